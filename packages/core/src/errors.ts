@@ -1,0 +1,104 @@
+/**
+ * Errors thrown here. They are for developers: a stranger's bad request is never an exception, it is a value.
+ *
+ * @module
+ */
+
+/** Stable codes. Adding one is a minor release, renaming or removing one a major. Each has a heading in `docs/errors.md`. */
+export type FareboxErrorCode =
+  | "ERR_FAREBOX_CONFIG"
+  | "ERR_FAREBOX_FACILITATOR_UNREACHABLE"
+  | "ERR_FAREBOX_FACILITATOR_TIMEOUT"
+  | "ERR_FAREBOX_FACILITATOR_STATUS"
+  | "ERR_FAREBOX_FACILITATOR_RESPONSE"
+  | "ERR_FAREBOX_STATE"
+  | "ERR_FAREBOX_LOCAL_CHAIN"
+  | "ERR_FAREBOX_PAYER";
+
+/** Base of every error thrown here. Branch on {@link FareboxError.code}, not on `message` or `instanceof`. */
+export abstract class FareboxError extends Error {
+  abstract readonly code: FareboxErrorCode;
+}
+
+/** One thing that is wrong with a configuration. */
+export interface ConfigIssue {
+  /** Where, as a path into what was passed, e.g. `routes["GET /weather"].accepts[0].price`. */
+  readonly path: string;
+  /** What would be right, e.g. `a decimal string such as "$0.01"`. */
+  readonly expected: string;
+  /** What was found, shortened to 80 characters. Secrets are never put here. */
+  readonly received: string;
+}
+
+/** A configuration that cannot work. Thrown at start-up, with every issue at once. */
+export class ConfigError extends FareboxError {
+  override readonly name = "ConfigError";
+  override readonly code = "ERR_FAREBOX_CONFIG";
+  readonly issues: readonly ConfigIssue[];
+
+  constructor(issues: readonly ConfigIssue[]) {
+    super(issues.map((issue) => `${issue.path}: expected ${issue.expected}, received ${issue.received}`).join("\n"));
+    this.issues = issues;
+  }
+}
+
+/** The codes of calls to a facilitator that yielded no answer. */
+export type FacilitatorErrorCode = Extract<FareboxErrorCode, `ERR_FAREBOX_FACILITATOR_${string}`>;
+
+/** What is known about a failed facilitator call, besides its message. */
+export interface FacilitatorFailure {
+  readonly code: FacilitatorErrorCode;
+  readonly operation: "verify" | "settle" | "supported";
+  readonly outcome: "none" | "unknown";
+  readonly status?: number;
+  /** How long the facilitator asked to be left alone. */
+  readonly retryAfterSeconds?: number;
+}
+
+/**
+ * A facilitator call that did not yield an answer.
+ *
+ * `outcome` is what a seller may conclude about the money. `"none"`: provably nothing happened, because the request
+ * never left or was refused. `"unknown"`: the transfer may have been broadcast, so the call must not be repeated
+ * elsewhere and the payer must not be told that it failed.
+ */
+export class FacilitatorError extends FareboxError {
+  override readonly name = "FacilitatorError";
+  override readonly code: FacilitatorErrorCode;
+  readonly operation: "verify" | "settle" | "supported";
+  readonly outcome: "none" | "unknown";
+  readonly status: number | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(message: string, failure: FacilitatorFailure, options?: ErrorOptions) {
+    super(message, options);
+    this.code = failure.code;
+    this.operation = failure.operation;
+    this.outcome = failure.outcome;
+    this.status = failure.status;
+    this.retryAfterSeconds = failure.retryAfterSeconds;
+  }
+}
+
+/** Something was called out of order, e.g. `settle` on a payment that has ended. A fault of the calling code. */
+export class StateError extends FareboxError {
+  override readonly name = "StateError";
+  override readonly code = "ERR_FAREBOX_STATE";
+}
+
+/** Shortens and quotes a value for an error message; never throws, whatever it is given. */
+export function describeValue(value: unknown): string {
+  const text = typeof value === "string" ? JSON.stringify(value) : describeOther(value);
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}
+
+function describeOther(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (typeof value === "function") return "a function";
+  if (typeof value !== "object") return String(value);
+  try {
+    return JSON.stringify(value) ?? "an object";
+  } catch {
+    return "an object";
+  }
+}

@@ -1,0 +1,28 @@
+/**
+ * The facilitator as a seller sees it: three calls, whether it lives in this process or behind HTTP.
+ *
+ * @see x402 v2 §7
+ * @module
+ */
+import type { CanonicalPayment } from "../protocol/payment-payload.js";
+import type { PaymentRequirements } from "../protocol/payment-requirements.js";
+import type { SettlementResponse } from "../protocol/settlement-response.js";
+import type { SupportedResponse } from "../protocol/supported-response.js";
+import type { VerifyResponse } from "../protocol/verify-response.js";
+
+/** The body of `POST /verify` and `POST /settle`. */
+export interface FacilitatorRequest {
+  readonly x402Version: 2;
+  readonly paymentPayload: CanonicalPayment;
+  readonly paymentRequirements: PaymentRequirements;
+}
+
+/** Verifies and settles payments. Answers are values; a call that yields no answer rejects with a `FacilitatorError`. */
+export interface Facilitator {
+  /** Whether the payment would settle now. Moves nothing. */
+  verify(request: FacilitatorRequest): Promise<VerifyResponse>;
+  /** Moves the money. Never resolves with `success: true` twice for one authorization. */
+  settle(request: FacilitatorRequest): Promise<SettlementResponse>;
+  /** What this facilitator can verify and settle. */
+  supported(): Promise<SupportedResponse>;
+}

@@ -1,0 +1,50 @@
+/**
+ * Reasons: the strings that say, on the wire, why a payment was refused. Not to be confused with our error codes,
+ * which are for the seller's log and never cross the wire.
+ *
+ * @see x402 v2 §9 "Error Handling"
+ * @module
+ */
+
+/** The strings of the specification's list, and no others. */
+export type SpecifiedReason =
+  | "insufficient_funds"
+  | "invalid_exact_evm_payload_authorization_valid_after"
+  | "invalid_exact_evm_payload_authorization_valid_before"
+  | "invalid_exact_evm_payload_authorization_value_mismatch"
+  | "invalid_exact_evm_payload_signature"
+  | "invalid_exact_evm_payload_recipient_mismatch"
+  | "invalid_network"
+  | "invalid_payload"
+  | "invalid_payment_requirements"
+  | "invalid_scheme"
+  | "unsupported_scheme"
+  | "invalid_x402_version"
+  | "invalid_transaction_state"
+  | "unexpected_verify_error"
+  | "unexpected_settle_error";
+
+/**
+ * Reasons the specification has no word for. Each is explained in `docs/protocol-notes.md`.
+ *
+ * - `payment_already_used`: the seller has seen this payment before and will not run the handler for it again.
+ * - `payment_already_settled`: the facilitator settled this authorization before; `transaction` names that transfer.
+ * - `payment_expired`: the authorization ran out while the seller was still working; nothing was charged.
+ * - `settlement_pending`: broadcast, but not yet known to be on chain. The reference implementation sends it too.
+ */
+export type AddedReason =
+  | "payment_already_used"
+  | "payment_already_settled"
+  | "payment_expired"
+  | "settlement_pending";
+
+/** Any reason that this code sends by itself. A facilitator's own reason may be any text of the form of a reason. */
+export type Reason = SpecifiedReason | AddedReason;
+
+/** The form every reason has; anything else from a peer is not passed on, because it may be prose, markup or a secret. */
+const REASON = /^[a-z][a-z0-9_]{0,95}$/;
+
+/** Whether a peer's text has the form of a reason and may be passed on to a client. */
+export function isReason(text: unknown): text is string {
+  return typeof text === "string" && REASON.test(text);
+}
