@@ -1,0 +1,120 @@
+/**
+ * The layer check finds what it says it finds: each case plants one fault in a small workspace.
+ *
+ * @module
+ */
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, expect, test } from "vitest";
+
+const SCRIPT = fileURLToPath(new URL("check-layers.mjs", import.meta.url));
+
+/** A workspace without a fault. */
+const SOUND: Record<string, string> = {
+  "packages/core/package.json": manifest("core"),
+  "packages/core/src/index.ts": 'export { gate } from "./gate/gate.js";',
+  "packages/core/src/gate/gate.ts": 'import { word } from "../protocol/word.js";\nexport const gate = word;',
+  "packages/core/src/protocol/word.ts": 'export const word = "word";',
+  "packages/evm/package.json": manifest("evm", { "./facilitator": { default: "./dist/facilitator/index.js" } }),
+  "packages/evm/src/index.ts": 'export { gate } from "@farebox/core";',
+  "packages/evm/src/facilitator/index.ts": 'export { verifyTypedData } from "viem";',
+  "packages/express/package.json": manifest("express"),
+  "packages/express/src/index.ts": 'export { gate } from "@farebox/evm";',
+};
+
+const FAULTS: { why: string; file: string; text: string; finding: string }[] = [
+  {
+    why: "an inner folder of core imports an outer one",
+    file: "packages/core/src/protocol/bad.ts",
+    text: 'import type { gate } from "../gate/gate.js";\nexport type Bad = typeof gate;',
+    finding: "protocol may not import gate",
+  },
+  {
+    why: "a folder of core is not in the table",
+    file: "packages/core/src/wallet/key.ts",
+    text: 'import "../errors.js";',
+    finding: "wallet may not import errors",
+  },
+  {
+    why: "an inner package imports an outer one",
+    file: "packages/evm/src/bad.ts",
+    text: 'export { gate } from "@farebox/express";',
+    finding: "package evm may not import package express",
+  },
+  {
+    why: "a package reaches into another's files by name",
+    file: "packages/express/src/bad.ts",
+    text: 'export { gate } from "@farebox/core/dist/gate/gate.js";',
+    finding: "reaches into @farebox/core/dist/gate/gate.js",
+  },
+  {
+    why: "a test reaches into another package's files by path",
+    file: "packages/express/src/bad.test.ts",
+    text: 'export { gate } from "../../core/src/gate/gate.js";',
+    finding: "reaches into packages/core/src/gate/gate.ts by a path",
+  },
+  {
+    why: "two files import each other",
+    file: "packages/core/src/protocol/word.ts",
+    text: 'export { word } from "./other.js";',
+    finding: "in a circle: packages/core/src/protocol/word.ts -> packages/core/src/protocol/other.ts",
+  },
+  {
+    why: "the seller's entry reaches a chain library",
+    file: "packages/evm/src/index.ts",
+    text: 'export const later = () => import("./facilitator/index.js");',
+    finding: "@farebox/express reaches viem through packages/express/src/index.ts -> packages/evm/src/index.ts",
+  },
+  {
+    why: "the seller's entry needs a chain library's types",
+    file: "packages/evm/src/index.ts",
+    text: 'export type Hex = import("viem").Hex;',
+    finding: "@farebox/evm reaches viem",
+  },
+  {
+    why: "an import is computed",
+    file: "packages/core/src/protocol/bad.ts",
+    text: 'const name = "vi" + "em";\nexport const load = () => import(name);',
+    finding: "imports a computed name",
+  },
+  {
+    why: "a folder is called utils",
+    file: "packages/core/src/utils/word.ts",
+    text: "export {};",
+    finding: "packages/core/src/utils: this name says nothing",
+  },
+];
+
+const made: string[] = [];
+afterEach(() => {
+  for (const folder of made.splice(0)) rmSync(folder, { recursive: true });
+});
+
+test("passes a workspace whose imports all point inwards", () => {
+  expect(check(SOUND)).toMatchObject({ status: 0, stderr: "" });
+});
+
+test.each(FAULTS)("fails when $why", ({ file, text, finding }) => {
+  const other = { "packages/core/src/protocol/other.ts": 'export { word } from "./word.js";' };
+  const { status, stderr } = check({ ...SOUND, ...(file.endsWith("word.ts") ? other : {}), [file]: text });
+  expect(stderr).toContain(finding);
+  expect(status).toBe(1);
+});
+
+function manifest(name: string, more: Record<string, unknown> = {}): string {
+  return JSON.stringify({ name: `@farebox/${name}`, exports: { ".": { default: "./dist/index.js" }, ...more } });
+}
+
+function check(files: Record<string, string>): { status: number | null; stderr: string } {
+  const root = mkdtempSync(join(tmpdir(), "farebox-layers-"));
+  made.push(root);
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, name)), { recursive: true });
+    writeFileSync(join(root, name), text);
+  }
+  const { status, stderr } = spawnSync(process.execPath, [SCRIPT, root], { encoding: "utf8" });
+  return { status, stderr };
+}
