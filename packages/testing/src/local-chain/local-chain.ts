@@ -1,0 +1,147 @@
+/**
+ * A chain on this machine that looks like Base Sepolia to a payment: chain id 84532, and Circle's USDC at its address.
+ *
+ * @module
+ */
+import type { Address } from "viem";
+import { isAddress, numberToHex } from "viem/utils";
+import { type AnvilProcess, startAnvil } from "./anvil-process.js";
+import { installFiatToken, mintUsdc, USDC, usdcBalance } from "./fiat-token.js";
+import { createRpc, type Rpc, toBigInt } from "./json-rpc.js";
+import { LocalChainError } from "./local-chain-error.js";
+import { locateAnvil } from "./locate-anvil.js";
+
+/** How to start a local chain. */
+export interface LocalChainOptions {
+  /** Port on 127.0.0.1. Default 0: any free one. */
+  readonly port?: number;
+  /** Path of an anvil binary. Default: the one in the package `@foundry-rs/anvil`. */
+  readonly binary?: string;
+  /** Closes the chain when it aborts, also while the chain is starting. */
+  readonly signal?: AbortSignal;
+}
+
+/** What to give to an address. */
+export interface Funds {
+  /** Atomic units of USDC, 6 decimals: `1_000_000n` is one USDC. Minted, so it adds to what is there. */
+  readonly usdc?: bigint;
+  /** Wei; added to what is there. */
+  readonly eth?: bigint;
+}
+
+/** A running local chain. It does not keep the process alive, and ends with it. */
+export interface LocalChain {
+  readonly rpcUrl: string;
+  readonly chainId: 84532;
+  readonly network: "eip155:84532";
+  /** USDC: EIP-712 domain name `USDC`, version `2`, 6 decimals. */
+  readonly asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
+  /**
+   * Gives USDC and ETH to an address.
+   *
+   * @throws {@link LocalChainError} when mining is paused and USDC is asked for, or the address is not one
+   */
+  fund(address: Address, funds: Funds): Promise<void>;
+  /** Atomic units of USDC in the latest block. */
+  balanceOf(address: Address): Promise<bigint>;
+  /** Seconds since the epoch, as the latest block has it. */
+  now(): Promise<number>;
+  /** Moves the clock of the chain forward and mines a block with the new time. Whole seconds, at least 1. */
+  increaseTime(seconds: number): Promise<void>;
+  /** Mines one block with whatever is waiting, also while mining is paused. */
+  mine(): Promise<void>;
+  /** Leaves transactions waiting, until {@link LocalChain.mine} or {@link LocalChain.resumeMining}. */
+  pauseMining(): Promise<void>;
+  /** Mines what is waiting, and every transaction at once from now on. */
+  resumeMining(): Promise<void>;
+  /** Ends the chain and resolves when its process has ended; may be called again. */
+  close(): Promise<void>;
+}
+
+const CHAIN_ID = 84532;
+
+/**
+ * Starts a local chain with USDC on it, in about half a second.
+ *
+ * @throws {@link LocalChainError} when anvil or the token's artifacts are not installed, there is no binary for this
+ *   platform, the port is busy or not a port, or `signal` aborts
+ */
+export async function startLocalChain(options: LocalChainOptions = {}): Promise<LocalChain> {
+  const { port = 0, binary, signal } = options;
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+    throw new LocalChainError(`a port is an integer from 0 to 65535, received ${port}`);
+  }
+  refuseAborted(signal);
+  const executable = binary === undefined ? locateAnvil() : { file: binary, args: [] };
+  const anvil = await startAnvil({ executable, chainId: CHAIN_ID, port });
+  const close = (): void => void anvil.close();
+  signal?.addEventListener("abort", close, { once: true });
+  try {
+    refuseAborted(signal);
+    const rpc = createRpc(anvil.rpcUrl);
+    await installFiatToken(rpc);
+    return openChain(anvil, rpc);
+  } catch (error) {
+    signal?.removeEventListener("abort", close);
+    await anvil.close();
+    refuseAborted(signal);
+    throw error;
+  }
+}
+
+function refuseAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw new LocalChainError("the local chain was aborted", { cause: signal.reason });
+}
+
+function openChain(anvil: AnvilProcess, rpc: Rpc): LocalChain {
+  let paused = false;
+  return {
+    rpcUrl: anvil.rpcUrl,
+    chainId: CHAIN_ID,
+    network: `eip155:${CHAIN_ID}`,
+    asset: USDC,
+    fund: async (address, { usdc = 0n, eth = 0n }) => {
+      checkFunds(address, [usdc, eth]);
+      if (eth > 0n) await addEth(rpc, address, eth);
+      if (usdc === 0n) return;
+      if (paused) throw new LocalChainError("USDC cannot be minted while mining is paused");
+      await mintUsdc(rpc, address, usdc);
+    },
+    balanceOf: (address) => usdcBalance(rpc, address),
+    now: () => blockTime(rpc),
+    increaseTime: async (seconds) => {
+      if (!Number.isInteger(seconds) || seconds < 1) {
+        throw new LocalChainError(`time is increased by whole seconds, at least 1, received ${seconds}`);
+      }
+      await rpc("evm_increaseTime", seconds);
+      await rpc("evm_mine");
+    },
+    mine: async () => void (await rpc("evm_mine")),
+    pauseMining: async () => {
+      paused = true;
+      await rpc("evm_setAutomine", false);
+    },
+    resumeMining: async () => {
+      await rpc("evm_setAutomine", true);
+      await rpc("evm_mine");
+      paused = false;
+    },
+    close: () => anvil.close(),
+  };
+}
+
+function checkFunds(address: Address, amounts: readonly bigint[]): void {
+  if (!isAddress(address)) throw new LocalChainError(`${address} is not an address`);
+  if (amounts.some((amount) => amount < 0n)) throw new LocalChainError("a negative amount cannot be given");
+}
+
+async function addEth(rpc: Rpc, address: Address, wei: bigint): Promise<void> {
+  const before = toBigInt(await rpc("eth_getBalance", address, "latest"));
+  await rpc("anvil_setBalance", address, numberToHex(before + wei));
+}
+
+async function blockTime(rpc: Rpc): Promise<number> {
+  const block = await rpc("eth_getBlockByNumber", "latest", false);
+  const timestamp = typeof block === "object" && block !== null && "timestamp" in block ? block.timestamp : undefined;
+  return Number(toBigInt(timestamp));
+}

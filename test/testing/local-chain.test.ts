@@ -1,0 +1,212 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { anvilAccounts, type LocalChain, startLocalChain } from "@farebox/testing";
+import { createPublicClient, createWalletClient, type Hex, http, parseAbi, parseSignature, toHex } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { baseSepolia } from "viem/chains";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+const TOKEN = parseAbi([
+  "function name() view returns (string)",
+  "function version() view returns (string)",
+  "function symbol() view returns (string)",
+  "function decimals() view returns (uint8)",
+  "function transferWithAuthorization(address, address, uint256, uint256, uint256, bytes32, uint8, bytes32, bytes32)",
+  "function transferWithAuthorization(address, address, uint256, uint256, uint256, bytes32, bytes)",
+]);
+
+const AUTHORIZATION = {
+  TransferWithAuthorization: [
+    { name: "from", type: "address" },
+    { name: "to", type: "address" },
+    { name: "value", type: "uint256" },
+    { name: "validAfter", type: "uint256" },
+    { name: "validBefore", type: "uint256" },
+    { name: "nonce", type: "bytes32" },
+  ],
+} as const;
+
+const payer = privateKeyToAccount(toHex(7n, { size: 32 }));
+const payTo = anvilAccounts[1]!.address;
+let chain: LocalChain;
+
+beforeAll(async () => {
+  chain = await startLocalChain();
+});
+
+afterAll(() => chain.close());
+
+function reader() {
+  return createPublicClient({ chain: baseSepolia, transport: http(chain.rpcUrl), pollingInterval: 20 });
+}
+
+function sender() {
+  const account = privateKeyToAccount(anvilAccounts[0]!.privateKey);
+  return createWalletClient({ account, chain: baseSepolia, transport: http(chain.rpcUrl) });
+}
+
+async function authorize(value: bigint, nonce: Hex) {
+  const message = { from: payer.address, to: payTo, value, validAfter: 0n, validBefore: 2n ** 40n, nonce };
+  const signature = await payer.signTypedData({
+    domain: { name: "USDC", version: "2", chainId: chain.chainId, verifyingContract: chain.asset },
+    types: AUTHORIZATION,
+    primaryType: "TransferWithAuthorization",
+    message,
+  });
+  const args = [payer.address, payTo, value, 0n, 2n ** 40n, nonce] as const;
+  return { args, signature };
+}
+
+describe("a local chain", () => {
+  test("has chain id 84532 and Circle's token at the address of USDC on Base Sepolia", async () => {
+    const read = (functionName: "name" | "version" | "symbol" | "decimals") =>
+      reader().readContract({ address: "0x036CbD53842c5426634e7929541eC2318f3dCF7e", abi: TOKEN, functionName });
+    expect(await reader().getChainId()).toBe(84532);
+    expect(await Promise.all([read("name"), read("version"), read("symbol"), read("decimals")])).toEqual([
+      "USDC",
+      "2",
+      "USDC",
+      6,
+    ]);
+  });
+
+  test("mints USDC and adds ETH to what an address has", async () => {
+    const address = privateKeyToAccount(toHex(8n, { size: 32 })).address;
+    await chain.fund(address, { usdc: 1_000_000n, eth: 5n });
+    await chain.fund(address, { usdc: 2n, eth: 6n });
+    expect(await chain.balanceOf(address)).toBe(1_000_002n);
+    expect(await reader().getBalance({ address })).toBe(11n);
+  });
+
+  test("moves USDC by transferWithAuthorization with v, r and s", async () => {
+    await chain.fund(payer.address, { usdc: 100n });
+    const before = await chain.balanceOf(payTo);
+    const { args, signature } = await authorize(60n, toHex(1n, { size: 32 }));
+    const { r, s, yParity } = parseSignature(signature);
+    const hash = await sender().writeContract({
+      address: chain.asset,
+      abi: TOKEN,
+      functionName: "transferWithAuthorization",
+      args: [...args, 27 + yParity, r, s],
+    });
+    expect((await reader().waitForTransactionReceipt({ hash })).status).toBe("success");
+    expect((await chain.balanceOf(payTo)) - before).toBe(60n);
+  });
+
+  test("moves USDC by transferWithAuthorization with the signature as bytes, once", async () => {
+    await chain.fund(payer.address, { usdc: 100n });
+    const before = await chain.balanceOf(payTo);
+    const { args, signature } = await authorize(40n, toHex(2n, { size: 32 }));
+    const call = { address: chain.asset, abi: TOKEN, functionName: "transferWithAuthorization" } as const;
+    const hash = await sender().writeContract({ ...call, args: [...args, signature] });
+    expect((await reader().waitForTransactionReceipt({ hash })).status).toBe("success");
+    expect((await chain.balanceOf(payTo)) - before).toBe(40n);
+    await expect(sender().writeContract({ ...call, args: [...args, signature] })).rejects.toThrow(
+      "authorization is used or canceled",
+    );
+  });
+
+  test("refuses a transferWithAuthorization for another amount than was signed", async () => {
+    const { args, signature } = await authorize(1n, toHex(3n, { size: 32 }));
+    const more = [args[0], args[1], 2n, args[3], args[4], args[5], signature] as const;
+    const call = { address: chain.asset, abi: TOKEN, functionName: "transferWithAuthorization", args: more } as const;
+    await expect(sender().writeContract(call)).rejects.toThrow("invalid signature");
+  });
+
+  test("leaves transactions waiting while mining is paused", async () => {
+    const to = privateKeyToAccount(toHex(9n, { size: 32 })).address;
+    await chain.pauseMining();
+    await sender().sendTransaction({ to, value: 1n, gas: 21_000n });
+    expect(await reader().getBalance({ address: to })).toBe(0n);
+    await expect(chain.fund(to, { usdc: 1n })).rejects.toMatchObject({ code: "ERR_FAREBOX_LOCAL_CHAIN" });
+    await chain.mine();
+    expect(await reader().getBalance({ address: to })).toBe(1n);
+    await sender().sendTransaction({ to, value: 1n, gas: 21_000n });
+    await chain.resumeMining();
+    expect(await reader().getBalance({ address: to })).toBe(2n);
+  });
+
+  test("moves its clock forward", async () => {
+    const before = await chain.now();
+    await chain.increaseTime(600);
+    expect(await chain.now()).toBeGreaterThanOrEqual(before + 600);
+  });
+
+  test("does not move its clock faster than real time, however many blocks are mined", async () => {
+    const other = await startLocalChain();
+    for (let block = 0; block < 30; block += 1) await other.mine();
+    expect(await other.now()).toBeLessThanOrEqual(Math.floor(Date.now() / 1000) + 1);
+    await other.close();
+  });
+});
+
+describe("startLocalChain", () => {
+  const refused = { name: "LocalChainError", code: "ERR_FAREBOX_LOCAL_CHAIN" };
+
+  test("fails with one clear error when the port is busy", async () => {
+    const port = Number(new URL(chain.rpcUrl).port);
+    await expect(startLocalChain({ port })).rejects.toMatchObject({
+      ...refused,
+      message: expect.stringContaining("in use"),
+    });
+  });
+
+  test("fails with one clear error when the binary is missing", async () => {
+    await expect(startLocalChain({ binary: "/nowhere/anvil" })).rejects.toMatchObject({
+      ...refused,
+      message: expect.stringContaining("/nowhere/anvil"),
+    });
+  });
+
+  test.each([-1, 1.5, 65_536, Number.NaN])("refuses %s as a port", async (port) => {
+    await expect(startLocalChain({ port })).rejects.toMatchObject(refused);
+  });
+
+  test("closes the chain when its signal aborts", async () => {
+    const controller = new AbortController();
+    const other = await startLocalChain({ signal: controller.signal });
+    controller.abort();
+    await other.close();
+    await expect(other.balanceOf(payTo)).rejects.toMatchObject(refused);
+  });
+
+  test("fails when its signal aborts before or while it starts", async () => {
+    const controller = new AbortController();
+    const starting = startLocalChain({ signal: controller.signal });
+    controller.abort();
+    await expect(starting).rejects.toMatchObject(refused);
+    await expect(startLocalChain({ signal: controller.signal })).rejects.toMatchObject(refused);
+  });
+
+  test("closes more than once without complaint", async () => {
+    const other = await startLocalChain();
+    await Promise.all([other.close(), other.close()]);
+    await other.close();
+  });
+
+  test.skipIf(process.platform === "win32").each(["SIGKILL", "SIGTERM"] as const)(
+    "leaves no process behind when its own process ends by %s",
+    async (signal) => {
+      const script = `import { startLocalChain } from "@farebox/testing";
+        const chain = await startLocalChain();
+        process.stdout.write(chain.rpcUrl);
+        setInterval(() => {}, 60_000);`;
+      const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      const [rpcUrl] = await once(child.stdout.setEncoding("utf8"), "data");
+      const connection = connect(Number(new URL(rpcUrl).port), "127.0.0.1");
+      await once(connection, "connect");
+      child.kill(signal);
+      // Closed by the chain's end: nobody else has the other end of it.
+      await once(connection, "close");
+    },
+  );
+
+  test("lets its process end although the chain runs", async () => {
+    const script = `import { startLocalChain } from "@farebox/testing"; await startLocalChain();`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: "inherit" });
+    expect(await once(child, "exit")).toEqual([0, null]);
+  });
+});
