@@ -1,0 +1,91 @@
+/**
+ * Checks every package as it would be published: packs it, then looks at the tarball.
+ *
+ * - publint and attw (ESM only) find nothing.
+ * - It holds compiled code, declarations, README.md, LICENSE and package.json, and nothing else.
+ * - Each compiled file still has its source; a leftover of an earlier build is not published.
+ *
+ * Prints the size of each tarball. Usage: `node test/scripts/check-packages.mjs`, after a build.
+ *
+ * @module
+ */
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { promisify } from "node:util";
+import { publint } from "publint";
+import { formatMessage } from "publint/utils";
+import { listPackages, pack, ROOT } from "./pack.mjs";
+
+const run = promisify(execFile);
+
+const REQUIRED = ["package.json", "README.md", "LICENSE", "dist/index.js", "dist/index.d.ts"];
+const ALLOWED = [/^(package\.json|README\.md|LICENSE)$/, /^dist\/.+(?<!\.test|\.test-d|\.bench)\.(js|d\.ts)$/];
+
+const destination = await mkdtemp(join(tmpdir(), "farebox-pack-"));
+try {
+  const reports = await Promise.all(listPackages().map(checkPackage));
+  for (const { line, problems } of reports) {
+    console.log(line);
+    for (const problem of problems) console.error(`  ${problem}`);
+  }
+  process.exitCode = reports.some(({ problems }) => problems.length > 0) ? 1 : 0;
+} finally {
+  await rm(destination, { recursive: true });
+}
+
+async function checkPackage({ folder, manifest }) {
+  const packed = await pack(folder, destination);
+  const problems = [
+    ...checkFiles(packed.files, folder),
+    ...checkManifest(manifest),
+    ...(await runPublint(packed.tarball, manifest)),
+    ...(await runAttw(packed.tarball)),
+  ];
+  const kilobytes = (packed.bytes / 1000).toFixed(1);
+  return { line: `${manifest.name}: ${packed.files.length} files, ${kilobytes} kB packed`, problems };
+}
+
+function checkFiles(files, folder) {
+  return [
+    ...REQUIRED.filter((name) => !files.includes(name)).map((name) => `${name} is missing`),
+    ...files.filter((name) => !ALLOWED.some((form) => form.test(name))).map((name) => `${name} does not belong here`),
+    ...files
+      .filter((name) => name.startsWith("dist/") && !hasSource(name, folder))
+      .map((name) => `${relative(ROOT, join(folder, name))} has no source any more: delete dist and build again`),
+  ];
+}
+
+function hasSource(name, folder) {
+  const stem = name.replace(/^dist\//, "src/").replace(/\.(d\.ts|js)$/, "");
+  return [".ts", ".js", ".d.ts"].some((ending) => existsSync(join(folder, stem + ending)));
+}
+
+function checkManifest(manifest) {
+  const problems = [];
+  if (manifest.sideEffects !== false) problems.push("sideEffects must be false");
+  if (manifest.engines?.node === undefined) problems.push("engines.node is missing");
+  for (const [subpath, target] of Object.entries(manifest.exports)) {
+    if (Object.keys(target)[0] !== "types") problems.push(`exports["${subpath}"] must name its types first`);
+  }
+  return problems;
+}
+
+async function runPublint(tarball, manifest) {
+  const { buffer, byteOffset, byteLength } = await readFile(tarball);
+  const data = buffer.slice(byteOffset, byteOffset + byteLength);
+  const { messages } = await publint({ strict: true, pack: { tarball: data } });
+  return messages.map((message) => `publint: ${formatMessage(message, manifest, { color: false })}`);
+}
+
+async function runAttw(tarball) {
+  const attw = join(ROOT, "node_modules/.bin/attw");
+  try {
+    await run(attw, [tarball, "--profile", "esm-only", "--format", "ascii", "--no-color", "--no-emoji"]);
+    return [];
+  } catch (error) {
+    return [`attw: ${error.stdout || error.message}`];
+  }
+}
