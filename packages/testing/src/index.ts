@@ -6,3 +6,7 @@
 export { type AnvilAccount, anvilAccounts } from "./local-chain/anvil-accounts.js";
 export { type Funds, type LocalChain, type LocalChainOptions, startLocalChain } from "./local-chain/local-chain.js";
 export { LocalChainError } from "./local-chain/local-chain-error.js";
+export { type PayOptions, type PayResult, pay } from "./payer/pay.js";
+export { createPayer, type Payer, type PayerOptions, type SignOptions } from "./payer/payer.js";
+export { PayerError } from "./payer/payer-error.js";
+export type { PayTarget } from "./payer/target.js";
