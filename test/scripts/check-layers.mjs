@@ -44,7 +44,7 @@ CORE.index = Object.keys(CORE);
 
 /** A seller installs these; none may need a chain library. */
 const CHAIN_FREE = ["@farebox/core", "@farebox/express", "@farebox/evm"];
-const CHAIN_LIBRARY = /^(viem|ox|ethers|algosdk|@solana\/[^/]+|@noble\/[^/]+)(\/|$)/;
+const CHAIN_LIBRARY = /^(viem|ox|ethers|web3|algosdk|@solana\/[^/]+)(\/|$)/;
 
 const VAGUE_NAMES = new Set(["utils", "util", "helpers", "common", "shared", "misc"]);
 const TEST_FILE = /\.(test|test-d|bench|fuzz\.test)\.ts$/;

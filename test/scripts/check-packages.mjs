@@ -14,12 +14,15 @@ import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { listPackages, pack, ROOT } from "./pack.mjs";
 
 const run = promisify(execFile);
+
+const ATTW = fileURLToPath(new URL("dist/index.js", import.meta.resolve("@arethetypeswrong/cli/package.json")));
 
 const REQUIRED = ["package.json", "README.md", "LICENSE", "dist/index.js", "dist/index.d.ts"];
 const ALLOWED = [/^(package\.json|README\.md|LICENSE)$/, /^dist\/.+(?<!\.test|\.test-d|\.bench)\.(js|d\.ts)$/];
@@ -81,9 +84,9 @@ async function runPublint(tarball, manifest) {
 }
 
 async function runAttw(tarball) {
-  const attw = join(ROOT, "node_modules/.bin/attw");
+  const options = ["--profile", "esm-only", "--format", "ascii", "--no-color", "--no-emoji"];
   try {
-    await run(attw, [tarball, "--profile", "esm-only", "--format", "ascii", "--no-color", "--no-emoji"]);
+    await run(process.execPath, [ATTW, tarball, ...options]);
     return [];
   } catch (error) {
     return [`attw: ${error.stdout || error.message}`];
