@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { anvilAccounts, type LocalChain, startLocalChain } from "@farebox/testing";
+import { anvilAccounts, createPayer, type LocalChain, startLocalChain } from "@farebox/testing";
 import { createPublicClient, createWalletClient, type Hex, http, parseAbi, parseSignature, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { baseSepolia } from "viem/chains";
@@ -27,7 +27,8 @@ const AUTHORIZATION = {
   ],
 } as const;
 
-const payer = privateKeyToAccount(toHex(7n, { size: 32 }));
+const PAYER_KEY = toHex(7n, { size: 32 });
+const payer = privateKeyToAccount(PAYER_KEY);
 const payTo = anvilAccounts[1]!.address;
 let chain: LocalChain;
 
@@ -112,6 +113,35 @@ describe("a local chain", () => {
     const more = [args[0], args[1], 2n, args[3], args[4], args[5], signature] as const;
     const call = { address: chain.asset, abi: TOKEN, functionName: "transferWithAuthorization", args: more } as const;
     await expect(sender().writeContract(call)).rejects.toThrow("invalid signature");
+  });
+
+  test("moves USDC from a contract wallet on its owner's signature, and on nobody else's", async () => {
+    const wallet = await chain.deployWallet(payer.address);
+    await chain.fund(wallet, { usdc: 9n });
+    const offer = {
+      scheme: "exact",
+      network: chain.network,
+      amount: "9",
+      asset: chain.asset,
+      payTo,
+      extra: { name: "USDC", version: "2" },
+    };
+    const settle = async (privateKey: Hex) => {
+      const { payload } = await createPayer({ privateKey, wallet }).signExact(offer);
+      const { signature, authorization } = payload as { signature: Hex; authorization: Record<string, string> };
+      const { validAfter, validBefore, nonce } = authorization;
+      const args = [wallet, payTo, 9n, BigInt(validAfter!), BigInt(validBefore!), nonce as Hex, signature] as const;
+      return sender().writeContract({
+        address: chain.asset,
+        abi: TOKEN,
+        functionName: "transferWithAuthorization",
+        args,
+      });
+    };
+    await expect(settle(anvilAccounts[3]!.privateKey)).rejects.toThrow("invalid signature");
+    const hash = await settle(PAYER_KEY);
+    expect((await reader().waitForTransactionReceipt({ hash })).status).toBe("success");
+    expect(await chain.balanceOf(wallet)).toBe(0n);
   });
 
   test("leaves transactions waiting while mining is paused", async () => {

