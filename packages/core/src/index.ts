@@ -13,8 +13,42 @@ export {
   type FareboxErrorCode,
   StateError,
 } from "./errors.js";
-export type { Facilitator, FacilitatorRequest } from "./facilitator/facilitator.js";
+export type { LogFields, Logger } from "./events/logger.js";
+export type { Deadlines } from "./facilitator/deadlines.js";
+export type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator/facilitator.js";
+export {
+  createHttpFacilitator,
+  type FacilitatorHeaders,
+  type HttpFacilitatorOptions,
+} from "./facilitator/http-facilitator.js";
+export type { Admission, HandlerAnswer, Payment, Release } from "./gate/admission.js";
+export type { Answer } from "./gate/answer.js";
+export type { Decision } from "./gate/decision.js";
+export type { Gate } from "./gate/gate.js";
+export type { PaymentOption, PaymentsOptions, PayToByNetwork, Price, RouteConfig, RoutesConfig } from "./gate/options.js";
+export { createPaymentsEngine, type Payments } from "./gate/payments.js";
+export type { GateRequest } from "./gate/request.js";
+export { privateCacheControl } from "./http/cache-control.js";
+export { EXPOSE_HEADERS, exposeHeaders } from "./http/expose-headers.js";
+export { decodePaymentRequired, PAYMENT_REQUIRED } from "./http/payment-required.js";
+export { decodePaymentResponse, PAYMENT_RESPONSE } from "./http/payment-response.js";
+export {
+  type DecodedPayment,
+  decodePaymentSignature,
+  encodePaymentSignature,
+  PAYMENT_SIGNATURE,
+} from "./http/payment-signature.js";
+export { isNetwork, matchesNetwork, type Network, type NetworkPattern } from "./network/caip2.js";
+export {
+  type AssetPrice,
+  type DollarPrice,
+  formatAmount,
+  type ParsedPrice,
+  parseAtomic,
+  parsePrice,
+} from "./price/price.js";
 export type { ExtensionDeclaration, Extensions } from "./protocol/extensions.js";
+export { isJsonObject, type JsonObject, type ParsedJson, parseJson } from "./protocol/json.js";
 export type { CanonicalPayment, PaymentPayload } from "./protocol/payment-payload.js";
 export type { AdvertisedRequirements, PaymentRequired } from "./protocol/payment-required.js";
 export type { AcceptedRequirements, PaymentRequirements } from "./protocol/payment-requirements.js";
@@ -22,5 +56,19 @@ export { type AddedReason, isReason, type Reason, type SpecifiedReason } from ".
 export type { ResourceInfo } from "./protocol/resource-info.js";
 export type { SettlementResponse } from "./protocol/settlement-response.js";
 export type { SupportedKind, SupportedResponse } from "./protocol/supported-response.js";
+export { isPaymentRequirements } from "./protocol/validate.js";
 export type { VerifyResponse } from "./protocol/verify-response.js";
+export type { Method, RouteKey } from "./route/route-key.js";
 export type { FacilitatorScheme, SchemeHealth } from "./scheme/facilitator-scheme.js";
+export type {
+  CompiledTerms,
+  IdentifiedPayment,
+  OfferAsset,
+  OfferTerms,
+  PaymentReading,
+  Scheme,
+  TermsIssue,
+} from "./scheme/scheme.js";
+export { createMemoryStore } from "./store/memory-store.js";
+export { type PaymentRecord, type PaymentState, type StoredAnswer, TRANSITIONS } from "./store/payment-record.js";
+export type { Claim, ClaimRequest, PaymentStore, Transition } from "./store/payment-store.js";

@@ -1,1 +1,7 @@
-export {};
+/**
+ * Everything exported here is public API. Verification and settlement are in `@farebox/evm/facilitator`.
+ *
+ * @module
+ */
+export { ASSETS, type EvmAsset, type TransferMethod } from "./assets.js";
+export { exactEvm } from "./exact/exact-evm.js";

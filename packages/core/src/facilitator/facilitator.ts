@@ -17,12 +17,18 @@ export interface FacilitatorRequest {
   readonly paymentRequirements: PaymentRequirements;
 }
 
+/** How long a caller is willing to wait. */
+export interface CallOptions {
+  /** Aborted when the caller has given up; a facilitator that can stop its own work then does. */
+  readonly signal?: AbortSignal;
+}
+
 /** Verifies and settles payments. Answers are values; a call that yields no answer rejects with a `FacilitatorError`. */
 export interface Facilitator {
   /** Whether the payment would settle now. Moves nothing. */
-  verify(request: FacilitatorRequest): Promise<VerifyResponse>;
+  verify(request: FacilitatorRequest, options?: CallOptions): Promise<VerifyResponse>;
   /** Moves the money. Never resolves with `success: true` twice for one authorization. */
-  settle(request: FacilitatorRequest): Promise<SettlementResponse>;
+  settle(request: FacilitatorRequest, options?: CallOptions): Promise<SettlementResponse>;
   /** What this facilitator can verify and settle. */
-  supported(): Promise<SupportedResponse>;
+  supported(options?: CallOptions): Promise<SupportedResponse>;
 }

@@ -29,12 +29,16 @@ export type SpecifiedReason =
  *
  * - `payment_already_used`: the seller has seen this payment before and will not run the handler for it again.
  * - `payment_already_settled`: the facilitator settled this authorization before; `transaction` names that transfer.
+ * - `payment_in_progress`: the seller is serving this payment right now.
+ * - `not_charged`: the handler did not deliver, so no money was moved.
  * - `payment_expired`: the authorization ran out while the seller was still working; nothing was charged.
  * - `settlement_pending`: broadcast, but not yet known to be on chain. The reference implementation sends it too.
  */
 export type AddedReason =
   | "payment_already_used"
   | "payment_already_settled"
+  | "payment_in_progress"
+  | "not_charged"
   | "payment_expired"
   | "settlement_pending";
 

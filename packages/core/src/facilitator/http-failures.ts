@@ -1,0 +1,62 @@
+/**
+ * What may be concluded about the money when a facilitator behind HTTP gives no answer.
+ *
+ * @module
+ */
+import { FacilitatorError } from "../errors.js";
+import { readRetryAfter } from "./retry-after.js";
+
+/** The three calls. */
+export type Operation = "verify" | "settle" | "supported";
+
+/** By these statuses a server refuses a request before it acts on it. */
+const REFUSED_UNREAD: readonly number[] = [401, 403, 404, 405, 413, 415, 429];
+
+/** By these codes connecting failed, so that nothing was sent. */
+const NEVER_CONNECTED =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_|ERR_TLS_CERT|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
+
+/** A request that could not be sent, or got no response. The message names the cause's code, never a URL or a header. */
+export function failedToSend(operation: Operation, cause: unknown, outcome?: "none"): FacilitatorError {
+  const code = codeOf(cause);
+  const nothingSent = outcome === "none" || NEVER_CONNECTED.test(code);
+  return new FacilitatorError(
+    `facilitator could not be reached for ${operation} (${code})`,
+    { code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE", operation, outcome: nothingSent ? "none" : lostOutcome(operation) },
+    { cause },
+  );
+}
+
+/** A status that is no answer. */
+export function refusedStatus(operation: Operation, response: Response): FacilitatorError {
+  const retryAfterSeconds = readRetryAfter(response.headers.get("retry-after"));
+  return new FacilitatorError(`facilitator answered ${operation} with status ${response.status}`, {
+    code: "ERR_FAREBOX_FACILITATOR_STATUS",
+    operation,
+    outcome: REFUSED_UNREAD.includes(response.status) ? "none" : lostOutcome(operation),
+    status: response.status,
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  });
+}
+
+/** A response of a good status that says nothing we understand, or breaks off. */
+export function unreadable(operation: Operation, cause?: unknown): FacilitatorError {
+  return new FacilitatorError(
+    `facilitator's answer to ${operation} is not one`,
+    { code: "ERR_FAREBOX_FACILITATOR_RESPONSE", operation, outcome: lostOutcome(operation) },
+    cause === undefined ? undefined : { cause },
+  );
+}
+
+/** Only a settlement moves money; a lost answer to anything else loses nothing. */
+function lostOutcome(operation: Operation): "none" | "unknown" {
+  return operation === "settle" ? "unknown" : "none";
+}
+
+/** `fetch` hides the system's code one or more causes deep. */
+function codeOf(error: unknown): string {
+  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
+    if ("code" in at && typeof at.code === "string") return at.code;
+  }
+  return error instanceof Error ? error.name : "unknown";
+}

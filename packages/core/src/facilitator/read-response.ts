@@ -1,0 +1,77 @@
+/**
+ * Reads what facilitators really send: `snake_case` reasons, missing fields, nulls. Anything that does not say clearly
+ * how the call ended is not an answer.
+ *
+ * @see `docs/protocol-notes.md`, "What facilitators answer"
+ * @module
+ */
+import { isJsonObject, type JsonObject } from "../protocol/json.js";
+import type { SettlementResponse } from "../protocol/settlement-response.js";
+import type { SupportedKind, SupportedResponse } from "../protocol/supported-response.js";
+import type { VerifyResponse } from "../protocol/verify-response.js";
+
+/** Reads an answer to `verify`; `undefined` when it is none. Total. */
+export function readVerifyResponse(value: unknown): VerifyResponse | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const isValid = value["isValid"] ?? value["is_valid"];
+  if (typeof isValid !== "boolean") return undefined;
+  return {
+    isValid,
+    ...optional("invalidReason", text(value, "invalidReason", "invalid_reason")),
+    ...optional("invalidMessage", text(value, "invalidMessage", "invalid_message")),
+    ...optional("payer", text(value, "payer")),
+  };
+}
+
+/**
+ * Reads an answer to `settle`; `undefined` when it is none. Total.
+ *
+ * @param network - Filled in where the answer leaves it out or empty.
+ */
+export function readSettlementResponse(value: unknown, network: string): SettlementResponse | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const { success } = value;
+  const transaction = text(value, "transaction") ?? "";
+  if (typeof success !== "boolean") return undefined;
+  return {
+    success,
+    ...optional("errorReason", text(value, "errorReason", "error_reason")),
+    ...optional("errorMessage", text(value, "errorMessage", "error_message")),
+    ...optional("payer", text(value, "payer")),
+    transaction,
+    network: text(value, "network") || network,
+    ...optional("amount", text(value, "amount")),
+  };
+}
+
+/** Reads an answer to `supported`; kinds that are not of the protocol's form are left out. Total. */
+export function readSupportedResponse(value: unknown): SupportedResponse | undefined {
+  if (!isJsonObject(value) || !Array.isArray(value["kinds"])) return undefined;
+  const { extensions, signers } = value;
+  return {
+    kinds: value["kinds"].flatMap(readKind),
+    extensions: texts(extensions),
+    signers: isJsonObject(signers)
+      ? Object.fromEntries(Object.entries(signers).map(([pattern, addresses]) => [pattern, texts(addresses)]))
+      : {},
+  };
+}
+
+function readKind(kind: unknown): SupportedKind[] {
+  if (!isJsonObject(kind)) return [];
+  const { x402Version, scheme, network, extra } = kind;
+  if (typeof x402Version !== "number" || typeof scheme !== "string" || typeof network !== "string") return [];
+  return [{ x402Version, scheme, network, ...(isJsonObject(extra) ? { extra } : {}) }];
+}
+
+function texts(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
+}
+
+function text(value: JsonObject, ...names: readonly string[]): string | undefined {
+  return names.map((name) => value[name]).find((found) => typeof found === "string");
+}
+
+function optional<K extends string, V>(key: K, value: V | undefined): { readonly [key in K]?: V } {
+  return value === undefined ? {} : ({ [key]: value } as { readonly [key in K]: V });
+}

@@ -1,0 +1,139 @@
+/**
+ * An admission: one payment whose handler may run, from then until its answer is released or replaced.
+ *
+ * @see `docs/lifecycle.md`
+ * @module
+ */
+import { encodePaymentResponse, PAYMENT_RESPONSE } from "../http/payment-response.js";
+import type { SettlementResponse } from "../protocol/settlement-response.js";
+import type { StoredAnswer } from "../store/payment-record.js";
+import { type Answer, problemAnswer } from "./answer.js";
+import { inProgressAnswer, type PaidRequest, unreachableAnswer, unsettledAnswer } from "./paid-request.js";
+import type { PaymentsConfig } from "./parse-options.js";
+import { settleOnce } from "./settle-once.js";
+
+/** What a handler may know of the payment it works for: `req.payment`. */
+export interface Payment {
+  readonly payer: string;
+  readonly scheme: string;
+  /** CAIP-2. */
+  readonly network: string;
+  readonly asset: string;
+  /** Atomic units as a decimal string. */
+  readonly amount: string;
+}
+
+/** What the handler answered, held back. */
+export interface HandlerAnswer extends Omit<StoredAnswer, "body"> {
+  /** The whole body; `undefined` when there is more than is held back. */
+  readonly body: Uint8Array | undefined;
+}
+
+/** What becomes of the handler's answer. */
+export type Release =
+  /** It goes out, with these headers besides. `paid` answers must not be kept by shared caches. */
+  | { readonly kind: "release"; readonly paid: boolean; readonly headers: readonly (readonly [string, string])[] }
+  /** This goes out instead, and nothing of the handler's. */
+  | { readonly kind: "replace"; readonly answer: Answer };
+
+/** The right to run the handler once. Ends with exactly one of `complete` and `cancel`; `complete` never rejects. */
+export interface Admission {
+  readonly payment: Payment;
+  /** The handler has answered: settles if there is something to charge for. */
+  complete(answer: HandlerAnswer): Promise<Release>;
+  /** The client is gone and the handler's answer with it: nothing is charged. */
+  cancel(): Promise<void>;
+  /** The answer was released, but its delivery broke off: keeps it for the same payment sent again. */
+  undelivered(answer: HandlerAnswer): Promise<void>;
+}
+
+/** A settlement needs this much of the payment's lifetime; facilitators ask for 6 seconds. */
+const SETTLEMENT_MARGIN_MS = 6_000;
+
+const RETRY_AFTER_SECONDS = 5;
+
+/** Creates the admission of a verified payment. */
+export function createAdmission(paid: PaidRequest, config: PaymentsConfig): Admission {
+  const { identity, owner } = paid.claim;
+  return {
+    payment: toPayment(paid),
+    async complete(answer) {
+      try {
+        return await completeRun(paid, answer, config);
+      } catch {
+        config.logger.error("settlement_not_started", { identity, error: "the store failed" });
+        return { kind: "replace", answer: unreachableAnswer("unexpected_settle_error", RETRY_AFTER_SECONDS) };
+      }
+    },
+    cancel: () => config.store.release(identity, owner),
+    undelivered: (answer) => keepAnswer(paid, answer, config),
+  };
+}
+
+async function completeRun(paid: PaidRequest, answer: HandlerAnswer, config: PaymentsConfig): Promise<Release> {
+  const { identity, owner, expiresAtMs } = paid.claim;
+  if (!isChargeable(answer.status)) {
+    await config.store.release(identity, owner);
+    return { kind: "release", paid: false, headers: [[PAYMENT_RESPONSE, encodePaymentResponse(notCharged(paid))]] };
+  }
+  if (expiresAtMs - config.now() < SETTLEMENT_MARGIN_MS) {
+    await config.store.release(identity, owner);
+    return { kind: "replace", answer: expiredAnswer() };
+  }
+  const settlement = await settleOnce(paid, { from: "serving", owner, answer: toStored(answer) }, config);
+  if (settlement.kind === "lost") return { kind: "replace", answer: inProgressAnswer() };
+  if (settlement.kind !== "settled") return { kind: "replace", answer: unsettledAnswer(paid, settlement) };
+  return paidRelease(settlement.receipt);
+}
+
+/**
+ * Creates the admission of a payment that turned out to be settled while its answer is gone. Whatever the handler
+ * answers now goes out with the receipt.
+ */
+export function createPrepaidAdmission(paid: PaidRequest, receipt: SettlementResponse, config: PaymentsConfig): Admission {
+  return {
+    payment: toPayment(paid),
+    complete: async () => paidRelease(receipt),
+    cancel: async () => {},
+    undelivered: (answer) => keepAnswer(paid, answer, config),
+  };
+}
+
+/** Keeps an answer that was paid for and not received. */
+export async function keepAnswer(paid: PaidRequest, answer: HandlerAnswer, config: PaymentsConfig): Promise<void> {
+  const stored = toStored(answer);
+  if (stored === undefined) return;
+  const { identity, owner } = paid.claim;
+  await config.store.transition({ identity, from: "settled", to: "settled", owner, answer: stored });
+}
+
+function paidRelease(receipt: SettlementResponse): Release {
+  return { kind: "release", paid: true, headers: [[PAYMENT_RESPONSE, encodePaymentResponse(receipt)]] };
+}
+
+/** An error, a redirect and an empty 304 are not sales. */
+function isChargeable(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
+function toStored({ status, headers, body }: HandlerAnswer): StoredAnswer | undefined {
+  return body === undefined ? undefined : { status, headers, body };
+}
+
+function toPayment({ offer, payer }: PaidRequest): Payment {
+  const { scheme, network, asset, amount } = offer.requirements;
+  return Object.freeze({ payer, scheme, network, asset, amount });
+}
+
+function notCharged({ offer, payer }: PaidRequest): SettlementResponse {
+  const { network } = offer.requirements;
+  return { success: false, errorReason: "not_charged", payer, transaction: "", network };
+}
+
+function expiredAnswer(): Answer {
+  return problemAnswer({
+    status: 504,
+    error: "payment_expired",
+    message: "The payment ran out before the answer was ready. Nothing was charged; sign a new payment to try again.",
+  });
+}

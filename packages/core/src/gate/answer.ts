@@ -1,0 +1,53 @@
+/**
+ * Answers the gate gives in place of the handler.
+ *
+ * @see `docs/lifecycle.md`, "What the payer sees"
+ * @module
+ */
+import { NO_STORE } from "../http/cache-control.js";
+import { PAYMENT_REQUIRED } from "../http/payment-required.js";
+import { encodePaymentResponse, PAYMENT_RESPONSE } from "../http/payment-response.js";
+import type { Reason } from "../protocol/reasons.js";
+import type { SettlementResponse } from "../protocol/settlement-response.js";
+import type { StoredAnswer } from "../store/payment-record.js";
+import type { WrittenChallenge } from "./challenge.js";
+
+/** A whole answer, ready to write. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: readonly (readonly [name: string, value: string | readonly string[]])[];
+  readonly body: string | Uint8Array;
+}
+
+/** 402, or 400 where what was sent is no payment at all: the challenge, as header and as body. */
+export function challengeAnswer(status: 400 | 402, challenge: WrittenChallenge, receipt?: SettlementResponse): Answer {
+  const headers: [string, string][] = [[PAYMENT_REQUIRED, challenge.header]];
+  if (receipt !== undefined) headers.push([PAYMENT_RESPONSE, encodePaymentResponse(receipt)]);
+  return jsonAnswer(status, challenge.body, headers);
+}
+
+/** An answer about a payment that is not a challenge: nothing in it invites the client to sign again. */
+export function problemAnswer(problem: {
+  readonly status: 409 | 503 | 504;
+  readonly error: Reason;
+  /** What the client can do, in a sentence. */
+  readonly message: string;
+  readonly retryAfterSeconds?: number;
+}): Answer {
+  const { status, error, message, retryAfterSeconds } = problem;
+  const headers: [string, string][] = retryAfterSeconds === undefined ? [] : [["Retry-After", String(retryAfterSeconds)]];
+  return jsonAnswer(status, JSON.stringify({ error, message }), headers);
+}
+
+/** The answer that a payer paid for and did not get. */
+export function replayAnswer(stored: StoredAnswer, receipt: SettlementResponse): Answer {
+  return { ...stored, headers: [...stored.headers, [PAYMENT_RESPONSE, encodePaymentResponse(receipt)]] };
+}
+
+function jsonAnswer(status: number, body: string, headers: readonly [string, string][]): Answer {
+  return {
+    status,
+    headers: [["Content-Type", "application/json; charset=utf-8"], ["Cache-Control", NO_STORE], ...headers],
+    body,
+  };
+}

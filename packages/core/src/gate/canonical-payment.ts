@@ -1,0 +1,46 @@
+/**
+ * What a facilitator is sent: our offer, our resource, our declarations, and of the client's words only the scheme's
+ * payload and its additions to extensions that we declared.
+ *
+ * @see x402 v2 §5.1.2 "Extensions": a client may add to the info it received, not change it
+ * @module
+ */
+import type { FacilitatorRequest } from "../facilitator/facilitator.js";
+import type { Extensions } from "../protocol/extensions.js";
+import { isJsonObject, type JsonObject } from "../protocol/json.js";
+import type { PaymentPayload } from "../protocol/payment-payload.js";
+import type { ResourceInfo } from "../protocol/resource-info.js";
+import type { Offer } from "../scheme/offer.js";
+
+/** The discovery declaration is the seller's alone: what a client adds would end up in a public catalog. */
+const SELLERS_OWN = "bazaar";
+
+/** Builds the body of `verify` and `settle`. */
+export function toFacilitatorRequest(
+  payment: PaymentPayload,
+  offer: Offer,
+  about: { readonly resource: ResourceInfo; readonly extensions: Extensions | undefined },
+): FacilitatorRequest {
+  const extensions = mergeExtensions(about.extensions, payment.extensions);
+  return {
+    x402Version: 2,
+    paymentPayload: {
+      x402Version: 2,
+      payload: payment.payload,
+      accepted: offer.requirements,
+      resource: about.resource,
+      ...(extensions === undefined ? {} : { extensions }),
+    },
+    paymentRequirements: offer.requirements,
+  };
+}
+
+function mergeExtensions(ours: Extensions | undefined, theirs: PaymentPayload["extensions"]): JsonObject | undefined {
+  if (ours === undefined) return undefined;
+  const merged = Object.entries(ours).map(([identifier, declared]) => {
+    const echoed = identifier === SELLERS_OWN ? undefined : theirs?.[identifier];
+    if (!isJsonObject(echoed) || !isJsonObject(echoed["info"])) return [identifier, declared];
+    return [identifier, { ...declared, info: { ...echoed["info"], ...declared.info } }];
+  });
+  return Object.fromEntries(merged);
+}

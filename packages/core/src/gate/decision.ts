@@ -1,0 +1,16 @@
+/**
+ * Decisions: what becomes of a request.
+ *
+ * @module
+ */
+import type { Admission } from "./admission.js";
+import type { Answer } from "./answer.js";
+
+/** What becomes of a request. */
+export type Decision =
+  /** Not priced: the handler runs as if we were not there. */
+  | { readonly kind: "open" }
+  /** Answered here; the handler does not run. `undelivered` is to be called when the answer could not be delivered. */
+  | { readonly kind: "answer"; readonly answer: Answer; readonly undelivered?: () => Promise<void> }
+  /** Paid, as far as can be known before settlement: the handler runs and its answer is held back. */
+  | { readonly kind: "admitted"; readonly admission: Admission };

@@ -1,0 +1,84 @@
+/**
+ * What a seller writes. `parse-options.ts` and `parse-routes.ts` turn it into what the request path reads.
+ *
+ * @module
+ */
+import type { Logger } from "../events/logger.js";
+import type { Deadlines } from "../facilitator/deadlines.js";
+import type { Facilitator } from "../facilitator/facilitator.js";
+import type { HttpFacilitatorOptions } from "../facilitator/http-facilitator.js";
+import type { AssetPrice, DollarPrice } from "../price/price.js";
+import type { Extensions } from "../protocol/extensions.js";
+import type { RouteKey } from "../route/route-key.js";
+import type { Scheme } from "../scheme/scheme.js";
+import type { PaymentStore } from "../store/payment-store.js";
+
+/** Dollars (`"$0.01"`), or atomic units of a named asset. */
+export type Price = DollarPrice | AssetPrice;
+
+interface OptionOn<N extends string, Address extends string> {
+  /** Default `"exact"`. */
+  readonly scheme?: string;
+  /** Default: the route's `price`. */
+  readonly price?: Price;
+  /** CAIP-2. */
+  readonly network: N;
+  /** Who is paid. Default: the entry for this network in the options' `payTo`. */
+  readonly payTo?: Address;
+  /** How long a payment may take from challenge to settlement, 10 to 86400 seconds. Default 300. */
+  readonly maxTimeoutSeconds?: number;
+  /** Added to what the scheme puts into the offer. */
+  readonly extra?: Readonly<Record<string, unknown>>;
+}
+
+/** One way to pay for a route. */
+export type PaymentOption =
+  | OptionOn<`eip155:${number}`, `0x${string}`>
+  | OptionOn<`solana:${string}`, string>
+  | OptionOn<`algorand:${string}`, string>;
+
+/** A priced route. Either it says what it `accepts`, or it has a `price` and the options say the rest. */
+export interface RouteConfig {
+  /** Ways to pay, the seller's favourite first: clients take the first they can. */
+  readonly accepts?: PaymentOption | readonly PaymentOption[];
+  /** Price of every way to pay that names none itself. */
+  readonly price?: Price;
+  /** For people and catalogs, at most 500 characters. */
+  readonly description?: string;
+  /** Media type of the answer, e.g. `application/json`. */
+  readonly mimeType?: string;
+  /** Extensions to declare, by identifier: `{ info, schema }` each. */
+  readonly extensions?: Extensions;
+}
+
+/** The route table: `{ "GET /weather": { … } }`. */
+export type RoutesConfig = { readonly [key in RouteKey]?: RouteConfig };
+
+/** Addresses by network or by pattern: `{ "eip155:*": "0x…", "solana:*": "…" }`; the exact network wins. */
+export type PayToByNetwork = { readonly [pattern in `eip155:${string}`]?: `0x${string}` } & {
+  readonly [pattern in `solana:${string}` | `algorand:${string}`]?: string;
+};
+
+/** Options of a seller. What decides where money goes has no default. */
+export interface PaymentsOptions {
+  /** Who verifies and settles: a base URL, a URL with headers, or a facilitator in this process. */
+  readonly facilitator: string | URL | HttpFacilitatorOptions | Facilitator;
+  /** For ways to pay that name no `payTo` themselves. */
+  readonly payTo?: PayToByNetwork;
+  /** Networks of routes that only have a `price`. */
+  readonly networks?: readonly PaymentOption["network"][];
+  /** The seller's own schemes; they are looked at before the built-in ones. */
+  readonly schemes?: readonly Scheme[];
+  /** Origin under which clients reach this server, e.g. `https://api.example.com`. Default: what the request says. */
+  readonly publicUrl?: string;
+  /** How much of an answer is held back until its payment has settled, 0 to 64 MiB, in bytes. Default 1 MiB. */
+  readonly holdBytes?: number;
+  /** How long calls to the facilitator may take, each 100 to 120000 ms. */
+  readonly deadlines?: Partial<Deadlines>;
+  /** Remembers payments. Default: in memory, for a seller of one process. */
+  readonly store?: PaymentStore;
+  /** Takes log lines. Default: nobody. */
+  readonly logger?: Logger;
+  /** Unix milliseconds. Default `Date.now`. */
+  readonly now?: () => number;
+}

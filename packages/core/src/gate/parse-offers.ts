@@ -1,0 +1,133 @@
+/**
+ * Checks the ways to pay for one route and compiles them to offers.
+ *
+ * @module
+ */
+import { isNetwork, matchesNetwork, type Network } from "../network/caip2.js";
+import type { AssetPrice } from "../price/price.js";
+import { isJsonObject, type JsonObject } from "../protocol/json.js";
+import { createOffer, type Offer } from "../scheme/offer.js";
+import type { Scheme } from "../scheme/scheme.js";
+import { type Issues, join } from "./issues.js";
+import type { PaymentOption } from "./options.js";
+import type { PaymentsConfig } from "./parse-options.js";
+
+const KEYS = Object.keys({
+  scheme: true,
+  price: true,
+  network: true,
+  payTo: true,
+  maxTimeoutSeconds: true,
+  extra: true,
+} satisfies Record<keyof PaymentOption, true>);
+
+const DEFAULT_TIMEOUT_SECONDS = 300;
+
+interface RouteContext {
+  readonly path: string;
+  readonly config: PaymentsConfig;
+  readonly issues: Issues;
+}
+
+/** Compiles what a route accepts; what cannot be sold is noted as an issue. */
+export function parseOffers(route: JsonObject, context: RouteContext): readonly Offer[] {
+  const { accepts, price } = route;
+  if (accepts === undefined) return parseShorthand(price, context);
+  const path = join(context.path, "accepts");
+  const options: readonly unknown[] = Array.isArray(accepts) ? accepts : [accepts];
+  if (options.length === 0) context.issues.add(path, "at least one way to pay", "none");
+  const offers = options.flatMap((option, index) =>
+    parseOffer(option, { ...context, path: Array.isArray(accepts) ? join(path, index) : path, price }),
+  );
+  return Object.freeze(offers);
+}
+
+/** `{ price: "$0.01" }`: the options say on which networks and to whom. */
+function parseShorthand(price: unknown, context: RouteContext): readonly Offer[] {
+  const { config, issues, path } = context;
+  if (price === undefined) {
+    issues.add(path, "accepts, or a price together with options.networks and options.payTo", "neither");
+    return [];
+  }
+  if (config.networks.length === 0) issues.add("options.networks", `the networks on which ${path} is paid`, undefined);
+  return Object.freeze(config.networks.flatMap((network) => parseOffer({ network }, { ...context, price })));
+}
+
+interface OfferContext extends RouteContext {
+  /** The route's price, for options without their own. */
+  readonly price: unknown;
+}
+
+function parseOffer(option: unknown, context: OfferContext): Offer[] {
+  const { path, issues } = context;
+  if (!issues.checkKeys(path, option, KEYS)) return [];
+  const wire = { maxTimeoutSeconds: parseTimeout(option, context), extra: parseExtra(option, context) };
+  const network = parseNetwork(option, context);
+  const price = parsePrice(option, context);
+  if (network === undefined) return [];
+  const payTo = parsePayTo(option, network, context);
+  const scheme = findScheme(option, network, context);
+  if (price === undefined || payTo === undefined || scheme === undefined) return [];
+
+  const terms = scheme.compileTerms({ network, price, payTo });
+  if (terms.ok) return [createOffer(scheme, terms, { network, ...wire })];
+  for (const { term, expected } of terms.issues) {
+    issues.add(`${path}.${term}`, expected, valueAt({ ...option, price, payTo }, term));
+  }
+  return [];
+}
+
+function parseNetwork(option: JsonObject, { path, issues }: OfferContext): Network | undefined {
+  const { network } = option;
+  if (isNetwork(network)) return network;
+  issues.add(join(path, "network"), 'a CAIP-2 network such as "eip155:84532"', network);
+  return undefined;
+}
+
+function parsePrice(option: JsonObject, context: OfferContext): string | AssetPrice | undefined {
+  const price = option["price"] ?? context.price;
+  if (typeof price === "string" || isAssetPrice(price)) return price;
+  context.issues.add(join(context.path, "price"), 'a dollar price such as "$0.01", or { asset, amount } in atomic units', price);
+  return undefined;
+}
+
+function isAssetPrice(price: unknown): price is AssetPrice {
+  return isJsonObject(price) && typeof price["asset"] === "string" && typeof price["amount"] === "string";
+}
+
+function parsePayTo(option: JsonObject, network: Network, { path, config, issues }: OfferContext): string | undefined {
+  const pattern = Object.keys(config.payTo).find((candidate) => matchesNetwork(candidate, network));
+  const payTo = option["payTo"] ?? config.payTo[network] ?? (pattern === undefined ? undefined : config.payTo[pattern]);
+  if (typeof payTo === "string") return payTo;
+  issues.add(join(path, "payTo"), "the address to be paid, here or under options.payTo", payTo);
+  return undefined;
+}
+
+function findScheme(option: JsonObject, network: Network, { path, config, issues }: OfferContext): Scheme | undefined {
+  const name = option["scheme"] ?? "exact";
+  const scheme = config.schemes.find((candidate) => candidate.scheme === name && matchesNetwork(candidate.networks, network));
+  if (scheme === undefined) {
+    const known = config.schemes.map((candidate) => `${candidate.scheme} on ${candidate.networks}`).join(", ");
+    issues.add(join(path, "scheme"), `a scheme that works on ${network}; known are ${known || "none"}`, name);
+  }
+  return scheme;
+}
+
+function parseTimeout(option: JsonObject, { path, issues }: OfferContext): number {
+  const value = option["maxTimeoutSeconds"] ?? DEFAULT_TIMEOUT_SECONDS;
+  if (typeof value === "number" && Number.isInteger(value) && value >= 10 && value <= 86_400) return value;
+  issues.add(join(path, "maxTimeoutSeconds"), "a whole number of seconds from 10 to 86400", value);
+  return DEFAULT_TIMEOUT_SECONDS;
+}
+
+function parseExtra(option: JsonObject, { path, issues }: OfferContext): Record<string, unknown> {
+  const extra = option["extra"] ?? {};
+  if (isJsonObject(extra)) return extra;
+  issues.add(join(path, "extra"), "an object", extra);
+  return {};
+}
+
+/** The value at a dotted path, for an error message. */
+function valueAt(option: JsonObject, term: string): unknown {
+  return term.split(".").reduce<unknown>((value, key) => (isJsonObject(value) ? value[key] : undefined), option);
+}

@@ -1,0 +1,197 @@
+/**
+ * Checks the options once, at start-up, and freezes what the request path reads.
+ *
+ * @module
+ */
+import { type Logger, SILENT } from "../events/logger.js";
+import { DEFAULT_DEADLINES, type Deadlines, withDeadlines } from "../facilitator/deadlines.js";
+import type { Facilitator } from "../facilitator/facilitator.js";
+import { createHttpFacilitator, type FacilitatorHeaders } from "../facilitator/http-facilitator.js";
+import { isNetwork } from "../network/caip2.js";
+import { isJsonObject } from "../protocol/json.js";
+import type { Scheme } from "../scheme/scheme.js";
+import { createMemoryStore } from "../store/memory-store.js";
+import type { PaymentStore } from "../store/payment-store.js";
+import { createIssues, type Issues, join } from "./issues.js";
+import type { PaymentsOptions } from "./options.js";
+
+/** The options, checked: everything present, nothing left to interpret. */
+export interface PaymentsConfig {
+  readonly facilitator: Facilitator;
+  readonly schemes: readonly Scheme[];
+  readonly payTo: Readonly<Record<string, string>>;
+  readonly networks: readonly string[];
+  /** Without a trailing slash. */
+  readonly publicUrl: string | undefined;
+  readonly holdBytes: number;
+  readonly store: PaymentStore;
+  readonly logger: Logger;
+  readonly now: () => number;
+}
+
+/** Every key, so that a mistyped one is an error also for callers without types. */
+const KEYS = Object.keys({
+  facilitator: true,
+  payTo: true,
+  networks: true,
+  schemes: true,
+  publicUrl: true,
+  holdBytes: true,
+  deadlines: true,
+  store: true,
+  logger: true,
+  now: true,
+} satisfies Record<keyof PaymentsOptions, true>);
+
+const DEFAULT_HOLD_BYTES = 1024 * 1024;
+const MAX_HOLD_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Checks a seller's options.
+ *
+ * @param builtIn - Schemes of the packages at hand; `options.schemes` come before them.
+ * @throws ConfigError with every issue at once.
+ */
+export function parseOptions(options: PaymentsOptions, builtIn: readonly Scheme[]): PaymentsConfig {
+  const issues = createIssues();
+  issues.checkKeys("options", options, KEYS);
+  issues.throwIfAny();
+
+  const { holdBytes = DEFAULT_HOLD_BYTES, now = Date.now, logger = SILENT } = options;
+  if (!isWithin(holdBytes, 0, MAX_HOLD_BYTES)) {
+    issues.add("options.holdBytes", `a whole number from 0 to ${MAX_HOLD_BYTES}`, holdBytes);
+  }
+  if (typeof now !== "function") issues.add("options.now", "a function that returns Unix milliseconds", now);
+  checkMethods(issues, { path: "options.logger", value: logger, methods: ["info", "warn", "error"] });
+
+  const config: PaymentsConfig = {
+    facilitator: withDeadlines(parseFacilitator(options.facilitator, issues), parseDeadlines(options.deadlines, issues)),
+    schemes: [...parseSchemes(options.schemes, issues), ...builtIn],
+    payTo: parsePayTo(options.payTo, issues),
+    networks: parseNetworks(options.networks, issues),
+    publicUrl: parsePublicUrl(options.publicUrl, issues),
+    holdBytes,
+    store: parseStore(options.store, now, issues),
+    logger,
+    now,
+  };
+  issues.throwIfAny();
+  return Object.freeze(config);
+}
+
+const FACILITATOR_METHODS = ["verify", "settle", "supported"];
+const FACILITATOR_EXPECTED =
+  'a base URL such as "https://x402.org/facilitator", { url, headers }, or an object with verify, settle and supported';
+
+/** Stands in until the issues are thrown, so that everything else can be checked as well. */
+const NO_FACILITATOR: Facilitator = createHttpFacilitator({ url: "http://localhost" });
+
+function parseFacilitator(facilitator: unknown, issues: Issues): Facilitator {
+  if (isFacilitator(facilitator)) return facilitator;
+  const given = isJsonObject(facilitator) && !(facilitator instanceof URL) ? facilitator : { url: facilitator };
+  const url = parseUrl(given["url"]);
+  if (url === undefined) {
+    issues.add("options.facilitator", FACILITATOR_EXPECTED, given["url"] ?? facilitator);
+    return NO_FACILITATOR;
+  }
+  issues.checkKeys("options.facilitator", given, ["url", "headers"]);
+  const headers = given["headers"] ?? {};
+  if (!isHeaders(headers)) {
+    issues.add("options.facilitator.headers", "header names with string values, or a function that returns them", "something else");
+    return NO_FACILITATOR;
+  }
+  return createHttpFacilitator({ url, headers });
+}
+
+function isFacilitator(value: unknown): value is Facilitator {
+  return typeof value === "object" && value !== null && FACILITATOR_METHODS.every((name) => isMethod(value, name));
+}
+
+function isMethod(value: object, name: string): boolean {
+  return typeof Reflect.get(value, name) === "function";
+}
+
+function isHeaders(value: unknown): value is FacilitatorHeaders {
+  if (typeof value === "function") return true;
+  return isJsonObject(value) && Object.values(value).every((header) => typeof header === "string");
+}
+
+function parseUrl(value: unknown): URL | undefined {
+  const text = value instanceof URL ? value.href : value;
+  if (typeof text !== "string" || !URL.canParse(text)) return undefined;
+  const url = new URL(text);
+  return url.protocol === "https:" || url.protocol === "http:" ? url : undefined;
+}
+
+function parseDeadlines(deadlines: unknown, issues: Issues): Deadlines {
+  if (deadlines === undefined) return DEFAULT_DEADLINES;
+  const parsed = { ...DEFAULT_DEADLINES };
+  if (!issues.checkKeys("options.deadlines", deadlines, Object.keys(DEFAULT_DEADLINES))) return parsed;
+  for (const key of ["verifyMs", "settleMs", "supportedMs"] as const) {
+    const value = deadlines[key] ?? parsed[key];
+    if (isWithin(value, 100, 120_000)) parsed[key] = value;
+    else issues.add(`options.deadlines.${key}`, "a whole number of milliseconds from 100 to 120000", value);
+  }
+  return parsed;
+}
+
+function parseSchemes(schemes: unknown, issues: Issues): readonly Scheme[] {
+  if (schemes === undefined) return [];
+  if (Array.isArray(schemes) && schemes.every(isScheme)) return schemes;
+  issues.add("options.schemes", "an array of schemes", schemes);
+  return [];
+}
+
+function isScheme(value: unknown): value is Scheme {
+  if (!isJsonObject(value) || typeof value["scheme"] !== "string" || typeof value["networks"] !== "string") return false;
+  return ["compileTerms", "sameAddress", "readPayment"].every((name) => isMethod(value, name));
+}
+
+function parsePayTo(payTo: unknown, issues: Issues): Readonly<Record<string, string>> {
+  const parsed: Record<string, string> = {};
+  if (payTo === undefined) return parsed;
+  if (!isJsonObject(payTo)) {
+    issues.add("options.payTo", 'addresses by network, such as { "eip155:*": "0x…" }', payTo);
+    return parsed;
+  }
+  for (const [pattern, address] of Object.entries(payTo)) {
+    const path = join("options.payTo", pattern);
+    if (!isNetwork(pattern.replace(/:\*$/, ":0"))) issues.add(path, 'a CAIP-2 network or "<namespace>:*"', pattern);
+    else if (typeof address !== "string") issues.add(path, "an address", address);
+    else parsed[pattern] = address;
+  }
+  return parsed;
+}
+
+function parseNetworks(networks: unknown, issues: Issues): readonly string[] {
+  if (networks === undefined) return [];
+  if (Array.isArray(networks) && networks.every(isNetwork)) return networks;
+  issues.add("options.networks", 'an array of CAIP-2 networks such as "eip155:84532"', networks);
+  return [];
+}
+
+function parsePublicUrl(publicUrl: unknown, issues: Issues): string | undefined {
+  if (publicUrl === undefined) return undefined;
+  const url = parseUrl(publicUrl);
+  if (url === undefined || url.search !== "" || url.hash !== "" || url.username !== "") {
+    issues.add("options.publicUrl", 'an http or https URL without query, such as "https://api.example.com"', publicUrl);
+    return undefined;
+  }
+  return url.href.replace(/\/+$/, "");
+}
+
+function parseStore(store: unknown, now: () => number, issues: Issues): PaymentStore {
+  if (store === undefined) return createMemoryStore(now);
+  checkMethods(issues, { path: "options.store", value: store, methods: ["claim", "find", "transition", "release"] });
+  return store as PaymentStore;
+}
+
+function checkMethods(issues: Issues, check: { path: string; value: unknown; methods: readonly string[] }): void {
+  const { path, value, methods } = check;
+  const complete = typeof value === "object" && value !== null && methods.every((name) => isMethod(value, name));
+  if (!complete) issues.add(path, `an object with ${methods.join(", ")}`, value);
+}
+
+function isWithin(value: unknown, least: number, most: number): value is number {
+  return typeof value === "number" && Number.isInteger(value) && value >= least && value <= most;
+}

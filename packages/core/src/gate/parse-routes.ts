@@ -1,0 +1,119 @@
+/**
+ * Checks a route table once, at start-up, and compiles it: paths to matchers, prices to offers, offers to challenges.
+ *
+ * @module
+ */
+import { describeValue } from "../errors.js";
+import { isJsonObject, type JsonObject } from "../protocol/json.js";
+import type { Extensions } from "../protocol/extensions.js";
+import { compilePath } from "../route/compile-path.js";
+import { parseRouteKey } from "../route/route-key.js";
+import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
+import type { Offer } from "../scheme/offer.js";
+import { type ChallengeWriter, compileChallenge } from "./challenge.js";
+import { createIssues, type Issues, join } from "./issues.js";
+import type { RouteConfig, RoutesConfig } from "./options.js";
+import { parseOffers } from "./parse-offers.js";
+import type { PaymentsConfig } from "./parse-options.js";
+
+/** A priced route, prepared. */
+export interface PricedRoute {
+  readonly key: string;
+  readonly offers: readonly Offer[];
+  readonly description: string;
+  readonly mimeType: string;
+  readonly extensions: Extensions | undefined;
+  readonly challenge: ChallengeWriter;
+}
+
+const KEYS = Object.keys({
+  accepts: true,
+  price: true,
+  description: true,
+  mimeType: true,
+  extensions: true,
+} satisfies Record<keyof RouteConfig, true>);
+
+/** Facilitators refuse to verify a payment whose resource has a longer description, which makes it unpayable. */
+const MAX_DESCRIPTION = 500;
+const MAX_MIME_TYPE = 255;
+
+/**
+ * Checks and compiles a route table.
+ *
+ * @throws ConfigError with every issue of every route at once.
+ */
+export function parseRoutes(routes: RoutesConfig, config: PaymentsConfig): RouteTable<PricedRoute> {
+  const issues = createIssues();
+  if (!isJsonObject(routes)) issues.add("routes", 'an object such as { "GET /weather": { price: "$0.01" } }', routes);
+  const entries = isJsonObject(routes) ? Object.entries(routes) : [];
+  if (entries.length === 0) issues.add("routes", "at least one route", "none");
+  const parsed = entries.flatMap(([key, route]) => parseRoute({ key, route, config, issues }));
+  reportDuplicates(parsed, issues);
+  issues.throwIfAny();
+  return createRouteTable(parsed);
+}
+
+interface RouteInput {
+  readonly key: string;
+  readonly route: unknown;
+  readonly config: PaymentsConfig;
+  readonly issues: Issues;
+}
+
+function parseRoute({ key, route, config, issues }: RouteInput): RouteEntry<PricedRoute>[] {
+  const path = join("routes", key);
+  const compiled = compileKey(key);
+  if (!compiled.ok) issues.add(path, compiled.expected, key);
+  if (!issues.checkKeys(path, route, KEYS)) return [];
+  const description = parseText(route, { path, key: "description", longest: MAX_DESCRIPTION, issues });
+  const mimeType = parseText(route, { path, key: "mimeType", longest: MAX_MIME_TYPE, issues });
+  const extensions = parseExtensions(route["extensions"], join(path, "extensions"), issues);
+  const offers = parseOffers(route, { path, config, issues });
+  if (!compiled.ok) return [];
+  const subject = { offers, description, mimeType, extensions };
+  const value = Object.freeze({ key, ...subject, challenge: compileChallenge(subject) });
+  return [{ key, method: compiled.method, matches: compiled.matches, parameters: compiled.parameters, value }];
+}
+
+function compileKey(key: string) {
+  const parsed = parseRouteKey(key);
+  if (!parsed.ok) return parsed;
+  const compiled = compilePath(parsed.path);
+  return compiled.ok ? { ...compiled, method: parsed.method } : compiled;
+}
+
+function parseText(
+  route: JsonObject,
+  text: { readonly path: string; readonly key: string; readonly longest: number; readonly issues: Issues },
+): string {
+  const { path, key, longest, issues } = text;
+  const value = route[key] ?? "";
+  if (typeof value === "string" && value.length <= longest) return value;
+  issues.add(join(path, key), `a text of at most ${longest} characters`, typeof value === "string" ? `${value.length} characters` : value);
+  return "";
+}
+
+function parseExtensions(extensions: unknown, path: string, issues: Issues): Extensions | undefined {
+  if (extensions === undefined) return undefined;
+  if (!isJsonObject(extensions)) {
+    issues.add(path, "declarations by extension identifier", extensions);
+    return undefined;
+  }
+  for (const [identifier, declaration] of Object.entries(extensions)) {
+    const complete = isJsonObject(declaration) && isJsonObject(declaration["info"]) && isJsonObject(declaration["schema"]);
+    if (!complete) issues.add(join(path, identifier), "{ info, schema }, both objects", declaration);
+  }
+  return extensions as Extensions;
+}
+
+/** `GET /a` and `GET /A/` are the same route to Express, and so they are here. */
+function reportDuplicates(entries: readonly RouteEntry<PricedRoute>[], issues: Issues): void {
+  const seen = new Map<string, string>();
+  for (const { key } of entries) {
+    const canonical = key.toLowerCase().replace(/\/+$/, "");
+    const earlier = seen.get(canonical);
+    if (earlier === undefined) seen.set(canonical, key);
+    else issues.add(join("routes", key), `one key for one route, which ${describeValue(earlier)} already is`, key);
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * Settles one payment under the protection of the store: written down before the facilitator is told, and after.
+ *
+ * @module
+ */
+import type { PaymentState, StoredAnswer } from "../store/payment-record.js";
+import type { PaidRequest } from "./paid-request.js";
+import type { PaymentsConfig } from "./parse-options.js";
+import { type Settlement, settle } from "./settlement.js";
+
+/** Where the payment comes from: a handler that has answered, or an earlier settlement that did not end. */
+export interface SettlementStart {
+  readonly from: Extract<PaymentState, "serving" | "unsent" | "unknown">;
+  /** The record's owner before; only differs from the claim's when another run takes over. */
+  readonly owner: string;
+  /** Kept until the payer has it; `undefined` for an answer too large to keep. */
+  readonly answer: StoredAnswer | undefined;
+}
+
+/** `lost`: the record is not what this run thinks it is, so nothing was done. */
+export type SettledOnce = Settlement | { readonly kind: "lost" };
+
+/** Settles. Never rejects once the facilitator has been told; a store that fails before that rejects, uncharged. */
+export async function settleOnce(paid: PaidRequest, start: SettlementStart, config: PaymentsConfig): Promise<SettledOnce> {
+  const { identity, owner } = paid.claim;
+  const taken = await config.store.transition({
+    identity,
+    from: start.from,
+    to: "settling",
+    owner: start.owner,
+    newOwner: owner,
+    ...(start.answer === undefined ? {} : { answer: start.answer }),
+  });
+  if (!taken) return { kind: "lost" };
+
+  const settlement = await settle(
+    { request: paid.facilitatorRequest, offer: paid.offer, payer: paid.payer, repeated: start.from === "unknown" },
+    config.facilitator,
+    config.logger,
+  );
+  await record(paid, settlement, config);
+  return settlement;
+}
+
+/** The outcome stands whether or not the store takes it; a store that does not is a matter for the operator. */
+async function record(paid: PaidRequest, settlement: Settlement, config: PaymentsConfig): Promise<void> {
+  const { identity, owner } = paid.claim;
+  try {
+    const recorded = await config.store.transition({
+      identity,
+      from: "settling",
+      to: settlement.kind,
+      owner,
+      ...("receipt" in settlement ? { answer: null, receipt: settlement.receipt } : {}),
+    });
+    if (!recorded) config.logger.error("outcome_not_recorded", { identity, outcome: settlement.kind });
+  } catch {
+    config.logger.error("outcome_not_recorded", { identity, outcome: settlement.kind });
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * Settlement: three outcomes, and never a guess which.
+ *
+ * @see `docs/lifecycle.md`, "How settlement ends"
+ * @module
+ */
+import { FacilitatorError } from "../errors.js";
+import type { Logger } from "../events/logger.js";
+import type { Facilitator, FacilitatorRequest } from "../facilitator/facilitator.js";
+import { isReason } from "../protocol/reasons.js";
+import type { SettlementResponse } from "../protocol/settlement-response.js";
+import type { Offer } from "../scheme/offer.js";
+
+/** How a settlement ended, as far as can be known. */
+export type Settlement =
+  /** The money moved. */
+  | { readonly kind: "settled"; readonly receipt: SettlementResponse }
+  /** The money did not move and will not. */
+  | { readonly kind: "rejected"; readonly receipt: SettlementResponse }
+  /** The facilitator was never reached: the money did not move. */
+  | { readonly kind: "unsent"; readonly retryAfterSeconds: number }
+  /** The money may have moved. */
+  | { readonly kind: "unknown"; readonly retryAfterSeconds: number };
+
+/** What is settled, for whom, and whether we have tried before. */
+export interface SettlementTask {
+  readonly request: FacilitatorRequest;
+  readonly offer: Offer;
+  readonly payer: string;
+  /**
+   * Whether our own record says that an earlier settlement of this payment has an unknown outcome. Only then does
+   * "settled before" mean that it was settled for us; and then a refusal proves nothing, for the money that the earlier
+   * attempt moved can be the very reason for it.
+   */
+  readonly repeated: boolean;
+}
+
+/** A block or two; the facilitator may ask for longer. */
+const RETRY_AFTER_SECONDS = 5;
+
+/** Asks the facilitator to move the money. Never rejects. */
+export async function settle(task: SettlementTask, facilitator: Facilitator, logger: Logger): Promise<Settlement> {
+  try {
+    return judge(task, await facilitator.settle(task.request), logger);
+  } catch (error) {
+    const failure = error instanceof FacilitatorError ? error : undefined;
+    // An earlier attempt may have moved the money, whatever became of this one.
+    const kind = failure?.outcome === "none" && !task.repeated ? "unsent" : "unknown";
+    const { network } = task.offer.requirements;
+    logger.error(`settlement_${kind}`, { network, payer: task.payer, ...explain(error) });
+    return { kind, retryAfterSeconds: failure?.retryAfterSeconds ?? RETRY_AFTER_SECONDS };
+  }
+}
+
+function judge(task: SettlementTask, response: SettlementResponse, logger: Logger): Settlement {
+  const { network } = task.offer.requirements;
+  const settledForUs = response.success || (task.repeated && response.errorReason === "payment_already_settled");
+  if (!settledForUs && !task.repeated && isFinal(response)) return { kind: "rejected", receipt: rejectedReceipt(task, response) };
+
+  const field = settledForUs ? differsFromTerms(task, response) : undefined;
+  if (settledForUs && field === undefined) {
+    return { kind: "settled", receipt: settledReceipt(task, response.transaction) };
+  }
+  const reason = isReason(response.errorReason) ? response.errorReason : undefined;
+  logger.error("settlement_unknown", { network, payer: task.payer, reason, differsIn: field });
+  return { kind: "unknown", retryAfterSeconds: RETRY_AFTER_SECONDS };
+}
+
+/**
+ * Whether a refusal says for certain that no money moved. A transaction hash beside any other reason means that
+ * something was broadcast, and an unexpected error may have come after that.
+ */
+function isFinal({ errorReason, transaction }: SettlementResponse): boolean {
+  if (errorReason === "invalid_transaction_state" || errorReason === "payment_already_settled") return true;
+  if (errorReason === "settlement_pending" || errorReason === "unexpected_settle_error") return false;
+  return transaction === "";
+}
+
+/** The answer is compared with the terms before it is believed. */
+function differsFromTerms({ offer, payer }: SettlementTask, response: SettlementResponse): string | undefined {
+  if (response.network !== offer.requirements.network) return "network";
+  if (response.payer !== undefined && !offer.scheme.sameAddress(response.payer, payer)) return "payer";
+  if (response.amount !== undefined && response.amount !== offer.requirements.amount) return "amount";
+  return undefined;
+}
+
+/** Only known fields go to the client. */
+function settledReceipt({ offer, payer, request }: SettlementTask, transaction: string): SettlementResponse {
+  const { network } = offer.requirements;
+  return { success: true, payer, transaction, network, amount: request.paymentRequirements.amount };
+}
+
+/** Of a facilitator's text only what has the form of a reason goes to the client. */
+function rejectedReceipt({ offer, payer }: SettlementTask, response: SettlementResponse): SettlementResponse {
+  const errorReason = isReason(response.errorReason) ? response.errorReason : "unexpected_settle_error";
+  return { success: false, errorReason, payer, transaction: response.transaction, network: offer.requirements.network };
+}
+
+/** What an operator needs; a message of ours never quotes a facilitator. */
+export function explain(error: unknown): { readonly code: string; readonly message: string } {
+  if (error instanceof FacilitatorError) return { code: error.code, message: error.message };
+  return { code: "ERR_FAREBOX_FACILITATOR_RESPONSE", message: error instanceof Error ? error.name : "not an error" };
+}

@@ -1,0 +1,92 @@
+/**
+ * A payment that has been seen before: what the same payment, sent again, gets.
+ *
+ * @see `docs/lifecycle.md`, "The same payment again"
+ * @module
+ */
+import type { SettlementResponse } from "../protocol/settlement-response.js";
+import type { PaymentRecord, StoredAnswer } from "../store/payment-record.js";
+import { createPrepaidAdmission, keepAnswer } from "./admission.js";
+import { replayAnswer } from "./answer.js";
+import type { Decision } from "./decision.js";
+import { inProgressAnswer, type PaidRequest, refusal, unsettledAnswer } from "./paid-request.js";
+import type { PaymentsConfig } from "./parse-options.js";
+import { settleOnce } from "./settle-once.js";
+
+/** Decides a request whose payment already has a record. */
+export async function decideOnTaken(paid: PaidRequest, record: PaymentRecord, config: PaymentsConfig): Promise<Decision> {
+  if (record.binding !== paid.claim.binding) return alreadyUsed(paid);
+  switch (record.state) {
+    case "claimed":
+    case "serving":
+    case "settling":
+      return { kind: "answer", answer: inProgressAnswer() };
+    case "settled":
+      return takeKeptAnswer(paid, record, config);
+    case "rejected":
+      return { kind: "answer", answer: refusal(paid, record.receipt?.errorReason ?? "payment_already_used", record.receipt) };
+    case "unsent":
+    case "unknown":
+      return settleAgain(paid, { ...record, state: record.state }, config);
+    default:
+      return record.state satisfies never;
+  }
+}
+
+/**
+ * A settled payment is public: whoever reads the chain can rebuild it. So it yields nothing, but for the answer whose
+ * delivery broke off, and that to one request only.
+ */
+async function takeKeptAnswer(paid: PaidRequest, record: PaymentRecord, config: PaymentsConfig): Promise<Decision> {
+  const { answer, receipt } = record;
+  if (answer === undefined || receipt === undefined) return alreadyUsed(paid);
+  const { identity, owner } = paid.claim;
+  const taken = await config.store.transition({
+    identity,
+    from: "settled",
+    to: "settled",
+    owner: record.owner,
+    newOwner: owner,
+    answer: null,
+  });
+  return taken ? replay(paid, { answer, receipt }, config) : alreadyUsed(paid);
+}
+
+/** The chain's nonce makes this safe: the same payment cannot be carried out twice. */
+async function settleAgain(
+  paid: PaidRequest,
+  record: PaymentRecord & { readonly state: "unsent" | "unknown" },
+  config: PaymentsConfig,
+): Promise<Decision> {
+  const { answer } = record;
+  const settlement = await settleOnce(paid, { from: record.state, owner: record.owner, answer }, config);
+  switch (settlement.kind) {
+    case "lost":
+      return { kind: "answer", answer: inProgressAnswer() };
+    case "settled":
+      if (answer !== undefined) return replay(paid, { answer, receipt: settlement.receipt }, config);
+      return { kind: "admitted", admission: createPrepaidAdmission(paid, settlement.receipt, config) };
+    case "rejected":
+    case "unsent":
+    case "unknown":
+      return { kind: "answer", answer: unsettledAnswer(paid, settlement) };
+    default:
+      return settlement satisfies never;
+  }
+}
+
+function replay(
+  paid: PaidRequest,
+  { answer, receipt }: { readonly answer: StoredAnswer; readonly receipt: SettlementResponse },
+  config: PaymentsConfig,
+): Decision {
+  return {
+    kind: "answer",
+    answer: replayAnswer(answer, receipt),
+    undelivered: () => keepAnswer(paid, answer, config),
+  };
+}
+
+function alreadyUsed(paid: PaidRequest): Decision {
+  return { kind: "answer", answer: refusal(paid, "payment_already_used") };
+}

@@ -1,0 +1,62 @@
+/**
+ * JSON from strangers: bounded before it is parsed.
+ *
+ * @module
+ */
+
+/** No document of the protocol nests deeper than a JSON Schema inside an extension; 32 leaves room for that. */
+const MAX_DEPTH = 32;
+
+/** JSON that parsed, or nothing. `null` is a value of JSON, hence the wrapping. */
+export type ParsedJson = { readonly ok: true; readonly value: unknown } | { readonly ok: false };
+
+const MALFORMED: ParsedJson = Object.freeze({ ok: false });
+
+/** A plain object of unchecked fields. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/**
+ * Parses JSON text. Total: malformed or too deeply nested text yields `ok: false`, nothing throws.
+ *
+ * The depth is counted before parsing, in one pass over the text, so that a deep document costs what a flat one costs:
+ * whatever walks the value afterwards cannot be made to recurse.
+ */
+export function parseJson(text: string): ParsedJson {
+  if (depthExceeds(text, MAX_DEPTH)) return MALFORMED;
+  try {
+    return { ok: true, value: JSON.parse(text) };
+  } catch {
+    return MALFORMED;
+  }
+}
+
+/** Whether a value is an object with fields: not `null`, not an array. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+function depthExceeds(text: string, limit: number): boolean {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at);
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++;
+    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--;
+    if (depth > limit) return true;
+  }
+  return false;
+}
+
+/** Position of the quote that closes the string opened at `start`; past the end when none does. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length && text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1;
+  return at;
+}

@@ -1,0 +1,77 @@
+/**
+ * The contract a scheme fulfils on the seller's side: from what a seller writes to an offer, and from what a client sends
+ * to a payment that can be claimed. No network, no keys, no chain library.
+ *
+ * @module
+ */
+import type { Network, NetworkPattern } from "../network/caip2.js";
+import type { AssetPrice } from "../price/price.js";
+import type { PaymentRequirements } from "../protocol/payment-requirements.js";
+import type { Reason } from "../protocol/reasons.js";
+
+/** One way to pay as a seller wrote it, defaults filled in. The types are promises of the caller, not of TypeScript. */
+export interface OfferTerms {
+  readonly network: Network;
+  readonly price: string | AssetPrice;
+  readonly payTo: string;
+}
+
+/** One term that cannot be sold under, and what would be right. */
+export interface TermsIssue {
+  readonly term: "network" | "price" | "payTo" | "price.asset" | "price.amount" | "price.extra";
+  readonly expected: string;
+}
+
+/** What a scheme makes of the terms. */
+export type CompiledTerms =
+  | { readonly ok: true; readonly asset: OfferAsset; readonly amount: bigint; readonly payTo: string }
+  | { readonly ok: false; readonly issues: readonly TermsIssue[] };
+
+/** The asset of an offer, as a scheme knows it. */
+export interface OfferAsset {
+  /** Token contract or mint. */
+  readonly id: string;
+  /** For people, e.g. `USDC`. */
+  readonly symbol: string;
+  /** `undefined` for an asset given by its address alone: its amounts are only ever atomic. */
+  readonly decimals: number | undefined;
+  /** Goes into every offer, e.g. the EIP-712 domain `{ name, version }`. */
+  readonly extra: Readonly<Record<string, unknown>>;
+}
+
+/** What a scheme reads out of a client's payment, before anybody is asked. */
+export type PaymentReading =
+  | {
+      /** `expired`: all is well but the time, which matters not if this payment is known already. */
+      readonly kind: "readable" | "expired";
+      /** What makes this payment one payment, whatever bytes it is written in: network, asset, payer, nonce. */
+      readonly identity: string;
+      readonly payer: string;
+      /** Unix seconds after which it can no longer settle. */
+      readonly expiresAtSeconds: number;
+      /** What to say of an expired payment that nobody knows. */
+      readonly expiredReason: Reason;
+    }
+  | { readonly kind: "refused"; readonly reason: Reason };
+
+/** A reading that says which payment it is. */
+export type IdentifiedPayment = Exclude<PaymentReading, { readonly kind: "refused" }>;
+
+/** A scheme on all networks of a pattern, as a seller needs it. */
+export interface Scheme {
+  /** `exact`, `upto`, … */
+  readonly scheme: string;
+  /** Where it works, e.g. `eip155:*`. */
+  readonly networks: NetworkPattern;
+  /** Checks the terms and converts the price. Called once per offer, at start-up. */
+  compileTerms(terms: OfferTerms): CompiledTerms;
+  /** Whether two addresses or asset ids are the same one; `0x` addresses differ in case only by their checksum. */
+  sameAddress(a: string, b: string): boolean;
+  /**
+   * Checks what can be checked without asking anybody: shape, recipient, amount, time. Total: any payload yields a
+   * reading, none throws.
+   *
+   * @param nowSeconds - Unix seconds.
+   */
+  readPayment(payload: unknown, requirements: PaymentRequirements, nowSeconds: number): PaymentReading;
+}

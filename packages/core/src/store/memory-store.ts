@@ -1,0 +1,106 @@
+/**
+ * The payment store of one process. What it holds is gone with the process; chains still refuse a second settlement.
+ *
+ * @module
+ */
+import { type PaymentRecord, TRANSITIONS } from "./payment-record.js";
+import type { Claim, ClaimRequest, PaymentStore, Transition } from "./payment-store.js";
+
+/** Records are kept this long past their expiry: an outcome that is still unknown then may yet be asked for. */
+const GRACE_MS = 10 * 60 * 1000;
+
+/** Expiry is tracked by the minute, so that forgetting costs nothing per record. */
+const BUCKET_MS = 60 * 1000;
+
+/**
+ * Creates a store in memory. Its size is bounded by the lifetimes of the payments in it, which schemes bound in turn.
+ *
+ * @param now - Unix milliseconds.
+ */
+export function createMemoryStore(now: () => number = Date.now): PaymentStore & { readonly size: number } {
+  const records = new Map<string, PaymentRecord>();
+  const expiries = createExpiries(records);
+
+  return {
+    get size() {
+      return records.size;
+    },
+    async claim(request: ClaimRequest): Promise<Claim> {
+      expiries.forgetUntil(now());
+      const record = records.get(request.identity);
+      if (record !== undefined) return { kind: "taken", record };
+      records.set(request.identity, Object.freeze({ ...request, state: "claimed" }));
+      expiries.add(request);
+      return { kind: "claimed" };
+    },
+    async find(identity: string): Promise<PaymentRecord | undefined> {
+      return records.get(identity);
+    },
+    async transition(change: Transition): Promise<boolean> {
+      const record = records.get(change.identity);
+      if (record === undefined || !allows(record, change)) return false;
+      records.set(change.identity, Object.freeze(applied(record, change)));
+      return true;
+    },
+    async release(identity: string, owner: string): Promise<void> {
+      const record = records.get(identity);
+      if (record?.owner !== owner) return;
+      if (record.state === "claimed" || record.state === "serving") records.delete(identity);
+    },
+  };
+}
+
+function allows(record: PaymentRecord, change: Transition): boolean {
+  if (record.state !== change.from || record.owner !== change.owner) return false;
+  return TRANSITIONS[change.from].includes(change.to);
+}
+
+function applied(record: PaymentRecord, change: Transition): PaymentRecord {
+  const { answer: before, ...rest } = record;
+  const answer = change.answer === undefined ? before : (change.answer ?? undefined);
+  return {
+    ...rest,
+    state: change.to,
+    owner: change.newOwner ?? record.owner,
+    ...(answer === undefined ? {} : { answer }),
+    ...(change.receipt === undefined ? {} : { receipt: change.receipt }),
+  };
+}
+
+interface Expiries {
+  add(request: ClaimRequest): void;
+  forgetUntil(nowMs: number): void;
+}
+
+function createExpiries(records: Map<string, PaymentRecord>): Expiries {
+  const buckets = new Map<number, Set<string>>();
+  let forgottenUntil = 0;
+  return {
+    add({ identity, expiresAtMs }) {
+      const bucket = bucketOf(expiresAtMs);
+      const identities = buckets.get(bucket) ?? new Set();
+      identities.add(identity);
+      buckets.set(bucket, identities);
+    },
+    forgetUntil(nowMs) {
+      const current = Math.floor(nowMs / BUCKET_MS);
+      if (current === forgottenUntil) return;
+      forgottenUntil = current;
+      for (const [bucket, identities] of buckets) {
+        if (bucket > current) continue;
+        for (const identity of identities) forget(identity, current);
+        buckets.delete(bucket);
+      }
+    },
+  };
+
+  /** A released payment may have been claimed again under a later expiry, so the record decides, not the bucket. */
+  function forget(identity: string, current: number): void {
+    const record = records.get(identity);
+    if (record !== undefined && bucketOf(record.expiresAtMs) <= current) records.delete(identity);
+  }
+}
+
+function bucketOf(expiresAtMs: number): number {
+  return Math.ceil((expiresAtMs + GRACE_MS) / BUCKET_MS);
+}

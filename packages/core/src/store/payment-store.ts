@@ -1,0 +1,46 @@
+/**
+ * The payment store: one record per payment, so that a payment runs the handler once and settles once.
+ *
+ * @module
+ */
+import type { SettlementResponse } from "../protocol/settlement-response.js";
+import type { PaymentRecord, PaymentState, StoredAnswer } from "./payment-record.js";
+
+/** What a claim asks for. */
+export interface ClaimRequest {
+  readonly identity: string;
+  readonly binding: string;
+  readonly owner: string;
+  readonly expiresAtMs: number;
+}
+
+/** The claim was given, or the record that stands in its way. */
+export type Claim =
+  | { readonly kind: "claimed" }
+  | { readonly kind: "taken"; readonly record: PaymentRecord };
+
+/** A change of state, carried out only if the record still is in `from` and still is `owner`'s. */
+export interface Transition {
+  readonly identity: string;
+  readonly from: PaymentState;
+  readonly to: PaymentState;
+  /** The owner the record must have. */
+  readonly owner: string;
+  /** The owner it gets, when another run takes over; of several that try, one succeeds. */
+  readonly newOwner?: string;
+  /** `null` forgets a stored answer. */
+  readonly answer?: StoredAnswer | null;
+  readonly receipt?: SettlementResponse;
+}
+
+/** Keeps payments. Every method is atomic with regard to every other, across processes where the store is shared. */
+export interface PaymentStore {
+  /** Gives the payment to exactly one of any number of claimants. */
+  claim(request: ClaimRequest): Promise<Claim>;
+  /** The record of a payment, if there is one. */
+  find(identity: string): Promise<PaymentRecord | undefined>;
+  /** Changes the state; `false` when the record is not what the caller thinks it is, and then nothing changed. */
+  transition(change: Transition): Promise<boolean>;
+  /** Forgets a payment that was claimed and not settled, so that it can be used again. Only its owner may. */
+  release(identity: string, owner: string): Promise<void>;
+}

@@ -1,0 +1,35 @@
+/**
+ * EVM addresses as text.
+ *
+ * @see EIP-55
+ * @module
+ */
+import { keccak_256 } from "@noble/hashes/sha3.js";
+
+const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
+
+/** Whether a value has the form of an address. For a client's input, where the checksum is of no interest. */
+export function isAddressShaped(value: unknown): value is `0x${string}` {
+  return typeof value === "string" && ADDRESS.test(value);
+}
+
+/**
+ * Whether a value is an address whose checksum is right. For a seller's input, where a mistyped digit sends money to
+ * nobody. An address all in one case has no checksum and passes.
+ */
+export function isAddress(value: unknown): value is `0x${string}` {
+  if (!isAddressShaped(value)) return false;
+  const digits = value.slice(2);
+  if (digits === digits.toLowerCase() || digits === digits.toUpperCase()) return true;
+  return digits === checksummed(digits.toLowerCase());
+}
+
+/** Whether two addresses are the same one, in whatever case they are written. */
+export function sameAddress(a: string, b: string): boolean {
+  return a === b || a.toLowerCase() === b.toLowerCase();
+}
+
+function checksummed(digits: string): string {
+  const hash = Buffer.from(keccak_256(Buffer.from(digits, "ascii"))).toString("hex");
+  return Array.from(digits, (digit, at) => (Number.parseInt(hash.charAt(at), 16) >= 8 ? digit.toUpperCase() : digit)).join("");
+}

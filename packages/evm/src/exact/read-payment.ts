@@ -1,0 +1,77 @@
+/**
+ * Reads an EIP-3009 payment: everything that can be told from the payload alone.
+ *
+ * @see x402 v2, scheme `exact` on EVM, §1, Phases 1 and 2
+ * @module
+ */
+import type { PaymentReading, PaymentRequirements, Reason } from "@farebox/core";
+import { isAddressShaped, sameAddress } from "../address.js";
+
+/** Facilitators demand this much of the window to be left, at verification and again at settlement. */
+export const SETTLEMENT_MARGIN_SECONDS = 6;
+
+/**
+ * A payment is remembered until it expires, so a window without end would be memory without end. Clients sign for
+ * `maxTimeoutSeconds`, at most a day; the hour more is for clocks that disagree.
+ */
+const LONGEST_WINDOW_SECONDS = 25 * 60 * 60;
+
+const DECIMAL = /^(0|[1-9]\d{0,77})$/;
+const NONCE = /^0x[0-9a-fA-F]{64}$/;
+/** 65 bytes for a key; contract wallets sign with what they like, here up to 4 KiB. */
+const SIGNATURE = /^0x(?:[0-9a-fA-F]{2}){1,4096}$/;
+
+/** Implements `readPayment` of the `exact` scheme. Total. */
+export function readAuthorizationPayment(
+  payload: unknown,
+  requirements: PaymentRequirements,
+  nowSeconds: number,
+): PaymentReading {
+  const authorization = readAuthorization(payload);
+  if (authorization === undefined) return refused("invalid_payload");
+  const { from, to, value, validAfter, validBefore, nonce } = authorization;
+
+  if (!sameAddress(to, requirements.payTo)) return refused("invalid_exact_evm_payload_recipient_mismatch");
+  if (value !== requirements.amount) return refused("invalid_exact_evm_payload_authorization_value_mismatch");
+  if (BigInt(validAfter) > BigInt(nowSeconds)) return refused("invalid_exact_evm_payload_authorization_valid_after");
+  const expiresAt = BigInt(validBefore);
+  const secondsLeft = expiresAt - BigInt(nowSeconds);
+  if (secondsLeft > LONGEST_WINDOW_SECONDS) return refused("invalid_exact_evm_payload_authorization_valid_before");
+  return {
+    kind: secondsLeft < SETTLEMENT_MARGIN_SECONDS ? "expired" : "readable",
+    identity: [requirements.network, requirements.asset, from, nonce].join("|").toLowerCase(),
+    payer: from,
+    expiresAtSeconds: Number(expiresAt),
+    expiredReason: "invalid_exact_evm_payload_authorization_valid_before",
+  };
+}
+
+interface Authorization {
+  readonly from: string;
+  readonly to: string;
+  readonly value: string;
+  readonly validAfter: string;
+  readonly validBefore: string;
+  readonly nonce: string;
+}
+
+function readAuthorization(payload: unknown): Authorization | undefined {
+  const { signature, authorization } = fields(payload);
+  const { from, to, value, validAfter, validBefore, nonce } = fields(authorization);
+  if (!matches(SIGNATURE, signature) || !matches(NONCE, nonce)) return undefined;
+  if (!isAddressShaped(from) || !isAddressShaped(to)) return undefined;
+  if (!matches(DECIMAL, value) || !matches(DECIMAL, validAfter) || !matches(DECIMAL, validBefore)) return undefined;
+  return { from, to, value, validAfter, validBefore, nonce };
+}
+
+function fields(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? { ...value } : {};
+}
+
+function matches(form: RegExp, value: unknown): value is string {
+  return typeof value === "string" && form.test(value);
+}
+
+function refused(reason: Reason): PaymentReading {
+  return { kind: "refused", reason };
+}
