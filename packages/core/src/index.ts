@@ -25,8 +25,15 @@ export type { Admission, HandlerAnswer, Payment, Release } from "./gate/admissio
 export type { Answer } from "./gate/answer.js";
 export type { Decision } from "./gate/decision.js";
 export type { Gate } from "./gate/gate.js";
-export type { PaymentOption, PaymentsOptions, PayToByNetwork, Price, RouteConfig, RoutesConfig } from "./gate/options.js";
-export { createPaymentsEngine, type Payments } from "./gate/payments.js";
+export type {
+  PaymentOption,
+  PaymentsOptions,
+  PayToByNetwork,
+  Price,
+  RouteConfig,
+  RoutesConfig,
+} from "./gate/options.js";
+export { createPaymentsEngine, createPaymentsGate, type PaymentsGate } from "./gate/payments.js";
 export type { GateRequest } from "./gate/request.js";
 export { privateCacheControl } from "./http/cache-control.js";
 export { EXPOSE_HEADERS, exposeHeaders } from "./http/expose-headers.js";

@@ -31,5 +31,7 @@ export function sameAddress(a: string, b: string): boolean {
 
 function checksummed(digits: string): string {
   const hash = Buffer.from(keccak_256(Buffer.from(digits, "ascii"))).toString("hex");
-  return Array.from(digits, (digit, at) => (Number.parseInt(hash.charAt(at), 16) >= 8 ? digit.toUpperCase() : digit)).join("");
+  return Array.from(digits, (digit, at) =>
+    Number.parseInt(hash.charAt(at), 16) >= 8 ? digit.toUpperCase() : digit,
+  ).join("");
 }

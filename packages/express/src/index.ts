@@ -1,1 +1,21 @@
-export {};
+/**
+ * Everything exported here is public API.
+ *
+ * @module
+ */
+export {
+  ConfigError,
+  type ConfigIssue,
+  type Facilitator,
+  FareboxError,
+  type FareboxErrorCode,
+  type Logger,
+  type Payment,
+  type PaymentOption,
+  type PaymentsOptions,
+  type PayToByNetwork,
+  type Price,
+  type RouteConfig,
+  type RoutesConfig,
+} from "@farebox/core";
+export { createPayments, type Payments, paymentMiddleware } from "./payment-middleware.js";

@@ -25,10 +25,8 @@ export const DEFAULT_DEADLINES: Deadlines = Object.freeze({ verifyMs: 5_000, set
  */
 export function withDeadlines(facilitator: Facilitator, deadlines: Deadlines): Facilitator {
   return {
-    verify: (request) =>
-      within("verify", deadlines.verifyMs, (options) => facilitator.verify(request, options)),
-    settle: (request) =>
-      within("settle", deadlines.settleMs, (options) => facilitator.settle(request, options)),
+    verify: (request) => within("verify", deadlines.verifyMs, (options) => facilitator.verify(request, options)),
+    settle: (request) => within("settle", deadlines.settleMs, (options) => facilitator.settle(request, options)),
     supported: () => within("supported", deadlines.supportedMs, (options) => facilitator.supported(options)),
   };
 }

@@ -37,7 +37,11 @@ export function createHttpFacilitator({ url, headers = {} }: HttpFacilitatorOpti
     const { operation, body, read } = exchange;
     const response = await send(operation, `${base}/${operation}`, {
       method: body === undefined ? "GET" : "POST",
-      headers: { accept: "application/json", "content-type": "application/json", ...(await headersFor(operation, headers)) },
+      headers: {
+        accept: "application/json",
+        "content-type": "application/json",
+        ...(await headersFor(operation, headers)),
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(options.signal === undefined ? {} : { signal: options.signal }),
     });
@@ -53,7 +57,10 @@ export function createHttpFacilitator({ url, headers = {} }: HttpFacilitatorOpti
     verify: (request, options) => call({ operation: "verify", body: request, read: readVerifyResponse }, options),
     settle: (request, options) => {
       const { network } = request.paymentRequirements;
-      return call({ operation: "settle", body: request, read: (json) => readSettlementResponse(json, network) }, options);
+      return call(
+        { operation: "settle", body: request, read: (json) => readSettlementResponse(json, network) },
+        options,
+      );
     },
     supported: (options) => call({ operation: "supported", body: undefined, read: readSupportedResponse }, options),
   };
@@ -65,7 +72,10 @@ interface Exchange<T> {
   readonly read: (json: unknown) => T | undefined;
 }
 
-async function headersFor(operation: Operation, headers: FacilitatorHeaders): Promise<Readonly<Record<string, string>>> {
+async function headersFor(
+  operation: Operation,
+  headers: FacilitatorHeaders,
+): Promise<Readonly<Record<string, string>>> {
   if (typeof headers !== "function") return headers;
   try {
     return await headers(operation);

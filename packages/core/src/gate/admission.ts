@@ -90,7 +90,11 @@ async function completeRun(paid: PaidRequest, answer: HandlerAnswer, config: Pay
  * Creates the admission of a payment that turned out to be settled while its answer is gone. Whatever the handler
  * answers now goes out with the receipt.
  */
-export function createPrepaidAdmission(paid: PaidRequest, receipt: SettlementResponse, config: PaymentsConfig): Admission {
+export function createPrepaidAdmission(
+  paid: PaidRequest,
+  receipt: SettlementResponse,
+  config: PaymentsConfig,
+): Admission {
   return {
     payment: toPayment(paid),
     complete: async () => paidRelease(receipt),

@@ -35,7 +35,8 @@ export function problemAnswer(problem: {
   readonly retryAfterSeconds?: number;
 }): Answer {
   const { status, error, message, retryAfterSeconds } = problem;
-  const headers: [string, string][] = retryAfterSeconds === undefined ? [] : [["Retry-After", String(retryAfterSeconds)]];
+  const headers: [string, string][] =
+    retryAfterSeconds === undefined ? [] : [["Retry-After", String(retryAfterSeconds)]];
   return jsonAnswer(status, JSON.stringify({ error, message }), headers);
 }
 

@@ -22,9 +22,9 @@ import type { Decision } from "./decision.js";
 import { type PaidRequest, refusal, unreachableAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import type { PricedRoute } from "./parse-routes.js";
-import { decideOnTaken } from "./taken.js";
 import { type GateRequest, resourceUrl } from "./request.js";
 import { explain } from "./settlement.js";
+import { decideOnTaken } from "./taken.js";
 
 /** Decides requests. */
 export interface Gate {
@@ -51,7 +51,10 @@ export function createGate(routes: RouteTable<PricedRoute>, config: PaymentsConf
       try {
         return await decidePriced(entry.value, request, config);
       } catch (error) {
-        config.logger.error("decision_failed", { route: entry.key, error: error instanceof Error ? error.name : "unknown" });
+        config.logger.error("decision_failed", {
+          route: entry.key,
+          error: error instanceof Error ? error.name : "unknown",
+        });
         return answered(unreachableAnswer(UNEXPECTED, RETRY_AFTER_SECONDS));
       }
     },

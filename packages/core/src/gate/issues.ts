@@ -10,6 +10,8 @@ import { isJsonObject, type JsonObject } from "../protocol/json.js";
 export interface Issues {
   /** Notes one issue. `received` is described, not quoted in full. */
   add(path: string, expected: string, received: unknown): void;
+  /** Notes one issue where there is no value to describe: `found` is said as it is. */
+  addText(path: string, expected: string, found: string): void;
   /** Notes every key of `value` that is not one of `known`, and `value` itself when it is no object. */
   checkKeys(path: string, value: unknown, known: readonly string[]): value is JsonObject;
   /** @throws {@link ConfigError} when anything was noted. */
@@ -19,18 +21,20 @@ export interface Issues {
 /** Starts an empty list. */
 export function createIssues(): Issues {
   const issues: ConfigIssue[] = [];
-  const add: Issues["add"] = (path, expected, received) => {
-    issues.push({ path, expected, received: describeValue(received) });
+  const addText: Issues["addText"] = (path, expected, received) => {
+    issues.push({ path, expected, received });
   };
+  const add: Issues["add"] = (path, expected, received) => addText(path, expected, describeValue(received));
   return {
     add,
+    addText,
     checkKeys(path, value, known): value is JsonObject {
       if (!isJsonObject(value)) {
         add(path, "an object", value);
         return false;
       }
       for (const key of Object.keys(value)) {
-        if (!known.includes(key)) add(join(path, key), `one of the keys ${known.join(", ")}`, `an unknown key`);
+        if (!known.includes(key)) addText(join(path, key), `one of the keys ${known.join(", ")}`, "an unknown key");
       }
       return true;
     },

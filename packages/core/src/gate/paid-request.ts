@@ -51,7 +51,8 @@ export function unreachableAnswer(error: Reason, retryAfterSeconds: number): Ans
   return problemAnswer({
     status: 503,
     error,
-    message: "The payment could not be processed right now. Nothing was charged; repeat this request with the same PAYMENT-SIGNATURE.",
+    message:
+      "The payment could not be processed right now. Nothing was charged; repeat this request with the same PAYMENT-SIGNATURE.",
     retryAfterSeconds,
   });
 }

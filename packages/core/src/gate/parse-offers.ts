@@ -35,7 +35,7 @@ export function parseOffers(route: JsonObject, context: RouteContext): readonly 
   if (accepts === undefined) return parseShorthand(price, context);
   const path = join(context.path, "accepts");
   const options: readonly unknown[] = Array.isArray(accepts) ? accepts : [accepts];
-  if (options.length === 0) context.issues.add(path, "at least one way to pay", "none");
+  if (options.length === 0) context.issues.addText(path, "at least one way to pay", "none");
   const offers = options.flatMap((option, index) =>
     parseOffer(option, { ...context, path: Array.isArray(accepts) ? join(path, index) : path, price }),
   );
@@ -46,7 +46,7 @@ export function parseOffers(route: JsonObject, context: RouteContext): readonly 
 function parseShorthand(price: unknown, context: RouteContext): readonly Offer[] {
   const { config, issues, path } = context;
   if (price === undefined) {
-    issues.add(path, "accepts, or a price together with options.networks and options.payTo", "neither");
+    issues.addText(path, "accepts, or a price together with options.networks and options.payTo", "neither");
     return [];
   }
   if (config.networks.length === 0) issues.add("options.networks", `the networks on which ${path} is paid`, undefined);
@@ -87,7 +87,11 @@ function parseNetwork(option: JsonObject, { path, issues }: OfferContext): Netwo
 function parsePrice(option: JsonObject, context: OfferContext): string | AssetPrice | undefined {
   const price = option["price"] ?? context.price;
   if (typeof price === "string" || isAssetPrice(price)) return price;
-  context.issues.add(join(context.path, "price"), 'a dollar price such as "$0.01", or { asset, amount } in atomic units', price);
+  context.issues.add(
+    join(context.path, "price"),
+    'a dollar price such as "$0.01", or { asset, amount } in atomic units',
+    price,
+  );
   return undefined;
 }
 
@@ -105,7 +109,9 @@ function parsePayTo(option: JsonObject, network: Network, { path, config, issues
 
 function findScheme(option: JsonObject, network: Network, { path, config, issues }: OfferContext): Scheme | undefined {
   const name = option["scheme"] ?? "exact";
-  const scheme = config.schemes.find((candidate) => candidate.scheme === name && matchesNetwork(candidate.networks, network));
+  const scheme = config.schemes.find(
+    (candidate) => candidate.scheme === name && matchesNetwork(candidate.networks, network),
+  );
   if (scheme === undefined) {
     const known = config.schemes.map((candidate) => `${candidate.scheme} on ${candidate.networks}`).join(", ");
     issues.add(join(path, "scheme"), `a scheme that works on ${network}; known are ${known || "none"}`, name);

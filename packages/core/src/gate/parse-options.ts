@@ -12,7 +12,7 @@ import { isJsonObject } from "../protocol/json.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";
-import { createIssues, type Issues, join } from "./issues.js";
+import { type Issues, join } from "./issues.js";
 import type { PaymentsOptions } from "./options.js";
 
 /** The options, checked: everything present, nothing left to interpret. */
@@ -47,16 +47,12 @@ const DEFAULT_HOLD_BYTES = 1024 * 1024;
 const MAX_HOLD_BYTES = 64 * 1024 * 1024;
 
 /**
- * Checks a seller's options.
+ * Checks a seller's options. What it returns is only good if nothing was added to `issues`.
  *
  * @param builtIn - Schemes of the packages at hand; `options.schemes` come before them.
- * @throws ConfigError with every issue at once.
  */
-export function parseOptions(options: PaymentsOptions, builtIn: readonly Scheme[]): PaymentsConfig {
-  const issues = createIssues();
-  issues.checkKeys("options", options, KEYS);
-  issues.throwIfAny();
-
+export function parseOptions(given: PaymentsOptions, builtIn: readonly Scheme[], issues: Issues): PaymentsConfig {
+  const options: Partial<PaymentsOptions> = issues.checkKeys("options", given, KEYS) ? given : {};
   const { holdBytes = DEFAULT_HOLD_BYTES, now = Date.now, logger = SILENT } = options;
   if (!isWithin(holdBytes, 0, MAX_HOLD_BYTES)) {
     issues.add("options.holdBytes", `a whole number from 0 to ${MAX_HOLD_BYTES}`, holdBytes);
@@ -64,8 +60,11 @@ export function parseOptions(options: PaymentsOptions, builtIn: readonly Scheme[
   if (typeof now !== "function") issues.add("options.now", "a function that returns Unix milliseconds", now);
   checkMethods(issues, { path: "options.logger", value: logger, methods: ["info", "warn", "error"] });
 
-  const config: PaymentsConfig = {
-    facilitator: withDeadlines(parseFacilitator(options.facilitator, issues), parseDeadlines(options.deadlines, issues)),
+  return Object.freeze({
+    facilitator: withDeadlines(
+      parseFacilitator(options.facilitator, issues),
+      parseDeadlines(options.deadlines, issues),
+    ),
     schemes: [...parseSchemes(options.schemes, issues), ...builtIn],
     payTo: parsePayTo(options.payTo, issues),
     networks: parseNetworks(options.networks, issues),
@@ -74,9 +73,7 @@ export function parseOptions(options: PaymentsOptions, builtIn: readonly Scheme[
     store: parseStore(options.store, now, issues),
     logger,
     now,
-  };
-  issues.throwIfAny();
-  return Object.freeze(config);
+  });
 }
 
 const FACILITATOR_METHODS = ["verify", "settle", "supported"];
@@ -97,7 +94,11 @@ function parseFacilitator(facilitator: unknown, issues: Issues): Facilitator {
   issues.checkKeys("options.facilitator", given, ["url", "headers"]);
   const headers = given["headers"] ?? {};
   if (!isHeaders(headers)) {
-    issues.add("options.facilitator.headers", "header names with string values, or a function that returns them", "something else");
+    issues.addText(
+      "options.facilitator.headers",
+      "header names with string values, or a function that returns them",
+      "neither",
+    );
     return NO_FACILITATOR;
   }
   return createHttpFacilitator({ url, headers });
@@ -143,7 +144,8 @@ function parseSchemes(schemes: unknown, issues: Issues): readonly Scheme[] {
 }
 
 function isScheme(value: unknown): value is Scheme {
-  if (!isJsonObject(value) || typeof value["scheme"] !== "string" || typeof value["networks"] !== "string") return false;
+  if (!isJsonObject(value) || typeof value["scheme"] !== "string" || typeof value["networks"] !== "string")
+    return false;
   return ["compileTerms", "sameAddress", "readPayment"].every((name) => isMethod(value, name));
 }
 

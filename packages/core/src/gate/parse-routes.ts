@@ -4,14 +4,14 @@
  * @module
  */
 import { describeValue } from "../errors.js";
-import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import type { Extensions } from "../protocol/extensions.js";
+import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import { compilePath } from "../route/compile-path.js";
 import { parseRouteKey } from "../route/route-key.js";
 import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
 import type { Offer } from "../scheme/offer.js";
 import { type ChallengeWriter, compileChallenge } from "./challenge.js";
-import { createIssues, type Issues, join } from "./issues.js";
+import { type Issues, join } from "./issues.js";
 import type { RouteConfig, RoutesConfig } from "./options.js";
 import { parseOffers } from "./parse-offers.js";
 import type { PaymentsConfig } from "./parse-options.js";
@@ -38,19 +38,13 @@ const KEYS = Object.keys({
 const MAX_DESCRIPTION = 500;
 const MAX_MIME_TYPE = 255;
 
-/**
- * Checks and compiles a route table.
- *
- * @throws ConfigError with every issue of every route at once.
- */
-export function parseRoutes(routes: RoutesConfig, config: PaymentsConfig): RouteTable<PricedRoute> {
-  const issues = createIssues();
+/** Checks and compiles a route table. What it returns is only good if nothing was added to `issues`. */
+export function parseRoutes(routes: RoutesConfig, config: PaymentsConfig, issues: Issues): RouteTable<PricedRoute> {
   if (!isJsonObject(routes)) issues.add("routes", 'an object such as { "GET /weather": { price: "$0.01" } }', routes);
   const entries = isJsonObject(routes) ? Object.entries(routes) : [];
-  if (entries.length === 0) issues.add("routes", "at least one route", "none");
+  if (isJsonObject(routes) && entries.length === 0) issues.addText("routes", "at least one route", "none");
   const parsed = entries.flatMap(([key, route]) => parseRoute({ key, route, config, issues }));
   reportDuplicates(parsed, issues);
-  issues.throwIfAny();
   return createRouteTable(parsed);
 }
 
@@ -90,7 +84,9 @@ function parseText(
   const { path, key, longest, issues } = text;
   const value = route[key] ?? "";
   if (typeof value === "string" && value.length <= longest) return value;
-  issues.add(join(path, key), `a text of at most ${longest} characters`, typeof value === "string" ? `${value.length} characters` : value);
+  const expected = `a text of at most ${longest} characters`;
+  if (typeof value === "string") issues.addText(join(path, key), expected, `${value.length} characters`);
+  else issues.add(join(path, key), expected, value);
   return "";
 }
 
@@ -101,7 +97,8 @@ function parseExtensions(extensions: unknown, path: string, issues: Issues): Ext
     return undefined;
   }
   for (const [identifier, declaration] of Object.entries(extensions)) {
-    const complete = isJsonObject(declaration) && isJsonObject(declaration["info"]) && isJsonObject(declaration["schema"]);
+    const complete =
+      isJsonObject(declaration) && isJsonObject(declaration["info"]) && isJsonObject(declaration["schema"]);
     if (!complete) issues.add(join(path, identifier), "{ info, schema }, both objects", declaration);
   }
   return extensions as Extensions;

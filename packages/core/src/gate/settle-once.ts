@@ -21,7 +21,11 @@ export interface SettlementStart {
 export type SettledOnce = Settlement | { readonly kind: "lost" };
 
 /** Settles. Never rejects once the facilitator has been told; a store that fails before that rejects, uncharged. */
-export async function settleOnce(paid: PaidRequest, start: SettlementStart, config: PaymentsConfig): Promise<SettledOnce> {
+export async function settleOnce(
+  paid: PaidRequest,
+  start: SettlementStart,
+  config: PaymentsConfig,
+): Promise<SettledOnce> {
   const { identity, owner } = paid.claim;
   const taken = await config.store.transition({
     identity,

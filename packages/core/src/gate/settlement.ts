@@ -55,7 +55,8 @@ export async function settle(task: SettlementTask, facilitator: Facilitator, log
 function judge(task: SettlementTask, response: SettlementResponse, logger: Logger): Settlement {
   const { network } = task.offer.requirements;
   const settledForUs = response.success || (task.repeated && response.errorReason === "payment_already_settled");
-  if (!settledForUs && !task.repeated && isFinal(response)) return { kind: "rejected", receipt: rejectedReceipt(task, response) };
+  if (!settledForUs && !task.repeated && isFinal(response))
+    return { kind: "rejected", receipt: rejectedReceipt(task, response) };
 
   const field = settledForUs ? differsFromTerms(task, response) : undefined;
   if (settledForUs && field === undefined) {

@@ -14,7 +14,11 @@ import type { PaymentsConfig } from "./parse-options.js";
 import { settleOnce } from "./settle-once.js";
 
 /** Decides a request whose payment already has a record. */
-export async function decideOnTaken(paid: PaidRequest, record: PaymentRecord, config: PaymentsConfig): Promise<Decision> {
+export async function decideOnTaken(
+  paid: PaidRequest,
+  record: PaymentRecord,
+  config: PaymentsConfig,
+): Promise<Decision> {
   if (record.binding !== paid.claim.binding) return alreadyUsed(paid);
   switch (record.state) {
     case "claimed":
@@ -24,7 +28,10 @@ export async function decideOnTaken(paid: PaidRequest, record: PaymentRecord, co
     case "settled":
       return takeKeptAnswer(paid, record, config);
     case "rejected":
-      return { kind: "answer", answer: refusal(paid, record.receipt?.errorReason ?? "payment_already_used", record.receipt) };
+      return {
+        kind: "answer",
+        answer: refusal(paid, record.receipt?.errorReason ?? "payment_already_used", record.receipt),
+      };
     case "unsent":
     case "unknown":
       return settleAgain(paid, { ...record, state: record.state }, config);

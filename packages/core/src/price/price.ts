@@ -39,7 +39,10 @@ export function parsePrice(price: string, decimals: number): ParsedPrice {
   const { whole, fraction = "" } = PRICE.exec(price)?.groups ?? {};
   if (whole === undefined) return { ok: false, expected: 'a dollar price such as "$0.01"' };
   if (fraction.length > decimals) {
-    return { ok: false, expected: `at most ${decimals} decimals, which is all the asset has: a price is never rounded` };
+    return {
+      ok: false,
+      expected: `at most ${decimals} decimals, which is all the asset has: a price is never rounded`,
+    };
   }
   return positive(BigInt(whole + fraction.padEnd(decimals, "0")));
 }

@@ -35,7 +35,8 @@ export function createRouteTable<T>(entries: readonly RouteEntry<T>[]): RouteTab
   return ({ method, path, mountPath }) => {
     const fullPath = mountPath === "" ? path : mountPath + path;
     return ordered.find(
-      (entry) => coversMethod(entry.method, method) && (entry.matches(path) || (fullPath !== path && entry.matches(fullPath))),
+      (entry) =>
+        coversMethod(entry.method, method) && (entry.matches(path) || (fullPath !== path && entry.matches(fullPath))),
     );
   };
 }

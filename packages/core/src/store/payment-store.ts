@@ -15,9 +15,7 @@ export interface ClaimRequest {
 }
 
 /** The claim was given, or the record that stands in its way. */
-export type Claim =
-  | { readonly kind: "claimed" }
-  | { readonly kind: "taken"; readonly record: PaymentRecord };
+export type Claim = { readonly kind: "claimed" } | { readonly kind: "taken"; readonly record: PaymentRecord };
 
 /** A change of state, carried out only if the record still is in `from` and still is `owner`'s. */
 export interface Transition {

@@ -32,7 +32,10 @@ export function exactEvm(): Scheme {
 }
 
 function compileTerms(terms: OfferTerms): CompiledTerms {
-  const priced = typeof terms.price === "string" ? priceInDollars(terms.network, terms.price) : priceInAsset(terms.network, terms.price);
+  const priced =
+    typeof terms.price === "string"
+      ? priceInDollars(terms.network, terms.price)
+      : priceInAsset(terms.network, terms.price);
   const issues: TermsIssue[] = priced.ok ? [] : [...priced.issues];
   const payToIssue = checkPayTo(terms.payTo, priced.ok ? priced.asset.id : undefined);
   if (payToIssue !== undefined) issues.push({ term: "payTo", expected: payToIssue });
@@ -47,7 +50,10 @@ type Priced =
 function priceInDollars(network: string, price: string): Priced {
   const asset = defaultAsset(network);
   if (asset === undefined) {
-    return refused("price", `{ asset, amount, extra: { name, version } }, because no stablecoin is known on ${network}`);
+    return refused(
+      "price",
+      `{ asset, amount, extra: { name, version } }, because no stablecoin is known on ${network}`,
+    );
   }
   if (asset.transfer !== "eip3009") {
     return refused("network", `a network whose stablecoin has EIP-3009; ${asset.symbol} on ${network} needs Permit2`);
@@ -56,14 +62,18 @@ function priceInDollars(network: string, price: string): Priced {
 }
 
 function priceInAsset(network: string, price: AssetPrice): Priced {
-  if (!isAddress(price.asset)) return refused("price.asset", "a token address: 0x and 40 hex digits, checksum right if mixed case");
+  if (!isAddress(price.asset))
+    return refused("price.asset", "a token address: 0x and 40 hex digits, checksum right if mixed case");
   const known = findAsset(network, price.asset);
   if (known !== undefined && known.transfer !== "eip3009") {
     return refused("price.asset", `a token with EIP-3009; ${known.symbol} on ${network} needs Permit2`);
   }
   const asset = known === undefined ? unknownAsset(price) : toOfferAsset(known);
   if (asset === undefined) {
-    return refused("price.extra", 'the token\'s EIP-712 domain, { name: "…", version: "…" }, because the token is not a known one');
+    return refused(
+      "price.extra",
+      'the token\'s EIP-712 domain, { name: "…", version: "…" }, because the token is not a known one',
+    );
   }
   return amounting(asset, parseAtomic(price.amount), "price.amount");
 }
@@ -90,6 +100,7 @@ function unknownAsset(price: AssetPrice): OfferAsset | undefined {
 function checkPayTo(payTo: string, asset: string | undefined): string | undefined {
   if (!isAddress(payTo)) return "an EVM address: 0x and 40 hex digits, checksum right if mixed case";
   if (/^0x0{40}$/i.test(payTo)) return "an address somebody holds, not the zero address";
-  if (asset !== undefined && sameAddress(payTo, asset)) return "an address somebody holds, not the token's own contract";
+  if (asset !== undefined && sameAddress(payTo, asset))
+    return "an address somebody holds, not the token's own contract";
   return undefined;
 }

@@ -1,0 +1,24 @@
+/**
+ * Writes the gate's answers to a response.
+ *
+ * @module
+ */
+import type { ServerResponse } from "node:http";
+import type { Answer } from "@farebox/core";
+import { appendExposeHeaders, setHeaders } from "./response-head.js";
+
+/** Sends a whole answer. `HEAD` gets the same headers and no body, which Node sees to. */
+export function writeAnswer(res: ServerResponse, answer: Answer): void {
+  res.end(prepareAnswer(res, answer));
+}
+
+/** Puts the head of an answer on the response and returns its body. */
+export function prepareAnswer(res: ServerResponse, answer: Answer): Uint8Array {
+  const body = typeof answer.body === "string" ? Buffer.from(answer.body, "utf8") : answer.body;
+  res.statusCode = answer.status;
+  res.statusMessage = "";
+  setHeaders(res, answer.headers);
+  appendExposeHeaders(res);
+  if (body.byteLength > 0) res.setHeader("Content-Length", body.byteLength);
+  return body;
+}
