@@ -5,8 +5,8 @@
  * @module
  */
 import type { AdvertisedRequirements, PaymentPayload, PaymentRequired, SettlementResponse } from "@farebox/core";
+import { exchange, type IncomingAnswer, type OutgoingRequest } from "../http/exchange.js";
 import { firstPayable } from "./exact-offer.js";
-import { type Answer, exchange, type OutgoingRequest } from "./exchange.js";
 import type { Payer } from "./payer.js";
 import { PayerError } from "./payer-error.js";
 import { readChallenge, readReceipt, writePayment } from "./payment-headers.js";
@@ -42,8 +42,8 @@ export interface PayOptions {
 export interface PayResult {
   readonly status: number;
   /** Names in lower case. */
-  readonly headers: Answer["headers"];
-  readonly trailers: Answer["trailers"];
+  readonly headers: IncomingAnswer["headers"];
+  readonly trailers: IncomingAnswer["trailers"];
   readonly body: Buffer;
   /** The body as UTF-8. */
   readonly text: string;
@@ -78,15 +78,23 @@ export async function pay(target: PayTarget, options: PayOptions = {}): Promise<
 async function payOpen(open: OpenTarget, options: PayOptions): Promise<PayResult> {
   const request = toRequest(open, options);
   const { payment: given } = options;
-  const first = await exchange(open.origin, given === undefined ? request : withPayment(request, given));
+  const first = await ask(open, given === undefined ? request : withPayment(request, given));
   const challenge = readChallenge(first.headers);
   if (given !== undefined) return toResult(first, challenge, given);
 
   const signed = first.status === 402 ? await sign(challenge, options) : undefined;
   if (signed === undefined) return toResult(first, challenge, undefined);
   const payment = options.mutate?.(signed) ?? signed;
-  const second = await exchange(open.origin, withPayment(request, payment));
+  const second = await ask(open, withPayment(request, payment));
   return toResult(second, readChallenge(second.headers) ?? challenge, payment);
+}
+
+async function ask({ origin }: OpenTarget, request: OutgoingRequest): Promise<IncomingAnswer> {
+  try {
+    return await exchange(origin, request);
+  } catch (error) {
+    throw new PayerError(`no complete answer to ${request.method} ${request.path}`, { cause: error });
+  }
 }
 
 async function sign(
@@ -127,7 +135,7 @@ function withPayment(request: OutgoingRequest, payment: PaymentPayload | string)
 }
 
 function toResult(
-  answer: Answer,
+  answer: IncomingAnswer,
   challenge: PaymentRequired | undefined,
   payment: PaymentPayload | string | undefined,
 ): PayResult {

@@ -7,6 +7,7 @@
 import { randomBytes } from "node:crypto";
 import type { AcceptedRequirements, PaymentPayload, PaymentRequired } from "@farebox/core";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
+import { AUTHORIZATION_TYPES } from "./authorization-types.js";
 import { type ExactTerms, readExactOffer } from "./exact-offer.js";
 import { PayerError } from "./payer-error.js";
 
@@ -41,17 +42,6 @@ export interface Payer {
    */
   signExact(requirements: AcceptedRequirements, options?: SignOptions): Promise<PaymentPayload>;
 }
-
-const TYPES = {
-  TransferWithAuthorization: [
-    { name: "from", type: "address" },
-    { name: "to", type: "address" },
-    { name: "value", type: "uint256" },
-    { name: "validAfter", type: "uint256" },
-    { name: "validBefore", type: "uint256" },
-    { name: "nonce", type: "bytes32" },
-  ],
-} as const;
 
 /**
  * Creates a payer.
@@ -90,7 +80,7 @@ async function authorize(
   const message = { from, to: terms.payTo, value: terms.value, validAfter: 0n, validBefore, nonce };
   const signature = await account.signTypedData({
     domain: terms.domain,
-    types: TYPES,
+    types: AUTHORIZATION_TYPES,
     primaryType: "TransferWithAuthorization",
     message,
   });

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { once } from "node:events";
 import { createServer, type RequestListener, Server } from "node:http";
+import { listen, originOf } from "../http/listening.js";
 import { PayerError } from "./payer-error.js";
 
 /**
@@ -20,9 +20,6 @@ export interface OpenTarget {
   readonly path: string;
   close(): Promise<void>;
 }
-
-/** A server that listens on all addresses says one of these. */
-const ANY_HOST: ReadonlySet<string> = new Set(["::", "0.0.0.0"]);
 
 /**
  * Makes a target reachable.
@@ -45,23 +42,11 @@ function openUrl(target: string | URL): OpenTarget {
 }
 
 function openListening(server: Server): OpenTarget {
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new PayerError("the server does not listen on a port");
-  const host = ANY_HOST.has(address.address) ? "127.0.0.1" : address.address;
-  const origin = new URL(`http://${host.includes(":") ? `[${host}]` : host}:${address.port}`);
+  const origin = originOf(server);
+  if (origin === undefined) throw new PayerError("the server does not listen on a port");
   return { origin, path: "/", close: async () => {} };
 }
 
 async function openForTheCall(server: Server): Promise<OpenTarget> {
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    ...openListening(server),
-    close: async () => {
-      const closed = once(server, "close");
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
-  };
+  return { ...(await listen(server, 0)), path: "/" };
 }

@@ -5,41 +5,38 @@
  */
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { PayerError } from "./payer-error.js";
 
 /** What to send. */
 export interface OutgoingRequest {
   readonly method: string;
   /** Sent as it is: nothing is normalised or encoded. */
   readonly path: string;
-  readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  readonly body: Uint8Array | undefined;
-  readonly signal: AbortSignal | undefined;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly body?: Uint8Array | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** What came back. */
-export interface Answer {
+export interface IncomingAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly trailers: Readonly<Record<string, string | undefined>>;
   readonly body: Buffer;
 }
 
-/**
- * Sends a request and collects the answer.
- *
- * @throws {@link PayerError} when there is no connection, it breaks off, or the path or a header cannot be sent
- */
-export async function exchange(origin: URL, outgoing: OutgoingRequest): Promise<Answer> {
-  try {
-    const message = await send(origin, outgoing);
-    const chunks: Buffer[] = [];
-    for await (const chunk of message) chunks.push(Buffer.from(chunk));
-    const { statusCode: status = 0, headers, trailers } = message;
-    return { status, headers, trailers, body: Buffer.concat(chunks) };
-  } catch (error) {
-    throw new PayerError(`no complete answer to ${outgoing.method} ${outgoing.path}`, { cause: error });
-  }
+/** Sends a request and collects the answer. Rejects with Node's own error when there is no complete one. */
+export async function exchange(origin: URL, outgoing: OutgoingRequest): Promise<IncomingAnswer> {
+  const message = await send(origin, outgoing);
+  const body = await readAll(message);
+  const { statusCode: status = 0, headers, trailers } = message;
+  return { status, headers, trailers, body };
+}
+
+/** Reads a message to its end. */
+export async function readAll(message: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of message) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks);
 }
 
 function send(origin: URL, { method, path, headers, body, signal }: OutgoingRequest): Promise<IncomingMessage> {
@@ -60,7 +57,8 @@ function send(origin: URL, { method, path, headers, body, signal }: OutgoingRequ
 }
 
 function copy(headers: OutgoingRequest["headers"]): Record<string, string | string[]> {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, typeof value === "string" ? value : [...value]]),
+  const entries = Object.entries(headers).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, typeof value === "string" ? value : [...value]] as const],
   );
+  return Object.fromEntries(entries);
 }

@@ -1,0 +1,75 @@
+/**
+ * Faults in a facilitator of this process, where a lost answer is a rejected call.
+ *
+ * @module
+ */
+import { type Facilitator, FacilitatorError, type FacilitatorFailure } from "@farebox/core";
+import { type Fault, type FaultPlan, type Operation, type Strike, workUntil } from "./faults.js";
+
+/** By these statuses a server refuses a request before it acts on it. */
+const REFUSALS: ReadonlySet<number> = new Set([401, 403, 404, 405, 413, 415, 429]);
+
+/**
+ * Puts faults into a facilitator. A call that is left without an answer rejects as a client's over HTTP would: the
+ * outcome of a settlement is `"unknown"` whether or not the money moved, because such a client cannot tell.
+ */
+export function withFaults(facilitator: Facilitator, plan: FaultPlan): Facilitator {
+  function call<T extends object>(operation: Operation, run: () => Promise<T>): Promise<T> {
+    const strike = plan.take(operation);
+    return strike === undefined ? run() : suffer(operation, strike, run);
+  }
+  return {
+    verify: (request, options) => call("verify", () => facilitator.verify(request, options)),
+    settle: (request, options) => call("settle", () => facilitator.settle(request, options)),
+    supported: (options) => call("supported", () => facilitator.supported(options)),
+  };
+}
+
+async function suffer<T extends object>(operation: Operation, strike: Strike, run: () => Promise<T>): Promise<T> {
+  const { fault, released } = strike;
+  const answer = await workUntil(strike, run);
+  switch (fault.kind) {
+    case "hold":
+    case "slow-body":
+      await released;
+      return answer ?? run();
+    case "rewrite":
+      // What it is rewritten to is the test's business, also when it is no answer any more.
+      return fault.rewrite({ ...answer }) as T;
+    default:
+      throw failure(operation, fault);
+  }
+}
+
+type LostAnswer = Exclude<Fault, { readonly kind: "hold" | "slow-body" | "rewrite" }>;
+
+function failure(operation: Operation, fault: LostAnswer): FacilitatorError {
+  const lost = operation === "settle" ? "unknown" : "none";
+  const fail = (message: string, known: Omit<FacilitatorFailure, "operation">): FacilitatorError =>
+    new FacilitatorError(message, { operation, ...known });
+  switch (fault.kind) {
+    case "drop":
+      return fail(`facilitator could not be reached for ${operation} (ECONNRESET)`, {
+        code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE",
+        outcome: lost,
+      });
+    case "status":
+      return fail(`facilitator answered ${operation} with status ${fault.status}`, {
+        code: "ERR_FAREBOX_FACILITATOR_STATUS",
+        outcome: REFUSALS.has(fault.status) ? "none" : lost,
+        status: fault.status,
+        ...retryAfter(fault.headers),
+      });
+    case "garbage":
+    case "empty":
+      return fail(`facilitator's answer to ${operation} is not one`, {
+        code: "ERR_FAREBOX_FACILITATOR_RESPONSE",
+        outcome: lost,
+      });
+  }
+}
+
+function retryAfter(headers: Readonly<Record<string, string>> = {}): { readonly retryAfterSeconds?: number } {
+  const value = Object.entries(headers).find(([name]) => name.toLowerCase() === "retry-after")?.[1];
+  return value !== undefined && /^\d{1,9}$/.test(value) ? { retryAfterSeconds: Number(value) } : {};
+}

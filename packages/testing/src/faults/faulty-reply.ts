@@ -1,0 +1,72 @@
+/**
+ * Faults on the wire: what a client gets instead of a facilitator's reply.
+ *
+ * @module
+ */
+import type { ServerResponse } from "node:http";
+import { type Answer, type Strike, workUntil } from "./faults.js";
+
+/** A whole HTTP response. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Buffer;
+}
+
+/** How a reply comes about: by asking the facilitator, and by the fault that strikes it, if any. */
+export interface ReplySource {
+  forward(): Promise<Reply>;
+  readonly strike: Strike | undefined;
+}
+
+const JSON_TYPE = { "content-type": "application/json" };
+const HALF_A_DOCUMENT = '{"isValid":true,"success":true,"transac';
+
+/** Writes the reply, or what the fault makes of it. Rejects when the facilitator cannot be asked. */
+export async function writeReply(res: ServerResponse, { forward, strike }: ReplySource): Promise<void> {
+  if (strike === undefined) return write(res, await forward());
+  const { fault, released } = strike;
+  const reply = await workUntil(strike, forward);
+  switch (fault.kind) {
+    case "hold":
+      await released;
+      return write(res, reply ?? (await forward()));
+    case "drop":
+      res.socket?.resetAndDestroy();
+      return;
+    case "status":
+      return write(res, { status: fault.status, headers: fault.headers ?? {}, body: Buffer.from(fault.body ?? "") });
+    case "garbage":
+      return write(res, { status: 200, headers: JSON_TYPE, body: Buffer.from(HALF_A_DOCUMENT) });
+    case "empty":
+      return write(res, { status: 200, headers: {}, body: Buffer.alloc(0) });
+    case "slow-body":
+      return writeSlowly(res, reply ?? (await forward()), released);
+    case "rewrite":
+      return write(res, rewritten(reply ?? (await forward()), fault.rewrite));
+    default:
+      fault satisfies never;
+  }
+}
+
+function write(res: ServerResponse, reply: Reply): void {
+  res.writeHead(reply.status, headersOf(reply)).end(reply.body);
+}
+
+async function writeSlowly(res: ServerResponse, reply: Reply, released: Promise<void>): Promise<void> {
+  res.writeHead(reply.status, headersOf(reply));
+  res.write(reply.body.subarray(0, 1));
+  await released;
+  res.end(reply.body.subarray(1));
+}
+
+function rewritten(reply: Reply, rewrite: (answer: Answer) => unknown): Reply {
+  const answer: unknown = JSON.parse(reply.body.toString("utf8"));
+  const fields = typeof answer === "object" && answer !== null ? { ...answer } : {};
+  return { ...reply, body: Buffer.from(JSON.stringify(rewrite(fields)) ?? "") };
+}
+
+function headersOf({ headers, body }: Reply): Record<string, string | string[]> {
+  const entries = Object.entries({ ...headers, "content-length": String(body.byteLength) });
+  return Object.fromEntries(entries.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
+}
