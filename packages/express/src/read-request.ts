@@ -18,6 +18,8 @@ export function readRequest(req: Request): GateRequest {
     mountPath: req.baseUrl,
     search: query === -1 ? "" : req.originalUrl.slice(query),
     origin: readOrigin(req),
+    accept: req.get("accept"),
+    userAgent: req.get("user-agent"),
     paymentSignature: req.get(PAYMENT_SIGNATURE),
   };
 }

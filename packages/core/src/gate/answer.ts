@@ -11,6 +11,7 @@ import type { Reason } from "../protocol/reasons.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { StoredAnswer } from "../store/payment-record.js";
 import type { WrittenChallenge } from "./challenge.js";
+import { PAYWALL_POLICY } from "./paywall.js";
 
 /** A whole answer, ready to write. */
 export interface Answer {
@@ -24,6 +25,21 @@ export function challengeAnswer(status: 400 | 402, challenge: WrittenChallenge, 
   const headers: [string, string][] = [[PAYMENT_REQUIRED, challenge.header]];
   if (receipt !== undefined) headers.push([PAYMENT_RESPONSE, encodePaymentResponse(receipt)]);
   return jsonAnswer(status, challenge.body, headers);
+}
+
+/** 402 for a person with a browser: the same challenge in the header, a page as body. */
+export function pageAnswer(challenge: WrittenChallenge, page: string): Answer {
+  return {
+    status: 402,
+    headers: [
+      ["Content-Type", "text/html; charset=utf-8"],
+      ["Cache-Control", NO_STORE],
+      ["Content-Security-Policy", PAYWALL_POLICY],
+      ["X-Content-Type-Options", "nosniff"],
+      [PAYMENT_REQUIRED, challenge.header],
+    ],
+    body: page,
+  };
 }
 
 /** An answer about a payment that is not a challenge: nothing in it invites the client to sign again. */

@@ -16,12 +16,13 @@ import { matchOffer } from "../scheme/match.js";
 import type { Offer } from "../scheme/offer.js";
 import type { IdentifiedPayment } from "../scheme/scheme.js";
 import { createAdmission } from "./admission.js";
-import { type Answer, challengeAnswer } from "./answer.js";
+import { type Answer, challengeAnswer, pageAnswer } from "./answer.js";
 import { toFacilitatorRequest } from "./canonical-payment.js";
 import type { Decision } from "./decision.js";
 import { type PaidRequest, refusal, unreachableAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import type { PricedRoute } from "./parse-routes.js";
+import { wantsPage, writePaywall } from "./paywall.js";
 import { type GateRequest, resourceUrl } from "./request.js";
 import { explain } from "./settlement.js";
 import { decideOnTaken } from "./taken.js";
@@ -63,10 +64,14 @@ export function createGate(routes: RouteTable<PricedRoute>, config: PaymentsConf
 
 async function decidePriced(route: PricedRoute, request: GateRequest, config: PaymentsConfig): Promise<Decision> {
   const url = resourceUrl(request, config.publicUrl);
-  const challenge = (status: 400 | 402, error: string): Decision =>
-    answered(challengeAnswer(status, route.challenge({ url, method: request.method, error })));
+  const write = (error: string) => route.challenge({ url, method: request.method, error });
+  const challenge = (status: 400 | 402, error: string) => answered(challengeAnswer(status, write(error)));
 
   const decoded = decodePaymentSignature(request.paymentSignature);
+  if (decoded.kind === "absent" && wantsPage(request.accept, request.userAgent)) {
+    const written = write(PAYMENT_REQUIRED_ERROR);
+    return answered(pageAnswer(written, writePaywall(route, url, written)));
+  }
   if (decoded.kind === "absent") return challenge(402, PAYMENT_REQUIRED_ERROR);
   if (decoded.kind === "malformed") {
     return challenge(400, `${decoded.reason}: PAYMENT-SIGNATURE is ${decoded.problem}`);

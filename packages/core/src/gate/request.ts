@@ -15,6 +15,9 @@ export interface GateRequest {
   readonly search: string;
   /** Scheme and host by which the client reached us, e.g. `https://api.example.com`; `undefined` when unusable. */
   readonly origin: string | undefined;
+  /** Values of `Accept` and `User-Agent`, which tell a browser from a program. */
+  readonly accept: string | undefined;
+  readonly userAgent: string | undefined;
   /** Value of `PAYMENT-SIGNATURE`. */
   readonly paymentSignature: string | undefined;
 }

@@ -1,0 +1,68 @@
+/**
+ * What a person sees who opens a priced URL in a browser: what is for sale and for how much. Browsers cannot pay by
+ * themselves, so the page has no script; the challenge is in it as data, for extensions and agents that read pages.
+ *
+ * @module
+ */
+import { formatAmount } from "../price/price.js";
+import type { Offer } from "../scheme/offer.js";
+import type { ChallengeSubject, WrittenChallenge } from "./challenge.js";
+
+/** Allows the page its own style and nothing else. */
+export const PAYWALL_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+
+/** Whether a request comes from a browser that shows pages, rather than from a program that reads JSON. */
+export function wantsPage(accept: string | undefined, userAgent: string | undefined): boolean {
+  return accept?.includes("text/html") === true && userAgent?.includes("Mozilla") === true;
+}
+
+/** Writes the page. */
+export function writePaywall(subject: ChallengeSubject, url: string, challenge: WrittenChallenge): string {
+  const offers = subject.offers.map((offer) => `<li>${escapeHtml(describe(offer))}</li>`).join("\n");
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Payment required</title>
+<style>body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:4rem auto;padding:0 1rem}code{overflow-wrap:anywhere}</style>
+</head>
+<body>
+<main>
+<h1>Payment required</h1>
+<p>${escapeHtml(subject.description)}</p>
+<p><code>${escapeHtml(url)}</code> costs, per request, one of:</p>
+<ul>
+${offers}
+</ul>
+<p>Programs pay for it over <a href="https://www.x402.org">x402</a>: they read the <code>PAYMENT-REQUIRED</code> header
+of this answer, sign a payment, and send the request again with a <code>PAYMENT-SIGNATURE</code> header.</p>
+</main>
+<script type="application/json" id="payment-required">${escapeJson(challenge.body)}</script>
+</body>
+</html>
+`;
+}
+
+function describe({ asset, amount, requirements }: Offer): string {
+  const { network } = requirements;
+  if (asset.decimals === undefined) return `${amount} atomic units of ${asset.symbol} (${asset.id}) on ${network}`;
+  return `${formatAmount(amount, asset.decimals)} ${asset.symbol} on ${network}`;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
+}
+
+/** JSON inside a script element: no `<` may remain that could end the element or open a comment. */
+function escapeJson(json: string): string {
+  return json.replaceAll("<", "\\u003c");
+}
