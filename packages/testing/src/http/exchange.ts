@@ -51,7 +51,7 @@ function send(origin: URL, { method, path, headers, body, signal }: OutgoingRequ
       ...(signal === undefined ? {} : { signal }),
     });
     sent.once("response", resolve);
-    sent.once("error", reject);
+    sent.on("error", reject);
     sent.end(body);
   });
 }
