@@ -1,0 +1,72 @@
+/**
+ * `pnpm demo`: a real client pays a real Express route on a real chain, all on this machine.
+ *
+ * `--serve` keeps everything running, on fixed ports. `--port N` takes N, N+1 and N+2 instead of 4021 to 4023.
+ *
+ * @module
+ */
+import { once } from "node:events";
+import { parseArgs } from "node:util";
+import { LocalChainError } from "@farebox/testing";
+import { DemoError } from "./demo-error.js";
+import { bad, createProgress, good, heading, line } from "./screen.js";
+import { type Ports, type Stage, setStage } from "./stage.js";
+import { walkThrough } from "./tour.js";
+
+const DEFAULT_PORT = 4021;
+const ANY_PORTS: Ports = { seller: 0, facilitator: 0, chain: 0 };
+
+async function main(): Promise<void> {
+  const { serve, ports } = readArguments();
+  const started = performance.now();
+  const progress = createProgress();
+  heading("Farebox: a paid request, start to end");
+  const stage = await setStage(ports, progress.step);
+  progress.done();
+  try {
+    await walkThrough(stage);
+    heading(`All of it is true, in ${((performance.now() - started) / 1000).toFixed(1)} s.`);
+    if (serve) await keepServing(stage);
+    else line("Keep it running with: npx -y pnpm@10 demo --serve");
+  } finally {
+    await stage.close();
+  }
+}
+
+async function keepServing(stage: Stage): Promise<void> {
+  heading("Everything keeps running until Ctrl-C. Try it from another terminal:");
+  line(`curl -i ${stage.sellerUrl}/weather`);
+  line(`npx -y pnpm@10 pay ${stage.sellerUrl}/weather`);
+  heading("For a seller of your own on this machine:");
+  line(`facilitator: ${stage.facilitatorUrl}`);
+  line("network:     eip155:84532");
+  await Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
+  good("stopped");
+}
+
+function readArguments(): { readonly serve: boolean; readonly ports: Ports } {
+  const options = { serve: { type: "boolean" }, port: { type: "string" } } as const;
+  try {
+    // pnpm hands a `--` through.
+    const { values } = parseArgs({ options, args: process.argv.slice(2).filter((argument) => argument !== "--") });
+    const serve = values.serve ?? false;
+    if (values.port === undefined && !serve) return { serve, ports: ANY_PORTS };
+    const first = values.port === undefined ? DEFAULT_PORT : readPort(values.port);
+    return { serve, ports: { seller: first, facilitator: first + 1, chain: first + 2 } };
+  } catch (error) {
+    if (error instanceof DemoError) throw error;
+    throw new DemoError(`${error instanceof Error ? error.message : "bad arguments"}. Usage: demo [--serve] [--port N]`);
+  }
+}
+
+function readPort(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) > 0 && Number(text) <= 65_533) return Number(text);
+  throw new DemoError(`--port takes a number from 1 to 65533, not ${JSON.stringify(text)}`);
+}
+
+main().catch((error: unknown) => {
+  const known = error instanceof DemoError || error instanceof LocalChainError;
+  process.stdout.write("\n");
+  bad(known ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error));
+  process.exitCode = 1;
+});

@@ -1,0 +1,28 @@
+/**
+ * The seller: a priced Express route. This is all that a seller writes.
+ *
+ * @module
+ */
+import { paymentMiddleware } from "@farebox/express";
+import express, { type Express } from "express";
+
+/** Creates the app that sells the weather for $0.001 a request. */
+export function createSeller(payTo: `0x${string}`, facilitatorUrl: string): Express {
+  const app = express();
+  app.use(
+    paymentMiddleware(
+      {
+        "GET /weather": {
+          accepts: { scheme: "exact", price: "$0.001", network: "eip155:84532", payTo },
+          description: "The weather, now",
+          mimeType: "application/json",
+        },
+      },
+      { facilitator: facilitatorUrl },
+    ),
+  );
+  app.get("/weather", (_req, res) => {
+    res.json({ city: "Lisbon", weather: "sunny", temperature: 22 });
+  });
+  return app;
+}

@@ -1,0 +1,89 @@
+/**
+ * Everything the demo needs, on this machine: a chain, a facilitator, a seller, and a payer with money.
+ *
+ * @module
+ */
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createExactEvmScheme, createRpcChain } from "@farebox/evm/facilitator";
+import { createFacilitator, facilitatorRouter } from "@farebox/facilitator";
+import { anvilAccounts, type LocalChain, startLocalChain } from "@farebox/testing";
+import express, { type Express } from "express";
+import { DemoError } from "./demo-error.js";
+import { createSeller } from "./seller.js";
+
+/** Who is who. The keys are anvil's own, known to everybody. */
+const [signer, payer, seller] = anvilAccounts;
+
+/** Ports to listen on; 0 takes any free one. */
+export interface Ports {
+  readonly seller: number;
+  readonly facilitator: number;
+  readonly chain: number;
+}
+
+/** What runs. */
+export interface Stage {
+  readonly chain: LocalChain;
+  readonly facilitatorUrl: string;
+  readonly sellerUrl: string;
+  readonly payer: { readonly address: `0x${string}`; readonly privateKey: `0x${string}` };
+  readonly seller: { readonly address: `0x${string}` };
+  close(): Promise<void>;
+}
+
+/** Starts everything, telling `progress` before each step that takes time. */
+export async function setStage(ports: Ports, progress: (step: string) => void): Promise<Stage> {
+  if (signer === undefined || payer === undefined || seller === undefined) throw new DemoError("no accounts");
+  const opened: (() => Promise<unknown>)[] = [];
+  const close = async () => {
+    for (const end of opened.splice(0).reverse()) await end();
+  };
+  try {
+    progress("starting a local EVM chain with USDC on it");
+    const chain = await startLocalChain({ port: ports.chain });
+    opened.push(() => chain.close());
+    await chain.fund(payer.address, { usdc: 10_000_000n });
+
+    progress("starting a facilitator");
+    const facilitator = await listen(createFacilitatorApp(chain, signer.privateKey), ports.facilitator);
+    opened.push(facilitator.close);
+
+    progress("starting the seller");
+    const shop = await listen(createSeller(seller.address, facilitator.url), ports.seller);
+    opened.push(shop.close);
+    return { chain, facilitatorUrl: facilitator.url, sellerUrl: shop.url, payer, seller, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function createFacilitatorApp(chain: LocalChain, privateKey: `0x${string}`): Express {
+  const scheme = createExactEvmScheme({
+    chain: createRpcChain({ network: chain.network, rpcUrl: chain.rpcUrl, privateKey, pollingIntervalMs: 50 }),
+  });
+  const app = express();
+  app.use(facilitatorRouter(createFacilitator({ schemes: [scheme] })));
+  return app;
+}
+
+async function listen(app: Express, port: number): Promise<{ readonly url: string; readonly close: () => Promise<void> }> {
+  const server = await new Promise<Server>((resolve, reject) => {
+    const starting = app.listen(port, "127.0.0.1");
+    starting.once("listening", () => resolve(starting));
+    starting.once("error", (error) => reject(toDemoError(error, port)));
+  });
+  const { port: actual } = server.address() as AddressInfo;
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  return { url: `http://127.0.0.1:${actual}`, close };
+}
+
+function toDemoError(error: Error, port: number): Error {
+  if (!("code" in error) || error.code !== "EADDRINUSE") return error;
+  return new DemoError(`port ${port} is in use: end what listens there, or choose others with --port`);
+}

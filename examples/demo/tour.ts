@@ -1,0 +1,91 @@
+/**
+ * The tour: one request without payment, one with, and what that did on the chain. Everything shown is also checked.
+ *
+ * @module
+ */
+import { createPublicClient, formatUnits, http } from "viem";
+import { decodeHeader, type Exchange, payFor } from "./client.js";
+import { insist } from "./demo-error.js";
+import { good, heading, line, value } from "./screen.js";
+import type { Stage } from "./stage.js";
+
+/** What `GET /weather` costs, in atomic units: $0.001 of an asset with 6 decimals. */
+const PRICE = 1000n;
+
+/** Walks through a payment and insists on every part of it. */
+export async function walkThrough(stage: Stage): Promise<void> {
+  const url = `${stage.sellerUrl}/weather`;
+  const before = await readBalances(stage);
+
+  const exchanges: Exchange[] = [];
+  const response = await payFor(url, stage.payer.privateKey, (exchange) => exchanges.push(exchange));
+  const [unpaid, paid] = exchanges;
+  insist(unpaid !== undefined && paid !== undefined && exchanges.length === 2, "the client asks twice: unpaid, then paid");
+
+  await showChallenge(unpaid);
+  showPayment(paid);
+  const transaction = await showAnswer(paid, response);
+  await showChain(stage, transaction, before);
+}
+
+async function showChallenge({ request, response }: Exchange): Promise<void> {
+  heading("A request without payment");
+  line(`${request.method} ${request.url}`);
+  line(`${response.status} ${response.statusText}`);
+  const challenge = decodeHeader(response.headers.get("PAYMENT-REQUIRED"));
+  insist(response.status === 402 && challenge !== undefined, "an unpaid request is answered 402 with PAYMENT-REQUIRED");
+  line("PAYMENT-REQUIRED, decoded:");
+  value(challenge);
+  const body = await response.json();
+  insist(JSON.stringify(body) === JSON.stringify(challenge), "the body is the same challenge");
+  good("402, and the body says the same as the header");
+}
+
+function showPayment({ request }: Exchange): void {
+  heading("The client (@x402/fetch) signs and asks again");
+  line(`${request.method} ${request.url}`);
+  const payment = decodeHeader(request.headers.get("PAYMENT-SIGNATURE"));
+  insist(payment !== undefined, "the second request carries PAYMENT-SIGNATURE");
+  line("the payload of PAYMENT-SIGNATURE, decoded:");
+  value(payment["payload"]);
+}
+
+async function showAnswer({ response }: Exchange, answer: Response): Promise<string> {
+  heading("The answer");
+  line(`${response.status} ${response.statusText}`);
+  line(await answer.text());
+  const receipt = decodeHeader(response.headers.get("PAYMENT-RESPONSE"));
+  insist(response.status === 200 && receipt?.["success"] === true, "a paid request is answered 200 with a receipt");
+  line("PAYMENT-RESPONSE, the receipt, decoded:");
+  value(receipt);
+  good("200, with the receipt");
+  return String(receipt["transaction"]);
+}
+
+interface Balances {
+  readonly payer: bigint;
+  readonly seller: bigint;
+}
+
+async function readBalances({ chain, payer, seller }: Stage): Promise<Balances> {
+  return { payer: await chain.balanceOf(payer.address), seller: await chain.balanceOf(seller.address) };
+}
+
+async function showChain(stage: Stage, transaction: string, before: Balances): Promise<void> {
+  heading("On the chain");
+  const client = createPublicClient({ transport: http(stage.chain.rpcUrl) });
+  const { status, blockNumber } = await client.getTransactionReceipt({ hash: transaction as `0x${string}` });
+  line(`transaction ${transaction}: ${status}, in block ${blockNumber}`);
+  const after = await readBalances(stage);
+  line(`           ${"before".padStart(12)}${"after".padStart(12)}  USDC`);
+  line(`payer      ${usdc(before.payer)}${usdc(after.payer)}  ${stage.payer.address}`);
+  line(`seller     ${usdc(before.seller)}${usdc(after.seller)}  ${stage.seller.address}`);
+  insist(status === "success", "the transaction succeeded");
+  insist(before.payer - after.payer === PRICE, "the payer paid the price");
+  insist(after.seller - before.seller === PRICE, "the seller was paid the price");
+  good("the payer paid $0.001 and the seller has it");
+}
+
+function usdc(amount: bigint): string {
+  return formatUnits(amount, 6).padStart(12);
+}
