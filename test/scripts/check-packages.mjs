@@ -57,7 +57,7 @@ function checkFiles(files, folder) {
     ...files.filter((name) => !ALLOWED.some((form) => form.test(name))).map((name) => `${name} does not belong here`),
     ...files
       .filter((name) => name.startsWith("dist/") && !hasSource(name, folder))
-      .map((name) => `${relative(ROOT, join(folder, name))} has no source any more: delete dist and build again`),
+      .map((name) => `${relative(ROOT, join(folder, name))} has no source any more: remove it`),
   ];
 }
 

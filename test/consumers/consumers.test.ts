@@ -1,0 +1,142 @@
+/**
+ * What a seller gets from the registry: the packages are packed, installed with npm into an empty folder outside the
+ * workspace, and used from ECMAScript modules, CommonJS and TypeScript, on Express 5 and 4.
+ *
+ * @module
+ */
+import { execFile } from "node:child_process";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { listPackages, pack, ROOT } from "../scripts/pack.mjs";
+
+const run = promisify(execFile);
+const resolveHere = createRequire(import.meta.url);
+
+/** Nothing of this kind may arrive with a seller's install. */
+const CHAIN_LIBRARY = /^(viem|ox|ethers|web3|algosdk|@solana\/.+)$/;
+const PACKED = ["core", "evm", "express", "facilitator"];
+
+const home = mkdtempSync(join(tmpdir(), "farebox-consumers-"));
+const tarballs: Record<string, string> = {};
+const facilitator = createServer((_req, res) => {
+  const kinds = [{ x402Version: 2, scheme: "exact", network: "eip155:84532" }];
+  res.setHeader("content-type", "application/json").end(JSON.stringify({ kinds, extensions: [], signers: {} }));
+});
+
+beforeAll(async () => {
+  await new Promise<void>((listening) => facilitator.listen(0, "127.0.0.1", listening));
+  for (const { folder, manifest } of listPackages()) {
+    const short = manifest.name.replace("@farebox/", "");
+    if (PACKED.includes(short)) tarballs[manifest.name] = `file:${(await pack(folder, home)).tarball}`;
+  }
+}, 120_000);
+
+afterAll(() => {
+  facilitator.close();
+  rmSync(home, { recursive: true });
+});
+
+describe("on Express 5", () => {
+  const folder = join(home, "express-5");
+  beforeAll(() => install(folder, ["@farebox/express"], ["express", "@types/express", "@types/node"]), 180_000);
+
+  test("installs no chain library", () => {
+    const installed = packagesIn(join(folder, "node_modules"));
+    expect(installed).toEqual(expect.arrayContaining(["express", "@farebox/express", "@farebox/core", "@farebox/evm"]));
+    expect(installed.filter((name) => CHAIN_LIBRARY.test(name))).toEqual([]);
+  });
+
+  test("a seller who writes ECMAScript modules answers 402", () => expectChallenge(folder, "seller.mjs"), 60_000);
+  test("a seller who writes CommonJS answers 402", () => expectChallenge(folder, "seller.cjs"), 60_000);
+  test("a seller who writes TypeScript compiles, and answers 402", async () => {
+    const tsc = resolveHere.resolve("typescript/bin/tsc");
+    await run(process.execPath, [tsc, "--project", "tsconfig.json"], { cwd: folder }).catch(failWithOutput);
+    await expectChallenge(folder, "compiled/seller.js");
+  }, 120_000);
+});
+
+describe("on Express 4", () => {
+  const folder = join(home, "express-4");
+  beforeAll(() => install(folder, ["@farebox/express"], ["express4"]), 180_000);
+
+  test("a seller who writes ECMAScript modules answers 402", async () => {
+    const { version } = JSON.parse(readFileSync(join(folder, "node_modules/express/package.json"), "utf8"));
+    expect(version).toMatch(/^4\./);
+    await expectChallenge(folder, "seller.mjs");
+  }, 60_000);
+});
+
+describe("a facilitator's operator", () => {
+  const folder = join(home, "facilitator");
+  beforeAll(() => install(folder, ["@farebox/facilitator"], ["express"]), 180_000);
+
+  test("loads the package", async () => {
+    const script = 'console.log(typeof (await import("@farebox/facilitator")));';
+    const { stdout } = await run(process.execPath, ["--input-type=module", "-e", script], { cwd: folder });
+    expect(stdout.trim()).toBe("object");
+  });
+});
+
+/**
+ * Makes a folder as a stranger would: our packages from the tarballs, the rest from the registry in the versions that
+ * the workspace has installed.
+ */
+async function install(folder: string, ours: string[], others: string[]): Promise<void> {
+  cpSync(fileURLToPath(new URL("sellers", import.meta.url)), folder, { recursive: true });
+  const dependencies = {
+    ...Object.fromEntries(ours.map((name) => [name, tarballs[name]])),
+    ...Object.fromEntries(others.map((name) => [name === "express4" ? "express" : name, versionOf(name)])),
+  };
+  const overrides = Object.fromEntries(Object.entries(tarballs).filter(([name]) => !ours.includes(name)));
+  const manifest = { private: true, type: "module", dependencies, overrides };
+  writeFileSync(join(folder, "package.json"), JSON.stringify(manifest));
+  const quiet = ["--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"];
+  await run("npm", ["install", ...quiet], { cwd: folder, env: ownEnvironment() }).catch(failWithOutput);
+}
+
+function versionOf(name: string): string {
+  return JSON.parse(readFileSync(join(ROOT, "node_modules", name, "package.json"), "utf8")).version;
+}
+
+/** Without what pnpm hands to its scripts, which npm would take for its own settings; the registry stays. */
+function ownEnvironment(): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(([name]) => !/^npm_(?!config_registry$)/.test(name));
+  return Object.fromEntries(kept);
+}
+
+/** Names of all installed packages, nested ones too. */
+function packagesIn(modules: string, scope = ""): string[] {
+  const folders = readdirSync(modules, { withFileTypes: true }).filter(
+    (entry) => entry.isDirectory() && !entry.name.startsWith("."),
+  );
+  return folders.flatMap((entry) => {
+    const path = join(modules, entry.name);
+    if (entry.name.startsWith("@")) return packagesIn(path, `${entry.name}/`);
+    const nested = readdirSync(path).includes("node_modules") ? packagesIn(join(path, "node_modules")) : [];
+    return [scope + entry.name, ...nested];
+  });
+}
+
+/** Runs a seller, who ends by itself once its server is closed, and looks at the answer it got without paying. */
+async function expectChallenge(folder: string, script: string): Promise<void> {
+  const { port } = facilitator.address() as AddressInfo;
+  const env = { ...ownEnvironment(), FACILITATOR_URL: `http://127.0.0.1:${port}` };
+  const { stdout } = await run(process.execPath, [script], { cwd: folder, env, timeout: 20_000 }).catch(failWithOutput);
+  const { status, challenge } = JSON.parse(stdout);
+  expect(status).toBe(402);
+  expect(JSON.parse(Buffer.from(challenge, "base64").toString("utf8"))).toMatchObject({
+    x402Version: 2,
+    accepts: [{ scheme: "exact", network: "eip155:84532", amount: "1000" }],
+  });
+}
+
+function failWithOutput(error: Error & { stdout?: string; stderr?: string }): never {
+  throw new Error(`${error.message}\n${error.stdout ?? ""}\n${error.stderr ?? ""}`);
+}

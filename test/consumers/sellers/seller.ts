@@ -1,0 +1,30 @@
+// A seller who writes TypeScript: compiled in strict mode, with every declaration checked. Otherwise as seller.mjs.
+import type { AddressInfo } from "node:net";
+import { paymentMiddleware } from "@farebox/express";
+import express from "express";
+
+const app = express();
+app.use(
+  paymentMiddleware(
+    {
+      "GET /weather": {
+        accepts: {
+          scheme: "exact",
+          price: "$0.001",
+          network: "eip155:84532",
+          payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C",
+        },
+      },
+    },
+    { facilitator: process.env["FACILITATOR_URL"] ?? "" },
+  ),
+);
+app.get("/weather", (_req, res) => {
+  res.json({ report: "sunny" });
+});
+
+const server = app.listen(0, "127.0.0.1", async () => {
+  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/weather`);
+  console.log(JSON.stringify({ status: response.status, challenge: response.headers.get("PAYMENT-REQUIRED") }));
+  server.close();
+});
