@@ -1,0 +1,140 @@
+/**
+ * Everybody who takes part in a payment, ours and the reference's, behind one shape each.
+ *
+ * @module
+ */
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createExactEvmScheme, createRpcChain } from "@farebox/evm/facilitator";
+import { paymentMiddleware } from "@farebox/express";
+import { createFacilitator, facilitatorRouter } from "@farebox/facilitator";
+import type { LocalChain } from "@farebox/testing";
+import { wrapAxiosWithPaymentFromConfig } from "@x402/axios";
+import { x402Facilitator } from "@x402/core/facilitator";
+import { HTTPFacilitatorClient } from "@x402/core/server";
+import { ExactEvmScheme as ClientScheme, toFacilitatorEvmSigner } from "@x402/evm";
+import { ExactEvmScheme as FacilitatorScheme } from "@x402/evm/exact/facilitator";
+import { ExactEvmScheme as ServerScheme } from "@x402/evm/exact/server";
+import { paymentMiddleware as referenceMiddleware, x402ResourceServer } from "@x402/express";
+import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
+import axios from "axios";
+import express, { type Express, type RequestHandler } from "express";
+import { createWalletClient, http, publicActions } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { baseSepolia } from "viem/chains";
+
+type Hex = `0x${string}`;
+
+/** A server on a free port. */
+export interface Running {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** Starts an app on a free port. */
+export async function listen(app: Express): Promise<Running> {
+  const server = await new Promise<Server>((resolve) => {
+    const starting = app.listen(0, "127.0.0.1", () => resolve(starting));
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** Our facilitator, over the chain's JSON-RPC. */
+export function ourFacilitator(chain: LocalChain, privateKey: Hex): Express {
+  const rpc = createRpcChain({ network: chain.network, rpcUrl: chain.rpcUrl, privateKey, pollingIntervalMs: 25 });
+  return express().use(facilitatorRouter(createFacilitator({ schemes: [createExactEvmScheme({ chain: rpc })] })));
+}
+
+/** The reference's facilitator classes behind the three endpoints of the specification. */
+export function referenceFacilitator(chain: LocalChain, privateKey: Hex): Express {
+  const account = privateKeyToAccount(privateKey);
+  const transport = http(chain.rpcUrl);
+  const client = createWalletClient({ account, chain: baseSepolia, transport, pollingInterval: 25 }).extend(publicActions);
+  // Its signer type is wider than what viem's overloads show; it is built from a viem client all the same.
+  const signer = toFacilitatorEvmSigner({ ...client, address: account.address } as never);
+  const facilitator = new x402Facilitator().register(chain.network, new FacilitatorScheme(signer));
+  const app = express().use(express.json());
+  app.get("/supported", (_req, res) => void res.json(facilitator.getSupported()));
+  app.post("/verify", async (req, res) => {
+    res.json(await facilitator.verify(req.body.paymentPayload, req.body.paymentRequirements));
+  });
+  app.post("/settle", async (req, res) => {
+    res.json(await facilitator.settle(req.body.paymentPayload, req.body.paymentRequirements));
+  });
+  return app;
+}
+
+/** What both sellers sell: `GET /weather` for $0.001, and `POST /echo/:name` for $0.25. */
+function routesFor(payTo: Hex) {
+  const accepts = (price: `$${number}`) => ({ scheme: "exact", price, network: "eip155:84532", payTo }) as const;
+  return {
+    "GET /weather": { accepts: accepts("$0.001"), description: "The weather, now", mimeType: "application/json" },
+    "POST /echo/:name": { accepts: accepts("$0.25") },
+  } as const;
+}
+
+function seller(middleware: RequestHandler): Express {
+  const app = express();
+  app.use(middleware);
+  app.get("/weather", (_req, res) => void res.json({ weather: "sunny" }));
+  app.post("/echo/:name", express.json(), (req, res) => void res.json({ name: req.params["name"], body: req.body }));
+  return app;
+}
+
+/** A seller with Farebox. */
+export function ourSeller(payTo: Hex, facilitatorUrl: string): Express {
+  return seller(paymentMiddleware(routesFor(payTo), { facilitator: facilitatorUrl }));
+}
+
+/** A seller with the reference. */
+export function referenceSeller(payTo: Hex, facilitatorUrl: string): Express {
+  const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: facilitatorUrl }));
+  server.register("eip155:84532", new ServerScheme());
+  return seller(referenceMiddleware(routesFor(payTo), server));
+}
+
+/** What a client got. */
+export interface Got {
+  readonly status: number;
+  readonly json: unknown;
+  readonly receipt: Record<string, unknown> | undefined;
+}
+
+/** A client that pays by itself. */
+export type Client = (privateKey: Hex, url: string, post?: unknown) => Promise<Got>;
+
+/** `@x402/fetch`. */
+export const fetchClient: Client = async (privateKey, url, post) => {
+  const pay = wrapFetchWithPaymentFromConfig(fetch, { schemes: [registration(privateKey)] });
+  const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(post) };
+  const response = await pay(url, post === undefined ? {} : init);
+  return {
+    status: response.status,
+    json: await response.json(),
+    receipt: decode(response.headers.get("PAYMENT-RESPONSE")),
+  };
+};
+
+/** `@x402/axios`. */
+export const axiosClient: Client = async (privateKey, url, post) => {
+  const instance = axios.create({ validateStatus: (status) => status !== 402 });
+  const api = wrapAxiosWithPaymentFromConfig(instance, { schemes: [registration(privateKey) as never] });
+  const response = post === undefined ? await api.get(url) : await api.post(url, post);
+  return { status: response.status, json: response.data, receipt: decode(response.headers["payment-response"]) };
+};
+
+function registration(privateKey: Hex) {
+  return { network: "eip155:*", client: new ClientScheme(privateKeyToAccount(privateKey)) } as const;
+}
+
+function decode(header: unknown): Record<string, unknown> | undefined {
+  return typeof header === "string" ? JSON.parse(Buffer.from(header, "base64").toString("utf8")) : undefined;
+}
