@@ -67,7 +67,8 @@ function parseRoute({ key, route, config, issues }: RouteInput): RouteEntry<Pric
   if (!compiled.ok) return [];
   const subject = { offers, description, mimeType, extensions };
   const value = Object.freeze({ key, ...subject, challenge: compileChallenge(subject) });
-  return [{ key, method: compiled.method, matches: compiled.matches, parameters: compiled.parameters, value }];
+  const { method, regexp, specificity } = compiled;
+  return [{ key, method, regexp, specificity, value }];
 }
 
 function compileKey(key: string) {
@@ -104,11 +105,11 @@ function parseExtensions(extensions: unknown, path: string, issues: Issues): Ext
   return extensions as Extensions;
 }
 
-/** `GET /a` and `GET /A/` are the same route to Express, and so they are here. */
+/** `GET /a/:b` and `GET /A/:c/` are the same route to Express, and so they are here. */
 function reportDuplicates(entries: readonly RouteEntry<PricedRoute>[], issues: Issues): void {
   const seen = new Map<string, string>();
-  for (const { key } of entries) {
-    const canonical = key.toLowerCase().replace(/\/+$/, "");
+  for (const { key, method, regexp } of entries) {
+    const canonical = `${method} ${regexp.source.toLowerCase()}`;
     const earlier = seen.get(canonical);
     if (earlier === undefined) seen.set(canonical, key);
     else issues.add(join("routes", key), `one key for one route, which ${describeValue(earlier)} already is`, key);

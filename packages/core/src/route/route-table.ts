@@ -3,7 +3,6 @@
  *
  * @module
  */
-import type { PathMatcher } from "./compile-path.js";
 import type { Method } from "./route-key.js";
 
 /** One key of the table, compiled, with whatever it stands for. */
@@ -11,9 +10,10 @@ export interface RouteEntry<T> {
   readonly key: string;
   /** `undefined`: every method but OPTIONS. */
   readonly method: Method | undefined;
-  readonly matches: PathMatcher;
-  /** Fewer parameters are more specific. */
-  readonly parameters: number;
+  /** Matches raw pathnames. */
+  readonly regexp: RegExp;
+  /** Sorts entries as texts: the more specific path first. */
+  readonly specificity: string;
   readonly value: T;
 }
 
@@ -36,14 +36,21 @@ export function createRouteTable<T>(entries: readonly RouteEntry<T>[]): RouteTab
     const fullPath = mountPath === "" ? path : mountPath + path;
     return ordered.find(
       (entry) =>
-        coversMethod(entry.method, method) && (entry.matches(path) || (fullPath !== path && entry.matches(fullPath))),
+        coversMethod(entry.method, method) &&
+        (entry.regexp.test(path) || (fullPath !== path && entry.regexp.test(fullPath))),
     );
   };
 }
 
 function bySpecificity<T>(a: RouteEntry<T>, b: RouteEntry<T>): number {
-  if (a.parameters !== b.parameters) return a.parameters - b.parameters;
-  return Number(a.method === undefined) - Number(b.method === undefined);
+  if (a.specificity !== b.specificity) return a.specificity < b.specificity ? -1 : 1;
+  return methodRank(a.method) - methodRank(b.method);
+}
+
+/** HEAD before GET, which covers it too, and a named method before any. */
+function methodRank(method: Method | undefined): number {
+  if (method === undefined) return 2;
+  return method === "HEAD" ? 0 : 1;
 }
 
 function coversMethod(named: Method | undefined, requested: string): boolean {

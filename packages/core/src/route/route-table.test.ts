@@ -1,0 +1,119 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { compilePath } from "./compile-path.js";
+import { parseRouteKey } from "./route-key.js";
+import { createRouteTable, type RouteEntry } from "./route-table.js";
+
+function entryOf(key: string): RouteEntry<string> {
+  const parsed = parseRouteKey(key);
+  if (!parsed.ok) throw new TypeError(parsed.expected);
+  const compiled = compilePath(parsed.path);
+  if (!compiled.ok) throw new TypeError(compiled.expected);
+  return { key, method: parsed.method, value: key, ...compiled };
+}
+
+/** The key that prices a request, whatever order the keys are written in; fails when the order decides. */
+function keyFor(keys: readonly string[], request: string, mountPath = ""): string | undefined {
+  const [method = "", path = ""] = request.split(" ");
+  const query = { method, path, mountPath };
+  const forwards = createRouteTable(keys.map(entryOf))(query)?.key;
+  const backwards = createRouteTable([...keys].reverse().map(entryOf))(query)?.key;
+  expect(backwards).toBe(forwards);
+  return forwards;
+}
+
+describe("a route table, by method", () => {
+  test.each<[key: string, request: string, priced: boolean, why: string]>([
+    ["GET /a", "GET /a", true, "the method named"],
+    ["GET /a", "HEAD /a", true, "Express serves HEAD through GET"],
+    ["HEAD /a", "GET /a", false, "but not the other way round"],
+    ["GET /a", "POST /a", false, "another method"],
+    ["GET /a", "OPTIONS /a", false, "browsers ask before they pay"],
+    ["/a", "OPTIONS /a", false, "also where no method is named"],
+    ["OPTIONS /a", "OPTIONS /a", true, "unless a key names it"],
+    ["/a", "GET /a", true, "any method"],
+    ["/a", "DELETE /a", true, "any method"],
+    ["/a", "QUERY /a", true, "a method that no key can name"],
+    ["/a", "PROPFIND /a", true, "a method that no key can name"],
+    ["GET /a", "get /a", false, "methods are case-sensitive in HTTP, and Node refuses this one"],
+  ])("%s and the request %s: priced %s (%s)", (key, request, priced) => {
+    expect(keyFor([key], request)).toBe(priced ? key : undefined);
+  });
+});
+
+describe("a route table that is mounted", () => {
+  test.each<[key: string, mountPath: string, path: string, priced: boolean, why: string]>([
+    ["/weather", "/api", "/weather", true, "relative to the mount point"],
+    ["/api/weather", "/api", "/weather", true, "by the full path"],
+    ["/api", "/api", "/", true, "the mount point itself"],
+    ["/", "/api", "/", true, "the mount point itself, relatively"],
+    ["/weather", "/api/v1", "/weather", true, "a mount point of two segments"],
+    ["/api/weather", "", "/weather", false, "not mounted there"],
+    ["/other/weather", "/api", "/weather", false, "mounted elsewhere"],
+  ])("%s at %j prices %s: %s", (key, mountPath, path, priced) => {
+    expect(keyFor([key], `GET ${path}`, mountPath)).toBe(priced ? key : undefined);
+  });
+});
+
+describe("the most specific key wins, in whatever order they are written", () => {
+  test.each<[winner: string, loser: string, request: string, why: string]>([
+    ["GET /a/b", "GET /a/:x", "GET /a/b", "text before parameter"],
+    ["GET /a/:x", "GET /a/*rest", "GET /a/b", "parameter before wildcard"],
+    ["GET /:a/:b", "GET /*rest", "GET /a/b", "two parameters before one wildcard"],
+    ["GET /users/:id/posts/:post", "GET /*rest", "GET /users/1/posts/2", "a catch-all comes last"],
+    ["GET /a/*rest", "GET /*rest", "GET /a/b", "the longer text before a wildcard"],
+    ["GET /a/:x/*rest", "GET /*rest", "GET /a/b/c", "a parameter more, and still more specific"],
+    ["GET /a/*rest/end", "GET /a/*rest", "GET /a/b/end", "text after a wildcard"],
+    ["GET /v:major/x", "GET /:any/x", "GET /v1/x", "text and parameter in one segment"],
+    ["GET /a", "GET /a{/:x}", "GET /a", "no optional part"],
+    ["GET /a/:x", "GET /a{/:x}", "GET /a/b", "no optional part"],
+    ["GET /a{/:x}", "GET /*rest", "GET /a/b", "an optional part before a wildcard"],
+    ["GET /a/:x", "/a/:x", "GET /a/b", "a named method before any"],
+    ["HEAD /a/:x", "GET /a/:x", "HEAD /a/b", "HEAD before GET for HEAD"],
+    ["/a/b", "GET /a/:x", "GET /a/b", "the path counts before the method"],
+    ["GET /users/:id", "GET /:any/list", "GET /users/list", "the first difference from the left decides"],
+  ])("%s before %s for %s: %s", (winner, loser, request) => {
+    expect(keyFor([winner, loser], request)).toBe(winner);
+  });
+
+  test("a key whose requests are all another's too wins every one of them", () => {
+    const segment = fc.constantFrom("/a", "/b", "/:p", "{/a}", "{/:p}", "/a-:p");
+    // With text after a wildcard it takes more than a look from the left to tell which path is part of which.
+    const paths = fc
+      .tuple(fc.array(segment, { maxLength: 3 }), fc.constantFrom("", "/*w", "{/*w}"))
+      .map(([segments, last]) => nameApart([...segments, last]));
+    const pathnames = pathnamesBelow("/r", 4);
+    fc.assert(
+      fc.property(paths, paths, (left, right) => {
+        const [a, b] = [entryOf(left), entryOf(right)];
+        const [ofA, ofB] = [a, b].map(({ regexp }) => pathnames.filter((pathname) => regexp.test(pathname)));
+        const isPart = ofA!.every((pathname) => ofB!.includes(pathname)) && ofA!.length < ofB!.length;
+        fc.pre(isPart);
+        for (const path of ofA!) expect(keyFor([left, right], `GET ${path}`)).toBe(left);
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+/** Deeper than any path without a wildcard reaches, so that what is a part here is a part everywhere. */
+function pathnamesBelow(prefix: string, depth: number): readonly string[] {
+  if (depth === 0) return [prefix];
+  return [prefix, ...["/a", "/b", "/a-b"].flatMap((name) => pathnamesBelow(prefix + name, depth - 1))];
+}
+
+/** Parameter names may not repeat within a path. */
+function nameApart(segments: readonly string[]): string {
+  return `/r${segments.map((segment, at) => segment.replace(/[pw](?=\W*$)/, (name) => name + String(at))).join("")}`;
+}
+
+test("a table of no entries prices nothing", () => {
+  expect(keyFor([], "GET /")).toBeUndefined();
+});
+
+test("keys that cannot be ordered are taken as they are written", () => {
+  const [first, second] = ["GET /a-:x", "GET /:x-b"];
+  const query = { method: "GET", path: "/a-b", mountPath: "" };
+  expect(createRouteTable([entryOf(first!), entryOf(second!)])(query)?.key).toBe(first);
+  expect(createRouteTable([entryOf(second!), entryOf(first!)])(query)?.key).toBe(second);
+});
