@@ -1,0 +1,110 @@
+/**
+ * A facilitator behind HTTP: `POST /verify`, `POST /settle`, `GET /supported`, `GET /health`.
+ *
+ * @see x402 v2 §7
+ * @module
+ */
+import { type Facilitator, type FacilitatorRequest, isJsonObject, type Logger } from "@farebox/core";
+import { type Request, type RequestHandler, type Response, Router } from "express";
+import type { LocalFacilitator } from "./create-facilitator.js";
+import { type BodyLimits, readBody } from "./read-body.js";
+
+/** Bounds of the router. */
+export interface FacilitatorRouterOptions {
+  /** Longest body, in bytes. Default 64 KiB: a payment is a few. */
+  readonly bodyLimitBytes?: number;
+  /** How long a body may take to arrive, in milliseconds. Default 10000. */
+  readonly bodyTimeoutMs?: number;
+  /** Hears of calls that failed for reasons of ours. Default: nobody. */
+  readonly logger?: Logger;
+}
+
+/**
+ * Creates a router for Express 4 and 5. A body that is too long, no JSON or no request of the protocol is answered 400
+ * with `{ error }`. A payment that is refused is an answer like any other, with status 200.
+ */
+export function facilitatorRouter(
+  facilitator: Facilitator | LocalFacilitator,
+  options: FacilitatorRouterOptions = {},
+): Router {
+  const { bodyLimitBytes = 64 * 1024, bodyTimeoutMs = 10_000, logger } = options;
+  const limits: BodyLimits = { bytes: bodyLimitBytes, ms: bodyTimeoutMs };
+  const handler = (work: Work): RequestHandler => toHandler(work, logger);
+
+  return Router()
+    .post(
+      "/verify",
+      handler((req, res) => answer(res, readRequest(req, limits), (request) => facilitator.verify(request))),
+    )
+    .post(
+      "/settle",
+      handler((req, res) => answer(res, readRequest(req, limits), (request) => facilitator.settle(request))),
+    )
+    .get(
+      "/supported",
+      handler(async (_req, res) => send(res, 200, await facilitator.supported())),
+    )
+    .get(
+      "/health",
+      handler((_req, res) => sendHealth(facilitator, res)),
+    );
+}
+
+type Work = (req: Request, res: Response) => Promise<void>;
+
+/** Catches everything: Express 4 ignores a handler that rejects, and its client would wait for ever. */
+function toHandler(work: Work, logger: Logger | undefined): RequestHandler {
+  return (req, res) => {
+    work(req, res).catch((error: unknown) => {
+      logger?.error("request_failed", { path: req.path, error: error instanceof Error ? error.name : "not an error" });
+      if (!res.headersSent) send(res, 500, { error: "the facilitator failed" });
+    });
+  };
+}
+
+type ReadRequest =
+  | { readonly ok: true; readonly request: FacilitatorRequest }
+  | { readonly ok: false; readonly error: string | undefined };
+
+async function readRequest(req: Request, limits: BodyLimits): Promise<ReadRequest> {
+  const body = await readBody(req, limits);
+  if (!body.ok) return body;
+  const problem = problemOf(body.value);
+  return problem === undefined
+    ? { ok: true, request: body.value as FacilitatorRequest }
+    : { ok: false, error: problem };
+}
+
+/** Only the outer form is checked here; what is in the two documents is the scheme's to refuse. */
+function problemOf(value: unknown): string | undefined {
+  if (!isJsonObject(value)) return "the body must be a JSON object";
+  const { x402Version, paymentPayload, paymentRequirements } = value;
+  if (x402Version !== 2) return "x402Version must be the number 2";
+  if (!isJsonObject(paymentPayload)) return "paymentPayload must be an object";
+  if (!isJsonObject(paymentRequirements)) return "paymentRequirements must be an object";
+  if (typeof paymentRequirements["scheme"] !== "string") return "paymentRequirements.scheme must be a string";
+  if (typeof paymentRequirements["network"] !== "string") return "paymentRequirements.network must be a string";
+  return undefined;
+}
+
+async function answer(
+  res: Response,
+  reading: Promise<ReadRequest>,
+  call: (request: FacilitatorRequest) => Promise<object>,
+): Promise<void> {
+  const read = await reading;
+  if (read.ok) return send(res, 200, await call(read.request));
+  if (read.error === undefined) return;
+  // The rest of the body may still be on its way, and nobody will read it.
+  res.setHeader("Connection", "close");
+  send(res, 400, { error: read.error });
+}
+
+async function sendHealth(facilitator: Facilitator | LocalFacilitator, res: Response): Promise<void> {
+  const health = "health" in facilitator ? await facilitator.health() : { ok: true, schemes: [] };
+  send(res, health.ok ? 200 : 503, health);
+}
+
+function send(res: Response, status: number, json: object): void {
+  res.status(status).json(json);
+}
