@@ -3,6 +3,20 @@
  *
  * @module
  */
+export {
+  type FacilitatorServer,
+  type FacilitatorServerOptions,
+  type ReceivedRequest,
+  startFacilitatorServer,
+} from "./facilitator/facilitator-server.js";
+export {
+  createTestFacilitator,
+  type FacilitatorCalls,
+  type TestFacilitator,
+  type TestFacilitatorOptions,
+} from "./facilitator/test-facilitator.js";
+export type { Fault, Faults, PlannedFault } from "./faults/faults.js";
+export type { Ledger, LedgerAsset, Transfer } from "./ledger/ledger.js";
 export { type AnvilAccount, anvilAccounts } from "./local-chain/anvil-accounts.js";
 export { type Funds, type LocalChain, type LocalChainOptions, startLocalChain } from "./local-chain/local-chain.js";
 export { LocalChainError } from "./local-chain/local-chain-error.js";
