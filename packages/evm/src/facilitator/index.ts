@@ -13,3 +13,7 @@ export type {
   TransactionOutcome,
   TransferAuthorization,
 } from "./chain.js";
+export { ChainError } from "./chain-error.js";
+export { createExactEvmScheme, type ExactEvmSchemeOptions } from "./exact-scheme.js";
+export { createRpcChain } from "./rpc-chain.js";
+export type { RpcChainOptions } from "./rpc-options.js";
