@@ -6,18 +6,39 @@
  */
 
 /** Directives that let a shared cache keep an answer, or that only speak to shared caches. */
-const FOR_SHARED_CACHES = /^(public|s-maxage|proxy-revalidate|must-understand)\b/i;
+const FOR_SHARED_CACHES: readonly string[] = ["public", "s-maxage", "proxy-revalidate", "must-understand"];
 
 /** For every answer that is about payment rather than the resource. */
 export const NO_STORE = "no-store";
 
-/** Makes a handler's `Cache-Control` private; a stricter one (`no-store`) stays as it is. */
+/**
+ * Makes a handler's `Cache-Control` private; a stricter one (`no-store`) stays as it is. `private="field"` is only about
+ * a field, so it gives way to `private`.
+ */
 export function privateCacheControl(current: string | undefined): string {
-  if (current === undefined || current.trim() === "") return "private";
-  const kept = current
-    .split(",")
+  const kept = splitDirectives(current ?? "").filter((directive) => !FOR_SHARED_CACHES.includes(nameOf(directive)));
+  if (kept.some((directive) => directive.toLowerCase() === NO_STORE)) return kept.join(", ");
+  return ["private", ...kept.filter((directive) => nameOf(directive) !== "private")].join(", ");
+}
+
+/** Splits at commas, but not at those inside quotes: `private="a, b"` is one directive. */
+function splitDirectives(text: string): string[] {
+  const directives: string[] = [];
+  let start = 0;
+  let quoted = false;
+  for (let at = 0; at < text.length; at++) {
+    const character = text.charAt(at);
+    if (character === '"') quoted = !quoted;
+    if (character === "\\" && quoted) at++;
+    if (character !== "," || quoted) continue;
+    directives.push(text.slice(start, at));
+    start = at + 1;
+  }
+  return [...directives, text.slice(start)]
     .map((directive) => directive.trim())
-    .filter((directive) => directive !== "" && !FOR_SHARED_CACHES.test(directive));
-  if (kept.some((directive) => /^(no-store|private$)/i.test(directive))) return kept.join(", ");
-  return ["private", ...kept.filter((directive) => !/^private\b/i.test(directive))].join(", ");
+    .filter((directive) => directive !== "");
+}
+
+function nameOf(directive: string): string {
+  return directive.split("=", 1).join("").trim().toLowerCase();
 }
