@@ -22,13 +22,8 @@ export function isNetwork(text: unknown): text is Network {
   return typeof text === "string" && NETWORK.test(text);
 }
 
-/** The namespace of a network or pattern: `eip155` of `eip155:84532`. */
-export function namespaceOf(network: string): string {
-  return network.slice(0, network.indexOf(":"));
-}
-
 /** Whether a network is the pattern, or one of those it stands for. */
 export function matchesNetwork(pattern: string, network: string): boolean {
   if (pattern === network) return true;
-  return pattern.endsWith(":*") && namespaceOf(pattern) === namespaceOf(network);
+  return pattern.endsWith(":*") && network.startsWith(pattern.slice(0, -1));
 }

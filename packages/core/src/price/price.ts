@@ -36,6 +36,9 @@ const MAX_UINT256 = 2n ** 256n - 1n;
  * @param decimals - Decimals of the asset, 0 to 36.
  */
 export function parsePrice(price: string, decimals: number): ParsedPrice {
+  if (!Number.isInteger(decimals) || decimals < 0 || decimals > 36) {
+    return { ok: false, expected: "an asset with 0 to 36 decimals" };
+  }
   const { whole, fraction = "" } = PRICE.exec(price)?.groups ?? {};
   if (whole === undefined) return { ok: false, expected: 'a dollar price such as "$0.01"' };
   if (fraction.length > decimals) {
@@ -57,8 +60,15 @@ export function parseAtomic(amount: string): ParsedPrice {
 export function formatAmount(amount: bigint, decimals: number): string {
   const digits = amount.toString().padStart(decimals + 1, "0");
   const whole = digits.slice(0, digits.length - decimals);
-  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, "");
-  return fraction === "" ? whole : `${whole}.${fraction}`;
+  const fraction = digits.slice(digits.length - decimals);
+  const shown = fraction.slice(0, lengthWithoutZeros(fraction));
+  return shown === "" ? whole : `${whole}.${shown}`;
+}
+
+function lengthWithoutZeros(fraction: string): number {
+  let length = fraction.length;
+  while (fraction.charAt(length - 1) === "0") length--;
+  return length;
 }
 
 function positive(amount: bigint): ParsedPrice {

@@ -1,0 +1,67 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { isNetwork, matchesNetwork } from "./caip2.js";
+
+describe("isNetwork", () => {
+  test.each<[text: string, why: string]>([
+    ["eip155:1", "the shortest"],
+    ["eip155:84532", "Base Sepolia"],
+    ["solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp", "Solana"],
+    ["algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k", "Algorand as CAIP-2 has it"],
+    ["algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73ktiC1qzkkit8=", "Algorand as it was written before"],
+    ["sepa:eu", "no blockchain at all"],
+    ["ach:us_west-1", "separators inside the reference"],
+  ])("takes %s: %s", (text) => {
+    expect(isNetwork(text)).toBe(true);
+  });
+
+  test.each<[text: unknown, why: string]>([
+    ["", "empty"],
+    ["base", "a name of version 1"],
+    ["eip155", "no reference"],
+    ["eip155:", "an empty reference"],
+    [":1", "an empty namespace"],
+    ["eip155:*", "a pattern"],
+    ["*:*", "a pattern"],
+    ["EIP155:1", "upper case"],
+    ["ei:1", "a namespace of two characters"],
+    ["eip155eip:1", "a namespace of nine characters"],
+    ["eip155:1:2", "two references"],
+    ["eip155:1 ", "a space"],
+    ["eip155:1\n", "a line break"],
+    ["eip155: 1", "a space"],
+    [`solana:${"1".repeat(65)}`, "a reference that is too long"],
+    [84532, "a number"],
+    [["eip155:1"], "a list"],
+    [null, "nothing"],
+  ])("refuses %j: %s", (text) => {
+    expect(isNetwork(text)).toBe(false);
+  });
+});
+
+describe("matchesNetwork", () => {
+  test.each<[pattern: string, network: string, matches: boolean, why: string]>([
+    ["eip155:1", "eip155:1", true, "itself"],
+    ["eip155:1", "eip155:10", false, "not what merely begins like it"],
+    ["eip155:*", "eip155:84532", true, "any of the namespace"],
+    ["eip155:*", "solana:84532", false, "another namespace"],
+    ["eip155:*", "eip155x:1", false, "a namespace that begins like it"],
+    ["ab:*", "abc", false, "a name without a namespace has none"],
+    ["*", "eip155:1", false, "no pattern"],
+    ["*:*", "eip155:1", false, "no pattern: it says of no namespace who is paid"],
+    [":*", "eip155:1", false, "no pattern"],
+    ["eip155:1*", "eip155:10", false, "no part of a reference is a pattern"],
+    ["", "eip155:1", false, "nothing"],
+  ])("%j and %j: %s, %s", (pattern, network, matches) => {
+    expect(matchesNetwork(pattern, network)).toBe(matches);
+  });
+
+  test("a pattern stands for the networks of its namespace, and no others", () => {
+    const namespace = fc.stringMatching(/^[-a-z0-9]{3,8}$/);
+    fc.assert(
+      fc.property(namespace, namespace, fc.stringMatching(/^[a-zA-Z0-9]{1,32}$/), (a, b, reference) => {
+        expect(matchesNetwork(`${a}:*`, `${b}:${reference}`)).toBe(a === b);
+      }),
+    );
+  });
+});
