@@ -4,7 +4,10 @@
  * @see x402 v2 §7 "Facilitator Interface"
  * @module
  */
+import { ConfigError } from "../errors.js";
+import { parseBaseUrl } from "../http/base-url.js";
 import { parseJson } from "../protocol/json.js";
+import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator.js";
 import { failedToSend, type Operation, refusedStatus, unreadable } from "./http-failures.js";
 import { readSettlementResponse, readSupportedResponse, readVerifyResponse } from "./read-response.js";
@@ -29,59 +32,82 @@ const MAX_BODY_BYTES = 256 * 1024;
  *
  * A call without an answer rejects with a `FacilitatorError`, whose `outcome` for `settle` is `"none"` only where the
  * request provably was never acted on.
+ *
+ * @throws ConfigError when the URL is none to which paths can be appended.
  */
 export function createHttpFacilitator({ url, headers = {} }: HttpFacilitatorOptions): Facilitator {
-  const base = String(url).replace(/\/+$/, "");
+  const base = parseBaseUrl(url);
+  if (base === undefined) throw new ConfigError([{ path: "url", expected: BASE_URL_EXPECTED, received: "another" }]);
 
-  async function call<T>(exchange: Exchange<T>, options: CallOptions = {}): Promise<T> {
-    const { operation, body, read } = exchange;
+  async function call<T>(exchange: Exchange<T>, { signal }: CallOptions = {}): Promise<T> {
+    const { operation, body, read, refuses } = exchange;
     const response = await send(operation, `${base}/${operation}`, {
-      method: body === undefined ? "GET" : "POST",
-      headers: {
-        accept: "application/json",
-        "content-type": "application/json",
-        ...(await headersFor(operation, headers)),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      ...(options.signal === undefined ? {} : { signal: options.signal }),
+      headers: withDefaults(operation, await askFor(operation, headers)),
+      ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
     });
-    const text = await readText(operation, response);
-    // A refusal of the payment may come with any status, as long as the body says so.
-    const json = parseJson(text);
+    const json = parseJson(await readText(operation, response));
     const answer = json.ok ? read(json.value) : undefined;
-    if (answer !== undefined) return answer;
+    // A refusal of the payment may come with any status, as long as the body says so. Nothing else may.
+    const counts = answer !== undefined && (response.ok || refuses(answer));
+    if (counts) return answer;
     throw response.ok ? unreadable(operation) : refusedStatus(operation, response);
   }
 
   return {
-    verify: (request, options) => call({ operation: "verify", body: request, read: readVerifyResponse }, options),
+    verify: (request, options) =>
+      call(
+        { operation: "verify", body: request, read: readVerifyResponse, refuses: ({ isValid }) => !isValid },
+        options,
+      ),
     settle: (request, options) => {
       const { network } = request.paymentRequirements;
-      return call(
-        { operation: "settle", body: request, read: (json) => readSettlementResponse(json, network) },
-        options,
-      );
+      const read = (json: unknown) => readSettlementResponse(json, network);
+      return call({ operation: "settle", body: request, read, refuses: saysWhyNot }, options);
     },
-    supported: (options) => call({ operation: "supported", body: undefined, read: readSupportedResponse }, options),
+    supported: (options) =>
+      call({ operation: "supported", body: undefined, read: readSupportedResponse, refuses: () => false }, options),
   };
 }
+
+/** What a URL of a facilitator has to be, for an error message. */
+export const BASE_URL_EXPECTED =
+  'a base URL such as "https://x402.org/facilitator", without credentials, query and fragment';
 
 interface Exchange<T> {
   readonly operation: Operation;
   readonly body: FacilitatorRequest | undefined;
   readonly read: (json: unknown) => T | undefined;
+  /** Whether an answer refuses the payment, rather than the call. */
+  readonly refuses: (answer: T) => boolean;
 }
 
-async function headersFor(
-  operation: Operation,
-  headers: FacilitatorHeaders,
-): Promise<Readonly<Record<string, string>>> {
+/** `{ "success": false, "error": "…" }` is also what many a server says that could not do its work. */
+function saysWhyNot({ success, errorReason }: SettlementResponse): boolean {
+  return !success && errorReason !== undefined;
+}
+
+type GivenHeaders = Readonly<Record<string, string>>;
+
+async function askFor(operation: Operation, headers: FacilitatorHeaders): Promise<GivenHeaders> {
   if (typeof headers !== "function") return headers;
   try {
     return await headers(operation);
   } catch (cause) {
     throw failedToSend(operation, cause, "none");
   }
+}
+
+/** The seller's headers win over ours, in whatever case they are written. */
+function withDefaults(operation: Operation, given: GivenHeaders): Headers {
+  const headers = new Headers({ accept: "application/json", "content-type": "application/json" });
+  try {
+    for (const [name, value] of Object.entries(given)) headers.set(name, value);
+  } catch {
+    // The cause would quote the value, which may be a secret.
+    throw failedToSend(operation, new TypeError("invalid header"), "none");
+  }
+  return headers;
 }
 
 async function send(operation: Operation, url: string, init: RequestInit): Promise<Response> {

@@ -33,7 +33,8 @@ export function refusedStatus(operation: Operation, response: Response): Facilit
   return new FacilitatorError(`facilitator answered ${operation} with status ${response.status}`, {
     code: "ERR_FAREBOX_FACILITATOR_STATUS",
     operation,
-    outcome: REFUSED_UNREAD.includes(response.status) ? "none" : lostOutcome(operation),
+    // Whoever answers after a redirect cannot speak for the one who redirected.
+    outcome: REFUSED_UNREAD.includes(response.status) && !response.redirected ? "none" : lostOutcome(operation),
     status: response.status,
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
   });

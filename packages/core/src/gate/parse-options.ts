@@ -3,12 +3,14 @@
  *
  * @module
  */
+import { describeValue } from "../errors.js";
 import { type Logger, SILENT } from "../events/logger.js";
 import { DEFAULT_DEADLINES, type Deadlines, withDeadlines } from "../facilitator/deadlines.js";
 import type { Facilitator } from "../facilitator/facilitator.js";
-import { createHttpFacilitator, type FacilitatorHeaders } from "../facilitator/http-facilitator.js";
+import { BASE_URL_EXPECTED, createHttpFacilitator, type FacilitatorHeaders } from "../facilitator/http-facilitator.js";
+import { parseBaseUrl } from "../http/base-url.js";
 import { isNetwork } from "../network/caip2.js";
-import { isJsonObject } from "../protocol/json.js";
+import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";
@@ -77,8 +79,7 @@ export function parseOptions(given: PaymentsOptions, builtIn: readonly Scheme[],
 }
 
 const FACILITATOR_METHODS = ["verify", "settle", "supported"];
-const FACILITATOR_EXPECTED =
-  'a base URL such as "https://x402.org/facilitator", { url, headers }, or an object with verify, settle and supported';
+const FACILITATOR_EXPECTED = `${BASE_URL_EXPECTED}, { url, headers }, or an object with verify, settle and supported`;
 
 /** Stands in until the issues are thrown, so that everything else can be checked as well. */
 const NO_FACILITATOR: Facilitator = createHttpFacilitator({ url: "http://localhost" });
@@ -86,11 +87,8 @@ const NO_FACILITATOR: Facilitator = createHttpFacilitator({ url: "http://localho
 function parseFacilitator(facilitator: unknown, issues: Issues): Facilitator {
   if (isFacilitator(facilitator)) return facilitator;
   const given = isJsonObject(facilitator) && !(facilitator instanceof URL) ? facilitator : { url: facilitator };
-  const url = parseUrl(given["url"]);
-  if (url === undefined) {
-    issues.add("options.facilitator", FACILITATOR_EXPECTED, given["url"] ?? facilitator);
-    return NO_FACILITATOR;
-  }
+  const url = parseBaseUrl(given["url"]);
+  if (url === undefined) issues.addText("options.facilitator", FACILITATOR_EXPECTED, describeWithoutSecrets(given));
   issues.checkKeys("options.facilitator", given, ["url", "headers"]);
   const headers = given["headers"] ?? {};
   if (!isHeaders(headers)) {
@@ -101,7 +99,16 @@ function parseFacilitator(facilitator: unknown, issues: Issues): Facilitator {
     );
     return NO_FACILITATOR;
   }
-  return createHttpFacilitator({ url, headers });
+  return url === undefined ? NO_FACILITATOR : createHttpFacilitator({ url, headers });
+}
+
+/** Headers, and a URL's credentials and query, are secrets. */
+function describeWithoutSecrets(given: JsonObject): string {
+  const { url, ...rest } = given;
+  if (url === undefined && Object.keys(rest).length > 0) return `an object with ${Object.keys(rest).join(", ")}`;
+  const text = url instanceof URL ? url.href : url;
+  if (typeof text === "string" && /[@?#]/.test(text)) return "a text with credentials, a query or a fragment";
+  return describeValue(text);
 }
 
 function isFacilitator(value: unknown): value is Facilitator {
@@ -114,14 +121,16 @@ function isMethod(value: object, name: string): boolean {
 
 function isHeaders(value: unknown): value is FacilitatorHeaders {
   if (typeof value === "function") return true;
-  return isJsonObject(value) && Object.values(value).every((header) => typeof header === "string");
+  return isJsonObject(value) && Object.entries(value).every(([name, text]) => isHeader(name, text));
 }
 
-function parseUrl(value: unknown): URL | undefined {
-  const text = value instanceof URL ? value.href : value;
-  if (typeof text !== "string" || !URL.canParse(text)) return undefined;
-  const url = new URL(text);
-  return url.protocol === "https:" || url.protocol === "http:" ? url : undefined;
+/** Most often a key from the environment that ends up with a line break in the middle. */
+function isHeader(name: string, value: unknown): boolean {
+  try {
+    return typeof value === "string" && new Headers([[name, value]]).has(name);
+  } catch {
+    return false;
+  }
 }
 
 function parseDeadlines(deadlines: unknown, issues: Issues): Deadlines {
@@ -174,12 +183,15 @@ function parseNetworks(networks: unknown, issues: Issues): readonly string[] {
 
 function parsePublicUrl(publicUrl: unknown, issues: Issues): string | undefined {
   if (publicUrl === undefined) return undefined;
-  const url = parseUrl(publicUrl);
-  if (url === undefined || url.search !== "" || url.hash !== "" || url.username !== "") {
-    issues.add("options.publicUrl", 'an http or https URL without query, such as "https://api.example.com"', publicUrl);
-    return undefined;
+  const url = parseBaseUrl(publicUrl);
+  if (url === undefined) {
+    issues.addText(
+      "options.publicUrl",
+      'an http or https URL without credentials, query and fragment, such as "https://api.example.com"',
+      describeWithoutSecrets({ url: publicUrl }),
+    );
   }
-  return url.href.replace(/\/+$/, "");
+  return url;
 }
 
 function parseStore(store: unknown, now: () => number, issues: Issues): PaymentStore {

@@ -1,0 +1,25 @@
+/**
+ * Base URLs: where something begins, to which paths are appended.
+ *
+ * @module
+ */
+
+/**
+ * Reads a base URL and writes it without slashes at its end; `undefined` when it is none. Total.
+ *
+ * A query or a fragment would swallow what is appended, and `fetch` sends nothing to a URL with a name and a password.
+ */
+export function parseBaseUrl(value: unknown): string | undefined {
+  const text = value instanceof URL ? value.href : value;
+  if (typeof text !== "string" || !URL.canParse(text)) return undefined;
+  const { protocol, username, password, search, hash, href } = new URL(text);
+  if (protocol !== "https:" && protocol !== "http:") return undefined;
+  return username + password + search + hash === "" ? withoutEndingSlashes(href) : undefined;
+}
+
+/** A loop, because `/\/+$/` looks at a run of slashes once for each slash in it. */
+function withoutEndingSlashes(text: string): string {
+  let end = text.length;
+  while (text.charAt(end - 1) === "/") end--;
+  return text.slice(0, end);
+}
