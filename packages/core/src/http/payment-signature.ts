@@ -36,7 +36,7 @@ export function decodePaymentSignature(value: string | undefined): DecodedPaymen
   if (!json.ok) return malformed("not standard base64 of JSON, or nested too deeply");
   if (!isJsonObject(json.value)) return malformed("not a JSON object");
   if (json.value["x402Version"] !== 2) {
-    return { kind: "malformed", reason: "invalid_x402_version", problem: "x402Version must be the number 2" };
+    return { kind: "malformed", reason: "invalid_x402_version", problem: "not of x402Version 2, which is a number" };
   }
   if (!isPaymentPayload(json.value)) return malformed("not a PaymentPayload: accepted or payload is missing or wrong");
   return { kind: "present", payment: json.value };

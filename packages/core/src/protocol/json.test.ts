@@ -1,0 +1,116 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { isJsonObject, parseJson } from "./json.js";
+
+const REFUSED = { ok: false };
+
+function nested(open: string, close: string, depth: number): string {
+  return `${open.repeat(depth)}0${close.repeat(depth)}`;
+}
+
+/** Depth as the parsed value has it, counted in another way than the code counts it. */
+function depthOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf));
+}
+
+describe("parseJson bounds the depth", () => {
+  test.each<[text: string, ok: boolean, why: string]>([
+    [nested("[", "]", 32), true, "32 arrays are the limit"],
+    [nested("[", "]", 33), false, "33 are more"],
+    [nested('{"a":', "}", 32), true, "32 objects"],
+    [nested('{"a":', "}", 33), false, "33 objects"],
+    [nested('[{"a":', "}]", 16), true, "both together"],
+    [nested('[{"a":', "}]", 17), false, "both together, too deep"],
+    [`[${"[],".repeat(5000)}0]`, true, "many, but beside each other"],
+    [`"${"[".repeat(5000)}"`, true, "brackets in a string are none"],
+    [`"\\"${"[".repeat(5000)}"`, true, "an escaped quote does not end the string"],
+    [`["\\\\",${nested("[", "]", 32)}]`, false, "an escaped backslash before the closing quote does not hide it"],
+    [`{"${"{".repeat(40)}":1}`, true, "nor do brackets in a key count"],
+    [`"\\u005b\\u0022"`, true, "escapes of a bracket and a quote"],
+    ["[".repeat(16 * 1024), false, "what fills a header"],
+    [nested("[", "]", 5_000), false, "5,000 deep"],
+    ["[".repeat(20_000_000), false, "deep enough to end any recursion"],
+  ])("%.40s … is accepted: %s (%s)", (text, ok) => {
+    expect(parseJson(text).ok).toBe(ok);
+  });
+
+  test("whatever is accepted is at most 32 deep, and whatever is at most 32 deep is accepted", () => {
+    const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 40, depthSize: "max", withCrossShrink: true },
+        fc.constantFrom(0, "[", '"', "\\", null),
+        fc.array(tie("value"), { minLength: 1, maxLength: 2 }),
+        fc.dictionary(fc.constantFrom("a", "}", '"]'), tie("value"), { minKeys: 1, maxKeys: 2 }),
+      ),
+    }));
+    const chains = fc.nat(40).map((depth) => JSON.parse(nested("[", "]", depth)) as unknown);
+    fc.assert(
+      fc.property(fc.oneof(value, chains), (given) => {
+        const text = JSON.stringify(given);
+        expect(parseJson(text)).toEqual(depthOf(given) <= 32 ? { ok: true, value: given } : REFUSED);
+      }),
+    );
+  });
+});
+
+describe("parseJson", () => {
+  test.each<[text: string, why: string]>([
+    ["", "empty"],
+    [" ", "blank"],
+    ["{", "open"],
+    ["]]]][[[[", "closed before opened"],
+    ["[}", "closed by another"],
+    ['"abc', "a string without end"],
+    ['"\\', "an escape without end"],
+    ["{a:1}", "no quotes"],
+    ["{'a':1}", "single quotes"],
+    ["[1,]", "a comma too many"],
+    ["01", "a leading zero"],
+    ["NaN", "not a number"],
+    ["undefined", "no value of JSON"],
+    ["1 2", "two values"],
+    ["{}\u0000", "a NUL behind it"],
+    ["\ufeff{}", "a byte order mark"],
+  ])("refuses %j: %s", (text) => {
+    expect(parseJson(text)).toEqual(REFUSED);
+  });
+
+  test("tells null from nothing", () => {
+    expect(parseJson("null")).toEqual({ ok: true, value: null });
+  });
+
+  test("takes __proto__ as a field like any other", () => {
+    const parsed = parseJson('{"__proto__":{"polluted":true}}');
+    expect(parsed.ok && Object.hasOwn(parsed.value as object, "__proto__")).toBe(true);
+    expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
+  });
+
+  test("is total, and agrees with JSON.parse on what is not deep", () => {
+    const pieces = fc.constantFrom("{", "}", "[", "]", '"', "\\", ":", ",", "1", "a", "null", " ");
+    const texts = fc.oneof(
+      fc.string({ unit: "binary" }),
+      fc.json(),
+      fc.array(pieces, { maxLength: 30 }).map((some) => some.join("")),
+    );
+    fc.assert(
+      fc.property(texts, (text) => {
+        const parsed = parseJson(text);
+        if (parsed.ok) expect(parsed.value).toEqual(JSON.parse(text));
+        else if (!text.includes("[[[")) expect(() => JSON.parse(text)).toThrow(SyntaxError);
+      }),
+    );
+  });
+
+  test("costs what the length costs, whatever the text is made of", () => {
+    const started = performance.now();
+    for (const unit of ["[", "]", '"', "\\", '\\"', '"\\', "{}", '"[', " "]) parseJson(unit.repeat(200_000));
+    // A hundred times what it takes; a quadratic pass would take minutes.
+    expect(performance.now() - started).toBeLessThan(2_000);
+  });
+});
+
+test("isJsonObject tells objects from everything else", () => {
+  for (const other of [null, undefined, [], "a", 1, true, () => {}]) expect(isJsonObject(other)).toBe(false);
+  for (const object of [{}, { a: 1 }, Object.create(null)]) expect(isJsonObject(object)).toBe(true);
+});
