@@ -1,5 +1,5 @@
 /**
- * The body of an answer while it is held back.
+ * What a handler hands to `write` and `end`, while the answer is held back.
  *
  * @module
  */
@@ -12,6 +12,7 @@ export type ChunkArguments = readonly [chunk?: unknown, encoding?: unknown, call
 
 /** One write, with its chunk copied: handlers reuse their buffers. */
 export interface HeldWrite {
+  /** Absent where there is nothing to write: for `null`, and whatever else Node's `end` takes for nothing. */
   readonly chunk: Buffer | undefined;
   readonly callback: WriteCallback | undefined;
 }
@@ -25,27 +26,38 @@ export class InvalidChunkError extends TypeError {
 }
 
 /** Node's own error for `write` and `end` after `end`. */
-export class WriteAfterEndError extends Error {
-  readonly code: "ERR_STREAM_WRITE_AFTER_END" | "ERR_STREAM_ALREADY_FINISHED";
-  constructor(method: "write" | "end") {
-    super(method === "write" ? "write after end" : "Cannot call end after a stream was finished");
-    this.code = method === "write" ? "ERR_STREAM_WRITE_AFTER_END" : "ERR_STREAM_ALREADY_FINISHED";
+class WriteAfterEndError extends Error {
+  readonly code = "ERR_STREAM_WRITE_AFTER_END";
+  constructor() {
+    super("write after end");
   }
 }
 
-/** Sorts out the arguments of `write` and `end`, and copies the chunk. Throws what Node throws for a bad chunk. */
+/** Sorts out the arguments of `write` and `end`, and copies the chunk. Throws what Node throws for a bad one. */
 export function readWrite([chunk, encoding, callback]: ChunkArguments): HeldWrite {
   const last = [callback, encoding, chunk].find((argument) => typeof argument === "function");
   return {
-    chunk: chunk === undefined || chunk === null || typeof chunk === "function" ? undefined : copy(chunk, encoding),
+    chunk: typeof chunk === "function" ? undefined : copyChunk(chunk, encoding),
     callback: last as WriteCallback | undefined,
   };
 }
 
-function copy(chunk: unknown, encoding: unknown): Buffer {
+function copyChunk(chunk: unknown, encoding: unknown): Buffer | undefined {
   if (typeof chunk === "string") {
-    return Buffer.from(chunk, typeof encoding === "string" && Buffer.isEncoding(encoding) ? encoding : "utf8");
+    return Buffer.from(chunk, typeof encoding === "string" ? (encoding as BufferEncoding) : "utf8");
   }
   if (chunk instanceof Uint8Array) return Buffer.from(chunk);
-  throw new InvalidChunkError();
+  if (chunk) throw new InvalidChunkError();
+  return undefined;
+}
+
+/** Answers a write that comes too late. Node also emits an error, which ends a process that does not listen for it. */
+export function refuseWrite(callback: WriteCallback | undefined): false {
+  later(callback, new WriteAfterEndError());
+  return false;
+}
+
+/** Calls back, but never before the call that brought the callback has returned. */
+export function later(callback: WriteCallback | undefined, error?: Error): void {
+  if (callback !== undefined) process.nextTick(callback, error);
 }

@@ -10,21 +10,24 @@
  * @module
  */
 import type { ServerResponse } from "node:http";
-import { type Admission, type Answer, type HandlerAnswer, privateCacheControl, type Release } from "@farebox/core";
+import type { Admission, Answer, HandlerAnswer, Release } from "@farebox/core";
 import {
   type ChunkArguments,
   type HeldWrite,
   InvalidChunkError,
+  later,
   readWrite,
-  WriteAfterEndError,
+  refuseWrite,
   type WriteCallback,
 } from "./held-body.js";
 import {
   appendExposeHeaders,
-  applyWriteHead,
-  checkHead,
+  createRehearsal,
+  insistOnPrivate,
+  lockHead,
   putHead,
   type ResponseHead,
+  rehearseHead,
   setHeaders,
   takeHead,
   type WriteHeadArguments,
@@ -35,10 +38,9 @@ import { prepareAnswer } from "./write-answer.js";
  * - `holding`: the handler writes to us.
  * - `deciding`: the gate settles; nothing has gone out.
  * - `released`: the handler writes to the client.
- * - `replaced`: another answer went out; what the handler still writes is dropped.
- * - `gone`: the client left before anything went out; what the handler still writes is dropped.
+ * - `dropped`: another answer went out, or the client left before any did; what the handler still writes goes nowhere.
  */
-type Phase = "holding" | "deciding" | "released" | "replaced" | "gone";
+type Phase = "holding" | "deciding" | "released" | "dropped";
 
 /**
  * Takes over a response.
@@ -49,29 +51,35 @@ export function holdResponse(res: ServerResponse, admission: Admission, holdByte
   new HeldResponse(res, admission, holdBytes).install();
 }
 
+/** Whether nobody is left to answer. A pipelined request's response only hears of it through the request's socket. */
+export function isAbandoned(res: ServerResponse): boolean {
+  return res.destroyed || res.req.socket.destroyed;
+}
+
 class HeldResponse {
   readonly #res: ServerResponse;
   readonly #admission: Admission;
   readonly #holdBytes: number;
   /** The head before the handler ran: what remains of it when the answer is replaced. */
   readonly #before: ResponseHead;
+  /** Its `headersSent` says whether the handler has begun its head. */
+  readonly #rehearsal: ServerResponse;
   readonly #original: Originals;
   #phase: Phase = "holding";
-  #headWritten = false;
-  #ended = false;
-  #endCallback: WriteCallback | undefined;
   #writes: HeldWrite[] = [];
+  #lastChunk: Buffer | undefined;
   #heldBytes = 0;
+  #ended = false;
+  #isDrainAwaited = false;
   /** Set once the answer has been paid for: kept if its delivery breaks off. */
   #paidAnswer: HandlerAnswer | undefined;
-  /** What goes out in place of the handler's head, whatever other middleware adds at the last moment. */
-  #replacement: ResponseHead | undefined;
 
   constructor(res: ServerResponse, admission: Admission, holdBytes: number) {
     this.#res = res;
     this.#admission = admission;
     this.#holdBytes = holdBytes;
     this.#before = takeHead(res);
+    this.#rehearsal = createRehearsal(res);
     this.#original = takeOriginals(res);
   }
 
@@ -81,97 +89,114 @@ class HeldResponse {
     res.write = ((...args: ChunkArguments) => this.#write(args)) as ServerResponse["write"];
     res.end = ((...args: ChunkArguments) => this.#end(args)) as ServerResponse["end"];
     res.flushHeaders = () => this.#flushHeaders();
-    overrideFlag(res, "headersSent", () => this.#headWritten);
+    // A hint about an answer that may never go out; it is as good as its loss.
+    res.writeEarlyHints = (_, callback) => later(callback);
+    overrideFlag(res, "headersSent", () => this.#rehearsal.headersSent);
     overrideFlag(res, "writableEnded", () => this.#ended);
     res.once("close", () => this.#closed());
   }
 
   #writeHead(args: WriteHeadArguments): ServerResponse {
-    if (this.#replacement !== undefined) {
-      putHead(this.#res, this.#replacement);
-      return this.#original.writeHead(this.#replacement.status);
-    }
-    if (this.#phase === "released") return this.#original.writeHead(...args);
-    applyWriteHead(this.#res, this.#headWritten, args);
-    this.#headWritten = true;
+    rehearseHead(this.#rehearsal, this.#res, args);
     return this.#res;
+  }
+
+  /** As Node does: through whatever `writeHead` is by now, so that middleware behind us has its say before settlement. */
+  #beginHead(): void {
+    if (!this.#rehearsal.headersSent) this.#res.writeHead(this.#res.statusCode);
   }
 
   #flushHeaders(): void {
-    if (this.#phase === "released") this.#original.flushHeaders();
-    if (this.#phase !== "holding") return;
-    this.#beginHead();
-    this.#decide();
+    if (this.#phase === "released") {
+      this.#original.flushHeaders();
+    } else if (this.#phase === "holding") {
+      this.#beginHead();
+      this.#decide();
+    }
   }
 
   #write(args: ChunkArguments): boolean {
-    if (this.#phase === "released") return this.#original.write(...args);
+    if (this.#phase === "released" && !this.#ended) return this.#original.write(...args);
     const write = readWrite(args);
     if (write.chunk === undefined) throw new InvalidChunkError();
-    if (this.#ended) return refuse(write.callback, "write");
+    if (this.#ended) return refuseWrite(write.callback);
     this.#beginHead();
-    this.#keep(write);
-    return this.#phase !== "deciding";
+    return this.#keep(write, write.chunk);
   }
 
   #end(args: ChunkArguments): ServerResponse {
-    if (this.#phase === "released") return this.#original.end(...args);
     const { chunk, callback } = readWrite(args);
     if (this.#ended) {
-      refuse(callback, "end");
+      refuseWrite(callback);
       return this.#res;
     }
-    this.#beginHead();
+    if (this.#phase !== "released") this.#beginHead();
     this.#ended = true;
-    if (this.#isDropping()) later(callback);
-    else this.#endCallback = callback;
-    if (chunk !== undefined) this.#keep({ chunk, callback: undefined });
+    if (callback !== undefined) this.#whenOver(callback);
+    if (this.#phase === "released") return this.#original.end(chunk);
+    this.#lastChunk = chunk;
+    this.#heldBytes += chunk?.byteLength ?? 0;
     this.#decide();
     return this.#res;
   }
 
-  /** What would fail when the head is really written, which is after settlement, fails now, in the handler. */
-  #beginHead(): void {
-    if (!this.#headWritten) checkHead(this.#res);
-    this.#headWritten = true;
+  /** Node forgets the callback of `end` when the client leaves first; here it is called either way. */
+  #whenOver(callback: WriteCallback): void {
+    if (this.#res.closed) later(callback);
+    else this.#res.once("close", callback);
   }
 
-  /** Keeps a write. Its callback is called at once while there is room, else when the chunk has gone out. */
-  #keep(write: HeldWrite): void {
-    if (this.#isDropping()) {
+  /** Keeps a write. Its callback is called at once while there is room, else when the chunk has been handed on. */
+  #keep(write: HeldWrite, chunk: Buffer): boolean {
+    if (this.#phase === "dropped") {
       later(write.callback);
-      return;
+      return true;
     }
-    this.#heldBytes += write.chunk?.byteLength ?? 0;
+    this.#heldBytes += chunk.byteLength;
     const hasRoom = this.#phase === "holding" && this.#heldBytes <= this.#holdBytes;
-    this.#writes.push(hasRoom ? { chunk: write.chunk, callback: undefined } : write);
+    this.#writes.push(hasRoom ? { chunk, callback: undefined } : write);
     if (hasRoom) later(write.callback);
     else this.#decide();
+    return !this.#mustWait();
   }
 
-  #isDropping(): boolean {
-    return this.#phase === "replaced" || this.#phase === "gone";
+  /**
+   * Whoever is told to wait waits for "drain", which comes from a stream of middleware's if there is one: so only after
+   * as much as makes any stream say it.
+   */
+  #mustWait(): boolean {
+    const enough = Math.max(this.#holdBytes, this.#res.writableHighWaterMark);
+    this.#isDrainAwaited = this.#phase === "deciding" && this.#heldBytes >= enough;
+    return this.#isDrainAwaited;
   }
 
   /** Tells the gate, once, what the handler answers. Whatever is done to the head after this does not count. */
   #decide(): void {
     if (this.#phase !== "holding") return;
+    if (isAbandoned(this.#res)) {
+      this.#leave();
+      return;
+    }
     this.#phase = "deciding";
     const head = takeHead(this.#res);
-    const whole = this.#ended && this.#heldBytes <= this.#holdBytes;
-    const body = whole ? Buffer.concat(this.#writes.flatMap(({ chunk }) => chunk ?? [])) : undefined;
-    const answer: HandlerAnswer = { status: head.status, headers: head.headers, body };
+    const answer: HandlerAnswer = { status: head.status, headers: head.headers, body: this.#wholeBody() };
     this.#admission
       .complete(answer)
       .then((release) => this.#carryOut(release, head, answer))
       .catch(() => this.#res.destroy());
   }
 
+  #wholeBody(): Buffer | undefined {
+    if (!this.#ended || this.#heldBytes > this.#holdBytes) return undefined;
+    const chunks = [...this.#writes.map(({ chunk }) => chunk), this.#lastChunk].filter((chunk) => chunk !== undefined);
+    const [only] = chunks;
+    return chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
+  }
+
   #carryOut(release: Release, head: ResponseHead, answer: HandlerAnswer): void {
     if (release.kind === "release" && release.paid) this.#paidAnswer = answer;
-    if (this.#res.destroyed) {
-      this.#phase = "gone";
-      this.#dropWrites();
+    if (isAbandoned(this.#res)) {
+      this.#drop();
       this.#keepUndelivered();
     } else if (release.kind === "release") {
       this.#release(release, head);
@@ -182,56 +207,70 @@ class HeldResponse {
 
   #release(release: Extract<Release, { kind: "release" }>, head: ResponseHead): void {
     this.#phase = "released";
+    this.#stepAside();
     putHead(this.#res, head);
     setHeaders(this.#res, release.headers);
     appendExposeHeaders(this.#res);
-    if (release.paid) keepPrivate(this.#res);
+    if (release.paid) insistOnPrivate(this.#res);
     this.#replay();
   }
 
   /** What the handler wrote goes out as it was written. */
   #replay(): void {
     const writes = this.#writes.splice(0);
-    const last = this.#ended ? writes.pop() : undefined;
     let hasRoom = true;
-    for (const { chunk, callback } of writes) hasRoom = this.#original.write(chunk, undefined, callback);
-    if (this.#ended) {
-      this.#original.end(last?.chunk, undefined, this.#endCallback);
-      later(last?.callback);
-    } else if (writes.length === 0) {
-      this.#original.flushHeaders();
-    } else if (hasRoom) {
-      // The handler was told to wait; where the socket has room, nobody else will tell it to go on.
-      this.#res.emit("drain");
+    for (const { chunk, callback } of writes) {
+      hasRoom = this.#original.write(chunk);
+      later(callback);
     }
+    if (this.#ended) this.#original.end(this.#lastChunk);
+    else if (writes.length === 0) this.#original.flushHeaders();
+    else if (hasRoom) this.#callOn();
   }
 
   #replace(answer: Answer): void {
-    this.#phase = "replaced";
-    this.#dropWrites();
+    this.#drop();
+    this.#stepAside();
     putHead(this.#res, this.#before);
+    // Replaces those that the handler has announced.
+    this.#res.addTrailers({});
     const body = prepareAnswer(this.#res, answer);
-    this.#replacement = takeHead(this.#res);
+    lockHead(this.#res);
     this.#original.end(body);
   }
 
-  #dropWrites(): void {
+  /** Middleware before us, and Node, now meet the response as it really is: nothing sent yet. */
+  #stepAside(): void {
+    Reflect.deleteProperty(this.#res, "headersSent");
+    this.#res.writeHead = this.#original.writeHead as ServerResponse["writeHead"];
+  }
+
+  #drop(): void {
+    this.#phase = "dropped";
     for (const { callback } of this.#writes.splice(0)) later(callback);
-    later(this.#endCallback);
+    this.#callOn();
+  }
+
+  /** A handler that was told to wait is told to go on; after this the socket does. */
+  #callOn(): void {
+    if (this.#isDrainAwaited) process.nextTick(() => this.#res.emit("drain"));
+    this.#isDrainAwaited = false;
   }
 
   #closed(): void {
     if (this.#phase === "released" && !this.#res.writableFinished) this.#keepUndelivered();
-    if (this.#phase !== "holding") return;
-    this.#phase = "gone";
-    this.#dropWrites();
-    this.#admission.cancel();
+    if (this.#phase === "holding") this.#leave();
+  }
+
+  #leave(): void {
+    this.#drop();
+    this.#admission.cancel().catch(forget);
   }
 
   #keepUndelivered(): void {
     const answer = this.#paidAnswer;
     this.#paidAnswer = undefined;
-    if (answer !== undefined) this.#admission.undelivered(answer);
+    if (answer !== undefined) this.#admission.undelivered(answer).catch(forget);
   }
 }
 
@@ -257,17 +296,5 @@ function overrideFlag(res: ServerResponse, name: "headersSent" | "writableEnded"
   Object.defineProperty(res, name, { configurable: true, get });
 }
 
-function keepPrivate(res: ServerResponse): void {
-  const current = res.getHeader("cache-control");
-  res.setHeader("Cache-Control", privateCacheControl(current === undefined ? undefined : String(current)));
-}
-
-function refuse(callback: WriteCallback | undefined, method: "write" | "end"): false {
-  later(callback, new WriteAfterEndError(method));
-  return false;
-}
-
-/** Callbacks never run before the call that took them returns. */
-function later(callback: WriteCallback | undefined, error?: Error): void {
-  if (callback !== undefined) process.nextTick(callback, error);
-}
+/** The store has failed and nobody waits for it: what it could not change expires with its payment. */
+export function forget(): void {}

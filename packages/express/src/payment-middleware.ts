@@ -4,6 +4,7 @@
  * @module
  */
 import {
+  type Admission,
   createPaymentsEngine,
   createPaymentsGate,
   type Decision,
@@ -14,7 +15,7 @@ import {
 } from "@farebox/core";
 import { exactEvm } from "@farebox/evm";
 import type { NextFunction, Request, RequestHandler, Response } from "express";
-import { holdResponse } from "./held-response.js";
+import { forget, holdResponse, isAbandoned } from "./held-response.js";
 import { readRequest, removePayment } from "./read-request.js";
 import { writeAnswer } from "./write-answer.js";
 
@@ -62,43 +63,50 @@ export function paymentMiddleware(table: RoutesConfig, options: PaymentsOptions)
 }
 
 function toHandler(gate: PaymentsGate): RequestHandler {
-  const { holdBytes } = gate;
   return function payments(req, res, next) {
     if (admitted.has(req)) return next();
-    gate.decide(readRequest(req)).then((decision) => carryOut(decision, { req, res, next, holdBytes }), next);
+    const decided = gate.decide(readRequest(req)).then((decision) => {
+      if (decision.kind === "open") next();
+      else if (isAnswered(res)) giveBack(decision);
+      else if (decision.kind === "answer") answer(res, decision);
+      else admit(decision.admission, gate.holdBytes, { req, res, next });
+    });
+    // Express 4 does not look at what a handler returns.
+    decided.catch(next);
   };
+}
+
+function admit(admission: Admission, holdBytes: number, { req, res, next }: Exchange): void {
+  admitted.add(req);
+  removePayment(req);
+  req.payment = admission.payment;
+  holdResponse(res, admission, holdBytes);
+  next();
 }
 
 interface Exchange {
   readonly req: Request;
   readonly res: Response;
   readonly next: NextFunction;
-  readonly holdBytes: number;
 }
 
-function carryOut(decision: Decision, { req, res, next, holdBytes }: Exchange): void {
-  switch (decision.kind) {
-    case "open":
-      next();
-      break;
-    case "answer":
-      if (decision.undelivered !== undefined) onBrokenOff(res, decision.undelivered);
-      writeAnswer(res, decision.answer);
-      break;
-    case "admitted":
-      admitted.add(req);
-      removePayment(req);
-      req.payment = decision.admission.payment;
-      holdResponse(res, decision.admission, holdBytes);
-      next();
-      break;
-    default:
-      decision satisfies never;
-  }
+type Answered = Extract<Decision, { kind: "answer" }>;
+type Admitted = Extract<Decision, { kind: "admitted" }>;
+
+/** Whether the client has left, or middleware before us (a timeout, say) has answered, while the gate was deciding. */
+function isAnswered(res: Response): boolean {
+  return res.headersSent || res.writableEnded || isAbandoned(res);
 }
 
-function onBrokenOff(res: Response, undelivered: () => Promise<void>): void {
+/** What cannot be used any more stays good for the same payment sent again. */
+function giveBack(decision: Answered | Admitted): void {
+  const given = decision.kind === "admitted" ? decision.admission.cancel() : decision.undelivered?.();
+  given?.catch(forget);
+}
+
+function answer(res: Response, decision: Answered): void {
   res.once("close", () => {
-    if (!res.writableFinished) void undelivered();
+    if (!res.writableFinished) giveBack(decision);
   });
+  writeAnswer(res, decision.answer);
 }

@@ -28,6 +28,7 @@ export function readRequest(req: Request): GateRequest {
 export function removePayment(req: Request): void {
   const name = PAYMENT_SIGNATURE.toLowerCase();
   delete req.headers[name];
+  delete req.headersDistinct[name];
   for (let at = req.rawHeaders.length - 2; at >= 0; at -= 2) {
     if (req.rawHeaders[at]?.toLowerCase() === name) req.rawHeaders.splice(at, 2);
   }

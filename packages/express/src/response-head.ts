@@ -1,10 +1,10 @@
 /**
- * The head of a response: status and headers, taken, checked and put back as one thing.
+ * The head of a response: status and headers, taken, tried out and put back as one thing.
  *
  * @module
  */
-import type { ClientRequest, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from "node:http";
-import { EXPOSE_HEADERS, exposeHeaders } from "@farebox/core";
+import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from "node:http";
+import { EXPOSE_HEADERS, exposeHeaders, privateCacheControl } from "@farebox/core";
 
 type Headers = readonly (readonly [name: string, value: string | readonly string[]])[];
 
@@ -15,26 +15,12 @@ export interface ResponseHead {
   readonly headers: Headers;
 }
 
-/** Node's own error for a head that is written twice; code that looks for it finds it. */
-class HeadersSentError extends TypeError {
-  readonly code = "ERR_HTTP_HEADERS_SENT";
-  constructor() {
-    super("Cannot write headers after they are sent to the client");
-  }
-}
-
-/** Node's own error for a status that is none. */
-class InvalidStatusError extends RangeError {
-  readonly code = "ERR_HTTP_INVALID_STATUS_CODE";
-}
-
-/** Node's own error for text that would end the head early. */
-class InvalidCharacterError extends TypeError {
-  readonly code = "ERR_INVALID_CHAR";
-}
-
-/** What a status line may hold. */
-const STATUS_MESSAGE = /^[\t\x20-\x7e\x80-\xff]*$/;
+/** What `writeHead` takes: a status, perhaps a message, perhaps headers as an object or as a flat list. */
+export type WriteHeadArguments = readonly [
+  status: number,
+  second?: string | OutgoingHttpHeaders | OutgoingHttpHeader[],
+  third?: OutgoingHttpHeaders | OutgoingHttpHeader[],
+];
 
 /** Takes the head as it stands. */
 export function takeHead(res: ServerResponse): ResponseHead {
@@ -46,13 +32,14 @@ export function takeHead(res: ServerResponse): ResponseHead {
 }
 
 /** Names in the case they were written in. Node has this method on every outgoing message, its types only on one. */
-function rawHeaderNames(res: ServerResponse & Partial<Pick<ClientRequest, "getRawHeaderNames">>): readonly string[] {
+function rawHeaderNames(res: ServerResponse & { readonly getRawHeaderNames?: () => string[] }): readonly string[] {
   return res.getRawHeaderNames?.() ?? res.getHeaderNames();
 }
 
 /** Puts a head in place of whatever is there. */
 export function putHead(res: ServerResponse, head: ResponseHead): void {
-  for (const name of res.getHeaderNames()) res.removeHeader(name);
+  const kept = new Set(head.headers.map(([name]) => name.toLowerCase()));
+  for (const name of res.getHeaderNames()) if (!kept.has(name)) res.removeHeader(name);
   res.statusCode = head.status;
   res.statusMessage = head.statusMessage;
   setHeaders(res, head.headers);
@@ -63,53 +50,81 @@ export function setHeaders(res: ServerResponse, headers: Headers): void {
   for (const [name, value] of headers) res.setHeader(name, typeof value === "string" ? value : [...value]);
 }
 
+/** Creates the response that heads are tried out on. It goes nowhere. */
+export function createRehearsal(res: ServerResponse): ServerResponse {
+  const rehearsal = new ServerResponse(res.req);
+  // Without a header set by itself, Node would not merge those of `writeHead` but pass them by.
+  rehearsal.setHeader("Connection", "close");
+  return rehearsal;
+}
+
+/**
+ * Does what `writeHead` does, short of sending: its arguments end up on `res`.
+ *
+ * Node does it, on the rehearsal, and so throws now what it would throw when the head is really written, which is after
+ * settlement: for a bad status, a bad header, and a head that is written twice.
+ */
+export function rehearseHead(rehearsal: ServerResponse, res: ServerResponse, args: WriteHeadArguments): void {
+  if (!rehearsal.headersSent) putHead(rehearsal, takeHead(res));
+  const [status, ...rest] = args;
+  Reflect.apply(rehearsal.writeHead, rehearsal, [status, ...rest.map(groupByName)]);
+  res.statusCode = rehearsal.statusCode;
+  if (typeof rest[0] === "string") res.statusMessage = rest[0];
+  if (rest.length > 0) setHeaders(res, takeHead(rehearsal).headers);
+}
+
+/** `[name, value, name, value]` as an object, in which a name that comes twice has both values. */
+function groupByName<T>(argument: T): T | OutgoingHttpHeaders {
+  if (!Array.isArray(argument) || argument.length % 2 === 1) return argument;
+  const grouped = new Map<string, [name: string, values: string[]]>();
+  for (let at = 0; at < argument.length; at += 2) {
+    const name = String(argument[at]);
+    const [, values] = grouped.get(name.toLowerCase()) ?? [];
+    if (values === undefined) grouped.set(name.toLowerCase(), [name, [argument[at + 1]].flat()]);
+    else values.push(...[argument[at + 1]].flat());
+  }
+  const single = (values: string[]) => (values.length === 1 ? values[0] : values);
+  return Object.fromEntries([...grouped.values()].map(([name, values]) => [name, single(values)]));
+}
+
 /** Lets a browser's script read the payment headers; what is exposed already stays exposed. */
 export function appendExposeHeaders(res: ServerResponse): void {
   const current = res.getHeader(EXPOSE_HEADERS);
   res.setHeader(EXPOSE_HEADERS, exposeHeaders(current === undefined ? undefined : String(current)));
 }
 
+/** Keeps shared caches from keeping a paid answer. */
+export function keepPrivate(res: ServerResponse): void {
+  const current = res.getHeader("cache-control");
+  res.setHeader("Cache-Control", privateCacheControl(current === undefined ? undefined : String(current)));
+}
+
+/** {@link keepPrivate}, also against middleware that speaks up only as the head goes out. */
+export function insistOnPrivate(res: ServerResponse): void {
+  keepPrivate(res);
+  const setHeader = res.setHeader.bind(res);
+  res.setHeader = (name, value) =>
+    setHeader(name, name.toLowerCase() === "cache-control" ? privateCacheControl(String(value)) : value);
+}
+
+/** Headers that say how a body travels: middleware may compress even an answer of ours. */
+const ABOUT_TRANSFER: ReadonlySet<string> = new Set([
+  "content-encoding",
+  "content-length",
+  "transfer-encoding",
+  "vary",
+]);
+
 /**
- * Fails now, in the handler, for a status that would fail when the head is really written, which is after settlement.
- * Header names and values are checked by `setHeader`.
+ * Leaves the head as it is, whatever middleware adds as it goes out: a session's cookie would carry what the handler put
+ * into the session.
  */
-export function checkHead(res: ServerResponse): void {
-  const { statusCode, statusMessage = "" } = res;
-  if (!Number.isInteger(statusCode) || statusCode < 100 || statusCode > 999) {
-    throw new InvalidStatusError(`Invalid status code: ${String(statusCode)}`);
+export function lockHead(res: ServerResponse): void {
+  for (const method of ["setHeader", "appendHeader", "removeHeader"] as const) {
+    const change: (...args: never[]) => unknown = res[method].bind(res);
+    Reflect.set(res, method, (name: string, ...rest: unknown[]) => {
+      if (ABOUT_TRANSFER.has(name.toLowerCase())) Reflect.apply(change, res, [name, ...rest]);
+      return res;
+    });
   }
-  if (!STATUS_MESSAGE.test(statusMessage)) throw new InvalidCharacterError("Invalid character in statusMessage");
-}
-
-/** Does what `writeHead` does, short of writing: its arguments end up on the response. */
-export function applyWriteHead(res: ServerResponse, alreadyWritten: boolean, args: WriteHeadArguments): void {
-  if (alreadyWritten) throw new HeadersSentError();
-  const [status, second, third] = args;
-  res.statusCode = status;
-  if (typeof second === "string") res.statusMessage = second;
-  const headers = typeof second === "string" ? third : second;
-  if (Array.isArray(headers)) applyList(res, headers);
-  else for (const [name, value] of Object.entries(headers ?? {})) applyHeader(res, name, value);
-  checkHead(res);
-}
-
-/** What `writeHead` takes: a status, perhaps a message, perhaps headers as an object or as a flat list. */
-export type WriteHeadArguments = readonly [
-  status: number,
-  second?: string | OutgoingHttpHeaders | OutgoingHttpHeader[],
-  third?: OutgoingHttpHeaders | OutgoingHttpHeader[],
-];
-
-/** `[name, value, name, value]`; a name that comes twice is sent twice. */
-function applyList(res: ServerResponse, list: readonly OutgoingHttpHeader[]): void {
-  const names = new Set(list.filter((_, at) => at % 2 === 0).map((name) => String(name)));
-  for (const name of names) res.removeHeader(name);
-  for (let at = 0; at + 1 < list.length; at += 2) {
-    const value = list[at + 1] ?? "";
-    res.appendHeader(String(list[at]), Array.isArray(value) ? value : String(value));
-  }
-}
-
-function applyHeader(res: ServerResponse, name: string, value: OutgoingHttpHeader | undefined): void {
-  if (value !== undefined) res.setHeader(name, value);
 }

@@ -5,7 +5,7 @@
  */
 import type { ServerResponse } from "node:http";
 import type { Answer } from "@farebox/core";
-import { appendExposeHeaders, setHeaders } from "./response-head.js";
+import { appendExposeHeaders, keepPrivate, setHeaders } from "./response-head.js";
 
 /** Sends a whole answer. `HEAD` gets the same headers and no body, which Node sees to. */
 export function writeAnswer(res: ServerResponse, answer: Answer): void {
@@ -19,6 +19,10 @@ export function prepareAnswer(res: ServerResponse, answer: Answer): Uint8Array {
   res.statusMessage = "";
   setHeaders(res, answer.headers);
   appendExposeHeaders(res);
+  keepPrivate(res);
+  // A kept answer may have gone out in pieces at first. It is whole now, and Node refuses a head that says both.
+  res.removeHeader("Transfer-Encoding");
+  res.removeHeader("Trailer");
   if (body.byteLength > 0) res.setHeader("Content-Length", body.byteLength);
   return body;
 }

@@ -1,0 +1,57 @@
+import { describe, expect, test } from "vitest";
+import { WAYS_TO_ANSWER } from "./answers.js";
+import { openShop, VERSIONS } from "./shop.js";
+
+/** About the payment or the moment; or about how the body travels, which a held answer knows better than a live one. */
+const OURS = ["payment-response", "cache-control", "access-control-expose-headers", "date", "transfer-encoding"];
+
+describe.each(VERSIONS)("on %s, a paid answer is the handler's own", (_, express) => {
+  test.each(WAYS_TO_ANSWER)("$how", async ({ handler, method = "GET", headers = {} }) => {
+    const plain = await openShop(express, { build: (app) => app.all("/paid", handler) });
+    const shop = await openShop(express, { handler });
+
+    const expected = await plain.ask({ method, headers });
+    const paid = await shop.pay({ method, headers });
+
+    const { status, body, trailers } = expected;
+    expect(paid).toMatchObject({ status, body, trailers, receipt: { success: true } });
+    const theirs = Object.entries(expected.headers).filter(([name]) => !OURS.includes(name));
+    expect(paid.headers).toMatchObject(Object.fromEntries(theirs));
+    expect(paid.headers["cache-control"]).toMatch(/^private/);
+  });
+
+  test("the reason phrase too", async () => {
+    const shop = await openShop(express, { handler: (_req, res) => void res.writeHead(200, "Quite Fine").end() });
+    const { header } = await shop.sign();
+    const line = await shop.connect(shop.request(header));
+    expect(await line.until("\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 Quite Fine\r\n/);
+  });
+
+  test("a header that comes twice in a list goes out twice", async () => {
+    const list = ["Set-Cookie", "a=1", "X-A", "x", "Set-Cookie", "b=2"];
+    const shop = await openShop(express, { handler: (_req, res) => void res.writeHead(200, list).end() });
+    expect((await shop.pay()).headers).toMatchObject({ "set-cookie": ["a=1", "b=2"], "x-a": "x" });
+  });
+
+  test("names keep the case they were written in", async () => {
+    const shop = await openShop(express, { handler: (_req, res) => void res.set("X-oDD-case", "1").end() });
+    const { header } = await shop.sign();
+    const line = await shop.connect(shop.request(header));
+    expect(await line.until("\r\n\r\n")).toContain("X-oDD-case: 1");
+  });
+
+  test("a buffer that the handler reuses after write and end was copied", async () => {
+    const shop = await openShop(express, {
+      handler: (_req, res) => {
+        const reused = Buffer.from("one,");
+        res.write(reused);
+        reused.write("two,");
+        res.write(reused);
+        reused.write("end.");
+        res.end(reused);
+        reused.fill("x");
+      },
+    });
+    expect((await shop.pay()).text).toBe("one,two,end.");
+  });
+});

@@ -1,0 +1,166 @@
+/**
+ * A shop to break: a real server with priced routes, on Express 5 or 4.
+ *
+ * @module
+ */
+import { once } from "node:events";
+import { createServer, type Server, type ServerOptions } from "node:http";
+import { createRequire } from "node:module";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { encodePaymentSignature, type PaymentPayload } from "@farebox/core";
+import { type PaymentsOptions, paymentMiddleware, type RouteConfig, type RoutesConfig } from "@farebox/express";
+import { createPayer, type PayOptions, type PayResult, pay } from "@farebox/testing";
+import express5, { type Express, type RequestHandler, type Response } from "express";
+import { onTestFinished } from "vitest";
+import { createTill, NETWORK, type Till } from "./till.js";
+
+type ExpressModule = typeof express5;
+
+const require = createRequire(import.meta.url);
+
+/** What every test of the adapter runs on. Express 4 has no types of its own here. */
+export const VERSIONS: readonly (readonly [name: string, express: ExpressModule])[] = [
+  ["Express 5", express5],
+  ["Express 4", require("express4")],
+];
+
+export const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
+
+/** A cent. */
+export const PRICED: RouteConfig = {
+  accepts: { price: "$0.01", network: NETWORK, payTo: PAY_TO },
+  description: "Tested",
+};
+
+export interface ShopPlan {
+  /** The handler of `/paid`, for every method. */
+  readonly handler?: RequestHandler;
+  /** Builds the app by itself, in place of the default: what is before us, us, what is behind us, `/paid`, `/free`. */
+  readonly build?: (app: Express, payments: RequestHandler, shop: { readonly till: Till }) => void;
+  readonly before?: readonly RequestHandler[];
+  readonly behind?: readonly RequestHandler[];
+  readonly routes?: RoutesConfig;
+  readonly options?: Partial<PaymentsOptions>;
+  readonly server?: ServerOptions;
+}
+
+export interface Shop {
+  readonly till: Till;
+  readonly server: Server;
+  readonly url: string;
+  /** Asks and, if it has to, pays. */
+  pay(options?: PayOptions): Promise<PayResult>;
+  /** Asks without paying, or with the text of a payment. */
+  ask(options?: PayOptions): Promise<PayResult>;
+  /** Signs a payment for a path. */
+  sign(path?: string, method?: string): Promise<{ readonly payment: PaymentPayload; readonly header: string }>;
+  /** Opens a connection and sends text, as it is. */
+  connect(text: string): Promise<Line>;
+  /** The text of a request for `/paid`. */
+  request(header: string, path?: string): string;
+}
+
+/** Opens a shop for the time of the test. */
+export async function openShop(express: ExpressModule, plan: ShopPlan = {}): Promise<Shop> {
+  const till = createTill();
+  const app = express();
+  // Without this the error pages of both versions quote the stack, and to the console too.
+  app.set("env", "test");
+  const payments = paymentMiddleware(plan.routes ?? { "GET /paid": PRICED }, { facilitator: till, ...plan.options });
+  const build = plan.build ?? ((into) => buildDefault(into, payments, plan));
+  build(app, payments, { till });
+
+  const server = createServer(plan.server ?? {}, app).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return toShop({ till, server, port });
+}
+
+function buildDefault(app: Express, payments: RequestHandler, plan: ShopPlan): void {
+  for (const middleware of plan.before ?? []) app.use(middleware);
+  app.use(payments);
+  for (const middleware of plan.behind ?? []) app.use(middleware);
+  app.get("/free", (_req, res) => void res.json({ free: true }));
+  if (plan.handler !== undefined) app.all("/paid", plan.handler);
+}
+
+function toShop({ till, server, port }: { till: Till; server: Server; port: number }): Shop {
+  const url = `http://127.0.0.1:${port}`;
+  const payer = createPayer();
+  const ask = (options: PayOptions = {}) => pay(url, { path: "/paid", ...options });
+  return {
+    till,
+    server,
+    url,
+    ask,
+    pay: (options) => ask({ payer, ...options }),
+    async sign(path = "/paid", method = "GET") {
+      const { challenge } = await ask({ path, method });
+      const [offer] = challenge?.accepts ?? [];
+      if (challenge === undefined || offer === undefined) throw new Error(`${path} is not priced`);
+      const payment = await payer.signExact(offer, { challenge });
+      return { payment, header: encodePaymentSignature(payment) };
+    },
+    connect: (text) => openLine(port, text),
+    request: (header, path = "/paid") =>
+      `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nPAYMENT-SIGNATURE: ${header}\r\n\r\n`,
+  };
+}
+
+/** One connection and what has come over it. */
+export interface Line {
+  readonly socket: Socket;
+  /** Latin-1, so that a character is a byte. */
+  received(): string;
+  /** Resolves when the text is in what was received; rejects when the connection ends without it. */
+  until(text: string): Promise<string>;
+  /** Resolves when the connection has ended, with all that was received. */
+  readonly ended: Promise<string>;
+}
+
+async function openLine(port: number, text: string): Promise<Line> {
+  const socket = connect(port, "127.0.0.1");
+  let received = "";
+  socket.setEncoding("latin1");
+  socket.on("data", (data: string) => {
+    received += data;
+  });
+  // A connection that the server breaks off ends all the same.
+  socket.on("error", () => {});
+  const ended = new Promise<string>((resolve) => socket.once("close", () => resolve(received)));
+  onTestFinished(() => void socket.destroy());
+  await once(socket, "connect");
+  socket.write(text, "latin1");
+  return {
+    socket,
+    received: () => received,
+    ended,
+    until: (sought) =>
+      new Promise((resolve, reject) => {
+        const look = () => received.includes(sought) && resolve(received);
+        socket.on("data", look);
+        void ended.then(() => reject(new Error(`never received ${sought}, only ${received}`)));
+        look();
+      }),
+  };
+}
+
+/** A middleware that speaks up as the head goes out, as sessions do: what `on-headers` does, in short. */
+export function onHeaders(listener: (res: Response) => void): RequestHandler {
+  return (_req, res, next) => {
+    const writeHead = res.writeHead;
+    let fired = false;
+    res.writeHead = function patched(this: typeof res, ...args: never[]) {
+      if (!fired) {
+        fired = true;
+        listener(res);
+      }
+      return Reflect.apply(writeHead, this, args);
+    } as typeof res.writeHead;
+    next();
+  };
+}

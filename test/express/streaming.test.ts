@@ -1,0 +1,200 @@
+import { once } from "node:events";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { RequestHandler, Response } from "express";
+import { describe, expect, test } from "vitest";
+import { openShop, type Shop, VERSIONS } from "./shop.js";
+
+const MIB = 1024 * 1024;
+
+/** Sends a paid request whose settlement waits; yields the connection and what lets the settlement go on. */
+async function askHeld(shop: Shop) {
+  const { header } = await shop.sign();
+  const asked = shop.till.hold("settle");
+  const line = await shop.connect(shop.request(header));
+  return { line, settle: await asked };
+}
+
+describe.each(VERSIONS)("on %s, before settlement", (_, express) => {
+  test.each<[string, number, (res: Response) => unknown]>([
+    ["an answer that has ended", MIB, (res) => res.send("secret")],
+    ["an answer that is flushed", MIB, (res) => res.flushHeaders()],
+    ["an answer of more than is held", 8, (res) => res.write("more secrets")],
+    ["the first byte, with nothing held", 0, (res) => res.write("s")],
+    ["a hint", MIB, (res) => [res.writeEarlyHints({ link: "</secret.css>; rel=preload" }), res.send("secret")]],
+  ])("not a byte of %s is on the wire", async (_what, holdBytes, write) => {
+    const shop = await openShop(express, { options: { holdBytes }, handler: (_req, res) => void write(res) });
+    const { line, settle } = await askHeld(shop);
+    await shop.ask({ path: "/free" });
+    expect(line.received()).toBe("");
+    settle();
+    expect(await line.until("PAYMENT-RESPONSE: ")).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  });
+
+  test("a source of 200 MB is stopped at what is held", async () => {
+    const source = createSource(200);
+    const shop = await openShop(express, { handler: (_req, res) => void source.stream.pipe(res) });
+    const { line, settle } = await askHeld(shop);
+    await shop.ask({ path: "/free" });
+    expect(source.produced()).toBeLessThan(2 * MIB);
+    line.socket.destroy();
+    settle();
+  });
+
+  test("as much as is held is not yet decided; a byte more is", async () => {
+    const shop = await openShop(express, { options: { holdBytes: 4 }, handler: writeThenWait("abcd") });
+    const more = await openShop(express, { options: { holdBytes: 4 }, handler: writeThenWait("abcde") });
+    const { header } = await shop.sign();
+    const line = await shop.connect(shop.request(header));
+
+    const { line: moreLine, settle } = await askHeld(more);
+    settle();
+    await moreLine.until("abcde");
+    expect(line.received()).toBe("");
+    expect(shop.till.settled).toEqual([]);
+  });
+});
+
+describe.each(VERSIONS)("on %s, after settlement", (_, express) => {
+  test("an answer is live: each chunk arrives before the next is written", async () => {
+    const chunks = ["first", "second", "third"];
+    const responses: Response[] = [];
+    const shop = await openShop(express, {
+      options: { holdBytes: 0 },
+      handler: (_req, res) => {
+        responses.push(res);
+        res.write("opening");
+      },
+    });
+    const { header } = await shop.sign();
+    const line = await shop.connect(shop.request(header));
+    await line.until("opening");
+    for (const chunk of chunks) {
+      responses[0]?.write(chunk);
+      await line.until(chunk);
+    }
+    responses[0]?.end("last");
+    expect(await line.until("0\r\n\r\n")).toContain("last");
+  });
+
+  test("a source of 200 MB waits for a client that does not read, and then arrives whole", async () => {
+    const source = createSource(200);
+    const buffered: number[] = [];
+    const shop = await openShop(express, {
+      handler: (_req, res) => {
+        source.stream.on("data", () => buffered.push(res.writableLength));
+        source.stream.pipe(res);
+      },
+    });
+    const { line, settle } = await askHeld(shop);
+    line.socket.pause();
+    const stalled = once(source.stream, "pause");
+    settle();
+    await stalled;
+    await shop.ask({ path: "/free" });
+    // What the kernel's buffers take is gone from here; the rest has not been made.
+    expect(source.produced()).toBeLessThan(32 * MIB);
+
+    line.socket.removeAllListeners("data");
+    let received = 0;
+    line.socket.on("data", (data: string) => {
+      received += data.length;
+    });
+    line.socket.resume();
+    while (received < 200 * MIB) await once(line.socket, "data");
+    expect(Math.max(...buffered)).toBeLessThan(2 * MIB);
+  });
+
+  test("write says false when the client does not read, and drain comes when it does", async () => {
+    const full = createSignal();
+    const drained = createSignal();
+    const shop = await openShop(express, {
+      options: { holdBytes: 0 },
+      handler: async (_req, res) => {
+        await new Promise((resolve) => res.write("opening", resolve));
+        // More than any kernel takes off our hands.
+        expect(res.write(Buffer.alloc(64 * MIB))).toBe(false);
+        full.give();
+        await once(res, "drain");
+        drained.give();
+        res.end();
+      },
+    });
+    const { line, settle } = await askHeld(shop);
+    line.socket.pause();
+    settle();
+    await full.given;
+    await shop.ask({ path: "/free" });
+    expect(drained.isGiven()).toBe(false);
+    line.socket.resume();
+    await drained.given;
+  });
+
+  test.each([0, MIB])("one end of 50 MB arrives whole, with %i bytes held", async (holdBytes) => {
+    const body = Buffer.alloc(50 * MIB, "0123456789");
+    const shop = await openShop(express, { options: { holdBytes }, handler: (_req, res) => void res.end(body) });
+    const paid = await shop.pay();
+    expect(paid.headers["content-length"]).toBe(String(body.length));
+    expect(paid.body.equals(body)).toBe(true);
+    expect(shop.till.settled).toHaveLength(1);
+  });
+
+  test.each([0, 1, 5, 6, 7, 1000])("small chunks of a pipe arrive whole, with %i bytes held", async (holdBytes) => {
+    const words = Array.from({ length: 200 }, (_unused, at) => `word ${at},`);
+    const shop = await openShop(express, {
+      options: { holdBytes },
+      handler: async (_req, res) => pipeline(Readable.from(words, { objectMode: false }), res),
+    });
+    expect((await shop.pay()).text).toBe(words.join(""));
+  });
+
+  test("a handler that waits for drain goes on when its answer is replaced", async () => {
+    const went = createSignal();
+    const shop = await openShop(express, {
+      options: { holdBytes: 0 },
+      handler: async (_req, res) => {
+        expect(res.write(Buffer.alloc(MIB))).toBe(false);
+        await once(res, "drain");
+        went.give();
+      },
+    });
+    shop.till.next("rejected");
+    expect((await shop.pay()).status).toBe(402);
+    await went.given;
+  });
+});
+
+/** Writes, and ends only when the client has left. */
+function writeThenWait(text: string): RequestHandler {
+  return (_req, res) => {
+    res.once("close", () => res.end());
+    res.write(text);
+  };
+}
+
+/** A stream that makes what is asked for, and counts it. */
+function createSource(megabytes: number) {
+  let produced = 0;
+  const block = Buffer.alloc(65536, "x");
+  const stream = new Readable({
+    read() {
+      if (produced < megabytes * MIB) this.push(block);
+      else this.push(null);
+      produced += block.length;
+    },
+  });
+  return { stream, produced: () => produced };
+}
+
+function createSignal() {
+  let isGiven = false;
+  let resolve = (): void => {};
+  const given = new Promise<void>((resolveGiven) => {
+    resolve = resolveGiven;
+  });
+  const give = () => {
+    isGiven = true;
+    resolve();
+  };
+  return { given, give, isGiven: () => isGiven };
+}
