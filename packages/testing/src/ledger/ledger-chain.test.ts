@@ -86,8 +86,21 @@ describe("the ledger as a chain", () => {
     const other = concatHex([r, numberToHex(ORDER - BigInt(s), { size: 32 }), yParity === 0 ? "0x1c" : "0x1b"]);
     const parity = concatHex([r, s, numberToHex(yParity, { size: 1 })]);
     const nobody = concatHex([toHex(0n, { size: 32 }), s, "0x1b"]);
-    expect(await chain.verifySignature(signed)).toBe(true);
+    expect(await chain.simulate(signed)).toEqual({ ok: true });
     for (const signature of [other, parity, nobody, "0x", "0x00", concatHex([signed.signature, "0x00"])] as const) {
+      expect(await chain.simulate({ ...signed, signature })).toEqual({ ok: false, problem: "invalid signature" });
+    }
+  });
+
+  test("knows the payer's signature in any form that names the signer, and nobody else's", async () => {
+    const { chain } = setUp();
+    const signed = await sign();
+    const { r, s, yParity } = parseSignature(signed.signature);
+    const parity = concatHex([r, s, numberToHex(yParity, { size: 1 })]);
+    expect(await chain.verifySignature(signed)).toBe(true);
+    expect(await chain.verifySignature({ ...signed, signature: parity })).toBe(true);
+    expect(await chain.verifySignature(await sign({ by: stranger }))).toBe(false);
+    for (const signature of ["0x", "0x00", concatHex([toHex(0n, { size: 32 }), s, "0x1b"])] as const) {
       expect(await chain.verifySignature({ ...signed, signature })).toBe(false);
     }
   });

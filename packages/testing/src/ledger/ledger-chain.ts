@@ -1,5 +1,5 @@
 /**
- * The ledger as a chain: what the exact scheme needs of one. Signatures are checked as the token's contract checks them.
+ * The ledger as a chain: what the exact scheme needs of one. A transfer is tried by the rules of the token's contract.
  *
  * @module
  */
@@ -23,6 +23,8 @@ export function createLedgerChain(network: `eip155:${number}`, token: Token): Ev
     checked.set(signed, isValid);
     return isValid;
   };
+  const tokenAccepts = async (signed: SignedAuthorization): Promise<boolean> =>
+    isCanonical(signed.signature) && (await verifySignature(signed));
   return {
     network,
     signers: [`0x${randomBytes(20).toString("hex")}`],
@@ -30,11 +32,10 @@ export function createLedgerChain(network: `eip155:${number}`, token: Token): Ev
     balanceOf: async (asset, owner) => (belongsHere(asset) ? ledger.balanceOf(owner) : 0n),
     isAuthorizationUsed: async (asset, authorizer, nonce) => belongsHere(asset) && token.isUsed(authorizer, nonce),
     simulate: async (signed) => {
-      const isValid = await verifySignature(signed);
-      const problem = isValid ? token.problemOf(signed) : "invalid signature";
+      const problem = (await tokenAccepts(signed)) ? token.problemOf(signed) : "invalid signature";
       return problem === undefined ? { ok: true } : { ok: false, problem };
     },
-    submit: async (signed) => token.send(signed, await verifySignature(signed)),
+    submit: async (signed) => token.send(signed, await tokenAccepts(signed)),
     outcomeOf: async (transaction) => token.outcomeOf(transaction),
     findTransfer: async ({ asset, authorization }) => {
       const { from, to, value, nonce } = authorization;
@@ -47,7 +48,6 @@ export function createLedgerChain(network: `eip155:${number}`, token: Token): Ev
 }
 
 async function isSignedByPayer({ asset, domain, authorization, signature }: SignedAuthorization): Promise<boolean> {
-  if (!isCanonical(signature)) return false;
   try {
     const signer = await recoverTypedDataAddress({
       domain: { ...domain, verifyingContract: asset },
@@ -63,7 +63,7 @@ async function isSignedByPayer({ asset, domain, authorization, signature }: Sign
   }
 }
 
-/** 65 bytes with the lower of the two possible `s`, and `v` 27 or 28. */
+/** What the token insists on besides the signer: 65 bytes, the lower of the two possible `s`, `v` 27 or 28. */
 function isCanonical(signature: string): boolean {
   if (!/^0x[0-9a-fA-F]{130}$/.test(signature)) return false;
   const v = Number.parseInt(signature.slice(130), 16);

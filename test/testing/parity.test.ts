@@ -1,0 +1,185 @@
+import type { Facilitator, FacilitatorRequest, PaymentPayload, PaymentRequirements } from "@farebox/core";
+import { createExactEvmScheme, createRpcChain } from "@farebox/evm/facilitator";
+import { createFacilitator } from "@farebox/facilitator";
+import {
+  anvilAccounts,
+  createPayer,
+  createTestFacilitator,
+  type LocalChain,
+  type Payer,
+  startLocalChain,
+} from "@farebox/testing";
+import { concatHex, type Hex, numberToHex, parseSignature, toHex } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+/** Where a payment can be verified and settled, and who has how much there. */
+interface World {
+  readonly facilitator: Facilitator;
+  fund(address: Hex, amount: bigint): Promise<void>;
+  balanceOf(address: Hex): Promise<bigint>;
+}
+
+const OFFER: PaymentRequirements = {
+  scheme: "exact",
+  network: "eip155:84532",
+  amount: "100",
+  asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+  payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C",
+  maxTimeoutSeconds: 60,
+  extra: { name: "USDC", version: "2" },
+};
+const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+const NONCE = toHex(1n, { size: 32 });
+
+let local: LocalChain;
+let onChain: World;
+
+beforeAll(async () => {
+  local = await startLocalChain();
+  const { network, rpcUrl } = local;
+  const { privateKey } = anvilAccounts[0]!;
+  const chain = createRpcChain({ network, rpcUrl, privateKey, pollingIntervalMs: 20 });
+  onChain = {
+    facilitator: createFacilitator({ schemes: [createExactEvmScheme({ chain })] }),
+    fund: (address, usdc) => local.fund(address, { usdc }),
+    balanceOf: (address) => local.balanceOf(address),
+  };
+});
+
+afterAll(() => local.close());
+
+function inLedger(): World {
+  const facilitator = createTestFacilitator();
+  return {
+    facilitator,
+    fund: async (address, amount) => facilitator.ledger.fund(address, amount),
+    balanceOf: async (address) => facilitator.ledger.balanceOf(address),
+  };
+}
+
+type Pay = (payer: Payer) => Promise<readonly PaymentPayload[]>;
+
+const sign: Pay = async (payer) => [await payer.signExact(OFFER)];
+const signTwice: Pay = async (payer) => [await payer.signExact(OFFER), await payer.signExact(OFFER)];
+const signOneNonceTwice: Pay = async (payer) => [
+  await payer.signExact(OFFER, { nonce: NONCE }),
+  await payer.signExact(OFFER, { nonce: NONCE, now: () => Date.now() + 60_000 }),
+];
+const signOffer =
+  (offer: Partial<PaymentRequirements>): Pay =>
+  async (payer) => [await payer.signExact({ ...OFFER, ...offer })];
+const resign =
+  (change: (signature: ReturnType<typeof parseSignature>) => Hex): Pay =>
+  async (payer) => {
+    const payment = await payer.signExact(OFFER);
+    const signature = change(parseSignature(payment.payload["signature"] as Hex));
+    return [{ ...payment, payload: { ...payment.payload, signature } }];
+  };
+const otherSignature: Pay = resign(({ r, s, yParity }) =>
+  concatHex([r, numberToHex(ORDER - BigInt(s), { size: 32 }), yParity === 0 ? "0x1c" : "0x1b"]),
+);
+const compactSignature: Pay = resign(({ r, s, yParity }) =>
+  concatHex([r, numberToHex(BigInt(s) | (BigInt(yParity) << 255n), { size: 32 })]),
+);
+
+/** What verify, settle, and settle once more say of a payment. */
+type Said = readonly [verified: string | true, settled: string | true, again: string];
+
+const GOOD: Said = [true, true, "payment_already_settled"];
+const never = (reason: string): Said => [reason, reason, reason];
+const STATE = never("invalid_transaction_state");
+const FUNDS = never("insufficient_funds");
+const SIGNATURE = never("invalid_exact_evm_payload_signature");
+const EXPIRED = never("invalid_exact_evm_payload_authorization_valid_before");
+
+const CASES: readonly (readonly [string, bigint, Pay, readonly Said[]])[] = [
+  ["a good payment", 100n, sign, [GOOD]],
+  ["two payments", 500n, signTwice, [GOOD, GOOD]],
+  ["the second use of a nonce", 500n, signOneNonceTwice, [GOOD, STATE]],
+  ["more than the payer has", 99n, sign, [FUNDS]],
+  ["two payments with money for one", 199n, signTwice, [GOOD, FUNDS]],
+  ["an expired authorization", 100n, async (payer) => [await payer.signExact(OFFER, { now: () => 1e6 })], [EXPIRED]],
+  ["another name of the token", 100n, signOffer({ extra: { name: "USD Coin", version: "2" } }), [SIGNATURE]],
+  ["another chain", 100n, signOffer({ network: "eip155:8453" }), [SIGNATURE]],
+  ["a signature by somebody else", 100n, (payer) => sign(createPayer({ wallet: payer.address })), [SIGNATURE]],
+  ["the other signature of the same key", 100n, otherSignature, [STATE]],
+  [
+    "a signature that ends in 0 or 1",
+    100n,
+    resign(({ r, s, yParity }) => concatHex([r, s, toHex(yParity, { size: 1 })])),
+    [STATE],
+  ],
+  ["a compact signature", 100n, compactSignature, [SIGNATURE]],
+  ["a signature of zeros", 100n, resign(() => `0x${"00".repeat(65)}`), [SIGNATURE]],
+];
+
+function toRequest({ payload }: PaymentPayload): FacilitatorRequest {
+  return { x402Version: 2, paymentPayload: { x402Version: 2, accepted: OFFER, payload }, paymentRequirements: OFFER };
+}
+
+async function play({ facilitator }: World, requests: readonly FacilitatorRequest[]): Promise<Said[]> {
+  const said: Said[] = [];
+  for (const request of requests) {
+    const { isValid, invalidReason } = await facilitator.verify(request);
+    const settled = await facilitator.settle(request);
+    const again = await facilitator.settle(request);
+    expect(again.transaction).toBe(settled.transaction);
+    said.push([
+      isValid || String(invalidReason),
+      settled.success || String(settled.errorReason),
+      String(again.errorReason),
+    ]);
+  }
+  return said;
+}
+
+describe("the ledger answers as the chain does to", () => {
+  test.each(CASES)("%s", async (_what, funds, pay, expected) => {
+    const payer = createPayer();
+    const requests = (await pay(payer)).map(toRequest);
+    for (const world of [inLedger(), onChain]) {
+      await world.fund(payer.address, funds);
+      expect(await play(world, requests)).toEqual(expected);
+      const settled = expected.filter(([, success]) => success === true).length;
+      expect(await world.balanceOf(payer.address)).toBe(funds - BigInt(settled) * 100n);
+    }
+  });
+
+  test("a name of the token that payer and seller agree on, but the token does not have", async () => {
+    const payer = createPayer();
+    const wrong = { ...OFFER, extra: { name: "USD Coin", version: "2" } };
+    const { payload } = await payer.signExact(wrong);
+    const request = { ...toRequest({ x402Version: 2, accepted: wrong, payload }), paymentRequirements: wrong };
+    for (const world of [inLedger(), onChain]) {
+      await world.fund(payer.address, 100n);
+      expect(await play(world, [request])).toEqual([STATE]);
+    }
+  });
+
+  test("a payment whose transaction waits to be mined", async () => {
+    const payer = createPayer();
+    await onChain.fund(payer.address, 100n);
+    const facilitator = createTestFacilitator();
+    facilitator.ledger.fund(payer.address, 100n);
+    const [payment] = (await sign(payer)).map(toRequest);
+    const quick = createRpcChain({
+      network: local.network,
+      rpcUrl: local.rpcUrl,
+      privateKey: anvilAccounts[2]!.privateKey,
+      pollingIntervalMs: 20,
+      receiptTimeoutMs: 100,
+    });
+    const chain = createFacilitator({ schemes: [createExactEvmScheme({ chain: quick })] });
+
+    facilitator.ledger.pauseMining();
+    await local.pauseMining();
+    const pending = [await facilitator.settle(payment!), await chain.settle(payment!)];
+    facilitator.ledger.resumeMining();
+    await local.resumeMining();
+    const settled = [await facilitator.settle(payment!), await chain.settle(payment!)];
+
+    for (const answer of pending) expect(answer).toMatchObject({ success: false, errorReason: "settlement_pending" });
+    for (const answer of settled) expect(answer).toMatchObject({ success: true, amount: "100" });
+    expect(settled.map(({ transaction }) => transaction)).toEqual(pending.map(({ transaction }) => transaction));
+  });
+});
