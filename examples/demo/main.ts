@@ -55,7 +55,9 @@ function readArguments(): { readonly serve: boolean; readonly ports: Ports } {
     return { serve, ports: { seller: first, facilitator: first + 1, chain: first + 2 } };
   } catch (error) {
     if (error instanceof DemoError) throw error;
-    throw new DemoError(`${error instanceof Error ? error.message : "bad arguments"}. Usage: demo [--serve] [--port N]`);
+    throw new DemoError(
+      `${error instanceof Error ? error.message : "bad arguments"}. Usage: demo [--serve] [--port N]`,
+    );
   }
 }
 

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { createExactEvmScheme, createRpcChain } from "@farebox/evm/facilitator";
 import { createFacilitator, facilitatorRouter } from "@farebox/facilitator";
 import { anvilAccounts, type LocalChain, startLocalChain } from "@farebox/testing";
@@ -39,6 +39,7 @@ export async function setStage(ports: Ports, progress: (step: string) => void): 
   const close = async () => {
     for (const end of opened.splice(0).reverse()) await end();
   };
+  await requireFree(ports);
   try {
     progress("starting a local EVM chain with USDC on it");
     const chain = await startLocalChain({ port: ports.chain });
@@ -68,12 +69,12 @@ function createFacilitatorApp(chain: LocalChain, privateKey: `0x${string}`): Exp
   return app;
 }
 
-async function listen(app: Express, port: number): Promise<{ readonly url: string; readonly close: () => Promise<void> }> {
-  const server = await new Promise<Server>((resolve, reject) => {
-    const starting = app.listen(port, "127.0.0.1");
-    starting.once("listening", () => resolve(starting));
-    starting.once("error", (error) => reject(toDemoError(error, port)));
-  });
+async function listen(
+  app: Express,
+  port: number,
+): Promise<{ readonly url: string; readonly close: () => Promise<void> }> {
+  const server = app.listen(port, "127.0.0.1");
+  await once(server, "listening");
   const { port: actual } = server.address() as AddressInfo;
   const close = () =>
     new Promise<void>((resolve) => {
@@ -83,7 +84,16 @@ async function listen(app: Express, port: number): Promise<{ readonly url: strin
   return { url: `http://127.0.0.1:${actual}`, close };
 }
 
-function toDemoError(error: Error, port: number): Error {
-  if (!("code" in error) || error.code !== "EADDRINUSE") return error;
-  return new DemoError(`port ${port} is in use: end what listens there, or choose others with --port`);
+/** Says which port is busy before anything is started. */
+async function requireFree(ports: Ports): Promise<void> {
+  for (const port of Object.values(ports)) {
+    const probe = createServer().listen(port, "127.0.0.1");
+    try {
+      await once(probe, "listening");
+    } catch {
+      throw new DemoError(`port ${port} is in use: end what listens there, or choose others with --port N`);
+    } finally {
+      probe.close();
+    }
+  }
 }

@@ -20,7 +20,10 @@ export async function walkThrough(stage: Stage): Promise<void> {
   const exchanges: Exchange[] = [];
   const response = await payFor(url, stage.payer.privateKey, (exchange) => exchanges.push(exchange));
   const [unpaid, paid] = exchanges;
-  insist(unpaid !== undefined && paid !== undefined && exchanges.length === 2, "the client asks twice: unpaid, then paid");
+  insist(
+    unpaid !== undefined && paid !== undefined && exchanges.length === 2,
+    "the client asks twice: unpaid, then paid",
+  );
 
   await showChallenge(unpaid);
   showPayment(paid);

@@ -57,7 +57,9 @@ export function ourFacilitator(chain: LocalChain, privateKey: Hex): Express {
 export function referenceFacilitator(chain: LocalChain, privateKey: Hex): Express {
   const account = privateKeyToAccount(privateKey);
   const transport = http(chain.rpcUrl);
-  const client = createWalletClient({ account, chain: baseSepolia, transport, pollingInterval: 25 }).extend(publicActions);
+  const client = createWalletClient({ account, chain: baseSepolia, transport, pollingInterval: 25 }).extend(
+    publicActions,
+  );
   // Its signer type is wider than what viem's overloads show; it is built from a viem client all the same.
   const signer = toFacilitatorEvmSigner({ ...client, address: account.address } as never);
   const facilitator = new x402Facilitator().register(chain.network, new FacilitatorScheme(signer));

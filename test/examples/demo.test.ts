@@ -1,0 +1,91 @@
+/**
+ * The demo, as `pnpm demo` runs it: its exit code is its verdict.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
+import { expect, test } from "vitest";
+
+const DEMO = new URL("../../examples/demo/dist/", import.meta.url).pathname;
+
+function run(script: string, ...args: string[]): ChildProcess {
+  return spawn(process.execPath, [DEMO + script, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+}
+
+async function finish(demo: ChildProcess): Promise<{ code: number | null; out: string; err: string }> {
+  const [[code], out, err] = await Promise.all([once(demo, "exit"), text(demo.stdout!), text(demo.stderr!)]);
+  return { code, out, err };
+}
+
+test("shows a payment from the challenge to the balances on chain", async () => {
+  const { code, out, err } = await finish(run("main.js"));
+  expect(err).toBe("");
+  expect(code).toBe(0);
+  const story = [
+    "402 Payment Required",
+    '"maxAmountRequired": "1000"',
+    '"signature": "0x',
+    "200 OK",
+    '"success": true',
+    "payer                10       9.999  0x",
+    "seller                0       0.001  0x",
+    "All of it is true",
+  ];
+  expect(story.filter((part) => !out.includes(part))).toEqual([]);
+});
+
+test("keeps serving with --serve, where a URL can be paid by hand, and stops when asked to", async () => {
+  const port = await freePorts();
+  const demo = run("main.js", "--serve", "--port", String(port));
+  const finished = finish(demo);
+  const lines = createInterface({ input: demo.stdout! });
+  await new Promise<void>((resolve) => lines.on("line", (line) => line.includes("network:") && resolve()));
+
+  const paid = await finish(run("pay.js", `http://127.0.0.1:${port}/weather`));
+  expect(paid).toMatchObject({ code: 0, err: "" });
+  expect(paid.out).toContain("✓ paid");
+  const unpayable = await finish(run("pay.js", `http://127.0.0.1:${port}/nothing`));
+  expect(unpayable).toMatchObject({ code: 1, err: "✗ not paid: the answer is 404\n" });
+
+  demo.kill("SIGINT");
+  const { code, out } = await finished;
+  expect(code).toBe(0);
+  expect(out).toContain(`curl -i http://127.0.0.1:${port}/weather`);
+  expect(out).toContain(`npx -y pnpm@10 pay http://127.0.0.1:${port}/weather`);
+});
+
+test("says in one line which port is busy", async () => {
+  const busy = createServer().listen(0, "127.0.0.1");
+  await once(busy, "listening");
+  const { port } = busy.address() as AddressInfo;
+  const { code, err } = await finish(run("main.js", "--serve", "--port", String(port)));
+  busy.close();
+  expect(code).toBe(1);
+  expect(err).toBe(`✗ port ${port} is in use: end what listens there, or choose others with --port N\n`);
+});
+
+test.each([
+  { args: ["--port", "abc"], says: '--port takes a number from 1 to 65533, not "abc"' },
+  { args: ["--wat"], says: "Usage: demo [--serve] [--port N]" },
+])("refuses $args", async ({ args, says }) => {
+  const { code, err } = await finish(run("main.js", ...args));
+  expect(code).toBe(1);
+  expect(err).toContain(says);
+  expect(err.trim().split("\n")).toHaveLength(1);
+});
+
+/** The first of three ports in a row that are free. */
+async function freePorts(): Promise<number> {
+  for (;;) {
+    const servers = [createServer().listen(0, "127.0.0.1")];
+    await once(servers[0]!, "listening");
+    const { port } = servers[0]!.address() as AddressInfo;
+    for (const next of [port + 1, port + 2]) servers.push(createServer().listen(next, "127.0.0.1"));
+    const results = await Promise.allSettled(servers.slice(1).map((server) => once(server, "listening")));
+    for (const server of servers) server.close();
+    if (results.every(({ status }) => status === "fulfilled")) return port;
+  }
+}
