@@ -209,6 +209,19 @@ describe("startLocalChain", () => {
     await expect(startLocalChain({ signal: controller.signal })).rejects.toMatchObject(refused);
   });
 
+  test("starts a dozen chains without a warning, and forgets each when it is closed", async () => {
+    const warnings: Error[] = [];
+    const listen = (warning: Error) => warnings.push(warning);
+    process.on("warning", listen);
+    const listeners = process.listenerCount("exit");
+    const chains = await Promise.all(Array.from({ length: 12 }, () => startLocalChain()));
+    expect(new Set(chains.map(({ rpcUrl }) => rpcUrl)).size).toBe(12);
+    await Promise.all(chains.map((each) => each.close()));
+    expect(process.listenerCount("exit")).toBe(listeners);
+    process.off("warning", listen);
+    expect(warnings).toEqual([]);
+  });
+
   test("closes more than once without complaint", async () => {
     const other = await startLocalChain();
     await Promise.all([other.close(), other.close()]);

@@ -32,6 +32,9 @@ const LISTENING = /^Listening on (127\.0\.0\.1:\d+)\s*$/m;
 
 const START_DEADLINE_MS = 20_000;
 
+/** What one `exit` listener ends: more than ten listeners on one event look like a leak. */
+const running = new Set<Child>();
+
 /**
  * Starts anvil and waits until it accepts connections. It does not keep this process alive.
  *
@@ -101,13 +104,18 @@ async function end(child: Child): Promise<void> {
  * a shell waits for its input to be closed, which the kernel does in every case. Yields a function that undoes both.
  */
 function endWithThisProcess(child: Child): () => void {
-  const kill = (): void => void child.kill("SIGKILL");
-  process.once("exit", kill);
+  if (running.size === 0) process.on("exit", killAll);
+  running.add(child);
   const guard = child.pid === undefined || process.platform === "win32" ? undefined : startGuard(child.pid);
   return () => {
-    process.off("exit", kill);
     guard?.kill("SIGKILL");
+    running.delete(child);
+    if (running.size === 0) process.off("exit", killAll);
   };
+}
+
+function killAll(): void {
+  for (const child of running) child.kill("SIGKILL");
 }
 
 function startGuard(pid: number): ReturnType<typeof spawn> {

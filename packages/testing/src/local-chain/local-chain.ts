@@ -81,17 +81,19 @@ export async function startLocalChain(options: LocalChainOptions = {}): Promise<
   refuseAborted(signal);
   const executable = binary === undefined ? locateAnvil() : { file: binary, args: [] };
   const anvil = await startAnvil({ executable, chainId: CHAIN_ID, port });
-  const close = (): void => void anvil.close();
-  signal?.addEventListener("abort", close, { once: true });
+  const close = (): Promise<void> => {
+    signal?.removeEventListener("abort", close);
+    return anvil.close();
+  };
+  signal?.addEventListener("abort", close);
   try {
     refuseAborted(signal);
     const rpc = createRpc(anvil.rpcUrl);
     await enableOperator(rpc);
     await installFiatToken(rpc);
-    return openChain(anvil, rpc);
+    return openChain({ ...anvil, close }, rpc);
   } catch (error) {
-    signal?.removeEventListener("abort", close);
-    await anvil.close();
+    await close();
     refuseAborted(signal);
     throw error;
   }
