@@ -1,0 +1,114 @@
+import type { IncomingMessage } from "node:http";
+import { afterEach, describe, expect, test } from "vitest";
+import { ConfigError } from "../errors.js";
+import { createHttpFacilitator, type HttpFacilitatorOptions } from "./http-facilitator.js";
+import { call, closeServers, failureOf, type Operation, REQUEST, serve } from "./http-server.fixture.js";
+
+afterEach(closeServers);
+
+describe("what is sent", () => {
+  async function record(operation: Operation, options: Partial<HttpFacilitatorOptions> & { path?: string } = {}) {
+    const { path = "", ...more } = options;
+    const seen: (IncomingMessage & { body: string })[] = [];
+    const url = await serve((request, response) => {
+      seen.push(request);
+      response.end(JSON.stringify({ isValid: true, success: true, kinds: [] }));
+    });
+    await call(url + path, operation, more);
+    expect(seen).toHaveLength(1);
+    return seen[0]!;
+  }
+
+  test.each(["verify", "settle"] as const)("%s posts the request as JSON", async (operation) => {
+    const { method, url, headers, body } = await record(operation, { path: "/facilitator/" });
+    expect([method, url]).toEqual(["POST", `/facilitator/${operation}`]);
+    expect(headers).toMatchObject({ accept: "application/json", "content-type": "application/json" });
+    expect(JSON.parse(body)).toEqual(REQUEST);
+  });
+
+  test("supported is fetched, without a body", async () => {
+    const { method, url, body } = await record("supported");
+    expect([method, url, body]).toEqual(["GET", "/supported", ""]);
+  });
+
+  test("headers are sent along", async () => {
+    const { headers } = await record("verify", { headers: { Authorization: "Bearer abc" } });
+    expect(headers.authorization).toBe("Bearer abc");
+  });
+
+  test("a function is asked for headers before each call, and told for which", async () => {
+    const { headers } = await record("settle", { headers: async (operation) => ({ "X-Call": operation }) });
+    expect(headers["x-call"]).toBe("settle");
+  });
+
+  test("a header of ours is replaced by the seller's, in whatever case it is written", async () => {
+    const { headers } = await record("verify", { headers: { "Content-Type": "application/json; charset=utf-8" } });
+    expect(headers["content-type"]).toBe("application/json; charset=utf-8");
+  });
+});
+
+describe("answers", () => {
+  test.each<[operation: Operation, status: number, body: object, answer: object, why: string]>([
+    ["verify", 200, { isValid: true }, { isValid: true }, "valid"],
+    ["verify", 400, { isValid: false }, { isValid: false }, "a refusal may come with any status"],
+    ["verify", 500, { is_valid: false }, { isValid: false }, "a refusal may come with any status"],
+    ["settle", 200, { success: true }, { success: true, transaction: "", network: "eip155:84532" }, "settled"],
+    [
+      "settle",
+      500,
+      { success: false, error_reason: "insufficient_funds" },
+      { success: false, errorReason: "insufficient_funds", transaction: "", network: "eip155:84532" },
+      "a refusal that says why may come with any status",
+    ],
+    ["supported", 200, { kinds: [] }, { kinds: [], extensions: [], signers: {} }, "nothing supported"],
+  ])("%s takes %i %j as %j: %s", async (operation, status, body, answer) => {
+    const url = await serve((_, response) => response.writeHead(status).end(JSON.stringify(body)));
+    await expect(call(url, operation)).resolves.toEqual(answer);
+  });
+
+  test.each<[operation: Operation, status: number, body: object, outcome: "none" | "unknown", why: string]>([
+    ["verify", 500, { isValid: true }, "none", "valid, and an error: it cannot be both"],
+    ["verify", 401, { isValid: true }, "none", "valid, and an error: it cannot be both"],
+    ["settle", 500, { success: true, transaction: "0x1" }, "unknown", "settled, and an error: it cannot be both"],
+    ["settle", 500, { success: false, error: "Internal error" }, "unknown", "what many a server says that broke down"],
+    ["settle", 429, { success: false, message: "Too many" }, "none", "what many a server says that is busy"],
+    ["supported", 500, { kinds: [] }, "none", "an error is no list"],
+  ])("%s does not take %i %j for an answer: %s is the outcome, %s", async (operation, status, body, outcome) => {
+    const url = await serve((_, response) => response.writeHead(status).end(JSON.stringify(body)));
+    const code = "ERR_FAREBOX_FACILITATOR_STATUS";
+    expect(await failureOf(call(url, operation))).toMatchObject({ code, status, outcome });
+  });
+});
+
+describe("headers that cannot be had", () => {
+  test.each<[headers: HttpFacilitatorOptions["headers"], why: string]>([
+    [
+      () => {
+        throw new RangeError("no token: hunter2");
+      },
+      "the function throws",
+    ],
+    [() => Promise.reject(new RangeError("no token: hunter2")), "the function rejects"],
+    [{ authorization: "Bearer\nhunter2" }, "a line break"],
+    [{ "bad name": "hunter2" }, "a name that is none"],
+    [() => undefined as unknown as Record<string, string>, "the function returns nothing"],
+  ])("%o: %s, and nothing is sent", async (headers) => {
+    let requests = 0;
+    const url = await serve((_, response) => {
+      requests++;
+      response.end("{}");
+    });
+    const failure = await failureOf(call(url, "settle", headers === undefined ? {} : { headers }));
+    expect(failure).toMatchObject({ code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE", outcome: "none" });
+    expect(failure.message).not.toContain("hunter2");
+    expect(requests).toBe(0);
+  });
+});
+
+test.each(["", "facilitator", "ftp://x", "https://a:b@x", "https://x?key=1", 5 as unknown as string])(
+  "a URL of %j is refused when the client is made, and not quoted",
+  (url) => {
+    expect(() => createHttpFacilitator({ url })).toThrow(ConfigError);
+    expect(() => createHttpFacilitator({ url })).not.toThrow(/a:b|key=1/);
+  },
+);

@@ -1,0 +1,150 @@
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { createServer as createTcpServer } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { createHttpFacilitator } from "./http-facilitator.js";
+import { call, closeServers, expectFailures, failureOf, listen, REQUEST, serve } from "./http-server.fixture.js";
+
+afterEach(closeServers);
+
+describe("a status that is no answer", () => {
+  test.each([401, 403, 404, 405, 413, 415, 429])(
+    "%i: the request was refused before it was acted on",
+    async (status) => {
+      const url = await serve((_, response) => response.writeHead(status).end("<h1>No</h1>"));
+      await expectFailures(url, "ERR_FAREBOX_FACILITATOR_STATUS", "none");
+    },
+  );
+
+  test.each([300, 304, 400, 402, 408, 409, 422, 500, 502, 503, 504])("%i: the money may have moved", async (status) => {
+    const url = await serve((_, response) => response.writeHead(status).end());
+    await expectFailures(url, "ERR_FAREBOX_FACILITATOR_STATUS", "unknown");
+  });
+
+  test("says when to come back, and names the status and nothing of the body", async () => {
+    const url = await serve((_, response) => response.writeHead(503, { "Retry-After": "17" }).end("secret"));
+    const failure = await failureOf(call(url, "verify"));
+    expect(failure).toMatchObject({ status: 503, retryAfterSeconds: 17 });
+    expect(failure.message).toBe("facilitator answered verify with status 503");
+  });
+});
+
+describe("a good status that says nothing", () => {
+  test.each<[body: string, why: string]>([
+    ["", "empty"],
+    ["OK", "prose"],
+    ["<!doctype html><html></html>", "a page"],
+    ['{"isValid":true,"success":true,"kin', "half of a document"],
+    ["null", "null"],
+    ["[]", "a list"],
+    ["{}", "nothing in it"],
+    ['{"isValid":"true","success":"true","kinds":{}}', "texts for truths"],
+    [`{"isValid":true,"success":true,"kinds":[],"x":${"[".repeat(40)}${"]".repeat(40)}}`, "too deep"],
+    [`{"isValid":true,"success":true,"kinds":[]}${" ".repeat(256 * 1024)}`, "too long"],
+  ])("%.40j: %s", async (body) => {
+    const url = await serve((_, response) => response.end(body));
+    await expectFailures(url, "ERR_FAREBOX_FACILITATOR_RESPONSE", "unknown");
+  });
+
+  test("a body that breaks off", async () => {
+    const url = await serve((_, response) => {
+      response.writeHead(200, { "Content-Length": 1000 }).write('{"isValid":true,"success":true,"kinds":[]}');
+      setImmediate(() => response.destroy());
+    });
+    await expectFailures(url, "ERR_FAREBOX_FACILITATOR_RESPONSE", "unknown");
+  });
+
+  test("a body without end is not read to its end", async () => {
+    let written = 0;
+    const url = await serve((_, response) => {
+      const more = () => {
+        while (!response.destroyed && response.write(" ".repeat(64 * 1024))) written++;
+      };
+      response.on("drain", more);
+      more();
+    });
+    expect(await failureOf(call(url, "settle"))).toMatchObject({ code: "ERR_FAREBOX_FACILITATOR_RESPONSE" });
+    expect(written).toBeLessThan(1_000);
+  });
+});
+
+describe("no response at all", () => {
+  test("nobody listens: nothing was sent", async () => {
+    const server = createTcpServer();
+    const url = await listen(server);
+    server.close();
+    await once(server, "close");
+    await expectFailures(url, "ERR_FAREBOX_FACILITATOR_UNREACHABLE", "none");
+    expect((await failureOf(call(url, "settle"))).message).toBe(
+      "facilitator could not be reached for settle (ECONNREFUSED)",
+    );
+  });
+
+  test("a name that does not resolve: nothing was sent", async () => {
+    await expectFailures("http://facilitator.invalid", "ERR_FAREBOX_FACILITATOR_UNREACHABLE", "none");
+  });
+
+  test("the connection is reset before the request was read: it may have been", async () => {
+    const url = await listen(createTcpServer((socket) => void socket.resetAndDestroy()));
+    await expectFailures(url, "ERR_FAREBOX_FACILITATOR_UNREACHABLE", "unknown");
+  });
+
+  test("the connection is reset after the request was read", async () => {
+    const url = await serve((request) => void request.socket.resetAndDestroy());
+    await expectFailures(url, "ERR_FAREBOX_FACILITATOR_UNREACHABLE", "unknown");
+  });
+
+  test("the connection is closed without a word", async () => {
+    const url = await serve((request) => void request.socket.destroy());
+    await expectFailures(url, "ERR_FAREBOX_FACILITATOR_UNREACHABLE", "unknown");
+  });
+
+  test("what answers does not speak HTTP", async () => {
+    const url = await listen(createTcpServer((socket) => void socket.once("data", () => socket.end("hello\r\n\r\n"))));
+    await expectFailures(url, "ERR_FAREBOX_FACILITATOR_UNREACHABLE", "unknown");
+  });
+
+  test("the caller gives up", async () => {
+    const controller = new AbortController();
+    const url = await serve(() => controller.abort());
+    const { signal } = controller;
+    const failure = await failureOf(createHttpFacilitator({ url }).settle(REQUEST, { signal }));
+    expect(failure).toMatchObject({ code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE", outcome: "unknown" });
+  });
+});
+
+describe("redirects", () => {
+  async function redirectTo(
+    status: number,
+    answer: (request: IncomingMessage & { body: string }) => [number, unknown],
+  ) {
+    return await serve((request, response) => {
+      if (request.url?.startsWith("/moved/") === true) {
+        const [code, body] = answer(request);
+        response.writeHead(code).end(JSON.stringify(body));
+      } else response.writeHead(status, { Location: `/moved${request.url}` }).end();
+    });
+  }
+
+  test.each([307, 308])("%i is followed with the same request", async (status) => {
+    const url = await redirectTo(status, ({ method, body }) => [
+      200,
+      { success: true, transaction: `${method} ${body}` },
+    ]);
+    await expect(call(url, "settle")).resolves.toMatchObject({ transaction: `POST ${JSON.stringify(REQUEST)}` });
+  });
+
+  test.each([301, 302, 303])(
+    "%i makes a GET of it, whose refusal says nothing of the first request",
+    async (status) => {
+      const url = await redirectTo(status, ({ method }) => [method === "GET" ? 404 : 500, {}]);
+      const failure = await failureOf(call(url, "settle"));
+      expect(failure).toMatchObject({ code: "ERR_FAREBOX_FACILITATOR_STATUS", status: 404, outcome: "unknown" });
+    },
+  );
+
+  test("a circle ends", async () => {
+    const url = await serve((request, response) => response.writeHead(307, { Location: request.url }).end());
+    await expectFailures(url, "ERR_FAREBOX_FACILITATOR_UNREACHABLE", "unknown");
+  });
+});
