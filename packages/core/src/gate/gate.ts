@@ -137,6 +137,8 @@ function toPaidRequest({ route, offer, reading, payment, url, request }: Readabl
   const { description, mimeType, extensions } = route;
   const { identity, payer, expiresAtSeconds } = reading;
   const { scheme, network, asset, payTo, amount } = offer.requirements;
+  // Not the host: a client may come back by another name of the same server, and `Host` is its own word anyway.
+  const target = request.mountPath + request.path + request.search;
   return {
     route,
     offer,
@@ -145,7 +147,7 @@ function toPaidRequest({ route, offer, reading, payment, url, request }: Readabl
     method: request.method,
     claim: {
       identity,
-      binding: JSON.stringify([request.method, url + request.search, scheme, network, asset, payTo, amount]),
+      binding: JSON.stringify([route.key, request.method, target, scheme, network, asset, payTo, amount]),
       owner: randomUUID(),
       expiresAtMs: expiresAtSeconds * 1000,
     },

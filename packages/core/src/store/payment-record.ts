@@ -42,7 +42,7 @@ export interface StoredAnswer {
 export interface PaymentRecord {
   /** Network, asset, payer and nonce, or whatever the scheme says makes a payment one payment. */
   readonly identity: string;
-  /** What it was sent for: method, URL and offer. The same payment for anything else is refused. */
+  /** What it was sent for: route, method, path with query, and offer. The same payment for anything else is refused. */
   readonly binding: string;
   readonly state: PaymentState;
   /** Which run owns it; a run that lost it may not change it. */

@@ -1,0 +1,29 @@
+/**
+ * An app that sells: whoever starts it says which facilitator it uses, so a test can bring its own.
+ *
+ * @module
+ */
+import { type PaymentsOptions, paymentMiddleware } from "@farebox/express";
+import express, { type Express } from "express";
+
+/** Where this app is paid. */
+export const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
+
+/** Creates the app. */
+export function createApp(facilitator: PaymentsOptions["facilitator"]): Express {
+  const app = express();
+  app.use(
+    paymentMiddleware(
+      { "GET /quotes/:symbol": { accepts: { price: "$0.002", network: "eip155:84532", payTo: PAY_TO } } },
+      { facilitator },
+    ),
+  );
+  app.get("/quotes/:symbol", (req, res) => {
+    if (req.params.symbol !== "ADA") {
+      res.status(404).json({ error: "no such symbol" });
+      return;
+    }
+    res.json({ symbol: "ADA", price: "0.71", paidBy: req.payment?.payer });
+  });
+  return app;
+}
