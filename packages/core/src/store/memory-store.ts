@@ -44,8 +44,9 @@ export function createMemoryStore(now: () => number = Date.now): PaymentStore & 
     },
     async release(identity: string, owner: string): Promise<void> {
       const record = records.get(identity);
-      if (record?.owner !== owner) return;
-      if (record.state === "claimed" || record.state === "serving") records.delete(identity);
+      if (record?.owner !== owner || (record.state !== "claimed" && record.state !== "serving")) return;
+      records.delete(identity);
+      expiries.remove(record);
     },
   };
 }
@@ -69,6 +70,8 @@ function applied(record: PaymentRecord, change: Transition): PaymentRecord {
 
 interface Expiries {
   add(request: ClaimRequest): void;
+  /** Else whoever sends payments that are refused could fill the memory with what is left of them. */
+  remove(record: PaymentRecord): void;
   forgetUntil(nowMs: number): void;
 }
 
@@ -82,23 +85,23 @@ function createExpiries(records: Map<string, PaymentRecord>): Expiries {
       identities.add(identity);
       buckets.set(bucket, identities);
     },
+    remove({ identity, expiresAtMs }) {
+      const bucket = bucketOf(expiresAtMs);
+      const identities = buckets.get(bucket);
+      identities?.delete(identity);
+      if (identities?.size === 0) buckets.delete(bucket);
+    },
     forgetUntil(nowMs) {
       const current = Math.floor(nowMs / BUCKET_MS);
       if (current === forgottenUntil) return;
       forgottenUntil = current;
       for (const [bucket, identities] of buckets) {
         if (bucket > current) continue;
-        for (const identity of identities) forget(identity, current);
+        for (const identity of identities) records.delete(identity);
         buckets.delete(bucket);
       }
     },
   };
-
-  /** A released payment may have been claimed again under a later expiry, so the record decides, not the bucket. */
-  function forget(identity: string, current: number): void {
-    const record = records.get(identity);
-    if (record !== undefined && bucketOf(record.expiresAtMs) <= current) records.delete(identity);
-  }
 }
 
 function bucketOf(expiresAtMs: number): number {

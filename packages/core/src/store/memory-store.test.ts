@@ -1,0 +1,237 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createMemoryStore } from "./memory-store.js";
+import { type PaymentState, TRANSITIONS } from "./payment-record.js";
+import type { PaymentStore, Transition } from "./payment-store.js";
+
+const MINUTE = 60_000;
+const STATES = Object.keys(TRANSITIONS) as PaymentState[];
+
+/** A way to each state from a claim. */
+const PATHS: Readonly<Record<PaymentState, readonly PaymentState[]>> = {
+  claimed: [],
+  serving: ["serving"],
+  settling: ["serving", "settling"],
+  settled: ["serving", "settling", "settled"],
+  rejected: ["serving", "settling", "rejected"],
+  unsent: ["serving", "settling", "unsent"],
+  unknown: ["serving", "settling", "unknown"],
+};
+
+const CLAIM = { identity: "p", binding: "GET /", owner: "run", expiresAtMs: 5 * MINUTE };
+const ANSWER = { status: 200, headers: [], body: new Uint8Array([1]) };
+const RECEIPT = { success: true, transaction: "0x1", network: "eip155:1" };
+
+function createClock() {
+  const clock = { ms: 0 };
+  return { clock, store: createMemoryStore(() => clock.ms) };
+}
+
+async function storeIn(state: PaymentState) {
+  const { store, clock } = createClock();
+  await store.claim(CLAIM);
+  let from: PaymentState = "claimed";
+  for (const to of PATHS[state]) {
+    expect(await store.transition({ identity: "p", from, to, owner: "run" })).toBe(true);
+    from = to;
+  }
+  return { store, clock };
+}
+
+describe("claim", () => {
+  test("gives a payment to one of a thousand who ask at once, and shows the others whose it is", async () => {
+    const { store } = createClock();
+    const owners = Array.from({ length: 1000 }, (_, at) => `run ${at}`);
+    const claims = await Promise.all(owners.map((owner) => store.claim({ ...CLAIM, owner })));
+    const winners = owners.filter((_, at) => claims[at]?.kind === "claimed");
+    expect(winners).toHaveLength(1);
+    const taken = claims.flatMap((claim) => (claim.kind === "taken" ? [claim.record] : []));
+    expect(taken).toHaveLength(999);
+    for (const record of taken) expect(record).toEqual({ ...CLAIM, owner: winners[0], state: "claimed" });
+  });
+
+  test("keeps payments apart by their identity alone", async () => {
+    const { store } = createClock();
+    expect(await store.claim(CLAIM)).toEqual({ kind: "claimed" });
+    expect(await store.claim({ ...CLAIM, identity: "q" })).toEqual({ kind: "claimed" });
+    expect((await store.claim({ ...CLAIM, binding: "GET /other" })).kind).toBe("taken");
+    expect((await store.find("p"))?.binding).toBe("GET /");
+    expect(await store.find("__proto__")).toBeUndefined();
+  });
+
+  test("hands out records that nobody can change", async () => {
+    const { store } = createClock();
+    await store.claim(CLAIM);
+    expect(Object.isFrozen(await store.find("p"))).toBe(true);
+  });
+});
+
+describe("transition", () => {
+  test.each(STATES.flatMap((from) => STATES.map((to) => [from, to] as const)))("%s to %s", async (from, to) => {
+    const { store } = await storeIn(from);
+    const allowed = TRANSITIONS[from].includes(to);
+    expect(await store.transition({ identity: "p", from, to, owner: "run" })).toBe(allowed);
+    expect((await store.find("p"))?.state).toBe(allowed ? to : from);
+  });
+
+  test.each<[change: Partial<Transition>, why: string]>([
+    [{ owner: "other" }, "another run"],
+    [{ from: "serving", to: "settling" }, "a state that it is not in"],
+    [{ identity: "q" }, "a payment that nobody has claimed"],
+  ])("changes nothing for %j: %s", async (change) => {
+    const { store } = createClock();
+    await store.claim(CLAIM);
+    const { from, to, owner } = { from: "claimed", to: "serving", owner: "run" } as const;
+    expect(await store.transition({ identity: "p", from, to, owner, answer: ANSWER, ...change })).toBe(false);
+    expect(await store.find("p")).toEqual({ ...CLAIM, state: "claimed" });
+  });
+
+  test("lets one of several runs take over", async () => {
+    const { store } = await storeIn("unknown");
+    const takeOver = (newOwner: string) =>
+      store.transition({ identity: "p", from: "unknown", to: "settling", owner: "run", newOwner });
+    const taken = await Promise.all(["a", "b", "c"].map(takeOver));
+    expect(taken.filter(Boolean)).toHaveLength(1);
+    const owner = ["a", "b", "c"][taken.indexOf(true)]!;
+    expect(await store.transition({ identity: "p", from: "settling", to: "settled", owner: "run" })).toBe(false);
+    expect(await store.transition({ identity: "p", from: "settling", to: "settled", owner })).toBe(true);
+  });
+
+  test("keeps an answer until it is told to forget it, and a receipt for good", async () => {
+    const { store } = await storeIn("serving");
+    const change = { identity: "p", owner: "run" } as const;
+    await store.transition({ ...change, from: "serving", to: "settling", answer: ANSWER });
+    await store.transition({ ...change, from: "settling", to: "unknown" });
+    expect(await store.find("p")).toMatchObject({ answer: ANSWER });
+    await store.transition({ ...change, from: "unknown", to: "settling" });
+    await store.transition({ ...change, from: "settling", to: "settled", answer: null, receipt: RECEIPT });
+    const record = await store.find("p");
+    expect(record).not.toHaveProperty("answer");
+    expect(record).toMatchObject({ receipt: RECEIPT });
+    await store.transition({ ...change, from: "settled", to: "settled", answer: ANSWER });
+    expect(await store.find("p")).toMatchObject({ answer: ANSWER, receipt: RECEIPT, state: "settled" });
+  });
+});
+
+describe("release", () => {
+  test.each(STATES)("of a payment that is %s", async (state) => {
+    const { store } = await storeIn(state);
+    await store.release("p", "run");
+    const forgotten = state === "claimed" || state === "serving";
+    expect((await store.find("p")) === undefined).toBe(forgotten);
+    expect((await store.claim({ ...CLAIM, owner: "next" })).kind).toBe(forgotten ? "claimed" : "taken");
+  });
+
+  test("is for the owner alone", async () => {
+    const { store } = await storeIn("serving");
+    await store.release("p", "other");
+    await store.release("q", "run");
+    expect((await store.find("p"))?.state).toBe("serving");
+  });
+
+  test("leaves nothing behind, so that payments that are refused cannot fill the memory", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect: () => void = runInNewContext("gc");
+    const { store } = createClock();
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    for (let at = 0; at < 3_000; at++) {
+      const identity = Buffer.alloc(20_000, `payment ${at} `).toString("latin1");
+      await store.claim({ ...CLAIM, identity });
+      await store.release(identity, "run");
+    }
+    collect();
+    expect(store.size).toBe(0);
+    // What was claimed comes to 60 MB.
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(20_000_000);
+  });
+});
+
+describe("expiry", () => {
+  test("keeps a payment for ten minutes after it has expired, and forgets it with the first claim after that", async () => {
+    const { store, clock } = createClock();
+    await store.claim(CLAIM);
+    clock.ms = 15 * MINUTE - 1;
+    await store.claim({ ...CLAIM, identity: "q", expiresAtMs: 60 * MINUTE });
+    expect(await store.find("p")).toBeDefined();
+    clock.ms = 15 * MINUTE;
+    await store.claim({ ...CLAIM, identity: "r", expiresAtMs: 60 * MINUTE });
+    expect(await store.find("p")).toBeUndefined();
+    expect(store.size).toBe(2);
+  });
+
+  test("forgets whatever state a payment is in", async () => {
+    for (const state of STATES) {
+      const { store, clock } = await storeIn(state);
+      clock.ms = 15 * MINUTE;
+      await store.claim({ ...CLAIM, identity: "q" });
+      expect(await store.find("p"), state).toBeUndefined();
+      expect(await store.transition({ identity: "p", from: state, to: "settled", owner: "run" })).toBe(false);
+    }
+  });
+
+  test("goes by the claim that is there, not by one that was released", async () => {
+    const { store, clock } = createClock();
+    await store.claim(CLAIM);
+    await store.release("p", "run");
+    await store.claim({ ...CLAIM, expiresAtMs: 60 * MINUTE });
+    clock.ms = 20 * MINUTE;
+    await store.claim({ ...CLAIM, identity: "q", expiresAtMs: 60 * MINUTE });
+    expect(await store.find("p")).toBeDefined();
+    clock.ms = 70 * MINUTE;
+    await store.claim({ ...CLAIM, identity: "r" });
+    expect(await store.find("p")).toBeUndefined();
+  });
+
+  test("bounds the memory by the lifetimes of the payments", async () => {
+    const { store, clock } = createClock();
+    for (let at = 0; at < 10_000; at++) {
+      clock.ms = at * 6_000;
+      await store.claim({ ...CLAIM, identity: `p${at}`, expiresAtMs: clock.ms + 5 * MINUTE });
+      // Ten payments a minute, remembered for fifteen minutes and the one in which they are counted.
+      expect(store.size).toBeLessThanOrEqual(10 * 17);
+    }
+  });
+
+  test("survives a clock that is set back", async () => {
+    const { store, clock } = createClock();
+    clock.ms = 60 * MINUTE;
+    await store.claim({ ...CLAIM, expiresAtMs: 65 * MINUTE });
+    clock.ms = 0;
+    await store.claim({ ...CLAIM, identity: "q", expiresAtMs: 5 * MINUTE });
+    clock.ms = 60 * MINUTE;
+    expect((await store.claim({ ...CLAIM, identity: "q", expiresAtMs: 65 * MINUTE })).kind).toBe("claimed");
+    expect(await store.find("p")).toBeDefined();
+  });
+});
+
+test("whatever is asked in whatever order, a payment goes only where TRANSITIONS let it", async () => {
+  const owner = fc.constantFrom("a", "b");
+  const state = fc.constantFrom(...STATES);
+  const change = fc.record({ identity: fc.constant("p"), owner, from: state, to: state, newOwner: owner });
+  const step = fc.oneof(
+    owner.map((name) => (store: PaymentStore) => store.claim({ ...CLAIM, owner: name })),
+    owner.map((name) => (store: PaymentStore) => store.release("p", name)),
+    change.map((some) => (store: PaymentStore) => store.transition(some)),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      const { store } = createClock();
+      let before: PaymentState | "none" = "none";
+      for (const ask of steps) {
+        await ask(store);
+        const after: PaymentState | "none" = (await store.find("p"))?.state ?? "none";
+        expect(followers(before)).toContain(after);
+        before = after;
+      }
+    }),
+  );
+});
+
+function followers(state: PaymentState | "none"): readonly (PaymentState | "none")[] {
+  if (state === "none") return ["none", "claimed"];
+  const released = state === "claimed" || state === "serving" ? (["none"] as const) : [];
+  return [state, ...TRANSITIONS[state], ...released];
+}
