@@ -73,6 +73,8 @@ describe("a facilitator server", () => {
     const held = server.faults.next("settle", { kind: "hold" });
     const answer = post("settle");
     await held.reached;
+    // Whatever was under way has had its time when a later call is answered.
+    await post("verify");
     expect(facilitator.calls.settle).toHaveLength(0);
     held.release();
     expect(await (await answer).json()).toMatchObject({ success: true });
@@ -80,9 +82,14 @@ describe("a facilitator server", () => {
 
   test("holds the answer to a call that was carried out until it is released", async () => {
     const held = server.faults.next("settle", { kind: "hold", when: "after" });
-    const answer = post("settle");
+    let isAnswered = false;
+    const answer = post("settle").finally(() => {
+      isAnswered = true;
+    });
     await held.reached;
     expect(facilitator.ledger.transfers).toHaveLength(1);
+    await post("verify");
+    expect(isAnswered).toBe(false);
     held.release();
     expect(await (await answer).json()).toMatchObject({ success: true });
   });

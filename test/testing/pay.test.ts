@@ -131,6 +131,13 @@ describe("pay", () => {
     expect(asked).toBe(1);
   });
 
+  test.each([200, 400, 503])("pays nothing for an answer of status %i, whatever it demands", async (status) => {
+    const demanding = createServer((_req, res) => {
+      res.writeHead(status, { "PAYMENT-REQUIRED": toBase64(CHALLENGE) }).end();
+    });
+    expect(await pay(demanding, { payer })).toMatchObject({ status, challenge: CHALLENGE, payment: undefined });
+  });
+
   test("returns a refused payment with the reason of the new challenge, and asks no third time", async () => {
     const answers = [CHALLENGE, { ...CHALLENGE, error: "insufficient_funds" }];
     const refusing = createServer((_req, res) => {

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { Facilitator, FacilitatorRequest } from "@farebox/core";
 import { describe, expect, test } from "vitest";
 import { createFaultPlan, type Fault, type Operation } from "./faults.js";
@@ -92,8 +93,13 @@ describe("a facilitator with faults", () => {
   ])("holds a call until it is released: %o", async (fault, worksFirst) => {
     const { facilitator, faults, worked } = setUp();
     const held = faults.next("settle", fault);
-    const call = facilitator.settle(REQUEST);
+    let isAnswered = false;
+    const call = facilitator.settle(REQUEST).finally(() => {
+      isAnswered = true;
+    });
     await held.reached;
+    await setImmediate();
+    expect(isAnswered).toBe(false);
     expect(worked).toEqual(worksFirst ? ["settle"] : []);
     held.release();
     expect(await call).toMatchObject({ success: true });
