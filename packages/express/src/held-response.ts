@@ -11,6 +11,7 @@
  */
 import type { ServerResponse } from "node:http";
 import type { Admission, Answer, HandlerAnswer, Release } from "@farebox/core";
+import { isAbandoned, nobodyWaits, onBrokenOff } from "./delivery.js";
 import {
   type ChunkArguments,
   type HeldWrite,
@@ -51,11 +52,6 @@ export function holdResponse(res: ServerResponse, admission: Admission, holdByte
   new HeldResponse(res, admission, holdBytes).install();
 }
 
-/** Whether nobody is left to answer. A pipelined request's response only hears of it through the request's socket. */
-export function isAbandoned(res: ServerResponse): boolean {
-  return res.destroyed || res.req.socket.destroyed;
-}
-
 class HeldResponse {
   readonly #res: ServerResponse;
   readonly #admission: Admission;
@@ -71,8 +67,6 @@ class HeldResponse {
   #heldBytes = 0;
   #ended = false;
   #isDrainAwaited = false;
-  /** Set once the answer has been paid for: kept if its delivery breaks off. */
-  #paidAnswer: HandlerAnswer | undefined;
 
   constructor(res: ServerResponse, admission: Admission, holdBytes: number) {
     this.#res = res;
@@ -93,7 +87,7 @@ class HeldResponse {
     res.writeEarlyHints = (_, callback) => later(callback);
     overrideFlag(res, "headersSent", () => this.#rehearsal.headersSent);
     overrideFlag(res, "writableEnded", () => this.#ended);
-    res.once("close", () => this.#closed());
+    res.once("close", () => this.#leave());
   }
 
   #writeHead(args: WriteHeadArguments): ServerResponse {
@@ -194,15 +188,15 @@ class HeldResponse {
   }
 
   #carryOut(release: Release, head: ResponseHead, answer: HandlerAnswer): void {
-    if (release.kind === "release" && release.paid) this.#paidAnswer = answer;
+    const isPaid = release.kind === "release" && release.paid;
     if (isAbandoned(this.#res)) {
       this.#drop();
-      this.#keepUndelivered();
-    } else if (release.kind === "release") {
-      this.#release(release, head);
-    } else {
-      this.#replace(release.answer);
+      if (isPaid) this.#admission.undelivered(answer).catch(nobodyWaits);
+      return;
     }
+    if (isPaid) onBrokenOff(this.#res, () => this.#admission.undelivered(answer));
+    if (release.kind === "release") this.#release(release, head);
+    else this.#replace(release.answer);
   }
 
   #release(release: Extract<Release, { kind: "release" }>, head: ResponseHead): void {
@@ -257,20 +251,11 @@ class HeldResponse {
     this.#isDrainAwaited = false;
   }
 
-  #closed(): void {
-    if (this.#phase === "released" && !this.#res.writableFinished) this.#keepUndelivered();
-    if (this.#phase === "holding") this.#leave();
-  }
-
+  /** Nobody is left to answer, and nothing has been decided. */
   #leave(): void {
+    if (this.#phase !== "holding") return;
     this.#drop();
-    this.#admission.cancel().catch(forget);
-  }
-
-  #keepUndelivered(): void {
-    const answer = this.#paidAnswer;
-    this.#paidAnswer = undefined;
-    if (answer !== undefined) this.#admission.undelivered(answer).catch(forget);
+    this.#admission.cancel().catch(nobodyWaits);
   }
 }
 
@@ -295,6 +280,3 @@ function overrideFlag(res: ServerResponse, name: "headersSent" | "writableEnded"
   const get = () => isSet() || Boolean(Reflect.get(Object.getPrototypeOf(res), name, res));
   Object.defineProperty(res, name, { configurable: true, get });
 }
-
-/** The store has failed and nobody waits for it: what it could not change expires with its payment. */
-export function forget(): void {}

@@ -1,0 +1,207 @@
+import { once } from "node:events";
+import express5, {
+  type ErrorRequestHandler,
+  type NextFunction,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from "express";
+import { describe, expect, test } from "vitest";
+import { openShop, type Shop, type ShopPlan, VERSIONS } from "./shop.js";
+
+interface Failure {
+  readonly what: string;
+  readonly status: number;
+  readonly fail: (req: Request, res: Response, next: NextFunction) => unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const ANSWERED: readonly Failure[] = [
+  { what: "a 400", status: 400, fail: (_req, res) => res.status(400).json({ error: "no" }) },
+  { what: "a 404 of no handler", status: 404, fail: (_req, _res, next) => next() },
+  { what: "a 500 by sendStatus", status: 500, fail: (_req, res) => res.sendStatus(500) },
+  { what: "a 503 after a write", status: 503, fail: (_req, res) => [res.write("a"), res.status(503).end()] },
+  { what: "a redirect", status: 302, fail: (_req, res) => res.redirect("/free") },
+  { what: "a 303 by writeHead", status: 303, fail: (_req, res) => res.writeHead(303, { Location: "/free" }).end() },
+  {
+    what: "a 304 of a conditional GET",
+    status: 304,
+    fail: (_req, res) => res.set("ETag", '"v1"').send("unchanged"),
+    headers: { "If-None-Match": '"v1"' },
+  },
+  {
+    what: "a file not modified",
+    status: 304,
+    fail: (_req, res) => res.sendFile(import.meta.filename),
+    headers: { "If-Modified-Since": new Date(Date.now() + 1000).toUTCString() },
+  },
+  { what: "a missing file", status: 404, fail: (_req, res) => res.sendFile("/no/such/file") },
+  { what: "a thrown error", status: 500, fail: throwing },
+  { what: "next(error)", status: 500, fail: (_req, _res, next) => next(new Error("broken")) },
+  {
+    what: "a rejected promise",
+    status: 500,
+    // Express 4 leaves the promise to its maker.
+    fail: (_req, _res, next) => Promise.reject(new Error("broken")).catch(next),
+  },
+];
+
+function throwing(): never {
+  throw new Error("broken");
+}
+
+/** Fails once, then works. */
+function failOnce(fail: Failure["fail"]): RequestHandler {
+  let runs = 0;
+  return (req, res, next) => {
+    runs += 1;
+    return runs === 1 ? fail(req, res, next) : res.send("at last");
+  };
+}
+
+async function expectStillGood(shop: Shop, header: string, headers: Failure["headers"] = {}): Promise<void> {
+  expect(shop.till.settled).toEqual([]);
+  expect(await shop.ask({ payment: header, headers })).toMatchObject({ status: 200, text: "at last" });
+  expect(shop.till.settled).toHaveLength(1);
+}
+
+test("after an async handler that throws, on Express 5, nothing is charged and the payment stays good", async () => {
+  const shop = await openShop(express5, { handler: failOnce(async () => throwing()) });
+  const { header } = await shop.sign();
+  expect(await shop.ask({ payment: header })).toMatchObject({ status: 500, receipt: { errorReason: "not_charged" } });
+  await expectStillGood(shop, header);
+});
+
+describe.each(VERSIONS)("on %s, nothing is charged and the payment stays good", (_, express) => {
+  test.each(ANSWERED)("after $what", async ({ fail, status, headers = {} }) => {
+    const shop = await openShop(express, { handler: failOnce(fail) });
+    const { header } = await shop.sign();
+
+    const answer = await shop.ask({ payment: header, headers });
+    expect(answer.status).toBe(status);
+    expect(answer.receipt).toMatchObject({ success: false, errorReason: "not_charged", transaction: "" });
+    expect(answer.challenge).toBeUndefined();
+    await expectStillGood(shop, header);
+  });
+
+  test("after an error that the seller's own error handler answers", async () => {
+    const onError: ErrorRequestHandler = (error: Error, _req, res, _next) => void res.status(418).send(error.message);
+    const handler = failOnce((_req, res) => [res.write("half an answer"), throwing()]);
+    const shop = await openShop(express, {
+      build: (app, payments) => app.use(payments).use("/paid", handler).use(onError),
+    });
+    const { header } = await shop.sign();
+    const answer = await shop.ask({ payment: header });
+    expect(answer).toMatchObject({ status: 418, receipt: { errorReason: "not_charged" } });
+    await expectStillGood(shop, header);
+  });
+
+  test.each<[string, Failure["fail"]]>([
+    ["writes and throws", (_req, res) => [res.write("half an answer"), throwing()]],
+    ["writes a head and throws", (_req, res) => [res.writeHead(200), throwing()]],
+    ["destroys the response", (_req, res) => res.destroy()],
+    ["destroys the response, then ends it", (_req, res) => res.destroy().end("too late")],
+    ["destroys the socket", (req) => req.socket.destroy()],
+    ["destroys the socket between writes", (req, res) => [res.write("a"), req.socket.destroy(), res.end("b")]],
+  ])("after a handler that %s: no byte goes out", async (_what, fail) => {
+    const shop = await openShop(express, { handler: failOnce(fail) });
+    const { header } = await shop.sign();
+    const line = await shop.connect(shop.request(header));
+    expect(await line.ended).toBe("");
+    await expectStillGood(shop, header);
+  });
+});
+
+describe.each(VERSIONS)("on %s, a client that leaves is not charged", (_, express) => {
+  async function openAbandoned(handler: RequestHandler, plan: ShopPlan = {}) {
+    let entered = (_res: Response): void => {};
+    const running = new Promise<Response>((resolve) => {
+      entered = resolve;
+    });
+    const shop = await openShop(express, {
+      ...plan,
+      handler: failOnce((req, res, next) => {
+        entered(res);
+        return handler(req, res, next);
+      }),
+    });
+    const { header } = await shop.sign();
+    const line = await shop.connect(shop.request(header));
+    return { shop, header, line, running };
+  }
+
+  test("while the handler is at work; what it writes afterwards goes nowhere", async () => {
+    const { shop, header, line, running } = await openAbandoned(() => {});
+    const res = await running;
+    line.socket.destroy();
+    await once(res, "close");
+    expect(res.status(200).write("late")).toBe(true);
+    res.flushHeaders();
+    res.end("later");
+    await expectStillGood(shop, header);
+  });
+
+  test("while the handler streams into what is held", async () => {
+    const { shop, header, line, running } = await openAbandoned((_req, res) => void res.write("begun"));
+    const res = await running;
+    line.socket.destroy();
+    await once(res, "close");
+    await expectStillGood(shop, header);
+  });
+
+  test("while the payment is verified; the handler does not run", async () => {
+    const shop = await openShop(express, { handler: (_req, res) => void res.send("at last") });
+    const { header } = await shop.sign();
+    const asked = shop.till.hold("verify");
+    const accepted = once(shop.server, "connection");
+    const line = await shop.connect(shop.request(header));
+    const verify = await asked;
+    const [socket] = await accepted;
+    line.socket.destroy();
+    await once(socket, "close");
+    verify();
+    await expectStillGood(shop, header);
+  });
+
+  test("behind another answer on the same connection", async () => {
+    const slow: RequestHandler = (req, _res, next) => (req.path === "/slow" ? undefined : next());
+    const shop = await openShop(express, { before: [slow], handler: failOnce((_req, res) => waiting.push(res)) });
+    const waiting: Response[] = [];
+    const { header } = await shop.sign();
+    const accepted = once(shop.server, "connection");
+    const line = await shop.connect(`GET /slow HTTP/1.1\r\nHost: a\r\n\r\n${shop.request(header)}`);
+    const [socket] = await accepted;
+    while (waiting.length === 0) await shop.ask({ path: "/free" });
+    line.socket.destroy();
+    await once(socket, "close");
+    waiting[0]?.send("to nobody");
+    await expectStillGood(shop, header);
+  });
+});
+
+describe.each(VERSIONS)("on %s, when somebody else has answered while the gate was deciding", (_, express) => {
+  test("a payment stays good and the handler does not run", async () => {
+    const responses: Response[] = [];
+    const before: RequestHandler = (_req, res, next) => [responses.push(res), next()];
+    const shop = await openShop(express, { before: [before], handler: (_req, res) => void res.send("at last") });
+    const { header } = await shop.sign();
+    const asked = shop.till.hold("verify");
+    const answering = shop.ask({ payment: header });
+    const verify = await asked;
+    responses.at(-1)?.status(503).send("timed out");
+    expect(await answering).toMatchObject({ status: 503, text: "timed out" });
+    verify();
+    await shop.ask({ path: "/free" });
+    await expectStillGood(shop, header);
+  });
+
+  test("a challenge is dropped", async () => {
+    const before: RequestHandler = (req, res, next) => {
+      next();
+      if (req.path === "/paid") res.status(503).send("first");
+    };
+    const shop = await openShop(express, { before: [before] });
+    expect(await shop.ask()).toMatchObject({ status: 503, text: "first" });
+    expect(await shop.ask({ path: "/free" })).toMatchObject({ status: 200 });
+  });
+});

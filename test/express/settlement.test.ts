@@ -1,0 +1,251 @@
+import { once } from "node:events";
+import type { RequestHandler, Response } from "express";
+import { describe, expect, test } from "vitest";
+import { onHeaders, openShop, VERSIONS } from "./shop.js";
+
+/** A session that keeps its content in a cookie, which goes out with the head, whatever head that is. */
+const session = onHeaders((res) => {
+  const { content } = res.locals as { content?: string };
+  if (content !== undefined) res.appendHeader("Set-Cookie", `session=${content}`);
+  res.setHeader("X-Session", content ?? "empty");
+});
+
+/** A handler that leaves nothing out. */
+const lavish: RequestHandler = (_req, res) => {
+  res.locals["content"] = "secret";
+  res.statusMessage = "Lavish";
+  res.cookie("a", "secret").cookie("b", "secret");
+  res.set({
+    ETag: '"secret"',
+    "Content-Disposition": "attachment",
+    "Content-Length": "6",
+    "Content-Type": "text/plain",
+  });
+  res.set({ Trailer: "X-Sum", "Cache-Control": "public, max-age=60", "X-Request-Id": "handler" });
+  res.removeHeader("Content-Length");
+  res.addTrailers({ "X-Sum": "secret" });
+  res.end("secret");
+};
+
+const requestId: RequestHandler = (_req, res, next) => {
+  res.set("X-Request-Id", "7");
+  next();
+};
+
+/** Headers that say nothing about the handler. */
+const EXPECTED = [
+  "access-control-expose-headers",
+  "cache-control",
+  "connection",
+  "content-length",
+  "content-type",
+  "date",
+  "payment-required",
+  "payment-response",
+  "x-powered-by",
+  "x-request-id",
+];
+
+describe.each(VERSIONS)("on %s, a settlement that is rejected", (_, express) => {
+  test.each([
+    ["before", { before: [requestId, session] }],
+    ["behind", { before: [requestId], behind: [session] }],
+  ])("leaves no header of the handler's, nor of a session mounted %s us", async (_where, plan) => {
+    const shop = await openShop(express, { ...plan, handler: lavish });
+    shop.till.next("rejected");
+    const refused = await shop.pay();
+
+    expect(refused).toMatchObject({ status: 402, receipt: { success: false, errorReason: "insufficient_funds" } });
+    expect(refused.challenge).toMatchObject({ error: "insufficient_funds" });
+    expect(refused.json()).toEqual(refused.challenge);
+    expect(refused.headers).toMatchObject({ "cache-control": "no-store", "x-request-id": "7" });
+    expect(Object.keys(refused.headers).sort()).toEqual(EXPECTED);
+    expect(refused.trailers).toEqual({});
+    expect(JSON.stringify(refused)).not.toContain("secret");
+  });
+
+  test("has the reason phrase of a 402", async () => {
+    const shop = await openShop(express, { handler: lavish });
+    const { header } = await shop.sign();
+    shop.till.next("rejected");
+    const line = await shop.connect(shop.request(header));
+    expect(await line.until("\r\n\r\n")).toMatch(/^HTTP\/1\.1 402 Payment Required\r\n/);
+  });
+
+  test("replaces an answer that streams, and leaves the connection in order", async () => {
+    const shop = await openShop(express, {
+      options: { holdBytes: 2 },
+      handler: (_req, res) => {
+        res.write("secret beyond what is held");
+        res.once("close", () => res.end("secret end"));
+      },
+    });
+    const { header } = await shop.sign();
+    shop.till.next("rejected");
+    const line = await shop.connect(shop.request(header));
+    await line.until("insufficient_funds");
+    line.socket.write("GET /free HTTP/1.1\r\nHost: a\r\n\r\n");
+    expect(await line.until('{"free":true}')).not.toContain("secret");
+  });
+
+  test("gives a fresh challenge that can be paid", async () => {
+    const shop = await openShop(express, { handler: (_req, res) => void res.send("bought") });
+    shop.till.next("rejected");
+    const { challenge } = await shop.pay();
+    expect(challenge?.accepts).toHaveLength(1);
+    expect(await shop.pay()).toMatchObject({ status: 200, text: "bought" });
+  });
+
+  test("is final for that payment: it gets the same refusal, and the handler does not run", async () => {
+    let runs = 0;
+    const shop = await openShop(express, { handler: (_req, res) => void res.send(`run ${++runs}`) });
+    const { header } = await shop.sign();
+    shop.till.next("rejected");
+    await shop.ask({ payment: header });
+    expect(await shop.ask({ payment: header })).toMatchObject({ status: 402, receipt: { success: false } });
+    expect(runs).toBe(1);
+  });
+});
+
+describe.each(VERSIONS)("on %s, a settlement whose outcome is unknown", (_, express) => {
+  const answering: RequestHandler = (_req, res) => {
+    res.locals["content"] = "secret";
+    res.status(201).cookie("a", "secret").set("Cache-Control", "public, max-age=60").send("secret");
+  };
+
+  test.each(["unknown", "unsent"] as const)(
+    "(%s) yields 503 without a challenge, and nothing of the answer",
+    async (ending) => {
+      const shop = await openShop(express, { before: [session], handler: answering });
+      shop.till.next(ending);
+      const pending = await shop.pay();
+      expect(pending).toMatchObject({ status: 503, headers: { "cache-control": "no-store", "retry-after": "5" } });
+      expect(pending.headers).not.toHaveProperty("payment-required");
+      expect(pending.headers).not.toHaveProperty("payment-response");
+      expect(JSON.stringify(pending)).not.toMatch(/secret|own words/);
+    },
+  );
+
+  test.each(["unknown", "unsent"] as const)(
+    "(%s) gives the stored answer to the same payment, once",
+    async (ending) => {
+      let runs = 0;
+      const shop = await openShop(express, {
+        handler: (req, res, next) => {
+          runs += 1;
+          answering(req, res, next);
+        },
+      });
+      const { header } = await shop.sign();
+      shop.till.next(ending);
+      expect((await shop.ask({ payment: header })).status).toBe(503);
+
+      const answer = await shop.ask({ payment: header });
+      expect(answer).toMatchObject({ status: 201, text: "secret", receipt: { success: true } });
+      expect(answer.headers["set-cookie"]).toEqual(["a=secret; Path=/"]);
+      expect(answer.headers["cache-control"]).toBe("private, max-age=60");
+      expect(answer.headers["etag"]).toBeDefined();
+
+      const again = await shop.ask({ payment: header });
+      expect(again).toMatchObject({ status: 402, challenge: { error: "payment_already_used" } });
+      expect(runs).toBe(1);
+      expect(shop.till.settled).toHaveLength(1);
+    },
+  );
+
+  test.each<[string, RequestHandler]>([
+    ["in pieces", (_req, res) => [res.write("a"), res.write("b"), res.end("c")]],
+    ["with an explicit Transfer-Encoding", (_req, res) => res.set("Transfer-Encoding", "chunked").end("abc")],
+    ["with trailers", (_req, res) => [res.set("Trailer", "X-Sum"), res.addTrailers({ "X-Sum": "1" }), res.end("abc")]],
+  ])("stores an answer %s in a form that can go out whole", async (_what, handler) => {
+    const shop = await openShop(express, { handler });
+    const { header } = await shop.sign();
+    shop.till.next("unknown");
+    await shop.ask({ payment: header });
+    expect(await shop.ask({ payment: header })).toMatchObject({ status: 200, text: "abc" });
+  });
+
+  test("runs the handler once more for an answer too large to store, and charges nothing more", async () => {
+    let runs = 0;
+    const handler: RequestHandler = (_req, res) => void res.send(`run ${++runs}`.repeat(10));
+    const shop = await openShop(express, { handler, options: { holdBytes: 8 } });
+    const { header } = await shop.sign();
+    shop.till.next("unknown");
+    expect((await shop.ask({ payment: header })).status).toBe(503);
+    expect(await shop.ask({ payment: header })).toMatchObject({ status: 200, text: "run 2".repeat(10) });
+    expect(await shop.ask({ payment: header })).toMatchObject({ status: 402 });
+    expect(shop.till.settled).toHaveLength(1);
+  });
+});
+
+describe.each(VERSIONS)("on %s, an answer whose delivery breaks off after settlement", (_, express) => {
+  /** A shop whose client leaves after settlement has begun: the answer is paid for and cannot be delivered. */
+  async function openBrokenOff() {
+    const responses: Response[] = [];
+    const shop = await openShop(express, {
+      handler: (_req, res) => {
+        responses.push(res);
+        res.send(`run ${responses.length}`);
+      },
+    });
+    const { header } = await shop.sign();
+    const asked = shop.till.hold("settle");
+    const line = await shop.connect(shop.request(header));
+    const settle = await asked;
+    const [res] = responses;
+    line.socket.destroy();
+    if (res !== undefined) await once(res, "close");
+    settle();
+    while (shop.till.settled.length === 0) await shop.ask({ path: "/free" });
+    return { shop, header, responses };
+  }
+
+  test("is given to the same payment once more, and then no more", async () => {
+    const { shop, header, responses } = await openBrokenOff();
+    expect(await shop.ask({ payment: header })).toMatchObject({
+      status: 200,
+      text: "run 1",
+      receipt: { success: true },
+    });
+    expect(await shop.ask({ payment: header })).toMatchObject({
+      status: 402,
+      challenge: { error: "payment_already_used" },
+    });
+    expect(responses).toHaveLength(1);
+    expect(shop.till.settled).toHaveLength(1);
+  });
+
+  test("is not given to another request", async () => {
+    const { shop, header } = await openBrokenOff();
+    expect(await shop.ask({ payment: header, path: "/paid?other" })).toMatchObject({ status: 402 });
+    expect(await shop.ask({ payment: header })).toMatchObject({ status: 200 });
+  });
+
+  test("is kept for as long as its delivery breaks off", async () => {
+    // More than any kernel takes off our hands.
+    const body = Buffer.alloc(32 * 1024 * 1024, "x");
+    let runs = 0;
+    const shop = await openShop(express, {
+      options: { holdBytes: body.length },
+      handler: (_req, res) => {
+        runs += 1;
+        res.send(body);
+      },
+    });
+    const { header } = await shop.sign();
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const requested = once(shop.server, "request");
+      const line = await shop.connect(shop.request(header));
+      const [, res] = (await requested) as [unknown, Response];
+      await line.until("PAYMENT-RESPONSE");
+      line.socket.destroy();
+      await once(res, "close");
+    }
+    const whole = await shop.ask({ payment: header });
+    expect(whole.status).toBe(200);
+    expect(whole.body.equals(body)).toBe(true);
+    expect((await shop.ask({ payment: header })).status).toBe(402);
+    expect(runs).toBe(1);
+    expect(shop.till.settled).toHaveLength(1);
+  });
+});
