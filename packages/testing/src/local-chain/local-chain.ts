@@ -68,7 +68,7 @@ export interface LocalChain {
 const CHAIN_ID = 84532;
 
 /**
- * Starts a local chain with USDC on it, in about half a second.
+ * Starts a local chain with USDC on it, well within a second.
  *
  * @throws {@link LocalChainError} when anvil or the token's artifacts are not installed, there is no binary for this
  *   platform, the port is busy or not a port, or `signal` aborts

@@ -1,0 +1,17 @@
+import * as testing from "@farebox/testing";
+import { expect, test } from "vitest";
+
+test("the public surface is exactly this", () => {
+  expect(Object.keys(testing).sort()).toMatchInlineSnapshot(`
+    [
+      "LocalChainError",
+      "PayerError",
+      "anvilAccounts",
+      "createPayer",
+      "createTestFacilitator",
+      "pay",
+      "startFacilitatorServer",
+      "startLocalChain",
+    ]
+  `);
+});
