@@ -4,7 +4,7 @@
  * @see `docs/lifecycle.md`, "What the payer sees"
  * @module
  */
-import { NO_STORE } from "../http/cache-control.js";
+import { NO_STORE, privateCacheControl } from "../http/cache-control.js";
 import { PAYMENT_REQUIRED } from "../http/payment-required.js";
 import { encodePaymentResponse, PAYMENT_RESPONSE } from "../http/payment-response.js";
 import type { Reason } from "../protocol/reasons.js";
@@ -56,9 +56,18 @@ export function problemAnswer(problem: {
   return jsonAnswer(status, JSON.stringify({ error, message }), headers);
 }
 
-/** The answer that a payer paid for and did not get. */
+/** The answer that a payer paid for and did not get. It is no more for shared caches than it was the first time. */
 export function replayAnswer(stored: StoredAnswer, receipt: SettlementResponse): Answer {
-  return { ...stored, headers: [...stored.headers, [PAYMENT_RESPONSE, encodePaymentResponse(receipt)]] };
+  const isCacheControl = ([name]: StoredAnswer["headers"][number]) => name.toLowerCase() === "cache-control";
+  const cacheControl = stored.headers.filter(isCacheControl).flatMap(([, value]) => value);
+  return {
+    ...stored,
+    headers: [
+      ...stored.headers.filter((header) => !isCacheControl(header)),
+      ["Cache-Control", privateCacheControl(cacheControl.join(", "))],
+      [PAYMENT_RESPONSE, encodePaymentResponse(receipt)],
+    ],
+  };
 }
 
 function jsonAnswer(status: number, body: string, headers: readonly [string, string][]): Answer {
