@@ -36,7 +36,7 @@ export type Release =
   /** This goes out instead, and nothing of the handler's. */
   | { readonly kind: "replace"; readonly answer: Answer };
 
-/** The right to run the handler once. Ends with exactly one of `complete` and `cancel`; `complete` never rejects. */
+/** The right to run the handler once. Ends with exactly one of `complete` and `cancel`. Nothing here ever rejects. */
 export interface Admission {
   readonly payment: Payment;
   /** The handler has answered: settles if there is something to charge for. */
@@ -54,7 +54,7 @@ const RETRY_AFTER_SECONDS = 5;
 
 /** Creates the admission of a verified payment. */
 export function createAdmission(paid: PaidRequest, config: PaymentsConfig): Admission {
-  const { identity, owner } = paid.claim;
+  const { identity } = paid.claim;
   return {
     payment: toPayment(paid),
     async complete(answer) {
@@ -65,9 +65,19 @@ export function createAdmission(paid: PaidRequest, config: PaymentsConfig): Admi
         return { kind: "replace", answer: unreachableAnswer("unexpected_settle_error", RETRY_AFTER_SECONDS) };
       }
     },
-    cancel: () => config.store.release(identity, owner),
+    cancel: () => releaseClaim(paid, config),
     undelivered: (answer) => keepAnswer(paid, answer, config),
   };
+}
+
+/** A claim that cannot be released expires. */
+async function releaseClaim(paid: PaidRequest, config: PaymentsConfig): Promise<void> {
+  const { identity, owner } = paid.claim;
+  try {
+    await config.store.release(identity, owner);
+  } catch {
+    config.logger.error("claim_not_released", { identity, error: "the store failed" });
+  }
 }
 
 async function completeRun(paid: PaidRequest, answer: HandlerAnswer, config: PaymentsConfig): Promise<Release> {
@@ -103,12 +113,16 @@ export function createPrepaidAdmission(
   };
 }
 
-/** Keeps an answer that was paid for and not received. */
+/** Keeps an answer that was paid for and not received. Never rejects. */
 export async function keepAnswer(paid: PaidRequest, answer: HandlerAnswer, config: PaymentsConfig): Promise<void> {
   const stored = toStored(answer);
   if (stored === undefined) return;
   const { identity, owner } = paid.claim;
-  await config.store.transition({ identity, from: "settled", to: "settled", owner, answer: stored });
+  try {
+    await config.store.transition({ identity, from: "settled", to: "settled", owner, answer: stored });
+  } catch {
+    config.logger.error("answer_not_kept", { identity, error: "the store failed" });
+  }
 }
 
 function paidRelease(receipt: SettlementResponse): Release {

@@ -8,6 +8,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { FacilitatorError } from "../errors.js";
+import { unreadable } from "../facilitator/http-failures.js";
+import { readVerifyResponse } from "../facilitator/read-response.js";
 import { decodePaymentSignature } from "../http/payment-signature.js";
 import type { PaymentPayload } from "../protocol/payment-payload.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
@@ -19,7 +21,7 @@ import { createAdmission } from "./admission.js";
 import { type Answer, challengeAnswer, pageAnswer } from "./answer.js";
 import { toFacilitatorRequest } from "./canonical-payment.js";
 import type { Decision } from "./decision.js";
-import { type PaidRequest, refusal, unreachableAnswer } from "./paid-request.js";
+import { inProgressAnswer, type PaidRequest, refusal, undecidedAnswer, unreachableAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import type { PricedRoute } from "./parse-routes.js";
 import { wantsPage, writePaywall } from "./paywall.js";
@@ -56,7 +58,7 @@ export function createGate(routes: RouteTable<PricedRoute>, config: PaymentsConf
           route: entry.key,
           error: error instanceof Error ? error.name : "unknown",
         });
-        return answered(unreachableAnswer(UNEXPECTED, RETRY_AFTER_SECONDS));
+        return answered(undecidedAnswer(RETRY_AFTER_SECONDS));
       }
     },
   };
@@ -105,14 +107,27 @@ async function claimAndVerify(paid: PaidRequest, config: PaymentsConfig): Promis
     await config.store.release(identity, owner);
     return answered(refused);
   }
-  await config.store.transition({ identity, from: "claimed", to: "serving", owner });
-  return { kind: "admitted", admission: createAdmission(paid, config) };
+  return serve(paid, config);
+}
+
+/** The handler runs only for a claim that is still ours; and what was not begun may be tried again. */
+async function serve(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
+  const { identity, owner } = paid.claim;
+  try {
+    const serving = await config.store.transition({ identity, from: "claimed", to: "serving", owner });
+    return serving ? { kind: "admitted", admission: createAdmission(paid, config) } : answered(inProgressAnswer());
+  } catch (error) {
+    await config.store.release(identity, owner);
+    throw error;
+  }
 }
 
 /** Asks the facilitator; `undefined` when the payment is good. Never rejects. */
 async function verify(paid: PaidRequest, config: PaymentsConfig): Promise<Answer | undefined> {
   try {
-    const { isValid, invalidReason } = await config.facilitator.verify(paid.facilitatorRequest);
+    const response = readVerifyResponse(await config.facilitator.verify(paid.facilitatorRequest));
+    if (response === undefined) throw unreadable("verify");
+    const { isValid, invalidReason } = response;
     if (isValid) return undefined;
     const reason = isReason(invalidReason) ? invalidReason : "invalid_payload";
     // The facilitator's own trouble is not the payer's fault, and another signature would not mend it.

@@ -57,6 +57,17 @@ export function unreachableAnswer(error: Reason, retryAfterSeconds: number): Ans
   });
 }
 
+/** Something failed here, perhaps the memory of what became of this payment before: nothing is said about the money. */
+export function undecidedAnswer(retryAfterSeconds: number): Answer {
+  return problemAnswer({
+    status: 503,
+    error: "unexpected_verify_error",
+    message:
+      "The payment could not be processed right now. Repeat this request with the same PAYMENT-SIGNATURE; do not sign a new payment.",
+    retryAfterSeconds,
+  });
+}
+
 /** Another run has this payment in hand. */
 export function inProgressAnswer(): Answer {
   return problemAnswer({

@@ -4,7 +4,7 @@
  * @module
  */
 import { describeValue } from "../errors.js";
-import { type Logger, SILENT } from "../events/logger.js";
+import { type Logger, neverThrowing, SILENT } from "../events/logger.js";
 import { DEFAULT_DEADLINES, type Deadlines, withDeadlines } from "../facilitator/deadlines.js";
 import type { Facilitator } from "../facilitator/facilitator.js";
 import { BASE_URL_EXPECTED, createHttpFacilitator, type FacilitatorHeaders } from "../facilitator/http-facilitator.js";
@@ -73,7 +73,7 @@ export function parseOptions(given: PaymentsOptions, builtIn: readonly Scheme[],
     publicUrl: parsePublicUrl(options.publicUrl, issues),
     holdBytes,
     store: parseStore(options.store, now, issues),
-    logger,
+    logger: neverThrowing(logger),
     now,
   });
 }

@@ -7,6 +7,8 @@
 import { FacilitatorError } from "../errors.js";
 import type { Logger } from "../events/logger.js";
 import type { Facilitator, FacilitatorRequest } from "../facilitator/facilitator.js";
+import { unreadable } from "../facilitator/http-failures.js";
+import { readSettlementResponse } from "../facilitator/read-response.js";
 import { isReason } from "../protocol/reasons.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { Offer } from "../scheme/offer.js";
@@ -41,7 +43,10 @@ const RETRY_AFTER_SECONDS = 5;
 /** Asks the facilitator to move the money. Never rejects. */
 export async function settle(task: SettlementTask, facilitator: Facilitator, logger: Logger): Promise<Settlement> {
   try {
-    return judge(task, await facilitator.settle(task.request), logger);
+    const { network } = task.offer.requirements;
+    const response = readSettlementResponse(await facilitator.settle(task.request), network);
+    if (response === undefined) throw unreadable("settle");
+    return judge(task, response, logger);
   } catch (error) {
     const failure = error instanceof FacilitatorError ? error : undefined;
     // An earlier attempt may have moved the money, whatever became of this one.
