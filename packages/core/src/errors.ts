@@ -37,8 +37,9 @@ export class ConfigError extends FareboxError {
   override readonly code = "ERR_FAREBOX_CONFIG";
   readonly issues: readonly ConfigIssue[];
 
-  constructor(issues: readonly ConfigIssue[]) {
-    super(issues.map((issue) => `${issue.path}: expected ${issue.expected}, received ${issue.received}`).join("\n"));
+  constructor(issues: readonly ConfigIssue[], options?: ErrorOptions) {
+    const lines = issues.map((issue) => `${issue.path}: expected ${issue.expected}, received ${issue.received}`);
+    super(lines.join("\n"), options);
     this.issues = issues;
   }
 }

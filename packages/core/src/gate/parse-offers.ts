@@ -5,7 +5,7 @@
  */
 import { isNetwork, matchesNetwork, type Network } from "../network/caip2.js";
 import type { AssetPrice } from "../price/price.js";
-import { isJsonObject, type JsonObject } from "../protocol/json.js";
+import { copyJsonObject, isJsonObject, type JsonObject } from "../protocol/json.js";
 import { createOffer, type Offer } from "../scheme/offer.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { type Issues, join } from "./issues.js";
@@ -67,12 +67,14 @@ function parseOffer(option: unknown, context: OfferContext): Offer[] {
   if (network === undefined) return [];
   const payTo = parsePayTo(option, network, context);
   const scheme = findScheme(option, network, context);
-  if (price === undefined || payTo === undefined || scheme === undefined) return [];
+  if (scheme === undefined) return [];
 
-  const terms = scheme.compileTerms({ network, price, payTo });
+  // What is missing has been noted, and does not keep the rest from being checked.
+  const terms = scheme.compileTerms({ network, price: price ?? "", payTo: payTo ?? "" });
   if (terms.ok) return [createOffer(scheme, terms, { network, ...wire })];
   for (const { term, expected } of terms.issues) {
-    issues.add(`${path}.${term}`, expected, valueAt({ ...option, price, payTo }, term));
+    const received = valueAt({ ...option, price, payTo }, term);
+    if (received !== undefined || term.includes(".")) issues.add(`${path}.${term}`, expected, received);
   }
   return [];
 }
@@ -126,11 +128,10 @@ function parseTimeout(option: JsonObject, { path, issues }: OfferContext): numbe
   return DEFAULT_TIMEOUT_SECONDS;
 }
 
-function parseExtra(option: JsonObject, { path, issues }: OfferContext): Record<string, unknown> {
-  const extra = option["extra"] ?? {};
-  if (isJsonObject(extra)) return extra;
-  issues.add(join(path, "extra"), "an object", extra);
-  return {};
+function parseExtra(option: JsonObject, { path, issues }: OfferContext): JsonObject {
+  const extra = copyJsonObject(option["extra"] ?? {});
+  if (extra === undefined) issues.add(join(path, "extra"), "an object of JSON values", option["extra"]);
+  return extra ?? {};
 }
 
 /** The value at a dotted path, for an error message. */

@@ -5,7 +5,7 @@
  */
 import { describeValue } from "../errors.js";
 import type { Extensions } from "../protocol/extensions.js";
-import { isJsonObject, type JsonObject } from "../protocol/json.js";
+import { copyJsonObject, isJsonObject, type JsonObject } from "../protocol/json.js";
 import { compilePath } from "../route/compile-path.js";
 import { parseRouteKey } from "../route/route-key.js";
 import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
@@ -93,16 +93,17 @@ function parseText(
 
 function parseExtensions(extensions: unknown, path: string, issues: Issues): Extensions | undefined {
   if (extensions === undefined) return undefined;
-  if (!isJsonObject(extensions)) {
-    issues.add(path, "declarations by extension identifier", extensions);
+  const copy = copyJsonObject(extensions);
+  if (copy === undefined) {
+    issues.add(path, "declarations by extension identifier, of JSON values", extensions);
     return undefined;
   }
-  for (const [identifier, declaration] of Object.entries(extensions)) {
+  for (const [identifier, declaration] of Object.entries(copy)) {
     const complete =
       isJsonObject(declaration) && isJsonObject(declaration["info"]) && isJsonObject(declaration["schema"]);
     if (!complete) issues.add(join(path, identifier), "{ info, schema }, both objects", declaration);
   }
-  return extensions as Extensions;
+  return copy as Extensions;
 }
 
 /** `GET /a/:b` and `GET /A/:c/` are the same route to Express, and so they are here. */

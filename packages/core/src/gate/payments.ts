@@ -3,9 +3,10 @@
  *
  * @module
  */
+import { ConfigError } from "../errors.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { createGate, type Gate } from "./gate.js";
-import { createIssues } from "./issues.js";
+import { createIssues, type Issues } from "./issues.js";
 import type { PaymentsOptions, RoutesConfig } from "./options.js";
 import { type PaymentsConfig, parseOptions } from "./parse-options.js";
 import { parseRoutes } from "./parse-routes.js";
@@ -26,10 +27,8 @@ export function createPaymentsEngine(
   options: PaymentsOptions,
   builtIn: readonly Scheme[],
 ): (routes: RoutesConfig) => PaymentsGate {
-  const issues = createIssues();
-  const config = parseOptions(options, builtIn, issues);
-  issues.throwIfAny();
-  return (routes) => toGate(routes, config);
+  const config = check("options", (issues) => parseOptions(options, builtIn, issues));
+  return (routes) => check("routes", (issues) => toGate(routes, config, issues));
 }
 
 /**
@@ -43,12 +42,24 @@ export function createPaymentsGate(
   options: PaymentsOptions,
   builtIn: readonly Scheme[],
 ): PaymentsGate {
-  const issues = createIssues();
-  return toGate(routes, parseOptions(options, builtIn, issues), issues);
+  return check("options and routes", (issues) => toGate(routes, parseOptions(options, builtIn, issues), issues));
 }
 
-function toGate(routes: RoutesConfig, config: PaymentsConfig, issues = createIssues()): PaymentsGate {
+function toGate(routes: RoutesConfig, config: PaymentsConfig, issues: Issues): PaymentsGate {
   const table = parseRoutes(routes, config, issues);
-  issues.throwIfAny();
   return { ...createGate(table, config), holdBytes: config.holdBytes };
+}
+
+/** Throws what was noted; what throws by itself, such as a getter or a scheme, is one more thing that is wrong. */
+function check<T>(what: string, parse: (issues: Issues) => T): T {
+  const issues = createIssues();
+  try {
+    const parsed = parse(issues);
+    issues.throwIfAny();
+    return parsed;
+  } catch (cause) {
+    if (cause instanceof ConfigError) throw cause;
+    const issue = { path: what, expected: "values that can be read and compiled", received: "an error, see cause" };
+    throw new ConfigError([issue], { cause });
+  }
 }

@@ -35,6 +35,16 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** A deep copy of what JSON says of an object; `undefined` when JSON has no words for it. Total. */
+export function copyJsonObject(value: unknown): JsonObject | undefined {
+  try {
+    const copy: unknown = JSON.parse(JSON.stringify(value));
+    return isJsonObject(copy) ? copy : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const OPEN_BRACKET = 0x5b;

@@ -20,7 +20,11 @@ export interface Offer {
 export function createOffer(
   scheme: Scheme,
   terms: { readonly asset: OfferAsset; readonly amount: bigint; readonly payTo: string },
-  wire: { readonly network: string; readonly maxTimeoutSeconds: number; readonly extra: Record<string, unknown> },
+  wire: {
+    readonly network: string;
+    readonly maxTimeoutSeconds: number;
+    readonly extra: Readonly<Record<string, unknown>>;
+  },
 ): Offer {
   const requirements: PaymentRequirements = Object.freeze({
     scheme: scheme.scheme,
