@@ -44,19 +44,15 @@ export type ChallengeWriter = (occasion: ChallengeOccasion) => WrittenChallenge;
 const HEADER_BUDGET = 4096;
 
 /** How much is said about each offer: everything, the protocol's fields and the older name of one, only those. */
-const LEVELS = ["full", "lean", "canonical"] as const;
-
-type Level = (typeof LEVELS)[number];
+type Level = "full" | "lean" | "canonical";
 
 /** Prepares the challenge of one route. */
 export function compileChallenge(subject: ChallengeSubject): ChallengeWriter {
   return (occasion) => {
-    let written = write(subject, occasion, "full");
-    for (const level of LEVELS) {
-      if (written.header.length <= HEADER_BUDGET) break;
-      written = write(subject, occasion, level);
-    }
-    return written;
+    const full = write(subject, occasion, "full");
+    if (full.header.length <= HEADER_BUDGET) return full;
+    const lean = write(subject, occasion, "lean");
+    return lean.header.length <= HEADER_BUDGET ? lean : write(subject, occasion, "canonical");
   };
 }
 
