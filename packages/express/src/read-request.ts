@@ -7,7 +7,7 @@ import { type GateRequest, PAYMENT_SIGNATURE } from "@farebox/core";
 import type { Request } from "express";
 
 /** A name or address with an optional port, as `Host` has it; anything else is not put into a URL. */
-const HOST = /^(?:[a-z0-9](?:[a-z0-9.-]{0,252}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;
+const HOST = /^(?:[a-z0-9](?:[a-z0-9._-]{0,252}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;
 
 /** Reads a request as the gate sees it. */
 export function readRequest(req: Request): GateRequest {

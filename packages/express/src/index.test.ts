@@ -1,0 +1,13 @@
+import { expect, test } from "vitest";
+import * as surface from "./index.js";
+
+test("the public surface is exactly this", () => {
+  expect(Object.keys(surface).sort()).toMatchInlineSnapshot(`
+    [
+      "ConfigError",
+      "FareboxError",
+      "createPayments",
+      "paymentMiddleware",
+    ]
+  `);
+});

@@ -1,0 +1,109 @@
+import { IncomingMessage, ServerResponse } from "node:http";
+import { Socket } from "node:net";
+import { describe, expect, test } from "vitest";
+import {
+  createRehearsal,
+  insistOnPrivate,
+  lockHead,
+  putHead,
+  rehearseHead,
+  takeHead,
+  type WriteHeadArguments,
+} from "./response-head.js";
+
+function createResponse(headers: Readonly<Record<string, string | string[]>> = {}): ServerResponse {
+  const res = new ServerResponse(new IncomingMessage(new Socket()));
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+  return res;
+}
+
+describe("a head", () => {
+  test("that is taken and put back is the same, whatever was there meanwhile", () => {
+    const res = createResponse({ "X-A": "1", "Set-Cookie": ["a=1", "b=2"] });
+    res.statusCode = 201;
+    res.statusMessage = "Made";
+    const head = takeHead(res);
+    res.setHeader("x-a", "2").setHeader("X-Late", "3").removeHeader("Set-Cookie");
+    res.statusCode = 500;
+    putHead(res, head);
+    expect(takeHead(res)).toEqual(head);
+    expect(head.headers.map(([name]) => name)).toEqual(["X-A", "Set-Cookie"]);
+  });
+
+  test("does not change with the lists it was taken from", () => {
+    const cookies = ["a=1"];
+    const res = createResponse({ "Set-Cookie": cookies });
+    const head = takeHead(res);
+    cookies.push("b=2");
+    res.appendHeader("Set-Cookie", "c=3");
+    expect(head.headers).toEqual([["Set-Cookie", ["a=1"]]]);
+  });
+});
+
+describe("a rehearsed writeHead", () => {
+  test.each<[string, WriteHeadArguments]>([
+    ["a status", [404]],
+    ["a message", [200, "Fine"]],
+    ["an object", [200, { "x-a": "2", "X-B": ["1", "2"], "X-C": "3" }]],
+    ["a message and an object", [200, "Fine", { "X-B": "1" }]],
+    ["a list", [200, ["X-A", "2", "X-B", "3"]]],
+    ["a message and a list", [200, "Fine", ["X-B", "3"]]],
+  ])("with %s leaves on the response what Node's own would have sent", (_form, args) => {
+    const res = createResponse({ "X-A": "1" });
+    const real = createResponse({ "X-A": "1" });
+    rehearseHead(createRehearsal(res), res, args);
+    Reflect.apply(real.writeHead, real, args);
+    expect(res.getHeaders()).toEqual(real.getHeaders());
+    expect(res.statusCode).toBe(real.statusCode);
+    expect(["", undefined, real.statusMessage]).toContain(res.statusMessage);
+    expect(res.headersSent).toBe(false);
+  });
+
+  test("with a name that comes twice in a list keeps both values, in order", () => {
+    const res = createResponse();
+    rehearseHead(createRehearsal(res), res, [200, ["A", "1", "B", "x", "a", "2", "A", ["3", "4"] as never]]);
+    expect(res.getHeaders()).toEqual({ a: ["1", "2", "3", "4"], b: "x" });
+  });
+
+  test("throws when it is the second", () => {
+    const res = createResponse();
+    const rehearsal = createRehearsal(res);
+    rehearseHead(rehearsal, res, [200]);
+    expect(() => rehearseHead(rehearsal, res, [200])).toThrow(
+      expect.objectContaining({ code: "ERR_HTTP_HEADERS_SENT" }),
+    );
+  });
+
+  test("that throws can be mended and tried again", () => {
+    const res = createResponse();
+    const rehearsal = createRehearsal(res);
+    expect(() => rehearseHead(rehearsal, res, [200, { "X-A": "ł" }])).toThrow();
+    expect(takeHead(res)).toMatchObject({ status: 200, headers: [] });
+    rehearseHead(rehearsal, res, [500, { "X-A": "l" }]);
+    expect(takeHead(res)).toMatchObject({ status: 500, headers: [["X-A", "l"]] });
+  });
+});
+
+describe("as the head goes out", () => {
+  test("Cache-Control can be made stricter, but not public", () => {
+    const res = createResponse({ "Cache-Control": "public" });
+    insistOnPrivate(res);
+    res.setHeader("cache-control", "public, max-age=1").setHeader("X-A", "1");
+    expect(res.getHeaders()).toEqual({ "cache-control": "private, max-age=1", "x-a": "1" });
+    res.setHeader("Cache-Control", "no-store");
+    expect(res.getHeader("cache-control")).toBe("no-store");
+  });
+
+  test("a locked head takes only what says how the body travels", () => {
+    const res = createResponse({ "X-A": "1", "Content-Length": "3" });
+    lockHead(res);
+    res
+      .setHeader("X-A", "2")
+      .setHeader("Set-Cookie", "a")
+      .setHeader("Content-Encoding", "gzip")
+      .appendHeader("X-A", "3");
+    res.removeHeader("X-A");
+    res.removeHeader("Content-Length");
+    expect(res.getHeaders()).toEqual({ "x-a": "1", "content-encoding": "gzip" });
+  });
+});

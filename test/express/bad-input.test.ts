@@ -1,0 +1,161 @@
+import { encodePaymentSignature, type PaymentPayload } from "@farebox/core";
+import type { RequestHandler } from "express";
+import { describe, expect, test } from "vitest";
+import { openShop, type Shop, VERSIONS } from "./shop.js";
+
+const base64 = (text: string) => Buffer.from(text, "utf8").toString("base64");
+const json = (document: unknown) => base64(JSON.stringify(document));
+const nested = (depth: number) =>
+  `{"x402Version":2,"accepted":{},"payload":{"a":${"[".repeat(depth)}${"]".repeat(depth)}}}`;
+
+/** What a handler must never see, and a client never be sold. */
+const sold: RequestHandler = (_req, res) => void res.set("X-Sold", "1").send("sold");
+
+/** Whatever was sent: nothing sold, nothing charged, nothing told, and the server is still there. */
+async function expectUnharmed(shop: Shop, received: string): Promise<void> {
+  expect(received.toLowerCase()).not.toContain("x-sold");
+  expect(received).not.toMatch(/own words|\n\s+at |node_modules|\.(js|ts):\d+/);
+  expect(shop.till.settled).toEqual([]);
+  expect(await shop.ask({ path: "/free" })).toMatchObject({ status: 200 });
+}
+
+const MALFORMED: readonly (readonly [what: string, value: string])[] = [
+  ["text", "nonsense"],
+  ["nothing", ""],
+  ["base64url", json({ x402Version: 2, text: "???>>>" }).replaceAll("/", "_").replaceAll("+", "-").replace(/=*$/, "_")],
+  ["base64 with a gap", `${json({ x402Version: 2 })} ${json({})}`],
+  ["base64 of text", base64("nonsense")],
+  ["base64 of bytes that are no text", Buffer.from([0xff, 0xfe, 0x00]).toString("base64")],
+  ["JSON by itself", JSON.stringify({ x402Version: 2 })],
+  ["null", json(null)],
+  ["a number", json(2)],
+  ["a text", json("2")],
+  ["a list", json([{ x402Version: 2 }])],
+  ["an empty object", json({})],
+  ["version 1", json({ x402Version: 1, scheme: "exact", network: "base", payload: {} })],
+  ['version "2"', json({ x402Version: "2", accepted: {}, payload: {} })],
+  ["no payload", json({ x402Version: 2, accepted: {} })],
+  ["a payload that is a list", json({ x402Version: 2, accepted: {}, payload: [] })],
+  ["accepted that is null", json({ x402Version: 2, accepted: null, payload: {} })],
+  ["accepted that is empty", json({ x402Version: 2, accepted: {}, payload: {} })],
+  ["a prototype", base64('{"x402Version":2,"__proto__":{"accepted":{},"payload":{}}}')],
+  ["5,000 levels", base64(nested(5000))],
+  ["33 levels", base64(nested(33))],
+  ["an open document", base64("[".repeat(9000))],
+];
+
+describe.each(VERSIONS)("on %s, a malformed payment", (_, express) => {
+  test.each(MALFORMED)("of %s is answered 400 with a challenge", async (_what, value) => {
+    const shop = await openShop(express, { handler: sold });
+    const answer = await shop.ask({ payment: value });
+    expect(answer).toMatchObject({ status: 400, headers: { "cache-control": "no-store" } });
+    expect(answer.challenge?.error).toMatch(/^invalid_(payload|x402_version): PAYMENT-SIGNATURE is /);
+    expect(answer.json()).toEqual(answer.challenge);
+    await expectUnharmed(shop, JSON.stringify(answer));
+  });
+
+  test("that comes twice is answered 400, even if both are good", async () => {
+    const shop = await openShop(express, { handler: sold });
+    const { header } = await shop.sign();
+    const twice = shop.request(header).replace(/(PAYMENT-SIGNATURE: .*\r\n)/, "$1$1");
+    const line = await shop.connect(twice);
+    const received = await line.until("\r\n\r\n");
+    expect(received).toMatch(/^HTTP\/1\.1 400 /);
+    await expectUnharmed(shop, received);
+  });
+
+  test("of 20 KB is refused by Node; by a server that takes it, with 400", async () => {
+    const long = base64("x".repeat(15_000));
+    const shop = await openShop(express, { handler: sold });
+    const patient = await openShop(express, { handler: sold, server: { maxHeaderSize: 65_536 } });
+    expect((await shop.ask({ payment: long })).status).toBe(431);
+    const answer = await patient.ask({ payment: long });
+    expect(answer).toMatchObject({ status: 400, challenge: { error: expect.stringContaining("longer than") } });
+    await expectUnharmed(patient, JSON.stringify(answer));
+  });
+
+  test("takes as long as a plain one, however deep it is", async () => {
+    const shop = await openShop(express, { handler: sold });
+    const time = async (value: string) => {
+      const began = performance.now();
+      for (let round = 0; round < 50; round++) await shop.ask({ payment: value });
+      return (performance.now() - began) / 50;
+    };
+    await time(base64(nested(10)));
+    const [flat, deep] = [await time(base64("x".repeat(10_000))), await time(base64(nested(5000)))];
+    console.log(`10 KB flat: ${flat.toFixed(2)} ms a request; 5,000 levels deep: ${deep.toFixed(2)} ms`);
+    expect(deep).toBeLessThan(flat * 10 + 50);
+  });
+});
+
+type Change = (payment: PaymentPayload) => unknown;
+
+const changeAccepted = (fields: object): Change => {
+  return (payment) => ({ ...payment, accepted: { ...payment.accepted, ...fields } });
+};
+
+const changeAuthorization = (fields: object): Change => {
+  return (payment) => {
+    const { authorization } = payment.payload as { authorization: object };
+    return { ...payment, payload: { ...payment.payload, authorization: { ...authorization, ...fields } } };
+  };
+};
+
+const OTHER = "0x000000000000000000000000000000000000dEaD";
+const FIELD = (field: string) => `invalid_payment_requirements: ${field} is not as offered`;
+
+describe.each(VERSIONS)("on %s, a payment for something else", (_, express) => {
+  test.each<[string, Change, string]>([
+    ["a smaller amount accepted", changeAccepted({ amount: "1" }), FIELD("amount")],
+    ["the amount as a number", changeAccepted({ amount: 10000 }), "invalid_payload"],
+    ["another payTo", changeAccepted({ payTo: OTHER }), FIELD("payTo")],
+    ["another asset", changeAccepted({ asset: OTHER }), FIELD("asset")],
+    ["another network", changeAccepted({ network: "eip155:8453" }), FIELD("network")],
+    ["another scheme", changeAccepted({ scheme: "upto" }), FIELD("scheme")],
+    ["another recipient", changeAuthorization({ to: OTHER }), "recipient_mismatch"],
+    ["another value", changeAuthorization({ value: "1" }), "value_mismatch"],
+    ["a window that is over", changeAuthorization({ validBefore: "1" }), "valid_before"],
+    ["a window without end", changeAuthorization({ validBefore: "9".repeat(78) }), "valid_before"],
+    ["a window to come", changeAuthorization({ validAfter: "9999999999" }), "valid_after"],
+    ["a nonce that is none", changeAuthorization({ nonce: "0x1" }), "invalid_payload"],
+    ["a payer that is none", changeAuthorization({ from: "me" }), "invalid_payload"],
+    ["no signature", (payment) => ({ ...payment, payload: {} }), "invalid_payload"],
+  ])("%s, is refused", async (_what, change, reason) => {
+    const shop = await openShop(express, { handler: sold });
+    const { payment } = await shop.sign();
+    const answer = await shop.ask({ payment: json(change(payment)) });
+    expect([400, 402]).toContain(answer.status);
+    expect(answer.challenge?.error).toContain(reason);
+    expect(shop.till.verified).toEqual([]);
+    await expectUnharmed(shop, JSON.stringify(answer));
+  });
+
+  test("only in `extra`, `resource` or fields unknown, is what we offered: facilitators get ours", async () => {
+    const shop = await openShop(express, { handler: sold });
+    const { payment } = await shop.sign();
+    const { accepted, payload } = payment;
+    const changed = {
+      x402Version: 2,
+      accepted: { ...accepted, extra: { name: "Fake" }, maxTimeoutSeconds: 9, more: 1 },
+      payload,
+      resource: { url: "https://elsewhere.example" },
+      extensions: { bazaar: { info: { fake: true } } },
+      more: true,
+    };
+    expect((await shop.ask({ payment: json(changed) })).status).toBe(200);
+    const [verified] = shop.till.verified;
+    expect(verified).toMatchObject({ accepted: { extra: { name: "USDC", version: "2" }, maxTimeoutSeconds: 300 } });
+    expect(verified?.resource?.url).toBe(`${shop.url}/paid`);
+    expect(JSON.stringify(verified)).not.toMatch(/ake|more|elsewhere/);
+  });
+
+  test("in other bytes is still the same payment", async () => {
+    const shop = await openShop(express, { handler: sold });
+    const { payment } = await shop.sign();
+    const { x402Version, accepted, payload } = payment;
+    expect((await shop.ask({ payment: encodePaymentSignature(payment) })).status).toBe(200);
+    const again = await shop.ask({ payment: base64(JSON.stringify({ payload, accepted, x402Version }, null, 2)) });
+    expect(again).toMatchObject({ status: 402, challenge: { error: "payment_already_used" } });
+    expect(shop.till.settled).toHaveLength(1);
+  });
+});

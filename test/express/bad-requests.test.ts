@@ -1,0 +1,102 @@
+import type { RequestHandler } from "express";
+import { describe, expect, test } from "vitest";
+import { openShop, VERSIONS } from "./shop.js";
+
+const sold: RequestHandler = (_req, res) => void res.set("X-Sold", "1").send("sold");
+
+function challengeOf(received: string): unknown {
+  const [, header = ""] = /PAYMENT-REQUIRED: (.*)\r\n/.exec(received) ?? [];
+  return header === "" ? undefined : JSON.parse(Buffer.from(header, "base64").toString("utf8"));
+}
+
+describe.each(VERSIONS)("on %s, a request", (_, express) => {
+  test.each([
+    ["a host with markup", 'Host: "><script>alert(1)</script>', "http://localhost/paid"],
+    ["a host with a path", "Host: a.example/b", "http://localhost/paid"],
+    ["a host with a user", "Host: a@b.example", "http://localhost/paid"],
+    ["a host with a space", "Host: a b", "http://localhost/paid"],
+    ["an empty host", "Host:", "http://localhost/paid"],
+    ["a host beyond ASCII", "Host: \u00e9.example", "http://localhost/paid"],
+    ["a host of 10,000 letters", `Host: ${"a".repeat(10_000)}`, "http://localhost/paid"],
+    ["a host with a port beyond", "Host: a.example:123456", "http://localhost/paid"],
+    ["a name and a port", "Host: a.example:8080", "http://a.example:8080/paid"],
+    ["a name with an underscore", "Host: my_service:8080", "http://my_service:8080/paid"],
+    ["an IPv6 address", "Host: [::1]:8080", "http://[::1]:8080/paid"],
+    [
+      "a forwarded host that nobody trusts",
+      "Host: a.example\r\nX-Forwarded-Host: evil\r\nX-Forwarded-Proto: https",
+      "http://a.example/paid",
+    ],
+  ])("with %s is answered 402 for a URL that is one", async (_what, host, url) => {
+    const shop = await openShop(express, { handler: sold });
+    const line = await shop.connect(`GET /paid HTTP/1.1\r\n${host}\r\nConnection: close\r\n\r\n`);
+    const received = await line.ended;
+    expect(received).toMatch(/^HTTP\/1\.1 402 /);
+    expect(challengeOf(received)).toMatchObject({ resource: { url } });
+    expect(received).not.toContain("<script>");
+  });
+
+  test.each([
+    ["HTTP/1.0 without a host", "GET /paid HTTP/1.0\r\n\r\n", 402],
+    ["HTTP/1.1 without a host", "GET /paid HTTP/1.1\r\nConnection: close\r\n\r\n", 400],
+    ["a target in absolute form", "GET http://evil.example/paid HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 402],
+    ["an absolute target in capitals", "GET HTTP://EVIL/PAID HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 402],
+    [
+      "an absolute target without a path",
+      "GET http://evil.example HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+      404,
+    ],
+    ["a target that is a query", "GET ?a=1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 400],
+    ["a fragment", "GET /paid#f HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 402],
+    ["two slashes", "GET //paid HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 404],
+    ["an encoded letter", "GET /p%61id HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 404],
+    ["a broken escape", "GET /paid% HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 404],
+    ["a dot segment", "GET /x/../paid HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 404],
+    ["a backslash", "GET /x\\..\\paid HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 404],
+    ["a path of 14 KB", `GET /${"a/".repeat(7000)} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`, 404],
+    ["an asterisk", "OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 404],
+  ])("with %s is answered, and sold nothing", async (_what, text, status) => {
+    const shop = await openShop(express, { handler: sold });
+    const line = await shop.connect(text);
+    const received = await line.ended;
+    expect(received).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(received).not.toMatch(/X-Sold|\n\s+at /);
+    expect(await shop.ask({ path: "/free" })).toMatchObject({ status: 200 });
+  });
+
+  test("that names another resource in its target is challenged for ours", async () => {
+    const shop = await openShop(express, { handler: sold });
+    const line = await shop.connect(
+      "GET http://evil.example/paid HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n",
+    );
+    expect(challengeOf(await line.ended)).toMatchObject({ resource: { url: "http://a.example/paid" } });
+  });
+
+  test("that expects 100-continue is answered 402 without its body", async () => {
+    const shop = await openShop(express, { handler: sold });
+    const line = await shop.connect(
+      "GET /paid HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n",
+    );
+    expect(await line.until("PAYMENT-REQUIRED")).toContain("HTTP/1.1 402 ");
+  });
+
+  test("behind an unpaid one on the same connection is answered in its turn", async () => {
+    const shop = await openShop(express, { handler: sold });
+    const free = "GET /free HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    const line = await shop.connect(`GET /paid HTTP/1.1\r\nHost: a\r\n\r\n${free}`);
+    expect((await line.ended).match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 402", "HTTP/1.1 200"]);
+  });
+
+  test("that a publicUrl speaks for is challenged for that URL", async () => {
+    const shop = await openShop(express, { handler: sold, options: { publicUrl: "https://api.example.com/v1" } });
+    expect((await shop.ask()).challenge?.resource.url).toBe("https://api.example.com/v1/paid");
+  });
+
+  test("through a proxy that the app trusts is challenged for https", async () => {
+    const shop = await openShop(express, {
+      build: (app, payments) => app.set("trust proxy", true).use(payments).get("/paid", sold),
+    });
+    const { challenge } = await shop.ask({ headers: { Host: "a.example", "X-Forwarded-Proto": "https" } });
+    expect(challenge?.resource.url).toBe("https://a.example/paid");
+  });
+});

@@ -1,0 +1,135 @@
+import type { Request, RequestHandler } from "express";
+import { describe, expect, test } from "vitest";
+import { onHeaders, openShop, VERSIONS } from "./shop.js";
+
+const MOZILLA = { Accept: "text/html,application/xhtml+xml", "User-Agent": "Mozilla/5.0 (X11; Linux x86_64)" };
+
+describe.each(VERSIONS)("on %s, Cache-Control", (_, express) => {
+  const sending = (cacheControl?: string): RequestHandler => {
+    return (_req, res) => {
+      if (cacheControl !== undefined) res.set("Cache-Control", cacheControl);
+      res.send("a");
+    };
+  };
+
+  test.each([
+    [undefined, "private"],
+    ["public", "private"],
+    ["public, max-age=60", "private, max-age=60"],
+    ["PUBLIC , S-MaxAge=60, max-age=5", "private, max-age=5"],
+    ["no-store", "no-store"],
+    ["private, max-age=60", "private, max-age=60"],
+    ["immutable", "private, immutable"],
+  ])("of a paid answer: %s becomes %s", async (before, after) => {
+    const shop = await openShop(express, { handler: sending(before) });
+    expect((await shop.pay()).headers["cache-control"]).toBe(after);
+  });
+
+  test.each([
+    ["before", (late: RequestHandler) => ({ before: [late] })],
+    ["behind", (late: RequestHandler) => ({ behind: [late] })],
+  ])(
+    "of a paid answer stays private, whatever middleware mounted %s us says as the head goes out",
+    async (_where, mount) => {
+      const late = onHeaders((res) => void res.setHeader("Cache-Control", "public, max-age=60"));
+      const shop = await openShop(express, { ...mount(late), handler: sending() });
+      expect((await shop.pay()).headers["cache-control"]).toBe("private, max-age=60");
+    },
+  );
+
+  test("of an answer that was not charged stays as it was", async () => {
+    const handler: RequestHandler = (_req, res) => void res.set("Cache-Control", "public").status(404).end();
+    const shop = await openShop(express, { handler });
+    expect((await shop.pay()).headers["cache-control"]).toBe("public");
+  });
+
+  test.each([
+    ["a challenge", {}],
+    ["a page", { headers: MOZILLA }],
+    ["a malformed payment's answer", { payment: "nonsense" }],
+  ])("of %s is no-store", async (_what, options) => {
+    const shop = await openShop(express, {
+      before: [(_req, res, next) => next(void res.set("Cache-Control", "public"))],
+    });
+    expect((await shop.ask(options)).headers["cache-control"]).toBe("no-store");
+  });
+});
+
+describe.each(VERSIONS)("on %s, the payment headers can be read by scripts", (_, express) => {
+  const exposing = (names: string | string[]): RequestHandler => {
+    return (_req, res, next) => next(void res.set("Access-Control-Expose-Headers", names));
+  };
+
+  test.each([
+    ["X-A", "X-A, PAYMENT-REQUIRED, PAYMENT-RESPONSE"],
+    [["X-A", "X-B"], "X-A,X-B, PAYMENT-REQUIRED, PAYMENT-RESPONSE"],
+    ["payment-response", "payment-response, PAYMENT-REQUIRED"],
+  ])("beside %s", async (names, expected) => {
+    const shop = await openShop(express, { before: [exposing(names)], handler: (_req, res) => void res.send("a") });
+    const name = "access-control-expose-headers";
+    expect((await shop.ask()).headers[name]).toBe(expected);
+    expect((await shop.ask({ payment: "nonsense" })).headers[name]).toBe(expected);
+    expect((await shop.pay()).headers[name]).toBe(expected);
+    shop.till.next("rejected");
+    expect((await shop.pay()).headers[name]).toBe(expected);
+    shop.till.next("unknown");
+    expect((await shop.pay()).headers[name]).toBe(expected);
+  });
+});
+
+describe.each(VERSIONS)("on %s, a handler behind us", (_, express) => {
+  async function requestAsSeen(path: string): Promise<Request> {
+    const seen: Request[] = [];
+    const spy: RequestHandler = (req, _res, next) => next(void seen.push(req));
+    const prying: RequestHandler = (req, _res, next) => next(void req.headersDistinct);
+    const handler: RequestHandler = (_req, res) => void res.send("a");
+    const shop = await openShop(express, { before: [prying], behind: [spy], handler });
+    const { header } = await shop.sign();
+    const answer = await shop.ask({ path, payment: header, headers: { "X-Other": "kept" } });
+    expect(answer.status).toBe(200);
+    return seen[0] as Request;
+  }
+
+  test("finds no trace of the payment in the headers, and all others as they were", async () => {
+    const { headers, rawHeaders, headersDistinct } = await requestAsSeen("/paid");
+    expect(JSON.stringify([headers, rawHeaders, headersDistinct]).toLowerCase()).not.toContain("payment-signature");
+    expect(headers["x-other"]).toBe("kept");
+    expect(rawHeaders.length % 2).toBe(0);
+    expect(rawHeaders[rawHeaders.indexOf("X-Other") + 1]).toBe("kept");
+  });
+
+  test("finds who pays what in req.payment, which cannot be changed", async () => {
+    const { payment } = await requestAsSeen("/paid");
+    expect(payment).toEqual({
+      payer: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/),
+      scheme: "exact",
+      network: "eip155:84532",
+      asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+      amount: "10000",
+    });
+    expect(Object.isFrozen(payment)).toBe(true);
+  });
+
+  test("finds no req.payment on a free route, and what the client sent", async () => {
+    const req = await requestAsSeen("/free");
+    expect("payment" in req).toBe(false);
+    expect(req.headers).toHaveProperty("payment-signature");
+  });
+
+  test("cannot forge a receipt", async () => {
+    const handler: RequestHandler = (_req, res) => void res.set("PAYMENT-RESPONSE", "forged").send("a");
+    const shop = await openShop(express, { handler });
+    expect((await shop.pay()).receipt).toMatchObject({ success: true });
+  });
+});
+
+describe.each(VERSIONS)("on %s, a browser", (_, express) => {
+  test("gets a page with the challenge in its header; a fetch by the same browser gets JSON", async () => {
+    const shop = await openShop(express);
+    const page = await shop.ask({ headers: MOZILLA });
+    expect(page).toMatchObject({ status: 402, headers: { "content-type": expect.stringContaining("text/html") } });
+    expect(page.challenge?.accepts).toHaveLength(1);
+    const fetched = await shop.ask({ headers: { ...MOZILLA, Accept: "*/*" } });
+    expect(fetched.json()).toEqual(fetched.challenge);
+  });
+});

@@ -1,0 +1,149 @@
+import { paymentMiddleware } from "@farebox/express";
+import type { Express, RequestHandler } from "express";
+import { describe, expect, test } from "vitest";
+import { openShop, PRICED, VERSIONS } from "./shop.js";
+
+/** Says that a handler was reached, which an unpaid request never may. */
+const reached: RequestHandler = (req, res) => void res.set("X-Reached", "1").send(req.originalUrl);
+
+describe.each(VERSIONS)("on %s, a table", (_, express) => {
+  const mounted = { routes: { "GET /api/m": PRICED, "GET /n/:id": PRICED, "POST /api/n/:id": PRICED } };
+
+  test.each([
+    ["GET", "/api/m", "a key with the full path"],
+    ["GET", "/api/n/7", "a key relative to the mount"],
+    ["POST", "/api/n/7", "a full key with a parameter"],
+    ["HEAD", "/api/m", "HEAD by a key for GET"],
+    ["GET", "/api/m/", "a trailing slash"],
+    ["GET", "/API/M", "capitals"],
+    ["GET", "/Api/N/7/", "capitals and a trailing slash"],
+    ["GET", "/api/m?free=1", "a query"],
+    ["GET", "/api/m?", "an empty query"],
+    ["GET", "http://elsewhere.example/api/m", "a target in absolute form"],
+  ])("mounted under /api prices %s %s, %s", async (method, path) => {
+    const shop = await openShop(express, {
+      ...mounted,
+      build: (app, payments) => app.use("/api", payments).all(["/api/m", "/api/n/:id"], reached),
+    });
+    const unpaid = await shop.ask({ method, path });
+    expect(unpaid.status).toBe(402);
+    expect(unpaid.headers).not.toHaveProperty("x-reached");
+    const paid = await shop.pay({ method, path });
+    expect(paid).toMatchObject({ status: 200, headers: { "x-reached": "1" }, receipt: { success: true } });
+  });
+
+  test("names the resource by its full path, without the query", async () => {
+    const shop = await openShop(express, {
+      ...mounted,
+      build: (app, payments) => app.use("/api", payments).all("/api/n/:id", reached),
+    });
+    const { challenge } = await shop.ask({ path: "/api/n/7?a=1" });
+    expect(challenge?.resource.url).toBe(`${shop.url}/api/n/7`);
+    expect((await shop.pay({ path: "/api/n/7?a=1" })).text).toBe("/api/n/7?a=1");
+  });
+
+  test.each<[string, (app: Express, payments: RequestHandler) => unknown]>([
+    ["a router", (app, payments) => app.use("/v1", express.Router().use(payments).get("/paid", reached))],
+    [
+      "a router in a router",
+      (app, payments) => {
+        const inner = express.Router().use(payments).get("/paid", reached);
+        app.use("/v1", express.Router().use("/:tenant", inner));
+      },
+    ],
+    ["an app in an app", (app, payments) => app.use("/v1", express().use(payments).get("/paid", reached))],
+    ["front of one route", (app, payments) => app.get("/paid", payments, reached)],
+    ["the route of a router", (app, payments) => app.use("/v1", express.Router().get("/paid", payments, reached))],
+  ])("prices what is behind it in %s", async (_where, build) => {
+    const shop = await openShop(express, { build });
+    const paths = ["/paid", "/v1/paid", "/v1/acme/paid", "/V1/PAID/", "/v1/acme/PAID"];
+    const unpaid = await Promise.all(paths.map((path) => shop.ask({ path })));
+    const statuses = unpaid.map(({ status }) => status);
+    expect(statuses).toContain(402);
+    expect(statuses.filter((status) => status !== 402 && status !== 404)).toEqual([]);
+    const path = paths[statuses.indexOf(402)] ?? "";
+    expect(await shop.pay({ path })).toMatchObject({ status: 200, receipt: { success: true } });
+  });
+
+  test("mounted twice charges once", async () => {
+    const shop = await openShop(express, {
+      build: (app, payments) => app.use(payments).use(payments).get("/paid", reached),
+    });
+    expect(await shop.pay()).toMatchObject({ status: 200, receipt: { success: true } });
+    expect(shop.till.settled).toHaveLength(1);
+    expect(shop.till.verified).toHaveLength(1);
+  });
+
+  test("besides another: each prices its own, and what both price is charged once", async () => {
+    const shop = await openShop(express, {
+      build: (app, payments, { till }) => {
+        const other = paymentMiddleware({ "/other": PRICED, "GET /paid": PRICED }, { facilitator: till });
+        app.use(payments, other).all(["/paid", "/other", "/free"], reached);
+      },
+    });
+    expect((await shop.ask({ path: "/other" })).status).toBe(402);
+    expect((await shop.ask({ path: "/free" })).status).toBe(200);
+    expect((await shop.pay({ path: "/other" })).status).toBe(200);
+    expect((await shop.pay({ path: "/paid" })).status).toBe(200);
+    expect(shop.till.settled).toHaveLength(2);
+  });
+
+  test("lets a payment for one route buy no other", async () => {
+    const shop = await openShop(express, {
+      routes: { "GET /paid": PRICED, "GET /other": PRICED },
+      build: (app, payments) => app.use(payments).get(["/paid", "/other"], reached),
+    });
+    const { header } = await shop.sign("/paid");
+    expect((await shop.ask({ path: "/paid", payment: header })).status).toBe(200);
+    const other = await shop.ask({ path: "/other", payment: header });
+    expect(other).toMatchObject({ status: 402, challenge: { error: "payment_already_used" } });
+    expect(other.headers).not.toHaveProperty("x-reached");
+  });
+});
+
+describe.each(VERSIONS)("on %s, the same payment at the same time", (_, express) => {
+  test("runs the handler once and is charged once", async () => {
+    let runs = 0;
+    const shop = await openShop(express, { handler: (_req, res) => void res.send(`run ${++runs}`) });
+    const { header } = await shop.sign();
+    const asked = shop.till.hold("verify");
+    const all = Array.from({ length: 20 }, () => shop.ask({ payment: header }));
+    const verify = await asked;
+    await shop.ask({ path: "/free" });
+    verify();
+    const statuses = (await Promise.all(all)).map(({ status }) => status).sort();
+    expect(statuses.filter((status) => status === 200)).toEqual([200]);
+    expect(statuses.filter((status) => ![200, 402, 409].includes(status))).toEqual([]);
+    expect([runs, shop.till.settled.length, shop.till.verified.length]).toEqual([1, 1, 1]);
+  });
+});
+
+describe.each(VERSIONS)("on %s, a free route", (_, express) => {
+  const serving: RequestHandler = (_req, res) => {
+    res.set("ETag", '"1"').cookie("a", "1").set("Cache-Control", "public, max-age=60");
+    res.write("a");
+    res.end("b");
+  };
+
+  test.each([
+    ["GET", "/free", {}],
+    ["HEAD", "/free", {}],
+    ["POST", "/paid", { "Content-Length": "0" }],
+    ["OPTIONS", "/paid", {}],
+    ["GET", "/nowhere", {}],
+    ["GET", "/free", { "PAYMENT-SIGNATURE": "nonsense" }],
+  ])("%s %s is answered byte for byte as without us, though the facilitator is down", async (method, path, headers) => {
+    // Nobody listens on port 1.
+    const options = { facilitator: "http://127.0.0.1:1" };
+    const routes = (app: Express) => app.get("/free", serving).post("/paid", serving).get("/paid", serving);
+    const priced = await openShop(express, { options, build: (app, payments) => routes(app.use(payments)) });
+    const plain = await openShop(express, { build: routes });
+
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    const text = `${method} ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${lines.join("")}\r\n`;
+    const [expected, actual] = await Promise.all([plain, priced].map(async (shop) => (await shop.connect(text)).ended));
+    const undated = (answer = "") => answer.replace(/Date: .*\r\n/, "");
+    expect(undated(actual)).toBe(undated(expected));
+    expect(expected).toMatch(/^HTTP\/1\.1 /);
+  });
+});
