@@ -47,7 +47,7 @@ const CHAIN_FREE = ["@farebox/core", "@farebox/express", "@farebox/evm"];
 const CHAIN_LIBRARY = /^(viem|ox|ethers|web3|algosdk|@solana\/[^/]+)(\/|$)/;
 
 const VAGUE_NAMES = new Set(["utils", "util", "helpers", "common", "shared", "misc"]);
-const TEST_FILE = /\.(test|test-d|bench|fuzz\.test)\.ts$/;
+const TEST_FILE = /\.(test|test-d|fixture|bench)\.ts$/;
 
 const root = resolve(process.argv[2] ?? join(dirname(fileURLToPath(import.meta.url)), "../.."));
 const findings = [];

@@ -25,7 +25,10 @@ const run = promisify(execFile);
 const ATTW = fileURLToPath(new URL("dist/index.js", import.meta.resolve("@arethetypeswrong/cli/package.json")));
 
 const REQUIRED = ["package.json", "README.md", "LICENSE", "dist/index.js", "dist/index.d.ts"];
-const ALLOWED = [/^(package\.json|README\.md|LICENSE)$/, /^dist\/.+(?<!\.test|\.test-d|\.bench)\.(js|d\.ts)$/];
+const ALLOWED = [
+  /^(package\.json|README\.md|LICENSE)$/,
+  /^dist\/.+(?<!\.test|\.test-d|\.fixture|\.bench)\.(js|d\.ts)$/,
+];
 
 const destination = await mkdtemp(join(tmpdir(), "farebox-pack-"));
 try {
