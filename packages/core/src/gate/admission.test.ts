@@ -1,0 +1,182 @@
+import { describe, expect, test } from "vitest";
+import { FacilitatorError } from "../errors.js";
+import {
+  admissionOf,
+  answerOf,
+  createShop,
+  decodeHeader,
+  HANDLED,
+  NETWORK,
+  NOW_SECONDS,
+  PAYER,
+  readAnswer,
+  SETTLED,
+} from "./shop.fixture.js";
+
+const IDENTITY = `${NETWORK}|n1`;
+
+const TIMEOUT = new FacilitatorError("secret", {
+  code: "ERR_FAREBOX_FACILITATOR_TIMEOUT",
+  operation: "settle",
+  outcome: "unknown",
+});
+const REFUSED_CONNECTION = new FacilitatorError("secret", {
+  code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE",
+  operation: "settle",
+  outcome: "none",
+});
+
+async function admitted(options = {}) {
+  const shop = createShop(options);
+  return { ...shop, admission: admissionOf(await shop.pay()) };
+}
+
+describe("an answer that is no sale", () => {
+  test.each([100, 199, 300, 301, 302, 304, 400, 402, 404, 500, 503, Number.NaN])(
+    "with status %i goes out uncharged, and the payment is free again",
+    async (status) => {
+      const { admission, till, store, pay } = await admitted();
+      const release = await admission.complete({ ...HANDLED, status });
+      expect(release).toEqual({ kind: "release", paid: false, headers: [["PAYMENT-RESPONSE", expect.any(String)]] });
+      expect(decodeHeader(release.kind === "release" ? release.headers[0]?.[1] : "")).toEqual({
+        success: false,
+        errorReason: "not_charged",
+        payer: PAYER,
+        transaction: "",
+        network: NETWORK,
+      });
+      expect(till.count("settle")).toBe(0);
+      expect(await store.find(IDENTITY)).toBeUndefined();
+      expect((await pay()).kind).toBe("admitted");
+    },
+  );
+
+  test.each([200, 201, 204, 206, 299])("with status %i is one", async (status) => {
+    const { admission, till } = await admitted();
+    expect(await admission.complete({ ...HANDLED, status })).toMatchObject({ kind: "release", paid: true });
+    expect(till.count("settle")).toBe(1);
+  });
+
+  test("because the client is gone is not charged either", async () => {
+    const { admission, till, store } = await admitted();
+    await admission.cancel();
+    expect(till.count("settle")).toBe(0);
+    expect(await store.find(IDENTITY)).toBeUndefined();
+  });
+});
+
+describe("an answer that comes late", () => {
+  test.each<[secondsLeft: number, settled: boolean]>([
+    [6, true],
+    [5.999, false],
+    [0, false],
+    [-100, false],
+  ])("with %d seconds left: settled %s", async (secondsLeft, settled) => {
+    const { admission, till, clock, store } = await admitted();
+    clock.ms = (NOW_SECONDS + 300 - secondsLeft) * 1000;
+    const release = await admission.complete(HANDLED);
+    expect(till.count("settle")).toBe(settled ? 1 : 0);
+    if (release.kind === "release") return expect(settled).toBe(true);
+    const { status, json, headers } = readAnswer(release.answer);
+    expect([status, json["error"], headers["cache-control"]]).toEqual([504, "payment_expired", "no-store"]);
+    expect(headers).not.toHaveProperty("payment-required");
+    expect(await store.find(IDENTITY)).toBeUndefined();
+  });
+});
+
+describe("a settlement that does not end well", () => {
+  test("is rejected: a fresh challenge with the reason and the receipt, and nothing of the handler's", async () => {
+    const { admission, till, store } = await admitted();
+    till.settles = { ...SETTLED, success: false, errorReason: "insufficient_funds", transaction: "" };
+    const release = await admission.complete(HANDLED);
+    const { status, headers, json, text } = readAnswer(release.kind === "replace" ? release.answer : ({} as never));
+    expect(status).toBe(402);
+    expect(json).toMatchObject({ error: "insufficient_funds", accepts: [{}] });
+    expect(decodeHeader(headers["payment-required"])).toEqual(json);
+    expect(decodeHeader(headers["payment-response"])).toEqual({
+      success: false,
+      errorReason: "insufficient_funds",
+      payer: PAYER,
+      transaction: "",
+      network: NETWORK,
+    });
+    expect(text).not.toContain("sunny");
+    const record = await store.find(IDENTITY);
+    expect([record?.state, record?.answer]).toEqual(["rejected", undefined]);
+  });
+
+  test.each<[failure: unknown, state: string, error: string, why: string]>([
+    [TIMEOUT, "unknown", "settlement_pending", "no answer in time"],
+    [new RangeError("secret"), "unknown", "settlement_pending", "an error of its own"],
+    [undefined, "unknown", "settlement_pending", "no answer at all"],
+    [REFUSED_CONNECTION, "unsent", "unexpected_settle_error", "never sent"],
+  ])("%o leaves it %s: 503 and never a challenge (%s, %s)", async (failure, state, error) => {
+    const { admission, till, store, log } = await admitted();
+    till.settles = failure;
+    const release = await admission.complete(HANDLED);
+    const { status, headers, json, text } = readAnswer(release.kind === "replace" ? release.answer : ({} as never));
+    expect([status, headers["retry-after"], headers["cache-control"]]).toEqual([503, "5", "no-store"]);
+    expect(json["error"]).toBe(error);
+    expect(headers).not.toHaveProperty("payment-required");
+    expect(text).not.toMatch(/secret|sunny/);
+    expect(text.includes("Nothing was charged")).toBe(state === "unsent");
+    const record = await store.find(IDENTITY);
+    expect([record?.state, record?.answer]).toEqual([state, HANDLED]);
+    expect(log.map(({ event }) => event)).toEqual([`settlement_${state}`]);
+    expect(JSON.stringify(log)).not.toContain("RangeError: secret");
+  });
+
+  test("keeps no answer that is longer than what is held", async () => {
+    const { admission, till, store } = await admitted();
+    till.settles = TIMEOUT;
+    await admission.complete({ ...HANDLED, body: undefined });
+    expect(await store.find(IDENTITY)).not.toHaveProperty("answer");
+  });
+});
+
+describe("an admission ends once", () => {
+  test("completed many times at once, it settles once", async () => {
+    const { admission, till } = await admitted();
+    const releases = await Promise.all(Array.from({ length: 20 }, () => admission.complete(HANDLED)));
+    expect(till.count("settle")).toBe(1);
+    expect(releases.filter(({ kind }) => kind === "release")).toHaveLength(1);
+    const lost = releases.find((release) => release.kind === "replace");
+    expect(lost?.kind === "replace" && lost.answer.status).toBe(409);
+  });
+
+  test("cancelled, it settles no more", async () => {
+    const { admission, till } = await admitted();
+    await admission.cancel();
+    expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", answer: { status: 409 } });
+    expect(till.count("settle")).toBe(0);
+  });
+
+  test("completed, it cannot be cancelled", async () => {
+    const { admission, store } = await admitted();
+    await admission.complete(HANDLED);
+    await admission.cancel();
+    expect((await store.find(IDENTITY))?.state).toBe("settled");
+  });
+
+  test("that another run has taken since belongs to that run", async () => {
+    const { admission, pay, till } = await admitted();
+    await admission.cancel();
+    const second = admissionOf(await pay());
+    await admission.cancel();
+    expect(await second.complete(HANDLED)).toMatchObject({ kind: "release", paid: true });
+    expect(till.count("settle")).toBe(1);
+  });
+});
+
+describe("the request to a route while its payment is served", () => {
+  test("runs once, however often it is sent", async () => {
+    const { pay, till } = createShop();
+    const decisions = await Promise.all(Array.from({ length: 50 }, () => pay()));
+    expect(decisions.filter(({ kind }) => kind === "admitted")).toHaveLength(1);
+    expect(till.count("verify")).toBe(1);
+    for (const decision of decisions.filter(({ kind }) => kind === "answer")) {
+      const { status, headers, json } = answerOf(decision);
+      expect([status, headers["retry-after"], json["error"]]).toEqual([409, "1", "payment_in_progress"]);
+    }
+  });
+});

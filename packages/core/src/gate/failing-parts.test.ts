@@ -1,0 +1,175 @@
+import { describe, expect, test } from "vitest";
+import { createMemoryStore } from "../store/memory-store.js";
+import type { PaymentState } from "../store/payment-record.js";
+import type { PaymentStore, Transition } from "../store/payment-store.js";
+import {
+  admissionOf,
+  answerOf,
+  createShop,
+  HANDLED,
+  NETWORK,
+  NOW_SECONDS,
+  readAnswer,
+  SETTLED,
+} from "./shop.fixture.js";
+
+const IDENTITY = `${NETWORK}|n1`;
+
+type Step = "claim" | "find" | "release" | `${PaymentState} to ${PaymentState}`;
+
+/** A memory store that fails at some steps; `after`: it does the work first, and then fails, as a lost reply does. */
+function createFailingStore() {
+  const memory = createMemoryStore(() => NOW_SECONDS * 1000);
+  const failing = { steps: [] as Step[], after: false };
+  async function attempt<T>(step: Step, work: () => Promise<T>): Promise<T> {
+    if (!failing.steps.includes(step)) return await work();
+    if (failing.after) await work();
+    throw new RangeError("the store's own secret");
+  }
+  const store: PaymentStore = {
+    claim: (request) => attempt("claim", () => memory.claim(request)),
+    find: (identity) => attempt("find", () => memory.find(identity)),
+    release: (identity, owner) => attempt("release", () => memory.release(identity, owner)),
+    transition: (change: Transition) => attempt(`${change.from} to ${change.to}`, () => memory.transition(change)),
+  };
+  return { store, failing, memory };
+}
+
+function createFailingShop() {
+  const { store, failing, memory } = createFailingStore();
+  return { ...createShop({ store }), failing, memory };
+}
+
+describe.each([false, true])("a store that fails, having done its work: %s", (after) => {
+  test.each<[step: Step, verified: number]>([
+    ["claim", 0],
+    ["claimed to serving", 1],
+  ])("at %s: 503, nobody is charged, no handler runs", async (step, verified) => {
+    const { pay, till, failing, log } = createFailingShop();
+    Object.assign(failing, { steps: [step], after });
+    const { status, headers, json, text } = answerOf(await pay());
+    expect([status, headers["retry-after"], json["error"]]).toEqual([503, "5", "unexpected_verify_error"]);
+    expect(headers).not.toHaveProperty("payment-required");
+    expect(text).not.toMatch(/secret|Nothing was charged/);
+    expect([till.count("verify"), till.count("settle")]).toEqual([verified, 0]);
+    expect(log).toMatchObject([{ event: "decision_failed", fields: { error: "RangeError" } }]);
+  });
+
+  test("at claimed to serving: the same payment may be tried again at once", async () => {
+    const { pay, failing } = createFailingShop();
+    Object.assign(failing, { steps: ["claimed to serving"], after });
+    await pay();
+    failing.steps = [];
+    expect((await pay()).kind).toBe("admitted");
+  });
+
+  test("at release of a payment that was refused: 503, and nobody is charged", async () => {
+    const { pay, till, failing } = createFailingShop();
+    till.verifies = { isValid: false, invalidReason: "insufficient_funds" };
+    Object.assign(failing, { steps: ["release"], after });
+    expect(answerOf(await pay()).status).toBe(503);
+    expect(till.count("settle")).toBe(0);
+  });
+
+  test.each<[step: Step, status: number]>([
+    ["serving to settling", 200],
+    ["release", 500],
+  ])("at %s after the handler: 503, nobody is charged, the answer is not given away", async (step, status) => {
+    const { pay, till, failing } = createFailingShop();
+    const admission = admissionOf(await pay());
+    Object.assign(failing, { steps: [step], after });
+    const release = await admission.complete({ ...HANDLED, status });
+    const answer = readAnswer(release.kind === "replace" ? release.answer : ({} as never));
+    expect([answer.status, answer.headers["retry-after"]]).toEqual([503, "5"]);
+    expect(answer.text).not.toMatch(/sunny|secret/);
+    expect(till.count("settle")).toBe(0);
+  });
+
+  test.each<[settles: unknown, step: Step, kind: string, why: string]>([
+    [SETTLED, "settling to settled", "release", "the payer has paid"],
+    [{ ...SETTLED, success: false, transaction: "" }, "settling to rejected", "replace", "the payer has not"],
+    [new Error("lost"), "settling to unknown", "replace", "nobody knows"],
+  ])("when the outcome is written down: it stands, and the operator is told (%o, %s)", async (settles, step, kind) => {
+    const { pay, till, failing, log } = createFailingShop();
+    const admission = admissionOf(await pay());
+    till.settles = settles;
+    Object.assign(failing, { steps: [step], after });
+    expect((await admission.complete(HANDLED)).kind).toBe(kind);
+    expect(log.map(({ event }) => event)).toContain("outcome_not_recorded");
+    expect(till.count("settle")).toBe(1);
+    expect(answerOf(await pay()).status).toBeGreaterThanOrEqual(402);
+  });
+
+  test("when the client is gone: nothing is thrown, the operator is told", async () => {
+    const { pay, failing, log } = createFailingShop();
+    const admission = admissionOf(await pay());
+    Object.assign(failing, { steps: ["release"], after });
+    await expect(admission.cancel()).resolves.toBeUndefined();
+    expect(log).toMatchObject([{ event: "claim_not_released" }]);
+  });
+
+  test("when a paid answer is to be kept: nothing is thrown, the operator is told", async () => {
+    const { pay, failing, log } = createFailingShop();
+    const admission = admissionOf(await pay());
+    await admission.complete(HANDLED);
+    Object.assign(failing, { steps: ["settled to settled"], after });
+    await expect(admission.undelivered(HANDLED)).resolves.toBeUndefined();
+    expect(log).toMatchObject([{ event: "answer_not_kept" }]);
+  });
+
+  test.each<[step: Step, more: object]>([
+    ["unknown to settling", {}],
+    ["find", { payload: { expiresAtSeconds: NOW_SECONDS - 1 } }],
+  ])("at %s of a payment that may have been made: 503, and no word on the money", async (step, more) => {
+    const { pay, till, failing } = createFailingShop();
+    const admission = admissionOf(await pay());
+    till.settles = new Error("lost");
+    await admission.complete(HANDLED);
+    Object.assign(failing, { steps: [step], after });
+    const { status, text } = answerOf(await pay(more));
+    expect(status).toBe(503);
+    expect(text).not.toContain("Nothing was charged");
+    expect(text).toContain("do not sign a new payment");
+    expect(till.count("settle")).toBe(1);
+  });
+});
+
+test("a claim that another run has taken away admits nobody", async () => {
+  const { pay, till, memory } = createFailingShop();
+  till.verifies = async () => {
+    const { owner } = (await memory.find(IDENTITY))!;
+    await memory.release(IDENTITY, owner);
+    return { isValid: true };
+  };
+  expect(answerOf(await pay()).status).toBe(409);
+});
+
+test("a settlement whose record is gone is not made", async () => {
+  const { pay, till, memory } = createFailingShop();
+  const admission = admissionOf(await pay());
+  const { owner } = (await memory.find(IDENTITY))!;
+  await memory.release(IDENTITY, owner);
+  expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", answer: { status: 409 } });
+  expect(till.count("settle")).toBe(0);
+});
+
+describe("a logger that throws", () => {
+  const logger = {
+    info: () => {},
+    warn: () => {},
+    error: () => {
+      throw new RangeError("the disk is full");
+    },
+  };
+
+  test("does not decide what becomes of a payment", async () => {
+    const { pay, till, store } = createShop({ logger });
+    till.verifies = new Error("down");
+    expect(answerOf(await pay()).status).toBe(503);
+    till.verifies = { isValid: true };
+    const admission = admissionOf(await pay());
+    till.settles = new Error("lost");
+    expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", answer: { status: 503 } });
+    expect((await store.find(IDENTITY))?.state).toBe("unknown");
+  });
+});

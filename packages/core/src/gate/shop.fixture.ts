@@ -1,0 +1,198 @@
+/**
+ * A gate with all it needs and nothing it does not: a scheme that signs nothing, a facilitator that does as it is told,
+ * a clock that stands still.
+ *
+ * @module
+ */
+import type { LogFields, Logger } from "../events/logger.js";
+import type { Facilitator, FacilitatorRequest } from "../facilitator/facilitator.js";
+import { encodePaymentSignature } from "../http/payment-signature.js";
+import { parsePrice } from "../price/price.js";
+import { isJsonObject } from "../protocol/json.js";
+import type { PaymentPayload } from "../protocol/payment-payload.js";
+import type { SettlementResponse } from "../protocol/settlement-response.js";
+import type { VerifyResponse } from "../protocol/verify-response.js";
+import type { PaymentReading, Scheme } from "../scheme/scheme.js";
+import { createMemoryStore } from "../store/memory-store.js";
+import type { HandlerAnswer } from "./admission.js";
+import type { Decision } from "./decision.js";
+import type { PaymentsOptions, RoutesConfig } from "./options.js";
+import { createPaymentsGate } from "./payments.js";
+import type { GateRequest } from "./request.js";
+
+export const NETWORK = "eip155:84532";
+export const ASSET = "0xASSET";
+export const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
+export const PAYER = "0x857b06519E91e3A54538791bDbb0E22373e36b66";
+export const NOW_SECONDS = 1_800_000_000;
+
+export const ROUTES: RoutesConfig = {
+  "GET /weather": { accepts: { network: NETWORK, price: "$0.01", payTo: PAY_TO }, description: "Weather" },
+  "GET /news": { accepts: { network: NETWORK, price: "$0.02", payTo: PAY_TO } },
+};
+
+/** A payload of the test's scheme. Without a nonce it is refused. */
+export interface TestPayload {
+  readonly nonce: string;
+  readonly payer: string;
+  readonly expiresAtSeconds: number;
+}
+
+/** `exact` without signatures: the payload says what the reading says. */
+export function createTestScheme(changes: Partial<Scheme> = {}): Scheme {
+  return {
+    scheme: "exact",
+    networks: "eip155:*",
+    compileTerms({ price, payTo }) {
+      const parsed =
+        typeof price === "string" ? parsePrice(price, 6) : { ok: true as const, amount: BigInt(price.amount) };
+      if (!parsed.ok) return { ok: false, issues: [{ term: "price", expected: parsed.expected }] };
+      const asset = { id: ASSET, symbol: "USDC", decimals: 6, extra: { name: "USDC", version: "2" } };
+      return { ok: true, asset, amount: parsed.amount, payTo };
+    },
+    sameAddress: (a, b) => a.toLowerCase() === b.toLowerCase(),
+    readPayment: (payload, { network }, nowSeconds): PaymentReading => {
+      const { nonce, payer, expiresAtSeconds } = payload as TestPayload;
+      if (typeof nonce !== "string") return { kind: "refused", reason: "invalid_payload" };
+      return {
+        kind: expiresAtSeconds < nowSeconds ? "expired" : "readable",
+        identity: `${network}|${nonce}`,
+        payer,
+        expiresAtSeconds,
+        expiredReason: "invalid_exact_evm_payload_authorization_valid_before",
+      };
+    },
+    ...changes,
+  };
+}
+
+/** A facilitator of the test's own. What it answers is set on it; an `Error` is thrown. */
+export interface Till extends Facilitator {
+  verifies: unknown;
+  settles: unknown;
+  /** Every call, in order. */
+  readonly calls: { readonly operation: "verify" | "settle"; readonly request: FacilitatorRequest }[];
+  count(operation: "verify" | "settle"): number;
+}
+
+export const VALID: VerifyResponse = { isValid: true, payer: PAYER };
+export const SETTLED: SettlementResponse = { success: true, transaction: "0xabc", network: NETWORK, payer: PAYER };
+
+export function createTill(): Till {
+  const answer = async (value: unknown): Promise<never> => {
+    if (value instanceof Error) throw value;
+    return (typeof value === "function" ? await value() : value) as never;
+  };
+  const till: Till = {
+    verifies: VALID,
+    settles: SETTLED,
+    calls: [],
+    count: (operation) => till.calls.filter((call) => call.operation === operation).length,
+    verify(request) {
+      till.calls.push({ operation: "verify", request });
+      return answer(till.verifies);
+    },
+    settle(request) {
+      till.calls.push({ operation: "settle", request });
+      return answer(till.settles);
+    },
+    supported: async () => ({ kinds: [], extensions: [], signers: {} }),
+  };
+  return till;
+}
+
+export interface ShopOptions extends Partial<PaymentsOptions> {
+  readonly routes?: RoutesConfig;
+  readonly scheme?: Scheme;
+}
+
+export function createShop({ routes = ROUTES, scheme = createTestScheme(), ...options }: ShopOptions = {}) {
+  const clock = { ms: NOW_SECONDS * 1000 };
+  const now = () => clock.ms;
+  const till = createTill();
+  const store = options.store ?? createMemoryStore(now);
+  const log: { readonly event: string; readonly fields: LogFields }[] = [];
+  const note = (event: string, fields: LogFields) => void log.push({ event, fields });
+  const logger: Logger = { info: note, warn: note, error: note };
+  const gate = createPaymentsGate(routes, { facilitator: till, now, logger, ...options, store }, [scheme]);
+  const ask = (request: Partial<GateRequest> = {}) => gate.decide({ ...REQUEST, ...request });
+  return {
+    clock,
+    till,
+    store,
+    log,
+    ask,
+    /** Sends a payment, and the request that goes with it. */
+    pay: (payment: PaymentWish = {}, request: Partial<GateRequest> = {}) =>
+      ask({ ...request, paymentSignature: headerOf(payment) }),
+  };
+}
+
+export const REQUEST: GateRequest = {
+  method: "GET",
+  path: "/weather",
+  mountPath: "",
+  search: "",
+  origin: "http://shop.example",
+  accept: undefined,
+  userAgent: undefined,
+  paymentSignature: undefined,
+};
+
+export interface PaymentWish {
+  readonly payload?: Partial<TestPayload> & Record<string, unknown>;
+  readonly accepted?: Partial<PaymentPayload["accepted"]>;
+  readonly extensions?: Readonly<Record<string, unknown>> | null;
+  readonly resource?: unknown;
+}
+
+export function paymentOf({ payload, accepted, ...rest }: PaymentWish = {}): PaymentPayload {
+  const offer = { scheme: "exact", network: NETWORK, asset: ASSET, payTo: PAY_TO, amount: "10000" };
+  return {
+    x402Version: 2,
+    accepted: { ...offer, ...accepted },
+    payload: { nonce: "n1", payer: PAYER, expiresAtSeconds: NOW_SECONDS + 300, ...payload },
+    ...rest,
+  };
+}
+
+export function headerOf(payment: PaymentWish = {}): string {
+  return encodePaymentSignature(paymentOf(payment));
+}
+
+export const HANDLED: HandlerAnswer = {
+  status: 200,
+  headers: [["Content-Type", "text/plain"]],
+  body: Buffer.from("sunny"),
+};
+
+/** An answer, its headers by lower-case name and its JSON taken apart. */
+export function answerOf(decision: Decision) {
+  if (decision.kind !== "answer") throw new TypeError(`not answered but ${decision.kind}`);
+  return readAnswer(decision.answer);
+}
+
+export function readAnswer({ status, headers, body }: Extract<Decision, { kind: "answer" }>["answer"]) {
+  const byName = Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), String(value)]));
+  const text = Buffer.from(body).toString("utf8");
+  return { status, headers: byName, text, json: parse(text) };
+}
+
+/** Base64 of JSON, as in a payment header. */
+export function decodeHeader(value: string | undefined): Readonly<Record<string, unknown>> {
+  return parse(Buffer.from(value ?? "", "base64").toString("utf8"));
+}
+
+function parse(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+export function admissionOf(decision: Decision) {
+  if (decision.kind !== "admitted") throw new TypeError(`not admitted: ${JSON.stringify(answerOf(decision).json)}`);
+  return decision.admission;
+}

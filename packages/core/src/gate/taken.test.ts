@@ -1,0 +1,236 @@
+import { describe, expect, test } from "vitest";
+import { FacilitatorError } from "../errors.js";
+import {
+  admissionOf,
+  answerOf,
+  createShop,
+  decodeHeader,
+  HANDLED,
+  NETWORK,
+  NOW_SECONDS,
+  PAYER,
+  SETTLED,
+} from "./shop.fixture.js";
+
+const IDENTITY = `${NETWORK}|n1`;
+const UNREACHABLE = new FacilitatorError("down", {
+  code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE",
+  operation: "settle",
+  outcome: "none",
+});
+const REFUSED = { ...SETTLED, success: false, transaction: "" };
+const SETTLED_BEFORE = { ...REFUSED, errorReason: "payment_already_settled", transaction: "0xabc" };
+
+type Shop = ReturnType<typeof createShop>;
+
+/** Ways to each state in which a payment can be found. */
+const STATES = {
+  claimed: async ({ till, pay }: Shop) => {
+    till.verifies = () => new Promise(() => {});
+    void pay();
+    await new Promise(setImmediate);
+  },
+  serving: async ({ pay }: Shop) => void admissionOf(await pay()),
+  settling: async ({ till, pay }: Shop) => {
+    const admission = admissionOf(await pay());
+    till.settles = () => new Promise(() => {});
+    void admission.complete(HANDLED);
+    await new Promise(setImmediate);
+  },
+  settled: (shop: Shop) => settleWith(shop, SETTLED),
+  rejected: (shop: Shop) => settleWith(shop, { ...REFUSED, errorReason: "insufficient_funds" }),
+  unsent: (shop: Shop) => settleWith(shop, UNREACHABLE),
+  unknown: (shop: Shop) => settleWith(shop, new Error("lost")),
+} as const;
+
+async function settleWith({ till, pay }: Shop, answer: unknown): Promise<void> {
+  const admission = admissionOf(await pay());
+  till.settles = answer;
+  await admission.complete(HANDLED);
+}
+
+async function shopWith(state: keyof typeof STATES): Promise<Shop> {
+  const shop = createShop();
+  await STATES[state](shop);
+  expect((await shop.store.find(IDENTITY))?.state).toBe(state);
+  return shop;
+}
+
+const EVERY_STATE = Object.keys(STATES) as (keyof typeof STATES)[];
+
+describe("the same payment for another request", () => {
+  test.each(EVERY_STATE)("while it is %s is refused, whatever it is for", async (state) => {
+    const { pay, till, store } = await shopWith(state);
+    const before = await store.find(IDENTITY);
+    const settles = till.count("settle");
+    const others = [
+      pay({}, { search: "?b=2" }),
+      pay({}, { method: "HEAD" }),
+      pay({}, { path: "/weather/" }),
+      pay({}, { mountPath: "/v2" }),
+      pay({ accepted: { amount: "20000" } }, { path: "/news" }),
+    ];
+    for (const other of others) {
+      const { status, json } = answerOf(await other);
+      expect([status, json["error"]]).toEqual([402, "payment_already_used"]);
+    }
+    expect(await store.find(IDENTITY)).toEqual(before);
+    expect(till.count("settle")).toBe(settles);
+  });
+});
+
+describe("the same payment for the same request", () => {
+  test("is the same under another name of the host, which is the client's word", async () => {
+    const { pay } = await shopWith("serving");
+    expect(answerOf(await pay({}, { origin: "http://other.example" })).status).toBe(409);
+  });
+
+  test.each(["claimed", "serving", "settling"] as const)("while it is %s has to wait", async (state) => {
+    const { status, headers, json } = answerOf(await (await shopWith(state)).pay());
+    expect([status, headers["retry-after"], json["error"]]).toEqual([409, "1", "payment_in_progress"]);
+    expect(headers).not.toHaveProperty("payment-required");
+  });
+
+  test("once it is settled and delivered buys nothing more", async () => {
+    const { pay, till } = await shopWith("settled");
+    const { status, json, text } = answerOf(await pay());
+    expect([status, json["error"]]).toEqual([402, "payment_already_used"]);
+    expect(text).not.toContain("sunny");
+    expect([till.count("verify"), till.count("settle")]).toEqual([1, 1]);
+  });
+
+  test("once it is rejected is refused for the same reason, with the same receipt", async () => {
+    const { pay, till } = await shopWith("rejected");
+    const { status, headers, json } = answerOf(await pay());
+    expect([status, json["error"]]).toEqual([402, "insufficient_funds"]);
+    expect(decodeHeader(headers["payment-response"])).toMatchObject({ success: false, payer: PAYER });
+    expect(till.count("settle")).toBe(1);
+  });
+
+  test.each<[state: "unsent" | "unknown", answer: unknown, status: number, ends: string, why: string]>([
+    ["unsent", SETTLED, 200, "settled", "the answer that waited goes out"],
+    ["unknown", SETTLED, 200, "settled", "the answer that waited goes out"],
+    ["unknown", SETTLED_BEFORE, 200, "settled", "it was settled for us"],
+    ["unsent", SETTLED_BEFORE, 402, "rejected", "it was settled, but not for us"],
+    ["unsent", { ...REFUSED, errorReason: "insufficient_funds" }, 402, "rejected", "refused"],
+    ["unknown", { ...REFUSED, errorReason: "insufficient_funds" }, 503, "unknown", "that may be why"],
+    ["unsent", UNREACHABLE, 503, "unsent", "still not sent"],
+    ["unknown", UNREACHABLE, 503, "unknown", "an earlier attempt may have been"],
+    ["unsent", new Error("lost"), 503, "unknown", "now it may have been"],
+  ])("that is %s is settled again: after %o it gets %i and is %s (%s)", async (state, answer, status, ends) => {
+    const { pay, till, store } = await shopWith(state);
+    till.settles = answer;
+    const again = answerOf(await pay());
+    expect(again.status).toBe(status);
+    expect(again.text === "sunny").toBe(status === 200);
+    expect([till.count("verify"), till.count("settle")]).toEqual([1, 2]);
+    const record = await store.find(IDENTITY);
+    expect([record?.state, record?.answer !== undefined]).toEqual([ends, ends === "unsent" || ends === "unknown"]);
+  });
+
+  test("that is unknown is settled by one of many who ask at once", async () => {
+    const { pay, till } = await shopWith("unknown");
+    till.settles = SETTLED;
+    const answers = (await Promise.all(Array.from({ length: 20 }, () => pay()))).map(answerOf);
+    expect(till.count("settle")).toBe(2);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === 409)).toHaveLength(19);
+  });
+});
+
+describe("an answer that was paid for and kept", () => {
+  test("goes out once, private, with its receipt", async () => {
+    const shop = createShop();
+    const admission = admissionOf(await shop.pay());
+    const headers = [
+      ["cache-control", "public, max-age=60"],
+      ["Set-Cookie", ["a=1", "b=2"]],
+    ] as const;
+    await admission.complete({ ...HANDLED, headers });
+    await admission.undelivered({ ...HANDLED, headers });
+
+    const decision = await shop.pay();
+    const again = answerOf(decision);
+    expect([again.status, again.text]).toEqual([200, "sunny"]);
+    expect(again.headers).toMatchObject({ "cache-control": "private, max-age=60", "set-cookie": "a=1,b=2" });
+    expect(decodeHeader(again.headers["payment-response"])).toEqual({ ...SETTLED, amount: "10000" });
+    expect(answerOf(await shop.pay()).status).toBe(402);
+    expect(shop.till.count("settle")).toBe(1);
+  });
+
+  test.each([undefined, "no-store", "private, no-cache"])("is never for shared caches: %j", async (cacheControl) => {
+    const shop = await shopWith("settled");
+    const headers = cacheControl === undefined ? [] : ([["Cache-Control", cacheControl]] as const);
+    const { owner } = (await shop.store.find(IDENTITY))!;
+    const change = { identity: IDENTITY, from: "settled", to: "settled", owner } as const;
+    await shop.store.transition({ ...change, answer: { status: 200, headers, body: new Uint8Array() } });
+    expect(answerOf(await shop.pay()).headers["cache-control"]).toBe(cacheControl ?? "private");
+  });
+
+  test("is kept again when its delivery breaks off again", async () => {
+    const shop = await shopWith("unknown");
+    shop.till.settles = SETTLED;
+    const decision = await shop.pay();
+    expect(answerOf(decision).text).toBe("sunny");
+    if (decision.kind === "answer") await decision.undelivered?.();
+    expect(answerOf(await shop.pay()).text).toBe("sunny");
+    expect(answerOf(await shop.pay()).status).toBe(402);
+  });
+
+  test("goes to one of many who ask at once", async () => {
+    const shop = createShop();
+    const admission = admissionOf(await shop.pay());
+    await admission.complete(HANDLED);
+    await admission.undelivered(HANDLED);
+    const answers = (await Promise.all(Array.from({ length: 20 }, () => shop.pay()))).map(answerOf);
+    expect(answers.filter(({ text }) => text === "sunny")).toHaveLength(1);
+  });
+});
+
+describe("a payment settled late, whose answer was too long to keep", () => {
+  async function prepaid() {
+    const shop = createShop();
+    const first = admissionOf(await shop.pay());
+    shop.till.settles = new Error("lost");
+    await first.complete({ ...HANDLED, body: undefined });
+    shop.till.settles = SETTLED;
+    return { shop, admission: admissionOf(await shop.pay()) };
+  }
+
+  test.each([200, 404, 500])("runs the handler once more, and its %i goes out with the receipt", async (status) => {
+    const { shop, admission } = await prepaid();
+    const release = await admission.complete({ ...HANDLED, status });
+    expect(release).toMatchObject({ kind: "release", paid: true });
+    expect(decodeHeader(release.kind === "release" ? release.headers[0]?.[1] : "")).toMatchObject({ success: true });
+    expect(shop.till.count("settle")).toBe(2);
+    expect(answerOf(await shop.pay()).status).toBe(402);
+  });
+
+  test("keeps that answer if its delivery breaks off", async () => {
+    const { shop, admission } = await prepaid();
+    await admission.complete(HANDLED);
+    await admission.undelivered(HANDLED);
+    expect(answerOf(await shop.pay()).text).toBe("sunny");
+  });
+});
+
+describe("a payment that has run out", () => {
+  test.each(["settled", "rejected", "unsent", "unknown"] as const)("and is %s is still known", async (state) => {
+    const { pay, clock, till } = await shopWith(state);
+    clock.ms = (NOW_SECONDS + 301) * 1000;
+    till.settles = SETTLED;
+    const { status, text } = answerOf(await pay());
+    expect(text === "sunny").toBe(state === "unsent" || state === "unknown");
+    expect(status).toBe(text === "sunny" ? 200 : 402);
+  });
+
+  test("and is forgotten is refused for its time, and claimed no more", async () => {
+    const { pay, clock, store, till } = await shopWith("unknown");
+    clock.ms = (NOW_SECONDS + 3600) * 1000;
+    await store.claim({ identity: "other", binding: "", owner: "", expiresAtMs: 2 * clock.ms });
+    till.settles = SETTLED;
+    const { status, json } = answerOf(await pay());
+    expect([status, json["error"]]).toEqual([402, "invalid_exact_evm_payload_authorization_valid_before"]);
+    expect(till.count("settle")).toBe(1);
+  });
+});
