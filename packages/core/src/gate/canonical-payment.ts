@@ -40,7 +40,12 @@ function mergeExtensions(ours: Extensions | undefined, theirs: PaymentPayload["e
   const merged = Object.entries(ours).map(([identifier, declared]) => {
     const echoed = identifier === SELLERS_OWN ? undefined : theirs?.[identifier];
     if (!isJsonObject(echoed) || !isJsonObject(echoed["info"])) return [identifier, declared];
-    return [identifier, { ...declared, info: { ...echoed["info"], ...declared.info } }];
+    return [identifier, { ...declared, info: { ...withoutPrototype(echoed["info"]), ...declared.info } }];
   });
   return Object.fromEntries(merged);
+}
+
+/** A key called `__proto__` is harmless here, but perhaps not to whoever copies the object field by field. */
+function withoutPrototype(added: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(added).filter(([name]) => name !== "__proto__"));
 }
