@@ -24,6 +24,8 @@ export interface Attempt {
 export interface Attempts {
   find(signed: SignedAuthorization): Attempt | undefined;
   remember(signed: SignedAuthorization, attempt: Pick<Attempt, "transaction" | "state">): void;
+  /** Forgets an attempt, if it is still the one that `transaction` was sent for. */
+  forget(signed: SignedAuthorization, transaction: Hash): void;
   /** Runs `work` when nobody else works on this authorization any more. */
   exclusively<T>(signed: SignedAuthorization, work: () => Promise<T>): Promise<T>;
   /** How many attempts are remembered. */
@@ -56,6 +58,10 @@ export function createAttempts(now: () => number): Attempts {
         if (sinceMs + REMEMBERED_MS > now()) break;
         attempts.delete(key);
       }
+    },
+    forget(signed, transaction) {
+      const identity = identityOf(signed);
+      if (attempts.get(identity)?.transaction === transaction) attempts.delete(identity);
     },
     async exclusively(signed, work) {
       const identity = identityOf(signed);

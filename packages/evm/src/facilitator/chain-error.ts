@@ -4,11 +4,11 @@
  * @module
  */
 import { FareboxError } from "@farebox/core";
-import { BaseError } from "viem";
+import { BaseError, ExecutionRevertedError, HttpRequestError, RpcRequestError } from "viem";
 
 /**
- * A chain could not be asked, or refused what it was sent. The message says what the node said in short; it holds no key
- * and no URL.
+ * A chain could not be asked, or refused what it was sent. The message says what the node said in short; neither it nor
+ * the error holds a key, a URL or a signature, which is why there is no `cause`: RPC URLs have keys in their path.
  */
 export class ChainError extends FareboxError {
   override readonly name = "ChainError";
@@ -17,12 +17,29 @@ export class ChainError extends FareboxError {
 
 /** Makes a chain's error of whatever a call to a node failed with. */
 export function toChainError(error: unknown): ChainError {
-  return error instanceof ChainError ? error : new ChainError(shortMessageOf(error), { cause: error });
+  return error instanceof ChainError ? error : new ChainError(problemOf(error));
 }
 
-/** What is wrong, in short. viem's short messages name neither the URL nor the request; its long ones do. */
-export function shortMessageOf(error: unknown): string {
+/** What is wrong, in one short line. Texts of nodes and contracts are a stranger's, and are made {@link legible}. */
+export function problemOf(error: unknown): string {
   if (error instanceof ChainError) return error.message;
-  if (error instanceof BaseError) return error.shortMessage;
-  return error instanceof Error ? error.name : "not an error";
+  if (!(error instanceof BaseError)) return error instanceof Error ? error.name : "not an error";
+  const reverted = error.walk((cause) => cause instanceof ExecutionRevertedError);
+  if (reverted instanceof ExecutionRevertedError) return legible(reverted.shortMessage);
+  const said = error.walk((cause) => cause instanceof RpcRequestError);
+  if (said instanceof RpcRequestError) return legible(`the node said: ${said.details}`);
+  const failed = error.walk((cause) => cause instanceof HttpRequestError);
+  if (failed instanceof HttpRequestError && failed.status !== undefined)
+    return `the node answered HTTP ${failed.status}`;
+  return legible(error.shortMessage);
+}
+
+/** One line of printable ASCII without URLs and without anything as long as a key or a signature. */
+function legible(text: string): string {
+  return text
+    .slice(0, 1_000)
+    .replaceAll(/[a-z][a-z0-9+.-]{0,19}:\/\/\S*/gi, "(a URL)")
+    .replaceAll(/[0-9a-f]{64,}/gi, "(hex)")
+    .replaceAll(/[^\x20-\x7e]+/g, " ")
+    .slice(0, 200);
 }

@@ -49,10 +49,14 @@ export interface SignedAuthorization {
 export type Simulation = { readonly ok: true } | { readonly ok: false; readonly problem: string };
 
 /**
- * What is known about a transaction. `pending`: not on chain as far as anyone knows, or not deep enough; it may still
- * come.
+ * What is known about a transaction.
+ *
+ * - `confirmed`: on chain, deep enough, and it did what it was sent for.
+ * - `reverted`: on chain, deep enough, and it failed.
+ * - `pending`: not on chain as far as anyone knows, or not deep enough; it may still come.
+ * - `dropped`: provably never to come, because another transaction of the sender took its place.
  */
-export type TransactionOutcome = "confirmed" | "reverted" | "pending";
+export type TransactionOutcome = "confirmed" | "reverted" | "pending" | "dropped";
 
 /** One chain, with an account that can send transactions on it. */
 export interface EvmChain {

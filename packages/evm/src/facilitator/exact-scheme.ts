@@ -4,16 +4,18 @@
  * @see x402 v2 §6.1; scheme exact on EVM, EIP-3009, Phases 2 and 3
  * @module
  */
-import type {
-  FacilitatorRequest,
-  FacilitatorScheme,
-  SchemeHealth,
-  SettlementResponse,
-  VerifyResponse,
+import {
+  ConfigError,
+  type FacilitatorRequest,
+  type FacilitatorScheme,
+  type SchemeHealth,
+  type SettlementResponse,
+  type VerifyResponse,
 } from "@farebox/core";
-import { type Attempt, type Attempts, createAttempts, isAttemptFor } from "./attempts.js";
+import { type Attempt, type AttemptState, type Attempts, createAttempts, isAttemptFor } from "./attempts.js";
 import type { EvmChain, Hash, TransactionOutcome } from "./chain.js";
 import { type ExactPayment, readExactPayment } from "./exact-payment.js";
+import { createIssues, describe } from "./issues.js";
 import { type Refusal, refuse } from "./refusal.js";
 import { verifyOnChain } from "./verify-on-chain.js";
 
@@ -24,10 +26,26 @@ export interface ExactEvmSchemeOptions {
   readonly now?: () => number;
 }
 
-/** Creates the scheme. It remembers what it has settled for as long as a payment can live. */
-export function createExactEvmScheme({ chain, now = Date.now }: ExactEvmSchemeOptions): FacilitatorScheme {
+/**
+ * Creates the scheme. It remembers what it has settled for as long as a payment can live.
+ *
+ * @throws ConfigError with every issue at once.
+ */
+export function createExactEvmScheme(options: ExactEvmSchemeOptions): FacilitatorScheme {
+  const { chain, now = Date.now } = options;
+  const issues = createIssues();
+  issues.checkKeys(options, ["chain", "now"]);
+  if (typeof chain !== "object" || chain === null)
+    issues.add("chain", "a chain, e.g. createRpcChain(…)", describe(chain));
+  if (typeof now !== "function") issues.add("now", "a function that yields Unix milliseconds", describe(now));
+  if (issues.found.length > 0) throw new ConfigError(issues.found);
   return new ExactEvmScheme(chain, now);
 }
+
+/** What came of the wish to send a transfer: a transaction, now or before, or an answer instead. */
+type Sending =
+  | { readonly kind: "sent"; readonly transaction: Hash }
+  | { readonly kind: "answered"; readonly answer: SettlementResponse };
 
 class ExactEvmScheme implements FacilitatorScheme {
   readonly scheme = "exact";
@@ -58,7 +76,9 @@ class ExactEvmScheme implements FacilitatorScheme {
   async settle(request: FacilitatorRequest): Promise<SettlementResponse> {
     const { payer, payment } = readExactPayment(request, { network: this.network, chainId: this.#chainId });
     if (!payment.ok) return this.#refused(payer, payment);
-    return this.#attempts.exclusively(payment.value.signed, () => this.#settle(payment.value));
+    // Only the sending is done by one at a time: many may wait for the outcome, and the first to hear of it is paid.
+    const sending = await this.#attempts.exclusively(payment.value.signed, () => this.#send(payment.value));
+    return sending.kind === "sent" ? this.#conclude(payment.value, sending.transaction) : sending.answer;
   }
 
   health(): Promise<SchemeHealth> {
@@ -68,68 +88,97 @@ class ExactEvmScheme implements FacilitatorScheme {
   async #check({ signed }: ExactPayment): Promise<Refusal | undefined> {
     const attempt = this.#attempts.find(signed);
     if (attempt === undefined) return verifyOnChain(signed, this.#chain, Math.floor(this.#now() / 1000));
-    if (attempt.state === "reverted" || !isAttemptFor(attempt, signed)) return NONCE_USED;
-    return SETTLED_BEFORE;
+    return isAttemptFor(attempt, signed) ? REFUSAL_AFTER[attempt.state] : NONCE_USED;
   }
 
-  async #settle(payment: ExactPayment): Promise<SettlementResponse> {
-    const { payer, signed } = payment;
-    const attempt = this.#attempts.find(signed);
-    if (attempt !== undefined) return this.#settleAgain(payment, attempt);
+  /** Sends the transfer, unless that was done before. */
+  async #send(payment: ExactPayment): Promise<Sending> {
+    const { signed } = payment;
+    const earlier = this.#attempts.find(signed);
+    if (earlier !== undefined) return this.#sendNothing(payment, earlier);
     const refusal = await this.#check(payment);
-    if (refusal?.reason === "invalid_transaction_state") return this.#blame(payment, refusal, "");
-    if (refusal !== undefined) return this.#refused(payer, refusal);
+    if (refusal !== undefined) return answered(await this.#refusedOnChain(payment, refusal));
     try {
       const transaction = await this.#chain.submit(signed);
       this.#attempts.remember(signed, { transaction, state: "sent" });
-      return await this.#conclude(payment, transaction);
+      return { kind: "sent", transaction };
     } catch (error) {
-      const message = `the transaction was not sent: ${messageOf(error)}`;
-      return this.#refused(payer, refuse("unexpected_settle_error", message));
+      const unsent = refuse("unexpected_settle_error", `the transaction was not sent: ${messageOf(error)}`);
+      return answered(await this.#lookBack(payment, unsent));
     }
   }
 
-  /** The first answer about this authorization was lost, or it was not known yet. */
-  async #settleAgain(payment: ExactPayment, attempt: Attempt): Promise<SettlementResponse> {
-    const { transaction, state } = attempt;
-    if (!isAttemptFor(attempt, payment.signed)) return this.#refused(payment.payer, NONCE_USED);
+  async #sendNothing(payment: ExactPayment, earlier: Attempt): Promise<Sending> {
+    const { payer, signed } = payment;
+    const { state, transaction } = earlier;
+    if (!isAttemptFor(earlier, signed)) return answered(this.#refused(payer, NONCE_USED));
     switch (state) {
       case "sent":
-        return this.#conclude(payment, transaction);
+        return { kind: "sent", transaction };
       case "settled":
-        return this.#refused(payment.payer, SETTLED_BEFORE, transaction);
+        return answered(this.#refused(payer, SETTLED_BEFORE, transaction));
       case "reverted":
-        return this.#blame(payment, REVERTED, transaction);
+        return answered(await this.#lookBack(payment, REVERTED, transaction));
       default:
         return state satisfies never;
     }
   }
 
-  /** Says how a transaction that was sent has ended, as far as is known. Never rejects. */
+  /** Says how a transaction that was sent has ended, as far as is known. */
   async #conclude(payment: ExactPayment, transaction: Hash): Promise<SettlementResponse> {
     const { signed, payer } = payment;
-    switch (await this.#outcomeOf(transaction)) {
+    const outcome = await this.#outcomeOf(transaction);
+    switch (outcome) {
       case "confirmed": {
+        // Nothing is awaited between this question and the note that answers it for everybody else.
+        if (this.#attempts.find(signed)?.state === "settled") return this.#refused(payer, SETTLED_BEFORE, transaction);
         this.#attempts.remember(signed, { transaction, state: "settled" });
         const amount = signed.authorization.value.toString();
         return { success: true, payer, transaction, network: this.network, amount };
       }
       case "reverted":
         this.#attempts.remember(signed, { transaction, state: "reverted" });
-        return this.#blame(payment, REVERTED, transaction);
+        return this.#lookBack(payment, REVERTED, transaction);
+      case "dropped":
+        this.#attempts.forget(signed, transaction);
+        return this.#refused(payer, DROPPED);
+      case "pending":
+        return this.#refused(payer, PENDING, transaction);
       default:
-        return this.#refused(payer, refuse("settlement_pending", "sent, and not yet on chain"), transaction);
+        return outcome satisfies never;
+    }
+  }
+
+  async #refusedOnChain(payment: ExactPayment, refusal: Refusal): Promise<SettlementResponse> {
+    switch (refusal.reason) {
+      case "unexpected_verify_error":
+        return this.#refused(payment.payer, refuse("unexpected_settle_error", refusal.message));
+      case "invalid_transaction_state":
+      case "invalid_exact_evm_payload_authorization_valid_before":
+      case "insufficient_funds":
+        return this.#lookBack(payment, refusal);
+      default:
+        return this.#refused(payment.payer, refusal);
     }
   }
 
   /**
-   * Anybody may carry out a signed transfer, and a facilitator forgets. Where the nonce is used up by this very payment,
-   * the payer has paid, and the answer names the transaction by which.
+   * Refuses a payment, unless it is already paid: anybody may carry out a signed transfer, and a facilitator forgets what
+   * it did before it was restarted. Then the answer names the transaction.
    */
-  async #blame(payment: ExactPayment, refusal: Refusal, transaction: string): Promise<SettlementResponse> {
-    const earlier = await this.#chain.findTransfer(payment.signed).catch(() => undefined);
-    if (earlier !== undefined) return this.#refused(payment.payer, SETTLED_BEFORE, earlier);
-    return this.#refused(payment.payer, refusal, transaction);
+  async #lookBack(payment: ExactPayment, refusal: Refusal, transaction = ""): Promise<SettlementResponse> {
+    const { payer, signed } = payment;
+    const { asset, authorization } = signed;
+    try {
+      const isUsed = await this.#chain.isAuthorizationUsed(asset, authorization.from, authorization.nonce);
+      const earlier = isUsed ? await this.#chain.findTransfer(signed) : undefined;
+      if (earlier !== undefined) return this.#refused(payer, SETTLED_BEFORE, earlier);
+      return this.#refused(payer, refusal, transaction);
+    } catch (error) {
+      // Whoever hears a plain refusal takes it that nobody was paid, and that is not known.
+      const message = `it cannot be told whether this was settled before: ${messageOf(error)}`;
+      return this.#refused(payer, refuse("unexpected_settle_error", message), transaction);
+    }
   }
 
   async #outcomeOf(transaction: Hash): Promise<TransactionOutcome> {
@@ -153,8 +202,19 @@ class ExactEvmScheme implements FacilitatorScheme {
 }
 
 const SETTLED_BEFORE = refuse("payment_already_settled", "this authorization was settled before");
-const NONCE_USED = refuse("invalid_transaction_state", "the nonce is used up");
+const NONCE_USED = refuse("invalid_transaction_state", "another authorization has this nonce");
 const REVERTED = refuse("invalid_transaction_state", "the transaction failed on chain");
+const PENDING = refuse("settlement_pending", "sent, and not yet on chain");
+const DROPPED = refuse("unexpected_settle_error", "the transaction was crowded out, and can be sent again");
+const REFUSAL_AFTER: Readonly<Record<AttemptState, Refusal>> = {
+  sent: PENDING,
+  settled: SETTLED_BEFORE,
+  reverted: REVERTED,
+};
+
+function answered(answer: SettlementResponse): Sending {
+  return { kind: "answered", answer };
+}
 
 function withPayer(payer: string | undefined): { readonly payer?: string } {
   return payer === undefined ? {} : { payer };

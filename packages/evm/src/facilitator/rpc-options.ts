@@ -3,14 +3,17 @@
  *
  * @module
  */
-import { ConfigError, type ConfigIssue } from "@farebox/core";
+import { ConfigError } from "@farebox/core";
 import { createPublicClient, http, type PublicClient } from "viem";
 import { type LocalAccount, privateKeyToAccount } from "viem/accounts";
+import { isAddressShaped } from "../address.js";
+import { createIssues, describe, type Issues } from "./issues.js";
 
 /** How to reach a chain, and who sends transactions. */
 export interface RpcChainOptions {
   /** CAIP-2, e.g. `eip155:84532`. */
   readonly network: `eip155:${number}`;
+  /** http or https; a name and password in it become a header. */
   readonly rpcUrl: string;
   /** 32 bytes; either this or `account`. It pays for transactions and never for payments. */
   readonly privateKey?: `0x${string}`;
@@ -22,8 +25,12 @@ export interface RpcChainOptions {
   readonly pollingIntervalMs?: number;
   /** How long to wait for a receipt, 100 to 600000 ms. Default 25000, below a seller's deadline of 30 s. */
   readonly receiptTimeoutMs?: number;
+  /** How long one question to the node may take, 100 to 60000 ms. Default 5000. */
+  readonly requestTimeoutMs?: number;
   /** How far back to look for a transfer that was made before, 1 to 1000000 blocks. Default 9000. */
   readonly lookbackBlocks?: number;
+  /** Gas that one transfer may take, 50000 to 100000000. Default 2000000; USDC takes some 100000. */
+  readonly maxGas?: number;
 }
 
 /** Asks the chain. */
@@ -36,66 +43,84 @@ export interface ParsedRpcOptions {
   readonly client: RpcClient;
   readonly account: LocalAccount;
   readonly confirmations: number;
+  readonly pollingIntervalMs: number;
   readonly receiptTimeoutMs: number;
   readonly lookbackBlocks: number;
+  readonly maxGas: bigint;
 }
 
 const RANGES = {
   confirmations: { least: 1, most: 1_000, usual: 1 },
   pollingIntervalMs: { least: 10, most: 60_000, usual: 1_000 },
   receiptTimeoutMs: { least: 100, most: 600_000, usual: 25_000 },
+  requestTimeoutMs: { least: 100, most: 60_000, usual: 5_000 },
   lookbackBlocks: { least: 1, most: 1_000_000, usual: 9_000 },
+  maxGas: { least: 50_000, most: 100_000_000, usual: 2_000_000 },
 } as const;
 
 const KEYS = ["network", "rpcUrl", "privateKey", "account", ...Object.keys(RANGES)];
 
-/** Checks the options. @throws ConfigError with every issue at once; the key is never quoted. */
-export function parseRpcOptions(options: RpcChainOptions): ParsedRpcOptions {
-  const issues: ConfigIssue[] = [];
-  const add = (key: string, expected: string, received: string) => {
-    issues.push({ path: `options.${key}`, expected, received });
-  };
-  const range = (key: keyof typeof RANGES) => parseNumber(key, options[key], add);
+const PRIVATE_KEY = /^0x[0-9a-fA-F]{64}$/;
 
-  for (const key of Object.keys(options)) {
-    if (!KEYS.includes(key)) add(key, `one of the keys ${KEYS.join(", ")}`, "an unknown key");
-  }
-  const chainId = Number(/^eip155:([1-9]\d{0,14})$/.exec(String(options.network))?.[1]);
-  if (Number.isNaN(chainId)) add("network", 'a CAIP-2 network such as "eip155:84532"', JSON.stringify(options.network));
-  if (!isHttpUrl(options.rpcUrl)) add("rpcUrl", "an http or https URL", "something else");
-  const account = parseAccount(options, add);
-  const pollingInterval = range("pollingIntervalMs");
+/** Questions that move nothing are asked again when they fail; transactions have a rule of their own. */
+const RETRIES = 2;
+
+/** Checks the options. @throws ConfigError with every issue at once; neither the key nor the URL is ever quoted. */
+export function parseRpcOptions(options: RpcChainOptions): ParsedRpcOptions {
+  const issues = createIssues();
+  issues.checkKeys(options, KEYS);
+  const chainId = parseChainId(options.network, issues);
+  if (!isHttpUrl(options.rpcUrl)) issues.add("rpcUrl", "an http or https URL", "something else");
   const parsed = {
-    confirmations: range("confirmations"),
-    receiptTimeoutMs: range("receiptTimeoutMs"),
-    lookbackBlocks: range("lookbackBlocks"),
+    confirmations: parseNumber("confirmations", options, issues),
+    pollingIntervalMs: parseNumber("pollingIntervalMs", options, issues),
+    receiptTimeoutMs: parseNumber("receiptTimeoutMs", options, issues),
+    lookbackBlocks: parseNumber("lookbackBlocks", options, issues),
+    maxGas: BigInt(parseNumber("maxGas", options, issues)),
   };
-  if (issues.length > 0 || account === undefined) throw new ConfigError(issues);
-  const client = createPublicClient({ transport: http(options.rpcUrl), pollingInterval, cacheTime: 0 });
+  const timeout = parseNumber("requestTimeoutMs", options, issues);
+  const account = parseAccount(options, issues);
+  if (account === undefined || issues.found.length > 0) throw new ConfigError(issues.found);
+  const transport = http(options.rpcUrl, { timeout, retryCount: RETRIES });
+  const client = createPublicClient({ transport, cacheTime: 0 });
   return Object.freeze({ network: options.network, chainId, client, account, ...parsed });
 }
 
-type AddIssue = (key: string, expected: string, received: string) => void;
-
-function parseAccount({ privateKey, account }: RpcChainOptions, add: AddIssue): LocalAccount | undefined {
-  if ((privateKey === undefined) === (account === undefined)) {
-    add("privateKey", "either privateKey or account", privateKey === undefined ? "neither" : "both");
-    return undefined;
-  }
-  if (privateKey === undefined) return account;
-  try {
-    return privateKeyToAccount(privateKey);
-  } catch {
-    add("privateKey", "a key: 0x and 64 hex digits", "something else");
-    return undefined;
-  }
+function parseChainId(network: unknown, issues: Issues): number {
+  const chainId = typeof network === "string" ? /^eip155:([1-9]\d{0,14})$/.exec(network)?.[1] : undefined;
+  if (chainId === undefined) issues.add("network", 'a CAIP-2 network such as "eip155:84532"', describe(network));
+  return Number(chainId);
 }
 
-function parseNumber(key: keyof typeof RANGES, value: unknown, add: AddIssue): number {
+function parseAccount({ privateKey, account }: RpcChainOptions, issues: Issues): LocalAccount | undefined {
+  if ((privateKey === undefined) === (account === undefined)) {
+    issues.add("privateKey", "either privateKey or account", privateKey === undefined ? "neither" : "both");
+  } else if (account !== undefined) {
+    if (isSigningAccount(account)) return account;
+    issues.add("account", "an account with an address and signTransaction", describe(account));
+  } else if (typeof privateKey === "string" && PRIVATE_KEY.test(privateKey)) {
+    try {
+      return privateKeyToAccount(privateKey);
+    } catch {
+      issues.add("privateKey", "a key above zero and below the order of secp256k1", "something else");
+    }
+  } else {
+    issues.add("privateKey", "a key: 0x and 64 hex digits", "something else");
+  }
+  return undefined;
+}
+
+function isSigningAccount(account: unknown): account is LocalAccount {
+  if (typeof account !== "object" || account === null) return false;
+  return "address" in account && isAddressShaped(account.address) && "signTransaction" in account;
+}
+
+function parseNumber(key: keyof typeof RANGES, options: RpcChainOptions, issues: Issues): number {
   const { least, most, usual } = RANGES[key];
+  const value: unknown = options[key];
   if (value === undefined) return usual;
   if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value;
-  add(key, `a whole number from ${least} to ${most}`, String(value));
+  issues.add(key, `a whole number from ${least} to ${most}`, describe(value));
   return usual;
 }
 

@@ -3,15 +3,11 @@
  *
  * @module
  */
-import { BaseError, type Hash, type Hex, keccak256, NonceTooLowError, RpcRequestError } from "viem";
+import { type Hash, type Hex, keccak256, TransactionNotFoundError } from "viem";
+import { broadcast } from "./broadcast.js";
 import { ChainError, toChainError } from "./chain-error.js";
+import { type Call, type Costs, estimateCosts } from "./costs.js";
 import type { ParsedRpcOptions } from "./rpc-options.js";
-
-/** A call to make. */
-export interface Call {
-  readonly to: `0x${string}`;
-  readonly data: Hex;
-}
 
 /** Sends calls. */
 export interface Sender {
@@ -21,91 +17,129 @@ export interface Sender {
    * @throws {@link ChainError} when provably nothing was broadcast
    */
   send(call: Call): Promise<Hash>;
-}
-
-/** What a transaction costs, as far as it is decided beforehand. */
-interface Costs {
-  readonly gas: bigint;
-  readonly fees:
-    | { readonly type: "eip1559"; readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint }
-    | { readonly type: "legacy"; readonly gasPrice: bigint };
+  /**
+   * Hands over a transaction again that is not on chain: a node may never have got it, or have lost it. `dropped`: it
+   * cannot get there any more, because another one of the account has its count. Never rejects.
+   */
+  sendAgain(transaction: Hash): Promise<"pending" | "dropped">;
+  /** Says that a transaction is on chain. */
+  forget(transaction: Hash): void;
 }
 
 /** Creates a sender. */
-export function createSender({ client, account, chainId }: ParsedRpcOptions): Sender {
-  let turn: Promise<unknown> = Promise.resolve();
+export function createSender(options: ParsedRpcOptions): Sender {
+  return new AccountSender(options);
+}
+
+/** A transaction that is not known to be on chain. */
+interface Waiting {
+  readonly serialized: Hex;
+  readonly count: number;
+}
+
+/** How often another count is tried when somebody else uses the account at the same time. */
+const MAX_TRIES = 4;
+
+/** The oldest are forgotten first. */
+const MAX_WAITING = 10_000;
+
+class AccountSender implements Sender {
+  readonly #options: ParsedRpcOptions;
+  readonly #waiting = new Map<Hash, Waiting>();
+  #turn: Promise<unknown> = Promise.resolve();
   /** The count of the next transaction; `undefined` when the node has to be asked. */
-  let next: number | undefined;
+  #next: number | undefined;
 
-  async function sendInTurn(call: Call, costs: Costs): Promise<Hash> {
+  constructor(options: ParsedRpcOptions) {
+    this.#options = options;
+  }
+
+  async send(call: Call): Promise<Hash> {
     try {
-      return await sendWithCount(call, costs, await countOf());
+      const costs = await estimateCosts(this.#options, call);
+      const sent = this.#turn.then(() => this.#sendInTurn(call, costs));
+      this.#turn = sent.catch(() => {});
+      return await sent;
     } catch (error) {
-      next = undefined;
-      if (!isNonceTooLow(error)) throw toChainError(error);
-      // Somebody else has used the account meanwhile; nothing of this call went out.
-      return sendWithCount(call, costs, await countOf()).catch((again: unknown) => {
-        next = undefined;
-        throw toChainError(again);
-      });
+      throw toChainError(error);
     }
   }
 
-  async function countOf(): Promise<number> {
-    next ??= await client.getTransactionCount({ address: account.address, blockTag: "pending" });
-    return next;
+  async sendAgain(transaction: Hash): Promise<"pending" | "dropped"> {
+    const waiting = this.#waiting.get(transaction);
+    if (waiting === undefined) return "pending";
+    const delivery = await broadcast(this.#options.client, waiting.serialized);
+    if (delivery.kind !== "count-taken") return "pending";
+    if ((await this.#mayBeKnown(transaction)) || !(await this.#isMined(waiting.count))) return "pending";
+    this.#waiting.delete(transaction);
+    return "dropped";
   }
 
-  async function sendWithCount({ to, data }: Call, { gas, fees }: Costs, nonce: number): Promise<Hash> {
-    const serializedTransaction = await account.signTransaction({ chainId, to, data, nonce, gas, ...fees });
-    const hash = keccak256(serializedTransaction);
-    try {
-      await client.sendRawTransaction({ serializedTransaction });
-      next = nonce + 1;
-    } catch (error) {
-      if (isRefusal(error)) throw error;
-      // The request may have arrived though its answer did not. The node knows the count, and the hash is known here.
-      next = undefined;
+  forget(transaction: Hash): void {
+    this.#waiting.delete(transaction);
+  }
+
+  async #sendInTurn(call: Call, costs: Costs): Promise<Hash> {
+    for (let tries = 1; ; tries++) {
+      const count = await this.#takeCount();
+      const serialized = await this.#sign(call, costs, count);
+      const transaction = keccak256(serialized);
+      const delivery = await broadcast(this.#options.client, serialized);
+      switch (delivery.kind) {
+        case "out":
+          this.#next = count + 1;
+          return this.#wait(transaction, { serialized, count });
+        case "unclear":
+          // The node is asked for the next count, since it alone knows whether this one is taken.
+          return this.#wait(transaction, { serialized, count });
+        case "count-taken":
+          // By somebody else; or by this very transaction, handed over twice on the way.
+          if (await this.#mayBeKnown(transaction)) return this.#wait(transaction, { serialized, count });
+          if (tries >= MAX_TRIES) throw new ChainError("other users of the account keep taking its counts");
+          break;
+        case "refused":
+          throw delivery.error;
+        default:
+          delivery satisfies never;
+      }
     }
-    return hash;
   }
 
-  return {
-    async send(call) {
-      const costs = await estimate(call).catch((error: unknown) => {
-        throw toChainError(error);
-      });
-      const sent = turn.then(() => sendInTurn(call, costs));
-      turn = sent.catch(() => {});
-      return sent;
-    },
-  };
-
-  async function estimate(call: Call): Promise<Costs> {
-    const [estimated, fees] = await Promise.all([client.estimateGas({ account, ...call }), estimateFees()]);
-    return { gas: withHeadroom(estimated), fees };
+  /** Whatever goes wrong from here on, the node is asked next time, so that no gap can arise. */
+  async #takeCount(): Promise<number> {
+    const { client, account } = this.#options;
+    const count = this.#next ?? (await client.getTransactionCount({ address: account.address, blockTag: "pending" }));
+    this.#next = undefined;
+    return count;
   }
 
-  async function estimateFees(): Promise<Costs["fees"]> {
-    const { baseFeePerGas } = await client.getBlock();
-    if (baseFeePerGas === null) return { type: "legacy", gasPrice: await client.getGasPrice() };
-    const { maxFeePerGas, maxPriorityFeePerGas } = await client.estimateFeesPerGas();
-    return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas };
+  #sign({ to, data }: Call, { gas, fees }: Costs, nonce: number): Promise<Hex> {
+    const { account, chainId } = this.#options;
+    return account.signTransaction({ chainId, to, data, nonce, gas, ...fees });
   }
-}
 
-/** A fifth more than estimated: storage may change between the estimate and the block. */
-function withHeadroom(gas: bigint): bigint {
-  return gas + gas / 5n;
-}
+  #wait(transaction: Hash, waiting: Waiting): Hash {
+    this.#waiting.set(transaction, waiting);
+    const [oldest] = this.#waiting.keys();
+    if (oldest !== undefined && this.#waiting.size > MAX_WAITING) this.#waiting.delete(oldest);
+    return transaction;
+  }
 
-/** Whether the node itself said no, so that nothing was broadcast. "Already known" is not a no. */
-function isRefusal(error: unknown): boolean {
-  if (!(error instanceof BaseError)) return error instanceof ChainError;
-  const said = error.walk((cause) => cause instanceof RpcRequestError);
-  return said instanceof RpcRequestError && !/already known|already imported/i.test(said.details);
-}
+  async #mayBeKnown(hash: Hash): Promise<boolean> {
+    try {
+      await this.#options.client.getTransaction({ hash });
+      return true;
+    } catch (error) {
+      return !(error instanceof TransactionNotFoundError);
+    }
+  }
 
-function isNonceTooLow(error: unknown): boolean {
-  return error instanceof BaseError && error.walk((cause) => cause instanceof NonceTooLowError) !== null;
+  async #isMined(count: number): Promise<boolean> {
+    const { client, account } = this.#options;
+    try {
+      return (await client.getTransactionCount({ address: account.address, blockTag: "latest" })) > count;
+    } catch {
+      return false;
+    }
+  }
 }

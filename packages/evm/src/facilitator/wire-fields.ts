@@ -12,8 +12,8 @@ const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const BYTES32 = /^0x[0-9a-fA-F]{64}$/;
 const BYTES = /^0x(?:[0-9a-fA-F]{2})+$/;
 
-/** 2^256 has 78 digits. */
-const DIGITS = /^[0-9]{1,78}$/;
+/** 2^256 has 78 digits. One number is written in one way: without leading zeros. */
+const DECIMAL = /^(?:0|[1-9][0-9]{0,77})$/;
 const UINT256_LIMIT = 2n ** 256n;
 
 /** Reads an object: not `null`, not an array. */
@@ -42,7 +42,7 @@ export function readBytes(value: unknown, limit: number): Hex | undefined {
 
 /** Reads a decimal string from 0 to 2^256 - 1. A JSON number is refused: above 2^53 it would already be another one. */
 export function readUint256(value: unknown): bigint | undefined {
-  if (typeof value !== "string" || !DIGITS.test(value)) return undefined;
+  if (typeof value !== "string" || !DECIMAL.test(value)) return undefined;
   const number = BigInt(value);
   return number < UINT256_LIMIT ? number : undefined;
 }

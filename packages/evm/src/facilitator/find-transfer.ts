@@ -1,0 +1,61 @@
+/**
+ * Looks on chain for the transaction that carried out an authorization, whoever sent it.
+ *
+ * @see EIP-3009, `AuthorizationUsed`
+ * @module
+ */
+import type { Hash } from "viem";
+import type { SignedAuthorization } from "./chain.js";
+import { EIP3009_ABI } from "./eip3009-abi.js";
+import type { RpcClient } from "./rpc-options.js";
+
+/** Most nodes look through at most 10000 blocks at once. */
+const BLOCKS_AT_ONCE = 9_000n;
+
+/** Finds the transfer of an authorization in the last `lookbackBlocks` blocks, the newest first. */
+export async function findTransfer(
+  client: RpcClient,
+  signed: SignedAuthorization,
+  lookbackBlocks: number,
+): Promise<Hash | undefined> {
+  const head = await client.getBlockNumber({ cacheTime: 0 });
+  const last = atLeastZero(head - BigInt(lookbackBlocks));
+  for (let toBlock = head; toBlock >= last; toBlock -= BLOCKS_AT_ONCE) {
+    const fromBlock = toBlock - BLOCKS_AT_ONCE + 1n;
+    const use = await findUse(client, signed, { fromBlock: fromBlock < last ? last : fromBlock, toBlock });
+    if (use !== undefined) return (await movedMoney(client, signed, use)) ? use.transactionHash : undefined;
+  }
+  return undefined;
+}
+
+interface Use {
+  readonly transactionHash: Hash;
+  readonly blockHash: Hash;
+}
+
+async function findUse(
+  client: RpcClient,
+  { asset, authorization }: SignedAuthorization,
+  range: { readonly fromBlock: bigint; readonly toBlock: bigint },
+): Promise<Use | undefined> {
+  const { from: authorizer, nonce } = authorization;
+  const args = { authorizer, nonce };
+  const event = { address: asset, abi: EIP3009_ABI, eventName: "AuthorizationUsed", args } as const;
+  const [use] = await client.getContractEvents({ ...event, ...range });
+  return use;
+}
+
+/** The same nonce can have been used for a transfer to somebody else, or of another amount. */
+async function movedMoney(
+  client: RpcClient,
+  { asset, authorization: { from, to, value } }: SignedAuthorization,
+  { transactionHash, blockHash }: Use,
+): Promise<boolean> {
+  const event = { address: asset, abi: EIP3009_ABI, eventName: "Transfer", args: { from, to } } as const;
+  const moves = await client.getContractEvents({ ...event, blockHash });
+  return moves.some((move) => move.transactionHash === transactionHash && move.args.value === value);
+}
+
+function atLeastZero(block: bigint): bigint {
+  return block < 0n ? 0n : block;
+}
