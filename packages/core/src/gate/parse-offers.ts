@@ -105,7 +105,7 @@ function parsePayTo(option: JsonObject, network: Network, { path, config, issues
   const pattern = Object.keys(config.payTo).find((candidate) => matchesNetwork(candidate, network));
   const payTo = option["payTo"] ?? config.payTo[network] ?? (pattern === undefined ? undefined : config.payTo[pattern]);
   if (typeof payTo === "string") return payTo;
-  issues.add(join(path, "payTo"), "the address to be paid, here or under options.payTo", payTo);
+  issues.add(join(path, "payTo"), `the address to be paid on ${network}, here or under options.payTo`, payTo);
   return undefined;
 }
 

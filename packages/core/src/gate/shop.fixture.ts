@@ -20,9 +20,9 @@ import type { PaymentsOptions, RoutesConfig } from "./options.js";
 import { createPaymentsGate } from "./payments.js";
 import type { GateRequest } from "./request.js";
 
-export const NETWORK = "eip155:84532";
+export const NETWORK = "eip155:84532" as const;
 export const ASSET = "0xASSET";
-export const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
+export const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C" as const;
 export const PAYER = "0x857b06519E91e3A54538791bDbb0E22373e36b66";
 export const NOW_SECONDS = 1_800_000_000;
 

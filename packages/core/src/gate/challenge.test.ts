@@ -1,0 +1,122 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { decodePaymentRequired } from "../http/payment-required.js";
+import type { Extensions } from "../protocol/extensions.js";
+import type { PaymentRequired } from "../protocol/payment-required.js";
+import { createOffer, type Offer } from "../scheme/offer.js";
+import { compileChallenge } from "./challenge.js";
+import { createTestScheme, NETWORK, PAY_TO } from "./shop.fixture.js";
+
+const OCCASION = { url: "https://shop.example/weather", method: "GET", error: "Payment required" };
+
+function offer(network: string = NETWORK, amount = 10_000n): Offer {
+  const asset = {
+    id: "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+    symbol: "USDC",
+    decimals: 6,
+    extra: { name: "USDC" },
+  };
+  return createOffer(
+    createTestScheme(),
+    { asset, amount, payTo: PAY_TO },
+    { network, maxTimeoutSeconds: 60, extra: {} },
+  );
+}
+
+function write(offers: readonly Offer[], more: { description?: string; extensions?: Extensions } = {}, occasion = {}) {
+  const { description = "Weather", extensions } = more;
+  const writeChallenge = compileChallenge({ offers, description, mimeType: "application/json", extensions });
+  const { header, body } = writeChallenge({ ...OCCASION, ...occasion });
+  const challenge = decodePaymentRequired(header);
+  expect(challenge).toEqual(JSON.parse(body));
+  return { header, challenge: challenge as PaymentRequired };
+}
+
+const CANONICAL = {
+  scheme: "exact",
+  network: NETWORK,
+  amount: "10000",
+  asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+  payTo: PAY_TO,
+  maxTimeoutSeconds: 60,
+  extra: { name: "USDC" },
+};
+
+describe("a challenge", () => {
+  test("says everything twice, once as the protocol has it and once as older documents do", () => {
+    expect(write([offer()]).challenge).toEqual({
+      x402Version: 2,
+      error: "Payment required",
+      resource: { url: OCCASION.url, description: "Weather", mimeType: "application/json" },
+      accepts: [
+        {
+          ...CANONICAL,
+          maxAmountRequired: "10000",
+          resource: OCCASION.url,
+          description: "Weather",
+          mimeType: "application/json",
+          outputSchema: { input: { type: "http", method: "GET", resource: OCCASION.url }, output: null },
+        },
+      ],
+    });
+  });
+
+  test("has its fields in the order in which the reference writes them", () => {
+    const { challenge } = write([offer()], { extensions: { x: { info: {}, schema: {} } } });
+    expect(Object.keys(challenge)).toEqual(["x402Version", "error", "resource", "accepts", "extensions"]);
+    expect(Object.keys(challenge.accepts[0]!).slice(0, 7)).toEqual(Object.keys(CANONICAL));
+  });
+
+  test("has the extensions as declared, and none where none were", () => {
+    const extensions = { bazaar: { info: { a: 1 }, schema: {}, routeTemplate: "/weather" } };
+    expect(write([offer()], { extensions }).challenge.extensions).toEqual(extensions);
+    expect(write([offer()]).challenge).not.toHaveProperty("extensions");
+  });
+
+  test("keeps to the order of the offers", () => {
+    const networks = ["eip155:1", "eip155:8453", "eip155:137"];
+    const { challenge } = write(networks.map((network) => offer(network)));
+    expect(challenge.accepts.map(({ network }) => network)).toEqual(networks);
+  });
+});
+
+describe("a challenge that would be too long for common proxies", () => {
+  const FULL = ["maxAmountRequired", "resource", "description", "mimeType", "outputSchema"];
+  const many = (count: number) => Array.from({ length: count }, (_, at) => offer(`eip155:${at + 1}`));
+  const levelOf = ({ accepts }: PaymentRequired) => Object.keys(accepts[0]!).filter((name) => FULL.includes(name));
+
+  test.each<[count: number, level: string[], why: string]>([
+    [1, FULL, "everything"],
+    [4, FULL, "everything still fits"],
+    [8, ["maxAmountRequired"], "what only repeats the top is left out"],
+    [13, [], "then the older name of the amount"],
+    [40, [], "and then nothing more can be"],
+  ])("of %i offers has %j besides the protocol's fields: %s", (count, level) => {
+    const { header, challenge } = write(many(count));
+    expect(levelOf(challenge)).toEqual(level);
+    expect(challenge.accepts).toHaveLength(count);
+    if (count < 40) expect(header.length).toBeLessThanOrEqual(4096);
+  });
+
+  test("still has everything at 4096 characters, and no longer at one group more", () => {
+    const lengths = Array.from({ length: 800 }, (_, at) => write([offer()], {}, { error: "e".repeat(2000 + at) }));
+    const longestFull = lengths.findLastIndex(({ challenge }) => levelOf(challenge).length === FULL.length);
+    expect(lengths[longestFull]?.header.length).toBeLessThanOrEqual(4096);
+    expect(lengths.findIndex(({ challenge }) => levelOf(challenge).length < FULL.length)).toBe(longestFull + 1);
+  });
+
+  test("is one challenge all the same, with both amounts equal, in header and body alike", () => {
+    const text = fc.string({ unit: "binary", maxLength: 500 });
+    const amounts = fc.array(fc.bigInt({ min: 1n, max: 2n ** 256n - 1n }), { minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(amounts, text, text, text, (all, description, path, error) => {
+        const offers = all.map((amount) => offer(NETWORK, amount));
+        const { challenge } = write(offers, { description }, { url: `https://shop.example/${path}`, error });
+        expect(challenge).toMatchObject({ error, resource: { url: `https://shop.example/${path}`, description } });
+        challenge.accepts.forEach(({ amount, maxAmountRequired = amount }, at) => {
+          expect([amount, maxAmountRequired]).toEqual([String(all[at]), String(all[at])]);
+        });
+      }),
+    );
+  });
+});

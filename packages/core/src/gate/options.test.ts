@@ -1,0 +1,168 @@
+import { describe, expect, test } from "vitest";
+import { ConfigError, type ConfigIssue } from "../errors.js";
+import type { PaymentsOptions } from "./options.js";
+import { createPaymentsEngine, createPaymentsGate } from "./payments.js";
+import { createShop, createTestScheme, createTill, NETWORK, PAY_TO } from "./shop.fixture.js";
+
+/** What is wrong with options, and with nothing else. */
+function issuesOf(options: unknown): readonly ConfigIssue[] {
+  try {
+    createPaymentsEngine(options as PaymentsOptions, [createTestScheme()]);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.issues;
+    throw error;
+  }
+}
+
+/** The one issue of options that are good but for what is given. */
+function issueOf(bad: Readonly<Record<string, unknown>>): ConfigIssue | undefined {
+  const issues = issuesOf({ facilitator: "https://x402.org/facilitator", ...bad });
+  expect(issues.length).toBeLessThanOrEqual(1);
+  return issues[0];
+}
+
+/** A facilitator whose methods are those of its class. */
+class Till {
+  async verify() {}
+  async settle() {}
+  async supported() {}
+}
+
+const NO_URL = expect.stringContaining("a base URL");
+
+describe("options that are good", () => {
+  test.each<[options: object, why: string]>([
+    [{}, "the least"],
+    [{ facilitator: "http://localhost:4022/" }, "a facilitator on this machine"],
+    [{ facilitator: new URL("https://x402.org/facilitator") }, "a URL object"],
+    [{ facilitator: { url: "https://x402.org", headers: { authorization: "Bearer x" } } }, "headers"],
+    [{ facilitator: { url: "https://x402.org", headers: () => ({}) } }, "headers that are asked for"],
+    [{ facilitator: createTill() }, "a facilitator in this process"],
+    [{ facilitator: new (class extends Till {})() }, "one whose methods are inherited"],
+    [{ holdBytes: 0 }, "nothing is held back"],
+    [{ holdBytes: 64 * 1024 * 1024 }, "the most is held back"],
+    [{ deadlines: {} }, "no deadlines"],
+    [{ deadlines: { verifyMs: 100, settleMs: 120_000, supportedMs: undefined } }, "the shortest and the longest"],
+    [{ payTo: { "eip155:*": PAY_TO, [NETWORK]: PAY_TO } }, "a pattern and a network"],
+    [{ networks: [] }, "no networks"],
+    [{ publicUrl: "https://api.example.com/v1/" }, "a path in the public URL"],
+    [{ schemes: [createTestScheme()] }, "a scheme of the seller's own"],
+    [{ logger: console }, "the console"],
+    [{ now: () => 0 }, "a clock"],
+    [
+      Object.fromEntries(["payTo", "networks", "schemes", "store", "logger", "now"].map((key) => [key, undefined])),
+      "undefined",
+    ],
+  ])("%o: %s", (options) => {
+    expect(issueOf(options as Record<string, unknown>)).toBeUndefined();
+  });
+});
+
+describe("options that are not", () => {
+  test.each<[options: Record<string, unknown>, issue: Partial<ConfigIssue>, why: string]>([
+    [{ facilitator: undefined }, { path: "options.facilitator", expected: NO_URL, received: "nothing" }, "missing"],
+    [{ facilitator: "x402.org" }, { path: "options.facilitator", received: '"x402.org"' }, "no scheme"],
+    [
+      { facilitator: "ftp://x402.org" },
+      { path: "options.facilitator", received: '"ftp://x402.org"' },
+      "another scheme",
+    ],
+    [{ facilitator: 5 }, { path: "options.facilitator", received: "5" }, "a number"],
+    [{ facilitator: ["https://x402.org"] }, { path: "options.facilitator" }, "a list"],
+    [{ facilitator: null }, { path: "options.facilitator", received: "null" }, "null"],
+    [{ facilitator: { url: "https://x.org", header: {} } }, { path: "options.facilitator.header" }, "an unknown key"],
+    [{ facilitator: { url: "https://x.org", headers: [] } }, { path: "options.facilitator.headers" }, "a list"],
+    [{ facilitator: { url: "https://x.org", headers: { a: 1 } } }, { path: "options.facilitator.headers" }, "a number"],
+    [{ holdBytes: -1 }, { path: "options.holdBytes", received: "-1" }, "less than nothing"],
+    [{ holdBytes: 64 * 1024 * 1024 + 1 }, { path: "options.holdBytes" }, "too much"],
+    [{ holdBytes: 1.5 }, { path: "options.holdBytes" }, "half a byte"],
+    [{ holdBytes: Number.NaN }, { path: "options.holdBytes", received: "NaN" }, "no number"],
+    [{ holdBytes: "1mb" }, { path: "options.holdBytes" }, "a text"],
+    [{ holdBytes: null }, { path: "options.holdBytes", received: "null" }, "null is no default"],
+    [{ deadlines: 5 }, { path: "options.deadlines", received: "5" }, "a number"],
+    [{ deadlines: null }, { path: "options.deadlines", received: "null" }, "null"],
+    [{ deadlines: { verifyMs: 99 } }, { path: "options.deadlines.verifyMs" }, "too short"],
+    [{ deadlines: { settleMs: 120_001 } }, { path: "options.deadlines.settleMs" }, "too long"],
+    [{ deadlines: { settleMs: Number.POSITIVE_INFINITY } }, { path: "options.deadlines.settleMs" }, "for ever"],
+    [{ deadlines: { verify: 500 } }, { path: "options.deadlines.verify", received: "an unknown key" }, "a typo"],
+    [{ payTo: PAY_TO }, { path: "options.payTo" }, "an address alone"],
+    [{ payTo: { base: PAY_TO } }, { path: "options.payTo.base", received: '"base"' }, "no network"],
+    [{ payTo: { "*": PAY_TO } }, { path: 'options.payTo["*"]' }, "money of every network to one address"],
+    [{ payTo: { "eip155:*": 5 } }, { path: 'options.payTo["eip155:*"]', received: "5" }, "a number"],
+    [{ networks: NETWORK }, { path: "options.networks" }, "a text"],
+    [{ networks: [NETWORK, "base"] }, { path: "options.networks" }, "a name"],
+    [{ networks: ["eip155:*"] }, { path: "options.networks" }, "a pattern"],
+    [{ publicUrl: "api.example.com" }, { path: "options.publicUrl" }, "no scheme"],
+    [{ publicUrl: "https://api.example.com/?a=1" }, { path: "options.publicUrl" }, "a query"],
+    [{ publicUrl: 5 }, { path: "options.publicUrl", received: "5" }, "a number"],
+    [{ schemes: createTestScheme() }, { path: "options.schemes" }, "no list"],
+    [{ schemes: [{ scheme: "exact", networks: "eip155:*" }] }, { path: "options.schemes" }, "half a scheme"],
+    [{ schemes: ["exact"] }, { path: "options.schemes" }, "a name"],
+    [{ store: null }, { path: "options.store", received: "null" }, "null"],
+    [{ store: new Map() }, { path: "options.store", expected: expect.stringContaining("transition") }, "a map"],
+    [{ logger: { info: () => {} } }, { path: "options.logger", expected: expect.stringContaining("warn") }, "half"],
+    [{ logger: null }, { path: "options.logger", received: "null" }, "null"],
+    [{ now: 5 }, { path: "options.now", received: "5" }, "a time that stands still"],
+    [{ payto: {} }, { path: "options.payto", received: "an unknown key" }, "a typo"],
+    [{ "x y": 1 }, { path: 'options["x y"]', received: "an unknown key" }, "a key that is no name"],
+  ])("%o: %o (%s)", (options, issue) => {
+    expect(issueOf(options)).toMatchObject(issue);
+  });
+
+  test.each([undefined, null, 5, "https://x402.org", [], () => {}])("%o in place of options", (options) => {
+    const paths = issuesOf(options).map(({ path }) => path);
+    expect(paths).toEqual(["options", "options.facilitator"]);
+  });
+
+  test("are named all at once, together with what is wrong in the routes", () => {
+    const options = { facilitator: "?", holdBytes: -1, logger: 5, now: 5, store: 5, networks: 5, x: 1 };
+    const routes = { "GET weather": { price: 1 }, "GET /news": {} };
+    expect(() => createPaymentsGate(routes as never, options as never, [])).toThrow(
+      expect.objectContaining({
+        code: "ERR_FAREBOX_CONFIG",
+        issues: [
+          "options.x",
+          "options.holdBytes",
+          "options.now",
+          "options.logger",
+          "options.facilitator",
+          "options.networks",
+          "options.store",
+          'routes["GET weather"]',
+          "options.networks",
+          'routes["GET /news"]',
+        ].map((path) => expect.objectContaining({ path })),
+      }),
+    );
+  });
+});
+
+describe("options, once checked,", () => {
+  test("do not change when the seller's objects do", async () => {
+    const info = { a: 1 };
+    const accepts = { network: NETWORK, price: "$0.01" as const, extra: { deep: { a: 1 } } };
+    const payTo: { "eip155:*": `0x${string}` } = { "eip155:*": PAY_TO };
+    const weather = { accepts, extensions: { "x-y": { info, schema: {} } } };
+    const { ask } = createShop({ payTo, routes: { "GET /weather": weather } });
+    const before = await ask();
+    Object.assign(accepts, { price: "$0.0001", payTo: "0xEvil" });
+    accepts.extra.deep.a = 2;
+    info.a = 2;
+    payTo["eip155:*"] = "0xEvil";
+    expect(await ask()).toEqual(before);
+  });
+
+  test("are read by the seller's schemes before the built-in ones", async () => {
+    const own = createTestScheme({
+      compileTerms: ({ payTo }) => ({
+        ok: true,
+        asset: { id: "0xOwn", symbol: "OWN", decimals: undefined, extra: {} },
+        amount: 7n,
+        payTo,
+      }),
+    });
+    const { pay } = createShop({ schemes: [own] });
+    expect((await pay({ accepted: { asset: "0xOwn", amount: "7" } })).kind).toBe("admitted");
+  });
+});
