@@ -5,27 +5,16 @@
  * @module
  */
 import {
-  ConfigError,
-  type ConfigIssue,
   type Facilitator,
-  type FacilitatorRequest,
   type FacilitatorScheme,
-  isReason,
-  type Logger,
+  isJsonObject,
+  isNetwork,
   type SettlementResponse,
   type SupportedResponse,
   type VerifyResponse,
 } from "@farebox/core";
-
-/** What a facilitator is made of. */
-export interface FacilitatorOptions {
-  /** What it can verify and settle; one scheme per name and network. */
-  readonly schemes: readonly FacilitatorScheme[];
-  /** Identifiers of extensions it understands, for `/supported`. Default none. */
-  readonly extensions?: readonly string[];
-  /** Takes a line per call; never a signature, never a URL. Default: nobody. */
-  readonly logger?: Logger;
-}
+import { createCallLog } from "./call-log.js";
+import { type FacilitatorConfig, type FacilitatorOptions, parseFacilitatorOptions } from "./facilitator-options.js";
 
 /** How each scheme is. */
 export interface FacilitatorHealth {
@@ -48,87 +37,84 @@ export interface LocalFacilitator extends Facilitator {
 /**
  * Creates a facilitator. Its calls never reject: what goes wrong is in the answer.
  *
- * @throws ConfigError when there is no scheme, or two for the same network.
+ * @throws ConfigError with every issue at once.
  */
 export function createFacilitator(options: FacilitatorOptions): LocalFacilitator {
-  const schemes = indexSchemes(options.schemes);
-  const { logger } = options;
-  const supported = Object.freeze(describe(options));
-
-  return {
+  const config = parseFacilitatorOptions(options);
+  const supported = describe(config);
+  const log = createCallLog(config.logger);
+  return Object.freeze({
     async verify(request) {
-      const answer = await verify(findScheme(schemes, request), request);
-      logger?.info("verify", {
-        ...subject(request),
-        isValid: answer.isValid,
-        ...why(answer.invalidReason, answer.invalidMessage),
-      });
+      const answer = await verify(config.schemes, request);
+      log.verified(request, answer);
       return answer;
     },
     async settle(request) {
-      const answer = await settle(findScheme(schemes, request), request);
-      const { success, transaction, payer, errorReason, errorMessage } = answer;
-      logger?.info("settle", { ...subject(request), success, transaction, payer, ...why(errorReason, errorMessage) });
+      const answer = await settle(config.schemes, request);
+      log.settled(request, answer);
       return answer;
     },
     supported: async () => supported,
-    health: () => askHealth(options.schemes),
-  };
+    health: () => askHealth(config.schemes),
+  } satisfies LocalFacilitator);
 }
 
+/** The scheme that a request is for. `request` is still what a caller without types made it. */
 type Found =
   | { readonly ok: true; readonly scheme: FacilitatorScheme }
-  | { readonly ok: false; readonly reason: "unsupported_scheme" | "invalid_network" };
+  | { readonly ok: false; readonly reason: "invalid_payment_requirements" | "unsupported_scheme" | "invalid_network" };
 
-function indexSchemes(schemes: readonly FacilitatorScheme[]): ReadonlyMap<string, FacilitatorScheme> {
-  const issues: ConfigIssue[] = [];
-  const index = new Map<string, FacilitatorScheme>();
-  for (const [at, scheme] of (schemes ?? []).entries()) {
-    const key = keyOf(scheme.scheme, scheme.network);
-    if (index.has(key)) {
-      issues.push({ path: `options.schemes[${at}]`, expected: "one scheme per name and network", received: key });
-    }
-    index.set(key, scheme);
-  }
-  if (index.size === 0) issues.push({ path: "options.schemes", expected: "at least one scheme", received: "none" });
-  if (issues.length > 0) throw new ConfigError(issues);
-  return index;
-}
-
-function keyOf(scheme: string, network: string): string {
-  return `${scheme} on ${network}`;
-}
-
-function findScheme(schemes: ReadonlyMap<string, FacilitatorScheme>, request: FacilitatorRequest): Found {
-  const { scheme: name, network } = request.paymentRequirements;
-  const scheme = schemes.get(keyOf(name, network));
+function findScheme(schemes: readonly FacilitatorScheme[], request: unknown): Found {
+  const requirements = isJsonObject(request) ? request["paymentRequirements"] : undefined;
+  if (!isJsonObject(requirements)) return { ok: false, reason: "invalid_payment_requirements" };
+  const named = schemes.filter(({ scheme }) => scheme === requirements["scheme"]);
+  const scheme = named.find(({ network }) => network === requirements["network"]);
   if (scheme !== undefined) return { ok: true, scheme };
-  const known = [...schemes.values()].some((candidate) => candidate.scheme === name);
-  return { ok: false, reason: known ? "invalid_network" : "unsupported_scheme" };
+  return { ok: false, reason: named.length === 0 ? "unsupported_scheme" : "invalid_network" };
 }
 
-async function verify(found: Found, request: FacilitatorRequest): Promise<VerifyResponse> {
+async function verify(
+  schemes: readonly FacilitatorScheme[],
+  request: Parameters<FacilitatorScheme["verify"]>[0],
+): Promise<VerifyResponse> {
+  const found = findScheme(schemes, request);
   if (!found.ok) return { isValid: false, invalidReason: found.reason };
   try {
-    return await found.scheme.verify(request);
+    const answer = await found.scheme.verify(request);
+    if (typeof answer.isValid === "boolean") return answer;
+    return { isValid: false, invalidReason: "unexpected_verify_error", invalidMessage: NO_ANSWER };
   } catch (error) {
     return { isValid: false, invalidReason: "unexpected_verify_error", invalidMessage: nameOf(error) };
   }
 }
 
-async function settle(found: Found, request: FacilitatorRequest): Promise<SettlementResponse> {
-  const { network } = request.paymentRequirements;
-  if (!found.ok) return { success: false, errorReason: found.reason, transaction: "", network };
+async function settle(
+  schemes: readonly FacilitatorScheme[],
+  request: Parameters<FacilitatorScheme["settle"]>[0],
+): Promise<SettlementResponse> {
+  const found = findScheme(schemes, request);
+  if (!found.ok) return { success: false, errorReason: found.reason, transaction: "", network: networkOf(request) };
+  // Says neither that the money moved nor that it did not.
+  const failure = { success: false, errorReason: "unexpected_settle_error", transaction: "" };
+  const { network } = found.scheme;
   try {
-    return await found.scheme.settle(request);
+    const answer = await found.scheme.settle(request);
+    return typeof answer.success === "boolean" ? answer : { ...failure, errorMessage: NO_ANSWER, network };
   } catch (error) {
-    // Says neither that the money moved nor that it did not.
-    const errorReason = "unexpected_settle_error";
-    return { success: false, errorReason, errorMessage: nameOf(error), transaction: "", network };
+    return { ...failure, errorMessage: nameOf(error), network };
   }
 }
 
-function describe({ schemes, extensions = [] }: FacilitatorOptions): SupportedResponse {
+const NO_ANSWER = "the scheme gave no answer";
+
+/** The network that was asked for, where it is one; the protocol wants the field in every answer. */
+function networkOf(request: unknown): string {
+  const requirements = isJsonObject(request) ? request["paymentRequirements"] : undefined;
+  const network = isJsonObject(requirements) ? requirements["network"] : undefined;
+  return isNetwork(network) ? network : "";
+}
+
+function describe({ schemes, extensions }: FacilitatorConfig): SupportedResponse {
   const signers: Record<string, string[]> = {};
   for (const { network, signers: addresses } of schemes) {
     const pattern = `${network.slice(0, network.indexOf(":"))}:*`;
@@ -140,30 +126,22 @@ function describe({ schemes, extensions = [] }: FacilitatorOptions): SupportedRe
     network,
     ...(Object.keys(extra).length === 0 ? {} : { extra }),
   }));
-  return { kinds, extensions, signers };
+  return Object.freeze({ kinds, extensions, signers });
 }
 
 async function askHealth(schemes: readonly FacilitatorScheme[]): Promise<FacilitatorHealth> {
   const asked = await Promise.all(
-    schemes.map(async (scheme) => ({ scheme: scheme.scheme, network: scheme.network, ...(await scheme.health()) })),
+    schemes.map(async (scheme) => ({ scheme: scheme.scheme, network: scheme.network, ...(await healthOf(scheme)) })),
   );
   return { ok: asked.every(({ ok }) => ok), schemes: asked };
 }
 
-/** What a log line is about. The texts are a stranger's: only what has a known form is passed on. */
-function subject({ paymentRequirements: { scheme, network, amount, payTo } }: FacilitatorRequest) {
-  return { scheme: plain(scheme), network: plain(network), amount: plain(amount), payTo: plain(payTo) };
-}
-
-function why(
-  reason: string | undefined,
-  message: string | undefined,
-): { readonly reason?: string; readonly message?: string } {
-  return { ...(isReason(reason) ? { reason } : {}), ...(message === undefined ? {} : { message }) };
-}
-
-function plain(text: unknown): string | undefined {
-  return typeof text === "string" && /^[\w:.+/=-]{1,100}$/.test(text) ? text : undefined;
+async function healthOf(scheme: FacilitatorScheme): ReturnType<FacilitatorScheme["health"]> {
+  try {
+    return await scheme.health();
+  } catch (error) {
+    return { ok: false, problem: nameOf(error) };
+  }
 }
 
 function nameOf(error: unknown): string {

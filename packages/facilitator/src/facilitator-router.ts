@@ -4,62 +4,65 @@
  * @see x402 v2 §7
  * @module
  */
-import { type Facilitator, type FacilitatorRequest, isJsonObject, type Logger } from "@farebox/core";
+import { type Facilitator, type FacilitatorRequest, isJsonObject, type LogFields, type Logger } from "@farebox/core";
 import { type Request, type RequestHandler, type Response, Router } from "express";
 import type { LocalFacilitator } from "./create-facilitator.js";
 import { type BodyLimits, readBody } from "./read-body.js";
-
-/** Bounds of the router. */
-export interface FacilitatorRouterOptions {
-  /** Longest body, in bytes. Default 64 KiB: a payment is a few. */
-  readonly bodyLimitBytes?: number;
-  /** How long a body may take to arrive, in milliseconds. Default 10000. */
-  readonly bodyTimeoutMs?: number;
-  /** Hears of calls that failed for reasons of ours. Default: nobody. */
-  readonly logger?: Logger;
-}
+import { type FacilitatorRouterOptions, parseRouterOptions } from "./router-options.js";
 
 /**
  * Creates a router for Express 4 and 5. A body that is too long, no JSON or no request of the protocol is answered 400
  * with `{ error }`. A payment that is refused is an answer like any other, with status 200.
+ *
+ * @throws ConfigError with every issue at once.
  */
 export function facilitatorRouter(
   facilitator: Facilitator | LocalFacilitator,
   options: FacilitatorRouterOptions = {},
 ): Router {
-  const { bodyLimitBytes = 64 * 1024, bodyTimeoutMs = 10_000, logger } = options;
-  const limits: BodyLimits = { bytes: bodyLimitBytes, ms: bodyTimeoutMs };
-  const handler = (work: Work): RequestHandler => toHandler(work, logger);
+  const { limits, logger } = parseRouterOptions(facilitator, options);
+  const handle = (name: string, work: Work): RequestHandler => toHandler(name, work, logger);
+  const call = (name: string, work: Call): RequestHandler =>
+    handle(name, async (req, res) => answer(res, await readRequest(req, limits), work));
 
   return Router()
     .post(
       "/verify",
-      handler((req, res) => answer(res, readRequest(req, limits), (request) => facilitator.verify(request))),
+      call("verify", (request) => facilitator.verify(request)),
     )
     .post(
       "/settle",
-      handler((req, res) => answer(res, readRequest(req, limits), (request) => facilitator.settle(request))),
+      call("settle", (request) => facilitator.settle(request)),
     )
     .get(
       "/supported",
-      handler(async (_req, res) => send(res, 200, await facilitator.supported())),
+      handle("supported", async (_req, res) => send(res, 200, await facilitator.supported())),
     )
     .get(
       "/health",
-      handler((_req, res) => sendHealth(facilitator, res)),
+      handle("health", (_req, res) => sendHealth(facilitator, res)),
     );
 }
 
 type Work = (req: Request, res: Response) => Promise<void>;
+type Call = (request: FacilitatorRequest) => Promise<object>;
 
 /** Catches everything: Express 4 ignores a handler that rejects, and its client would wait for ever. */
-function toHandler(work: Work, logger: Logger | undefined): RequestHandler {
+function toHandler(name: string, work: Work, logger: Logger | undefined): RequestHandler {
   return (req, res) => {
     work(req, res).catch((error: unknown) => {
-      logger?.error("request_failed", { path: req.path, error: error instanceof Error ? error.name : "not an error" });
       if (!res.headersSent) send(res, 500, { error: "the facilitator failed" });
+      report(logger, { call: name, error: error instanceof Error ? error.name : "not an error" });
     });
   };
+}
+
+function report(logger: Logger | undefined, fields: LogFields): void {
+  try {
+    logger?.error("request_failed", fields);
+  } catch {
+    // There is nobody left to tell, and the process is not ended for it.
+  }
 }
 
 type ReadRequest =
@@ -87,13 +90,8 @@ function problemOf(value: unknown): string | undefined {
   return undefined;
 }
 
-async function answer(
-  res: Response,
-  reading: Promise<ReadRequest>,
-  call: (request: FacilitatorRequest) => Promise<object>,
-): Promise<void> {
-  const read = await reading;
-  if (read.ok) return send(res, 200, await call(read.request));
+async function answer(res: Response, read: ReadRequest, work: Call): Promise<void> {
+  if (read.ok) return send(res, 200, await work(read.request));
   if (read.error === undefined) return;
   // The rest of the body may still be on its way, and nobody will read it.
   res.setHeader("Connection", "close");

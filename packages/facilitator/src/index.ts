@@ -6,7 +6,8 @@
 export {
   createFacilitator,
   type FacilitatorHealth,
-  type FacilitatorOptions,
   type LocalFacilitator,
 } from "./create-facilitator.js";
-export { type FacilitatorRouterOptions, facilitatorRouter } from "./facilitator-router.js";
+export type { FacilitatorOptions } from "./facilitator-options.js";
+export { facilitatorRouter } from "./facilitator-router.js";
+export type { FacilitatorRouterOptions } from "./router-options.js";

@@ -10,8 +10,15 @@ import { parseJson } from "@farebox/core";
 export type ReadBody =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly error: string }
-  /** The connection ended first: there is nobody to answer. */
-  | { readonly ok: false; readonly error: undefined };
+  | Gone;
+
+/** The connection ended first: there is nobody to answer. */
+interface Gone {
+  readonly ok: false;
+  readonly error: undefined;
+}
+
+const GONE: Gone = Object.freeze({ ok: false, error: undefined });
 
 /** How much is read, and for how long. */
 export interface BodyLimits {
@@ -30,6 +37,7 @@ export async function readBody(
   // The app has parsed it already; Express 5 leaves `undefined` where nobody has, Express 4 nothing at all.
   if (req.readableEnded && req.body !== undefined) return { ok: true, value: req.body };
   if (req.readableEnded) return bad("the body has been read by somebody else");
+  if (req.destroyed) return GONE;
   const text = await readText(req, limits);
   if (!text.ok) return text;
   const json = parseJson(text.value);
@@ -53,7 +61,7 @@ function readText(req: IncomingMessage, limits: BodyLimits): Promise<Text> {
       finish({ ok: true, value: Buffer.concat(chunks).toString("utf8") });
     }
     function gone(): void {
-      finish({ ok: false, error: undefined });
+      finish(GONE);
     }
     function finish(result: Text): void {
       clearTimeout(timer);

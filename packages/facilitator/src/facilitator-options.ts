@@ -1,0 +1,59 @@
+/**
+ * Options of a facilitator.
+ *
+ * @module
+ */
+import { type FacilitatorScheme, isNetwork, type Logger } from "@farebox/core";
+import { Issues, isFunction } from "./issues.js";
+
+/** What a facilitator is made of. */
+export interface FacilitatorOptions {
+  /** What it can verify and settle; one scheme per name and network. */
+  readonly schemes: readonly FacilitatorScheme[];
+  /** Identifiers of extensions it understands, for `/supported`. Default none. */
+  readonly extensions?: readonly string[];
+  /** Takes a line per call; never a signature, never a URL. Default: nobody. */
+  readonly logger?: Logger;
+}
+
+/** The options, checked. */
+export interface FacilitatorConfig {
+  readonly schemes: readonly FacilitatorScheme[];
+  readonly extensions: readonly string[];
+  readonly logger: Logger | undefined;
+}
+
+/** Checks the options. @throws ConfigError with every issue at once. */
+export function parseFacilitatorOptions(options: FacilitatorOptions): FacilitatorConfig {
+  const { schemes, extensions = [], logger } = options;
+  const issues = new Issues();
+  issues.checkKeys(options, ["schemes", "extensions", "logger"]);
+  if (Array.isArray(schemes) && schemes.length > 0) checkSchemes(schemes, issues);
+  else issues.add("options.schemes", "a list of at least one scheme", schemes);
+  if (!Array.isArray(extensions) || extensions.some((name) => typeof name !== "string")) {
+    issues.add("options.extensions", "a list of identifiers", extensions);
+  }
+  issues.checkLogger(logger);
+  issues.throwIfAny();
+  return Object.freeze({ schemes: Object.freeze([...schemes]), extensions: Object.freeze([...extensions]), logger });
+}
+
+function checkSchemes(schemes: readonly unknown[], issues: Issues): void {
+  const seen = new Set<string>();
+  for (const [at, scheme] of schemes.entries()) {
+    if (!isScheme(scheme)) {
+      issues.add(`options.schemes[${at}]`, "a scheme, e.g. createExactEvmScheme(…)", scheme);
+      continue;
+    }
+    const key = `${scheme.scheme} on ${scheme.network}`;
+    if (seen.has(key)) issues.add(`options.schemes[${at}]`, "one scheme per name and network", key);
+    seen.add(key);
+  }
+}
+
+function isScheme(value: unknown): value is FacilitatorScheme {
+  if (typeof value !== "object" || value === null) return false;
+  const { scheme, network, extra, signers, verify, settle, health } = value as Partial<FacilitatorScheme>;
+  const isNamed = typeof scheme === "string" && isNetwork(network) && typeof extra === "object" && extra !== null;
+  return isNamed && Array.isArray(signers) && [verify, settle, health].every(isFunction);
+}

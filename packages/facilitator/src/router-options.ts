@@ -1,0 +1,51 @@
+/**
+ * Options of the router.
+ *
+ * @module
+ */
+import type { Facilitator, Logger } from "@farebox/core";
+import { Issues, isFunction } from "./issues.js";
+import type { BodyLimits } from "./read-body.js";
+
+/** Bounds of the router. */
+export interface FacilitatorRouterOptions {
+  /** Longest body, 1024 to 10485760 bytes. Default 65536: a payment is a few thousand. */
+  readonly bodyLimitBytes?: number;
+  /** How long a body may take to arrive, 10 to 600000 ms. Default 10000. */
+  readonly bodyTimeoutMs?: number;
+  /** Hears of calls that failed for reasons of ours. Default: nobody. */
+  readonly logger?: Logger;
+}
+
+/** The options, checked. */
+export interface RouterConfig {
+  readonly limits: BodyLimits;
+  readonly logger: Logger | undefined;
+}
+
+const RANGES = {
+  bodyLimitBytes: { least: 1_024, most: 10 * 1_024 * 1_024 },
+  bodyTimeoutMs: { least: 10, most: 600_000 },
+} as const;
+
+/** Checks the options. @throws ConfigError with every issue at once. */
+export function parseRouterOptions(facilitator: Facilitator, options: FacilitatorRouterOptions): RouterConfig {
+  const { bodyLimitBytes = 64 * 1_024, bodyTimeoutMs = 10_000, logger } = options;
+  const issues = new Issues();
+  issues.checkKeys(options, ["bodyLimitBytes", "bodyTimeoutMs", "logger"]);
+  if (!isFacilitator(facilitator)) issues.add("facilitator", "a facilitator, e.g. createFacilitator(…)", facilitator);
+  for (const [key, value] of Object.entries({ bodyLimitBytes, bodyTimeoutMs })) {
+    const { least, most } = RANGES[key as keyof typeof RANGES];
+    const isInRange = Number.isInteger(value) && value >= least && value <= most;
+    if (!isInRange) issues.add(`options.${key}`, `a whole number from ${least} to ${most}`, value);
+  }
+  issues.checkLogger(logger);
+  issues.throwIfAny();
+  return Object.freeze({ limits: Object.freeze({ bytes: bodyLimitBytes, ms: bodyTimeoutMs }), logger });
+}
+
+function isFacilitator(value: unknown): value is Facilitator {
+  if (typeof value !== "object" || value === null) return false;
+  const { verify, settle, supported } = value as Partial<Facilitator>;
+  return [verify, settle, supported].every(isFunction);
+}

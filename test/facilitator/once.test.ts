@@ -1,0 +1,166 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { startRpcProxy } from "./rpc-proxy.js";
+import { AMOUNT, createOffer, openStage, payloadOf, type Stage, signFor } from "./stage.js";
+
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await openStage();
+});
+
+afterEach(() => stage.chain.resumeMining());
+afterAll(() => stage.close());
+
+async function transactionsOf(privateKey: `0x${string}`): Promise<number> {
+  const [address] = stage.scheme({ privateKey }).signers;
+  return stage.client.getTransactionCount({ address: address as `0x${string}` });
+}
+
+describe("a payment that is settled more than once", () => {
+  test("succeeds for one of twenty that ask at once, by one transaction that all are told", async () => {
+    const privateKey = await stage.signer();
+    const scheme = stage.scheme({ privateKey });
+    const payment = await stage.payment();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => scheme.settle(payment)));
+
+    const [won, ...others] = answers.toSorted((a, b) => Number(b.success) - Number(a.success));
+    expect(won).toEqual({
+      success: true,
+      payer: payloadOf(payment).authorization.from,
+      transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+      network: "eip155:84532",
+      amount: "100",
+    });
+    for (const answer of others) {
+      expect(answer).toMatchObject({
+        success: false,
+        errorReason: "payment_already_settled",
+        transaction: won?.transaction,
+      });
+    }
+    expect(await transactionsOf(privateKey)).toBe(1);
+    expect(await stage.chain.balanceOf(payment.paymentRequirements.payTo as `0x${string}`)).toBe(AMOUNT);
+  });
+
+  test("is told its transaction later, after expiry, and by a process that has just started", async () => {
+    const privateKey = await stage.signer();
+    let now = Date.now();
+    const scheme = stage.scheme({ privateKey }, () => now);
+    const payment = await stage.payment();
+    const { transaction } = await scheme.settle(payment);
+    const repeat = { success: false, errorReason: "payment_already_settled", transaction };
+
+    expect(await scheme.settle(payment)).toMatchObject(repeat);
+    expect(await scheme.verify(payment)).toMatchObject({ isValid: false, invalidReason: "payment_already_settled" });
+    expect(await stage.scheme({ privateKey }).settle(payment)).toMatchObject(repeat);
+    now += 3_600_000;
+    expect(await scheme.settle(payment)).toMatchObject(repeat);
+    expect(await stage.scheme({ privateKey }, () => now).settle(payment)).toMatchObject(repeat);
+    // A day later it has forgotten, and the chain has not.
+    now += 26 * 3_600_000;
+    await scheme.settle(await stage.payment({ now: () => now }));
+    expect(await scheme.settle(payment)).toMatchObject(repeat);
+    expect(await transactionsOf(privateKey)).toBe(2);
+  });
+
+  test("is not asked about again on chain while it is remembered", async () => {
+    const scheme = stage.scheme({ privateKey: await stage.signer() });
+    const payment = await stage.payment();
+    const { transaction } = await scheme.settle(payment);
+    await stage.chain.pauseMining();
+    const before = await stage.client.getBlockNumber({ cacheTime: 0 });
+    expect(await scheme.settle(payment)).toMatchObject({ errorReason: "payment_already_settled", transaction });
+    expect(await stage.client.getBlockNumber({ cacheTime: 0 })).toBe(before);
+    await stage.chain.resumeMining();
+  });
+
+  test("is found by a process that has just started as far back as lookbackBlocks, and is never paid again", async () => {
+    const privateKey = await stage.signer();
+    const payment = await stage.payment();
+    const { transaction } = await stage.scheme({ privateKey }).settle(payment);
+    for (let block = 0; block < 5; block += 1) await stage.chain.mine();
+
+    const near = await stage.scheme({ privateKey, lookbackBlocks: 4 }).settle(payment);
+    expect(near).toMatchObject({ success: false, errorReason: "invalid_transaction_state", transaction: "" });
+    const far = await stage.scheme({ privateKey, lookbackBlocks: 5 }).settle(payment);
+    expect(far).toMatchObject({ success: false, errorReason: "payment_already_settled", transaction });
+    expect(await transactionsOf(privateKey)).toBe(1);
+  });
+
+  test("is looked for in pieces of a size that nodes accept, and everywhere", async () => {
+    const privateKey = await stage.signer();
+    const payment = await stage.payment();
+    const { transaction } = await stage.scheme({ privateKey }).settle(payment);
+    const proxy = await startRpcProxy(stage.chain.rpcUrl);
+    const head = Number(await stage.client.getBlockNumber({ cacheTime: 0 })) + 20_000;
+    const ranges: (readonly [number, number])[] = [];
+    proxy.decide(({ method, params: [filter] }) => {
+      if (method === "eth_blockNumber") return { result: `0x${head.toString(16)}` };
+      const { fromBlock, toBlock } = (filter ?? {}) as Record<string, string>;
+      if (method !== "eth_getLogs" || fromBlock === undefined) return "pass";
+      ranges.push([Number(fromBlock), Number(toBlock)]);
+      return Number(fromBlock) > head - 20_000 ? { result: [] } : "pass";
+    });
+    const again = await stage.scheme({ privateKey, rpcUrl: proxy.url, lookbackBlocks: 30_000 }).settle(payment);
+    await proxy.close();
+
+    expect(again).toMatchObject({ errorReason: "payment_already_settled", transaction });
+    expect(ranges).toEqual([
+      [head - 8_999, head],
+      [head - 17_999, head - 9_000],
+      [0, head - 18_000],
+    ]);
+  });
+});
+
+describe("a payment whose transaction waits to be mined", () => {
+  test("is pending with its hash as often as it is asked for, then succeeds once", async () => {
+    const privateKey = await stage.signer();
+    const scheme = stage.scheme({ privateKey, receiptTimeoutMs: 100 });
+    const payment = await stage.payment();
+    await stage.chain.pauseMining();
+    const pending = await scheme.settle(payment);
+    expect(pending).toMatchObject({
+      success: false,
+      errorReason: "settlement_pending",
+      transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+    });
+    expect(await Promise.all([scheme.settle(payment), scheme.settle(payment)])).toEqual([pending, pending]);
+    expect(await scheme.verify(payment)).toMatchObject({ isValid: false, invalidReason: "settlement_pending" });
+
+    await stage.chain.resumeMining();
+    const { transaction } = pending;
+    const both = await Promise.all([scheme.settle(payment), scheme.settle(payment)]);
+    expect(both.filter(({ success }) => success)).toMatchObject([{ transaction }]);
+    expect(both.filter(({ success }) => !success)).toMatchObject([
+      { errorReason: "payment_already_settled", transaction },
+    ]);
+    expect(await transactionsOf(privateKey)).toBe(1);
+  });
+
+  test("is paid once when another process, started meanwhile, settles it too", async () => {
+    const payment = await stage.payment();
+    const before = stage.scheme({ privateKey: await stage.signer(), receiptTimeoutMs: 100 });
+    const after = stage.scheme({ privateKey: await stage.signer(), receiptTimeoutMs: 100 });
+    await stage.chain.pauseMining();
+    expect(await before.settle(payment)).toMatchObject({ errorReason: "settlement_pending" });
+    // The chain foresees that a second transaction would fail; that does not say that nobody is paid.
+    expect(await after.settle(payment)).toMatchObject({ success: false, errorReason: "unexpected_settle_error" });
+    await stage.chain.resumeMining();
+
+    const { success, transaction } = await before.settle(payment);
+    expect(success).toBe(true);
+    expect(await after.settle(payment)).toMatchObject({ errorReason: "payment_already_settled", transaction });
+    expect(await stage.chain.balanceOf(payment.paymentRequirements.payTo as `0x${string}`)).toBe(AMOUNT);
+  });
+
+  test("counts only as deep as confirmations says", async () => {
+    const scheme = stage.scheme({ privateKey: await stage.signer(), confirmations: 3, receiptTimeoutMs: 100 });
+    const payment = await signFor(await stage.payer(), createOffer());
+    expect(await scheme.settle(payment)).toMatchObject({ errorReason: "settlement_pending" });
+    await stage.chain.mine();
+    expect(await scheme.settle(payment)).toMatchObject({ errorReason: "settlement_pending" });
+    await stage.chain.mine();
+    expect(await scheme.settle(payment)).toMatchObject({ success: true });
+  });
+});

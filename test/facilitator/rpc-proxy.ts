@@ -1,0 +1,100 @@
+/**
+ * A node that sometimes fails: a JSON-RPC proxy in front of a chain.
+ *
+ * @module
+ */
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export interface RpcCall {
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
+
+/**
+ * What to do with a call. `pass`: nothing special. `lose-request`: hang up before the node has it. `lose-answer`: hang up
+ * after the node has it. `silence`: the node has it, and no answer ever comes. Otherwise the node is not asked: an error, a result, or an HTTP status.
+ */
+export type Fate =
+  | "pass"
+  | "lose-request"
+  | "lose-answer"
+  | "silence"
+  | { readonly code: number; readonly message: string }
+  | { readonly result: unknown }
+  | { readonly status: number };
+
+export interface RpcProxy {
+  readonly url: string;
+  /** The methods that were called, in order. */
+  readonly calls: string[];
+  /** Headers of the last call. */
+  readonly headers: () => NodeJS.Dict<string | string[]>;
+  /** Decides what becomes of each call from now on. */
+  decide(fate: (call: RpcCall) => Fate): void;
+  close(): Promise<void>;
+}
+
+/** Decides once about a method, and lets all else pass. */
+export function once(method: string, fate: Fate): (call: RpcCall) => Fate {
+  return times(1, method, fate);
+}
+
+/** Decides some times about a method, and lets all else pass. */
+export function times(count: number, method: string, fate: Fate): (call: RpcCall) => Fate {
+  let left = count;
+  return (call) => (call.method === method && left-- > 0 ? fate : "pass");
+}
+
+export async function startRpcProxy(target: string): Promise<RpcProxy> {
+  const calls: string[] = [];
+  let decide: (call: RpcCall) => Fate = () => "pass";
+  let headers: NodeJS.Dict<string | string[]> = {};
+  const server = createServer(async (req, res) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of req) chunks.push(chunk);
+    const body = Buffer.concat(chunks).toString("utf8");
+    const call = { params: [], ...JSON.parse(body) } as RpcCall & { readonly id: number };
+    calls.push(call.method);
+    headers = req.headers;
+    await carryOut(decide(call), { res, id: call.id, forward: () => post(target, body) });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    calls,
+    headers: () => headers,
+    decide: (fate) => {
+      decide = fate;
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+interface Exchange {
+  readonly res: ServerResponse;
+  readonly id: number;
+  forward(): Promise<string>;
+}
+
+async function carryOut(fate: Fate, { res, id, forward }: Exchange): Promise<void> {
+  const reply = (status: number, json: string): void => {
+    res.writeHead(status, { "content-type": "application/json" }).end(json);
+  };
+  if (fate === "lose-request") return void res.destroy();
+  if (typeof fate === "object" && "status" in fate) return reply(fate.status, "{}");
+  if (typeof fate === "object" && "result" in fate) return reply(200, JSON.stringify({ jsonrpc: "2.0", id, ...fate }));
+  if (typeof fate === "object") return reply(200, JSON.stringify({ jsonrpc: "2.0", id, error: fate }));
+  const answer = await forward();
+  if (fate === "lose-answer") return void res.destroy();
+  if (fate === "pass") reply(200, answer);
+}
+
+async function post(url: string, body: string): Promise<string> {
+  const response = await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body });
+  return response.text();
+}

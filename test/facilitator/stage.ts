@@ -1,0 +1,152 @@
+/**
+ * What the tests of the facilitator play on: a chain, payers with money on it, and the scheme over JSON-RPC.
+ *
+ * @module
+ */
+import type { FacilitatorRequest, FacilitatorScheme, PaymentRequirements } from "@farebox/core";
+import { createExactEvmScheme, createRpcChain, type RpcChainOptions } from "@farebox/evm/facilitator";
+import { createPayer, type LocalChain, type Payer, type SignOptions, startLocalChain } from "@farebox/testing";
+import {
+  createPublicClient,
+  createWalletClient,
+  encodeFunctionData,
+  type Hex,
+  http,
+  type PublicClient,
+  parseAbi,
+  parseSignature,
+} from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+
+export const TOKEN = parseAbi([
+  "function transferWithAuthorization(address, address, uint256, uint256, uint256, bytes32, uint8, bytes32, bytes32)",
+  "function cancelAuthorization(address, bytes32, uint8, bytes32, bytes32)",
+  "function transfer(address, uint256) returns (bool)",
+  "function blacklister() view returns (address)",
+  "function blacklist(address)",
+  "function pauser() view returns (address)",
+  "function pause()",
+  "function unpause()",
+]);
+
+export const NETWORK = "eip155:84532";
+
+/** What is paid in these tests, unless they say otherwise. */
+export const AMOUNT = 100n;
+
+/** The offer of a seller who is nobody else's. */
+export function createOffer(changes: Partial<PaymentRequirements> = {}): PaymentRequirements {
+  return {
+    scheme: "exact",
+    network: NETWORK,
+    amount: String(AMOUNT),
+    asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+    payTo: newAddress(),
+    maxTimeoutSeconds: 600,
+    extra: { name: "USDC", version: "2" },
+    ...changes,
+  };
+}
+
+export function newAddress(): Hex {
+  return privateKeyToAccount(generatePrivateKey()).address;
+}
+
+/** The request of a seller who was paid. */
+export async function signFor(
+  payer: Payer,
+  offer: PaymentRequirements,
+  options: SignOptions = {},
+): Promise<FacilitatorRequest> {
+  const { payload } = await payer.signExact(offer, options);
+  return { x402Version: 2, paymentPayload: { x402Version: 2, accepted: offer, payload }, paymentRequirements: offer };
+}
+
+/** The two parts of a payload that tests look into. */
+export function payloadOf(request: FacilitatorRequest) {
+  return request.paymentPayload.payload as {
+    readonly signature: Hex;
+    readonly authorization: Readonly<Record<"from" | "to" | "value" | "validAfter" | "validBefore" | "nonce", string>>;
+  };
+}
+
+/** The same request with another signature. */
+export function withSignature(request: FacilitatorRequest, signature: string): FacilitatorRequest {
+  const payload = { ...request.paymentPayload.payload, signature };
+  return { ...request, paymentPayload: { ...request.paymentPayload, payload } };
+}
+
+/** A chain and who acts on it. */
+export interface Stage {
+  readonly chain: LocalChain;
+  readonly client: PublicClient;
+  rpc(method: string, ...params: readonly unknown[]): Promise<unknown>;
+  /** A new account that can pay for transactions. */
+  signer(): Promise<Hex>;
+  /** The scheme, as a new process would have it. */
+  scheme(options: Partial<RpcChainOptions> & { readonly privateKey: Hex }, now?: () => number): FacilitatorScheme;
+  /** A new payer with so many atomic units. */
+  payer(usdc?: bigint): Promise<Payer>;
+  /** A payment of {@link AMOUNT} by a new payer. */
+  payment(options?: SignOptions): Promise<FacilitatorRequest>;
+  /** Carries out a signed payment as anybody may, past the facilitator. */
+  frontRun(request: FacilitatorRequest): Promise<Hex>;
+  /** Calls the token as whoever may, waits for it to be mined. */
+  command(from: Hex, data: Hex): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openStage(): Promise<Stage> {
+  const chain = await startLocalChain();
+  const client = createPublicClient({ transport: http(chain.rpcUrl), pollingInterval: 10 });
+  const rpc: Stage["rpc"] = async (method, ...params) => client.request({ method, params } as never);
+  const signer = async () => {
+    const privateKey = generatePrivateKey();
+    await chain.fund(privateKeyToAccount(privateKey).address, { eth: 10n ** 18n });
+    return privateKey;
+  };
+  const payer: Stage["payer"] = async (usdc = AMOUNT) => {
+    const created = createPayer();
+    await chain.fund(created.address, { usdc });
+    return created;
+  };
+  return {
+    chain,
+    client,
+    rpc,
+    signer,
+    payer,
+    scheme: (options, now = Date.now) => {
+      const quick = { pollingIntervalMs: 10, receiptTimeoutMs: 5_000 };
+      return createExactEvmScheme({
+        chain: createRpcChain({ network: NETWORK, rpcUrl: chain.rpcUrl, ...quick, ...options }),
+        now,
+      });
+    },
+    payment: async (options) => signFor(await payer(), createOffer(), options),
+    frontRun: async (request) => {
+      const account = privateKeyToAccount(await signer());
+      const wallet = createWalletClient({ account, transport: http(chain.rpcUrl), chain: null });
+      const hash = await wallet.sendTransaction({ to: chain.asset, data: encodeTransfer(request), gas: 300_000n });
+      return hash;
+    },
+    command: async (from, data) => {
+      await rpc("anvil_impersonateAccount", from);
+      await rpc("anvil_setBalance", from, "0xde0b6b3a7640000");
+      await rpc("eth_sendTransactionSync", { from, to: chain.asset, data, gas: "0x493e0" });
+    },
+    close: () => chain.close(),
+  };
+}
+
+function encodeTransfer(request: FacilitatorRequest): Hex {
+  const { signature, authorization } = payloadOf(request);
+  const { from, to, value, validAfter, validBefore, nonce } = authorization;
+  const { r, s, yParity } = parseSignature(signature);
+  const window = [BigInt(validAfter), BigInt(validBefore)] as const;
+  return encodeFunctionData({
+    abi: TOKEN,
+    functionName: "transferWithAuthorization",
+    args: [from as Hex, to as Hex, BigInt(value), ...window, nonce as Hex, 27 + yParity, r, s],
+  });
+}
