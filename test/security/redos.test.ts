@@ -1,0 +1,92 @@
+/**
+ * Regular expressions that are not written in a source file: those that route keys become, and those in the schemas.
+ * The written ones are in `test/source/regular-expressions.test.ts`.
+ *
+ * @module
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { checkSync } from "recheck";
+import ts from "typescript";
+import { describe, expect, test } from "vitest";
+import { compilePath } from "../../packages/core/src/route/compile-path.js";
+
+/** Thirty requests of 16 KB, which is all that Node lets in, take a few milliseconds; a quadratic match takes seconds. */
+const MATCH_MS = 1_000;
+
+const PATHS: readonly [path: string, why: string][] = [
+  ["/", "the root"],
+  ["/weather", "text"],
+  ["/weather/", "a trailing slash"],
+  ["/a.b\\+c", "characters that mean something in an expression"],
+  ["/:a", "a parameter"],
+  ["/:a/:b/:c/:d/:e/:f/:g/:h/:i/:j", "ten parameters"],
+  ["/:from-:to", "two parameters in a segment"],
+  ["/:a-:b-:c-:d-:e", "five parameters in a segment"],
+  ["/:a.:b.json", "parameters between texts"],
+  ["/*rest", "a wildcard"],
+  ["/a/*rest/z", "a wildcard before text"],
+  ["/*a/x/*b", "two wildcards"],
+  ["/*a-*b", "two wildcards in a segment"],
+  ["/:a/*b/:c", "a wildcard between parameters"],
+  ["/:a-*b", "a parameter and a wildcard in a segment"],
+  ["/a{/:b}", "an optional part"],
+  ["/a{/:b}{/:c}{/:d}", "three optional parts"],
+  ["/a{/:b{/:c{/:d}}}", "optional parts inside each other"],
+  ["/a{-:b}{-:c}", "optional parts of a segment"],
+  ["/{a/}*rest", "an optional part before a wildcard"],
+];
+
+function compiled(path: string): RegExp {
+  const result = compilePath(path);
+  if (!result.ok) throw new TypeError(`${path}: ${result.expected}`);
+  return result.regexp;
+}
+
+describe("what a route key becomes", () => {
+  test.each(PATHS)("%s is linear: %s", (path) => {
+    const { source, flags } = compiled(path);
+    expect(checkSync(source, flags, { timeout: 10_000 })).toMatchObject({ status: "safe" });
+  });
+
+  test.each(PATHS)("%s takes no time for a path of 16 KB: %s", (path) => {
+    const regexp = compiled(path);
+    const segments = ["a", "-", "/", "x/", "/a", "a-", "a.", "/x/", "\u0000", "%2F"];
+    const started = performance.now();
+    for (const unit of segments) {
+      const long = unit.repeat(16_384 / unit.length);
+      for (const pathname of [`/${long}`, `/a/${long}`, `/${long}!`]) regexp.test(pathname);
+    }
+    expect(performance.now() - started).toBeLessThan(MATCH_MS);
+  });
+});
+
+test("the patterns of the schemas are linear", () => {
+  const folder = new URL("../../packages/core/src/protocol/schema/", import.meta.url);
+  const schemas = readdirSync(folder).filter((name) => name.endsWith(".schema.json"));
+  const texts = schemas.map((name) => readFileSync(new URL(name, folder), "utf8")).join();
+  const patterns = new Set([...texts.matchAll(/"pattern": ("(?:[^"\\]|\\.)*")/g)].map((match) => match[1]!));
+  expect(patterns.size).toBeGreaterThan(2);
+  for (const pattern of patterns) expect(checkSync(JSON.parse(pattern), "u").status, pattern).toBe("safe");
+});
+
+test("no other expression is made at run time", () => {
+  const packages = new URL("../../packages/", import.meta.url);
+  const files = readdirSync(packages, { recursive: true, encoding: "utf8" }).filter(
+    (file) =>
+      /^(core|evm|express)[/\\]src[/\\].*\.ts$/.test(file) && !/\.(test|test-d|fixture|generated)\.ts$/.test(file),
+  );
+  expect(files.length).toBeGreaterThan(40);
+  expect(files.filter((file) => makesExpressions(readFileSync(new URL(file, packages), "utf8")))).toEqual([]);
+});
+
+/** `new RegExp(…)` or `RegExp(…)`. */
+function makesExpressions(text: string): boolean {
+  let found = false;
+  const visit = (node: ts.Node): void => {
+    const callee = ts.isNewExpression(node) || ts.isCallExpression(node) ? node.expression : undefined;
+    if (callee !== undefined && ts.isIdentifier(callee) && callee.text === "RegExp") found = true;
+    ts.forEachChild(node, visit);
+  };
+  visit(ts.createSourceFile("file.ts", text, ts.ScriptTarget.Latest));
+  return found;
+}
