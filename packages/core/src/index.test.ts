@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import * as core from "./index.js";
+
+test("the public surface is exactly this", () => {
+  expect(Object.keys(core).sort()).toMatchInlineSnapshot(`
+    [
+      "ConfigError",
+      "EXPOSE_HEADERS",
+      "FacilitatorError",
+      "FareboxError",
+      "PAYMENT_REQUIRED",
+      "PAYMENT_RESPONSE",
+      "PAYMENT_SIGNATURE",
+      "StateError",
+      "TRANSITIONS",
+      "createHttpFacilitator",
+      "createMemoryStore",
+      "createPaymentsEngine",
+      "createPaymentsGate",
+      "decodePaymentRequired",
+      "decodePaymentResponse",
+      "decodePaymentSignature",
+      "encodePaymentSignature",
+      "exposeHeaders",
+      "formatAmount",
+      "isJsonObject",
+      "isNetwork",
+      "isPaymentRequirements",
+      "isReason",
+      "matchesNetwork",
+      "parseAtomic",
+      "parseJson",
+      "parsePrice",
+      "privateCacheControl",
+    ]
+  `);
+});
