@@ -52,7 +52,7 @@ export function newAddress(): Hex {
   return privateKeyToAccount(generatePrivateKey()).address;
 }
 
-/** The request of a seller who was paid. */
+/** The request of a seller to whom a payment was sent. */
 export async function signFor(
   payer: Payer,
   offer: PaymentRequirements,
@@ -90,7 +90,7 @@ export interface Stage {
   /** A payment of {@link AMOUNT} by a new payer. */
   payment(options?: SignOptions): Promise<FacilitatorRequest>;
   /** Carries out a signed payment as anybody may, past the facilitator. */
-  frontRun(request: FacilitatorRequest): Promise<Hex>;
+  frontRun(request: FacilitatorRequest, gasPrice?: bigint): Promise<Hex>;
   /** Calls the token as whoever may, waits for it to be mined. */
   command(from: Hex, data: Hex): Promise<void>;
   close(): Promise<void>;
@@ -124,11 +124,11 @@ export async function openStage(): Promise<Stage> {
       });
     },
     payment: async (options) => signFor(await payer(), createOffer(), options),
-    frontRun: async (request) => {
+    frontRun: async (request, gasPrice = 10n ** 10n) => {
       const account = privateKeyToAccount(await signer());
-      const wallet = createWalletClient({ account, transport: http(chain.rpcUrl), chain: null });
-      const hash = await wallet.sendTransaction({ to: chain.asset, data: encodeTransfer(request), gas: 300_000n });
-      return hash;
+      const wallet = createWalletClient({ account, transport: http(chain.rpcUrl) });
+      const call = { to: chain.asset, data: encodeTransfer(request), gas: 300_000n, gasPrice };
+      return wallet.sendTransaction({ ...call, chain: null });
     },
     command: async (from, data) => {
       await rpc("anvil_impersonateAccount", from);

@@ -54,6 +54,6 @@ function judge(error: unknown): Delivery {
   if (!(said instanceof RpcRequestError)) return { kind: "unclear" };
   if (KNOWN.test(said.details)) return { kind: "out" };
   if (COUNT_TAKEN.test(said.details)) return { kind: "count-taken", error };
-  if (!REFUSALS.has(said.code) || /time[d -]?out/i.test(said.details)) return { kind: "unclear" };
+  if (!REFUSALS.has(said.code) || /timed?[ -]?out/i.test(said.details)) return { kind: "unclear" };
   return { kind: "refused", error };
 }

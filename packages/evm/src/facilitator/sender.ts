@@ -38,7 +38,7 @@ interface Waiting {
 }
 
 /** How often another count is tried when somebody else uses the account at the same time. */
-const MAX_TRIES = 4;
+const MAX_TRIES = 16;
 
 /** The oldest are forgotten first. */
 const MAX_WAITING = 10_000;

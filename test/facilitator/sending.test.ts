@@ -1,0 +1,205 @@
+/**
+ * Transactions of one signer: in what order, with which counts, and what a node that refuses one does to the next.
+ */
+import type { FacilitatorRequest, SettlementResponse } from "@farebox/core";
+import { createWalletClient, type Hex, http } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { once, type RpcProxy, startRpcProxy, times } from "./rpc-proxy.js";
+import { AMOUNT, createOffer, openStage, payloadOf, type Stage, signFor } from "./stage.js";
+
+let stage: Stage;
+let proxy: RpcProxy;
+
+beforeAll(async () => {
+  stage = await openStage();
+  proxy = await startRpcProxy(stage.chain.rpcUrl);
+});
+
+afterEach(async () => {
+  proxy.decide(() => "pass");
+  await stage.chain.resumeMining();
+});
+
+afterAll(async () => {
+  await proxy.close();
+  await stage.close();
+});
+
+const countOf = (privateKey: Hex) =>
+  stage.client.getTransactionCount({ address: privateKeyToAccount(privateKey).address });
+
+/** Sends a transaction of the signer past the facilitator, as another process with the same key would. */
+async function useElsewhere(privateKey: Hex, fees: { readonly nonce?: number; readonly gasPrice?: bigint } = {}) {
+  const account = privateKeyToAccount(privateKey);
+  const wallet = createWalletClient({ account, transport: http(stage.chain.rpcUrl) });
+  return wallet.sendTransaction({ to: account.address, gas: 21_000n, gasPrice: 10n ** 10n, chain: null, ...fees });
+}
+
+function expectPaid(answer: SettlementResponse | undefined): void {
+  expect(answer).toMatchObject({ success: true, transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) });
+}
+
+describe("one signer", () => {
+  test("settles fifty payments of different payers at once, one transaction each, without a gap", async () => {
+    const privateKey = await stage.signer();
+    const scheme = stage.scheme({ privateKey });
+    const offer = createOffer();
+    const payments: FacilitatorRequest[] = [];
+    for (let at = 0; at < 50; at += 1) payments.push(await signFor(await stage.payer(), offer));
+
+    const answers = await Promise.all(payments.map((payment) => scheme.settle(payment)));
+    for (const answer of answers) expectPaid(answer);
+    expect(answers.map(({ payer }) => payer)).toEqual(payments.map((payment) => payloadOf(payment).authorization.from));
+    expect(new Set(answers.map(({ transaction }) => transaction)).size).toBe(50);
+    expect(await countOf(privateKey)).toBe(50);
+    expect(await stage.chain.balanceOf(offer.payTo as Hex)).toBe(50n * AMOUNT);
+  });
+
+  test("that another process uses meanwhile goes on with the next free count", async () => {
+    const privateKey = await stage.signer();
+    const scheme = stage.scheme({ privateKey });
+    expectPaid(await scheme.settle(await stage.payment()));
+    await useElsewhere(privateKey);
+    await useElsewhere(privateKey);
+    expectPaid(await scheme.settle(await stage.payment()));
+    expectPaid(await scheme.settle(await stage.payment()));
+    expect(await countOf(privateKey)).toBe(5);
+  });
+
+  test("of two facilitators at once settles for both", async () => {
+    const privateKey = await stage.signer();
+    const schemes = [stage.scheme({ privateKey }), stage.scheme({ privateKey })];
+    const payments = await Promise.all(Array.from({ length: 8 }, () => stage.payment()));
+    const answers = await Promise.all(payments.map((payment, at) => schemes[at % 2]?.settle(payment)));
+    for (const answer of answers) expectPaid(answer);
+    expect(await countOf(privateKey)).toBe(8);
+  });
+
+  test("gives up after a few counts that others took, and leaves no gap", async () => {
+    const privateKey = await stage.signer();
+    const scheme = stage.scheme({ privateKey, rpcUrl: proxy.url });
+    proxy.decide(times(16, "eth_sendRawTransaction", { code: -32_003, message: "nonce too low" }));
+    const payment = await stage.payment();
+    expect(await scheme.settle(payment)).toMatchObject({
+      success: false,
+      errorReason: "unexpected_settle_error",
+      errorMessage: expect.stringContaining("other users of the account"),
+      transaction: "",
+    });
+    expectPaid(await scheme.settle(payment));
+    expect(await countOf(privateKey)).toBe(1);
+  });
+});
+
+describe("a transaction that the node refuses", () => {
+  const REFUSALS = [
+    { why: "the price is too low", code: -32_000, message: "transaction underpriced" },
+    { why: "the base fee rose", code: -32_000, message: "max fee per gas less than block base fee" },
+    { why: "the signer has no money", code: -32_003, message: "insufficient funds for gas * price + value" },
+    { why: "the node is asked too much", code: -32_005, message: "limit exceeded" },
+  ];
+
+  test.each(REFUSALS)("because $why is not sent, leaves no gap, and can be sent later", async ({ code, message }) => {
+    const privateKey = await stage.signer();
+    const scheme = stage.scheme({ privateKey, rpcUrl: proxy.url });
+    expectPaid(await scheme.settle(await stage.payment()));
+    proxy.decide(once("eth_sendRawTransaction", { code, message }));
+    const [refused, next] = [await stage.payment(), await stage.payment()];
+    const [first, second] = await Promise.all([scheme.settle(refused), scheme.settle(next)]);
+    const answers = [first, second];
+    expect(answers.filter(({ success }) => success)).toHaveLength(1);
+    expect(answers.filter(({ success }) => !success)).toMatchObject([
+      {
+        errorReason: "unexpected_settle_error",
+        errorMessage: `the transaction was not sent: the node said: ${message}`,
+        transaction: "",
+      },
+    ]);
+    expectPaid(await scheme.settle(first.success ? next : refused));
+    expect(await countOf(privateKey)).toBe(3);
+  });
+
+  test("because the signer has no ETH is paid for once it has some", async () => {
+    const privateKey = generatePrivateKey();
+    const scheme = stage.scheme({ privateKey });
+    const payment = await stage.payment();
+    expect(await scheme.verify(payment)).toMatchObject({ isValid: true });
+    expect(await scheme.health()).toMatchObject({ ok: false, problem: expect.stringContaining("nothing to pay") });
+    expect(await scheme.settle(payment)).toMatchObject({ errorReason: "unexpected_settle_error", transaction: "" });
+    await stage.chain.fund(privateKeyToAccount(privateKey).address, { eth: 10n ** 18n });
+    expect(await scheme.health()).toEqual({ ok: true });
+    expectPaid(await scheme.settle(payment));
+    expect(await countOf(privateKey)).toBe(1);
+  });
+
+  test("is not made at all when the token takes more gas than is allowed", async () => {
+    const privateKey = await stage.signer();
+    const payment = await stage.payment();
+    const frugal = stage.scheme({ privateKey, maxGas: 50_000 });
+    expect(await frugal.settle(payment)).toMatchObject({
+      errorReason: "unexpected_settle_error",
+      errorMessage: expect.stringContaining("maxGas is 50000"),
+      transaction: "",
+    });
+    expectPaid(await stage.scheme({ privateKey }).settle(payment));
+  });
+});
+
+describe("a transaction that is crowded out", () => {
+  test("is no success, and is sent again with another count", async () => {
+    const privateKey = await stage.signer();
+    const scheme = stage.scheme({ privateKey, receiptTimeoutMs: 100 });
+    const payment = await stage.payment();
+    const payer = payloadOf(payment).authorization.from as Hex;
+    await stage.chain.pauseMining();
+    const { transaction, errorReason } = await scheme.settle(payment);
+    expect(errorReason).toBe("settlement_pending");
+    await useElsewhere(privateKey, { nonce: 0, gasPrice: 10n ** 12n });
+    await stage.chain.resumeMining();
+
+    expect(await scheme.settle(payment)).toMatchObject({ errorReason: "unexpected_settle_error", transaction: "" });
+    expect(await stage.chain.balanceOf(payer)).toBe(AMOUNT);
+    const again = await scheme.settle(payment);
+    expectPaid(again);
+    expect(again.transaction).not.toBe(transaction);
+    expect(await countOf(privateKey)).toBe(2);
+  });
+
+  test("is replaced by whoever pays more, also among those who ask for it at once", async () => {
+    const privateKey = await stage.signer();
+    const scheme = stage.scheme({ privateKey, receiptTimeoutMs: 100 });
+    const payment = await stage.payment();
+    await stage.chain.pauseMining();
+    await scheme.settle(payment);
+    await useElsewhere(privateKey, { nonce: 0, gasPrice: 10n ** 12n });
+    await stage.chain.resumeMining();
+    const answers = await Promise.all(Array.from({ length: 5 }, () => scheme.settle(payment)));
+    const later = await Promise.all(Array.from({ length: 5 }, () => scheme.settle(payment)));
+    expect([...answers, ...later].filter(({ success }) => success)).toHaveLength(1);
+    expect(await stage.chain.balanceOf(payment.paymentRequirements.payTo as Hex)).toBe(AMOUNT);
+  });
+
+  test("that the node has lost is handed over again", async () => {
+    const privateKey = await stage.signer();
+    const scheme = stage.scheme({ privateKey, receiptTimeoutMs: 100 });
+    const payment = await stage.payment();
+    await stage.chain.pauseMining();
+    const { transaction } = await scheme.settle(payment);
+    await stage.rpc("anvil_dropTransaction", transaction);
+    expect(await scheme.settle(payment)).toMatchObject({ errorReason: "settlement_pending", transaction });
+    await stage.chain.resumeMining();
+    expect(await scheme.settle(payment)).toMatchObject({ success: true, transaction });
+  });
+});
+
+test("a node without a market for fees is sent transactions with one price", async () => {
+  const scheme = stage.scheme({ privateKey: await stage.signer(), rpcUrl: proxy.url });
+  const block = await stage.rpc("eth_getBlockByNumber", "latest", false);
+  const legacy = { ...(block as object), baseFeePerGas: undefined };
+  proxy.decide(({ method }) => (method === "eth_getBlockByNumber" ? { result: legacy } : "pass"));
+  const { success, transaction } = await scheme.settle(await stage.payment());
+  expect(success).toBe(true);
+  const { type, gasPrice } = await stage.client.getTransaction({ hash: transaction as Hex });
+  expect({ type, hasPrice: (gasPrice ?? 0n) > 0n }).toEqual({ type: "legacy", hasPrice: true });
+});
