@@ -13,8 +13,9 @@ describe.each(VERSIONS)("on %s, a paid answer is the handler's own", (_, express
     const expected = await plain.ask({ method, headers });
     const paid = await shop.pay({ method, headers });
 
-    const { status, body, trailers } = expected;
-    expect(paid).toMatchObject({ status, body, trailers, receipt: { success: true } });
+    const { status, body } = expected;
+    expect(paid).toMatchObject({ status, body, receipt: { success: true } });
+    expect(paid.trailers).toEqual(expected.trailers);
     const theirs = Object.entries(expected.headers).filter(([name]) => !OURS.includes(name));
     expect(paid.headers).toMatchObject(Object.fromEntries(theirs));
     expect(paid.headers["cache-control"]).toMatch(/^private/);

@@ -15,7 +15,7 @@ const sold: RequestHandler = (_req, res) => void res.set("X-Sold", "1").send("so
 async function expectUnharmed(shop: Shop, received: string): Promise<void> {
   expect(received.toLowerCase()).not.toContain("x-sold");
   expect(received).not.toMatch(/own words|\n\s+at |node_modules|\.(js|ts):\d+/);
-  expect(shop.till.settled).toEqual([]);
+  expect(shop.till.takings).toEqual([]);
   expect(await shop.ask({ path: "/free" })).toMatchObject({ status: 200 });
 }
 
@@ -156,6 +156,6 @@ describe.each(VERSIONS)("on %s, a payment for something else", (_, express) => {
     expect((await shop.ask({ payment: encodePaymentSignature(payment) })).status).toBe(200);
     const again = await shop.ask({ payment: base64(JSON.stringify({ payload, accepted, x402Version }, null, 2)) });
     expect(again).toMatchObject({ status: 402, challenge: { error: "payment_already_used" } });
-    expect(shop.till.settled).toHaveLength(1);
+    expect(shop.till.takings).toHaveLength(1);
   });
 });

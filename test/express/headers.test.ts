@@ -43,6 +43,14 @@ describe.each(VERSIONS)("on %s, Cache-Control", (_, express) => {
     expect((await shop.pay()).headers["cache-control"]).toBe("public");
   });
 
+  test("of a stored answer is private too", async () => {
+    const shop = await openShop(express, { handler: sending("public, max-age=60") });
+    const { header } = await shop.sign();
+    shop.till.next("unknown");
+    expect((await shop.ask({ payment: header })).headers["cache-control"]).toBe("no-store");
+    expect((await shop.ask({ payment: header })).headers["cache-control"]).toBe("private, max-age=60");
+  });
+
   test.each([
     ["a challenge", {}],
     ["a page", { headers: MOZILLA }],

@@ -60,9 +60,9 @@ function failOnce(fail: Failure["fail"]): RequestHandler {
 }
 
 async function expectStillGood(shop: Shop, header: string, headers: Failure["headers"] = {}): Promise<void> {
-  expect(shop.till.settled).toEqual([]);
+  expect(shop.till.takings).toEqual([]);
   expect(await shop.ask({ payment: header, headers })).toMatchObject({ status: 200, text: "at last" });
-  expect(shop.till.settled).toHaveLength(1);
+  expect(shop.till.takings).toHaveLength(1);
 }
 
 test("after an async handler that throws, on Express 5, nothing is charged and the payment stays good", async () => {

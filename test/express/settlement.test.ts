@@ -28,7 +28,7 @@ const lavish: RequestHandler = (_req, res) => {
 };
 
 const requestId: RequestHandler = (_req, res, next) => {
-  res.set("X-Request-Id", "7");
+  res.set("X-Request-Id", "7").statusMessage = "Ours";
   next();
 };
 
@@ -65,7 +65,7 @@ describe.each(VERSIONS)("on %s, a settlement that is rejected", (_, express) => 
   });
 
   test("has the reason phrase of a 402", async () => {
-    const shop = await openShop(express, { handler: lavish });
+    const shop = await openShop(express, { before: [requestId], handler: lavish });
     const { header } = await shop.sign();
     shop.till.next("rejected");
     const line = await shop.connect(shop.request(header));
@@ -149,7 +149,7 @@ describe.each(VERSIONS)("on %s, a settlement whose outcome is unknown", (_, expr
       const again = await shop.ask({ payment: header });
       expect(again).toMatchObject({ status: 402, challenge: { error: "payment_already_used" } });
       expect(runs).toBe(1);
-      expect(shop.till.settled).toHaveLength(1);
+      expect(shop.till.takings).toHaveLength(1);
     },
   );
 
@@ -174,7 +174,7 @@ describe.each(VERSIONS)("on %s, a settlement whose outcome is unknown", (_, expr
     expect((await shop.ask({ payment: header })).status).toBe(503);
     expect(await shop.ask({ payment: header })).toMatchObject({ status: 200, text: "run 2".repeat(10) });
     expect(await shop.ask({ payment: header })).toMatchObject({ status: 402 });
-    expect(shop.till.settled).toHaveLength(1);
+    expect(shop.till.takings).toHaveLength(1);
   });
 });
 
@@ -196,7 +196,7 @@ describe.each(VERSIONS)("on %s, an answer whose delivery breaks off after settle
     line.socket.destroy();
     if (res !== undefined) await once(res, "close");
     settle();
-    while (shop.till.settled.length === 0) await shop.ask({ path: "/free" });
+    while (shop.till.takings.length === 0) await shop.ask({ path: "/free" });
     return { shop, header, responses };
   }
 
@@ -212,7 +212,7 @@ describe.each(VERSIONS)("on %s, an answer whose delivery breaks off after settle
       challenge: { error: "payment_already_used" },
     });
     expect(responses).toHaveLength(1);
-    expect(shop.till.settled).toHaveLength(1);
+    expect(shop.till.takings).toHaveLength(1);
   });
 
   test("is not given to another request", async () => {
@@ -246,6 +246,6 @@ describe.each(VERSIONS)("on %s, an answer whose delivery breaks off after settle
     expect(whole.body.equals(body)).toBe(true);
     expect((await shop.ask({ payment: header })).status).toBe(402);
     expect(runs).toBe(1);
-    expect(shop.till.settled).toHaveLength(1);
+    expect(shop.till.takings).toHaveLength(1);
   });
 });

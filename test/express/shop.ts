@@ -9,10 +9,10 @@ import { createRequire } from "node:module";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { encodePaymentSignature, type PaymentPayload } from "@farebox/core";
 import { type PaymentsOptions, paymentMiddleware, type RouteConfig, type RoutesConfig } from "@farebox/express";
-import { createPayer, type PayOptions, type PayResult, pay } from "@farebox/testing";
+import { createPayer, type Payer, type PayOptions, type PayResult, pay } from "@farebox/testing";
 import express5, { type Express, type RequestHandler, type Response } from "express";
 import { onTestFinished } from "vitest";
-import { createTill, NETWORK, type Till } from "./till.js";
+import { createTill, type Till } from "./till.js";
 
 type ExpressModule = typeof express5;
 
@@ -28,7 +28,7 @@ export const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 
 /** A cent. */
 export const PRICED: RouteConfig = {
-  accepts: { price: "$0.01", network: NETWORK, payTo: PAY_TO },
+  accepts: { price: "$0.01", network: "eip155:84532", payTo: PAY_TO },
   description: "Tested",
 };
 
@@ -62,11 +62,15 @@ export interface Shop {
 
 /** Opens a shop for the time of the test. */
 export async function openShop(express: ExpressModule, plan: ShopPlan = {}): Promise<Shop> {
-  const till = createTill();
+  const payer = createPayer();
+  const till = createTill(payer);
   const app = express();
   // Without this the error pages of both versions quote the stack, and to the console too.
   app.set("env", "test");
-  const payments = paymentMiddleware(plan.routes ?? { "GET /paid": PRICED }, { facilitator: till, ...plan.options });
+  const payments = paymentMiddleware(plan.routes ?? { "GET /paid": PRICED }, {
+    facilitator: till.facilitator,
+    ...plan.options,
+  });
   const build = plan.build ?? ((into) => buildDefault(into, payments, plan));
   build(app, payments, { till });
 
@@ -77,7 +81,7 @@ export async function openShop(express: ExpressModule, plan: ShopPlan = {}): Pro
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  return toShop({ till, server, port });
+  return toShop({ payer, till, server, port });
 }
 
 function buildDefault(app: Express, payments: RequestHandler, plan: ShopPlan): void {
@@ -88,9 +92,8 @@ function buildDefault(app: Express, payments: RequestHandler, plan: ShopPlan): v
   if (plan.handler !== undefined) app.all("/paid", plan.handler);
 }
 
-function toShop({ till, server, port }: { till: Till; server: Server; port: number }): Shop {
+function toShop({ payer, till, server, port }: { payer: Payer; till: Till; server: Server; port: number }): Shop {
   const url = `http://127.0.0.1:${port}`;
-  const payer = createPayer();
   const ask = (options: PayOptions = {}) => pay(url, { path: "/paid", ...options });
   return {
     till,

@@ -1,87 +1,66 @@
 /**
- * A facilitator in the test's hand: it believes every payment, settles each once, and waits or fails when told to.
+ * The facilitator of a shop, in the test's hand: it checks and settles for real, and waits or fails when told to.
  *
  * @module
  */
-import { type CanonicalPayment, type Facilitator, FacilitatorError, type SettlementResponse } from "@farebox/core";
-
-export const NETWORK = "eip155:84532";
+import type { CanonicalPayment, Facilitator } from "@farebox/core";
+import { createTestFacilitator, type Payer } from "@farebox/testing";
 
 /** How a settlement can end other than well. */
 export type Ending = "rejected" | "unknown" | "unsent";
 
-export interface Till extends Facilitator {
-  /** What was verified, in order. */
+export interface Till {
+  readonly facilitator: Facilitator;
+  /** What it was asked to verify, in order. */
   readonly verified: readonly CanonicalPayment[];
-  /** What was settled, in order. */
-  readonly settled: readonly CanonicalPayment[];
+  /** Amounts that have moved, in order. */
+  readonly takings: readonly bigint[];
   /** Makes the next settlement end otherwise. */
   next(ending: Ending): void;
   /** Makes the next call wait. Resolves once it has been asked for, with what lets it go on. */
   hold(call: "verify" | "settle"): Promise<() => void>;
 }
 
-export function createTill(): Till {
-  const endings: Ending[] = [];
-  const turnstiles = { verify: createTurnstile(), settle: createTurnstile() };
-  const verified: CanonicalPayment[] = [];
-  const settled: CanonicalPayment[] = [];
+const PURSE = 1_000_000_000n;
+
+/** Opens a till for a payer who has money. */
+export function createTill(payer: Payer): Till {
+  const facilitator = createTestFacilitator();
+  const { ledger, faults, calls } = facilitator;
+  ledger.fund(payer.address, PURSE);
+
+  async function hold(call: "verify" | "settle"): Promise<() => void> {
+    const fault = faults.next(call, { kind: "hold" });
+    await fault.reached;
+    return fault.release;
+  }
+
+  /** The payer spends the money elsewhere between verification and settlement, and has it again afterwards. */
+  async function rejectNext(): Promise<void> {
+    const settle = await hold("settle");
+    const spent = ledger.balanceOf(payer.address);
+    ledger.fund(payer.address, -spent);
+    const refund = faults.next("verify", { kind: "hold" });
+    void refund.reached.then(() => {
+      ledger.fund(payer.address, spent);
+      refund.release();
+    });
+    settle();
+  }
+
   return {
-    verified,
-    settled,
-    next: (ending) => void endings.push(ending),
-    hold: (call) => turnstiles[call].hold(),
-    async verify({ paymentPayload }) {
-      verified.push(paymentPayload);
-      await turnstiles.verify.pass();
-      return { isValid: true, payer: payerOf(paymentPayload) };
+    facilitator,
+    hold,
+    get verified() {
+      return calls.verify.map(({ paymentPayload }) => paymentPayload);
     },
-    async settle({ paymentPayload }): Promise<SettlementResponse> {
-      await turnstiles.settle.pass();
-      const ending = endings.shift();
-      if (ending === "unsent" || ending === "unknown") throw lostCall(ending);
-      const refused = { success: false, network: NETWORK, payer: payerOf(paymentPayload), transaction: "" };
-      if (ending === "rejected") return { ...refused, errorReason: "insufficient_funds" };
-      if (settled.some((earlier) => signatureOf(earlier) === signatureOf(paymentPayload))) {
-        return { ...refused, errorReason: "payment_already_settled" };
-      }
-      settled.push(paymentPayload);
-      return { ...refused, success: true, transaction: `0x${String(settled.length).padStart(64, "0")}` };
+    get takings() {
+      return ledger.transfers.map(({ amount }) => amount);
     },
-    supported: async () => ({ kinds: [], extensions: [], signers: {} }),
+    next(ending) {
+      if (ending === "rejected") void rejectNext();
+      else if (ending === "unknown") faults.next("settle", { kind: "drop" });
+      else faults.next("settle", { kind: "status", status: 429, body: "the facilitator's own words" });
+    },
   };
-}
-
-interface Turnstile {
-  hold(): Promise<() => void>;
-  pass(): Promise<void>;
-}
-
-function createTurnstile(): Turnstile {
-  const waiting: ((open: () => void) => void)[] = [];
-  return {
-    hold: () => new Promise((asked) => waiting.push(asked)),
-    pass: () =>
-      new Promise((open) => {
-        const asked = waiting.shift();
-        if (asked === undefined) open();
-        else asked(open);
-      }),
-  };
-}
-
-function lostCall(ending: "unsent" | "unknown"): FacilitatorError {
-  return new FacilitatorError("the facilitator's own words", {
-    code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE",
-    operation: "settle",
-    outcome: ending === "unsent" ? "none" : "unknown",
-  });
-}
-
-function payerOf({ payload }: CanonicalPayment): string {
-  return (payload as { readonly authorization: { readonly from: string } }).authorization.from;
-}
-
-function signatureOf({ payload }: CanonicalPayment): unknown {
-  return payload["signature"];
 }

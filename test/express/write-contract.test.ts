@@ -143,11 +143,29 @@ describe.each(VERSIONS)("on %s, a held response keeps Node's contract", (_, expr
       },
       async (shop) => {
         expect(await shop.pay()).toMatchObject({ status: 200, text: "first" });
-        expect(shop.till.settled).toHaveLength(1);
+        expect(shop.till.takings).toHaveLength(1);
         await shop.ask({ path: "/free" });
       },
     );
     expect(calls).toEqual(Array(5).fill("write after end"));
+  });
+
+  test("a second end and a write after it do no harm while the first is on its way", async () => {
+    expectNoStrayErrors();
+    const { calls, callback } = listing();
+    const body = Buffer.alloc(32 * 1024 * 1024, "x");
+    const responses: Response[] = [];
+    const shop = await openShop(express, { handler: (_req, res) => void responses.push(res.send(body)) });
+    const { header } = await shop.sign();
+    const line = await shop.connect(shop.request(header));
+    await line.until("PAYMENT-RESPONSE");
+    line.socket.pause();
+    const [res] = responses;
+    expect(res?.writableFinished).toBe(false);
+    expect(res?.write("more", callback)).toBe(false);
+    res?.end("more", callback);
+    await shop.ask({ path: "/free" });
+    expect(calls).toEqual(["write after end", "write after end"]);
   });
 
   test("headersSent and writableEnded are true as soon as the handler has written and ended", async () => {
@@ -231,7 +249,7 @@ describe.each(VERSIONS)("on %s, a held response keeps Node's contract", (_, expr
     });
     expect(await shop.pay()).toMatchObject({ status: 500, text: "mended" });
     expect(failures).toEqual([code]);
-    expect(shop.till.settled).toEqual([]);
+    expect(shop.till.takings).toEqual([]);
   });
 
   test.each([
@@ -251,7 +269,7 @@ describe.each(VERSIONS)("on %s, a held response keeps Node's contract", (_, expr
   test("the status of writeHead decides: a 500 is not charged", async () => {
     const shop = await openShop(express, { handler: (_req, res) => void res.writeHead(500).end("broken") });
     expect(await shop.pay()).toMatchObject({ status: 500, text: "broken", receipt: { errorReason: "not_charged" } });
-    expect(shop.till.settled).toEqual([]);
+    expect(shop.till.takings).toEqual([]);
   });
 });
 

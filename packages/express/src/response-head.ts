@@ -93,18 +93,12 @@ export function appendExposeHeaders(res: ServerResponse): void {
   res.setHeader(EXPOSE_HEADERS, exposeHeaders(current === undefined ? undefined : String(current)));
 }
 
-/** Keeps shared caches from keeping a paid answer. */
-export function keepPrivate(res: ServerResponse): void {
-  const current = res.getHeader("cache-control");
-  res.setHeader("Cache-Control", privateCacheControl(current === undefined ? undefined : String(current)));
-}
-
-/** {@link keepPrivate}, also against middleware that speaks up only as the head goes out. */
+/** Keeps shared caches from keeping a paid answer, whatever middleware says as the head goes out. */
 export function insistOnPrivate(res: ServerResponse): void {
-  keepPrivate(res);
   const setHeader = res.setHeader.bind(res);
   res.setHeader = (name, value) =>
     setHeader(name, name.toLowerCase() === "cache-control" ? privateCacheControl(String(value)) : value);
+  res.setHeader("Cache-Control", String(res.getHeader("cache-control") ?? ""));
 }
 
 /** Headers that say how a body travels: middleware may compress even an answer of ours. */

@@ -5,24 +5,26 @@
  */
 import type { ServerResponse } from "node:http";
 import type { Answer } from "@farebox/core";
-import { appendExposeHeaders, keepPrivate, setHeaders } from "./response-head.js";
+import { appendExposeHeaders, setHeaders } from "./response-head.js";
 
 /** Sends a whole answer. `HEAD` gets the same headers and no body, which Node sees to. */
 export function writeAnswer(res: ServerResponse, answer: Answer): void {
   res.end(prepareAnswer(res, answer));
 }
 
+/** A kept answer may have gone out in pieces at first. It is whole now, and Node refuses a head that says both. */
+const ABOUT_PIECES: ReadonlySet<string> = new Set(["transfer-encoding", "trailer"]);
+
 /** Puts the head of an answer on the response and returns its body. */
 export function prepareAnswer(res: ServerResponse, answer: Answer): Uint8Array {
   const body = typeof answer.body === "string" ? Buffer.from(answer.body, "utf8") : answer.body;
   res.statusCode = answer.status;
   res.statusMessage = "";
-  setHeaders(res, answer.headers);
+  setHeaders(
+    res,
+    answer.headers.filter(([name]) => !ABOUT_PIECES.has(name.toLowerCase())),
+  );
   appendExposeHeaders(res);
-  keepPrivate(res);
-  // A kept answer may have gone out in pieces at first. It is whole now, and Node refuses a head that says both.
-  res.removeHeader("Transfer-Encoding");
-  res.removeHeader("Trailer");
   if (body.byteLength > 0) res.setHeader("Content-Length", body.byteLength);
   return body;
 }
