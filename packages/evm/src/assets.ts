@@ -48,7 +48,7 @@ const ROWS: readonly Row[] = [
   ["eip155:2201", "Stable testnet", "0x78Cf24370174180738C5B8E352B6D14c83a6c9A9", "USDT0", "1", 6, "USDT0", "eip3009"],
   ["eip155:4326", "MegaETH", "0xFAfDdbb3FC7688494971a79cc65DCa3EF82079E7", "MegaUSD", "1", 18, "MegaUSD", "permit2+eip2612"],
   ["eip155:31612", "Mezo", "0xdD468A1DDc392dcdbEf6db6e34E89AA338F9F186", "Mezo USD", "1", 18, "mUSD", "permit2+eip2612"],
-  ["eip155:31611", "Mezo testnet", "0x118917a40FAf1CD7a13dB0Ef56C86De7973Ac503", "Mezo USD", "1", 18, "mUSD", "permit2+eip2612"],
+  ["eip155:31611", "Mezo testnet", "0x118917a40FAF1CD7a13dB0Ef56C86De7973Ac503", "Mezo USD", "1", 18, "mUSD", "permit2+eip2612"],
   ["eip155:723487", "Radius", "0x33ad9e4BD16B69B5BFdED37D8B5D9fF9aba014Fb", "Stable Coin", "1", 6, "SBC", "permit2+eip2612"],
   ["eip155:72344", "Radius testnet", "0x33ad9e4BD16B69B5BFdED37D8B5D9fF9aba014Fb", "Stable Coin", "1", 6, "SBC", "permit2+eip2612"],
   ["eip155:36900", "ADI", "0x9cb8142aEBBcdc60AF7c97Af897A67A8f3CA71C2", "USDC.e", "2", 6, "USDC.e", "eip3009"],

@@ -31,12 +31,17 @@ export function exactEvm(): Scheme {
   } as const);
 }
 
+/** Chain ids are numbers, written without leading zeros, or the same chain would have many names. */
+const CHAIN = /^eip155:[1-9]\d{0,15}$/;
+
 function compileTerms(terms: OfferTerms): CompiledTerms {
   const priced =
     typeof terms.price === "string"
       ? priceInDollars(terms.network, terms.price)
       : priceInAsset(terms.network, terms.price);
   const issues: TermsIssue[] = priced.ok ? [] : [...priced.issues];
+  if (!CHAIN.test(terms.network))
+    issues.push({ term: "network", expected: "eip155 and a chain id, as in eip155:84532" });
   const payToIssue = checkPayTo(terms.payTo, priced.ok ? priced.asset.id : undefined);
   if (payToIssue !== undefined) issues.push({ term: "payTo", expected: payToIssue });
   if (!priced.ok || issues.length > 0) return { ok: false, issues };
