@@ -1,0 +1,69 @@
+import { DEFAULT_ASSETS } from "@x402/evm";
+import { describe, expect, test } from "vitest";
+import { isAddress } from "./address.js";
+import { ASSETS, defaultAsset, findAsset } from "./assets.js";
+
+describe("the asset table", () => {
+  test.each(ASSETS)("$symbol on $networkName is complete and checksummed", (asset) => {
+    expect(asset.network).toMatch(/^eip155:[1-9]\d*$/);
+    expect(isAddress(asset.address)).toBe(true);
+    // An address in one case would pass without a checksum.
+    expect(asset.address.slice(2)).toMatch(/[A-F]/);
+    expect(asset.address.slice(2)).toMatch(/[a-f]/);
+    expect([asset.name, asset.version, asset.symbol, asset.networkName]).not.toContain("");
+    expect([6, 18]).toContain(asset.decimals);
+    expect(Object.isFrozen(asset)).toBe(true);
+  });
+
+  test("has no asset twice", () => {
+    const keys = ASSETS.map(({ network, address }) => `${network} ${address.toLowerCase()}`);
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+
+  test("is the reference implementation's, in its order, but for the case of addresses", () => {
+    const theirs = Object.entries(DEFAULT_ASSETS).flatMap(([network, assets]) =>
+      assets.map(({ asset, assetTransferMethod, supportsEip2612, name, version, decimals, symbol }) => {
+        const permit2 = supportsEip2612 === true ? "permit2+eip2612" : "permit2";
+        const transfer = assetTransferMethod === undefined ? "eip3009" : permit2;
+        return { network, address: asset.toLowerCase(), name, version, decimals, symbol, transfer };
+      }),
+    );
+    const ours = ASSETS.map(({ networkName, address, ...rest }) => ({ ...rest, address: address.toLowerCase() }));
+    expect(inOrderOfNetworks(ours)).toEqual(inOrderOfNetworks(theirs));
+  });
+
+  test("has the names of the tokens' EIP-712 domains, which are not always those they go by", () => {
+    expect(defaultAsset("eip155:8453")?.name).toBe("USD Coin");
+    expect(defaultAsset("eip155:84532")?.name).toBe("USDC");
+    // A tugrik sign, U+20AE.
+    expect(defaultAsset("eip155:14")?.name).toBe("USD\u20ae0");
+  });
+});
+
+describe("an asset is found", () => {
+  test.each(ASSETS)("by its address in any case: $symbol on $networkName", (asset) => {
+    const { network, address } = asset;
+    for (const written of [address, address.toLowerCase(), `0x${address.slice(2).toUpperCase()}`]) {
+      expect(findAsset(network, written)).toBe(asset);
+    }
+  });
+
+  test("only on its own network", () => {
+    expect(findAsset("eip155:1", ASSETS[0]!.address)).toBeUndefined();
+    expect(findAsset("eip155:8453", "0x")).toBeUndefined();
+  });
+
+  test("as the first of its network, which is what a $ price means there", () => {
+    expect(defaultAsset("eip155:42220")?.symbol).toBe("USDC");
+    for (const { network } of ASSETS) {
+      expect(defaultAsset(network)).toBe(ASSETS.find((asset) => asset.network === network));
+    }
+    expect(defaultAsset("eip155:31337")).toBeUndefined();
+    expect(defaultAsset("")).toBeUndefined();
+  });
+});
+
+/** Sorting is stable, so what comes first on a network stays first. */
+function inOrderOfNetworks<T extends { readonly network: string }>(assets: readonly T[]): readonly T[] {
+  return [...assets].sort((a, b) => a.network.localeCompare(b.network));
+}

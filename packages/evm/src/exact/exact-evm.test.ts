@@ -1,0 +1,185 @@
+import { type CompiledTerms, type OfferTerms, parsePrice } from "@farebox/core";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { ASSETS } from "../assets.js";
+import { exactEvm } from "./exact-evm.js";
+
+const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
+const USDC = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
+const UNKNOWN = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+const DOMAIN = { name: "Some Token", version: "3" };
+
+const TERMS: OfferTerms = { network: "eip155:84532", price: "$0.01", payTo: PAY_TO };
+const scheme = exactEvm();
+
+function compile(change: Partial<OfferTerms>): CompiledTerms {
+  return scheme.compileTerms({ ...TERMS, ...change });
+}
+
+/** Issues as `term: expected`. */
+function issuesOf(change: Partial<OfferTerms>): readonly string[] {
+  const terms = compile(change);
+  return terms.ok ? [] : terms.issues.map(({ term, expected }) => `${term}: ${expected}`);
+}
+
+describe("the scheme", () => {
+  test("says what it is, and cannot be changed", () => {
+    expect(scheme).toMatchObject({ scheme: "exact", networks: "eip155:*" });
+    expect(Object.isFrozen(scheme)).toBe(true);
+  });
+});
+
+describe("a price in dollars", () => {
+  test("is in the network's stablecoin, whose EIP-712 domain goes into the offer", () => {
+    expect(compile({})).toEqual({
+      ok: true,
+      asset: { id: USDC, symbol: "USDC", decimals: 6, extra: { name: "USDC", version: "2" } },
+      amount: 10_000n,
+      payTo: PAY_TO,
+    });
+  });
+
+  test.each(
+    ASSETS.filter(({ network, address }) => ASSETS.find((asset) => asset.network === network)?.address === address),
+  )(
+    "on $networkName is sold exactly where its stablecoin has EIP-3009",
+    ({ network, address, decimals, symbol, transfer }) => {
+      const terms = compile({ network });
+      expect(terms.ok).toBe(transfer === "eip3009");
+      if (terms.ok) {
+        expect(terms.asset.id).toBe(address);
+        expect(parsePrice("$0.01", decimals)).toEqual({ ok: true, amount: terms.amount });
+      } else {
+        const expected = `a network whose stablecoin has EIP-3009; ${symbol} on ${network} needs Permit2`;
+        expect(terms.issues).toEqual([{ term: "network", expected }]);
+      }
+    },
+  );
+
+  test.each<[change: Partial<OfferTerms>, issue: string, why: string]>([
+    [{ price: "0.01" }, 'price: a dollar price such as "$0.01"', "no currency"],
+    [{ price: "$0" }, "price: a price above zero", "free"],
+    [{ price: "$0.0000001" }, "price: at most 6 decimals", "would be rounded"],
+    [{ price: "" }, 'price: a dollar price such as "$0.01"', "empty"],
+    [{ network: "eip155:31337" }, "price: { asset, amount, extra: { name, version } }", "no stablecoin known"],
+  ])("of %j is refused: %s (%s)", (change, issue) => {
+    expect(issuesOf(change)).toEqual([expect.stringContaining(issue)]);
+  });
+});
+
+describe("a price in an asset", () => {
+  test("that is known needs no more than its address, in any case", () => {
+    for (const asset of [USDC, USDC.toLowerCase()]) {
+      expect(compile({ price: { asset, amount: "7" } })).toEqual({
+        ok: true,
+        asset: { id: USDC, symbol: "USDC", decimals: 6, extra: { name: "USDC", version: "2" } },
+        amount: 7n,
+        payTo: PAY_TO,
+      });
+    }
+  });
+
+  test("that is known keeps its EIP-712 domain, whatever the seller thinks it is", () => {
+    const terms = compile({ price: { asset: USDC, amount: "7", extra: DOMAIN } });
+    expect(terms.ok && terms.asset.extra).toEqual({ name: "USDC", version: "2" });
+  });
+
+  test("that is not the network's first is known too", () => {
+    const asset = "0x48065fbBE25f71C9282ddf5e1cD6D6A887483D5e";
+    const terms = compile({ network: "eip155:42220", price: { asset, amount: "7" } });
+    expect(terms.ok && terms.asset.symbol).toBe("USDT");
+  });
+
+  test.each(["eip155:84532", "eip155:31337"] as const)("that is unknown on %s needs its EIP-712 domain", (network) => {
+    expect(compile({ network, price: { asset: UNKNOWN, amount: "7", extra: { ...DOMAIN, more: 1 } } })).toEqual({
+      ok: true,
+      asset: { id: UNKNOWN, symbol: "Some Token", decimals: undefined, extra: DOMAIN },
+      amount: 7n,
+      payTo: PAY_TO,
+    });
+  });
+
+  test.each<[price: OfferTerms["price"], issue: string, why: string]>([
+    [{ asset: "USDC", amount: "7" }, "price.asset: a token address", "a ticker"],
+    [
+      { asset: UNKNOWN.replace("5aA", "5AA"), amount: "7", extra: DOMAIN },
+      "price.asset: a token address",
+      "a checksum",
+    ],
+    [{ asset: UNKNOWN, amount: "7" }, "price.extra: the token's EIP-712 domain", "no domain"],
+    [{ asset: UNKNOWN, amount: "7", extra: { name: "T" } }, "price.extra: the token's EIP-712 domain", "no version"],
+    [{ asset: UNKNOWN, amount: "7", extra: { ...DOMAIN, name: "" } }, "price.extra: the token's", "an empty name"],
+    [{ asset: UNKNOWN, amount: "7", extra: { ...DOMAIN, version: 2 } }, "price.extra: the token's", "a number"],
+    [{ asset: USDC, amount: "0" }, "price.amount: a price above zero", "free"],
+    [{ asset: USDC, amount: "-7" }, "price.amount: atomic units", "a sign"],
+    [{ asset: USDC, amount: "0.01" }, "price.amount: atomic units", "a point"],
+    [{ asset: USDC, amount: "1e3" }, "price.amount: atomic units", "an exponent"],
+    [{ asset: USDC, amount: "$1" }, "price.amount: atomic units", "dollars"],
+    [{ asset: USDC, amount: (2n ** 256n).toString() }, "price.amount: an amount below 2^256", "too much"],
+  ])("of %j is refused: %s (%s)", (price, issue) => {
+    expect(issuesOf({ price })).toEqual([expect.stringContaining(issue)]);
+  });
+
+  test.each(ASSETS.filter(({ transfer }) => transfer !== "eip3009"))(
+    "that needs Permit2 is refused: $symbol on $networkName",
+    (asset) => {
+      const price = { asset: asset.address.toLowerCase(), amount: "7", extra: DOMAIN };
+      expect(issuesOf({ network: asset.network, price })).toEqual([
+        `price.asset: a token with EIP-3009; ${asset.symbol} on ${asset.network} needs Permit2`,
+      ]);
+    },
+  );
+});
+
+describe("a network", () => {
+  test.each(["eip155:base", "eip155:084532", "eip155:0", "eip155:-1", "eip155:1e3", "eip155:0x1"] as const)(
+    "%s is no chain",
+    (network) => {
+      const price = { asset: UNKNOWN, amount: "7", extra: DOMAIN };
+      expect(issuesOf({ network, price })).toEqual(["network: eip155 and a chain id, as in eip155:84532"]);
+    },
+  );
+});
+
+describe("payTo", () => {
+  test.each<[payTo: string, issue: string, why: string]>([
+    ["", "an EVM address", "empty"],
+    ["vitalik.eth", "an EVM address", "a name"],
+    [PAY_TO.slice(0, -1), "an EVM address", "a digit short"],
+    [PAY_TO.replace("Bc", "bC"), "an EVM address", "a mistyped checksum"],
+    ["2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4", "an EVM address", "of another family"],
+    [`0x${"0".repeat(40)}`, "not the zero address", "nobody's"],
+    [USDC, "not the token's own contract", "lost for good"],
+    [USDC.toLowerCase(), "not the token's own contract", "lost for good, in any case"],
+  ])("%s is refused: %s (%s)", (payTo, issue) => {
+    expect(issuesOf({ payTo })).toEqual([expect.stringContaining(issue)]);
+    expect(issuesOf({ payTo })[0]).toMatch(/^payTo: /);
+  });
+
+  test.each([PAY_TO, PAY_TO.toLowerCase(), `0x${PAY_TO.slice(2).toUpperCase()}`])("%s is taken as it is", (payTo) => {
+    const terms = compile({ payTo });
+    expect(terms.ok && terms.payTo).toBe(payTo);
+  });
+
+  test("is checked whatever is wrong with the price", () => {
+    expect(issuesOf({ payTo: "nobody", price: "1" })).toHaveLength(2);
+  });
+});
+
+test("compiling is total over texts, and what it sells is above zero", () => {
+  const price = fc.oneof(
+    fc.string(),
+    fc.record({
+      asset: fc.constantFrom(USDC, UNKNOWN, "x"),
+      amount: fc.string(),
+      extra: fc.dictionary(fc.string(), fc.anything()),
+    }),
+  );
+  fc.assert(
+    fc.property(fc.string(), price, fc.oneof(fc.string(), fc.constant(PAY_TO)), (reference, some, payTo) => {
+      const terms = scheme.compileTerms({ network: `eip155:${reference}`, price: some, payTo });
+      if (terms.ok) expect(terms.amount > 0n).toBe(true);
+      else expect(terms.issues.length).toBeGreaterThan(0);
+    }),
+  );
+});
