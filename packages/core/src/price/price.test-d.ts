@@ -1,0 +1,30 @@
+/**
+ * Amounts are bigints, prices are texts, and a parsed price says whether it is one before it says how much.
+ *
+ * @module
+ */
+import { type DollarPrice, formatAmount, parseAtomic, parsePrice } from "./price.js";
+
+const parsed = parsePrice("$1", 6);
+// @ts-expect-error it may be no price
+parsed.amount;
+if (parsed.ok) parsed.amount satisfies bigint;
+else parsed.expected satisfies string;
+
+// @ts-expect-error an amount is no number
+if (parsed.ok) parsed.amount satisfies number;
+// @ts-expect-error a price is a text
+parsePrice(1, 6);
+// @ts-expect-error the decimals of the asset decide
+parsePrice("$1");
+// @ts-expect-error atomic units are digits in a text
+parseAtomic(10_000);
+// @ts-expect-error an amount is no number
+formatAmount(1, 6);
+
+"$1" satisfies DollarPrice;
+"$0.000001" satisfies DollarPrice;
+// @ts-expect-error the currency comes first
+"1$" satisfies DollarPrice;
+// @ts-expect-error no digits
+"$" satisfies DollarPrice;
