@@ -1,11 +1,17 @@
 /**
- * Calls that a contract refused, as opposed to calls that could not be made.
+ * Calls that a contract refused or failed at, as opposed to calls that could not be made.
  *
  * @module
  */
-import { BaseError, ExecutionRevertedError } from "viem";
+import { BaseError, ExecutionRevertedError, RpcRequestError } from "viem";
 
-/** Whether a call failed because the contract refused it. */
+/** What nodes say of a contract that ended in another way than by a revert. There is no code for it. */
+const FAILED = /revert|invalid ?(?:fe ?)?opcode|invalid jump|out ?of ?gas|stack (?:under|over)flow|evm error/i;
+
+/** Whether a call failed in the contract that was called. That contract is a stranger's word. */
 export function isRevert(error: unknown): boolean {
-  return error instanceof BaseError && error.walk((cause) => cause instanceof ExecutionRevertedError) !== null;
+  if (!(error instanceof BaseError)) return false;
+  if (error.walk((cause) => cause instanceof ExecutionRevertedError) !== null) return true;
+  const said = error.walk((cause) => cause instanceof RpcRequestError);
+  return said instanceof RpcRequestError && FAILED.test(said.details);
 }
