@@ -1,0 +1,30 @@
+import type { Reason } from "@farebox/core";
+
+/** Every reason that may cross the wire; the compiler sees to it that none is missing. */
+export const REASONS: Readonly<Record<Reason, true>> = {
+  insufficient_funds: true,
+  invalid_exact_evm_payload_authorization_valid_after: true,
+  invalid_exact_evm_payload_authorization_valid_before: true,
+  invalid_exact_evm_payload_authorization_value_mismatch: true,
+  invalid_exact_evm_payload_signature: true,
+  invalid_exact_evm_payload_recipient_mismatch: true,
+  invalid_network: true,
+  invalid_payload: true,
+  invalid_payment_requirements: true,
+  invalid_scheme: true,
+  unsupported_scheme: true,
+  invalid_x402_version: true,
+  invalid_transaction_state: true,
+  unexpected_verify_error: true,
+  unexpected_settle_error: true,
+  payment_already_used: true,
+  payment_already_settled: true,
+  payment_in_progress: true,
+  not_charged: true,
+  payment_expired: true,
+  settlement_pending: true,
+};
+
+export function isKnownReason(reason: unknown): boolean {
+  return typeof reason === "string" && Object.hasOwn(REASONS, reason);
+}

@@ -1,0 +1,227 @@
+/** Who has signed what: keys, contract wallets, other forms of a signature, and signatures over something else. */
+import type { FacilitatorScheme, PaymentRequirements } from "@farebox/core";
+import { createPayer } from "@farebox/testing";
+import { concatHex, encodeAbiParameters, type Hex, numberToHex, parseSignature, size } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type RpcProxy, startRpcProxy } from "./rpc-proxy.js";
+import { AMOUNT, createOffer, newAddress, openStage, payloadOf, type Stage, signFor, withSignature } from "./stage.js";
+
+let stage: Stage;
+let proxy: RpcProxy;
+let scheme: FacilitatorScheme;
+
+beforeAll(async () => {
+  stage = await openStage();
+  proxy = await startRpcProxy(stage.chain.rpcUrl);
+  scheme = stage.scheme({ privateKey: await stage.signer(), rpcUrl: proxy.url });
+});
+
+afterAll(async () => {
+  await proxy.close();
+  await stage.close();
+});
+
+const SIGNATURE = "invalid_exact_evm_payload_signature";
+const STATE = "invalid_transaction_state";
+const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+
+/** Verify and settle say the same, and nothing moves. */
+async function expectRefused(request: Parameters<FacilitatorScheme["verify"]>[0], reason: string): Promise<void> {
+  const { from, to } = payloadOf(request).authorization;
+  const balances = async () => [await stage.chain.balanceOf(from as Hex), await stage.chain.balanceOf(to as Hex)];
+  const before = await balances();
+  expect(await scheme.verify(request)).toMatchObject({ isValid: false, invalidReason: reason, payer: from });
+  expect(await scheme.settle(request)).toMatchObject({ success: false, errorReason: reason, transaction: "" });
+  expect(await balances()).toEqual(before);
+}
+
+type Parts = ReturnType<typeof parseSignature>;
+
+describe("a key's signature", () => {
+  const FORMS: readonly {
+    readonly why: string;
+    readonly form: (parts: Parts) => string;
+    readonly reason: string;
+  }[] = [
+    {
+      why: "the other one that the same key could have made (high s)",
+      form: ({ r, s, yParity }) =>
+        concatHex([r, numberToHex(ORDER - BigInt(s), { size: 32 }), yParity === 0 ? "0x1c" : "0x1b"]),
+      reason: STATE,
+    },
+    {
+      why: "with v 0 or 1",
+      form: ({ r, s, yParity }) => concatHex([r, s, numberToHex(yParity, { size: 1 })]),
+      reason: STATE,
+    },
+    {
+      why: "with the wrong v",
+      form: ({ r, s, yParity }) => concatHex([r, s, yParity === 0 ? "0x1c" : "0x1b"]),
+      reason: SIGNATURE,
+    },
+    { why: "with v 29", form: ({ r, s }) => concatHex([r, s, "0x1d"]), reason: SIGNATURE },
+    { why: "with v 255", form: ({ r, s }) => concatHex([r, s, "0xff"]), reason: SIGNATURE },
+    {
+      why: "compact (64 bytes)",
+      form: ({ r, s, yParity }) => concatHex([r, numberToHex(BigInt(s) | (BigInt(yParity) << 255n), { size: 32 })]),
+      reason: SIGNATURE,
+    },
+    {
+      why: "with a byte too many",
+      form: ({ r, s, yParity }) => concatHex([r, s, numberToHex(27 + yParity), "0x00"]),
+      reason: SIGNATURE,
+    },
+    { why: "of zeros", form: () => `0x${"00".repeat(65)}`, reason: SIGNATURE },
+    { why: "of ones", form: () => `0x${"ff".repeat(65)}`, reason: SIGNATURE },
+    { why: "of one byte", form: () => "0x00", reason: SIGNATURE },
+    { why: "of 4096 bytes", form: () => `0x${"ab".repeat(4096)}`, reason: SIGNATURE },
+    { why: "of 4097 bytes", form: () => `0x${"ab".repeat(4097)}`, reason: SIGNATURE },
+    { why: "that is empty", form: () => "0x", reason: SIGNATURE },
+    { why: "that is no hex", form: () => `0x${"zz".repeat(65)}`, reason: SIGNATURE },
+    { why: "of half a byte", form: () => "0x123", reason: SIGNATURE },
+  ];
+
+  test.each(FORMS)("$why is refused", async ({ form, reason }) => {
+    const payment = await stage.payment();
+    const signature = form(parseSignature(payloadOf(payment).signature));
+    await expectRefused(withSignature(payment, signature), reason);
+  });
+
+  test("in capitals is the same signature", async () => {
+    const payment = await stage.payment();
+    const { signature } = payloadOf(payment);
+    expect(await scheme.settle(withSignature(payment, `0x${signature.slice(2).toUpperCase()}`))).toMatchObject({
+      success: true,
+    });
+    expect(await scheme.settle(payment)).toMatchObject({ errorReason: "payment_already_settled" });
+  });
+
+  test("of somebody else is refused", async () => {
+    const payer = await stage.payer();
+    await expectRefused(await signFor(createPayer({ wallet: payer.address }), createOffer()), SIGNATURE);
+  });
+
+  test("is checked without asking the node", async () => {
+    const payment = await stage.payment();
+    await scheme.health();
+    const before = proxy.calls.length;
+    expect(await scheme.verify(payment)).toMatchObject({ isValid: true });
+    // The nonce, the balance, the trial run: the signature costs nothing.
+    expect(proxy.calls.slice(before)).toEqual(["eth_call", "eth_call", "eth_call"]);
+  });
+});
+
+describe("a signature over something else", () => {
+  const DOMAINS: readonly { readonly why: string; readonly signed: Partial<PaymentRequirements> }[] = [
+    { why: "another name of the token", signed: { extra: { name: "USD Coin", version: "2" } } },
+    { why: "another version of the token", signed: { extra: { name: "USDC", version: "1" } } },
+    { why: "another chain", signed: { network: "eip155:8453" } },
+    { why: "another token", signed: { asset: newAddress() } },
+  ];
+
+  test.each(DOMAINS)("$why is refused", async ({ signed }) => {
+    const offer = createOffer();
+    const { payload } = await (await stage.payer()).signExact({ ...offer, ...signed });
+    await expectRefused(
+      { x402Version: 2, paymentPayload: { x402Version: 2, accepted: offer, payload }, paymentRequirements: offer },
+      SIGNATURE,
+    );
+  });
+
+  test.each(["name", "version"])(
+    "a %s that the token does not have is refused though both agree on it",
+    async (key) => {
+      const offer = createOffer({ extra: { name: "USDC", version: "2", [key]: "3" } });
+      await expectRefused(await signFor(await stage.payer(), offer), STATE);
+    },
+  );
+
+  const FIELDS: readonly { readonly field: string; readonly value: string }[] = [
+    { field: "from", value: newAddress() },
+    { field: "validAfter", value: "1" },
+    { field: "validBefore", value: "9999999999" },
+    { field: "nonce", value: `0x${"0".repeat(64)}` },
+  ];
+
+  test.each(FIELDS)("another $field is refused", async ({ field, value }) => {
+    const payment = await stage.payment();
+    const { signature, authorization } = payloadOf(payment);
+    const payload = { signature, authorization: { ...authorization, [field]: value } };
+    await expectRefused({ ...payment, paymentPayload: { ...payment.paymentPayload, payload } }, SIGNATURE);
+  });
+});
+
+describe("a contract wallet", () => {
+  /** A wallet, its owner's key, and the money in it. */
+  async function openWallet() {
+    const privateKey = generatePrivateKey();
+    const wallet = await stage.chain.deployWallet(privateKeyToAccount(privateKey).address);
+    await stage.chain.fund(wallet, { usdc: AMOUNT });
+    return { privateKey, wallet };
+  }
+
+  /** A contract of this code, with money. */
+  async function openCode(code: Hex): Promise<Hex> {
+    const address = newAddress();
+    await stage.rpc("anvil_setCode", address, code);
+    await stage.chain.fund(address, { usdc: AMOUNT });
+    return address;
+  }
+
+  /** Returns the magic value if there are more than 200 bytes of calldata, else zero. */
+  const ACCEPTS_LONG_ONES = "0x3660c810631626ba7e60e01b0260005260206000f3";
+  const BROKEN: readonly { readonly why: string; readonly code: Hex; readonly reason: string }[] = [
+    { why: "reverts", code: "0x60006000fd", reason: SIGNATURE },
+    { why: "answers nothing", code: "0x00", reason: SIGNATURE },
+    { why: "answers four bytes", code: "0x631626ba7e60e01b60005260046000f3", reason: SIGNATURE },
+    { why: "answers with a word of ones", code: "0x60001960005260206000f3", reason: SIGNATURE },
+    { why: "runs into an invalid instruction", code: "0xfe", reason: SIGNATURE },
+    { why: "never ends", code: "0x5b600056", reason: SIGNATURE },
+  ];
+
+  test("pays on its owner's signature of 65 bytes", async () => {
+    const payment = await signFor(createPayer(await openWallet()), createOffer());
+    expect(size(payloadOf(payment).signature)).toBe(65);
+    expect(await scheme.verify(payment)).toMatchObject({ isValid: true });
+    expect(await scheme.settle(payment)).toMatchObject({ success: true });
+    expect(await scheme.settle(payment)).toMatchObject({ errorReason: "payment_already_settled" });
+  });
+
+  test("pays on a signature of any other length that it accepts, and on no other", async () => {
+    const wallet = await openCode(ACCEPTS_LONG_ONES);
+    const payment = await signFor(createPayer({ wallet }), createOffer());
+    const { signature } = payloadOf(payment);
+    await expectRefused(payment, SIGNATURE);
+    const long = withSignature(payment, concatHex([signature, signature]));
+    expect(await scheme.verify(long)).toMatchObject({ isValid: true, payer: wallet });
+    expect(await scheme.settle(long)).toMatchObject({ success: true, payer: wallet });
+    expect(await stage.chain.balanceOf(wallet)).toBe(0n);
+  });
+
+  test.each(BROKEN)("that $why when it is asked does not pay", async ({ code, reason }) => {
+    await expectRefused(await signFor(createPayer({ wallet: await openCode(code) }), createOffer()), reason);
+  });
+
+  test("does not pay on anybody else's signature", async () => {
+    const { wallet } = await openWallet();
+    await expectRefused(await signFor(createPayer({ wallet }), createOffer()), SIGNATURE);
+  });
+
+  test("that is not deployed does not pay, whatever the signature promises", async () => {
+    const from = newAddress();
+    await stage.chain.fund(from, { usdc: AMOUNT });
+    const payment = await signFor(createPayer({ wallet: from }), createOffer());
+    // ERC-6492: a signature that brings the wallet's deployment along. The token does not know it.
+    const wrapped = encodeAbiParameters(
+      [{ type: "address" }, { type: "bytes" }, { type: "bytes" }],
+      [newAddress(), "0x1234", payloadOf(payment).signature],
+    );
+    await expectRefused(withSignature(payment, concatHex([wrapped, `0x${"6492".repeat(16)}`])), SIGNATURE);
+  });
+
+  test("whose contract is no wallet does not pay", async () => {
+    const payment = await signFor(createPayer({ wallet: stage.chain.asset }), createOffer());
+    await expectRefused(payment, SIGNATURE);
+  });
+});
