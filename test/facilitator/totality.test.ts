@@ -1,0 +1,144 @@
+/** Whatever is asked, there is an answer of the protocol, and the node is not troubled with what is plainly wrong. */
+import type { FacilitatorRequest, FacilitatorScheme } from "@farebox/core";
+import { createFacilitator, type LocalFacilitator } from "@farebox/facilitator";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isKnownReason } from "./reasons.js";
+import { type RpcProxy, startRpcProxy } from "./rpc-proxy.js";
+import { openStage, type Stage } from "./stage.js";
+
+let stage: Stage;
+let proxy: RpcProxy;
+let scheme: FacilitatorScheme;
+let facilitator: LocalFacilitator;
+let payment: FacilitatorRequest;
+
+beforeAll(async () => {
+  stage = await openStage();
+  proxy = await startRpcProxy(stage.chain.rpcUrl);
+  scheme = stage.scheme({ privateKey: await stage.signer(), rpcUrl: proxy.url });
+  facilitator = createFacilitator({ schemes: [scheme] });
+  payment = await stage.payment();
+});
+
+afterAll(async () => {
+  await proxy.close();
+  await stage.close();
+});
+
+/** Another one every day, the same one all day long; a failure prints it. */
+const seed = Math.floor(Date.now() / 86_400_000);
+
+/** Asks both, of both, and checks the form of what they say. */
+async function expectAnswers(request: unknown): Promise<void> {
+  const asked = request as FacilitatorRequest;
+  for (const { verify, settle } of [bound(scheme), facilitator]) {
+    const verified = await verify(asked);
+    expect(verified.isValid || isKnownReason(verified.invalidReason)).toBe(true);
+    const settled = await settle(asked);
+    expect(settled.success || isKnownReason(settled.errorReason)).toBe(true);
+    expect(settled).toMatchObject({ transaction: expect.any(String), network: expect.any(String) });
+    JSON.stringify([verified, settled]);
+  }
+}
+
+function bound(one: FacilitatorScheme) {
+  const verify: FacilitatorScheme["verify"] = (request) => one.verify(request);
+  const settle: FacilitatorScheme["settle"] = (request) => one.settle(request);
+  return { verify, settle };
+}
+
+describe(`any request (seed ${seed})`, () => {
+  test("gets an answer, and the node is not asked", async () => {
+    await expectAnswers(undefined);
+    const before = proxy.calls.length;
+    await fc.assert(fc.asyncProperty(fc.anything(), expectAnswers), { seed, numRuns: 1_000 });
+    await fc.assert(fc.asyncProperty(fc.jsonValue({ maxDepth: 5 }), expectAnswers), { seed, numRuns: 1_000 });
+    expect(proxy.calls.length).toBe(before);
+  });
+
+  test("that looks like one of the protocol gets an answer, and the node is not asked", async () => {
+    const before = proxy.calls.length;
+    const part = fc.oneof(
+      { withCrossShrink: true },
+      fc.jsonValue({ maxDepth: 2 }),
+      fc.constantFrom(...textsOf(payment)),
+    );
+    const terms = fc.record(mapKeys(payment.paymentRequirements, part), { requiredKeys: [] });
+    const authorization = fc.record(
+      mapKeys({ from: 0, to: 0, value: 0, validAfter: 0, validBefore: 0, nonce: 0 }, part),
+      { requiredKeys: [] },
+    );
+    const payload = fc.record({ signature: part, authorization: fc.oneof(part, authorization) });
+    const paymentPayload = fc.record({
+      x402Version: fc.oneof(fc.constant(2), part),
+      accepted: fc.oneof(terms, part),
+      payload: fc.oneof(payload, part),
+    });
+    const request = fc.record({
+      x402Version: fc.oneof(fc.constant(2), part),
+      paymentPayload,
+      paymentRequirements: fc.oneof(terms, fc.constant(payment.paymentRequirements)),
+    });
+    await fc.assert(fc.asyncProperty(request, expectAnswers), { seed, numRuns: 1_500 });
+    expect(proxy.calls.length).toBe(before);
+  });
+
+  test("with a good payment and any authorization in it gets an answer, and nobody is paid", async () => {
+    const digits = fc.bigInt({ min: 0n, max: 2n ** 256n }).map(String);
+    const hex = (bytes: number) => fc.uint8Array({ minLength: bytes, maxLength: bytes }).map(toHex);
+    const authorization = fc.record({
+      from: fc.oneof(hex(20), fc.constant(stage.chain.asset)),
+      to: fc.constant(payment.paymentRequirements.payTo),
+      value: fc.constant(payment.paymentRequirements.amount),
+      validAfter: fc.constantFrom("0", "1"),
+      validBefore: fc.oneof(digits, fc.constant("99999999999")),
+      nonce: hex(32),
+    });
+    const signature = fc.oneof(hex(65), hex(64), hex(66), hex(1), fc.constant(`0x${"00".repeat(65)}`));
+    const payload = fc.record({ authorization, signature });
+    const request = payload.map((one) => ({ ...payment, paymentPayload: { ...payment.paymentPayload, payload: one } }));
+    await fc.assert(
+      fc.asyncProperty(request, async (one) => {
+        await expectAnswers(one);
+        expect((await scheme.settle(one)).success).toBe(false);
+      }),
+      { seed, numRuns: 60 },
+    );
+    expect(await stage.client.getTransactionCount({ address: scheme.signers[0] as `0x${string}` })).toBe(0);
+  });
+
+  test.each([
+    ["a proxy without an end", new Proxy({}, { get: (_target, key) => (typeof key === "string" ? {} : undefined) })],
+    ["a cycle", cycle()],
+  ])("that is no JSON at all, but %s, gets an answer", async (_what, request) => {
+    const answer = await facilitator.verify(request as unknown as FacilitatorRequest);
+    expect(isKnownReason(answer.invalidReason)).toBe(true);
+  });
+});
+
+test("the payment itself is still good after all that", async () => {
+  expect(await facilitator.settle(payment)).toMatchObject({ success: true });
+});
+
+function cycle(): unknown {
+  const request: Record<string, unknown> = { x402Version: 2 };
+  request["paymentPayload"] = request;
+  request["paymentRequirements"] = request;
+  return request;
+}
+
+function toHex(bytes: Uint8Array): string {
+  return `0x${Buffer.from(bytes).toString("hex")}`;
+}
+
+function mapKeys<T>(of: object, arbitrary: fc.Arbitrary<T>): Record<string, fc.Arbitrary<T>> {
+  return Object.fromEntries(Object.keys(of).map((key) => [key, arbitrary]));
+}
+
+/** Every text in a document. */
+function textsOf(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.values(value).flatMap(textsOf);
+}

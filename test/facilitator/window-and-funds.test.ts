@@ -1,0 +1,170 @@
+/** When a payment is valid, and whether the payer has the money: at the limits. */
+import type { FacilitatorRequest, FacilitatorScheme } from "@farebox/core";
+import { createPayer } from "@farebox/testing";
+import type { Hex } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AMOUNT, createOffer, openStage, payloadOf, type Stage, signFor } from "./stage.js";
+
+let stage: Stage;
+let privateKey: Hex;
+/** What the facilitator's clock shows, in Unix seconds. */
+let now: number;
+let scheme: FacilitatorScheme;
+
+beforeAll(async () => {
+  stage = await openStage();
+  privateKey = await stage.signer();
+  now = await stage.chain.now();
+  scheme = stage.scheme({ privateKey }, () => now * 1000 + 999);
+});
+
+afterAll(() => stage.close());
+
+interface Window {
+  readonly validAfter?: number;
+  readonly validBefore?: number;
+}
+
+/** A payment with any window, which `createPayer` does not sign. */
+async function payWithin({ validAfter = 0, validBefore = now + 600 }: Window): Promise<FacilitatorRequest> {
+  const account = privateKeyToAccount(generatePrivateKey());
+  await stage.chain.fund(account.address, { usdc: AMOUNT });
+  const request = await signFor(createPayer(), createOffer());
+  const { to, value, nonce } = payloadOf(request).authorization;
+  const message = {
+    from: account.address,
+    to: to as Hex,
+    value: BigInt(value),
+    validAfter: BigInt(validAfter),
+    validBefore: BigInt(validBefore),
+    nonce: nonce as Hex,
+  };
+  const uint256 = ["value", "validAfter", "validBefore"].map((name) => ({ name, type: "uint256" }));
+  const addresses = ["from", "to"].map((name) => ({ name, type: "address" }));
+  const signature = await account.signTypedData({
+    domain: { name: "USDC", version: "2", chainId: 84532, verifyingContract: stage.chain.asset },
+    types: { TransferWithAuthorization: [...addresses, ...uint256, { name: "nonce", type: "bytes32" }] },
+    primaryType: "TransferWithAuthorization",
+    message,
+  });
+  const window = { validAfter: String(validAfter), validBefore: String(validBefore) };
+  const authorization = { ...message, value, ...window };
+  return { ...request, paymentPayload: { ...request.paymentPayload, payload: { signature, authorization } } };
+}
+
+const AFTER = "invalid_exact_evm_payload_authorization_valid_after";
+const BEFORE = "invalid_exact_evm_payload_authorization_valid_before";
+
+describe("an authorization by the facilitator's clock", () => {
+  const WINDOWS: readonly { readonly why: string; readonly window: () => Window; readonly reason?: string }[] = [
+    { why: "that has 6 seconds left is good", window: () => ({ validBefore: now + 6 }) },
+    { why: "that has 5 seconds left is refused", window: () => ({ validBefore: now + 5 }), reason: BEFORE },
+    { why: "that ends now is refused", window: () => ({ validBefore: now }), reason: BEFORE },
+    { why: "that ended long ago is refused", window: () => ({ validBefore: 1 }), reason: BEFORE },
+    { why: "that ends before it begins is refused", window: () => ({ validAfter: 5, validBefore: 4 }), reason: BEFORE },
+    { why: "that began a second ago is good", window: () => ({ validAfter: now - 1 }) },
+    {
+      why: "that begins now is refused: it is valid strictly after",
+      window: () => ({ validAfter: now }),
+      reason: AFTER,
+    },
+    { why: "that begins in an hour is refused", window: () => ({ validAfter: now + 3_600 }), reason: AFTER },
+    { why: "that never ends is good", window: () => ({ validBefore: Number.MAX_SAFE_INTEGER }) },
+  ];
+
+  test.each(WINDOWS)("$why", async ({ window, reason }) => {
+    const payment = await payWithin(window());
+    const { from } = payloadOf(payment).authorization;
+    const verified = await scheme.verify(payment);
+    expect(verified).toMatchObject({ isValid: reason === undefined, payer: from });
+    expect(verified.invalidReason).toBe(reason);
+    expect((await scheme.settle(payment)).errorReason).toBe(reason);
+    expect(await stage.chain.balanceOf(from as Hex)).toBe(reason === undefined ? 0n : AMOUNT);
+  });
+
+  test("that is good when it is verified and too old when it is settled is not paid", async () => {
+    const payment = await payWithin({ validBefore: now + 8 });
+    expect(await scheme.verify(payment)).toMatchObject({ isValid: true });
+    now += 3;
+    expect(await scheme.settle(payment)).toMatchObject({ success: false, errorReason: BEFORE, transaction: "" });
+    now -= 3;
+  });
+
+  test("that has expired after it was paid by somebody else is told so", async () => {
+    const payment = await payWithin({ validBefore: now + 60 });
+    const transaction = await stage.frontRun(payment);
+    const late = stage.scheme({ privateKey }, () => (now + 3_600) * 1000);
+    expect(await late.settle(payment)).toMatchObject({ errorReason: "payment_already_settled", transaction });
+  });
+});
+
+describe("an authorization by the chain's clock", () => {
+  test("that is over there is not paid, though the facilitator's clock is behind", async () => {
+    const payment = await payWithin({ validBefore: now + 100 });
+    await stage.chain.increaseTime(200);
+    const refused = { errorReason: "invalid_transaction_state", transaction: "" };
+    expect(await scheme.settle(payment)).toMatchObject(refused);
+    expect(await scheme.verify(payment)).toMatchObject({
+      isValid: false,
+      invalidReason: "invalid_transaction_state",
+      invalidMessage: expect.stringContaining("authorization is expired"),
+    });
+    now = await stage.chain.now();
+  });
+
+  test("that has not begun there is not paid, though the facilitator's clock is ahead", async () => {
+    const begins = (await stage.chain.now()) + 1_000;
+    const payment = await payWithin({ validAfter: begins, validBefore: begins + 1_000 });
+    const ahead = stage.scheme({ privateKey }, () => (begins + 1) * 1000);
+    expect(await ahead.settle(payment)).toMatchObject({ errorReason: "invalid_transaction_state", transaction: "" });
+  });
+});
+
+describe("a payer", () => {
+  test.each([
+    { why: "who has the amount exactly", has: AMOUNT, reason: undefined },
+    { why: "who has one unit too little", has: AMOUNT - 1n, reason: "insufficient_funds" },
+    { why: "who has nothing", has: 0n, reason: "insufficient_funds" },
+  ])("$why gets the answer", async ({ has, reason }) => {
+    const payer = createPayer();
+    await stage.chain.fund(payer.address, { usdc: has });
+    const payment = await signFor(payer, createOffer(), { now: () => now * 1000 });
+    expect((await scheme.verify(payment)).invalidReason).toBe(reason);
+    expect((await scheme.settle(payment)).errorReason).toBe(reason);
+    expect(await stage.chain.balanceOf(payer.address)).toBe(reason === undefined ? 0n : has);
+  });
+
+  test("who has money for one of two payments pays one, also when both are settled at once", async () => {
+    const payer = await stage.payer(AMOUNT * 2n - 1n);
+    const offer = createOffer();
+    const sign = () => signFor(payer, offer, { now: () => now * 1000 });
+    const answers = await Promise.all([scheme.settle(await sign()), scheme.settle(await sign())]);
+    expect(answers.filter(({ success }) => success)).toHaveLength(1);
+    for (const { success, errorReason, transaction } of answers) {
+      if (success) continue;
+      const isFailed = errorReason === "invalid_transaction_state" && transaction !== "";
+      expect(isFailed || ["insufficient_funds", "unexpected_settle_error"].includes(String(errorReason))).toBe(true);
+    }
+    expect(await stage.chain.balanceOf(payer.address)).toBe(AMOUNT - 1n);
+  });
+
+  test("cannot pay more than anybody can have", async () => {
+    const payer = await stage.payer();
+    const offer = createOffer({ amount: (2n ** 256n - 1n).toString() });
+    const payment = await signFor(payer, offer, { now: () => now * 1000 });
+    expect(await scheme.settle(payment)).toMatchObject({ errorReason: "insufficient_funds" });
+  });
+
+  test("cannot pay nothing", async () => {
+    const payment = await signFor(await stage.payer(), createOffer({ amount: "0" }));
+    expect(await scheme.settle(payment)).toMatchObject({ errorReason: "invalid_payment_requirements" });
+  });
+
+  test("is told of a token that is none with a word of the protocol", async () => {
+    const offer = createOffer({ asset: createPayer().address });
+    const payment = await signFor(await stage.payer(), offer, { now: () => now * 1000 });
+    expect(await scheme.verify(payment)).toMatchObject({ isValid: false, invalidReason: "unexpected_verify_error" });
+    expect(await scheme.settle(payment)).toMatchObject({ errorReason: "unexpected_settle_error", transaction: "" });
+  });
+});
