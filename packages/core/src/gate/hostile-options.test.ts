@@ -35,9 +35,20 @@ describe("a secret never appears in a message", () => {
     [`https://x.org?key=${SECRET}`, "the URL has a query"],
     [`x.org#${SECRET}`, "the URL has a fragment, and is none"],
     [{ verify: SECRET, settle: SECRET }, "half a facilitator"],
+    [{ url: { url: "https://x.org", headers: { authorization: SECRET } } }, "the URL is a whole facilitator"],
+    [[`https://key:${SECRET}@x.org`], "the URL is in a list"],
   ])("%o: %s", (facilitator) => {
     const message = messageOf(() => createPaymentsEngine({ facilitator } as never, []));
     expect(message).toContain("options.facilitator");
+    expect(message).not.toContain(SECRET);
+  });
+
+  test.each<[store: unknown, why: string]>([
+    [`redis://:${SECRET}@localhost`, "an address"],
+    [{ password: SECRET }, "its options"],
+  ])("nor does that of a store: %o, %s", (store) => {
+    const message = messageOf(() => createPaymentsEngine({ facilitator: createTill(), store } as never, []));
+    expect(message).toContain("options.store");
     expect(message).not.toContain(SECRET);
   });
 

@@ -107,6 +107,7 @@ function describeWithoutSecrets(given: JsonObject): string {
   const { url, ...rest } = given;
   if (url === undefined && Object.keys(rest).length > 0) return `an object with ${Object.keys(rest).join(", ")}`;
   const text = url instanceof URL ? url.href : url;
+  if (typeof text === "object" && text !== null) return "an object";
   if (typeof text === "string" && /[@?#]/.test(text)) return "a text with credentials, a query or a fragment";
   return describeValue(text);
 }
@@ -200,10 +201,14 @@ function parseStore(store: unknown, now: () => number, issues: Issues): PaymentS
   return store as PaymentStore;
 }
 
+/** What is there instead is not quoted: it may be the address of a database, or a client that holds a password. */
 function checkMethods(issues: Issues, check: { path: string; value: unknown; methods: readonly string[] }): void {
   const { path, value, methods } = check;
-  const complete = typeof value === "object" && value !== null && methods.every((name) => isMethod(value, name));
-  if (!complete) issues.add(path, `an object with ${methods.join(", ")}`, value);
+  const isObject = typeof value === "object" && value !== null;
+  const missing = isObject ? methods.filter((name) => !isMethod(value, name)) : methods;
+  if (missing.length === 0) return;
+  const received = isObject ? `an object without ${missing.join(", ")}` : `${value === null ? "null" : typeof value}`;
+  issues.addText(path, `an object with ${methods.join(", ")}`, received);
 }
 
 function isWithin(value: unknown, least: number, most: number): value is number {
