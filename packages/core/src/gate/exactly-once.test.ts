@@ -1,0 +1,128 @@
+/**
+ * Many payers, one payment: whatever is sent in whatever order, and whatever the facilitator does, the payer is served
+ * at most once for it, is never told that it failed when the money moved, and never served when it did not.
+ *
+ * @module
+ */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { FacilitatorError } from "../errors.js";
+import type { SettlementResponse } from "../protocol/settlement-response.js";
+import type { Admission } from "./admission.js";
+import { admissionOf, answerOf, createShop, HANDLED, readAnswer, SETTLED } from "./shop.fixture.js";
+
+/** What becomes of one call to settle. The chain moves the money once, and says so ever after. */
+const FATES = ["done", "lost after", "lost before", "never sent", "refused", "pending"] as const;
+/** What the shop does with an admission. */
+const ENDS = ["delivered", "undelivered", "failed", "gone"] as const;
+
+type Fate = (typeof FATES)[number];
+type End = (typeof ENDS)[number];
+
+const NEVER_SENT = new FacilitatorError("refused", {
+  code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE",
+  operation: "settle",
+  outcome: "none",
+});
+
+function refusal(errorReason: string, transaction: string): SettlementResponse {
+  return { success: false, errorReason, transaction, network: SETTLED.network };
+}
+
+/** One call to settle, in a world where the chain moves the money once. */
+function settleIn(world: { fates: Fate[]; moved: boolean }): SettlementResponse {
+  const fate = world.fates.shift() ?? "done";
+  if (fate === "never sent") throw NEVER_SENT;
+  if (fate === "lost before") throw new Error("lost");
+  // Also after the money moved: a facilitator that looks at the balance only sees that it is gone.
+  if (fate === "refused") return refusal("insufficient_funds", "");
+  const settledBefore = world.moved;
+  world.moved = true;
+  if (fate === "lost after") throw new Error("lost");
+  if (settledBefore) return refusal("payment_already_settled", "0xabc");
+  return fate === "pending" ? refusal("settlement_pending", "0xabc") : SETTLED;
+}
+
+function createWorld() {
+  const shop = createShop();
+  const world = { moved: false, served: 0, fates: [] as Fate[], ends: [] as End[] };
+
+  shop.till.settles = async () => settleIn(world);
+
+  async function run(): Promise<void> {
+    const decision = await shop.pay();
+    if (decision.kind === "answer") expectHonest(answerOf(decision));
+    else await serve(admissionOf(decision), world.ends.shift() ?? "delivered");
+  }
+
+  async function serve(admission: Admission, end: End): Promise<void> {
+    if (end === "gone") {
+      await admission.cancel();
+      return;
+    }
+    const release = await admission.complete({ ...HANDLED, status: end === "failed" ? 500 : 200 });
+    if (release.kind === "replace") {
+      expectHonest(readAnswer(release.answer));
+      return;
+    }
+    expect(release.paid).toBe(end !== "failed");
+    if (!release.paid) return;
+    served();
+    if (end === "undelivered") {
+      world.served--;
+      await admission.undelivered(HANDLED);
+    }
+  }
+
+  function served(): void {
+    world.served++;
+    expect([world.moved, world.served]).toEqual([true, 1]);
+  }
+
+  /** An answer in place of the handler's: what it says of the money is so. */
+  function expectHonest({ status, headers, json, text }: ReturnType<typeof readAnswer>): void {
+    if (text === "sunny") {
+      served();
+    } else if (json["error"] === "payment_already_used") {
+      expect([status, world.served]).toEqual([402, 1]);
+    } else if (world.moved) {
+      expect([409, 503]).toContain(status);
+      expect(headers).not.toHaveProperty("payment-required");
+      expect(text).not.toContain("Nothing was charged");
+    } else {
+      expect([402, 409, 503]).toContain(status);
+    }
+  }
+
+  return { world, run };
+}
+
+const plans = fc.record({
+  /** How many requests are sent at once, each time. */
+  rounds: fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 1, maxLength: 6 }),
+  fates: fc.array(fc.constantFrom(...FATES), { maxLength: 8 }),
+  ends: fc.array(fc.constantFrom(...ENDS), { maxLength: 8 }),
+});
+
+test("one payment is served at most once, and nobody is misled about the money", async () => {
+  await fc.assert(
+    fc.asyncProperty(plans, async ({ rounds, fates, ends }) => {
+      const { world, run } = createWorld();
+      Object.assign(world, { fates: [...fates], ends: [...ends] });
+      for (const requests of rounds) await Promise.all(Array.from({ length: requests }, run));
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test("a payer who keeps asking is served in the end, if the money moved and nobody was served", async () => {
+  const fates = fc.array(fc.constantFrom("lost after", "pending", "lost before", "never sent"), { maxLength: 5 });
+  await fc.assert(
+    fc.asyncProperty(fates, async (some) => {
+      const { world, run } = createWorld();
+      Object.assign(world, { fates: [...some] });
+      for (let times = 0; times <= some.length; times++) await run();
+      expect(world).toMatchObject({ moved: true, served: 1 });
+    }),
+  );
+});
