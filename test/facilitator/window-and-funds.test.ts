@@ -21,6 +21,17 @@ beforeAll(async () => {
 
 afterAll(() => stage.close());
 
+const TYPES = {
+  TransferWithAuthorization: [
+    { name: "from", type: "address" },
+    { name: "to", type: "address" },
+    { name: "value", type: "uint256" },
+    { name: "validAfter", type: "uint256" },
+    { name: "validBefore", type: "uint256" },
+    { name: "nonce", type: "bytes32" },
+  ],
+} as const;
+
 interface Window {
   readonly validAfter?: number;
   readonly validBefore?: number;
@@ -40,11 +51,9 @@ async function payWithin({ validAfter = 0, validBefore = now + 600 }: Window): P
     validBefore: BigInt(validBefore),
     nonce: nonce as Hex,
   };
-  const uint256 = ["value", "validAfter", "validBefore"].map((name) => ({ name, type: "uint256" }));
-  const addresses = ["from", "to"].map((name) => ({ name, type: "address" }));
   const signature = await account.signTypedData({
     domain: { name: "USDC", version: "2", chainId: 84532, verifyingContract: stage.chain.asset },
-    types: { TransferWithAuthorization: [...addresses, ...uint256, { name: "nonce", type: "bytes32" }] },
+    types: TYPES,
     primaryType: "TransferWithAuthorization",
     message,
   });

@@ -1,0 +1,219 @@
+/** Bodies that are no request: a clear 400, no stack, no hang, no connection that stays. */
+import { once } from "node:events";
+import type { IncomingMessage, Server } from "node:http";
+import type { FacilitatorRequest } from "@farebox/core";
+import { createTestFacilitator, type TestFacilitator } from "@farebox/testing";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { head, openCounter, VERSIONS } from "./counter.js";
+import { createOffer } from "./stage.js";
+
+let facilitator: TestFacilitator;
+
+beforeEach(() => {
+  facilitator = createTestFacilitator();
+});
+
+// What is no request never gets as far as the facilitator.
+afterEach(() => {
+  expect(facilitator.calls.settle).toEqual([]);
+});
+
+const terms = createOffer();
+const request: FacilitatorRequest = {
+  x402Version: 2,
+  paymentPayload: { x402Version: 2, accepted: terms, payload: {} },
+  paymentRequirements: terms,
+};
+const { paymentPayload, paymentRequirements } = request;
+
+const REFUSED: readonly {
+  readonly why: string;
+  readonly body: string;
+  readonly type?: string;
+  readonly error: string;
+}[] = [
+  { why: "nothing", body: "", error: "the body is not JSON" },
+  { why: "text", body: "hello", error: "the body is not JSON" },
+  { why: "half a document", body: JSON.stringify(request).slice(0, -1), error: "the body is not JSON" },
+  { why: "two documents", body: "{}{}", error: "the body is not JSON" },
+  { why: "a byte order mark", body: `\ufeff${JSON.stringify(request)}`, error: "the body is not JSON" },
+  { why: "an array", body: JSON.stringify([request]), error: "must be a JSON object" },
+  { why: "null", body: "null", error: "must be a JSON object" },
+  { why: "a number", body: "402", error: "must be a JSON object" },
+  { why: "a text in JSON", body: '"{}"', error: "must be a JSON object" },
+  { why: "an empty object", body: "{}", error: "x402Version must be the number 2" },
+  { why: "version 1", body: JSON.stringify({ ...request, x402Version: 1 }), error: "x402Version" },
+  { why: "version 2 as a text", body: JSON.stringify({ ...request, x402Version: "2" }), error: "x402Version" },
+  { why: "no paymentPayload", body: JSON.stringify({ x402Version: 2, paymentRequirements }), error: "paymentPayload" },
+  {
+    why: "no paymentRequirements",
+    body: JSON.stringify({ x402Version: 2, paymentPayload }),
+    error: "paymentRequirements",
+  },
+  {
+    why: "a payload that is a list",
+    body: JSON.stringify({ ...request, paymentPayload: [] }),
+    error: "paymentPayload",
+  },
+  {
+    why: "requirements without a scheme",
+    body: JSON.stringify({ ...request, paymentRequirements: { ...terms, scheme: 1 } }),
+    error: "paymentRequirements.scheme",
+  },
+  {
+    why: "requirements without a network",
+    body: JSON.stringify({ ...request, paymentRequirements: { ...terms, network: null } }),
+    error: "paymentRequirements.network",
+  },
+  { why: "lists in lists, 5000 deep", body: "[".repeat(5_000) + "]".repeat(5_000), error: "nested too deeply" },
+  {
+    why: "objects in objects, 5000 deep",
+    body: '{"a":'.repeat(5_000) + 1 + "}".repeat(5_000),
+    error: "nested too deeply",
+  },
+  { why: "JSON of another name", body: JSON.stringify(request), type: "text/plain", error: "content type" },
+  { why: "a form", body: "x402Version=2", type: "application/x-www-form-urlencoded", error: "content type" },
+  { why: "JSON of almost the name", body: JSON.stringify(request), type: "application/jsonp", error: "content type" },
+];
+
+describe.each(VERSIONS)("on %s", (_name, express) => {
+  test.each(REFUSED)("$why is answered 400", async ({ body, type, error }) => {
+    const counter = await openCounter(express, facilitator);
+    for (const path of ["/verify", "/settle"]) {
+      const answer = await counter.post(path, body, type);
+      expect(answer).toMatchObject({ status: 400, json: { error: expect.stringContaining(error) } });
+      expect(Object.keys(answer.json as object)).toEqual(["error"]);
+      expect(answer.text).not.toMatch(/\bat .*:\d+/);
+    }
+  });
+
+  const PARSED = REFUSED.filter(({ error }) => !error.includes("JSON,") && !error.includes("not JSON"));
+  test.each(PARSED)("$why is answered 400 where the app has parsed it", async ({ body, type, error }) => {
+    const before = [express.json({ strict: false }), express.text(), express.urlencoded({ extended: false })];
+    const counter = await openCounter(express, facilitator, { before });
+    const answer = await counter.post("/settle", body, type);
+    // Depth is bounded before parsing; a body that was parsed is looked at in its outer form.
+    const expected = error === "nested too deeply" ? /must be a JSON object|x402Version/ : new RegExp(error);
+    expect(answer).toMatchObject({ status: 400, json: { error: expect.stringMatching(expected) } });
+  });
+
+  test("a body that somebody else has read away is answered 400", async () => {
+    const counter = await openCounter(express, facilitator, {
+      before: [(req, _res, next) => void req.resume().once("end", () => next())],
+    });
+    expect(await counter.post("/verify", JSON.stringify(request))).toMatchObject({
+      status: 400,
+      json: { error: "the body has been read by somebody else" },
+    });
+  });
+
+  test("a body of the limit is read, and of one byte more is not", async () => {
+    const counter = await openCounter(express, facilitator, { bodyLimitBytes: 2_048 });
+    const text = JSON.stringify(request);
+    expect(await counter.post("/verify", text.padEnd(2_048))).toMatchObject({ status: 200 });
+    const refused = await counter.post("/verify", text.padEnd(2_049));
+    expect(refused).toMatchObject({ status: 400, json: { error: "the body must not be longer than 2048 bytes" } });
+    expect(refused.headers.get("connection")).toBe("close");
+  });
+
+  test("a body without an end is answered when the limit is reached, and hung up on", async () => {
+    const counter = await openCounter(express, facilitator, { bodyLimitBytes: 4_096 });
+    const { socket, ended } = await counter.connect(head("/settle", { "transfer-encoding": "chunked" }));
+    const chunk = `1000\r\n${"a".repeat(4_096)}\r\n`;
+    const writeOn = (): void => void (socket.writable && socket.write(chunk, () => setImmediate(writeOn)));
+    writeOn();
+    expect(await ended).toMatch(/^HTTP\/1\.1 400 [\s\S]*must not be longer than 4096 bytes/);
+    await untilNobodyIsConnected(counter.server);
+  });
+
+  test("a body that never comes is answered when the time is up, and hung up on", async () => {
+    const counter = await openCounter(express, facilitator, { bodyTimeoutMs: 60 });
+    const { ended } = await counter.connect(`${head("/settle", { "content-length": "1000" })}{"x402Version"`);
+    expect(await ended).toMatch(/^HTTP\/1\.1 400 [\s\S]*must arrive within 60 ms/);
+    await untilNobodyIsConnected(counter.server);
+  });
+
+  test("a client that hangs up in the middle leaves nothing behind, not even a timer", async () => {
+    const counter = await openCounter(express, facilitator, { bodyTimeoutMs: 600_000 });
+    const before = timers();
+    const arrived = once(counter.server, "request");
+    const { socket } = await counter.connect(`${head("/settle", { "content-length": "1000" })}{"x402Version"`);
+    const [req] = await arrived;
+    expect(timers()).toBeGreaterThan(before);
+    socket.destroy();
+    await closing(req);
+    await untilNobodyIsConnected(counter.server);
+    expect(timers()).toBeLessThanOrEqual(before);
+  });
+
+  test("a client that has hung up before we look leaves nothing behind", async () => {
+    const passed = latch();
+    const counter = await openCounter(express, facilitator, {
+      bodyTimeoutMs: 600_000,
+      before: [
+        (req, _res, next) =>
+          void closing(req)
+            .then(() => next())
+            .then(passed.open),
+      ],
+    });
+    const before = timers();
+    const arrived = once(counter.server, "request");
+    const { socket } = await counter.connect(`${head("/settle", { "content-length": "1000" })}{"x402Version"`);
+    await arrived;
+    socket.destroy();
+    await passed.opened;
+    await untilNobodyIsConnected(counter.server);
+    expect(timers()).toBeLessThanOrEqual(before);
+  });
+
+  test("any JSON is answered below 500, in JSON", async () => {
+    const seed = Math.floor(Date.now() / 86_400_000);
+    const counter = await openCounter(express, facilitator);
+    const parsed = await openCounter(express, facilitator, { before: [express.json({ strict: false })] });
+    const near = fc.record({
+      x402Version: fc.constant(2),
+      paymentPayload: fc.jsonValue(),
+      paymentRequirements: fc.jsonValue(),
+    });
+    const body = fc
+      .oneof(
+        fc.jsonValue(),
+        near,
+        fc.object().map((one) => ({ ...request, ...one })),
+      )
+      .map((one) => JSON.stringify(one));
+    await fc.assert(
+      fc.asyncProperty(body, fc.constantFrom(counter, parsed), async (text, { post }) => {
+        const { status, json } = await post("/verify", text);
+        expect(status).toBeLessThan(500);
+        expect(json).toEqual(expect.any(Object));
+      }),
+      { seed, numRuns: 150 },
+    );
+  });
+});
+
+function timers(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+}
+
+/** Resolves when a request is over, in whatever way. */
+function closing(req: IncomingMessage): Promise<void> {
+  return new Promise((resolve) => void req.once("close", resolve));
+}
+
+function latch(): { readonly opened: Promise<void>; open(): void } {
+  let open = (): void => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open: () => open() };
+}
+
+/** The end of a connection is known to its client before it is known to the server. */
+async function untilNobodyIsConnected(server: Server): Promise<void> {
+  const count = () => new Promise<number>((resolve) => server.getConnections((_error, open) => resolve(open)));
+  while ((await count()) > 0) await new Promise(setImmediate);
+}
