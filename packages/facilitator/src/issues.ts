@@ -42,7 +42,7 @@ export function isFunction(value: unknown): boolean {
 
 function unknownKey(key: string, known: readonly string[]): ConfigIssue {
   const expected = `one of the keys ${known.join(", ")}`;
-  return { path: `options.${key.slice(0, 40)}`, expected, received: "an unknown key" };
+  return { path: `options.${key.length > 40 ? "…" : key}`, expected, received: "an unknown key" };
 }
 
 /** A long text is not quoted: it may be a secret in the wrong place. */

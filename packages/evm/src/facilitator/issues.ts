@@ -25,7 +25,8 @@ export function createIssues(): Issues {
     add,
     checkKeys(options, known) {
       for (const key of Object.keys(options)) {
-        if (!known.includes(key)) add(key.slice(0, 40), `one of the keys ${known.join(", ")}`, "an unknown key");
+        if (!known.includes(key))
+          add(key.length > 40 ? "…" : key, `one of the keys ${known.join(", ")}`, "an unknown key");
       }
     },
   };

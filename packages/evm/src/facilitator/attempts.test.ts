@@ -1,0 +1,85 @@
+import { describe, expect, test } from "vitest";
+import { createAttempts, isAttemptFor } from "./attempts.js";
+import type { SignedAuthorization } from "./chain.js";
+
+const HASH = `0x${"1".repeat(64)}` as const;
+const HOUR_MS = 3_600_000;
+
+function authorization(
+  nonce: number,
+  changes: Partial<SignedAuthorization["authorization"]> = {},
+): SignedAuthorization {
+  return {
+    asset: "0xaa",
+    domain: { name: "USDC", version: "2", chainId: 1 },
+    authorization: {
+      from: "0xbb",
+      to: "0xcc",
+      value: 5n,
+      validAfter: 0n,
+      validBefore: 9n,
+      nonce: `0x${nonce}`,
+      ...changes,
+    },
+    signature: "0x11",
+  };
+}
+
+describe("attempts", () => {
+  test("are found by asset, payer and nonce, and told apart by all else", () => {
+    const attempts = createAttempts(() => 0);
+    attempts.remember(authorization(1), { transaction: HASH, state: "sent" });
+    const found = attempts.find(authorization(1, { to: "0xdd" }));
+    expect(found).toMatchObject({ transaction: HASH, state: "sent" });
+    expect(found && isAttemptFor(found, authorization(1))).toBe(true);
+    expect(found && isAttemptFor(found, authorization(1, { to: "0xdd" }))).toBe(false);
+    expect(attempts.find(authorization(2))).toBeUndefined();
+    expect(attempts.find(authorization(1, { from: "0xBB" }))).toBe(found);
+  });
+
+  test("are forgotten after 25 hours, the oldest first, so that memory has an end", () => {
+    let now = 0;
+    const attempts = createAttempts(() => now);
+    for (let nonce = 0; nonce < 100; nonce += 1) {
+      now += HOUR_MS;
+      attempts.remember(authorization(nonce), { transaction: HASH, state: "settled" });
+      expect(attempts.size).toBeLessThanOrEqual(25);
+    }
+    expect(attempts.find(authorization(99))).toBeDefined();
+    expect(attempts.find(authorization(74))).toBeUndefined();
+  });
+
+  test("are forgotten on demand only while they are of that transaction", () => {
+    const attempts = createAttempts(() => 0);
+    attempts.remember(authorization(1), { transaction: HASH, state: "sent" });
+    attempts.forget(authorization(1), `0x${"2".repeat(64)}`);
+    expect(attempts.size).toBe(1);
+    attempts.forget(authorization(1), HASH);
+    expect(attempts.size).toBe(0);
+  });
+
+  test("are made by one caller at a time, in the order in which they came, and a failure stops nobody", async () => {
+    const attempts = createAttempts(() => 0);
+    const order: string[] = [];
+    const work = (name: string, fails = false) =>
+      attempts.exclusively(authorization(1), async () => {
+        order.push(`${name} begins`);
+        await Promise.resolve();
+        order.push(`${name} ends`);
+        if (fails) throw new RangeError(name);
+        return name;
+      });
+    const other = attempts.exclusively(authorization(2), async () => order.push("another nonce"));
+    const all = await Promise.allSettled([work("first"), work("second", true), work("third"), other]);
+    expect(all.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+    expect(order.filter((entry) => entry !== "another nonce")).toEqual([
+      "first begins",
+      "first ends",
+      "second begins",
+      "second ends",
+      "third begins",
+      "third ends",
+    ]);
+    expect(order.indexOf("another nonce")).toBeLessThan(2);
+  });
+});

@@ -1,0 +1,111 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createPublicClient, http } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { broadcast, type Delivery } from "./broadcast.js";
+import { problemOf } from "./chain-error.js";
+
+/** What the node says, one answer after the other; the last one again and again. */
+type Said = { readonly code: number; readonly message: string } | "yes" | "hangs up";
+
+let server: Server;
+let said: readonly Said[] = [];
+let asked = 0;
+
+beforeAll(async () => {
+  server = createServer((req, res) => {
+    req.resume().on("end", () => {
+      const answer = said[Math.min(asked, said.length - 1)];
+      asked += 1;
+      if (answer === "hangs up" || answer === undefined) return void res.destroy();
+      const body = answer === "yes" ? { result: `0x${"1".repeat(64)}` } : { error: answer };
+      res.setHeader("content-type", "application/json").end(JSON.stringify({ jsonrpc: "2.0", id: 1, ...body }));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+});
+
+afterAll(() => {
+  server.close();
+  server.closeAllConnections();
+});
+
+async function broadcastTo(...answers: readonly Said[]): Promise<Delivery & { readonly asked: number }> {
+  said = answers;
+  asked = 0;
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/path-key`;
+  const delivery = await broadcast(
+    createPublicClient({ transport: http(url, { retryCount: 3, retryDelay: 1 }) }),
+    "0x02",
+  );
+  return { ...delivery, asked };
+}
+
+const error = (code: number, message: string) => ({ code, message });
+
+describe("a node's answer to a transaction", () => {
+  const ANSWERS: readonly { readonly node: string; readonly answer: Said; readonly kind: Delivery["kind"] }[] = [
+    { node: "any", answer: "yes", kind: "out" },
+    { node: "geth", answer: error(-32_000, "already known"), kind: "out" },
+    { node: "anvil", answer: error(-32_003, "transaction already imported"), kind: "out" },
+    { node: "Erigon", answer: error(-32_000, "ALREADY_EXISTS: already known"), kind: "out" },
+    { node: "Nethermind", answer: error(-32_010, "AlreadyKnown"), kind: "out" },
+    { node: "Besu", answer: error(-32_000, "Known transaction"), kind: "out" },
+    { node: "geth", answer: error(-32_000, "nonce too low: next nonce 7, tx nonce 5"), kind: "count-taken" },
+    { node: "geth", answer: error(-32_000, "replacement transaction underpriced"), kind: "count-taken" },
+    { node: "anvil", answer: error(-32_003, "nonce too low"), kind: "count-taken" },
+    { node: "Nethermind", answer: error(-32_010, "OldNonce, Current nonce: 7"), kind: "count-taken" },
+    { node: "Besu", answer: error(-32_001, "Nonce too low"), kind: "count-taken" },
+    { node: "geth", answer: error(-32_000, "insufficient funds for gas * price + value"), kind: "refused" },
+    { node: "geth", answer: error(-32_000, "transaction underpriced"), kind: "refused" },
+    { node: "geth", answer: error(-32_000, "intrinsic gas too low"), kind: "refused" },
+    { node: "any", answer: error(-32_602, "invalid params"), kind: "refused" },
+    { node: "a provider", answer: error(429, "too many requests"), kind: "refused" },
+    { node: "a provider", answer: error(-32_603, "internal error"), kind: "unclear" },
+    { node: "geth", answer: error(-32_002, "request timed out"), kind: "unclear" },
+    { node: "a provider", answer: error(-32_000, "upstream time-out"), kind: "unclear" },
+    { node: "a provider", answer: error(1_234, "whatever"), kind: "unclear" },
+    { node: "any", answer: "hangs up", kind: "unclear" },
+  ];
+
+  test.each(ANSWERS)("$node: $answer means $kind", async ({ answer, kind }) => {
+    const delivery = await broadcastTo(answer);
+    expect(delivery.kind).toBe(kind);
+    // viem asks again by itself where it thinks it may; here that would hide what the first answer was.
+    expect(delivery.asked).toBe(kind === "unclear" ? 2 : 1);
+  });
+
+  test("that is unclear is settled by a second yes, and by nothing else", async () => {
+    expect(await broadcastTo("hangs up", "yes")).toMatchObject({ kind: "out", asked: 2 });
+    expect(await broadcastTo("hangs up", error(-32_000, "already known"))).toMatchObject({ kind: "out" });
+    expect(await broadcastTo("hangs up", error(-32_000, "nonce too low"))).toMatchObject({ kind: "unclear" });
+    expect(await broadcastTo("hangs up", error(-32_000, "insufficient funds"))).toMatchObject({ kind: "unclear" });
+  });
+});
+
+describe("a problem", () => {
+  const HEX = "ab".repeat(70);
+
+  test.each([
+    {
+      why: "a URL",
+      message: "bad key at https://x:y@node/v3/path-key now",
+      says: "the node said: bad key at (a URL) now",
+    },
+    { why: "a signature", message: `cannot decode 0x${HEX}`, says: "the node said: cannot decode 0x(hex)" },
+    { why: "line breaks and escapes", message: "a\r\nb\u001b[31mc\u202ed", says: "the node said: a b [31mc d" },
+    { why: "a megabyte", message: "y".repeat(1_000_000), says: `the node said: ${"y".repeat(185)}` },
+    { why: "nothing", message: "", says: "the node said: " },
+  ])("with $why in it is told in one short, harmless line", async ({ message, says }) => {
+    const delivery = await broadcastTo(error(-32_000, message));
+    expect("error" in delivery && problemOf(delivery.error)).toBe(says);
+  });
+
+  test.each([
+    [new RangeError("secret"), "RangeError"],
+    ["secret", "not an error"],
+    [undefined, "not an error"],
+  ])("that is none of viem's is told by its name: %o", (thrown, says) => {
+    expect(problemOf(thrown)).toBe(says);
+  });
+});

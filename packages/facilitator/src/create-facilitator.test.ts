@@ -1,0 +1,272 @@
+import {
+  ConfigError,
+  type FacilitatorRequest,
+  type FacilitatorScheme,
+  type LogFields,
+  type Logger,
+} from "@farebox/core";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createFacilitator } from "./create-facilitator.js";
+import type { FacilitatorOptions } from "./facilitator-options.js";
+
+/** A scheme that says yes to everything. */
+function scheme(changes: Partial<FacilitatorScheme> = {}): FacilitatorScheme {
+  const network = changes.network ?? "eip155:84532";
+  return {
+    scheme: "exact",
+    network,
+    extra: {},
+    signers: ["0xaa"],
+    verify: async () => ({ isValid: true, payer: "0xbb" }),
+    settle: async () => ({ success: true, payer: "0xbb", transaction: "0xcc", network }),
+    health: async () => ({ ok: true }),
+    ...changes,
+  };
+}
+
+function requestFor(name: unknown, network: unknown): FacilitatorRequest {
+  const terms = { scheme: name, network, amount: "5", asset: "0x1", payTo: "0x2", maxTimeoutSeconds: 1, extra: {} };
+  const request = { x402Version: 2, paymentPayload: { x402Version: 2 }, paymentRequirements: terms };
+  return request as unknown as FacilitatorRequest;
+}
+
+describe("a facilitator", () => {
+  test("asks the scheme of the payment's name and network", async () => {
+    const facilitator = createFacilitator({
+      schemes: [scheme(), scheme({ network: "eip155:8453" }), scheme({ scheme: "upto" })],
+    });
+    expect(await facilitator.settle(requestFor("exact", "eip155:8453"))).toMatchObject({ network: "eip155:8453" });
+    expect(await facilitator.verify(requestFor("upto", "eip155:84532"))).toEqual({ isValid: true, payer: "0xbb" });
+  });
+
+  const UNKNOWN: readonly {
+    readonly why: string;
+    readonly request: unknown;
+    readonly reason: string;
+    readonly network: string;
+  }[] = [
+    {
+      why: "another scheme",
+      request: requestFor("upto", "eip155:84532"),
+      reason: "unsupported_scheme",
+      network: "eip155:84532",
+    },
+    {
+      why: "another network",
+      request: requestFor("exact", "eip155:1"),
+      reason: "invalid_network",
+      network: "eip155:1",
+    },
+    { why: "a network that is none", request: requestFor("exact", "<script>"), reason: "invalid_network", network: "" },
+    {
+      why: "a network that is a list",
+      request: requestFor("exact", ["eip155:84532"]),
+      reason: "invalid_network",
+      network: "",
+    },
+    {
+      why: "a scheme that is no text",
+      request: requestFor({}, "eip155:84532"),
+      reason: "unsupported_scheme",
+      network: "eip155:84532",
+    },
+    {
+      why: "a name that every object has",
+      request: requestFor("constructor", "__proto__"),
+      reason: "unsupported_scheme",
+      network: "",
+    },
+    { why: "no requirements", request: { x402Version: 2 }, reason: "invalid_payment_requirements", network: "" },
+    { why: "nothing", request: undefined, reason: "invalid_payment_requirements", network: "" },
+  ];
+
+  test.each(UNKNOWN)("refuses a request for $why", async ({ request, reason, network }) => {
+    const facilitator = createFacilitator({ schemes: [scheme()] });
+    expect(await facilitator.verify(request as FacilitatorRequest)).toEqual({ isValid: false, invalidReason: reason });
+    expect(await facilitator.settle(request as FacilitatorRequest)).toEqual({
+      success: false,
+      errorReason: reason,
+      transaction: "",
+      network,
+    });
+  });
+
+  const BROKEN: readonly { readonly why: string; readonly answer: () => unknown }[] = [
+    {
+      why: "throws",
+      answer: () => {
+        throw new TypeError("secret");
+      },
+    },
+    { why: "rejects", answer: () => Promise.reject(new TypeError("secret")) },
+    { why: "rejects with nothing", answer: () => Promise.reject(undefined) },
+    { why: "answers nothing", answer: async () => undefined },
+    { why: "answers something else", answer: async () => ({ success: "yes", isValid: 1 }) },
+    { why: "answers at once", answer: () => "yes" },
+  ];
+
+  test.each(BROKEN)("answers in the protocol when a scheme $why", async ({ answer }) => {
+    const broken = scheme({ verify: answer, settle: answer, health: answer } as unknown as Partial<FacilitatorScheme>);
+    const facilitator = createFacilitator({ schemes: [broken] });
+    const request = requestFor("exact", "eip155:84532");
+    const answers = [await facilitator.verify(request), await facilitator.settle(request), await facilitator.health()];
+    expect(answers).toMatchObject([
+      { isValid: false, invalidReason: "unexpected_verify_error" },
+      { success: false, errorReason: "unexpected_settle_error", transaction: "", network: "eip155:84532" },
+      { ok: false, schemes: [{ scheme: "exact", network: "eip155:84532" }] },
+    ]);
+    expect(JSON.stringify(answers)).not.toContain("secret");
+  });
+
+  test("answers whatever it is asked", async () => {
+    const facilitator = createFacilitator({ schemes: [scheme()], logger: recorder().logger });
+    await fc.assert(
+      fc.asyncProperty(fc.anything(), async (request) => {
+        expect((await facilitator.verify(request as FacilitatorRequest)).isValid).toEqual(expect.any(Boolean));
+        expect((await facilitator.settle(request as FacilitatorRequest)).success).toEqual(expect.any(Boolean));
+      }),
+    );
+  });
+
+  test("supports what its schemes do, with concrete networks and each signer once", async () => {
+    const facilitator = createFacilitator({
+      schemes: [
+        scheme(),
+        scheme({ network: "eip155:8453", signers: ["0xaa", "0xdd"] }),
+        scheme({ network: "solana:devnet", signers: ["So1"], extra: { feePayer: "So1" } }),
+      ],
+      extensions: ["bazaar"],
+    });
+    expect(await facilitator.supported()).toEqual({
+      kinds: [
+        { x402Version: 2, scheme: "exact", network: "eip155:84532" },
+        { x402Version: 2, scheme: "exact", network: "eip155:8453" },
+        { x402Version: 2, scheme: "exact", network: "solana:devnet", extra: { feePayer: "So1" } },
+      ],
+      extensions: ["bazaar"],
+      signers: { "eip155:*": ["0xaa", "0xdd"], "solana:*": ["So1"] },
+    });
+  });
+});
+
+/** A logger that keeps its lines. */
+function recorder(): { readonly logger: Logger; readonly lines: (readonly [string, string, LogFields])[] } {
+  const lines: (readonly [string, string, LogFields])[] = [];
+  const at = (level: string) => (event: string, fields: LogFields) => void lines.push([level, event, fields]);
+  return { lines, logger: { info: at("info"), warn: at("warn"), error: at("error") } };
+}
+
+describe("the log", () => {
+  test("has a line per call, with what was asked for and what came of it", async () => {
+    const { logger, lines } = recorder();
+    const refused = {
+      isValid: false,
+      invalidReason: "insufficient_funds",
+      invalidMessage: "too little",
+      payer: "0xbb",
+    };
+    const failed = { success: false, errorReason: "unexpected_settle_error", transaction: "", network: "eip155:84532" };
+    const facilitator = createFacilitator({
+      schemes: [scheme({ verify: async () => refused }), scheme({ scheme: "upto", settle: async () => failed })],
+      logger,
+    });
+    await facilitator.verify(requestFor("exact", "eip155:84532"));
+    await facilitator.settle(requestFor("exact", "eip155:84532"));
+    await facilitator.settle(requestFor("upto", "eip155:84532"));
+    const subject = { network: "eip155:84532", amount: "5", payTo: "0x2" };
+    expect(lines).toEqual([
+      [
+        "info",
+        "verify",
+        {
+          scheme: "exact",
+          ...subject,
+          isValid: false,
+          payer: "0xbb",
+          reason: "insufficient_funds",
+          message: "too little",
+        },
+      ],
+      ["info", "settle", { scheme: "exact", ...subject, success: true, transaction: "0xcc", payer: "0xbb" }],
+      ["error", "settle", { scheme: "upto", ...subject, success: false, reason: "unexpected_settle_error" }],
+    ]);
+  });
+
+  test("has nothing of a stranger's or a scheme's that could be a secret or a second line", async () => {
+    const { logger, lines } = recorder();
+    const signature = `0x${"ab".repeat(65)}`;
+    const foul = `x\nroot logged in\u001b[2J\u202e https://user:pass@node/key ${signature}`;
+    const answer = { payer: foul, invalidReason: foul, invalidMessage: foul, errorReason: foul, errorMessage: foul };
+    const facilitator = createFacilitator({
+      schemes: [
+        scheme({
+          verify: async () => ({ isValid: false, ...answer }),
+          settle: async () => ({ success: false, transaction: foul, network: foul, ...answer }),
+        }),
+      ],
+      logger,
+    });
+    const { paymentRequirements, ...request } = requestFor("exact", "eip155:84532");
+    const asked = { ...request, paymentRequirements: { ...paymentRequirements, amount: foul, payTo: signature } };
+    await facilitator.verify(asked);
+    await facilitator.settle(asked);
+    await facilitator.settle(requestFor(foul, foul));
+    expect(lines).toHaveLength(3);
+    for (const [, , fields] of lines) {
+      for (const value of Object.values(fields)) {
+        expect(String(value)).toMatch(/^[\x20-\x7e]{0,200}$/);
+        expect(String(value)).not.toMatch(/pass|abababab/);
+      }
+    }
+  });
+
+  test("that fails changes nothing about the answer", async () => {
+    const fail = () => {
+      throw new RangeError("the log is full");
+    };
+    const facilitator = createFacilitator({ schemes: [scheme()], logger: { info: fail, warn: fail, error: fail } });
+    expect(await facilitator.settle(requestFor("exact", "eip155:84532"))).toMatchObject({ success: true });
+  });
+});
+
+describe("options", () => {
+  const WRONG: readonly { readonly why: string; readonly options: unknown; readonly paths: readonly string[] }[] = [
+    { why: "no schemes", options: {}, paths: ["options.schemes"] },
+    { why: "an empty list", options: { schemes: [] }, paths: ["options.schemes"] },
+    { why: "a scheme that is not in a list", options: { schemes: scheme() }, paths: ["options.schemes"] },
+    { why: "two schemes for one network", options: { schemes: [scheme(), scheme()] }, paths: ["options.schemes[1]"] },
+    {
+      why: "a pattern for a network",
+      options: { schemes: [scheme({ network: "eip155:*" })] },
+      paths: ["options.schemes[0]"],
+    },
+    {
+      why: "everything wrong",
+      options: {
+        schemes: [null, { scheme: "exact" }],
+        extensions: [1],
+        logger: { info: 1 },
+        log: 1,
+        ["k".repeat(66)]: 1,
+      },
+      paths: [
+        "options.log",
+        "options.…",
+        "options.schemes[0]",
+        "options.schemes[1]",
+        "options.extensions",
+        "options.logger",
+      ],
+    },
+  ];
+
+  test.each(WRONG)("with $why are refused, all at once", ({ options, paths }) => {
+    expect(() => createFacilitator(options as FacilitatorOptions)).toThrow(ConfigError);
+    try {
+      createFacilitator(options as FacilitatorOptions);
+    } catch (error) {
+      expect((error as ConfigError).issues.map(({ path }) => path)).toEqual(paths);
+    }
+  });
+});
