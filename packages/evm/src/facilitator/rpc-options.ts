@@ -62,8 +62,11 @@ const KEYS = ["network", "rpcUrl", "privateKey", "account", ...Object.keys(RANGE
 
 const PRIVATE_KEY = /^0x[0-9a-fA-F]{64}$/;
 
-/** Questions that move nothing are asked again when they fail; transactions have a rule of their own. */
-const RETRIES = 2;
+/**
+ * Questions that move nothing are asked again when they fail, once, for a seller waits 5 s for a verification. What is
+ * done about a transaction is in `broadcast.ts`.
+ */
+const RETRIES = 1;
 
 /** Checks the options. @throws ConfigError with every issue at once; neither the key nor the URL is ever quoted. */
 export function parseRpcOptions(options: RpcChainOptions): ParsedRpcOptions {
