@@ -1,0 +1,62 @@
+/** What the packages' READMEs say about options is what the options are. */
+import { readFileSync } from "node:fs";
+import { ConfigError } from "@farebox/core";
+import { createExactEvmScheme, createRpcChain } from "@farebox/evm/facilitator";
+import { createFacilitator, facilitatorRouter } from "@farebox/facilitator";
+import { expect, test } from "vitest";
+
+/** The options in the first column of the table that is about a function, each with its range and default. */
+function documented(
+  readme: string,
+  name: string,
+): Readonly<Record<string, { readonly range: string; readonly usual: string }>> {
+  const text = readFileSync(new URL(`../../packages/${readme}/README.md`, import.meta.url), "utf8");
+  const [, rows = ""] = new RegExp(`\\| option of \`${name}\` .*\\n\\|[-|]+\\n((?:\\|.*\\n)+)`).exec(text) ?? [];
+  const cells = [...rows.matchAll(/^\| `(\w+)` \| (.*?) \| (.*?) \|/gm)];
+  return Object.fromEntries(cells.map(([, option = "", range = "", usual = ""]) => [option, { range, usual }]));
+}
+
+/** What is wrong with options, by path. */
+function issuesOf(create: () => unknown): ReadonlyMap<string, string> {
+  try {
+    create();
+  } catch (error) {
+    if (error instanceof ConfigError) return new Map(error.issues.map(({ path, expected }) => [path, expected]));
+    throw error;
+  }
+  return new Map();
+}
+
+const WRONG = { nonsense: 1 } as never;
+const facilitator = createFacilitator({ schemes: [createExactEvmScheme({ chain: createRpcChain(minimal()) })] });
+
+const TABLES = [
+  { readme: "evm", name: "createRpcChain", create: (options: object) => createRpcChain({ ...minimal(), ...options }) },
+  { readme: "facilitator", name: "createFacilitator", create: () => createFacilitator(WRONG) },
+  {
+    readme: "facilitator",
+    name: "facilitatorRouter",
+    create: (options: object) => facilitatorRouter(facilitator, options),
+  },
+];
+
+test.each(TABLES)("the table of $name has every option, in order, with its range", ({ readme, name, create }) => {
+  const options = documented(readme, name);
+  const keys = issuesOf(() => create(WRONG)).get("options.nonsense");
+  expect(keys).toBe(`one of the keys ${Object.keys(options).join(", ")}`);
+
+  const ranges = Object.entries(options).filter(([, { range }]) => /^\d+ to \d+$/.test(range));
+  for (const [key, { range, usual }] of ranges) {
+    const path = `options.${key}`;
+    expect(issuesOf(() => create({ [key]: "x" })).get(path)).toBe(`a whole number from ${range}`);
+    expect(issuesOf(() => create({ [key]: Number(usual) })).has(path)).toBe(false);
+  }
+});
+
+function minimal() {
+  return {
+    network: "eip155:84532",
+    rpcUrl: "http://127.0.0.1:1",
+    privateKey: `0x${"1".repeat(64)}`,
+  } as const;
+}
