@@ -111,10 +111,13 @@ describe("a payment that the scheme refuses", () => {
     expect(await store.find(`${NETWORK}|n1`)).toBeUndefined();
   });
 
-  test("by throwing is answered 503, and nobody is asked", async () => {
+  test.each<[thrown: unknown, name: string]>([
+    [new RangeError("secret"), "RangeError"],
+    ["secret", "unknown"],
+  ])("by throwing %o is answered 503, and nobody is asked", async (thrown, error) => {
     const scheme = createTestScheme({
       readPayment: () => {
-        throw new RangeError("secret");
+        throw thrown;
       },
     });
     const { pay, till, log } = createShop({ scheme });
@@ -122,7 +125,7 @@ describe("a payment that the scheme refuses", () => {
     expect([status, headers["retry-after"]]).toEqual([503, "5"]);
     expect(text).not.toContain("secret");
     expect(till.calls).toEqual([]);
-    expect(log).toEqual([{ event: "decision_failed", fields: { route: "GET /weather", error: "RangeError" } }]);
+    expect(log).toEqual([{ event: "decision_failed", fields: { route: "GET /weather", error } }]);
   });
 });
 
