@@ -80,6 +80,13 @@ describe.each(VERSIONS)("on %s, a request", (_, express) => {
     expect(await line.until("PAYMENT-REQUIRED")).toContain("HTTP/1.1 402 ");
   });
 
+  test("for HEAD is answered 402 with the length of the challenge, also where Node allows it no body", async () => {
+    const shop = await openShop(express, { handler: sold, server: { rejectNonStandardBodyWrites: true } });
+    const [head, get] = [await shop.ask({ method: "HEAD" }), await shop.ask()];
+    expect(head).toMatchObject({ status: 402, text: "", challenge: { error: "Payment required" } });
+    expect(Math.abs(Number(head.headers["content-length"]) - Number(get.headers["content-length"]))).toBeLessThan(4);
+  });
+
   test("behind an unpaid one on the same connection is answered in its turn", async () => {
     const shop = await openShop(express, { handler: sold });
     const free = "GET /free HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";

@@ -15,14 +15,14 @@ export function isAbandoned(res: ServerResponse): boolean {
  *
  * @param keep - May reject: the store has failed then, and nobody waits for what it could have kept.
  */
-export function onBrokenOff(res: ServerResponse, keep: () => Promise<void> | undefined): void {
+export function onBrokenOff(res: ServerResponse, keep: () => Promise<void>): void {
   let isDelivered = false;
   // Node says "finish" of an answer that broke off, too; `writableFinished` is true then. Only the socket knows.
   res.once("finish", () => {
     isDelivered = !isAbandoned(res);
   });
   res.once("close", () => {
-    if (!isDelivered) keep()?.catch(nobodyWaits);
+    if (!isDelivered) keep().catch(nobodyWaits);
   });
 }
 

@@ -14,7 +14,6 @@ import type { Admission, Answer, HandlerAnswer, Release } from "@farebox/core";
 import { isAbandoned, nobodyWaits, onBrokenOff } from "./delivery.js";
 import {
   type ChunkArguments,
-  type HeldWrite,
   InvalidChunkError,
   later,
   readWrite,
@@ -62,11 +61,14 @@ class HeldResponse {
   readonly #rehearsal: ServerResponse;
   readonly #original: Originals;
   #phase: Phase = "holding";
-  #writes: HeldWrite[] = [];
+  #chunks: Buffer[] = [];
+  /** What `end` was given. */
   #lastChunk: Buffer | undefined;
   #heldBytes = 0;
-  #ended = false;
+  /** Callbacks of chunks there was no more room for. */
+  #callbacks: WriteCallback[] = [];
   #isDrainAwaited = false;
+  #ended = false;
 
   constructor(res: ServerResponse, admission: Admission, holdBytes: number) {
     this.#res = res;
@@ -110,12 +112,12 @@ class HeldResponse {
   }
 
   #write(args: ChunkArguments): boolean {
-    if (this.#phase === "released" && !this.#ended) return this.#original.write(...args);
-    const write = readWrite(args);
-    if (write.chunk === undefined) throw new InvalidChunkError();
-    if (this.#ended) return refuseWrite(write.callback);
+    if (this.#phase === "released" && !this.#ended) return Reflect.apply(this.#original.write, this.#res, args);
+    const { chunk, callback } = readWrite(args);
+    if (chunk === undefined) throw new InvalidChunkError();
+    if (this.#ended) return refuseWrite(callback);
     this.#beginHead();
-    return this.#keep(write, write.chunk);
+    return this.#keep(chunk, callback);
   }
 
   #end(args: ChunkArguments): ServerResponse {
@@ -134,23 +136,26 @@ class HeldResponse {
     return this.#res;
   }
 
-  /** Node forgets the callback of `end` when the client leaves first; here it is called either way. */
+  /** Node forgets the callback of `end` when the client leaves first; here it is called either way, once. */
   #whenOver(callback: WriteCallback): void {
-    if (this.#res.closed) later(callback);
-    else this.#res.once("close", callback);
+    const res = this.#res;
+    const call = () => {
+      res.off("finish", call).off("close", call);
+      callback();
+    };
+    if (res.closed) later(callback);
+    else res.once("finish", call).once("close", call);
   }
 
-  /** Keeps a write. Its callback is called at once while there is room, else when the chunk has been handed on. */
-  #keep(write: HeldWrite, chunk: Buffer): boolean {
-    if (this.#phase === "dropped") {
-      later(write.callback);
-      return true;
+  /** Keeps a chunk. Its callback is called at once while there is room, else when the chunk has been handed on. */
+  #keep(chunk: Buffer, callback: WriteCallback | undefined): boolean {
+    if (this.#phase !== "dropped") {
+      this.#chunks.push(chunk);
+      this.#heldBytes += chunk.byteLength;
+      if (this.#heldBytes > this.#holdBytes) this.#decide();
     }
-    this.#heldBytes += chunk.byteLength;
-    const hasRoom = this.#phase === "holding" && this.#heldBytes <= this.#holdBytes;
-    this.#writes.push(hasRoom ? { chunk, callback: undefined } : write);
-    if (hasRoom) later(write.callback);
-    else this.#decide();
+    if (this.#phase !== "deciding") later(callback);
+    else if (callback !== undefined) this.#callbacks.push(callback);
     return !this.#mustWait();
   }
 
@@ -182,9 +187,7 @@ class HeldResponse {
 
   #wholeBody(): Buffer | undefined {
     if (!this.#ended || this.#heldBytes > this.#holdBytes) return undefined;
-    const chunks = [...this.#writes.map(({ chunk }) => chunk), this.#lastChunk].filter((chunk) => chunk !== undefined);
-    const [only] = chunks;
-    return chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
+    return Buffer.concat(this.#lastChunk === undefined ? this.#chunks : [...this.#chunks, this.#lastChunk]);
   }
 
   #carryOut(release: Release, head: ResponseHead, answer: HandlerAnswer): void {
@@ -211,15 +214,12 @@ class HeldResponse {
 
   /** What the handler wrote goes out as it was written. */
   #replay(): void {
-    const writes = this.#writes.splice(0);
-    let hasRoom = true;
-    for (const { chunk, callback } of writes) {
-      hasRoom = this.#original.write(chunk);
-      later(callback);
-    }
-    if (this.#ended) this.#original.end(this.#lastChunk);
-    else if (writes.length === 0) this.#original.flushHeaders();
-    else if (hasRoom) this.#callOn();
+    const { write, end, flushHeaders } = this.#original;
+    const chunks = this.#chunks.splice(0);
+    const hasRoom = chunks.map((chunk) => write(chunk)).at(-1);
+    if (this.#ended) end(this.#lastChunk);
+    else if (chunks.length === 0) flushHeaders();
+    this.#goOn(hasRoom ?? true);
   }
 
   #replace(answer: Answer): void {
@@ -236,18 +236,19 @@ class HeldResponse {
   /** Middleware before us, and Node, now meet the response as it really is: nothing sent yet. */
   #stepAside(): void {
     Reflect.deleteProperty(this.#res, "headersSent");
-    this.#res.writeHead = this.#original.writeHead as ServerResponse["writeHead"];
+    this.#res.writeHead = this.#original.writeHead;
   }
 
   #drop(): void {
     this.#phase = "dropped";
-    for (const { callback } of this.#writes.splice(0)) later(callback);
-    this.#callOn();
+    this.#chunks = [];
+    this.#goOn(true);
   }
 
-  /** A handler that was told to wait is told to go on; after this the socket does. */
-  #callOn(): void {
-    if (this.#isDrainAwaited) process.nextTick(() => this.#res.emit("drain"));
+  /** A handler that waits goes on: now if there is room, else when the socket says so. */
+  #goOn(hasRoom: boolean): void {
+    for (const callback of this.#callbacks.splice(0)) later(callback);
+    if (hasRoom && this.#isDrainAwaited) process.nextTick(() => this.#res.emit("drain"));
     this.#isDrainAwaited = false;
   }
 
@@ -259,19 +260,14 @@ class HeldResponse {
   }
 }
 
-interface Originals {
-  readonly writeHead: (...args: WriteHeadArguments) => ServerResponse;
-  readonly flushHeaders: () => void;
-  readonly write: (...args: ChunkArguments) => boolean;
-  readonly end: (...args: ChunkArguments) => ServerResponse;
-}
+type Originals = Pick<ServerResponse, "writeHead" | "flushHeaders" | "write" | "end">;
 
 function takeOriginals(res: ServerResponse): Originals {
   return {
-    writeHead: res.writeHead.bind(res) as Originals["writeHead"],
+    writeHead: res.writeHead.bind(res),
     flushHeaders: res.flushHeaders.bind(res),
-    write: res.write.bind(res) as Originals["write"],
-    end: res.end.bind(res) as Originals["end"],
+    write: res.write.bind(res),
+    end: res.end.bind(res),
   };
 }
 

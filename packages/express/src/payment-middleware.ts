@@ -105,6 +105,6 @@ function giveBack(decision: Answered | Admitted): Promise<void> | undefined {
 }
 
 function answer(res: Response, decision: Answered): void {
-  onBrokenOff(res, () => giveBack(decision));
+  if (decision.undelivered !== undefined) onBrokenOff(res, decision.undelivered);
   writeAnswer(res, decision.answer);
 }

@@ -7,7 +7,7 @@ import type { ServerResponse } from "node:http";
 import type { Answer } from "@farebox/core";
 import { appendExposeHeaders, setHeaders } from "./response-head.js";
 
-/** Sends a whole answer. `HEAD` gets the same headers and no body, which Node sees to. */
+/** Sends a whole answer. */
 export function writeAnswer(res: ServerResponse, answer: Answer): void {
   res.end(prepareAnswer(res, answer));
 }
@@ -15,8 +15,8 @@ export function writeAnswer(res: ServerResponse, answer: Answer): void {
 /** A kept answer may have gone out in pieces at first. It is whole now, and Node refuses a head that says both. */
 const ABOUT_PIECES: ReadonlySet<string> = new Set(["transfer-encoding", "trailer"]);
 
-/** Puts the head of an answer on the response and returns its body. */
-export function prepareAnswer(res: ServerResponse, answer: Answer): Uint8Array {
+/** Puts the head of an answer on the response and returns what is to follow it: nothing, for HEAD. */
+export function prepareAnswer(res: ServerResponse, answer: Answer): Uint8Array | undefined {
   const body = typeof answer.body === "string" ? Buffer.from(answer.body, "utf8") : answer.body;
   res.statusCode = answer.status;
   res.statusMessage = "";
@@ -26,5 +26,5 @@ export function prepareAnswer(res: ServerResponse, answer: Answer): Uint8Array {
   );
   appendExposeHeaders(res);
   if (body.byteLength > 0) res.setHeader("Content-Length", body.byteLength);
-  return body;
+  return res.req.method === "HEAD" ? undefined : body;
 }
