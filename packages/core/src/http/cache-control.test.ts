@@ -24,6 +24,7 @@ describe("privateCacheControl", () => {
     ['private="set-cookie"', "private", "is about that field only"],
     ['private="set-cookie, x-id"', "private", "a comma inside quotes does not end it"],
     ['private="a\\", public", max-age=1', "private, max-age=1", "a quote that is escaped does not end it"],
+    ["a\\, public", "private, a\\", "outside of quotes a backslash escapes nothing"],
     ['no-cache="a, public", max-age=1', 'private, no-cache="a, public", max-age=1', "a quoted public is none"],
     ['no-cache="x, no-store"', 'private, no-cache="x, no-store"', "a quoted no-store is none"],
     ["no-store-at-all", "private, no-store-at-all", "another directive that begins like it"],

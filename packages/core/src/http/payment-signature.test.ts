@@ -104,6 +104,15 @@ describe("decodePaymentSignature", () => {
     expect(decodePaymentSignature(encodeBase64Json({ ...PAYMENT, ...fields })).kind).toBe("present");
   });
 
+  test.each<[header: string, problem: string]>([
+    ["!", "not standard base64 of JSON, or nested too deeply"],
+    ["e30", "not of x402Version 2, which is a number"],
+    ["W10=", "not a JSON object"],
+    [encodeBase64Json({ x402Version: 2 }), "not a PaymentPayload: accepted or payload is missing or wrong"],
+  ])("says of %j that it is %s", (header, problem) => {
+    expect(decodePaymentSignature(header)).toMatchObject({ kind: "malformed", problem });
+  });
+
   test("says what is wrong without quoting what was sent", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: codeUnit }), fc.base64String(), fc.json().map(encodeText)), (header) => {

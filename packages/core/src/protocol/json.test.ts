@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isJsonObject, parseJson } from "./json.js";
+import { copyJsonObject, isJsonObject, parseJson } from "./json.js";
 
 /** Any UTF-16 code unit, lone surrogates too. */
 const codeUnit = fc.nat(0xffff).map((code) => String.fromCharCode(code));
@@ -116,4 +116,29 @@ describe("parseJson", () => {
 test("isJsonObject tells objects from everything else", () => {
   for (const other of [null, undefined, [], "a", 1, true, () => {}]) expect(isJsonObject(other)).toBe(false);
   for (const object of [{}, { a: 1 }, Object.create(null)]) expect(isJsonObject(object)).toBe(true);
+});
+
+describe("copyJsonObject", () => {
+  test("copies what JSON says of an object, all the way down", () => {
+    const given = { a: { b: [1, null] }, dropped: undefined, date: new Date(0) };
+    const copy = copyJsonObject(given);
+    expect(copy).toEqual({ a: { b: [1, null] }, date: "1970-01-01T00:00:00.000Z" });
+    expect(copy?.["a"]).not.toBe(given.a);
+  });
+
+  const circle: Record<string, unknown> = {};
+  circle["self"] = circle;
+
+  test.each<[given: unknown, why: string]>([
+    [{ a: 1n }, "a bigint has no words in JSON"],
+    [circle, "nor has a circle"],
+    [{ toJSON: () => "text" }, "what JSON says of it is a text"],
+    [[1], "a list"],
+    [null, "null"],
+    [undefined, "nothing"],
+    [() => {}, "a function"],
+    ["{}", "a text"],
+  ])("has no copy of %o: %s", (given) => {
+    expect(copyJsonObject(given)).toBeUndefined();
+  });
 });

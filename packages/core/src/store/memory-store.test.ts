@@ -185,6 +185,16 @@ describe("expiry", () => {
     expect(await store.find("p")).toBeUndefined();
   });
 
+  test("forgets what was claimed beside a payment that was released", async () => {
+    const { store, clock } = createClock();
+    await store.claim(CLAIM);
+    await store.claim({ ...CLAIM, identity: "q" });
+    await store.release("q", "run");
+    clock.ms = 15 * MINUTE;
+    await store.claim({ ...CLAIM, identity: "r", expiresAtMs: 60 * MINUTE });
+    expect(store.size).toBe(1);
+  });
+
   test("bounds the memory by the lifetimes of the payments", async () => {
     const { store, clock } = createClock();
     for (let at = 0; at < 10_000; at++) {
