@@ -11,16 +11,23 @@ export interface RpcCall {
   readonly params: readonly unknown[];
 }
 
+interface RpcFailure {
+  readonly code: number;
+  readonly message: string;
+}
+
 /**
  * What to do with a call. `pass`: nothing special. `lose-request`: hang up before the node has it. `lose-answer`: hang up
- * after the node has it. `silence`: the node has it, and no answer ever comes. Otherwise the node is not asked: an error, a result, or an HTTP status.
+ * after the node has it. `silence`: the node has it, and no answer ever comes. `after`: the node has it, and the answer is an error. Otherwise the node is not asked: an error, a result, or an HTTP
+ * status.
  */
 export type Fate =
   | "pass"
   | "lose-request"
   | "lose-answer"
   | "silence"
-  | { readonly code: number; readonly message: string }
+  | RpcFailure
+  | { readonly after: RpcFailure }
   | { readonly result: unknown }
   | { readonly status: number };
 
@@ -85,12 +92,14 @@ async function carryOut(fate: Fate, { res, id, forward }: Exchange): Promise<voi
   const reply = (status: number, json: string): void => {
     res.writeHead(status, { "content-type": "application/json" }).end(json);
   };
+  const fail = (error: RpcFailure): void => reply(200, JSON.stringify({ jsonrpc: "2.0", id, error }));
   if (fate === "lose-request") return void res.destroy();
   if (typeof fate === "object" && "status" in fate) return reply(fate.status, "{}");
   if (typeof fate === "object" && "result" in fate) return reply(200, JSON.stringify({ jsonrpc: "2.0", id, ...fate }));
-  if (typeof fate === "object") return reply(200, JSON.stringify({ jsonrpc: "2.0", id, error: fate }));
+  if (typeof fate === "object" && "code" in fate) return fail(fate);
   const answer = await forward();
   if (fate === "lose-answer") return void res.destroy();
+  if (typeof fate === "object") return fail(fate.after);
   if (fate === "pass") reply(200, answer);
 }
 

@@ -156,6 +156,8 @@ describe("a transaction that is crowded out", () => {
     const { transaction, errorReason } = await scheme.settle(payment);
     expect(errorReason).toBe("settlement_pending");
     await useElsewhere(privateKey, { nonce: 0, gasPrice: 10n ** 12n });
+    // The other one is not on chain either: who is crowded out is not decided yet.
+    expect(await scheme.settle(payment)).toMatchObject({ errorReason: "settlement_pending", transaction });
     await stage.chain.resumeMining();
 
     expect(await scheme.settle(payment)).toMatchObject({ errorReason: "unexpected_settle_error", transaction: "" });
