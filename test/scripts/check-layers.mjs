@@ -30,6 +30,7 @@ const PACKAGES = {
 const CORE = {
   errors: [],
   protocol: ["errors"],
+  issues: ["errors", "protocol"],
   network: ["errors", "protocol"],
   http: ["errors", "protocol"],
   events: ["errors", "protocol"],
@@ -38,7 +39,19 @@ const CORE = {
   scheme: ["errors", "protocol", "network", "price", "facilitator"],
   store: ["errors", "protocol", "scheme"],
   route: ["errors", "protocol", "network", "http", "events", "price", "scheme"],
-  gate: ["errors", "protocol", "network", "http", "events", "price", "facilitator", "scheme", "store", "route"],
+  gate: [
+    "errors",
+    "protocol",
+    "issues",
+    "network",
+    "http",
+    "events",
+    "price",
+    "facilitator",
+    "scheme",
+    "store",
+    "route",
+  ],
 };
 CORE.index = Object.keys(CORE);
 

@@ -88,8 +88,12 @@ export class StateError extends FareboxError {
   override readonly code = "ERR_FAREBOX_STATE";
 }
 
-/** Shortens and quotes a value for an error message; never throws, whatever it is given. */
+/** An address has up to 58 characters; whatever is longer may be a key in the wrong place, and is not quoted. */
+const MAX_QUOTED = 60;
+
+/** Quotes a value for an error message, if it is short; never throws, whatever it is given. */
 export function describeValue(value: unknown): string {
+  if (typeof value === "string" && value.length > MAX_QUOTED) return `a text of ${value.length} characters`;
   const text = typeof value === "string" ? JSON.stringify(value) : describeOther(value);
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }

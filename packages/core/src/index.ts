@@ -13,6 +13,7 @@ export {
   type FareboxErrorCode,
   StateError,
 } from "./errors.js";
+export { legible } from "./events/legible.js";
 export type { LogFields, Logger } from "./events/logger.js";
 export type { Deadlines } from "./facilitator/deadlines.js";
 export type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator/facilitator.js";
@@ -45,11 +46,11 @@ export {
   encodePaymentSignature,
   PAYMENT_SIGNATURE,
 } from "./http/payment-signature.js";
-export { isNetwork, matchesNetwork, type Network, type NetworkPattern } from "./network/caip2.js";
+export { createIssues, type Issues } from "./issues.js";
+export { isNetwork, type Network, type NetworkPattern } from "./network/caip2.js";
 export {
   type AssetPrice,
   type DollarPrice,
-  formatAmount,
   type ParsedPrice,
   parseAtomic,
   parsePrice,
@@ -63,7 +64,6 @@ export { type AddedReason, isReason, type Reason, type SpecifiedReason } from ".
 export type { ResourceInfo } from "./protocol/resource-info.js";
 export type { SettlementResponse } from "./protocol/settlement-response.js";
 export type { SupportedKind, SupportedResponse } from "./protocol/supported-response.js";
-export { isPaymentRequirements } from "./protocol/validate.js";
 export type { VerifyResponse } from "./protocol/verify-response.js";
 export type { Method, RouteKey } from "./route/route-key.js";
 export type { FacilitatorScheme, SchemeHealth } from "./scheme/facilitator-scheme.js";

@@ -8,6 +8,7 @@ import {
   isReason,
   type LogFields,
   type Logger,
+  legible,
   type SettlementResponse,
   type VerifyResponse,
 } from "@farebox/core";
@@ -62,14 +63,4 @@ function why(reason: unknown, message: unknown): LogFields {
 /** Names, numbers, addresses and hashes have this form; signatures are longer. */
 function plain(text: unknown): string | undefined {
   return typeof text === "string" && /^[\w:.+/=-]{1,100}$/.test(text) ? text : undefined;
-}
-
-/** One line of printable ASCII, without URLs and without anything as long as a key or a signature. */
-function legible(text: string): string {
-  return text
-    .slice(0, 1_000)
-    .replaceAll(/[a-z][a-z0-9+.-]{0,19}:\/\/\S*/gi, "(a URL)")
-    .replaceAll(/[0-9a-f]{64,}/gi, "(hex)")
-    .replaceAll(/[^\x20-\x7e]+/g, " ")
-    .slice(0, 200);
 }

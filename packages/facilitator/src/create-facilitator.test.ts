@@ -252,7 +252,7 @@ describe("options", () => {
       },
       paths: [
         "options.log",
-        "options.…",
+        `options["…"]`,
         "options.schemes[0]",
         "options.schemes[1]",
         "options.extensions",

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { type FacilitatorScheme, isNetwork, type Logger } from "@farebox/core";
-import { Issues, isFunction } from "./issues.js";
+import { createIssues, type FacilitatorScheme, type Issues, isNetwork, type Logger } from "@farebox/core";
+import { checkLogger, isFunction } from "./logger-option.js";
 
 /** What a facilitator is made of. */
 export interface FacilitatorOptions {
@@ -26,14 +26,14 @@ export interface FacilitatorConfig {
 /** Checks the options. @throws ConfigError with every issue at once. */
 export function parseFacilitatorOptions(options: FacilitatorOptions): FacilitatorConfig {
   const { schemes, extensions = [], logger } = options;
-  const issues = new Issues();
-  issues.checkKeys(options, ["schemes", "extensions", "logger"]);
+  const issues = createIssues();
+  issues.checkKeys("options", options, ["schemes", "extensions", "logger"]);
   if (Array.isArray(schemes) && schemes.length > 0) checkSchemes(schemes, issues);
   else issues.add("options.schemes", "a list of at least one scheme", schemes);
   if (!Array.isArray(extensions) || extensions.some((name) => typeof name !== "string")) {
     issues.add("options.extensions", "a list of identifiers", extensions);
   }
-  issues.checkLogger(logger);
+  checkLogger(logger, issues);
   issues.throwIfAny();
   return Object.freeze({ schemes: Object.freeze([...schemes]), extensions: Object.freeze([...extensions]), logger });
 }

@@ -19,10 +19,10 @@ describe("options of the router", () => {
     expect(() => facilitatorRouter({} as Facilitator, wrong as never)).toThrow(ConfigError);
     expect(() => facilitatorRouter({} as Facilitator, wrong as never)).toThrowErrorMatchingInlineSnapshot(`
       [ConfigError: options.bodyLimit: expected one of the keys bodyLimitBytes, bodyTimeoutMs, logger, received an unknown key
-      facilitator: expected a facilitator, e.g. createFacilitator(…), received a value of type object
+      facilitator: expected a facilitator, e.g. createFacilitator(…), received {}
       options.bodyLimitBytes: expected a whole number from 1024 to 10485760, received 1023
       options.bodyTimeoutMs: expected a whole number from 10 to 600000, received "10s"
-      options.logger: expected an object with info, warn and error, received nothing]
+      options.logger: expected an object with info, warn and error, received something else]
     `);
   });
 });

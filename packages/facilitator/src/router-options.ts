@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Facilitator, Logger } from "@farebox/core";
-import { Issues, isFunction } from "./issues.js";
+import { createIssues, type Facilitator, type Logger } from "@farebox/core";
+import { checkLogger, isFunction } from "./logger-option.js";
 import type { BodyLimits } from "./read-body.js";
 
 /** Bounds of the router. */
@@ -31,15 +31,15 @@ const RANGES = {
 /** Checks the options. @throws ConfigError with every issue at once. */
 export function parseRouterOptions(facilitator: Facilitator, options: FacilitatorRouterOptions): RouterConfig {
   const { bodyLimitBytes = 64 * 1_024, bodyTimeoutMs = 10_000, logger } = options;
-  const issues = new Issues();
-  issues.checkKeys(options, ["bodyLimitBytes", "bodyTimeoutMs", "logger"]);
+  const issues = createIssues();
+  issues.checkKeys("options", options, ["bodyLimitBytes", "bodyTimeoutMs", "logger"]);
   if (!isFacilitator(facilitator)) issues.add("facilitator", "a facilitator, e.g. createFacilitator(…)", facilitator);
   for (const [key, value] of Object.entries({ bodyLimitBytes, bodyTimeoutMs })) {
     const { least, most } = RANGES[key as keyof typeof RANGES];
     const isInRange = Number.isInteger(value) && value >= least && value <= most;
     if (!isInRange) issues.add(`options.${key}`, `a whole number from ${least} to ${most}`, value);
   }
-  issues.checkLogger(logger);
+  checkLogger(logger, issues);
   issues.throwIfAny();
   return Object.freeze({ limits: Object.freeze({ bytes: bodyLimitBytes, ms: bodyTimeoutMs }), logger });
 }

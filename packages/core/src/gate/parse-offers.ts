@@ -3,12 +3,13 @@
  *
  * @module
  */
+
+import { type Issues, join } from "../issues.js";
 import { isNetwork, matchesNetwork, type Network } from "../network/caip2.js";
 import type { AssetPrice } from "../price/price.js";
 import { copyJsonObject, isJsonObject, type JsonObject } from "../protocol/json.js";
 import { createOffer, type Offer } from "../scheme/offer.js";
 import type { Scheme } from "../scheme/scheme.js";
-import { type Issues, join } from "./issues.js";
 import type { PaymentOption } from "./options.js";
 import type { PaymentsConfig } from "./parse-options.js";
 

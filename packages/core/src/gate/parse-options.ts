@@ -9,12 +9,12 @@ import { DEFAULT_DEADLINES, type Deadlines, withDeadlines } from "../facilitator
 import type { Facilitator } from "../facilitator/facilitator.js";
 import { BASE_URL_EXPECTED, createHttpFacilitator, type FacilitatorHeaders } from "../facilitator/http-facilitator.js";
 import { parseBaseUrl } from "../http/base-url.js";
+import { type Issues, join } from "../issues.js";
 import { isNetwork } from "../network/caip2.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";
-import { type Issues, join } from "./issues.js";
 import type { PaymentsOptions } from "./options.js";
 
 /** The options, checked: everything present, nothing left to interpret. */

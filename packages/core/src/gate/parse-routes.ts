@@ -4,6 +4,7 @@
  * @module
  */
 import { describeValue } from "../errors.js";
+import { type Issues, join } from "../issues.js";
 import type { Extensions } from "../protocol/extensions.js";
 import { copyJsonObject, isJsonObject, type JsonObject } from "../protocol/json.js";
 import { compilePath } from "../route/compile-path.js";
@@ -11,7 +12,6 @@ import { parseRouteKey } from "../route/route-key.js";
 import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
 import type { Offer } from "../scheme/offer.js";
 import { type ChallengeWriter, compileChallenge } from "./challenge.js";
-import { type Issues, join } from "./issues.js";
 import type { RouteConfig, RoutesConfig } from "./options.js";
 import { parseOffers } from "./parse-offers.js";
 import type { PaymentsConfig } from "./parse-options.js";

@@ -4,9 +4,9 @@
  * @module
  */
 import { ConfigError } from "../errors.js";
+import { createIssues, type Issues } from "../issues.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { createGate, type Gate } from "./gate.js";
-import { createIssues, type Issues } from "./issues.js";
 import type { PaymentsOptions, RoutesConfig } from "./options.js";
 import { type PaymentsConfig, parseOptions } from "./parse-options.js";
 import { parseRoutes } from "./parse-routes.js";

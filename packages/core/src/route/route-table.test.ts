@@ -97,10 +97,13 @@ describe("the most specific key wins, in whatever order they are written", () =>
   });
 });
 
-/** Deeper than any path without a wildcard reaches, so that what is a part here is a part everywhere. */
+/**
+ * Deeper than any path without a wildcard reaches, and with at least two names for every kind of segment that is no plain
+ * text, so that what is a part here is a part everywhere.
+ */
 function pathnamesBelow(prefix: string, depth: number): readonly string[] {
   if (depth === 0) return [prefix];
-  return [prefix, ...["/a", "/b", "/a-b"].flatMap((name) => pathnamesBelow(prefix + name, depth - 1))];
+  return [prefix, ...["/a", "/b", "/a-b", "/a-c"].flatMap((name) => pathnamesBelow(prefix + name, depth - 1))];
 }
 
 /** Parameter names may not repeat within a path. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { FareboxError } from "@farebox/core";
+import { FareboxError, legible } from "@farebox/core";
 import { BaseError, ExecutionRevertedError, HttpRequestError, RpcRequestError } from "viem";
 
 /**
@@ -32,14 +32,4 @@ export function problemOf(error: unknown): string {
   if (failed instanceof HttpRequestError && failed.status !== undefined)
     return `the node answered HTTP ${failed.status}`;
   return legible(error.shortMessage);
-}
-
-/** One line of printable ASCII without URLs and without anything as long as a key or a signature. */
-function legible(text: string): string {
-  return text
-    .slice(0, 1_000)
-    .replaceAll(/[a-z][a-z0-9+.-]{0,19}:\/\/\S*/gi, "(a URL)")
-    .replaceAll(/[0-9a-f]{64,}/gi, "(hex)")
-    .replaceAll(/[^\x20-\x7e]+/g, " ")
-    .slice(0, 200);
 }

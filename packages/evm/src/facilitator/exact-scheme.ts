@@ -5,7 +5,7 @@
  * @module
  */
 import {
-  ConfigError,
+  createIssues,
   type FacilitatorRequest,
   type FacilitatorScheme,
   type SchemeHealth,
@@ -15,7 +15,6 @@ import {
 import { type Attempt, type AttemptState, type Attempts, createAttempts, isAttemptFor } from "./attempts.js";
 import type { EvmChain, Hash, TransactionOutcome } from "./chain.js";
 import { type ExactPayment, readExactPayment } from "./exact-payment.js";
-import { createIssues, describe } from "./issues.js";
 import { type Refusal, refuse } from "./refusal.js";
 import { verifyOnChain } from "./verify-on-chain.js";
 
@@ -34,11 +33,11 @@ export interface ExactEvmSchemeOptions {
 export function createExactEvmScheme(options: ExactEvmSchemeOptions): FacilitatorScheme {
   const { chain, now = Date.now } = options;
   const issues = createIssues();
-  issues.checkKeys(options, ["chain", "now"]);
+  issues.checkKeys("options", options, ["chain", "now"]);
   if (typeof chain !== "object" || chain === null)
-    issues.add("chain", "a chain, e.g. createRpcChain(…)", describe(chain));
-  if (typeof now !== "function") issues.add("now", "a function that yields Unix milliseconds", describe(now));
-  if (issues.found.length > 0) throw new ConfigError(issues.found);
+    issues.add("options.chain", "a chain, e.g. createRpcChain(…)", chain);
+  if (typeof now !== "function") issues.add("options.now", "a function that yields Unix milliseconds", now);
+  issues.throwIfAny();
   return new ExactEvmScheme(chain, now);
 }
 

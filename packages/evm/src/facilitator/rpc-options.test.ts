@@ -75,7 +75,7 @@ describe("options of a chain", () => {
     { why: "a network with a leading zero", option: { network: "eip155:01" }, says: "options.network" },
     { why: "a pattern of networks", option: { network: "eip155:*" }, says: "options.network" },
     { why: "another family of networks", option: { network: "solana:mainnet" }, says: "options.network" },
-    { why: "a key for a network", option: { network: privateKey }, says: "not a longer text" },
+    { why: "a key for a network", option: { network: privateKey }, says: "not a text of 66 characters" },
     { why: "no URL", option: { rpcUrl: undefined }, says: "options.rpcUrl" },
     { why: "a URL that is none", option: { rpcUrl: "localhost:8545" }, says: "options.rpcUrl" },
     { why: "a key for a URL", option: { rpcUrl: privateKey }, says: "options.rpcUrl" },
@@ -95,9 +95,9 @@ describe("options of a chain", () => {
       option: { privateKey: undefined, account: { address: `0x${"1".repeat(40)}` } },
       says: "options.account",
     },
-    { why: "a key for a number", option: { maxGas: privateKey }, says: "not a longer text" },
+    { why: "a key for a number", option: { maxGas: privateKey }, says: "not a text of 66 characters" },
     { why: "no number", option: { confirmations: Number.POSITIVE_INFINITY }, says: "not Infinity" },
-    { why: "an object for a number", option: { confirmations: Object.create(null) }, says: "a value of type object" },
+    { why: "an object for a number", option: { confirmations: Object.create(null) }, says: "not {}" },
     { why: "an unknown key", option: { confirmation: 1 }, says: "options.confirmation" },
   ];
 

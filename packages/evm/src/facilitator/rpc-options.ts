@@ -3,11 +3,10 @@
  *
  * @module
  */
-import { ConfigError } from "@farebox/core";
+import { ConfigError, createIssues, type Issues } from "@farebox/core";
 import { createPublicClient, http, type PublicClient } from "viem";
 import { type LocalAccount, privateKeyToAccount } from "viem/accounts";
 import { isAddressShaped } from "../address.js";
-import { createIssues, describe, type Issues } from "./issues.js";
 
 /** How to reach a chain, and who sends transactions. */
 export interface RpcChainOptions {
@@ -71,9 +70,9 @@ const RETRIES = 1;
 /** Checks the options. @throws ConfigError with every issue at once; neither the key nor the URL is ever quoted. */
 export function parseRpcOptions(options: RpcChainOptions): ParsedRpcOptions {
   const issues = createIssues();
-  issues.checkKeys(options, KEYS);
+  issues.checkKeys("options", options, KEYS);
   const chainId = parseChainId(options.network, issues);
-  if (!isHttpUrl(options.rpcUrl)) issues.add("rpcUrl", "an http or https URL", "something else");
+  if (!isHttpUrl(options.rpcUrl)) issues.addText("options.rpcUrl", "an http or https URL", "something else");
   const parsed = {
     confirmations: parseNumber("confirmations", options, issues),
     pollingIntervalMs: parseNumber("pollingIntervalMs", options, issues),
@@ -91,24 +90,24 @@ export function parseRpcOptions(options: RpcChainOptions): ParsedRpcOptions {
 
 function parseChainId(network: unknown, issues: Issues): number {
   const chainId = typeof network === "string" ? /^eip155:([1-9]\d{0,14})$/.exec(network)?.[1] : undefined;
-  if (chainId === undefined) issues.add("network", 'a CAIP-2 network such as "eip155:84532"', describe(network));
+  if (chainId === undefined) issues.add("options.network", 'a CAIP-2 network such as "eip155:84532"', network);
   return Number(chainId);
 }
 
 function parseAccount({ privateKey, account }: RpcChainOptions, issues: Issues): LocalAccount | undefined {
   if ((privateKey === undefined) === (account === undefined)) {
-    issues.add("privateKey", "either privateKey or account", privateKey === undefined ? "neither" : "both");
+    issues.addText("options.privateKey", "either privateKey or account", privateKey === undefined ? "neither" : "both");
   } else if (account !== undefined) {
     if (isSigningAccount(account)) return account;
-    issues.add("account", "an account with an address and signTransaction", describe(account));
+    issues.addText("options.account", "an account with an address and signTransaction", "something else");
   } else if (typeof privateKey === "string" && PRIVATE_KEY.test(privateKey)) {
     try {
       return privateKeyToAccount(privateKey);
     } catch {
-      issues.add("privateKey", "a key above zero and below the order of secp256k1", "something else");
+      issues.addText("options.privateKey", "a key above zero and below the order of secp256k1", "something else");
     }
   } else {
-    issues.add("privateKey", "a key: 0x and 64 hex digits", "something else");
+    issues.addText("options.privateKey", "a key: 0x and 64 hex digits", "something else");
   }
   return undefined;
 }
@@ -123,7 +122,7 @@ function parseNumber(key: keyof typeof RANGES, options: RpcChainOptions, issues:
   const value: unknown = options[key];
   if (value === undefined) return usual;
   if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value;
-  issues.add(key, `a whole number from ${least} to ${most}`, describe(value));
+  issues.add(`options.${key}`, `a whole number from ${least} to ${most}`, value);
   return usual;
 }
 

@@ -3,29 +3,34 @@
  *
  * @module
  */
-import { ConfigError, type ConfigIssue, describeValue } from "../errors.js";
-import { isJsonObject, type JsonObject } from "../protocol/json.js";
+import { ConfigError, type ConfigIssue, describeValue } from "./errors.js";
+import { isJsonObject, type JsonObject } from "./protocol/json.js";
 
 /** A list of issues to add to and, at the end, to throw. */
 export interface Issues {
+  readonly found: readonly ConfigIssue[];
   /** Notes one issue. `received` is described, not quoted in full. */
   add(path: string, expected: string, received: unknown): void;
-  /** Notes one issue where there is no value to describe: `found` is said as it is. */
-  addText(path: string, expected: string, found: string): void;
+  /** Notes one issue where there is no value to describe: `received` is said as it is. */
+  addText(path: string, expected: string, received: string): void;
   /** Notes every key of `value` that is not one of `known`, and `value` itself when it is no object. */
   checkKeys(path: string, value: unknown, known: readonly string[]): value is JsonObject;
   /** @throws {@link ConfigError} when anything was noted. */
   throwIfAny(): void;
 }
 
+/** A longer key may be a secret in the wrong place. */
+const MAX_KEY = 60;
+
 /** Starts an empty list. */
 export function createIssues(): Issues {
-  const issues: ConfigIssue[] = [];
+  const found: ConfigIssue[] = [];
   const addText: Issues["addText"] = (path, expected, received) => {
-    issues.push({ path, expected, received });
+    found.push({ path, expected, received });
   };
   const add: Issues["add"] = (path, expected, received) => addText(path, expected, describeValue(received));
   return {
+    found,
     add,
     addText,
     checkKeys(path, value, known): value is JsonObject {
@@ -34,12 +39,14 @@ export function createIssues(): Issues {
         return false;
       }
       for (const key of Object.keys(value)) {
-        if (!known.includes(key)) addText(join(path, key), `one of the keys ${known.join(", ")}`, "an unknown key");
+        if (known.includes(key)) continue;
+        const name = key.length > MAX_KEY ? "…" : key;
+        addText(join(path, name), `one of the keys ${known.join(", ")}`, "an unknown key");
       }
       return true;
     },
     throwIfAny() {
-      if (issues.length > 0) throw new ConfigError(issues);
+      if (found.length > 0) throw new ConfigError(found);
     },
   };
 }
