@@ -105,9 +105,12 @@ export async function openStage(): Promise<Stage> {
     await chain.fund(privateKeyToAccount(privateKey).address, { eth: 10n ** 18n });
     return privateKey;
   };
+  // One after the other: minting is done by one account of the chain's.
+  let minting: Promise<unknown> = Promise.resolve();
   const payer: Stage["payer"] = async (usdc = AMOUNT) => {
     const created = createPayer();
-    await chain.fund(created.address, { usdc });
+    minting = minting.then(() => chain.fund(created.address, { usdc }));
+    await minting;
     return created;
   };
   return {
