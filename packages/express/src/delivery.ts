@@ -10,21 +10,14 @@ export function isAbandoned(res: ServerResponse): boolean {
   return res.destroyed || res.req.socket.destroyed;
 }
 
-/**
- * Acts, once the connection is done with the answer, if not all of it was handed to the network.
- *
- * @param keep - May reject: the store has failed then, and nobody waits for what it could have kept.
- */
-export function onBrokenOff(res: ServerResponse, keep: () => Promise<void>): void {
+/** Acts, once the connection is done with the answer, if not all of it was handed to the network. */
+export function onBrokenOff(res: ServerResponse, act: () => void): void {
   let isDelivered = false;
   // Node says "finish" of an answer that broke off, too; `writableFinished` is true then. Only the socket knows.
   res.once("finish", () => {
     isDelivered = !isAbandoned(res);
   });
   res.once("close", () => {
-    if (!isDelivered) keep().catch(nobodyWaits);
+    if (!isDelivered) act();
   });
 }
-
-/** For what the store could not do when the client had left: the record expires with its payment. */
-export function nobodyWaits(): void {}

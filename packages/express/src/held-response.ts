@@ -11,7 +11,7 @@
  */
 import type { ServerResponse } from "node:http";
 import type { Admission, Answer, HandlerAnswer, Release } from "@farebox/core";
-import { isAbandoned, nobodyWaits, onBrokenOff } from "./delivery.js";
+import { isAbandoned, onBrokenOff } from "./delivery.js";
 import {
   type ChunkArguments,
   InvalidChunkError,
@@ -192,12 +192,13 @@ class HeldResponse {
 
   #carryOut(release: Release, head: ResponseHead, answer: HandlerAnswer): void {
     const isPaid = release.kind === "release" && release.paid;
+    const keep = () => void this.#admission.undelivered(answer);
     if (isAbandoned(this.#res)) {
       this.#drop();
-      if (isPaid) this.#admission.undelivered(answer).catch(nobodyWaits);
+      if (isPaid) keep();
       return;
     }
-    if (isPaid) onBrokenOff(this.#res, () => this.#admission.undelivered(answer));
+    if (isPaid) onBrokenOff(this.#res, keep);
     if (release.kind === "release") this.#release(release, head);
     else this.#replace(release.answer);
   }
@@ -256,7 +257,7 @@ class HeldResponse {
   #leave(): void {
     if (this.#phase !== "holding") return;
     this.#drop();
-    this.#admission.cancel().catch(nobodyWaits);
+    void this.#admission.cancel();
   }
 }
 

@@ -15,7 +15,7 @@ import {
 } from "@farebox/core";
 import { exactEvm } from "@farebox/evm";
 import type { NextFunction, Request, RequestHandler, Response } from "express";
-import { isAbandoned, nobodyWaits, onBrokenOff } from "./delivery.js";
+import { isAbandoned, onBrokenOff } from "./delivery.js";
 import { holdResponse } from "./held-response.js";
 import { readRequest, removePayment } from "./read-request.js";
 import { writeAnswer } from "./write-answer.js";
@@ -68,7 +68,7 @@ function toHandler(gate: PaymentsGate): RequestHandler {
     if (admitted.has(req)) return next();
     const decided = gate.decide(readRequest(req)).then((decision) => {
       if (decision.kind === "open") next();
-      else if (isAnswered(res)) giveBack(decision)?.catch(nobodyWaits);
+      else if (isAnswered(res)) giveBack(decision);
       else if (decision.kind === "answer") answer(res, decision);
       else admit(decision.admission, gate.holdBytes, { req, res, next });
     });
@@ -100,11 +100,11 @@ function isAnswered(res: Response): boolean {
 }
 
 /** What cannot be used any more stays good for the same payment sent again. */
-function giveBack(decision: Answered | Admitted): Promise<void> | undefined {
-  return decision.kind === "admitted" ? decision.admission.cancel() : decision.undelivered?.();
+function giveBack(decision: Answered | Admitted): void {
+  void (decision.kind === "admitted" ? decision.admission.cancel() : decision.undelivered?.());
 }
 
-function answer(res: Response, decision: Answered): void {
-  if (decision.undelivered !== undefined) onBrokenOff(res, decision.undelivered);
-  writeAnswer(res, decision.answer);
+function answer(res: Response, { answer: given, undelivered }: Answered): void {
+  if (undelivered !== undefined) onBrokenOff(res, undelivered);
+  writeAnswer(res, given);
 }

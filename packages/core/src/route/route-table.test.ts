@@ -78,11 +78,14 @@ describe("the most specific key wins, in whatever order they are written", () =>
   });
 
   test("a key whose requests are all another's too wins every one of them", () => {
-    const segment = fc.constantFrom("/a", "/a-b", "/:p", "{/a}", "{/:p}", "/a-:p");
-    // With text after a wildcard it takes more than a look from the left to tell which path is part of which.
-    const paths = fc
-      .tuple(fc.array(segment, { maxLength: 3 }), fc.constantFrom("", "/*w", "{/*w}"))
-      .map(([segments, last]) => nameApart([...segments, last]));
+    // Beyond these, with text after a wildcard or a wildcard among optional parts, a look from the left cannot always tell.
+    const plain = fc.constantFrom("/a", "/a-b", "/:p", "/a-:p");
+    const optional = fc.constantFrom("/a", "/:p", "{/a}", "{/:p}");
+    const paths = fc.oneof(
+      fc.array(plain, { maxLength: 3 }).map((segments) => nameApart(segments)),
+      fc.array(plain, { maxLength: 3 }).map((segments) => nameApart([...segments, "/*w"])),
+      fc.array(optional, { maxLength: 3 }).map((segments) => nameApart(segments)),
+    );
     const pathnames = pathnamesBelow("/r", 4);
     fc.assert(
       fc.property(paths, paths, (left, right) => {
@@ -92,7 +95,7 @@ describe("the most specific key wins, in whatever order they are written", () =>
         fc.pre(isPart);
         for (const path of ofA!) expect(keyFor([left, right], `GET ${path}`)).toBe(left);
       }),
-      { numRuns: 100 },
+      { numRuns: 300 },
     );
   });
 });
