@@ -11,7 +11,8 @@ const END = "4";
 /**
  * A text by which paths sort, the more specific first. It has a digit for each segment, from the left: 0 for a text, 1
  * for a text with parameters in it, 2 for a parameter, 3 for a wildcard. So `/users/:id` (`02`) comes before `/:any/list`
- * (`20`) and both before `/*rest` (`3`). Of a path with optional parts the least specific form counts first.
+ * (`20`) and both before `/*rest` (`3`). Of a path with optional parts the least specific form counts first. With text after
+ * a wildcard, or a wildcard among optional parts, the order is one of several that would do.
  */
 export function specificityOf(tokens: readonly Token[]): string {
   const forms = formsOf(tokens).map((form) => form.split("/").slice(1).map(rank).join("") + END);
