@@ -90,7 +90,8 @@ export function parseRpcOptions(options: RpcChainOptions): ParsedRpcOptions {
 
 function parseChainId(network: unknown, issues: Issues): number {
   const chainId = typeof network === "string" ? /^eip155:([1-9]\d{0,14})$/.exec(network)?.[1] : undefined;
-  if (chainId === undefined) issues.add("options.network", 'a CAIP-2 network such as "eip155:84532"', network);
+  if (chainId === undefined)
+    issues.add("options.network", 'a CAIP-2 network such as "eip155:84532"', outlineOf(network));
   return Number(chainId);
 }
 
@@ -122,8 +123,14 @@ function parseNumber(key: keyof typeof RANGES, options: RpcChainOptions, issues:
   const value: unknown = options[key];
   if (value === undefined) return usual;
   if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value;
-  issues.add(`options.${key}`, `a whole number from ${least} to ${most}`, value);
+  issues.add(`options.${key}`, `a whole number from ${least} to ${most}`, outlineOf(value));
   return usual;
+}
+
+/** A key in the wrong place may also be inside of an object, so none is shown with what it holds. */
+function outlineOf(value: unknown): unknown {
+  if (Array.isArray(value)) return [];
+  return typeof value === "object" && value !== null ? {} : value;
 }
 
 function isHttpUrl(value: unknown): boolean {
