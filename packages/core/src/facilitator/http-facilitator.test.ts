@@ -81,27 +81,37 @@ describe("answers", () => {
 });
 
 describe("headers that cannot be had", () => {
-  test.each<[headers: HttpFacilitatorOptions["headers"], why: string]>([
+  test.each<[headers: HttpFacilitatorOptions["headers"], named: string, why: string]>([
     [
       () => {
         throw new RangeError("no token: hunter2");
       },
+      "RangeError",
       "the function throws",
     ],
-    [() => Promise.reject(new RangeError("no token: hunter2")), "the function rejects"],
-    [{ authorization: "Bearer\nhunter2" }, "a line break"],
-    [{ "bad name": "hunter2" }, "a name that is none"],
-    [() => undefined as unknown as Record<string, string>, "the function returns nothing"],
-  ])("%o: %s, and nothing is sent", async (headers) => {
+    [() => Promise.reject(new RangeError("no token: hunter2")), "RangeError", "the function rejects"],
+    [() => Promise.reject("hunter2"), "unknown", "the function rejects with a text"],
+    [{ authorization: "Bearer\nhunter2" }, "TypeError", "a line break"],
+    [{ "bad name": "hunter2" }, "TypeError", "a name that is none"],
+    [() => undefined as unknown as Record<string, string>, "TypeError", "the function returns nothing"],
+  ])("%o: nothing is sent (%s), %s", async (headers, named) => {
     let requests = 0;
     const url = await serve((_, response) => {
       requests++;
       response.end("{}");
     });
-    const failure = await failureOf(call(url, "settle", headers === undefined ? {} : { headers }));
-    expect(failure).toMatchObject({ code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE", outcome: "none" });
-    expect(failure.message).not.toContain("hunter2");
+    expect(await failureOf(call(url, "settle", headers === undefined ? {} : { headers }))).toMatchObject({
+      code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE",
+      outcome: "none",
+      message: `facilitator could not be reached for settle (${named})`,
+    });
     expect(requests).toBe(0);
+  });
+
+  test("are no secret in a cause either", async () => {
+    const headers = { authorization: "Bearer\nhunter2" };
+    const { cause } = await failureOf(call("http://127.0.0.1:1", "settle", { headers }));
+    expect(String(cause)).not.toContain("hunter2");
   });
 });
 

@@ -44,6 +44,12 @@ describe("a good status that says nothing", () => {
   ])("%.40j: %s", async (body) => {
     const url = await serve((_, response) => response.end(body));
     await expectFailures(url, "ERR_FAREBOX_FACILITATOR_RESPONSE", "unknown");
+    expect(await failureOf(call(url, "settle"))).not.toHaveProperty("cause");
+  });
+
+  test("but a body of 256 KiB is read", async () => {
+    const url = await serve((_, response) => response.end('{"isValid":true}'.padEnd(256 * 1024)));
+    await expect(call(url, "verify")).resolves.toEqual({ isValid: true });
   });
 
   test("a body that breaks off", async () => {
@@ -52,6 +58,7 @@ describe("a good status that says nothing", () => {
       setImmediate(() => response.destroy());
     });
     await expectFailures(url, "ERR_FAREBOX_FACILITATOR_RESPONSE", "unknown");
+    expect((await failureOf(call(url, "settle"))).cause).toBeInstanceOf(Error);
   });
 
   test("a body without end is not read to its end", async () => {
@@ -109,7 +116,11 @@ describe("no response at all", () => {
     const url = await serve(() => controller.abort());
     const { signal } = controller;
     const failure = await failureOf(createHttpFacilitator({ url }).settle(REQUEST, { signal }));
-    expect(failure).toMatchObject({ code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE", outcome: "unknown" });
+    expect(failure).toMatchObject({
+      code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE",
+      outcome: "unknown",
+      message: "facilitator could not be reached for settle (AbortError)",
+    });
   });
 });
 

@@ -33,7 +33,7 @@ describe("readVerifyResponse", () => {
     [{ invalidReason: "insufficient_funds" }, undefined, "a reason alone decides nothing"],
     [{ success: true }, undefined, "an answer to another question"],
   ])("reads %j as %j: %s", (answer, read) => {
-    expect(readVerifyResponse(answer)).toEqual(read);
+    expect(readVerifyResponse(answer)).toStrictEqual(read);
   });
 });
 
@@ -66,7 +66,7 @@ describe("readSettlementResponse", () => {
     [{ transaction: "0x1", network: NETWORK }, undefined, "a transaction alone does not say how it ended"],
     [{ errorReason: "insufficient_funds" }, undefined, "a reason alone does not either"],
   ])("reads %j as %j: %s", (answer, read) => {
-    expect(readSettlementResponse(answer, NETWORK)).toEqual(read);
+    expect(readSettlementResponse(answer, NETWORK)).toStrictEqual(read);
   });
 });
 
@@ -86,6 +86,7 @@ describe("readSupportedResponse", () => {
       { ...none, kinds: [kind] },
       "bad kinds are left out",
     ],
+    [{ kinds: [{ ...kind, scheme: null }, { ...kind, x402Version: "2" }, {}] }, none, "each of the three is needed"],
     [{ kinds: [{ ...kind, extra: null }] }, { ...none, kinds: [kind] }, "an extra of null is none"],
     [{ kinds: [{ ...kind, extra: { a: 1 } }] }, { ...none, kinds: [{ ...kind, extra: { a: 1 } }] }, "an extra"],
     [{ kinds: [], extensions: ["bazaar", 5, null] }, { ...none, extensions: ["bazaar"] }, "identifiers are texts"],
@@ -97,7 +98,7 @@ describe("readSupportedResponse", () => {
     [{ kinds: {} }, undefined, "kinds are a list"],
     [{ kinds: null }, undefined, "kinds are a list"],
   ])("reads %j as %j: %s", (answer, read) => {
-    expect(readSupportedResponse(answer)).toEqual(read);
+    expect(readSupportedResponse(answer)).toStrictEqual(read);
   });
 
   test("keeps a signer under __proto__ from becoming one", () => {
