@@ -60,6 +60,7 @@ describe("describeValue", () => {
     [{ a: 1n }, "an object"],
     [{ toJSON: () => undefined }, "an object"],
     ["x".repeat(100), "a text of 100 characters"],
+    [{ key: "x".repeat(64), a: 1 }, '{"key":"…","a":1}'],
   ])("writes %o as %s", (value, text) => {
     expect(describeValue(value)).toBe(text);
   });

@@ -93,9 +93,16 @@ const MAX_QUOTED = 60;
 
 /** Quotes a value for an error message, if it is short; never throws, whatever it is given. */
 export function describeValue(value: unknown): string {
-  if (typeof value === "string" && value.length > MAX_QUOTED) return `a text of ${value.length} characters`;
-  const text = typeof value === "string" ? JSON.stringify(value) : describeOther(value);
+  const text = typeof value === "string" ? describeText(value) : describeOther(value);
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}
+
+function describeText(text: string): string {
+  return isLong(text) ? `a text of ${text.length} characters` : JSON.stringify(text);
+}
+
+function isLong(value: unknown): value is string {
+  return typeof value === "string" && value.length > MAX_QUOTED;
 }
 
 function describeOther(value: unknown): string {
@@ -103,7 +110,7 @@ function describeOther(value: unknown): string {
   if (typeof value === "function") return "a function";
   if (typeof value !== "object") return String(value);
   try {
-    return JSON.stringify(value) ?? "an object";
+    return JSON.stringify(value, (_, field) => (isLong(field) ? "…" : field)) ?? "an object";
   } catch {
     return "an object";
   }

@@ -125,7 +125,7 @@ async function readText(operation: Operation, response: Response): Promise<strin
   try {
     for await (const chunk of response.body ?? []) {
       bytes += chunk.byteLength;
-      if (bytes > MAX_BODY_BYTES) throw unreadable(operation);
+      if (bytes > MAX_BODY_BYTES) throw new RangeError(`longer than ${MAX_BODY_BYTES} bytes`);
       chunks.push(chunk);
     }
   } catch (cause) {

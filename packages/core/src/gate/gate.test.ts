@@ -62,13 +62,13 @@ describe("a priced request without a payment", () => {
 });
 
 describe("a malformed payment", () => {
-  test.each<[header: string, error: string]>([
-    ["", "invalid_payload: PAYMENT-SIGNATURE is not standard base64 of JSON, or nested too deeply"],
-    ["!", "invalid_payload: PAYMENT-SIGNATURE is not standard base64 of JSON, or nested too deeply"],
-    ["A".repeat(17_000), "invalid_payload: PAYMENT-SIGNATURE is longer than 16384 characters"],
-    ["bnVsbA==", "invalid_payload: PAYMENT-SIGNATURE is not a JSON object"],
-    ["e30=", "invalid_x402_version: PAYMENT-SIGNATURE is not of x402Version 2, which is a number"],
-  ])("%.20j is answered 400 with a challenge that says so", async (paymentSignature, error) => {
+  test.each<[why: string, header: string, error: string]>([
+    ["empty", "", "invalid_payload: PAYMENT-SIGNATURE is not standard base64 of JSON, or nested too deeply"],
+    ["no base64", "!", "invalid_payload: PAYMENT-SIGNATURE is not standard base64 of JSON, or nested too deeply"],
+    ["too long", "A".repeat(17_000), "invalid_payload: PAYMENT-SIGNATURE is longer than 16384 characters"],
+    ["null", "bnVsbA==", "invalid_payload: PAYMENT-SIGNATURE is not a JSON object"],
+    ["of no version", "e30=", "invalid_x402_version: PAYMENT-SIGNATURE is not of x402Version 2, which is a number"],
+  ])("that is %s is answered 400 with a challenge that says so", async (_why, paymentSignature, error) => {
     const { ask, till } = createShop();
     const { status, headers, json } = answerOf(await ask({ paymentSignature }));
     expect(status).toBe(400);

@@ -18,23 +18,23 @@ function depthOf(value: unknown): number {
 }
 
 describe("parseJson bounds the depth", () => {
-  test.each<[text: string, ok: boolean, why: string]>([
-    [nested("[", "]", 32), true, "32 arrays are the limit"],
-    [nested("[", "]", 33), false, "33 are more"],
-    [nested('{"a":', "}", 32), true, "32 objects"],
-    [nested('{"a":', "}", 33), false, "33 objects"],
-    [nested('[{"a":', "}]", 16), true, "both together"],
-    [nested('[{"a":', "}]", 17), false, "both together, too deep"],
-    [`[${"[],".repeat(5000)}0]`, true, "many, but beside each other"],
-    [`"${"[".repeat(5000)}"`, true, "brackets in a string are none"],
-    [`"\\"${"[".repeat(5000)}"`, true, "an escaped quote does not end the string"],
-    [`["\\\\",${nested("[", "]", 32)}]`, false, "an escaped backslash before the closing quote does not hide it"],
-    [`{"${"{".repeat(40)}":1}`, true, "nor do brackets in a key count"],
-    [`"\\u005b\\u0022"`, true, "escapes of a bracket and a quote"],
-    ["[".repeat(16 * 1024), false, "what fills a header"],
-    [nested("[", "]", 5_000), false, "5,000 deep"],
-    ["[".repeat(20_000_000), false, "deep enough to end any recursion"],
-  ])("%.40s … is accepted: %s (%s)", (text, ok) => {
+  test.each<[why: string, ok: boolean, text: string]>([
+    ["32 arrays are the limit", true, nested("[", "]", 32)],
+    ["33 are more", false, nested("[", "]", 33)],
+    ["32 objects", true, nested('{"a":', "}", 32)],
+    ["33 objects", false, nested('{"a":', "}", 33)],
+    ["both together", true, nested('[{"a":', "}]", 16)],
+    ["both together, too deep", false, nested('[{"a":', "}]", 17)],
+    ["many, but beside each other", true, `[${"[],".repeat(5000)}0]`],
+    ["brackets in a string are none", true, `"${"[".repeat(5000)}"`],
+    ["an escaped quote does not end the string", true, `"\\"${"[".repeat(5000)}"`],
+    ["an escaped backslash before the closing quote does not hide it", false, `["\\\\",${nested("[", "]", 32)}]`],
+    ["nor do brackets in a key count", true, `{"${"{".repeat(40)}":1}`],
+    ["escapes of a bracket and a quote", true, `"\\u005b\\u0022"`],
+    ["what fills a header", false, "[".repeat(16 * 1024)],
+    ["5,000 deep", false, nested("[", "]", 5_000)],
+    ["deep enough to end any recursion", false, "[".repeat(20_000_000)],
+  ])("%s: accepted %s", (_why, ok, text) => {
     expect(parseJson(text).ok).toBe(ok);
   });
 
