@@ -253,3 +253,14 @@ describe("startLocalChain", () => {
     expect(await once(child, "exit")).toEqual([0, null]);
   });
 });
+
+test("funds any number of payers at once", async () => {
+  const concurrent = await startLocalChain();
+  try {
+    const payers = Array.from({ length: 30 }, () => createPayer().address);
+    await Promise.all(payers.map((payer) => concurrent.fund(payer, { usdc: 5n, eth: 1n })));
+    expect(await Promise.all(payers.map((payer) => concurrent.balanceOf(payer)))).toEqual(payers.map(() => 5n));
+  } finally {
+    await concurrent.close();
+  }
+});

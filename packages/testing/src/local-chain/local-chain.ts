@@ -105,24 +105,25 @@ function refuseAborted(signal: AbortSignal | undefined): void {
 
 function openChain(anvil: AnvilProcess, rpc: Rpc): LocalChain {
   let paused = false;
+  let turn: Promise<unknown> = Promise.resolve();
+  /** The operator's transactions go one after the other: two at once would take the same count. */
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const result = turn.then(work);
+    turn = result.catch(() => {});
+    return result;
+  };
   return {
     rpcUrl: anvil.rpcUrl,
     chainId: CHAIN_ID,
     network: `eip155:${CHAIN_ID}`,
     asset: USDC,
-    fund: async (address, { usdc = 0n, eth = 0n }) => {
-      checkAddress(address);
-      if (usdc < 0n || eth < 0n) throw new LocalChainError("a negative amount cannot be given");
-      if (eth > 0n) await addEth(rpc, address, eth);
-      if (usdc === 0n) return;
-      if (paused) throw new LocalChainError("USDC cannot be minted while mining is paused");
-      await mintUsdc(rpc, address, usdc);
-    },
+    fund: (address, funds) => inTurn(() => give(rpc, address, { ...funds, paused })),
     balanceOf: (address) => usdcBalance(rpc, address),
-    deployWallet: async (owner) => {
-      checkAddress(owner);
-      return deploy(rpc, concatHex([OWNED_WALLET_CODE, padHex(owner)]));
-    },
+    deployWallet: (owner) =>
+      inTurn(async () => {
+        checkAddress(owner);
+        return deploy(rpc, concatHex([OWNED_WALLET_CODE, padHex(owner)]));
+      }),
     now: () => blockTime(rpc),
     increaseTime: async (seconds) => {
       if (!Number.isInteger(seconds) || seconds < 1) {
@@ -143,6 +144,19 @@ function openChain(anvil: AnvilProcess, rpc: Rpc): LocalChain {
     },
     close: () => anvil.close(),
   };
+}
+
+async function give(
+  rpc: Rpc,
+  address: Address,
+  { usdc = 0n, eth = 0n, paused }: Funds & { readonly paused: boolean },
+): Promise<void> {
+  checkAddress(address);
+  if (usdc < 0n || eth < 0n) throw new LocalChainError("a negative amount cannot be given");
+  if (eth > 0n) await addEth(rpc, address, eth);
+  if (usdc === 0n) return;
+  if (paused) throw new LocalChainError("USDC cannot be minted while mining is paused");
+  await mintUsdc(rpc, address, usdc);
 }
 
 function checkAddress(address: Address): void {
