@@ -11,7 +11,7 @@ import { encodePaymentSignature, type PaymentPayload } from "@farebox/core";
 import { type PaymentsOptions, paymentMiddleware, type RouteConfig, type RoutesConfig } from "@farebox/express";
 import { createPayer, type Payer, type PayOptions, type PayResult, pay } from "@farebox/testing";
 import express5, { type Express, type RequestHandler, type Response } from "express";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { createTill, type Till } from "./till.js";
 
 type ExpressModule = typeof express5;
@@ -166,4 +166,17 @@ export function onHeaders(listener: (res: Response) => void): RequestHandler {
     } as typeof res.writeHead;
     next();
   };
+}
+
+/** Errors that nobody hears end a process; here they end the test. */
+export function expectNoStrayErrors(): void {
+  const stray: unknown[] = [];
+  const listen = (error: unknown) => stray.push(error);
+  process.on("uncaughtException", listen);
+  process.on("unhandledRejection", listen);
+  onTestFinished(() => {
+    process.off("uncaughtException", listen);
+    process.off("unhandledRejection", listen);
+    expect(stray).toEqual([]);
+  });
 }

@@ -41,6 +41,23 @@ describe.each(VERSIONS)("on %s, before settlement", (_, express) => {
     settle();
   });
 
+  test("a handler that waits for each write's callback is stopped at what is held", async () => {
+    let writes = 0;
+    const shop = await openShop(express, {
+      options: { holdBytes: 10 },
+      handler: async (_req, res) => {
+        for (; writes < 100; writes++) await new Promise((resolve) => res.write("abcd", resolve));
+        res.end();
+      },
+    });
+    const { line, settle } = await askHeld(shop);
+    await shop.ask({ path: "/free" });
+    expect(writes).toBe(2);
+    settle();
+    await line.until("0\r\n\r\n");
+    expect(writes).toBe(100);
+  });
+
   test("as much as is held is not yet decided; a byte more is", async () => {
     const shop = await openShop(express, { options: { holdBytes: 4 }, handler: writeThenWait("abcd") });
     const more = await openShop(express, { options: { holdBytes: 4 }, handler: writeThenWait("abcde") });

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Response } from "express";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { openShop, type Shop, VERSIONS } from "./shop.js";
+import { describe, expect, test } from "vitest";
+import { expectNoStrayErrors, openShop, type Shop, VERSIONS } from "./shop.js";
 
 /**
  * Runs a handler to its end, however it ends, and yields what it returned.
@@ -37,19 +37,6 @@ function createLatch<T = void>() {
 function listing() {
   const calls: (string | undefined)[] = [];
   return { calls, callback: (error?: Error | null) => void calls.push(error?.message) };
-}
-
-/** Errors that nobody hears end a process; here they end the test. */
-function expectNoStrayErrors(): void {
-  const stray: unknown[] = [];
-  const listen = (error: unknown) => stray.push(error);
-  process.on("uncaughtException", listen);
-  process.on("unhandledRejection", listen);
-  onTestFinished(() => {
-    process.off("uncaughtException", listen);
-    process.off("unhandledRejection", listen);
-    expect(stray).toEqual([]);
-  });
 }
 
 describe.each(VERSIONS)("on %s, a held response keeps Node's contract", (_, express) => {

@@ -38,8 +38,7 @@ function rawHeaderNames(res: ServerResponse & { readonly getRawHeaderNames?: () 
 
 /** Puts a head in place of whatever is there. */
 export function putHead(res: ServerResponse, head: ResponseHead): void {
-  const kept = new Set(head.headers.map(([name]) => name.toLowerCase()));
-  for (const name of res.getHeaderNames()) if (!kept.has(name)) res.removeHeader(name);
+  for (const name of res.getHeaderNames()) res.removeHeader(name);
   res.statusCode = head.status;
   res.statusMessage = head.statusMessage;
   setHeaders(res, head.headers);

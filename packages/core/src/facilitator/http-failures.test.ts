@@ -3,6 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { createHttpFacilitator } from "./http-facilitator.js";
+import { failedToSend } from "./http-failures.js";
 import { call, closeServers, expectFailures, failureOf, listen, REQUEST, serve } from "./http-server.fixture.js";
 
 afterEach(closeServers);
@@ -92,8 +93,37 @@ describe("no response at all", () => {
     );
   });
 
-  test("a name that does not resolve: nothing was sent", async () => {
-    await expectFailures("http://facilitator.invalid", "ERR_FAREBOX_FACILITATOR_UNREACHABLE", "none");
+  test.each<[code: string, outcome: "none" | "unknown", why: string]>([
+    ["ENOTFOUND", "none", "the name does not resolve"],
+    ["EAI_AGAIN", "none", "nobody could be asked for the name"],
+    ["EHOSTUNREACH", "none", "no way there"],
+    ["ENETUNREACH", "none", "no network"],
+    ["UND_ERR_CONNECT_TIMEOUT", "none", "no connection in time"],
+    ["CERT_HAS_EXPIRED", "none", "a certificate that has expired"],
+    ["ERR_TLS_CERT_ALTNAME_INVALID", "none", "a certificate of another name"],
+    ["DEPTH_ZERO_SELF_SIGNED_CERT", "none", "a certificate of its own"],
+    ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "none", "a certificate of nobody known"],
+    ["ECONNRESET", "unknown", "reset, perhaps after the request was read"],
+    ["EPIPE", "unknown", "broken off, perhaps after the request was read"],
+    ["UND_ERR_SOCKET", "unknown", "closed, perhaps after the request was read"],
+    ["UND_ERR_HEADERS_TIMEOUT", "unknown", "no answer in time"],
+    ["ETIMEDOUT", "unknown", "at what point is not said"],
+    ["X_ECONNREFUSED", "unknown", "a code that only ends like one"],
+  ])("%s leaves a settlement %s: %s", (code, outcome) => {
+    const cause = new TypeError("fetch failed", { cause: Object.assign(new Error("at 10.0.0.1"), { code }) });
+    expect(failedToSend("settle", cause)).toMatchObject({
+      code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE",
+      outcome,
+      message: `facilitator could not be reached for settle (${code})`,
+      cause,
+    });
+    expect(failedToSend("verify", cause).outcome).toBe("none");
+  });
+
+  test("causes that go in a circle are followed no further", () => {
+    const circle = new TypeError("a");
+    circle.cause = circle;
+    expect(failedToSend("settle", circle)).toMatchObject({ outcome: "unknown" });
   });
 
   test("the connection is reset before the request was read: it may have been", async () => {

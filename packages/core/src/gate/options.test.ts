@@ -1,5 +1,6 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { ConfigError, type ConfigIssue } from "../errors.js";
+import { closeServers, serve } from "../facilitator/http-server.fixture.js";
 import type { PaymentsOptions } from "./options.js";
 import { createPaymentsEngine, createPaymentsGate } from "./payments.js";
 import { createShop, createTestScheme, createTill, NETWORK, PAY_TO } from "./shop.fixture.js";
@@ -69,6 +70,13 @@ describe("options that are not", () => {
       "another scheme",
     ],
     [{ facilitator: 5 }, { path: "options.facilitator", received: "5" }, "a number"],
+    [{ facilitator: { headers: {} } }, { path: "options.facilitator", received: "an object with headers" }, "no URL"],
+    [{ facilitator: {} }, { path: "options.facilitator", received: "nothing" }, "nothing in it"],
+    [
+      { facilitator: new URL("ftp://x.org") },
+      { path: "options.facilitator", received: '"ftp://x.org/"' },
+      "a URL object",
+    ],
     [{ facilitator: ["https://x402.org"] }, { path: "options.facilitator" }, "a list"],
     [{ facilitator: null }, { path: "options.facilitator", received: "null" }, "null"],
     [{ facilitator: { url: "https://x.org", header: {} } }, { path: "options.facilitator.header" }, "an unknown key"],
@@ -136,6 +144,37 @@ describe("options that are not", () => {
         ].map((path) => expect.objectContaining({ path })),
       }),
     );
+  });
+});
+
+describe("a facilitator behind HTTP", () => {
+  afterEach(closeServers);
+
+  test.each<[why: string, facilitatorAt: (url: string) => PaymentsOptions["facilitator"], key: string | undefined]>([
+    ["as a text", (url) => url, undefined],
+    ["as a URL", (url) => new URL(url), undefined],
+    ["with headers", (url) => ({ url, headers: { "x-key": "k" } }), "k"],
+    [
+      "with headers that are asked for",
+      (url) => ({ url: new URL(url), headers: (call) => ({ "x-key": call }) }),
+      "verify",
+    ],
+  ])("given %s is asked", async (_why, facilitatorAt, key) => {
+    const asked: unknown[] = [];
+    const url = await serve((request, response) => {
+      asked.push([request.url, request.headers["x-key"]]);
+      response.end('{"isValid":true}');
+    });
+    const shop = createShop({ facilitator: facilitatorAt(`${url}/base/`) });
+    expect((await shop.pay()).kind).toBe("admitted");
+    expect(asked).toEqual([["/base/verify", key]]);
+  });
+
+  test("has the deadlines that were given", async () => {
+    const url = await serve(() => {});
+    const { pay, log } = createShop({ facilitator: url, deadlines: { verifyMs: 100 } });
+    expect((await pay()).kind).toBe("answer");
+    expect(log).toMatchObject([{ fields: { code: "ERR_FAREBOX_FACILITATOR_TIMEOUT" } }]);
   });
 });
 

@@ -68,6 +68,8 @@ describe("what a route accepts", () => {
     [{ accepts: OFFER }, { payTo: { [NETWORK]: OTHER } }, [[NETWORK, "10000", PAY_TO]], "the offer's own payTo wins"],
     [{ accepts: OFFER }, { networks: ["eip155:8453"] }, [[NETWORK, "10000", PAY_TO]], "and its own network"],
     [{ accepts: { ...OFFER, price: { asset: "0xA", amount: "7" } } }, {}, [[NETWORK, "7", PAY_TO]], "atomic units"],
+    [{ accepts: { ...OFFER, maxTimeoutSeconds: 10 } }, {}, [[NETWORK, "10000", PAY_TO]], "the shortest time"],
+    [{ accepts: { ...OFFER, maxTimeoutSeconds: 86_400 } }, {}, [[NETWORK, "10000", PAY_TO]], "the longest time"],
   ])("%j with %j is %j: %s", async (route, options, offers) => {
     expect(await offersOf(route, options)).toEqual(offers);
   });

@@ -1,0 +1,108 @@
+import { once } from "node:events";
+import { createMemoryStore, type PaymentStore } from "@farebox/core";
+import type { RequestHandler } from "express";
+import { describe, expect, test } from "vitest";
+import { expectNoStrayErrors, openShop, VERSIONS } from "./shop.js";
+
+describe.each(VERSIONS)("on %s, a connection", (_, express) => {
+  test("carries one paid request after another", async () => {
+    const shop = await openShop(express, { handler: (req, res) => void res.send(`bought ${String(req.query["n"])}`) });
+    const line = await shop.connect("");
+    for (const n of [1, 2, 3]) {
+      const { header } = await shop.sign(`/paid?n=${n}`);
+      line.socket.write(shop.request(header, `/paid?n=${n}`));
+      await line.until(`bought ${n}`);
+    }
+    expect(shop.till.takings).toEqual([10000n, 10000n, 10000n]);
+  });
+
+  test("with several paid requests at once gets the answers in order", async () => {
+    const handler: RequestHandler = (req, res) => {
+      res.write("bought ");
+      res.end(String(req.query["n"]));
+    };
+    const shop = await openShop(express, { handler });
+    const requests = [];
+    for (const n of [1, 2, 3]) requests.push(shop.request((await shop.sign(`/paid?n=${n}`)).header, `/paid?n=${n}`));
+    const line = await shop.connect(requests.join(""));
+    await line.until("\r\n3\r\n0\r\n\r\n");
+    expect(line.received().match(/HTTP\/1\.1 200|\r\n[123]\r\n0/g)).toEqual(
+      ["1", "2", "3"].flatMap((n) => ["HTTP/1.1 200", `\r\n${n}\r\n0`]),
+    );
+    expect(shop.till.takings).toHaveLength(3);
+  });
+
+  test("with events stays open until the client leaves, which the handler hears of", async () => {
+    const left: string[] = [];
+    const shop = await openShop(express, {
+      handler: (_req, res) => {
+        res.writeHead(200, { "Content-Type": "text/event-stream" });
+        res.flushHeaders();
+        res.write("data: 1\n\n");
+        res.once("close", () => left.push("client"));
+      },
+    });
+    const { header } = await shop.sign();
+    const requested = once(shop.server, "request");
+    const line = await shop.connect(shop.request(header));
+    const [, res] = await requested;
+    expect(await line.until("data: 1")).toContain("PAYMENT-RESPONSE");
+    line.socket.destroy();
+    await once(res, "close");
+    expect(left).toEqual(["client"]);
+  });
+
+  test("is one of many: 50 payments at once are 50 answers", async () => {
+    const shop = await openShop(express, { handler: (req, res) => void res.send(String(req.query["n"])) });
+    const all = await Promise.all(Array.from({ length: 50 }, (_unused, n) => shop.pay({ path: `/paid?n=${n}` })));
+    expect(all.map(({ status, text }) => [status, text])).toEqual(all.map((_unused, n) => [200, String(n)]));
+    expect(shop.till.takings).toHaveLength(50);
+  });
+});
+
+describe.each(VERSIONS)("on %s, a store that fails", (_, express) => {
+  /** Fails in one method, from the moment it is told to. */
+  function createFailingStore(method: keyof PaymentStore) {
+    const working = createMemoryStore();
+    let isBroken = false;
+    const store: PaymentStore = {
+      claim: (request) => working.claim(request),
+      find: (identity) => working.find(identity),
+      transition: (change) => working.transition(change),
+      release: (identity, owner) => working.release(identity, owner),
+    };
+    const fail = () => Promise.reject(new Error("secret of the store"));
+    const work = store[method];
+    const choose = (...args: never[]) => (isBroken ? fail() : Reflect.apply(work, store, args));
+    const breakDown = () => {
+      isBroken = true;
+    };
+    return { store: { ...store, [method]: choose }, breakDown };
+  }
+
+  test.each(["claim", "transition"] as const)(
+    "at %s yields 503; no process ends and nothing is charged",
+    async (method) => {
+      expectNoStrayErrors();
+      const { store, breakDown } = createFailingStore(method);
+      const shop = await openShop(express, { options: { store }, handler: (_req, res) => void res.send("sold") });
+      breakDown();
+      const answer = await shop.pay();
+      expect(answer).toMatchObject({ status: 503, headers: { "retry-after": expect.any(String) } });
+      expect(answer.text).not.toMatch(/secret|sold/);
+      expect(shop.till.takings).toEqual([]);
+      expect(await shop.ask({ path: "/free" })).toMatchObject({ status: 200 });
+    },
+  );
+
+  test("when a client has left is nobody's error", async () => {
+    expectNoStrayErrors();
+    const { store, breakDown } = createFailingStore("release");
+    const shop = await openShop(express, { options: { store }, handler: (req) => void req.socket.destroy() });
+    const { header } = await shop.sign();
+    breakDown();
+    const line = await shop.connect(shop.request(header));
+    expect(await line.ended).toBe("");
+    expect(await shop.ask({ path: "/free" })).toMatchObject({ status: 200 });
+  });
+});
