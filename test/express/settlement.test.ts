@@ -42,6 +42,7 @@ const EXPECTED = [
   "date",
   "payment-required",
   "payment-response",
+  "x-content-type-options",
   "x-powered-by",
   "x-request-id",
 ];

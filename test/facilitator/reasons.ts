@@ -22,6 +22,7 @@ export const REASONS: Readonly<Record<Reason, true>> = {
   payment_in_progress: true,
   not_charged: true,
   payment_expired: true,
+  ambiguous_path: true,
   settlement_pending: true,
 };
 

@@ -13,6 +13,7 @@ test("the public surface is exactly this", () => {
       "PAYMENT_SIGNATURE",
       "StateError",
       "TRANSITIONS",
+      "UNKNOWN_RECEIVERS",
       "createHttpFacilitator",
       "createIssues",
       "createMemoryStore",
@@ -27,10 +28,13 @@ test("the public surface is exactly this", () => {
       "isNetwork",
       "isReason",
       "legible",
+      "matchesMount",
       "parseAtomic",
       "parseJson",
       "parsePrice",
+      "placeOfRoute",
       "privateCacheControl",
+      "samplesOf",
     ]
   `);
 });

@@ -13,6 +13,7 @@ export {
   type FareboxErrorCode,
   StateError,
 } from "./errors.js";
+export type { Finding, FindingCode } from "./events/findings.js";
 export { legible } from "./events/legible.js";
 export type { LogFields, Logger } from "./events/logger.js";
 export type { Deadlines } from "./facilitator/deadlines.js";
@@ -25,7 +26,7 @@ export {
 export type { Admission, HandlerAnswer, Payment, Release } from "./gate/admission.js";
 export type { Answer } from "./gate/answer.js";
 export type { Decision } from "./gate/decision.js";
-export type { Gate } from "./gate/gate.js";
+export type { Gate, RouteGate } from "./gate/gate.js";
 export type {
   PaymentOption,
   PaymentsOptions,
@@ -34,8 +35,11 @@ export type {
   RouteConfig,
   RoutesConfig,
 } from "./gate/options.js";
-export { createPaymentsEngine, createPaymentsGate, type PaymentsGate } from "./gate/payments.js";
+export { createPaymentsEngine, createPaymentsGate, type PaymentsEngine } from "./gate/payments.js";
+export { matchesMount, type Place, placeOfRoute } from "./gate/place.js";
+export type { PaymentsReport, ReportedOffer, ReportedRoute } from "./gate/report.js";
 export type { GateRequest } from "./gate/request.js";
+export type { RegisteredRoute, RouterView } from "./gate/router-view.js";
 export { privateCacheControl } from "./http/cache-control.js";
 export { EXPOSE_HEADERS, exposeHeaders } from "./http/expose-headers.js";
 export { decodePaymentRequired, PAYMENT_REQUIRED } from "./http/payment-required.js";
@@ -65,6 +69,14 @@ export type { ResourceInfo } from "./protocol/resource-info.js";
 export type { SettlementResponse } from "./protocol/settlement-response.js";
 export type { SupportedKind, SupportedResponse } from "./protocol/supported-response.js";
 export type { VerifyResponse } from "./protocol/verify-response.js";
+export { samplesOf } from "./route/compile-path.js";
+export {
+  type OpaqueReceiver,
+  type Receiver,
+  type Receivers,
+  type ReceiversOf,
+  UNKNOWN_RECEIVERS,
+} from "./route/receivers.js";
 export type { Method, RouteKey } from "./route/route-key.js";
 export type { FacilitatorScheme, SchemeHealth } from "./scheme/facilitator-scheme.js";
 export type {

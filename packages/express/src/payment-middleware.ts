@@ -8,15 +8,22 @@ import {
   createPaymentsEngine,
   createPaymentsGate,
   type Decision,
+  type Gate,
   type Payment,
-  type PaymentsGate,
+  type PaymentsEngine,
   type PaymentsOptions,
+  type PaymentsReport,
+  type RouteConfig,
+  type RouteGate,
   type RoutesConfig,
 } from "@farebox/core";
 import { exactEvm } from "@farebox/evm";
-import type { NextFunction, Request, RequestHandler, Response } from "express";
+import type { Application, NextFunction, Request, RequestHandler, Response } from "express";
 import { isAbandoned, onBrokenOff } from "./delivery.js";
+import { markHandler } from "./gate-handlers.js";
 import { holdResponse } from "./held-response.js";
+import { createInspection, type Inspection } from "./inspection.js";
+import { isRouteOf, readPlace } from "./read-place.js";
 import { readRequest, removePayment } from "./read-request.js";
 import { writeAnswer } from "./write-answer.js";
 
@@ -31,10 +38,12 @@ declare global {
 
 const BUILT_IN = [exactEvm()];
 
-/** A request that was paid for once passes every further table: it is never charged twice. */
+const OPEN: Decision = Object.freeze({ kind: "open" });
+
+/** A request that was paid for once passes every further gate: it is never charged twice. */
 const admitted = new WeakSet<Request>();
 
-/** One set of options, shared by any number of route tables. */
+/** One set of options, shared by any number of tables and routes. */
 export interface Payments {
   /**
    * Creates the middleware of a route table. Mount it before the routes it prices.
@@ -42,6 +51,26 @@ export interface Payments {
    * @throws ConfigError with every issue at once.
    */
   routes(table: RoutesConfig): RequestHandler;
+  /**
+   * Creates a handler that prices the route it is put into, `app.get("/report/:id", payments.charge({ … }), handler)`, so
+   * that Express's own match is the only match. It takes every path that Express takes.
+   *
+   * @throws ConfigError with every issue at once.
+   */
+  charge(route: RouteConfig): RequestHandler;
+  /**
+   * What is priced and what looks wrong about it.
+   *
+   * @param app - Whose routes are looked at. Without it only the tables are, until the first request has come.
+   */
+  report(app?: Application): PaymentsReport;
+  /**
+   * Checks the routes of an app before the first request, and tells the logger what is priced. Call it when all routes are
+   * registered; otherwise the first request does.
+   *
+   * @throws ConfigError (as a rejection) with every finding at once, if `strict` is set.
+   */
+  ready(app: Application): Promise<PaymentsReport>;
 }
 
 /**
@@ -50,8 +79,7 @@ export interface Payments {
  * @throws ConfigError with every issue at once.
  */
 export function createPayments(options: PaymentsOptions): Payments {
-  const createGate = createPaymentsEngine(options, BUILT_IN);
-  return { routes: (table) => toHandler(createGate(table)) };
+  return toPayments(createPaymentsEngine(options, BUILT_IN));
 }
 
 /**
@@ -60,21 +88,59 @@ export function createPayments(options: PaymentsOptions): Payments {
  * @throws ConfigError with every issue of table and options at once.
  */
 export function paymentMiddleware(table: RoutesConfig, options: PaymentsOptions): RequestHandler {
-  return toHandler(createPaymentsGate(table, options, BUILT_IN));
+  const { engine, gate } = createPaymentsGate(table, options, BUILT_IN);
+  return toTableHandler(gate, engine, createInspection(engine));
 }
 
-function toHandler(gate: PaymentsGate): RequestHandler {
-  return function payments(req, res, next) {
+function toPayments(engine: PaymentsEngine): Payments {
+  const inspection = createInspection(engine);
+  return {
+    routes: (table) => toTableHandler(engine.routes(table), engine, inspection),
+    charge: (route) => toRouteHandler(engine.charge(route), engine, inspection),
+    report: (app) => inspection.report(app),
+    ready: async (app) => inspection.check(app),
+  };
+}
+
+function toTableHandler(gate: Gate, engine: PaymentsEngine, inspection: Inspection): RequestHandler {
+  return toHandler(gate, engine, inspection, (req) => gate.decide(readRequest(req, gate)));
+}
+
+/** OPTIONS is how browsers ask before they pay, so it is free unless the route is for OPTIONS. */
+function toRouteHandler(gate: RouteGate, engine: PaymentsEngine, inspection: Inspection): RequestHandler {
+  return toHandler(gate, engine, inspection, (req) => {
+    if (req.method === "OPTIONS" && !isRouteOf(req, "options")) return OPEN;
+    const request = readRequest(req, gate);
+    return gate.decide(request, () => readPlace(req, request));
+  });
+}
+
+function toHandler(
+  gate: object,
+  { holdBytes }: PaymentsEngine,
+  inspection: Inspection,
+  decide: (req: Request) => Decision | Promise<Decision>,
+): RequestHandler {
+  const handler: RequestHandler = function payments(req, res, next) {
     if (admitted.has(req)) return next();
-    const decided = gate.decide(readRequest(req)).then((decision) => {
+    try {
+      inspection.checkOnce(req.app, gate);
+    } catch (error) {
+      return next(error);
+    }
+    const carryOut = (decision: Decision) => {
       if (decision.kind === "open") next();
       else if (isAnswered(res)) giveBack(decision);
       else if (decision.kind === "answer") answer(res, decision);
-      else admit(decision.admission, gate.holdBytes, { req, res, next });
-    });
+      else admit(decision.admission, holdBytes, { req, res, next });
+    };
+    const decision = decide(req);
+    if (!(decision instanceof Promise)) return carryOut(decision);
     // Express 4 does not look at what a handler returns.
-    decided.catch(next);
+    decision.then(carryOut).catch(next);
   };
+  markHandler(handler, gate);
+  return handler;
 }
 
 function admit(admission: Admission, holdBytes: number, { req, res, next }: Exchange): void {

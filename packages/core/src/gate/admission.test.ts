@@ -79,7 +79,7 @@ describe("an answer that comes late", () => {
     if (release.kind === "release") return expect(settled).toBe(true);
     const { status, json, headers } = readAnswer(release.answer);
     expect([status, json["error"], headers["cache-control"]]).toEqual([504, "payment_expired", "no-store"]);
-    expect(Object.keys(headers)).toEqual(["content-type", "cache-control"]);
+    expect(Object.keys(headers)).toEqual(["content-type", "cache-control", "x-content-type-options"]);
     expect(await store.find(IDENTITY)).toBeUndefined();
   });
 });

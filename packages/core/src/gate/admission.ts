@@ -21,6 +21,10 @@ export interface Payment {
   readonly asset: string;
   /** Atomic units as a decimal string. */
   readonly amount: string;
+  /** Public path of the route with its mounts, e.g. `/users/:id`; `undefined` where the route is a regular expression. */
+  readonly routeTemplate: string | undefined;
+  /** What the request has in place of the route's parameters, decoded, e.g. `{ id: "a b" }`. */
+  readonly pathParams: Readonly<Record<string, string>>;
 }
 
 /** What the handler answered, held back. */
@@ -138,9 +142,9 @@ function toStored({ status, headers, body }: HandlerAnswer): StoredAnswer | unde
   return body === undefined ? undefined : { status, headers, body };
 }
 
-function toPayment({ offer, payer }: PaidRequest): Payment {
+function toPayment({ offer, payer, place }: PaidRequest): Payment {
   const { scheme, network, asset, amount } = offer.requirements;
-  return Object.freeze({ payer, scheme, network, asset, amount });
+  return Object.freeze({ payer, scheme, network, asset, amount, ...place });
 }
 
 function notCharged({ offer, payer }: PaidRequest): SettlementResponse {

@@ -44,7 +44,7 @@ export function pageAnswer(challenge: WrittenChallenge, page: string): Answer {
 
 /** An answer about a payment that is not a challenge: nothing in it invites the client to sign again. */
 export function problemAnswer(problem: {
-  readonly status: 409 | 503 | 504;
+  readonly status: 400 | 409 | 503 | 504;
   readonly error: Reason;
   /** What the client can do, in a sentence. */
   readonly message: string;
@@ -73,7 +73,12 @@ export function replayAnswer(stored: StoredAnswer, receipt: SettlementResponse):
 function jsonAnswer(status: number, body: string, headers: readonly [string, string][]): Answer {
   return {
     status,
-    headers: [["Content-Type", "application/json; charset=utf-8"], ["Cache-Control", NO_STORE], ...headers],
+    headers: [
+      ["Content-Type", "application/json; charset=utf-8"],
+      ["Cache-Control", NO_STORE],
+      ["X-Content-Type-Options", "nosniff"],
+      ...headers,
+    ],
     body,
   };
 }

@@ -169,7 +169,9 @@ describe("a payment that is good", () => {
   test("admits the request, with what the handler may know", async () => {
     const { pay, till } = createShop();
     const { payment } = admissionOf(await pay());
-    expect(payment).toEqual({ payer: PAYER, scheme: "exact", network: NETWORK, asset: "0xASSET", amount: "10000" });
+    const place = { routeTemplate: "/weather", pathParams: {} };
+    const terms = { scheme: "exact", network: NETWORK, asset: "0xASSET", amount: "10000" };
+    expect(payment).toEqual({ payer: PAYER, ...terms, ...place });
     expect(Object.isFrozen(payment)).toBe(true);
     expect(till.count("verify")).toBe(1);
     expect(till.count("settle")).toBe(0);

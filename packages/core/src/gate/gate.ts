@@ -13,26 +13,41 @@ import { readVerifyResponse } from "../facilitator/read-response.js";
 import { decodePaymentSignature } from "../http/payment-signature.js";
 import type { PaymentPayload } from "../protocol/payment-payload.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
+import { cover } from "../route/coverage.js";
+import { UNKNOWN_RECEIVERS } from "../route/receivers.js";
 import type { RouteTable } from "../route/route-table.js";
 import { matchOffer } from "../scheme/match.js";
 import type { Offer } from "../scheme/offer.js";
 import type { IdentifiedPayment } from "../scheme/scheme.js";
 import { createAdmission } from "./admission.js";
-import { type Answer, challengeAnswer, pageAnswer } from "./answer.js";
+import { type Answer, challengeAnswer, pageAnswer, problemAnswer } from "./answer.js";
 import { toFacilitatorRequest } from "./canonical-payment.js";
 import type { Decision } from "./decision.js";
+import { foreignHostFinding, proxyFinding } from "./findings.js";
 import { inProgressAnswer, type PaidRequest, refusal, undecidedAnswer, unreachableAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import type { PricedRoute } from "./parse-routes.js";
 import { wantsPage, writePaywall } from "./paywall.js";
-import { type GateRequest, resourceUrl } from "./request.js";
+import { type Place, placeOf } from "./place.js";
+import { fullPathOf, type GateRequest } from "./request.js";
+import { isForeignHost, resourceUrl } from "./resource-url.js";
 import { explain } from "./settlement.js";
 import { decideOnTaken } from "./taken.js";
 
-/** Decides requests. */
+/** Decides the requests that meet a table. */
 export interface Gate {
-  /** Never rejects: a store or a scheme that fails yields 503, and nothing was charged. */
-  decide(request: GateRequest): Promise<Decision>;
+  /**
+   * Decides at once what is free, and in its own time what is priced.
+   *
+   * Never throws or rejects: a store or a scheme that fails yields 503, and nothing was charged.
+   */
+  decide(request: GateRequest): Decision | Promise<Decision>;
+}
+
+/** Decides the requests of one route, which the framework has matched by itself. */
+export interface RouteGate {
+  /** @param locate - Says where the request is; asked only when it is to be known. */
+  decide(request: GateRequest, locate: () => Place): Decision | Promise<Decision>;
 }
 
 const OPEN: Decision = Object.freeze({ kind: "open" });
@@ -46,26 +61,63 @@ const RETRY_AFTER_SECONDS = 5;
 const UNEXPECTED = "unexpected_verify_error";
 
 /** Creates the gate of one route table. */
-export function createGate(routes: RouteTable<PricedRoute>, config: PaymentsConfig): Gate {
+export function createGate(table: RouteTable<PricedRoute>, config: PaymentsConfig): Gate {
   return {
-    async decide(request) {
-      const entry = routes(request);
-      if (entry === undefined) return OPEN;
+    decide(request) {
+      const { method, path, mountPath, receiversOf = () => UNKNOWN_RECEIVERS } = request;
       try {
-        return await decidePriced(entry.value, request, config);
+        const coverage = cover(table, { method, path, mountPath, receiversOf, fullPath: fullPathOf(request) });
+        if (coverage.kind === "free") return OPEN;
+        if (coverage.kind === "ambiguous") return answered(ambiguousAnswer());
+        const { candidate } = coverage;
+        const arrival = { route: candidate.entry.value, locate: () => placeOf(candidate, request), request };
+        return decideSafely(arrival, config);
       } catch (error) {
-        config.logger.error("decision_failed", {
-          route: entry.key,
-          error: error instanceof Error ? error.name : "unknown",
-        });
-        return answered(undecidedAnswer(RETRY_AFTER_SECONDS));
+        return failed(error, "the router", config);
       }
     },
   };
 }
 
-async function decidePriced(route: PricedRoute, request: GateRequest, config: PaymentsConfig): Promise<Decision> {
-  const url = resourceUrl(request, config.publicUrl);
+/** Creates the gate of one route. OPTIONS is free, as browsers ask before they pay, unless the route is for OPTIONS. */
+export function createRouteGate(route: PricedRoute, config: PaymentsConfig): RouteGate {
+  return {
+    decide: (request, locate) => decideSafely({ route, locate, request }, config),
+  };
+}
+
+/** A request at a priced route. */
+interface Arrival {
+  readonly route: PricedRoute;
+  readonly locate: () => Place;
+  readonly request: GateRequest;
+}
+
+async function decideSafely(arrival: Arrival, config: PaymentsConfig): Promise<Decision> {
+  try {
+    return await decidePriced(arrival, config);
+  } catch (error) {
+    return failed(error, arrival.route.key, config);
+  }
+}
+
+function failed(error: unknown, route: string, { logger }: PaymentsConfig): Decision {
+  logger.error("decision_failed", { route, error: error instanceof Error ? error.name : "unknown" });
+  return answered(undecidedAnswer(RETRY_AFTER_SECONDS));
+}
+
+function ambiguousAnswer(): Answer {
+  return problemAnswer({
+    status: 400,
+    error: "ambiguous_path",
+    message:
+      "The path may be read in several ways, whose prices differ. Send it without dots, backslashes and encoded separators.",
+  });
+}
+
+async function decidePriced({ route, locate, request }: Arrival, config: PaymentsConfig): Promise<Decision> {
+  noteProxy(request, config);
+  const url = resourceUrl(request, config);
   const write = (error: string) => route.challenge({ url, method: request.method, error });
   const challenge = (status: 400 | 402, error: string) => answered(challengeAnswer(status, write(error)));
 
@@ -87,8 +139,14 @@ async function decidePriced(route: PricedRoute, request: GateRequest, config: Pa
   const reading = offer.scheme.readPayment(payment.payload, offer.requirements, Math.floor(config.now() / 1000));
   if (reading.kind === "refused") return challenge(402, reading.reason);
 
-  const paid = toPaidRequest({ route, offer, reading, payment, url, request });
+  const paid = toPaidRequest({ route, offer, reading, payment, url, request, place: locate() });
   return reading.kind === "expired" ? decideExpired(paid, reading.expiredReason, config) : claimAndVerify(paid, config);
+}
+
+/** What a proxy in front of us makes of the resource's URL is only seen with a request. */
+function noteProxy(request: GateRequest, { publicUrl, allowedHosts, includeQuery, findings }: PaymentsConfig): void {
+  if (publicUrl === undefined && request.isProxyIgnored === true) findings.add(proxyFinding());
+  if (isForeignHost(request, { publicUrl, allowedHosts, includeQuery })) findings.add(foreignHostFinding());
 }
 
 /** Too late to be paid with, but perhaps not too late to ask what became of it. */
@@ -146,9 +204,10 @@ interface Readable {
   readonly payment: PaymentPayload;
   readonly url: string;
   readonly request: GateRequest;
+  readonly place: Place;
 }
 
-function toPaidRequest({ route, offer, reading, payment, url, request }: Readable): PaidRequest {
+function toPaidRequest({ route, offer, reading, payment, url, request, place }: Readable): PaidRequest {
   const { description, mimeType, extensions } = route;
   const { identity, payer, expiresAtSeconds } = reading;
   const { scheme, network, asset, payTo, amount } = offer.requirements;
@@ -159,6 +218,7 @@ function toPaidRequest({ route, offer, reading, payment, url, request }: Readabl
     offer,
     payer,
     url,
+    place,
     method: request.method,
     claim: {
       identity,

@@ -108,7 +108,7 @@ options({ facilitator, deadlines: { verify: 100 } });
 options({ facilitator, logger: { info: () => {} } });
 
 // What is made of them.
-const gate = createPaymentsGate({ "GET /a": { accepts } }, { facilitator }, []);
+const { gate } = createPaymentsGate({ "GET /a": { accepts } }, { facilitator }, []);
 const decision = await gate.decide({
   method: "GET",
   path: "/a",

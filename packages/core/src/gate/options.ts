@@ -71,13 +71,19 @@ export interface PaymentsOptions {
   readonly schemes?: readonly Scheme[];
   /** Origin under which clients reach this server, e.g. `https://api.example.com`. Default: what the request says. */
   readonly publicUrl?: string;
+  /** Hosts by which clients reach this server, e.g. `["api.example.com"]`; others are not put into URLs. Default: any. */
+  readonly allowedHosts?: readonly string[];
+  /** Whether the query is part of the resource's URL. Default `false`: catalogs list a resource once. */
+  readonly includeQuery?: boolean;
+  /** Whether findings about routes, such as a key that no route can match, are errors. Default `false`. */
+  readonly strict?: boolean;
   /** How much of an answer is held back until its payment has settled, 0 to 64 MiB, in bytes. Default 1 MiB. */
   readonly holdBytes?: number;
   /** How long calls to the facilitator may take, each 100 to 120000 ms. */
   readonly deadlines?: Partial<Deadlines>;
   /** Remembers payments. Default: in memory, for a seller of one process. */
   readonly store?: PaymentStore;
-  /** Takes log lines. Default: nobody. */
+  /** Takes log lines. Default: in development stderr, for what is priced and findings; otherwise nobody. */
   readonly logger?: Logger;
   /** Unix milliseconds. Default `Date.now`. */
   readonly now?: () => number;

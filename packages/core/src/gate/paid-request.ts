@@ -10,6 +10,7 @@ import type { Offer } from "../scheme/offer.js";
 import type { ClaimRequest } from "../store/payment-store.js";
 import { type Answer, challengeAnswer, problemAnswer } from "./answer.js";
 import type { PricedRoute } from "./parse-routes.js";
+import type { Place } from "./place.js";
 import type { Settlement } from "./settlement.js";
 
 /** One payment in one request. */
@@ -17,6 +18,7 @@ export interface PaidRequest {
   readonly route: PricedRoute;
   readonly offer: Offer;
   readonly payer: string;
+  readonly place: Place;
   readonly claim: ClaimRequest;
   /** Absolute URL and method, for challenges. */
   readonly url: string;

@@ -4,7 +4,9 @@
  * @module
  */
 import { describeValue } from "../errors.js";
-import { type Logger, neverThrowing, SILENT } from "../events/logger.js";
+import { createFindings, type Findings } from "../events/findings.js";
+import { type Logger, neverThrowing } from "../events/logger.js";
+import { createStartLogger } from "../events/start-logger.js";
 import { DEFAULT_DEADLINES, type Deadlines, withDeadlines } from "../facilitator/deadlines.js";
 import type { Facilitator } from "../facilitator/facilitator.js";
 import { BASE_URL_EXPECTED, createHttpFacilitator, type FacilitatorHeaders } from "../facilitator/http-facilitator.js";
@@ -25,6 +27,11 @@ export interface PaymentsConfig {
   readonly networks: readonly string[];
   /** Without a trailing slash. */
   readonly publicUrl: string | undefined;
+  /** Lower case. */
+  readonly allowedHosts: readonly string[];
+  readonly includeQuery: boolean;
+  readonly strict: boolean;
+  readonly findings: Findings;
   readonly holdBytes: number;
   readonly store: PaymentStore;
   readonly logger: Logger;
@@ -38,6 +45,9 @@ const KEYS = Object.keys({
   networks: true,
   schemes: true,
   publicUrl: true,
+  allowedHosts: true,
+  includeQuery: true,
+  strict: true,
   holdBytes: true,
   deadlines: true,
   store: true,
@@ -55,13 +65,21 @@ const MAX_HOLD_BYTES = 64 * 1024 * 1024;
  */
 export function parseOptions(given: PaymentsOptions, builtIn: readonly Scheme[], issues: Issues): PaymentsConfig {
   const options: Partial<PaymentsOptions> = issues.checkKeys("options", given, KEYS) ? given : {};
-  const { holdBytes = DEFAULT_HOLD_BYTES, now = Date.now, logger = SILENT } = options;
+  const { holdBytes = DEFAULT_HOLD_BYTES, now = Date.now } = options;
+  const {
+    logger = createStartLogger(process.env["NODE_ENV"], (line) => void process.stderr.write(line)),
+    includeQuery = false,
+    strict = false,
+  } = options;
   if (!isWithin(holdBytes, 0, MAX_HOLD_BYTES)) {
     issues.add("options.holdBytes", `a whole number from 0 to ${MAX_HOLD_BYTES}`, holdBytes);
   }
   if (typeof now !== "function") issues.add("options.now", "a function that returns Unix milliseconds", now);
+  if (typeof includeQuery !== "boolean") issues.add("options.includeQuery", "true or false", includeQuery);
+  if (typeof strict !== "boolean") issues.add("options.strict", "true or false", strict);
   checkMethods(issues, { path: "options.logger", value: logger, methods: ["info", "warn", "error"] });
 
+  const safeLogger = neverThrowing(logger);
   return Object.freeze({
     facilitator: withDeadlines(
       parseFacilitator(options.facilitator, issues),
@@ -71,9 +89,13 @@ export function parseOptions(given: PaymentsOptions, builtIn: readonly Scheme[],
     payTo: parsePayTo(options.payTo, issues),
     networks: parseNetworks(options.networks, issues),
     publicUrl: parsePublicUrl(options.publicUrl, issues),
+    allowedHosts: parseAllowedHosts(options.allowedHosts, issues),
+    includeQuery,
+    strict,
+    findings: createFindings(safeLogger),
     holdBytes,
     store: parseStore(options.store, now, issues),
-    logger: neverThrowing(logger),
+    logger: safeLogger,
     now,
   });
 }
@@ -193,6 +215,16 @@ function parsePublicUrl(publicUrl: unknown, issues: Issues): string | undefined 
     );
   }
   return url;
+}
+
+const ALLOWED_HOST = /^(?:[a-z0-9](?:[a-z0-9.-]{0,252}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;
+
+function parseAllowedHosts(hosts: unknown, issues: Issues): readonly string[] {
+  if (hosts === undefined) return [];
+  const isHost = (host: unknown): host is string => typeof host === "string" && ALLOWED_HOST.test(host);
+  if (Array.isArray(hosts) && hosts.length > 0 && hosts.every(isHost)) return hosts.map((host) => host.toLowerCase());
+  issues.add("options.allowedHosts", 'hosts without scheme and path, such as ["api.example.com"]', hosts);
+  return [];
 }
 
 function parseStore(store: unknown, now: () => number, issues: Issues): PaymentStore {

@@ -8,6 +8,7 @@ import { type Issues, join } from "../issues.js";
 import type { Extensions } from "../protocol/extensions.js";
 import { copyJsonObject, isJsonObject, type JsonObject } from "../protocol/json.js";
 import { compilePath } from "../route/compile-path.js";
+import type { PathForm } from "../route/path-form.js";
 import { parseRouteKey } from "../route/route-key.js";
 import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
 import type { Offer } from "../scheme/offer.js";
@@ -43,39 +44,61 @@ export function parseRoutes(routes: RoutesConfig, config: PaymentsConfig, issues
   if (!isJsonObject(routes)) issues.add("routes", 'an object such as { "GET /weather": { price: "$0.01" } }', routes);
   const entries = isJsonObject(routes) ? Object.entries(routes) : [];
   if (isJsonObject(routes) && entries.length === 0) issues.addText("routes", "at least one route", "none");
-  const parsed = entries.flatMap(([key, route]) => parseRoute({ key, route, config, issues }));
+  const parsed = entries.flatMap(([key, route]) => parseRoute(key, { route, config, issues }));
   reportDuplicates(parsed, issues);
   return createRouteTable(parsed);
 }
 
+/** Checks and compiles what one route costs, without a key: the framework matches it. */
+export function parseCharge(given: unknown, config: PaymentsConfig, issues: Issues): PricedRoute {
+  return parsePricedRoute(CHARGE, { path: "charge", route: given, config, issues });
+}
+
+/** What a route is called that has no key. */
+export const CHARGE = "payments.charge";
+
 interface RouteInput {
-  readonly key: string;
+  readonly path: string;
   readonly route: unknown;
   readonly config: PaymentsConfig;
   readonly issues: Issues;
 }
 
-function parseRoute({ key, route, config, issues }: RouteInput): RouteEntry<PricedRoute>[] {
+function parseRoute(key: string, input: Omit<RouteInput, "path">): RouteEntry<PricedRoute>[] {
   const path = join("routes", key);
   const compiled = compileKey(key);
-  if (!compiled.ok) issues.add(path, compiled.expected, key);
-  if (!issues.checkKeys(path, route, KEYS)) return [];
-  const description = parseText(route, { path, key: "description", longest: MAX_DESCRIPTION, issues });
-  const mimeType = parseText(route, { path, key: "mimeType", longest: MAX_MIME_TYPE, issues });
-  const extensions = parseExtensions(route["extensions"], join(path, "extensions"), issues);
-  const offers = parseOffers(route, { path, config, issues });
-  if (!compiled.ok) return [];
-  const subject = { offers, description, mimeType, extensions };
-  const value = Object.freeze({ key, ...subject, challenge: compileChallenge(subject) });
-  const { method, regexp, specificity } = compiled;
-  return [{ key, method, regexp, specificity, value }];
+  if (!compiled.ok) input.issues.add(path, compiled.expected, key);
+  const value = parsePricedRoute(key, { path, ...input });
+  return compiled.ok ? [{ key, method: compiled.method, forms: compiled.forms, value }] : [];
 }
 
-function compileKey(key: string) {
+function parsePricedRoute(key: string, { path, route, config, issues }: RouteInput): PricedRoute {
+  const known = issues.checkKeys(path, route, KEYS) ? route : undefined;
+  const given: JsonObject = known ?? {};
+  const description = parseText(given, { path, key: "description", longest: MAX_DESCRIPTION, issues });
+  const mimeType = parseText(given, { path, key: "mimeType", longest: MAX_MIME_TYPE, issues });
+  const extensions = parseExtensions(given["extensions"], join(path, "extensions"), issues);
+  const offers = known === undefined ? [] : parseOffers(known, { path, config, issues });
+  const subject = { offers, description, mimeType, extensions };
+  return Object.freeze({ key, ...subject, challenge: compileChallenge(subject) });
+}
+
+type CompiledKey =
+  | { readonly ok: true; readonly method: RouteEntry<unknown>["method"]; readonly forms: readonly PathForm[] }
+  | { readonly ok: false; readonly expected: string };
+
+/** Positions are counted in the key, from 1, as editors count columns. */
+function compileKey(key: string): CompiledKey {
   const parsed = parseRouteKey(key);
   if (!parsed.ok) return parsed;
-  const compiled = compilePath(parsed.path);
-  return compiled.ok ? { ...compiled, method: parsed.method } : compiled;
+  const { method, path } = parsed;
+  const compiled = compilePath(path);
+  if (compiled.ok) return { ok: true, method, forms: compiled.forms };
+  const { expected, at } = compiled;
+  return {
+    ok: false,
+    expected: at === undefined ? expected : `${expected}, at position ${key.length - path.length + at + 1}`,
+  };
 }
 
 function parseText(
@@ -109,8 +132,8 @@ function parseExtensions(extensions: unknown, path: string, issues: Issues): Ext
 /** `GET /a/:b` and `GET /A/:c/` are the same route to Express, and so they are here. */
 function reportDuplicates(entries: readonly RouteEntry<PricedRoute>[], issues: Issues): void {
   const seen = new Map<string, string>();
-  for (const { key, method, regexp } of entries) {
-    const canonical = `${method} ${regexp.source.toLowerCase()}`;
+  for (const { key, method, forms } of entries) {
+    const canonical = `${method} ${forms.map(({ shape }) => shape).join(" ")}`;
     const earlier = seen.get(canonical);
     if (earlier === undefined) seen.set(canonical, key);
     else issues.add(join("routes", key), `one key for one route, which ${describeValue(earlier)} already is`, key);

@@ -1,34 +1,55 @@
 /**
- * The seller's engine, framework-free: options in, a gate per route table out.
+ * The seller's engine, framework-free: options in, gates out, and a report of them.
  *
  * @module
  */
 import { ConfigError } from "../errors.js";
+import type { Finding } from "../events/findings.js";
 import { createIssues, type Issues } from "../issues.js";
 import type { Scheme } from "../scheme/scheme.js";
-import { createGate, type Gate } from "./gate.js";
-import type { PaymentsOptions, RoutesConfig } from "./options.js";
+import { createGate, createRouteGate, type Gate, type RouteGate } from "./gate.js";
+import { inspectRoutes, inspectTable, type PricedTable } from "./inspect.js";
+import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
 import { type PaymentsConfig, parseOptions } from "./parse-options.js";
-import { parseRoutes } from "./parse-routes.js";
+import { parseCharge, parseRoutes } from "./parse-routes.js";
+import { describeLine, type PaymentsReport, type PricedHandler, reportRoutes } from "./report.js";
+import type { RouterView } from "./router-view.js";
 
-/** The gate of one route table, and what an adapter needs to know besides. */
-export interface PaymentsGate extends Gate {
+/** What an adapter builds on. */
+export interface PaymentsEngine {
   /** How much of an answer is held back until its payment has settled, in bytes. */
   readonly holdBytes: number;
+  /**
+   * Creates the gate of a route table.
+   *
+   * @throws ConfigError with every issue at once.
+   */
+  routes(table: RoutesConfig): Gate;
+  /**
+   * Creates the gate of one route that the framework matches by itself.
+   *
+   * @throws ConfigError with every issue at once.
+   */
+  charge(route: RouteConfig): RouteGate;
+  /** What is priced; with a view of the app's router also where, and what looks wrong about it. */
+  report(view?: RouterView): PaymentsReport;
+  /**
+   * Checks gates and routes before the first request and tells the logger.
+   *
+   * @param only - Gates to look at; default: all.
+   * @throws ConfigError with every finding at once, when the seller asked for that by `strict`.
+   */
+  check(view: RouterView, only?: (gate: object) => boolean): PaymentsReport;
 }
 
 /**
- * Checks the options and returns what makes a gate of a route table.
+ * Checks the options and returns what makes gates of routes.
  *
  * @param builtIn - Schemes of the packages at hand.
- * @throws ConfigError with every issue at once; so does what it returns.
+ * @throws ConfigError with every issue at once.
  */
-export function createPaymentsEngine(
-  options: PaymentsOptions,
-  builtIn: readonly Scheme[],
-): (routes: RoutesConfig) => PaymentsGate {
-  const config = check("options", (issues) => parseOptions(options, builtIn, issues));
-  return (routes) => check("routes", (issues) => toGate(routes, config, issues));
+export function createPaymentsEngine(options: PaymentsOptions, builtIn: readonly Scheme[]): PaymentsEngine {
+  return toEngine(check("options", (issues) => parseOptions(options, builtIn, issues)));
 }
 
 /**
@@ -41,13 +62,73 @@ export function createPaymentsGate(
   routes: RoutesConfig,
   options: PaymentsOptions,
   builtIn: readonly Scheme[],
-): PaymentsGate {
-  return check("options and routes", (issues) => toGate(routes, parseOptions(options, builtIn, issues), issues));
+): { readonly engine: PaymentsEngine; readonly gate: Gate } {
+  const { config, table } = check("options and routes", (issues) => {
+    const parsed = parseOptions(options, builtIn, issues);
+    return { config: parsed, table: parseRoutes(routes, parsed, issues) };
+  });
+  const engine = toEngine(config);
+  return { engine, gate: engine.add(table) };
 }
 
-function toGate(routes: RoutesConfig, config: PaymentsConfig, issues: Issues): PaymentsGate {
-  const table = parseRoutes(routes, config, issues);
-  return { ...createGate(table, config), holdBytes: config.holdBytes };
+interface OpenEngine extends PaymentsEngine {
+  /** Creates the gate of a table that has been checked. */
+  add(table: PricedTable["table"]): Gate;
+}
+
+function toEngine(config: PaymentsConfig): OpenEngine {
+  const tables: PricedTable[] = [];
+  const handlers: PricedHandler[] = [];
+  const report = (view?: RouterView, only: (gate: object) => boolean = () => true): PaymentsReport => {
+    const some = tables.filter(({ gate }) => only(gate));
+    const inspected = [...some.flatMap(inspectTable), ...(view === undefined ? [] : inspectRoutes(some, view))];
+    const routes = reportRoutes(
+      some,
+      handlers.filter(({ gate }) => only(gate)),
+      view,
+    );
+    return { routes, findings: oncePerText([...inspected, ...config.findings.all]) };
+  };
+  const add = (table: PricedTable["table"]): Gate => {
+    const gate = createGate(table, config);
+    tables.push({ gate, table });
+    return gate;
+  };
+  return {
+    holdBytes: config.holdBytes,
+    add,
+    routes: (given) => add(check("routes", (issues) => parseRoutes(given, config, issues))),
+    charge(given) {
+      const route = check("charge", (issues) => parseCharge(given, config, issues));
+      const gate = createRouteGate(route, config);
+      handlers.push({ gate, route });
+      return gate;
+    },
+    report,
+    check(view, only) {
+      const reported = report(view, only);
+      announce(reported, config);
+      if (config.strict && reported.findings.length > 0) throw new ConfigError(reported.findings.map(toIssue));
+      return reported;
+    },
+  };
+}
+
+/** A seller with more routes than this does not read them at start-up. */
+const MAX_LINES = 50;
+
+function announce({ routes, findings }: PaymentsReport, { logger, findings: noted }: PaymentsConfig): void {
+  for (const route of routes.slice(0, MAX_LINES)) logger.info("priced", { route: describeLine(route) });
+  if (routes.length > MAX_LINES) logger.info("priced", { route: `and ${routes.length - MAX_LINES} more` });
+  for (const found of findings) noted.add(found);
+}
+
+function oncePerText(findings: readonly Finding[]): readonly Finding[] {
+  return [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()];
+}
+
+function toIssue({ code, route, message, remedy }: Finding) {
+  return { path: route ?? "the server", expected: remedy, received: `${code}: ${message}` };
 }
 
 /** Throws what was noted; what throws by itself, such as a getter or a scheme, is one more thing that is wrong. */

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { ReceiversOf } from "../route/receivers.js";
 
 /** One HTTP request. */
 export interface GateRequest {
@@ -11,10 +12,18 @@ export interface GateRequest {
   readonly path: string;
   /** Where the gate is mounted: `/api`, or `""` at the top. */
   readonly mountPath: string;
+  /** Raw pathname with the mount, slash for slash. Default: the one put after the other. */
+  readonly fullPath?: string;
+  /** The mount point as the seller wrote it: `/:tenant`. Default: `mountPath`. */
+  readonly mountTemplate?: () => string;
+  /** Who would get a request of this method for a full path, by the framework's own router. Default: nobody can tell. */
+  readonly receiversOf?: ReceiversOf;
   /** Raw query with its `?`, or `""`. */
   readonly search: string;
   /** Scheme and host by which the client reached us, e.g. `https://api.example.com`; `undefined` when unusable. */
   readonly origin: string | undefined;
+  /** Whether a proxy says what the client's scheme was, and the framework was not told to believe it. */
+  readonly isProxyIgnored?: boolean;
   /** Values of `Accept` and `User-Agent`, which tell a browser from a program. */
   readonly accept: string | undefined;
   readonly userAgent: string | undefined;
@@ -22,13 +31,7 @@ export interface GateRequest {
   readonly paymentSignature: string | undefined;
 }
 
-const FALLBACK_ORIGIN = "http://localhost";
-
-/**
- * The resource's URL: where clients reach it, without the query, which is the client's and not the resource's.
- *
- * @param publicUrl - Wins over what the request says, as `Host` is a stranger's word.
- */
-export function resourceUrl(request: GateRequest, publicUrl: string | undefined): string {
-  return (publicUrl ?? request.origin ?? FALLBACK_ORIGIN) + request.mountPath + request.path;
+/** The whole path of a request. The path that a router mounted at `/api` calls `/` is `/api` to whoever mounted it. */
+export function fullPathOf({ fullPath, mountPath, path }: GateRequest): string {
+  return fullPath ?? (path === "/" && mountPath !== "" ? mountPath : mountPath + path);
 }

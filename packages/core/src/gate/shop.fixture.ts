@@ -114,8 +114,8 @@ export function createShop({ routes = ROUTES, scheme = createTestScheme(), ...op
   const log: { readonly event: string; readonly fields: LogFields }[] = [];
   const note = (event: string, fields: LogFields) => void log.push({ event, fields });
   const logger: Logger = { info: note, warn: note, error: note };
-  const gate = createPaymentsGate(routes, { facilitator: till, now, logger, ...options, store }, [scheme]);
-  const ask = (request: Partial<GateRequest> = {}) => gate.decide({ ...REQUEST, ...request });
+  const { gate } = createPaymentsGate(routes, { facilitator: till, now, logger, ...options, store }, [scheme]);
+  const ask = async (request: Partial<GateRequest> = {}) => gate.decide({ ...REQUEST, ...request });
   return {
     clock,
     till,

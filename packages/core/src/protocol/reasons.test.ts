@@ -28,6 +28,7 @@ const ADDED = Object.keys({
   payment_in_progress: true,
   not_charged: true,
   payment_expired: true,
+  ambiguous_path: true,
   settlement_pending: true,
 } satisfies Record<Exclude<Reason, SpecifiedReason>, true>);
 

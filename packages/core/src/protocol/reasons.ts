@@ -32,6 +32,7 @@ export type SpecifiedReason =
  * - `payment_in_progress`: the seller is serving this payment right now.
  * - `not_charged`: the handler did not deliver, so no money was moved.
  * - `payment_expired`: the authorization ran out while the seller was still working; nothing was charged.
+ * - `ambiguous_path`: the path may be read as another one, whose price differs, by what would get the request.
  * - `settlement_pending`: broadcast, but not yet known to be on chain. The reference implementation sends it too.
  */
 export type AddedReason =
@@ -40,6 +41,7 @@ export type AddedReason =
   | "payment_in_progress"
   | "not_charged"
   | "payment_expired"
+  | "ambiguous_path"
   | "settlement_pending";
 
 /** Any reason that this code sends by itself. A facilitator's own reason may be any text of the form of a reason. */

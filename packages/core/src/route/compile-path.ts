@@ -1,45 +1,45 @@
 /**
- * Compiles the path of a route key to a matcher.
- *
- * A path means what it means to Express: the same major version of path-to-regexp as Express 5's router matches the same
- * raw, undecoded pathname. A second opinion about paths is how priced routes become free.
+ * Compiles the path of a route key.
  *
  * @module
  */
-import { parse, pathToRegexp } from "path-to-regexp";
-import { specificityOf } from "./specificity.js";
+import { compileForms, explainForms, type PathForm } from "./path-form.js";
+import { parsePath } from "./path-syntax.js";
 
-/** A compiled path, or what is wrong with it. */
+/** A compiled path, or what is wrong with it and where. */
 export type CompiledPath =
-  | {
-      readonly ok: true;
-      /** Matches the raw pathnames of this route. */
-      readonly regexp: RegExp;
-      /** Sorts paths as texts: the more specific path first. */
-      readonly specificity: string;
-    }
-  | { readonly ok: false; readonly expected: string };
+  | { readonly ok: true; readonly forms: readonly PathForm[] }
+  | { readonly ok: false; readonly expected: string; readonly at?: number };
 
-/** Compiles a path. Case and a trailing slash do not matter, which covers every setting an app can have. */
+/** Compiles a path. */
 export function compilePath(path: string): CompiledPath {
-  if (/[?#]/.test(path)) {
-    return { ok: false, expected: "a path without query and fragment, and optional parts as in /users{/:id}" };
+  const parsed = parsePath(path);
+  if (!parsed.ok) return parsed;
+  if (path.endsWith("//")) {
+    return { ok: false, expected: "a path that ends in at most one slash", at: path.length - 1 };
   }
-  if (path.endsWith("//")) return { ok: false, expected: "a path that ends in at most one slash" };
+  const tooFree = explainForms(parsed.tokens);
+  if (tooFree !== undefined) return { ok: false, expected: tooFree };
   try {
-    const loose = withoutTrailingSlash(path);
-    const { regexp } = pathToRegexp(loose, { sensitive: false, end: true, trailing: true });
-    return { ok: true, regexp, specificity: specificityOf(parse(loose).tokens) };
+    const forms = compileForms(parsed.tokens);
+    return forms.length > 0 ? { ok: true, forms } : { ok: false, expected: 'a path that starts with "/"' };
   } catch (error) {
-    return { ok: false, expected: `a path as Express 5 writes it (${explain(error)})` };
+    const reason = error instanceof Error ? error.message.split(";")[0] : "unparsable";
+    return { ok: false, expected: `a path as Express 5 writes it (${reason})` };
   }
 }
 
-/** As Express's router has it: a route for `/a/` serves `/a` too, unless the app is strict, and the root stays as it is. */
-function withoutTrailingSlash(path: string): string {
-  return path !== "/" && path.endsWith("/") ? path.slice(0, -1) : path;
+/** Compiles a path that a seller has registered, once. Never for the path of a request: what is compiled is kept. */
+export function compileRegistered(path: string): CompiledPath {
+  const compiled = registered.get(path) ?? compilePath(path);
+  registered.set(path, compiled);
+  return compiled;
 }
 
-function explain(error: unknown): string {
-  return error instanceof Error ? (error.message.split(";")[0] ?? "") : "unparsable";
+const registered = new Map<string, CompiledPath>();
+
+/** Paths that a registered route gets, one for each of its forms; `undefined` when its path cannot be read. */
+export function samplesOf(path: string): readonly string[] | undefined {
+  const compiled = compileRegistered(path);
+  return compiled.ok ? compiled.forms.map(({ sample }) => sample) : undefined;
 }

@@ -34,15 +34,33 @@ describe("parseRouteKey", () => {
     expect(parseRouteKey(key)).toEqual({ ok: false, expected: expect.stringContaining("<METHOD> <path>") });
   });
 
-  test.each(["get", "Get", "FETCH", "CONNECT", "TRACE", "GET,POST", "*", "/x"])(
-    "refuses the method %j by name",
-    (word) => {
-      expect(parseRouteKey(`${word} /weather`)).toEqual({
-        ok: false,
-        expected: "one of the methods GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS before the path",
-      });
-    },
-  );
+  const METHODS_EXPECTED = "one of the methods GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS before the path";
+
+  test.each<[word: string, remedy: string]>([
+    ["get", "; in capitals, at position 1: GET"],
+    ["Get", "; in capitals, at position 1: GET"],
+    ["FETCH", ", at position 1"],
+    ["CONNECT", ", at position 1"],
+    ["TRACE", ", at position 1"],
+    ["GET,POST", ", at position 1"],
+    ["/x", ", at position 1"],
+    ["ALL", "; for every method write the path alone"],
+    ["any", "; for every method write the path alone"],
+    ["*", "; for every method write the path alone"],
+  ])("refuses the method %j by name and says%s", (word, remedy) => {
+    expect(parseRouteKey(`${word} /weather`)).toEqual({ ok: false, expected: METHODS_EXPECTED + remedy });
+  });
+
+  test.each([
+    ["*", '"/*"'],
+    ["GET *", '"GET /*"'],
+  ])("refuses %j and says to write %s", (key, instead) => {
+    expect(parseRouteKey(key)).toEqual({ ok: false, expected: expect.stringContaining(instead) });
+  });
+
+  test("takes a path that begins with an optional part", () => {
+    expect(parseRouteKey("GET {/:lang}/about")).toEqual({ ok: true, method: "GET", path: "{/:lang}/about" });
+  });
 
   test("is total, and gives back what it was given", () => {
     const pieces = fc.constantFrom("GET", "POST", "get", " ", "/", "/a", ":b", "*c", "\n", "\u00a0", "x");

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compilePath } from "./compile-path.js";
 import { parseRouteKey } from "./route-key.js";
-import { createRouteTable, type RouteEntry } from "./route-table.js";
+import { createRouteTable, type RouteEntry, type RouteQuery } from "./route-table.js";
 
 function entryOf(key: string): RouteEntry<string> {
   const parsed = parseRouteKey(key);
@@ -12,12 +12,16 @@ function entryOf(key: string): RouteEntry<string> {
   return { key, method: parsed.method, value: key, ...compiled };
 }
 
+function firstOf(keys: readonly string[], query: RouteQuery): string | undefined {
+  return createRouteTable(keys.map(entryOf)).find(query)[0]?.entry.key;
+}
+
 /** The key that prices a request, whatever order the keys are written in; fails when the order decides. */
 function keyFor(keys: readonly string[], request: string, mountPath = ""): string | undefined {
   const [method = "", path = ""] = request.split(" ");
   const query = { method, path, mountPath };
-  const forwards = createRouteTable(keys.map(entryOf))(query)?.key;
-  const backwards = createRouteTable([...keys].reverse().map(entryOf))(query)?.key;
+  const forwards = firstOf(keys, query);
+  const backwards = firstOf([...keys].reverse(), query);
   expect(backwards).toBe(forwards);
   return forwards;
 }
@@ -72,7 +76,10 @@ describe("the most specific key wins, in whatever order they are written", () =>
     ["GET /a/:x", "/a/:x", "GET /a/b", "a named method before any"],
     ["HEAD /a/:x", "GET /a/:x", "HEAD /a/b", "HEAD before GET for HEAD"],
     ["/a/b", "GET /a/:x", "GET /a/b", "the path counts before the method"],
-    ["GET /users/:id", "GET /:any/list", "GET /users/list", "the first difference from the left decides"],
+    ["GET /f/:a-x", "GET /f/:a-:b", "GET /f/1-x", "one parameter in a segment before two"],
+    ["GET /f/x*rest", "GET /f/*rest", "GET /f/xy", "text in a segment before a wildcard alone"],
+    ["GET /a/b", "GET /a/*", "GET /a/b", "text before a bare wildcard"],
+    ["GET /a", "GET /a/*", "GET /a", "a bare wildcard that stands for nothing"],
   ])("%s before %s for %s: %s", (winner, loser, request) => {
     expect(keyFor([winner, loser], request)).toBe(winner);
   });
@@ -90,7 +97,13 @@ describe("the most specific key wins, in whatever order they are written", () =>
     fc.assert(
       fc.property(paths, paths, (left, right) => {
         const [a, b] = [entryOf(left), entryOf(right)];
-        const [ofA, ofB] = [a, b].map(({ regexp }) => pathnames.filter((pathname) => regexp.test(pathname)));
+        const [ofA, ofB] = [a, b]
+          .map(
+            ({ forms }) =>
+              (pathname: string) =>
+                forms.some((form) => form.matches(pathname)),
+          )
+          .map((matches) => pathnames.filter((pathname) => matches(pathname)));
         const isPart = ofA!.every((pathname) => ofB!.includes(pathname)) && ofA!.length < ofB!.length;
         fc.pre(isPart);
         for (const path of ofA!) expect(keyFor([left, right], `GET ${path}`)).toBe(left);
@@ -118,9 +131,40 @@ test("a table of no entries prices nothing", () => {
   expect(keyFor([], "GET /")).toBeUndefined();
 });
 
-test("keys that cannot be ordered are taken as they are written", () => {
-  const [first, second] = ["GET /a-:x", "GET /:x-b"];
-  const query = { method: "GET", path: "/a-b", mountPath: "" };
-  expect(createRouteTable([entryOf(first!), entryOf(second!)])(query)?.key).toBe(first);
-  expect(createRouteTable([entryOf(second!), entryOf(first!)])(query)?.key).toBe(second);
+test.each([
+  ["GET /a-:x", "GET /:x-b", "/a-b"],
+  ["GET /users/:id", "GET /:any/list", "/users/list"],
+  ["GET /a/:x/c", "GET /a/b/:y", "/a/b/c"],
+])("%s and %s cannot be ordered, so what is written first wins", (one, other, path) => {
+  const query = { method: "GET", path, mountPath: "" };
+  expect(firstOf([one, other], query)).toBe(one);
+  expect(firstOf([other, one], query)).toBe(other);
+});
+
+test.each([
+  ["GET /report", "/report", true, "as the key has it"],
+  ["GET /report", "/Report", false, "other case"],
+  ["GET /report", "/report/", false, "a slash at the end"],
+  ["GET /report", "//report", false, "a doubled slash"],
+  ["GET /report/:id", "/report/a%20b", true, "a parameter, whatever it is"],
+  ["GET /f/*rest", "/f", false, "a wildcard that may be empty to some router"],
+  ["GET /f/:a-:b", "/f/x", false, "a segment that some router may cut otherwise"],
+])("%s may be meant by %s, exactly: %s (%s)", (key, path, isExact) => {
+  const found = createRouteTable([entryOf(key)]).find({ method: "GET", path, mountPath: "" });
+  expect(found).toMatchObject([{ entry: { key }, isExact }]);
+});
+
+test("a request may be meant for several keys, the most specific first", () => {
+  const keys = ["/*all", "GET /a/:x", "GET /a/b", "POST /a/b", "/a/*", "GET /b"];
+  const found = createRouteTable(keys.map(entryOf)).find({ method: "GET", path: "/a/b", mountPath: "" });
+  expect(found.map(({ entry }) => entry.key)).toEqual(["GET /a/b", "GET /a/:x", "/a/*", "/*all"]);
+});
+
+test("ten thousand keys are found as one is: the same lookups in the tree", () => {
+  const keys = Array.from({ length: 10_000 }, (_, at) => `GET /item-${at}/:id/part`);
+  const table = createRouteTable(keys.map(entryOf));
+  const [found, ...others] = table.find({ method: "GET", path: "/item-9999/x/part", mountPath: "" });
+  expect(found?.entry.key).toBe("GET /item-9999/:id/part");
+  expect(others).toEqual([]);
+  expect(table.find({ method: "GET", path: "/item-10000/x/part", mountPath: "" })).toEqual([]);
 });

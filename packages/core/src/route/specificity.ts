@@ -1,49 +1,52 @@
 /**
- * Specificity: which of two paths that match the same request is meant.
+ * Specificity: which of two keys that take the same request is meant.
  *
  * @module
  */
-import type { Token } from "path-to-regexp";
+import type { FormSegment, PathForm } from "./path-form.js";
 
-/** Sorts after every segment: of two paths that agree so far, the one that goes on is the more specific. */
-const END = "4";
+/** What one form is to another; `"unordered"` when each takes requests that the other does not, and both take some. */
+export type Specificity = "more" | "less" | "same" | "unordered";
 
-/**
- * A text by which paths sort, the more specific first. It has a digit for each segment, from the left: 0 for a text, 1
- * for a text with parameters in it, 2 for a parameter, 3 for a wildcard. So `/users/:id` (`02`) comes before `/:any/list`
- * (`20`) and both before `/*rest` (`3`). Of a path with optional parts the least specific form counts first. With text after
- * a wildcard, or a wildcard among optional parts, the order is one of several that would do.
- */
-export function specificityOf(tokens: readonly Token[]): string {
-  const forms = formsOf(tokens).map((form) => form.split("/").slice(1).map(rank).join("") + END);
-  return forms.sort().reverse().join(" ");
-}
-
-/** Every form of a path, sketched: `/a{/:b}` is `/-` and `/-/:`. path-to-regexp allows 256 of them. */
-function formsOf(tokens: readonly Token[]): readonly string[] {
-  return tokens.reduce<readonly string[]>(
-    (forms, token) => forms.flatMap((form) => partsOf(token).map((part) => form + part)),
-    [""],
-  );
-}
-
-function partsOf(token: Token): readonly string[] {
-  switch (token.type) {
-    case "text":
-      return [token.value.replace(/[^/]/g, "-")];
-    case "param":
-      return [":"];
-    case "wildcard":
-      return ["*"];
-    case "group":
-      return ["", ...formsOf(token.tokens)];
-    default:
-      return token satisfies never;
+/** Compares two forms that take the same path, segment by segment: text, then parameter, then wildcard. */
+export function compareForms(a: PathForm, b: PathForm): Specificity {
+  const length = Math.max(a.ranks.length, b.ranks.length);
+  let isMore = false;
+  let isLess = false;
+  for (let at = 0; at < length; at++) {
+    const difference = rankAt(a, at) - rankAt(b, at);
+    if (difference < 0) isMore = true;
+    if (difference > 0) isLess = true;
   }
+  if (isMore && isLess) return "unordered";
+  if (isMore) return "more";
+  return isLess ? "less" : "same";
 }
 
-function rank(segment: string): string {
-  if (segment.includes("*")) return "3";
-  if (segment === ":") return "2";
-  return segment.includes(":") ? "1" : "0";
+/** Beyond its end a form takes nothing, unless it ends in a wildcard, which takes everything from there on. */
+function rankAt({ ranks }: PathForm, at: number): number {
+  return ranks[at] ?? (ranks.at(-1) === 2 || ranks.at(-1) === 1.5 ? 2 : 0);
+}
+
+/** Whether one path takes everything that another takes, form by form. */
+export function coversPath(wide: readonly PathForm[], narrow: readonly PathForm[]): boolean {
+  return narrow.every((form) => wide.some((other) => coversForm(other, form)));
+}
+
+function coversForm(wide: PathForm, narrow: PathForm): boolean {
+  if (wide.shape === narrow.shape) return true;
+  for (const [at, segment] of wide.segments.entries()) {
+    const other = narrow.segments[at];
+    if (other === undefined) return false;
+    if (segment.kind === "rest") return segment.shape === WILDCARD && at === wide.segments.length - 1;
+    if (!coversSegment(segment, other)) return false;
+  }
+  return wide.segments.length === narrow.segments.length;
+}
+
+const PARAMETER = "\0param";
+const WILDCARD = "\0wildcard";
+
+function coversSegment(wide: FormSegment, narrow: FormSegment): boolean {
+  return wide.shape === narrow.shape || (wide.shape === PARAMETER && narrow.kind !== "rest");
 }

@@ -1,0 +1,55 @@
+/**
+ * Findings: what looks wrong about a seller's routes although the configuration is valid. Each is told once.
+ *
+ * @module
+ */
+import type { Logger } from "./logger.js";
+
+/** Stable codes, like those of errors. Each has a heading in `docs/errors.md`. */
+export type FindingCode =
+  | "FAREBOX_TABLE_NOT_FOUND"
+  | "FAREBOX_TABLE_TOO_LATE"
+  | "FAREBOX_KEY_UNREACHABLE"
+  | "FAREBOX_KEY_NEARLY_MATCHES"
+  | "FAREBOX_KEY_SHADOWED"
+  | "FAREBOX_KEYS_OVERLAP"
+  | "FAREBOX_PRICED_TWICE"
+  | "FAREBOX_METHOD_FREE"
+  | "FAREBOX_MOUNT_OF_TWO_PRICES"
+  | "FAREBOX_PROXY_IGNORED"
+  | "FAREBOX_HOST_NOT_ALLOWED";
+
+/** One thing that looks wrong. */
+export interface Finding {
+  readonly code: FindingCode;
+  /** The key or route it is about: `GET /weather`; `undefined` when it is about the server. */
+  readonly route: string | undefined;
+  /** What is there, in a sentence. */
+  readonly message: string;
+  /** What to do, in a sentence. */
+  readonly remedy: string;
+}
+
+/** Everything that was found so far. */
+export interface Findings {
+  readonly all: readonly Finding[];
+  /** Notes and logs a finding, unless the same was noted before. */
+  add(finding: Finding): void;
+}
+
+/** Starts an empty list. There are as many findings as there are codes and routes, however many requests come. */
+export function createFindings(logger: Logger): Findings {
+  const found = new Map<string, Finding>();
+  return {
+    get all() {
+      return [...found.values()];
+    },
+    add(finding) {
+      const { code, route = "", message, remedy } = finding;
+      const id = `${code} ${route} ${message}`;
+      if (found.has(id)) return;
+      found.set(id, finding);
+      logger.warn(code, { route, message, remedy });
+    },
+  };
+}

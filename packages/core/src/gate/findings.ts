@@ -1,0 +1,44 @@
+/**
+ * What is said about each thing that looks wrong.
+ *
+ * @module
+ */
+import type { Finding, FindingCode } from "../events/findings.js";
+
+/** The proxy in front says what the client's scheme was, and Express was not told to believe it. */
+export function proxyFinding(): Finding {
+  return finding(
+    "FAREBOX_PROXY_IGNORED",
+    undefined,
+    "A request came with X-Forwarded-Proto, but Express trusts no proxy, so resource URLs say what the proxy connected with",
+  );
+}
+
+/** A request came for a host that the seller did not name. */
+export function foreignHostFinding(): Finding {
+  return finding(
+    "FAREBOX_HOST_NOT_ALLOWED",
+    undefined,
+    "A request came for a host that is not in allowedHosts; its resource URL names the first allowed host instead",
+  );
+}
+
+/** A finding, with what to do about its kind. */
+export function finding(code: FindingCode, route: string | undefined, message: string): Finding {
+  return { code, route, message, remedy: REMEDIES[code] };
+}
+
+const REMEDIES: Readonly<Record<FindingCode, string>> = {
+  FAREBOX_TABLE_NOT_FOUND: "Pass the middleware itself to app.use or router.use, so that its routes can be checked",
+  FAREBOX_TABLE_TOO_LATE: "Mount the table before the routes it prices",
+  FAREBOX_KEY_UNREACHABLE: "Correct the key, or remove it",
+  FAREBOX_KEY_NEARLY_MATCHES: "Correct the key if this route is meant to be priced",
+  FAREBOX_KEY_SHADOWED: "Remove the key, or the more specific ones",
+  FAREBOX_KEYS_OVERLAP: "Add a key for the requests that both match, or write the one that should win first",
+  FAREBOX_PRICED_TWICE: "Price the route in one place",
+  FAREBOX_METHOD_FREE: "Leave the method out of the key, or register the route for that method only",
+  FAREBOX_MOUNT_OF_TWO_PRICES: "Give everything below the mount one price, or serve it by routes of its own",
+  FAREBOX_PROXY_IGNORED:
+    'Set publicUrl, or app.set("trust proxy", …) as it fits your proxies; without a proxy somebody makes this header up',
+  FAREBOX_HOST_NOT_ALLOWED: "Add the host if it is yours; otherwise somebody makes it up",
+};

@@ -1,0 +1,218 @@
+/**
+ * Holds a seller's tables against each other and against the routes that are registered.
+ *
+ * @module
+ */
+import type { Finding } from "../events/findings.js";
+import { mayBeTakenUnseen, type Receivers } from "../route/receivers.js";
+import { METHODS } from "../route/route-key.js";
+import type { RouteEntry, RouteTable } from "../route/route-table.js";
+import { findUnordered, sharesMethod } from "../route/unordered.js";
+import { finding } from "./findings.js";
+import { nearest } from "./nearest.js";
+import type { PricedRoute } from "./parse-routes.js";
+import type { RegisteredRoute, RouterView } from "./router-view.js";
+
+/** A table and the gate that stands for it among the app's handlers. */
+export interface PricedTable {
+  readonly gate: object;
+  readonly table: RouteTable<PricedRoute>;
+}
+
+type Entry = RouteEntry<PricedRoute>;
+
+/** What can be said of the tables alone: keys that never win, keys that nothing orders. */
+export function inspectTable({ table }: PricedTable): readonly Finding[] {
+  const shadowed = table.entries.flatMap((entry) => {
+    const winner = winnerOver(entry, table);
+    if (winner === undefined) return [];
+    return [finding("FAREBOX_KEY_SHADOWED", entry.key, `Every request it matches is priced by ${winner}`)];
+  });
+  const overlapping = findUnordered(table.entries).map(([first, second]) =>
+    finding(
+      "FAREBOX_KEYS_OVERLAP",
+      second.key,
+      `Some requests match ${first.key} as well, which wins because it is written first`,
+    ),
+  );
+  return [...shadowed, ...overlapping];
+}
+
+function winnerOver(entry: Entry, table: RouteTable<PricedRoute>): string | undefined {
+  const winners = methodsOf(entry).flatMap((method) =>
+    entry.forms.map(({ sample }) => table.find({ method, path: sample, mountPath: "" })[0]?.entry),
+  );
+  return winners.includes(entry) ? undefined : winners[0]?.key;
+}
+
+/** The methods a key covers, of those that a key can name. */
+function methodsOf({ method }: Entry): readonly string[] {
+  if (method === undefined) return METHODS.filter((name) => name !== "OPTIONS");
+  return method === "GET" ? ["GET", "HEAD"] : [method];
+}
+
+/** What can be said of the tables beside the app's routes. */
+export function inspectRoutes(tables: readonly PricedTable[], view: RouterView): readonly Finding[] {
+  const looks = tables.map((priced) => ({ priced, probes: probesOf(priced, view) }));
+  return [
+    ...looks.flatMap(({ priced, probes }) => inspectMounted(priced, probes, view)),
+    ...inspectPrices(looks, view),
+  ];
+}
+
+/** One key, tried on the app with one path. */
+interface Probe {
+  readonly entry: Entry;
+  readonly path: string;
+  readonly receivers: Receivers;
+}
+
+function probesOf({ gate, table }: PricedTable, view: RouterView): readonly Probe[] {
+  return view
+    .mountsOf(gate)
+    .flatMap((mount) =>
+      table.entries.flatMap((entry) =>
+        pathsOf(entry, mount).map((path) => ({ entry, path, receivers: view.receiversOf(gate, entry.method, path) })),
+      ),
+    );
+}
+
+/** Relative to the mount, and as the full path where that lies below the mount. */
+function pathsOf({ forms }: Entry, mount: string): readonly string[] {
+  const relative = forms.map(({ sample }) => (sample === "/" && mount !== "" ? mount : mount + sample));
+  const full =
+    mount === "" ? [] : forms.map(({ sample }) => sample).filter((path) => `${path}/`.startsWith(`${mount}/`));
+  return [...relative, ...full];
+}
+
+function inspectMounted(priced: PricedTable, probes: readonly Probe[], view: RouterView): readonly Finding[] {
+  const { gate, table } = priced;
+  if (view.mountsOf(gate).length === 0) {
+    const [first] = table.entries;
+    return view.hasOtherApps
+      ? []
+      : [
+          finding(
+            "FAREBOX_TABLE_NOT_FOUND",
+            first?.key,
+            "Its table is not among the handlers of the app, so its routes cannot be checked",
+          ),
+        ];
+  }
+  const byEntry = new Map<Entry, Probe[]>();
+  for (const probe of probes) byEntry.set(probe.entry, [...(byEntry.get(probe.entry) ?? []), probe]);
+  const free = unpriced(view.routes, probes);
+  return table.entries.flatMap((entry) => {
+    const own = byEntry.get(entry) ?? [];
+    return [...inspectReach(entry, own, free), ...inspectMethods(entry, own, table)];
+  });
+}
+
+function inspectReach(entry: Entry, probes: readonly Probe[], free: readonly RegisteredRoute[]): readonly Finding[] {
+  const isLate = probes.some(({ receivers }) => receivers.before.some(({ isFinal }) => isFinal));
+  if (isLate) {
+    return [
+      finding(
+        "FAREBOX_TABLE_TOO_LATE",
+        entry.key,
+        "A route that it matches is registered before the table, and is free",
+      ),
+    ];
+  }
+  if (probes.some(({ receivers }) => isServed(receivers))) return [];
+  const near = nearest(entry, free);
+  const guess = near?.path === undefined ? "" : `; the nearest is ${near.path}`;
+  const unreachable = finding("FAREBOX_KEY_UNREACHABLE", entry.key, `No route that is registered can match it${guess}`);
+  if (near?.path === undefined) return [unreachable];
+  const route = `${near.methods?.join("|") ?? "any method"} ${near.path}`;
+  return [
+    unreachable,
+    finding("FAREBOX_KEY_NEARLY_MATCHES", route, `It is free, and the key ${entry.key} nearly matches it`),
+  ];
+}
+
+function isServed({ after, opaque, isFound }: Receivers): boolean {
+  return isFound && (after.length > 0 || opaque.some(({ isMeant }) => isMeant));
+}
+
+/** Routes that neither a key nor a handler of their own prices. */
+function unpriced(routes: readonly RegisteredRoute[], probes: readonly Probe[]): readonly RegisteredRoute[] {
+  const met = new Set(probes.flatMap(({ receivers }) => receivers.after.map(({ route }) => route)));
+  return routes.filter(({ route, gates }) => gates.length === 0 && !met.has(route));
+}
+
+/** A route for every method whose key names one is free by the others. */
+function inspectMethods(entry: Entry, probes: readonly Probe[], table: RouteTable<PricedRoute>): readonly Finding[] {
+  const open = probes.some(({ path, receivers }) =>
+    receivers.after.some(({ takesAnyMethod, charges }) => takesAnyMethod && charges === 0 && !coversAll(table, path)),
+  );
+  if (!open || entry.method === undefined) return [];
+  return [
+    finding("FAREBOX_METHOD_FREE", entry.key, "Its route takes every method, and methods that no key names are free"),
+  ];
+}
+
+function coversAll(table: RouteTable<PricedRoute>, path: string): boolean {
+  const others = METHODS.filter((method) => method !== "OPTIONS");
+  return others.every((method) => table.find({ method, path, mountPath: "" }).length > 0);
+}
+
+interface Look {
+  readonly priced: PricedTable;
+  readonly probes: readonly Probe[];
+}
+
+/** Requests that are priced in two places, and mounts whose prices differ. */
+function inspectPrices(looks: readonly Look[], view: RouterView): readonly Finding[] {
+  const found: Finding[] = [];
+  const mounts = new Map<object, PricedRoute>();
+  for (const { priced, probes } of looks) {
+    for (const probe of probes) {
+      if (isPricedElsewhere(probe, priced, looks)) {
+        found.push(
+          finding(
+            "FAREBOX_PRICED_TWICE",
+            probe.entry.key,
+            "Its requests are priced by something else as well; they are charged once",
+          ),
+        );
+      }
+      found.push(...compareMount(probe, mounts));
+    }
+  }
+  const charged = view.routes.filter(({ gates }) => gates.length > 1);
+  for (const { path = "a route", methods } of charged) {
+    const route = `${methods?.join("|") ?? "any method"} ${path}`;
+    found.push(
+      finding("FAREBOX_PRICED_TWICE", route, "Two of its handlers are prices; a request is charged by the first"),
+    );
+  }
+  return found;
+}
+
+function isPricedElsewhere({ entry, path, receivers }: Probe, own: PricedTable, looks: readonly Look[]): boolean {
+  if (receivers.after.some(({ charges }) => charges > 0)) return true;
+  return looks.some(
+    ({ priced, probes }) =>
+      priced !== own &&
+      probes.some((other) => other.path === path && sharesMethod(other.entry, entry) && isServed(other.receivers)),
+  );
+}
+
+/** What serves files or forwards requests may read a path otherwise than its price was found by. */
+function compareMount({ entry, receivers }: Probe, mounts: Map<object, PricedRoute>): readonly Finding[] {
+  if (receivers.after.length > 0 || !mayBeTakenUnseen(receivers)) return [];
+  return receivers.opaque.flatMap(({ handler, isMeant }) => {
+    if (!isMeant) return [];
+    const other = mounts.get(handler);
+    mounts.set(handler, other ?? entry.value);
+    if (other === undefined || priceOf(other) === priceOf(entry.value)) return [];
+    return [
+      finding("FAREBOX_MOUNT_OF_TWO_PRICES", entry.key, `What serves it also serves ${other.key}, at another price`),
+    ];
+  });
+}
+
+function priceOf({ offers }: PricedRoute): string {
+  return JSON.stringify(offers.map(({ requirements }) => requirements));
+}

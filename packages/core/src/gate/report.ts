@@ -1,0 +1,106 @@
+/**
+ * The report: what is priced, where and for how much, and what looks wrong about it.
+ *
+ * @module
+ */
+import type { Finding } from "../events/findings.js";
+import { formatAmount } from "../price/price.js";
+import type { Offer } from "../scheme/offer.js";
+import type { PricedTable } from "./inspect.js";
+import type { PricedRoute } from "./parse-routes.js";
+import type { RouterView } from "./router-view.js";
+
+/** One way to pay, as it is offered. */
+export interface ReportedOffer {
+  readonly scheme: string;
+  /** CAIP-2. */
+  readonly network: string;
+  /** For people: `0.01 USDC`. */
+  readonly price: string;
+  /** Atomic units as a decimal string. */
+  readonly amount: string;
+  readonly asset: string;
+  readonly payTo: string;
+}
+
+/** One priced route. */
+export interface ReportedRoute {
+  /** `ANY`: every method but OPTIONS. */
+  readonly method: string;
+  /** With its mounts, as the seller wrote it: `/api/users/:id`; `undefined` until the app is known. */
+  readonly path: string | undefined;
+  /** The key of the table; `undefined` for `payments.charge`. */
+  readonly key: string | undefined;
+  /** When money moves: after the handler has answered. */
+  readonly settle: "after";
+  readonly offers: readonly ReportedOffer[];
+  readonly description: string;
+}
+
+/** What a seller sells. */
+export interface PaymentsReport {
+  readonly routes: readonly ReportedRoute[];
+  readonly findings: readonly Finding[];
+}
+
+/** A route that a handler of its own prices, and the gate that stands for it. */
+export interface PricedHandler {
+  readonly gate: object;
+  readonly route: PricedRoute;
+}
+
+/** Lists what is priced. Without an app, only what the tables say. */
+export function reportRoutes(
+  tables: readonly PricedTable[],
+  handlers: readonly PricedHandler[],
+  view: RouterView | undefined,
+): readonly ReportedRoute[] {
+  return [
+    ...tables.flatMap((priced) => reportTable(priced, view)),
+    ...handlers.flatMap((handler) => reportHandler(handler, view)),
+  ];
+}
+
+function reportTable({ gate, table }: PricedTable, view: RouterView | undefined): readonly ReportedRoute[] {
+  const mounts = view?.mountsOf(gate) ?? [];
+  return table.entries.flatMap(({ key, method = "ANY", value }) => {
+    const path = key.slice(key.search(/\{?\//));
+    const paths = mounts.length === 0 ? [undefined] : mounts.map((mount) => withMount(mount, path));
+    return paths.map((full) => ({ method, path: full, key, ...describeRoute(value) }));
+  });
+}
+
+/** A key may be written with the mount or without. */
+function withMount(mount: string, path: string): string {
+  if (mount === "" || `${path}/`.startsWith(`${mount}/`)) return path;
+  return path === "/" ? mount : mount + path;
+}
+
+function reportHandler({ gate, route }: PricedHandler, view: RouterView | undefined): readonly ReportedRoute[] {
+  const registered = view?.routes.filter(({ gates }) => gates.includes(gate)) ?? [];
+  const mounts = view?.mountsOf(gate) ?? [];
+  const places = [
+    ...registered.flatMap(({ path, methods = ["ANY"] }) => methods.map((method) => ({ method, path }))),
+    ...mounts.map((path) => ({ method: "ANY", path: path === "" ? "/" : path })),
+  ];
+  const known = places.length === 0 ? [{ method: "ANY", path: undefined }] : places;
+  return known.map(({ method, path }) => ({ method, path, key: undefined, ...describeRoute(route) }));
+}
+
+function describeRoute({ offers, description }: PricedRoute): Pick<ReportedRoute, "settle" | "offers" | "description"> {
+  return { settle: "after", offers: offers.map(describeOffer), description };
+}
+
+function describeOffer({ requirements, asset, amount }: Offer): ReportedOffer {
+  const { scheme, network, payTo } = requirements;
+  const decimals = asset.decimals;
+  const price =
+    decimals === undefined ? `${amount} units of ${asset.symbol}` : `${formatAmount(amount, decimals)} ${asset.symbol}`;
+  return { scheme, network, price, amount: requirements.amount, asset: requirements.asset, payTo };
+}
+
+/** A report's route as one line: `GET /weather: 0.01 USDC on eip155:84532 to 0x…, settled after the answer`. */
+export function describeLine({ method, path, key, offers }: ReportedRoute): string {
+  const ways = offers.map(({ price, network, payTo }) => `${price} on ${network} to ${payTo}`).join(", or ");
+  return `${method} ${path ?? key ?? "a route"}: ${ways}, settled after the answer`;
+}

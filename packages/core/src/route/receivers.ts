@@ -1,0 +1,51 @@
+/**
+ * Receivers: what the framework's own router shows of who would get a request.
+ *
+ * @module
+ */
+
+/** A route of the framework that would get a request. */
+export interface Receiver {
+  /** The same object for the same route. */
+  readonly route: object;
+  /**
+   * Paths of the route with placeholders for its parameters, one for each form it has, mounts included: `/api/users/~`.
+   * `undefined` when they cannot be told, as for a regular expression.
+   */
+  readonly samples: readonly string[] | undefined;
+  /** Whether it answers every request it gets: its last handler takes no `next`. */
+  readonly isFinal: boolean;
+  readonly takesAnyMethod: boolean;
+  /** How many of its own handlers price it. */
+  readonly charges: number;
+}
+
+/** Something that is no route: a function that may answer, pass on, or be an app of its own. */
+export interface OpaqueReceiver {
+  readonly handler: object;
+  /** Whether it is there for requests like this: mounted at a path, or a file server. Otherwise it gets everything. */
+  readonly isMeant: boolean;
+}
+
+/** Who would get a request, in the order of the router. */
+export interface Receivers {
+  /** Whether the table was found on the way; if not, nothing is known. */
+  readonly isFound: boolean;
+  /** Routes that get the request before the table does. */
+  readonly before: readonly Receiver[];
+  /** Routes that get it after the table. */
+  readonly after: readonly Receiver[];
+  /** What cannot be seen through and may get it after the table, and before a route that answers it. */
+  readonly opaque: readonly OpaqueReceiver[];
+}
+
+/** Whether something may get the request that cannot be seen through. */
+export function mayBeTakenUnseen({ isFound, opaque }: Receivers): boolean {
+  return !isFound || opaque.length > 0;
+}
+
+/** Asks the framework's router who would get a request for a path, with mounts. */
+export type ReceiversOf = (path: string) => Receivers;
+
+/** When the router cannot be asked. */
+export const UNKNOWN_RECEIVERS: Receivers = Object.freeze({ isFound: false, before: [], after: [], opaque: [] });

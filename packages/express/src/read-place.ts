@@ -1,0 +1,32 @@
+/**
+ * Where a request is that a route has got by Express's own match.
+ *
+ * @module
+ */
+import { type GateRequest, type Place, placeOfRoute } from "@farebox/core";
+import type { Request } from "express";
+
+/** Whether the route that got a request was registered for a method by name. */
+export function isRouteOf(req: Request, method: string): boolean {
+  const route = req.route as { readonly methods?: Readonly<Record<string, boolean>> } | undefined;
+  return route?.methods?.[method] === true;
+}
+
+/** The route's path and parameters. A path that is a regular expression has neither a template nor names. */
+export function readPlace(req: Request, request: GateRequest): Place {
+  const path: unknown = (req.route as { readonly path?: unknown } | undefined)?.path;
+  const paths: readonly unknown[] = Array.isArray(path) ? path.flat(Number.POSITIVE_INFINITY) : [path ?? "/*"];
+  for (const one of paths) {
+    const place = typeof one === "string" ? placeOfRoute(one, request) : undefined;
+    if (place !== undefined) return place;
+  }
+  return { routeTemplate: undefined, pathParams: readParams(req) };
+}
+
+/** Express 5 has the segments of a wildcard as a list. */
+function readParams({ params }: Request): Place["pathParams"] {
+  const entries = Object.entries(params as Readonly<Record<string, unknown>>);
+  return Object.freeze(
+    Object.fromEntries(entries.map(([name, value]) => [name, Array.isArray(value) ? value.join("/") : String(value)])),
+  );
+}

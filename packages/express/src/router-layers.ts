@@ -1,0 +1,104 @@
+/**
+ * Reads the layers of Express's routers. Express 4 and 5 keep them in the same places, and neither calls them public: what
+ * is not as expected is taken for something that cannot be seen through, never for something that is not there.
+ *
+ * @module
+ */
+/** A middleware, a router or a route, as a router keeps it. */
+export interface Layer {
+  readonly handle: LayerHandler;
+  readonly route?: LayerRoute;
+  /** Express 5.2 and older, and Express 4: whether the path matches; the matched part is then in `path`. */
+  match(path: string): unknown;
+  readonly path?: unknown;
+  /** Express 5.3 and newer: the path as it was written. */
+  readonly rawPath?: unknown;
+  /** Express 5: mounted at `/`. */
+  readonly slash?: boolean;
+  /** Express 4: what became of that path. */
+  readonly regexp?: RegExp;
+  readonly keys?: readonly { readonly name: string | number }[];
+}
+
+/** What a layer calls: a function, or a router or an app, which are functions with layers of their own. */
+export type LayerHandler = ((...args: never[]) => unknown) & { readonly stack?: unknown };
+
+/** A route: one path, and handlers by method. */
+export interface LayerRoute {
+  readonly path: unknown;
+  /** Lower case; `_all` for every method. */
+  readonly methods: Readonly<Record<string, boolean>>;
+  readonly stack: readonly { readonly handle: LayerHandler; readonly method?: string | undefined }[];
+}
+
+/** The layers of an app, or of whatever else has any. */
+export function layersOf(handler: unknown): readonly Layer[] | undefined {
+  const { stack } = handler as { readonly stack?: unknown };
+  if (Array.isArray(stack)) return stack;
+  // Express 4 has `_router`, and a getter `router` that throws.
+  const own = handler as { readonly _router?: { readonly stack?: unknown }; readonly lazyrouter?: unknown };
+  if (typeof own.lazyrouter === "function") return Array.isArray(own._router?.stack) ? own._router.stack : undefined;
+  const { router } = handler as { readonly router?: { readonly stack?: unknown } };
+  return Array.isArray(router?.stack) ? router.stack : undefined;
+}
+
+/** What a layer takes of a path: for a router mounted at `/api` that is `/api`. `undefined` when it does not match. */
+export function takenBy(layer: Layer, path: string): string | undefined {
+  try {
+    const match = layer.match(path);
+    if (match === false || match === undefined || match === null) return undefined;
+    const taken = typeof match === "object" ? (match as { readonly path?: unknown }).path : layer.path;
+    return typeof taken === "string" ? taken : "";
+  } catch {
+    // A parameter that cannot be decoded: Express answers 400 by itself.
+    return undefined;
+  }
+}
+
+/** What is left of a path for the handlers of a layer. */
+export function withoutTaken(path: string, taken: string): string {
+  const rest = path.slice(taken.length);
+  return rest.startsWith("/") ? rest : `/${rest}`;
+}
+
+/** Whether a route has handlers for a method. Express serves HEAD through GET. */
+export function handles({ methods }: LayerRoute, method: string | undefined): boolean {
+  if (method === undefined || methods["_all"] === true) return true;
+  const name = method.toLowerCase();
+  return methods[name] === true || (name === "head" && methods["get"] === true);
+}
+
+/** The path of a layer as the seller wrote it, in Express 5's syntax, for every way there is to match it. */
+export function pathsOf({ rawPath, slash, regexp, keys, route }: Layer): readonly string[] | undefined {
+  const path = route?.path ?? rawPath ?? (slash ? "/" : undefined);
+  if (path === undefined) return regexp === undefined ? undefined : readMount(regexp, keys ?? []);
+  const texts: readonly unknown[] = Array.isArray(path) ? path.flat(Number.POSITIVE_INFINITY) : [path];
+  const read = texts.map((text) => (regexp === undefined ? text : readExpress4(text)));
+  return read.every((text) => typeof text === "string") ? read : undefined;
+}
+
+/** Express 4 writes optional parameters and wildcards otherwise, and much else as regular expressions. */
+function readExpress4(text: unknown): string | undefined {
+  if (typeof text !== "string") return undefined;
+  let wildcards = 0;
+  const read = text
+    .replace(/\/:(\w+)\?/g, "{/:$1}")
+    .replace(/\*/g, () => `{*"${++wildcards}"}`)
+    .replace(/:(\w+)/g, ':"$1"');
+  return /[()[\]+?^$|\\]/.test(read) ? undefined : read;
+}
+
+/** Express 4 keeps of a mount only the expression it became. */
+function readMount(regexp: RegExp, keys: NonNullable<Layer["keys"]>): readonly string[] | undefined {
+  if ("fast_slash" in regexp && regexp.fast_slash === true) return ["/"];
+  const names = keys.map(({ name }) => name).values();
+  const text = regexp.source
+    .replace(/^\^/, "")
+    .replace(/\\\/\?\(\?=\\\/\|\$\)$/, "")
+    .replace(
+      /\(\?:(\\\/)?\(\[\^\\?\/\]\+\?\)\)/g,
+      (_, slash?: string) => `${slash ? "/" : ""}:"${String(names.next().value)}"`,
+    )
+    .replace(/\\([/.-])/g, "$1");
+  return /[\\^$*+?()[\]{}|]/.test(text) ? undefined : [text];
+}

@@ -1,0 +1,92 @@
+/**
+ * Goes through an app's routers as Express does, and tells who a request would meet.
+ *
+ * @module
+ */
+import { gateOf } from "./gate-handlers.js";
+import {
+  handles,
+  type Layer,
+  type LayerHandler,
+  type LayerRoute,
+  layersOf,
+  pathsOf,
+  takenBy,
+  withoutTaken,
+} from "./router-layers.js";
+
+/** Paths or mounts as the seller wrote them, one for each way to match them; `undefined` when they cannot be told. */
+export type Prefixes = readonly string[] | undefined;
+
+/** Something on the way of a request. */
+export type Met =
+  | { readonly kind: "gate"; readonly gate: object; readonly mounts: Prefixes }
+  | { readonly kind: "route"; readonly route: LayerRoute; readonly paths: Prefixes; readonly mounts: Prefixes }
+  /** A function that may answer or pass on. `isMeant`: it is mounted for requests like this, or serves files. */
+  | { readonly kind: "opaque"; readonly handler: LayerHandler; readonly isMeant: boolean };
+
+/** What is looked for. */
+export interface Sought {
+  /** Upper case; `undefined`: any. */
+  readonly method: string | undefined;
+  /** Raw pathname; `undefined`: whatever there is, wherever it is mounted. */
+  readonly path: string | undefined;
+}
+
+/** Walks through the layers, in order. */
+export function* walk(layers: readonly Layer[], sought: Sought, prefixes: Prefixes = [""]): Generator<Met> {
+  for (const layer of layers) {
+    const taken = sought.path === undefined ? "" : takenBy(layer, sought.path);
+    if (taken === undefined || layer.handle.length > 3) continue;
+    if (layer.route === undefined)
+      yield* walkThrough(layer, sought, { taken, prefixes: joinAll(prefixes, pathsOf(layer)) });
+    else if (handles(layer.route, sought.method)) {
+      yield { kind: "route", route: layer.route, paths: joinAll(prefixes, pathsOf(layer)), mounts: prefixes };
+    }
+  }
+}
+
+interface Way {
+  readonly taken: string;
+  readonly prefixes: Prefixes;
+}
+
+function* walkThrough({ handle }: Layer, { method, path }: Sought, { taken, prefixes }: Way): Generator<Met> {
+  const gate = gateOf(handle);
+  const inner = layersOf(handle);
+  if (gate !== undefined) yield { kind: "gate", gate, mounts: prefixes };
+  else if (inner !== undefined) {
+    yield* walk(inner, { method, path: path === undefined ? undefined : withoutTaken(path, taken) }, prefixes);
+  } else if (!PASSING.has(handle.name)) {
+    yield { kind: "opaque", handler: handle, isMeant: isMounted(taken) || SERVING.has(handle.name) };
+  }
+}
+
+/** Express's own middleware that always passes a request on, and what is most often used beside it. */
+const PASSING: ReadonlySet<string> = new Set([
+  "query",
+  "expressInit",
+  "jsonParser",
+  "urlencodedParser",
+  "textParser",
+  "rawParser",
+  "cookieParser",
+  "corsMiddleware",
+  "helmetMiddleware",
+]);
+
+/** Express's file server, and an app in an app. */
+const SERVING: ReadonlySet<string> = new Set(["serveStatic", "mounted_app"]);
+
+function isMounted(taken: string): boolean {
+  return taken !== "" && taken !== "/";
+}
+
+/** `/api` and `/users/:id` are `/api/users/:id`. */
+function joinAll(prefixes: Prefixes, paths: readonly string[] | undefined): Prefixes {
+  return paths === undefined ? undefined : prefixes?.flatMap((prefix) => paths.map((path) => join(prefix, path)));
+}
+
+function join(prefix: string, path: string): string {
+  return prefix + (path === "/" ? "" : path);
+}
