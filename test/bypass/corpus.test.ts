@@ -1,0 +1,33 @@
+/**
+ * Every case of the corpus, sent to Farebox without payment.
+ *
+ * @module
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Version } from "./case.js";
+import { CORPUS } from "./corpus.js";
+import { farebox } from "./sellers.js";
+import { openStage, type Stage, verdictOf } from "./stage.js";
+
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await openStage();
+});
+
+afterAll(() => stage.close());
+
+describe.each<Version>([5, 4])("on Express %i, without payment", (version) => {
+  test.each(CORPUS.filter(({ on }) => on.includes(version)))("$name is $must: $why", async (subject) => {
+    const outcome = await stage.run(subject, version, farebox);
+    expect(verdictOf(outcome)).toBe(subject.must);
+    if (outcome.kind === "did not start") return;
+    expect(outcome.settlements).toBe(0);
+    if (subject.by !== undefined) expect(outcome.key).toBe(subject.by);
+  });
+});
+
+test("names are unique, so that people can refer to them", () => {
+  const names = CORPUS.map(({ name }) => name);
+  expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+});
