@@ -31,7 +31,14 @@ export type Step =
   | { readonly kind: "proxy"; readonly at: string };
 
 /** Files that `express.static` finds. */
-export const SITE: readonly string[] = ["public.txt", "files/secret.txt", "files/index.html", "files/deep/secret.txt"];
+export const SITE: readonly string[] = [
+  "public.txt",
+  "files/secret.txt",
+  "files/index.html",
+  "files/deep/secret.txt",
+  "files/a...",
+  "files/a..b",
+];
 
 /**
  * What has to happen to a request without payment: `priced` is 402, `refused` is 400, both without the handler; `free`
@@ -48,6 +55,8 @@ export interface Case {
   readonly app: readonly Step[];
   /** Of the table. The first is priced at a cent, the second at two, and so on. */
   readonly keys: readonly string[];
+  /** The same for the reference, where it writes the same paths in another way. */
+  readonly referenceKeys: readonly string[];
   /** Method and target, byte for byte as they are sent. */
   readonly request: string;
   readonly on: readonly Version[];
@@ -61,6 +70,7 @@ export interface Case {
 interface Subject {
   readonly app: readonly Step[];
   readonly keys: readonly string[];
+  readonly referenceKeys?: readonly string[];
   readonly settings?: readonly Setting[];
   readonly on?: readonly Version[];
 }
@@ -74,10 +84,9 @@ type Row = readonly [
 ];
 
 /** Cases that share an app and a table. */
-export function casesOf({ app, keys, settings = [], on = [4, 5] }: Subject, rows: readonly Row[]): readonly Case[] {
-  return rows.map(([name, request, must, why, more = {}]) => {
-    return { name, why, settings, app, keys, request, on, must, timed: false, ...more };
-  });
+export function casesOf(subject: Subject, rows: readonly Row[]): readonly Case[] {
+  const shared = { settings: [], on: [4, 5], referenceKeys: subject.keys, timed: false, ...subject } as const;
+  return rows.map(([name, request, must, why, more = {}]) => ({ ...shared, name, request, must, why, ...more }));
 }
 
 /** The table, mounted at the top or elsewhere. */

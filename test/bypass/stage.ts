@@ -70,9 +70,9 @@ export function verdictOf(outcome: Outcome): Must | string {
   return verdicts[status] ?? `${status}`;
 }
 
-function makeTable({ keys }: Case, seller: Seller, facilitatorUrl: string) {
+function makeTable(subject: Case, seller: Seller, facilitatorUrl: string) {
   try {
-    return { kind: "started", table: seller(keys, facilitatorUrl) } as const;
+    return { kind: "started", table: seller(subject, facilitatorUrl) } as const;
   } catch (error) {
     return { kind: "did not start", reason: String(error) } as const;
   }

@@ -52,51 +52,61 @@ const ONE_FILE: readonly Case[] = casesOf({ app: [table(), files("/")], keys: ["
 
 /** A folder that is priced as a whole. */
 const FOLDER: readonly Case[] = [
-  ...casesOf({ app: [table(), files("/files", "files")], keys: ["GET /files/*path"] }, [
-    ["folder-file", "GET /files/secret.txt", "priced", "A file below the priced mount."],
-    ["folder-deep", "GET /files/deep/secret.txt", "priced", "Deeper too."],
-    ["folder-head", "HEAD /files/secret.txt", "priced", "For HEAD too."],
-    ["folder-capitals", "GET /FILES/secret.txt", "priced", "A mount does not tell case."],
-    ["folder-letter", "GET /files/%73ecret.txt", "priced", "An encoded letter stays below the key."],
-    ["folder-three-dots", "GET /files/...", "priced", "Three dots are a name."],
-    ["folder-dots-in-name", "GET /files/a..b", "priced", "So are dots within one."],
-    ["folder-dots", "GET /files/deep/../secret.txt", "refused", "Dot segments."],
-    ["folder-dots-encoded", "GET /files/deep/%2e%2e/secret.txt", "refused", "Encoded."],
-    ["folder-dots-half-encoded", "GET /files/deep/%2e./secret.txt", "refused", "Half encoded."],
-    ["folder-dots-slash", "GET /files/deep%2f..%2fsecret.txt", "refused", "With encoded slashes."],
-    ["folder-dots-backslash", "GET /files/deep/..%5csecret.txt", "refused", "With an encoded backslash."],
-    ["folder-dots-twice-encoded", "GET /files/deep/%252e%252e/secret.txt", "refused", "Encoded twice."],
-    ["folder-dots-last", "GET /files/deep/..", "refused", "At the end."],
-    ["folder-dot", "GET /files/./secret.txt", "refused", "A single dot."],
-    ["folder-dot-encoded", "GET /files/%2e/secret.txt", "refused", "A single dot, encoded."],
-    ["folder-slashes", "GET /files//secret.txt", "refused", "An empty segment."],
-    ["folder-encoded-slash", "GET /files/deep%2fsecret.txt", "refused", "An encoded slash."],
-    ["folder-backslash", "GET /files/deep\\secret.txt", "refused", "A backslash."],
-    ["folder-encoded-backslash", "GET /files/deep%5Csecret.txt", "refused", "Encoded."],
-    ["folder-nul", "GET /files/secret.txt%00", "refused", "NUL."],
-  ]),
+  ...casesOf(
+    { app: [table(), files("/files", "files")], keys: ["GET /files/*path"], referenceKeys: ["GET /files/*"] },
+    [
+      ["folder-file", "GET /files/secret.txt", "priced", "A file below the priced mount."],
+      ["folder-deep", "GET /files/deep/secret.txt", "priced", "Deeper too."],
+      ["folder-head", "HEAD /files/secret.txt", "priced", "For HEAD too."],
+      ["folder-capitals", "GET /FILES/secret.txt", "priced", "A mount does not tell case."],
+      ["folder-letter", "GET /files/%73ecret.txt", "priced", "An encoded letter stays below the key."],
+      ["folder-three-dots", "GET /files/a...", "priced", "Dots at the end of a name are part of it."],
+      ["folder-dots-in-name", "GET /files/a..b", "priced", "So are dots within it."],
+      ["folder-dots", "GET /files/deep/../secret.txt", "refused", "Dot segments."],
+      ["folder-dots-encoded", "GET /files/deep/%2e%2e/secret.txt", "refused", "Encoded."],
+      ["folder-dots-half-encoded", "GET /files/deep/%2e./secret.txt", "refused", "Half encoded."],
+      ["folder-dots-slash", "GET /files/deep%2f..%2fsecret.txt", "refused", "With encoded slashes."],
+      ["folder-dots-backslash", "GET /files/deep/..%5csecret.txt", "refused", "With an encoded backslash."],
+      ["folder-dots-twice-encoded", "GET /files/deep/%252e%252e/secret.txt", "refused", "Encoded twice."],
+      ["folder-dots-last", "GET /files/deep/..", "refused", "At the end."],
+      ["folder-dot", "GET /files/./secret.txt", "refused", "A single dot."],
+      ["folder-dot-encoded", "GET /files/%2e/secret.txt", "refused", "A single dot, encoded."],
+      ["folder-slashes", "GET /files//secret.txt", "refused", "An empty segment."],
+      ["folder-encoded-slash", "GET /files/deep%2fsecret.txt", "refused", "An encoded slash."],
+      ["folder-backslash", "GET /files/deep\\secret.txt", "refused", "A backslash."],
+      ["folder-encoded-backslash", "GET /files/deep%5Csecret.txt", "refused", "Encoded."],
+      ["folder-nul", "GET /files/secret.txt%00", "refused", "NUL."],
+    ],
+  ),
   ...casesOf({ app: [table(), files("/files", "files")], keys: ["GET /files/*"] }, [
     ["folder-index", "GET /files/", "priced", "A folder's own page is below a key with a bare star."],
     ["folder-star-file", "GET /files/deep/secret.txt", "priced", "As are its files."],
     ["folder-star-dots", "GET /files/deep/../secret.txt", "refused", "Dot segments."],
   ]),
-  ...casesOf({ app: [table("/files"), files("/files", "files")], keys: ["GET /*path"] }, [
+  ...casesOf({ app: [table("/files"), files("/files", "files")], keys: ["GET /*path"], referenceKeys: ["GET /*"] }, [
     ["folder-relative-key", "GET /files/secret.txt", "priced", "A table mounted with the files, with a relative key."],
     ["folder-relative-key-dots", "GET /files/deep/../secret.txt", "refused", "Dot segments."],
     ["folder-relative-key-slashes", "GET /files//secret.txt", "refused", "An empty segment."],
   ]),
-  ...casesOf({ app: [table(), router("/api", files("/files", "files"))], keys: ["GET /api/files/*path"] }, [
-    ["folder-in-router", "GET /api/files/secret.txt", "priced", "Files in a router."],
-    ["folder-in-router-dots", "GET /api/files/deep/../secret.txt", "refused", "Dot segments."],
-    ["folder-in-router-slashes", "GET /api/files//secret.txt", "refused", "An empty segment."],
+  ...casesOf(
+    {
+      app: [table(), router("/api", files("/files", "files"))],
+      keys: ["GET /api/files/*path"],
+      referenceKeys: ["GET /api/files/*"],
+    },
     [
-      "folder-in-router-mount-slashes",
-      "GET /api//files/secret.txt",
-      "refused",
-      "One that a mount swallows.",
-      { on: [4] },
+      ["folder-in-router", "GET /api/files/secret.txt", "priced", "Files in a router."],
+      ["folder-in-router-dots", "GET /api/files/deep/../secret.txt", "refused", "Dot segments."],
+      ["folder-in-router-slashes", "GET /api/files//secret.txt", "refused", "An empty segment."],
+      [
+        "folder-in-router-mount-slashes",
+        "GET /api//files/secret.txt",
+        "refused",
+        "One that a mount swallows.",
+        { on: [4] },
+      ],
     ],
-  ]),
+  ),
   ...casesOf({ app: [table(), get("/files/:name"), files("/")], keys: ["GET /files/:name"] }, [
     ["folder-behind-route", "GET /files/secret.txt", "priced", "A route before the files."],
     [
@@ -113,7 +123,20 @@ const UP: readonly Step[] = [table(), proxy("/up"), get("/free")];
 
 /** A priced mount that another server stands behind. */
 const PROXY: readonly Case[] = [
-  ...casesOf({ app: UP, keys: ["/up/*path"] }, [
+  ...casesOf({ app: UP, keys: ["GET /up/*path"], referenceKeys: ["GET /up/*"] }, [
+    ["proxy-by-method", "GET /up/secret", "priced", "A key may name the method of a proxy."],
+    ["proxy-by-method-head", "HEAD /up/secret", "priced", "GET covers HEAD."],
+    ["proxy-other-method", "POST /up/secret", "free", "No key names POST: reported, not priced."],
+    ["proxy-other-method-options", "OPTIONS /up/secret", "free", "Nor OPTIONS."],
+  ]),
+  ...casesOf({ app: UP, keys: ["/up"] }, [
+    ["proxy-mount", "GET /up", "priced", "The mount itself."],
+    ["proxy-mount-slash", "POST /up/", "priced", "With a slash, by any method."],
+    ["proxy-mount-dot", "GET /up/.", "refused", "A dot behind it."],
+    ["proxy-mount-dots", "GET /up/x/..", "refused", "Dots that lead back to it."],
+    ["proxy-mount-slashes", "GET /up//", "refused", "An empty segment behind it."],
+  ]),
+  ...casesOf({ app: UP, keys: ["/up/*path"], referenceKeys: ["/up/*"] }, [
     ["proxy", "GET /up/secret", "priced", "A path below the priced mount."],
     ["proxy-post", "POST /up/secret", "priced", "By any method."],
     ["proxy-letter", "GET /up/%73ecret", "priced", "An encoded letter stays below the key."],
@@ -126,7 +149,7 @@ const PROXY: readonly Case[] = [
     ["proxy-dots-slash", "GET /up/..%2fadmin", "refused", "With an encoded slash."],
     ["proxy-dots-backslash", "GET /up/..%5cadmin", "refused", "With an encoded backslash."],
     ["proxy-dots-twice-encoded", "GET /up/%252e%252e/admin", "refused", "Encoded twice."],
-    ["proxy-dots-matrix", "GET /up/..;/admin", "refused", "Some servers drop matrix parameters first."],
+    ["proxy-dots-matrix", "GET /up/..;/admin", "priced", "Dots with matrix parameters are a name."],
     ["proxy-dot", "GET /up/./secret", "refused", "A single dot."],
     ["proxy-slashes", "GET /up//secret", "refused", "An empty segment."],
     ["proxy-encoded-slash", "GET /up/a%2fb", "refused", "An encoded slash."],

@@ -114,11 +114,15 @@ const WRITTEN: readonly Case[] = [
   ...casesOf({ app: [table(), get("/caf%C3%A9"), get("/caf:rest")], keys: ["GET /caf%C3%A9"] }, [
     ["encoded-key", "GET /caf%C3%A9", "priced", "Escapes in a key and in a route are plain text."],
     ["encoded-key-lower-case", "GET /caf%c3%a9", "priced", "Routes do not tell case, in escapes neither."],
-    ["encoded-key-raw-bytes", "GET /caf\xc3\xa9", "free", "Raw bytes are other text: another route."],
+    ["encoded-key-raw-bytes", "GET /caf\xc3\xa9", "refused", "Node refuses raw bytes in a target."],
   ]),
   ...casesOf({ app: [table(), get("/paid")], keys: ["GET /paid/"] }, [
     ["key-with-slash", "GET /paid", "priced", "A key for /paid/ is a key for /paid."],
     ["key-with-slash-itself", "GET /paid/", "priced", "And for itself."],
+  ]),
+  ...casesOf({ app: [table(), get("//paid"), get("/paid")], keys: ["GET //paid"] }, [
+    ["key-with-leading-slashes", "GET //paid", "priced", "Slashes in a key stay as they are."],
+    ["key-with-leading-slashes-else", "GET /paid", "free", "One is not two."],
   ]),
   ...casesOf({ app: [table(), get("/paid")], keys: ["GET /PAID"] }, [
     ["key-in-capitals", "GET /paid", "priced", "A key does not tell case, as a route does not."],
@@ -127,7 +131,7 @@ const WRITTEN: readonly Case[] = [
     ["root", "GET /", "priced", "The root is a path like another."],
     ["root-query", "GET /?a=1", "priced", "With a query."],
     ["root-absolute-form", "GET http://shop.example", "priced", "An absolute target without a path is the root."],
-    ["root-two-slashes", "GET //", "priced", "Express serves it through the route for the root."],
+    ["root-two-slashes", "GET //", "priced", "Express 5 serves it through the route for the root.", { on: [5] }],
   ]),
   ...casesOf({ app: [table(), get("/f/:a-:b")], keys: ["GET /f/:a-:b"] }, [
     ["two-parameters", "GET /f/paris-rome", "priced", "Two parameters in one segment."],
@@ -147,7 +151,7 @@ const PRECEDENCE: readonly Case[] = [
     ["specific-first", "GET /u/me", "priced", "Plain text wins over a parameter, written first.", { by: "GET /u/me" }],
     ["specific-first-else", "GET /u/7", "priced", "The parameter has the rest.", { by: "GET /u/:id" }],
   ]),
-  ...casesOf({ app: EITHER_ORDER, keys: ["GET /*all", "GET /u/:id"] }, [
+  ...casesOf({ app: EITHER_ORDER, keys: ["GET /*all", "GET /u/:id"], referenceKeys: ["GET /*", "GET /u/:id"] }, [
     ["wildcard-first", "GET /u/7", "priced", "A parameter wins over a wildcard.", { by: "GET /u/:id" }],
     ["wildcard-first-else", "GET /x/y", "priced", "The wildcard has the rest.", { by: "GET /*all" }],
   ]),

@@ -14,6 +14,14 @@ const MOUNTED: readonly Case[] = [
     ["mounted-full-key-capitals", "GET /API/Report/", "priced", "However it is written."],
     ["mounted-full-key-query", "GET /api/report?a=1", "priced", "With a query."],
     ["mounted-full-key-absolute", "GET http://a.example/api/report", "priced", "In absolute form."],
+    [
+      "mounted-backslash-fragment-on-4",
+      "GET /api\\report#x",
+      "priced",
+      "Read as a slash at mount and route.",
+      { on: [4] },
+    ],
+    ["mounted-backslash-fragment-on-5", "GET /api\\report#x", "not found", "Read as two by the mount.", { on: [5] }],
     ["mounted-full-key-elsewhere", "GET /report", "free", "The table is not mounted there."],
   ]),
   ...casesOf({ app: [table("/api"), get("/api/u/:id"), get("/u/:id")], keys: ["GET /u/:id"] }, [
@@ -50,12 +58,7 @@ const NESTED: readonly Case[] = [
     ["nested-dots", "GET /api/x/../report", "not found", "Dot segments are not resolved."],
     ["nested-leading-slashes", "GET //api/report", "not found", "Slashes at the start are not merged."],
     ["nested-backslash", "GET /api\\report", "not found", "A backslash is a character."],
-    [
-      "nested-backslash-fragment",
-      "GET /api\\report#x",
-      "priced",
-      "Unless a fragment makes Express read it as a slash.",
-    ],
+    ["nested-backslashes", "GET \\api\\report", "refused", "A target starts with a slash."],
   ]),
   ...casesOf({ app: [table("/api"), API], keys: ["GET /api/report"] }, [
     ["mounted-nested", "GET /api/report", "priced", "A table at the mount of a router, with a full key."],

@@ -44,6 +44,7 @@ const SPELLINGS: readonly Case[] = casesOf({ app: APP, keys: KEYS }, [
   ["backslash", "GET \\paid", "refused", "A target starts with a slash; Node refuses this one."],
   ["backslash-inside", "GET /x\\..\\paid", "not found", "A backslash is a character."],
   ["backslash-leading", "GET /\\paid", "not found", "At the start too."],
+  ["backslash-before-fragment", "GET \\paid#x", "refused", "A target starts with a slash, whatever follows."],
   ["encoded-backslash", "GET /%5Cpaid", "not found", "Encoded too."],
   ["host-as-path", "GET //shop.example/paid", "not found", "Two slashes do not make a host."],
   ["absolute-form", "GET http://elsewhere.example/paid", "priced", "Express takes the path of an absolute target."],
@@ -51,12 +52,7 @@ const SPELLINGS: readonly Case[] = casesOf({ app: APP, keys: KEYS }, [
   ["absolute-form-https", "GET https://user:pass@elsewhere.example:8443/paid?a#b", "priced", "With all its parts."],
   ["absolute-form-slashes", "GET http://elsewhere.example//paid", "not found", "Its path is not merged either."],
   ["absolute-form-dots", "GET http://elsewhere.example/x/../paid", "not found", "Nor resolved."],
-  [
-    "absolute-form-backslash",
-    "GET http://elsewhere.example\\paid",
-    "priced",
-    "Express reads its backslash as a slash.",
-  ],
+  ["absolute-form-backslash", "GET http://elsewhere.example\\paid", "refused", "Node knows no host of that form."],
   ["absolute-form-encoded", "GET http://elsewhere.example/p%61id", "not found", "Nor decoded."],
   ["asterisk-form", "OPTIONS *", "not found", "An asterisk is no path."],
   ["param", "GET /u/7", "priced", "A parameter."],
@@ -68,7 +64,7 @@ const SPELLINGS: readonly Case[] = casesOf({ app: APP, keys: KEYS }, [
   ["param-broken-escape", "GET /u/%zz", "priced", "So is a broken escape; the route fails on it once it is paid."],
   ["param-broken-utf-8", "GET /u/%ff", "priced", "So is what is no UTF-8."],
   ["param-matrix", "GET /u/7;a=1", "priced", "So are matrix parameters."],
-  ["param-raw-bytes", "GET /u/\xc3\xa9", "priced", "So are raw bytes."],
+  ["param-raw-bytes", "GET /u/\xc3\xa9", "refused", "Raw bytes are not; Node refuses them in a target."],
   ["param-line-break", "GET /u/a%0Ab", "priced", "So is an encoded line break."],
   ["param-line-separator", "GET /u/%E2%80%A8", "priced", "So is a line separator."],
   ["param-missing", "GET /u/", "not found", "A parameter is not empty."],
@@ -123,6 +119,13 @@ const SENSITIVE: readonly Case[] = [
   ]),
 ];
 
+const DEEPER: readonly Case[] = casesOf({ app: [table(), get("/api/report")], keys: ["GET /api/report"] }, [
+  ["backslash-fragment", "GET /api\\report#x", "priced", "Before a fragment, Express reads a backslash as a slash."],
+  ["backslash-fragment-head", "HEAD /api\\report#", "priced", "For HEAD too, and before an empty one."],
+  ["backslash-query", "GET /api\\report?x", "not found", "Before a query it does not."],
+  ["backslash-query-fragment", "GET /api\\report?x#y", "priced", "Before both it does."],
+]);
+
 const REWRITTEN: readonly Case[] = [
   ...casesOf({ app: [rewrite("/old", "/paid"), table(), get("/paid")], keys: ["GET /paid"] }, [
     ["rewritten-to-priced", "GET /old", "priced", "What Express will look for counts, not what was sent."],
@@ -155,4 +158,11 @@ const LONG: readonly Case[] = casesOf({ app: [table(), get("/f/:a-:b-:c")], keys
   ["long-parameter", `GET /f/${"a".repeat(4000)}-b-c`, "priced", "Nor does one long parameter.", { timed: true }],
 ]);
 
-export const PATH_CASES: readonly Case[] = [...SPELLINGS, ...OTHER_ROUTES, ...SENSITIVE, ...REWRITTEN, ...LONG];
+export const PATH_CASES: readonly Case[] = [
+  ...SPELLINGS,
+  ...DEEPER,
+  ...OTHER_ROUTES,
+  ...SENSITIVE,
+  ...REWRITTEN,
+  ...LONG,
+];
