@@ -1,0 +1,124 @@
+/**
+ * Builds the app that a case describes, and notes whether anything behind the table served a request.
+ *
+ * @module
+ */
+import { request } from "node:http";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import express5, { type Express, type IRouter } from "express";
+import type { Case, Path, Step, Version } from "./case.js";
+
+type ExpressModule = typeof express5;
+type Handler = express5.RequestHandler;
+
+const require = createRequire(import.meta.url);
+
+/** Express 4 has no types of its own here. */
+const EXPRESS: Readonly<Record<Version, ExpressModule>> = { 5: express5, 4: require("express4") };
+
+/** What an app is built from besides its case. */
+export interface Surroundings {
+  readonly version: Version;
+  /** The payment middleware. */
+  readonly table: Handler;
+  /** The folder that holds the site's files. */
+  readonly site: string;
+  /** Port of the server that proxies send requests on to. */
+  readonly upstream: number;
+}
+
+/** An app, and what it has done. */
+export interface BuiltApp {
+  readonly app: Express;
+  /** Whether a handler, a file or the server behind a proxy was reached. */
+  reached(): boolean;
+}
+
+/** Builds the app of a case. */
+export function buildApp({ app: steps, settings }: Case, surroundings: Surroundings): BuiltApp {
+  let reached = false;
+  const note = () => {
+    reached = true;
+  };
+  const app = EXPRESS[surroundings.version]();
+  // Without this the error pages of both versions quote the stack, and to the console too.
+  app.set("env", "test");
+  for (const setting of settings) app.enable(setting);
+  mountAll(app, steps, { ...surroundings, note });
+  return { app, reached: () => reached };
+}
+
+interface Mounting extends Surroundings {
+  readonly note: () => void;
+}
+
+function mountAll(onto: IRouter, steps: readonly Step[], mounting: Mounting): void {
+  for (const step of steps) mount(onto, step, mounting);
+}
+
+function mount(onto: IRouter, step: Step, mounting: Mounting): void {
+  const { version, note } = mounting;
+  switch (step.kind) {
+    case "table":
+      onto.use(step.at, mounting.table);
+      break;
+    case "rewrite":
+      onto.use(rewriting(step.from, step.to));
+      break;
+    case "override":
+      onto.use(overriding);
+      break;
+    case "route":
+      for (const verb of step.verbs) onto[verb](pathFor(step.path, version), answering(note));
+      break;
+    case "router": {
+      const router = EXPRESS[version].Router();
+      mountAll(router, step.steps, mounting);
+      onto.use(pathFor(step.at, version), router);
+      break;
+    }
+    case "static":
+      onto.use(step.at, EXPRESS[version].static(join(mounting.site, step.folder), { setHeaders: note }));
+      break;
+    case "proxy":
+      onto.use(step.at, proxying(mounting));
+      break;
+    default:
+      step satisfies never;
+  }
+}
+
+function pathFor(path: Path, version: Version): string {
+  return typeof path === "string" ? path : path[version];
+}
+
+function answering(note: () => void): Handler {
+  return (_req, res) => {
+    note();
+    res.send("served");
+  };
+}
+
+function rewriting(from: string, to: string): Handler {
+  return (req, _res, next) => {
+    if (req.url.startsWith(from)) req.url = to + req.url.slice(from.length);
+    next();
+  };
+}
+
+const overriding: Handler = (req, _res, next) => {
+  req.method = /[?&]_method=([A-Z]+)/.exec(req.url)?.[1] ?? req.method;
+  next();
+};
+
+function proxying({ upstream, note }: Mounting): Handler {
+  return ({ method, url }, res, next) => {
+    note();
+    const forwarded = request({ port: upstream, host: "127.0.0.1", method, path: url, agent: false }, (answer) => {
+      res.status(answer.statusCode ?? 502);
+      answer.pipe(res);
+    });
+    forwarded.on("error", next).end();
+  };
+}

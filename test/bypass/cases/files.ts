@@ -1,0 +1,177 @@
+/**
+ * Priced files and priced proxies. What serves them decodes and resolves a path by itself, so a path that could mean
+ * another to them than to Express is refused before it reaches them.
+ *
+ * @module
+ */
+import { type Case, casesOf, files, get, proxy, router, type Step, table } from "../case.js";
+
+/** One priced file in a folder that is otherwise free. */
+const ONE_FILE: readonly Case[] = casesOf({ app: [table(), files("/")], keys: ["GET /files/secret.txt"] }, [
+  ["file", "GET /files/secret.txt", "priced", "A file by its path."],
+  ["file-head", "HEAD /files/secret.txt", "priced", "Files answer HEAD."],
+  ["file-slash", "GET /files/secret.txt/", "priced", "A key does not mind a trailing slash."],
+  ["file-capitals", "GET /FILES/SECRET.TXT", "priced", "Some file systems do not tell case."],
+  ["file-query", "GET /files/secret.txt?a", "priced", "With a query."],
+  ["file-fragment", "GET /files/secret.txt#a", "priced", "With a fragment."],
+  ["file-absolute-form", "GET http://a.example/files/secret.txt", "priced", "In absolute form."],
+  ["file-free", "GET /public.txt", "free", "A file that no key names."],
+  ["file-free-encoded", "GET /publ%69c.txt", "free", "However it is written."],
+  ["file-absent", "GET /absent.txt", "not found", "A file that is not there."],
+  ["file-broken-escape", "GET /%zz", "not found", "No file has such a path."],
+  ["file-dots", "GET /x/../files/secret.txt", "refused", "The file server resolves dot segments."],
+  ["file-dots-encoded", "GET /x/%2e%2e/files/secret.txt", "refused", "And decodes them first."],
+  ["file-dots-capitals", "GET /x/%2E%2E/files/secret.txt", "refused", "In capitals too."],
+  ["file-dots-half-encoded", "GET /x/%2e./files/secret.txt", "refused", "Or one of the two."],
+  ["file-dots-other-half", "GET /x/.%2e/files/secret.txt", "refused", "Or the other."],
+  ["file-dots-slash", "GET /x/..%2ffiles/secret.txt", "refused", "With an encoded slash."],
+  ["file-dots-slashes", "GET /x%2f..%2ffiles%2fsecret.txt", "refused", "With nothing but encoded slashes."],
+  ["file-dots-backslash", "GET /x/..%5cfiles/secret.txt", "refused", "With an encoded backslash."],
+  ["file-dots-raw-backslash", "GET /x\\..\\files\\secret.txt", "refused", "With backslashes."],
+  ["file-dots-twice-encoded", "GET /x/%252e%252e/files/secret.txt", "refused", "Encoded twice."],
+  ["file-dots-absolute-form", "GET http://a.example/x/../files/secret.txt", "refused", "In absolute form."],
+  ["file-dot", "GET /./files/secret.txt", "refused", "A single dot."],
+  ["file-dot-encoded", "GET /%2e/files/secret.txt", "refused", "A single dot, encoded."],
+  ["file-dot-inside", "GET /files/./secret.txt", "refused", "A single dot between."],
+  ["file-up-and-down", "GET /files/deep/../secret.txt", "refused", "Out of a folder that is there."],
+  ["file-above-root", "GET /../files/secret.txt", "refused", "From above the root."],
+  ["file-letter", "GET /%66iles/secret.txt", "refused", "An encoded letter in the folder's name."],
+  ["file-letter-last", "GET /files/secret.tx%74", "refused", "An encoded letter in the file's name."],
+  ["file-letter-dot", "GET /files/secret%2etxt", "refused", "An encoded dot in the file's name."],
+  ["file-letter-head", "HEAD /%66iles/secret.txt", "refused", "For HEAD too."],
+  ["file-letter-query", "GET /%66iles/secret.txt?a=1", "refused", "With a query."],
+  ["file-leading-slashes", "GET //files/secret.txt", "refused", "The file server merges slashes."],
+  ["file-three-slashes", "GET ///files/secret.txt", "refused", "Any number of them."],
+  ["file-inner-slashes", "GET /files//secret.txt", "refused", "Between segments too."],
+  ["file-encoded-slash", "GET /files%2fsecret.txt", "refused", "It decodes slashes."],
+  ["file-encoded-slash-capital", "GET /files%2Fsecret.txt", "refused", "In capitals too."],
+  ["file-backslash", "GET /files\\secret.txt", "refused", "A backslash separates on some systems."],
+  ["file-encoded-backslash", "GET /files%5Csecret.txt", "refused", "Encoded too."],
+  ["file-nul", "GET /files/secret.txt%00", "refused", "NUL ends a path on some systems."],
+]);
+
+/** A folder that is priced as a whole. */
+const FOLDER: readonly Case[] = [
+  ...casesOf(
+    { app: [table(), files("/files", "files")], keys: ["GET /files/*path"], referenceKeys: ["GET /files/*"] },
+    [
+      ["folder-file", "GET /files/secret.txt", "priced", "A file below the priced mount."],
+      ["folder-deep", "GET /files/deep/secret.txt", "priced", "Deeper too."],
+      ["folder-head", "HEAD /files/secret.txt", "priced", "For HEAD too."],
+      ["folder-capitals", "GET /FILES/secret.txt", "priced", "A mount does not tell case."],
+      ["folder-letter", "GET /files/%73ecret.txt", "priced", "An encoded letter stays below the key."],
+      ["folder-three-dots", "GET /files/a...", "priced", "Dots at the end of a name are part of it."],
+      ["folder-dots-in-name", "GET /files/a..b", "priced", "So are dots within it."],
+      ["folder-dots", "GET /files/deep/../secret.txt", "refused", "Dot segments."],
+      ["folder-dots-encoded", "GET /files/deep/%2e%2e/secret.txt", "refused", "Encoded."],
+      ["folder-dots-half-encoded", "GET /files/deep/%2e./secret.txt", "refused", "Half encoded."],
+      ["folder-dots-slash", "GET /files/deep%2f..%2fsecret.txt", "refused", "With encoded slashes."],
+      ["folder-dots-backslash", "GET /files/deep/..%5csecret.txt", "refused", "With an encoded backslash."],
+      ["folder-dots-twice-encoded", "GET /files/deep/%252e%252e/secret.txt", "refused", "Encoded twice."],
+      ["folder-dots-last", "GET /files/deep/..", "refused", "At the end."],
+      ["folder-dot", "GET /files/./secret.txt", "refused", "A single dot."],
+      ["folder-dot-encoded", "GET /files/%2e/secret.txt", "refused", "A single dot, encoded."],
+      ["folder-slashes", "GET /files//secret.txt", "refused", "An empty segment."],
+      ["folder-encoded-slash", "GET /files/deep%2fsecret.txt", "refused", "An encoded slash."],
+      ["folder-backslash", "GET /files/deep\\secret.txt", "refused", "A backslash."],
+      ["folder-encoded-backslash", "GET /files/deep%5Csecret.txt", "refused", "Encoded."],
+      ["folder-nul", "GET /files/secret.txt%00", "refused", "NUL."],
+    ],
+  ),
+  ...casesOf({ app: [table(), files("/files", "files")], keys: ["GET /files/*"] }, [
+    ["folder-index", "GET /files/", "priced", "A folder's own page is below a key with a bare star."],
+    ["folder-star-file", "GET /files/deep/secret.txt", "priced", "As are its files."],
+    ["folder-star-dots", "GET /files/deep/../secret.txt", "refused", "Dot segments."],
+  ]),
+  ...casesOf({ app: [table("/files"), files("/files", "files")], keys: ["GET /*path"], referenceKeys: ["GET /*"] }, [
+    ["folder-relative-key", "GET /files/secret.txt", "priced", "A table mounted with the files, with a relative key."],
+    ["folder-relative-key-dots", "GET /files/deep/../secret.txt", "refused", "Dot segments."],
+    ["folder-relative-key-slashes", "GET /files//secret.txt", "refused", "An empty segment."],
+  ]),
+  ...casesOf(
+    {
+      app: [table(), router("/api", files("/files", "files"))],
+      keys: ["GET /api/files/*path"],
+      referenceKeys: ["GET /api/files/*"],
+    },
+    [
+      ["folder-in-router", "GET /api/files/secret.txt", "priced", "Files in a router."],
+      ["folder-in-router-dots", "GET /api/files/deep/../secret.txt", "refused", "Dot segments."],
+      ["folder-in-router-slashes", "GET /api/files//secret.txt", "refused", "An empty segment."],
+      [
+        "folder-in-router-mount-slashes",
+        "GET /api//files/secret.txt",
+        "refused",
+        "One that a mount swallows.",
+        { on: [4] },
+      ],
+    ],
+  ),
+  ...casesOf({ app: [table(), get("/files/:name"), files("/")], keys: ["GET /files/:name"] }, [
+    ["folder-behind-route", "GET /files/secret.txt", "priced", "A route before the files."],
+    [
+      "folder-behind-route-letter",
+      "GET /%66iles/secret.txt",
+      "refused",
+      "The files would get what the route does not.",
+    ],
+    ["folder-behind-route-slashes", "GET //files/secret.txt", "refused", "So they would with slashes."],
+  ]),
+];
+
+const UP: readonly Step[] = [table(), proxy("/up"), get("/free")];
+
+/** A priced mount that another server stands behind. */
+const PROXY: readonly Case[] = [
+  ...casesOf({ app: UP, keys: ["GET /up/*path"], referenceKeys: ["GET /up/*"] }, [
+    ["proxy-by-method", "GET /up/secret", "priced", "A key may name the method of a proxy."],
+    ["proxy-by-method-head", "HEAD /up/secret", "priced", "GET covers HEAD."],
+    ["proxy-other-method", "POST /up/secret", "free", "No key names POST: reported, not priced."],
+    ["proxy-other-method-options", "OPTIONS /up/secret", "free", "Nor OPTIONS."],
+  ]),
+  ...casesOf({ app: UP, keys: ["/up"] }, [
+    ["proxy-mount", "GET /up", "priced", "The mount itself."],
+    ["proxy-mount-slash", "POST /up/", "priced", "With a slash, by any method."],
+    ["proxy-mount-dot", "GET /up/.", "refused", "A dot behind it."],
+    ["proxy-mount-dots", "GET /up/x/..", "refused", "Dots that lead back to it."],
+    ["proxy-mount-slashes", "GET /up//", "refused", "An empty segment behind it."],
+  ]),
+  ...casesOf({ app: UP, keys: ["/up/*path"], referenceKeys: ["/up/*"] }, [
+    ["proxy", "GET /up/secret", "priced", "A path below the priced mount."],
+    ["proxy-post", "POST /up/secret", "priced", "By any method."],
+    ["proxy-letter", "GET /up/%73ecret", "priced", "An encoded letter stays below the key."],
+    ["proxy-slash", "GET /up/secret/", "priced", "A trailing slash is no empty segment."],
+    ["proxy-beside", "GET /free", "free", "What is beside the mount."],
+    ["proxy-dots", "GET /up/x/../secret", "refused", "The other server may resolve dot segments."],
+    ["proxy-dots-out", "GET /up/../admin", "refused", "Out of the mount."],
+    ["proxy-dots-encoded", "GET /up/%2e%2e/admin", "refused", "Encoded."],
+    ["proxy-dots-half-encoded", "GET /up/%2e./admin", "refused", "Half encoded."],
+    ["proxy-dots-slash", "GET /up/..%2fadmin", "refused", "With an encoded slash."],
+    ["proxy-dots-backslash", "GET /up/..%5cadmin", "refused", "With an encoded backslash."],
+    ["proxy-dots-twice-encoded", "GET /up/%252e%252e/admin", "refused", "Encoded twice."],
+    ["proxy-dots-matrix", "GET /up/..;/admin", "priced", "Dots with matrix parameters are a name."],
+    ["proxy-dot", "GET /up/./secret", "refused", "A single dot."],
+    ["proxy-slashes", "GET /up//secret", "refused", "An empty segment."],
+    ["proxy-encoded-slash", "GET /up/a%2fb", "refused", "An encoded slash."],
+    ["proxy-backslash", "GET /up/a\\b", "refused", "A backslash."],
+    ["proxy-encoded-backslash", "GET /up/a%5cb", "refused", "Encoded."],
+    ["proxy-nul", "GET /up/a%00b", "refused", "NUL."],
+  ]),
+  ...casesOf({ app: [table(), proxy("/")], keys: ["/secret"] }, [
+    ["proxy-one-path", "GET /secret", "priced", "One priced path of a server that is otherwise free."],
+    ["proxy-one-path-free", "GET /public", "free", "The rest of it."],
+    ["proxy-one-path-dots", "GET /x/../secret", "refused", "Dot segments that lead to it."],
+    ["proxy-one-path-dots-encoded", "GET /x/%2e%2e/secret", "refused", "Encoded."],
+    ["proxy-one-path-dots-half-encoded", "GET /x/%2e./secret", "refused", "Half encoded."],
+    ["proxy-one-path-dots-slash", "GET /x/..%2fsecret", "refused", "With an encoded slash."],
+    ["proxy-one-path-dots-backslash", "GET /x/..%5csecret", "refused", "With an encoded backslash."],
+    ["proxy-one-path-dots-twice-encoded", "GET /x/%252e%252e/secret", "refused", "Encoded twice."],
+    ["proxy-one-path-letter", "GET /s%65cret", "refused", "An encoded letter."],
+    ["proxy-one-path-slashes", "GET //secret", "refused", "Two slashes at the start."],
+    ["proxy-one-path-encoded-slash", "GET /%2fsecret", "refused", "An encoded slash at the start."],
+    ["proxy-one-path-backslash", "GET /\\secret", "refused", "A backslash at the start."],
+    ["proxy-one-path-dots-behind", "GET /secret/.", "refused", "A dot at the end."],
+  ]),
+];
+
+export const FILE_CASES: readonly Case[] = [...ONE_FILE, ...FOLDER, ...PROXY];

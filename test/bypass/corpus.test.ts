@@ -1,0 +1,50 @@
+/**
+ * Every case of the corpus, sent to Farebox without payment.
+ *
+ * @module
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Version } from "./case.js";
+import { CORPUS } from "./corpus.js";
+import { farebox, nobody } from "./sellers.js";
+import { openStage, type Stage, verdictOf } from "./stage.js";
+
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await openStage();
+});
+
+afterAll(() => stage.close());
+
+describe.each<Version>([5, 4])("on Express %i, without payment", (version) => {
+  test.each(CORPUS.filter(({ on }) => on.includes(version)))("$name is $must: $why", async (subject) => {
+    const outcome = await stage.run(subject, version, farebox);
+    expect(verdictOf(outcome)).toBe(subject.must);
+    if (outcome.kind === "did not start") return;
+    expect(outcome.settlements).toBe(0);
+    if (subject.by !== undefined) expect(outcome.key).toBe(subject.by);
+  });
+});
+
+/** What would not be served anyway, and is priced all the same: the table does not know why it would fail. */
+const PRICED_IN_VAIN = ["param-broken-escape", "param-broken-utf-8", "file-slash", "file-capitals"];
+
+describe.each<Version>([5, 4])("on Express %i, without a table", (version) => {
+  const serves = { priced: "free", free: "free", "not found": "not found" } as const;
+
+  test("every path that has to be priced or free is served, and no other", async () => {
+    for (const subject of CORPUS) {
+      const { name, on, must } = subject;
+      if (must === "refused" || must === "does not start" || !on.includes(version)) continue;
+      if (PRICED_IN_VAIN.includes(name)) continue;
+      const outcome = await stage.run(subject, version, nobody);
+      expect(verdictOf(outcome), name).toBe(serves[must]);
+    }
+  });
+});
+
+test("names are unique, so that people can refer to them", () => {
+  const names = CORPUS.map(({ name }) => name);
+  expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+});

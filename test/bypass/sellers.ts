@@ -1,0 +1,51 @@
+/**
+ * The two payment middlewares, each made from the keys of a case.
+ *
+ * @module
+ */
+import { paymentMiddleware, type RoutesConfig } from "@farebox/express";
+import { HTTPFacilitatorClient } from "@x402/core/server";
+import { ExactEvmScheme } from "@x402/evm/exact/server";
+import { paymentMiddleware as referenceMiddleware, x402ResourceServer } from "@x402/express";
+import type { RequestHandler } from "express";
+import type { Case } from "./case.js";
+
+/** Makes the middleware of a case's table. Throws what the library throws. */
+export type Seller = (subject: Case, facilitatorUrl: string) => RequestHandler;
+
+const NETWORK = "eip155:84532";
+const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
+
+/** Sells with Farebox. */
+export const farebox: Seller = ({ keys }, facilitator) =>
+  // Some cases hold keys that the types refuse.
+  paymentMiddleware(pricesOf(keys) as RoutesConfig, { facilitator });
+
+/** Sells with `@x402/express`. */
+export const reference: Seller = ({ referenceKeys }, url) => {
+  const server = new x402ResourceServer(new HTTPFacilitatorClient({ url }));
+  server.register(NETWORK, new ExactEvmScheme());
+  return referenceMiddleware(pricesOf(referenceKeys), server);
+};
+
+/** Sells nothing: what would happen without a table. */
+export const nobody: Seller = () => (_req, _res, next) => next();
+
+/** Both libraries, by the name that the comparison gives them. */
+export const SELLERS = { reference, farebox } as const;
+
+/** The first amount that a challenge asks for, in atomic units. */
+export function readChallengedAmount(header: string): number {
+  const challenge = JSON.parse(Buffer.from(header, "base64").toString("utf8"));
+  return Number(challenge.accepts[0].amount);
+}
+
+/** Every key has a price of its own, so that the challenge tells which one it was. */
+function pricesOf(keys: readonly string[]) {
+  return Object.fromEntries(
+    keys.map((key, index) => {
+      const price = `$${((index + 1) / 100).toFixed(2)}` as const;
+      return [key, { accepts: { scheme: "exact", price, network: NETWORK, payTo: PAY_TO } as const }];
+    }),
+  );
+}
