@@ -89,26 +89,32 @@ export function createPayments(options: PaymentsOptions): Payments {
  */
 export function paymentMiddleware(table: RoutesConfig, options: PaymentsOptions): RequestHandler {
   const { engine, gate } = createPaymentsGate(table, options, BUILT_IN);
-  return toTableHandler(gate, engine, createInspection(engine));
+  return toTableHandler(gate, { engine, inspection: createInspection(engine) });
 }
 
 function toPayments(engine: PaymentsEngine): Payments {
   const inspection = createInspection(engine);
+  const seller = { engine, inspection };
   return {
-    routes: (table) => toTableHandler(engine.routes(table), engine, inspection),
-    charge: (route) => toRouteHandler(engine.charge(route), engine, inspection),
+    routes: (table) => toTableHandler(engine.routes(table), seller),
+    charge: (route) => toRouteHandler(engine.charge(route), seller),
     report: (app) => inspection.report(app),
     ready: async (app) => inspection.check(app),
   };
 }
 
-function toTableHandler(gate: Gate, engine: PaymentsEngine, inspection: Inspection): RequestHandler {
-  return toHandler(gate, engine, inspection, (req) => gate.decide(readRequest(req, gate)));
+interface Seller {
+  readonly engine: PaymentsEngine;
+  readonly inspection: Inspection;
+}
+
+function toTableHandler(gate: Gate, seller: Seller): RequestHandler {
+  return toHandler(gate, seller, (req) => gate.decide(readRequest(req, gate)));
 }
 
 /** OPTIONS is how browsers ask before they pay, so it is free unless the route is for OPTIONS. */
-function toRouteHandler(gate: RouteGate, engine: PaymentsEngine, inspection: Inspection): RequestHandler {
-  return toHandler(gate, engine, inspection, (req) => {
+function toRouteHandler(gate: RouteGate, seller: Seller): RequestHandler {
+  return toHandler(gate, seller, (req) => {
     if (req.method === "OPTIONS" && !isRouteOf(req, "options")) return OPEN;
     const request = readRequest(req, gate);
     return gate.decide(request, () => readPlace(req, request));
@@ -117,8 +123,7 @@ function toRouteHandler(gate: RouteGate, engine: PaymentsEngine, inspection: Ins
 
 function toHandler(
   gate: object,
-  { holdBytes }: PaymentsEngine,
-  inspection: Inspection,
+  { engine, inspection }: Seller,
   decide: (req: Request) => Decision | Promise<Decision>,
 ): RequestHandler {
   const handler: RequestHandler = function payments(req, res, next) {
@@ -132,7 +137,7 @@ function toHandler(
       if (decision.kind === "open") next();
       else if (isAnswered(res)) giveBack(decision);
       else if (decision.kind === "answer") answer(res, decision);
-      else admit(decision.admission, holdBytes, { req, res, next });
+      else admit(decision.admission, engine.holdBytes, { req, res, next });
     };
     const decision = decide(req);
     if (!(decision instanceof Promise)) return carryOut(decision);

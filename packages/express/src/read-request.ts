@@ -40,11 +40,17 @@ export function removePayment(req: Request): void {
 }
 
 /** Slash for slash, as the routers above see it: Express 4 takes a doubled slash behind a mount for one. */
-function readFullPath({ baseUrl, path, originalUrl }: Request): string {
+function readFullPath(req: Request): string {
+  const { baseUrl, path, originalUrl } = req;
   if (baseUrl === "") return path;
-  const original = /^[^?#]*/.exec(originalUrl)?.[0] ?? "";
-  const isUnchanged = original.startsWith(baseUrl) && original.endsWith(path === "/" ? "" : path);
-  return isUnchanged ? original : baseUrl + path;
+  // Express's own parser of URLs, on the one that was sent.
+  const { path: original } = Object.create(req, { url: { value: originalUrl } }) as Request;
+  const isRewritten = collapse(original) !== collapse(baseUrl + path);
+  return isRewritten ? baseUrl + path : original;
+}
+
+function collapse(path: string): string {
+  return `${path}/`.replace(/\/{2,}/g, "/");
 }
 
 /** Looks at the app's router. An app in an app is looked at by itself, below wherever it is mounted. */

@@ -55,7 +55,7 @@ export function parseCharge(given: unknown, config: PaymentsConfig, issues: Issu
 }
 
 /** What a route is called that has no key. */
-export const CHARGE = "payments.charge";
+const CHARGE = "payments.charge";
 
 interface RouteInput {
   readonly path: string;

@@ -28,7 +28,7 @@ export function placeOf(
 }
 
 /** Puts the mount before a place below it. */
-export function withMount(place: Place, request: GateRequest): Place {
+function withMount(place: Place, request: GateRequest): Place {
   const mount = mountOf(request);
   const { routeTemplate } = place;
   const below = routeTemplate === "/" ? "" : routeTemplate;

@@ -68,7 +68,7 @@ function coverOther<T>(
 
 /** Whether one of the routes that get a request is one that a key stands for. */
 function isNamed<T>(
-  { entry, mountPath }: RouteCandidate<T>,
+  { entry, form, mountPath }: RouteCandidate<T>,
   receivers: readonly Receiver[],
   query: CoverageQuery,
 ): boolean {
@@ -78,7 +78,7 @@ function isNamed<T>(
   ) {
     return true;
   }
-  const meant = entry.forms.flatMap(({ sample }) => meantBy(query.receiversOf(mountPath + sample).after));
+  const meant = meantBy(query.receiversOf(mountPath + form.sample).after);
   return receivers.some(({ route }) => meant.includes(route));
 }
 

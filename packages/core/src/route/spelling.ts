@@ -24,7 +24,8 @@ export function otherSpellings(path: string): readonly string[] {
   const spellings = new Set<string>();
   let decoded = path;
   for (let round = 0; round <= MAX_DECODINGS; round++) {
-    const slashed = decoded.replaceAll("\\", "/");
+    // NUL ends a name for whatever is written in C.
+    const slashed = decoded.replaceAll("\\", "/").split("\0", 1).join();
     spellings.add(collapseSlashes(slashed)).add(resolveDots(slashed));
     decoded = decodeOnce(decoded);
   }
