@@ -23,7 +23,7 @@ import { isAbandoned, onBrokenOff } from "./delivery.js";
 import { markHandler } from "./gate-handlers.js";
 import { holdResponse } from "./held-response.js";
 import { createInspection, type Inspection } from "./inspection.js";
-import { isRouteOf, readPlace } from "./read-place.js";
+import { isRouteOfItsMethod, readPlace } from "./read-place.js";
 import { readRequest, removePayment } from "./read-request.js";
 import { writeAnswer } from "./write-answer.js";
 
@@ -115,7 +115,7 @@ function toTableHandler(gate: Gate, seller: Seller): RequestHandler {
 /** OPTIONS is how browsers ask before they pay, so it is free unless the route is for OPTIONS. */
 function toRouteHandler(gate: RouteGate, seller: Seller): RequestHandler {
   return toHandler(gate, seller, (req) => {
-    if (req.method === "OPTIONS" && !isRouteOf(req, "options")) return OPEN;
+    if (req.method === "OPTIONS" && !isRouteOfItsMethod(req)) return OPEN;
     const request = readRequest(req, gate);
     return gate.decide(request, () => readPlace(req, request));
   });

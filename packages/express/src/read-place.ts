@@ -5,11 +5,12 @@
  */
 import { type GateRequest, type Place, placeOfRoute } from "@farebox/core";
 import type { Request } from "express";
+import { type LayerRoute, takesAnyMethod } from "./router-layers.js";
 
-/** Whether the route that got a request was registered for a method by name. */
-export function isRouteOf(req: Request, method: string): boolean {
-  const route = req.route as { readonly methods?: Readonly<Record<string, boolean>> } | undefined;
-  return route?.methods?.[method] === true;
+/** Whether the route that got a request was registered for its method by name. */
+export function isRouteOfItsMethod(req: Request): boolean {
+  const { methods } = (req.route ?? {}) as Partial<Pick<LayerRoute, "methods">>;
+  return methods?.[req.method.toLowerCase()] === true && !takesAnyMethod({ methods });
 }
 
 /** The route's path and parameters. A path that is a regular expression has neither a template nor names. */

@@ -61,6 +61,14 @@ export function withoutTaken(path: string, taken: string): string {
   return rest.startsWith("/") ? rest : `/${rest}`;
 }
 
+/** `app.all` registers each method there is, `router.all` and `route.all` one handler for all of them. */
+const EVERY = ["get", "post", "put", "patch", "delete", "options", "trace"];
+
+/** Whether a route is for whatever method a request has. */
+export function takesAnyMethod({ methods }: Pick<LayerRoute, "methods">): boolean {
+  return methods["_all"] === true || EVERY.every((name) => methods[name] === true);
+}
+
 /** Whether a route has handlers for a method. Express serves HEAD through GET. */
 export function handles({ methods }: LayerRoute, method: string | undefined): boolean {
   if (method === undefined || methods["_all"] === true) return true;
@@ -81,10 +89,7 @@ export function pathsOf({ rawPath, slash, regexp, keys, route }: Layer): readonl
 function readExpress4(text: unknown): string | undefined {
   if (typeof text !== "string") return undefined;
   let wildcards = 0;
-  const read = text
-    .replace(/\/:(\w+)\?/g, "{/:$1}")
-    .replace(/\*/g, () => `{*"${++wildcards}"}`)
-    .replace(/:(\w+)/g, ':"$1"');
+  const read = text.replace(/\/:(\w+)\?/g, "{/:$1}").replace(/\*/g, () => `{*"${++wildcards}"}`);
   return /[()[\]+?^$|\\]/.test(read) ? undefined : read;
 }
 
@@ -97,7 +102,7 @@ function readMount(regexp: RegExp, keys: NonNullable<Layer["keys"]>): readonly s
     .replace(/\\\/\?\(\?=\\\/\|\$\)$/, "")
     .replace(
       /\(\?:(\\\/)?\(\[\^\\?\/\]\+\?\)\)/g,
-      (_, slash?: string) => `${slash ? "/" : ""}:"${String(names.next().value)}"`,
+      (_, slash?: string) => `${slash ? "/" : ""}:${String(names.next().value)}`,
     )
     .replace(/\\([/.-])/g, "$1");
   return /[\\^$*+?()[\]{}|]/.test(text) ? undefined : [text];

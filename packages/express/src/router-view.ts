@@ -14,7 +14,7 @@ import {
 } from "@farebox/core";
 import type { Application } from "express";
 import { gateOf } from "./gate-handlers.js";
-import { type Layer, type LayerRoute, layersOf } from "./router-layers.js";
+import { type Layer, type LayerRoute, layersOf, takesAnyMethod } from "./router-layers.js";
 import { type Met, type Prefixes, type Sought, walk } from "./router-walk.js";
 
 const EVERYTHING: Sought = { method: undefined, path: undefined };
@@ -87,7 +87,7 @@ function toReceiver({ route, paths }: MetRoute, gate: object, method: string | u
     route,
     samples: samples?.every((some) => some !== undefined) === true ? samples.flat() : undefined,
     isFinal: isFinal(route, method),
-    takesAnyMethod: route.methods["_all"] === true,
+    takesAnyMethod: takesAnyMethod(route),
     charges: gatesOf(route).filter((other) => other !== gate).length,
   };
 }
@@ -109,7 +109,7 @@ function gatesOf({ stack }: LayerRoute): readonly object[] {
 
 function toRegistered({ route, paths }: MetRoute): readonly RegisteredRoute[] {
   const names = Object.keys(route.methods).filter((name) => name !== "_all");
-  const methods = route.methods["_all"] === true ? undefined : names.map((name) => name.toUpperCase());
+  const methods = takesAnyMethod(route) ? undefined : names.map((name) => name.toUpperCase());
   const gates = gatesOf(route);
   if (paths === undefined) return [{ route, path: undefined, methods, gates }];
   return paths.map((path) => ({ route, path: path === "" ? "/" : path, methods, gates }));

@@ -4,8 +4,10 @@
  * @module
  */
 import type { Finding } from "../events/findings.js";
+import { samplesOf } from "../route/compile-path.js";
+import { isWritten } from "../route/coverage.js";
 import { mayBeTakenUnseen, type Receivers } from "../route/receivers.js";
-import { METHODS } from "../route/route-key.js";
+import { coversMethod, METHODS } from "../route/route-key.js";
 import type { RouteEntry, RouteTable } from "../route/route-table.js";
 import { findUnordered, sharesMethod } from "../route/unordered.js";
 import { finding } from "./findings.js";
@@ -102,13 +104,19 @@ function inspectMounted(priced: PricedTable, probes: readonly Probe[], view: Rou
   const byEntry = new Map<Entry, Probe[]>();
   for (const probe of probes) byEntry.set(probe.entry, [...(byEntry.get(probe.entry) ?? []), probe]);
   const free = unpriced(view.routes, probes);
+  const mounts = view.mountsOf(gate);
   return table.entries.flatMap((entry) => {
     const own = byEntry.get(entry) ?? [];
-    return [...inspectReach(entry, own, free), ...inspectMethods(entry, own, table)];
+    return [...inspectReach(entry, own, { free, mounts }), ...inspectMethods(entry, own, table)];
   });
 }
 
-function inspectReach(entry: Entry, probes: readonly Probe[], free: readonly RegisteredRoute[]): readonly Finding[] {
+interface Surroundings {
+  readonly free: readonly RegisteredRoute[];
+  readonly mounts: readonly string[];
+}
+
+function inspectReach(entry: Entry, probes: readonly Probe[], { free, mounts }: Surroundings): readonly Finding[] {
   const isLate = probes.some(({ receivers }) => receivers.before.some(({ isFinal }) => isFinal));
   if (isLate) {
     return [
@@ -120,6 +128,7 @@ function inspectReach(entry: Entry, probes: readonly Probe[], free: readonly Reg
     ];
   }
   if (probes.some(({ receivers }) => isServed(receivers))) return [];
+  if (free.some((route) => covers(entry, route, mounts))) return [];
   const near = nearest(entry, free);
   const guess = near?.path === undefined ? "" : `; the nearest is ${near.path}`;
   const unreachable = finding("FAREBOX_KEY_UNREACHABLE", entry.key, `No route that is registered can match it${guess}`);
@@ -129,6 +138,13 @@ function inspectReach(entry: Entry, probes: readonly Probe[], free: readonly Reg
     unreachable,
     finding("FAREBOX_KEY_NEARLY_MATCHES", route, `It is free, and the key ${entry.key} nearly matches it`),
   ];
+}
+
+/** A key with a wildcard covers routes that no path made up for it would find. */
+function covers(entry: Entry, { path, methods }: RegisteredRoute, mounts: readonly string[]): boolean {
+  const hasMethod = methods === undefined || methods.some((method) => coversMethod(entry.method, method));
+  if (path === undefined || !hasMethod) return false;
+  return samplesOf(path)?.some((sample) => mounts.some((mount) => isWritten(entry, sample, mount))) === true;
 }
 
 function isServed({ after, opaque, isFound }: Receivers): boolean {

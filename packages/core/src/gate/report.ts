@@ -78,12 +78,12 @@ function withMount(mount: string, path: string): string {
 
 function reportHandler({ gate, route }: PricedHandler, view: RouterView | undefined): readonly ReportedRoute[] {
   const registered = view?.routes.filter(({ gates }) => gates.includes(gate)) ?? [];
-  const mounts = view?.mountsOf(gate) ?? [];
+  const mounts = registered.length > 0 ? [] : (view?.mountsOf(gate) ?? []);
   const places = [
     ...registered.flatMap(({ path, methods = ["ANY"] }) => methods.map((method) => ({ method, path }))),
     ...mounts.map((path) => ({ method: "ANY", path: path === "" ? "/" : path })),
   ];
-  const known = places.length === 0 ? [{ method: "ANY", path: undefined }] : places;
+  const known = places.length > 0 ? places : [{ method: "ANY", path: undefined }];
   return known.map(({ method, path }) => ({ method, path, key: undefined, ...describeRoute(route) }));
 }
 

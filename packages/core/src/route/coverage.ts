@@ -83,7 +83,7 @@ function isNamed<T>(
 }
 
 /** Whether a route's path is written just as a key has it, with the mount or without. */
-function isWritten<T>(entry: RouteEntry<T>, path: string, mountPath: string): boolean {
+export function isWritten<T>(entry: RouteEntry<T>, path: string, mountPath: string): boolean {
   const relative = withoutMount(path, mountPath);
   return entry.forms.some((form) => form.matches(path) || form.matches(relative));
 }

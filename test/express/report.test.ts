@@ -1,0 +1,282 @@
+import { createPayments, type FindingCode, type Logger, type PaymentsOptions } from "@farebox/express";
+import express5, { type Express, type RequestHandler } from "express";
+import { describe, expect, test } from "vitest";
+import { openShop, PAY_TO, PRICED, VERSIONS } from "./shop.js";
+
+const serve: RequestHandler = (_req, res) => void res.send("served");
+const pass: RequestHandler = (_req, _res, next) => next();
+
+function createSeller(options: Partial<PaymentsOptions> = {}) {
+  return createPayments({ facilitator: "http://127.0.0.1:1", ...options });
+}
+
+type Seller = ReturnType<typeof createSeller>;
+
+describe.each(VERSIONS)("on %s, the report", (_, express) => {
+  function codesOf(build: (app: Express, seller: Seller) => unknown): readonly (readonly [FindingCode, string?])[] {
+    const seller = createSeller();
+    const app = express();
+    build(app, seller);
+    return seller.report(app).findings.map(({ code, route }) => (route === undefined ? [code] : [code, route]));
+  }
+
+  test("lists what is priced, where and for how much", () => {
+    const seller = createSeller();
+    const app = express();
+    const router = express.Router();
+    router.use(seller.routes({ "GET /weather/:city": PRICED, "/api/news": { ...PRICED, description: "News" } }));
+    router.get("/weather/:city", serve).all("/news", serve).post("/tip", seller.charge(PRICED), serve);
+    app.use("/api", router);
+    const offer = { scheme: "exact", network: "eip155:84532", price: "0.01 USDC", amount: "10000", payTo: PAY_TO };
+    const { routes, findings } = seller.report(app);
+    expect(routes).toEqual([
+      expect.objectContaining({
+        method: "GET",
+        path: "/api/weather/:city",
+        key: "GET /weather/:city",
+        settle: "after",
+      }),
+      expect.objectContaining({ method: "ANY", path: "/api/news", key: "/api/news", description: "News" }),
+      expect.objectContaining({ method: "POST", path: "/api/tip", key: undefined }),
+    ]);
+    for (const { offers } of routes) expect(offers).toEqual([expect.objectContaining(offer)]);
+    expect(findings).toEqual([]);
+  });
+
+  test("says what it can before there is an app", () => {
+    const seller = createSeller();
+    seller.routes({ "GET /a": PRICED });
+    expect(seller.report().routes).toMatchObject([{ method: "GET", path: undefined, key: "GET /a" }]);
+  });
+
+  test.each<[why: string, build: (app: Express, seller: Seller) => unknown]>([
+    [
+      "a table before its routes",
+      (app, s) =>
+        app
+          .use(s.routes({ "GET /a": PRICED, "/b/:c": PRICED }))
+          .get("/a", serve)
+          .all("/b/:id", serve),
+    ],
+    [
+      "a table in a router",
+      (app, s) =>
+        app.use(
+          "/x",
+          express
+            .Router()
+            .use(s.routes({ "GET /a": PRICED }))
+            .get("/a", serve),
+        ),
+    ],
+    [
+      "a table at a mount, with the full path",
+      (app, s) => app.use("/x", s.routes({ "GET /x/a": PRICED })).get("/x/a", serve),
+    ],
+    [
+      "a key for routes of a router",
+      (app, s) =>
+        app.use(s.routes({ "GET /x/*": PRICED })).use("/x", express.Router().get("/a", serve).get("/b", serve)),
+    ],
+    ["a priced folder", (app, s) => app.use("/f", s.routes({ "GET /*": PRICED }), express5.static("."))],
+    [
+      "a file in the public folder",
+      (app, s) => app.use(s.routes({ "GET /book.pdf": PRICED })).use(express5.static(".")),
+    ],
+    ["an app in the app", (app, s) => app.use(s.routes({ "GET /x/a": PRICED })).use("/x", express().get("/a", serve))],
+    [
+      "middleware around it",
+      (app, s) =>
+        app
+          .use(pass)
+          .use(s.routes({ "GET /a": PRICED }))
+          .use(pass)
+          .get("/a", pass, serve)
+          .use(serve),
+    ],
+    [
+      "a free page before it",
+      (app, s) =>
+        app
+          .get("/", serve)
+          .use(s.routes({ "GET /a": PRICED }))
+          .get("/a", serve),
+    ],
+    ["a route that charges", (app, s) => app.get("/a", s.charge(PRICED), serve).get("/b", serve)],
+    [
+      "two tables for two routers",
+      (app, s) =>
+        app
+          .use(s.routes({ "GET /a": PRICED }))
+          .get("/a", serve)
+          .use("/r", s.routes({ "GET /b": PRICED }))
+          .get("/r/b", serve),
+    ],
+  ])("finds nothing wrong with %s", (_why, build) => {
+    expect(codesOf(build)).toEqual([]);
+  });
+
+  test.each<
+    [
+      why: string,
+      expected: readonly (readonly [FindingCode, string?])[],
+      build: (app: Express, seller: Seller) => unknown,
+    ]
+  >([
+    [
+      "a key with a typo, and the route it was meant for",
+      [
+        ["FAREBOX_KEY_UNREACHABLE", "GET /reprot/:id"],
+        ["FAREBOX_KEY_NEARLY_MATCHES", "GET /report/:n"],
+      ],
+      (app, s) =>
+        app
+          .use(s.routes({ "GET /reprot/:id": PRICED }))
+          .get("/report/:n", serve)
+          .use(serve),
+    ],
+    [
+      "a key that leaves out a mount",
+      [
+        ["FAREBOX_KEY_UNREACHABLE", "GET /m"],
+        ["FAREBOX_KEY_NEARLY_MATCHES", "GET /api/m"],
+      ],
+      (app, s) => app.use(s.routes({ "GET /m": PRICED })).get("/api/m", serve),
+    ],
+    [
+      "a key of another method",
+      [
+        ["FAREBOX_KEY_UNREACHABLE", "POST /m"],
+        ["FAREBOX_KEY_NEARLY_MATCHES", "GET /m"],
+      ],
+      (app, s) => app.use(s.routes({ "POST /m": PRICED })).get("/m", serve),
+    ],
+    [
+      "a key that nothing resembles",
+      [["FAREBOX_KEY_UNREACHABLE", "GET /weather"]],
+      (app, s) => app.use(s.routes({ "GET /weather": PRICED })).get("/", serve),
+    ],
+    [
+      "a table behind its routes",
+      [["FAREBOX_TABLE_TOO_LATE", "GET /a"]],
+      (app, s) =>
+        app
+          .get("/a", serve)
+          .use(s.routes({ "GET /a": PRICED, "GET /b": PRICED }))
+          .get("/b", serve),
+    ],
+    [
+      "a table that is nowhere",
+      [["FAREBOX_TABLE_NOT_FOUND", "GET /a"]],
+      (app, s) => s.routes({ "GET /a": PRICED }) && app.get("/a", serve),
+    ],
+    [
+      "a table wrapped in a function",
+      [["FAREBOX_TABLE_NOT_FOUND", "GET /a"]],
+      (app, s) => {
+        const table = s.routes({ "GET /a": PRICED });
+        app.use((req, res, next) => table(req, res, next)).get("/a", serve);
+      },
+    ],
+    [
+      "a key that more specific ones leave nothing to",
+      [["FAREBOX_KEY_SHADOWED", "GET /a{/:b}"]],
+      (app, s) =>
+        app
+          .use(s.routes({ "GET /a{/:b}": PRICED, "GET /a": PRICED, "GET /a/:b": PRICED }))
+          .get("/a{/:b}".replace("{/:b}", ""), serve)
+          .get("/a/:b", serve),
+    ],
+    [
+      "keys that nothing orders",
+      [["FAREBOX_KEYS_OVERLAP", "GET /a/b/:y"]],
+      (app, s) => app.use(s.routes({ "GET /a/:x/c": PRICED, "GET /a/b/:y": PRICED })).get("/a/:x/:y", serve),
+    ],
+    [
+      "a route priced by key and by handler",
+      [["FAREBOX_PRICED_TWICE", "GET /a"]],
+      (app, s) => app.use(s.routes({ "GET /a": PRICED })).get("/a", s.charge(PRICED), serve),
+    ],
+    [
+      "a route with two prices",
+      [["FAREBOX_PRICED_TWICE", "GET /a"]],
+      (app, s) => app.get("/a", s.charge(PRICED), s.charge(PRICED), serve),
+    ],
+    [
+      "a route priced by two tables",
+      [
+        ["FAREBOX_PRICED_TWICE", "GET /a"],
+        ["FAREBOX_PRICED_TWICE", "/a"],
+      ],
+      (app, s) => app.use(s.routes({ "GET /a": PRICED }), s.routes({ "/a": PRICED })).get("/a", serve),
+    ],
+    [
+      "a key for GET at a route for every method",
+      [["FAREBOX_METHOD_FREE", "GET /a"]],
+      (app, s) => app.use(s.routes({ "GET /a": PRICED })).all("/a", serve),
+    ],
+    [
+      "a folder of two prices",
+      [["FAREBOX_MOUNT_OF_TWO_PRICES", "GET /f/b"]],
+      (app, s) => {
+        const dear = { accepts: { price: "$1", network: "eip155:84532", payTo: PAY_TO } } as const;
+        app.use(s.routes({ "GET /f/a": PRICED, "GET /f/b": dear })).use("/f", express5.static("."));
+      },
+    ],
+  ])("finds %s", (_why, expected, build) => {
+    expect(codesOf(build)).toEqual(expected);
+  });
+
+  test("is told to the logger once, by ready or with the first request", async () => {
+    const told: string[] = [];
+    const note = (event: string, fields: object) => void told.push([event, ...Object.values(fields)].join(" "));
+    const logger: Logger = { info: note, warn: note, error: note };
+    const build = (seller: Seller) => (app: Express) =>
+      void app.use(seller.routes({ "GET /paid": PRICED, "GET /nowhere": PRICED })).get("/paid", serve);
+    const shop = await openShop(express, { build: build(createSeller({ logger })) });
+    expect(told).toEqual([]);
+    await Promise.all([shop.ask(), shop.ask(), shop.ask({ path: "/free" })]);
+    expect(told).toEqual([
+      `priced GET /paid: 0.01 USDC on eip155:84532 to ${PAY_TO}, settled after the answer`,
+      `priced GET /nowhere: 0.01 USDC on eip155:84532 to ${PAY_TO}, settled after the answer`,
+      expect.stringMatching(/^FAREBOX_KEY_UNREACHABLE GET \/nowhere No route .* Correct the key/),
+    ]);
+
+    const seller = createSeller({ logger });
+    const app = express();
+    build(seller)(app);
+    told.length = 0;
+    expect((await seller.ready(app)).findings).toHaveLength(1);
+    expect(told).toHaveLength(3);
+  });
+
+  test("is fatal before the first request, if the seller asked for that", async () => {
+    const seller = createSeller({ strict: true });
+    const app = express();
+    app.use(seller.routes({ "GET /nowhere": PRICED })).get("/paid", serve);
+    await expect(seller.ready(app)).rejects.toMatchObject({
+      code: "ERR_FAREBOX_CONFIG",
+      issues: [{ path: "GET /nowhere", received: expect.stringContaining("FAREBOX_KEY_UNREACHABLE") }],
+    });
+
+    const unchecked = createSeller({ strict: true });
+    const shop = await openShop(express, {
+      build: (own) => void own.use(unchecked.routes({ "GET /nowhere": PRICED })).get("/paid", serve),
+    });
+    expect((await shop.ask()).status).toBe(500);
+    expect((await shop.ask()).status).toBe(500);
+  });
+
+  test("is no reason to fail where everything is in order", async () => {
+    const seller = createSeller({ strict: true });
+    const shop = await openShop(express, {
+      build: (app) =>
+        void app
+          .use(seller.routes({ "GET /paid": PRICED }))
+          .get("/paid", serve)
+          .get("/free", serve),
+    });
+    expect((await shop.ask({ path: "/free" })).status).toBe(200);
+    expect((await shop.ask()).status).toBe(402);
+  });
+});
