@@ -1,0 +1,156 @@
+/**
+ * Paths of routes and mounts, made of pieces. A piece knows how each version of Express writes it, how a key may write it
+ * and what it may stand for; so nothing here has to parse or match a path as the library does.
+ *
+ * @module
+ */
+import fc from "fast-check";
+
+/** In whose words a path is written. */
+export type Dialect = "Express 5" | "Express 4";
+
+/** How a key is written. */
+export interface Spelling {
+  /** `[id]` for `:id`. */
+  readonly brackets: boolean;
+  /** `*` for `*rest`. Express 4 has no other. */
+  readonly star: boolean;
+}
+
+/** One part of a path, most often a segment with its slash. `#` in a text keeps names of parameters apart. */
+export interface Piece {
+  readonly five: string;
+  /** `undefined`: Express 4 has nothing like it. */
+  readonly four: string | undefined;
+  readonly brackets?: string;
+  readonly star?: string;
+  /** What a request may have in its place. */
+  readonly samples: readonly string[];
+  /** A regular expression for more than it stands for: what may be charged by accident of overlapping keys. */
+  readonly loose: string;
+}
+
+export interface Path {
+  readonly pieces: readonly Piece[];
+  /** Written with a slash at the end. */
+  readonly slash: boolean;
+}
+
+const text = (written: string, meant = written): Piece => ({
+  five: `/${written}`,
+  four: `/${written}`,
+  samples: [`/${meant}`],
+  loose: `/+${meant.replace(/[^\w]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`)}`,
+});
+
+/** Few, so that routes overlap. */
+const WORDS: readonly Piece[] = ["paid", "a", "free"].map((word) => text(word));
+
+/** What encodings, cases of letters and escapes can be wrong about. */
+const ODD_WORDS: readonly Piece[] = [
+  ...["report", "B", "x.json", "a-b", "~u", "a%20b", "caf\u00e9", "\u03bc"].map((word) => text(word)),
+  text("a\\:b", "a:b"),
+  // Express 4 cannot have a parameter behind this.
+  { ...text("\\(c\\)", "(c)"), four: undefined },
+  text("e\\*", "e*"),
+  text("d\\\\e", "d\\e"),
+];
+
+const PARAMETERS: readonly Piece[] = [
+  { five: "/:p#", four: "/:p#", brackets: "/[p#]", samples: ["/s", "/paid", "/a.b", "/S-t"], loose: "/+[^/]+" },
+  { five: "/v:p#", four: "/v:p#", samples: ["/v1", "/vs"], loose: "/+v[^/]+" },
+  { five: "/:p#-:q#", four: "/:p#-:q#", samples: ["/s-t", "/a-b"], loose: "/+[^/]+-[^/]+" },
+  { five: "/:p#.json", four: "/:p#.json", samples: ["/x.json", "/s.json"], loose: "/+[^/]+\\.json" },
+];
+
+const WILDCARD: Piece = { five: "/*s#", four: "/*", star: "/*", samples: ["/s", "/s/t", "/a/b/c"], loose: "(?:/.*)?" };
+
+const OPTIONAL: readonly Piece[] = [
+  { five: "{/:p#}", four: "/:p#?", samples: ["", "/s", "/paid"], loose: "(?:/+[^/]+)?" },
+  { five: "{/opt}", four: undefined, samples: ["", "/opt"], loose: "(?:/+opt)?" },
+  { five: "{.:p#}", four: undefined, samples: ["", ".json"], loose: "(?:\\.[^/]+)?" },
+];
+
+const first = fc.oneof(
+  { withCrossShrink: true },
+  { weight: 4, arbitrary: fc.constantFrom(...WORDS) },
+  { weight: 3, arbitrary: fc.constantFrom(...ODD_WORDS) },
+  { weight: 2, arbitrary: fc.constantFrom(...PARAMETERS) },
+);
+
+const further = fc.oneof(
+  { withCrossShrink: true },
+  { weight: 3, arbitrary: fc.constantFrom(...WORDS) },
+  { weight: 2, arbitrary: fc.constantFrom(...ODD_WORDS) },
+  { weight: 3, arbitrary: fc.constantFrom(...PARAMETERS) },
+  { weight: 1, arbitrary: fc.constant(WILDCARD) },
+  { weight: 1, arbitrary: fc.constantFrom(...OPTIONAL) },
+);
+
+/** Paths of routes; `depth` keeps their parameters apart from those of the mounts above. */
+export function routePaths(dialect: Dialect, depth: number): fc.Arbitrary<Path> {
+  const start = fc.oneof({ weight: 8, arbitrary: first }, { weight: 1, arbitrary: fc.constant(WILDCARD) });
+  const pieces = fc.oneof(
+    { weight: 1, arbitrary: fc.constant([]) },
+    { weight: 6, arbitrary: fc.tuple(start, fc.array(further, { maxLength: 2 })).map(([one, more]) => [one, ...more]) },
+  );
+  return paths(pieces, { dialect, depth });
+}
+
+/** Paths of mounts: no wildcard, so that what is mounted can still be reached by its own paths. */
+export function mountPaths(dialect: Dialect, depth: number): fc.Arbitrary<Path> {
+  return paths(fc.array(first, { minLength: 1, maxLength: 2 }), { dialect, depth });
+}
+
+function paths(
+  pieces: fc.Arbitrary<readonly Piece[]>,
+  { dialect, depth }: { readonly dialect: Dialect; readonly depth: number },
+): fc.Arbitrary<Path> {
+  const slash = fc.nat(7).map((chance) => chance === 7);
+  return fc.record({ pieces, slash }).map((path) => ({
+    slash: path.slash && path.pieces.length > 0,
+    pieces: path.pieces
+      .filter(({ four }) => dialect === "Express 5" || four !== undefined)
+      .map((piece, at) => withNames(piece, `${depth}_${at}`)),
+  }));
+}
+
+function withNames(piece: Piece, suffix: string): Piece {
+  const named = (written: string) => written.replaceAll("#", suffix);
+  return {
+    ...piece,
+    five: named(piece.five),
+    four: piece.four === undefined ? undefined : named(piece.four),
+    ...(piece.brackets === undefined ? {} : { brackets: named(piece.brackets) }),
+  };
+}
+
+/** A chain of mounts and a route, as one path for `app.get` or `app.use`. */
+export function writePath(chain: readonly Path[], dialect: Dialect): string {
+  return write(chain, (piece) => (dialect === "Express 5" ? piece.five : (piece.four ?? piece.five)));
+}
+
+/** The same as a key has it: in the words of Express 5, whatever version there is. */
+export function writeKeyPath(chain: readonly Path[], dialect: Dialect, spelling: Spelling): string {
+  return write(chain, (piece) => {
+    if (piece.star !== undefined && (spelling.star || dialect === "Express 4")) return piece.star;
+    return piece.brackets !== undefined && spelling.brackets ? piece.brackets : piece.five;
+  });
+}
+
+function write(chain: readonly Path[], writePiece: (piece: Piece) => string): string {
+  const pieces = chain.flatMap((path) => path.pieces).map(writePiece);
+  return pieces.join("") + (chain.at(-1)?.slash === true || pieces.length === 0 ? "/" : "");
+}
+
+/** A path that a request could have; `pick` chooses among the values. */
+export function samplePath(chain: readonly Path[], pick: number): string {
+  const pieces = chain.flatMap((path) => path.pieces);
+  const values = pieces.map(({ samples }, at) => samples[(pick + at) % samples.length] ?? "");
+  return values.join("") + (chain.at(-1)?.slash === true ? "/" : "") || "/";
+}
+
+/** Matches at least what the path stands for, in whatever case and with whatever slashes. */
+export function loosePattern(chain: readonly Path[]): RegExp {
+  return new RegExp(`^${chain.flatMap((path) => path.pieces.map(({ loose }) => loose)).join("")}/*$`, "i");
+}

@@ -1,0 +1,111 @@
+/**
+ * An app plan thought through: every route with its whole path, and the keys of the table.
+ *
+ * @module
+ */
+import type { Method } from "@farebox/core";
+import { type AppPlan, coversMethod, type GroupPlan, type ItemPlan, type Key, type RoutePlan } from "./app-plan.js";
+import { loosePattern, type Path, samplePath, writeKeyPath } from "./path.js";
+
+export interface Route {
+  readonly id: number;
+  readonly plan: RoutePlan;
+  /** The mounts above it and its own path. */
+  readonly chain: readonly Path[];
+  readonly price: { readonly by: "free" | "charge" } | { readonly by: "table"; readonly key: Key };
+}
+
+export interface ResolvedApp {
+  readonly plan: AppPlan;
+  readonly routes: readonly Route[];
+  /** Keys whose text is the same are one. */
+  readonly keys: readonly Key[];
+  /** The group that has the table; `undefined`: the app itself. */
+  readonly site: GroupPlan | undefined;
+  /** Where the table is mounted. */
+  readonly siteChain: readonly Path[];
+  /** Whether something is behind the table that nobody can see through from the outside. */
+  readonly opaque: boolean;
+}
+
+interface Found<T> {
+  readonly plan: T;
+  /** The groups above it, the outermost first. */
+  readonly above: readonly GroupPlan[];
+}
+
+/** Resolves a plan. Routes are numbered in the order they are registered. */
+export function resolveApp(plan: AppPlan): ResolvedApp {
+  const { groups, routes: found } = walk(plan.items, []);
+  const site = [undefined, ...groups][plan.site % (groups.length + 1)];
+  const siteChain = site === undefined ? [] : [...site.above, site.plan].map(({ mount }) => mount);
+  const routes = found.map((route, id) => resolveRoute(plan, route, { id, site }));
+  const keys = new Map(routes.flatMap(({ price }) => (price.by === "table" ? [[price.key.text, price.key]] : [])));
+  return {
+    plan,
+    routes,
+    keys: [...keys.values()],
+    site: site?.plan,
+    siteChain,
+    opaque: plan.followed || groups.some((group) => group.plan.sort === "app"),
+  };
+}
+
+function walk(
+  items: readonly ItemPlan[],
+  above: readonly GroupPlan[],
+): { readonly groups: readonly Found<GroupPlan>[]; readonly routes: readonly Found<RoutePlan>[] } {
+  const groups: Found<GroupPlan>[] = [];
+  const routes: Found<RoutePlan>[] = [];
+  for (const plan of items) {
+    if (plan.kind === "route") {
+      routes.push({ plan, above });
+      continue;
+    }
+    const inner = walk(plan.items, [...above, plan]);
+    groups.push({ plan, above }, ...inner.groups);
+    routes.push(...inner.routes);
+  }
+  return { groups, routes };
+}
+
+function resolveRoute(
+  app: AppPlan,
+  { plan, above }: Found<RoutePlan>,
+  { id, site }: { readonly id: number; readonly site: Found<GroupPlan> | undefined },
+): Route {
+  const chain = [...above.map(({ mount }) => mount), plan.path];
+  const { pricing } = plan;
+  if (pricing === "charge") return { id, plan, chain, price: { by: "charge" } };
+  const isSeen = site === undefined || above.includes(site.plan);
+  if (pricing === "free" || !isSeen) return { id, plan, chain, price: { by: "free" } };
+
+  const hidden = site === undefined ? 0 : site.above.length + 1;
+  const path = writeKeyPath(pricing.full ? chain : chain.slice(hidden), app.dialect, pricing);
+  const method = pricing.named && plan.method !== "all" ? (plan.method.toUpperCase() as Method) : undefined;
+  const text = method === undefined ? path : `${method} ${path}`;
+  return { id, plan, chain, price: { by: "table", key: { text, method, chain, plan: pricing } } };
+}
+
+/** Whether the price of a route is asked for with this method. `undefined`: the seller has not said. */
+export function isPriced({ price }: Route, method: string): boolean | undefined {
+  if (price.by === "table") return coversMethod(price.key, method);
+  if (price.by === "free") return false;
+  return method === "OPTIONS" ? undefined : true;
+}
+
+/** How many ways of writing a route's path out are looked at. */
+const WAYS = 6;
+
+/** Whether a key could be meant for a route that it was not written for, as both may stand for the same path. */
+export function isCoveredByChance(app: ResolvedApp, route: Route, method: string): boolean {
+  const belowSite = app.siteChain.length;
+  const samples = Array.from({ length: WAYS }, (_, pick) => [
+    samplePath(route.chain, pick),
+    samplePath(route.chain.slice(belowSite), pick),
+  ]).flat();
+  return app.keys.some((key) => {
+    const patterns = [loosePattern(key.chain), loosePattern(key.chain.slice(belowSite))];
+    return coversMethod(key, method) && patterns.some((pattern) => samples.some((sample) => pattern.test(sample)));
+  });
+}
