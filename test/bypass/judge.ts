@@ -4,10 +4,19 @@
  *
  * @module
  */
+import { FareboxError } from "@farebox/core";
 import { createPayments } from "@farebox/express";
 import type { RequestHandler } from "express";
 import { coversMethod, servesMethod } from "./app-plan.js";
-import { type BuiltApp, buildApp, buildProbe, type ExpressModule, type Run, type Touch } from "./build-app.js";
+import {
+  type BuiltApp,
+  buildApp,
+  buildProbe,
+  type ExpressModule,
+  type Parts,
+  type Run,
+  type Touch,
+} from "./build-app.js";
 import { chargeFor, PRICED, type Purse, watchStore } from "./purse.js";
 import type { RawAnswer, RawLine } from "./raw-line.js";
 import { type RequestPlan, writeRequest } from "./request-plan.js";
@@ -50,6 +59,7 @@ export async function judgeApp(
   { requests, tally }: { readonly requests: readonly RequestPlan[]; readonly tally: Tally },
 ): Promise<readonly Finding[]> {
   const stand = openStand(court, app);
+  if (stand.kind === "refused") return [stand.finding];
   const findings: Finding[] = [];
   for (const request of requests) {
     const seen = await stand.send(request);
@@ -74,21 +84,33 @@ interface Seen {
 }
 
 interface Stand {
+  readonly kind: "open";
   readonly built: BuiltApp;
   send(request: RequestPlan): Promise<Seen>;
 }
 
-function openStand({ express, line, purse }: Court, app: ResolvedApp): Stand {
+/** A table of good keys that the library would not have. */
+interface Refused {
+  readonly kind: "refused";
+  readonly finding: Finding;
+}
+
+function openStand({ name, express, line, purse }: Court, app: ResolvedApp): Stand | Refused {
   const { store, claims } = watchStore();
   const payments = createPayments({ facilitator: purse.facilitator, store });
   const table = Object.fromEntries(app.keys.map(({ text }) => [text, PRICED]));
   let ran: Run[] = [];
   let touched: Touch[] = [];
-  const built = buildApp(express, app, {
+  const parts: Parts = {
     table: () => payments.routes(table),
     charge: () => chargeFor(payments),
     ran: (run) => void ran.push(run),
-  });
+  };
+  const built = tryBuild(() => buildApp(express, app, parts));
+  if (built instanceof FareboxError) {
+    const problem = "the table was refused";
+    return { kind: "refused", finding: { problem, report: `${name}: ${problem}: ${built.message}` } };
+  }
   const probe = buildProbe(express, app, (touch) => void touched.push(touch));
   const ask = (listener: RequestHandler, text: string, method: string) => {
     line.serve(listener as Parameters<RawLine["serve"]>[0]);
@@ -96,6 +118,7 @@ function openStand({ express, line, purse }: Court, app: ResolvedApp): Stand {
   };
 
   return {
+    kind: "open",
     built,
     async send(plan) {
       [ran, touched] = [[], []];
@@ -110,6 +133,15 @@ function openStand({ express, line, purse }: Court, app: ResolvedApp): Stand {
       return { requestLine, override: plan.override, answer, paid: plan.paid, ran, claims: claimed, touched };
     },
   };
+}
+
+function tryBuild(create: () => BuiltApp): BuiltApp | FareboxError {
+  try {
+    return create();
+  } catch (error) {
+    if (error instanceof FareboxError) return error;
+    throw error;
+  }
 }
 
 function judge(app: ResolvedApp, seen: Seen): string | undefined {

@@ -24,7 +24,7 @@ export interface Piece {
   readonly four: string | undefined;
   readonly brackets?: string;
   readonly star?: string;
-  /** What a request may have in its place. */
+  /** What a request may have in its place. The first is no word of another path; an optional part is left out first. */
   readonly samples: readonly string[];
   /** A regular expression for more than it stands for: what may be charged by accident of overlapping keys. */
   readonly loose: string;
@@ -60,7 +60,7 @@ const PARAMETERS: readonly Piece[] = [
   { five: "/:p#", four: "/:p#", brackets: "/[p#]", samples: ["/s", "/paid", "/a.b", "/S-t"], loose: "/+[^/]+" },
   { five: "/v:p#", four: "/v:p#", samples: ["/v1", "/vs"], loose: "/+v[^/]+" },
   { five: "/:p#-:q#", four: "/:p#-:q#", samples: ["/s-t", "/a-b"], loose: "/+[^/]+-[^/]+" },
-  { five: "/:p#.json", four: "/:p#.json", samples: ["/x.json", "/s.json"], loose: "/+[^/]+\\.json" },
+  { five: "/:p#.json", four: "/:p#.json", samples: ["/s.json", "/x.json"], loose: "/+[^/]+\\.json" },
 ];
 
 const WILDCARD: Piece = { five: "/*s#", four: "/*", star: "/*", samples: ["/s", "/s/t", "/a/b/c"], loose: "(?:/.*)?" };
@@ -71,47 +71,59 @@ const OPTIONAL: readonly Piece[] = [
   { five: "{.:p#}", four: undefined, samples: ["", ".json"], loose: "(?:\\.[^/]+)?" },
 ];
 
-const first = fc.oneof(
-  { withCrossShrink: true },
-  { weight: 4, arbitrary: fc.constantFrom(...WORDS) },
-  { weight: 3, arbitrary: fc.constantFrom(...ODD_WORDS) },
-  { weight: 2, arbitrary: fc.constantFrom(...PARAMETERS) },
-);
+/** How a path may begin: with what is there whatever is asked for, so that it begins with a slash as a key too. */
+function beginnings(dialect: Dialect): fc.Arbitrary<Piece> {
+  return fc.oneof(
+    { withCrossShrink: true },
+    { weight: 4, arbitrary: fc.constantFrom(...WORDS) },
+    { weight: 3, arbitrary: fc.constantFrom(...known(ODD_WORDS, dialect)) },
+    { weight: 2, arbitrary: fc.constantFrom(...PARAMETERS) },
+  );
+}
 
-const further = fc.oneof(
-  { withCrossShrink: true },
-  { weight: 3, arbitrary: fc.constantFrom(...WORDS) },
-  { weight: 2, arbitrary: fc.constantFrom(...ODD_WORDS) },
-  { weight: 3, arbitrary: fc.constantFrom(...PARAMETERS) },
-  { weight: 1, arbitrary: fc.constant(WILDCARD) },
-  { weight: 1, arbitrary: fc.constantFrom(...OPTIONAL) },
-);
+function continuations(dialect: Dialect): fc.Arbitrary<Piece> {
+  return fc.oneof(
+    { withCrossShrink: true },
+    { weight: 3, arbitrary: fc.constantFrom(...WORDS) },
+    { weight: 2, arbitrary: fc.constantFrom(...known(ODD_WORDS, dialect)) },
+    { weight: 3, arbitrary: fc.constantFrom(...PARAMETERS) },
+    { weight: 1, arbitrary: fc.constant(WILDCARD) },
+    { weight: 1, arbitrary: fc.constantFrom(...known(OPTIONAL, dialect)) },
+  );
+}
+
+function known(pieces: readonly Piece[], dialect: Dialect): readonly Piece[] {
+  return pieces.filter(({ four }) => dialect === "Express 5" || four !== undefined);
+}
 
 /** Paths of routes; `depth` keeps their parameters apart from those of the mounts above. */
 export function routePaths(dialect: Dialect, depth: number): fc.Arbitrary<Path> {
-  const start = fc.oneof({ weight: 8, arbitrary: first }, { weight: 1, arbitrary: fc.constant(WILDCARD) });
+  const start = fc.oneof(
+    { weight: 8, arbitrary: beginnings(dialect) },
+    { weight: 1, arbitrary: fc.constant(WILDCARD) },
+  );
   const pieces = fc.oneof(
     { weight: 1, arbitrary: fc.constant([]) },
-    { weight: 6, arbitrary: fc.tuple(start, fc.array(further, { maxLength: 2 })).map(([one, more]) => [one, ...more]) },
+    {
+      weight: 4,
+      arbitrary: fc
+        .tuple(start, fc.array(continuations(dialect), { maxLength: 2 }))
+        .map(([one, more]) => [one, ...more]),
+    },
   );
-  return paths(pieces, { dialect, depth });
+  return paths(pieces, depth);
 }
 
 /** Paths of mounts: no wildcard, so that what is mounted can still be reached by its own paths. */
 export function mountPaths(dialect: Dialect, depth: number): fc.Arbitrary<Path> {
-  return paths(fc.array(first, { minLength: 1, maxLength: 2 }), { dialect, depth });
+  return paths(fc.array(beginnings(dialect), { minLength: 1, maxLength: 2 }), depth);
 }
 
-function paths(
-  pieces: fc.Arbitrary<readonly Piece[]>,
-  { dialect, depth }: { readonly dialect: Dialect; readonly depth: number },
-): fc.Arbitrary<Path> {
+function paths(pieces: fc.Arbitrary<readonly Piece[]>, depth: number): fc.Arbitrary<Path> {
   const slash = fc.nat(7).map((chance) => chance === 7);
   return fc.record({ pieces, slash }).map((path) => ({
     slash: path.slash && path.pieces.length > 0,
-    pieces: path.pieces
-      .filter(({ four }) => dialect === "Express 5" || four !== undefined)
-      .map((piece, at) => withNames(piece, `${depth}_${at}`)),
+    pieces: path.pieces.map((piece, at) => withNames(piece, `${depth}_${at}`)),
   }));
 }
 
@@ -148,6 +160,14 @@ export function samplePath(chain: readonly Path[], pick: number): string {
   const pieces = chain.flatMap((path) => path.pieces);
   const values = pieces.map(({ samples }, at) => samples[(pick + at) % samples.length] ?? "");
   return values.join("") + (chain.at(-1)?.slash === true ? "/" : "") || "/";
+}
+
+/** What a path says by itself, with sample values, without and with its optional parts. */
+export function writtenOut(chain: readonly Path[]): readonly string[] {
+  const pieces = chain.flatMap((path) => path.pieces);
+  return [0, 1].map(
+    (given) => pieces.map(({ samples }) => samples[samples[0] === "" ? given : 0] ?? "").join("") || "/",
+  );
 }
 
 /** Matches at least what the path stands for, in whatever case and with whatever slashes. */

@@ -77,7 +77,11 @@ const ESCAPED = ['"', "^", "|", "<"];
 
 type Mutation = keyof typeof MUTATIONS;
 
-const NAMES = Object.keys(MUTATIONS) as Mutation[];
+/** Every one, and more often those that a client could come by without meaning harm. */
+const NAMES = [
+  ...(Object.keys(MUTATIONS) as Mutation[]),
+  ...(["other case", "slash at the end", "slash doubled", "percent-encoded", "absolute form as any client"] as const),
+];
 
 /** What Node's parser knows, what it does not, and what Express has no route for. */
 const OTHER_METHODS = [

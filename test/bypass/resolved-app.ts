@@ -5,7 +5,7 @@
  */
 import type { Method } from "@farebox/core";
 import { type AppPlan, coversMethod, type GroupPlan, type ItemPlan, type Key, type RoutePlan } from "./app-plan.js";
-import { loosePattern, type Path, samplePath, writeKeyPath } from "./path.js";
+import { loosePattern, type Path, writeKeyPath, writtenOut } from "./path.js";
 
 export interface Route {
   readonly id: number;
@@ -94,16 +94,10 @@ export function isPriced({ price }: Route, method: string): boolean | undefined 
   return method === "OPTIONS" ? undefined : true;
 }
 
-/** How many ways of writing a route's path out are looked at. */
-const WAYS = 6;
-
 /** Whether a key could be meant for a route that it was not written for, as both may stand for the same path. */
 export function isCoveredByChance(app: ResolvedApp, route: Route, method: string): boolean {
   const belowSite = app.siteChain.length;
-  const samples = Array.from({ length: WAYS }, (_, pick) => [
-    samplePath(route.chain, pick),
-    samplePath(route.chain.slice(belowSite), pick),
-  ]).flat();
+  const samples = [route.chain, route.chain.slice(belowSite)].flatMap(writtenOut);
   return app.keys.some((key) => {
     const patterns = [loosePattern(key.chain), loosePattern(key.chain.slice(belowSite))];
     return coversMethod(key, method) && patterns.some((pattern) => samples.some((sample) => pattern.test(sample)));
