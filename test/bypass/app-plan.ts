@@ -5,7 +5,7 @@
  */
 import type { Method } from "@farebox/core";
 import fc from "fast-check";
-import { type Dialect, mountPaths, type Path, routePaths, type Spelling } from "./path.js";
+import { type Dialect, hasKey, mountPaths, type Path, routePaths, type Spelling } from "./path.js";
 
 /** Routes of a small app hardly ever share one. */
 export const LABELS = 16;
@@ -140,12 +140,7 @@ function routes(dialect: Dialect, features: Features, depth: number): fc.Arbitra
       { weight: features.charge ? 2 : 0, arbitrary: fc.constant("charge") },
     ),
   });
-  return route.map((plan) => (needsStar(plan, dialect) && !features.spellings ? { ...plan, pricing: "free" } : plan));
-}
-
-/** Express 4 has no name for a wildcard that a key could use. */
-function needsStar({ path }: RoutePlan, dialect: Dialect): boolean {
-  return dialect === "Express 4" && path.pieces.some(({ star }) => star !== undefined);
+  return route.map((plan) => (hasKey(plan.path, dialect, features.spellings) ? plan : { ...plan, pricing: "free" }));
 }
 
 function seldom(): fc.Arbitrary<boolean> {

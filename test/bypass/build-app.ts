@@ -6,7 +6,7 @@
 import type express5 from "express";
 import type { IRouter, Request, RequestHandler, Response } from "express";
 import type { GroupPlan, ItemPlan, Key, Rewriter, RoutePlan } from "./app-plan.js";
-import { type Path, samplePath, writePath } from "./path.js";
+import { type Path, samplePath, writeKeyRoutes, writePath } from "./path.js";
 import type { ResolvedApp, Route } from "./resolved-app.js";
 
 export type ExpressModule = typeof express5;
@@ -54,7 +54,7 @@ export function buildProbe(express: ExpressModule, app: ResolvedApp, touch: (tou
   const keyRoutes = (settings: Settings, chainOf: (key: Key) => readonly Path[]) => {
     const router = express.Router(settings);
     for (const key of app.keys) {
-      router.all(writePath(chainOf(key), app.plan.dialect), (req, _res, next) => {
+      router.all(writeKeyRoutes(chainOf(key), app.plan.dialect, key.plan), (req, _res, next) => {
         touch({ key, method: req.method });
         next();
       });

@@ -139,20 +139,51 @@ function withNames(piece: Piece, suffix: string): Piece {
 
 /** A chain of mounts and a route, as one path for `app.get` or `app.use`. */
 export function writePath(chain: readonly Path[], dialect: Dialect): string {
-  return write(chain, (piece) => (dialect === "Express 5" ? piece.five : (piece.four ?? piece.five)));
+  return write(chain, (piece) => writePiece(piece, dialect));
 }
 
 /** The same as a key has it: in the words of Express 5, whatever version there is. */
 export function writeKeyPath(chain: readonly Path[], dialect: Dialect, spelling: Spelling): string {
-  return write(chain, (piece) => {
-    if (piece.star !== undefined && (spelling.star || dialect === "Express 4")) return piece.star;
+  return write(chain, (piece, next) => {
+    if (piece.star !== undefined && isStarred(next, dialect, spelling)) return piece.star;
     return piece.brackets !== undefined && spelling.brackets ? piece.brackets : piece.five;
   });
 }
 
-function write(chain: readonly Path[], writePiece: (piece: Piece) => string): string {
-  const pieces = chain.flatMap((path) => path.pieces).map(writePiece);
-  return pieces.join("") + (chain.at(-1)?.slash === true || pieces.length === 0 ? "/" : "");
+/** All that a key stands for, for the router: a `*` may stand for nothing, not even for its slash. */
+export function writeKeyRoutes(chain: readonly Path[], dialect: Dialect, spelling: Spelling): string[] {
+  const without = write(chain, (piece, next) => {
+    const isNothing = piece.star !== undefined && isStarred(next, dialect, spelling);
+    return isNothing ? "" : writePiece(piece, dialect);
+  });
+  return [writePath(chain, dialect), without === "" ? "/" : without];
+}
+
+/** Whether a wildcard is a segment by itself that a key can have as `*`, and does. */
+function isStarred(next: Piece | undefined, dialect: Dialect, spelling: Spelling): boolean {
+  return isSegment(next) && (spelling.star || dialect === "Express 4");
+}
+
+/** Whether what comes next begins another segment. */
+function isSegment(next: Piece | undefined): boolean {
+  return next === undefined || next.five.startsWith("/");
+}
+
+/** Whether a key can say it. Express 4 has no name for a wildcard, and a `*` is a segment by itself. */
+export function hasKey({ pieces }: Path, dialect: Dialect, stars: boolean): boolean {
+  return pieces.every(
+    ({ star }, at) => dialect === "Express 5" || star === undefined || (stars && isSegment(pieces[at + 1])),
+  );
+}
+
+function writePiece(piece: Piece, dialect: Dialect): string {
+  return dialect === "Express 5" ? piece.five : (piece.four ?? piece.five);
+}
+
+function write(chain: readonly Path[], writeOne: (piece: Piece, next: Piece | undefined) => string): string {
+  const pieces = chain.flatMap((path) => path.pieces);
+  const written = pieces.map((piece, at) => writeOne(piece, pieces[at + 1]));
+  return written.join("") + (chain.at(-1)?.slash === true || pieces.length === 0 ? "/" : "");
 }
 
 /** A path that a request could have; `pick` chooses among the values. */
