@@ -25,7 +25,7 @@ export interface RawLine {
 }
 
 /** Whoever has not answered by then never will. */
-const DEADLINE_MS = 5_000;
+const DEADLINE_MS = 10_000;
 
 /** Starts the server. */
 export async function openRawLine(): Promise<RawLine> {

@@ -42,7 +42,7 @@ const MUTATIONS = {
   "segment left out": (target, at) => changeSegment(target, at, () => "") || "/",
   "segment more": (target, at, pick) =>
     changeSegment(target, at, (one) => one + (["/s", "/a", "/paid"][pick % 3] ?? "")),
-  "very long": (target, at, pick) => insertAt(target, at, ["a", "/a", "/", "%61"][pick % 4]?.repeat(1_500) ?? ""),
+  "very long": (target, at, pick) => insertAt(target, at, LONG[pick % LONG.length] ?? ""),
   "long query": (target, _, pick) => `${target}?${["a", "&a=b", "/paid"][pick % 3]?.repeat(1_500)}`,
   elsewhere: (_, __, pick) => ["/go", "/", "*", "", "/nowhere", "//", "http://x", "?"][pick % 8] ?? "",
 } as const satisfies Readonly<Record<string, Mutate>>;
@@ -70,6 +70,9 @@ const ODD = [
   "+",
   "\u007f",
 ];
+
+/** Few slashes: of several wildcards in a path, Express itself would try every way to share many out. */
+const LONG = ["a".repeat(8_000), "/a".repeat(300), "/".repeat(300), "%61".repeat(2_000)];
 
 /** What Node's URL parser escapes. */
 const ESCAPED = ['"', "^", "|", "<"];
