@@ -3,11 +3,11 @@
  *
  * - `FAREBOX_SEED`: the seed of a run that is to be repeated; a failing run prints it.
  * - `FAREBOX_RUNS`: how many apps are generated for each version of Express, with some fifty requests each. The usual run
- *   has 250; `FAREBOX_RUNS=5000` is the longer run.
+ *   has 400; `FAREBOX_RUNS=5000` is the longer run.
  *
  * @module
  */
-const USUAL_RUNS = 250;
+const USUAL_RUNS = 400;
 
 /** Of the usual run on a slow machine; a longer run gets as much more. */
 const USUAL_TIME_MS = 240_000;
