@@ -18,7 +18,6 @@ export interface Route {
 export interface ResolvedApp {
   readonly plan: AppPlan;
   readonly routes: readonly Route[];
-  /** Keys whose text is the same are one. */
   readonly keys: readonly Key[];
   /** The group that has the table; `undefined`: the app itself. */
   readonly site: GroupPlan | undefined;
@@ -39,8 +38,8 @@ export function resolveApp(plan: AppPlan): ResolvedApp {
   const { groups, routes: found } = walk(plan.items, []);
   const site = [undefined, ...groups][plan.site % (groups.length + 1)];
   const siteChain = site === undefined ? [] : [...site.above, site.plan].map(({ mount }) => mount);
-  const routes = found.map((route, id) => resolveRoute(plan, route, { id, site }));
-  const keys = new Map(routes.flatMap(({ price }) => (price.by === "table" ? [[price.key.text, price.key]] : [])));
+  const keys = new Map<string, Key>();
+  const routes = found.map((route, id) => withOneKey(resolveRoute(plan, route, { id, site }), keys));
   return {
     plan,
     routes,
@@ -85,6 +84,20 @@ function resolveRoute(
   const method = pricing.named && plan.method !== "all" ? (plan.method.toUpperCase() as Method) : undefined;
   const text = method === undefined ? path : `${method} ${path}`;
   return { id, plan, chain, price: { by: "table", key: { text, method, chain, plan: pricing } } };
+}
+
+/** A table may not have two keys for one route, however they are written: the first one stays. */
+function withOneKey(route: Route, keys: Map<string, Key>): Route {
+  if (route.price.by !== "table") return route;
+  const { key } = route.price;
+  const meant = key.text
+    .toLowerCase()
+    .replace(/\[(\w+)\]/g, ":$1")
+    .replace(/([:*])[pqs]\d_\d+/g, "$1")
+    .replace(/\/+$/, "");
+  const known = keys.get(meant) ?? key;
+  keys.set(meant, known);
+  return known.text === key.text ? route : { ...route, price: { by: "free" } };
 }
 
 /** Whether the price of a route is asked for with this method. `undefined`: the seller has not said. */
