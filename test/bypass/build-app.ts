@@ -1,0 +1,209 @@
+/**
+ * Builds real Express apps from plans: one that is to be paid for, or one that only tells which routes would be reached.
+ *
+ * @module
+ */
+import type express5 from "express";
+import type { IRouter, Request, RequestHandler, Response } from "express";
+import type { GroupPlan, ItemPlan, Key, Rewriter, RoutePlan } from "./app-plan.js";
+import { type Path, samplePath, writeKeyRoutes, writePath } from "./path.js";
+import type { ResolvedApp, Route } from "./resolved-app.js";
+
+export type ExpressModule = typeof express5;
+
+/** A handler that has run. */
+export interface Run {
+  readonly route: Route;
+  readonly method: string;
+}
+
+/** A handler, or a key, that a request would get to if nobody asked for a payment. */
+export type Touch = Run | { readonly key: Key; readonly method: string };
+
+/** How the app is told about payments. */
+export interface Parts {
+  readonly table: () => RequestHandler;
+  readonly charge: () => RequestHandler;
+  readonly ran: (run: Run) => void;
+}
+
+export interface BuiltApp {
+  readonly listener: RequestHandler;
+  /** What was registered, in order, as one would write it. */
+  readonly registrations: readonly string[];
+}
+
+/** Builds the app with its payments. Every handler answers. */
+export function buildApp(express: ExpressModule, app: ResolvedApp, parts: Parts): BuiltApp {
+  const handlers = (route: Route): RequestHandler[] => {
+    const handler = (req: Request, res: Response) => {
+      parts.ran({ route, method: req.method });
+      res.end(`handler ${route.id}`);
+    };
+    return route.price.by === "charge" ? [parts.charge(), handler] : [handler];
+  };
+  return build(express, app, { table: parts.table, handlers, methodOf: (route) => route.plan.method });
+}
+
+/**
+ * Builds the app without its payments, where every handler only says that it was reached. Routes take any method here,
+ * and keys are routes too, so that Express itself tells what a key stands for.
+ */
+export function buildProbe(express: ExpressModule, app: ResolvedApp, touch: (touched: Touch) => void): BuiltApp {
+  const { caseSensitive, strict } = app.plan;
+  const keyRoutes = (settings: Settings, chainOf: (key: Key) => readonly Path[]) => {
+    const router = express.Router(settings);
+    for (const key of app.keys) {
+      router.all(writeKeyRoutes(chainOf(key), app.plan.dialect, key.plan), (req, _res, next) => {
+        touch({ key, method: req.method });
+        next();
+      });
+    }
+    return router;
+  };
+  return build(express, app, {
+    first: keyRoutes({ caseSensitive, strict }, (key) => key.chain),
+    table: (settings) => keyRoutes(settings, (key) => key.chain.slice(app.siteChain.length)),
+    handlers: (route) => [
+      (req, _res, next) => {
+        touch({ route, method: req.method });
+        next();
+      },
+    ],
+    methodOf: () => "all",
+  });
+}
+
+interface Settings {
+  readonly caseSensitive: boolean;
+  readonly strict: boolean;
+}
+
+interface Hooks {
+  /** Comes before everything but the rewriters. */
+  readonly first?: RequestHandler;
+  readonly table: (settings: Settings) => RequestHandler;
+  readonly handlers: (route: Route) => RequestHandler[];
+  readonly methodOf: (route: Route) => RoutePlan["method"];
+}
+
+interface Container extends Settings {
+  readonly router: IRouter;
+  readonly name: string;
+  /** What routes of a flat group begin with. */
+  readonly prefix: readonly Path[];
+}
+
+function build(express: ExpressModule, app: ResolvedApp, hooks: Hooks): BuiltApp {
+  const { plan } = app;
+  const registrations: string[] = [];
+  const say = (line: string) => void registrations.push(line);
+  const routes = new Map(app.routes.map((route) => [route.plan, route]));
+  let containers = 0;
+
+  function fill(container: Container, items: readonly ItemPlan[]): void {
+    for (const item of items) {
+      if (item.kind === "route") addRoute(container, item);
+      else addGroup(container, item);
+    }
+  }
+
+  function addRoute({ router, name, prefix }: Container, item: RoutePlan): void {
+    const route = routes.get(item);
+    if (route === undefined) throw new TypeError("a route that was not resolved");
+    const path = writePath([...prefix, item.path], plan.dialect);
+    router[hooks.methodOf(route)](path, ...hooks.handlers(route));
+    const charge = route.price.by === "charge" ? "charge, " : "";
+    say(`${name}.${item.method}(${JSON.stringify(path)}, ${charge}handler ${route.id})`);
+  }
+
+  function addGroup(parent: Container, group: GroupPlan): void {
+    const mounts = [...parent.prefix, group.mount];
+    const path = writePath(mounts, plan.dialect);
+    const isInside = plan.inside && group.sort !== "flat";
+    if (group === app.site && !isInside) addTable(parent, { path, settings: group.sort === "flat" ? parent : group });
+    if (group.sort === "flat") fill({ ...parent, prefix: mounts }, group.items);
+    else addRouter(parent, group, path);
+  }
+
+  function addRouter(parent: Container, group: GroupPlan, path: string): void {
+    const { caseSensitive, strict } = group;
+    const name = `${group.sort}${++containers}`;
+    const router = createContainer(express, group);
+    say(`${name} = ${group.sort === "app" ? "express" : "Router"}(${JSON.stringify({ caseSensitive, strict })})`);
+    const container = { router, name, prefix: [], caseSensitive, strict };
+    if (group === app.site && plan.inside) addTable(container, { settings: group });
+    fill(container, group.items);
+    parent.router.use(path, router);
+    say(`${parent.name}.use(${JSON.stringify(path)}, ${name})`);
+  }
+
+  function addTable({ router, name }: Container, { path, settings }: TablePlace): void {
+    if (app.keys.length === 0) return;
+    const follower: RequestHandler[] = plan.followed ? [(_req, _res, next) => next()] : [];
+    const handlers = [hooks.table(settings), ...follower];
+    if (path === undefined) router.use(...handlers);
+    else router.use(path, ...handlers);
+    const where = path === undefined ? "" : `${JSON.stringify(path)}, `;
+    say(`${name}.use(${where}payments${plan.followed ? ", (req, res, next) => next()" : ""})`);
+  }
+
+  const listener = express();
+  applySettings(listener, plan);
+  say(`app = express(${JSON.stringify({ caseSensitive: plan.caseSensitive, strict: plan.strict })})`);
+  for (const rewriter of plan.rewriters) {
+    listener.use(REWRITE[rewriter](app));
+    say(`app.use(middleware that ${rewriter})`);
+  }
+  if (hooks.first !== undefined) listener.use(hooks.first);
+  const { caseSensitive, strict } = plan;
+  const root = { router: listener, name: "app", prefix: [], caseSensitive, strict };
+  if (app.site === undefined) addTable(root, { settings: root });
+  fill(root, plan.items);
+  return { listener, registrations };
+}
+
+interface TablePlace {
+  readonly path?: string;
+  readonly settings: Settings;
+}
+
+function createContainer(express: ExpressModule, group: GroupPlan): IRouter & RequestHandler {
+  const { caseSensitive, strict } = group;
+  if (group.sort === "router") return express.Router({ caseSensitive, strict });
+  const app = express();
+  applySettings(app, group);
+  return app;
+}
+
+function applySettings(app: ReturnType<ExpressModule>, { caseSensitive, strict }: Settings): void {
+  // Without this the error pages of both versions quote the stack, and to the console too.
+  app.set("env", "test");
+  if (caseSensitive) app.enable("case sensitive routing");
+  if (strict) app.enable("strict routing");
+}
+
+const REWRITE: Readonly<Record<Rewriter, (app: ResolvedApp) => RequestHandler>> = {
+  "strips /v9": () => rewriteUrl((url) => url.replace(/^\/v9(?=\/)/, "")),
+  "collapses slashes": () => rewriteUrl((url) => url.replace(/\/{2,}/g, "/")),
+  "decodes the URL": () => rewriteUrl(decodeURIComponent),
+  "sends /go elsewhere": ({ routes }) => {
+    const target = samplePath(routes[0]?.chain ?? [], 0);
+    return rewriteUrl((url) => (url === "/go" ? target : url));
+  },
+  "overrides the method": () => (req, _res, next) => {
+    req.method = req.get("x-http-method-override")?.toUpperCase() ?? req.method;
+    next();
+  },
+};
+
+function rewriteUrl(rewrite: (url: string) => string): RequestHandler {
+  return (req, _res, next) => {
+    try {
+      req.url = rewrite(req.url);
+    } catch {
+      // A malformed URL stays as it is.
+    }
+    next();
+  };
+}

@@ -1,0 +1,157 @@
+/**
+ * Whatever a key is: either the table refuses it with a `ConfigError`, or it protects the route that Express 5 makes of
+ * the same text. How many keys and from which seed is said in `run-settings.ts`.
+ *
+ * @module
+ */
+import { FareboxError } from "@farebox/core";
+import { createPayments } from "@farebox/express";
+import { createTestFacilitator } from "@farebox/testing";
+import express5, { type Express, type RequestHandler } from "express";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { PRICED } from "./purse.js";
+import { openRawLine, type RawLine } from "./raw-line.js";
+import { readRunSettings } from "./run-settings.js";
+
+const settings = readRunSettings("keys of any garbage");
+
+/** Keys cost less than apps. */
+const KEYS_PER_RUN = 15;
+
+/** Any UTF-16 code unit, lone surrogates too. */
+const codeUnit = fc.nat(0xffff).map((code) => String.fromCharCode(code));
+
+const TOKENS = [
+  ...["/", "/", "/a", "/B", ":b", "*c", "*", "{", "}", "{/d}", "{/:e}", "[f]", "[", "]", "\\", "\\*", "\\:", "\\{"],
+  ...["(", ")", "(.*)", "+", "?", "!", "#", "%", "%20", "%2f", "\u00e9", "\u03bc", "\u212a", '"', ':"g h"', ".", "-"],
+  ...[
+    "//",
+    ":",
+    ":_",
+    ":$",
+    ":\u00e9",
+    "*\u03bc",
+    "..",
+    "/./",
+    "/../",
+    ";",
+    "@",
+    "~",
+    "\u0000",
+    "\t",
+    " ",
+    "|",
+    "^",
+    "x",
+  ],
+];
+
+const tokens = fc.array(fc.constantFrom(...TOKENS), { maxLength: 6 }).map((some) => some.join(""));
+const method = fc.constantFrom("", "", "GET ", "POST ", "OPTIONS ", "HEAD ", "get ", "FETCH ", "GET  ");
+const keys = fc.oneof(
+  { weight: 1, arbitrary: fc.string({ unit: codeUnit }) },
+  { weight: 1, arbitrary: fc.constantFrom("__proto__", "constructor", "toString", "GET", "", " ") },
+  { weight: 8, arbitrary: fc.tuple(method, tokens).map(([word, path]) => `${word}/${path}`) },
+);
+
+test(
+  "a key of any garbage is refused, or protects its route",
+  async () => {
+    const line = await openRawLine();
+    const payments = createPayments({ facilitator: createTestFacilitator() });
+    const tally = { keys: 0, accepted: 0, stopped: 0 };
+    const tryKey = async (key: string) => {
+      tally.keys++;
+      const table = accept(() => payments.routes({ [key]: PRICED }));
+      if (table === undefined) return;
+      tally.accepted++;
+      for (const request of requestsFor(key)) {
+        if (!(await reaches(line, key, { request, before: [] }))) continue;
+        const isReached = await reaches(line, key, { request, before: [table] });
+        expect(isReached, `${JSON.stringify(key)} and ${JSON.stringify(request)}`).toBe(false);
+        tally.stopped++;
+      }
+    };
+    const { seed, runs } = settings;
+    await fc.assert(fc.asyncProperty(keys, tryKey), { seed, numRuns: runs * KEYS_PER_RUN });
+    await line.close();
+    console.log(`keys: ${JSON.stringify(tally)}`);
+    expect(Math.min(tally.accepted, tally.stopped)).toBeGreaterThan(tally.keys / 50);
+  },
+  settings.timeoutMs,
+);
+
+/** The table, or nothing if it was refused as a configuration that cannot work. */
+function accept(create: () => RequestHandler): RequestHandler | undefined {
+  try {
+    return create();
+  } catch (error) {
+    expect(error).toBeInstanceOf(FareboxError);
+    expect(error).toMatchObject({ code: "ERR_FAREBOX_CONFIG" });
+    return undefined;
+  }
+}
+
+interface Asked {
+  readonly request: string;
+  readonly before: readonly RequestHandler[];
+}
+
+/** Whether an unpaid request reaches a route of the key's own text, if Express takes that. */
+async function reaches(line: RawLine, key: string, { request, before }: Asked): Promise<boolean> {
+  let reached = false;
+  const app = express5().set("env", "test");
+  for (const handler of before) app.use(handler);
+  if (!isRoute(app, pathOf(key), () => (reached = true))) return false;
+  line.serve(app);
+  const answer = await line.ask(`${request}\r\nHost: x\r\nContent-Length: 0\r\n\r\n`, request.split(" ")[0] ?? "");
+  expect(answer.kind, request).toBe("answered");
+  return reached;
+}
+
+function isRoute(app: Express, path: string, reached: () => void): boolean {
+  try {
+    app.all(path, (_req, res) => {
+      reached();
+      res.end();
+    });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function pathOf(key: string): string {
+  return key.replace(/^[^ /]* /, "");
+}
+
+/** Requests for what the path says, read by the letter: with and without its optional parts, and with loose ends. */
+function requestsFor(key: string): readonly string[] {
+  const named = /^([A-Z]+) /.exec(key)?.[1] ?? "GET";
+  const targets = [true, false].flatMap((full) => {
+    const target = sampleOf(pathOf(key), full);
+    return [target, `${target}/`, target.toUpperCase(), `http://x${target}`];
+  });
+  return [...new Set(targets)].map((target) => `${named} ${toBytes(target)} HTTP/1.1`);
+}
+
+function sampleOf(path: string, full: boolean): string {
+  const escaped: string[] = [];
+  let sample = path.replace(/\\(.)/gsu, (_, char: string) => {
+    escaped.push(char);
+    return "\ue000";
+  });
+  sample = sample.replace(/:(?:"[^"]*"|[\p{ID_Start}$_][\p{ID_Continue}$]*)/gu, "s");
+  sample = sample.replace(/\*(?:"[^"]*"|[\p{ID_Start}$_][\p{ID_Continue}$]*)/gu, "s/t");
+  for (let before = ""; before !== sample; ) {
+    before = sample;
+    sample = sample.replace(/\{([^{}]*)\}/g, full ? "$1" : "");
+  }
+  return sample.replace(/\ue000/g, () => escaped.shift() ?? "");
+}
+
+/** What is no byte, or would end the request line, can only be sent encoded. */
+function toBytes(target: string): string {
+  return target.replace(/\p{Surrogate}/gu, "?").replace(/[\s\u0100-\uffff]/gu, encodeURIComponent);
+}

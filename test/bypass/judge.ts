@@ -1,0 +1,234 @@
+/**
+ * Runs one generated app with its requests, and judges every request by what ran and what was claimed. Whose handler it
+ * was the plan knows; what else a request could have reached the real router says, in a second app without payments.
+ *
+ * @module
+ */
+import { FareboxError } from "@farebox/core";
+import { createPayments } from "@farebox/express";
+import type { RequestHandler } from "express";
+import { coversMethod, servesMethod } from "./app-plan.js";
+import {
+  type BuiltApp,
+  buildApp,
+  buildProbe,
+  type ExpressModule,
+  type Parts,
+  type Run,
+  type Touch,
+} from "./build-app.js";
+import type { Dialect } from "./path.js";
+import { chargeFor, PRICED, type Purse, watchStore } from "./purse.js";
+import type { RawAnswer, RawLine } from "./raw-line.js";
+import { type RequestPlan, writeRequest } from "./request-plan.js";
+import { isCoveredByChance, isPriced, type ResolvedApp, type Route } from "./resolved-app.js";
+
+export interface Court {
+  readonly name: Dialect;
+  readonly express: ExpressModule;
+  readonly line: RawLine;
+  readonly purse: Purse;
+  /** Errors that nobody heard since it was last asked. */
+  takeStray(): readonly unknown[];
+}
+
+/** What a run has shown, so that a test can tell that it was no empty one. */
+export interface Tally {
+  requests: number;
+  /** Requests that would have reached a priced handler, and brought no payment. */
+  stopped: number;
+  /** Requests that a priced handler served, paid for. */
+  sold: number;
+  /** Requests that a free handler served. */
+  given: number;
+}
+
+export function createTally(): Tally {
+  return { requests: 0, stopped: 0, sold: 0, given: 0 };
+}
+
+/** What is wrong with what became of a request. */
+export interface Finding {
+  readonly problem: string;
+  readonly report: string;
+}
+
+/** Sends the requests one after the other. */
+export async function judgeApp(
+  court: Court,
+  app: ResolvedApp,
+  { requests, tally }: { readonly requests: readonly RequestPlan[]; readonly tally: Tally },
+): Promise<readonly Finding[]> {
+  const stand = openStand(court, app);
+  if (stand.kind === "refused") return [stand.finding];
+  const findings: Finding[] = [];
+  for (const request of requests) {
+    const seen = await stand.send(request);
+    count(tally, seen);
+    const problem = judge(app, seen) ?? strayProblem(court);
+    if (problem !== undefined) findings.push({ problem, report: describe(court, app, { ...stand, seen, problem }) });
+  }
+  return findings;
+}
+
+/** All that is known about one request. */
+interface Seen {
+  readonly requestLine: string;
+  readonly override: string | undefined;
+  readonly answer: RawAnswer;
+  readonly paid: boolean;
+  /** Handlers that ran, in order. */
+  readonly ran: readonly Run[];
+  readonly claims: number;
+  /** Handlers and keys that the request would get to without payments, in order. */
+  readonly touched: readonly Touch[];
+}
+
+interface Stand {
+  readonly kind: "open";
+  readonly built: BuiltApp;
+  send(request: RequestPlan): Promise<Seen>;
+}
+
+/** A table of good keys that the library would not have. */
+interface Refused {
+  readonly kind: "refused";
+  readonly finding: Finding;
+}
+
+function openStand({ name, express, line, purse }: Court, app: ResolvedApp): Stand | Refused {
+  const { store, claims } = watchStore();
+  const payments = createPayments({ facilitator: purse.facilitator, store });
+  const table = Object.fromEntries(app.keys.map(({ text }) => [text, PRICED]));
+  let ran: Run[] = [];
+  let touched: Touch[] = [];
+  const parts: Parts = {
+    table: () => payments.routes(table),
+    charge: () => chargeFor(payments),
+    ran: (run) => void ran.push(run),
+  };
+  const built = tryBuild(() => buildApp(express, app, parts));
+  if (built instanceof FareboxError) {
+    const problem = "the table was refused";
+    return { kind: "refused", finding: { problem, report: `${name}: ${problem}: ${built.message}` } };
+  }
+  const probe = buildProbe(express, app, (touch) => void touched.push(touch));
+  const ask = (listener: RequestHandler, text: string, method: string) => {
+    line.serve(listener as Parameters<RawLine["serve"]>[0]);
+    return line.ask(text, method);
+  };
+
+  return {
+    kind: "open",
+    built,
+    async send(plan) {
+      [ran, touched] = [[], []];
+      const request = writeRequest(plan, app);
+      const payment = plan.paid ? await purse.take() : undefined;
+      const claimsBefore = claims();
+      const answer = await ask(built.listener, request.text(payment), request.method);
+      const claimed = claims() - claimsBefore;
+      if (payment !== undefined && claimed === 0) purse.giveBack(payment);
+      await ask(probe.listener, request.text(undefined), request.method);
+      const { requestLine } = request;
+      return { requestLine, override: plan.override, answer, paid: plan.paid, ran, claims: claimed, touched };
+    },
+  };
+}
+
+function tryBuild(create: () => BuiltApp): BuiltApp | FareboxError {
+  try {
+    return create();
+  } catch (error) {
+    if (error instanceof FareboxError) return error;
+    throw error;
+  }
+}
+
+function judge(app: ResolvedApp, seen: Seen): string | undefined {
+  const { answer, ran, claims } = seen;
+  if (answer.kind === "unanswered") return `not answered: ${answer.problem}`;
+  const unpaid = ran.find(({ route, method }) => isPriced(route, method) === true);
+  if (unpaid !== undefined && claims === 0) return `handler ${unpaid.route.id} ran, and nobody paid`;
+  const free = ran.find((run) => isFree(app, run));
+  if (free !== undefined && claims > 0 && !isChargeable(seen))
+    return `handler ${free.route.id} is free, and was charged`;
+  return ran.length === 0 ? refusalProblem(app, seen, answer.status) : undefined;
+}
+
+/** A route is free if neither its own key nor another says otherwise. */
+function isFree(app: ResolvedApp, { route, method }: Run): boolean {
+  return isPriced(route, method) === false && !isCoveredByChance(app, route, method);
+}
+
+/** Whether the request would also get to a route that the table prices, or is what a key stands for. */
+function isChargeable({ touched }: Seen): boolean {
+  return touched.some((touch) => {
+    if ("key" in touch) return coversMethod(touch.key, touch.method);
+    return touch.route.price.by === "table" && isPriced(touch.route, touch.method) === true;
+  });
+}
+
+/** A free route is served, unless the library cannot see what else would get the request. */
+function refusalProblem(app: ResolvedApp, seen: Seen, status: number): string | undefined {
+  const first = firstServed(seen);
+  if (first === undefined || isChargeable(seen) || !isFree(app, first)) return undefined;
+  // A router on the way answers OPTIONS by itself, once it has a route of that path for another method.
+  if (first.method === "OPTIONS" && status === 200) return undefined;
+  if (app.opaque && (status === 400 || status === 402)) return undefined;
+  return `handler ${first.route.id} is free, and was not run: ${status}`;
+}
+
+/** The handler that would have answered. */
+function firstServed({ touched }: Seen): Run | undefined {
+  return touched.filter(isRun).find(({ route, method }) => servesMethod(route.plan, method));
+}
+
+function isRun(touch: Touch): touch is Run {
+  return "route" in touch;
+}
+
+function strayProblem(court: Court): string | undefined {
+  const stray = court.takeStray();
+  return stray.length === 0 ? undefined : `an error that nobody heard: ${String(stray[0])}`;
+}
+
+function count(tally: Tally, seen: Seen): void {
+  tally.requests++;
+  const first = firstServed(seen);
+  const [run] = seen.ran;
+  if (run !== undefined && seen.claims > 0) tally.sold++;
+  else if (run !== undefined) tally.given++;
+  else if (first !== undefined && isPriced(first.route, first.method) === true && !seen.paid) tally.stopped++;
+}
+
+interface Told {
+  readonly built: BuiltApp;
+  readonly seen: Seen;
+  readonly problem: string;
+}
+
+function describe({ name }: Court, app: ResolvedApp, { built, seen, problem }: Told): string {
+  const { answer, touched, ran, override } = seen;
+  const list = (texts: readonly string[]) => (texts.length === 0 ? "nothing" : texts.join(", "));
+  const answered = answer.kind === "answered" ? String(answer.status) : answer.problem;
+  return [
+    `${name}: ${problem}`,
+    ...built.registrations.map((line) => `    ${line}`),
+    `  table:    ${list(app.keys.map(({ text }) => JSON.stringify(text)))}`,
+    `  prices:   ${list(app.routes.map(describePrice))}`,
+    `  request:  ${JSON.stringify(seen.requestLine)}${override === undefined ? "" : `, overridden by ${override}`}`,
+    `  payment:  ${seen.paid ? "sent" : "none"}, ${seen.claims} claimed`,
+    `  answer:   ${answered}`,
+    `  ran:      ${list(ran.map(({ route, method }) => `handler ${route.id} (${method})`))}`,
+    `  without payments it would get to: ${list(touched.map(describeTouch))}`,
+  ].join("\n");
+}
+
+function describePrice({ id, price }: Route): string {
+  return `handler ${id} ${price.by === "table" ? `by ${JSON.stringify(price.key.text)}` : price.by}`;
+}
+
+function describeTouch(touch: Touch): string {
+  return isRun(touch) ? `handler ${touch.route.id}` : `the path of ${JSON.stringify(touch.key.text)}`;
+}

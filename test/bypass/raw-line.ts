@@ -1,0 +1,122 @@
+/**
+ * A server behind a Unix domain socket, and a client that sends bytes as they are. Twenty thousand TCP connections would
+ * use up the ports of the machine; a file has none.
+ *
+ * @module
+ */
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type RequestListener } from "node:http";
+import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** What came back. Latin-1, so that a character is a byte. */
+export type RawAnswer =
+  | { readonly kind: "answered"; readonly status: number; readonly head: string; readonly body: string }
+  | { readonly kind: "unanswered"; readonly problem: string };
+
+export interface RawLine {
+  /** Who answers from now on. */
+  serve(listener: RequestListener): void;
+  /** Sends one request; a HEAD request has an answer without body. */
+  ask(request: string, method: string): Promise<RawAnswer>;
+  close(): Promise<void>;
+}
+
+/** Whoever has not answered by then never will. */
+const DEADLINE_MS = 10_000;
+
+/** Starts the server. */
+export async function openRawLine(): Promise<RawLine> {
+  const folder = await mkdtemp(join(tmpdir(), "farebox-"));
+  const path = join(folder, "socket");
+  let current: RequestListener = (_req, res) => void res.end();
+  const server = createServer((req, res) => current(req, res));
+  // The client decides when a connection ends, so that no request meets one that is just being closed.
+  server.keepAliveTimeout = 0;
+  server.listen(path);
+  await once(server, "listening");
+  const client = createClient(path);
+  return {
+    serve: (listener) => {
+      current = listener;
+    },
+    ask: client.ask,
+    close: async () => {
+      client.close();
+      server.closeAllConnections();
+      server.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+function createClient(path: string) {
+  let socket: Socket | undefined;
+
+  async function ask(request: string, method: string): Promise<RawAnswer> {
+    socket ??= connect(path).setEncoding("latin1");
+    const asked = socket;
+    const answer = await exchange(asked, request, method);
+    if (answer.kind === "unanswered" || asked.destroyed || /^connection: close/im.test(answer.head)) {
+      asked.destroy();
+      socket = undefined;
+    }
+    return answer;
+  }
+
+  return { ask, close: () => socket?.destroy() };
+}
+
+function exchange(socket: Socket, request: string, method: string): Promise<RawAnswer> {
+  return new Promise((resolve) => {
+    let received = "";
+    const finish = (answer: RawAnswer) => {
+      clearTimeout(deadline);
+      socket.off("data", onData).off("close", onClose).off("error", onError);
+      resolve(answer);
+    };
+    const onData = (data: string) => {
+      received += data;
+      const answer = readAnswer(received, method, false);
+      if (answer !== undefined) finish(answer);
+    };
+    const onClose = () => {
+      const problem = `the connection was closed after ${JSON.stringify(received)}`;
+      finish(readAnswer(received, method, true) ?? { kind: "unanswered", problem });
+    };
+    // A connection that is reset is closed next.
+    const onError = () => {};
+    const late = () => finish({ kind: "unanswered", problem: `no answer within ${DEADLINE_MS} ms` });
+    const deadline = setTimeout(late, DEADLINE_MS);
+    socket.on("data", onData).on("close", onClose).on("error", onError);
+    socket.write(request, "latin1");
+  });
+}
+
+/** The answer, once it is complete. */
+function readAnswer(received: string, method: string, closed: boolean): RawAnswer | undefined {
+  const end = received.indexOf("\r\n\r\n");
+  if (end === -1) return undefined;
+  const head = received.slice(0, end);
+  const rest = received.slice(end + 4);
+  const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1]);
+  const body = readBody({ head, rest, closed, bodiless: method === "HEAD" || status === 204 || status === 304 });
+  return body === undefined ? undefined : { kind: "answered", status, head, body };
+}
+
+interface Received {
+  readonly head: string;
+  readonly rest: string;
+  readonly closed: boolean;
+  readonly bodiless: boolean;
+}
+
+function readBody({ head, rest, closed, bodiless }: Received): string | undefined {
+  if (bodiless) return "";
+  const length = /^content-length: (\d+)/im.exec(head)?.[1];
+  if (length !== undefined) return rest.length >= Number(length) ? rest : undefined;
+  if (/^transfer-encoding: chunked/im.test(head)) return rest.endsWith("\r\n0\r\n\r\n") ? rest : undefined;
+  return closed ? rest : undefined;
+}

@@ -1,0 +1,29 @@
+/**
+ * How long and from which seed the generated tests run.
+ *
+ * - `FAREBOX_SEED`: the seed of a run that is to be repeated; a failing run prints it.
+ * - `FAREBOX_RUNS`: how many apps are generated for each version of Express, with some fifty requests each. The usual run
+ *   has 400; `FAREBOX_RUNS=5000` is the longer run.
+ *
+ * @module
+ */
+const USUAL_RUNS = 400;
+
+/** Of the usual run on a slow machine; a longer run gets as much more. */
+const USUAL_TIME_MS = 240_000;
+
+export interface RunSettings {
+  readonly seed: number;
+  readonly runs: number;
+  readonly timeoutMs: number;
+}
+
+/** Reads the settings and says them, so that every run can be repeated. */
+export function readRunSettings(title: string): RunSettings {
+  const runs = Number(process.env["FAREBOX_RUNS"] ?? USUAL_RUNS);
+  const seed = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 0x7fffffff);
+  if (!Number.isInteger(runs) || runs < 1) throw new RangeError("FAREBOX_RUNS is not a number of runs");
+  if (!Number.isInteger(seed)) throw new RangeError("FAREBOX_SEED is not an integer");
+  console.log(`${title}: FAREBOX_SEED=${seed} FAREBOX_RUNS=${runs}`);
+  return { seed, runs, timeoutMs: USUAL_TIME_MS * Math.max(1, runs / USUAL_RUNS) };
+}
