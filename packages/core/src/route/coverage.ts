@@ -78,6 +78,8 @@ function isNamed<T>(
   ) {
     return true;
   }
+  // Without a path that is surely the key's there is no telling whom it is meant for.
+  if (!form.matches(form.sample)) return true;
   const meant = meantBy(query.receiversOf(mountPath + form.sample).after);
   return receivers.some(({ route }) => meant.includes(route));
 }

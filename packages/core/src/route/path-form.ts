@@ -93,7 +93,7 @@ function compileForm(tokens: readonly FlatToken[]): PathForm {
     segments: segments.map(toFormSegment),
     ranks: segments.map(rankOf),
     shape: shapeOf(tokens),
-    sample: tokens.map((token) => (token.type === "text" ? token.value : PLACEHOLDER)).join(""),
+    sample: writeSample(tokens, exact),
     template: tokens.map(writeTemplate).join(""),
     matches: (path) => (plain === undefined ? exact.test(path) : path === plain),
     paramsOf(path) {
@@ -113,7 +113,16 @@ function isSameText(path: string, plain: string): boolean {
   return bare(path) === bare(plain);
 }
 
-const PLACEHOLDER = "~";
+/** A text beside a parameter may rule a placeholder out, so there are several; the first that will do is taken. */
+const PLACEHOLDERS = ["~", "0", "x"];
+
+function writeSample(tokens: readonly FlatToken[], exact: RegExp): string {
+  const [first = "", ...others] = PLACEHOLDERS.map((placeholder) =>
+    tokens.map((token) => (token.type === "text" ? token.value : placeholder)).join(""),
+  );
+  return [first, ...others].find((sample) => exact.test(sample)) ?? first;
+}
+
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
 type RawSegment = readonly FlatToken[];

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { fold, type PathForm } from "./path-form.js";
+import { type FormSegment, fold, type PathForm } from "./path-form.js";
 
 /** Adds forms, and finds what was added. */
 export interface RouteTrie<T> {
@@ -20,8 +20,8 @@ interface Node<T> {
   any: Node<T> | undefined;
   /** Forms that end here. */
   readonly ends: T[];
-  /** Forms that take anything from here on. */
-  readonly rests: T[];
+  /** Forms that take anything from here on, up to what they end in. */
+  readonly rests: { readonly value: T; readonly tail: readonly FormSegment[] }[];
 }
 
 /** Creates an empty tree. */
@@ -30,9 +30,9 @@ export function createRouteTrie<T>(): RouteTrie<T> {
   return {
     add(form, value) {
       let node = root;
-      for (const segment of form.segments) {
+      for (const [at, segment] of form.segments.entries()) {
         if (segment.kind === "rest") {
-          node.rests.push(value);
+          node.rests.push({ value, tail: tailOf(form.segments, at) });
           return;
         }
         node = segment.kind === "text" ? childOf(node, segment.shape) : anyOf(node);
@@ -73,7 +73,7 @@ function collect<T>(
   walk: { readonly segments: readonly string[]; readonly found: T[] },
   at: number,
 ): void {
-  walk.found.push(...node.rests);
+  for (const { value, tail } of node.rests) if (endsIn(walk.segments, tail, at)) walk.found.push(value);
   const segment = walk.segments[at];
   if (segment === undefined) {
     walk.found.push(...node.ends);
@@ -82,4 +82,15 @@ function collect<T>(
   const text = node.texts.get(segment);
   if (text !== undefined) collect(text, walk, at + 1);
   if (node.any !== undefined) collect(node.any, walk, at + 1);
+}
+
+/** What comes after the last wildcard. */
+function tailOf(segments: readonly FormSegment[], first: number): readonly FormSegment[] {
+  const last = segments.findLastIndex(({ kind }) => kind === "rest");
+  return segments.slice(Math.max(first, last) + 1);
+}
+
+function endsIn(segments: readonly string[], tail: readonly FormSegment[], from: number): boolean {
+  const start = segments.length - tail.length;
+  return start >= from && tail.every(({ kind, shape }, at) => kind !== "text" || segments[start + at] === shape);
 }
