@@ -151,9 +151,15 @@ function judge(app: ResolvedApp, seen: Seen): string | undefined {
   const unpaid = ran.find(({ route, method }) => isPriced(route, method) === true);
   if (unpaid !== undefined && claims === 0) return `handler ${unpaid.route.id} ran, and nobody paid`;
   const free = ran.find((run) => isFree(app, run));
-  if (free !== undefined && claims > 0 && !isChargeable(seen))
+  if (free !== undefined && claims > 0 && !isChargeable(seen) && !(app.opaque && isOddlyWritten(seen.requestLine)))
     return `handler ${free.route.id} is free, and was charged`;
   return ran.length === 0 ? refusalProblem(app, seen, answer.status) : undefined;
+}
+
+/** What nobody can see through may be a router of its own, to which another spelling of a key is the key. */
+function isOddlyWritten(requestLine: string): boolean {
+  const [, target = ""] = requestLine.split(" ");
+  return /[A-Z%\\]|\/\/|\/$/.test(target);
 }
 
 /** A route is free if neither its own key nor another says otherwise. */
@@ -176,7 +182,18 @@ function refusalProblem(app: ResolvedApp, seen: Seen, status: number): string | 
   // A router on the way answers OPTIONS by itself, once it has a route of that path for another method.
   if (first.method === "OPTIONS" && status === 200) return undefined;
   if (app.opaque && (status === 400 || status === 402)) return undefined;
+  if (status === 400 && isNoTarget(seen.requestLine)) return undefined;
   return `handler ${first.route.id} is free, and was not run: ${status}`;
+}
+
+/**
+ * What is no target of a request may be refused: signs that no URL has, and fragments, which no client sends.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9112#section-3.2
+ */
+function isNoTarget(requestLine: string): boolean {
+  const [, target = ""] = requestLine.split(" ");
+  return /[^\w\-.~:/?[\]@!$&'()*+,;=%]/.test(target);
 }
 
 /** The handler that would have answered. */

@@ -5,6 +5,7 @@
  */
 import { type GateRequest, matchesMount, PAYMENT_SIGNATURE, type Receivers, UNKNOWN_RECEIVERS } from "@farebox/core";
 import type { Request } from "express";
+import { hasOldRouter, originOf } from "./router-layers.js";
 import { createRouterView, receiversIn } from "./router-view.js";
 
 /** A name or address with an optional port, as `Host` has it; anything else is not put into a URL. */
@@ -18,6 +19,8 @@ export function readRequest(req: Request, gate: object): GateRequest {
     path: req.path,
     mountPath: req.baseUrl,
     fullPath: readFullPath(req),
+    hasOldRouter: hasOldRouter(req.app),
+    isUnclear: isUnclear(req),
     mountTemplate: () => readMountTemplate(req, gate),
     receiversOf: (path) => readReceivers(req, gate, path),
     search: query === -1 ? "" : req.originalUrl.slice(query),
@@ -43,8 +46,7 @@ export function removePayment(req: Request): void {
 function readFullPath(req: Request): string {
   const { baseUrl, path, originalUrl } = req;
   if (baseUrl === "") return path;
-  // Express's own parser of URLs, on the one that was sent.
-  const { path: original } = Object.create(req, { url: { value: originalUrl } }) as Request;
+  const original = pathOf(req, originalUrl);
   const isRewritten = collapse(original) !== collapse(baseUrl + path);
   return isRewritten ? baseUrl + path : original;
 }
@@ -53,13 +55,63 @@ function collapse(path: string): string {
   return `${path}/`.replace(/\/{2,}/g, "/");
 }
 
-/** Looks at the app's router. An app in an app is looked at by itself, below wherever it is mounted. */
-function readReceivers(req: Request, gate: object, path: string): Receivers {
+/** The path of another URL, by Express's own parser, which remembers what it has read on the request it is given. */
+function pathOf(req: Request, url: string): string {
+  const { path } = Object.create(req, { url: { value: url } }) as Request;
+  return path ?? "";
+}
+
+/**
+ * Whether routers below may read another path than we do. Of a URL with a fragment or with signs that no URL has, Express
+ * matches what Node's parser makes of it, and cuts mounts off what was sent.
+ */
+function isUnclear(req: Request): boolean {
+  const { url, originalUrl } = req;
+  const origin = originOf(originalUrl);
+  return !url.startsWith(origin) || !isReadAsSent(req, url) || (url !== originalUrl && !isReadAsSent(req, originalUrl));
+}
+
+function isReadAsSent(req: Request, url: string): boolean {
+  const sent = url.slice(originOf(url).length);
+  const path = url === req.url ? req.path : pathOf(req, url);
+  return sent.startsWith(path) || (path === "/" && !sent.startsWith("/"));
+}
+
+/** Looks at the app's router: for a path, or for what this request will be to the routers below. */
+function readReceivers(req: Request, gate: object, path: string | undefined): Receivers {
+  if (path !== undefined) return readBelow(req, gate, path);
+  if (isUnclear(req)) return readUnclear(req, gate);
+  const [one, other] = [readFullPath(req), req.baseUrl + req.path];
+  const receivers = readBelow(req, gate, one);
+  return one === other ? receivers : join(receivers, readBelow(req, gate, other));
+}
+
+/** Whether a slash was dropped by a mount or by middleware cannot be told, so routers below may see either path. */
+function join(a: Receivers, b: Receivers): Receivers {
+  return {
+    isFound: a.isFound && b.isFound,
+    before: [...a.before, ...b.before],
+    after: [...a.after, ...b.after],
+    beyond: [...a.beyond, ...b.beyond],
+    opaque: [...a.opaque, ...b.opaque],
+  };
+}
+
+/** How mounts were cut off a URL that is read otherwise than it was sent cannot be told from below them. */
+function readUnclear(req: Request, gate: object): Receivers {
+  const { method, url, baseUrl, originalUrl } = req;
+  if (baseUrl !== "") return UNKNOWN_RECEIVERS;
+  const origin = originOf(originalUrl);
+  return receiversIn(req.app, gate, { method, url, origin, pathOf: (one) => pathOf(req, one) });
+}
+
+/** An app in an app is looked at by itself, below wherever it is mounted. */
+function readBelow(req: Request, gate: object, path: string): Receivers {
   for (const prefix of prefixesOf(req)) {
     if (!path.startsWith(prefix)) continue;
     const prefixes = prefix === "" ? [""] : ("unknown" as const);
-    const below = path.slice(prefix.length) || "/";
-    const receivers = receiversIn(req.app, gate, { method: req.method, path: below, prefixes });
+    const url = path.slice(prefix.length) || "/";
+    const receivers = receiversIn(req.app, gate, { method: req.method, url, pathOf: (one) => one, prefixes });
     if (receivers.isFound) return receivers;
   }
   return UNKNOWN_RECEIVERS;

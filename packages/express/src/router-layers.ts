@@ -35,11 +35,17 @@ export interface LayerRoute {
 export function layersOf(handler: unknown): readonly Layer[] | undefined {
   const { stack } = handler as { readonly stack?: unknown };
   if (Array.isArray(stack)) return stack;
-  // Express 4 has `_router`, and a getter `router` that throws.
-  const own = handler as { readonly _router?: { readonly stack?: unknown }; readonly lazyrouter?: unknown };
-  if (typeof own.lazyrouter === "function") return Array.isArray(own._router?.stack) ? own._router.stack : undefined;
-  const { router } = handler as { readonly router?: { readonly stack?: unknown } };
+  const router = hasOldRouter(handler) ? handler._router : (handler as { readonly router?: OwnRouter }).router;
   return Array.isArray(router?.stack) ? router.stack : undefined;
+}
+
+interface OwnRouter {
+  readonly stack?: unknown;
+}
+
+/** Whether an app is one of Express 4, which has `_router`, and a getter `router` that throws. */
+export function hasOldRouter(app: unknown): app is { readonly _router?: OwnRouter } {
+  return typeof (app as { readonly lazyrouter?: unknown }).lazyrouter === "function";
 }
 
 /** What a layer takes of a path: for a router mounted at `/api` that is `/api`. `undefined` when it does not match. */
@@ -55,10 +61,20 @@ export function takenBy(layer: Layer, path: string): string | undefined {
   }
 }
 
-/** What is left of a path for the handlers of a layer. */
-export function withoutTaken(path: string, taken: string): string {
-  const rest = path.slice(taken.length);
-  return rest.startsWith("/") ? rest : `/${rest}`;
+/**
+ * What is left of a URL for the handlers of a layer. Express cuts as many characters off the URL as were matched of its
+ * path, which need not be the same ones: Node's parser encodes what has no place in a path.
+ */
+export function withoutTaken(url: string, taken: string, origin: string): string {
+  if (taken === "") return url;
+  const rest = url.slice(origin.length + taken.length);
+  return origin !== "" || rest.startsWith("/") ? origin + rest : `/${rest}`;
+}
+
+/** What comes before the path of a URL in absolute form: `http://host`; otherwise nothing. */
+export function originOf(url: string): string {
+  if (url.startsWith("/")) return "";
+  return /^[^?]*?:\/\/[^/]*(?=\/)/.exec(url)?.[0] ?? "";
 }
 
 /** `app.all` registers each method there is, `router.all` and `route.all` one handler for all of them. */
@@ -89,9 +105,15 @@ export function pathsOf({ rawPath, slash, regexp, keys, route }: Layer): readonl
 function readExpress4(text: unknown): string | undefined {
   if (typeof text !== "string") return undefined;
   let wildcards = 0;
-  const read = text.replace(/\/:(\w+)\?/g, "{/:$1}").replace(/\*/g, () => `{*"${++wildcards}"}`);
-  return /[()[\]+?^$|\\]/.test(read) ? undefined : read;
+  const read = text.replace(EXPRESS_4, (piece: string, optional?: string) => {
+    if (piece === "*") return `*"${++wildcards}"`;
+    return optional === undefined ? piece : `{/:${optional}}`;
+  });
+  return /[()[\]+?^$|]/.test(read.replace(/\\[\s\S]/g, "")) ? undefined : read;
 }
+
+/** An escape, an optional parameter, a wildcard. */
+const EXPRESS_4 = /\\[\s\S]|\/:(\w+)\?|\*/g;
 
 /** Express 4 keeps of a mount only the expression it became. */
 function readMount(regexp: RegExp, keys: NonNullable<Layer["keys"]>): readonly string[] | undefined {

@@ -17,7 +17,7 @@ import { gateOf } from "./gate-handlers.js";
 import { type Layer, type LayerRoute, layersOf, takesAnyMethod } from "./router-layers.js";
 import { type Met, type Prefixes, type Sought, walk } from "./router-walk.js";
 
-const EVERYTHING: Sought = { method: undefined, path: undefined };
+const EVERYTHING: Sought = { method: undefined, url: undefined, pathOf: (url) => url };
 
 /** Looks at an app. What is registered later is seen, too. */
 export function createRouterView(app: Application): RouterView {
@@ -26,7 +26,7 @@ export function createRouterView(app: Application): RouterView {
       return isMountedElsewhere(app) || [...walk(layersOf(app) ?? [], EVERYTHING)].some(isInnerApp);
     },
     mountsOf: (gate) => findMounts(layersOf(app) ?? [], gate),
-    receiversOf: (gate, method, path) => receiversIn(app, gate, { method, path }),
+    receiversOf: (gate, method, path) => receiversIn(app, gate, { method, url: path, pathOf: (url) => url }),
     get routes() {
       return [...walk(layersOf(app) ?? [], EVERYTHING)].flatMap((met) =>
         met.kind === "route" ? toRegistered(met) : [],
@@ -44,27 +44,23 @@ interface SoughtBelow extends Sought {
 export function receiversIn(app: Application, gate: object, { prefixes = [""], ...sought }: SoughtBelow): Receivers {
   const layers = layersOf(app);
   if (layers === undefined) return UNKNOWN_RECEIVERS;
-  const met = untilFinal(walk(layers, sought, prefixes === "unknown" ? undefined : prefixes), gate, sought.method);
-  const at = met.findIndex((one) => isGate(one, gate));
-  const isFound = at !== -1;
-  const toReceivers = (some: readonly Met[]) =>
+  const met = [...walk(layers, sought, prefixes === "unknown" ? undefined : prefixes)];
+  const start = met.findIndex((one) => isGate(one, gate));
+  const isFound = start !== -1;
+  const later = isFound ? met.slice(start) : [];
+  const final = later.findIndex((one) => one.kind === "route" && isFinal(one.route, sought.method));
+  const reached = final === -1 ? later : later.slice(0, final + 1);
+  const opaque: OpaqueReceiver[] = reached.filter((one) => one.kind === "opaque");
+  if (isFound && final === -1 && isMountedElsewhere(app)) opaque.push({ handler: app, isMeant: false });
+  const routesOf = (some: readonly Met[]) =>
     some.flatMap((one) => (one.kind === "route" ? toReceiver(one, gate, sought.method) : []));
-  const later = isFound ? met.slice(at) : [];
-  const opaque: OpaqueReceiver[] = later.filter((one) => one.kind === "opaque");
-  if (isFound && isMountedElsewhere(app)) opaque.push({ handler: app, isMeant: false });
-  return { isFound, before: toReceivers(isFound ? met.slice(0, at) : met), after: toReceivers(later), opaque };
-}
-
-/** Nobody is met after a route that answers, once the gate has been passed. */
-function untilFinal(met: Iterable<Met>, gate: object, method: string | undefined): readonly Met[] {
-  const list: Met[] = [];
-  let isFound = false;
-  for (const one of met) {
-    list.push(one);
-    isFound ||= isGate(one, gate);
-    if (isFound && one.kind === "route" && isFinal(one.route, method)) break;
-  }
-  return list;
+  return {
+    isFound,
+    before: routesOf(isFound ? met.slice(0, start) : met),
+    after: routesOf(reached),
+    beyond: routesOf(later.slice(reached.length)),
+    opaque,
+  };
 }
 
 function isGate(met: Met, gate: object): boolean {

@@ -10,6 +10,7 @@ import {
   type LayerHandler,
   type LayerRoute,
   layersOf,
+  originOf,
   pathsOf,
   takenBy,
   withoutTaken,
@@ -29,14 +30,19 @@ export type Met =
 export interface Sought {
   /** Upper case; `undefined`: any. */
   readonly method: string | undefined;
-  /** Raw pathname; `undefined`: whatever there is, wherever it is mounted. */
-  readonly path: string | undefined;
+  /** As Express routes by it: a path, or a whole URL; `undefined`: whatever there is, wherever it is mounted. */
+  readonly url: string | undefined;
+  /** What Express takes for the origin of that URL; middleware may have changed the URL since. Default: the URL's. */
+  readonly origin?: string;
+  /** The path of a URL, as Express reads it. */
+  readonly pathOf: (url: string) => string;
 }
 
 /** Walks through the layers, in order. */
 export function* walk(layers: readonly Layer[], sought: Sought, prefixes: Prefixes = [""]): Generator<Met> {
+  const path = sought.url === undefined ? undefined : sought.pathOf(sought.url);
   for (const layer of layers) {
-    const taken = sought.path === undefined ? "" : takenBy(layer, sought.path);
+    const taken = path === undefined ? "" : takenBy(layer, path);
     if (taken === undefined || layer.handle.length > 3) continue;
     if (layer.route === undefined)
       yield* walkThrough(layer, sought, { taken, prefixes: joinAll(prefixes, pathsOf(layer)) });
@@ -51,12 +57,14 @@ interface Way {
   readonly prefixes: Prefixes;
 }
 
-function* walkThrough({ handle }: Layer, { method, path }: Sought, { taken, prefixes }: Way): Generator<Met> {
+function* walkThrough({ handle }: Layer, sought: Sought, { taken, prefixes }: Way): Generator<Met> {
   const gate = gateOf(handle);
   const inner = layersOf(handle);
   if (gate !== undefined) yield { kind: "gate", gate, mounts: prefixes };
   else if (inner !== undefined) {
-    yield* walk(inner, { method, path: path === undefined ? undefined : withoutTaken(path, taken) }, prefixes);
+    const { url, origin, ...below } = sought;
+    const rest = url === undefined ? undefined : withoutTaken(url, taken, origin ?? originOf(url));
+    yield* walk(inner, { ...below, url: rest }, prefixes);
   } else if (!PASSING.has(handle.name)) {
     yield { kind: "opaque", handler: handle, isMeant: isMounted(taken) || SERVING.has(handle.name) };
   }

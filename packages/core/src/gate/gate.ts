@@ -13,7 +13,7 @@ import { readVerifyResponse } from "../facilitator/read-response.js";
 import { decodePaymentSignature } from "../http/payment-signature.js";
 import type { PaymentPayload } from "../protocol/payment-payload.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
-import { cover } from "../route/coverage.js";
+import { type CoverageQuery, cover } from "../route/coverage.js";
 import { UNKNOWN_RECEIVERS } from "../route/receivers.js";
 import type { RouteTable } from "../route/route-table.js";
 import { matchOffer } from "../scheme/match.js";
@@ -64,9 +64,8 @@ const UNEXPECTED = "unexpected_verify_error";
 export function createGate(table: RouteTable<PricedRoute>, config: PaymentsConfig): Gate {
   return {
     decide(request) {
-      const { method, path, mountPath, receiversOf = () => UNKNOWN_RECEIVERS } = request;
       try {
-        const coverage = cover(table, { method, path, mountPath, receiversOf, fullPath: fullPathOf(request) });
+        const coverage = cover(table, toCoverageQuery(request));
         if (coverage.kind === "free") return OPEN;
         if (coverage.kind === "ambiguous") return answered(ambiguousAnswer());
         const { candidate } = coverage;
@@ -77,6 +76,12 @@ export function createGate(table: RouteTable<PricedRoute>, config: PaymentsConfi
       }
     },
   };
+}
+
+function toCoverageQuery(request: GateRequest): CoverageQuery {
+  const { method, path, mountPath, hasOldRouter = false, isUnclear = false } = request;
+  const { receiversOf = () => UNKNOWN_RECEIVERS } = request;
+  return { method, path, mountPath, fullPath: fullPathOf(request), hasOldRouter, isUnclear, receiversOf };
 }
 
 /** Creates the gate of one route. OPTIONS is free, as browsers ask before they pay, unless the route is for OPTIONS. */

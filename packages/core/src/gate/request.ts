@@ -14,9 +14,16 @@ export interface GateRequest {
   readonly mountPath: string;
   /** Raw pathname with the mount, slash for slash. Default: the one put after the other. */
   readonly fullPath?: string;
+  /** Whether the router is Express 4's. Default `false`. */
+  readonly hasOldRouter?: boolean;
+  /** Whether routers behind the gate may read another path than this: the URL has signs in it that no URL has. */
+  readonly isUnclear?: boolean;
   /** The mount point as the seller wrote it: `/:tenant`. Default: `mountPath`. */
   readonly mountTemplate?: () => string;
-  /** Who would get a request of this method for a full path, by the framework's own router. Default: nobody can tell. */
+  /**
+   * Who would get a request of this method, by the framework's own router: for a full path, or, asked without one, this
+   * very request. Default: nobody can tell.
+   */
   readonly receiversOf?: ReceiversOf;
   /** Raw query with its `?`, or `""`. */
   readonly search: string;

@@ -20,8 +20,11 @@ export type Coverage<T> =
 
 /** A request, and whom to ask about it. */
 export interface CoverageQuery extends RouteQuery {
-  /** Who would get a request of this method for a path; without a path, for the path of this request. */
   readonly receiversOf: ReceiversOf;
+  /** Whether the router is Express 4's: its wildcards may stand for nothing, and it cuts segments in more ways. */
+  readonly hasOldRouter: boolean;
+  /** Whether routers may read another path than the one the table was asked about. */
+  readonly isUnclear: boolean;
   /** The full path, as the app's own router has it. */
   readonly fullPath: string;
 }
@@ -31,15 +34,27 @@ const AMBIGUOUS = Object.freeze({ kind: "ambiguous" });
 
 /** Decides whether a request is priced, and by which key. */
 export function cover<T>(table: RouteTable<T>, query: CoverageQuery): Coverage<T> {
-  const candidates = table.find(query);
+  const candidates = findLikely(table, query, query);
+  if (query.isUnclear) return coverUnclear(table, candidates, query);
   return isPlain(query.fullPath) ? coverPlain(candidates, query) : coverOther(table, candidates, query);
+}
+
+/** The table is generous. What is no other spelling of a key is only looked into where the router is as generous. */
+function findLikely<T>(
+  table: RouteTable<T>,
+  query: RouteQuery,
+  { hasOldRouter }: CoverageQuery,
+): readonly RouteCandidate<T>[] {
+  const candidates = table.find(query);
+  return hasOldRouter ? candidates : candidates.filter(({ match }) => match !== "generous");
 }
 
 function coverPlain<T>(candidates: readonly RouteCandidate<T>[], query: CoverageQuery): Coverage<T> {
   for (const candidate of candidates) {
-    if (candidate.isExact) return priced(candidate);
-    const receivers = query.receiversOf(query.fullPath);
-    if (mayBeTakenUnseen(receivers) || isNamed(candidate, receivers.after, query)) return priced(candidate);
+    if (candidate.match === "exact") return priced(candidate);
+    const receivers = query.receiversOf();
+    if (isNamed(candidate, receivers.after, query)) return priced(candidate);
+    if (mayBeTakenUnseen(receivers)) return candidate.match === "spelling" ? priced(candidate) : AMBIGUOUS;
   }
   return FREE;
 }
@@ -50,25 +65,46 @@ function coverOther<T>(
   candidates: readonly RouteCandidate<T>[],
   query: CoverageQuery,
 ): Coverage<T> {
-  const hidden = otherSpellings(query.fullPath).flatMap((path) => table.find({ ...query, path, mountPath: "" }));
-  const relative = otherSpellings(query.path).flatMap((path) => table.find({ ...query, path }));
+  const { method, mountPath } = query;
+  const find = (path: string, mount: string) => findLikely(table, { method, path, mountPath: mount }, query);
+  const hidden = otherSpellings(query.fullPath).flatMap((path) => find(path, ""));
+  const relative = otherSpellings(query.path).flatMap((path) => find(path, mountPath));
   const others = [...hidden, ...relative];
   const [first] = candidates;
   if (first === undefined && others.length === 0) return FREE;
   const isSafe = others.every(({ entry }) => entry === first?.entry) && !isUnsafe(query.fullPath);
-  if (first?.isExact && isSafe) return priced(first);
+  if (first?.match === "exact" && isSafe) return priced(first);
 
-  const receivers = query.receiversOf(query.fullPath);
+  const receivers = query.receiversOf();
   const named = candidates.find((candidate) => isNamed(candidate, receivers.after, query));
   if (named !== undefined) return priced(named);
-  const exact = candidates.find(({ isExact }) => isExact);
+  const exact = candidates.find(({ match }) => match === "exact");
   if (!mayBeTakenUnseen(receivers)) return exact === undefined ? FREE : priced(exact);
   return first !== undefined && isSafe ? priced(first) : AMBIGUOUS;
 }
 
+/** Where the path itself is in doubt, only what the router says counts, and no price is guessed. */
+function coverUnclear<T>(
+  table: RouteTable<T>,
+  candidates: readonly RouteCandidate<T>[],
+  query: CoverageQuery,
+): Coverage<T> {
+  const receivers = query.receiversOf();
+  const named = candidates.find((candidate) => isNamed(candidate, receivers.after, query));
+  if (named !== undefined) return priced(named);
+  if (mayBeTakenUnseen(receivers)) return AMBIGUOUS;
+  const { method, mountPath } = query;
+  const paths = receivers.after.flatMap(({ samples }) => samples ?? []);
+  const isPriced = (path: string) => table.find({ method, path, mountPath: "" }).length > 0;
+  const isUnknown = receivers.after.some(({ samples }) => samples === undefined);
+  return isUnknown || paths.some((path) => isPriced(path) || isPriced(withoutMount(path, mountPath)))
+    ? AMBIGUOUS
+    : FREE;
+}
+
 /** Whether one of the routes that get a request is one that a key stands for. */
 function isNamed<T>(
-  { entry, form, mountPath }: RouteCandidate<T>,
+  { entry, form, match, mountPath }: RouteCandidate<T>,
   receivers: readonly Receiver[],
   query: CoverageQuery,
 ): boolean {
@@ -80,7 +116,12 @@ function isNamed<T>(
   }
   // Without a path that is surely the key's there is no telling whom it is meant for.
   if (!form.matches(form.sample)) return true;
-  const meant = meantBy(query.receiversOf(mountPath + form.sample).after);
+  if (match === "generous") return false;
+  const { after, beyond } = query.receiversOf(mountPath + form.sample);
+  const isOwn = ({ samples }: Receiver) => samples?.some((sample) => isWritten(entry, sample, mountPath)) === true;
+  // A key that has routes of its own does not stand for others that would get its requests as well.
+  if ([...after, ...beyond].some(isOwn)) return false;
+  const meant = meantBy(after);
   return receivers.some(({ route }) => meant.includes(route));
 }
 

@@ -33,8 +33,10 @@ export interface Receivers {
   readonly isFound: boolean;
   /** Routes that get the request before the table does. */
   readonly before: readonly Receiver[];
-  /** Routes that get it after the table. */
+  /** Routes that get it after the table, up to one that answers it. */
   readonly after: readonly Receiver[];
+  /** Routes that would get it if that one did not answer. */
+  readonly beyond: readonly Receiver[];
   /** What cannot be seen through and may get it after the table, and before a route that answers it. */
   readonly opaque: readonly OpaqueReceiver[];
 }
@@ -44,8 +46,14 @@ export function mayBeTakenUnseen({ isFound, opaque }: Receivers): boolean {
   return !isFound || opaque.length > 0;
 }
 
-/** Asks the framework's router who would get a request for a path, with mounts. */
-export type ReceiversOf = (path: string) => Receivers;
+/** Asks the framework's router who would get a request for a path, with mounts; without one, the request at hand. */
+export type ReceiversOf = (path?: string) => Receivers;
 
 /** When the router cannot be asked. */
-export const UNKNOWN_RECEIVERS: Receivers = Object.freeze({ isFound: false, before: [], after: [], opaque: [] });
+export const UNKNOWN_RECEIVERS: Receivers = Object.freeze({
+  isFound: false,
+  before: [],
+  after: [],
+  beyond: [],
+  opaque: [],
+});

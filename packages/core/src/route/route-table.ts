@@ -30,8 +30,11 @@ export interface RouteQuery {
 export interface RouteCandidate<T> {
   readonly entry: RouteEntry<T>;
   readonly form: PathForm;
-  /** Whether the request is written just as the key is; otherwise the app's own router has to say. */
-  readonly isExact: boolean;
+  /**
+   * Whether the request is written just as the key is; or otherwise, in another case or with other slashes; or only in a
+   * way that some router may take for the key. In the last two cases the app's own router has to say.
+   */
+  readonly match: "exact" | "spelling" | "generous";
   /** The path as the key has it: relative to the mount, or the full path. */
   readonly path: string;
   /** What comes before that path in the full one. */
@@ -63,7 +66,7 @@ export function createRouteTable<T>(entries: readonly RouteEntry<T>[]): RouteTab
     trie
       .find(query.path)
       .filter(({ entry }) => coversMethod(entry.method, query.method))
-      .map((leaf) => ({ ...leaf, ...query, isExact: leaf.form.matches(query.path) }));
+      .map((leaf) => ({ ...leaf, ...query, match: matchForm(leaf.form, query.path) }));
   return {
     entries,
     find(query) {
@@ -73,6 +76,11 @@ export function createRouteTable<T>(entries: readonly RouteEntry<T>[]): RouteTab
       return inOrder([...relative, ...full]);
     },
   };
+}
+
+function matchForm(form: PathForm, path: string): RouteCandidate<unknown>["match"] {
+  if (form.matches(path)) return "exact";
+  return form.paramsOf(path) === undefined ? "generous" : "spelling";
 }
 
 /** The path that a router mounted at `/api` calls `/` is `/api` to whoever mounted it. */
@@ -85,7 +93,9 @@ type Found<T> = RouteCandidate<T> & Leaf<T>;
 /** Almost always there is at most one. */
 function inOrder<T>(found: readonly Found<T>[]): readonly RouteCandidate<T>[] {
   if (found.length < 2) return found;
-  const written = [...found].sort((a, b) => a.position - b.position || Number(b.isExact) - Number(a.isExact));
+  const written = [...found].sort(
+    (a, b) => a.position - b.position || MATCHES.indexOf(a.match) - MATCHES.indexOf(b.match),
+  );
   const remaining = oncePerKey(written);
   const ordered: Found<T>[] = [];
   while (remaining.length > 0) {
@@ -96,12 +106,14 @@ function inOrder<T>(found: readonly Found<T>[]): readonly RouteCandidate<T>[] {
   return ordered;
 }
 
-/** Of the forms of one key the most specific counts, and one that is met exactly before one that is not. */
+const MATCHES: readonly RouteCandidate<unknown>["match"][] = ["exact", "spelling", "generous"];
+
+/** Of the forms of one key the one that is met best counts, and of those the most specific. */
 function oncePerKey<T>(found: readonly Found<T>[]): Found<T>[] {
   const best = new Map<number, Found<T>>();
   for (const one of found) {
     const other = best.get(one.position);
-    if (other === undefined || (one.isExact === other.isExact && compareForms(one.form, other.form) === "more")) {
+    if (other === undefined || (one.match === other.match && compareForms(one.form, other.form) === "more")) {
       best.set(one.position, one);
     }
   }

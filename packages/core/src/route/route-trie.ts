@@ -21,7 +21,7 @@ interface Node<T> {
   /** Forms that end here. */
   readonly ends: T[];
   /** Forms that take anything from here on, up to what they end in. */
-  readonly rests: { readonly value: T; readonly tail: readonly FormSegment[] }[];
+  readonly rests: { readonly value: T; readonly after: readonly FormSegment[] }[];
 }
 
 /** Creates an empty tree. */
@@ -32,7 +32,7 @@ export function createRouteTrie<T>(): RouteTrie<T> {
       let node = root;
       for (const [at, segment] of form.segments.entries()) {
         if (segment.kind === "rest") {
-          node.rests.push({ value, tail: tailOf(form.segments, at) });
+          node.rests.push({ value, after: form.segments.slice(at + 1) });
           return;
         }
         node = segment.kind === "text" ? childOf(node, segment.shape) : anyOf(node);
@@ -73,7 +73,7 @@ function collect<T>(
   walk: { readonly segments: readonly string[]; readonly found: T[] },
   at: number,
 ): void {
-  for (const { value, tail } of node.rests) if (endsIn(walk.segments, tail, at)) walk.found.push(value);
+  for (const { value, after } of node.rests) if (mayFollow(walk.segments, after, at)) walk.found.push(value);
   const segment = walk.segments[at];
   if (segment === undefined) {
     walk.found.push(...node.ends);
@@ -84,13 +84,17 @@ function collect<T>(
   if (node.any !== undefined) collect(node.any, walk, at + 1);
 }
 
-/** What comes after the last wildcard. */
-function tailOf(segments: readonly FormSegment[], first: number): readonly FormSegment[] {
-  const last = segments.findLastIndex(({ kind }) => kind === "rest");
-  return segments.slice(Math.max(first, last) + 1);
-}
-
-function endsIn(segments: readonly string[], tail: readonly FormSegment[], from: number): boolean {
+/** Whether what comes after a wildcard can be found, in order, in what is left of a path. Wildcards stand for anything. */
+function mayFollow(segments: readonly string[], after: readonly FormSegment[], from: number): boolean {
+  const tail = after.slice(after.findLastIndex(({ kind }) => kind === "rest") + 1);
+  let at = from;
+  for (const { kind, shape } of after.slice(0, after.length - tail.length)) {
+    if (kind === "any") at += 1;
+    if (kind !== "text") continue;
+    const found = segments.indexOf(shape, at);
+    if (found === -1) return false;
+    at = found + 1;
+  }
   const start = segments.length - tail.length;
-  return start >= from && tail.every(({ kind, shape }, at) => kind !== "text" || segments[start + at] === shape);
+  return start >= at && tail.every(({ kind, shape }, offset) => kind !== "text" || segments[start + offset] === shape);
 }
