@@ -123,9 +123,10 @@ function readMount(regexp: RegExp, keys: NonNullable<Layer["keys"]>): readonly s
     .replace(/^\^/, "")
     .replace(/\\\/\?\(\?=\\\/\|\$\)$/, "")
     .replace(
-      /\(\?:(\\\/)?\(\[\^\\?\/\]\+\?\)\)/g,
+      /\(\?:(\\\/)?\((?:\[\^\\?\/\]\+\?|\(\?:\(\?![^()]*\)\.\)\+\?)\)\)/g,
       (_, slash?: string) => `${slash ? "/" : ""}:${String(names.next().value)}`,
     )
     .replace(/\\([/.-])/g, "$1");
-  return /[\\^$*+?()[\]{}|]/.test(text) ? undefined : [text];
+  // What is escaped is meant as it is, unless it stands for a kind of character.
+  return /[\\^$*+?()[\]{}|]/.test(text.replace(/\\[^\w\s]/g, "")) ? undefined : [text];
 }

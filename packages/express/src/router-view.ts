@@ -17,18 +17,19 @@ import { gateOf } from "./gate-handlers.js";
 import { type Layer, type LayerRoute, layersOf, takesAnyMethod } from "./router-layers.js";
 import { type Met, type Prefixes, type Sought, walk } from "./router-walk.js";
 
+const TOP: Prefixes = [""];
 const EVERYTHING: Sought = { method: undefined, url: undefined, pathOf: (url) => url };
 
 /** Looks at an app. What is registered later is seen, too. */
 export function createRouterView(app: Application): RouterView {
   return {
     get hasOtherApps() {
-      return isMountedElsewhere(app) || [...walk(layersOf(app) ?? [], EVERYTHING)].some(isInnerApp);
+      return isMountedElsewhere(app) || [...walk(layersOf(app) ?? [], EVERYTHING, TOP)].some(isInnerApp);
     },
     mountsOf: (gate) => findMounts(layersOf(app) ?? [], gate),
     receiversOf: (gate, method, path) => receiversIn(app, gate, { method, url: path, pathOf: (url) => url }),
     get routes() {
-      return [...walk(layersOf(app) ?? [], EVERYTHING)].flatMap((met) =>
+      return [...walk(layersOf(app) ?? [], EVERYTHING, TOP)].flatMap((met) =>
         met.kind === "route" ? toRegistered(met) : [],
       );
     },
@@ -41,7 +42,7 @@ interface SoughtBelow extends Sought {
 }
 
 /** Who would get a request that passes a gate. An app in an app does not know what comes after itself. */
-export function receiversIn(app: Application, gate: object, { prefixes = [""], ...sought }: SoughtBelow): Receivers {
+export function receiversIn(app: Application, gate: object, { prefixes = TOP, ...sought }: SoughtBelow): Receivers {
   const layers = layersOf(app);
   if (layers === undefined) return UNKNOWN_RECEIVERS;
   const met = [...walk(layers, sought, prefixes === "unknown" ? undefined : prefixes)];
@@ -113,7 +114,7 @@ function toRegistered({ route, paths }: MetRoute): readonly RegisteredRoute[] {
 
 /** Where a gate is, among the middleware or among the handlers of a route. */
 function findMounts(layers: readonly Layer[], gate: object): readonly string[] {
-  return [...walk(layers, EVERYTHING)].flatMap((met) => {
+  return [...walk(layers, EVERYTHING, TOP)].flatMap((met) => {
     if (met.kind === "gate" && met.gate === gate) return met.mounts ?? [];
     return met.kind === "route" && gatesOf(met.route).includes(gate) ? (met.mounts ?? []) : [];
   });

@@ -38,8 +38,8 @@ export interface Sought {
   readonly pathOf: (url: string) => string;
 }
 
-/** Walks through the layers, in order. */
-export function* walk(layers: readonly Layer[], sought: Sought, prefixes: Prefixes = [""]): Generator<Met> {
+/** Walks through the layers, in order, below the given mounts. */
+export function* walk(layers: readonly Layer[], sought: Sought, prefixes: Prefixes): Generator<Met> {
   const path = sought.url === undefined ? undefined : sought.pathOf(sought.url);
   for (const layer of layers) {
     const taken = path === undefined ? "" : takenBy(layer, path);

@@ -95,7 +95,8 @@ function coverUnclear<T>(
   if (mayBeTakenUnseen(receivers)) return AMBIGUOUS;
   const { method, mountPath } = query;
   const paths = receivers.after.flatMap(({ samples }) => samples ?? []);
-  const isPriced = (path: string) => table.find({ method, path, mountPath: "" }).length > 0;
+  const isPriced = (path: string) =>
+    table.find({ method, path, mountPath: "" }).some(({ match }) => match !== "generous");
   const isUnknown = receivers.after.some(({ samples }) => samples === undefined);
   return isUnknown || paths.some((path) => isPriced(path) || isPriced(withoutMount(path, mountPath)))
     ? AMBIGUOUS
