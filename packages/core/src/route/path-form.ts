@@ -93,7 +93,7 @@ function compileForm(tokens: readonly FlatToken[]): PathForm {
     segments: segments.map(toFormSegment),
     ranks: segments.map(rankOf),
     shape: shapeOf(tokens),
-    sample: tokens.map((token) => (token.type === "text" ? token.value : PLACEHOLDER)).join(""),
+    sample: writeSample(tokens),
     template: tokens.map(writeTemplate).join(""),
     matches: (path) => (plain === undefined ? exact.test(path) : path === plain),
     paramsOf(path) {
@@ -113,7 +113,6 @@ function isSameText(path: string, plain: string): boolean {
   return bare(path) === bare(plain);
 }
 
-const PLACEHOLDER = "~";
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
 type RawSegment = readonly FlatToken[];
@@ -170,6 +169,15 @@ function withoutTrailingSlash(tokens: readonly FlatToken[]): TokenData {
   if (last?.type !== "text" || !last.value.endsWith("/") || isRoot) return new TokenData([...tokens]);
   const text = last.value.slice(0, -1);
   return new TokenData([...tokens.slice(0, -1), ...(text === "" ? [] : [{ type: "text" as const, value: text }])]);
+}
+
+/** The first of these that a form's text does not have: `~` is no value of `:a` in `/:a~*b`. */
+const PLACEHOLDERS = [..."~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"];
+
+function writeSample(tokens: readonly FlatToken[]): string {
+  const text = fold(tokens.map(textOf).join(""));
+  const placeholder = PLACEHOLDERS.find((sign) => !text.includes(sign)) ?? "~";
+  return tokens.map((token) => (token.type === "text" ? token.value : placeholder)).join("");
 }
 
 function textOf(token: FlatToken | undefined): string {
