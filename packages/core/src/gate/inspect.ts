@@ -7,6 +7,7 @@ import type { Finding } from "../events/findings.js";
 import { mayBeTakenUnseen, type Receivers } from "../route/receivers.js";
 import { METHODS } from "../route/route-key.js";
 import type { RouteEntry, RouteTable } from "../route/route-table.js";
+import { coversPath } from "../route/specificity.js";
 import { findUnordered, sharesMethod } from "../route/unordered.js";
 import { finding } from "./findings.js";
 import { nearest } from "./nearest.js";
@@ -40,16 +41,22 @@ export function inspectTable({ table }: PricedTable): readonly Finding[] {
 
 function winnerOver(entry: Entry, table: RouteTable<PricedRoute>): string | undefined {
   const winners = methodsOf(entry).flatMap((method) =>
-    entry.forms.map(({ sample }) => table.find({ method, path: sample, mountPath: "" })[0]?.entry),
+    entry.forms.map((form) => {
+      const [first] = table.find({ method, path: form.sample, mountPath: "" });
+      return first !== undefined && coversPath(first.entry.forms, [form]) ? first.entry : entry;
+    }),
   );
   return winners.includes(entry) ? undefined : winners[0]?.key;
 }
 
-/** The methods a key covers, of those that a key can name. */
+/** The methods a key covers, of those that a key can name, and one that none can. */
 function methodsOf({ method }: Entry): readonly string[] {
-  if (method === undefined) return METHODS.filter((name) => name !== "OPTIONS");
+  if (method === undefined) return PRICED_METHODS;
   return method === "GET" ? ["GET", "HEAD"] : [method];
 }
+
+/** What a key without a method covers; QUERY stands for all methods that no key can name. */
+const PRICED_METHODS: readonly string[] = [...METHODS.filter((name) => name !== "OPTIONS"), "QUERY"];
 
 /** What can be said of the tables beside the app's routes. */
 export function inspectRoutes(tables: readonly PricedTable[], view: RouterView): readonly Finding[] {
@@ -153,8 +160,7 @@ function inspectMethods(entry: Entry, probes: readonly Probe[], table: RouteTabl
 }
 
 function coversAll(table: RouteTable<PricedRoute>, path: string): boolean {
-  const others = METHODS.filter((method) => method !== "OPTIONS");
-  return others.every((method) => table.find({ method, path, mountPath: "" }).length > 0);
+  return PRICED_METHODS.every((method) => table.find({ method, path, mountPath: "" }).length > 0);
 }
 
 interface Look {
