@@ -112,12 +112,12 @@ describe("the gate of one route", () => {
     expect(till.calls).toEqual([]);
   });
 
-  test.each<[paymentSignature: string | undefined, status: number, why: string]>([
-    [undefined, 402, "no payment"],
-    ["junk", 400, "a malformed payment"],
-    [headerOf({ accepted: { amount: "1" } }), 402, "a payment for something else"],
-    [headerOf({ payload: { nonce: undefined as never } }), 402, "a payment that the scheme refuses"],
-  ])("does not ask where a request is for %#: %i, %s", async (paymentSignature, status) => {
+  test.each<[why: string, status: number, paymentSignature: string | undefined]>([
+    ["no payment", 402, undefined],
+    ["a malformed payment", 400, "junk"],
+    ["a payment for something else", 402, headerOf({ accepted: { amount: "1" } })],
+    ["a payment that the scheme refuses", 402, headerOf({ payload: { nonce: undefined as never } })],
+  ])("does not ask where a request is for %s, but answers %i", async (_why, status, paymentSignature) => {
     const { ask, asked } = createRoute();
     expect(answerOf(await ask({ paymentSignature })).status).toBe(status);
     expect(asked).toEqual([]);

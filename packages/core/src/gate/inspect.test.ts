@@ -32,26 +32,31 @@ function after(mount: string, ...registered: readonly Registered[]) {
 }
 
 describe("nothing is found where everything is right", () => {
-  test.each<[keys: string[], register: (gate: object) => readonly Registered[], why: string]>([
-    [["GET /a"], after("", route("GET /a")), "a key and its route"],
-    [["GET /a/:x"], after("", route("GET /a/:id")), "by another name"],
-    [["GET /a/b"], after("", route("GET /a/:id")), "one of the requests of a route"],
-    [["GET /a/*w"], after("", route("GET /a/:id")), "more than the requests of a route"],
-    [["GET /a{/:x}"], after("", route("GET /a")), "one form of two"],
-    [["HEAD /a"], after("", route("GET /a")), "HEAD by the route for GET"],
-    [["/a"], after("", route("/a")), "every method"],
-    [["/a"], after("", route("GET /a")), "more methods than the route has"],
-    [["GET /a"], after("/api", route("GET /api/a")), "below a mount"],
-    [["GET /api/a"], after("/api", route("GET /api/a")), "with the full path"],
-    [["GET /"], after("/api", route("GET /api")), "the mount point itself"],
-    [["GET /f/*w"], after("", opaque("/f")), "a server of files"],
-    [["GET /f/*w", "GET /f/x/*w"], after("", opaque("/f")), "two keys of one price for it"],
-    [["GET /a"], after("", route("GET /a"), route("GET /a", { isFinal: false })), "what comes too late itself"],
-    [["GET /a"], (gate) => [route("GET /a", { isFinal: false }), { gate, mount: "" }, route("GET /a")], "a look first"],
-    [["GET /a"], (gate) => [route("POST /a"), { gate, mount: "" }, route("GET /a")], "another method before it"],
-    [["GET /a"], after("", route("GET /a"), route("GET /other")), "a free route of another name"],
-    [["GET /a", "POST /a", "GET /a/:x"], after("", route("GET|POST /a"), route("GET /a/:y")), "several"],
-  ])("%j: %#, %s", (keys, register) => {
+  test.each<[keys: string[], why: string, register: (gate: object) => readonly Registered[]]>([
+    [["GET /a"], "a key and its route", after("", route("GET /a"))],
+    [["GET /a/:x"], "by another name", after("", route("GET /a/:id"))],
+    [["GET /a/b"], "one of the requests of a route", after("", route("GET /a/:id"))],
+    [["GET /a/*w"], "more than the requests of a route", after("", route("GET /a/:id"))],
+    [["GET /a/:x"], "a route for one value of a parameter", after("", route("GET /a/b"))],
+    [["GET /*w"], "a wildcard for every route", after("", route("GET /a/b"), route("GET /c"))],
+    [["GET /:x"], "a route for one value, below a mount", after("/api", route("GET /api/list"))],
+    [["GET /api/:x"], "a key with the full path for it", after("/api", route("GET /api/list"))],
+    [["GET /:x"], "below a mount with a parameter", after("/:tenant", route("GET /:tenant/list"))],
+    [["GET /a{/:x}"], "one form of two", after("", route("GET /a"))],
+    [["HEAD /a"], "HEAD by the route for GET", after("", route("GET /a"))],
+    [["/a"], "every method", after("", route("/a"))],
+    [["/a"], "more methods than the route has", after("", route("GET /a"))],
+    [["GET /a"], "below a mount", after("/api", route("GET /api/a"))],
+    [["GET /api/a"], "with the full path", after("/api", route("GET /api/a"))],
+    [["GET /"], "the mount point itself", after("/api", route("GET /api"))],
+    [["GET /f/*w"], "a server of files", after("", opaque("/f"))],
+    [["GET /f/*w", "GET /f/x/*w"], "two keys of one price for it", after("", opaque("/f"))],
+    [["GET /a"], "what comes too late itself", after("", route("GET /a"), route("GET /a", { isFinal: false }))],
+    [["GET /a"], "a look first", (gate) => [route("GET /a", { isFinal: false }), { gate, mount: "" }, route("GET /a")]],
+    [["GET /a"], "another method before it", (gate) => [route("POST /a"), { gate, mount: "" }, route("GET /a")]],
+    [["GET /a"], "a free route of another name", after("", route("GET /a"), route("GET /other"))],
+    [["GET /a", "POST /a", "GET /a/:x"], "several", after("", route("GET|POST /a"), route("GET /a/:y"))],
+  ])("%j: %s", (keys, _why, register) => {
     expect(foundIn(tableOf(keys), register)).toEqual([]);
   });
 });
@@ -127,6 +132,8 @@ describe("a key that no route can match", () => {
     ["GET /weather", [route("GET /other")], "there is another"],
     ["GET /weather", [opaque("/other")], "what is opaque is elsewhere"],
     ["GET /weather", [opaque("", false)], "what gets everything is not there for it"],
+    ["GET /:x", [route("POST /list")], "by another method"],
+    ["GET /:x", [route("GET /list/all")], "with a segment more"],
   ])("%s among %o is told: %s", (key, registered) => {
     expect(told(key, ...registered)).toEqual([["FAREBOX_KEY_UNREACHABLE", key, nothing]]);
   });
@@ -157,6 +164,16 @@ describe("a key that no route can match", () => {
       ["FAREBOX_KEY_UNREACHABLE", "GET /other/a"],
       ["FAREBOX_KEY_NEARLY_MATCHES", "GET /other/a"],
     ]);
+  });
+
+  test("because a route that it matches lies above the mount is told", () => {
+    const found = foundIn(tableOf(["GET /:x"]), after("/api", route("GET /other/list")));
+    expect(found.map(([code]) => code)).toEqual(["FAREBOX_KEY_UNREACHABLE"]);
+  });
+
+  test("because the routes it matches come before the table is told", () => {
+    const found = foundIn(tableOf(["GET /:x"]), (gate) => [route("GET /list"), { gate, mount: "" }]);
+    expect(found.map(([code]) => code)).toEqual(["FAREBOX_KEY_UNREACHABLE"]);
   });
 
   test("at one of two mounts is of use at the other", () => {

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Finding } from "../events/findings.js";
+import { samplesOf } from "../route/compile-path.js";
 import { mayBeTakenUnseen, type Receivers } from "../route/receivers.js";
 import { METHODS } from "../route/route-key.js";
 import type { RouteEntry, RouteTable } from "../route/route-table.js";
@@ -111,11 +112,18 @@ function inspectMounted(priced: PricedTable, probes: readonly Probe[], view: Rou
   const free = unpriced(view.routes, probes);
   return table.entries.flatMap((entry) => {
     const own = byEntry.get(entry) ?? [];
-    return [...inspectReach(entry, own, free), ...inspectMethods(entry, own, table)];
+    const isServed = own.some(isServedAt) || isServedSomewhere(entry, gate, view);
+    return [...inspectReach(entry, { probes: own, isServed, free }), ...inspectMethods(entry, own, table)];
   });
 }
 
-function inspectReach(entry: Entry, probes: readonly Probe[], free: readonly RegisteredRoute[]): readonly Finding[] {
+interface Reach {
+  readonly probes: readonly Probe[];
+  readonly isServed: boolean;
+  readonly free: readonly RegisteredRoute[];
+}
+
+function inspectReach(entry: Entry, { probes, isServed, free }: Reach): readonly Finding[] {
   const isLate = probes.some(({ receivers }) => receivers.before.some(({ isFinal }) => isFinal));
   if (isLate) {
     return [
@@ -126,7 +134,7 @@ function inspectReach(entry: Entry, probes: readonly Probe[], free: readonly Reg
       ),
     ];
   }
-  if (probes.some(({ receivers }) => isServed(receivers))) return [];
+  if (isServed) return [];
   const near = nearest(entry, free);
   const guess = near?.path === undefined ? "" : `; the nearest is ${near.path}`;
   const unreachable = finding("FAREBOX_KEY_UNREACHABLE", entry.key, `No route that is registered can match it${guess}`);
@@ -138,8 +146,24 @@ function inspectReach(entry: Entry, probes: readonly Probe[], free: readonly Reg
   ];
 }
 
-function isServed({ after, opaque, isFound }: Receivers): boolean {
+function isServedAt({ receivers: { after, opaque, isFound } }: Probe): boolean {
   return isFound && (after.length > 0 || opaque.some(({ isMeant }) => isMeant));
+}
+
+/** Whether a route takes some of a key's requests, although it does not take those that the key was tried with. */
+function isServedSomewhere({ forms, method }: Entry, gate: object, view: RouterView): boolean {
+  const isMet = (path: string) => forms.some((form) => form.matches(path));
+  const mounts = view.mountsOf(gate);
+  return view.routes.some(({ route, path }) => {
+    const samples = (path === undefined ? undefined : samplesOf(path)) ?? [];
+    const met = samples.filter((sample) => isMet(sample) || mounts.some((mount) => isMet(belowMount(sample, mount))));
+    return met.some((sample) => view.receiversOf(gate, method, sample).after.some((one) => one.route === route));
+  });
+}
+
+/** A mount may have parameters, so its segments are counted; whether the path lies below it the router says. */
+function belowMount(path: string, mount: string): string {
+  return `/${path.split("/").slice(mount.split("/").length).join("/")}`;
 }
 
 /** Routes that neither a key nor a handler of their own prices. */
@@ -201,7 +225,7 @@ function isPricedElsewhere({ entry, path, receivers }: Probe, own: PricedTable, 
   return looks.some(
     ({ priced, probes }) =>
       priced !== own &&
-      probes.some((other) => other.path === path && sharesMethod(other.entry, entry) && isServed(other.receivers)),
+      probes.some((other) => other.path === path && sharesMethod(other.entry, entry) && isServedAt(other)),
   );
 }
 

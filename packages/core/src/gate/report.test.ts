@@ -81,29 +81,29 @@ describe("a handler of one route", () => {
     return engine.report(viewOf(register(gate))).routes.map(rowOf);
   };
 
-  test.each<[register: (gate: object) => readonly Registered[], rows: Row[], why: string]>([
-    [() => [route("GET /a")], [["ANY", undefined]], "nowhere to be seen"],
-    [(gate) => [route("GET /a/:b", { gates: [{}, gate] })], [["GET", "/a/:b"]], "among a route's handlers"],
+  test.each<[why: string, rows: Row[], register: (gate: object) => readonly Registered[]]>([
+    ["nowhere to be seen", [["ANY", undefined]], () => [route("GET /a")]],
+    ["among a route's handlers", [["GET", "/a/:b"]], (gate) => [route("GET /a/:b", { gates: [{}, gate] })]],
     [
-      (gate) => [route("GET|POST /a", { gates: [gate] })],
+      "of two methods",
       [
         ["GET", "/a"],
         ["POST", "/a"],
       ],
-      "of two methods",
+      (gate) => [route("GET|POST /a", { gates: [gate] })],
     ],
-    [(gate) => [route("/a", { gates: [gate] })], [["ANY", "/a"]], "of every method"],
+    ["of every method", [["ANY", "/a"]], (gate) => [route("/a", { gates: [gate] })]],
     [
-      (gate) => [route("GET /a", { gates: [gate] }), route("GET /b"), route("GET /c", { gates: [gate] })],
+      "of two routes",
       [
         ["GET", "/a"],
         ["GET", "/c"],
       ],
-      "of two routes",
+      (gate) => [route("GET /a", { gates: [gate] }), route("GET /b"), route("GET /c", { gates: [gate] })],
     ],
-    [(gate) => [{ gate, mount: "/files" }], [["ANY", "/files"]], "among the middleware"],
-    [(gate) => [{ gate, mount: "" }], [["ANY", "/"]], "at the top"],
-  ])("%#: %j, %s", (register, rows) => {
+    ["among the middleware", [["ANY", "/files"]], (gate) => [{ gate, mount: "/files" }]],
+    ["at the top", [["ANY", "/"]], (gate) => [{ gate, mount: "" }]],
+  ])("%s is reported as %j", (_why, rows, register) => {
     expect(rowsOfCharge(register)).toEqual(rows);
   });
 

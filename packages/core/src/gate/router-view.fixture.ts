@@ -80,8 +80,10 @@ function metBy(registered: readonly Registered[], query: Query): readonly Regist
   return end < 0 ? met : met.slice(0, end + 1);
 }
 
+/** A mount may have parameters, which take any segment. */
 function isBelow(path: string, mount: string): boolean {
-  return `${path}/`.startsWith(`${mount}/`);
+  const segments = path.split("/");
+  return mount.split("/").every((segment, at) => segment.startsWith(":") || segment === segments[at]);
 }
 
 function isMet({ path, methods }: RegisteredRouteOf, query: Query): boolean {
