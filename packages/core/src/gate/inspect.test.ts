@@ -50,6 +50,7 @@ describe("nothing is found where everything is right", () => {
     [["GET /api/a"], "with the full path", after("/api", route("GET /api/a"))],
     [["GET /"], "the mount point itself", after("/api", route("GET /api"))],
     [["GET /f/*w"], "a server of files", after("", opaque("/f"))],
+    [["GET /api/f/*w"], "a server of files, by the full path", after("/api", opaque("/api/f"))],
     [["GET /f/*w", "GET /f/x/*w"], "two keys of one price for it", after("", opaque("/f"))],
     [["GET /a"], "what comes too late itself", after("", route("GET /a"), route("GET /a", { isFinal: false }))],
     [["GET /a"], "a look first", (gate) => [route("GET /a", { isFinal: false }), { gate, mount: "" }, route("GET /a")]],
@@ -229,6 +230,13 @@ describe("a request that is priced in two places", () => {
     expect(engine.report(view).findings).toEqual(isTold ? expected : []);
   });
 
+  test("by two tables is not told where nothing serves it", () => {
+    const engine = createEngine();
+    const gates = [engine.routes(tableOf(["GET /a"])), engine.routes(tableOf(["GET /a"]))];
+    const { findings } = engine.report(viewOf(gates.map((gate) => ({ gate, mount: "" }))));
+    expect(new Set(findings.map(({ code }) => code))).toEqual(new Set(["FAREBOX_KEY_UNREACHABLE"]));
+  });
+
   test("by two handlers of one route is told by the route", () => {
     const told = foundIn(tableOf(["GET /b"]), after("", route("GET /b"), route("GET|POST /a", { gates: [{}, {}] })));
     const both = "Two of its handlers are prices; a request is charged by the first";
@@ -250,6 +258,16 @@ describe("what serves files", () => {
   test("at two prices is told, by the second key", () => {
     const message = "What serves it also serves GET /f/*w, at another price";
     expect(foundIn(twoPrices, after("", files))).toEqual([["FAREBOX_MOUNT_OF_TWO_PRICES", "GET /f/x/*w", message]]);
+  });
+
+  test("is told by every key whose price is not the first one's", () => {
+    const table = { ...twoPrices, "GET /f/y/*w": DIME, "GET /f/z/*w": CENT } as RoutesConfig;
+    expect(foundIn(table, after("", files)).map(([, key]) => key)).toEqual(["GET /f/x/*w", "GET /f/y/*w"]);
+  });
+
+  test("has to be there for them: what gets everything is not told", () => {
+    const codes = foundIn(twoPrices, after("", opaque("", false))).map(([code]) => code);
+    expect(codes).toEqual(["FAREBOX_KEY_UNREACHABLE", "FAREBOX_KEY_UNREACHABLE"]);
   });
 
   test.each<[registered: Registered[], why: string]>([

@@ -93,6 +93,7 @@ describe("isUnsafe", () => {
     ["/a/.%2e", true, "half hidden"],
     ["/a/%252e/", true, "twice"],
     ["/a%00", true, "NUL"],
+    ["/a%252500", true, "as it stands there after two"],
     ["/a%1F", true, "the last control character"],
     ["/a\x1f", true, "as it is"],
     ["/a%7f", true, "DEL"],
