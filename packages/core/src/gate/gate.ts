@@ -84,7 +84,7 @@ function toCoverageQuery(request: GateRequest): CoverageQuery {
   return { method, path, mountPath, fullPath: fullPathOf(request), hasOldRouter, isUnclear, receiversOf };
 }
 
-/** Creates the gate of one route. OPTIONS is free, as browsers ask before they pay, unless the route is for OPTIONS. */
+/** Creates the gate of one route. Every request it is asked about is priced. */
 export function createRouteGate(route: PricedRoute, config: PaymentsConfig): RouteGate {
   return {
     decide: (request, locate) => decideSafely({ route, locate, request }, config),

@@ -5,10 +5,11 @@
  */
 import type { Finding } from "../events/findings.js";
 import { samplesOf } from "../route/compile-path.js";
-import { isWritten } from "../route/coverage.js";
+import { withoutMount } from "../route/coverage.js";
 import { mayBeTakenUnseen, type Receivers } from "../route/receivers.js";
-import { coversMethod, METHODS } from "../route/route-key.js";
+import { METHODS } from "../route/route-key.js";
 import type { RouteEntry, RouteTable } from "../route/route-table.js";
+import { coversPath } from "../route/specificity.js";
 import { findUnordered, sharesMethod } from "../route/unordered.js";
 import { finding } from "./findings.js";
 import { nearest } from "./nearest.js";
@@ -42,16 +43,22 @@ export function inspectTable({ table }: PricedTable): readonly Finding[] {
 
 function winnerOver(entry: Entry, table: RouteTable<PricedRoute>): string | undefined {
   const winners = methodsOf(entry).flatMap((method) =>
-    entry.forms.map(({ sample }) => table.find({ method, path: sample, mountPath: "" })[0]?.entry),
+    entry.forms.map((form) => {
+      const [first] = table.find({ method, path: form.sample, mountPath: "" });
+      return first !== undefined && coversPath(first.entry.forms, [form]) ? first.entry : entry;
+    }),
   );
   return winners.includes(entry) ? undefined : winners[0]?.key;
 }
 
-/** The methods a key covers, of those that a key can name. */
+/** The methods a key covers, of those that a key can name, and one that none can. */
 function methodsOf({ method }: Entry): readonly string[] {
-  if (method === undefined) return METHODS.filter((name) => name !== "OPTIONS");
+  if (method === undefined) return PRICED_METHODS;
   return method === "GET" ? ["GET", "HEAD"] : [method];
 }
+
+/** What a key without a method covers; QUERY stands for all methods that no key can name. */
+const PRICED_METHODS: readonly string[] = [...METHODS.filter((name) => name !== "OPTIONS"), "QUERY"];
 
 /** What can be said of the tables beside the app's routes. */
 export function inspectRoutes(tables: readonly PricedTable[], view: RouterView): readonly Finding[] {
@@ -104,19 +111,20 @@ function inspectMounted(priced: PricedTable, probes: readonly Probe[], view: Rou
   const byEntry = new Map<Entry, Probe[]>();
   for (const probe of probes) byEntry.set(probe.entry, [...(byEntry.get(probe.entry) ?? []), probe]);
   const free = unpriced(view.routes, probes);
-  const mounts = view.mountsOf(gate);
   return table.entries.flatMap((entry) => {
     const own = byEntry.get(entry) ?? [];
-    return [...inspectReach(entry, own, { free, mounts }), ...inspectMethods(entry, own, table)];
+    const isServed = own.some(isServedAt) || isServedSomewhere(entry, gate, view);
+    return [...inspectReach(entry, { probes: own, isServed, free }), ...inspectMethods(entry, own, table)];
   });
 }
 
-interface Surroundings {
+interface Reach {
+  readonly probes: readonly Probe[];
+  readonly isServed: boolean;
   readonly free: readonly RegisteredRoute[];
-  readonly mounts: readonly string[];
 }
 
-function inspectReach(entry: Entry, probes: readonly Probe[], { free, mounts }: Surroundings): readonly Finding[] {
+function inspectReach(entry: Entry, { probes, isServed, free }: Reach): readonly Finding[] {
   const isLate = probes.some(({ receivers }) => receivers.before.some(({ isFinal }) => isFinal));
   if (isLate) {
     return [
@@ -127,8 +135,7 @@ function inspectReach(entry: Entry, probes: readonly Probe[], { free, mounts }: 
       ),
     ];
   }
-  if (probes.some(({ receivers }) => isServed(receivers))) return [];
-  if (free.some((route) => covers(entry, route, mounts))) return [];
+  if (isServed) return [];
   const near = nearest(entry, free);
   const guess = near?.path === undefined ? "" : `; the nearest is ${near.path}`;
   const unreachable = finding("FAREBOX_KEY_UNREACHABLE", entry.key, `No route that is registered can match it${guess}`);
@@ -140,15 +147,19 @@ function inspectReach(entry: Entry, probes: readonly Probe[], { free, mounts }: 
   ];
 }
 
-/** A key with a wildcard covers routes that no path made up for it would find. */
-function covers(entry: Entry, { path, methods }: RegisteredRoute, mounts: readonly string[]): boolean {
-  const hasMethod = methods === undefined || methods.some((method) => coversMethod(entry.method, method));
-  if (path === undefined || !hasMethod) return false;
-  return samplesOf(path)?.some((sample) => mounts.some((mount) => isWritten(entry, sample, mount))) === true;
+function isServedAt({ receivers: { after, opaque, isFound } }: Probe): boolean {
+  return isFound && (after.length > 0 || opaque.some(({ isMeant }) => isMeant));
 }
 
-function isServed({ after, opaque, isFound }: Receivers): boolean {
-  return isFound && (after.length > 0 || opaque.some(({ isMeant }) => isMeant));
+/** Whether a route takes some of a key's requests, although it does not take those that the key was tried with. */
+function isServedSomewhere({ forms, method }: Entry, gate: object, view: RouterView): boolean {
+  const isMet = (path: string) => forms.some((form) => form.matches(path));
+  const mounts = view.mountsOf(gate);
+  return view.routes.some(({ route, path }) => {
+    const samples = (path === undefined ? undefined : samplesOf(path)) ?? [];
+    const met = samples.filter((sample) => isMet(sample) || mounts.some((mount) => isMet(withoutMount(sample, mount))));
+    return met.some((sample) => view.receiversOf(gate, method, sample).after.some((one) => one.route === route));
+  });
 }
 
 /** Routes that neither a key nor a handler of their own prices. */
@@ -169,8 +180,7 @@ function inspectMethods(entry: Entry, probes: readonly Probe[], table: RouteTabl
 }
 
 function coversAll(table: RouteTable<PricedRoute>, path: string): boolean {
-  const others = METHODS.filter((method) => method !== "OPTIONS");
-  return others.every((method) => table.find({ method, path, mountPath: "" }).length > 0);
+  return PRICED_METHODS.every((method) => table.find({ method, path, mountPath: "" }).length > 0);
 }
 
 interface Look {
@@ -211,7 +221,7 @@ function isPricedElsewhere({ entry, path, receivers }: Probe, own: PricedTable, 
   return looks.some(
     ({ priced, probes }) =>
       priced !== own &&
-      probes.some((other) => other.path === path && sharesMethod(other.entry, entry) && isServed(other.receivers)),
+      probes.some((other) => other.path === path && sharesMethod(other.entry, entry) && isServedAt(other)),
   );
 }
 

@@ -25,7 +25,7 @@ export function nearest(
 
 /** Case, a slash at the end and the names of parameters do not count. */
 function normalise(path: string): string {
-  const names = fold(path).replace(/[:*]"?[\w$]+"?|\[[^\]]*\]/g, ":");
+  const names = fold(path).replace(/[:*]"?[\w$]+"?|\[[\w$]+\]/g, ":");
   return names.endsWith("/") ? names.slice(0, -1) : names;
 }
 

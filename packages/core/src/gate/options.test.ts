@@ -3,7 +3,8 @@ import { ConfigError, type ConfigIssue } from "../errors.js";
 import { closeServers, serve } from "../facilitator/http-server.fixture.js";
 import type { PaymentsOptions } from "./options.js";
 import { createPaymentsEngine, createPaymentsGate } from "./payments.js";
-import { createShop, createTestScheme, createTill, NETWORK, PAY_TO } from "./shop.fixture.js";
+import type { GateRequest } from "./request.js";
+import { answerOf, createShop, createTestScheme, createTill, NETWORK, PAY_TO } from "./shop.fixture.js";
 
 /** What is wrong with options, and with nothing else. */
 function issuesOf(options: unknown): readonly ConfigIssue[] {
@@ -48,11 +49,29 @@ describe("options that are good", () => {
     [{ payTo: { "eip155:*": PAY_TO, [NETWORK]: PAY_TO } }, "a pattern and a network"],
     [{ networks: [] }, "no networks"],
     [{ publicUrl: "https://api.example.com/v1/" }, "a path in the public URL"],
+    [{ allowedHosts: ["api.example.com", "LOCALHOST:3000", "[::1]:80", "a"] }, "hosts, some with a port"],
+    [{ allowedHosts: [`${"a".repeat(254)}`] }, "the longest name"],
+    [{ includeQuery: true }, "the query in the URL"],
+    [{ includeQuery: false, strict: false }, "the defaults"],
+    [{ strict: true }, "findings are errors"],
     [{ schemes: [createTestScheme()] }, "a scheme of the seller's own"],
     [{ logger: console }, "the console"],
     [{ now: () => 0 }, "a clock"],
     [
-      Object.fromEntries(["payTo", "networks", "schemes", "store", "logger", "now"].map((key) => [key, undefined])),
+      Object.fromEntries(
+        [
+          "payTo",
+          "networks",
+          "schemes",
+          "store",
+          "logger",
+          "now",
+          "publicUrl",
+          "allowedHosts",
+          "includeQuery",
+          "strict",
+        ].map((key) => [key, undefined]),
+      ),
       "undefined",
     ],
   ])("%o: %s", (options) => {
@@ -107,6 +126,35 @@ describe("options that are not", () => {
     [{ schemes: createTestScheme() }, { path: "options.schemes" }, "no list"],
     [{ schemes: [{ scheme: "exact", networks: "eip155:*" }] }, { path: "options.schemes" }, "half a scheme"],
     [{ schemes: ["exact"] }, { path: "options.schemes" }, "a name"],
+    ...[
+      [],
+      "api.example.com",
+      [""],
+      [5],
+      ["api.example.com", null],
+      ["https://api.example.com"],
+      ["api.example.com/v1"],
+      ["api.example.com:"],
+      ["api.example.com:123456"],
+      ["a@b.example"],
+      ["*.example.com"],
+      ["-a.example"],
+      ["a.example."],
+      ["a b"],
+      ["a\n"],
+      ["::1"],
+      ["[::1"],
+      ["[localhost]"],
+      ["a".repeat(255)],
+    ].map((allowedHosts): [Record<string, unknown>, Partial<ConfigIssue>, string] => [
+      { allowedHosts },
+      { path: "options.allowedHosts", expected: 'hosts without scheme and path, such as ["api.example.com"]' },
+      "no hosts",
+    ]),
+    [{ includeQuery: 1 }, { path: "options.includeQuery", expected: "true or false", received: "1" }, "a number"],
+    [{ includeQuery: null }, { path: "options.includeQuery", received: "null" }, "null"],
+    [{ strict: "true" }, { path: "options.strict", expected: "true or false", received: '"true"' }, "a text"],
+    [{ allowHosts: [] }, { path: "options.allowHosts", received: "an unknown key" }, "a typo"],
     [{ store: null }, { path: "options.store", received: "null" }, "null"],
     [{ store: new Map() }, { path: "options.store", received: expect.stringContaining("transition") }, "a map"],
     [{ store: "redis://" }, { path: "options.store", received: "string" }, "where a store is"],
@@ -204,5 +252,22 @@ describe("options, once checked,", () => {
     });
     const { pay } = createShop({ schemes: [own] });
     expect((await pay({ accepted: { asset: "0xOwn", amount: "7" } })).kind).toBe("admitted");
+  });
+
+  test.each<[options: Partial<PaymentsOptions>, request: Partial<GateRequest>, url: string, why: string]>([
+    [{ allowedHosts: ["SHOP.Example"] }, {}, "http://shop.example/weather", "hosts are compared without case"],
+    [{ allowedHosts: ["a.example", "b.example"] }, {}, "http://a.example/weather", "the first host stands in"],
+    [{}, { search: "?a=1" }, "http://shop.example/weather", "without the query"],
+    [{ includeQuery: true }, { search: "?a=1" }, "http://shop.example/weather?a=1", "with the query"],
+  ])("%j make of %j the URL %s: %s", async (options, request, url) => {
+    expect(answerOf(await createShop(options).ask(request)).json).toMatchObject({ resource: { url } });
+  });
+
+  test("have hosts that do not change when the seller's list does", async () => {
+    const allowedHosts = ["shop.example"];
+    const { ask } = createShop({ allowedHosts });
+    const before = await ask();
+    allowedHosts[0] = "evil.example";
+    expect(await ask()).toEqual(before);
   });
 });

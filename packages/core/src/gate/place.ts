@@ -5,7 +5,7 @@
  * @module
  */
 import { compileRegistered } from "../route/compile-path.js";
-import { collapseSlashes } from "../route/path-form.js";
+import { collapseSlashes, encodeTemplate } from "../route/path-form.js";
 import type { RouteCandidate } from "../route/route-table.js";
 import type { GateRequest } from "./request.js";
 
@@ -58,7 +58,8 @@ function mountOf({ mountPath, mountTemplate }: GateRequest): {
   const compiled = template === mountPath ? undefined : compileRegistered(template);
   const [form] = compiled?.ok ? compiled.forms : [];
   const pathParams = form?.paramsOf(mountPath);
-  if (form === undefined || pathParams === undefined) return { routeTemplate: mountPath, pathParams: {} };
+  if (form === undefined || pathParams === undefined)
+    return { routeTemplate: encodeTemplate(mountPath), pathParams: {} };
   return { routeTemplate: form.template === "/" ? "" : form.template, pathParams };
 }
 

@@ -64,10 +64,14 @@ export function reportRoutes(
 function reportTable({ gate, table }: PricedTable, view: RouterView | undefined): readonly ReportedRoute[] {
   const mounts = view?.mountsOf(gate) ?? [];
   return table.entries.flatMap(({ key, method = "ANY", value }) => {
-    const path = key.slice(key.search(/\{?\//));
+    const path = pathOf(key);
     const paths = mounts.length === 0 ? [undefined] : mounts.map((mount) => withMount(mount, path));
     return paths.map((full) => ({ method, path: full, key, ...describeRoute(value) }));
   });
+}
+
+function pathOf(key: string): string {
+  return key.slice(key.search(/\{?\//));
 }
 
 /** A key may be written with the mount or without. */
@@ -102,5 +106,6 @@ function describeOffer({ requirements, asset, amount }: Offer): ReportedOffer {
 /** A report's route as one line: `GET /weather: 0.01 USDC on eip155:84532 to 0x…, settled after the answer`. */
 export function describeLine({ method, path, key, offers }: ReportedRoute): string {
   const ways = offers.map(({ price, network, payTo }) => `${price} on ${network} to ${payTo}`).join(", or ");
-  return `${method} ${path ?? key ?? "a route"}: ${ways}, settled after the answer`;
+  const written = key === undefined ? "a route" : pathOf(key);
+  return `${method} ${path ?? written}: ${ways}, settled after the answer`;
 }

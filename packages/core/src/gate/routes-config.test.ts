@@ -191,6 +191,11 @@ describe("a table that cannot work", () => {
     ["GET /a/:b", "GET /a/:c", "the name of a parameter"],
     ["GET /a/:b", "GET /A/:b/", "all together"],
     ["/a", "/a/", "without a method"],
+    ["GET /a/:b", "GET /A/:c/", "case, name and a trailing slash"],
+    ["GET /a/[b]", "GET /a/:b", "the notation of a parameter"],
+    ["GET /a/[b]", 'GET /a/:"c-d"', "a quoted name"],
+    ["GET /a/*b", "GET /A/*c", "the name of a wildcard"],
+    ["GET /a{/:b}", "GET /a{/:c}/", "an optional part"],
   ])("because %s and %s are one route: %s", (first, second) => {
     const issues = issuesOf({ [first]: { accepts: OFFER }, [second]: { accepts: OFFER } });
     expect(issues).toEqual([
@@ -204,8 +209,49 @@ describe("a table that cannot work", () => {
     ["GET /a", "HEAD /a"],
     ["GET /a/:b", "GET /a/b"],
     ["GET /a/:b", "GET /a/*b"],
+    ["GET /a/*x", "GET /a/:x"],
+    ["GET /a/*", "GET /a/*x"],
+    ["GET /a{/:b}", "GET /a/:b"],
+    ["GET /a-:b", "GET /a/:b"],
     ["GET /a", "GET /a/b"],
   ])("but not because of %s and %s", (first, second) => {
     expect(issuesOf({ [first]: { accepts: OFFER }, [second]: { accepts: OFFER } })).toEqual([]);
+  });
+
+  test.each<[key: string, expected: RegExp, why: string]>([
+    ["GET /weather?", /^a path without a query, .*, at position 13$/, "counted in the key, from 1"],
+    ["/weather?", /^a path without a query, .*, at position 9$/, "without a method"],
+    ["DELETE /x#top", /^a path without a fragment, at position 10$/, "behind a longer method"],
+    ["GET /a*", /^a name after "\*", .*, at position 7$/, "a wildcard without a name"],
+    ["GET /users/:id?", /in braces, as in \/users\{\/:id\}, at position 15$/, "a parameter as Express 4 has it"],
+    ["GET /(a|b)", /"payments\.charge" takes every path that Express takes, at position 6$/, "a regular expression"],
+    ["GET /x//", /^a path that ends in at most one slash, at position 8$/, "the last of two slashes"],
+    ["GET /[a]/[b", /^a name in brackets, .*, at position 10$/, "behind brackets that were rewritten"],
+    ["GET /[...rest]", /^\*rest for the rest of a path, at position 6$/, "as other frameworks write it"],
+    ["get /a", /; in capitals, at position 1: GET$/, "the method"],
+    ["FETCH /a", /^one of the methods .*, at position 1$/, "no method"],
+    ["GET /:", /^a path as Express 5 writes it \(Missing parameter name/, "in the words of Express's parser"],
+    ["GET /*a/x/*b/y/*c", /^at most 2 wildcards$/, "the path as a whole"],
+  ])("because of %s, and says where: %s (%s)", (key, expected) => {
+    expect(issuesOf({ [key]: { accepts: OFFER } })).toEqual([
+      {
+        path: `routes[${JSON.stringify(key)}]`,
+        expected: expect.stringMatching(expected),
+        received: expect.any(String),
+      },
+    ]);
+  });
+
+  test("because of one key that is there three times is told of each after the first", () => {
+    const keys = ["GET /a/:b", "GET /a/:c", "GET /a/:d"];
+    const issues = issuesOf(Object.fromEntries(keys.map((key) => [key, { accepts: OFFER }])));
+    const expected = 'one key for one route, which "GET /a/:b" already is';
+    expect(issues).toEqual(
+      ["GET /a/:c", "GET /a/:d"].map((key) => ({
+        path: `routes[${JSON.stringify(key)}]`,
+        expected,
+        received: JSON.stringify(key),
+      })),
+    );
   });
 });

@@ -127,13 +127,13 @@ function isNamed<T>(
 }
 
 /** Whether a route's path is written just as a key has it, with the mount or without. */
-export function isWritten<T>(entry: RouteEntry<T>, path: string, mountPath: string): boolean {
+function isWritten<T>(entry: RouteEntry<T>, path: string, mountPath: string): boolean {
   const relative = withoutMount(path, mountPath);
   return entry.forms.some((form) => form.matches(path) || form.matches(relative));
 }
 
 /** The mount may have parameters, so its segments are counted and not compared: the request has matched it already. */
-function withoutMount(path: string, mountPath: string): string {
+export function withoutMount(path: string, mountPath: string): string {
   return `/${path.split("/").slice(mountPath.split("/").length).join("/")}`;
 }
 

@@ -93,7 +93,7 @@ function compileForm(tokens: readonly FlatToken[]): PathForm {
     segments: segments.map(toFormSegment),
     ranks: segments.map(rankOf),
     shape: shapeOf(tokens),
-    sample: writeSample(tokens, exact),
+    sample: writeSample(tokens),
     template: tokens.map(writeTemplate).join(""),
     matches: (path) => (plain === undefined ? exact.test(path) : path === plain),
     paramsOf(path) {
@@ -111,16 +111,6 @@ function findLoosely(loose: RegExp, path: string): RegExpExecArray | null {
 function isSameText(path: string, plain: string): boolean {
   const bare = (text: string) => fold(collapseSlashes(`${text}/`));
   return bare(path) === bare(plain);
-}
-
-/** A text beside a parameter may rule a placeholder out, so there are several; the first that will do is taken. */
-const PLACEHOLDERS = ["~", "0", "x"];
-
-function writeSample(tokens: readonly FlatToken[], exact: RegExp): string {
-  const [first = "", ...others] = PLACEHOLDERS.map((placeholder) =>
-    tokens.map((token) => (token.type === "text" ? token.value : placeholder)).join(""),
-  );
-  return [first, ...others].find((sample) => exact.test(sample)) ?? first;
 }
 
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
@@ -181,6 +171,15 @@ function withoutTrailingSlash(tokens: readonly FlatToken[]): TokenData {
   return new TokenData([...tokens.slice(0, -1), ...(text === "" ? [] : [{ type: "text" as const, value: text }])]);
 }
 
+/** The first of these that a form's text does not have: `~` is no value of `:a` in `/:a~*b`. */
+const PLACEHOLDERS = [..."~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"];
+
+function writeSample(tokens: readonly FlatToken[]): string {
+  const text = fold(tokens.map(textOf).join(""));
+  const placeholder = PLACEHOLDERS.find((sign) => !text.includes(sign)) ?? "~";
+  return tokens.map((token) => (token.type === "text" ? token.value : placeholder)).join("");
+}
+
 function textOf(token: FlatToken | undefined): string {
   return token?.type === "text" ? token.value : "";
 }
@@ -191,7 +190,8 @@ function writeTemplate(token: FlatToken): string {
   return encodeTemplate(token.value);
 }
 
-function encodeTemplate(text: string): string {
+/** Writes a text as a template may have it. */
+export function encodeTemplate(text: string): string {
   return text.replace(/[^\w/:.~%-]+/g, (part) => [...Buffer.from(part)].map(percentEncode).join(""));
 }
 

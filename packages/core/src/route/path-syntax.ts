@@ -27,7 +27,7 @@ export function parsePath(path: string): ParsedPath {
   try {
     return { ok: true, tokens: parse(rewritten.text).tokens };
   } catch (error) {
-    return { ok: false, expected: `a path as Express 5 writes it (${explain(error, rewritten.text === path)})` };
+    return explain(error, rewritten.text === path);
   }
 }
 
@@ -111,7 +111,12 @@ function isSegmentEnd(character: string | undefined): boolean {
   return character === undefined || character === "/" || character === "}";
 }
 
-function explain(error: unknown, hasSamePositions: boolean): string {
+/** The parser's own words. What it says of positions holds where nothing was rewritten. */
+function explain(error: unknown, hasSamePositions: boolean): ParsedPath {
   const message = error instanceof Error ? (error.message.split(/[;:]/)[0] ?? "") : "unparsable";
-  return hasSamePositions ? message.replace("index", "position") : message.replace(/ at index \d+/, "");
+  const [words = "", at] = message.split(" at index ");
+  const expected = `a path as Express 5 writes it (${words.split(", expected")[0]})`;
+  return at === undefined || !hasSamePositions
+    ? { ok: false, expected }
+    : { ok: false, expected, at: Number.parseInt(at, 10) };
 }

@@ -33,7 +33,7 @@ export function otherSpellings(path: string): readonly string[] {
   return [...spellings];
 }
 
-const UNSAFE = /\\|%5c|%2f|%[01][0-9a-f]|[^\x21-\x7e\x80-\xff]|\/\/|\/\.{1,2}(?:\/|$)/i;
+const UNSAFE = /\\|%5c|%2f|%[01][0-9a-f]|[^\x20-\x7e\x80-\xff]|\/\/|\/\.{1,2}(?:\/|$)/i;
 
 /** Whether a path, as sent or once decoded, leads elsewhere than it says: by dots, backslashes or separators that are hidden. */
 export function isUnsafe(path: string): boolean {

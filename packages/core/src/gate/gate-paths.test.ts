@@ -1,0 +1,174 @@
+import { describe, expect, test } from "vitest";
+import { SILENT } from "../events/logger.js";
+import type { RouteKey } from "../route/route-key.js";
+import { createPaymentsEngine } from "./payments.js";
+import type { Place } from "./place.js";
+import type { GateRequest } from "./request.js";
+import {
+  admissionOf,
+  answerOf,
+  createShop,
+  createTestScheme,
+  createTill,
+  headerOf,
+  NETWORK,
+  NOW_SECONDS,
+  PAY_TO,
+  REQUEST,
+} from "./shop.fixture.js";
+
+const accepts = { network: NETWORK, price: "$0.01", payTo: PAY_TO } as const;
+
+describe("a path that may be read in several ways", () => {
+  const opaque = () => ({ isFound: true, before: [], after: [], beyond: [], opaque: [{ handler: {}, isMeant: true }] });
+
+  test.each<[request: Partial<GateRequest>, why: string]>([
+    [{ path: "//weather" }, "nobody can tell who gets it"],
+    [{ path: "/x/../weather", receiversOf: opaque }, "something that cannot be seen through may resolve dots"],
+    [{ path: "/%77eather", receiversOf: opaque }, "or decode"],
+    [{ path: "/weather", fullPath: "/x/..//weather", receiversOf: opaque }, "the full path counts"],
+  ])("is answered 400, paid or not: %o, %s", async (request) => {
+    const { ask, pay, till, log } = createShop();
+    for (const decision of [await ask(request), await pay({}, request)]) {
+      const { status, headers, json } = answerOf(decision);
+      expect([status, json["error"]]).toEqual([400, "ambiguous_path"]);
+      expect(json["message"]).toMatch(/Send it without dots, backslashes and encoded separators\.$/);
+      expect(headers["cache-control"]).toBe("no-store");
+      expect(headers["content-type"]).toBe("application/json; charset=utf-8");
+      expect(headers).not.toHaveProperty("payment-required");
+    }
+    expect(till.calls).toEqual([]);
+    expect(log).toEqual([]);
+  });
+
+  test("is let through where no key could be meant by it", async () => {
+    expect(await createShop().ask({ path: "//free/%2e%2e" })).toEqual({ kind: "open" });
+  });
+});
+
+describe("a router that is asked and fails", () => {
+  test.each<[thrown: unknown, name: string]>([
+    [new RangeError("secret"), "RangeError"],
+    ["secret", "unknown"],
+    [undefined, "unknown"],
+  ])("by throwing %o makes the answer 503, and no handler runs", async (thrown, error) => {
+    const receiversOf = () => {
+      throw thrown;
+    };
+    const { pay, till, log, store } = createShop();
+    const { status, headers, text } = answerOf(await pay({}, { path: "/WEATHER", receiversOf }));
+    expect([status, headers["retry-after"]]).toEqual([503, "5"]);
+    expect(headers["cache-control"]).toBe("no-store");
+    expect(text).not.toContain("secret");
+    expect(till.calls).toEqual([]);
+    expect(await store.find(`${NETWORK}|n1`)).toBeUndefined();
+    expect(log).toEqual([{ event: "decision_failed", fields: { route: "the router", error } }]);
+  });
+
+  test("is not asked about what is written as a key is, nor about what no key could be meant by", async () => {
+    const receiversOf = () => {
+      throw new TypeError("asked");
+    };
+    const { ask, log } = createShop();
+    expect(answerOf(await ask({ receiversOf })).status).toBe(402);
+    expect(await ask({ path: "/free", receiversOf })).toEqual({ kind: "open" });
+    expect(log).toEqual([]);
+  });
+});
+
+describe("a request for OPTIONS", () => {
+  test.each<[key: RouteKey, kind: string, why: string]>([
+    ["GET /weather", "open", "browsers ask before they pay"],
+    ["/weather", "open", "also where no method is named"],
+    ["OPTIONS /weather", "answer", "unless a key names it"],
+  ])("with the key %s: %s, %s", async (key, kind) => {
+    const { ask } = createShop({ routes: { [key]: { accepts } } });
+    expect((await ask({ method: "OPTIONS" })).kind).toBe(kind);
+  });
+});
+
+describe("the gate of one route", () => {
+  const accepts = { network: NETWORK, price: "$0.01", payTo: PAY_TO } as const;
+  const place: Place = { routeTemplate: "/w/:city", pathParams: { city: "Paris" } };
+
+  function createRoute(locate: () => Place = () => place) {
+    const till = createTill();
+    const asked: string[] = [];
+    const options = { facilitator: till, now: () => NOW_SECONDS * 1000, logger: SILENT };
+    const gate = createPaymentsEngine(options, [createTestScheme()]).charge({ accepts, description: "One" });
+    const ask = async (request: Partial<GateRequest>) =>
+      gate.decide({ ...REQUEST, ...request }, () => {
+        asked.push("locate");
+        return locate();
+      });
+    return { till, asked, ask };
+  }
+
+  test.each(["/weather", "/any/where", "/WEATHER//", "/%2e%2e/x", ""])("prices %j, whatever it is", async (path) => {
+    const { ask, till } = createRoute();
+    const { status, json } = answerOf(await ask({ path }));
+    expect(status).toBe(402);
+    expect(json).toMatchObject({ resource: { description: "One" }, accepts: [{ amount: "10000" }] });
+    expect(till.calls).toEqual([]);
+  });
+
+  test.each<[why: string, status: number, paymentSignature: string | undefined]>([
+    ["no payment", 402, undefined],
+    ["a malformed payment", 400, "junk"],
+    ["a payment for something else", 402, headerOf({ accepted: { amount: "1" } })],
+    ["a payment that the scheme refuses", 402, headerOf({ payload: { nonce: undefined as never } })],
+  ])("does not ask where a request is for %s, but answers %i", async (_why, status, paymentSignature) => {
+    const { ask, asked } = createRoute();
+    expect(answerOf(await ask({ paymentSignature })).status).toBe(status);
+    expect(asked).toEqual([]);
+  });
+
+  test("asks once for a payment, and tells the handler", async () => {
+    const { ask, asked, till } = createRoute();
+    const { payment } = admissionOf(await ask({ path: "/w/Paris", paymentSignature: headerOf() }));
+    expect(payment).toMatchObject(place);
+    expect(asked).toEqual(["locate"]);
+    expect(till.count("verify")).toBe(1);
+  });
+
+  test("answers 503 when that fails, and nobody is asked", async () => {
+    const { ask, till } = createRoute(() => {
+      throw new TypeError("secret");
+    });
+    const { status, text } = answerOf(await ask({ paymentSignature: headerOf() }));
+    expect(status).toBe(503);
+    expect(text).not.toContain("secret");
+    expect(till.calls).toEqual([]);
+  });
+});
+
+describe("a handler is told where its request is", () => {
+  test.each<[key: RouteKey, request: Partial<GateRequest>, place: Place, why: string]>([
+    [
+      "GET /u/:id",
+      { path: "/u/%C3%A9" },
+      { routeTemplate: "/u/:id", pathParams: { id: "é" } },
+      "by the key, and decoded",
+    ],
+    ["GET /u{/:id}", { path: "/u" }, { routeTemplate: "/u", pathParams: {} }, "by the form that matched"],
+    ["GET /f/*rest", { path: "/f/a/b" }, { routeTemplate: "/f/:rest", pathParams: { rest: "a/b" } }, "with a wildcard"],
+    [
+      "GET /u/[id]",
+      { path: "/u/7", mountPath: "/acme", mountTemplate: () => "/:tenant" },
+      { routeTemplate: "/:tenant/u/:id", pathParams: { tenant: "acme", id: "7" } },
+      "below a mount",
+    ],
+    [
+      "GET /acme/u/:id",
+      { path: "/u/7", mountPath: "/acme", mountTemplate: () => "/:tenant" },
+      { routeTemplate: "/acme/u/:id", pathParams: { id: "7" } },
+      "by a key with the full path",
+    ],
+    ["GET /U/:id", { path: "/u/7/" }, { routeTemplate: "/U/:id", pathParams: { id: "7" } }, "in other case"],
+  ])("%s for %o: %j, %s", async (key, request, place) => {
+    const { payment } = admissionOf(await createShop({ routes: { [key]: { accepts } } }).pay({}, request));
+    expect(payment).toMatchObject(place);
+    expect(payment.pathParams).toEqual(place.pathParams);
+    expect(Object.isFrozen(payment.pathParams)).toBe(true);
+  });
+});

@@ -1,0 +1,176 @@
+import { describe, expect, test } from "vitest";
+import { ConfigError } from "../errors.js";
+import type { LogFields } from "../events/logger.js";
+import type { PaymentsOptions, RoutesConfig } from "./options.js";
+import { createPaymentsEngine, createPaymentsGate } from "./payments.js";
+import { route, viewOf } from "./router-view.fixture.js";
+import { createTestScheme, createTill, NETWORK, PAY_TO, REQUEST } from "./shop.fixture.js";
+
+const PRICED = { accepts: { network: NETWORK, price: "$0.01", payTo: PAY_TO } } as const;
+const LINE = `0.01 USDC on ${NETWORK} to ${PAY_TO}, settled after the answer`;
+
+function createSeller(options: Partial<PaymentsOptions> = {}) {
+  const log: [level: string, event: string, fields: LogFields][] = [];
+  const noteAt = (level: string) => (event: string, fields: LogFields) => void log.push([level, event, fields]);
+  const logger = { info: noteAt("info"), warn: noteAt("warn"), error: noteAt("error") };
+  const engine = createPaymentsEngine({ facilitator: createTill(), logger, ...options }, [createTestScheme()]);
+  return { engine, log, add: (...keys: readonly string[]) => engine.routes(tableOf(keys)) };
+}
+
+function tableOf(keys: readonly string[]): RoutesConfig {
+  return Object.fromEntries(keys.map((key) => [key, PRICED]));
+}
+
+/** What a call that fails says is wrong. */
+function errorOf(call: () => unknown): ConfigError {
+  try {
+    call();
+  } catch (error) {
+    if (error instanceof ConfigError) return error;
+  }
+  throw new TypeError("no ConfigError");
+}
+
+describe("a report", () => {
+  test("of nothing is empty", () => {
+    expect(createSeller().engine.report()).toEqual({ routes: [], findings: [] });
+  });
+
+  test("tells the logger nothing", () => {
+    const { engine, log, add } = createSeller();
+    add("GET /a{/:b}", "GET /a", "GET /a/:b");
+    expect(engine.report(viewOf([])).findings).toHaveLength(2);
+    expect(log).toEqual([]);
+  });
+
+  test("of the one table that came with the options has it", () => {
+    const { engine } = createPaymentsGate(tableOf(["GET /a"]), { facilitator: createTill() }, [createTestScheme()]);
+    expect(engine.report().routes).toMatchObject([{ key: "GET /a" }]);
+  });
+
+  test("has what requests have shown, after what the tables show, and once", async () => {
+    const { engine, log, add } = createSeller({ allowedHosts: ["shop.test"] });
+    const gate = add("GET /weather", "GET /:x/b", "GET /a/:x");
+    for (let at = 0; at < 3; at++) await gate.decide({ ...REQUEST, isProxyIgnored: true });
+    const codes = engine.report().findings.map(({ code }) => code);
+    expect(codes).toEqual(["FAREBOX_KEYS_OVERLAP", "FAREBOX_PROXY_IGNORED", "FAREBOX_HOST_NOT_ALLOWED"]);
+    expect(log.map(([level, event]) => [level, event])).toEqual([
+      ["warn", "FAREBOX_PROXY_IGNORED"],
+      ["warn", "FAREBOX_HOST_NOT_ALLOWED"],
+    ]);
+  });
+
+  test("has every finding once, however many paths of a key lead to it", () => {
+    const { engine, add } = createSeller();
+    const gate = add("GET /a{/:b}");
+    const view = viewOf([{ gate, mount: "" }, route("/a"), route("/a/:b")]);
+    expect(engine.report(view).findings.map(({ code }) => code)).toEqual(["FAREBOX_METHOD_FREE"]);
+    const twice = viewOf([{ gate, mount: "" }, route("GET /a", { gates: [{}] }), route("GET /a/:b", { gates: [{}] })]);
+    expect(engine.report(twice).findings.map(({ code }) => code)).toEqual(["FAREBOX_PRICED_TWICE"]);
+  });
+});
+
+describe("a check", () => {
+  test("tells what is priced, then what is wrong, and returns both", () => {
+    const { engine, log, add } = createSeller();
+    const gate = add("GET /a", "GET /b");
+    const reported = engine.check(viewOf([{ gate, mount: "/api" }, route("GET /api/a")]));
+    expect(reported.routes.map(({ path }) => path)).toEqual(["/api/a", "/api/b"]);
+    expect(reported.findings.map(({ code }) => code)).toEqual(["FAREBOX_KEY_UNREACHABLE"]);
+    expect(log).toEqual([
+      ["info", "priced", { route: `GET /api/a: ${LINE}` }],
+      ["info", "priced", { route: `GET /api/b: ${LINE}` }],
+      [
+        "warn",
+        "FAREBOX_KEY_UNREACHABLE",
+        {
+          route: "GET /b",
+          message: "No route that is registered can match it",
+          remedy: "Correct the key, or remove it",
+        },
+      ],
+    ]);
+  });
+
+  test("tells a finding once, however often it is made", () => {
+    const { engine, log, add } = createSeller();
+    add("GET /a");
+    for (let at = 0; at < 3; at++) expect(engine.check(viewOf([])).findings).toHaveLength(1);
+    expect(log.filter(([level]) => level === "warn")).toHaveLength(1);
+  });
+
+  test.each<[count: number, lines: number, last: string]>([
+    [50, 50, `GET /k49: ${LINE}`],
+    [51, 51, "and 1 more"],
+    [70, 51, "and 20 more"],
+  ])("of %i routes tells %i lines, the last of which is %s", (count, lines, last) => {
+    const { engine, log, add } = createSeller();
+    const keys = Array.from({ length: count }, (_, at) => `GET /k${at}`);
+    const gate = add(...keys);
+    engine.check(viewOf([{ gate, mount: "" }, ...keys.map((key) => route(key))]));
+    expect(log).toHaveLength(lines);
+    expect(log.at(-1)).toEqual(["info", "priced", { route: last }]);
+  });
+
+  test("looks at some gates only, when asked to", () => {
+    const { engine, log, add } = createSeller();
+    const [wanted] = [add("GET /a"), add("GET /b")];
+    const charged = engine.charge(PRICED);
+    const only = (gate: object) => gate === wanted;
+    expect(engine.check(viewOf([]), only)).toMatchObject({
+      routes: [{ key: "GET /a" }],
+      findings: [{ route: "GET /a" }],
+    });
+    expect(log.map(([, event]) => event)).toEqual(["priced", "FAREBOX_TABLE_NOT_FOUND"]);
+    expect(engine.check(viewOf([]), (gate) => gate === charged)).toMatchObject({ routes: [{ key: undefined }] });
+  });
+});
+
+describe("a strict check", () => {
+  test("throws every finding at once, with its code, and has told the logger", () => {
+    const { engine, log, add } = createSeller({ strict: true });
+    const gate = add("GET /a", "GET /b", "GET /c");
+    const view = viewOf([{ gate, mount: "" }, route("GET /a"), route("/b")]);
+    const error = errorOf(() => engine.check(view));
+    expect(error.code).toBe("ERR_FAREBOX_CONFIG");
+    expect(error.issues).toEqual([
+      {
+        path: "GET /b",
+        expected: "Leave the method out of the key, or register the route for that method only",
+        received: "FAREBOX_METHOD_FREE: Its route takes every method, and methods that no key names are free",
+      },
+      {
+        path: "GET /c",
+        expected: "Correct the key, or remove it",
+        received: "FAREBOX_KEY_UNREACHABLE: No route that is registered can match it",
+      },
+    ]);
+    expect(error.message).toContain("GET /b: expected Leave the method out");
+    expect(error.message).toContain("received FAREBOX_METHOD_FREE: ");
+    expect(log.map(([, event]) => event)).toEqual([
+      "priced",
+      "priced",
+      "priced",
+      "FAREBOX_METHOD_FREE",
+      "FAREBOX_KEY_UNREACHABLE",
+    ]);
+  });
+
+  test("throws what requests have shown of the server", async () => {
+    const { engine, add } = createSeller({ strict: true });
+    const gate = add("GET /weather");
+    const view = viewOf([{ gate, mount: "" }, route("GET /weather")]);
+    expect(engine.check(view).findings).toEqual([]);
+    await gate.decide({ ...REQUEST, isProxyIgnored: true });
+    expect(errorOf(() => engine.check(view)).issues).toMatchObject([
+      { path: "the server", received: expect.stringMatching(/^FAREBOX_PROXY_IGNORED: /) },
+    ]);
+  });
+
+  test("does not throw where nothing is wrong, and a report never does", () => {
+    const { engine, add } = createSeller({ strict: true });
+    const gate = add("GET /a");
+    expect(engine.check(viewOf([{ gate, mount: "" }, route("GET /a")])).findings).toEqual([]);
+    expect(engine.report(viewOf([])).findings).toHaveLength(1);
+  });
+});
