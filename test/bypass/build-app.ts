@@ -51,19 +51,24 @@ export function buildApp(express: ExpressModule, app: ResolvedApp, parts: Parts)
  */
 export function buildProbe(express: ExpressModule, app: ResolvedApp, touch: (touched: Touch) => void): BuiltApp {
   const { caseSensitive, strict } = app.plan;
+  // A key is honoured relative to the mount and as the full path, whichever of them its seller had in mind.
+  const relativeTo = ({ chain }: Key) => chain.slice(app.siteChain.length);
+  const written = (key: Key) => (key.plan.full ? key.chain : relativeTo(key));
   const keyRoutes = (settings: Settings, chainOf: (key: Key) => readonly Path[]) => {
     const router = express.Router(settings);
     for (const key of app.keys) {
-      router.all(writeKeyRoutes(chainOf(key), app.plan.dialect, key.plan), (req, _res, next) => {
-        touch({ key, method: req.method });
-        next();
-      });
+      for (const chain of new Set([chainOf(key), written(key)])) {
+        router.all(writeKeyRoutes(chain, app.plan.dialect, key.plan), (req, _res, next) => {
+          touch({ key, method: req.method });
+          next();
+        });
+      }
     }
     return router;
   };
   return build(express, app, {
     first: keyRoutes({ caseSensitive, strict }, (key) => key.chain),
-    table: (settings) => keyRoutes(settings, (key) => key.chain.slice(app.siteChain.length)),
+    table: (settings) => keyRoutes(settings, relativeTo),
     handlers: (route) => [
       (req, _res, next) => {
         touch({ route, method: req.method });

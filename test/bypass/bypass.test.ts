@@ -32,6 +32,7 @@ describe.each(VERSIONS)("on %s", (name, express) => {
         const tally = await judgeMany(court);
         console.log(`${name}: ${JSON.stringify(tally)}`);
         // A run in which nothing was to be had would prove nothing.
+        expect(tally.requests).toBeGreaterThan(25 * settings.runs);
         expect(Math.min(tally.stopped, tally.sold, tally.given)).toBeGreaterThan(tally.requests / 50);
       } finally {
         await court.close();

@@ -83,7 +83,15 @@ function resolveRoute(
   const path = writeKeyPath(pricing.full ? chain : chain.slice(hidden), app.dialect, pricing);
   const method = pricing.named && plan.method !== "all" ? (plan.method.toUpperCase() as Method) : undefined;
   const text = method === undefined ? path : `${method} ${path}`;
+  if (countWildcards(path) > MAX_WILDCARDS) return { id, plan, chain, price: { by: "charge" } };
   return { id, plan, chain, price: { by: "table", key: { text, method, chain, plan: pricing } } };
+}
+
+/** More than these no key may have; such a route is priced by a handler of its own. */
+const MAX_WILDCARDS = 2;
+
+function countWildcards(path: string): number {
+  return path.replace(/\\./g, "").split("*").length - 1;
 }
 
 /** A table may not have two keys for one route, however they are written: the first one stays. */

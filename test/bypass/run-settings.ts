@@ -3,7 +3,7 @@
  *
  * - `FAREBOX_SEED`: the seed of a run that is to be repeated; a failing run prints it.
  * - `FAREBOX_RUNS`: how many apps are generated for each version of Express, with some fifty requests each. The usual run
- *   has 400; `FAREBOX_RUNS=5000` is the longer run.
+ *   has 400, which is more than 20,000 requests in all; `long-run.mjs` has 5,000.
  *
  * @module
  */

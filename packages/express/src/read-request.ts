@@ -6,7 +6,7 @@
 import { type GateRequest, matchesMount, PAYMENT_SIGNATURE, type Receivers, UNKNOWN_RECEIVERS } from "@farebox/core";
 import type { Request } from "express";
 import { hasOldRouter, originOf } from "./router-layers.js";
-import { createRouterView, receiversIn } from "./router-view.js";
+import { createRouterView, isInnerApp, receiversIn } from "./router-view.js";
 
 /** A name or address with an optional port, as `Host` has it; anything else is not put into a URL. */
 const HOST = /^(?:[a-z0-9](?:[a-z0-9._-]{0,252}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;
@@ -97,12 +97,20 @@ function join(a: Receivers, b: Receivers): Receivers {
   };
 }
 
-/** How mounts were cut off a URL that is read otherwise than it was sent cannot be told from below them. */
+/**
+ * Goes by URLs instead of paths, and cuts them as Express does. What was cut off before us can only be put back where it
+ * was read as it was sent.
+ */
 function readUnclear(req: Request, gate: object): Receivers {
-  const { method, url, baseUrl, originalUrl } = req;
-  if (baseUrl !== "") return UNKNOWN_RECEIVERS;
+  const { app, method, url, baseUrl, originalUrl } = req;
+  if (baseUrl.includes("%") || isInnerApp(app)) return UNKNOWN_RECEIVERS;
   const origin = originOf(originalUrl);
-  return receiversIn(req.app, gate, { method, url, origin, pathOf: (one) => pathOf(req, one) });
+  const sought = { method, origin, pathOf: (one: string) => pathOf(req, one) };
+  const rest = url.startsWith(origin) ? url.slice(origin.length) : url;
+  const whole = baseUrl === "" ? url : origin + baseUrl + rest;
+  const receivers = receiversIn(app, gate, { ...sought, url: whole });
+  if (baseUrl === "" || !hasOldRouter(app)) return receivers;
+  return join(receivers, receiversIn(app, gate, { ...sought, url: `${origin}${baseUrl}/${rest}` }));
 }
 
 /** An app in an app is looked at by itself, below wherever it is mounted. */
@@ -119,7 +127,7 @@ function readBelow(req: Request, gate: object, path: string): Receivers {
 
 /** What may come before an app's own paths: nothing, unless it is an app in an app. */
 function prefixesOf({ app, baseUrl }: Request): readonly string[] {
-  if ((app as { readonly parent?: unknown }).parent === undefined) return [""];
+  if (!isInnerApp(app)) return [""];
   return baseUrl.split("/").map((_, at, segments) => segments.slice(0, at + 1).join("/"));
 }
 

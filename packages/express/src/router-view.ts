@@ -24,7 +24,7 @@ const EVERYTHING: Sought = { method: undefined, url: undefined, pathOf: (url) =>
 export function createRouterView(app: Application): RouterView {
   return {
     get hasOtherApps() {
-      return isMountedElsewhere(app) || [...walk(layersOf(app) ?? [], EVERYTHING, TOP)].some(isInnerApp);
+      return isInnerApp(app) || [...walk(layersOf(app) ?? [], EVERYTHING, TOP)].some(isAppWithin);
     },
     mountsOf: (gate) => findMounts(layersOf(app) ?? [], gate),
     receiversOf: (gate, method, path) => receiversIn(app, gate, { method, url: path, pathOf: (url) => url }),
@@ -52,7 +52,7 @@ export function receiversIn(app: Application, gate: object, { prefixes = TOP, ..
   const final = later.findIndex((one) => one.kind === "route" && isFinal(one.route, sought.method));
   const reached = final === -1 ? later : later.slice(0, final + 1);
   const opaque: OpaqueReceiver[] = reached.filter((one) => one.kind === "opaque");
-  if (isFound && final === -1 && isMountedElsewhere(app)) opaque.push({ handler: app, isMeant: false });
+  if (isFound && final === -1 && isInnerApp(app)) opaque.push({ handler: app, isMeant: false });
   const routesOf = (some: readonly Met[]) =>
     some.flatMap((one) => (one.kind === "route" ? toReceiver(one, gate, sought.method) : []));
   return {
@@ -68,11 +68,12 @@ function isGate(met: Met, gate: object): boolean {
   return met.kind === "gate" ? met.gate === gate : met.kind === "route" && gatesOf(met.route).includes(gate);
 }
 
-function isInnerApp(met: Met): boolean {
+function isAppWithin(met: Met): boolean {
   return met.kind === "opaque" && met.handler.name === "mounted_app";
 }
 
-function isMountedElsewhere(app: Application): boolean {
+/** Whether an app is mounted in another. */
+export function isInnerApp(app: Application): boolean {
   return (app as { readonly parent?: unknown }).parent !== undefined;
 }
 
