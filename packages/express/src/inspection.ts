@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { PaymentsEngine, PaymentsReport } from "@farebox/core";
+import { ConfigError, type PaymentsEngine, type PaymentsReport } from "@farebox/core";
 import type { Application } from "express";
 import { createRouterView } from "./router-view.js";
 
@@ -29,7 +29,8 @@ export function createInspection(engine: PaymentsEngine): Inspection {
       checked.set(app, undefined);
       return report;
     } catch (error) {
-      checked.set(app, { error });
+      // A router that cannot be looked at is no reason to serve nothing.
+      checked.set(app, error instanceof ConfigError ? { error } : undefined);
       throw error;
     }
   }
@@ -40,10 +41,19 @@ export function createInspection(engine: PaymentsEngine): Inspection {
     checkOnce(app, gate) {
       if (!checked.has(app)) {
         const view = createRouterView(app);
-        remember(app, () => engine.check(view, (one) => one === gate || view.mountsOf(one).length > 0));
+        attempt(() => remember(app, () => engine.check(view, (one) => one === gate || view.mountsOf(one).length > 0)));
       }
       const failure = checked.get(app);
       if (failure !== undefined) throw failure.error;
     },
   };
+}
+
+/** What went wrong is known by then, if it is to be thrown. */
+function attempt(check: () => unknown): void {
+  try {
+    check();
+  } catch {
+    // Thrown with every request, if the seller asked for that.
+  }
 }

@@ -124,6 +124,22 @@ describe("a check", () => {
     expect(log.map(([, event]) => event)).toEqual(["priced", "FAREBOX_TABLE_NOT_FOUND"]);
     expect(engine.check(viewOf([]), (gate) => gate === charged)).toMatchObject({ routes: [{ key: undefined }] });
   });
+
+  test("lets no request wait for a look at very many keys and routes, unless the seller is strict", () => {
+    const keys = Array.from({ length: 400 }, (_, at) => `GET /k${at}`);
+    const look = (strict: boolean) => {
+      const { engine, log, add } = createSeller({ strict });
+      const gate = add(...keys, "GET /nowhere");
+      const view = viewOf([{ gate, mount: "" }, ...keys.map((key) => route(key))]);
+      return { engine, log, view };
+    };
+    const { engine, log, view } = look(false);
+    expect(engine.check(view, () => true).findings).toEqual([]);
+    expect(log).toContainEqual(["info", "routes_not_checked", { remedy: "await payments.ready(app)" }]);
+    expect(engine.check(view).findings).toHaveLength(1);
+    const strict = look(true);
+    expect(() => strict.engine.check(strict.view, () => true)).toThrow("FAREBOX_KEY_UNREACHABLE");
+  });
 });
 
 describe("a strict check", () => {

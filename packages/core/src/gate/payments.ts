@@ -36,7 +36,8 @@ export interface PaymentsEngine {
   /**
    * Checks gates and routes before the first request and tells the logger.
    *
-   * @param only - Gates to look at; default: all.
+   * @param only - Gates to look at, with a request waiting: where that would take long, and findings are no errors, keys
+   *   are not held against routes. Default: all gates, for as long as it takes.
    * @throws ConfigError with every finding at once, when the seller asked for that by `strict`.
    */
   check(view: RouterView, only?: (gate: object) => boolean): PaymentsReport;
@@ -79,9 +80,12 @@ interface OpenEngine extends PaymentsEngine {
 function toEngine(config: PaymentsConfig): OpenEngine {
   const tables: PricedTable[] = [];
   const handlers: PricedHandler[] = [];
-  const report = (view?: RouterView, only: (gate: object) => boolean = () => true): PaymentsReport => {
+  const report = (view?: RouterView, only: (gate: object) => boolean = () => true, most = Infinity): PaymentsReport => {
     const some = tables.filter(({ gate }) => only(gate));
-    const inspected = [...some.flatMap(inspectTable), ...(view === undefined ? [] : inspectRoutes(some, view))];
+    const isChecked = view !== undefined && lookupsFor(some, view) <= most;
+    if (view !== undefined && !isChecked)
+      config.logger.info("routes_not_checked", { remedy: "await payments.ready(app)" });
+    const inspected = [...some.flatMap(inspectTable), ...(isChecked ? inspectRoutes(some, view) : [])];
     const routes = reportRoutes(
       some,
       handlers.filter(({ gate }) => only(gate)),
@@ -106,12 +110,20 @@ function toEngine(config: PaymentsConfig): OpenEngine {
     },
     report,
     check(view, only) {
-      const reported = report(view, only);
+      const reported = report(view, only, only === undefined || config.strict ? Infinity : MAX_LOOKUPS);
       announce(reported, config);
       if (config.strict && reported.findings.length > 0) throw new ConfigError(reported.findings.map(toIssue));
       return reported;
     },
   };
+}
+
+/** A tenth of a second or so; the event loop waits for as long. */
+const MAX_LOOKUPS = 100_000;
+
+/** Every key is tried on every route. */
+function lookupsFor(tables: readonly PricedTable[], { routes }: RouterView): number {
+  return tables.reduce((sum, { table }) => sum + table.entries.length, 0) * routes.length;
 }
 
 /** A seller with more routes than this does not read them at start-up. */
