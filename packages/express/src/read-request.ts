@@ -99,18 +99,18 @@ function join(a: Receivers, b: Receivers): Receivers {
 
 /**
  * Goes by URLs instead of paths, and cuts them as Express does. What was cut off before us can only be put back where it
- * was read as it was sent.
+ * was read as it was sent; whether a slash was cut off with it, or put in its place, cannot be told.
  */
 function readUnclear(req: Request, gate: object): Receivers {
   const { app, method, url, baseUrl, originalUrl } = req;
   if (baseUrl.includes("%") || isInnerApp(app)) return UNKNOWN_RECEIVERS;
   const origin = originOf(originalUrl);
-  const sought = { method, origin, pathOf: (one: string) => pathOf(req, one) };
   const rest = url.startsWith(origin) ? url.slice(origin.length) : url;
-  const whole = baseUrl === "" ? url : origin + baseUrl + rest;
-  const receivers = receiversIn(app, gate, { ...sought, url: whole });
-  if (baseUrl === "" || !hasOldRouter(app)) return receivers;
-  return join(receivers, receiversIn(app, gate, { ...sought, url: `${origin}${baseUrl}/${rest}` }));
+  const below = [rest, `/${rest}`, rest.slice(1)].map((path) => origin + baseUrl + path);
+  const sought = { method, origin, pathOf: (one: string) => pathOf(req, one) };
+  const seen = (baseUrl === "" ? [url] : below).map((whole) => receiversIn(app, gate, { ...sought, url: whole }));
+  const found = seen.filter(({ isFound }) => isFound);
+  return found.length === 0 ? UNKNOWN_RECEIVERS : found.reduce(join);
 }
 
 /** An app in an app is looked at by itself, below wherever it is mounted. */
