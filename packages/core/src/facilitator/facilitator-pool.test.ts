@@ -1,10 +1,12 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ConfigError, type FacilitatorError } from "../errors.js";
 import { SETTLE_THRESHOLDS, VERIFY_THRESHOLDS } from "./circuit-breaker.js";
 import { createFacilitatorPool, type FacilitatorPool } from "./facilitator-pool.js";
 import type { FacilitatorHealth } from "./facilitator-status.js";
 import { createHttpFacilitator } from "./http-facilitator.js";
-import { closeServers, failureOf, REQUEST, serve } from "./http-server.fixture.js";
+import { closeServers, failureOf, listen, REQUEST, serve } from "./http-server.fixture.js";
 import {
   createManualClock,
   failing,
@@ -116,6 +118,16 @@ describe("settle", () => {
     expect(pool.facilitatorOf("p")).toBe("b");
   });
 
+  test("throws the last failure when nobody got it, and the payment stays with nobody", async () => {
+    a.script.settle = failing("settle", "none");
+    b.script.settle = failing("settle", "none", 9);
+    expect(await failureOf(pool.settle(REQUEST, PAYMENT))).toMatchObject({ outcome: "none", retryAfterSeconds: 9 });
+    expect(pool.facilitatorOf("p")).toBeUndefined();
+    a.script.settle = () => undefined;
+    await pool.settle(REQUEST, PAYMENT);
+    expect([a.asked, b.asked]).toEqual([["settle", "settle"], ["settle"]]);
+  });
+
   test.each<[why: string, fail: () => unknown]>([
     ["fails with an unknown outcome", failing("settle", "unknown")],
     ["throws", () => Promise.reject(new RangeError("a bug"))],
@@ -212,6 +224,77 @@ describe("settle", () => {
       outcome: "none",
     });
     expect([a.asked, b.asked]).toEqual([[], ["settle"]]);
+  });
+});
+
+describe("over HTTP", () => {
+  type Behaviour = Parameters<typeof serve>[0];
+
+  /** Two servers of which the second is well, and how often that was asked. */
+  async function callWith(first: Behaviour | "nobody listens", operation: "verify" | "settle") {
+    const asked: (string | undefined)[] = [];
+    const well = await serve(({ url }, response) => {
+      asked.push(url);
+      response.end('{"isValid":true,"success":true,"transaction":"0x1"}');
+    });
+    const urls = [first === "nobody listens" ? await nobody() : await serve(first), well];
+    const deadlines = { verifyMs: 200, settleMs: 200, supportedMs: 200 };
+    const entries = urls.map((url, at) => ({ name: `f${at}`, facilitator: createHttpFacilitator({ url }) }));
+    const overHttp = createFacilitatorPool(entries, { clock, deadlines });
+    const result = await overHttp[operation](REQUEST).catch((error: FacilitatorError) => error.outcome);
+    return { result, asked: asked.length };
+  }
+
+  async function nobody(): Promise<string> {
+    const server = createServer();
+    const url = await listen(server);
+    server.close();
+    await once(server, "close");
+    return url;
+  }
+
+  const hangs: Behaviour = () => {};
+  const resets: Behaviour = ({ socket }) => void socket.resetAndDestroy();
+  const answers =
+    (status: number, body = ""): Behaviour =>
+    (_, response) =>
+      response.writeHead(status).end(body);
+
+  test.each<[why: string, first: Behaviour | "nobody listens", settlesElsewhere: boolean]>([
+    ["refuses connections", "nobody listens", true],
+    ["refuses our credentials", answers(401), true],
+    ["is busy", answers(429), true],
+    ["hangs", hangs, false],
+    ["resets the connection", resets, false],
+    ["is broken", answers(500), false],
+    ["is a proxy without its server", answers(502, "<h1>Bad gateway</h1>"), false],
+    ["says nothing", answers(200), false],
+  ])(
+    "a first one that %s: verifying goes on to the next, settling only if nothing left",
+    async (_why, first, settles) => {
+      expect(await callWith(first, "verify")).toEqual({ result: { isValid: true }, asked: 1 });
+      const { result, asked } = await callWith(first, "settle");
+      expect(asked).toBe(settles ? 1 : 0);
+      if (settles) expect(result).toMatchObject({ success: true });
+      else expect(result).toBe("unknown");
+    },
+  );
+
+  test("/supported that is limited is asked again after the pause it asks for, and not before", async () => {
+    let requests = 0;
+    const url = await serve((_, response) => {
+      requests++;
+      if (requests === 1) response.writeHead(429, { "retry-after": "30" }).end();
+      else response.end(JSON.stringify(supporting(["exact", NETWORK])));
+    });
+    const limited = create({ name: "a", facilitator: createHttpFacilitator({ url }) });
+    await limited.ready();
+    expect([limited.supports("exact", NETWORK), clock.pendingMs]).toEqual(["unknown", [31_000]]);
+    await clock.advance(30_999);
+    expect(requests).toBe(1);
+    await clock.advance(1);
+    await vi.waitFor(() => expect(limited.supports("exact", NETWORK)).toBe("yes"));
+    limited.close();
   });
 });
 

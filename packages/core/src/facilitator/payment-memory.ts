@@ -13,7 +13,7 @@ import type { Clock } from "./clock.js";
 /** Longer than any payment may take from challenge to settlement. */
 export const REMEMBERED_MS: number = 25 * 60 * 60 * 1000;
 
-/** Per kind of knowledge; the oldest is forgotten first. About 2 MB in all. */
+/** Per kind of knowledge; the oldest is forgotten first. Some 10 MB in all. */
 export const MAX_REMEMBERED = 10_000;
 
 /** A facilitator, and whether the payment must go there or merely should. */
