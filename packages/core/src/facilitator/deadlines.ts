@@ -64,6 +64,8 @@ async function within<T>(limits: Limits, call: (signal: AbortSignal) => Promise<
     runOver = () => end(`within ${deadlineMs} ms`);
   });
   const timer = setTimeout(runOver, deadlineMs);
+  // What is asked in the background keeps no process alive.
+  if (operation === "supported") timer.unref();
   signal?.addEventListener("abort", giveUp);
   try {
     return await Promise.race([call(controller.signal), ended]);

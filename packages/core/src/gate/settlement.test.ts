@@ -33,7 +33,11 @@ function failure(code: string, outcome: "none" | "unknown", more = {}): Facilita
 
 async function settleWith(answer: unknown, repeated: boolean, task: Partial<SettlementTask> = {}) {
   const till: Facilitator = Object.assign(createTill(), { settles: answer });
-  return await settle({ request: REQUEST, offer: OFFER, payer: PAYER, repeated, ...task }, till, SILENT);
+  return await settle(
+    { request: REQUEST, identity: "p1", facilitator: undefined, offer: OFFER, payer: PAYER, repeated, ...task },
+    till,
+    SILENT,
+  );
 }
 
 /** How a settlement ends the first time, and how when an earlier attempt may have moved the money. */
