@@ -40,6 +40,22 @@ async function settleWith(answer: unknown, repeated: boolean, task: Partial<Sett
   );
 }
 
+test.each<[facilitator: string | undefined, expected: object]>([
+  [undefined, { payment: "p1" }],
+  ["a.example", { payment: "p1", facilitator: "a.example" }],
+])("who is to settle is told which payment it is, and whose (%s)", async (facilitator, expected) => {
+  const given: unknown[] = [];
+  const pool = {
+    async settle(...call: readonly unknown[]) {
+      given.push(...call);
+      return DONE;
+    },
+  };
+  const task = { request: REQUEST, identity: "p1", facilitator, offer: OFFER, payer: PAYER, repeated: false };
+  expect((await settle(task, pool, SILENT)).kind).toBe("settled");
+  expect(given).toStrictEqual([REQUEST, expected]);
+});
+
 /** How a settlement ends the first time, and how when an earlier attempt may have moved the money. */
 const OUTCOMES: readonly [answer: unknown, first: string, repeated: string, why: string][] = [
   [DONE, "settled", "settled", "the least it can say"],
