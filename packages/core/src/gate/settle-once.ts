@@ -55,12 +55,18 @@ export async function settleOnce(
     facilitator,
     config.logger,
   );
-  await record(paid, settlement, config);
+  await record(paid, { settlement, start }, config);
   return settlement;
 }
 
+/** A settlement, and where it came from. */
+interface Ended {
+  readonly settlement: Settlement;
+  readonly start: SettlementStart;
+}
+
 /** The outcome stands whether or not the store takes it; a store that does not is a matter for the operator. */
-async function record(paid: PaidRequest, settlement: Settlement, config: PaymentsConfig): Promise<void> {
+async function record(paid: PaidRequest, { settlement, start }: Ended, config: PaymentsConfig): Promise<void> {
   const { identity, owner } = paid.claim;
   try {
     const recorded = await config.store.transition({
@@ -68,7 +74,7 @@ async function record(paid: PaidRequest, settlement: Settlement, config: Payment
       from: "settling",
       to: settlement.kind,
       owner,
-      ...holderOf(paid, settlement, config),
+      ...holderOf(identity, { settlement, start }, config),
       ...("receipt" in settlement ? { answer: null, receipt: settlement.receipt } : {}),
     });
     if (!recorded) config.logger.error("outcome_not_recorded", { identity, outcome: settlement.kind });
@@ -77,13 +83,14 @@ async function record(paid: PaidRequest, settlement: Settlement, config: Payment
   }
 }
 
-/** The one that was asked first may have proven not to have the payment; then another may, or nobody. */
+/** The one that was to be asked first may have provably got nothing; then another one has the payment, or nobody. */
 function holderOf(
-  { claim: { identity } }: PaidRequest,
-  { kind }: Settlement,
+  identity: string,
+  { settlement, start }: Ended,
   { facilitator }: PaymentsConfig,
 ): Pick<Transition, "facilitator"> {
-  if (kind === "unsent") return { facilitator: null };
+  if (settlement.kind === "unsent") return { facilitator: null };
+  if (start.facilitator !== undefined) return {};
   const name = facilitator.facilitatorOf(identity);
   return name === undefined ? {} : { facilitator: name };
 }
