@@ -2,10 +2,13 @@
  * A facilitator that fails, over real HTTP: what the payer sees, what is charged, and what the same payment gets later.
  */
 import type { Fault } from "@farebox/testing";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openShop, SECRET, type Shop } from "./shop.js";
 
 const HTML = `<html><body><h1>502</h1>at Object.<anonymous> (/srv/app.js:1:1) ${SECRET}</body></html>`;
+
+/** How long a facilitator is left alone that fails again and again, or asks for less. */
+const PATIENCE_MS = 30_000;
 
 let shop: Shop;
 
@@ -14,6 +17,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
+  vi.useRealTimers();
   await shop.close();
 });
 
@@ -55,6 +59,8 @@ describe("at verification", () => {
     expect(shop.runs()).toBe(0);
     expect(shop.facilitator.calls.settle).toHaveLength(0);
 
+    // Long enough for one to be asked again that asked to be left alone.
+    vi.setSystemTime(Date.now() + 17_000);
     const served = await shop.buy({ payment: refused.payment! });
     expect(served.status).toBe(200);
     expect(shop.runs()).toBe(1);
@@ -144,6 +150,7 @@ describe("at settlement", () => {
     expect(whole(unsent)).not.toContain(SECRET);
     expect(shop.income()).toBe(0n);
 
+    vi.setSystemTime(Date.now() + PATIENCE_MS);
     await expectDeliveredOnce(unsent.payment!);
   });
 
@@ -156,6 +163,7 @@ describe("at settlement", () => {
       expect(unknown.headers["payment-required"]).toBeUndefined();
     }
     shop.facilitatorServer.faults.clear();
+    vi.setSystemTime(Date.now() + PATIENCE_MS);
     await expectDeliveredOnce(payment!);
   });
 

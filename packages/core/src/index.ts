@@ -18,6 +18,7 @@ export { legible } from "./events/legible.js";
 export type { LogFields, Logger } from "./events/logger.js";
 export type { Deadlines } from "./facilitator/deadlines.js";
 export type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator/facilitator.js";
+export type { FacilitatorHealth, FacilitatorState } from "./facilitator/facilitator-status.js";
 export {
   createHttpFacilitator,
   type FacilitatorHeaders,
@@ -28,6 +29,9 @@ export type { Answer } from "./gate/answer.js";
 export type { Decision } from "./gate/decision.js";
 export type { Gate, RouteGate } from "./gate/gate.js";
 export type {
+  ChosenFacilitator,
+  FacilitatorChoice,
+  HttpFacilitatorChoice,
   PaymentOption,
   PaymentsOptions,
   PayToByNetwork,

@@ -4,13 +4,18 @@
  * @module
  */
 export {
+  type ChosenFacilitator,
   ConfigError,
   type ConfigIssue,
   type Facilitator,
+  type FacilitatorChoice,
+  type FacilitatorHealth,
+  type FacilitatorState,
   FareboxError,
   type FareboxErrorCode,
   type Finding,
   type FindingCode,
+  type HttpFacilitatorChoice,
   type Logger,
   type Payment,
   type PaymentOption,

@@ -8,6 +8,7 @@ import {
   createPaymentsEngine,
   createPaymentsGate,
   type Decision,
+  type FacilitatorHealth,
   type Gate,
   type Payment,
   type PaymentsEngine,
@@ -66,11 +67,16 @@ export interface Payments {
   report(app?: Application): PaymentsReport;
   /**
    * Checks the routes of an app before the first request, and tells the logger what is priced. Call it when all routes are
-   * registered; otherwise the first request does.
+   * registered; otherwise the first request does. It waits until each facilitator was asked what it supports, within the
+   * deadline for that, and does not mind one that is down.
    *
    * @throws ConfigError (as a rejection) with every finding at once, if `strict` is set.
    */
   ready(app: Application): Promise<PaymentsReport>;
+  /** How each facilitator is doing right now, in the order of the options. Asks nobody. */
+  health(): readonly FacilitatorHealth[];
+  /** Ends what happens in the background, for good. What is under way can still be paid. */
+  close(): void;
 }
 
 /**
@@ -99,7 +105,12 @@ function toPayments(engine: PaymentsEngine): Payments {
     routes: (table) => toTableHandler(engine.routes(table), seller),
     charge: (route) => toRouteHandler(engine.charge(route), seller),
     report: (app) => inspection.report(app),
-    ready: async (app) => inspection.check(app),
+    async ready(app) {
+      await engine.ready();
+      return inspection.check(app);
+    },
+    health: () => engine.health(),
+    close: () => engine.close(),
   };
 }
 

@@ -47,3 +47,12 @@ test("what was handed out does not grow", () => {
   findings.add(UNREACHABLE);
   expect(before).toEqual([]);
 });
+
+test("a finding that may be over is told once, and not kept", () => {
+  const { log, findings } = createNotes();
+  for (let at = 0; at < 3; at++) findings.tell({ ...UNREACHABLE });
+  expect(findings.all).toEqual([]);
+  findings.add(UNREACHABLE);
+  expect(findings.all).toEqual([UNREACHABLE]);
+  expect(log).toHaveLength(1);
+});

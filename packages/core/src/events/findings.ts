@@ -17,7 +17,8 @@ export type FindingCode =
   | "FAREBOX_METHOD_FREE"
   | "FAREBOX_MOUNT_OF_TWO_PRICES"
   | "FAREBOX_PROXY_IGNORED"
-  | "FAREBOX_HOST_NOT_ALLOWED";
+  | "FAREBOX_HOST_NOT_ALLOWED"
+  | "FAREBOX_OFFER_UNSUPPORTED";
 
 /** One thing that looks wrong. */
 export interface Finding {
@@ -35,21 +36,34 @@ export interface Findings {
   readonly all: readonly Finding[];
   /** Notes and logs a finding, unless the same was noted before. */
   add(finding: Finding): void;
+  /** Only logs a finding, which may be over any time, unless the same was told before. */
+  tell(finding: Finding): void;
 }
 
 /** Starts an empty list. There are as many findings as there are codes and routes, however many requests come. */
 export function createFindings(logger: Logger): Findings {
   const found = new Map<string, Finding>();
+  const told = new Set<string>();
+  const tell = (finding: Finding) => {
+    const { code, route = "", message, remedy } = finding;
+    const id = idOf(finding);
+    if (told.has(id)) return;
+    told.add(id);
+    logger.warn(code, { route, message, remedy });
+  };
   return {
     get all() {
       return [...found.values()];
     },
     add(finding) {
-      const { code, route = "", message, remedy } = finding;
-      const id = `${code} ${route} ${message}`;
-      if (found.has(id)) return;
-      found.set(id, finding);
-      logger.warn(code, { route, message, remedy });
+      const id = idOf(finding);
+      if (!found.has(id)) found.set(id, finding);
+      tell(finding);
     },
+    tell,
   };
+}
+
+function idOf({ code, route = "", message }: Finding): string {
+  return `${code} ${route} ${message}`;
 }

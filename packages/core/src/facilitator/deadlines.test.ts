@@ -26,8 +26,8 @@ function facilitatorThat(behave: (operation: Operation) => unknown) {
     supported: (options) => answer("supported", options),
   };
   const hurried = withDeadlines(facilitator, { verifyMs: 100, settleMs: 200, supportedMs: 300 });
-  const call = (operation: Operation): Promise<unknown> =>
-    operation === "supported" ? hurried.supported() : hurried[operation](REQUEST);
+  const call = (operation: Operation, options?: CallOptions): Promise<unknown> =>
+    operation === "supported" ? hurried.supported(options) : hurried[operation](REQUEST, options);
   return { call, signals };
 }
 
@@ -77,6 +77,27 @@ describe.each(OPERATIONS)("%s with a deadline", (operation) => {
     });
     expect(signals[0]?.aborted).toBe(true);
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("ends a call whose caller gives up, and tells the facilitator", async () => {
+    const { call, signals } = facilitatorThat(() => new Promise(() => {}));
+    const caller = new AbortController();
+    const failure = call(operation, { signal: caller.signal }).catch((error: FacilitatorError) => error);
+    await vi.advanceTimersByTimeAsync(50);
+    caller.abort();
+    expect(await failure).toMatchObject({
+      code: "ERR_FAREBOX_FACILITATOR_TIMEOUT",
+      outcome: operation === "settle" ? "unknown" : "none",
+      message: `facilitator did not answer ${operation} before its caller gave up`,
+    });
+    expect(signals[0]?.aborted).toBe(true);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("does not begin a call whose caller has given up already", async () => {
+    const { call, signals } = facilitatorThat(async (asked) => ANSWERS[asked]);
+    await expect(call(operation, { signal: AbortSignal.abort() })).rejects.toMatchObject({ outcome: "none" });
+    expect(signals).toEqual([]);
   });
 
   test("hears no more of a call that fails after its deadline", async () => {

@@ -4,7 +4,8 @@
  * @module
  */
 import { FacilitatorError } from "../errors.js";
-import type { CallOptions, Facilitator } from "./facilitator.js";
+import type { Facilitator } from "./facilitator.js";
+import type { Operation } from "./http-failures.js";
 
 /** How long each call may take, in milliseconds. */
 export interface Deadlines {
@@ -25,36 +26,59 @@ export const DEFAULT_DEADLINES: Deadlines = Object.freeze({ verifyMs: 5_000, set
  */
 export function withDeadlines(facilitator: Facilitator, deadlines: Deadlines): Facilitator {
   return {
-    verify: (request) => within("verify", deadlines.verifyMs, (options) => facilitator.verify(request, options)),
-    settle: (request) => within("settle", deadlines.settleMs, (options) => facilitator.settle(request, options)),
-    supported: () => within("supported", deadlines.supportedMs, (options) => facilitator.supported(options)),
+    verify: (request, options) => {
+      const limits = { operation: "verify", deadlineMs: deadlines.verifyMs, signal: options?.signal } as const;
+      return within(limits, (signal) => facilitator.verify(request, { ...options, signal }));
+    },
+    settle: (request, options) => {
+      const limits = { operation: "settle", deadlineMs: deadlines.settleMs, signal: options?.signal } as const;
+      return within(limits, (signal) => facilitator.settle(request, { ...options, signal }));
+    },
+    supported: (options) => {
+      const limits = { operation: "supported", deadlineMs: deadlines.supportedMs, signal: options?.signal } as const;
+      return within(limits, (signal) => facilitator.supported({ ...options, signal }));
+    },
   };
 }
 
-async function within<T>(
-  operation: "verify" | "settle" | "supported",
-  deadlineMs: number,
-  call: (options: CallOptions) => Promise<T>,
-): Promise<T> {
+const GIVEN_UP = "before its caller gave up";
+
+interface Limits {
+  readonly operation: Operation;
+  readonly deadlineMs: number;
+  /** The caller's own: it may give up before. */
+  readonly signal: AbortSignal | undefined;
+}
+
+async function within<T>(limits: Limits, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const { operation, deadlineMs, signal } = limits;
+  if (signal?.aborted) throw unanswered(operation, GIVEN_UP, "none");
   const controller = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      reject(timeout(operation, deadlineMs));
+  let [giveUp, runOver] = [() => {}, () => {}];
+  const ended = new Promise<never>((_, reject) => {
+    const end = (when: string) => {
+      reject(unanswered(operation, when, operation === "settle" ? "unknown" : "none"));
       controller.abort();
-    }, deadlineMs);
+    };
+    giveUp = () => end(GIVEN_UP);
+    runOver = () => end(`within ${deadlineMs} ms`);
   });
+  const timer = setTimeout(runOver, deadlineMs);
+  // What is asked in the background keeps no process alive.
+  if (operation === "supported") timer.unref();
+  signal?.addEventListener("abort", giveUp);
   try {
-    return await Promise.race([call({ signal: controller.signal }), deadline]);
+    return await Promise.race([call(controller.signal), ended]);
   } finally {
     clearTimeout(timer);
+    signal?.removeEventListener("abort", giveUp);
   }
 }
 
-function timeout(operation: "verify" | "settle" | "supported", deadlineMs: number): FacilitatorError {
-  return new FacilitatorError(`facilitator did not answer ${operation} within ${deadlineMs} ms`, {
+function unanswered(operation: Operation, when: string, outcome: "none" | "unknown"): FacilitatorError {
+  return new FacilitatorError(`facilitator did not answer ${operation} ${when}`, {
     code: "ERR_FAREBOX_FACILITATOR_TIMEOUT",
     operation,
-    outcome: operation === "settle" ? "unknown" : "none",
+    outcome,
   });
 }

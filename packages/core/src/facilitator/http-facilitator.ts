@@ -4,23 +4,28 @@
  * @see x402 v2 §7 "Facilitator Interface"
  * @module
  */
-import { ConfigError } from "../errors.js";
+import { ConfigError, type ConfigIssue } from "../errors.js";
 import { parseBaseUrl } from "../http/base-url.js";
 import { parseJson } from "../protocol/json.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator.js";
+import {
+  createHeaderSource,
+  type FacilitatorHeaders,
+  HEADERS_EXPECTED,
+  type HeaderSource,
+  isFacilitatorHeaders,
+} from "./headers.js";
 import { failedToSend, type Operation, refusedStatus, unreadable } from "./http-failures.js";
 import { readSettlementResponse, readSupportedResponse, readVerifyResponse } from "./read-response.js";
 
-/** Headers to send along, e.g. `{ authorization: "Bearer …" }`; a function is asked before each call. */
-export type FacilitatorHeaders =
-  | Readonly<Record<string, string>>
-  | ((operation: Operation) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
+export type { FacilitatorHeaders } from "./headers.js";
 
 /** Where a facilitator is, and what it wants to be told. */
 export interface HttpFacilitatorOptions {
   /** Base URL, e.g. `https://x402.org/facilitator`. */
   readonly url: string | URL;
+  /** Most often credentials. Default: none. */
   readonly headers?: FacilitatorHeaders;
 }
 
@@ -33,16 +38,15 @@ const MAX_BODY_BYTES = 256 * 1024;
  * A call without an answer rejects with a `FacilitatorError`, whose `outcome` for `settle` is `"none"` only where the
  * request provably was never acted on.
  *
- * @throws ConfigError when the URL is none to which paths can be appended.
+ * @throws ConfigError when the URL is none to which paths can be appended, or the headers are of no form that can be sent.
  */
 export function createHttpFacilitator({ url, headers = {} }: HttpFacilitatorOptions): Facilitator {
-  const base = parseBaseUrl(url);
-  if (base === undefined) throw new ConfigError([{ path: "url", expected: BASE_URL_EXPECTED, received: "another" }]);
+  const { base, headersFor } = check(url, headers);
 
   async function call<T>(exchange: Exchange<T>, { signal }: CallOptions = {}): Promise<T> {
     const { operation, body, read, refuses } = exchange;
     const response = await send(operation, `${base}/${operation}`, {
-      headers: withDefaults(operation, await askFor(operation, headers)),
+      headers: await headersFor(operation),
       ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
       ...(signal === undefined ? {} : { signal }),
     });
@@ -74,6 +78,19 @@ export function createHttpFacilitator({ url, headers = {} }: HttpFacilitatorOpti
 export const BASE_URL_EXPECTED =
   'a base URL such as "https://x402.org/facilitator", without credentials, query and fragment';
 
+/** Neither is quoted: both may hold secrets. */
+function check(
+  url: unknown,
+  headers: FacilitatorHeaders,
+): { readonly base: string; readonly headersFor: HeaderSource } {
+  const base = parseBaseUrl(url);
+  const issues: ConfigIssue[] = [];
+  if (base === undefined) issues.push({ path: "url", expected: BASE_URL_EXPECTED, received: "another" });
+  if (!isFacilitatorHeaders(headers)) issues.push({ path: "headers", expected: HEADERS_EXPECTED, received: "others" });
+  if (base === undefined || issues.length > 0) throw new ConfigError(issues);
+  return { base, headersFor: createHeaderSource(headers) };
+}
+
 interface Exchange<T> {
   readonly operation: Operation;
   readonly body: FacilitatorRequest | undefined;
@@ -85,29 +102,6 @@ interface Exchange<T> {
 /** `{ "success": false, "error": "…" }` is also what many a server says that could not do its work. */
 function saysWhyNot({ success, errorReason }: SettlementResponse): boolean {
   return !success && errorReason !== undefined;
-}
-
-type GivenHeaders = Readonly<Record<string, string>>;
-
-async function askFor(operation: Operation, headers: FacilitatorHeaders): Promise<GivenHeaders> {
-  if (typeof headers !== "function") return headers;
-  try {
-    return await headers(operation);
-  } catch (cause) {
-    throw failedToSend(operation, cause, "none");
-  }
-}
-
-/** The seller's headers win over ours, in whatever case they are written. */
-function withDefaults(operation: Operation, given: GivenHeaders): Headers {
-  const headers = new Headers({ accept: "application/json", "content-type": "application/json" });
-  try {
-    for (const [name, value] of Object.entries(given)) headers.set(name, value);
-  } catch {
-    // The cause would quote the value, which may be a secret.
-    throw failedToSend(operation, new TypeError("invalid header"), "none");
-  }
-  return headers;
 }
 
 async function send(operation: Operation, url: string, init: RequestInit): Promise<Response> {

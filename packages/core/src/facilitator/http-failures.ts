@@ -17,14 +17,33 @@ const NEVER_CONNECTED =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_|ERR_TLS_CERT|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
 /** A request that could not be sent, or got no response. The message names the cause's code, never a URL or a header. */
-export function failedToSend(operation: Operation, cause: unknown, outcome?: "none"): FacilitatorError {
+export function failedToSend(operation: Operation, cause: unknown): FacilitatorError {
   const code = codeOf(cause);
-  const nothingSent = outcome === "none" || NEVER_CONNECTED.test(code);
+  const outcome = NEVER_CONNECTED.test(code) ? "none" : lostOutcome(operation);
   return new FacilitatorError(
     `facilitator could not be reached for ${operation} (${code})`,
-    { code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE", operation, outcome: nothingSent ? "none" : lostOutcome(operation) },
+    { code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE", operation, outcome },
     { cause },
   );
+}
+
+/** Headers that could not be had, so that nothing was sent. Without a `cause`: it may quote what is secret. */
+export function headersMissing(operation: Operation, error: unknown): FacilitatorError {
+  return new FacilitatorError(`headers for ${operation} could not be had, so nothing was sent (${codeOf(error)})`, {
+    code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE",
+    operation,
+    outcome: "none",
+  });
+}
+
+/** Nobody was asked. */
+export function unavailable(operation: Operation, why: string, retryAfterSeconds?: number): FacilitatorError {
+  return new FacilitatorError(`nobody was asked to ${operation}: ${why}`, {
+    code: "ERR_FAREBOX_FACILITATOR_UNAVAILABLE",
+    operation,
+    outcome: "none",
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  });
 }
 
 /** A status that is no answer. */

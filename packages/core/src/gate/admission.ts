@@ -94,7 +94,11 @@ async function completeRun(paid: PaidRequest, answer: HandlerAnswer, config: Pay
     await config.store.release(identity, owner);
     return { kind: "replace", answer: expiredAnswer() };
   }
-  const settlement = await settleOnce(paid, { from: "serving", owner, answer: toStored(answer) }, config);
+  const settlement = await settleOnce(
+    paid,
+    { from: "serving", owner, facilitator: undefined, answer: toStored(answer) },
+    config,
+  );
   if (settlement.kind === "lost") return { kind: "replace", answer: inProgressAnswer() };
   if (settlement.kind !== "settled") return { kind: "replace", answer: unsettledAnswer(paid, settlement) };
   return paidRelease(settlement.receipt);

@@ -22,9 +22,7 @@ export interface Answer {
 
 /** 402, or 400 where what was sent is no payment at all: the challenge, as header and as body. */
 export function challengeAnswer(status: 400 | 402, challenge: WrittenChallenge, receipt?: SettlementResponse): Answer {
-  const headers: [string, string][] = [[PAYMENT_REQUIRED, challenge.header]];
-  if (receipt !== undefined) headers.push([PAYMENT_RESPONSE, encodePaymentResponse(receipt)]);
-  return jsonAnswer(status, challenge.body, headers);
+  return jsonAnswer(status, challenge.body, [[PAYMENT_REQUIRED, challenge.header], ...receiptHeaders(receipt)]);
 }
 
 /** 402 for a person with a browser: the same challenge in the header, a page as body. */
@@ -49,11 +47,16 @@ export function problemAnswer(problem: {
   /** What the client can do, in a sentence. */
   readonly message: string;
   readonly retryAfterSeconds?: number;
+  readonly receipt?: SettlementResponse | undefined;
 }): Answer {
-  const { status, error, message, retryAfterSeconds } = problem;
+  const { status, error, message, retryAfterSeconds, receipt } = problem;
   const headers: [string, string][] =
     retryAfterSeconds === undefined ? [] : [["Retry-After", String(retryAfterSeconds)]];
-  return jsonAnswer(status, JSON.stringify({ error, message }), headers);
+  return jsonAnswer(status, JSON.stringify({ error, message }), [...headers, ...receiptHeaders(receipt)]);
+}
+
+function receiptHeaders(receipt: SettlementResponse | undefined): readonly [string, string][] {
+  return receipt === undefined ? [] : [[PAYMENT_RESPONSE, encodePaymentResponse(receipt)]];
 }
 
 /** The answer that a payer paid for and did not get. It is no more for shared caches than it was the first time. */

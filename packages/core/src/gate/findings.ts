@@ -41,4 +41,5 @@ const REMEDIES: Readonly<Record<FindingCode, string>> = {
   FAREBOX_PROXY_IGNORED:
     'Set publicUrl, or app.set("trust proxy", …) as it fits your proxies; without a proxy somebody makes this header up',
   FAREBOX_HOST_NOT_ALLOWED: "Add the host if it is yours; otherwise somebody makes it up",
+  FAREBOX_OFFER_UNSUPPORTED: "Add a facilitator that supports it, or remove this way to pay",
 };

@@ -20,14 +20,15 @@ import { matchOffer } from "../scheme/match.js";
 import type { Offer } from "../scheme/offer.js";
 import type { IdentifiedPayment } from "../scheme/scheme.js";
 import { createAdmission } from "./admission.js";
-import { type Answer, challengeAnswer, pageAnswer, problemAnswer } from "./answer.js";
+import { type Answer, problemAnswer } from "./answer.js";
+import { askPersonToPay, askToPay } from "./ask-to-pay.js";
 import { toFacilitatorRequest } from "./canonical-payment.js";
 import type { Decision } from "./decision.js";
 import { foreignHostFinding, proxyFinding } from "./findings.js";
 import { inProgressAnswer, type PaidRequest, refusal, undecidedAnswer, unreachableAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import type { PricedRoute } from "./parse-routes.js";
-import { wantsPage, writePaywall } from "./paywall.js";
+import { wantsPage } from "./paywall.js";
 import { type Place, placeOf } from "./place.js";
 import { fullPathOf, type GateRequest } from "./request.js";
 import { isForeignHost, resourceUrl } from "./resource-url.js";
@@ -123,13 +124,12 @@ function ambiguousAnswer(): Answer {
 async function decidePriced({ route, locate, request }: Arrival, config: PaymentsConfig): Promise<Decision> {
   noteProxy(request, config);
   const url = resourceUrl(request, config);
-  const write = (error: string) => route.challenge({ url, method: request.method, error });
-  const challenge = (status: 400 | 402, error: string) => answered(challengeAnswer(status, write(error)));
+  const { method } = request;
+  const challenge = (status: 400 | 402, error: string) => answered(askToPay(route, { url, method, error }, { status }));
 
   const decoded = decodePaymentSignature(request.paymentSignature);
   if (decoded.kind === "absent" && wantsPage(request.accept, request.userAgent)) {
-    const written = write(PAYMENT_REQUIRED_ERROR);
-    return answered(pageAnswer(written, writePaywall(route, url, written)));
+    return answered(askPersonToPay(route, { url, method, error: PAYMENT_REQUIRED_ERROR }));
   }
   if (decoded.kind === "absent") return challenge(402, PAYMENT_REQUIRED_ERROR);
   if (decoded.kind === "malformed") {
@@ -188,7 +188,9 @@ async function serve(paid: PaidRequest, config: PaymentsConfig): Promise<Decisio
 /** Asks the facilitator; `undefined` when the payment is good. Never rejects. */
 async function verify(paid: PaidRequest, config: PaymentsConfig): Promise<Answer | undefined> {
   try {
-    const response = readVerifyResponse(await config.facilitator.verify(paid.facilitatorRequest));
+    const response = readVerifyResponse(
+      await config.facilitator.verify(paid.facilitatorRequest, { payment: paid.claim.identity }),
+    );
     if (response === undefined) throw unreadable("verify");
     const { isValid, invalidReason } = response;
     if (isValid) return undefined;

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Facilitator } from "../facilitator/facilitator.js";
+import { createHttpFacilitator } from "../facilitator/http-facilitator.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentOption, PaymentsOptions, RoutesConfig } from "./options.js";
 import { createPaymentsGate } from "./payments.js";
@@ -88,6 +89,12 @@ options({ facilitator: new URL(facilitator) });
 options({ facilitator: { url: facilitator, headers: async () => ({ authorization: "x" }) } });
 options({ facilitator, payTo: { "eip155:*": payTo, "solana:*": "any" }, networks: ["eip155:84532"] });
 options({ facilitator, store: createMemoryStore(), logger: console, now: () => 0, deadlines: { verifyMs: 100 } });
+const verifying: Facilitator = createHttpFacilitator({ url: facilitator });
+options({ facilitator: [facilitator, new URL(facilitator), verifying, { facilitator: verifying, name: "own" }] });
+options({ facilitator: { url: facilitator, networks: ["eip155:*", "eip155:84532"], name: "x402.org" } });
+options({ facilitator: [{ facilitator: verifying, networks: ["solana:*"] }] as const });
+// @ts-expect-error networks are lists
+options({ facilitator: { url: facilitator, networks: "eip155:*" } });
 // @ts-expect-error who verifies?
 options({});
 // @ts-expect-error no such option

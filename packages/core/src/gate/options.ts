@@ -7,6 +7,7 @@ import type { Logger } from "../events/logger.js";
 import type { Deadlines } from "../facilitator/deadlines.js";
 import type { Facilitator } from "../facilitator/facilitator.js";
 import type { HttpFacilitatorOptions } from "../facilitator/http-facilitator.js";
+import type { NetworkPattern } from "../network/caip2.js";
 import type { AssetPrice, DollarPrice } from "../price/price.js";
 import type { Extensions } from "../protocol/extensions.js";
 import type { RouteKey } from "../route/route-key.js";
@@ -59,10 +60,33 @@ export type PayToByNetwork = { readonly [pattern in `eip155:${string}`]?: `0x${s
   readonly [pattern in `solana:${string}` | `algorand:${string}`]?: string;
 };
 
+/** A facilitator behind HTTP, chosen for all networks or for some. */
+export interface HttpFacilitatorChoice extends HttpFacilitatorOptions {
+  /** Networks it is asked about, or patterns such as `"eip155:*"`. Default: all. */
+  readonly networks?: readonly NetworkPattern[];
+  /** For logs, health and records; unique. Default: the host of the URL. Never a secret. */
+  readonly name?: string;
+}
+
+/** A facilitator in this process, chosen for all networks or for some. */
+export interface ChosenFacilitator {
+  readonly facilitator: Facilitator;
+  /** Networks it is asked about, or patterns such as `"eip155:*"`. Default: all. */
+  readonly networks?: readonly NetworkPattern[];
+  /** For logs, health and records; unique. Default: `facilitator-1` by its position, counted from 1. Never a secret. */
+  readonly name?: string;
+}
+
+/** Who verifies and settles: a base URL, a URL with headers and networks, or a facilitator in this process. */
+export type FacilitatorChoice = string | URL | HttpFacilitatorChoice | ChosenFacilitator | Facilitator;
+
 /** Options of a seller. What decides where money goes has no default. */
 export interface PaymentsOptions {
-  /** Who verifies and settles: a base URL, a URL with headers, or a facilitator in this process. */
-  readonly facilitator: string | URL | HttpFacilitatorOptions | Facilitator;
+  /**
+   * Who verifies and settles: one, or several, the seller's favourite first. The next one is asked when one gives no
+   * answer; to settle, only when it provably never got the request. Keep the name of one that has payments to settle.
+   */
+  readonly facilitator: FacilitatorChoice | readonly FacilitatorChoice[];
   /** For ways to pay that name no `payTo` themselves. */
   readonly payTo?: PayToByNetwork;
   /** Networks of routes that only have a `price`. */
@@ -75,7 +99,7 @@ export interface PaymentsOptions {
   readonly allowedHosts?: readonly string[];
   /** Whether the query is part of the resource's URL. Default `false`: catalogs list a resource once. */
   readonly includeQuery?: boolean;
-  /** Whether findings about routes, such as a key that no route can match, are errors. Default `false`. */
+  /** Whether findings about routes, such as a key that no route can match, are errors. Default `false`. What facilitators support is none. */
   readonly strict?: boolean;
   /** How much of an answer is held back until its payment has settled, 0 to 64 MiB, in bytes. Default 1 MiB. */
   readonly holdBytes?: number;

@@ -8,7 +8,8 @@ import type { Reason } from "../protocol/reasons.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { Offer } from "../scheme/offer.js";
 import type { ClaimRequest } from "../store/payment-store.js";
-import { type Answer, challengeAnswer, problemAnswer } from "./answer.js";
+import { type Answer, problemAnswer } from "./answer.js";
+import { askToPay } from "./ask-to-pay.js";
 import type { PricedRoute } from "./parse-routes.js";
 import type { Place } from "./place.js";
 import type { Settlement } from "./settlement.js";
@@ -30,7 +31,7 @@ export interface PaidRequest {
 /** 402: this payment will not do; here is what would. */
 export function refusal(paid: PaidRequest, error: string, receipt?: SettlementResponse): Answer {
   const { route, url, method } = paid;
-  return challengeAnswer(402, route.challenge({ url, method, error }), receipt);
+  return askToPay(route, { url, method, error }, { status: 402, receipt });
 }
 
 /** What the payer sees when settlement did not end well. */

@@ -3,25 +3,26 @@
  *
  * @module
  */
-import { describeValue } from "../errors.js";
 import { createFindings, type Findings } from "../events/findings.js";
 import { type Logger, neverThrowing } from "../events/logger.js";
 import { createStartLogger } from "../events/start-logger.js";
-import { DEFAULT_DEADLINES, type Deadlines, withDeadlines } from "../facilitator/deadlines.js";
-import type { Facilitator } from "../facilitator/facilitator.js";
-import { BASE_URL_EXPECTED, createHttpFacilitator, type FacilitatorHeaders } from "../facilitator/http-facilitator.js";
+import { DEFAULT_DEADLINES, type Deadlines } from "../facilitator/deadlines.js";
+import { createFacilitatorPool, type FacilitatorPool } from "../facilitator/facilitator-pool.js";
+import { createHttpFacilitator } from "../facilitator/http-facilitator.js";
+import type { FacilitatorEntry } from "../facilitator/pool-options.js";
 import { parseBaseUrl } from "../http/base-url.js";
 import { type Issues, join } from "../issues.js";
 import { isNetwork } from "../network/caip2.js";
-import { isJsonObject, type JsonObject } from "../protocol/json.js";
+import { isJsonObject } from "../protocol/json.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";
 import type { PaymentsOptions } from "./options.js";
+import { describeWithoutSecrets, parseFacilitators } from "./parse-facilitators.js";
 
 /** The options, checked: everything present, nothing left to interpret. */
 export interface PaymentsConfig {
-  readonly facilitator: Facilitator;
+  readonly facilitator: FacilitatorPool;
   readonly schemes: readonly Scheme[];
   readonly payTo: Readonly<Record<string, string>>;
   readonly networks: readonly string[];
@@ -81,10 +82,7 @@ export function parseOptions(given: PaymentsOptions, builtIn: readonly Scheme[],
 
   const safeLogger = neverThrowing(logger);
   return Object.freeze({
-    facilitator: withDeadlines(
-      parseFacilitator(options.facilitator, issues),
-      parseDeadlines(options.deadlines, issues),
-    ),
+    facilitator: createPool(options, safeLogger, issues),
     schemes: [...parseSchemes(options.schemes, issues), ...builtIn],
     payTo: parsePayTo(options.payTo, issues),
     networks: parseNetworks(options.networks, issues),
@@ -100,60 +98,21 @@ export function parseOptions(given: PaymentsOptions, builtIn: readonly Scheme[],
   });
 }
 
-const FACILITATOR_METHODS = ["verify", "settle", "supported"];
-const FACILITATOR_EXPECTED = `${BASE_URL_EXPECTED}, { url, headers }, or an object with verify, settle and supported`;
-
 /** Stands in until the issues are thrown, so that everything else can be checked as well. */
-const NO_FACILITATOR: Facilitator = createHttpFacilitator({ url: "http://localhost" });
+const NO_FACILITATOR: FacilitatorEntry = {
+  name: "none",
+  facilitator: createHttpFacilitator({ url: "http://localhost" }),
+};
 
-function parseFacilitator(facilitator: unknown, issues: Issues): Facilitator {
-  if (isFacilitator(facilitator)) return facilitator;
-  const given = isJsonObject(facilitator) && !(facilitator instanceof URL) ? facilitator : { url: facilitator };
-  const url = parseBaseUrl(given["url"]);
-  if (url === undefined) issues.addText("options.facilitator", FACILITATOR_EXPECTED, describeWithoutSecrets(given));
-  issues.checkKeys("options.facilitator", given, ["url", "headers"]);
-  const headers = given["headers"] ?? {};
-  if (!isHeaders(headers)) {
-    issues.addText(
-      "options.facilitator.headers",
-      "header names with string values, or a function that returns them",
-      "neither",
-    );
-    return NO_FACILITATOR;
-  }
-  return url === undefined ? NO_FACILITATOR : createHttpFacilitator({ url, headers });
-}
-
-/** Headers, and a URL's credentials and query, are secrets. */
-function describeWithoutSecrets(given: JsonObject): string {
-  const { url, ...rest } = given;
-  if (url === undefined && Object.keys(rest).length > 0) return `an object with ${Object.keys(rest).join(", ")}`;
-  const text = url instanceof URL ? url.href : url;
-  if (typeof text === "object" && text !== null) return "an object";
-  if (typeof text === "string" && /[@?#]/.test(text)) return "a text with credentials, a query or a fragment";
-  return describeValue(text);
-}
-
-function isFacilitator(value: unknown): value is Facilitator {
-  return typeof value === "object" && value !== null && FACILITATOR_METHODS.every((name) => isMethod(value, name));
+/** Does nothing yet: a configuration that is thrown away leaves nothing behind. */
+function createPool(options: Partial<PaymentsOptions>, logger: Logger, issues: Issues): FacilitatorPool {
+  const entries = parseFacilitators(options.facilitator, issues);
+  const deadlines = parseDeadlines(options.deadlines, issues);
+  return createFacilitatorPool(entries.length > 0 ? entries : [NO_FACILITATOR], { deadlines, logger });
 }
 
 function isMethod(value: object, name: string): boolean {
   return typeof Reflect.get(value, name) === "function";
-}
-
-function isHeaders(value: unknown): value is FacilitatorHeaders {
-  if (typeof value === "function") return true;
-  return isJsonObject(value) && Object.entries(value).every(([name, text]) => isHeader(name, text));
-}
-
-/** Most often a key from the environment that ends up with a line break in the middle. */
-function isHeader(name: string, value: unknown): boolean {
-  try {
-    return typeof value === "string" && new Headers([[name, value]]).has(name);
-  } catch {
-    return false;
-  }
 }
 
 function parseDeadlines(deadlines: unknown, issues: Issues): Deadlines {

@@ -12,7 +12,7 @@ import type { PathForm } from "../route/path-form.js";
 import { parseRouteKey } from "../route/route-key.js";
 import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
 import type { Offer } from "../scheme/offer.js";
-import { type ChallengeWriter, compileChallenge } from "./challenge.js";
+import { createSale, type OnSale } from "./on-sale.js";
 import type { RouteConfig, RoutesConfig } from "./options.js";
 import { parseOffers } from "./parse-offers.js";
 import type { PaymentsConfig } from "./parse-options.js";
@@ -20,11 +20,13 @@ import type { PaymentsConfig } from "./parse-options.js";
 /** A priced route, prepared. */
 export interface PricedRoute {
   readonly key: string;
+  /** Every way to pay, whether or not a facilitator supports it right now. */
   readonly offers: readonly Offer[];
   readonly description: string;
   readonly mimeType: string;
   readonly extensions: Extensions | undefined;
-  readonly challenge: ChallengeWriter;
+  /** How it can be paid for right now; `undefined`: in no way. */
+  readonly onSale: () => OnSale | undefined;
 }
 
 const KEYS = Object.keys({
@@ -79,8 +81,8 @@ function parsePricedRoute(key: string, { path, route, config, issues }: RouteInp
   const mimeType = parseText(given, { path, key: "mimeType", longest: MAX_MIME_TYPE, issues });
   const extensions = parseExtensions(given["extensions"], join(path, "extensions"), issues);
   const offers = known === undefined ? [] : parseOffers(known, { path, config, issues });
-  const subject = { offers, description, mimeType, extensions };
-  return Object.freeze({ key, ...subject, challenge: compileChallenge(subject) });
+  const subject = { key, offers, description, mimeType, extensions };
+  return Object.freeze({ ...subject, onSale: createSale(subject, config.facilitator, config.findings.tell) });
 }
 
 type CompiledKey =

@@ -1,10 +1,10 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { ConfigError } from "../errors.js";
 import type { LogFields } from "../events/logger.js";
 import type { PaymentsOptions, RoutesConfig } from "./options.js";
 import { createPaymentsEngine, createPaymentsGate } from "./payments.js";
 import { route, viewOf } from "./router-view.fixture.js";
-import { createTestScheme, createTill, NETWORK, PAY_TO, REQUEST } from "./shop.fixture.js";
+import { answerOf, createTestScheme, createTill, NETWORK, PAY_TO, REQUEST } from "./shop.fixture.js";
 
 const PRICED = { accepts: { network: NETWORK, price: "$0.01", payTo: PAY_TO } } as const;
 const LINE = `0.01 USDC on ${NETWORK} to ${PAY_TO}, settled after the answer`;
@@ -188,5 +188,69 @@ describe("a strict check", () => {
     const gate = add("GET /a");
     expect(engine.check(viewOf([{ gate, mount: "" }, route("GET /a")])).findings).toEqual([]);
     expect(engine.report(viewOf([])).findings).toHaveLength(1);
+  });
+});
+
+describe("facilitators", () => {
+  afterEach(() => void vi.useRealTimers());
+
+  const SUPPORTED = { kinds: [{ x402Version: 2, scheme: "exact", network: NETWORK }], extensions: [], signers: {} };
+
+  test("are asked what they support from the first table or route that is good, until it is closed", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const till = Object.assign(createTill(), { supports: SUPPORTED });
+    const { engine, add } = createSeller({ facilitator: till });
+    expect(() => engine.charge({})).toThrow(ConfigError);
+    expect(vi.getTimerCount()).toBe(0);
+    add("GET /a");
+    await engine.ready();
+    expect(engine.health()).toMatchObject([{ name: "facilitator-1", state: "up" }]);
+    expect(vi.getTimerCount()).toBe(1);
+    engine.close();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("are not asked for a configuration that throws", () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const options = { facilitator: createTill() };
+    expect(() => createPaymentsGate({ "GET /a": {} }, options, [createTestScheme()])).toThrow(ConfigError);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("that do not answer leave nobody waiting for ever, and nothing unsupported", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const { engine, add } = createSeller();
+    add("GET /a");
+    const ready = engine.ready();
+    vi.advanceTimersByTime(5_000);
+    await expect(ready).resolves.toBeUndefined();
+    expect(engine.health()).toMatchObject([{ state: "down", lastErrorCode: "ERR_FAREBOX_FACILITATOR_TIMEOUT" }]);
+    expect(engine.report().findings).toEqual([]);
+    engine.close();
+  });
+
+  test("that support an offer no more make a finding, told once, and no reason not to start, until they do", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const till = createTill();
+    till.supports = { ...SUPPORTED, kinds: [] };
+    const { engine, log, add } = createSeller({ facilitator: till, strict: true });
+    const gate = add("GET /a", "GET /b");
+    const charge = engine.charge(PRICED);
+    const keys = () => engine.report().findings.map(({ code, route: key }) => [code, key]);
+    expect(keys()).toEqual([]);
+    await engine.ready();
+    expect(keys()).toEqual(["GET /a", "GET /b", "payments.charge"].map((key) => ["FAREBOX_OFFER_UNSUPPORTED", key]));
+
+    const view = viewOf([{ gate, mount: "" }, route("GET /a"), route("GET /b"), route("GET /c", { gates: [charge] })]);
+    for (const _again of [1, 2]) expect(engine.check(view).findings).toHaveLength(3);
+    expect(answerOf(await gate.decide({ ...REQUEST, path: "/a" }))).toMatchObject({ status: 503 });
+    expect(log.filter(([level]) => level === "warn")).toHaveLength(3);
+    expect(engine.check(view, (one) => one === charge).findings).toHaveLength(1);
+
+    till.supports = SUPPORTED;
+    await vi.advanceTimersByTimeAsync(5 * 60_000);
+    expect(keys()).toEqual([]);
+    expect(answerOf(await gate.decide({ ...REQUEST, path: "/a" }))).toMatchObject({ status: 402 });
+    engine.close();
   });
 });

@@ -5,10 +5,12 @@
  */
 import { ConfigError } from "../errors.js";
 import type { Finding } from "../events/findings.js";
+import type { FacilitatorHealth } from "../facilitator/facilitator-status.js";
 import { createIssues, type Issues } from "../issues.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { createGate, createRouteGate, type Gate, type RouteGate } from "./gate.js";
 import { inspectRoutes, inspectTable, type PricedTable } from "./inspect.js";
+import { inspectSupport } from "./on-sale.js";
 import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
 import { type PaymentsConfig, parseOptions } from "./parse-options.js";
 import { parseCharge, parseRoutes } from "./parse-routes.js";
@@ -41,6 +43,12 @@ export interface PaymentsEngine {
    * @throws ConfigError with every finding at once, when the seller asked for that by `strict`.
    */
   check(view: RouterView, only?: (gate: object) => boolean): PaymentsReport;
+  /** How each facilitator is doing, in the seller's order. */
+  health(): readonly FacilitatorHealth[];
+  /** Resolves once each facilitator was asked what it supports, whatever came of it. Never rejects. */
+  ready(): Promise<void>;
+  /** Ends what happens in the background. Payments under way can still be settled. */
+  close(): void;
 }
 
 /**
@@ -77,9 +85,17 @@ interface OpenEngine extends PaymentsEngine {
   add(table: PricedTable["table"]): Gate;
 }
 
+/** The facilitators are asked what they support once there is something to sell, by a table or a route that is good. */
 function toEngine(config: PaymentsConfig): OpenEngine {
   const tables: PricedTable[] = [];
   const handlers: PricedHandler[] = [];
+  const unsupported = (only: (gate: object) => boolean): readonly Finding[] => {
+    const priced = [
+      ...tables.flatMap(({ gate, table }) => table.entries.map(({ value }) => ({ gate, route: value }))),
+      ...handlers,
+    ];
+    return priced.filter(({ gate }) => only(gate)).flatMap(({ route }) => inspectSupport(route, config.facilitator));
+  };
   const report = (view?: RouterView, only: (gate: object) => boolean = () => true, most = Infinity): PaymentsReport => {
     const some = tables.filter(({ gate }) => only(gate));
     const isChecked = view !== undefined && lookupsFor(some, view) <= most;
@@ -91,11 +107,12 @@ function toEngine(config: PaymentsConfig): OpenEngine {
       handlers.filter(({ gate }) => only(gate)),
       view,
     );
-    return { routes, findings: oncePerText([...inspected, ...config.findings.all]) };
+    return { routes, findings: oncePerText([...inspected, ...config.findings.all, ...unsupported(only)]) };
   };
   const add = (table: PricedTable["table"]): Gate => {
     const gate = createGate(table, config);
     tables.push({ gate, table });
+    config.facilitator.start();
     return gate;
   };
   return {
@@ -106,15 +123,20 @@ function toEngine(config: PaymentsConfig): OpenEngine {
       const route = check("charge", (issues) => parseCharge(given, config, issues));
       const gate = createRouteGate(route, config);
       handlers.push({ gate, route });
+      config.facilitator.start();
       return gate;
     },
     report,
     check(view, only) {
       const reported = report(view, only, only === undefined || config.strict ? Infinity : MAX_LOOKUPS);
       announce(reported, config);
-      if (config.strict && reported.findings.length > 0) throw new ConfigError(reported.findings.map(toIssue));
+      const lasting = reported.findings.filter((found) => !isPassing(found));
+      if (config.strict && lasting.length > 0) throw new ConfigError(lasting.map(toIssue));
       return reported;
     },
+    health: config.facilitator.health,
+    ready: config.facilitator.ready,
+    close: config.facilitator.close,
   };
 }
 
@@ -132,7 +154,15 @@ const MAX_LINES = 50;
 function announce({ routes, findings }: PaymentsReport, { logger, findings: noted }: PaymentsConfig): void {
   for (const route of routes.slice(0, MAX_LINES)) logger.info("priced", { route: describeLine(route) });
   if (routes.length > MAX_LINES) logger.info("priced", { route: `and ${routes.length - MAX_LINES} more` });
-  for (const found of findings) noted.add(found);
+  for (const found of findings) {
+    if (isPassing(found)) noted.tell(found);
+    else noted.add(found);
+  }
+}
+
+/** What facilitators support is theirs to change: it is true while it lasts, and no reason not to start. */
+function isPassing({ code }: Finding): boolean {
+  return code === "FAREBOX_OFFER_UNSUPPORTED";
 }
 
 function oncePerText(findings: readonly Finding[]): readonly Finding[] {

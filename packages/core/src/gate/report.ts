@@ -4,8 +4,7 @@
  * @module
  */
 import type { Finding } from "../events/findings.js";
-import { formatAmount } from "../price/price.js";
-import type { Offer } from "../scheme/offer.js";
+import { describePrice, type Offer } from "../scheme/offer.js";
 import type { PricedTable } from "./inspect.js";
 import type { PricedRoute } from "./parse-routes.js";
 import type { RouterView } from "./router-view.js";
@@ -95,12 +94,9 @@ function describeRoute({ offers, description }: PricedRoute): Pick<ReportedRoute
   return { settle: "after", offers: offers.map(describeOffer), description };
 }
 
-function describeOffer({ requirements, asset, amount }: Offer): ReportedOffer {
-  const { scheme, network, payTo } = requirements;
-  const decimals = asset.decimals;
-  const price =
-    decimals === undefined ? `${amount} units of ${asset.symbol}` : `${formatAmount(amount, decimals)} ${asset.symbol}`;
-  return { scheme, network, price, amount: requirements.amount, asset: requirements.asset, payTo };
+function describeOffer(offer: Offer): ReportedOffer {
+  const { scheme, network, asset, amount, payTo } = offer.requirements;
+  return { scheme, network, price: describePrice(offer), amount, asset, payTo };
 }
 
 /** A report's route as one line: `GET /weather: 0.01 USDC on eip155:84532 to 0x…, settled after the answer`. */

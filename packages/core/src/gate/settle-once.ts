@@ -4,6 +4,7 @@
  * @module
  */
 import type { PaymentState, StoredAnswer } from "../store/payment-record.js";
+import type { Transition } from "../store/payment-store.js";
 import type { PaidRequest } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import { type Settlement, settle } from "./settlement.js";
@@ -13,6 +14,8 @@ export interface SettlementStart {
   readonly from: Extract<PaymentState, "serving" | "unsent" | "unknown">;
   /** The record's owner before; only differs from the claim's when another run takes over. */
   readonly owner: string;
+  /** Who was told to settle it before, as its record has it. */
+  readonly facilitator: string | undefined;
   /** Kept until the payer has it; `undefined` for an answer too large to keep. */
   readonly answer: StoredAnswer | undefined;
 }
@@ -27,27 +30,43 @@ export async function settleOnce(
   config: PaymentsConfig,
 ): Promise<SettledOnce> {
   const { identity, owner } = paid.claim;
+  const { facilitator } = config;
+  const first = start.facilitator ?? facilitator.facilitatorOf(identity);
   const taken = await config.store.transition({
     identity,
     from: start.from,
     to: "settling",
     owner: start.owner,
     newOwner: owner,
+    ...(first === undefined ? {} : { facilitator: first }),
     ...(start.answer === undefined ? {} : { answer: start.answer }),
   });
   if (!taken) return { kind: "lost" };
 
   const settlement = await settle(
-    { request: paid.facilitatorRequest, offer: paid.offer, payer: paid.payer, repeated: start.from === "unknown" },
-    config.facilitator,
+    {
+      request: paid.facilitatorRequest,
+      identity,
+      facilitator: start.facilitator,
+      offer: paid.offer,
+      payer: paid.payer,
+      repeated: start.from === "unknown",
+    },
+    facilitator,
     config.logger,
   );
-  await record(paid, settlement, config);
+  await record(paid, { settlement, start }, config);
   return settlement;
 }
 
+/** A settlement, and where it came from. */
+interface Ended {
+  readonly settlement: Settlement;
+  readonly start: SettlementStart;
+}
+
 /** The outcome stands whether or not the store takes it; a store that does not is a matter for the operator. */
-async function record(paid: PaidRequest, settlement: Settlement, config: PaymentsConfig): Promise<void> {
+async function record(paid: PaidRequest, { settlement, start }: Ended, config: PaymentsConfig): Promise<void> {
   const { identity, owner } = paid.claim;
   try {
     const recorded = await config.store.transition({
@@ -55,10 +74,23 @@ async function record(paid: PaidRequest, settlement: Settlement, config: Payment
       from: "settling",
       to: settlement.kind,
       owner,
+      ...holderOf(identity, { settlement, start }, config),
       ...("receipt" in settlement ? { answer: null, receipt: settlement.receipt } : {}),
     });
     if (!recorded) config.logger.error("outcome_not_recorded", { identity, outcome: settlement.kind });
   } catch {
     config.logger.error("outcome_not_recorded", { identity, outcome: settlement.kind });
   }
+}
+
+/** The one that was to be asked first may have provably got nothing; then another one has the payment, or nobody. */
+function holderOf(
+  identity: string,
+  { settlement, start }: Ended,
+  { facilitator }: PaymentsConfig,
+): Pick<Transition, "facilitator"> {
+  if (settlement.kind === "unsent") return { facilitator: null };
+  if (start.facilitator !== undefined) return {};
+  const name = facilitator.facilitatorOf(identity);
+  return name === undefined ? {} : { facilitator: name };
 }

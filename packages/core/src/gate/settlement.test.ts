@@ -33,8 +33,28 @@ function failure(code: string, outcome: "none" | "unknown", more = {}): Facilita
 
 async function settleWith(answer: unknown, repeated: boolean, task: Partial<SettlementTask> = {}) {
   const till: Facilitator = Object.assign(createTill(), { settles: answer });
-  return await settle({ request: REQUEST, offer: OFFER, payer: PAYER, repeated, ...task }, till, SILENT);
+  return await settle(
+    { request: REQUEST, identity: "p1", facilitator: undefined, offer: OFFER, payer: PAYER, repeated, ...task },
+    till,
+    SILENT,
+  );
 }
+
+test.each<[facilitator: string | undefined, expected: object]>([
+  [undefined, { payment: "p1" }],
+  ["a.example", { payment: "p1", facilitator: "a.example" }],
+])("who is to settle is told which payment it is, and whose (%s)", async (facilitator, expected) => {
+  const given: unknown[] = [];
+  const pool = {
+    async settle(...call: readonly unknown[]) {
+      given.push(...call);
+      return DONE;
+    },
+  };
+  const task = { request: REQUEST, identity: "p1", facilitator, offer: OFFER, payer: PAYER, repeated: false };
+  expect((await settle(task, pool, SILENT)).kind).toBe("settled");
+  expect(given).toStrictEqual([REQUEST, expected]);
+});
 
 /** How a settlement ends the first time, and how when an earlier attempt may have moved the money. */
 const OUTCOMES: readonly [answer: unknown, first: string, repeated: string, why: string][] = [

@@ -6,7 +6,8 @@
  */
 import { FacilitatorError } from "../errors.js";
 import type { Logger } from "../events/logger.js";
-import type { Facilitator, FacilitatorRequest } from "../facilitator/facilitator.js";
+import type { FacilitatorRequest } from "../facilitator/facilitator.js";
+import type { FacilitatorPool } from "../facilitator/facilitator-pool.js";
 import { unreadable } from "../facilitator/http-failures.js";
 import { readSettlementResponse } from "../facilitator/read-response.js";
 import { isReason } from "../protocol/reasons.js";
@@ -27,6 +28,10 @@ export type Settlement =
 /** What is settled, for whom, and whether we have tried before. */
 export interface SettlementTask {
   readonly request: FacilitatorRequest;
+  /** What makes the payment one payment. */
+  readonly identity: string;
+  /** The only facilitator to ask, as our record has it; `undefined`: whichever can. */
+  readonly facilitator: string | undefined;
   readonly offer: Offer;
   readonly payer: string;
   /**
@@ -41,10 +46,16 @@ export interface SettlementTask {
 const RETRY_AFTER_SECONDS = 5;
 
 /** Asks the facilitator to move the money. Never rejects. */
-export async function settle(task: SettlementTask, facilitator: Facilitator, logger: Logger): Promise<Settlement> {
+export async function settle(
+  task: SettlementTask,
+  pool: Pick<FacilitatorPool, "settle">,
+  logger: Logger,
+): Promise<Settlement> {
   try {
     const { network } = task.offer.requirements;
-    const response = readSettlementResponse(await facilitator.settle(task.request), network);
+    const { request, identity: payment, facilitator } = task;
+    const options = facilitator === undefined ? { payment } : { payment, facilitator };
+    const response = readSettlementResponse(await pool.settle(request, options), network);
     if (response === undefined) throw unreadable("settle");
     return judge(task, response, logger);
   } catch (error) {

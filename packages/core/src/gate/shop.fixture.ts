@@ -70,6 +70,8 @@ export function createTestScheme(changes: Partial<Scheme> = {}): Scheme {
 export interface Till extends Facilitator {
   verifies: unknown;
   settles: unknown;
+  /** Default: nothing, for ever. */
+  supports: unknown;
   /** Every call, in order. */
   readonly calls: { readonly operation: "verify" | "settle"; readonly request: FacilitatorRequest }[];
   count(operation: "verify" | "settle"): number;
@@ -86,6 +88,7 @@ export function createTill(): Till {
   const till: Till = {
     verifies: VALID,
     settles: SETTLED,
+    supports: new Promise(() => {}),
     calls: [],
     count: (operation) => till.calls.filter((call) => call.operation === operation).length,
     verify(request) {
@@ -96,7 +99,7 @@ export function createTill(): Till {
       till.calls.push({ operation: "settle", request });
       return answer(till.settles);
     },
-    supported: async () => ({ kinds: [], extensions: [], signers: {} }),
+    supported: () => answer(till.supports),
   };
   return till;
 }
@@ -112,7 +115,9 @@ export function createShop({ routes = ROUTES, scheme = createTestScheme(), ...op
   const till = createTill();
   const store = options.store ?? createMemoryStore(now);
   const log: { readonly event: string; readonly fields: LogFields }[] = [];
-  const note = (event: string, fields: LogFields) => void log.push({ event, fields });
+  // Which facilitators are up is the pool's to tell, and tested there.
+  const note = (event: string, fields: LogFields) =>
+    void (event.startsWith("facilitator_") || log.push({ event, fields }));
   const logger: Logger = { info: note, warn: note, error: note };
   const { gate } = createPaymentsGate(routes, { facilitator: till, now, logger, ...options, store }, [scheme]);
   const ask = async (request: Partial<GateRequest> = {}) => gate.decide({ ...REQUEST, ...request });

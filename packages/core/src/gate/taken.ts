@@ -65,8 +65,8 @@ async function settleAgain(
   record: PaymentRecord & { readonly state: "unsent" | "unknown" },
   config: PaymentsConfig,
 ): Promise<Decision> {
-  const { answer } = record;
-  const settlement = await settleOnce(paid, { from: record.state, owner: record.owner, answer }, config);
+  const { state: from, owner, facilitator, answer } = record;
+  const settlement = await settleOnce(paid, { from, owner, facilitator, answer }, config);
   switch (settlement.kind) {
     case "lost":
       return { kind: "answer", answer: inProgressAnswer() };

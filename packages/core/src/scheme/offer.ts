@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { formatAmount } from "../price/price.js";
 import type { PaymentRequirements } from "../protocol/payment-requirements.js";
 import type { OfferAsset, Scheme } from "./scheme.js";
 
@@ -36,4 +37,10 @@ export function createOffer(
     extra: Object.freeze({ ...terms.asset.extra, ...wire.extra }),
   });
   return Object.freeze({ scheme, asset: terms.asset, amount: terms.amount, requirements });
+}
+
+/** For people: `0.01 USDC`. */
+export function describePrice({ asset, amount }: Offer): string {
+  const { decimals, symbol } = asset;
+  return decimals === undefined ? `${amount} units of ${symbol}` : `${formatAmount(amount, decimals)} ${symbol}`;
 }

@@ -69,6 +69,19 @@ describe("claim", () => {
 });
 
 describe("transition", () => {
+  test("keeps who was told to settle, until it is known that nobody was", async () => {
+    const { store } = await storeIn("serving");
+    const change = { identity: "p", owner: "run" };
+    const facilitator = async () => (await store.find("p"))?.facilitator;
+    await store.transition({ ...change, from: "serving", to: "settling", facilitator: "a.example" });
+    expect(await facilitator()).toBe("a.example");
+    await store.transition({ ...change, from: "settling", to: "unknown" });
+    await store.transition({ ...change, from: "unknown", to: "settling", facilitator: "b.example" });
+    expect(await facilitator()).toBe("b.example");
+    await store.transition({ ...change, from: "settling", to: "unsent", facilitator: null });
+    expect(await store.find("p")).toEqual({ ...CLAIM, state: "unsent" });
+  });
+
   test.each(STATES.flatMap((from) => STATES.map((to) => [from, to] as const)))("%s to %s", async (from, to) => {
     const { store } = await storeIn(from);
     const allowed = TRANSITIONS[from].includes(to);

@@ -57,15 +57,22 @@ function allows(record: PaymentRecord, change: Transition): boolean {
 }
 
 function applied(record: PaymentRecord, change: Transition): PaymentRecord {
-  const { answer: before, ...rest } = record;
-  const answer = change.answer === undefined ? before : (change.answer ?? undefined);
+  const { answer: answerBefore, facilitator: facilitatorBefore, ...rest } = record;
+  const answer = changed(answerBefore, change.answer);
+  const facilitator = changed(facilitatorBefore, change.facilitator);
   return {
     ...rest,
     state: change.to,
     owner: change.newOwner ?? record.owner,
+    ...(facilitator === undefined ? {} : { facilitator }),
     ...(answer === undefined ? {} : { answer }),
     ...(change.receipt === undefined ? {} : { receipt: change.receipt }),
   };
+}
+
+/** `undefined` leaves a field as it is, `null` forgets it. */
+function changed<T>(before: T | undefined, change: T | null | undefined): T | undefined {
+  return change === undefined ? before : (change ?? undefined);
 }
 
 interface Expiries {

@@ -49,6 +49,8 @@ export interface PaymentRecord {
   readonly owner: string;
   /** Unix milliseconds after which the payment can no longer settle and the record may be forgotten. */
   readonly expiresAtMs: number;
+  /** Who was told to settle it, by its name among the seller's facilitators: the only one who may be asked again. */
+  readonly facilitator?: string;
   /** Kept while the payer may have paid without receiving it. */
   readonly answer?: StoredAnswer;
   /** How settlement ended, once it did. */

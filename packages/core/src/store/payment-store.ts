@@ -26,6 +26,8 @@ export interface Transition {
   readonly owner: string;
   /** The owner it gets, when another run takes over; of several that try, one succeeds. */
   readonly newOwner?: string;
+  /** Who is told to settle; `null`: nobody was, after all. */
+  readonly facilitator?: string | null;
   /** `null` forgets a stored answer. */
   readonly answer?: StoredAnswer | null;
   readonly receipt?: SettlementResponse;

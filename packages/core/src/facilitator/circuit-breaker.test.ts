@@ -1,0 +1,122 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { type CircuitBreaker, createCircuitBreaker, LONGEST_OPEN_MS } from "./circuit-breaker.js";
+
+const THRESHOLDS = { failuresToOpen: 3, openMs: 10_000 };
+
+let nowMs: number;
+let breaker: CircuitBreaker;
+
+beforeEach(() => {
+  nowMs = 1_000_000;
+  breaker = createCircuitBreaker(THRESHOLDS, { now: () => nowMs });
+});
+
+function fail(times: number, retryAfterSeconds?: number): void {
+  for (let time = 0; time < times; time++) breaker.enter()!.failed(retryAfterSeconds);
+}
+
+describe("a closed breaker", () => {
+  test("lets calls through, and says that there is nothing to wait for", () => {
+    expect(breaker.enter()).toBeDefined();
+    expect([breaker.state(), breaker.retryAfterSeconds()]).toEqual(["closed", 0]);
+  });
+
+  test("opens after some failures in a row", () => {
+    fail(2);
+    expect(breaker.state()).toBe("closed");
+    fail(1);
+    expect(breaker.state()).toBe("open");
+  });
+
+  test("counts anew after an answer", () => {
+    fail(2);
+    breaker.enter()!.answered();
+    fail(2);
+    expect(breaker.state()).toBe("closed");
+  });
+
+  test("does not count a call whose caller lost interest", () => {
+    fail(2);
+    breaker.enter()!.abandoned();
+    expect(breaker.state()).toBe("closed");
+    fail(1);
+    expect(breaker.state()).toBe("open");
+  });
+
+  test.each<[askedSeconds: number, openMs: number, why: string]>([
+    [1, THRESHOLDS.openMs, "never for less than a failure without it"],
+    [30, 30_000, "as long as it asks for"],
+    [3600, LONGEST_OPEN_MS, "but nobody can be paid meanwhile"],
+  ])("opens at once when it is asked to stay away for %i s, for %i ms: %s", (askedSeconds, openMs) => {
+    fail(1, askedSeconds);
+    nowMs += openMs - 1;
+    expect(breaker.state()).toBe("open");
+    nowMs += 1;
+    expect(breaker.state()).toBe("half-open");
+  });
+
+  test("does not open for being asked to wait no time at all", () => {
+    fail(1, 0);
+    expect(breaker.state()).toBe("closed");
+  });
+});
+
+describe("an open breaker", () => {
+  beforeEach(() => fail(3));
+
+  test("refuses, and says for how long", () => {
+    nowMs += 1;
+    expect(breaker.enter()).toBeUndefined();
+    expect(breaker.retryAfterSeconds()).toBe(10);
+    nowMs += 9_998;
+    expect(breaker.enter()).toBeUndefined();
+    expect(breaker.retryAfterSeconds()).toBe(1);
+  });
+
+  test("is not kept open by calls that began before", () => {
+    const early = createCircuitBreaker(THRESHOLDS, { now: () => nowMs });
+    const permits = [1, 2, 3, 4].map(() => early.enter()!);
+    for (const permit of permits.slice(0, 3)) permit.failed(undefined);
+    nowMs += 9_000;
+    permits[3]!.failed(undefined);
+    nowMs += 1_000;
+    expect(early.state()).toBe("half-open");
+  });
+});
+
+describe("a half open breaker", () => {
+  beforeEach(() => {
+    fail(3);
+    nowMs += THRESHOLDS.openMs;
+  });
+
+  test("lets one call through, and no other until it has ended", () => {
+    const probe = breaker.enter();
+    expect(probe).toBeDefined();
+    expect(breaker.enter()).toBeUndefined();
+    expect(breaker.retryAfterSeconds()).toBe(1);
+    probe!.answered();
+    expect(breaker.state()).toBe("closed");
+    expect(breaker.enter()).toBeDefined();
+  });
+
+  test("opens again when the probe fails", () => {
+    fail(1);
+    expect(breaker.state()).toBe("open");
+    nowMs += THRESHOLDS.openMs;
+    expect(breaker.state()).toBe("half-open");
+    expect(breaker.enter()).toBeDefined();
+  });
+
+  test("sends another probe when nobody waited for the first", () => {
+    breaker.enter()!.abandoned();
+    expect(breaker.state()).toBe("half-open");
+    expect(breaker.enter()).toBeDefined();
+  });
+
+  test("needs the full number of failures again once it is closed", () => {
+    breaker.enter()!.answered();
+    fail(2);
+    expect(breaker.state()).toBe("closed");
+  });
+});

@@ -1,0 +1,226 @@
+/**
+ * Several facilitators as one, in the seller's order of preference.
+ *
+ * A verification asks the next facilitator whenever one gives no answer: it moves nothing. A settlement asks the next
+ * one only when this one provably never got the request; else the money may have moved, and what another says of that
+ * proves nothing. From then on the payment is settled with that one facilitator or not at all (`payment-memory.ts`).
+ *
+ * A refusal is an answer: nobody else is asked for a kinder one.
+ *
+ * @module
+ */
+import { createHash } from "node:crypto";
+import type { FacilitatorError } from "../errors.js";
+import type { PaymentRequirements } from "../protocol/payment-requirements.js";
+import type { SettlementResponse } from "../protocol/settlement-response.js";
+import type { VerifyResponse } from "../protocol/verify-response.js";
+import type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator.js";
+import type { FacilitatorHealth } from "./facilitator-status.js";
+import { unavailable } from "./http-failures.js";
+import { createPaymentMemory, type Holder, type PaymentMemory } from "./payment-memory.js";
+import type { Attempt, PoolMember } from "./pool-member.js";
+import { createMembers, type FacilitatorEntry, type PoolOptions } from "./pool-options.js";
+import { facilitatorAddresses, mergeSupported, type Support } from "./supported-kinds.js";
+import { createTurns } from "./turns.js";
+
+/** What a caller knows of a payment that the request does not say. */
+export interface PoolCallOptions extends CallOptions {
+  /**
+   * What makes the payment one payment, as its scheme says. Default: the scheme's payload, byte for byte, by which the
+   * same payment written differently is another one.
+   */
+  readonly payment?: string;
+  /** The only facilitator to ask: the one whose settlement may have got somewhere, from a record that says so. */
+  readonly facilitator?: string;
+}
+
+/** Several facilitators as one. */
+export interface FacilitatorPool extends Facilitator {
+  verify(request: FacilitatorRequest, options?: PoolCallOptions): Promise<VerifyResponse>;
+  settle(request: FacilitatorRequest, options?: PoolCallOptions): Promise<SettlementResponse>;
+  /** Whether any facilitator supports an offer. */
+  supports(scheme: string, network: string): Support;
+  /** What an offer must carry, e.g. `{ feePayer }`, as the first facilitator says that supports it and is not down. */
+  kindExtra(scheme: string, network: string): Readonly<Record<string, unknown>> | undefined;
+  /** Grows when {@link FacilitatorPool.supports} or {@link FacilitatorPool.kindExtra} may say something else. */
+  readonly revision: number;
+  /** Which facilitator a payment was last sent to: it verified it, or was told to settle it. */
+  facilitatorOf(payment: string): string | undefined;
+  /** How each facilitator is doing. */
+  health(): readonly FacilitatorHealth[];
+  /** Begins to ask each what it supports, in the background. */
+  start(): void;
+  /** Starts, and resolves once each was asked, whatever came of it. Never rejects. */
+  ready(): Promise<void>;
+  /** Ends what happens in the background. Payments under way can still be settled. */
+  close(): void;
+}
+
+/**
+ * Creates a pool. Nothing happens until it is started or used.
+ *
+ * @throws ConfigError with every issue at once, when the entries make no pool.
+ */
+export function createFacilitatorPool(
+  entries: readonly FacilitatorEntry[],
+  options: PoolOptions = {},
+): FacilitatorPool {
+  let revision = 0;
+  const { members, clock } = createMembers(entries, options, () => revision++);
+  const memory = createPaymentMemory(clock);
+  const takeTurn = createTurns();
+  const start = () => {
+    for (const member of members) member.start();
+  };
+  const ready = async () => {
+    start();
+    await Promise.all(members.map(({ asked }) => asked));
+  };
+
+  return {
+    async verify(request, more = {}) {
+      return verify({ request, members: forVerifying(members, request.paymentRequirements), memory }, more);
+    },
+    async settle(request, more = {}) {
+      const payment = more.payment ?? payloadOf(request);
+      // One at a time, so that no two settlements of one payment can choose different facilitators.
+      return takeTurn(payment, () => {
+        const holder = more.facilitator === undefined ? memory.find(payment) : { name: more.facilitator, firm: true };
+        const able = forSettling(members, request.paymentRequirements, holder);
+        return settle({ request, members: able, memory }, { ...more, payment, firm: holder?.firm ?? false });
+      });
+    },
+    async supported() {
+      await ready();
+      const known = members.map((member) => member.supported()).filter((response) => response !== undefined);
+      if (known.length === 0) throw unavailable("supported", "no facilitator has said what it supports");
+      return mergeSupported(known);
+    },
+    supports: (scheme, network) => anyOf(members.map((member) => member.supports(scheme, network))),
+    kindExtra(scheme, network) {
+      const able = members.filter((member) => member.supports(scheme, network) === "yes");
+      const chosen = able.find((member) => member.health().state !== "down") ?? able[0];
+      return chosen?.kind(scheme, network)?.extra;
+    },
+    get revision() {
+      return revision;
+    },
+    facilitatorOf: (payment) => memory.find(payment)?.name,
+    health: () => members.map((member) => member.health()),
+    start,
+    ready,
+    close() {
+      for (const member of members) member.close();
+    },
+  };
+}
+
+interface Task {
+  readonly request: FacilitatorRequest;
+  /** Whom to ask, in order. */
+  readonly members: readonly PoolMember[];
+  readonly memory: PaymentMemory;
+}
+
+async function verify({ request, members, memory }: Task, options: PoolCallOptions): Promise<VerifyResponse> {
+  const failures = createFailures("verify", request.paymentRequirements);
+  for (const member of members) {
+    const attempt = await member.verify(request, passedOn(options));
+    if (attempt.kind === "answered") {
+      if (attempt.answer.isValid) memory.verified(options.payment ?? payloadOf(request), member.name);
+      return attempt.answer;
+    }
+    failures.add(attempt);
+    if (options.signal?.aborted) break;
+  }
+  throw failures.toError();
+}
+
+type SettleOptions = PoolCallOptions & { readonly payment: string; readonly firm: boolean };
+
+async function settle({ request, members, memory }: Task, options: SettleOptions): Promise<SettlementResponse> {
+  const { payment, firm } = options;
+  const failures = createFailures("settle", request.paymentRequirements);
+  if (firm && members.length === 0) throw unavailable("settle", "the facilitator that has this payment is not here");
+  for (const member of members) {
+    // Written down before anything leaves, as if it were already too late.
+    memory.sent(payment, member.name);
+    const attempt = await member.settle(request, passedOn(options));
+    if (attempt.kind === "answered") {
+      memory.answered(payment, member.name);
+      return attempt.answer;
+    }
+    failures.add(attempt);
+    if (attempt.kind === "failed" && attempt.error.outcome !== "none") break;
+    // This one got nothing. If an earlier attempt may have, the payment stays where it is.
+    if (firm) break;
+    memory.unsent(payment);
+    if (options.signal?.aborted) break;
+  }
+  throw failures.toError();
+}
+
+function passedOn({ signal }: CallOptions): CallOptions {
+  return signal === undefined ? {} : { signal };
+}
+
+/** Whoever cannot settle now is asked last: a handler must not run for a payment that will not be settled. */
+function forVerifying(members: readonly PoolMember[], requirements: PaymentRequirements): readonly PoolMember[] {
+  const able = ableFor(members, requirements);
+  const isOpen = (member: PoolMember) => member.health().breakers.settle === "open";
+  return [...able.filter((member) => !isOpen(member)), ...able.filter(isOpen)];
+}
+
+/** Whoever has the payment, and nobody else; or whoever has verified it, and then the others. */
+function forSettling(
+  members: readonly PoolMember[],
+  requirements: PaymentRequirements,
+  holder: Holder | undefined,
+): readonly PoolMember[] {
+  const able = holder?.firm ? members : ableFor(members, requirements);
+  const first = able.filter((member) => member.name === holder?.name);
+  return holder?.firm ? first : [...first, ...able.filter((member) => member.name !== holder?.name)];
+}
+
+/** An offer may name an address of one facilitator; to every other one the payment would look like a bad one. */
+function ableFor(members: readonly PoolMember[], requirements: PaymentRequirements): readonly PoolMember[] {
+  const { scheme, network } = requirements;
+  const able = members.filter((member) => member.supports(scheme, network) !== "no");
+  const addresses = facilitatorAddresses(requirements);
+  const owners = addresses.length === 0 ? [] : able.filter((member) => member.owns(addresses, requirements));
+  return owners.length > 0 ? owners : able;
+}
+
+function anyOf(supports: readonly Support[]): Support {
+  if (supports.includes("yes")) return "yes";
+  return supports.includes("unknown") ? "unknown" : "no";
+}
+
+interface Failures {
+  add(attempt: Exclude<Attempt<never>, { readonly kind: "answered" }>): void;
+  toError(): FacilitatorError;
+}
+
+/** Of several failures the last is thrown; when nobody was asked at all, that. */
+function createFailures(operation: "verify" | "settle", { scheme, network }: PaymentRequirements): Failures {
+  let last: FacilitatorError | undefined;
+  const waits: number[] = [];
+  return {
+    add(attempt) {
+      if (attempt.kind === "failed") last = attempt.error;
+      else waits.push(attempt.retryAfterSeconds);
+    },
+    toError() {
+      if (last !== undefined) return last;
+      if (waits.length === 0) return unavailable(operation, `no facilitator is known to take ${scheme} on ${network}`);
+      return unavailable(operation, "every facilitator is left alone for a while after failures", Math.min(...waits));
+    },
+  };
+}
+
+/** Hashed, so that the memory holds no signatures and each entry is equally small. */
+function payloadOf({ paymentPayload, paymentRequirements: { scheme, network } }: FacilitatorRequest): string {
+  return createHash("sha256")
+    .update(JSON.stringify([scheme, network, paymentPayload.payload]))
+    .digest("base64");
+}

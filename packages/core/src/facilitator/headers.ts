@@ -1,0 +1,99 @@
+/**
+ * Headers for a facilitator, most often credentials: checked when they are given, never quoted.
+ *
+ * @module
+ */
+import { isJsonObject, type JsonObject } from "../protocol/json.js";
+import { headersMissing, type Operation } from "./http-failures.js";
+
+/** Headers by name, e.g. `{ authorization: "Bearer …" }`. */
+export type HeaderValues = Readonly<Record<string, string>>;
+
+/** Headers of each call, for credentials that are only good for one: `{ verify: { authorization: "…" }, settle: … }`. */
+export type HeadersByOperation = { readonly [operation in Operation]?: HeaderValues | undefined };
+
+/** Headers to send along with every call, or by call; a function is asked before each and may return either. */
+export type FacilitatorHeaders =
+  | HeaderValues
+  | HeadersByOperation
+  | ((operation: Operation) => HeaderValues | HeadersByOperation | Promise<HeaderValues | HeadersByOperation>);
+
+/** What headers have to be, for an error message. */
+export const HEADERS_EXPECTED =
+  "header names with string values, the same by call ({ verify, settle, supported }), or a function that returns either";
+
+/** Yields the headers of one call. Rejects with a `FacilitatorError` of outcome `"none"` when there are none to be had. */
+export type HeaderSource = (operation: Operation) => Promise<Headers>;
+
+const OPERATIONS: readonly Operation[] = ["verify", "settle", "supported"];
+
+/** Whether headers are of a form that can be sent; what a function returns is seen when it is asked. */
+export function isFacilitatorHeaders(value: unknown): value is FacilitatorHeaders {
+  if (typeof value === "function") return true;
+  return isPlain(value) && (isFlat(value) || (isByOperation(value) && Object.keys(value).every(isOperation)));
+}
+
+/** Prepares headers; those that are given once are read once. */
+export function createHeaderSource(headers: FacilitatorHeaders): HeaderSource {
+  if (typeof headers === "function") return (operation) => ask(headers, operation);
+  const prepared = new Map(OPERATIONS.map((operation) => [operation, complete(headers, operation)]));
+  return async (operation) => prepared.get(operation) ?? complete({}, operation);
+}
+
+async function ask(
+  headers: Extract<FacilitatorHeaders, (...operation: never) => unknown>,
+  operation: Operation,
+): Promise<Headers> {
+  let given: unknown;
+  try {
+    given = await headers(operation);
+    if (isPlain(given) && (isFlat(given) || isByOperation(given))) return complete(given, operation);
+  } catch (error) {
+    throw headersMissing(operation, error);
+  }
+  throw headersMissing(operation, new TypeError("not headers"));
+}
+
+/** The seller's headers win over ours, in whatever case they are written. */
+function complete(given: HeaderValues | HeadersByOperation, operation: Operation): Headers {
+  const headers = new Headers({ accept: "application/json", "content-type": "application/json" });
+  const values: JsonObject = isFlat(given) ? given : (given[operation] ?? {});
+  for (const [name, value] of Object.entries(values)) headers.set(name, String(value));
+  return headers;
+}
+
+/** An unawaited promise, a `Map` or a `Headers` has no fields of its own: the credentials in it would get lost. */
+function isPlain(value: unknown): value is JsonObject {
+  if (!isJsonObject(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/** `{ verify: "Bearer …" }` is more likely a mistake than a header of that name. */
+function isFlat(value: object): value is HeaderValues {
+  return Object.entries(value).every(([name, text]) => !isOperation(name) && isHeader(name, text));
+}
+
+/** Functions written for other libraries also return credentials for calls that are not made here. */
+function isByOperation(value: object): value is HeadersByOperation {
+  const sets: readonly unknown[] = Object.values(value);
+  const wellFormed = sets.every((set) => set === undefined || (isPlain(set) && Object.entries(set).every(isEntry)));
+  return wellFormed && Object.keys(value).some(isOperation);
+}
+
+function isOperation(name: string): boolean {
+  return OPERATIONS.some((operation) => operation === name);
+}
+
+function isEntry([name, value]: readonly [string, unknown]): boolean {
+  return isHeader(name, value);
+}
+
+/** Most often a key from the environment that is not set, or ends up with a line break in the middle. */
+function isHeader(name: string, value: unknown): boolean {
+  try {
+    return typeof value === "string" && new Headers([[name, value]]).has(name);
+  } catch {
+    return false;
+  }
+}

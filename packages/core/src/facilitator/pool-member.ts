@@ -1,0 +1,127 @@
+/**
+ * One facilitator of a pool: whom it serves, what it supports, and calls that end in a value.
+ *
+ * @module
+ */
+import { FacilitatorError } from "../errors.js";
+import { matchesNetwork } from "../network/caip2.js";
+import type { PaymentRequirements } from "../protocol/payment-requirements.js";
+import type { SettlementResponse } from "../protocol/settlement-response.js";
+import type { SupportedKind, SupportedResponse } from "../protocol/supported-response.js";
+import type { VerifyResponse } from "../protocol/verify-response.js";
+import type { Clock } from "./clock.js";
+import type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator.js";
+import { createFacilitatorStatus, type FacilitatorHealth } from "./facilitator-status.js";
+import { unreadable } from "./http-failures.js";
+import { readSettlementResponse, readVerifyResponse } from "./read-response.js";
+import { createSupportedCache } from "./supported-cache.js";
+import { findKind, ownsAnyAddress, type Support } from "./supported-kinds.js";
+
+/** How a call to one facilitator ended. */
+export type Attempt<T> =
+  | { readonly kind: "answered"; readonly answer: T }
+  | { readonly kind: "failed"; readonly error: FacilitatorError }
+  /** It is being left alone. Nothing was sent. */
+  | { readonly kind: "skipped"; readonly retryAfterSeconds: number };
+
+/** One facilitator of a pool. */
+export interface PoolMember {
+  readonly name: string;
+  supports(scheme: string, network: string): Support;
+  kind(scheme: string, network: string): SupportedKind | undefined;
+  /** Whether one of the addresses is known to be its own. */
+  owns(addresses: readonly string[], requirements: PaymentRequirements): boolean;
+  /** What it supports of the networks it serves, as far as is known. */
+  supported(): SupportedResponse | undefined;
+  /** Never rejects. */
+  verify(request: FacilitatorRequest, options: CallOptions): Promise<Attempt<VerifyResponse>>;
+  /** Never rejects. */
+  settle(request: FacilitatorRequest, options: CallOptions): Promise<Attempt<SettlementResponse>>;
+  health(): FacilitatorHealth;
+  /** Begins to ask what it supports. */
+  start(): void;
+  /** Resolves once it was asked that, whatever came of it. Never rejects. */
+  readonly asked: Promise<void>;
+  close(): void;
+}
+
+/** What a member is made of. */
+export interface MemberOptions {
+  readonly name: string;
+  /** With deadlines. */
+  readonly facilitator: Facilitator;
+  /** Networks and patterns it serves; `undefined`: all. */
+  readonly networks: readonly string[] | undefined;
+  readonly clock: Clock;
+  /** Told when what can be offered may have changed: what it supports, or whether it works. */
+  onChange(change: "supported" | "state"): void;
+}
+
+/** Creates a member that asks nothing until it is started or used. */
+export function createPoolMember(options: MemberOptions): PoolMember {
+  const { name, facilitator, clock } = options;
+  const status = createFacilitatorStatus(name, clock, () => options.onChange("state"));
+  const cache = createSupportedCache({
+    fetch: (signal) => facilitator.supported({ signal }),
+    clock,
+    onAnswer(changed) {
+      status.told();
+      if (changed) options.onChange("supported");
+    },
+    onFailure: status.silent,
+  });
+  const serves = (network: string) => options.networks?.some((pattern) => matchesNetwork(pattern, network)) ?? true;
+
+  async function attempt<T>(
+    operation: "verify" | "settle",
+    call: () => Promise<T | undefined>,
+    { signal }: CallOptions,
+  ): Promise<Attempt<T>> {
+    const begun = status.begin(operation);
+    if (begun.kind === "refused") return { kind: "skipped", retryAfterSeconds: begun.retryAfterSeconds };
+    try {
+      const answer = await call();
+      if (answer === undefined) throw unreadable(operation);
+      begun.answered();
+      return { kind: "answered", answer };
+    } catch (cause) {
+      // A facilitator in this process may throw anything; what that means for the money, it does not say.
+      const error = cause instanceof FacilitatorError ? cause : unreadable(operation, cause);
+      begun.failed(error, signal?.aborted ?? false);
+      return { kind: "failed", error };
+    }
+  }
+
+  return {
+    name,
+    supports(scheme, network) {
+      const latest = cache.latest();
+      if (!serves(network)) return "no";
+      if (latest === undefined) return "unknown";
+      return findKind(latest, scheme, network) === undefined ? "no" : "yes";
+    },
+    kind(scheme, network) {
+      const latest = cache.latest();
+      return latest === undefined || !serves(network) ? undefined : findKind(latest, scheme, network);
+    },
+    owns(addresses, requirements) {
+      const latest = cache.latest();
+      return latest !== undefined && ownsAnyAddress(latest, addresses, requirements);
+    },
+    supported() {
+      const latest = cache.latest();
+      return latest && { ...latest, kinds: latest.kinds.filter(({ network }) => serves(network)) };
+    },
+    verify: (request, more) =>
+      attempt("verify", async () => readVerifyResponse(await facilitator.verify(request, more)), more),
+    settle: (request, more) => {
+      const { network } = request.paymentRequirements;
+      const call = async () => readSettlementResponse(await facilitator.settle(request, more), network);
+      return attempt("settle", call, more);
+    },
+    health: () => ({ ...status.health(), supportedFetchedAtMs: cache.fetchedAtMs() }),
+    start: cache.start,
+    asked: cache.asked,
+    close: cache.close,
+  };
+}

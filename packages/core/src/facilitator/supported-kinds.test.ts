@@ -1,0 +1,87 @@
+import { describe, expect, test } from "vitest";
+import type { PaymentRequirements } from "../protocol/payment-requirements.js";
+import type { SupportedResponse } from "../protocol/supported-response.js";
+import { facilitatorAddresses, findKind, mergeSupported, ownsAnyAddress } from "./supported-kinds.js";
+
+const SOLANA = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";
+
+function response(more: Partial<SupportedResponse>): SupportedResponse {
+  return { kinds: [], extensions: [], signers: {}, ...more };
+}
+
+function offer(network: string, extra: Record<string, unknown>): PaymentRequirements {
+  return { scheme: "exact", network, amount: "1", asset: "a", payTo: "p", maxTimeoutSeconds: 60, extra };
+}
+
+describe("findKind", () => {
+  const exact = { x402Version: 2, scheme: "exact", network: "eip155:1" };
+
+  test.each<[kind: object, found: boolean, why: string]>([
+    [{}, true, "this very one"],
+    [{ network: "eip155:*" }, true, "a pattern, although it should be none"],
+    [{ network: "eip155:10" }, false, "another network"],
+    [{ network: "solana:*" }, false, "another namespace"],
+    [{ scheme: "upto" }, false, "another scheme"],
+    [{ x402Version: 1 }, false, "another version"],
+  ])("%j is the kind: %s, %s", (differs, found) => {
+    const kind = { ...exact, ...differs };
+    expect(findKind(response({ kinds: [kind] }), "exact", "eip155:1")).toEqual(found ? kind : undefined);
+  });
+
+  test("a kind of the very network comes before one of a pattern", () => {
+    const kinds = [{ ...exact, network: "eip155:*" }, exact];
+    expect(findKind(response({ kinds }), "exact", "eip155:1")).toBe(exact);
+  });
+});
+
+describe("an offer that names a facilitator's address", () => {
+  test.each<[extra: Record<string, unknown>, addresses: string[]]>([
+    [{ name: "USDC", version: "2" }, []],
+    [{ feePayer: "F" }, ["F"]],
+    [{ facilitatorAddress: "0xAb" }, ["0xAb"]],
+    [{ feePayer: 5 }, []],
+  ])("%j names %j", (extra, addresses) => {
+    expect(facilitatorAddresses(offer(SOLANA, extra))).toEqual(addresses);
+  });
+
+  test.each<[more: Partial<SupportedResponse>, owns: boolean, why: string]>([
+    [{ signers: { "solana:*": ["E", "F"] } }, true, "one of its signers"],
+    [{ signers: { [SOLANA]: ["F"] } }, true, "its signer on this network"],
+    [{ signers: { "eip155:*": ["F"] } }, false, "its signer, but elsewhere"],
+    [{ signers: { "solana:*": ["f"] } }, false, "another, for case counts there"],
+    [{ kinds: [{ x402Version: 2, scheme: "exact", network: SOLANA, extra: { feePayer: "F" } }] }, true, "its kind's"],
+    [
+      { kinds: [{ x402Version: 2, scheme: "upto", network: SOLANA, extra: { feePayer: "F" } }] },
+      false,
+      "another kind's",
+    ],
+    [{}, false, "it has said nothing of the sort"],
+  ])("%j: it is its own: %s, %s", (more, owns) => {
+    expect(ownsAnyAddress(response(more), ["F"], offer(SOLANA, {}))).toBe(owns);
+  });
+
+  test("addresses that differ by their checksum are the same", () => {
+    const signers = { "eip155:*": ["0xab"] };
+    expect(ownsAnyAddress(response({ signers }), ["0xAB"], offer("eip155:1", {}))).toBe(true);
+  });
+});
+
+test("lists are put together; of two kinds for the same offers the first counts", () => {
+  const kind = { x402Version: 2, scheme: "exact", network: SOLANA, extra: { feePayer: "F" } };
+  const merged = mergeSupported([
+    { kinds: [kind], extensions: ["bazaar"], signers: { "solana:*": ["F"] } },
+    {
+      kinds: [
+        { ...kind, extra: { feePayer: "G" } },
+        { ...kind, scheme: "upto" },
+      ],
+      extensions: ["bazaar", "other"],
+      signers: { "solana:*": ["G", "F"], "eip155:*": ["0x1"] },
+    },
+  ]);
+  expect(merged).toEqual({
+    kinds: [kind, { ...kind, scheme: "upto" }],
+    extensions: ["bazaar", "other"],
+    signers: { "solana:*": ["F", "G"], "eip155:*": ["0x1"] },
+  });
+});

@@ -1,0 +1,147 @@
+/**
+ * Checks who verifies and settles: one facilitator, or several in the seller's order.
+ *
+ * URLs and headers hold credentials, so neither is ever quoted where it is wrong.
+ *
+ * @module
+ */
+import { describeValue } from "../errors.js";
+import type { Facilitator } from "../facilitator/facilitator.js";
+import { HEADERS_EXPECTED, isFacilitatorHeaders } from "../facilitator/headers.js";
+import { BASE_URL_EXPECTED, createHttpFacilitator } from "../facilitator/http-facilitator.js";
+import type { FacilitatorEntry } from "../facilitator/pool-options.js";
+import { parseBaseUrl } from "../http/base-url.js";
+import { type Issues, join } from "../issues.js";
+import { isNetwork, type NetworkPattern } from "../network/caip2.js";
+import { isJsonObject, type JsonObject } from "../protocol/json.js";
+import type { ChosenFacilitator, HttpFacilitatorChoice } from "./options.js";
+
+const URL_KEYS = Object.keys({
+  url: true,
+  headers: true,
+  networks: true,
+  name: true,
+} satisfies Record<keyof HttpFacilitatorChoice, true>);
+
+const OBJECT_KEYS = Object.keys({
+  facilitator: true,
+  networks: true,
+  name: true,
+} satisfies Record<keyof ChosenFacilitator, true>);
+
+const METHODS = ["verify", "settle", "supported"];
+const OBJECT_EXPECTED = `an object with ${METHODS.join(", ")}`;
+const EXPECTED = `${BASE_URL_EXPECTED}, { url, headers, networks, name }, { facilitator, networks, name }, or ${OBJECT_EXPECTED}`;
+
+/** A name is written into each log line and each record. */
+const MAX_NAME = 100;
+
+/** Checks `options.facilitator`. What it returns is only good if nothing was added to `issues`. */
+export function parseFacilitators(given: unknown, issues: Issues): readonly FacilitatorEntry[] {
+  const path = "options.facilitator";
+  if (!Array.isArray(given)) return parseFacilitator(given, { path, position: 1, taken: new Map(), issues });
+  if (given.length === 0) issues.addText(path, "at least one facilitator", "none");
+  const taken = new Map<string, string>();
+  return Array.from(given, (one: unknown, at) =>
+    parseFacilitator(one, { path: join(path, at), position: at + 1, taken, issues }),
+  ).flat();
+}
+
+interface Context {
+  readonly path: string;
+  /** Counted from 1, for the name of one that has no URL. */
+  readonly position: number;
+  /** Where each name is from. */
+  readonly taken: Map<string, string>;
+  readonly issues: Issues;
+}
+
+/** One, or none when it is not good. */
+function parseFacilitator(given: unknown, context: Context): FacilitatorEntry[] {
+  if (isFacilitator(given)) return named({ facilitator: given }, {}, context);
+  if (!isJsonObject(given) || given instanceof URL) return parseUrl({ url: given }, context.path, context);
+  if (Object.hasOwn(given, "facilitator")) return parseChosen(given, context);
+  return parseUrl(given, "url" in given ? join(context.path, "url") : context.path, context);
+}
+
+function parseChosen(given: JsonObject, context: Context): FacilitatorEntry[] {
+  const { path, issues } = context;
+  issues.checkKeys(path, given, OBJECT_KEYS);
+  const { facilitator } = given;
+  if (isFacilitator(facilitator)) return named({ facilitator }, given, context);
+  issues.addText(join(path, "facilitator"), OBJECT_EXPECTED, kindOf(facilitator));
+  named({ facilitator: undefined }, given, context);
+  return [];
+}
+
+/** @param urlPath - Where the URL is, or should be. */
+function parseUrl(given: JsonObject, urlPath: string, context: Context): FacilitatorEntry[] {
+  const { path, issues } = context;
+  const url = parseBaseUrl(given["url"]);
+  const expected = urlPath === path ? EXPECTED : BASE_URL_EXPECTED;
+  if (url === undefined) issues.addText(urlPath, expected, describeWithoutSecrets(given));
+  issues.checkKeys(path, given, URL_KEYS);
+  const headers = given["headers"] ?? {};
+  const isGood = isFacilitatorHeaders(headers);
+  if (!isGood) issues.addText(join(path, "headers"), HEADERS_EXPECTED, "neither");
+  const facilitator = url !== undefined && isGood ? createHttpFacilitator({ url, headers }) : undefined;
+  return named({ facilitator, host: url && new URL(url).host }, given, context);
+}
+
+/** Checks what every form has: the name, the networks. */
+function named(
+  { facilitator, host }: { readonly facilitator: Facilitator | undefined; readonly host?: string | undefined },
+  given: JsonObject,
+  context: Context,
+): FacilitatorEntry[] {
+  const name = parseName(given["name"], host ?? `facilitator-${context.position}`, context);
+  const networks = parseServed(given["networks"], context);
+  if (facilitator === undefined || name === undefined) return [];
+  return [networks === undefined ? { name, facilitator } : { name, facilitator, networks }];
+}
+
+/** Names tell facilitators apart in logs and records, so no two may share one. */
+function parseName(given: unknown, byDefault: string, { path, taken, issues }: Context): string | undefined {
+  const name = given ?? byDefault;
+  if (typeof name !== "string" || name.length === 0 || name.length > MAX_NAME) {
+    const received = typeof name === "string" ? `${name.length} characters` : kindOf(name);
+    issues.addText(join(path, "name"), `a text of 1 to ${MAX_NAME} characters`, received);
+    return undefined;
+  }
+  const owner = taken.get(name);
+  taken.set(name, owner ?? path);
+  if (owner === undefined) return name;
+  issues.addText(join(path, "name"), "a name that no other facilitator has", `the name of ${owner}`);
+  return undefined;
+}
+
+function parseServed(networks: unknown, { path, issues }: Context): readonly NetworkPattern[] | undefined {
+  if (networks === undefined) return undefined;
+  if (Array.isArray(networks) && networks.length > 0 && networks.every(isPattern)) return [...networks];
+  issues.add(join(path, "networks"), 'CAIP-2 networks or "<namespace>:*", at least one', networks);
+  return undefined;
+}
+
+function isPattern(pattern: unknown): pattern is NetworkPattern {
+  return typeof pattern === "string" && isNetwork(pattern.replace(/:\*$/, ":0"));
+}
+
+function isFacilitator(value: unknown): value is Facilitator {
+  if (typeof value !== "object" || value === null) return false;
+  return METHODS.every((name) => typeof Reflect.get(value, name) === "function");
+}
+
+function kindOf(value: unknown): string {
+  if (value === undefined) return "nothing";
+  return value === null ? "null" : typeof value;
+}
+
+/** Describes what should have been, or should have had, a URL; headers, and a URL's credentials and query, are secrets. */
+export function describeWithoutSecrets(given: JsonObject): string {
+  const { url, ...rest } = given;
+  if (url === undefined && Object.keys(rest).length > 0) return `an object with ${Object.keys(rest).join(", ")}`;
+  const text = url instanceof URL ? url.href : url;
+  if (typeof text === "object" && text !== null) return "an object";
+  if (typeof text === "string" && /[@?#]/.test(text)) return "a text with credentials, a query or a fragment";
+  return describeValue(text);
+}
