@@ -25,6 +25,7 @@ export {
 } from "./facilitator/http-facilitator.js";
 export type { Admission, HandlerAnswer, Payment, Release } from "./gate/admission.js";
 export type { Answer } from "./gate/answer.js";
+export type { Chargeable, ChargeableAnswer } from "./gate/chargeable.js";
 export type { Decision } from "./gate/decision.js";
 export type { Gate, RouteGate } from "./gate/gate.js";
 export type {

@@ -4,6 +4,8 @@
  * @module
  */
 export {
+  type Chargeable,
+  type ChargeableAnswer,
   ConfigError,
   type ConfigIssue,
   type Facilitator,

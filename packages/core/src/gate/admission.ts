@@ -4,10 +4,12 @@
  * @see `docs/lifecycle.md`
  * @module
  */
+import type { Logger } from "../events/logger.js";
 import { encodePaymentResponse, PAYMENT_RESPONSE } from "../http/payment-response.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { StoredAnswer } from "../store/payment-record.js";
 import { type Answer, problemAnswer } from "./answer.js";
+import { isChargeable } from "./chargeable.js";
 import { inProgressAnswer, type PaidRequest, unreachableAnswer, unsettledAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import { settleOnce } from "./settle-once.js";
@@ -86,7 +88,8 @@ async function releaseClaim(paid: PaidRequest, config: PaymentsConfig): Promise<
 
 async function completeRun(paid: PaidRequest, answer: HandlerAnswer, config: PaymentsConfig): Promise<Release> {
   const { identity, owner, expiresAtMs } = paid.claim;
-  if (!isChargeable(answer.status)) {
+  const report: Logger["error"] = (event, fields) => config.logger.error(event, { route: paid.route.key, ...fields });
+  if (!isChargeable(paid.route.chargeable, answer, report)) {
     await config.store.release(identity, owner);
     return { kind: "release", paid: false, headers: [[PAYMENT_RESPONSE, encodePaymentResponse(notCharged(paid))]] };
   }
@@ -131,11 +134,6 @@ export async function keepAnswer(paid: PaidRequest, answer: HandlerAnswer, confi
 
 function paidRelease(receipt: SettlementResponse): Release {
   return { kind: "release", paid: true, headers: [[PAYMENT_RESPONSE, encodePaymentResponse(receipt)]] };
-}
-
-/** An error, a redirect and an empty 304 are not sales. */
-function isChargeable(status: number): boolean {
-  return status >= 200 && status < 300;
 }
 
 function toStored({ status, headers, body }: HandlerAnswer): StoredAnswer | undefined {

@@ -12,6 +12,7 @@ import type { Extensions } from "../protocol/extensions.js";
 import type { RouteKey } from "../route/route-key.js";
 import type { Scheme } from "../scheme/scheme.js";
 import type { PaymentStore } from "../store/payment-store.js";
+import type { Chargeable } from "./chargeable.js";
 
 /** Dollars (`"$0.01"`), or atomic units of a named asset. */
 export type Price = DollarPrice | AssetPrice;
@@ -49,6 +50,11 @@ export interface RouteConfig {
   readonly mimeType?: string;
   /** Extensions to declare, by identifier: `{ info, schema }` each. */
   readonly extensions?: Extensions;
+  /**
+   * Which answers are charged. Default: those with a status from 200 to 299. A 304 and an answer to a client that has left
+   * are never charged, whatever this says; nor is any answer for which it throws or returns no boolean.
+   */
+  readonly chargeable?: Chargeable;
 }
 
 /** The route table: `{ "GET /weather": { … } }`. */

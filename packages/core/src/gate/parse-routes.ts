@@ -13,6 +13,7 @@ import { parseRouteKey } from "../route/route-key.js";
 import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
 import type { Offer } from "../scheme/offer.js";
 import { type ChallengeWriter, compileChallenge } from "./challenge.js";
+import { type Chargeable, isSuccess } from "./chargeable.js";
 import type { RouteConfig, RoutesConfig } from "./options.js";
 import { parseOffers } from "./parse-offers.js";
 import type { PaymentsConfig } from "./parse-options.js";
@@ -24,6 +25,7 @@ export interface PricedRoute {
   readonly description: string;
   readonly mimeType: string;
   readonly extensions: Extensions | undefined;
+  readonly chargeable: Chargeable;
   readonly challenge: ChallengeWriter;
 }
 
@@ -33,6 +35,7 @@ const KEYS = Object.keys({
   description: true,
   mimeType: true,
   extensions: true,
+  chargeable: true,
 } satisfies Record<keyof RouteConfig, true>);
 
 /** Facilitators refuse to verify a payment whose resource has a longer description, which makes it unpayable. */
@@ -80,7 +83,8 @@ function parsePricedRoute(key: string, { path, route, config, issues }: RouteInp
   const extensions = parseExtensions(given["extensions"], join(path, "extensions"), issues);
   const offers = known === undefined ? [] : parseOffers(known, { path, config, issues });
   const subject = { offers, description, mimeType, extensions };
-  return Object.freeze({ key, ...subject, challenge: compileChallenge(subject) });
+  const chargeable = parseChargeable(given["chargeable"], join(path, "chargeable"), issues);
+  return Object.freeze({ key, ...subject, chargeable, challenge: compileChallenge(subject) });
 }
 
 type CompiledKey =
@@ -127,6 +131,13 @@ function parseExtensions(extensions: unknown, path: string, issues: Issues): Ext
     if (!complete) issues.add(join(path, identifier), "{ info, schema }, both objects", declaration);
   }
   return copy as Extensions;
+}
+
+function parseChargeable(chargeable: unknown, path: string, issues: Issues): Chargeable {
+  if (chargeable === undefined) return isSuccess;
+  if (typeof chargeable === "function") return chargeable as Chargeable;
+  issues.add(path, "a function such as ({ status }) => status === 200", chargeable);
+  return isSuccess;
 }
 
 /** `GET /a/:b` and `GET /A/:c/` are the same route to Express, and so they are here. */

@@ -133,6 +133,8 @@ describe("a route that cannot be sold", () => {
       "facilitators refuse it",
     ],
     [{ accepts: OFFER, mimeType: "x".repeat(256) }, [{ path: `${at}.mimeType` }], "too long"],
+    [{ accepts: OFFER, chargeable: true }, [{ path: `${at}.chargeable`, received: "true" }], "no function"],
+    [{ accepts: OFFER, chargeable: null }, [{ path: `${at}.chargeable`, received: "null" }], "null"],
     [{ accepts: OFFER, extensions: [] }, [{ path: `${at}.extensions` }], "a list"],
     [{ accepts: OFFER, extensions: { bazaar: { info: {} } } }, [{ path: `${at}.extensions.bazaar` }], "no schema"],
     [{ accepts: OFFER, extensions: { "x-y": null } }, [{ path: `${at}.extensions["x-y"]` }], "null"],
