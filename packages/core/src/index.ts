@@ -11,6 +11,8 @@ export {
   type FacilitatorFailure,
   FareboxError,
   type FareboxErrorCode,
+  PaymentAbortedError,
+  type PaymentAbortReason,
   StateError,
 } from "./errors.js";
 export type { Finding, FindingCode } from "./events/findings.js";
@@ -41,6 +43,7 @@ export { matchesMount, type Place, placeOfRoute } from "./gate/place.js";
 export type { PaymentsReport, ReportedOffer, ReportedRoute } from "./gate/report.js";
 export type { GateRequest } from "./gate/request.js";
 export type { RegisteredRoute, RouterView } from "./gate/router-view.js";
+export type { StartTimer } from "./gate/run.js";
 export { privateCacheControl } from "./http/cache-control.js";
 export { EXPOSE_HEADERS, exposeHeaders } from "./http/expose-headers.js";
 export { decodePaymentRequired, PAYMENT_REQUIRED } from "./http/payment-required.js";

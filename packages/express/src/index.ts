@@ -15,6 +15,8 @@ export {
   type FindingCode,
   type Logger,
   type Payment,
+  PaymentAbortedError,
+  type PaymentAbortReason,
   type PaymentOption,
   type PaymentsOptions,
   type PaymentsReport,
@@ -24,5 +26,6 @@ export {
   type ReportedRoute,
   type RouteConfig,
   type RoutesConfig,
+  type StartTimer,
 } from "@farebox/core";
 export { createPayments, type Payments, paymentMiddleware } from "./payment-middleware.js";

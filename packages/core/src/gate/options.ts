@@ -13,6 +13,7 @@ import type { RouteKey } from "../route/route-key.js";
 import type { Scheme } from "../scheme/scheme.js";
 import type { PaymentStore } from "../store/payment-store.js";
 import type { Chargeable } from "./chargeable.js";
+import type { StartTimer } from "./run.js";
 
 /** Dollars (`"$0.01"`), or atomic units of a named asset. */
 export type Price = DollarPrice | AssetPrice;
@@ -93,4 +94,6 @@ export interface PaymentsOptions {
   readonly logger?: Logger;
   /** Unix milliseconds. Default `Date.now`. */
   readonly now?: () => number;
+  /** Waits for the end of a payment's time. Default: `setTimeout`, keeping no process alive. For tests, as `now` is. */
+  readonly timer?: StartTimer;
 }
