@@ -37,9 +37,11 @@ export type {
   Price,
   RouteConfig,
   RoutesConfig,
+  SettleTime,
 } from "./gate/options.js";
 export { createPaymentsEngine, createPaymentsGate, type PaymentsEngine } from "./gate/payments.js";
 export { matchesMount, type Place, placeOfRoute } from "./gate/place.js";
+export type { Prepaid } from "./gate/prepaid.js";
 export type { PaymentsReport, ReportedOffer, ReportedRoute } from "./gate/report.js";
 export type { GateRequest } from "./gate/request.js";
 export type { RegisteredRoute, RouterView } from "./gate/router-view.js";

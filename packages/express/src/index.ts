@@ -26,6 +26,7 @@ export {
   type ReportedRoute,
   type RouteConfig,
   type RoutesConfig,
+  type SettleTime,
   type StartTimer,
 } from "@farebox/core";
 export { createPayments, type Payments, paymentMiddleware } from "./payment-middleware.js";

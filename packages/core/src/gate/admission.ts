@@ -175,7 +175,8 @@ function toStored({ status, headers, body }: HandlerAnswer): StoredAnswer | unde
   return body === undefined ? undefined : { status, headers, body };
 }
 
-function toPayment({ offer, payer, place }: PaidRequest, { signal }: Run): Payment {
+/** What the handler is told of a payment. */
+export function toPayment({ offer, payer, place }: PaidRequest, { signal }: Run): Payment {
   const { scheme, network, asset, amount } = offer.requirements;
   const payment = { payer, scheme, network, asset, amount, ...place, signal };
   return Object.freeze(Object.defineProperty(payment, "signal", { enumerable: false }));

@@ -39,6 +39,9 @@ export type PaymentOption =
   | OptionOn<`solana:${string}`, string>
   | OptionOn<`algorand:${string}`, string>;
 
+/** When the money moves, as seen from the handler. */
+export type SettleTime = "after" | "before";
+
 /** A priced route. Either it says what it `accepts`, or it has a `price` and the options say the rest. */
 export interface RouteConfig {
   /** Ways to pay, the seller's favourite first: clients take the first they can. */
@@ -56,6 +59,11 @@ export interface RouteConfig {
    * are never charged, whatever this says; nor is any answer for which it throws or returns no boolean.
    */
   readonly chargeable?: Chargeable;
+  /**
+   * When the money moves. Default `"after"`: once the handler has answered, whose answer is held until then. `"before"`:
+   * the handler runs when it has been paid for, answers freely, and is charged whatever it answers.
+   */
+  readonly settle?: SettleTime;
 }
 
 /** The route table: `{ "GET /weather": { … } }`. */

@@ -14,7 +14,7 @@ import { createRouteTable, type RouteEntry, type RouteTable } from "../route/rou
 import type { Offer } from "../scheme/offer.js";
 import { type ChallengeWriter, compileChallenge } from "./challenge.js";
 import { type Chargeable, isSuccess } from "./chargeable.js";
-import type { RouteConfig, RoutesConfig } from "./options.js";
+import type { RouteConfig, RoutesConfig, SettleTime } from "./options.js";
 import { parseOffers } from "./parse-offers.js";
 import type { PaymentsConfig } from "./parse-options.js";
 
@@ -26,6 +26,7 @@ export interface PricedRoute {
   readonly mimeType: string;
   readonly extensions: Extensions | undefined;
   readonly chargeable: Chargeable;
+  readonly settle: SettleTime;
   readonly challenge: ChallengeWriter;
 }
 
@@ -36,6 +37,7 @@ const KEYS = Object.keys({
   mimeType: true,
   extensions: true,
   chargeable: true,
+  settle: true,
 } satisfies Record<keyof RouteConfig, true>);
 
 /** Facilitators refuse to verify a payment whose resource has a longer description, which makes it unpayable. */
@@ -81,10 +83,11 @@ function parsePricedRoute(key: string, { path, route, config, issues }: RouteInp
   const description = parseText(given, { path, key: "description", longest: MAX_DESCRIPTION, issues });
   const mimeType = parseText(given, { path, key: "mimeType", longest: MAX_MIME_TYPE, issues });
   const extensions = parseExtensions(given["extensions"], join(path, "extensions"), issues);
-  const offers = known === undefined ? [] : parseOffers(known, { path, config, issues });
+  const settle = parseSettle(given["settle"], join(path, "settle"), issues);
+  const offers = known === undefined ? [] : parseOffers(known, { path, settle, config, issues });
   const subject = { offers, description, mimeType, extensions };
-  const chargeable = parseChargeable(given["chargeable"], join(path, "chargeable"), issues);
-  return Object.freeze({ key, ...subject, chargeable, challenge: compileChallenge(subject) });
+  const chargeable = parseChargeable(given["chargeable"], { path: join(path, "chargeable"), settle, issues });
+  return Object.freeze({ key, ...subject, chargeable, settle, challenge: compileChallenge(subject) });
 }
 
 type CompiledKey =
@@ -133,8 +136,19 @@ function parseExtensions(extensions: unknown, path: string, issues: Issues): Ext
   return copy as Extensions;
 }
 
-function parseChargeable(chargeable: unknown, path: string, issues: Issues): Chargeable {
+function parseSettle(settle: unknown, path: string, issues: Issues): SettleTime {
+  if (settle === "before" || settle === "after") return settle;
+  if (settle !== undefined) issues.add(path, '"after" or "before"', settle);
+  return "after";
+}
+
+function parseChargeable(
+  chargeable: unknown,
+  { path, settle, issues }: { readonly path: string; readonly settle: SettleTime; readonly issues: Issues },
+): Chargeable {
   if (chargeable === undefined) return isSuccess;
+  if (settle === "before")
+    issues.add(path, 'nothing beside settle: "before", which charges for any answer', chargeable);
   if (typeof chargeable === "function") return chargeable as Chargeable;
   issues.add(path, "a function such as ({ status }) => status === 200", chargeable);
   return isSuccess;

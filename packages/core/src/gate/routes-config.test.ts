@@ -134,6 +134,18 @@ describe("a route that cannot be sold", () => {
     ],
     [{ accepts: OFFER, mimeType: "x".repeat(256) }, [{ path: `${at}.mimeType` }], "too long"],
     [{ accepts: OFFER, chargeable: true }, [{ path: `${at}.chargeable`, received: "true" }], "no function"],
+    [{ accepts: OFFER, settle: "now" }, [{ path: `${at}.settle`, received: '"now"' }], "no such time"],
+    [{ accepts: OFFER, settle: null }, [{ path: `${at}.settle`, received: "null" }], "null"],
+    [
+      { accepts: OFFER, settle: "before", chargeable: () => true },
+      [{ path: `${at}.chargeable`, received: "a function" }],
+      "nobody would ask it",
+    ],
+    [
+      { accepts: { ...OFFER, extra: { paymentFlow: "upfront" } } },
+      [{ path: `${at}.accepts.extra.paymentFlow`, received: '"upfront"' }],
+      "a promise that the route does not keep",
+    ],
     [{ accepts: OFFER, chargeable: null }, [{ path: `${at}.chargeable`, received: "null" }], "null"],
     [{ accepts: OFFER, extensions: [] }, [{ path: `${at}.extensions` }], "a list"],
     [{ accepts: OFFER, extensions: { bazaar: { info: {} } } }, [{ path: `${at}.extensions.bazaar` }], "no schema"],
