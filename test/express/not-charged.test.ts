@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import type { Chargeable } from "@farebox/express";
 import express5, {
   type ErrorRequestHandler,
   type NextFunction,
@@ -7,7 +8,7 @@ import express5, {
   type Response,
 } from "express";
 import { describe, expect, test } from "vitest";
-import { openShop, type Shop, type ShopPlan, VERSIONS } from "./shop.js";
+import { openShop, PRICED, type Shop, type ShopPlan, VERSIONS } from "./shop.js";
 
 interface Failure {
   readonly what: string;
@@ -110,6 +111,70 @@ describe.each(VERSIONS)("on %s, nothing is charged and the payment stays good", 
     expect(await line.ended).toBe("");
     await expectStillGood(shop, header);
   });
+});
+
+describe.each(VERSIONS)("on %s, a route that says itself what is chargeable", (_, express) => {
+  const routes = (chargeable: Chargeable) => ({ "GET /paid": { ...PRICED, chargeable } });
+
+  test("charges for a 404 and not for an empty 204", async () => {
+    const shop = await openShop(express, {
+      routes: routes(({ status }) => status === 200 || status === 404),
+      handler: failOnce((_req, res) => res.sendStatus(204)),
+    });
+    const { header } = await shop.sign();
+    const nothing = await shop.ask({ payment: header });
+    expect(nothing).toMatchObject({ status: 204, receipt: { success: false, errorReason: "not_charged" } });
+    await expectStillGood(shop, header);
+
+    const missing = await openShop(express, {
+      routes: routes(({ status }) => status === 404),
+      handler: (_req, res) => void res.status(404).send("known to be missing"),
+    });
+    expect(await missing.pay()).toMatchObject({ status: 404, receipt: { success: true } });
+    expect(missing.till.takings).toHaveLength(1);
+  });
+
+  test("never charges for a 304, even if everything is chargeable", async () => {
+    const shop = await openShop(express, {
+      routes: routes(() => true),
+      handler: failOnce((_req, res) => res.set("ETag", '"v1"').send("unchanged")),
+    });
+    const { header } = await shop.sign();
+    const headers = { "If-None-Match": '"v1"' };
+    expect(await shop.ask({ payment: header, headers })).toMatchObject({ status: 304, receipt: { success: false } });
+    await expectStillGood(shop, header);
+  });
+
+  test("never charges a client that has left, even if everything is chargeable", async () => {
+    const shop = await openShop(express, {
+      routes: routes(() => true),
+      handler: failOnce((_req, res) => [res.write("half"), res.destroy(), res.end()]),
+    });
+    const { header } = await shop.sign();
+    const line = await shop.connect(shop.request(header));
+    expect(await line.ended).toBe("");
+    await expectStillGood(shop, header);
+  });
+
+  test("charges nothing when it throws", async () => {
+    const shop = await openShop(express, {
+      routes: routes(failingOnce()),
+      handler: (_req, res) => void res.send("at last"),
+    });
+    const { header } = await shop.sign();
+    const answer = await shop.ask({ payment: header });
+    expect(answer).toMatchObject({ status: 200, receipt: { success: false, errorReason: "not_charged" } });
+    await expectStillGood(shop, header);
+  });
+
+  function failingOnce(): Chargeable {
+    let isFirst = true;
+    return () => {
+      if (!isFirst) return true;
+      isFirst = false;
+      throw new Error("broken");
+    };
+  }
 });
 
 describe.each(VERSIONS)("on %s, a client that leaves is not charged", (_, express) => {

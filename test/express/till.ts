@@ -17,6 +17,8 @@ export interface Till {
   readonly takings: readonly bigint[];
   /** Makes the next settlement end otherwise. */
   next(ending: Ending): void;
+  /** Takes all of the payer's money away, and gives it back when told to. */
+  empty(): { refund(): void };
   /** Makes the next call wait. Resolves once it has been asked for, with what lets it go on. */
   hold(call: "verify" | "settle"): Promise<() => void>;
 }
@@ -35,14 +37,19 @@ export function createTill(payer: Payer): Till {
     return fault.release;
   }
 
+  function empty(): { refund(): void } {
+    const spent = ledger.balanceOf(payer.address);
+    ledger.fund(payer.address, -spent);
+    return { refund: () => ledger.fund(payer.address, spent) };
+  }
+
   /** The payer spends the money elsewhere between verification and settlement, and has it again afterwards. */
   async function rejectNext(): Promise<void> {
     const settle = await hold("settle");
-    const spent = ledger.balanceOf(payer.address);
-    ledger.fund(payer.address, -spent);
+    const funds = empty();
     const refund = faults.next("verify", { kind: "hold" });
     void refund.reached.then(() => {
-      ledger.fund(payer.address, spent);
+      funds.refund();
       refund.release();
     });
     settle();
@@ -51,6 +58,7 @@ export function createTill(payer: Payer): Till {
   return {
     facilitator,
     hold,
+    empty,
     get verified() {
       return calls.verify.map(({ paymentPayload }) => paymentPayload);
     },

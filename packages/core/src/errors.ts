@@ -12,6 +12,7 @@ export type FareboxErrorCode =
   | "ERR_FAREBOX_FACILITATOR_STATUS"
   | "ERR_FAREBOX_FACILITATOR_RESPONSE"
   | "ERR_FAREBOX_FACILITATOR_UNAVAILABLE"
+  | "ERR_FAREBOX_PAYMENT_ABORTED"
   | "ERR_FAREBOX_STATE"
   | "ERR_FAREBOX_CHAIN"
   | "ERR_FAREBOX_LOCAL_CHAIN"
@@ -80,6 +81,26 @@ export class FacilitatorError extends FareboxError {
     this.outcome = failure.outcome;
     this.status = failure.status;
     this.retryAfterSeconds = failure.retryAfterSeconds;
+  }
+}
+
+/** Why a handler is told to stop: its client has left, or its payment cannot be settled any more. */
+export type PaymentAbortReason = "client_gone" | "expired";
+
+const ABORT_MESSAGES: Readonly<Record<PaymentAbortReason, string>> = {
+  client_gone: "the client left before the answer was delivered",
+  expired: "the payment ran out before the answer was ready; it is not charged",
+};
+
+/** The reason of `req.payment.signal`: nothing has failed, but there is no point in going on. */
+export class PaymentAbortedError extends FareboxError {
+  override readonly name = "PaymentAbortedError";
+  override readonly code = "ERR_FAREBOX_PAYMENT_ABORTED";
+  readonly reason: PaymentAbortReason;
+
+  constructor(reason: PaymentAbortReason) {
+    super(ABORT_MESSAGES[reason]);
+    this.reason = reason;
   }
 }
 

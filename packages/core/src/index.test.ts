@@ -11,6 +11,7 @@ test("the public surface is exactly this", () => {
       "PAYMENT_REQUIRED",
       "PAYMENT_RESPONSE",
       "PAYMENT_SIGNATURE",
+      "PaymentAbortedError",
       "StateError",
       "TRANSITIONS",
       "UNKNOWN_RECEIVERS",

@@ -11,6 +11,8 @@ export {
   type FacilitatorFailure,
   FareboxError,
   type FareboxErrorCode,
+  PaymentAbortedError,
+  type PaymentAbortReason,
   StateError,
 } from "./errors.js";
 export type { Finding, FindingCode } from "./events/findings.js";
@@ -26,6 +28,7 @@ export {
 } from "./facilitator/http-facilitator.js";
 export type { Admission, HandlerAnswer, Payment, Release } from "./gate/admission.js";
 export type { Answer } from "./gate/answer.js";
+export type { Chargeable, ChargeableAnswer } from "./gate/chargeable.js";
 export type { Decision } from "./gate/decision.js";
 export type { Gate, RouteGate } from "./gate/gate.js";
 export type {
@@ -38,12 +41,15 @@ export type {
   Price,
   RouteConfig,
   RoutesConfig,
+  SettleTime,
 } from "./gate/options.js";
 export { createPaymentsEngine, createPaymentsGate, type PaymentsEngine } from "./gate/payments.js";
 export { matchesMount, type Place, placeOfRoute } from "./gate/place.js";
+export type { Prepaid } from "./gate/prepaid.js";
 export type { PaymentsReport, ReportedOffer, ReportedRoute } from "./gate/report.js";
 export type { GateRequest } from "./gate/request.js";
 export type { RegisteredRoute, RouterView } from "./gate/router-view.js";
+export type { StartTimer } from "./gate/run.js";
 export { privateCacheControl } from "./http/cache-control.js";
 export { EXPOSE_HEADERS, exposeHeaders } from "./http/expose-headers.js";
 export { decodePaymentRequired, PAYMENT_REQUIRED } from "./http/payment-required.js";

@@ -69,6 +69,7 @@ class HeldResponse {
   #callbacks: WriteCallback[] = [];
   #isDrainAwaited = false;
   #ended = false;
+  #replaced = false;
 
   constructor(res: ServerResponse, admission: Admission, holdBytes: number) {
     this.#res = res;
@@ -89,7 +90,9 @@ class HeldResponse {
     res.writeEarlyHints = (_, callback) => later(callback);
     overrideFlag(res, "headersSent", () => this.#rehearsal.headersSent);
     overrideFlag(res, "writableEnded", () => this.#ended);
+    onBrokenOff(res, () => this.#admission.leave());
     res.once("close", () => this.#leave());
+    this.#admission.onExpired((instead) => this.#expire(instead));
   }
 
   #writeHead(args: WriteHeadArguments): ServerResponse {
@@ -99,7 +102,7 @@ class HeldResponse {
 
   /** As Node does: through whatever `writeHead` is by now, so that middleware behind us has its say before settlement. */
   #beginHead(): void {
-    if (!this.#rehearsal.headersSent) this.#res.writeHead(this.#res.statusCode);
+    if (!this.#replaced && !this.#rehearsal.headersSent) this.#res.writeHead(this.#res.statusCode);
   }
 
   #flushHeaders(): void {
@@ -224,6 +227,7 @@ class HeldResponse {
   }
 
   #replace(answer: Answer): void {
+    this.#replaced = true;
     this.#drop();
     this.#stepAside();
     putHead(this.#res, this.#before);
@@ -232,6 +236,15 @@ class HeldResponse {
     const body = prepareAnswer(this.#res, answer);
     lockHead(this.#res);
     this.#original.end(body);
+  }
+
+  /** The payment has run out under a handler that may never answer. */
+  #expire(instead: Promise<Answer>): void {
+    if (this.#phase !== "holding") return;
+    this.#phase = "deciding";
+    instead
+      .then((answer) => (isAbandoned(this.#res) ? this.#drop() : this.#replace(answer)))
+      .catch(() => this.#res.destroy());
   }
 
   /** Middleware before us, and Node, now meet the response as it really is: nothing sent yet. */

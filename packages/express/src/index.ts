@@ -4,6 +4,8 @@
  * @module
  */
 export {
+  type Chargeable,
+  type ChargeableAnswer,
   type ChosenFacilitator,
   ConfigError,
   type ConfigIssue,
@@ -18,6 +20,8 @@ export {
   type HttpFacilitatorChoice,
   type Logger,
   type Payment,
+  PaymentAbortedError,
+  type PaymentAbortReason,
   type PaymentOption,
   type PaymentsOptions,
   type PaymentsReport,
@@ -27,5 +31,7 @@ export {
   type ReportedRoute,
   type RouteConfig,
   type RoutesConfig,
+  type SettleTime,
+  type StartTimer,
 } from "@farebox/core";
 export { createPayments, type Payments, paymentMiddleware } from "./payment-middleware.js";

@@ -14,6 +14,7 @@ import {
   type PaymentsEngine,
   type PaymentsOptions,
   type PaymentsReport,
+  type Prepaid,
   type RouteConfig,
   type RouteGate,
   type RoutesConfig,
@@ -24,6 +25,7 @@ import { isAbandoned, onBrokenOff } from "./delivery.js";
 import { markHandler } from "./gate-handlers.js";
 import { holdResponse } from "./held-response.js";
 import { createInspection, type Inspection } from "./inspection.js";
+import { markPrepaid, removeConditions } from "./prepaid-response.js";
 import { isRouteOfItsMethod, readPlace } from "./read-place.js";
 import { readRequest, removePayment } from "./read-request.js";
 import { writeAnswer } from "./write-answer.js";
@@ -144,22 +146,25 @@ function toHandler(
     } catch (error) {
       return next(error);
     }
-    const carryOut = (decision: Decision) => {
-      if (decision.kind === "open") next();
-      else if (isAnswered(res)) giveBack(decision);
-      else if (decision.kind === "answer") answer(res, decision);
-      else admit(decision.admission, engine.holdBytes, { req, res, next });
-    };
+    const exchange = { req, res, next, holdBytes: engine.holdBytes };
     const decision = decide(req);
-    if (!(decision instanceof Promise)) return carryOut(decision);
+    if (!(decision instanceof Promise)) return carryOut(decision, exchange);
     // Express 4 does not look at what a handler returns.
-    decision.then(carryOut).catch(next);
+    decision.then((decided) => carryOut(decided, exchange)).catch(next);
   };
   markHandler(handler, gate);
   return handler;
 }
 
-function admit(admission: Admission, holdBytes: number, { req, res, next }: Exchange): void {
+function carryOut(decision: Decision, exchange: Exchange): void {
+  if (decision.kind === "open") exchange.next();
+  else if (isAnswered(exchange.res)) giveBack(decision);
+  else if (decision.kind === "answer") answer(exchange.res, decision);
+  else if (decision.kind === "prepaid") admitPrepaid(decision.prepaid, exchange);
+  else admit(decision.admission, exchange);
+}
+
+function admit(admission: Admission, { req, res, next, holdBytes }: Exchange): void {
   admitted.add(req);
   removePayment(req);
   req.payment = admission.payment;
@@ -167,14 +172,25 @@ function admit(admission: Admission, holdBytes: number, { req, res, next }: Exch
   next();
 }
 
+function admitPrepaid(prepaid: Prepaid, { req, res, next }: Exchange): void {
+  admitted.add(req);
+  removePayment(req);
+  removeConditions(req);
+  req.payment = prepaid.payment;
+  markPrepaid(res, prepaid);
+  next();
+}
+
 interface Exchange {
   readonly req: Request;
   readonly res: Response;
   readonly next: NextFunction;
+  /** How much of an answer is held back. */
+  readonly holdBytes: number;
 }
 
 type Answered = Extract<Decision, { kind: "answer" }>;
-type Admitted = Extract<Decision, { kind: "admitted" }>;
+type Paid = Extract<Decision, { kind: "admitted" | "prepaid" }>;
 
 /** Whether the client has left, or middleware before us (a timeout, say) has answered, while the gate was deciding. */
 function isAnswered(res: Response): boolean {
@@ -182,8 +198,9 @@ function isAnswered(res: Response): boolean {
 }
 
 /** What cannot be used any more stays good for the same payment sent again. */
-function giveBack(decision: Answered | Admitted): void {
-  void (decision.kind === "admitted" ? decision.admission.cancel() : decision.undelivered?.());
+function giveBack(decision: Answered | Paid): void {
+  if (decision.kind === "answer") void decision.undelivered?.();
+  else void (decision.kind === "admitted" ? decision.admission : decision.prepaid).cancel();
 }
 
 function answer(res: Response, { answer: given, undelivered }: Answered): void {

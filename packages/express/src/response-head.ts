@@ -116,7 +116,8 @@ export function lockHead(res: ServerResponse): void {
   for (const method of ["setHeader", "appendHeader", "removeHeader"] as const) {
     const change: (...args: never[]) => unknown = res[method].bind(res);
     Reflect.set(res, method, (name: string, ...rest: unknown[]) => {
-      if (ABOUT_TRANSFER.has(name.toLowerCase())) Reflect.apply(change, res, [name, ...rest]);
+      // A handler that is late finds nothing to change, and nothing that throws.
+      if (ABOUT_TRANSFER.has(name.toLowerCase()) && !res.headersSent) Reflect.apply(change, res, [name, ...rest]);
       return res;
     });
   }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { FacilitatorError } from "../errors.js";
+import type { Chargeable } from "./chargeable.js";
 import {
   admissionOf,
   answerOf,
@@ -9,6 +10,7 @@ import {
   NETWORK,
   NOW_SECONDS,
   PAYER,
+  ROUTES,
   readAnswer,
   SETTLED,
 } from "./shop.fixture.js";
@@ -62,6 +64,53 @@ describe("an answer that is no sale", () => {
     await admission.cancel();
     expect(till.count("settle")).toBe(0);
     expect(await store.find(IDENTITY)).toBeUndefined();
+  });
+});
+
+describe("an answer on a route that says itself what is chargeable", () => {
+  const sell = (chargeable: Chargeable) =>
+    admitted({ routes: { "GET /weather": { ...ROUTES["GET /weather"], chargeable } } });
+
+  test.each<[status: number, paid: boolean]>([
+    [200, false],
+    [404, true],
+    [500, true],
+    [302, true],
+    [304, false],
+  ])("with status %i: charged %s", async (status, paid) => {
+    const { admission, till, store, pay } = await sell((answer) => answer.status !== 200);
+    expect(await admission.complete({ ...HANDLED, status })).toMatchObject({ kind: "release", paid });
+    expect(till.count("settle")).toBe(paid ? 1 : 0);
+    if (paid) return;
+    expect(await store.find(IDENTITY)).toBeUndefined();
+    expect((await pay()).kind).toBe("admitted");
+  });
+
+  test("is asked once, with the status and nothing of the payer's", async () => {
+    const asked: unknown[] = [];
+    const { admission } = await sell((answer) => asked.push(answer) > 0);
+    await admission.complete(HANDLED);
+    expect(asked).toEqual([{ status: 200 }]);
+  });
+
+  const broken = (): never => {
+    throw new RangeError("secret");
+  };
+  test.each<[chargeable: () => unknown, error: string]>([
+    [broken, "RangeError"],
+    [() => Promise.reject("secret"), "it returned a promise"],
+    [() => Promise.resolve(true), "it returned a promise"],
+    [() => ({}), "it returned an object"],
+    [() => 1, "it returned number"],
+    [() => "yes", "it returned string"],
+    [() => undefined, "it returned undefined"],
+    [() => null, "it returned null"],
+  ])("that %s fails (%s) is not charged, and the operator hears of it", async (chargeable, error) => {
+    const { admission, till, store, log } = await sell(chargeable as Chargeable);
+    expect(await admission.complete(HANDLED)).toMatchObject({ kind: "release", paid: false });
+    expect(till.count("settle")).toBe(0);
+    expect(await store.find(IDENTITY)).toBeUndefined();
+    expect(log).toEqual([{ event: "chargeable_failed", fields: { route: "GET /weather", status: 200, error } }]);
   });
 });
 

@@ -4,12 +4,15 @@
  * @see `docs/lifecycle.md`
  * @module
  */
+import type { Logger } from "../events/logger.js";
 import { encodePaymentResponse, PAYMENT_RESPONSE } from "../http/payment-response.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { StoredAnswer } from "../store/payment-record.js";
 import { type Answer, problemAnswer } from "./answer.js";
+import { isChargeable } from "./chargeable.js";
 import { inProgressAnswer, type PaidRequest, unreachableAnswer, unsettledAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
+import { type Run, startRun } from "./run.js";
 import { settleOnce } from "./settle-once.js";
 
 /** What a handler may know of the payment it works for: `req.payment`. */
@@ -25,6 +28,11 @@ export interface Payment {
   readonly routeTemplate: string | undefined;
   /** What the request has in place of the route's parameters, decoded, e.g. `{ id: "a b" }`. */
   readonly pathParams: Readonly<Record<string, string>>;
+  /**
+   * Aborts when there is no point in going on: the client has left before its answer was delivered, or the payment can no
+   * longer be settled. Its reason is a `PaymentAbortedError`. Not enumerable, so that a payment can be written as JSON.
+   */
+  readonly signal: AbortSignal;
 }
 
 /** What the handler answered, held back. */
@@ -40,7 +48,10 @@ export type Release =
   /** This goes out instead, and nothing of the handler's. */
   | { readonly kind: "replace"; readonly answer: Answer };
 
-/** The right to run the handler once. Ends with exactly one of `complete` and `cancel`. Nothing here ever rejects. */
+/**
+ * The right to run the handler once. Ends with exactly one of `complete`, `cancel` and what `onExpired` listens to. Nothing
+ * here ever rejects.
+ */
 export interface Admission {
   readonly payment: Payment;
   /** The handler has answered: settles if there is something to charge for. */
@@ -49,6 +60,13 @@ export interface Admission {
   cancel(): Promise<void>;
   /** The answer was released, but its delivery broke off: keeps it for the same payment sent again. */
   undelivered(answer: HandlerAnswer): Promise<void>;
+  /** Nobody is left to answer, whatever has been decided: tells the handler. */
+  leave(): void;
+  /**
+   * Listens for the end of the payment's time before the handler has answered: nothing is charged, and the answer that is
+   * promised goes out instead. The handler hears of it afterwards.
+   */
+  onExpired(listener: (instead: Promise<Answer>) => void): void;
 }
 
 /** A settlement needs this much of the payment's lifetime; facilitators ask for 6 seconds. */
@@ -58,10 +76,20 @@ const RETRY_AFTER_SECONDS = 5;
 
 /** Creates the admission of a verified payment. */
 export function createAdmission(paid: PaidRequest, config: PaymentsConfig): Admission {
-  const { identity } = paid.claim;
+  const { identity, expiresAtMs } = paid.claim;
+  const listeners: ((instead: Promise<Answer>) => void)[] = [];
+  const run = startRun({
+    ...config,
+    atMs: expiresAtMs - SETTLEMENT_MARGIN_MS + 1,
+    onExpired() {
+      const instead = releaseClaim(paid, config).then(expiredAnswer);
+      for (const listener of listeners) listener(instead);
+    },
+  });
   return {
-    payment: toPayment(paid),
+    payment: toPayment(paid, run),
     async complete(answer) {
+      run.end();
       try {
         return await completeRun(paid, answer, config);
       } catch {
@@ -69,8 +97,13 @@ export function createAdmission(paid: PaidRequest, config: PaymentsConfig): Admi
         return { kind: "replace", answer: unreachableAnswer("unexpected_settle_error", RETRY_AFTER_SECONDS) };
       }
     },
-    cancel: () => releaseClaim(paid, config),
+    cancel() {
+      run.leave();
+      return releaseClaim(paid, config);
+    },
     undelivered: (answer) => keepAnswer(paid, answer, config),
+    leave: () => run.leave(),
+    onExpired: (listener) => void listeners.push(listener),
   };
 }
 
@@ -86,7 +119,8 @@ async function releaseClaim(paid: PaidRequest, config: PaymentsConfig): Promise<
 
 async function completeRun(paid: PaidRequest, answer: HandlerAnswer, config: PaymentsConfig): Promise<Release> {
   const { identity, owner, expiresAtMs } = paid.claim;
-  if (!isChargeable(answer.status)) {
+  const report: Logger["error"] = (event, fields) => config.logger.error(event, { route: paid.route.key, ...fields });
+  if (!isChargeable(paid.route.chargeable, answer, report)) {
     await config.store.release(identity, owner);
     return { kind: "release", paid: false, headers: [[PAYMENT_RESPONSE, encodePaymentResponse(notCharged(paid))]] };
   }
@@ -113,11 +147,15 @@ export function createPrepaidAdmission(
   receipt: SettlementResponse,
   config: PaymentsConfig,
 ): Admission {
+  const run = startRun();
   return {
-    payment: toPayment(paid),
+    payment: toPayment(paid, run),
     complete: async () => paidRelease(receipt),
-    cancel: async () => {},
+    cancel: async () => run.leave(),
     undelivered: (answer) => keepAnswer(paid, answer, config),
+    leave: () => run.leave(),
+    // The money has moved: its time no longer matters.
+    onExpired() {},
   };
 }
 
@@ -137,18 +175,15 @@ function paidRelease(receipt: SettlementResponse): Release {
   return { kind: "release", paid: true, headers: [[PAYMENT_RESPONSE, encodePaymentResponse(receipt)]] };
 }
 
-/** An error, a redirect and an empty 304 are not sales. */
-function isChargeable(status: number): boolean {
-  return status >= 200 && status < 300;
-}
-
 function toStored({ status, headers, body }: HandlerAnswer): StoredAnswer | undefined {
   return body === undefined ? undefined : { status, headers, body };
 }
 
-function toPayment({ offer, payer, place }: PaidRequest): Payment {
+/** What the handler is told of a payment. */
+export function toPayment({ offer, payer, place }: PaidRequest, { signal }: Run): Payment {
   const { scheme, network, asset, amount } = offer.requirements;
-  return Object.freeze({ payer, scheme, network, asset, amount, ...place });
+  const payment = { payer, scheme, network, asset, amount, ...place, signal };
+  return Object.freeze(Object.defineProperty(payment, "signal", { enumerable: false }));
 }
 
 function notCharged({ offer, payer }: PaidRequest): SettlementResponse {

@@ -5,6 +5,7 @@
  */
 import type { Admission } from "./admission.js";
 import type { Answer } from "./answer.js";
+import type { Prepaid } from "./prepaid.js";
 
 /** What becomes of a request. */
 export type Decision =
@@ -13,4 +14,6 @@ export type Decision =
   /** Answered here; the handler does not run. `undelivered` is to be called when the answer could not be delivered. */
   | { readonly kind: "answer"; readonly answer: Answer; readonly undelivered?: () => Promise<void> }
   /** Paid, as far as can be known before settlement: the handler runs and its answer is held back. */
-  | { readonly kind: "admitted"; readonly admission: Admission };
+  | { readonly kind: "admitted"; readonly admission: Admission }
+  /** Paid and settled: the handler runs and its answer goes out as it is written. */
+  | { readonly kind: "prepaid"; readonly prepaid: Prepaid };

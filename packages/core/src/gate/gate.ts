@@ -32,6 +32,7 @@ import { wantsPage } from "./paywall.js";
 import { type Place, placeOf } from "./place.js";
 import { fullPathOf, type GateRequest } from "./request.js";
 import { isForeignHost, resourceUrl } from "./resource-url.js";
+import { settleFirst } from "./settle-first.js";
 import { explain } from "./settlement.js";
 import { decideOnTaken } from "./taken.js";
 
@@ -164,6 +165,7 @@ async function claimAndVerify(paid: PaidRequest, config: PaymentsConfig): Promis
   const { identity, owner } = paid.claim;
   const claim = await config.store.claim(paid.claim);
   if (claim.kind === "taken") return decideOnTaken(paid, claim.record, config);
+  if (paid.route.settle === "before") return settleFirst(paid, config);
 
   const refused = await verify(paid, config);
   if (refused !== undefined) {

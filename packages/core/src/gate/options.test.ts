@@ -57,6 +57,7 @@ describe("options that are good", () => {
     [{ schemes: [createTestScheme()] }, "a scheme of the seller's own"],
     [{ logger: console }, "the console"],
     [{ now: () => 0 }, "a clock"],
+    [{ timer: () => () => {} }, "a timer"],
     [
       Object.fromEntries(
         [
@@ -66,6 +67,7 @@ describe("options that are good", () => {
           "store",
           "logger",
           "now",
+          "timer",
           "publicUrl",
           "allowedHosts",
           "includeQuery",
@@ -161,6 +163,7 @@ describe("options that are not", () => {
     [{ logger: { info: () => {} } }, { path: "options.logger", received: "an object without warn, error" }, "half"],
     [{ logger: null }, { path: "options.logger", received: "null" }, "null"],
     [{ now: 5 }, { path: "options.now", received: "5" }, "a time that stands still"],
+    [{ timer: 5 }, { path: "options.timer", received: "5" }, "no timer"],
     [{ payto: {} }, { path: "options.payto", received: "an unknown key" }, "a typo"],
     [{ "x y": 1 }, { path: 'options["x y"]', received: "an unknown key" }, "a key that is no name"],
   ])("%o: %o (%s)", (options, issue) => {

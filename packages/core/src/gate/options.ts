@@ -13,6 +13,8 @@ import type { Extensions } from "../protocol/extensions.js";
 import type { RouteKey } from "../route/route-key.js";
 import type { Scheme } from "../scheme/scheme.js";
 import type { PaymentStore } from "../store/payment-store.js";
+import type { Chargeable } from "./chargeable.js";
+import type { StartTimer } from "./run.js";
 
 /** Dollars (`"$0.01"`), or atomic units of a named asset. */
 export type Price = DollarPrice | AssetPrice;
@@ -38,6 +40,9 @@ export type PaymentOption =
   | OptionOn<`solana:${string}`, string>
   | OptionOn<`algorand:${string}`, string>;
 
+/** When the money moves, as seen from the handler. */
+export type SettleTime = "after" | "before";
+
 /** A priced route. Either it says what it `accepts`, or it has a `price` and the options say the rest. */
 export interface RouteConfig {
   /** Ways to pay, the seller's favourite first: clients take the first they can. */
@@ -50,6 +55,16 @@ export interface RouteConfig {
   readonly mimeType?: string;
   /** Extensions to declare, by identifier: `{ info, schema }` each. */
   readonly extensions?: Extensions;
+  /**
+   * Which answers are charged. Default: those with a status from 200 to 299. A 304 and an answer to a client that has left
+   * are never charged, whatever this says; nor is any answer for which it throws or returns no boolean.
+   */
+  readonly chargeable?: Chargeable;
+  /**
+   * When the money moves. Default `"after"`: once the handler has answered, whose answer is held until then. `"before"`:
+   * the handler runs when it has been paid for, answers freely, and is charged whatever it answers.
+   */
+  readonly settle?: SettleTime;
 }
 
 /** The route table: `{ "GET /weather": { … } }`. */
@@ -111,4 +126,6 @@ export interface PaymentsOptions {
   readonly logger?: Logger;
   /** Unix milliseconds. Default `Date.now`. */
   readonly now?: () => number;
+  /** Waits for the end of a payment's time. Default: `setTimeout`, keeping no process alive. For tests, as `now` is. */
+  readonly timer?: StartTimer;
 }

@@ -10,7 +10,7 @@ import type { AssetPrice } from "../price/price.js";
 import { copyJsonObject, isJsonObject, type JsonObject } from "../protocol/json.js";
 import { createOffer, type Offer } from "../scheme/offer.js";
 import type { Scheme } from "../scheme/scheme.js";
-import type { PaymentOption } from "./options.js";
+import type { PaymentOption, SettleTime } from "./options.js";
 import type { PaymentsConfig } from "./parse-options.js";
 
 const KEYS = Object.keys({
@@ -24,8 +24,12 @@ const KEYS = Object.keys({
 
 const DEFAULT_TIMEOUT_SECONDS = 300;
 
+/** What clients are told when the money moves before the answer. */
+const UPFRONT = "upfront";
+
 interface RouteContext {
   readonly path: string;
+  readonly settle: SettleTime;
   readonly config: PaymentsConfig;
   readonly issues: Issues;
 }
@@ -129,10 +133,13 @@ function parseTimeout(option: JsonObject, { path, issues }: OfferContext): numbe
   return DEFAULT_TIMEOUT_SECONDS;
 }
 
-function parseExtra(option: JsonObject, { path, issues }: OfferContext): JsonObject {
+function parseExtra(option: JsonObject, { path, settle, issues }: OfferContext): JsonObject {
   const extra = copyJsonObject(option["extra"] ?? {});
   if (extra === undefined) issues.add(join(path, "extra"), "an object of JSON values", option["extra"]);
-  return extra ?? {};
+  const said = extra?.["paymentFlow"];
+  if (said !== undefined)
+    issues.add(join(join(path, "extra"), "paymentFlow"), "nothing: the route's settle says it", said);
+  return settle === "before" ? { ...extra, paymentFlow: UPFRONT } : (extra ?? {});
 }
 
 /** The value at a dotted path, for an error message. */

@@ -19,6 +19,7 @@ import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";
 import type { PaymentsOptions } from "./options.js";
 import { describeWithoutSecrets, parseFacilitators } from "./parse-facilitators.js";
+import { type StartTimer, startTimer } from "./run.js";
 
 /** The options, checked: everything present, nothing left to interpret. */
 export interface PaymentsConfig {
@@ -37,6 +38,7 @@ export interface PaymentsConfig {
   readonly store: PaymentStore;
   readonly logger: Logger;
   readonly now: () => number;
+  readonly timer: StartTimer;
 }
 
 /** Every key, so that a mistyped one is an error also for callers without types. */
@@ -54,6 +56,7 @@ const KEYS = Object.keys({
   store: true,
   logger: true,
   now: true,
+  timer: true,
 } satisfies Record<keyof PaymentsOptions, true>);
 
 const DEFAULT_HOLD_BYTES = 1024 * 1024;
@@ -66,7 +69,7 @@ const MAX_HOLD_BYTES = 64 * 1024 * 1024;
  */
 export function parseOptions(given: PaymentsOptions, builtIn: readonly Scheme[], issues: Issues): PaymentsConfig {
   const options: Partial<PaymentsOptions> = issues.checkKeys("options", given, KEYS) ? given : {};
-  const { holdBytes = DEFAULT_HOLD_BYTES, now = Date.now } = options;
+  const { holdBytes = DEFAULT_HOLD_BYTES, now = Date.now, timer = startTimer } = options;
   const {
     logger = createStartLogger(process.env["NODE_ENV"], (line) => void process.stderr.write(line)),
     includeQuery = false,
@@ -76,6 +79,7 @@ export function parseOptions(given: PaymentsOptions, builtIn: readonly Scheme[],
     issues.add("options.holdBytes", `a whole number from 0 to ${MAX_HOLD_BYTES}`, holdBytes);
   }
   if (typeof now !== "function") issues.add("options.now", "a function that returns Unix milliseconds", now);
+  if (typeof timer !== "function") issues.add("options.timer", "a function that starts a timer", timer);
   if (typeof includeQuery !== "boolean") issues.add("options.includeQuery", "true or false", includeQuery);
   if (typeof strict !== "boolean") issues.add("options.strict", "true or false", strict);
   checkMethods(issues, { path: "options.logger", value: logger, methods: ["info", "warn", "error"] });
@@ -95,6 +99,7 @@ export function parseOptions(given: PaymentsOptions, builtIn: readonly Scheme[],
     store: parseStore(options.store, now, issues),
     logger: safeLogger,
     now,
+    timer,
   });
 }
 

@@ -12,8 +12,9 @@ import type { PathForm } from "../route/path-form.js";
 import { parseRouteKey } from "../route/route-key.js";
 import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
 import type { Offer } from "../scheme/offer.js";
+import { type Chargeable, isSuccess } from "./chargeable.js";
 import { createSale, type OnSale } from "./on-sale.js";
-import type { RouteConfig, RoutesConfig } from "./options.js";
+import type { RouteConfig, RoutesConfig, SettleTime } from "./options.js";
 import { parseOffers } from "./parse-offers.js";
 import type { PaymentsConfig } from "./parse-options.js";
 
@@ -27,6 +28,8 @@ export interface PricedRoute {
   readonly extensions: Extensions | undefined;
   /** How it can be paid for right now; `undefined`: in no way. */
   readonly onSale: () => OnSale | undefined;
+  readonly chargeable: Chargeable;
+  readonly settle: SettleTime;
 }
 
 const KEYS = Object.keys({
@@ -35,6 +38,8 @@ const KEYS = Object.keys({
   description: true,
   mimeType: true,
   extensions: true,
+  chargeable: true,
+  settle: true,
 } satisfies Record<keyof RouteConfig, true>);
 
 /** Facilitators refuse to verify a payment whose resource has a longer description, which makes it unpayable. */
@@ -80,9 +85,12 @@ function parsePricedRoute(key: string, { path, route, config, issues }: RouteInp
   const description = parseText(given, { path, key: "description", longest: MAX_DESCRIPTION, issues });
   const mimeType = parseText(given, { path, key: "mimeType", longest: MAX_MIME_TYPE, issues });
   const extensions = parseExtensions(given["extensions"], join(path, "extensions"), issues);
-  const offers = known === undefined ? [] : parseOffers(known, { path, config, issues });
+  const settle = parseSettle(given["settle"], join(path, "settle"), issues);
+  const offers = known === undefined ? [] : parseOffers(known, { path, settle, config, issues });
+  const chargeable = parseChargeable(given["chargeable"], { path: join(path, "chargeable"), settle, issues });
   const subject = { key, offers, description, mimeType, extensions };
-  return Object.freeze({ ...subject, onSale: createSale(subject, config.facilitator, config.findings.tell) });
+  const onSale = createSale(subject, config.facilitator, config.findings.tell);
+  return Object.freeze({ ...subject, onSale, chargeable, settle });
 }
 
 type CompiledKey =
@@ -129,6 +137,24 @@ function parseExtensions(extensions: unknown, path: string, issues: Issues): Ext
     if (!complete) issues.add(join(path, identifier), "{ info, schema }, both objects", declaration);
   }
   return copy as Extensions;
+}
+
+function parseSettle(settle: unknown, path: string, issues: Issues): SettleTime {
+  if (settle === "before" || settle === "after") return settle;
+  if (settle !== undefined) issues.add(path, '"after" or "before"', settle);
+  return "after";
+}
+
+function parseChargeable(
+  chargeable: unknown,
+  { path, settle, issues }: { readonly path: string; readonly settle: SettleTime; readonly issues: Issues },
+): Chargeable {
+  if (chargeable === undefined) return isSuccess;
+  if (settle === "before")
+    issues.add(path, 'nothing beside settle: "before", which charges for any answer', chargeable);
+  if (typeof chargeable === "function") return chargeable as Chargeable;
+  issues.add(path, "a function such as ({ status }) => status === 200", chargeable);
+  return isSuccess;
 }
 
 /** `GET /a/:b` and `GET /A/:c/` are the same route to Express, and so they are here. */

@@ -49,6 +49,17 @@ describe("a key of a table", () => {
     });
   });
 
+  test("that is settled before its handler says so, in the report and in its line", () => {
+    const engine = createEngine();
+    engine.routes({ "GET /weather": { ...PRICED, settle: "before" }, "GET /news": { ...PRICED, settle: "after" } });
+    const { routes } = engine.report();
+    expect(routes.map(({ settle }) => settle)).toEqual(["before", "after"]);
+    expect(routes.map(describeLine)).toEqual([
+      expect.stringMatching(/, settled before the answer$/),
+      expect.stringMatching(/, settled after the answer$/),
+    ]);
+  });
+
   test.each<[key: string, mounts: string[], rows: Row[], why: string]>([
     ["GET /a/:b", [""], [["GET", "/a/:b"]], "at the top, as the seller wrote it"],
     ["/a", [""], [["ANY", "/a"]], "every method"],

@@ -6,6 +6,7 @@
 import type { Finding } from "../events/findings.js";
 import { describePrice, type Offer } from "../scheme/offer.js";
 import type { PricedTable } from "./inspect.js";
+import type { SettleTime } from "./options.js";
 import type { PricedRoute } from "./parse-routes.js";
 import type { RouterView } from "./router-view.js";
 
@@ -30,8 +31,8 @@ export interface ReportedRoute {
   readonly path: string | undefined;
   /** The key of the table; `undefined` for `payments.charge`. */
   readonly key: string | undefined;
-  /** When money moves: after the handler has answered. */
-  readonly settle: "after";
+  /** When money moves: after the handler has answered, or before it runs. */
+  readonly settle: SettleTime;
   readonly offers: readonly ReportedOffer[];
   readonly description: string;
 }
@@ -90,8 +91,12 @@ function reportHandler({ gate, route }: PricedHandler, view: RouterView | undefi
   return known.map(({ method, path }) => ({ method, path, key: undefined, ...describeRoute(route) }));
 }
 
-function describeRoute({ offers, description }: PricedRoute): Pick<ReportedRoute, "settle" | "offers" | "description"> {
-  return { settle: "after", offers: offers.map(describeOffer), description };
+function describeRoute({
+  settle,
+  offers,
+  description,
+}: PricedRoute): Pick<ReportedRoute, "settle" | "offers" | "description"> {
+  return { settle, offers: offers.map(describeOffer), description };
 }
 
 function describeOffer(offer: Offer): ReportedOffer {
@@ -100,8 +105,8 @@ function describeOffer(offer: Offer): ReportedOffer {
 }
 
 /** A report's route as one line: `GET /weather: 0.01 USDC on eip155:84532 to 0x…, settled after the answer`. */
-export function describeLine({ method, path, key, offers }: ReportedRoute): string {
+export function describeLine({ method, path, key, settle, offers }: ReportedRoute): string {
   const ways = offers.map(({ price, network, payTo }) => `${price} on ${network} to ${payTo}`).join(", or ");
   const written = key === undefined ? "a route" : pathOf(key);
-  return `${method} ${path ?? written}: ${ways}, settled after the answer`;
+  return `${method} ${path ?? written}: ${ways}, settled ${settle} the answer`;
 }

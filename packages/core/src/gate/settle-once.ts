@@ -9,9 +9,9 @@ import type { PaidRequest } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import { type Settlement, settle } from "./settlement.js";
 
-/** Where the payment comes from: a handler that has answered, or an earlier settlement that did not end. */
+/** Where the payment comes from: a claim, a handler that has answered, or an earlier settlement that did not end. */
 export interface SettlementStart {
-  readonly from: Extract<PaymentState, "serving" | "unsent" | "unknown">;
+  readonly from: Extract<PaymentState, "claimed" | "serving" | "unsent" | "unknown">;
   /** The record's owner before; only differs from the claim's when another run takes over. */
   readonly owner: string;
   /** Who was told to settle it before, as its record has it. */

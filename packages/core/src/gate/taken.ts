@@ -11,6 +11,7 @@ import { replayAnswer } from "./answer.js";
 import type { Decision } from "./decision.js";
 import { inProgressAnswer, type PaidRequest, refusal, unsettledAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
+import { createPrepaid } from "./prepaid.js";
 import { settleOnce } from "./settle-once.js";
 
 /** Decides a request whose payment already has a record. */
@@ -27,6 +28,8 @@ export async function decideOnTaken(
       return { kind: "answer", answer: inProgressAnswer() };
     case "settled":
       return takeKeptAnswer(paid, record, config);
+    case "owed":
+      return runOwed(paid, record, config);
     case "rejected":
       return {
         kind: "answer",
@@ -59,6 +62,20 @@ async function takeKeptAnswer(paid: PaidRequest, record: PaymentRecord, config: 
   return taken ? replay(paid, { answer, receipt }, config) : alreadyUsed(paid);
 }
 
+/** The money moved and nothing was done for it: now the handler runs, for one request only. */
+async function runOwed(paid: PaidRequest, record: PaymentRecord, config: PaymentsConfig): Promise<Decision> {
+  if (record.receipt === undefined) return alreadyUsed(paid);
+  const { identity, owner } = paid.claim;
+  const taken = await config.store.transition({
+    identity,
+    from: "owed",
+    to: "settled",
+    owner: record.owner,
+    newOwner: owner,
+  });
+  return taken ? admitPrepaid(paid, record.receipt, config) : alreadyUsed(paid);
+}
+
 /** The chain's nonce makes this safe: the same payment cannot be carried out twice. */
 async function settleAgain(
   paid: PaidRequest,
@@ -72,6 +89,7 @@ async function settleAgain(
       return { kind: "answer", answer: inProgressAnswer() };
     case "settled":
       if (answer !== undefined) return replay(paid, { answer, receipt: settlement.receipt }, config);
+      if (paid.route.settle === "before") return admitPrepaid(paid, settlement.receipt, config);
       return { kind: "admitted", admission: createPrepaidAdmission(paid, settlement.receipt, config) };
     case "rejected":
     case "unsent":
@@ -92,6 +110,10 @@ function replay(
     answer: replayAnswer(answer, receipt),
     undelivered: () => keepAnswer(paid, answer, config),
   };
+}
+
+function admitPrepaid(paid: PaidRequest, receipt: SettlementResponse, config: PaymentsConfig): Decision {
+  return { kind: "prepaid", prepaid: createPrepaid(paid, receipt, config) };
 }
 
 function alreadyUsed(paid: PaidRequest): Decision {

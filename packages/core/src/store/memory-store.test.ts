@@ -15,6 +15,7 @@ const PATHS: Readonly<Record<PaymentState, readonly PaymentState[]>> = {
   serving: ["serving"],
   settling: ["serving", "settling"],
   settled: ["serving", "settling", "settled"],
+  owed: ["settling", "settled", "owed"],
   rejected: ["serving", "settling", "rejected"],
   unsent: ["serving", "settling", "unsent"],
   unknown: ["serving", "settling", "unknown"],

@@ -12,19 +12,22 @@ import type { SettlementResponse } from "../protocol/settlement-response.js";
  * - `serving`: verified; the handler runs.
  * - `settling`: written down before the facilitator is told to move the money.
  * - `settled`: the money moved.
+ * - `owed`: the money moved and the handler has not run; the same payment sent again runs it.
  * - `rejected`: the money did not move and never will on this record.
  * - `unsent`: the facilitator was never reached, so the money did not move; the answer waits for another attempt.
  * - `unknown`: the money may have moved. Neither a new challenge nor the answer goes out until it is known.
  */
-export type PaymentState = "claimed" | "serving" | "settling" | "settled" | "rejected" | "unsent" | "unknown";
+export type PaymentState = "claimed" | "serving" | "settling" | "settled" | "owed" | "rejected" | "unsent" | "unknown";
 
 /** Which state may follow which. A record may also be released, that is forgotten, from `claimed` and `serving`. */
 export const TRANSITIONS: Readonly<Record<PaymentState, readonly PaymentState[]>> = Object.freeze({
-  claimed: ["serving"],
+  // A route that settles first goes to `settling` at once.
+  claimed: ["serving", "settling"],
   serving: ["settling"],
   settling: ["settled", "rejected", "unsent", "unknown"],
   // The answer to a settled payment is kept when its delivery breaks off, and taken when it is asked for again.
-  settled: ["settled"],
+  settled: ["settled", "owed"],
+  owed: ["settled"],
   rejected: [],
   unsent: ["settling"],
   unknown: ["settling"],

@@ -1,0 +1,44 @@
+/**
+ * A handler that has been paid for before it runs.
+ *
+ * @see `docs/lifecycle.md`, "Settling before the handler"
+ * @module
+ */
+import { encodePaymentResponse, PAYMENT_RESPONSE } from "../http/payment-response.js";
+import type { SettlementResponse } from "../protocol/settlement-response.js";
+import { type Payment, toPayment } from "./admission.js";
+import type { PaidRequest } from "./paid-request.js";
+import type { PaymentsConfig } from "./parse-options.js";
+import { startRun } from "./run.js";
+
+/** The right to run a handler that has been paid for. Nothing here ever rejects. */
+export interface Prepaid {
+  readonly payment: Payment;
+  /** The receipt: on the response before the handler runs, and on it whatever the handler does. */
+  readonly headers: readonly (readonly [string, string])[];
+  /** The handler cannot be run, for nobody is left to answer: the same payment sent again runs it. */
+  cancel(): Promise<void>;
+  /** The client left before the answer was delivered: tells the handler. */
+  leave(): void;
+}
+
+/** Lets the handler of a settled payment run. The record says `settled`, so no other request runs it too. */
+export function createPrepaid(paid: PaidRequest, receipt: SettlementResponse, config: PaymentsConfig): Prepaid {
+  const run = startRun();
+  return {
+    payment: toPayment(paid, run),
+    headers: [[PAYMENT_RESPONSE, encodePaymentResponse(receipt)]],
+    cancel: () => oweRun(paid, config),
+    leave: () => run.leave(),
+  };
+}
+
+async function oweRun(paid: PaidRequest, config: PaymentsConfig): Promise<void> {
+  const { identity, owner } = paid.claim;
+  try {
+    if (await config.store.transition({ identity, from: "settled", to: "owed", owner })) return;
+    config.logger.error("run_not_owed", { identity, error: "the record is not ours" });
+  } catch {
+    config.logger.error("run_not_owed", { identity, error: "the store failed" });
+  }
+}

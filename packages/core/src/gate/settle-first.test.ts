@@ -1,0 +1,125 @@
+import { expect, test } from "vitest";
+import { FacilitatorError } from "../errors.js";
+import type { Decision } from "./decision.js";
+import { answerOf, createShop, decodeHeader, NETWORK, PAYER, ROUTES, SETTLED } from "./shop.fixture.js";
+
+const IDENTITY = `${NETWORK}|n1`;
+const UNREACHABLE = new FacilitatorError("down", {
+  code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE",
+  operation: "settle",
+  outcome: "none",
+});
+
+function createPrepaidShop() {
+  const shop = createShop({ routes: { "GET /weather": { ...ROUTES["GET /weather"], settle: "before" } } });
+  const stateOf = async () => (await shop.store.find(IDENTITY))?.state;
+  return { ...shop, stateOf };
+}
+
+function prepaidOf(decision: Decision) {
+  if (decision.kind !== "prepaid") throw new TypeError(`not prepaid but ${decision.kind}`);
+  return decision.prepaid;
+}
+
+function errorOf(decision: Decision) {
+  const { status, json } = answerOf(decision);
+  return [status, json["error"]];
+}
+
+test("its offers say so, to clients and to the facilitator", async () => {
+  const { ask, pay, till } = createPrepaidShop();
+  const extra = { name: "USDC", version: "2", paymentFlow: "upfront" };
+  expect(answerOf(await ask()).json).toMatchObject({ accepts: [{ extra }] });
+  await pay();
+  expect(till.calls).toMatchObject([{ operation: "settle", request: { paymentRequirements: { extra } } }]);
+  expect(answerOf(await createShop().ask()).json).not.toMatchObject({ accepts: [{ extra }] });
+});
+
+test("the facilitator is asked once, the receipt is there before the handler runs, and copies are used up", async () => {
+  const { pay, till, stateOf } = createPrepaidShop();
+  const { payment, headers } = prepaidOf(await pay());
+  expect(payment).toMatchObject({ payer: PAYER, amount: "10000" });
+  expect(headers.map(([name]) => name)).toEqual(["PAYMENT-RESPONSE"]);
+  expect(decodeHeader(headers[0]?.[1])).toMatchObject({ success: true, transaction: "0xabc" });
+  expect(till.calls.map(({ operation }) => operation)).toEqual(["settle"]);
+  expect(await stateOf()).toBe("settled");
+  expect(errorOf(await pay())).toEqual([402, "payment_already_used"]);
+});
+
+test("of fifty copies at once, one is settled and runs", async () => {
+  const { pay, till } = createPrepaidShop();
+  const decisions = await Promise.all(Array.from({ length: 50 }, () => pay()));
+  expect(decisions.filter(({ kind }) => kind === "prepaid")).toHaveLength(1);
+  expect(till.count("settle")).toBe(1);
+});
+
+test("rejected: a fresh challenge with the receipt, and the refusal stays", async () => {
+  const { pay, till, stateOf } = createPrepaidShop();
+  till.settles = { ...SETTLED, success: false, errorReason: "insufficient_funds", transaction: "" };
+  for (const decision of [await pay(), await pay()]) {
+    const { status, headers, json } = answerOf(decision);
+    expect([status, json["error"]]).toEqual([402, "insufficient_funds"]);
+    expect(decodeHeader(headers["payment-required"])).toEqual(json);
+    expect(decodeHeader(headers["payment-response"])).toMatchObject({ success: false });
+  }
+  expect([await stateOf(), till.count("settle")]).toEqual(["rejected", 1]);
+});
+
+test.each([
+  [UNREACHABLE, "unsent", "unexpected_settle_error"],
+  [new Error("lost"), "unknown", "settlement_pending"],
+])("%s: 503, and the same payment again settles and runs the handler, once", async (failure, state, error) => {
+  const { pay, till, stateOf } = createPrepaidShop();
+  till.settles = failure;
+  expect(errorOf(await pay())).toEqual([503, error]);
+  expect(await stateOf()).toBe(state);
+  till.settles = SETTLED;
+  const decisions = await Promise.all([pay(), pay(), pay()]);
+  expect(decisions.filter(({ kind }) => kind === "prepaid")).toHaveLength(1);
+  expect(await stateOf()).toBe("settled");
+  expect(errorOf(await pay())).toEqual([402, "payment_already_used"]);
+});
+
+test("a handler that could not run is owed: the same payment runs it, once, and is not settled again", async () => {
+  const { pay, till, stateOf } = createPrepaidShop();
+  await prepaidOf(await pay()).cancel();
+  expect(await stateOf()).toBe("owed");
+  const decisions = await Promise.all(Array.from({ length: 10 }, () => pay()));
+  const [prepaid, ...others] = decisions.filter(({ kind }) => kind === "prepaid");
+  expect(others).toEqual([]);
+  expect(decodeHeader(prepaidOf(prepaid!).headers[0]?.[1])).toMatchObject({ success: true, transaction: "0xabc" });
+  expect([await stateOf(), till.count("settle")]).toEqual(["settled", 1]);
+});
+
+test("the payment for another request is used up, even while it is owed", async () => {
+  const { pay } = createPrepaidShop();
+  await prepaidOf(await pay()).cancel();
+  expect(errorOf(await pay({}, { search: "?other" }))).toEqual([402, "payment_already_used"]);
+});
+
+test("a store that fails before settlement: nothing is charged, and the payment can be tried again", async () => {
+  const { pay, till, store } = createPrepaidShop();
+  const { transition } = store;
+  store.transition = () => Promise.reject(new Error("down"));
+  expect(answerOf(await pay()).status).toBe(503);
+  expect(till.count("settle")).toBe(0);
+  store.transition = transition;
+  expect((await pay()).kind).toBe("prepaid");
+});
+
+test("a store that fails after settlement: the handler runs, for the money has moved", async () => {
+  const { pay, store, log } = createPrepaidShop();
+  const { transition } = store;
+  store.transition = (change) => (change.from === "claimed" ? transition(change) : Promise.reject(new Error("down")));
+  const { cancel } = prepaidOf(await pay());
+  await cancel();
+  expect(log.map(({ event }) => event)).toEqual(["outcome_not_recorded", "run_not_owed"]);
+});
+
+test("the signal aborts when the client leaves", async () => {
+  const { pay } = createPrepaidShop();
+  const { payment, leave } = prepaidOf(await pay());
+  expect(payment.signal.aborted).toBe(false);
+  leave();
+  expect(payment.signal.reason).toMatchObject({ code: "ERR_FAREBOX_PAYMENT_ABORTED", reason: "client_gone" });
+});

@@ -1,0 +1,187 @@
+import { once } from "node:events";
+import type { RequestHandler, Response } from "express";
+import { describe, expect, test } from "vitest";
+import { expectNoStrayErrors, onHeaders, openShop, PRICED, type ShopPlan, VERSIONS } from "./shop.js";
+
+type ExpressModule = (typeof VERSIONS)[number][1];
+
+const ROUTES = { "GET /paid": { ...PRICED, settle: "before" } } as const;
+
+/** A shop that is paid first, and counts how often its handler runs. */
+async function openPrepaid(express: ExpressModule, handler: RequestHandler, plan: ShopPlan = {}) {
+  expectNoStrayErrors();
+  const runs: Response[] = [];
+  const shop = await openShop(express, {
+    routes: ROUTES,
+    ...plan,
+    handler(req, res, next) {
+      runs.push(res);
+      return handler(req, res, next);
+    },
+  });
+  return { shop, runs };
+}
+
+describe.each(VERSIONS)("on %s, a route that is settled before its handler", (_, express) => {
+  test("says so in its offers", async () => {
+    const { shop } = await openPrepaid(express, (_req, res) => void res.send("a"));
+    expect((await shop.ask()).challenge?.accepts).toMatchObject([{ extra: { paymentFlow: "upfront" } }]);
+  });
+
+  test("has moved the money, and has the receipt on the response, when the handler begins", async () => {
+    const seen: unknown[] = [];
+    const { shop } = await openPrepaid(express, (_req, res) => {
+      seen.push(shop.till.takings.length, res.getHeader("PAYMENT-RESPONSE"), res.headersSent);
+      res.json({ paid: true });
+    });
+    const paid = await shop.pay();
+    expect(paid).toMatchObject({ status: 200, receipt: { success: true }, headers: { "cache-control": "private" } });
+    expect(paid.json()).toEqual({ paid: true });
+    expect(paid.headers["access-control-expose-headers"]).toContain("PAYMENT-RESPONSE");
+    expect(seen).toEqual([1, paid.headers["payment-response"], false]);
+    expect(shop.till.verified).toEqual([]);
+  });
+
+  test("streams: each event arrives before the next is written", async () => {
+    const { shop, runs } = await openPrepaid(express, (_req, res) => {
+      res.type("text/event-stream").write("data: first\n\n");
+    });
+    const { header } = await shop.sign();
+    const line = await shop.connect(shop.request(header));
+    expect(await line.until("data: first")).toContain("PAYMENT-RESPONSE: ");
+    runs[0]?.write("data: second\n\n");
+    await line.until("data: second");
+    runs[0]?.end("data: last\n\n");
+    await line.until("0\r\n\r\n");
+    expect(shop.till.takings).toHaveLength(1);
+  });
+
+  test.each<[string, RequestHandler, cacheControl: string]>([
+    ["set", (_req, res) => void res.set("Cache-Control", "public, max-age=60").send("a"), "private, max-age=60"],
+    ["writeHead", (_req, res) => void res.writeHead(200, { "cache-control": "no-store" }).end("a"), "no-store"],
+    ["a list in writeHead", (_req, res) => void res.writeHead(200, ["Cache-Control", "public"]).end("a"), "private"],
+    ["flush", (_req, res) => [res.flushHeaders(), res.end("a")], "private"],
+    ["removal", (_req, res) => [res.removeHeader("PAYMENT-RESPONSE"), res.send("a")], "private"],
+    ["forgery", (_req, res) => void res.writeHead(200, { "Payment-Response": "forged" }).end("a"), "private"],
+  ])("keeps its answer private and its receipt, whatever the handler does by %s", async (_how, handler, expected) => {
+    const { shop } = await openPrepaid(express, handler);
+    const paid = await shop.pay();
+    expect(paid).toMatchObject({ status: 200, text: "a", receipt: { success: true } });
+    expect(paid.headers["cache-control"]).toMatch(new RegExp(`^${expected}`));
+    expect(paid.headers["cache-control"]).not.toContain("public");
+  });
+
+  test.each(["before", "behind"])("works with a session mounted %s us", async (place) => {
+    const session = onHeaders((res) => res.cookie("session", "7").set("Cache-Control", "public"));
+    const { shop } = await openPrepaid(express, (_req, res) => void res.send("a"), { [place]: [session] });
+    const paid = await shop.pay();
+    expect(paid.headers["set-cookie"]).toEqual(["session=7; Path=/"]);
+    expect(paid).toMatchObject({ receipt: { success: true }, headers: { "cache-control": "private" } });
+  });
+
+  test.each<[string, number, RequestHandler]>([
+    ["a thrown error", 500, () => fail()],
+    ["next(error)", 500, (_req, _res, next) => next(new Error("broken"))],
+    ["a 404", 404, (_req, res) => res.sendStatus(404)],
+  ])("delivers %s as it is, with the receipt: the money has moved", async (_what, status, handler) => {
+    const { shop } = await openPrepaid(express, handler);
+    const { header } = await shop.sign();
+    const answer = await shop.ask({ payment: header });
+    expect(answer).toMatchObject({ status, receipt: { success: true } });
+    expect(answer.challenge).toBeUndefined();
+    expect(await shop.ask({ payment: header })).toMatchObject({ challenge: { error: "payment_already_used" } });
+    expect(shop.till.takings).toHaveLength(1);
+  });
+
+  test("answers a conditional request with content, for it is paid for", async () => {
+    const { shop } = await openPrepaid(express, (_req, res) => void res.set("ETag", '"v1"').send("content"));
+    const { header } = await shop.sign();
+    const headers = { "If-None-Match": '"v1"', "If-Modified-Since": new Date(Date.now() + 1000).toUTCString() };
+    expect(await shop.ask({ payment: header, headers })).toMatchObject({ status: 200, text: "content" });
+  });
+
+  test("runs once and is settled once for ten copies of a payment at once", async () => {
+    const { shop, runs } = await openPrepaid(express, (_req, res) => void res.send("once"));
+    const { header } = await shop.sign();
+    const answers = await Promise.all(Array.from({ length: 10 }, () => shop.ask({ payment: header })));
+    const statuses = answers.map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+    expect(statuses.filter((status) => ![200, 402, 409].includes(status))).toEqual([]);
+    expect(runs).toHaveLength(1);
+    expect(shop.till.takings).toHaveLength(1);
+  });
+
+  test("does not run when settlement is rejected; the challenge is fresh", async () => {
+    const { shop, runs } = await openPrepaid(express, (_req, res) => void res.send("bought"));
+    const { header } = await shop.sign();
+    // No verification comes first here, so the money is not there to begin with.
+    const funds = shop.till.empty();
+    const refused = await shop.ask({ payment: header });
+    expect(refused).toMatchObject({
+      status: 402,
+      receipt: { success: false, errorReason: "insufficient_funds" },
+      challenge: { error: "insufficient_funds" },
+      headers: { "cache-control": "no-store" },
+    });
+    expect(runs).toEqual([]);
+    funds.refund();
+    expect(await shop.pay()).toMatchObject({ status: 200, text: "bought" });
+  });
+
+  test.each(["unknown", "unsent"] as const)("(%s) is 503, and the same payment again runs it once", async (ending) => {
+    const { shop, runs } = await openPrepaid(express, (_req, res) => void res.send("bought"));
+    const { header } = await shop.sign();
+    shop.till.next(ending);
+    const pending = await shop.ask({ payment: header });
+    expect(pending).toMatchObject({ status: 503, headers: { "retry-after": "5", "cache-control": "no-store" } });
+    expect(pending.challenge).toBeUndefined();
+    expect(runs).toEqual([]);
+    expect(await shop.ask({ payment: header })).toMatchObject({
+      status: 200,
+      text: "bought",
+      receipt: { success: true },
+    });
+    expect(await shop.ask({ payment: header })).toMatchObject({ status: 402 });
+    expect(runs).toHaveLength(1);
+    expect(shop.till.takings).toHaveLength(1);
+  });
+
+  test("runs for the same payment when the client left while it was settled", async () => {
+    const { shop, runs } = await openPrepaid(express, (_req, res) => void res.send("bought"));
+    const { header } = await shop.sign();
+    const asked = shop.till.hold("settle");
+    const accepted = once(shop.server, "connection");
+    const line = await shop.connect(shop.request(header));
+    const settle = await asked;
+    const [socket] = await accepted;
+    line.socket.destroy();
+    await once(socket, "close");
+    settle();
+    while (shop.till.takings.length === 0) await shop.ask({ path: "/free" });
+    expect(runs).toEqual([]);
+    expect(await shop.ask({ payment: header })).toMatchObject({ status: 200, text: "bought" });
+    expect(await shop.ask({ payment: header })).toMatchObject({ status: 402 });
+    expect(runs).toHaveLength(1);
+    expect(shop.till.takings).toHaveLength(1);
+  });
+
+  test("tells its handler when the client leaves in the middle", async () => {
+    const signals: AbortSignal[] = [];
+    const { shop } = await openPrepaid(express, (req, res) => {
+      signals.push(req.payment!.signal);
+      res.write("begun");
+    });
+    const { header } = await shop.sign();
+    const line = await shop.connect(shop.request(header));
+    await line.until("begun");
+    const [signal] = signals;
+    line.socket.destroy();
+    await once(signal!, "abort");
+    expect(signal?.reason).toMatchObject({ code: "ERR_FAREBOX_PAYMENT_ABORTED", reason: "client_gone" });
+    expect(await shop.ask({ payment: header })).toMatchObject({ challenge: { error: "payment_already_used" } });
+  });
+});
+
+function fail(): never {
+  throw new Error("broken");
+}
