@@ -23,6 +23,15 @@ export function foreignHostFinding(): Finding {
   );
 }
 
+/** Payments are remembered by this process alone, and there are probably others. */
+export function memoryStoreFinding(platform: string): Finding {
+  return finding(
+    "FAREBOX_MEMORY_STORE",
+    undefined,
+    `Payments are remembered in memory, but ${platform} runs several processes or starts them anew, and none knows of the others' payments`,
+  );
+}
+
 /** A finding, with what to do about its kind. */
 export function finding(code: FindingCode, route: string | undefined, message: string): Finding {
   return { code, route, message, remedy: REMEDIES[code] };
@@ -38,6 +47,7 @@ const REMEDIES: Readonly<Record<FindingCode, string>> = {
   FAREBOX_PRICED_TWICE: "Price the route in one place",
   FAREBOX_METHOD_FREE: "Leave the method out of the key, or register the route for that method only",
   FAREBOX_MOUNT_OF_TWO_PRICES: "Give everything below the mount one price, or serve it by routes of its own",
+  FAREBOX_MEMORY_STORE: "Give a store that all processes share, or see to it that there is one process",
   FAREBOX_PROXY_IGNORED:
     'Set publicUrl, or app.set("trust proxy", …) as it fits your proxies; without a proxy somebody makes this header up',
   FAREBOX_HOST_NOT_ALLOWED: "Add the host if it is yours; otherwise somebody makes it up",

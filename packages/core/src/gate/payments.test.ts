@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { ConfigError } from "../errors.js";
 import type { LogFields } from "../events/logger.js";
+import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentsOptions, RoutesConfig } from "./options.js";
 import { createPaymentsEngine, createPaymentsGate } from "./payments.js";
 import { route, viewOf } from "./router-view.fixture.js";
@@ -67,6 +68,25 @@ describe("a report", () => {
     expect(engine.report(view).findings.map(({ code }) => code)).toEqual(["FAREBOX_METHOD_FREE"]);
     const twice = viewOf([{ gate, mount: "" }, route("GET /a", { gates: [{}] }), route("GET /a/:b", { gates: [{}] })]);
     expect(engine.report(twice).findings.map(({ code }) => code)).toEqual(["FAREBOX_PRICED_TWICE"]);
+  });
+});
+
+describe("a store in memory", () => {
+  afterEach(() => vi.unstubAllEnvs());
+
+  test("is a finding where processes are several, and told at once", () => {
+    vi.stubEnv("NODE_APP_INSTANCE", "1");
+    const { engine, log } = createSeller();
+    expect(log).toMatchObject([["warn", "FAREBOX_MEMORY_STORE", { message: expect.stringContaining("PM2") }]]);
+    expect(engine.report().findings).toMatchObject([{ code: "FAREBOX_MEMORY_STORE" }]);
+    expect(createSeller({ store: createMemoryStore() }).log).toHaveLength(1);
+  });
+
+  test("is none where another store is given, or the process is the only one", () => {
+    expect(createSeller().log).toEqual([]);
+    vi.stubEnv("NODE_APP_INSTANCE", "1");
+    const { claim, find, transition, release } = createMemoryStore();
+    expect(createSeller({ store: { claim, find, transition, release } }).log).toEqual([]);
   });
 });
 
@@ -172,14 +192,23 @@ describe("a strict check", () => {
     ]);
   });
 
-  test("throws what requests have shown of the server", async () => {
+  test("does not throw what a request says, as any client can say it", async () => {
     const { engine, add } = createSeller({ strict: true });
     const gate = add("GET /weather");
     const view = viewOf([{ gate, mount: "" }, route("GET /weather")]);
     expect(engine.check(view).findings).toEqual([]);
     await gate.decide({ ...REQUEST, isProxyIgnored: true });
+    expect(engine.check(view).findings).toMatchObject([{ code: "FAREBOX_PROXY_IGNORED" }]);
+  });
+
+  test("throws that payments are remembered by one process of several", () => {
+    vi.stubEnv("pm_id", "0");
+    const { engine, add } = createSeller({ strict: true });
+    vi.unstubAllEnvs();
+    const gate = add("GET /weather");
+    const view = viewOf([{ gate, mount: "" }, route("GET /weather")]);
     expect(errorOf(() => engine.check(view)).issues).toMatchObject([
-      { path: "the server", received: expect.stringMatching(/^FAREBOX_PROXY_IGNORED: /) },
+      { path: "the server", received: expect.stringMatching(/^FAREBOX_MEMORY_STORE: /) },
     ]);
   });
 

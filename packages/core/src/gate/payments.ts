@@ -4,10 +4,13 @@
  * @module
  */
 import { ConfigError } from "../errors.js";
-import type { Finding } from "../events/findings.js";
+import type { Finding, FindingCode } from "../events/findings.js";
 import type { FacilitatorHealth } from "../facilitator/facilitator-status.js";
 import { createIssues, type Issues } from "../issues.js";
 import type { Scheme } from "../scheme/scheme.js";
+import { isMemoryStore } from "../store/memory-store.js";
+import { findSeveralProcesses } from "../store/several-processes.js";
+import { memoryStoreFinding } from "./findings.js";
 import { createGate, createRouteGate, type Gate, type RouteGate } from "./gate.js";
 import { inspectRoutes, inspectTable, type PricedTable } from "./inspect.js";
 import { inspectSupport } from "./on-sale.js";
@@ -87,6 +90,8 @@ interface OpenEngine extends PaymentsEngine {
 
 /** The facilitators are asked what they support once there is something to sell, by a table or a route that is good. */
 function toEngine(config: PaymentsConfig): OpenEngine {
+  const platform = isMemoryStore(config.store) ? findSeveralProcesses() : undefined;
+  if (platform !== undefined) config.findings.add(memoryStoreFinding(platform));
   const tables: PricedTable[] = [];
   const handlers: PricedHandler[] = [];
   const unsupported = (only: (gate: object) => boolean): readonly Finding[] => {
@@ -154,15 +159,18 @@ const MAX_LINES = 50;
 function announce({ routes, findings }: PaymentsReport, { logger, findings: noted }: PaymentsConfig): void {
   for (const route of routes.slice(0, MAX_LINES)) logger.info("priced", { route: describeLine(route) });
   if (routes.length > MAX_LINES) logger.info("priced", { route: `and ${routes.length - MAX_LINES} more` });
-  for (const found of findings) {
-    if (isPassing(found)) noted.tell(found);
-    else noted.add(found);
-  }
+  for (const found of findings) noted.tell(found);
 }
 
-/** What facilitators support is theirs to change: it is true while it lasts, and no reason not to start. */
+/** What facilitators support is theirs to change, and what requests say is anybody's: neither is a reason not to start. */
+const PASSING: readonly FindingCode[] = [
+  "FAREBOX_OFFER_UNSUPPORTED",
+  "FAREBOX_PROXY_IGNORED",
+  "FAREBOX_HOST_NOT_ALLOWED",
+];
+
 function isPassing({ code }: Finding): boolean {
-  return code === "FAREBOX_OFFER_UNSUPPORTED";
+  return PASSING.includes(code);
 }
 
 function oncePerText(findings: readonly Finding[]): readonly Finding[] {

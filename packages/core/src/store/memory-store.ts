@@ -21,7 +21,7 @@ export function createMemoryStore(now: () => number = Date.now): PaymentStore & 
   const records = new Map<string, PaymentRecord>();
   const expiries = createExpiries(records);
 
-  return {
+  const store: PaymentStore & { readonly size: number } = {
     get size() {
       return records.size;
     },
@@ -49,6 +49,15 @@ export function createMemoryStore(now: () => number = Date.now): PaymentStore & 
       expiries.remove(record);
     },
   };
+  memoryStores.add(store);
+  return store;
+}
+
+const memoryStores = new WeakSet<PaymentStore>();
+
+/** Whether what a store holds is known to this process alone. */
+export function isMemoryStore(store: PaymentStore): boolean {
+  return memoryStores.has(store);
 }
 
 function allows(record: PaymentRecord, change: Transition): boolean {
