@@ -182,6 +182,8 @@ function refusalProblem(app: ResolvedApp, seen: Seen, status: number): string | 
   // A router on the way answers OPTIONS by itself, once it has a route of that path for another method.
   if (first.method === "OPTIONS" && status === 200) return undefined;
   if (app.opaque && (status === 400 || status === 402)) return undefined;
+  // Node's own answer to more than 16 KB of head.
+  if (status === 431) return undefined;
   if (status === 400 && isNoTarget(seen.requestLine)) return undefined;
   return `handler ${first.route.id} is free, and was not run: ${status}`;
 }
@@ -234,12 +236,17 @@ function describe({ name }: Court, app: ResolvedApp, { built, seen, problem }: T
     ...built.registrations.map((line) => `    ${line}`),
     `  table:    ${list(app.keys.map(({ text }) => JSON.stringify(text)))}`,
     `  prices:   ${list(app.routes.map(describePrice))}`,
-    `  request:  ${JSON.stringify(seen.requestLine)}${override === undefined ? "" : `, overridden by ${override}`}`,
+    `  request:  ${shorten(JSON.stringify(seen.requestLine))}${override === undefined ? "" : `, overridden by ${override}`}`,
     `  payment:  ${seen.paid ? "sent" : "none"}, ${seen.claims} claimed`,
     `  answer:   ${answered}`,
     `  ran:      ${list(ran.map(({ route, method }) => `handler ${route.id} (${method})`))}`,
     `  without payments it would get to: ${list(touched.map(describeTouch))}`,
   ].join("\n");
+}
+
+/** A path of 8 KB is told by its beginning; the seed has the rest. */
+function shorten(text: string): string {
+  return text.length > 500 ? `${text.slice(0, 500)}… (${text.length} characters)` : text;
 }
 
 function describePrice({ id, price }: Route): string {
