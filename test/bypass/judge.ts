@@ -184,7 +184,7 @@ function refusalProblem(app: ResolvedApp, seen: Seen, status: number): string | 
   if (app.opaque && (status === 400 || status === 402)) return undefined;
   // Node's own answer to more than 16 KB of head.
   if (status === 431) return undefined;
-  if (status === 400 && isNoTarget(seen.requestLine)) return undefined;
+  if (status === 400 && (isNoTarget(seen.requestLine) || isDecoded(app))) return undefined;
   return `handler ${first.route.id} is free, and was not run: ${status}`;
 }
 
@@ -196,6 +196,11 @@ function refusalProblem(app: ResolvedApp, seen: Seen, status: number): string | 
 function isNoTarget(requestLine: string): boolean {
   const [, target = ""] = requestLine.split(" ");
   return /[^\w\-.~:/?[\]@!$&'()*+,;=%]/.test(target);
+}
+
+/** Middleware that decodes the URL makes one of it that is no target. */
+function isDecoded({ plan }: ResolvedApp): boolean {
+  return plan.rewriters.includes("decodes the URL");
 }
 
 /** The handler that would have answered. */

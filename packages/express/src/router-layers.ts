@@ -71,6 +71,15 @@ export function withoutTaken(url: string, taken: string, origin: string): string
   return origin !== "" || rest.startsWith("/") ? origin + rest : `/${rest}`;
 }
 
+/**
+ * Whether what a layer takes of a path is also what is cut off the URL, and at a slash. If not, Express puts another URL
+ * together when the layer is done, and all layers behind it see that one.
+ */
+export function isCutClean(url: string, taken: string, origin: string): boolean {
+  const rest = url.slice(origin.length + taken.length);
+  return url.slice(origin.length).startsWith(taken) && /^(?:[/?]|$)/.test(rest);
+}
+
 /** What comes before the path of a URL in absolute form: `http://host`; otherwise nothing. */
 export function originOf(url: string): string {
   if (url.startsWith("/")) return "";

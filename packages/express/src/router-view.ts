@@ -52,6 +52,7 @@ export function receiversIn(app: Application, gate: object, { prefixes = TOP, ..
   const final = later.findIndex((one) => one.kind === "route" && isFinal(one.route, sought.method));
   const reached = final === -1 ? later : later.slice(0, final + 1);
   const opaque: OpaqueReceiver[] = reached.filter((one) => one.kind === "opaque");
+  for (const one of met) if (one.kind === "turn") opaque.push({ handler: one.handler, isMeant: false });
   if (isFound && final === -1 && isInnerApp(app)) opaque.push({ handler: app, isMeant: false });
   const routesOf = (some: readonly Met[]) =>
     some.flatMap((one) => (one.kind === "route" ? toReceiver(one, gate, sought.method) : []));

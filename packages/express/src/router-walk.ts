@@ -6,6 +6,7 @@
 import { gateOf } from "./gate-handlers.js";
 import {
   handles,
+  isCutClean,
   type Layer,
   type LayerHandler,
   type LayerRoute,
@@ -23,6 +24,8 @@ export type Prefixes = readonly string[] | undefined;
 export type Met =
   | { readonly kind: "gate"; readonly gate: object; readonly mounts: Prefixes }
   | { readonly kind: "route"; readonly route: LayerRoute; readonly paths: Prefixes; readonly mounts: Prefixes }
+  /** Behind this, Express routes by another URL than the one that was walked with. */
+  | { readonly kind: "turn"; readonly handler: LayerHandler }
   /** A function that may answer or pass on. `isMeant`: it is mounted for requests like this, or serves files. */
   | { readonly kind: "opaque"; readonly handler: LayerHandler; readonly isMeant: boolean };
 
@@ -60,10 +63,13 @@ interface Way {
 function* walkThrough({ handle }: Layer, sought: Sought, { taken, prefixes }: Way): Generator<Met> {
   const gate = gateOf(handle);
   const inner = layersOf(handle);
+  const { url, origin = originOf(url ?? ""), ...below } = sought;
+  if (url !== undefined && taken !== "" && !isCutClean(url, taken, origin)) {
+    yield { kind: "turn", handler: handle };
+  }
   if (gate !== undefined) yield { kind: "gate", gate, mounts: prefixes };
   else if (inner !== undefined) {
-    const { url, origin, ...below } = sought;
-    const rest = url === undefined ? undefined : withoutTaken(url, taken, origin ?? originOf(url));
+    const rest = url === undefined ? undefined : withoutTaken(url, taken, origin);
     yield* walk(inner, { ...below, url: rest }, prefixes);
   } else if (!PASSING.has(handle.name)) {
     yield { kind: "opaque", handler: handle, isMeant: isMounted(taken) || SERVING.has(handle.name) };
