@@ -65,6 +65,32 @@ describe.each(VERSIONS)("on %s, a table", (_, express) => {
     expect(await shop.pay({ path })).toMatchObject({ status: 200, receipt: { success: true } });
   });
 
+  test("in an app that a router mounts is asked for as it is there", async () => {
+    const shop = await openShop(express, {
+      build: (app, payments) => {
+        const inner = express().set("env", "test").use(payments).get("/paid", reached);
+        app.use("/a", express.Router().use("/b", inner));
+      },
+    });
+    for (const path of ["/a/b/paid", "/A/B/PAID", "/a/b/paid/", "/A/b/Paid/"]) {
+      expect(await shop.ask({ path })).toMatchObject({ status: 402 });
+      expect(await shop.pay({ path })).toMatchObject({ status: 200, headers: { "x-reached": "1" } });
+    }
+  });
+
+  test("is not passed by a URL that Express puts together anew behind a mount", async () => {
+    const shop = await openShop(express, {
+      routes: { "GET /:page": PRICED },
+      build: (app, payments) => app.use(payments).use("/:any", express.Router()).get("/:page", reached),
+    });
+    for (const target of ['/s"/x#', "/s<<</x#", "/s#", 'http://h/s"/x']) {
+      const line = await shop.connect(`GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+      const answer = await line.ended;
+      expect(answer).toMatch(/^HTTP\/1\.1 40[02] /);
+      expect(answer.toLowerCase()).not.toContain("x-reached");
+    }
+  });
+
   test("mounted twice charges once", async () => {
     const shop = await openShop(express, {
       build: (app, payments) => app.use(payments).use(payments).get("/paid", reached),

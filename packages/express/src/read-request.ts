@@ -7,6 +7,7 @@ import { type GateRequest, matchesMount, PAYMENT_SIGNATURE, type Receivers, UNKN
 import type { Request } from "express";
 import { hasOldRouter, originOf } from "./router-layers.js";
 import { createRouterView, isInnerApp, receiversIn } from "./router-view.js";
+import { countSegments } from "./router-walk.js";
 
 /** A name or address with an optional port, as `Host` has it; anything else is not put into a URL. */
 const HOST = /^(?:[a-z0-9](?:[a-z0-9._-]{0,252}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;
@@ -22,7 +23,7 @@ export function readRequest(req: Request, gate: object): GateRequest {
     hasOldRouter: hasOldRouter(req.app),
     isUnclear: isUnclear(req),
     mountTemplate: () => readMountTemplate(req, gate),
-    receiversOf: (path) => readReceivers(req, gate, path),
+    receiversOf: (path, anyMethod) => readReceivers(req, gate, { path, anyMethod }),
     search: query === -1 ? "" : req.originalUrl.slice(query),
     origin: readOrigin(req),
     isProxyIgnored: req.headers["x-forwarded-proto"] !== undefined && !req.app.get("trust proxy"),
@@ -78,12 +79,16 @@ function isReadAsSent(req: Request, url: string): boolean {
 }
 
 /** Looks at the app's router: for a path, or for what this request will be to the routers below. */
-function readReceivers(req: Request, gate: object, path: string | undefined): Receivers {
-  if (path !== undefined) return readBelow(req, gate, path);
+function readReceivers(
+  req: Request,
+  gate: object,
+  { path, anyMethod = false }: { readonly path: string | undefined; readonly anyMethod: boolean | undefined },
+): Receivers {
+  if (path !== undefined) return readBelow(req, gate, { path, anyMethod });
   if (isUnclear(req)) return readUnclear(req, gate);
   const [one, other] = [readFullPath(req), req.baseUrl + req.path];
-  const receivers = readBelow(req, gate, one);
-  return one === other ? receivers : join(receivers, readBelow(req, gate, other));
+  const receivers = readBelow(req, gate, { path: one, anyMethod });
+  return one === other ? receivers : join(receivers, readBelow(req, gate, { path: other, anyMethod }));
 }
 
 /** Whether a slash was dropped by a mount or by middleware cannot be told, so routers below may see either path. */
@@ -107,28 +112,36 @@ function readUnclear(req: Request, gate: object): Receivers {
   const origin = originOf(originalUrl);
   const rest = url.startsWith(origin) ? url.slice(origin.length) : url;
   const below = [rest, `/${rest}`, rest.slice(1)].map((path) => origin + baseUrl + path);
-  const sought = { method, origin, pathOf: (one: string) => pathOf(req, one) };
+  const sought = { method, origin, gateDepth: countSegments(baseUrl), pathOf: (one: string) => pathOf(req, one) };
   const seen = (baseUrl === "" ? [url] : below).map((whole) => receiversIn(app, gate, { ...sought, url: whole }));
   const found = seen.filter(({ isFound }) => isFound);
   return found.length === 0 ? UNKNOWN_RECEIVERS : found.reduce(join);
 }
 
-/** An app in an app is looked at by itself, below wherever it is mounted. */
-function readBelow(req: Request, gate: object, path: string): Receivers {
-  for (const prefix of prefixesOf(req)) {
-    if (!path.startsWith(prefix)) continue;
-    const prefixes = prefix === "" ? [""] : ("unknown" as const);
-    const url = path.slice(prefix.length) || "/";
-    const receivers = receiversIn(req.app, gate, { method: req.method, url, pathOf: (one) => one, prefixes });
+/** An app in an app is looked at by itself, below wherever it is mounted, which its routers do not show. */
+function readBelow(req: Request, gate: object, { path, anyMethod }: Asked): Receivers {
+  const { app, baseUrl } = req;
+  const method = anyMethod ? undefined : req.method;
+  const depth = countSegments(baseUrl);
+  for (const above of Array.from({ length: depth + 1 }, (_, at) => at)) {
+    const prefixes = above === 0 ? [""] : ("unknown" as const);
+    const url = withoutSegments(path, above);
+    const gateDepth = depth - above;
+    const receivers = receiversIn(app, gate, { method, url, pathOf: (one) => one, prefixes, gateDepth });
     if (receivers.isFound) return receivers;
   }
   return UNKNOWN_RECEIVERS;
 }
 
-/** What may come before an app's own paths: nothing, unless it is an app in an app. */
-function prefixesOf({ app, baseUrl }: Request): readonly string[] {
-  if (!isInnerApp(app)) return [""];
-  return baseUrl.split("/").map((_, at, segments) => segments.slice(0, at + 1).join("/"));
+interface Asked {
+  readonly path: string;
+  readonly anyMethod: boolean;
+}
+
+function withoutSegments(path: string, count: number): string {
+  let rest = path;
+  for (let at = 0; at < count; at++) rest = rest.replace(/^\/+[^/]+/, "");
+  return rest === "" ? "/" : rest;
 }
 
 function readMountTemplate({ app, baseUrl }: Request, gate: object): string {

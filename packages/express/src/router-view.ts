@@ -39,21 +39,28 @@ export function createRouterView(app: Application): RouterView {
 interface SoughtBelow extends Sought {
   /** What comes before the app's own paths. */
   readonly prefixes?: Prefixes | "unknown";
+  /** How many segments of the path are taken where the gate is asked; default: wherever it is. */
+  readonly gateDepth?: number;
 }
 
 /** Who would get a request that passes a gate. An app in an app does not know what comes after itself. */
-export function receiversIn(app: Application, gate: object, { prefixes = TOP, ...sought }: SoughtBelow): Receivers {
+export function receiversIn(
+  app: Application,
+  gate: object,
+  { prefixes = TOP, gateDepth, ...sought }: SoughtBelow,
+): Receivers {
   const layers = layersOf(app);
   if (layers === undefined) return UNKNOWN_RECEIVERS;
   const met = [...walk(layers, sought, prefixes === "unknown" ? undefined : prefixes)];
-  const start = met.findIndex((one) => isGate(one, gate));
+  const start = met.findIndex((one) => isGate(one, gate, gateDepth));
   const isFound = start !== -1;
   const later = isFound ? met.slice(start) : [];
   const final = later.findIndex((one) => one.kind === "route" && isFinal(one.route, sought.method));
   const reached = final === -1 ? later : later.slice(0, final + 1);
   const opaque: OpaqueReceiver[] = reached.filter((one) => one.kind === "opaque");
   for (const one of met) if (one.kind === "turn") opaque.push({ handler: one.handler, isMeant: false });
-  if (isFound && final === -1 && isInnerApp(app)) opaque.push({ handler: app, isMeant: false });
+  if (isFound && final === -1 && (prefixes === "unknown" || isInnerApp(app)))
+    opaque.push({ handler: app, isMeant: false });
   const routesOf = (some: readonly Met[]) =>
     some.flatMap((one) => (one.kind === "route" ? toReceiver(one, gate, sought.method) : []));
   return {
@@ -65,8 +72,10 @@ export function receiversIn(app: Application, gate: object, { prefixes = TOP, ..
   };
 }
 
-function isGate(met: Met, gate: object): boolean {
-  return met.kind === "gate" ? met.gate === gate : met.kind === "route" && gatesOf(met.route).includes(gate);
+function isGate(met: Met, gate: object, depth: number | undefined): boolean {
+  if (met.kind !== "gate" && met.kind !== "route") return false;
+  const isSame = met.kind === "gate" ? met.gate === gate : gatesOf(met.route).includes(gate);
+  return isSame && (depth === undefined || met.depth === depth);
 }
 
 function isAppWithin(met: Met): boolean {

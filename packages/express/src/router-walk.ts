@@ -22,8 +22,15 @@ export type Prefixes = readonly string[] | undefined;
 
 /** Something on the way of a request. */
 export type Met =
-  | { readonly kind: "gate"; readonly gate: object; readonly mounts: Prefixes }
-  | { readonly kind: "route"; readonly route: LayerRoute; readonly paths: Prefixes; readonly mounts: Prefixes }
+  | { readonly kind: "gate"; readonly gate: object; readonly mounts: Prefixes; readonly depth: number }
+  | {
+      readonly kind: "route";
+      readonly route: LayerRoute;
+      readonly paths: Prefixes;
+      readonly mounts: Prefixes;
+      /** How many segments of the path its mounts have taken. */
+      readonly depth: number;
+    }
   /** Behind this, Express routes by another URL than the one that was walked with. */
   | { readonly kind: "turn"; readonly handler: LayerHandler }
   /** A function that may answer or pass on. `isMeant`: it is mounted for requests like this, or serves files. */
@@ -37,6 +44,8 @@ export interface Sought {
   readonly url: string | undefined;
   /** What Express takes for the origin of that URL; middleware may have changed the URL since. Default: the URL's. */
   readonly origin?: string;
+  /** How many segments of the path were taken before. Default 0. */
+  readonly depth?: number;
   /** The path of a URL, as Express reads it. */
   readonly pathOf: (url: string) => string;
 }
@@ -50,7 +59,8 @@ export function* walk(layers: readonly Layer[], sought: Sought, prefixes: Prefix
     if (layer.route === undefined)
       yield* walkThrough(layer, sought, { taken, prefixes: joinAll(prefixes, pathsOf(layer)) });
     else if (handles(layer.route, sought.method)) {
-      yield { kind: "route", route: layer.route, paths: joinAll(prefixes, pathsOf(layer)), mounts: prefixes };
+      const { depth = 0 } = sought;
+      yield { kind: "route", route: layer.route, paths: joinAll(prefixes, pathsOf(layer)), mounts: prefixes, depth };
     }
   }
 }
@@ -64,13 +74,14 @@ function* walkThrough({ handle }: Layer, sought: Sought, { taken, prefixes }: Wa
   const gate = gateOf(handle);
   const inner = layersOf(handle);
   const { url, origin = originOf(url ?? ""), ...below } = sought;
+  const depth = (sought.depth ?? 0) + countSegments(taken);
   if (url !== undefined && taken !== "" && !isCutClean(url, taken, origin)) {
     yield { kind: "turn", handler: handle };
   }
-  if (gate !== undefined) yield { kind: "gate", gate, mounts: prefixes };
+  if (gate !== undefined) yield { kind: "gate", gate, mounts: prefixes, depth };
   else if (inner !== undefined) {
     const rest = url === undefined ? undefined : withoutTaken(url, taken, origin);
-    yield* walk(inner, { ...below, url: rest }, prefixes);
+    yield* walk(inner, { ...below, url: rest, depth }, prefixes);
   } else if (!PASSING.has(handle.name)) {
     yield { kind: "opaque", handler: handle, isMeant: isMounted(taken) || SERVING.has(handle.name) };
   }
@@ -91,6 +102,11 @@ const PASSING: ReadonlySet<string> = new Set([
 
 /** Express's file server, and an app in an app. */
 const SERVING: ReadonlySet<string> = new Set(["serveStatic", "mounted_app"]);
+
+/** Empty ones do not count: a mount may have swallowed a slash. */
+export function countSegments(path: string): number {
+  return path.split("/").filter((segment) => segment !== "").length;
+}
 
 function isMounted(taken: string): boolean {
   return taken !== "" && taken !== "/";

@@ -50,8 +50,8 @@ interface Outcome {
 function look({ keys, path, mountPath = "", fullPath = mountPath + path, ...more }: Case): Outcome {
   const { method = "GET", router = {}, hasOldRouter = false, isUnclear = false } = more;
   const asked: string[] = [];
-  const receiversOf: ReceiversOf = (asking = fullPath) => {
-    asked.push(asking);
+  const receiversOf: ReceiversOf = (asking = fullPath, anyMethod = false) => {
+    asked.push(anyMethod ? `${asking} of any method` : asking);
     return router[asking] ?? NOBODY;
   };
   const query = { method, path, mountPath, fullPath, receiversOf, hasOldRouter, isUnclear };
@@ -111,7 +111,7 @@ describe("a path in other case or with other slashes", () => {
     expect(ask(NOBODY)).toEqual(["/A/b"]);
     expect(ask(OPAQUE)).toEqual(["/A/b"]);
     expect(ask(served(routeAt("/a/~")))).toEqual(["/A/b"]);
-    expect(ask(other)).toEqual(["/A/b", "/a/~"]);
+    expect(ask(other)).toEqual(["/A/b", "/a/~ of any method", "/a/~"]);
   });
 
   test.each<[path: string, sample: string]>([

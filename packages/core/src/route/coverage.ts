@@ -118,11 +118,12 @@ function isNamed<T>(
   // Without a path that is surely the key's there is no telling whom it is meant for.
   if (!form.matches(form.sample)) return true;
   if (match === "generous") return false;
-  const { after, beyond } = query.receiversOf(mountPath + form.sample);
-  const isOwn = ({ samples }: Receiver) => samples?.some((sample) => isWritten(entry, sample, mountPath)) === true;
+  const sample = mountPath + form.sample;
+  const { after, beyond } = query.receiversOf(sample, true);
+  const isOwn = ({ samples }: Receiver) => samples?.some((path) => isWritten(entry, path, mountPath)) === true;
   // A key that has routes of its own does not stand for others that would get its requests as well.
   if ([...after, ...beyond].some(isOwn)) return false;
-  const meant = meantBy(after);
+  const meant = meantBy(query.receiversOf(sample).after);
   return receivers.some(({ route }) => meant.includes(route));
 }
 

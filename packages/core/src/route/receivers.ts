@@ -46,8 +46,12 @@ export function mayBeTakenUnseen({ isFound, opaque }: Receivers): boolean {
   return !isFound || opaque.length > 0;
 }
 
-/** Asks the framework's router who would get a request for a path, with mounts; without one, the request at hand. */
-export type ReceiversOf = (path?: string) => Receivers;
+/**
+ * Asks the framework's router who would get a request for a path, with mounts; without one, the request at hand.
+ *
+ * @param anyMethod - Whether routes for other methods than the request's count, too.
+ */
+export type ReceiversOf = (path?: string, anyMethod?: boolean) => Receivers;
 
 /** When the router cannot be asked. */
 export const UNKNOWN_RECEIVERS: Receivers = Object.freeze({
