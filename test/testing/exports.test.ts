@@ -6,8 +6,10 @@ test("the public surface is exactly this", () => {
     [
       "LocalChainError",
       "PayerError",
+      "StoreError",
       "anvilAccounts",
       "createPayer",
+      "createStoreConformance",
       "createTestFacilitator",
       "pay",
       "startFacilitatorServer",

@@ -16,7 +16,8 @@ export type FareboxErrorCode =
   | "ERR_FAREBOX_STATE"
   | "ERR_FAREBOX_CHAIN"
   | "ERR_FAREBOX_LOCAL_CHAIN"
-  | "ERR_FAREBOX_PAYER";
+  | "ERR_FAREBOX_PAYER"
+  | "ERR_FAREBOX_STORE";
 
 /** Base of every error thrown here. Branch on {@link FareboxError.code}, not on `message` or `instanceof`. */
 export abstract class FareboxError extends Error {

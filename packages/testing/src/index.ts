@@ -24,3 +24,6 @@ export { type PayOptions, type PayResult, pay } from "./payer/pay.js";
 export { createPayer, type Payer, type PayerOptions, type SignOptions } from "./payer/payer.js";
 export { PayerError } from "./payer/payer-error.js";
 export type { PayTarget } from "./payer/target.js";
+export type { OpenedStore, StoreClock, StoreTraits } from "./store/stage.js";
+export { createStoreConformance, type StoreCheck } from "./store/store-conformance.js";
+export { StoreError } from "./store/store-error.js";

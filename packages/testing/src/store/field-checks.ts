@@ -1,0 +1,114 @@
+/**
+ * What is asked of the fields of a record: kept as they were written, until they are replaced or forgotten.
+ *
+ * @module
+ */
+import type { PaymentRecord, StoredAnswer } from "@farebox/core";
+import { demandRecord } from "./demand.js";
+import { ANSWER, broughtTo, moved, RECEIPT, REFUSAL } from "./sample-payments.js";
+import type { Check, Stage } from "./stage.js";
+
+/** The checks of the fields. */
+export const FIELD_CHECKS: readonly Check[] = [
+  { name: "fields: an answer is kept, replaced, and forgotten by null", run: answer },
+  { name: "fields: a facilitator is kept, replaced, and forgotten by null", run: facilitator },
+  { name: "fields: a receipt is kept and replaced", run: receipt },
+  { name: "fields: all of them outlast a change of owner", run: newOwner },
+  { name: "fields: a body comes back byte for byte", run: bodies },
+  { name: "fields: headers come back in their order, as they were written", run: headers },
+];
+
+type Change = Parameters<typeof moved>[2];
+
+async function answer(stage: Stage): Promise<void> {
+  const other: StoredAnswer = { status: 404, headers: [], body: new Uint8Array([0]) };
+  await walk(stage, await broughtTo(stage, "serving"), [
+    { to: "settling", answer: ANSWER },
+    { to: "unknown" },
+    { to: "settling", answer: other },
+    { to: "unsent", answer: null },
+    { to: "settling", answer: null },
+    { to: "settled" },
+    { to: "settled", answer: ANSWER },
+    { to: "settled", answer: null },
+  ]);
+}
+
+async function facilitator(stage: Stage): Promise<void> {
+  await walk(stage, await broughtTo(stage, "serving"), [
+    { to: "settling", facilitator: "https://a.example/x402" },
+    { to: "unknown" },
+    { to: "settling", facilitator: "b.example" },
+    { to: "unsent", facilitator: null },
+    { to: "settling" },
+    { to: "unsent", facilitator: null },
+    { to: "settling", facilitator: "ü '☂'" },
+  ]);
+}
+
+async function receipt(stage: Stage): Promise<void> {
+  await walk(stage, await broughtTo(stage, "settling"), [
+    { to: "unknown", receipt: REFUSAL },
+    { to: "settling" },
+    { to: "settled", receipt: RECEIPT },
+    { to: "settled", answer: ANSWER },
+    { to: "owed" },
+    { to: "settled", answer: null },
+  ]);
+}
+
+async function newOwner(stage: Stage): Promise<void> {
+  await walk(stage, await broughtTo(stage, "serving"), [
+    { to: "settling", answer: ANSWER, facilitator: "a.example" },
+    { to: "unknown", receipt: REFUSAL },
+    { to: "settling", newOwner: "next" },
+    { to: "settled" },
+  ]);
+}
+
+async function bodies(stage: Stage): Promise<void> {
+  const all = Uint8Array.from({ length: 256 * 1024 }, (_, at) => at % 256);
+  const some: readonly Uint8Array[] = [
+    all,
+    new Uint8Array(),
+    // Not valid as UTF-8.
+    Uint8Array.of(0xff, 0xfe, 0x00, 0xc3, 0x28, 0xed, 0xa0, 0x80),
+    Uint8Array.of(0, 0, 0),
+    // A view into a larger buffer, as Node's own buffers are.
+    all.subarray(40, 50),
+    Buffer.from("☂ as a Buffer"),
+  ];
+  const changes = some.map((body): Change => ({ to: "settled", answer: { status: 200, headers: [], body } }));
+  await walk(stage, await broughtTo(stage, "settled"), changes);
+}
+
+async function headers(stage: Stage): Promise<void> {
+  const written: StoredAnswer["headers"] = [
+    ["X-Zebra", "1"],
+    ["content-TYPE", "text/html; charset=utf-8"],
+    ["Set-Cookie", ["b=2; Path=/", "a=1, still a"]],
+    ["ETag", '"a\\b"'],
+    ["Link", ["only one"]],
+    ["X-Empty", ""],
+    ["X-None", []],
+    ["X-Latin-1", "caf\u00e9"],
+    ["__proto__", "a name like any other"],
+    ["10", "ten"],
+    ["9", "nine"],
+    ["A", "last"],
+  ];
+  const body = new Uint8Array();
+  await walk(stage, await broughtTo(stage, "settled"), [
+    { to: "settled", answer: { status: 206, headers: written, body } },
+    { to: "settled", answer: { status: 206, headers: written.toReversed(), body } },
+  ]);
+}
+
+/** Makes the changes one after another, and looks at the record after each. */
+async function walk(stage: Stage, record: PaymentRecord, changes: readonly Change[]): Promise<void> {
+  let expected = record;
+  for (const [at, change] of changes.entries()) {
+    expected = await moved(stage, expected, change);
+    await demandRecord(stage.store, record.identity, expected, `after change ${at + 1} of ${changes.length}`);
+  }
+}
