@@ -169,7 +169,7 @@ describe("below a mount", () => {
     ["GET /api/users/:id", "/api/users/~"],
   ])("%s asks about %s", (key, asked) => {
     const router = { "/api/USERS/7": served(routeElsewhere()) };
-    expect(look({ ...at, keys: [key], router }).asked).toEqual(["/api/USERS/7", asked]);
+    expect(look({ ...at, keys: [key], router }).asked).toEqual(["/api/USERS/7", `${asked} of any method`, asked]);
   });
 
   test("the router is asked by the full path as it was sent", () => {
