@@ -91,6 +91,19 @@ describe.each(VERSIONS)("on %s, a table", (_, express) => {
     }
   });
 
+  test("below a mount that leaves no path of a URL lets pass what is free", async () => {
+    const shop = await openShop(express, {
+      routes: { "GET /paid/more": PRICED },
+      build: (app, payments) => app.use("/paid", payments).get(["/paid", "/paid/more"], reached),
+    });
+    const ask = async (target: string) => {
+      const line = await shop.connect(`GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+      return /^HTTP\/1\.1 (\d+)/.exec(await line.ended)?.[1];
+    };
+    expect(await ask("x://y/paid")).toBe("200");
+    expect(await ask("x://y/paid/more")).toBe("402");
+  });
+
   test("mounted twice charges once", async () => {
     const shop = await openShop(express, {
       build: (app, payments) => app.use(payments).use(payments).get("/paid", reached),

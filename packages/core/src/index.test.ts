@@ -25,6 +25,7 @@ test("the public surface is exactly this", () => {
       "decodePaymentSignature",
       "encodePaymentSignature",
       "exposeHeaders",
+      "isHost",
       "isJsonObject",
       "isNetwork",
       "isReason",

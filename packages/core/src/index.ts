@@ -52,6 +52,7 @@ export type { RegisteredRoute, RouterView } from "./gate/router-view.js";
 export type { StartTimer } from "./gate/run.js";
 export { privateCacheControl } from "./http/cache-control.js";
 export { EXPOSE_HEADERS, exposeHeaders } from "./http/expose-headers.js";
+export { isHost } from "./http/host.js";
 export { decodePaymentRequired, PAYMENT_REQUIRED } from "./http/payment-required.js";
 export { decodePaymentResponse, PAYMENT_RESPONSE } from "./http/payment-response.js";
 export {

@@ -3,21 +3,25 @@
  *
  * @module
  */
-import { type GateRequest, matchesMount, PAYMENT_SIGNATURE, type Receivers, UNKNOWN_RECEIVERS } from "@farebox/core";
+import {
+  type GateRequest,
+  isHost,
+  matchesMount,
+  PAYMENT_SIGNATURE,
+  type Receivers,
+  UNKNOWN_RECEIVERS,
+} from "@farebox/core";
 import type { Request } from "express";
 import { hasOldRouter, originOf } from "./router-layers.js";
 import { createRouterView, isInnerApp, receiversIn } from "./router-view.js";
 import { countSegments } from "./router-walk.js";
-
-/** A name or address with an optional port, as `Host` has it; anything else is not put into a URL. */
-const HOST = /^(?:[a-z0-9](?:[a-z0-9._-]{0,252}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;
 
 /** Reads a request as a gate sees it. What only few requests are asked for is read when it is asked for. */
 export function readRequest(req: Request, gate: object): GateRequest {
   const query = req.originalUrl.indexOf("?");
   return {
     method: req.method,
-    path: req.path,
+    path: readPath(req),
     mountPath: req.baseUrl,
     fullPath: readFullPath(req),
     hasOldRouter: hasOldRouter(req.app),
@@ -45,11 +49,17 @@ export function removePayment(req: Request): void {
 
 /** Slash for slash, as the routers above see it: Express 4 takes a doubled slash behind a mount for one. */
 function readFullPath(req: Request): string {
-  const { baseUrl, path, originalUrl } = req;
+  const { baseUrl, originalUrl } = req;
+  const path = readPath(req);
   if (baseUrl === "") return path;
   const original = pathOf(req, originalUrl);
   const isRewritten = collapse(original) !== collapse(baseUrl + path);
   return isRewritten ? baseUrl + path : original;
+}
+
+/** A mount may leave no path of a URL in absolute form; types say otherwise. */
+function readPath({ path }: Request): string {
+  return path ?? "/";
 }
 
 function collapse(path: string): string {
@@ -58,8 +68,7 @@ function collapse(path: string): string {
 
 /** The path of another URL, by Express's own parser, which remembers what it has read on the request it is given. */
 function pathOf(req: Request, url: string): string {
-  const { path } = Object.create(req, { url: { value: url } }) as Request;
-  return path ?? "";
+  return readPath(Object.create(req, { url: { value: url } }) as Request);
 }
 
 /**
@@ -74,7 +83,7 @@ function isUnclear(req: Request): boolean {
 
 function isReadAsSent(req: Request, url: string): boolean {
   const sent = url.slice(originOf(url).length);
-  const path = url === req.url ? req.path : pathOf(req, url);
+  const path = url === req.url ? readPath(req) : pathOf(req, url);
   return sent.startsWith(path) || (path === "/" && !sent.startsWith("/"));
 }
 
@@ -86,7 +95,7 @@ function readReceivers(
 ): Receivers {
   if (path !== undefined) return readBelow(req, gate, { path, anyMethod });
   if (isUnclear(req)) return readUnclear(req, gate);
-  const [one, other] = [readFullPath(req), req.baseUrl + req.path];
+  const [one, other] = [readFullPath(req), req.baseUrl + readPath(req)];
   const receivers = readBelow(req, gate, { path: one, anyMethod });
   return one === other ? receivers : join(receivers, readBelow(req, gate, { path: other, anyMethod }));
 }
@@ -155,5 +164,5 @@ function readOrigin(req: Request): string | undefined {
   const host = req.get("host");
   const { protocol } = req;
   if (protocol !== "http" && protocol !== "https") return undefined;
-  return host !== undefined && HOST.test(host) ? `${protocol}://${host}` : undefined;
+  return host !== undefined && isHost(host) ? `${protocol}://${host}` : undefined;
 }

@@ -11,6 +11,7 @@ import { createFacilitatorPool, type FacilitatorPool } from "../facilitator/faci
 import { createHttpFacilitator } from "../facilitator/http-facilitator.js";
 import type { FacilitatorEntry } from "../facilitator/pool-options.js";
 import { parseBaseUrl } from "../http/base-url.js";
+import { isHost } from "../http/host.js";
 import { type Issues, join } from "../issues.js";
 import { isNetwork } from "../network/caip2.js";
 import { isJsonObject } from "../protocol/json.js";
@@ -181,11 +182,8 @@ function parsePublicUrl(publicUrl: unknown, issues: Issues): string | undefined 
   return url;
 }
 
-const ALLOWED_HOST = /^(?:[a-z0-9](?:[a-z0-9.-]{0,252}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;
-
 function parseAllowedHosts(hosts: unknown, issues: Issues): readonly string[] {
   if (hosts === undefined) return [];
-  const isHost = (host: unknown): host is string => typeof host === "string" && ALLOWED_HOST.test(host);
   if (Array.isArray(hosts) && hosts.length > 0 && hosts.every(isHost)) return hosts.map((host) => host.toLowerCase());
   issues.add("options.allowedHosts", 'hosts without scheme and path, such as ["api.example.com"]', hosts);
   return [];

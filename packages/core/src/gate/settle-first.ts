@@ -5,26 +5,16 @@
  * @module
  */
 import type { Decision } from "./decision.js";
-import { inProgressAnswer, type PaidRequest, unsettledAnswer } from "./paid-request.js";
+import type { PaidRequest } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import { createPrepaid } from "./prepaid.js";
-import { type SettledOnce, settleOnce } from "./settle-once.js";
+import { type SettledOnce, settleOnce, unservedAnswer } from "./settle-once.js";
 
 /** Settles a payment that was just claimed, and lets its handler run if the money has moved. */
 export async function settleFirst(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
   const settlement = await settleClaim(paid, config);
-  switch (settlement.kind) {
-    case "lost":
-      return { kind: "answer", answer: inProgressAnswer() };
-    case "settled":
-      return { kind: "prepaid", prepaid: createPrepaid(paid, settlement.receipt, config) };
-    case "rejected":
-    case "unsent":
-    case "unknown":
-      return { kind: "answer", answer: unsettledAnswer(paid, settlement) };
-    default:
-      return settlement satisfies never;
-  }
+  if (settlement.kind !== "settled") return { kind: "answer", answer: unservedAnswer(paid, settlement) };
+  return { kind: "prepaid", prepaid: createPrepaid(paid, settlement.receipt, config) };
 }
 
 /** What was not begun may be tried again. */

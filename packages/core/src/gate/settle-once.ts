@@ -5,7 +5,8 @@
  */
 import type { PaymentState, StoredAnswer } from "../store/payment-record.js";
 import type { Transition } from "../store/payment-store.js";
-import type { PaidRequest } from "./paid-request.js";
+import type { Answer } from "./answer.js";
+import { inProgressAnswer, type PaidRequest, unsettledAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import { type Settlement, settle } from "./settlement.js";
 
@@ -57,6 +58,11 @@ export async function settleOnce(
   );
   await record(paid, { settlement, start }, config);
   return settlement;
+}
+
+/** What the payer sees while there is nothing to serve for the payment. */
+export function unservedAnswer(paid: PaidRequest, settlement: Exclude<SettledOnce, { kind: "settled" }>): Answer {
+  return settlement.kind === "lost" ? inProgressAnswer() : unsettledAnswer(paid, settlement);
 }
 
 /** A settlement, and where it came from. */

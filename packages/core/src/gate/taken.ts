@@ -9,10 +9,10 @@ import type { PaymentRecord, StoredAnswer } from "../store/payment-record.js";
 import { createPrepaidAdmission, keepAnswer } from "./admission.js";
 import { replayAnswer } from "./answer.js";
 import type { Decision } from "./decision.js";
-import { inProgressAnswer, type PaidRequest, refusal, unsettledAnswer } from "./paid-request.js";
+import { inProgressAnswer, type PaidRequest, refusal } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import { createPrepaid } from "./prepaid.js";
-import { settleOnce } from "./settle-once.js";
+import { settleOnce, unservedAnswer } from "./settle-once.js";
 
 /** Decides a request whose payment already has a record. */
 export async function decideOnTaken(
@@ -84,20 +84,11 @@ async function settleAgain(
 ): Promise<Decision> {
   const { state: from, owner, facilitator, answer } = record;
   const settlement = await settleOnce(paid, { from, owner, facilitator, answer }, config);
-  switch (settlement.kind) {
-    case "lost":
-      return { kind: "answer", answer: inProgressAnswer() };
-    case "settled":
-      if (answer !== undefined) return replay(paid, { answer, receipt: settlement.receipt }, config);
-      if (paid.route.settle === "before") return admitPrepaid(paid, settlement.receipt, config);
-      return { kind: "admitted", admission: createPrepaidAdmission(paid, settlement.receipt, config) };
-    case "rejected":
-    case "unsent":
-    case "unknown":
-      return { kind: "answer", answer: unsettledAnswer(paid, settlement) };
-    default:
-      return settlement satisfies never;
-  }
+  if (settlement.kind !== "settled") return { kind: "answer", answer: unservedAnswer(paid, settlement) };
+  const { receipt } = settlement;
+  if (answer !== undefined) return replay(paid, { answer, receipt }, config);
+  if (paid.route.settle === "before") return admitPrepaid(paid, receipt, config);
+  return { kind: "admitted", admission: createPrepaidAdmission(paid, receipt, config) };
 }
 
 function replay(

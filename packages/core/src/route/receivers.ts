@@ -13,7 +13,7 @@ export interface Receiver {
    * `undefined` when they cannot be told, as for a regular expression.
    */
   readonly samples: readonly string[] | undefined;
-  /** Whether it answers every request it gets: its last handler takes no `next`. */
+  /** Whether it answers every request it gets: its first handler takes no `next`, so nothing is passed on. */
   readonly isFinal: boolean;
   readonly takesAnyMethod: boolean;
   /** How many of its own handlers price it. */

@@ -4,7 +4,7 @@
  * @module
  */
 import type { PaymentRecord } from "@farebox/core";
-import { demandEqual, demandRecord } from "./demand.js";
+import { demandEqual, demandForgotten, demandRecord } from "./demand.js";
 import { ANSWER, broughtTo, claimed, claimOf, moved } from "./sample-payments.js";
 import { atOnce, type Check, type Stage } from "./stage.js";
 
@@ -83,7 +83,7 @@ async function one(stage: Stage): Promise<void> {
   for (const claim of claims) {
     if (claim.kind !== "claimed") demandEqual(claim, { kind: "taken", record }, "claim of a payment that is taken");
   }
-  await demandRecord(stage.store, request.identity, record, "after the claims");
+  await demandRecord(stage.store, record, "after the claims");
 }
 
 async function different(stage: Stage): Promise<void> {
@@ -93,9 +93,7 @@ async function different(stage: Stage): Promise<void> {
   const claims = await atOnce(stage, CLAIMANTS, (store, at) => store.claim(requests[at] ?? claimOf(stage)));
   for (const claim of claims) demandEqual(claim, { kind: "claimed" }, "claim of a payment that is not there");
   await Promise.all(
-    requests.map((request) =>
-      demandRecord(stage.store, request.identity, { ...request, state: "claimed" }, "among many"),
-    ),
+    requests.map((request) => demandRecord(stage.store, { ...request, state: "claimed" }, "among many")),
   );
 }
 
@@ -104,7 +102,7 @@ async function byIdentity(stage: Stage): Promise<void> {
   const other = claimOf(stage, { binding: "GET /other", owner: "other", expiresAtMs: record.expiresAtMs + 1 });
   demandEqual(await stage.store.claim(other), { kind: "taken", record }, "claim for another route");
   demandEqual(await stage.store.claim(claimOf(stage)), { kind: "taken", record }, "claim by the owner itself");
-  await demandRecord(stage.store, "p", record, "after claims that were refused");
+  await demandRecord(stage.store, record, "after claims that were refused");
 }
 
 async function whole(stage: Stage): Promise<void> {
@@ -125,7 +123,7 @@ async function odd(stage: Stage): Promise<void> {
     demandEqual(claim, { kind: "claimed" }, `claim of ${JSON.stringify(identity)}, which is not there`);
     records.push({ ...request, state: "claimed" });
   }
-  for (const record of records) await demandRecord(stage.store, record.identity, record, "of an odd identity");
+  for (const record of records) await demandRecord(stage.store, record, "of an odd identity");
   for (const { identity, owner } of records) await stage.store.release(identity, owner);
-  for (const { identity } of records) await demandRecord(stage.store, identity, undefined, "after its release");
+  for (const { identity } of records) await demandForgotten(stage.store, identity, "after its release");
 }

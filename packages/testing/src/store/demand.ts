@@ -21,14 +21,14 @@ export function demandEqual(received: unknown, expected: unknown, what: string):
   throw new StoreError(`${what}: expected ${excerpt(should, from)}, received ${excerpt(is, from)}`);
 }
 
-/** Demands that the store has this record, or none. */
-export async function demandRecord(
-  store: PaymentStore,
-  identity: string,
-  expected: PaymentRecord | undefined,
-  when: string,
-): Promise<void> {
-  demandEqual(await store.find(identity), expected, `find ${when}`);
+/** Demands that the store has this record. */
+export async function demandRecord(store: PaymentStore, expected: PaymentRecord, when: string): Promise<void> {
+  demandEqual(await store.find(expected.identity), expected, `find ${when}`);
+}
+
+/** Demands that the store knows nothing of a payment. */
+export async function demandForgotten(store: PaymentStore, identity: string, when: string): Promise<void> {
+  demandEqual(await store.find(identity), undefined, `find ${when}`);
 }
 
 /** A field that is `undefined` counts as absent, and the order of fields does not count. */

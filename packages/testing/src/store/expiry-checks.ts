@@ -4,7 +4,7 @@
  * @module
  */
 import type { PaymentRecord } from "@farebox/core";
-import { demandEqual, demandRecord } from "./demand.js";
+import { demandEqual, demandForgotten, demandRecord } from "./demand.js";
 import { ANSWER, broughtTo, claimed, claimOf, MINUTE_MS, moved, STATES } from "./sample-payments.js";
 import type { Check, Stage } from "./stage.js";
 
@@ -29,10 +29,10 @@ export const EXPIRY_CHECKS: readonly Check[] = [
 async function keepsExpired(stage: Stage): Promise<void> {
   const record = await claimed(stage, { expiresAtMs: stage.clock.now() - GRACE_MS / 2 });
   await sweep(stage);
-  await demandRecord(stage.store, "p", record, "five minutes after it has expired");
+  await demandRecord(stage.store, record, "five minutes after it has expired");
   const serving = await moved(stage, record, { to: "serving", answer: ANSWER });
   await sweep(stage);
-  await demandRecord(stage.store, "p", serving, "after a transition past its expiry");
+  await demandRecord(stage.store, serving, "after a transition past its expiry");
 }
 
 async function keeps(stage: Stage): Promise<void> {
@@ -41,7 +41,7 @@ async function keeps(stage: Stage): Promise<void> {
   await sweep(stage);
   for (const record of records) {
     const { identity, state } = record;
-    await demandRecord(stage.store, identity, record, `of a payment that is ${state}, just before it may be forgotten`);
+    await demandRecord(stage.store, record, `of a payment that is ${state}, just before it may be forgotten`);
     const claim = await stage.store.claim(claimOf(stage, { identity, owner: "next" }));
     demandEqual(
       claim,
@@ -57,13 +57,13 @@ async function forgets(stage: Stage): Promise<void> {
   stage.clock.advance(5 * MINUTE_MS + GRACE_MS + LEEWAY_MS);
   await sweep(stage);
   for (const { identity, state } of records) {
-    await demandRecord(stage.store, identity, undefined, `of a payment that was ${state}, after its time`);
+    await demandForgotten(stage.store, identity, `of a payment that was ${state}, after its time`);
     const change = { identity, from: "claimed", to: "serving", owner: "run" } as const;
     demandEqual(await stage.store.transition(change), false, "transition of a payment that is forgotten");
     const again = await claimed(stage, { identity, owner: "next" });
-    await demandRecord(stage.store, identity, again, `of a payment that was ${state}, claimed again`);
+    await demandRecord(stage.store, again, `of a payment that was ${state}, claimed again`);
   }
-  await demandRecord(stage.store, "later", later, "of a payment that expires later");
+  await demandRecord(stage.store, later, "of a payment that expires later");
 }
 
 async function afterRelease(stage: Stage): Promise<void> {
@@ -72,10 +72,10 @@ async function afterRelease(stage: Stage): Promise<void> {
   const record = await claimed(stage, { expiresAtMs: stage.clock.now() + 60 * MINUTE_MS });
   stage.clock.advance(5 * MINUTE_MS + GRACE_MS + LEEWAY_MS);
   await sweep(stage);
-  await demandRecord(stage.store, "p", record, "after the time of a claim that was released");
+  await demandRecord(stage.store, record, "after the time of a claim that was released");
   stage.clock.advance(55 * MINUTE_MS);
   await sweep(stage);
-  await demandRecord(stage.store, "p", undefined, "after its time");
+  await demandForgotten(stage.store, "p", "after its time");
 }
 
 async function oneInEachState(stage: Stage): Promise<readonly PaymentRecord[]> {

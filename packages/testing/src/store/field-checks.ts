@@ -109,6 +109,6 @@ async function walk(stage: Stage, record: PaymentRecord, changes: readonly Chang
   let expected = record;
   for (const [at, change] of changes.entries()) {
     expected = await moved(stage, expected, change);
-    await demandRecord(stage.store, record.identity, expected, `after change ${at + 1} of ${changes.length}`);
+    await demandRecord(stage.store, expected, `after change ${at + 1} of ${changes.length}`);
   }
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { demandEqual, demandRecord } from "./demand.js";
+import { demandEqual, demandForgotten, demandRecord } from "./demand.js";
 import { ANSWER, broughtTo, claimed, claimOf, moved, STATES } from "./sample-payments.js";
 import { atOnce, type Check, type Stage } from "./stage.js";
 
@@ -22,8 +22,9 @@ async function fromTwoStates(stage: Stage): Promise<void> {
   for (const state of STATES) {
     const record = await broughtTo(stage, state, { identity: state });
     await stage.store.release(state, "run");
-    const kept = state === "claimed" || state === "serving" ? undefined : record;
-    await demandRecord(stage.store, state, kept, `after a release from ${state}`);
+    const when = `after a release from ${state}`;
+    if (state === "claimed" || state === "serving") await demandForgotten(stage.store, state, when);
+    else await demandRecord(stage.store, record, when);
   }
 }
 
@@ -31,12 +32,12 @@ async function ownerAlone(stage: Stage): Promise<void> {
   const first = await broughtTo(stage, "serving");
   await stage.store.release("p", "other");
   await stage.store.release("q", "run");
-  await demandRecord(stage.store, "p", first, "after a release by another run");
+  await demandRecord(stage.store, first, "after a release by another run");
 
   await stage.store.release("p", "run");
   const second = await claimed(stage, { owner: "next" });
   await stage.store.release("p", "run");
-  await demandRecord(stage.store, "p", second, "after a second release by the owner before");
+  await demandRecord(stage.store, second, "after a second release by the owner before");
 }
 
 async function nothingLeft(stage: Stage): Promise<void> {
@@ -44,7 +45,7 @@ async function nothingLeft(stage: Stage): Promise<void> {
   await stage.store.release("p", "run");
   const expiresAtMs = stage.clock.now() + 1_000;
   const record = await claimed(stage, { binding: "GET /other", owner: "next", expiresAtMs });
-  await demandRecord(stage.store, "p", record, "after a release and another claim");
+  await demandRecord(stage.store, record, "after a release and another claim");
 }
 
 async function againstClaims(stage: Stage): Promise<void> {
@@ -59,8 +60,9 @@ async function againstClaims(stage: Stage): Promise<void> {
   // None is right too: all claims may have come before the release.
   demandEqual(winners.length > 1, false, "more than one claim was given");
   const [owner] = winners;
-  const record = owner === undefined ? undefined : ({ ...request, owner, state: "claimed" } as const);
-  await demandRecord(stage.store, "p", record, "after a release among claims");
+  const when = "after a release among claims";
+  if (owner === undefined) await demandForgotten(stage.store, "p", when);
+  else await demandRecord(stage.store, { ...request, owner, state: "claimed" }, when);
 }
 
 async function againstSettling(stage: Stage): Promise<void> {
@@ -74,7 +76,8 @@ async function againstSettling(stage: Stage): Promise<void> {
       await store.release(identity, "run");
       return undefined;
     });
-    const record = asked[at % 2] === true ? ({ ...before, state: "settling" } as const) : undefined;
-    await demandRecord(stage.store, identity, record, "after a release at the moment of settling");
+    const when = "after a release at the moment of settling";
+    if (asked[at % 2] === true) await demandRecord(stage.store, { ...before, state: "settling" }, when);
+    else await demandForgotten(stage.store, identity, when);
   }
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import type { PaymentRecord, PaymentStore } from "@farebox/core";
-import { demandEqual, demandRecord } from "./demand.js";
+import { demandEqual, demandForgotten, demandRecord } from "./demand.js";
 import { ANSWER, broughtTo, claimed, claimOf, MINUTE_MS, moved, RECEIPT, STATES } from "./sample-payments.js";
 import type { Check, Stage } from "./stage.js";
 
@@ -30,7 +30,7 @@ async function everything(stage: Stage): Promise<void> {
   for (const state of STATES) records.push(await broughtTo(stage, state, { identity: state }));
   records.push(await fullRecord(stage));
   const store = await stage.reopen();
-  for (const record of records) await demandRecord(store, record.identity, record, "after reopening");
+  for (const record of records) await demandRecord(store, record, "after reopening");
 }
 
 async function recovery(stage: Stage): Promise<void> {
@@ -42,7 +42,7 @@ async function recovery(stage: Stage): Promise<void> {
   const unknown = await moved(reopened, settling, { to: "unknown", newOwner: "next" });
   const again = await moved(reopened, unknown, { to: "settling" });
   const settled = await moved(reopened, again, { to: "settled", answer: null, receipt: RECEIPT });
-  await demandRecord(reopened.store, "p", settled, "after its recovery");
+  await demandRecord(reopened.store, settled, "after its recovery");
 }
 
 async function nothingComesBack(stage: Stage): Promise<void> {
@@ -55,8 +55,8 @@ async function nothingComesBack(stage: Stage): Promise<void> {
   });
   const bare = await moved(stage, settled, { to: "settled", answer: null, facilitator: null });
   const store = await stage.reopen();
-  await demandRecord(store, "p", undefined, "of a payment that was released, after reopening");
-  await demandRecord(store, "q", bare, "of a payment whose answer was taken, after reopening");
+  await demandForgotten(store, "p", "of a payment that was released, after reopening");
+  await demandRecord(store, bare, "of a payment whose answer was taken, after reopening");
 }
 
 async function forgets(stage: Stage): Promise<void> {
@@ -65,15 +65,15 @@ async function forgets(stage: Stage): Promise<void> {
   // Five minutes to its expiry, ten of grace, and one for a store that counts by the minute.
   stage.clock.advance(16 * MINUTE_MS);
   await store.claim(claimOf(stage, { identity: "q" }));
-  await demandRecord(store, "p", undefined, "after its time");
+  await demandForgotten(store, "p", "after its time");
 }
 
 async function readAtOnce(stage: Stage): Promise<void> {
   const record = await fullRecord(stage);
-  for (const store of stage.stores) await demandRecord(store, record.identity, record, "by the other store");
+  for (const store of stage.stores) await demandRecord(store, record, "by the other store");
   const last = stage.stores.at(-1) as PaymentStore;
   const settled = await moved({ ...stage, store: last }, record, { to: "settled", answer: null });
-  await demandRecord(stage.store, record.identity, settled, "after the other store has written");
+  await demandRecord(stage.store, settled, "after the other store has written");
 }
 
 async function fullRecord(stage: Stage): Promise<PaymentRecord> {

@@ -4,7 +4,7 @@
  * @module
  */
 import { type PaymentState, TRANSITIONS, type Transition } from "@farebox/core";
-import { demandEqual, demandRecord } from "./demand.js";
+import { demandEqual, demandForgotten, demandRecord } from "./demand.js";
 import { ANSWER, broughtTo, claimed, moved, RECEIPT, STATES } from "./sample-payments.js";
 import { atOnce, type Check, type Stage } from "./stage.js";
 
@@ -33,7 +33,7 @@ async function goesWhereItMay(stage: Stage, from: PaymentState): Promise<void> {
     const change = { identity: to, from, to, owner: "run" };
     const taken = await stage.store.transition(may ? change : { ...change, ...BAGGAGE });
     demandEqual(taken, may, `transition from ${from} to ${to}`);
-    await demandRecord(stage.store, to, may ? { ...before, state: to } : before, `after ${from} to ${to}`);
+    await demandRecord(stage.store, may ? { ...before, state: to } : before, `after ${from} to ${to}`);
   }
 }
 
@@ -49,16 +49,16 @@ async function mistaken(stage: Stage): Promise<void> {
   };
   for (const [who, mistake] of Object.entries(mistakes)) {
     demandEqual(await stage.store.transition({ ...change, ...mistake }), false, `transition ${who}`);
-    await demandRecord(stage.store, "p", record, `after a transition ${who}`);
+    await demandRecord(stage.store, record, `after a transition ${who}`);
   }
-  await demandRecord(stage.store, "q", undefined, "of a payment that nobody has claimed");
+  await demandForgotten(stage.store, "q", "of a payment that nobody has claimed");
 }
 
 async function takeOver(stage: Stage): Promise<void> {
   const before = await broughtTo(stage, "unknown");
   const winner = await contest(stage, { identity: "p", from: "unknown", to: "settling", owner: "run" });
   const after = { ...before, state: "settling", owner: winner } as const;
-  await demandRecord(stage.store, "p", after, "after it was taken over");
+  await demandRecord(stage.store, after, "after it was taken over");
 
   const settled = { identity: "p", from: "settling", to: "settled" } as const;
   const late = await stage.store.transition({ ...settled, owner: "run" });
@@ -71,7 +71,7 @@ async function takeAnswer(stage: Stage): Promise<void> {
   const { answer: _, ...rest } = await moved(stage, settled, { to: "settled", answer: ANSWER, receipt: RECEIPT });
   const change = { identity: "p", from: "settled", to: "settled", owner: "run", answer: null } as const;
   const owner = await contest(stage, change);
-  await demandRecord(stage.store, "p", { ...rest, owner }, "after its answer was taken");
+  await demandRecord(stage.store, { ...rest, owner }, "after its answer was taken");
 }
 
 /** Yields the one who got it. */
@@ -90,12 +90,12 @@ async function once(stage: Stage): Promise<void> {
   const change = { identity: "p", from: "claimed", to: "serving", owner: "run" } as const;
   const taken = await atOnce(stage, CONTENDERS, (store) => store.transition(change));
   demandEqual(taken.filter(Boolean).length, 1, "transitions from claimed to serving");
-  await demandRecord(stage.store, "p", { ...before, state: "serving" }, "after one transition");
+  await demandRecord(stage.store, { ...before, state: "serving" }, "after one transition");
 }
 
 async function others(stage: Stage): Promise<void> {
   const mine = await claimed(stage);
   const other = await claimed(stage, { identity: "q" });
   await moved(stage, mine, { to: "serving", facilitator: "a.example", answer: ANSWER });
-  await demandRecord(stage.store, "q", other, "after a transition of another payment");
+  await demandRecord(stage.store, other, "after a transition of another payment");
 }
