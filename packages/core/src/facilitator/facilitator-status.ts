@@ -4,7 +4,14 @@
  * @module
  */
 import type { FacilitatorError, FacilitatorErrorCode } from "../errors.js";
-import { type BreakerState, createCircuitBreaker, SETTLE_THRESHOLDS, VERIFY_THRESHOLDS } from "./circuit-breaker.js";
+import {
+  type BreakerState,
+  type CircuitBreaker,
+  createCircuitBreaker,
+  type Permit,
+  SETTLE_THRESHOLDS,
+  VERIFY_THRESHOLDS,
+} from "./circuit-breaker.js";
 import type { Clock } from "./clock.js";
 
 /**
@@ -62,10 +69,7 @@ export function createFacilitatorStatus(
   clock: Pick<Clock, "now">,
   onChange: () => void,
 ): FacilitatorStatus {
-  const breakers = {
-    verify: createCircuitBreaker(VERIFY_THRESHOLDS, clock),
-    settle: createCircuitBreaker(SETTLE_THRESHOLDS, clock),
-  };
+  const breakers = createBreakers(clock);
   let state: FacilitatorState = "unknown";
   let sinceMs = clock.now();
   let lastErrorCode: FacilitatorErrorCode | undefined;
@@ -102,10 +106,7 @@ export function createFacilitatorStatus(
         failed(error, givenUp) {
           if (givenUp) return permit.abandoned();
           lastErrorCode = error.code;
-          const works = SAYS_NO_TO_ONE.includes(error.status);
-          if (works) permit.answered();
-          else permit.failed(error.retryAfterSeconds);
-          return works ? answered() : reconsider();
+          return passOn(permit, error) ? answered() : reconsider();
         },
       };
     },
@@ -115,12 +116,27 @@ export function createFacilitatorStatus(
       silences++;
       reconsider();
     },
-    health: () => ({
-      name,
-      state,
-      sinceMs,
-      lastErrorCode,
-      breakers: { verify: breakers.verify.state(), settle: breakers.settle.state() },
-    }),
+    health: () => ({ name, state, sinceMs, lastErrorCode, breakers: statesOf(breakers) }),
   };
+}
+
+type Breakers = Readonly<Record<"verify" | "settle", CircuitBreaker>>;
+
+function createBreakers(clock: Pick<Clock, "now">): Breakers {
+  return {
+    verify: createCircuitBreaker(VERIFY_THRESHOLDS, clock),
+    settle: createCircuitBreaker(SETTLE_THRESHOLDS, clock),
+  };
+}
+
+function statesOf({ verify, settle }: Breakers): FacilitatorHealth["breakers"] {
+  return { verify: verify.state(), settle: settle.state() };
+}
+
+/** Tells a breaker of a failure, and yields whether the facilitator works all the same. */
+function passOn(permit: Permit, { status, retryAfterSeconds }: FacilitatorError): boolean {
+  const works = SAYS_NO_TO_ONE.includes(status);
+  if (works) permit.answered();
+  else permit.failed(retryAfterSeconds);
+  return works;
 }

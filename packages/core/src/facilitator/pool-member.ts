@@ -11,7 +11,7 @@ import type { SupportedKind, SupportedResponse } from "../protocol/supported-res
 import type { VerifyResponse } from "../protocol/verify-response.js";
 import type { Clock } from "./clock.js";
 import type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator.js";
-import { createFacilitatorStatus, type FacilitatorHealth } from "./facilitator-status.js";
+import { createFacilitatorStatus, type FacilitatorHealth, type FacilitatorStatus } from "./facilitator-status.js";
 import { unreadable } from "./http-failures.js";
 import { readSettlementResponse, readVerifyResponse } from "./read-response.js";
 import { createSupportedCache } from "./supported-cache.js";
@@ -72,26 +72,6 @@ export function createPoolMember(options: MemberOptions): PoolMember {
   });
   const serves = (network: string) => options.networks?.some((pattern) => matchesNetwork(pattern, network)) ?? true;
 
-  async function attempt<T>(
-    operation: "verify" | "settle",
-    call: () => Promise<T | undefined>,
-    { signal }: CallOptions,
-  ): Promise<Attempt<T>> {
-    const begun = status.begin(operation);
-    if (begun.kind === "refused") return { kind: "skipped", retryAfterSeconds: begun.retryAfterSeconds };
-    try {
-      const answer = await call();
-      if (answer === undefined) throw unreadable(operation);
-      begun.answered();
-      return { kind: "answered", answer };
-    } catch (cause) {
-      // A facilitator in this process may throw anything; what that means for the money, it does not say.
-      const error = cause instanceof FacilitatorError ? cause : unreadable(operation, cause);
-      begun.failed(error, signal?.aborted ?? false);
-      return { kind: "failed", error };
-    }
-  }
-
   return {
     name,
     supports(scheme, network) {
@@ -112,16 +92,45 @@ export function createPoolMember(options: MemberOptions): PoolMember {
       const latest = cache.latest();
       return latest && { ...latest, kinds: latest.kinds.filter(({ network }) => serves(network)) };
     },
-    verify: (request, more) =>
-      attempt("verify", async () => readVerifyResponse(await facilitator.verify(request, more)), more),
+    verify: (request, more) => {
+      const send = async () => readVerifyResponse(await facilitator.verify(request, more));
+      return attempt(status, { operation: "verify", send, more });
+    },
     settle: (request, more) => {
       const { network } = request.paymentRequirements;
-      const call = async () => readSettlementResponse(await facilitator.settle(request, more), network);
-      return attempt("settle", call, more);
+      const send = async () => readSettlementResponse(await facilitator.settle(request, more), network);
+      return attempt(status, { operation: "settle", send, more });
     },
     health: () => ({ ...status.health(), supportedFetchedAtMs: cache.fetchedAtMs() }),
     start: cache.start,
     asked: cache.asked,
     close: cache.close,
   };
+}
+
+interface Call<T> {
+  readonly operation: "verify" | "settle";
+  /** Yields `undefined` for an answer that cannot be read. */
+  readonly send: () => Promise<T | undefined>;
+  readonly more: CallOptions;
+}
+
+/** Makes a call, unless the facilitator is being left alone, and notes how it ended. Never rejects. */
+async function attempt<T>(
+  status: FacilitatorStatus,
+  { operation, send, more: { signal } }: Call<T>,
+): Promise<Attempt<T>> {
+  const begun = status.begin(operation);
+  if (begun.kind === "refused") return { kind: "skipped", retryAfterSeconds: begun.retryAfterSeconds };
+  try {
+    const answer = await send();
+    if (answer === undefined) throw unreadable(operation);
+    begun.answered();
+    return { kind: "answered", answer };
+  } catch (cause) {
+    // A facilitator in this process may throw anything; what that means for the money, it does not say.
+    const error = cause instanceof FacilitatorError ? cause : unreadable(operation, cause);
+    begun.failed(error, signal?.aborted ?? false);
+    return { kind: "failed", error };
+  }
 }
