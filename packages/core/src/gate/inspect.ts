@@ -8,7 +8,7 @@ import { samplesOf } from "../route/compile-path.js";
 import { withoutMount } from "../route/coverage.js";
 import { mayBeTakenUnseen, type Receivers } from "../route/receivers.js";
 import { METHODS } from "../route/route-key.js";
-import type { RouteEntry, RouteTable } from "../route/route-table.js";
+import { belowMount, type RouteEntry, type RouteTable } from "../route/route-table.js";
 import { coversPath } from "../route/specificity.js";
 import { findUnordered, sharesMethod } from "../route/unordered.js";
 import { finding } from "./findings.js";
@@ -88,7 +88,7 @@ function probesOf({ gate, table }: PricedTable, view: RouterView): readonly Prob
 
 /** Relative to the mount, and as the full path where that lies below the mount. */
 function pathsOf({ forms }: Entry, mount: string): readonly string[] {
-  const relative = forms.map(({ sample }) => (sample === "/" && mount !== "" ? mount : mount + sample));
+  const relative = forms.map(({ sample }) => belowMount(mount, sample));
   const full =
     mount === "" ? [] : forms.map(({ sample }) => sample).filter((path) => `${path}/`.startsWith(`${mount}/`));
   return [...relative, ...full];

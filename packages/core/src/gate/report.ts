@@ -77,7 +77,7 @@ function pathOf(key: string): string {
 /** A key may be written with the mount or without. */
 function withMount(mount: string, path: string): string {
   if (mount === "" || `${path}/`.startsWith(`${mount}/`)) return path;
-  return path === "/" ? mount : mount + path;
+  return belowMount(mount, path);
 }
 
 function reportHandler({ gate, route }: PricedHandler, view: RouterView | undefined): readonly ReportedRoute[] {

@@ -4,6 +4,7 @@
  * @module
  */
 import type { ReceiversOf } from "../route/receivers.js";
+import { belowMount } from "../route/route-table.js";
 
 /** One HTTP request. */
 export interface GateRequest {
@@ -38,7 +39,7 @@ export interface GateRequest {
   readonly paymentSignature: string | undefined;
 }
 
-/** The whole path of a request. The path that a router mounted at `/api` calls `/` is `/api` to whoever mounted it. */
+/** The whole path of a request. */
 export function fullPathOf({ fullPath, mountPath, path }: GateRequest): string {
-  return fullPath ?? (path === "/" && mountPath !== "" ? mountPath : mountPath + path);
+  return fullPath ?? belowMount(mountPath, path);
 }

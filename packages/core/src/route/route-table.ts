@@ -72,7 +72,7 @@ export function createRouteTable<T>(entries: readonly RouteEntry<T>[]): RouteTab
     find(query) {
       const relative = look(query);
       if (query.mountPath === "") return inOrder(relative);
-      const full = look({ ...query, path: joinPaths(query.mountPath, query.path), mountPath: "" });
+      const full = look({ ...query, path: belowMount(query.mountPath, query.path), mountPath: "" });
       return inOrder([...relative, ...full]);
     },
   };
@@ -83,9 +83,9 @@ function matchForm(form: PathForm, path: string): RouteCandidate<unknown>["match
   return form.paramsOf(path) === undefined ? "generous" : "spelling";
 }
 
-/** The path that a router mounted at `/api` calls `/` is `/api` to whoever mounted it. */
-function joinPaths(mountPath: string, path: string): string {
-  return path === "/" ? mountPath : mountPath + path;
+/** A whole path. What a router mounted at `/api` calls `/` is `/api` to whoever mounted it. */
+export function belowMount(mountPath: string, path: string): string {
+  return path === "/" && mountPath !== "" ? mountPath : mountPath + path;
 }
 
 type Found<T> = RouteCandidate<T> & Leaf<T>;
