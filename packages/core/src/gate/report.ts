@@ -4,6 +4,7 @@
  * @module
  */
 import type { Finding } from "../events/findings.js";
+import { belowMount } from "../route/route-table.js";
 import { describePrice, type Offer } from "../scheme/offer.js";
 import type { PricedTable } from "./inspect.js";
 import type { SettleTime } from "./options.js";
