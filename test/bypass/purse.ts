@@ -72,6 +72,7 @@ export function watchStore(): WatchedStore {
       find: (identity) => store.find(identity),
       transition: (change) => store.transition(change),
       release: (identity, owner) => store.release(identity, owner),
+      unfinished: () => store.unfinished(),
       claim: async (request) => {
         const claim = await store.claim(request);
         if (claim.kind === "claimed") claims++;

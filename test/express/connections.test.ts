@@ -70,6 +70,7 @@ describe.each(VERSIONS)("on %s, a store that fails", (_, express) => {
       find: (identity) => working.find(identity),
       transition: (change) => working.transition(change),
       release: (identity, owner) => working.release(identity, owner),
+      unfinished: () => working.unfinished(),
     };
     const fail = () => Promise.reject(new Error("secret of the store"));
     const work = store[method];

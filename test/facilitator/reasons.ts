@@ -23,6 +23,12 @@ export const REASONS: Readonly<Record<Reason, true>> = {
   not_charged: true,
   payment_expired: true,
   ambiguous_path: true,
+  payment_identifier_required: true,
+  invalid_payment_identifier: true,
+  payment_identifier_conflict: true,
+  answer_not_kept: true,
+  too_many_payments: true,
+  denied: true,
   settlement_pending: true,
 };
 

@@ -37,7 +37,7 @@ const CORE = {
   price: ["errors", "protocol", "network"],
   facilitator: ["errors", "protocol", "network", "http", "events"],
   scheme: ["errors", "protocol", "network", "price", "facilitator"],
-  store: ["errors", "protocol", "scheme"],
+  store: ["errors", "protocol", "facilitator", "scheme"],
   route: ["errors", "protocol", "network", "http", "events", "price", "scheme"],
   gate: [
     "errors",

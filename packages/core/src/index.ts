@@ -18,6 +18,13 @@ export {
 export type { Finding, FindingCode } from "./events/findings.js";
 export { legible } from "./events/legible.js";
 export type { LogFields, Logger } from "./events/logger.js";
+export type {
+  PaymentEvent,
+  PaymentEventMap,
+  PaymentEventType,
+  PaymentFacts,
+  PaymentListener,
+} from "./events/payment-events.js";
 export type { Deadlines } from "./facilitator/deadlines.js";
 export type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator/facilitator.js";
 export type { FacilitatorHealth, FacilitatorState } from "./facilitator/facilitator-status.js";
@@ -28,13 +35,16 @@ export {
 } from "./facilitator/http-facilitator.js";
 export type { Admission, HandlerAnswer, Payment, Release } from "./gate/admission.js";
 export type { Answer } from "./gate/answer.js";
+export type { Recovery } from "./gate/background.js";
 export type { Chargeable, ChargeableAnswer } from "./gate/chargeable.js";
 export type { Decision } from "./gate/decision.js";
 export type { Gate, RouteGate } from "./gate/gate.js";
+export type { CancelReason, Denial, Grant, PaymentHooks, PricedRequest } from "./gate/hooks.js";
 export type {
   ChosenFacilitator,
   FacilitatorChoice,
   HttpFacilitatorChoice,
+  IdentifierMode,
   PaymentOption,
   PaymentsOptions,
   PayToByNetwork,
@@ -99,6 +109,13 @@ export type {
   Scheme,
   TermsIssue,
 } from "./scheme/scheme.js";
-export { createMemoryStore } from "./store/memory-store.js";
-export { type PaymentRecord, type PaymentState, type StoredAnswer, TRANSITIONS } from "./store/payment-record.js";
+export { createMemoryStore, type MemoryStoreOptions } from "./store/memory-store.js";
+export {
+  type PaymentRecord,
+  type PaymentState,
+  RELEASABLE,
+  type StoredAnswer,
+  TRANSITIONS,
+  UNFINISHED,
+} from "./store/payment-record.js";
 export type { Claim, ClaimRequest, PaymentStore, Transition } from "./store/payment-store.js";

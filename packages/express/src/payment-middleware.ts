@@ -11,10 +11,13 @@ import {
   type FacilitatorHealth,
   type Gate,
   type Payment,
+  type PaymentEventType,
+  type PaymentListener,
   type PaymentsEngine,
   type PaymentsOptions,
   type PaymentsReport,
   type Prepaid,
+  type Recovery,
   type RouteConfig,
   type RouteGate,
   type RoutesConfig,
@@ -77,6 +80,19 @@ export interface Payments {
   ready(app: Application): Promise<PaymentsReport>;
   /** How each facilitator is doing right now, in the order of the options. Asks nobody. */
   health(): readonly FacilitatorHealth[];
+  /**
+   * Listens for what becomes of requests and payments: `on("settled", ({ payer, amount }) => …)`. Yields what ends that. A
+   * listener that throws is logged and changes nothing.
+   *
+   * @throws ConfigError when there are no events of that type.
+   */
+  on<T extends PaymentEventType>(type: T, listener: PaymentListener<T>): () => void;
+  /**
+   * Takes up the settlements that a dead process has left in a durable store, and says what came of them. It happens by
+   * itself when the first table or route is created; settlements that stay unknown are tried again until they are known.
+   * Rejects when the store fails.
+   */
+  recover(): Promise<Recovery>;
   /** Ends what happens in the background, for good. What is under way can still be paid. */
   close(): void;
 }
@@ -112,6 +128,8 @@ function toPayments(engine: PaymentsEngine): Payments {
       return inspection.check(app);
     },
     health: () => engine.health(),
+    on: (type, listener) => engine.on(type, listener),
+    recover: () => engine.recover(),
     close: () => engine.close(),
   };
 }

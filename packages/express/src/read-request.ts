@@ -34,7 +34,15 @@ export function readRequest(req: Request, gate: object): GateRequest {
     accept: req.get("accept"),
     userAgent: req.get("user-agent"),
     paymentSignature: req.get(PAYMENT_SIGNATURE),
+    header: (name) => req.get(name),
+    client: readClient(req),
   };
+}
+
+/** Behind a proxy that Express was not told of, every client has the proxy's address. */
+function readClient(req: Request): string | undefined {
+  const isForwarded = req.headers["x-forwarded-for"] !== undefined || req.headers["forwarded"] !== undefined;
+  return isForwarded && !req.app.get("trust proxy") ? undefined : req.ip;
 }
 
 /** Takes the payment off the request, so that nothing behind the gate can log it or send it on. */

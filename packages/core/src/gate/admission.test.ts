@@ -218,14 +218,17 @@ describe("an admission ends once", () => {
 });
 
 describe("the request to a route while its payment is served", () => {
-  test("runs once, however often it is sent", async () => {
+  test("runs once, however often it is sent, and all who sent it get its answer", async () => {
     const { pay, till } = createShop();
-    const decisions = await Promise.all(Array.from({ length: 50 }, () => pay()));
+    const asked = Array.from({ length: 50 }, () => pay());
+    const release = await admissionOf(await Promise.race(asked)).complete(HANDLED);
+    const decisions = await Promise.all(asked);
     expect(decisions.filter(({ kind }) => kind === "admitted")).toHaveLength(1);
-    expect(till.count("verify")).toBe(1);
+    expect([till.count("verify"), till.count("settle")]).toEqual([1, 1]);
+    const [[name, receipt] = ["", ""]] = release.kind === "release" ? release.headers : [];
     for (const decision of decisions.filter(({ kind }) => kind === "answer")) {
-      const { status, headers, json } = answerOf(decision);
-      expect([status, headers["retry-after"], json["error"]]).toEqual([409, "1", "payment_in_progress"]);
+      const { status, headers, text } = answerOf(decision);
+      expect([status, text, headers[name.toLowerCase()]]).toEqual([200, "sunny", receipt]);
     }
   });
 });

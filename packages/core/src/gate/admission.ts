@@ -8,12 +8,14 @@ import type { Logger } from "../events/logger.js";
 import { encodePaymentResponse, PAYMENT_RESPONSE } from "../http/payment-response.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { StoredAnswer } from "../store/payment-record.js";
-import { type Answer, problemAnswer } from "./answer.js";
+import { type Answer, problemAnswer, replayAnswer } from "./answer.js";
 import { isChargeable } from "./chargeable.js";
-import { inProgressAnswer, type PaidRequest, unreachableAnswer, unsettledAnswer } from "./paid-request.js";
+import { askHook, type CancelReason, tellHook } from "./hooks.js";
+import { type PaidRequest, unreachableAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import { type Run, startRun } from "./run.js";
-import { settleOnce } from "./settle-once.js";
+import { settleOnce, unservedAnswer } from "./settle-once.js";
+import { factsOf } from "./unsettled.js";
 
 /** What a handler may know of the payment it works for: `req.payment`. */
 export interface Payment {
@@ -76,13 +78,18 @@ const RETRY_AFTER_SECONDS = 5;
 
 /** Creates the admission of a verified payment. */
 export function createAdmission(paid: PaidRequest, config: PaymentsConfig): Admission {
-  const { identity, expiresAtMs } = paid.claim;
+  const { claim } = paid;
   const listeners: ((instead: Promise<Answer>) => void)[] = [];
+  const cancelled = startCancelling(paid, config);
   const run = startRun({
     ...config,
-    atMs: expiresAtMs - SETTLEMENT_MARGIN_MS + 1,
+    atMs: claim.expiresAtMs - SETTLEMENT_MARGIN_MS + 1,
     onExpired() {
-      const instead = releaseClaim(paid, config).then(expiredAnswer);
+      const instead = releaseClaim(paid, config).then(() => {
+        cancelled("expired");
+        config.ongoing.end(claim, expiredAnswer());
+        return expiredAnswer();
+      });
       for (const listener of listeners) listener(instead);
     },
   });
@@ -90,20 +97,30 @@ export function createAdmission(paid: PaidRequest, config: PaymentsConfig): Admi
     payment: toPayment(paid, run),
     async complete(answer) {
       run.end();
-      try {
-        return await completeRun(paid, answer, config);
-      } catch {
-        config.logger.error("settlement_not_started", { identity, error: "the store failed" });
-        return { kind: "replace", answer: unreachableAnswer("unexpected_settle_error", RETRY_AFTER_SECONDS) };
-      }
+      const release = await completeSafely(paid, { answer, cancelled }, config);
+      config.ongoing.end(claim, answerForCopies(answer, release));
+      return release;
     },
-    cancel() {
+    async cancel() {
       run.leave();
-      return releaseClaim(paid, config);
+      await releaseClaim(paid, config);
+      cancelled("client_gone");
+      config.ongoing.end(claim);
     },
     undelivered: (answer) => keepAnswer(paid, answer, config),
     leave: () => run.leave(),
     onExpired: (listener) => void listeners.push(listener),
+  };
+}
+
+/** Tells who listens that nothing is charged. */
+type Cancelled = (reason: CancelReason) => void;
+
+function startCancelling(paid: PaidRequest, { events, hooks, logger, now }: PaymentsConfig): Cancelled {
+  const startedMs = now();
+  return (reason) => {
+    events.emit("cancelled", () => ({ ...factsOf(paid), reason, durationMs: now() - startedMs }));
+    tellHook(hooks, "onCancel", { args: () => [factsOf(paid), reason], logger });
   };
 }
 
@@ -117,25 +134,62 @@ async function releaseClaim(paid: PaidRequest, config: PaymentsConfig): Promise<
   }
 }
 
-async function completeRun(paid: PaidRequest, answer: HandlerAnswer, config: PaymentsConfig): Promise<Release> {
+/** What a handler has answered, and whom to tell if nothing is charged for it. */
+interface Completion {
+  readonly answer: HandlerAnswer;
+  readonly cancelled: Cancelled;
+}
+
+async function completeSafely(paid: PaidRequest, completion: Completion, config: PaymentsConfig): Promise<Release> {
+  try {
+    return await completeRun(paid, completion, config);
+  } catch {
+    const { identity } = paid.claim;
+    config.logger.error("settlement_not_started", { identity, error: "the store failed" });
+    return { kind: "replace", answer: unreachableAnswer("unexpected_settle_error", RETRY_AFTER_SECONDS) };
+  }
+}
+
+async function completeRun(
+  paid: PaidRequest,
+  { answer, cancelled }: Completion,
+  config: PaymentsConfig,
+): Promise<Release> {
   const { identity, owner, expiresAtMs } = paid.claim;
-  const report: Logger["error"] = (event, fields) => config.logger.error(event, { route: paid.route.key, ...fields });
-  if (!isChargeable(paid.route.chargeable, answer, report)) {
+  const { hooks, logger } = config;
+  const giveUp = async (reason: CancelReason): Promise<void> => {
     await config.store.release(identity, owner);
+    cancelled(reason);
+  };
+  const report: Logger["error"] = (event, fields) => logger.error(event, { route: paid.route.key, ...fields });
+  if (!isChargeable(paid.route.chargeable, answer, report)) {
+    await giveUp("not_chargeable");
     return { kind: "release", paid: false, headers: [[PAYMENT_RESPONSE, encodePaymentResponse(notCharged(paid))]] };
   }
+  const verdict = await askHook(hooks, "beforeSettle", { facts: () => factsOf(paid), logger });
+  if (verdict.kind === "denied") {
+    await giveUp("denied");
+    return { kind: "replace", answer: verdict.answer };
+  }
   if (expiresAtMs - config.now() < SETTLEMENT_MARGIN_MS) {
-    await config.store.release(identity, owner);
+    await giveUp("expired");
     return { kind: "replace", answer: expiredAnswer() };
   }
   const settlement = await settleOnce(
     paid,
-    { from: "serving", owner, facilitator: undefined, answer: toStored(answer) },
+    { from: "serving", owner, facilitator: undefined, answer: toStored(answer), waiting: { client: paid.client } },
     config,
   );
-  if (settlement.kind === "lost") return { kind: "replace", answer: inProgressAnswer() };
-  if (settlement.kind !== "settled") return { kind: "replace", answer: unsettledAnswer(paid, settlement) };
+  if (settlement.kind !== "settled") return { kind: "replace", answer: unservedAnswer(paid, settlement) };
   return paidRelease(settlement.receipt);
+}
+
+/** A copy of the request is told the same, if all of it was held back. */
+function answerForCopies(answer: HandlerAnswer, release: Release): Answer | undefined {
+  if (release.kind === "replace") return release.answer;
+  const stored = toStored(answer);
+  if (stored === undefined) return undefined;
+  return replayAnswer(stored, release.headers, { paid: release.paid });
 }
 
 /**

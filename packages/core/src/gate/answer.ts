@@ -42,7 +42,8 @@ export function pageAnswer(challenge: WrittenChallenge, page: string): Answer {
 
 /** An answer about a payment that is not a challenge: nothing in it invites the client to sign again. */
 export function problemAnswer(problem: {
-  readonly status: 400 | 409 | 503 | 504;
+  /** Anything but 402. */
+  readonly status: number;
   readonly error: Reason;
   /** What the client can do, in a sentence. */
   readonly message: string;
@@ -55,25 +56,32 @@ export function problemAnswer(problem: {
   return jsonAnswer(status, JSON.stringify({ error, message }), [...headers, ...receiptHeaders(receipt)]);
 }
 
-function receiptHeaders(receipt: SettlementResponse | undefined): readonly [string, string][] {
+/**
+ * A handler's answer, given again. What was paid for is no more for shared caches than it was the first time.
+ *
+ * @param added - Goes on it in place of what the handler may have written there.
+ */
+export function replayAnswer(
+  { status, headers, body }: StoredAnswer,
+  added: readonly (readonly [string, string])[],
+  { paid }: { readonly paid: boolean },
+): Answer {
+  const isNamed = (name: string) => (header: StoredAnswer["headers"][number]) => header[0].toLowerCase() === name;
+  const cacheControl = headers.filter(isNamed("cache-control")).flatMap(([, value]) => value);
+  const replaced = [
+    ...added,
+    ...(paid ? [["Cache-Control", privateCacheControl(cacheControl.join(", "))] as const] : []),
+  ];
+  const kept = headers.filter(([name]) => !replaced.some(([other]) => other.toLowerCase() === name.toLowerCase()));
+  return { status, headers: [...kept, ...replaced], body };
+}
+
+/** What goes on an answer that was paid for. */
+export function receiptHeaders(receipt: SettlementResponse | undefined): readonly (readonly [string, string])[] {
   return receipt === undefined ? [] : [[PAYMENT_RESPONSE, encodePaymentResponse(receipt)]];
 }
 
-/** The answer that a payer paid for and did not get. It is no more for shared caches than it was the first time. */
-export function replayAnswer(stored: StoredAnswer, receipt: SettlementResponse): Answer {
-  const isCacheControl = ([name]: StoredAnswer["headers"][number]) => name.toLowerCase() === "cache-control";
-  const cacheControl = stored.headers.filter(isCacheControl).flatMap(([, value]) => value);
-  return {
-    ...stored,
-    headers: [
-      ...stored.headers.filter((header) => !isCacheControl(header)),
-      ["Cache-Control", privateCacheControl(cacheControl.join(", "))],
-      [PAYMENT_RESPONSE, encodePaymentResponse(receipt)],
-    ],
-  };
-}
-
-function jsonAnswer(status: number, body: string, headers: readonly [string, string][]): Answer {
+function jsonAnswer(status: number, body: string, headers: readonly (readonly [string, string])[]): Answer {
   return {
     status,
     headers: [

@@ -14,7 +14,7 @@ const RESOURCE = { url: "https://shop.example/weather", description: "Weather", 
 
 const ID: ExtensionDeclaration = { info: { required: false, nested: { a: 1 } }, schema: { type: "object" } };
 const BAZAAR: ExtensionDeclaration = { info: { input: { type: "http" } }, schema: {}, routeTemplate: "/weather" };
-const DECLARED = { "payment-identifier": ID, bazaar: BAZAAR };
+const DECLARED = { "gas-sponsoring": ID, bazaar: BAZAAR };
 
 function extensionsSent(theirs: PaymentWish["extensions"], declared: typeof DECLARED | undefined = DECLARED) {
   const payment = paymentOf(theirs === undefined ? {} : { extensions: theirs });
@@ -49,24 +49,24 @@ describe("extensions", () => {
     [undefined, "none"],
     [null, "null"],
     [{}, "an empty object"],
-    [{ "payment-identifier": null }, "null for one"],
-    [{ "payment-identifier": { id: "x" } }, "no info in it"],
-    [{ "payment-identifier": { info: ["x"] } }, "an info that is none"],
-    [{ "payment-identifier": { info: ID.info } }, "the echo"],
+    [{ "gas-sponsoring": null }, "null for one"],
+    [{ "gas-sponsoring": { id: "x" } }, "no info in it"],
+    [{ "gas-sponsoring": { info: ["x"] } }, "an info that is none"],
+    [{ "gas-sponsoring": { info: ID.info } }, "the echo"],
     [{ evil: { info: { a: 1 }, schema: {} } }, "one that was not declared"],
     [{ bazaar: { info: { output: "mine" }, routeTemplate: "/free" } }, "an addition to the catalog"],
-    [{ "payment-identifier": { info: {}, schema: { type: "string" }, more: 1 } }, "additions beside the info"],
-    [{ "payment-identifier": { info: { required: true, nested: { a: 2, b: 3 } } } }, "changes"],
-    [JSON.parse('{"__proto__":{"payment-identifier":{"info":{"x":1}}}}'), "a prototype"],
+    [{ "gas-sponsoring": { info: {}, schema: { type: "string" }, more: 1 } }, "additions beside the info"],
+    [{ "gas-sponsoring": { info: { required: true, nested: { a: 2, b: 3 } } } }, "changes"],
+    [JSON.parse('{"__proto__":{"gas-sponsoring":{"info":{"x":1}}}}'), "a prototype"],
   ])("of a client that sends %j are as declared: %s", (theirs) => {
     expect(extensionsSent(theirs)).toEqual(DECLARED);
   });
 
   test("get what the client adds to the info, and keep what is ours", () => {
-    const theirs = { "payment-identifier": { info: { id: "pay_1", required: true, more: { deep: [] } } } };
+    const theirs = { "gas-sponsoring": { info: { id: "pay_1", required: true, more: { deep: [] } } } };
     expect(extensionsSent(theirs)).toEqual({
       ...DECLARED,
-      "payment-identifier": { ...ID, info: { ...ID.info, id: "pay_1", more: { deep: [] } } },
+      "gas-sponsoring": { ...ID, info: { ...ID.info, id: "pay_1", more: { deep: [] } } },
     });
   });
 
@@ -77,15 +77,15 @@ describe("extensions", () => {
   });
 
   test("take no prototype from a client", () => {
-    const theirs = JSON.parse('{"payment-identifier":{"info":{"__proto__":{"admin":true},"id":"x"}}}');
-    const info = extensionsSent(theirs)?.["payment-identifier"] as { info: Record<string, unknown> };
+    const theirs = JSON.parse('{"gas-sponsoring":{"info":{"__proto__":{"admin":true},"id":"x"}}}');
+    const info = extensionsSent(theirs)?.["gas-sponsoring"] as { info: Record<string, unknown> };
     expect(info.info["admin"]).toBeUndefined();
     expect(Object.getPrototypeOf(info.info)).toBe(Object.prototype);
     expect(JSON.stringify(info)).not.toContain("admin");
   });
 
   test("never lose or change anything of ours, whatever the client sends", () => {
-    const names = fc.constantFrom("payment-identifier", "bazaar", "__proto__", "constructor", "evil");
+    const names = fc.constantFrom("gas-sponsoring", "bazaar", "__proto__", "constructor", "evil");
     const infos = fc.dictionary(fc.constantFrom("required", "nested", "id", "__proto__"), fc.jsonValue());
     const echoes = fc.oneof(fc.jsonValue(), fc.record({ info: infos, schema: fc.jsonValue() }));
     fc.assert(
@@ -93,8 +93,8 @@ describe("extensions", () => {
         const sent = extensionsSent(theirs) as typeof DECLARED;
         expect(Object.keys(sent)).toEqual(Object.keys(DECLARED));
         expect(sent.bazaar).toBe(BAZAAR);
-        expect(sent["payment-identifier"]).toMatchObject(ID);
-        expect(Object.keys(sent["payment-identifier"])).toEqual(["info", "schema"]);
+        expect(sent["gas-sponsoring"]).toMatchObject(ID);
+        expect(Object.keys(sent["gas-sponsoring"])).toEqual(["info", "schema"]);
       }),
     );
   });

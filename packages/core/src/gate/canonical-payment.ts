@@ -8,6 +8,7 @@
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { Extensions } from "../protocol/extensions.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
+import { PAYMENT_IDENTIFIER } from "../protocol/payment-identifier.js";
 import type { PaymentPayload } from "../protocol/payment-payload.js";
 import type { ResourceInfo } from "../protocol/resource-info.js";
 import type { Offer } from "../scheme/offer.js";
@@ -37,7 +38,10 @@ export function toFacilitatorRequest(
 
 function mergeExtensions(ours: Extensions | undefined, theirs: PaymentPayload["extensions"]): JsonObject | undefined {
   if (ours === undefined) return undefined;
-  const merged = Object.entries(ours).map(([identifier, declared]) => {
+  // The id of a payment is between its client and us: whoever has it gets the answer.
+  const shared = Object.entries(ours).filter(([identifier]) => identifier !== PAYMENT_IDENTIFIER);
+  if (shared.length === 0) return undefined;
+  const merged = shared.map(([identifier, declared]) => {
     const echoed = identifier === SELLERS_OWN ? undefined : theirs?.[identifier];
     if (!isJsonObject(echoed) || !isJsonObject(echoed["info"])) return [identifier, declared];
     return [identifier, { ...declared, info: { ...withoutPrototype(echoed["info"]), ...declared.info } }];

@@ -31,6 +31,7 @@ function createFailingStore() {
     find: (identity) => attempt("find", () => memory.find(identity)),
     release: (identity, owner) => attempt("release", () => memory.release(identity, owner)),
     transition: (change: Transition) => attempt(`${change.from} to ${change.to}`, () => memory.transition(change)),
+    unfinished: () => memory.unfinished(),
   };
   return { store, failing, memory };
 }

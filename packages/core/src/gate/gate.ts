@@ -25,7 +25,18 @@ import { askPersonToPay, askToPay } from "./ask-to-pay.js";
 import { toFacilitatorRequest } from "./canonical-payment.js";
 import type { Decision } from "./decision.js";
 import { foreignHostFinding, proxyFinding } from "./findings.js";
-import { inProgressAnswer, type PaidRequest, refusal, undecidedAnswer, unreachableAnswer } from "./paid-request.js";
+import { askHook, askOnRequest, type PricedRequest } from "./hooks.js";
+import { identifyPayment } from "./identifier.js";
+import {
+  identifierTakenAnswer,
+  incompleteRequestAnswer,
+  inProgressAnswer,
+  type PaidRequest,
+  refusal,
+  tooManyRunsAnswer,
+  undecidedAnswer,
+  unreachableAnswer,
+} from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import type { PricedRoute } from "./parse-routes.js";
 import { wantsPage } from "./paywall.js";
@@ -35,6 +46,7 @@ import { isForeignHost, resourceUrl } from "./resource-url.js";
 import { settleFirst } from "./settle-first.js";
 import { explain } from "./settlement.js";
 import { decideOnTaken } from "./taken.js";
+import { factsOf } from "./unsettled.js";
 
 /** Decides the requests that meet a table. */
 export interface Gate {
@@ -122,31 +134,34 @@ function ambiguousAnswer(): Answer {
   });
 }
 
-async function decidePriced({ route, locate, request }: Arrival, config: PaymentsConfig): Promise<Decision> {
+async function decidePriced(arrival: Arrival, config: PaymentsConfig): Promise<Decision> {
+  const { route, request } = arrival;
   noteProxy(request, config);
   const url = resourceUrl(request, config);
-  const { method } = request;
-  const challenge = (status: 400 | 402, error: string) => answered(askToPay(route, { url, method, error }, { status }));
+  const verdict = askOnRequest(config.hooks, toPricedRequest(arrival, url), config.logger);
+  const { kind, ...rest } = verdict instanceof Promise ? await verdict : verdict;
+  if (kind === "granted") return granted(route, config);
+  if ("answer" in rest) return denied(rest.answer, { route: route.key, by: "onRequest" }, config);
 
   const decoded = decodePaymentSignature(request.paymentSignature);
-  if (decoded.kind === "absent" && wantsPage(request.accept, request.userAgent)) {
-    return answered(askPersonToPay(route, { url, method, error: PAYMENT_REQUIRED_ERROR }));
-  }
-  if (decoded.kind === "absent") return challenge(402, PAYMENT_REQUIRED_ERROR);
+  if (decoded.kind === "absent") return challengeFirst(arrival, url, config);
   if (decoded.kind === "malformed") {
-    return challenge(400, `${decoded.reason}: PAYMENT-SIGNATURE is ${decoded.problem}`);
+    config.events.emit("malformed", () => ({ route: route.key, reason: decoded.reason }));
+    const error = `${decoded.reason}: PAYMENT-SIGNATURE is ${decoded.problem}`;
+    return answered(askToPay(route, { url, method: request.method, error }, { status: 400 }));
   }
-  const { payment } = decoded;
-  const match = matchOffer(route.offers, payment.accepted);
-  if (match.kind === "mismatched") {
-    return challenge(402, `invalid_payment_requirements: ${match.field} is not as offered`);
+  const read = readPayment(arrival, { payment: decoded.payment, url }, config);
+  if (read.kind === "refused") {
+    config.events.emit("mismatched", () => ({ route: route.key, reason: read.error }));
+    const { error, status } = read;
+    return answered(askToPay(route, { url, method: request.method, error }, { status }));
   }
-  const { offer } = match;
-  const reading = offer.scheme.readPayment(payment.payload, offer.requirements, Math.floor(config.now() / 1000));
-  if (reading.kind === "refused") return challenge(402, reading.reason);
-
-  const paid = toPaidRequest({ route, offer, reading, payment, url, request, place: locate() });
-  return reading.kind === "expired" ? decideExpired(paid, reading.expiredReason, config) : claimAndVerify(paid, config);
+  const digest = request.digestBody?.() ?? "";
+  const bodyDigest = typeof digest === "string" ? digest : await digest;
+  if (bodyDigest === undefined) return answered(incompleteRequestAnswer());
+  const paid = toPaidRequest(arrival, { ...read, url, bodyDigest });
+  const { reading } = read;
+  return reading.kind === "expired" ? decideExpired(paid, reading.expiredReason, config) : claimPayment(paid, config);
 }
 
 /** What a proxy in front of us makes of the resource's URL is only seen with a request. */
@@ -155,85 +170,197 @@ function noteProxy(request: GateRequest, { publicUrl, allowedHosts, includeQuery
   if (isForeignHost(request, { publicUrl, allowedHosts, includeQuery })) findings.add(foreignHostFinding());
 }
 
+function challengeFirst({ route, request }: Arrival, url: string, { events }: PaymentsConfig): Decision {
+  events.emit("challenged", () => ({ route: route.key }));
+  const occasion = { url, method: request.method, error: PAYMENT_REQUIRED_ERROR };
+  const isPerson = wantsPage(request.accept, request.userAgent);
+  return answered(isPerson ? askPersonToPay(route, occasion) : askToPay(route, occasion, { status: 402 }));
+}
+
+function toPricedRequest({ route, request }: Arrival, url: string): PricedRequest {
+  return {
+    method: request.method,
+    path: fullPathOf(request),
+    url,
+    route: route.key,
+    hasPayment: request.paymentSignature !== undefined,
+    header: (name) => request.header?.(name),
+  };
+}
+
+function granted({ key: route }: PricedRoute, { events }: PaymentsConfig): Decision {
+  events.emit("granted", () => ({ route }));
+  return OPEN;
+}
+
+function denied(
+  answer: Answer,
+  about: { readonly route: string; readonly by: string },
+  { events }: PaymentsConfig,
+): Decision {
+  events.emit("denied", () => about);
+  return answered(answer);
+}
+
+type ReadPayment =
+  | {
+      readonly kind: "read";
+      readonly payment: PaymentPayload;
+      readonly offer: Offer;
+      readonly reading: IdentifiedPayment;
+      /** Digest of the client's id for it. */
+      readonly identifier: string | undefined;
+    }
+  | { readonly kind: "refused"; readonly status: 400 | 402; readonly error: string };
+
+/** Everything that can be told of a payment without asking anybody. */
+function readPayment(
+  { route }: Arrival,
+  { payment }: { readonly payment: PaymentPayload; readonly url: string },
+  config: PaymentsConfig,
+): ReadPayment {
+  const match = matchOffer(route.offers, payment.accepted);
+  if (match.kind === "mismatched") {
+    return { kind: "refused", status: 402, error: `invalid_payment_requirements: ${match.field} is not as offered` };
+  }
+  const { offer } = match;
+  const reading = offer.scheme.readPayment(payment.payload, offer.requirements, Math.floor(config.now() / 1000));
+  if (reading.kind === "refused") return { kind: "refused", status: 402, error: reading.reason };
+  const identified = identifyPayment(route.paymentIdentifier, payment.extensions);
+  if (identified.kind === "refused") return { kind: "refused", status: 400, error: identified.error };
+  return { kind: "read", payment, offer, reading, identifier: identified.digest };
+}
+
 /** Too late to be paid with, but perhaps not too late to ask what became of it. */
 async function decideExpired(paid: PaidRequest, reason: Reason, config: PaymentsConfig): Promise<Decision> {
   const record = await config.store.find(paid.claim.identity);
-  return record === undefined ? answered(refusal(paid, reason)) : decideOnTaken(paid, record, config);
+  if (record === undefined) return answered(refusal(paid, reason));
+  const taken = { record, untilMs: config.now() + config.copyWaitMs };
+  return (await decideOnTaken(paid, taken, config)) ?? answered(inProgressAnswer());
 }
 
-async function claimAndVerify(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
-  const { identity, owner } = paid.claim;
-  const claim = await config.store.claim(paid.claim);
-  if (claim.kind === "taken") return decideOnTaken(paid, claim.record, config);
-  if (paid.route.settle === "before") return settleFirst(paid, config);
-
-  const refused = await verify(paid, config);
-  if (refused !== undefined) {
-    await config.store.release(identity, owner);
-    return answered(refused);
+/** One request gets the payment; the others go by what became of it. */
+async function claimPayment(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
+  const untilMs = config.now() + config.copyWaitMs;
+  for (;;) {
+    const claim = await config.store.claim(paid.claim);
+    if (claim.kind === "claimed") return serveClaim(paid, config);
+    if (claim.kind === "identifier_taken") {
+      return denied(identifierTakenAnswer(), { route: paid.routeKey, by: "payment-identifier" }, config);
+    }
+    const decision = await decideOnTaken(paid, { record: claim.record, untilMs }, config);
+    if (decision !== undefined) return decision;
   }
-  return serve(paid, config);
 }
 
-/** The handler runs only for a claim that is still ours; and what was not begun may be tried again. */
-async function serve(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
-  const { identity, owner } = paid.claim;
+/** Whatever comes of a claim, copies that wait for it hear of it; what was not begun may be tried again. */
+async function serveClaim(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
+  const { claim, client } = paid;
+  config.ongoing.begin(claim, client);
+  config.events.emit("claimed", () => factsOf(paid));
   try {
-    const serving = await config.store.transition({ identity, from: "claimed", to: "serving", owner });
-    return serving ? { kind: "admitted", admission: createAdmission(paid, config) } : answered(inProgressAnswer());
+    const decision = await decideClaimed(paid, config);
+    if (decision.kind === "answer") config.ongoing.end(claim, decision.answer);
+    else if (decision.kind === "prepaid") config.ongoing.end(claim);
+    return decision;
   } catch (error) {
-    await config.store.release(identity, owner);
+    await config.store.release(claim.identity, claim.owner).catch(() => {});
+    config.ongoing.end(claim);
     throw error;
   }
 }
 
+async function decideClaimed(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
+  const barred = await askBefore("beforeVerify", paid, config);
+  if (barred !== undefined) return barred;
+  if (paid.route.settle === "before") return settleFirst(paid, config);
+
+  const refused = await verify(paid, config);
+  if (refused !== undefined) {
+    await config.store.release(paid.claim.identity, paid.claim.owner);
+    return answered(refused);
+  }
+  return (await askBefore("afterVerify", paid, config)) ?? serve(paid, config);
+}
+
+async function askBefore(
+  hook: "beforeVerify" | "afterVerify",
+  paid: PaidRequest,
+  config: PaymentsConfig,
+): Promise<Decision | undefined> {
+  const { hooks, logger, store } = config;
+  const verdict = await askHook(hooks, hook, { facts: () => factsOf(paid), logger });
+  if (verdict.kind !== "denied") return undefined;
+  await store.release(paid.claim.identity, paid.claim.owner);
+  return denied(verdict.answer, { route: paid.routeKey, by: hook }, config);
+}
+
+/** The handler runs only for a claim that is still ours. */
+async function serve(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
+  const { identity, owner } = paid.claim;
+  if (!config.ongoing.serve(paid.claim, paid.payer.toLowerCase())) {
+    await config.store.release(identity, owner);
+    return denied(tooManyRunsAnswer(), { route: paid.routeKey, by: "maxRunsPerPayer" }, config);
+  }
+  const serving = await config.store.transition({ identity, from: "claimed", to: "serving", owner });
+  if (!serving) return answered(inProgressAnswer());
+  config.events.emit("admitted", () => factsOf(paid));
+  return { kind: "admitted", admission: createAdmission(paid, config) };
+}
+
 /** Asks the facilitator; `undefined` when the payment is good. Never rejects. */
 async function verify(paid: PaidRequest, config: PaymentsConfig): Promise<Answer | undefined> {
+  const startedMs = config.now();
+  const about = () => ({ ...factsOf(paid), durationMs: config.now() - startedMs });
+  const invalid = (reason: string) => config.events.emit("invalid", () => ({ ...about(), reason }));
   try {
     const response = readVerifyResponse(
       await config.facilitator.verify(paid.facilitatorRequest, { payment: paid.claim.identity }),
     );
     if (response === undefined) throw unreadable("verify");
     const { isValid, invalidReason } = response;
-    if (isValid) return undefined;
+    if (isValid) {
+      config.events.emit("verified", about);
+      return undefined;
+    }
     const reason = isReason(invalidReason) ? invalidReason : "invalid_payload";
+    invalid(reason);
     // The facilitator's own trouble is not the payer's fault, and another signature would not mend it.
     return reason === UNEXPECTED ? unreachableAnswer(UNEXPECTED, RETRY_AFTER_SECONDS) : refusal(paid, reason);
   } catch (error) {
     config.logger.error("verification_failed", { network: paid.offer.requirements.network, ...explain(error) });
+    invalid(UNEXPECTED);
     const asked = error instanceof FacilitatorError ? error.retryAfterSeconds : undefined;
     return unreachableAnswer(UNEXPECTED, asked ?? RETRY_AFTER_SECONDS);
   }
 }
 
-interface Readable {
-  readonly route: PricedRoute;
-  readonly offer: Offer;
-  readonly reading: IdentifiedPayment;
-  readonly payment: PaymentPayload;
-  readonly url: string;
-  readonly request: GateRequest;
-  readonly place: Place;
-}
+type Readable = Extract<ReadPayment, { kind: "read" }> & { readonly url: string; readonly bodyDigest: string };
 
-function toPaidRequest({ route, offer, reading, payment, url, request, place }: Readable): PaidRequest {
+function toPaidRequest({ route, locate, request }: Arrival, readable: Readable): PaidRequest {
+  const { offer, reading, payment, identifier, url, bodyDigest } = readable;
   const { description, mimeType, extensions } = route;
   const { identity, payer, expiresAtSeconds } = reading;
   const { scheme, network, asset, payTo, amount } = offer.requirements;
   // Not the host: a client may come back by another name of the same server, and `Host` is its own word anyway.
   const target = request.mountPath + request.path + request.search;
+  const binding = [route.key, request.method, target, bodyDigest, scheme, network, asset, payTo, amount];
   return {
     route,
+    routeKey: route.key,
     offer,
+    scheme: offer.scheme,
     payer,
     url,
-    place,
+    place: locate(),
     method: request.method,
+    client: request.client,
     claim: {
       identity,
-      binding: JSON.stringify([route.key, request.method, target, scheme, network, asset, payTo, amount]),
+      binding: JSON.stringify(binding),
       owner: randomUUID(),
       expiresAtMs: expiresAtSeconds * 1000,
+      ...(identifier === undefined ? {} : { identifier }),
     },
     facilitatorRequest: toFacilitatorRequest(payment, offer, { resource: { url, description, mimeType }, extensions }),
   };

@@ -183,10 +183,10 @@ describe("options that are not", () => {
         code: "ERR_FAREBOX_CONFIG",
         issues: [
           "options.x",
-          "options.holdBytes",
           "options.now",
           "options.logger",
           "options.facilitator",
+          "options.holdBytes",
           "options.networks",
           "options.store",
           'routes["GET weather"]',

@@ -14,6 +14,7 @@ import type { RouteKey } from "../route/route-key.js";
 import type { Scheme } from "../scheme/scheme.js";
 import type { PaymentStore } from "../store/payment-store.js";
 import type { Chargeable } from "./chargeable.js";
+import type { PaymentHooks } from "./hooks.js";
 import type { StartTimer } from "./run.js";
 
 /** Dollars (`"$0.01"`), or atomic units of a named asset. */
@@ -43,6 +44,9 @@ export type PaymentOption =
 /** When the money moves, as seen from the handler. */
 export type SettleTime = "after" | "before";
 
+/** Whether a payment may, must or cannot carry an id of its client's. */
+export type IdentifierMode = "optional" | "required" | "off";
+
 /** A priced route. Either it says what it `accepts`, or it has a `price` and the options say the rest. */
 export interface RouteConfig {
   /** Ways to pay, the seller's favourite first: clients take the first they can. */
@@ -65,6 +69,12 @@ export interface RouteConfig {
    * the handler runs when it has been paid for, answers freely, and is charged whatever it answers.
    */
   readonly settle?: SettleTime;
+  /**
+   * The extension `payment-identifier`: with an id of its own, a payment that was served can be sent again and gets the same
+   * answer. Default `"optional"`, which says so in the challenge; `"required"`: a payment without is answered 400; `"off"`:
+   * it is neither mentioned nor read. Declared by `extensions`, that counts.
+   */
+  readonly paymentIdentifier?: IdentifierMode;
 }
 
 /** The route table: `{ "GET /weather": { … } }`. */
@@ -122,6 +132,12 @@ export interface PaymentsOptions {
   readonly deadlines?: Partial<Deadlines>;
   /** Remembers payments. Default: in memory, for a seller of one process. */
   readonly store?: PaymentStore;
+  /** How long a copy of a payment that is being served waits for the first run's answer, 0 to 120000 ms. Default 10000. */
+  readonly copyWaitMs?: number;
+  /** How many handlers may be at work for one payer before their payments are settled, 1 to 1000000. Default 256. */
+  readonly maxRunsPerPayer?: number;
+  /** The seller's own say in what becomes of requests and payments. */
+  readonly hooks?: PaymentHooks;
   /** Takes log lines. Default: in development stderr, for what is priced and findings; otherwise nobody. */
   readonly logger?: Logger;
   /** Unix milliseconds. Default `Date.now`. */

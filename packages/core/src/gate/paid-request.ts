@@ -3,29 +3,26 @@
  *
  * @module
  */
-import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { Reason } from "../protocol/reasons.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { Offer } from "../scheme/offer.js";
-import type { ClaimRequest } from "../store/payment-store.js";
 import { type Answer, problemAnswer } from "./answer.js";
 import { askToPay } from "./ask-to-pay.js";
 import type { PricedRoute } from "./parse-routes.js";
 import type { Place } from "./place.js";
 import type { Settlement } from "./settlement.js";
+import type { UnsettledPayment } from "./unsettled.js";
 
 /** One payment in one request. */
-export interface PaidRequest {
+export interface PaidRequest extends UnsettledPayment {
   readonly route: PricedRoute;
   readonly offer: Offer;
-  readonly payer: string;
   readonly place: Place;
-  readonly claim: ClaimRequest;
   /** Absolute URL and method, for challenges. */
   readonly url: string;
   readonly method: string;
-  /** What the facilitator is sent, at verification and at settlement. */
-  readonly facilitatorRequest: FacilitatorRequest;
+  /** The client's address, if it is known for certain. */
+  readonly client: string | undefined;
 }
 
 /** 402: this payment will not do; here is what would. */
@@ -69,6 +66,41 @@ export function undecidedAnswer(retryAfterSeconds: number): Answer {
       "The payment could not be processed right now. Repeat this request with the same PAYMENT-SIGNATURE; do not sign a new payment.",
     retryAfterSeconds,
   });
+}
+
+/** Another payment came with the id of this one. */
+export function identifierTakenAnswer(): Answer {
+  return problemAnswer({
+    status: 409,
+    error: "payment_identifier_conflict",
+    message: "Another payment has this payment-identifier. Nothing was charged for this one; give it an id of its own.",
+  });
+}
+
+/** The payer can prove to be the payer, but the answer is gone. */
+export function answerNotKeptAnswer(receipt: SettlementResponse | undefined): Answer {
+  return problemAnswer({
+    status: 409,
+    error: "answer_not_kept",
+    message:
+      "This payment was made and answered before. Its answer was too large to keep, or has been kept long enough.",
+    receipt,
+  });
+}
+
+/** A payer has as many handlers at work as are allowed. */
+export function tooManyRunsAnswer(): Answer {
+  return problemAnswer({
+    status: 429,
+    error: "too_many_payments",
+    message: "Too many payments of this payer are being served. Repeat this request with the same PAYMENT-SIGNATURE.",
+    retryAfterSeconds: 1,
+  });
+}
+
+/** The client left before its request was here. Nobody reads this. */
+export function incompleteRequestAnswer(): Answer {
+  return problemAnswer({ status: 400, error: "invalid_payload", message: "The request ended before its body did." });
 }
 
 /** Another run has this payment in hand. */

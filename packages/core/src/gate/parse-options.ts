@@ -5,9 +5,11 @@
  */
 import { createFindings, type Findings } from "../events/findings.js";
 import { type Logger, neverThrowing } from "../events/logger.js";
+import { createPaymentEvents, type PaymentEvents } from "../events/payment-events.js";
 import { createStartLogger } from "../events/start-logger.js";
 import { DEFAULT_DEADLINES, type Deadlines } from "../facilitator/deadlines.js";
 import { createFacilitatorPool, type FacilitatorPool } from "../facilitator/facilitator-pool.js";
+import type { FacilitatorHealth } from "../facilitator/facilitator-status.js";
 import { createHttpFacilitator } from "../facilitator/http-facilitator.js";
 import type { FacilitatorEntry } from "../facilitator/pool-options.js";
 import { parseBaseUrl } from "../http/base-url.js";
@@ -18,8 +20,11 @@ import { isJsonObject } from "../protocol/json.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";
+import { type PaymentHooks, parseHooks } from "./hooks.js";
+import { createOngoingRuns, type OngoingRuns } from "./ongoing.js";
 import type { PaymentsOptions } from "./options.js";
 import { describeWithoutSecrets, parseFacilitators } from "./parse-facilitators.js";
+import { createPendingSettlements, type PendingSettlements } from "./pending.js";
 import { type StartTimer, startTimer } from "./run.js";
 
 /** The options, checked: everything present, nothing left to interpret. */
@@ -37,6 +42,13 @@ export interface PaymentsConfig {
   readonly findings: Findings;
   readonly holdBytes: number;
   readonly store: PaymentStore;
+  /** How long the owner of a settlement may take before another one takes over. */
+  readonly leaseMs: number;
+  readonly copyWaitMs: number;
+  readonly hooks: PaymentHooks;
+  readonly events: PaymentEvents;
+  readonly ongoing: OngoingRuns;
+  readonly pending: PendingSettlements;
   readonly logger: Logger;
   readonly now: () => number;
   readonly timer: StartTimer;
@@ -55,6 +67,9 @@ const KEYS = Object.keys({
   holdBytes: true,
   deadlines: true,
   store: true,
+  copyWaitMs: true,
+  maxRunsPerPayer: true,
+  hooks: true,
   logger: true,
   now: true,
   timer: true,
@@ -63,6 +78,9 @@ const KEYS = Object.keys({
 const DEFAULT_HOLD_BYTES = 1024 * 1024;
 const MAX_HOLD_BYTES = 64 * 1024 * 1024;
 
+/** Beyond the facilitators' own deadlines: for the store, and for clocks that disagree. */
+const LEASE_SLACK_MS = 15_000;
+
 /**
  * Checks a seller's options. What it returns is only good if nothing was added to `issues`.
  *
@@ -70,38 +88,56 @@ const MAX_HOLD_BYTES = 64 * 1024 * 1024;
  */
 export function parseOptions(given: PaymentsOptions, builtIn: readonly Scheme[], issues: Issues): PaymentsConfig {
   const options: Partial<PaymentsOptions> = issues.checkKeys("options", given, KEYS) ? given : {};
-  const { holdBytes = DEFAULT_HOLD_BYTES, now = Date.now, timer = startTimer } = options;
-  const {
-    logger = createStartLogger(process.env["NODE_ENV"], (line) => void process.stderr.write(line)),
-    includeQuery = false,
-    strict = false,
-  } = options;
-  if (!isWithin(holdBytes, 0, MAX_HOLD_BYTES)) {
-    issues.add("options.holdBytes", `a whole number from 0 to ${MAX_HOLD_BYTES}`, holdBytes);
-  }
+  const { now = Date.now, timer = startTimer } = options;
+  const { logger = createStartLogger(process.env["NODE_ENV"], (line) => void process.stderr.write(line)) } = options;
   if (typeof now !== "function") issues.add("options.now", "a function that returns Unix milliseconds", now);
   if (typeof timer !== "function") issues.add("options.timer", "a function that starts a timer", timer);
-  if (typeof includeQuery !== "boolean") issues.add("options.includeQuery", "true or false", includeQuery);
-  if (typeof strict !== "boolean") issues.add("options.strict", "true or false", strict);
   checkMethods(issues, { path: "options.logger", value: logger, methods: ["info", "warn", "error"] });
 
   const safeLogger = neverThrowing(logger);
+  const events = createPaymentEvents(safeLogger, now);
   return Object.freeze({
-    facilitator: createPool(options, safeLogger, issues),
+    ...createPool(options, { logger: safeLogger, events, issues }),
+    ...parseLimits(options, issues),
     schemes: [...parseSchemes(options.schemes, issues), ...builtIn],
     payTo: parsePayTo(options.payTo, issues),
     networks: parseNetworks(options.networks, issues),
     publicUrl: parsePublicUrl(options.publicUrl, issues),
     allowedHosts: parseAllowedHosts(options.allowedHosts, issues),
-    includeQuery,
-    strict,
+    includeQuery: parseFlag(options, "includeQuery", issues),
+    strict: parseFlag(options, "strict", issues),
     findings: createFindings(safeLogger),
-    holdBytes,
     store: parseStore(options.store, now, issues),
+    hooks: parseHooks(options.hooks, issues),
+    events,
+    pending: createPendingSettlements({ timer }),
     logger: safeLogger,
     now,
     timer,
   });
+}
+
+function parseFlag(options: Partial<PaymentsOptions>, key: "includeQuery" | "strict", issues: Issues): boolean {
+  const { [key]: flag = false } = options;
+  if (typeof flag !== "boolean") issues.add(`options.${key}`, "true or false", flag);
+  return flag;
+}
+
+function parseLimits(
+  options: Partial<PaymentsOptions>,
+  issues: Issues,
+): Pick<PaymentsConfig, "holdBytes" | "copyWaitMs" | "ongoing"> {
+  const { holdBytes = DEFAULT_HOLD_BYTES, copyWaitMs = 10_000, maxRunsPerPayer = 256 } = options;
+  if (!isWithin(holdBytes, 0, MAX_HOLD_BYTES)) {
+    issues.add("options.holdBytes", `a whole number from 0 to ${MAX_HOLD_BYTES}`, holdBytes);
+  }
+  if (!isWithin(copyWaitMs, 0, 120_000)) {
+    issues.add("options.copyWaitMs", "a whole number of milliseconds from 0 to 120000", copyWaitMs);
+  }
+  if (!isWithin(maxRunsPerPayer, 1, 1_000_000)) {
+    issues.add("options.maxRunsPerPayer", "a whole number from 1 to 1000000", maxRunsPerPayer);
+  }
+  return { holdBytes, copyWaitMs, ongoing: createOngoingRuns(maxRunsPerPayer) };
 }
 
 /** Stands in until the issues are thrown, so that everything else can be checked as well. */
@@ -111,10 +147,22 @@ const NO_FACILITATOR: FacilitatorEntry = {
 };
 
 /** Does nothing yet: a configuration that is thrown away leaves nothing behind. */
-function createPool(options: Partial<PaymentsOptions>, logger: Logger, issues: Issues): FacilitatorPool {
+function createPool(
+  options: Partial<PaymentsOptions>,
+  { logger, events, issues }: { readonly logger: Logger; readonly events: PaymentEvents; readonly issues: Issues },
+): Pick<PaymentsConfig, "facilitator" | "leaseMs"> {
   const entries = parseFacilitators(options.facilitator, issues);
   const deadlines = parseDeadlines(options.deadlines, issues);
-  return createFacilitatorPool(entries.length > 0 ? entries : [NO_FACILITATOR], { deadlines, logger });
+  const onChange = ({ name: facilitator, state, lastErrorCode: code }: FacilitatorHealth) => {
+    if (state === "up") events.emit("facilitator_up", () => ({ facilitator }));
+    if (state === "down") events.emit("facilitator_down", () => ({ facilitator, code }));
+  };
+  const facilitator = createFacilitatorPool(entries.length > 0 ? entries : [NO_FACILITATOR], {
+    deadlines,
+    logger,
+    onChange,
+  });
+  return { facilitator, leaseMs: Math.max(entries.length, 1) * deadlines.settleMs + LEASE_SLACK_MS };
 }
 
 function isMethod(value: object, name: string): boolean {
@@ -189,9 +237,11 @@ function parseAllowedHosts(hosts: unknown, issues: Issues): readonly string[] {
   return [];
 }
 
+const STORE_METHODS = ["claim", "find", "transition", "release", "unfinished"] as const;
+
 function parseStore(store: unknown, now: () => number, issues: Issues): PaymentStore {
   if (store === undefined) return createMemoryStore(now);
-  checkMethods(issues, { path: "options.store", value: store, methods: ["claim", "find", "transition", "release"] });
+  checkMethods(issues, { path: "options.store", value: store, methods: STORE_METHODS });
   return store as PaymentStore;
 }
 

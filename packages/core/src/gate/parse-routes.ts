@@ -13,8 +13,9 @@ import { parseRouteKey } from "../route/route-key.js";
 import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
 import type { Offer } from "../scheme/offer.js";
 import { type Chargeable, isSuccess } from "./chargeable.js";
+import { parseIdentifierMode, withIdentifier } from "./identifier.js";
 import { createSale, type OnSale } from "./on-sale.js";
-import type { RouteConfig, RoutesConfig, SettleTime } from "./options.js";
+import type { IdentifierMode, RouteConfig, RoutesConfig, SettleTime } from "./options.js";
 import { parseOffers } from "./parse-offers.js";
 import type { PaymentsConfig } from "./parse-options.js";
 
@@ -30,6 +31,7 @@ export interface PricedRoute {
   readonly onSale: () => OnSale | undefined;
   readonly chargeable: Chargeable;
   readonly settle: SettleTime;
+  readonly paymentIdentifier: IdentifierMode;
 }
 
 const KEYS = Object.keys({
@@ -40,6 +42,7 @@ const KEYS = Object.keys({
   extensions: true,
   chargeable: true,
   settle: true,
+  paymentIdentifier: true,
 } satisfies Record<keyof RouteConfig, true>);
 
 /** Facilitators refuse to verify a payment whose resource has a longer description, which makes it unpayable. */
@@ -84,13 +87,16 @@ function parsePricedRoute(key: string, { path, route, config, issues }: RouteInp
   const given: JsonObject = known ?? {};
   const description = parseText(given, { path, key: "description", longest: MAX_DESCRIPTION, issues });
   const mimeType = parseText(given, { path, key: "mimeType", longest: MAX_MIME_TYPE, issues });
-  const extensions = parseExtensions(given["extensions"], join(path, "extensions"), issues);
+  const declared = parseExtensions(given["extensions"], join(path, "extensions"), issues);
+  const modePath = join(path, "paymentIdentifier");
+  const paymentIdentifier = parseIdentifierMode(given["paymentIdentifier"], { path: modePath, declared, issues });
+  const extensions = withIdentifier(declared, paymentIdentifier);
   const settle = parseSettle(given["settle"], join(path, "settle"), issues);
   const offers = known === undefined ? [] : parseOffers(known, { path, settle, config, issues });
   const chargeable = parseChargeable(given["chargeable"], { path: join(path, "chargeable"), settle, issues });
   const subject = { key, offers, description, mimeType, extensions };
   const onSale = createSale(subject, config.facilitator, config.findings.tell);
-  return Object.freeze({ ...subject, onSale, chargeable, settle });
+  return Object.freeze({ ...subject, onSale, chargeable, settle, paymentIdentifier });
 }
 
 type CompiledKey =

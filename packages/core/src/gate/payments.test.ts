@@ -85,8 +85,8 @@ describe("a store in memory", () => {
   test("is none where another store is given, or the process is the only one", () => {
     expect(createSeller().log).toEqual([]);
     vi.stubEnv("NODE_APP_INSTANCE", "1");
-    const { claim, find, transition, release } = createMemoryStore();
-    expect(createSeller({ store: { claim, find, transition, release } }).log).toEqual([]);
+    const { claim, find, transition, release, unfinished } = createMemoryStore();
+    expect(createSeller({ store: { claim, find, transition, release, unfinished } }).log).toEqual([]);
   });
 });
 

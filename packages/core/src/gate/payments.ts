@@ -5,11 +5,13 @@
  */
 import { ConfigError } from "../errors.js";
 import type { Finding, FindingCode } from "../events/findings.js";
+import { isPaymentEventType, type PaymentEventType, type PaymentListener } from "../events/payment-events.js";
 import type { FacilitatorHealth } from "../facilitator/facilitator-status.js";
 import { createIssues, type Issues } from "../issues.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { isMemoryStore } from "../store/memory-store.js";
 import { findSeveralProcesses } from "../store/several-processes.js";
+import { attemptAgain, type Recovery, recoverSettlements } from "./background.js";
 import { memoryStoreFinding } from "./findings.js";
 import { createGate, createRouteGate, type Gate, type RouteGate } from "./gate.js";
 import { inspectRoutes, inspectTable, type PricedTable } from "./inspect.js";
@@ -50,6 +52,17 @@ export interface PaymentsEngine {
   health(): readonly FacilitatorHealth[];
   /** Resolves once each facilitator was asked what it supports, whatever came of it. Never rejects. */
   ready(): Promise<void>;
+  /**
+   * Takes up the settlements that a dead process has left unfinished, and says what came of them. It happens by itself when
+   * the first gate is created. Rejects when the store fails.
+   */
+  recover(): Promise<Recovery>;
+  /**
+   * Listens for events of one type. Yields what ends that.
+   *
+   * @throws ConfigError when there are no events of that type.
+   */
+  on<T extends PaymentEventType>(type: T, listener: PaymentListener<T>): () => void;
   /** Ends what happens in the background. Payments under way can still be settled. */
   close(): void;
 }
@@ -92,6 +105,8 @@ interface OpenEngine extends PaymentsEngine {
 function toEngine(config: PaymentsConfig): OpenEngine {
   const platform = isMemoryStore(config.store) ? findSeveralProcesses() : undefined;
   if (platform !== undefined) config.findings.add(memoryStoreFinding(platform));
+  config.pending.attemptBy((payment) => attemptAgain(payment, config));
+  const start = createStart(config);
   const tables: PricedTable[] = [];
   const handlers: PricedHandler[] = [];
   const unsupported = (only: (gate: object) => boolean): readonly Finding[] => {
@@ -117,7 +132,7 @@ function toEngine(config: PaymentsConfig): OpenEngine {
   const add = (table: PricedTable["table"]): Gate => {
     const gate = createGate(table, config);
     tables.push({ gate, table });
-    config.facilitator.start();
+    start();
     return gate;
   };
   return {
@@ -128,7 +143,7 @@ function toEngine(config: PaymentsConfig): OpenEngine {
       const route = check("charge", (issues) => parseCharge(given, config, issues));
       const gate = createRouteGate(route, config);
       handlers.push({ gate, route });
-      config.facilitator.start();
+      start();
       return gate;
     },
     report,
@@ -141,7 +156,31 @@ function toEngine(config: PaymentsConfig): OpenEngine {
     },
     health: config.facilitator.health,
     ready: config.facilitator.ready,
-    close: config.facilitator.close,
+    recover: () => recoverSettlements(config),
+    on(type, listener) {
+      check("on", (issues) => {
+        if (!isPaymentEventType(type)) issues.add("on", 'a type of event, such as "settled"', type);
+        if (typeof listener !== "function") issues.add("on", "a function that listens", listener);
+      });
+      return config.events.on(type, listener);
+    },
+    close() {
+      config.facilitator.close();
+      config.pending.close();
+    },
+  };
+}
+
+/** What begins with the first gate. The memory of a process that has just started has nothing to recover. */
+function createStart(config: PaymentsConfig): () => void {
+  let isStarted = false;
+  return () => {
+    config.facilitator.start();
+    if (isStarted || isMemoryStore(config.store)) return;
+    isStarted = true;
+    recoverSettlements(config).catch(() =>
+      config.logger.error("settlements_not_recovered", { error: "the store failed" }),
+    );
   };
 }
 

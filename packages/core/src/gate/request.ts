@@ -37,6 +37,15 @@ export interface GateRequest {
   readonly userAgent: string | undefined;
   /** Value of `PAYMENT-SIGNATURE`. */
   readonly paymentSignature: string | undefined;
+  /** Value of any header, by its name in any case. Default: there is none. */
+  readonly header?: (name: string) => string | undefined;
+  /** The client's address, if it is known for certain. */
+  readonly client?: string | undefined;
+  /**
+   * A digest of the body, `""` without one; `undefined` when the client has left before all of it was here. Only asked for
+   * when there is a payment. Must not throw or reject. Default: `""`.
+   */
+  readonly digestBody?: () => string | undefined | Promise<string | undefined>;
 }
 
 /** The whole path of a request. */

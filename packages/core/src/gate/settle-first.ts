@@ -5,25 +5,30 @@
  * @module
  */
 import type { Decision } from "./decision.js";
+import { askHook } from "./hooks.js";
 import type { PaidRequest } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import { createPrepaid } from "./prepaid.js";
-import { type SettledOnce, settleOnce, unservedAnswer } from "./settle-once.js";
+import { settleOnce, unservedAnswer } from "./settle-once.js";
+import { factsOf } from "./unsettled.js";
 
 /** Settles a payment that was just claimed, and lets its handler run if the money has moved. */
 export async function settleFirst(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
-  const settlement = await settleClaim(paid, config);
-  if (settlement.kind !== "settled") return { kind: "answer", answer: unservedAnswer(paid, settlement) };
-  return { kind: "prepaid", prepaid: createPrepaid(paid, settlement.receipt, config) };
-}
-
-/** What was not begun may be tried again. */
-async function settleClaim(paid: PaidRequest, config: PaymentsConfig): Promise<SettledOnce> {
   const { identity, owner } = paid.claim;
-  try {
-    return await settleOnce(paid, { from: "claimed", owner, facilitator: undefined, answer: undefined }, config);
-  } catch (error) {
-    await config.store.release(identity, owner);
-    throw error;
+  const { hooks, logger, store, events } = config;
+  const verdict = await askHook(hooks, "beforeSettle", { facts: () => factsOf(paid), logger });
+  if (verdict.kind === "denied") {
+    await store.release(identity, owner);
+    return { kind: "answer", answer: verdict.answer };
   }
+  const settlement = await settleOnce(
+    paid,
+    { from: "claimed", owner, facilitator: undefined, answer: undefined, waiting: { client: paid.client } },
+    config,
+  );
+  // Whoever refuses a payment outright has not moved it: what is remembered of it would only be memory for strangers to fill.
+  if (settlement.kind === "rejected" && settlement.receipt.transaction === "") await store.release(identity, owner);
+  if (settlement.kind !== "settled") return { kind: "answer", answer: unservedAnswer(paid, settlement) };
+  events.emit("admitted", () => factsOf(paid));
+  return { kind: "prepaid", prepaid: createPrepaid(paid, settlement.receipt, config) };
 }

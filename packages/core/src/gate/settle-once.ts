@@ -6,19 +6,23 @@
 import type { PaymentState, StoredAnswer } from "../store/payment-record.js";
 import type { Transition } from "../store/payment-store.js";
 import type { Answer } from "./answer.js";
+import { tellHook } from "./hooks.js";
 import { inProgressAnswer, type PaidRequest, unsettledAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import { type Settlement, settle } from "./settlement.js";
+import { factsOf, type UnsettledPayment } from "./unsettled.js";
 
 /** Where the payment comes from: a claim, a handler that has answered, or an earlier settlement that did not end. */
 export interface SettlementStart {
-  readonly from: Extract<PaymentState, "claimed" | "serving" | "unsent" | "unknown">;
+  readonly from: Extract<PaymentState, "claimed" | "serving" | "settling" | "unsent" | "unknown">;
   /** The record's owner before; only differs from the claim's when another run takes over. */
   readonly owner: string;
   /** Who was told to settle it before, as its record has it. */
   readonly facilitator: string | undefined;
   /** Kept until the payer has it; `undefined` for an answer too large to keep. */
   readonly answer: StoredAnswer | undefined;
+  /** The client that waits for the outcome, by its address if that is known; `undefined`: nobody waits. */
+  readonly waiting: { readonly client: string | undefined } | undefined;
 }
 
 /** `lost`: the record is not what this run thinks it is, so nothing was done. */
@@ -26,37 +30,32 @@ export type SettledOnce = Settlement | { readonly kind: "lost" };
 
 /** Settles. Never rejects once the facilitator has been told; a store that fails before that rejects, uncharged. */
 export async function settleOnce(
-  paid: PaidRequest,
+  payment: UnsettledPayment,
   start: SettlementStart,
   config: PaymentsConfig,
 ): Promise<SettledOnce> {
-  const { identity, owner } = paid.claim;
-  const { facilitator } = config;
-  const first = start.facilitator ?? facilitator.facilitatorOf(identity);
+  const { claim, facilitatorRequest: request } = payment;
+  const { identity, owner } = claim;
+  const facilitator = start.facilitator ?? config.facilitator.facilitatorOf(identity);
   const taken = await config.store.transition({
     identity,
     from: start.from,
     to: "settling",
     owner: start.owner,
     newOwner: owner,
-    ...(first === undefined ? {} : { facilitator: first }),
+    request,
+    leaseUntilMs: config.now() + config.leaseMs,
+    ...(facilitator === undefined ? {} : { facilitator }),
     ...(start.answer === undefined ? {} : { answer: start.answer }),
   });
   if (!taken) return { kind: "lost" };
 
-  const settlement = await settle(
-    {
-      request: paid.facilitatorRequest,
-      identity,
-      facilitator: start.facilitator,
-      offer: paid.offer,
-      payer: paid.payer,
-      repeated: start.from === "unknown",
-    },
-    facilitator,
-    config.logger,
-  );
-  await record(paid, { settlement, start }, config);
+  config.ongoing.settle(claim, start.waiting?.client);
+  const startedMs = config.now();
+  const repeated = start.from === "unknown" || start.from === "settling";
+  const settlement = await settle({ payment, facilitator: start.facilitator, repeated }, config);
+  await record(payment, { settlement, start }, config);
+  tell(payment, { settlement, durationMs: config.now() - startedMs }, config);
   return settlement;
 }
 
@@ -72,20 +71,43 @@ interface Ended {
 }
 
 /** The outcome stands whether or not the store takes it; a store that does not is a matter for the operator. */
-async function record(paid: PaidRequest, { settlement, start }: Ended, config: PaymentsConfig): Promise<void> {
-  const { identity, owner } = paid.claim;
+async function record(payment: UnsettledPayment, ended: Ended, config: PaymentsConfig): Promise<void> {
+  const { identity, owner } = payment.claim;
+  const { kind } = ended.settlement;
   try {
     const recorded = await config.store.transition({
       identity,
       from: "settling",
-      to: settlement.kind,
       owner,
-      ...holderOf(identity, { settlement, start }, config),
-      ...("receipt" in settlement ? { answer: null, receipt: settlement.receipt } : {}),
+      leaseUntilMs: null,
+      ...(kind === "unknown" ? {} : { request: null }),
+      ...holderOf(identity, ended, config),
+      ...outcomeOf(payment, ended),
     });
-    if (!recorded) config.logger.error("outcome_not_recorded", { identity, outcome: settlement.kind });
+    if (!recorded) config.logger.error("outcome_not_recorded", { identity, outcome: kind });
   } catch {
-    config.logger.error("outcome_not_recorded", { identity, outcome: settlement.kind });
+    config.logger.error("outcome_not_recorded", { identity, outcome: kind });
+  }
+}
+
+/**
+ * An answer stays on record for a payer who was not there to get it, or who can prove to be the payer when it is asked for
+ * again. A payment without an answer to come back for is owed one.
+ */
+function outcomeOf(
+  { claim }: UnsettledPayment,
+  { settlement, start }: Ended,
+): Pick<Transition, "to" | "answer" | "receipt" | "identifier"> {
+  switch (settlement.kind) {
+    case "settled": {
+      const { receipt } = settlement;
+      if (start.waiting === undefined) return { to: start.answer === undefined ? "owed" : "settled", receipt };
+      return { to: "settled", receipt, ...(claim.identifier === undefined ? { answer: null } : {}) };
+    }
+    case "rejected":
+      return { to: "rejected", receipt: settlement.receipt, answer: null, identifier: null };
+    default:
+      return { to: settlement.kind };
   }
 }
 
@@ -99,4 +121,38 @@ function holderOf(
   if (start.facilitator !== undefined) return {};
   const name = facilitator.facilitatorOf(identity);
   return name === undefined ? {} : { facilitator: name };
+}
+
+/** An outcome that is not known is looked after from here on, whether or not the client comes back. */
+function tell(
+  payment: UnsettledPayment,
+  { settlement, durationMs }: { readonly settlement: Settlement; readonly durationMs: number },
+  { events, hooks, logger, pending }: PaymentsConfig,
+): void {
+  const facts = () => factsOf(payment);
+  const about = () => ({ ...factsOf(payment), durationMs });
+  switch (settlement.kind) {
+    case "settled": {
+      const { receipt } = settlement;
+      events.emit("settled", () => ({ ...about(), transaction: receipt.transaction }));
+      tellHook(hooks, "afterSettle", { args: () => [facts(), receipt], logger });
+      return;
+    }
+    case "rejected": {
+      const { receipt } = settlement;
+      events.emit("rejected", () => ({ ...about(), reason: receipt.errorReason ?? "unexpected_settle_error" }));
+      tellHook(hooks, "afterSettle", { args: () => [facts(), receipt], logger });
+      return;
+    }
+    case "unsent":
+      events.emit("unsent", about);
+      return;
+    case "unknown":
+      pending.add(payment, settlement.retryAfterSeconds);
+      events.emit("unknown", about);
+      tellHook(hooks, "onSettleUnknown", { args: () => [facts()], logger });
+      return;
+    default:
+      settlement satisfies never;
+  }
 }

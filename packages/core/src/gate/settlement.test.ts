@@ -7,6 +7,7 @@ import type { SettlementResponse } from "../protocol/settlement-response.js";
 import { createOffer } from "../scheme/offer.js";
 import { explain, type SettlementTask, settle } from "./settlement.js";
 import { createTestScheme, createTill, NETWORK, PAY_TO, PAYER, paymentOf } from "./shop.fixture.js";
+import type { UnsettledPayment } from "./unsettled.js";
 
 const OFFER = createOffer(
   createTestScheme(),
@@ -18,6 +19,14 @@ const REQUEST = {
   paymentPayload: { ...paymentOf(), accepted: OFFER.requirements },
   paymentRequirements: OFFER.requirements,
 } as FacilitatorRequest;
+
+const PAYMENT: UnsettledPayment = {
+  claim: { identity: "p1", binding: "[]", owner: "run", expiresAtMs: 0 },
+  payer: PAYER,
+  scheme: OFFER.scheme,
+  routeKey: "GET /weather",
+  facilitatorRequest: REQUEST,
+};
 
 const TX = `0x${"ab".repeat(32)}`;
 const DONE: SettlementResponse = { success: true, transaction: TX, network: NETWORK };
@@ -34,9 +43,8 @@ function failure(code: string, outcome: "none" | "unknown", more = {}): Facilita
 async function settleWith(answer: unknown, repeated: boolean, task: Partial<SettlementTask> = {}) {
   const till: Facilitator = Object.assign(createTill(), { settles: answer });
   return await settle(
-    { request: REQUEST, identity: "p1", facilitator: undefined, offer: OFFER, payer: PAYER, repeated, ...task },
-    till,
-    SILENT,
+    { payment: PAYMENT, facilitator: undefined, repeated, ...task },
+    { facilitator: till, logger: SILENT },
   );
 }
 
@@ -51,8 +59,8 @@ test.each<[facilitator: string | undefined, expected: object]>([
       return DONE;
     },
   };
-  const task = { request: REQUEST, identity: "p1", facilitator, offer: OFFER, payer: PAYER, repeated: false };
-  expect((await settle(task, pool, SILENT)).kind).toBe("settled");
+  const task = { payment: PAYMENT, facilitator, repeated: false };
+  expect((await settle(task, { facilitator: pool, logger: SILENT })).kind).toBe("settled");
   expect(given).toStrictEqual([REQUEST, expected]);
 });
 
@@ -134,7 +142,7 @@ describe("settle", () => {
       },
     });
     const answer = { ...DONE, payer: "?" };
-    expect((await settleWith(answer, false, { offer: { ...OFFER, scheme } })).kind).toBe("unknown");
+    expect((await settleWith(answer, false, { payment: { ...PAYMENT, scheme } })).kind).toBe("unknown");
   });
 
   test("is total, and believes nothing but a plain success or refusal", async () => {

@@ -6,13 +6,12 @@
  */
 import { FacilitatorError } from "../errors.js";
 import type { Logger } from "../events/logger.js";
-import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { FacilitatorPool } from "../facilitator/facilitator-pool.js";
 import { unreadable } from "../facilitator/http-failures.js";
 import { readSettlementResponse } from "../facilitator/read-response.js";
 import { isReason } from "../protocol/reasons.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
-import type { Offer } from "../scheme/offer.js";
+import type { UnsettledPayment } from "./unsettled.js";
 
 /** How a settlement ended, as far as can be known. */
 export type Settlement =
@@ -25,15 +24,11 @@ export type Settlement =
   /** The money may have moved. */
   | { readonly kind: "unknown"; readonly retryAfterSeconds: number };
 
-/** What is settled, for whom, and whether we have tried before. */
+/** What is settled, and whether we have tried before. */
 export interface SettlementTask {
-  readonly request: FacilitatorRequest;
-  /** What makes the payment one payment. */
-  readonly identity: string;
+  readonly payment: UnsettledPayment;
   /** The only facilitator to ask, as our record has it; `undefined`: whichever can. */
   readonly facilitator: string | undefined;
-  readonly offer: Offer;
-  readonly payer: string;
   /**
    * Whether our own record says that an earlier settlement of this payment has an unknown outcome. Only then does
    * "settled before" mean that it was settled for us; and then a refusal proves nothing, for the money that the earlier
@@ -42,19 +37,26 @@ export interface SettlementTask {
   readonly repeated: boolean;
 }
 
+/** Who is asked, and who is told what went wrong. */
+export interface SettlementParts {
+  readonly facilitator: Pick<FacilitatorPool, "settle">;
+  readonly logger: Logger;
+}
+
 /** A block or two; the facilitator may ask for longer. */
 const RETRY_AFTER_SECONDS = 5;
 
 /** Asks the facilitator to move the money. Never rejects. */
 export async function settle(
   task: SettlementTask,
-  pool: Pick<FacilitatorPool, "settle">,
-  logger: Logger,
+  { facilitator: pool, logger }: SettlementParts,
 ): Promise<Settlement> {
+  const { claim, payer, facilitatorRequest: request } = task.payment;
+  const { network } = request.paymentRequirements;
   try {
-    const { network } = task.offer.requirements;
-    const { request, identity: payment, facilitator } = task;
-    const options = facilitator === undefined ? { payment } : { payment, facilitator };
+    const { identity } = claim;
+    const { facilitator } = task;
+    const options = facilitator === undefined ? { payment: identity } : { payment: identity, facilitator };
     const response = readSettlementResponse(await pool.settle(request, options), network);
     if (response === undefined) throw unreadable("settle");
     return judge(task, response, logger);
@@ -62,24 +64,25 @@ export async function settle(
     const failure = error instanceof FacilitatorError ? error : undefined;
     // An earlier attempt may have moved the money, whatever became of this one.
     const kind = failure?.outcome === "none" && !task.repeated ? "unsent" : "unknown";
-    const { network } = task.offer.requirements;
-    logger.error(`settlement_${kind}`, { network, payer: task.payer, ...explain(error) });
+    logger.error(`settlement_${kind}`, { network, payer, ...explain(error) });
     return { kind, retryAfterSeconds: failure?.retryAfterSeconds ?? RETRY_AFTER_SECONDS };
   }
 }
 
 function judge(task: SettlementTask, response: SettlementResponse, logger: Logger): Settlement {
-  const { network } = task.offer.requirements;
-  const settledForUs = response.success || (task.repeated && response.errorReason === "payment_already_settled");
-  if (!settledForUs && !task.repeated && isFinal(response))
-    return { kind: "rejected", receipt: rejectedReceipt(task, response) };
-
-  const field = settledForUs ? differsFromTerms(task, response) : undefined;
-  if (settledForUs && field === undefined) {
-    return { kind: "settled", receipt: settledReceipt(task, response.transaction) };
+  const { payment, repeated } = task;
+  const settledForUs = response.success || (repeated && response.errorReason === "payment_already_settled");
+  if (!settledForUs && !repeated && isFinal(response)) {
+    return { kind: "rejected", receipt: rejectedReceipt(payment, response) };
   }
+  const field = settledForUs ? differsFromTerms(payment, response) : undefined;
+  if (settledForUs && field === undefined) {
+    return { kind: "settled", receipt: settledReceipt(payment, response.transaction) };
+  }
+  const { payer } = payment;
+  const { network } = payment.facilitatorRequest.paymentRequirements;
   const reason = isReason(response.errorReason) ? response.errorReason : undefined;
-  logger.error("settlement_unknown", { network, payer: task.payer, reason, differsIn: field });
+  logger.error("settlement_unknown", { network, payer, reason, differsIn: field });
   return { kind: "unknown", retryAfterSeconds: RETRY_AFTER_SECONDS };
 }
 
@@ -94,23 +97,31 @@ function isFinal({ errorReason, transaction }: SettlementResponse): boolean {
 }
 
 /** The answer is compared with the terms before it is believed. */
-function differsFromTerms({ offer, payer }: SettlementTask, response: SettlementResponse): string | undefined {
-  if (response.network !== offer.requirements.network) return "network";
-  if (response.payer !== undefined && !offer.scheme.sameAddress(response.payer, payer)) return "payer";
-  if (response.amount !== undefined && response.amount !== offer.requirements.amount) return "amount";
+function differsFromTerms(
+  { scheme, payer, facilitatorRequest }: UnsettledPayment,
+  response: SettlementResponse,
+): string | undefined {
+  const { network, amount } = facilitatorRequest.paymentRequirements;
+  if (response.network !== network) return "network";
+  if (response.payer !== undefined && !scheme.sameAddress(response.payer, payer)) return "payer";
+  if (response.amount !== undefined && response.amount !== amount) return "amount";
   return undefined;
 }
 
 /** Only known fields go to the client. */
-function settledReceipt({ offer, payer, request }: SettlementTask, transaction: string): SettlementResponse {
-  const { network } = offer.requirements;
-  return { success: true, payer, transaction, network, amount: request.paymentRequirements.amount };
+function settledReceipt({ payer, facilitatorRequest }: UnsettledPayment, transaction: string): SettlementResponse {
+  const { network, amount } = facilitatorRequest.paymentRequirements;
+  return { success: true, payer, transaction, network, amount };
 }
 
 /** Of a facilitator's text only what has the form of a reason goes to the client. */
-function rejectedReceipt({ offer, payer }: SettlementTask, response: SettlementResponse): SettlementResponse {
-  const errorReason = isReason(response.errorReason) ? response.errorReason : "unexpected_settle_error";
-  return { success: false, errorReason, payer, transaction: response.transaction, network: offer.requirements.network };
+function rejectedReceipt(
+  { payer, facilitatorRequest }: UnsettledPayment,
+  { errorReason, transaction }: SettlementResponse,
+): SettlementResponse {
+  const { network } = facilitatorRequest.paymentRequirements;
+  const reason = isReason(errorReason) ? errorReason : "unexpected_settle_error";
+  return { success: false, errorReason: reason, payer, transaction, network };
 }
 
 /** What an operator needs; a message of ours never quotes a facilitator. */

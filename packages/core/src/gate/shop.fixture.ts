@@ -19,6 +19,7 @@ import type { Decision } from "./decision.js";
 import type { PaymentsOptions, RoutesConfig } from "./options.js";
 import { createPaymentsGate } from "./payments.js";
 import type { GateRequest } from "./request.js";
+import type { StartTimer } from "./run.js";
 
 export const NETWORK = "eip155:84532" as const;
 export const ASSET = "0xASSET";
@@ -110,7 +111,7 @@ export interface ShopOptions extends Partial<PaymentsOptions> {
 }
 
 export function createShop({ routes = ROUTES, scheme = createTestScheme(), ...options }: ShopOptions = {}) {
-  const clock = { ms: NOW_SECONDS * 1000 };
+  const { clock, timer, passTime } = createTime();
   const now = () => clock.ms;
   const till = createTill();
   const store = options.store ?? createMemoryStore(now);
@@ -119,10 +120,13 @@ export function createShop({ routes = ROUTES, scheme = createTestScheme(), ...op
   const note = (event: string, fields: LogFields) =>
     void (event.startsWith("facilitator_") || log.push({ event, fields }));
   const logger: Logger = { info: note, warn: note, error: note };
-  const { gate } = createPaymentsGate(routes, { facilitator: till, now, logger, ...options, store }, [scheme]);
+  const given = { facilitator: till, now, timer, logger, ...options, store };
+  const { engine, gate } = createPaymentsGate(routes, given, [scheme]);
   const ask = async (request: Partial<GateRequest> = {}) => gate.decide({ ...REQUEST, ...request });
   return {
     clock,
+    passTime,
+    engine,
     till,
     store,
     log,
@@ -131,6 +135,27 @@ export function createShop({ routes = ROUTES, scheme = createTestScheme(), ...op
     pay: (payment: PaymentWish = {}, request: Partial<GateRequest> = {}) =>
       ask({ ...request, paymentSignature: headerOf(payment) }),
   };
+}
+
+/** A clock that stands still until it is told to go on. */
+function createTime() {
+  const clock = { ms: NOW_SECONDS * 1000 };
+  const timers = new Set<{ readonly atMs: number; readonly act: () => void }>();
+  const timer: StartTimer = (act, delayMs) => {
+    const started = { atMs: clock.ms + delayMs, act };
+    timers.add(started);
+    return () => void timers.delete(started);
+  };
+  /** Lets time pass, and what was to happen in it; then what is to follow at once. */
+  const passTime = async (ms: number) => {
+    clock.ms += ms;
+    for (const started of [...timers]) {
+      if (started.atMs > clock.ms || !timers.delete(started)) continue;
+      started.act();
+    }
+    await new Promise(setImmediate);
+  };
+  return { clock, timer, passTime };
 }
 
 export const REQUEST: GateRequest = {

@@ -4,43 +4,81 @@
  * @see `docs/lifecycle.md`, "The same payment again"
  * @module
  */
+import type { PaymentEventMap } from "../events/payment-events.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { PaymentRecord, StoredAnswer } from "../store/payment-record.js";
 import { createPrepaidAdmission, keepAnswer } from "./admission.js";
-import { replayAnswer } from "./answer.js";
+import { receiptHeaders, replayAnswer } from "./answer.js";
+import { leaseLeft } from "./background.js";
+import { waitForRun } from "./copies.js";
 import type { Decision } from "./decision.js";
-import { inProgressAnswer, type PaidRequest, refusal } from "./paid-request.js";
+import { answerNotKeptAnswer, inProgressAnswer, type PaidRequest, refusal } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import { createPrepaid } from "./prepaid.js";
 import { settleOnce, unservedAnswer } from "./settle-once.js";
+import { factsOf } from "./unsettled.js";
 
-/** Decides a request whose payment already has a record. */
+/** What is known of the payment, and until when, in Unix milliseconds, this request may wait for more. */
+export interface Taken {
+  readonly record: PaymentRecord;
+  readonly untilMs: number;
+}
+
+/** Decides a request whose payment already has a record; `undefined` when the record has changed meanwhile. */
 export async function decideOnTaken(
   paid: PaidRequest,
-  record: PaymentRecord,
+  taken: Taken,
   config: PaymentsConfig,
-): Promise<Decision> {
-  if (record.binding !== paid.claim.binding) return alreadyUsed(paid);
+): Promise<Decision | undefined> {
+  const { record } = taken;
+  if (record.binding !== paid.claim.binding) return alreadyUsed(paid, config);
   switch (record.state) {
     case "claimed":
     case "serving":
     case "settling":
-      return { kind: "answer", answer: inProgressAnswer() };
-    case "settled":
-      return takeKeptAnswer(paid, record, config);
-    case "owed":
-      return runOwed(paid, record, config);
+      return decideOnRunning(paid, taken, config);
     case "rejected":
       return {
         kind: "answer",
         answer: refusal(paid, record.receipt?.errorReason ?? "payment_already_used", record.receipt),
       };
-    case "unsent":
-    case "unknown":
-      return settleAgain(paid, { ...record, state: record.state }, config);
     default:
-      return record.state satisfies never;
+      // Whoever watches the chain may have a copy by now, but not the id that its payer gave it.
+      if (record.identifier !== undefined && record.identifier !== paid.claim.identifier)
+        return alreadyUsed(paid, config);
+      return decideOnEnded(paid, { ...record, state: record.state }, config);
   }
+}
+
+async function decideOnRunning(paid: PaidRequest, taken: Taken, config: PaymentsConfig): Promise<Decision | undefined> {
+  const { record } = taken;
+  const isAbandoned = record.state === "settling" && leaseLeft(record, config.now()) === 0;
+  if (isAbandoned && config.ongoing.find(record.identity) === undefined) {
+    const isPayers = record.identifier === undefined || record.identifier === paid.claim.identifier;
+    return isPayers ? settleAgain(paid, { ...record, state: "settling" }, config) : alreadyUsed(paid, config);
+  }
+  const waited = await waitForRun(paid, taken, config);
+  if (waited.kind === "over") return undefined;
+  if (waited.kind === "running") return { kind: "answer", answer: inProgressAnswer() };
+  tellReplayed(paid, "shared", config);
+  return { kind: "answer", answer: waited.answer };
+}
+
+type EndedRecord = PaymentRecord & { readonly state: "settled" | "owed" | "unsent" | "unknown" };
+
+async function decideOnEnded(paid: PaidRequest, record: EndedRecord, config: PaymentsConfig): Promise<Decision> {
+  if (record.state === "owed") return runOwed(paid, record, config);
+  if (record.state !== "settled") return settleAgain(paid, { ...record, state: record.state }, config);
+  return record.identifier === undefined ? takeKeptAnswer(paid, record, config) : giveAgain(paid, record, config);
+}
+
+/** The payer has proved to be the payer: the answer may be asked for again, for as long as it is kept. */
+function giveAgain(paid: PaidRequest, { answer, receipt }: PaymentRecord, config: PaymentsConfig): Decision {
+  if (answer === undefined || receipt === undefined) {
+    tellReplayed(paid, "refused", config);
+    return { kind: "answer", answer: answerNotKeptAnswer(receipt) };
+  }
+  return replay(paid, { answer, receipt }, config);
 }
 
 /**
@@ -49,7 +87,7 @@ export async function decideOnTaken(
  */
 async function takeKeptAnswer(paid: PaidRequest, record: PaymentRecord, config: PaymentsConfig): Promise<Decision> {
   const { answer, receipt } = record;
-  if (answer === undefined || receipt === undefined) return alreadyUsed(paid);
+  if (answer === undefined || receipt === undefined) return alreadyUsed(paid, config);
   const { identity, owner } = paid.claim;
   const taken = await config.store.transition({
     identity,
@@ -59,12 +97,12 @@ async function takeKeptAnswer(paid: PaidRequest, record: PaymentRecord, config: 
     newOwner: owner,
     answer: null,
   });
-  return taken ? replay(paid, { answer, receipt }, config) : alreadyUsed(paid);
+  return taken ? replay(paid, { answer, receipt }, config) : alreadyUsed(paid, config);
 }
 
-/** The money moved and nothing was done for it: now the handler runs, for one request only. */
+/** The money moved and there is nothing to show for it: now the handler runs, for one request only. */
 async function runOwed(paid: PaidRequest, record: PaymentRecord, config: PaymentsConfig): Promise<Decision> {
-  if (record.receipt === undefined) return alreadyUsed(paid);
+  if (record.receipt === undefined) return alreadyUsed(paid, config);
   const { identity, owner } = paid.claim;
   const taken = await config.store.transition({
     identity,
@@ -73,21 +111,30 @@ async function runOwed(paid: PaidRequest, record: PaymentRecord, config: Payment
     owner: record.owner,
     newOwner: owner,
   });
-  return taken ? admitPrepaid(paid, record.receipt, config) : alreadyUsed(paid);
+  return taken ? admitPaid(paid, record.receipt, config) : alreadyUsed(paid, config);
 }
 
 /** The chain's nonce makes this safe: the same payment cannot be carried out twice. */
 async function settleAgain(
   paid: PaidRequest,
-  record: PaymentRecord & { readonly state: "unsent" | "unknown" },
+  record: PaymentRecord & { readonly state: "settling" | "unsent" | "unknown" },
   config: PaymentsConfig,
 ): Promise<Decision> {
   const { state: from, owner, facilitator, answer } = record;
-  const settlement = await settleOnce(paid, { from, owner, facilitator, answer }, config);
-  if (settlement.kind !== "settled") return { kind: "answer", answer: unservedAnswer(paid, settlement) };
-  const { receipt } = settlement;
-  if (answer !== undefined) return replay(paid, { answer, receipt }, config);
-  if (paid.route.settle === "before") return admitPrepaid(paid, receipt, config);
+  const waiting = { client: paid.client };
+  try {
+    const settlement = await settleOnce(paid, { from, owner, facilitator, answer, waiting }, config);
+    if (settlement.kind !== "settled") return { kind: "answer", answer: unservedAnswer(paid, settlement) };
+    const { receipt } = settlement;
+    return answer === undefined ? admitPaid(paid, receipt, config) : replay(paid, { answer, receipt }, config);
+  } finally {
+    config.ongoing.end(paid.claim);
+  }
+}
+
+function admitPaid(paid: PaidRequest, receipt: SettlementResponse, config: PaymentsConfig): Decision {
+  tellReplayed(paid, "owed", config);
+  if (paid.route.settle === "before") return { kind: "prepaid", prepaid: createPrepaid(paid, receipt, config) };
   return { kind: "admitted", admission: createPrepaidAdmission(paid, receipt, config) };
 }
 
@@ -96,17 +143,19 @@ function replay(
   { answer, receipt }: { readonly answer: StoredAnswer; readonly receipt: SettlementResponse },
   config: PaymentsConfig,
 ): Decision {
+  tellReplayed(paid, "stored", config);
   return {
     kind: "answer",
-    answer: replayAnswer(answer, receipt),
+    answer: replayAnswer(answer, receiptHeaders(receipt), { paid: true }),
     undelivered: () => keepAnswer(paid, answer, config),
   };
 }
 
-function admitPrepaid(paid: PaidRequest, receipt: SettlementResponse, config: PaymentsConfig): Decision {
-  return { kind: "prepaid", prepaid: createPrepaid(paid, receipt, config) };
+function alreadyUsed(paid: PaidRequest, config: PaymentsConfig): Decision {
+  tellReplayed(paid, "refused", config);
+  return { kind: "answer", answer: refusal(paid, "payment_already_used") };
 }
 
-function alreadyUsed(paid: PaidRequest): Decision {
-  return { kind: "answer", answer: refusal(paid, "payment_already_used") };
+function tellReplayed(paid: PaidRequest, how: PaymentEventMap["replayed"]["how"], { events }: PaymentsConfig): void {
+  events.emit("replayed", () => ({ ...factsOf(paid), how }));
 }

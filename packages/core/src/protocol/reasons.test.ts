@@ -29,6 +29,12 @@ const ADDED = Object.keys({
   not_charged: true,
   payment_expired: true,
   ambiguous_path: true,
+  payment_identifier_required: true,
+  invalid_payment_identifier: true,
+  payment_identifier_conflict: true,
+  answer_not_kept: true,
+  too_many_payments: true,
+  denied: true,
   settlement_pending: true,
 } satisfies Record<Exclude<Reason, SpecifiedReason>, true>);
 

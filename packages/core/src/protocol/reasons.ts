@@ -33,6 +33,12 @@ export type SpecifiedReason =
  * - `not_charged`: the handler did not deliver, so no money was moved.
  * - `payment_expired`: the authorization ran out while the seller was still working; nothing was charged.
  * - `ambiguous_path`: the path may be read as another one, whose price differs, by what would get the request.
+ * - `payment_identifier_required`, `invalid_payment_identifier`: the payment lacks the id that was asked for, or it has one
+ *   of another form.
+ * - `payment_identifier_conflict`: another payment has the same id.
+ * - `answer_not_kept`: the payment was made and answered before, and the answer is not there any more.
+ * - `too_many_payments`: the payer has too many requests at work.
+ * - `denied`: the seller does not want to serve this request.
  * - `settlement_pending`: broadcast, but not yet known to be on chain. The reference implementation sends it too.
  */
 export type AddedReason =
@@ -42,6 +48,12 @@ export type AddedReason =
   | "not_charged"
   | "payment_expired"
   | "ambiguous_path"
+  | "payment_identifier_required"
+  | "invalid_payment_identifier"
+  | "payment_identifier_conflict"
+  | "answer_not_kept"
+  | "too_many_payments"
+  | "denied"
   | "settlement_pending";
 
 /** Any reason that this code sends by itself. A facilitator's own reason may be any text of the form of a reason. */

@@ -3,33 +3,59 @@
  *
  * @module
  */
-import { type PaymentRecord, TRANSITIONS } from "./payment-record.js";
+import { createAnswerRoom } from "./answer-room.js";
+import { type PaymentRecord, RELEASABLE, TRANSITIONS, UNFINISHED } from "./payment-record.js";
 import type { Claim, ClaimRequest, PaymentStore, Transition } from "./payment-store.js";
+import { createRecordExpiries } from "./record-expiries.js";
 
-/** Records are kept this long past their expiry: an outcome that is still unknown then may yet be asked for. */
-const GRACE_MS = 10 * 60 * 1000;
+/** How much room a memory store takes. */
+export interface MemoryStoreOptions {
+  /** For the bodies and headers of all kept answers together, in bytes; the oldest are forgotten. Default 64 MiB. */
+  readonly maxAnswerBytes?: number;
+}
 
-/** Expiry is tracked by the minute, so that forgetting costs nothing per record. */
-const BUCKET_MS = 60 * 1000;
+const DEFAULT_MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /**
- * Creates a store in memory. Its size is bounded by the lifetimes of the payments in it, which schemes bound in turn.
+ * Creates a store in memory. Its records are bounded by the lifetimes of the payments in it, which schemes bound in turn.
  *
  * @param now - Unix milliseconds.
  */
-export function createMemoryStore(now: () => number = Date.now): PaymentStore & { readonly size: number } {
+export function createMemoryStore(
+  now: () => number = Date.now,
+  { maxAnswerBytes = DEFAULT_MAX_ANSWER_BYTES }: MemoryStoreOptions = {},
+): PaymentStore & { readonly size: number } {
   const records = new Map<string, PaymentRecord>();
-  const expiries = createExpiries(records);
+  const identified = new Map<string, string>();
+  const expiries = createRecordExpiries();
+  const room = createAnswerRoom(maxAnswerBytes);
+
+  const put = (record: PaymentRecord) => {
+    records.set(record.identity, Object.freeze(record));
+    for (const crowdedOut of room.keep(record.identity, record.answer)) {
+      const other = records.get(crowdedOut);
+      if (other !== undefined) records.set(crowdedOut, Object.freeze(withoutAnswer(other)));
+    }
+  };
+  const forget = (identity: string) => {
+    const { identifier } = records.get(identity) ?? {};
+    if (identifier !== undefined) identified.delete(identifier);
+    records.delete(identity);
+    room.keep(identity, undefined);
+  };
 
   const store: PaymentStore & { readonly size: number } = {
     get size() {
       return records.size;
     },
     async claim(request: ClaimRequest): Promise<Claim> {
-      expiries.forgetUntil(now());
-      const record = records.get(request.identity);
+      for (const identity of expiries.passed(now())) forget(identity);
+      const { identity, identifier } = request;
+      const record = records.get(identity);
       if (record !== undefined) return { kind: "taken", record };
-      records.set(request.identity, Object.freeze({ ...request, state: "claimed" }));
+      if (identifier !== undefined && identified.has(identifier)) return { kind: "identifier_taken" };
+      put({ ...request, state: "claimed" });
+      if (identifier !== undefined) identified.set(identifier, identity);
       expiries.add(request);
       return { kind: "claimed" };
     },
@@ -39,14 +65,18 @@ export function createMemoryStore(now: () => number = Date.now): PaymentStore & 
     async transition(change: Transition): Promise<boolean> {
       const record = records.get(change.identity);
       if (record === undefined || !allows(record, change)) return false;
-      records.set(change.identity, Object.freeze(applied(record, change)));
+      if (change.identifier === null && record.identifier !== undefined) identified.delete(record.identifier);
+      put(applied(record, change));
       return true;
     },
     async release(identity: string, owner: string): Promise<void> {
       const record = records.get(identity);
-      if (record?.owner !== owner || (record.state !== "claimed" && record.state !== "serving")) return;
-      records.delete(identity);
+      if (record?.owner !== owner || !RELEASABLE.includes(record.state)) return;
+      forget(identity);
       expiries.remove(record);
+    },
+    async *unfinished(): AsyncIterable<PaymentRecord> {
+      for (const record of records.values()) if (UNFINISHED.includes(record.state)) yield record;
     },
   };
   memoryStores.add(store);
@@ -65,17 +95,22 @@ function allows(record: PaymentRecord, change: Transition): boolean {
   return TRANSITIONS[change.from].includes(change.to);
 }
 
+/** What a transition may forget. */
+const OPTIONAL = ["facilitator", "answer", "request", "leaseUntilMs", "identifier", "receipt"] as const;
+
 function applied(record: PaymentRecord, change: Transition): PaymentRecord {
-  const { answer: answerBefore, facilitator: facilitatorBefore, ...rest } = record;
-  const answer = changed(answerBefore, change.answer);
-  const facilitator = changed(facilitatorBefore, change.facilitator);
+  const { identity, binding, expiresAtMs } = record;
+  const kept = OPTIONAL.flatMap((name) => {
+    const value = changed(record[name], change[name]);
+    return value === undefined ? [] : [[name, value]];
+  });
   return {
-    ...rest,
+    identity,
+    binding,
+    expiresAtMs,
     state: change.to,
     owner: change.newOwner ?? record.owner,
-    ...(facilitator === undefined ? {} : { facilitator }),
-    ...(answer === undefined ? {} : { answer }),
-    ...(change.receipt === undefined ? {} : { receipt: change.receipt }),
+    ...Object.fromEntries(kept),
   };
 }
 
@@ -84,42 +119,6 @@ function changed<T>(before: T | undefined, change: T | null | undefined): T | un
   return change === undefined ? before : (change ?? undefined);
 }
 
-interface Expiries {
-  add(request: ClaimRequest): void;
-  /** Else whoever sends payments that are refused could fill the memory with what is left of them. */
-  remove(record: PaymentRecord): void;
-  forgetUntil(nowMs: number): void;
-}
-
-function createExpiries(records: Map<string, PaymentRecord>): Expiries {
-  const buckets = new Map<number, Set<string>>();
-  let forgottenUntil = 0;
-  return {
-    add({ identity, expiresAtMs }) {
-      const bucket = bucketOf(expiresAtMs);
-      const identities = buckets.get(bucket) ?? new Set();
-      identities.add(identity);
-      buckets.set(bucket, identities);
-    },
-    remove({ identity, expiresAtMs }) {
-      const bucket = bucketOf(expiresAtMs);
-      const identities = buckets.get(bucket);
-      identities?.delete(identity);
-      if (identities?.size === 0) buckets.delete(bucket);
-    },
-    forgetUntil(nowMs) {
-      const current = Math.floor(nowMs / BUCKET_MS);
-      if (current === forgottenUntil) return;
-      forgottenUntil = current;
-      for (const [bucket, identities] of buckets) {
-        if (bucket > current) continue;
-        for (const identity of identities) records.delete(identity);
-        buckets.delete(bucket);
-      }
-    },
-  };
-}
-
-function bucketOf(expiresAtMs: number): number {
-  return Math.ceil((expiresAtMs + GRACE_MS) / BUCKET_MS);
+function withoutAnswer({ answer: _, ...rest }: PaymentRecord): PaymentRecord {
+  return rest;
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 
 /**
@@ -12,19 +13,20 @@ import type { SettlementResponse } from "../protocol/settlement-response.js";
  * - `serving`: verified; the handler runs.
  * - `settling`: written down before the facilitator is told to move the money.
  * - `settled`: the money moved.
- * - `owed`: the money moved and the handler has not run; the same payment sent again runs it.
+ * - `owed`: the money moved and there is no answer for it; the same payment sent again runs the handler.
  * - `rejected`: the money did not move and never will on this record.
  * - `unsent`: the facilitator was never reached, so the money did not move; the answer waits for another attempt.
  * - `unknown`: the money may have moved. Neither a new challenge nor the answer goes out until it is known.
  */
 export type PaymentState = "claimed" | "serving" | "settling" | "settled" | "owed" | "rejected" | "unsent" | "unknown";
 
-/** Which state may follow which. A record may also be released, that is forgotten, from `claimed` and `serving`. */
+/** Which state may follow which. */
 export const TRANSITIONS: Readonly<Record<PaymentState, readonly PaymentState[]>> = Object.freeze({
   // A route that settles first goes to `settling` at once.
   claimed: ["serving", "settling"],
   serving: ["settling"],
-  settling: ["settled", "rejected", "unsent", "unknown"],
+  // Another run takes over from one that is gone.
+  settling: ["settling", "settled", "owed", "rejected", "unsent", "unknown"],
   // The answer to a settled payment is kept when its delivery breaks off, and taken when it is asked for again.
   settled: ["settled", "owed"],
   owed: ["settled"],
@@ -32,6 +34,12 @@ export const TRANSITIONS: Readonly<Record<PaymentState, readonly PaymentState[]>
   unsent: ["settling"],
   unknown: ["settling"],
 });
+
+/** In which states a record may be released, that is forgotten, so that the payment can be used again: no money moved. */
+export const RELEASABLE: readonly PaymentState[] = Object.freeze(["claimed", "serving", "rejected"]);
+
+/** In which states a record waits for the outcome of a settlement. */
+export const UNFINISHED: readonly PaymentState[] = Object.freeze(["settling", "unknown"]);
 
 /** An answer kept for a payer who has paid for it and not received it. */
 export interface StoredAnswer {
@@ -54,7 +62,13 @@ export interface PaymentRecord {
   readonly expiresAtMs: number;
   /** Who was told to settle it, by its name among the seller's facilitators: the only one who may be asked again. */
   readonly facilitator?: string;
-  /** Kept while the payer may have paid without receiving it. */
+  /** SHA-256 of the id that the client gave this payment, in base64url. Of records that are there, one has it. */
+  readonly identifier?: string;
+  /** What the facilitator was asked to settle, signature included; kept while the outcome is not known. */
+  readonly request?: FacilitatorRequest;
+  /** Of a record that is `settling`: until then, in Unix milliseconds, its owner is at work; afterwards it is gone. */
+  readonly leaseUntilMs?: number;
+  /** Kept for a payer who may have paid without receiving it. A store that is short of room may forget it. */
   readonly answer?: StoredAnswer;
   /** How settlement ended, once it did. */
   readonly receipt?: SettlementResponse;

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { PaymentRecord, PaymentState, StoredAnswer } from "./payment-record.js";
 
@@ -12,10 +13,18 @@ export interface ClaimRequest {
   readonly binding: string;
   readonly owner: string;
   readonly expiresAtMs: number;
+  /** Digest of the id that the client gave the payment, if it gave one. */
+  readonly identifier?: string;
 }
 
-/** The claim was given, or the record that stands in its way. */
-export type Claim = { readonly kind: "claimed" } | { readonly kind: "taken"; readonly record: PaymentRecord };
+/**
+ * The claim was given; or the record of this payment stands in its way; or, if there is none, the record of another
+ * payment that has the same identifier.
+ */
+export type Claim =
+  | { readonly kind: "claimed" }
+  | { readonly kind: "taken"; readonly record: PaymentRecord }
+  | { readonly kind: "identifier_taken" };
 
 /** A change of state, carried out only if the record still is in `from` and still is `owner`'s. */
 export interface Transition {
@@ -31,6 +40,12 @@ export interface Transition {
   /** `null` forgets a stored answer. */
   readonly answer?: StoredAnswer | null;
   readonly receipt?: SettlementResponse;
+  /** `null` forgets it. */
+  readonly request?: FacilitatorRequest | null;
+  /** `null` forgets it. */
+  readonly leaseUntilMs?: number | null;
+  /** `null` frees it for another payment. */
+  readonly identifier?: null;
 }
 
 /** Keeps payments. Every method is atomic with regard to every other, across processes where the store is shared. */
@@ -41,6 +56,8 @@ export interface PaymentStore {
   find(identity: string): Promise<PaymentRecord | undefined>;
   /** Changes the state; `false` when the record is not what the caller thinks it is, and then nothing changed. */
   transition(change: Transition): Promise<boolean>;
-  /** Forgets a payment that was claimed and not settled, so that it can be used again. Only its owner may. */
+  /** Forgets a payment in one of the states of `RELEASABLE`, so that it can be used again. Only its owner may. */
   release(identity: string, owner: string): Promise<void>;
+  /** Every record in one of the states of `UNFINISHED`, once, in any order. Records may change meanwhile. */
+  unfinished(): AsyncIterable<PaymentRecord>;
 }

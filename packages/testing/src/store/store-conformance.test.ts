@@ -190,6 +190,7 @@ function connectionTo(store: PaymentStore): PaymentStore {
     find: (identity) => store.find(identity),
     transition: (change) => store.transition(change),
     release: (identity, owner) => store.release(identity, owner),
+    unfinished: () => store.unfinished(),
   };
 }
 
@@ -421,6 +422,7 @@ function renaming(now: () => number, rename: (identity: string) => string): Paym
     find: (identity) => store.find(rename(identity)),
     transition: (change) => store.transition({ ...change, identity: rename(change.identity) }),
     release: (identity, owner) => store.release(rename(identity), owner),
+    unfinished: () => store.unfinished(),
   };
 }
 

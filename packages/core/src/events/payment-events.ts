@@ -1,0 +1,154 @@
+/**
+ * Payment events: what becomes of requests and payments, for whoever wants to count, alert or trace.
+ *
+ * Every event is also published on the channel `farebox:<type>` of `node:diagnostics_channel`.
+ *
+ * @module
+ */
+import { type Channel, channel } from "node:diagnostics_channel";
+import type { Logger } from "./logger.js";
+
+/** Which payment an event is about, and what it is worth. Nothing in it is secret: no signature, no header, no body. */
+export interface PaymentFacts {
+  /** What makes the payment one payment: network, asset, payer and nonce, for `exact` on EVM. */
+  readonly payment: string;
+  /** The key of the route. */
+  readonly route: string;
+  readonly payer: string;
+  readonly scheme: string;
+  /** CAIP-2. */
+  readonly network: string;
+  readonly asset: string;
+  /** Atomic units as a decimal string. */
+  readonly amount: string;
+}
+
+/** Milliseconds that something took. */
+interface Timed {
+  readonly durationMs: number;
+}
+
+/** Every event, and what it says besides its type and time. */
+export interface PaymentEventMap {
+  /** A request without a payment was told what it costs. */
+  readonly challenged: { readonly route: string };
+  /** What came as a payment was none. */
+  readonly malformed: { readonly route: string; readonly reason: string };
+  /** The payment was for none of the offers, or the scheme refused it without asking anybody. */
+  readonly mismatched: { readonly route: string; readonly reason: string };
+  /** A hook let a request through without payment. */
+  readonly granted: { readonly route: string };
+  /** A hook, or a limit, refused a request or a payment. */
+  readonly denied: { readonly route: string; readonly by: string };
+  /** One request owns the payment now. */
+  readonly claimed: PaymentFacts;
+  /** The payment was seen before: `shared` while its first run is at work, `stored` or `owed` after it, or `refused`. */
+  readonly replayed: PaymentFacts & { readonly how: "shared" | "stored" | "owed" | "refused" };
+  readonly verified: PaymentFacts & Timed;
+  /** The facilitator said no, or could not be asked. */
+  readonly invalid: PaymentFacts & Timed & { readonly reason: string };
+  /** The handler runs. */
+  readonly admitted: PaymentFacts;
+  /** Nothing is charged after all. `durationMs` is how long the handler ran. */
+  readonly cancelled: PaymentFacts &
+    Timed & { readonly reason: "client_gone" | "expired" | "not_chargeable" | "denied" };
+  /** The money moved. `durationMs` is how long settlement took. */
+  readonly settled: PaymentFacts & Timed & { readonly transaction: string };
+  /** The money did not move and will not. */
+  readonly rejected: PaymentFacts & Timed & { readonly reason: string };
+  /** The facilitator was not reached: the money did not move. */
+  readonly unsent: PaymentFacts & Timed;
+  /** The money may have moved. It is asked again until it is known. */
+  readonly unknown: PaymentFacts & Timed;
+  /** The payment has expired, and what became of it is still not known: somebody has to look. */
+  readonly unresolved: PaymentFacts;
+  readonly facilitator_up: { readonly facilitator: string };
+  readonly facilitator_down: { readonly facilitator: string; readonly code: string | undefined };
+}
+
+/** `settled`, `rejected`, … */
+export type PaymentEventType = keyof PaymentEventMap;
+
+/** An event of one type, or of any. */
+export type PaymentEvent<T extends PaymentEventType = PaymentEventType> = {
+  readonly [K in T]: { readonly type: K; readonly atMs: number } & PaymentEventMap[K];
+}[T];
+
+/** Hears of events. What it throws is logged and changes nothing. */
+export type PaymentListener<T extends PaymentEventType> = (event: PaymentEvent<T>) => void;
+
+/** Tells listeners. */
+export interface PaymentEvents {
+  /** Listens for one type of event. Yields what ends that. */
+  on<T extends PaymentEventType>(type: T, listener: PaymentListener<T>): () => void;
+  /** Tells everybody who listens; what the event says is only put together when somebody does. Never throws. */
+  emit<T extends PaymentEventType>(type: T, describe: () => PaymentEventMap[T]): void;
+}
+
+const TYPES = Object.keys({
+  challenged: true,
+  malformed: true,
+  mismatched: true,
+  granted: true,
+  denied: true,
+  claimed: true,
+  replayed: true,
+  verified: true,
+  invalid: true,
+  admitted: true,
+  cancelled: true,
+  settled: true,
+  rejected: true,
+  unsent: true,
+  unknown: true,
+  unresolved: true,
+  facilitator_up: true,
+  facilitator_down: true,
+} satisfies Record<PaymentEventType, true>) as readonly PaymentEventType[];
+
+/** Whether there are events of that name. */
+export function isPaymentEventType(type: unknown): type is PaymentEventType {
+  return TYPES.some((known) => known === type);
+}
+
+/** Creates events that nobody listens to yet. */
+export function createPaymentEvents(logger: Logger, now: () => number): PaymentEvents {
+  const topics = new Map(TYPES.map((type) => [type, createTopic(type)]));
+  return {
+    on(type, listener) {
+      // Wrapped, so that the same function may listen twice and each time be ended by itself.
+      const entry = { hear: listener as unknown as (event: PaymentEvent) => void };
+      topics.get(type)?.listeners.add(entry);
+      return () => void topics.get(type)?.listeners.delete(entry);
+    },
+    emit(type, describe) {
+      const topic = topics.get(type);
+      if (topic === undefined || !isHeard(topic)) return;
+      const event = Object.freeze({ type, atMs: now(), ...describe() }) as unknown as PaymentEvent;
+      // A subscriber that throws is Node's to report; it does so later and elsewhere.
+      topic.channel.publish(event);
+      for (const { hear } of [...topic.listeners]) tell(hear, event, logger);
+    },
+  };
+}
+
+function isHeard({ listeners, channel }: Topic): boolean {
+  return listeners.size > 0 || channel.hasSubscribers;
+}
+
+function tell(hear: (event: PaymentEvent) => void, event: PaymentEvent, logger: Logger): void {
+  try {
+    hear(event);
+  } catch (error) {
+    logger.error("listener_failed", { type: event.type, error: error instanceof Error ? error.name : "unknown" });
+  }
+}
+
+interface Topic {
+  readonly channel: Channel;
+  readonly listeners: Set<{ readonly hear: (event: PaymentEvent) => void }>;
+}
+
+function createTopic(type: PaymentEventType): Topic {
+  return { channel: channel(`farebox:${type}`), listeners: new Set() };
+}

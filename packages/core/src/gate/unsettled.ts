@@ -1,0 +1,26 @@
+/**
+ * A payment that is to be settled: what every step from the claim to its outcome works on, with a client waiting or not.
+ *
+ * @module
+ */
+import type { PaymentFacts } from "../events/payment-events.js";
+import type { FacilitatorRequest } from "../facilitator/facilitator.js";
+import type { Scheme } from "../scheme/scheme.js";
+import type { ClaimRequest } from "../store/payment-store.js";
+
+/** One payment, as far as settling it goes. */
+export interface UnsettledPayment {
+  readonly claim: ClaimRequest;
+  readonly payer: string;
+  readonly scheme: Scheme;
+  /** The key of its route. */
+  readonly routeKey: string;
+  /** What the facilitator is sent, at verification and at settlement. */
+  readonly facilitatorRequest: FacilitatorRequest;
+}
+
+/** What events and hooks are told of a payment. */
+export function factsOf({ claim, payer, routeKey, facilitatorRequest }: UnsettledPayment): PaymentFacts {
+  const { scheme, network, asset, amount } = facilitatorRequest.paymentRequirements;
+  return Object.freeze({ payment: claim.identity, route: routeKey, payer, scheme, network, asset, amount });
+}

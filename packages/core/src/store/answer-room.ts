@@ -1,0 +1,43 @@
+/**
+ * Room for kept answers: so many bytes, and when there is no more the oldest answer goes.
+ *
+ * @module
+ */
+import type { StoredAnswer } from "./payment-record.js";
+
+/** Counts what is kept. */
+export interface AnswerRoom {
+  /** Notes which answer a payment has now. Yields the payments whose answers have to go, perhaps this one's. */
+  keep(identity: string, answer: StoredAnswer | undefined): readonly string[];
+}
+
+/** Creates room for so many bytes. */
+export function createAnswerRoom(maxBytes: number): AnswerRoom {
+  // A map keeps the order in which its keys were set: the oldest answer comes first.
+  const kept = new Map<string, number>();
+  let bytes = 0;
+  const drop = (identity: string) => {
+    bytes -= kept.get(identity) ?? 0;
+    kept.delete(identity);
+  };
+  return {
+    keep(identity, answer) {
+      drop(identity);
+      if (answer === undefined) return [];
+      kept.set(identity, sizeOf(answer));
+      bytes += sizeOf(answer);
+      const crowdedOut: string[] = [];
+      for (const oldest of kept.keys()) {
+        if (bytes <= maxBytes) break;
+        drop(oldest);
+        crowdedOut.push(oldest);
+      }
+      return crowdedOut;
+    },
+  };
+}
+
+function sizeOf({ headers, body }: StoredAnswer): number {
+  const inHeaders = headers.reduce((sum, [name, value]) => sum + name.length + String(value).length, 0);
+  return body.byteLength + inHeaders;
+}
