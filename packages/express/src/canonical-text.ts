@@ -1,0 +1,72 @@
+/**
+ * One text for all values that are alike, whatever the order of their keys.
+ *
+ * @module
+ */
+
+/** A value that is deeper may have no end. */
+const MAX_DEPTH = 200;
+
+/**
+ * Writes a value like JSON, with the keys of each object in order, and cuts the text some way behind the limit.
+ *
+ * @param limit - In characters.
+ * @throws Whatever stands in the way: a getter that throws, a `bigint`, an object that is too deep or has too many keys.
+ */
+export function toCanonicalText(value: unknown, limit: number): string {
+  const writer = { text: "", limit };
+  write(writer, value, 0);
+  return writer.text;
+}
+
+interface Writer {
+  text: string;
+  readonly limit: number;
+}
+
+/** Each call writes something, so that circles and lists without an end come to the limit, too. */
+function write(writer: Writer, value: unknown, depth: number): void {
+  if (writer.text.length > writer.limit) return;
+  if (depth > MAX_DEPTH) throw new RangeError("too deep to be written");
+  if (Array.isArray(value)) writeItems(writer, value, depth);
+  else if (value instanceof Uint8Array) writeBytes(writer, value);
+  else if (typeof value === "object" && value !== null) writeObject(writer, value, depth);
+  else writer.text += JSON.stringify(typeof value === "string" ? value.slice(0, writer.limit) : value) ?? "undefined";
+}
+
+function writeItems(writer: Writer, items: readonly unknown[], depth: number): void {
+  writer.text += "[";
+  for (const item of items) {
+    write(writer, item, depth + 1);
+    writer.text += ",";
+    if (writer.text.length > writer.limit) return;
+  }
+  writer.text += "]";
+}
+
+/** JSON would make an array of them, one number a byte. */
+function writeBytes(writer: Writer, bytes: Uint8Array): void {
+  writer.text += `<${Buffer.from(bytes.subarray(0, writer.limit)).toString("base64")}>`;
+}
+
+function writeObject(writer: Writer, value: object, depth: number): void {
+  if (!("toJSON" in value) || typeof value.toJSON !== "function") {
+    writeFields(writer, value as Readonly<Record<string, unknown>>, depth);
+    return;
+  }
+  writer.text += "=";
+  write(writer, value.toJSON(), depth + 1);
+}
+
+function writeFields(writer: Writer, fields: Readonly<Record<string, unknown>>, depth: number): void {
+  const keys = Object.keys(fields);
+  if (keys.length > writer.limit) throw new RangeError("too many keys to be sorted");
+  writer.text += "{";
+  for (const key of keys.sort()) {
+    writer.text += `${JSON.stringify(key)}:`;
+    write(writer, fields[key], depth + 1);
+    writer.text += ",";
+    if (writer.text.length > writer.limit) return;
+  }
+  writer.text += "}";
+}
