@@ -17,7 +17,7 @@ function paymentOf(identity: string): UnsettledPayment {
 }
 
 /** Half-way, so that delays are as long as they say. */
-function createSchedule({ random = () => 0.5, answers = [] as Attempted[] } = {}) {
+function createSchedule({ random = (): number => 0.5, answers = [] as Attempted[] } = {}) {
   const timers: { act: () => void; delayMs: number; stopped: boolean }[] = [];
   const timer: StartTimer = (act, delayMs) => {
     const started = { act, delayMs, stopped: false };

@@ -1,0 +1,84 @@
+/**
+ * A payment is bound to the body it was sent with, and the handler reads that body as if nobody had looked.
+ */
+import type { RequestHandler } from "express";
+import { describe, expect, test } from "vitest";
+import { openShop, PRICED, VERSIONS } from "./shop.js";
+
+describe.each(VERSIONS)("on %s", (_, express) => {
+  const sayBody: RequestHandler = (req, res) => void res.json({ got: req.body });
+  const PARSERS = [express.json(), express.text(), express.raw()];
+
+  /** The same parsers, in front of the payments or behind them. */
+  const PLANS = [
+    ["before the payments", { before: PARSERS }],
+    ["after the payments", { behind: PARSERS }],
+  ] as const;
+
+  describe.each(PLANS)("with body parsers %s", (_where, parsers) => {
+    async function openBodies() {
+      return openShop(express, {
+        routes: { "POST /paid": PRICED },
+        handler: sayBody,
+        // What an unpaid request sends does not matter; what is kept of a paid one does.
+        ...parsers,
+      });
+    }
+
+    test.each([
+      ["JSON", "application/json", JSON.stringify({ city: "Paris", days: [1, 2] }), { city: "Paris", days: [1, 2] }],
+      ["text", "text/plain", "Grüße ☂", "Grüße ☂"],
+      ["bytes", "application/octet-stream", "\u0000\u0001", { type: "Buffer", data: [0, 1] }],
+      ["a large text", "text/plain", "x".repeat(90_000), "x".repeat(90_000)],
+    ])("the handler reads %s as it was sent", async (_what, type, body, got) => {
+      const shop = await openBodies();
+      const { status, json } = await shop.pay({ body, headers: { "Content-Type": type } });
+      expect([status, json()]).toEqual([200, { got }]);
+    });
+
+    test("a copy with the same body gets the answer, and one with another body is refused", async () => {
+      const shop = await openBodies();
+      const { header } = await shop.sign("/paid", "POST");
+      const asked = shop.till.hold("verify");
+      const send = (body: object) => shop.ask({ method: "POST", payment: header, body });
+      const first = [send({ a: 1 }), send({ a: 1 })];
+      const verify = await asked;
+      const other = await send({ a: 2 });
+      expect([other.status, other.challenge?.error]).toEqual([402, "payment_already_used"]);
+      verify();
+      const answers = await Promise.all(first);
+      expect(answers.map(({ status, text }) => [status, text])).toEqual(answers.map(() => [200, '{"got":{"a":1}}']));
+      expect(shop.till.takings).toHaveLength(1);
+    });
+
+    test("what is settled later is answered for the same body alone", async () => {
+      const shop = await openBodies();
+      const { header } = await shop.sign("/paid", "POST");
+      shop.till.next("unknown");
+      const send = (body: object) => shop.ask({ method: "POST", payment: header, body });
+      expect((await send({ a: 1 })).status).toBe(503);
+      expect((await send({ a: 1, b: 1 })).status).toBe(402);
+      expect((await send({ a: 1 })).json()).toEqual({ got: { a: 1 } });
+    });
+  });
+
+  test("a client that leaves in the middle of its body is not charged, and its payment is good for another try", async () => {
+    const shop = await openShop(express, { routes: { "POST /paid": PRICED }, handler: sayBody });
+    const { header } = await shop.sign("/paid", "POST");
+    const head = `POST /paid HTTP/1.1\r\nHost: a\r\nPAYMENT-SIGNATURE: ${header}\r\nContent-Length: 100\r\n\r\n`;
+    const line = await shop.connect(`${head}half`);
+    const left = new Promise((resolve) => shop.server.once("request", (req) => req.once("close", resolve)));
+    // The next request comes after the first on the same event loop: by then the first is waiting for its body.
+    await shop.ask({ path: "/free" });
+    line.socket.destroy();
+    await Promise.race([left, line.ended]);
+    expect((await shop.ask({ method: "POST", payment: header })).status).toBe(200);
+    expect([shop.till.verified.length, shop.till.takings.length]).toEqual([1, 1]);
+  });
+
+  test("a body that nobody has asked to pay for is not waited for", async () => {
+    const shop = await openShop(express, { routes: { "POST /paid": PRICED }, handler: sayBody });
+    const line = await shop.connect("POST /paid HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf");
+    expect(await line.until("\r\n\r\n")).toMatch(/^HTTP\/1.1 402 /);
+  });
+});
