@@ -12,6 +12,7 @@ import { createHttpFacilitator } from "../facilitator/http-facilitator.js";
 import type { FacilitatorEntry } from "../facilitator/pool-options.js";
 import { parseBaseUrl } from "../http/base-url.js";
 import { isHost } from "../http/host.js";
+import type { JsonRpc } from "../http/json-rpc.js";
 import { type Issues, join } from "../issues.js";
 import { isNetwork } from "../network/caip2.js";
 import { isJsonObject } from "../protocol/json.js";
@@ -20,6 +21,7 @@ import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";
 import type { PaymentsOptions } from "./options.js";
 import { describeWithoutSecrets, parseFacilitators } from "./parse-facilitators.js";
+import { parseRpc } from "./parse-rpc.js";
 import { type StartTimer, startTimer } from "./run.js";
 
 /** The options, checked: everything present, nothing left to interpret. */
@@ -36,6 +38,8 @@ export interface PaymentsConfig {
   readonly strict: boolean;
   readonly findings: Findings;
   readonly holdBytes: number;
+  /** Nodes by network. */
+  readonly rpc: ReadonlyMap<string, JsonRpc>;
   readonly store: PaymentStore;
   readonly logger: Logger;
   readonly now: () => number;
@@ -54,6 +58,7 @@ const KEYS = Object.keys({
   strict: true,
   holdBytes: true,
   deadlines: true,
+  rpc: true,
   store: true,
   logger: true,
   now: true,
@@ -97,6 +102,7 @@ export function parseOptions(given: PaymentsOptions, builtIn: readonly Scheme[],
     strict,
     findings: createFindings(safeLogger),
     holdBytes,
+    rpc: parseRpc(options.rpc, issues),
     store: parseStore(options.store, now, issues),
     logger: safeLogger,
     now,
@@ -143,6 +149,7 @@ function parseSchemes(schemes: unknown, issues: Issues): readonly Scheme[] {
 function isScheme(value: unknown): value is Scheme {
   if (!isJsonObject(value) || typeof value["scheme"] !== "string" || typeof value["networks"] !== "string")
     return false;
+  if (value["findPayment"] !== undefined && !isMethod(value, "findPayment")) return false;
   return ["compileTerms", "sameAddress", "readPayment"].every((name) => isMethod(value, name));
 }
 
