@@ -131,6 +131,13 @@ describe("what is no answer is an error that quotes nothing", () => {
     expect(error.message).toBe(`node answered eth_call with status ${status}`);
   });
 
+  test("status 500, and a connection that breaks off in the body", async () => {
+    const { url } = await startNode((response) =>
+      response.writeHead(500, { "content-length": 99 }).write("{", () => response.destroy()),
+    );
+    await expectProblem(createJsonRpc(url).call("eth_call", []), "status");
+  });
+
   test("an answer of any length is read up to a limit, and the rest of it is not waited for", async () => {
     const { url } = await startNode((response) => {
       const more = () => void response.write("x".repeat(65_536), () => response.destroyed || more());

@@ -79,7 +79,8 @@ async function ask(url: string, question: Question, signal: AbortSignal): Promis
   const { method } = question;
   const response = await send(url, JSON.stringify(question), { method, signal });
   if (!response.ok) {
-    await response.body?.cancel();
+    // Not waited for: what is left of the body, or fails in it, is of no interest.
+    response.body?.cancel().catch(() => {});
     throw new JsonRpcError(`node answered ${method} with status ${response.status}`, "status", response.status);
   }
   return readResult(question, await readText(method, response));

@@ -136,7 +136,8 @@ describe("a nonce that was used", () => {
     ["unclear", [transfer()], "the use is not in the receipt"],
     ["unclear", [{ ...USE, logIndex: "0x4" }, transfer()], "the use is elsewhere in the block"],
     ["unclear", [{ ...USE, topics: [...USE.topics.slice(0, 2), OTHER] }, transfer()], "the use is of another nonce"],
-    ["unclear", [transfer(), USE], "the logs are in no order"],
+    ["unclear", [USE, transfer({ logIndex: "0x4" })], "the transfer was before, and the logs are in no order"],
+    ["unclear", [USE, transfer({ logIndex: "0x5" })], "two logs have one place"],
   ])("is %j: %j %s", async (finding, logs) => {
     const expected = finding === "unclear" ? { kind: "unclear", problem: expect.any(String) } : finding;
     expect((await find(says(...logs))).finding).toEqual(expected);
@@ -261,7 +262,6 @@ describe("a node that is not to be believed", () => {
     [result("eth_getBlockByNumber", { ...blockOf(HEAD), hash: null }), "the block has no hash yet"],
     [result("eth_getBlockByNumber", { ...blockOf(HEAD), timestamp: 1_900_000_000 }), "the time is a number"],
     [result("eth_getBlockByNumber", { ...blockOf(HEAD), number: "latest" }), "the block has a name for a number"],
-    [{ ...result("eth_getLogs", []), ...result("eth_getBlockByNumber", blockOf(HEAD)) }, "the block is another one"],
     [result("eth_call", "0x"), "there is no such token"],
     [result("eth_call", true), "the state is not hex"],
     [result("eth_call", toHex(2n, { size: 32 })), "the state is neither yes nor no"],
@@ -289,6 +289,7 @@ describe("a node that is not to be believed", () => {
     [log({ transactionHash: null }), "the transaction waits"],
     [log({ transactionHash: `${TRANSACTION}<script>` }), "the hash is long"],
     [log({ blockNumber: toHex(HEAD + 1n) }), "the log is of a block to come"],
+    [log({ blockNumber: toHex(HEAD - 9_000n) }), "the log is of a block that was not asked for"],
     [log({ blockHash: null }), "the log has no block"],
     [log({ data: 0 }), "the data are a number"],
     [result("eth_getTransactionReceipt", null), "it does not know the transaction"],
@@ -329,6 +330,24 @@ describe("a node that is not to be believed", () => {
       expect(finding).toEqual({ kind: "unclear", problem: `node did not answer ${method} within 250 ms` });
     },
   );
+
+  test("and writes a use with a topic more, also in the receipt, decides nothing", async () => {
+    const use = { ...USE, topics: [...USE.topics, OTHER] };
+    const said = {
+      ...result("eth_getLogs", [use]),
+      ...result("eth_getTransactionReceipt", receipt([use, transfer()])),
+    };
+    expect((await find(said)).finding).toMatchObject({ kind: "unclear" });
+  });
+
+  test("and answers with another block than the one asked for is not asked on", async () => {
+    const { finding, node } = await find({
+      ...result("eth_getLogs", []),
+      ...result("eth_getBlockByNumber", blockOf(HEAD)),
+    });
+    expect(finding).toMatchObject({ kind: "unclear", problem: expect.stringContaining("eth_getBlockByNumber") });
+    expect(countOf(node, "eth_getLogs")).toBe(1);
+  });
 
   test("is not asked anything but which chain it is of while it is of another", async () => {
     const { finding, node } = await find(result("eth_chainId", "0x1"));
