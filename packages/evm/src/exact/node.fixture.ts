@@ -6,8 +6,9 @@
 import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { PaymentRequirements } from "@farebox/core";
+import { type ChainFinding, createJsonRpc, type PaymentQuery, type PaymentRequirements } from "@farebox/core";
 import { encodeAbiParameters, type Hex, padHex, toEventSelector, toHex } from "viem";
+import { exactEvm } from "./exact-evm.js";
 
 /** What a node writes: an answer, or whatever it likes. */
 export type Reply =
@@ -150,4 +151,35 @@ export function closeNodes(): void {
     server.close();
     server.closeAllConnections();
   }
+}
+
+export type Methods = Readonly<Record<string, Method>>;
+
+export const MOVED: ChainFinding = { kind: "moved", transaction: TRANSACTION };
+export const OTHER: Hex = `0x${"22".repeat(32)}`;
+export const STRANGER: Hex = `0x${"33".repeat(20)}`;
+
+/** What to ask otherwise than usual. */
+export type Changes = Partial<PaymentQuery> & { readonly deadlineMs?: number };
+
+/** Asks a node about the payment. */
+export function findAt(url: string, { deadlineMs = 5_000, ...query }: Changes = {}) {
+  const rpc = createJsonRpc(url, { deadlineMs });
+  return exactEvm().findPayment?.({ payload: PAYLOAD, requirements: REQUIREMENTS, rpc, ...query });
+}
+
+/** Asks a node that lies in these methods, and keeps what it was asked. */
+export async function find(methods: Methods = {}, changes: Changes = {}) {
+  const node = await startNode(methods);
+  return { finding: await findAt(node.url, changes), node };
+}
+
+/** The payment with another authorization. */
+export function changed(authorization: Partial<Record<keyof typeof AUTHORIZATION, string>>) {
+  return { ...PAYLOAD, authorization: { ...AUTHORIZATION, ...authorization } };
+}
+
+/** How often a node was asked something. */
+export function countOf({ calls }: RunningNode, method: string): number {
+  return calls.filter((call) => call.method === method).length;
 }
