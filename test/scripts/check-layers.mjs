@@ -36,7 +36,7 @@ const CORE = {
   events: ["errors", "protocol"],
   price: ["errors", "protocol", "network"],
   facilitator: ["errors", "protocol", "network", "http", "events"],
-  scheme: ["errors", "protocol", "network", "price", "facilitator"],
+  scheme: ["errors", "protocol", "network", "http", "price", "facilitator"],
   store: ["errors", "protocol", "facilitator", "scheme"],
   route: ["errors", "protocol", "network", "http", "events", "price", "scheme"],
   gate: [

@@ -14,6 +14,7 @@ export type FareboxErrorCode =
   | "ERR_FAREBOX_FACILITATOR_UNAVAILABLE"
   | "ERR_FAREBOX_PAYMENT_ABORTED"
   | "ERR_FAREBOX_STATE"
+  | "ERR_FAREBOX_RPC"
   | "ERR_FAREBOX_CHAIN"
   | "ERR_FAREBOX_LOCAL_CHAIN"
   | "ERR_FAREBOX_PAYER"
@@ -82,6 +83,30 @@ export class FacilitatorError extends FareboxError {
     this.outcome = failure.outcome;
     this.status = failure.status;
     this.retryAfterSeconds = failure.retryAfterSeconds;
+  }
+}
+
+/**
+ * Why a question to a node has no answer. `refused`: the node says so itself. `status`: HTTP says so. `too_large`: there
+ * is more of the answer than is read. `given_up`: whoever asked does not wait any longer.
+ */
+export type JsonRpcProblem = "unreachable" | "timeout" | "given_up" | "status" | "too_large" | "unreadable" | "refused";
+
+/**
+ * A question to a node that yielded no answer, or none that is one. Says nothing of the URL, which may hold a key, and
+ * nothing of what the node wrote; so there is no `cause` either.
+ */
+export class JsonRpcError extends FareboxError {
+  override readonly name = "JsonRpcError";
+  override readonly code = "ERR_FAREBOX_RPC";
+  readonly problem: JsonRpcProblem;
+  /** The HTTP status, where that is the problem. */
+  readonly status: number | undefined;
+
+  constructor(message: string, problem: JsonRpcProblem, status?: number) {
+    super(message);
+    this.problem = problem;
+    this.status = status;
   }
 }
 

@@ -11,6 +11,8 @@ export {
   type FacilitatorFailure,
   FareboxError,
   type FareboxErrorCode,
+  JsonRpcError,
+  type JsonRpcProblem,
   PaymentAbortedError,
   type PaymentAbortReason,
   StateError,
@@ -51,6 +53,7 @@ export type {
   Price,
   RouteConfig,
   RoutesConfig,
+  RpcByNetwork,
   SettleTime,
 } from "./gate/options.js";
 export { createPaymentsEngine, createPaymentsGate, type PaymentsEngine } from "./gate/payments.js";
@@ -63,6 +66,7 @@ export type { StartTimer } from "./gate/run.js";
 export { privateCacheControl } from "./http/cache-control.js";
 export { EXPOSE_HEADERS, exposeHeaders } from "./http/expose-headers.js";
 export { isHost } from "./http/host.js";
+export { createJsonRpc, type JsonRpc, type JsonRpcOptions } from "./http/json-rpc.js";
 export { decodePaymentRequired, PAYMENT_REQUIRED } from "./http/payment-required.js";
 export { decodePaymentResponse, PAYMENT_RESPONSE } from "./http/payment-response.js";
 export {
@@ -101,10 +105,12 @@ export {
 export type { Method, RouteKey } from "./route/route-key.js";
 export type { FacilitatorScheme, SchemeHealth } from "./scheme/facilitator-scheme.js";
 export type {
+  ChainFinding,
   CompiledTerms,
   IdentifiedPayment,
   OfferAsset,
   OfferTerms,
+  PaymentQuery,
   PaymentReading,
   Scheme,
   TermsIssue,

@@ -6,6 +6,7 @@
  */
 import { ConfigError, type ConfigIssue } from "../errors.js";
 import { parseBaseUrl } from "../http/base-url.js";
+import { readBoundedText } from "../http/bounded-text.js";
 import { parseJson } from "../protocol/json.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator.js";
@@ -112,18 +113,10 @@ async function send(operation: Operation, url: string, init: RequestInit): Promi
   }
 }
 
-/** Reads the body, but not more of it than an answer can have. */
 async function readText(operation: Operation, response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
   try {
-    for await (const chunk of response.body ?? []) {
-      bytes += chunk.byteLength;
-      if (bytes > MAX_BODY_BYTES) throw new RangeError(`longer than ${MAX_BODY_BYTES} bytes`);
-      chunks.push(chunk);
-    }
+    return await readBoundedText(response, MAX_BODY_BYTES);
   } catch (cause) {
     throw unreadable(operation, cause);
   }
-  return Buffer.concat(chunks).toString("utf8");
 }

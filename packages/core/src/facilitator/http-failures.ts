@@ -4,6 +4,7 @@
  * @module
  */
 import { FacilitatorError } from "../errors.js";
+import { causeCode } from "../http/cause-code.js";
 import { readRetryAfter } from "./retry-after.js";
 
 /** The three calls. */
@@ -18,7 +19,7 @@ const NEVER_CONNECTED =
 
 /** A request that could not be sent, or got no response. The message names the cause's code, never a URL or a header. */
 export function failedToSend(operation: Operation, cause: unknown): FacilitatorError {
-  const code = codeOf(cause);
+  const code = causeCode(cause);
   const outcome = NEVER_CONNECTED.test(code) ? "none" : lostOutcome(operation);
   return new FacilitatorError(
     `facilitator could not be reached for ${operation} (${code})`,
@@ -29,7 +30,7 @@ export function failedToSend(operation: Operation, cause: unknown): FacilitatorE
 
 /** Headers that could not be had, so that nothing was sent. Without a `cause`: it may quote what is secret. */
 export function headersMissing(operation: Operation, error: unknown): FacilitatorError {
-  return new FacilitatorError(`headers for ${operation} could not be had, so nothing was sent (${codeOf(error)})`, {
+  return new FacilitatorError(`headers for ${operation} could not be had, so nothing was sent (${causeCode(error)})`, {
     code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE",
     operation,
     outcome: "none",
@@ -71,12 +72,4 @@ export function unreadable(operation: Operation, cause?: unknown): FacilitatorEr
 /** Only a settlement moves money; a lost answer to anything else loses nothing. */
 function lostOutcome(operation: Operation): "none" | "unknown" {
   return operation === "settle" ? "unknown" : "none";
-}
-
-/** `fetch` hides the system's code one or more causes deep. */
-function codeOf(error: unknown): string {
-  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
-    if ("code" in at && typeof at.code === "string") return at.code;
-  }
-  return error instanceof Error ? error.name : "unknown";
 }

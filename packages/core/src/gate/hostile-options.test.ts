@@ -123,6 +123,7 @@ const OPTION_KEYS = [
   "payTo",
   "networks",
   "schemes",
+  "rpc",
   "publicUrl",
   "holdBytes",
   "deadlines",

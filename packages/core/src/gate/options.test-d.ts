@@ -89,6 +89,7 @@ options({ facilitator: new URL(facilitator) });
 options({ facilitator: { url: facilitator, headers: async () => ({ authorization: "x" }) } });
 options({ facilitator, payTo: { "eip155:*": payTo, "solana:*": "any" }, networks: ["eip155:84532"] });
 options({ facilitator, store: createMemoryStore(), logger: console, now: () => 0, deadlines: { verifyMs: 100 } });
+options({ facilitator, rpc: { "eip155:84532": "https://node.example", "eip155:1": new URL("http://localhost") } });
 const verifying: Facilitator = createHttpFacilitator({ url: facilitator });
 options({ facilitator: [facilitator, new URL(facilitator), verifying, { facilitator: verifying, name: "own" }] });
 options({ facilitator: { url: facilitator, networks: ["eip155:*", "eip155:84532"], name: "x402.org" } });
@@ -109,6 +110,10 @@ options({ facilitator, payTo: { "eip155:*": "209693Bc" } });
 options({ facilitator, payTo });
 // @ts-expect-error a name of version 1
 options({ facilitator, networks: ["base"] });
+// @ts-expect-error a node is of one network
+options({ facilitator, rpc: { "eip155:*": "https://node.example" } });
+// @ts-expect-error a URL by network
+options({ facilitator, rpc: "https://node.example" });
 // @ts-expect-error no such deadline
 options({ facilitator, deadlines: { verify: 100 } });
 // @ts-expect-error half a logger

@@ -85,6 +85,9 @@ export type PayToByNetwork = { readonly [pattern in `eip155:${string}`]?: `0x${s
   readonly [pattern in `solana:${string}` | `algorand:${string}`]?: string;
 };
 
+/** URLs of nodes by network: `{ "eip155:84532": "https://…" }`. A query is allowed, credentials before the host are not. */
+export type RpcByNetwork = { readonly [network in PaymentOption["network"]]?: string | URL };
+
 /** A facilitator behind HTTP, chosen for all networks or for some. */
 export interface HttpFacilitatorChoice extends HttpFacilitatorOptions {
   /** Networks it is asked about, or patterns such as `"eip155:*"`. Default: all. */
@@ -130,6 +133,11 @@ export interface PaymentsOptions {
   readonly holdBytes?: number;
   /** How long calls to the facilitator may take, each 100 to 120000 ms. */
   readonly deadlines?: Partial<Deadlines>;
+  /**
+   * Nodes to ask, per network, what became of a payment whose settlement has an unknown outcome. Default: none; then the
+   * facilitator alone is asked, and what it cannot say stays unknown.
+   */
+  readonly rpc?: RpcByNetwork;
   /** Remembers payments. Default: in memory, for a seller of one process. */
   readonly store?: PaymentStore;
   /** How long a copy of a payment that is being served waits for the first run's answer, 0 to 120000 ms. Default 10000. */

@@ -14,6 +14,7 @@ import { createHttpFacilitator } from "../facilitator/http-facilitator.js";
 import type { FacilitatorEntry } from "../facilitator/pool-options.js";
 import { parseBaseUrl } from "../http/base-url.js";
 import { isHost } from "../http/host.js";
+import type { JsonRpc } from "../http/json-rpc.js";
 import { type Issues, join } from "../issues.js";
 import { isNetwork } from "../network/caip2.js";
 import { isJsonObject } from "../protocol/json.js";
@@ -21,9 +22,11 @@ import type { Scheme } from "../scheme/scheme.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";
 import { type PaymentHooks, parseHooks } from "./hooks.js";
+import { LOOK_UP_MS } from "./look-up.js";
 import { createOngoingRuns, type OngoingRuns } from "./ongoing.js";
 import type { PaymentsOptions } from "./options.js";
 import { describeWithoutSecrets, parseFacilitators } from "./parse-facilitators.js";
+import { parseRpc } from "./parse-rpc.js";
 import { createPendingSettlements, type PendingSettlements } from "./pending.js";
 import { type StartTimer, startTimer } from "./run.js";
 
@@ -41,6 +44,8 @@ export interface PaymentsConfig {
   readonly strict: boolean;
   readonly findings: Findings;
   readonly holdBytes: number;
+  /** Nodes by network. */
+  readonly rpc: ReadonlyMap<string, JsonRpc>;
   readonly store: PaymentStore;
   /** How long the owner of a settlement may take before another one takes over. */
   readonly leaseMs: number;
@@ -66,6 +71,7 @@ const KEYS = Object.keys({
   strict: true,
   holdBytes: true,
   deadlines: true,
+  rpc: true,
   store: true,
   copyWaitMs: true,
   maxRunsPerPayer: true,
@@ -78,8 +84,8 @@ const KEYS = Object.keys({
 const DEFAULT_HOLD_BYTES = 1024 * 1024;
 const MAX_HOLD_BYTES = 64 * 1024 * 1024;
 
-/** Beyond the facilitators' own deadlines: for the store, and for clocks that disagree. */
-const LEASE_SLACK_MS = 15_000;
+/** Beyond the facilitators' own deadlines: for looking at the chain twice, for the store, and for clocks that disagree. */
+const LEASE_SLACK_MS = 2 * LOOK_UP_MS + 15_000;
 
 /**
  * Checks a seller's options. What it returns is only good if nothing was added to `issues`.
@@ -107,6 +113,7 @@ export function parseOptions(given: PaymentsOptions, builtIn: readonly Scheme[],
     includeQuery: parseFlag(options, "includeQuery", issues),
     strict: parseFlag(options, "strict", issues),
     findings: createFindings(safeLogger),
+    rpc: parseRpc(options.rpc, issues),
     store: parseStore(options.store, now, issues),
     hooks: parseHooks(options.hooks, issues),
     events,
@@ -191,6 +198,7 @@ function parseSchemes(schemes: unknown, issues: Issues): readonly Scheme[] {
 function isScheme(value: unknown): value is Scheme {
   if (!isJsonObject(value) || typeof value["scheme"] !== "string" || typeof value["networks"] !== "string")
     return false;
+  if (value["findPayment"] !== undefined && !isMethod(value, "findPayment")) return false;
   return ["compileTerms", "sameAddress", "readPayment"].every((name) => isMethod(value, name));
 }
 

@@ -53,8 +53,8 @@ export interface PaymentsEngine {
   /** Resolves once each facilitator was asked what it supports, whatever came of it. Never rejects. */
   ready(): Promise<void>;
   /**
-   * Takes up the settlements that a dead process has left unfinished, and says what came of them. It happens by itself when
-   * the first gate is created. Rejects when the store fails.
+   * Takes up the settlements that a dead process has left unfinished, and says what came of them. It begins by itself when
+   * the first gate is created; called while that goes on, it waits for it. Rejects when the store fails.
    */
   recover(): Promise<Recovery>;
   /**
@@ -106,7 +106,7 @@ function toEngine(config: PaymentsConfig): OpenEngine {
   const platform = isMemoryStore(config.store) ? findSeveralProcesses() : undefined;
   if (platform !== undefined) config.findings.add(memoryStoreFinding(platform));
   config.pending.attemptBy((payment) => attemptAgain(payment, config));
-  const start = createStart(config);
+  const { start, recover } = createStart(config);
   const tables: PricedTable[] = [];
   const handlers: PricedHandler[] = [];
   const unsupported = (only: (gate: object) => boolean): readonly Finding[] => {
@@ -156,7 +156,7 @@ function toEngine(config: PaymentsConfig): OpenEngine {
     },
     health: config.facilitator.health,
     ready: config.facilitator.ready,
-    recover: () => recoverSettlements(config),
+    recover,
     on(type, listener) {
       check("on", (issues) => {
         if (!isPaymentEventType(type)) issues.add("on", 'a type of event, such as "settled"', type);
@@ -171,16 +171,29 @@ function toEngine(config: PaymentsConfig): OpenEngine {
   };
 }
 
+interface Start {
+  start(): void;
+  recover(): Promise<Recovery>;
+}
+
 /** What begins with the first gate. The memory of a process that has just started has nothing to recover. */
-function createStart(config: PaymentsConfig): () => void {
+function createStart(config: PaymentsConfig): Start {
   let isStarted = false;
-  return () => {
-    config.facilitator.start();
-    if (isStarted || isMemoryStore(config.store)) return;
-    isStarted = true;
-    recoverSettlements(config).catch(() =>
-      config.logger.error("settlements_not_recovered", { error: "the store failed" }),
-    );
+  let recovering: Promise<Recovery> | undefined;
+  const recover = () => {
+    recovering ??= recoverSettlements(config).finally(() => {
+      recovering = undefined;
+    });
+    return recovering;
+  };
+  return {
+    recover,
+    start() {
+      config.facilitator.start();
+      if (isStarted || isMemoryStore(config.store)) return;
+      isStarted = true;
+      recover().catch(() => config.logger.error("settlements_not_recovered", { error: "the store failed" }));
+    },
   };
 }
 

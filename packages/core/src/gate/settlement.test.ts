@@ -44,7 +44,7 @@ async function settleWith(answer: unknown, repeated: boolean, task: Partial<Sett
   const till: Facilitator = Object.assign(createTill(), { settles: answer });
   return await settle(
     { payment: PAYMENT, facilitator: undefined, repeated, ...task },
-    { facilitator: till, logger: SILENT },
+    { facilitator: till, logger: SILENT, rpc: new Map() },
   );
 }
 
@@ -60,7 +60,7 @@ test.each<[facilitator: string | undefined, expected: object]>([
     },
   };
   const task = { payment: PAYMENT, facilitator, repeated: false };
-  expect((await settle(task, { facilitator: pool, logger: SILENT })).kind).toBe("settled");
+  expect((await settle(task, { facilitator: pool, logger: SILENT, rpc: new Map() })).kind).toBe("settled");
   expect(given).toStrictEqual([REQUEST, expected]);
 });
 

@@ -5,12 +5,12 @@
  * @module
  */
 import { FacilitatorError } from "../errors.js";
-import type { Logger } from "../events/logger.js";
 import type { FacilitatorPool } from "../facilitator/facilitator-pool.js";
 import { unreadable } from "../facilitator/http-failures.js";
 import { readSettlementResponse } from "../facilitator/read-response.js";
 import { isReason } from "../protocol/reasons.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
+import { canLookUp, type LookUpParts, lookUp } from "./look-up.js";
 import type { UnsettledPayment } from "./unsettled.js";
 
 /** How a settlement ended, as far as can be known. */
@@ -38,52 +38,78 @@ export interface SettlementTask {
 }
 
 /** Who is asked, and who is told what went wrong. */
-export interface SettlementParts {
+export interface SettlementParts extends LookUpParts {
   readonly facilitator: Pick<FacilitatorPool, "settle">;
-  readonly logger: Logger;
 }
 
 /** A block or two; the facilitator may ask for longer. */
 const RETRY_AFTER_SECONDS = 5;
 
-/** Asks the facilitator to move the money. Never rejects. */
-export async function settle(
-  task: SettlementTask,
-  { facilitator: pool, logger }: SettlementParts,
-): Promise<Settlement> {
+/**
+ * Moves the money, or finds out whether it has moved. After an attempt whose outcome is not known the chain is asked first,
+ * where it can be; the facilitator next, which cannot move the money twice. Never rejects.
+ */
+export async function settle(task: SettlementTask, parts: SettlementParts): Promise<Settlement> {
+  return (task.repeated ? await settleBySight(task.payment, parts) : undefined) ?? settleByFacilitator(task, parts);
+}
+
+/** How a settlement has ended, as the chain has it. */
+async function settleBySight(payment: UnsettledPayment, parts: LookUpParts): Promise<Settlement | undefined> {
+  const seen = await lookUp(payment, parts);
+  if (seen.kind === "silent") return undefined;
+  if (seen.kind === "moved") return { kind: "settled", receipt: settledReceipt(payment, seen.transaction) };
+  const refusal = { success: false, errorReason: "invalid_transaction_state", transaction: "", network: "" };
+  return { kind: "rejected", receipt: rejectedReceipt(payment, refusal) };
+}
+
+async function settleByFacilitator(task: SettlementTask, parts: SettlementParts): Promise<Settlement> {
   const { claim, payer, facilitatorRequest: request } = task.payment;
   const { network } = request.paymentRequirements;
   try {
     const { identity } = claim;
     const { facilitator } = task;
     const options = facilitator === undefined ? { payment: identity } : { payment: identity, facilitator };
-    const response = readSettlementResponse(await pool.settle(request, options), network);
+    const response = readSettlementResponse(await parts.facilitator.settle(request, options), network);
     if (response === undefined) throw unreadable("settle");
-    return judge(task, response, logger);
+    return await judge(task, response, parts);
   } catch (error) {
     const failure = error instanceof FacilitatorError ? error : undefined;
     // An earlier attempt may have moved the money, whatever became of this one.
     const kind = failure?.outcome === "none" && !task.repeated ? "unsent" : "unknown";
-    logger.error(`settlement_${kind}`, { network, payer, ...explain(error) });
+    parts.logger.error(`settlement_${kind}`, { network, payer, ...explain(error) });
     return { kind, retryAfterSeconds: failure?.retryAfterSeconds ?? RETRY_AFTER_SECONDS };
   }
 }
 
-function judge(task: SettlementTask, response: SettlementResponse, logger: Logger): Settlement {
-  const { payment, repeated } = task;
-  const settledForUs = response.success || (repeated && response.errorReason === "payment_already_settled");
-  if (!settledForUs && !repeated && isFinal(response)) {
+async function judge(
+  { payment, repeated }: SettlementTask,
+  response: SettlementResponse,
+  parts: SettlementParts,
+): Promise<Settlement> {
+  const { success, errorReason } = response;
+  if (!success && !repeated && isFinal(response)) {
     return { kind: "rejected", receipt: rejectedReceipt(payment, response) };
   }
-  const field = settledForUs ? differsFromTerms(payment, response) : undefined;
-  if (settledForUs && field === undefined) {
-    return { kind: "settled", receipt: settledReceipt(payment, response.transaction) };
-  }
+  const isSaidToBeSettled = success || (repeated && errorReason === "payment_already_settled");
+  const field = isSaidToBeSettled ? differsFromTerms(payment, response) : undefined;
+  const known = isSaidToBeSettled && field === undefined ? await confirm(payment, response, parts) : undefined;
+  if (known !== undefined) return known;
+
   const { payer } = payment;
   const { network } = payment.facilitatorRequest.paymentRequirements;
-  const reason = isReason(response.errorReason) ? response.errorReason : undefined;
-  logger.error("settlement_unknown", { network, payer, reason, differsIn: field });
+  const reason = isReason(errorReason) ? errorReason : undefined;
+  parts.logger.error("settlement_unknown", { network, payer, reason, differsIn: field });
   return { kind: "unknown", retryAfterSeconds: RETRY_AFTER_SECONDS };
+}
+
+/** A facilitator that has settled is believed. Of one that says it was settled before, who can look for the transfer does. */
+async function confirm(
+  payment: UnsettledPayment,
+  { success, transaction }: SettlementResponse,
+  parts: SettlementParts,
+): Promise<Settlement | undefined> {
+  if (!success && canLookUp(payment, parts)) return await settleBySight(payment, parts);
+  return { kind: "settled", receipt: settledReceipt(payment, transaction) };
 }
 
 /**

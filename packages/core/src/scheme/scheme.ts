@@ -1,9 +1,10 @@
 /**
  * The contract a scheme fulfils on the seller's side: from what a seller writes to an offer, and from what a client sends
- * to a payment that can be claimed. No network, no keys, no chain library.
+ * to a payment that can be claimed. No keys, no chain library, and no network but for a node that a seller names.
  *
  * @module
  */
+import type { JsonRpc } from "../http/json-rpc.js";
 import type { Network, NetworkPattern } from "../network/caip2.js";
 import type { AssetPrice } from "../price/price.js";
 import type { PaymentRequirements } from "../protocol/payment-requirements.js";
@@ -57,6 +58,31 @@ export type PaymentReading =
 /** A reading that says which payment it is. */
 export type IdentifiedPayment = Exclude<PaymentReading, { readonly kind: "refused" }>;
 
+/** A payment whose settlement has an unknown outcome, and a node to ask what became of it. */
+export interface PaymentQuery {
+  /** As {@link Scheme.readPayment} has read it, now or at an earlier time: it may have expired since. */
+  readonly payload: unknown;
+  readonly requirements: PaymentRequirements;
+  /** Of the network of the requirements, as far as the seller says: a scheme checks that before it concludes anything. */
+  readonly rpc: JsonRpc;
+  /** Aborted when nobody waits any longer; the finding is then `unclear`. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * What a chain says about a payment whose settlement has an unknown outcome. That it was used, or is unknown there,
+ * proves nothing by itself: a payer can use up a nonce without paying.
+ */
+export type ChainFinding =
+  /** The transfer itself was seen. */
+  | { readonly kind: "moved"; readonly transaction: string }
+  /** The money has not moved by this payment, and no longer can. */
+  | { readonly kind: "never" }
+  /** The money has not moved so far, and still may. */
+  | { readonly kind: "open" }
+  /** The chain could not be asked, or does not tell. `problem` is for the log: short, without a node's words or URL. */
+  | { readonly kind: "unclear"; readonly problem: string };
+
 /** A scheme on all networks of a pattern, as a seller needs it. */
 export interface Scheme {
   /** `exact`, `upto`, … */
@@ -74,4 +100,9 @@ export interface Scheme {
    * @param nowSeconds - Unix seconds.
    */
   readPayment(payload: unknown, requirements: PaymentRequirements, nowSeconds: number): PaymentReading;
+  /**
+   * Looks on chain for what became of a payment. Without it, an outcome that the facilitator does not know stays unknown.
+   * Total: never throws, never rejects; what cannot be told for certain is `unclear`.
+   */
+  findPayment?(query: PaymentQuery): Promise<ChainFinding>;
 }

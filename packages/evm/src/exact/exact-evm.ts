@@ -18,9 +18,10 @@ import {
 } from "@farebox/core";
 import { isAddress, sameAddress } from "../address.js";
 import { defaultAsset, type EvmAsset, findAsset } from "../assets.js";
+import { findAuthorizationPayment } from "./find-payment.js";
 import { readAuthorizationPayment } from "./read-payment.js";
 
-/** Creates the scheme. It needs no key, no RPC and no chain library. */
+/** Creates the scheme. It needs no key and no chain library, and asks no node but the one that `findPayment` is given. */
 export function exactEvm(): Scheme {
   return Object.freeze({
     scheme: "exact",
@@ -28,6 +29,7 @@ export function exactEvm(): Scheme {
     compileTerms,
     sameAddress,
     readPayment: readAuthorizationPayment,
+    findPayment: findAuthorizationPayment,
   } as const);
 }
 

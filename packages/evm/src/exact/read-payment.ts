@@ -46,16 +46,18 @@ export function readAuthorizationPayment(
   };
 }
 
-interface Authorization {
-  readonly from: string;
-  readonly to: string;
+/** What was signed, each field of the form it must have. */
+export interface Authorization {
+  readonly from: `0x${string}`;
+  readonly to: `0x${string}`;
   readonly value: string;
   readonly validAfter: string;
   readonly validBefore: string;
   readonly nonce: string;
 }
 
-function readAuthorization(payload: unknown): Authorization | undefined {
+/** Reads the authorization of a payment, whatever its time and terms; `undefined` when it has none. Total. */
+export function readAuthorization(payload: unknown): Authorization | undefined {
   const { signature, authorization } = fields(payload);
   const { from, to, value, validAfter, validBefore, nonce } = fields(authorization);
   if (!matches(SIGNATURE, signature) || !matches(NONCE, nonce)) return undefined;

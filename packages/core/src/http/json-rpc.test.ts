@@ -1,0 +1,229 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { createServer as createTcpServer } from "node:net";
+import fc from "fast-check";
+import { afterEach, describe, expect, test } from "vitest";
+import { ConfigError, JsonRpcError, type JsonRpcProblem } from "../errors.js";
+import { closeServers, listen, serve } from "../facilitator/http-server.fixture.js";
+import { createJsonRpc, parseRpcUrl } from "./json-rpc.js";
+
+afterEach(closeServers);
+
+const SECRET = "hunter2";
+
+/** A node that writes what it is told to every question, and keeps what it was asked. */
+async function startNode(reply: (response: ServerResponse, question: { readonly id: number }) => void) {
+  const asked: { readonly body: unknown; readonly method: string | undefined; readonly type: string | undefined }[] =
+    [];
+  const url = await serve((request, response) => {
+    const body = JSON.parse(request.body);
+    asked.push({ body, method: request.method, type: request.headers["content-type"] });
+    reply(response, body);
+  });
+  return { url: `${url}/v1/${SECRET}?key=${SECRET}`, asked };
+}
+
+function answering(answer: (id: number) => unknown) {
+  return startNode((response, { id }) => response.end(JSON.stringify(answer(id))));
+}
+
+async function errorOf(call: Promise<unknown>): Promise<JsonRpcError> {
+  const error = await call.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof JsonRpcError)) throw new TypeError(`not a JsonRpcError: ${String(error)}`);
+  return error;
+}
+
+/** What is wrong is said, and nothing that may be a secret. */
+async function expectProblem(call: Promise<unknown>, problem: JsonRpcProblem): Promise<JsonRpcError> {
+  const error = await errorOf(call);
+  expect(error).toMatchObject({ code: "ERR_FAREBOX_RPC", problem });
+  expect(error.message).toContain("eth_call");
+  expect(error.cause).toBeUndefined();
+  expect(`${error.stack} ${JSON.stringify(error)}`).not.toMatch(new RegExp(`${SECRET}|127\\.0\\.0\\.1`));
+  return error;
+}
+
+describe("an answer", () => {
+  test.each<[result: unknown]>([["0x1"], [null], [false], [[]], [{ a: { b: [1] } }]])(
+    "of %j is its result",
+    async (result) => {
+      const { url } = await answering((id) => ({ jsonrpc: "2.0", id, result }));
+      expect(await createJsonRpc(url).call("eth_call", [])).toEqual(result);
+    },
+  );
+
+  test("may say beside its result that there is no error", async () => {
+    const { url } = await answering((id) => ({ jsonrpc: "2.0", id, result: 1, error: null }));
+    expect(await createJsonRpc(new URL(url)).call("eth_call", [])).toBe(1);
+  });
+
+  test("is asked for by POST in JSON, each time under another id", async () => {
+    const { url, asked } = await answering((id) => ({ jsonrpc: "2.0", id, result: id }));
+    const rpc = createJsonRpc(url);
+    expect(await Promise.all([rpc.call("eth_call", [1, "a"]), rpc.call("eth_chainId", [])])).toEqual([1, 2]);
+    expect(asked).toHaveLength(2);
+    expect(asked).toContainEqual({
+      body: { jsonrpc: "2.0", id: 1, method: "eth_call", params: [1, "a"] },
+      method: "POST",
+      type: "application/json",
+    });
+  });
+});
+
+describe("what is no answer is an error that quotes nothing", () => {
+  const HTML = `<html>${SECRET}</html>`;
+  const CASES: readonly [
+    problem: JsonRpcProblem,
+    reply: (response: ServerResponse, id: number) => void,
+    why: string,
+  ][] = [
+    ["unreadable", (response) => response.end(HTML), "HTML"],
+    ["unreadable", (response) => response.end(), "nothing"],
+    ["unreadable", (response) => response.end(`"${SECRET}"`), "a text"],
+    ["unreadable", (response) => response.end("null"), "null"],
+    ["unreadable", (response, id) => response.end(`[{"jsonrpc":"2.0","id":${id},"result":1}]`), "a batch"],
+    ["unreadable", (response, id) => response.end(`{"jsonrpc":"2.0","id":${id}`), "half of JSON"],
+    ["unreadable", (response, id) => response.end(`{"jsonrpc":"2.0","id":${id}}`), "no result"],
+    ["unreadable", (response, id) => response.end(`{"id":${id},"result":1}`), "another protocol"],
+    ["unreadable", (response, id) => response.end(`{"jsonrpc":"2.0","id":${id + 1},"result":1}`), "another question's"],
+    ["unreadable", (response) => response.end('{"jsonrpc":"2.0","id":null,"result":1}'), "nobody's"],
+    ["unreadable", (response) => response.end("[".repeat(100_000)), "too deep"],
+    [
+      "unreadable",
+      (response) => response.writeHead(200, { "content-length": 99 }).write("{", () => response.destroy()),
+      "half a body",
+    ],
+    ["too_large", (response) => response.end(`"${" ".repeat(1024 * 1024)}"`), "more than is read"],
+    [
+      "refused",
+      (response, id) => response.end(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32_000, message: SECRET } })),
+      "an error",
+    ],
+    [
+      "refused",
+      (response, id) => response.end(JSON.stringify({ jsonrpc: "2.0", id, error: SECRET })),
+      "an error of no form",
+    ],
+    [
+      "refused",
+      (response, id) => response.end(JSON.stringify({ jsonrpc: "2.0", id, error: { code: SECRET }, result: 1 })),
+      "an error beside a result",
+    ],
+    ["unreachable", (response) => void response.destroy(), "a connection that breaks off"],
+    ["timeout", () => {}, "silence"],
+    ["timeout", (response) => void response.writeHead(200).write("{"), "half a body, and then silence"],
+  ];
+
+  test.each(CASES)("%s: %j %s", async (problem, reply) => {
+    const { url, asked } = await startNode((response, { id }) => reply(response, id));
+    const deadlineMs = problem === "timeout" ? 500 : 5_000;
+    await expectProblem(createJsonRpc(url, { deadlineMs }).call("eth_call", []), problem);
+    expect(asked).toHaveLength(1);
+  });
+
+  test.each([400, 401, 404, 413, 429, 500, 503])("status %i", async (status) => {
+    const { url } = await startNode((response) => response.writeHead(status).end(HTML));
+    const error = await expectProblem(createJsonRpc(url).call("eth_call", []), "status");
+    expect(error.status).toBe(status);
+    expect(error.message).toBe(`node answered eth_call with status ${status}`);
+  });
+
+  test("status 500, and a connection that breaks off in the body", async () => {
+    const { url } = await startNode((response) =>
+      response.writeHead(500, { "content-length": 99 }).write("{", () => response.destroy()),
+    );
+    await expectProblem(createJsonRpc(url).call("eth_call", []), "status");
+  });
+
+  test("an answer of any length is read up to a limit, and the rest of it is not waited for", async () => {
+    const { url } = await startNode((response) => {
+      const more = () => void response.write("x".repeat(65_536), () => response.destroyed || more());
+      more();
+    });
+    await expectProblem(createJsonRpc(url).call("eth_call", []), "too_large");
+  });
+
+  test("a port where nobody listens", async () => {
+    const server = createTcpServer();
+    const url = await listen(server);
+    server.close();
+    await once(server, "close");
+    const error = await expectProblem(createJsonRpc(`${url}/${SECRET}`).call("eth_call", []), "unreachable");
+    expect(error.message).toBe("node could not be reached for eth_call (ECONNREFUSED)");
+  });
+
+  test("a redirect, which is not followed", async () => {
+    const elsewhere = await answering((id) => ({ jsonrpc: "2.0", id, result: 1 }));
+    for (const status of [301, 302, 303, 307, 308]) {
+      const { url } = await startNode((response) => response.writeHead(status, { location: elsewhere.url }).end());
+      await expectProblem(createJsonRpc(url).call("eth_call", []), "status");
+    }
+    expect(elsewhere.asked).toEqual([]);
+  });
+});
+
+describe("a caller who gives up", () => {
+  test("before the question asks nothing", async () => {
+    const { url, asked } = await answering((id) => ({ jsonrpc: "2.0", id, result: 1 }));
+    await expectProblem(createJsonRpc(url).call("eth_call", [], { signal: AbortSignal.abort(SECRET) }), "given_up");
+    expect(asked).toEqual([]);
+  });
+
+  test.each([false, true])("does not wait for the answer, whose head has come: %s", async (hasHead) => {
+    const controller = new AbortController();
+    const { url } = await startNode((response) => {
+      if (hasHead) response.writeHead(200).write("{", () => controller.abort(SECRET));
+      else controller.abort(SECRET);
+    });
+    await expectProblem(createJsonRpc(url).call("eth_call", [], { signal: controller.signal }), "given_up");
+  });
+});
+
+describe("parseRpcUrl", () => {
+  test.each<[given: unknown, url: string, why: string]>([
+    ["https://node.example/v3/abc", "https://node.example/v3/abc", "a key in the path"],
+    ["https://node.example/?key=abc", "https://node.example/?key=abc", "a key in the query"],
+    ["http://localhost:8545", "http://localhost:8545/", "a node on this machine"],
+    [new URL("https://node.example"), "https://node.example/", "a URL object"],
+  ])("reads %s: %s", (given, url) => {
+    expect(parseRpcUrl(given)).toBe(url);
+  });
+
+  test.each<[given: unknown, why: string]>([
+    ["", "empty"],
+    ["node.example", "no scheme"],
+    ["wss://node.example", "no HTTP"],
+    ["file:///etc/passwd", "no HTTP"],
+    ["https://key:secret@node.example", "fetch refuses it"],
+    ["https://key@node.example", "fetch refuses it"],
+    ["https://node.example/#key", "fetch would not send it"],
+    [undefined, "nothing"],
+    [8545, "a port"],
+    [{ href: "https://node.example" }, "an object that looks like a URL"],
+  ])("refuses %s: %s", (given) => {
+    expect(parseRpcUrl(given)).toBeUndefined();
+  });
+
+  test("is total, and what it returns is one it reads", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.anything(), fc.webUrl({ withQueryParameters: true, withFragments: true })), (given) => {
+        const url = parseRpcUrl(given);
+        if (url !== undefined) expect(parseRpcUrl(url)).toBe(url);
+      }),
+    );
+  });
+});
+
+describe("createJsonRpc", () => {
+  test("refuses a URL without quoting it", () => {
+    expect(() => createJsonRpc(`https://key:${SECRET}@node.example`)).toThrow(ConfigError);
+    expect(() => createJsonRpc(`https://key:${SECRET}@node.example`)).not.toThrow(SECRET);
+  });
+
+  test.each([0, -1, 0.5, Number.NaN, 120_001, "5000"])("refuses a deadline of %s", (deadlineMs) => {
+    expect(() => createJsonRpc("https://node.example", { deadlineMs: deadlineMs as number })).toThrow(/^deadlineMs:/);
+  });
+});

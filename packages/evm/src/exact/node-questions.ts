@@ -1,0 +1,169 @@
+/**
+ * The questions that a node is asked about a payment. No answer is believed to have the form it should have, or to be
+ * about what was asked: one that is not rejects with a `JsonRpcError`, as one that does not come.
+ *
+ * @see Ethereum JSON-RPC Specification; EIP-1898 for state at a block's hash
+ * @module
+ */
+import { isJsonObject, type JsonObject, JsonRpcError, type PaymentQuery } from "@farebox/core";
+import { sameAddress } from "../address.js";
+import { encodeAuthorizationState } from "./eip3009-wire.js";
+
+/** Asks a node, so many times and no more. */
+export type Ask = (method: string, params: readonly unknown[]) => Promise<unknown>;
+
+/** Where a chain was at some moment. */
+export interface Block {
+  readonly number: bigint;
+  readonly hash: string;
+  /** Unix seconds. */
+  readonly timestamp: bigint;
+}
+
+/** An event of a contract, hex in lower case. */
+export interface Log {
+  readonly address: string;
+  readonly topics: readonly string[];
+  readonly data: string;
+  readonly transactionHash: string;
+  readonly blockHash: string;
+  readonly blockNumber: bigint;
+  /** Its place in the block. */
+  readonly logIndex: bigint;
+}
+
+/** What logs are asked for. `topics` are as the node wants them: a list stands for any of its members. */
+export interface LogFilter {
+  readonly address: string;
+  readonly topics: readonly (string | readonly string[])[];
+}
+
+/** Blocks, both ends included. */
+export interface BlockRange {
+  readonly from: bigint;
+  readonly to: bigint;
+}
+
+/** A limited number of questions to a node. */
+export function createAsk({ rpc, signal }: Pick<PaymentQuery, "rpc" | "signal">, limit: number): Ask {
+  let asked = 0;
+  return async (method, params) => {
+    if (++asked > limit) throw new JsonRpcError(`node was asked ${limit} times without a result`, "given_up");
+    return rpc.call(method, params, signal === undefined ? {} : { signal });
+  };
+}
+
+/** The network that the node is of, in CAIP-2. */
+export async function readNetwork(ask: Ask): Promise<string> {
+  const method = "eth_chainId";
+  return `eip155:${readQuantity(method, await ask(method, []))}`;
+}
+
+/** A block, without its transactions. */
+export async function readBlock(ask: Ask, which: bigint | "latest"): Promise<Block> {
+  const method = "eth_getBlockByNumber";
+  const tag = which === "latest" ? which : toQuantity(which);
+  const block = readObject(method, await ask(method, [tag, false]));
+  const number = readQuantity(method, block["number"]);
+  if (which !== "latest" && number !== which) throw nonsense(method);
+  return { number, hash: readHash(method, block["hash"]), timestamp: readQuantity(method, block["timestamp"]) };
+}
+
+/** Whether a nonce was used or cancelled at that very block, whichever node behind the URL answers. */
+export async function readAuthorizationState(
+  ask: Ask,
+  { asset, authorizer, nonce }: { readonly asset: string; readonly authorizer: string; readonly nonce: string },
+  { hash }: Block,
+): Promise<boolean> {
+  const method = "eth_call";
+  const call = { to: asset, data: encodeAuthorizationState(authorizer, nonce) };
+  const result = await ask(method, [call, { blockHash: hash }]);
+  if (result === `0x${"0".repeat(64)}`) return false;
+  if (result === `0x${"0".repeat(63)}1`) return true;
+  throw nonsense(method);
+}
+
+/** The logs that pass a filter in some blocks. */
+export async function readLogs(ask: Ask, filter: LogFilter, range: BlockRange): Promise<readonly Log[]> {
+  const method = "eth_getLogs";
+  const bounds = { fromBlock: toQuantity(range.from), toBlock: toQuantity(range.to) };
+  const logs = readList(method, await ask(method, [{ ...filter, ...bounds }]));
+  if (!logs.every((log) => passes(log, filter) && log.blockNumber >= range.from && log.blockNumber <= range.to)) {
+    throw nonsense(method);
+  }
+  return logs;
+}
+
+/** All logs of the transaction that a log is of, in their order; it must have succeeded, and be in the log's block. */
+export async function readLogsBeside(ask: Ask, { transactionHash, blockHash }: Log): Promise<readonly Log[]> {
+  const method = "eth_getTransactionReceipt";
+  const receipt = readObject(method, await ask(method, [transactionHash]));
+  const logs = readList(method, receipt["logs"]);
+  const isOfIt = (at: { readonly transactionHash: string; readonly blockHash: string }) =>
+    at.transactionHash === transactionHash && at.blockHash === blockHash;
+  const of = {
+    transactionHash: readHash(method, receipt["transactionHash"]),
+    blockHash: readHash(method, receipt["blockHash"]),
+  };
+  const isOrdered = logs.every((log, at) => at === 0 || log.logIndex > (logs[at - 1]?.logIndex ?? 0n));
+  if (receipt["status"] !== "0x1" || !isOfIt(of) || !logs.every(isOfIt) || !isOrdered) throw nonsense(method);
+  return logs;
+}
+
+function passes(log: Log, { address, topics }: LogFilter): boolean {
+  if (!sameAddress(log.address, address) || log.topics.length !== topics.length) return false;
+  return topics.every((wanted, at) => [wanted].flat().includes(log.topics[at] ?? ""));
+}
+
+const QUANTITY = /^0x[0-9a-f]{1,64}$/i;
+const HASH = /^0x[0-9a-f]{64}$/i;
+const ADDRESS = /^0x[0-9a-f]{40}$/i;
+const BYTES = /^0x(?:[0-9a-f]{2})*$/i;
+/** The EVM has no instruction for more. */
+const MAX_TOPICS = 4;
+
+function readObject(method: string, value: unknown): JsonObject {
+  if (!isJsonObject(value)) throw nonsense(method);
+  return value;
+}
+
+function readList(method: string, value: unknown): readonly Log[] {
+  if (!Array.isArray(value)) throw nonsense(method);
+  return value.map((log) => readLog(method, readObject(method, log)));
+}
+
+function readLog(method: string, log: JsonObject): Log {
+  const { topics, removed = false } = log;
+  // A removed log was in a block that is no longer part of the chain.
+  if (removed !== false || !Array.isArray(topics) || topics.length > MAX_TOPICS) throw nonsense(method);
+  return {
+    address: readText(method, ADDRESS, log["address"]),
+    topics: topics.map((topic) => readHash(method, topic)),
+    data: readText(method, BYTES, log["data"]),
+    transactionHash: readHash(method, log["transactionHash"]),
+    blockHash: readHash(method, log["blockHash"]),
+    blockNumber: readQuantity(method, log["blockNumber"]),
+    logIndex: readQuantity(method, log["logIndex"]),
+  };
+}
+
+function readQuantity(method: string, value: unknown): bigint {
+  return BigInt(readText(method, QUANTITY, value));
+}
+
+function readHash(method: string, value: unknown): string {
+  return readText(method, HASH, value);
+}
+
+function readText(method: string, form: RegExp, value: unknown): string {
+  if (typeof value !== "string" || !form.test(value)) throw nonsense(method);
+  return value.toLowerCase();
+}
+
+function toQuantity(value: bigint): string {
+  return `0x${value.toString(16)}`;
+}
+
+function nonsense(method: string): JsonRpcError {
+  return new JsonRpcError(`node's answer to ${method} is none to what it was asked`, "unreadable");
+}

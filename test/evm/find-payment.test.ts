@@ -1,0 +1,173 @@
+/**
+ * What the seller's side learns from a chain about payments, with Circle's token on it: no facilitator is asked.
+ */
+import { type ChainFinding, createJsonRpc, type FacilitatorRequest } from "@farebox/core";
+import { exactEvm } from "@farebox/evm";
+import { createPayer } from "@farebox/testing";
+import { encodeFunctionData, type Hex, parseSignature, toHex } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { once, type RpcProxy, startRpcProxy } from "../facilitator/rpc-proxy.js";
+import {
+  AMOUNT,
+  createOffer,
+  newAddress,
+  openStage,
+  payloadOf,
+  type Stage,
+  signFor,
+  TOKEN,
+} from "../facilitator/stage.js";
+
+let stage: Stage;
+let proxy: RpcProxy;
+
+beforeAll(async () => {
+  stage = await openStage();
+  proxy = await startRpcProxy(stage.chain.rpcUrl);
+});
+
+afterEach(async () => {
+  proxy.decide(() => "pass");
+  await stage.chain.resumeMining();
+});
+
+afterAll(async () => {
+  await proxy.close();
+  await stage.close();
+});
+
+async function find({ paymentPayload, paymentRequirements }: FacilitatorRequest): Promise<ChainFinding | undefined> {
+  const rpc = createJsonRpc(proxy.url);
+  return exactEvm().findPayment?.({ payload: paymentPayload.payload, requirements: paymentRequirements, rpc });
+}
+
+/** The chain's clock may be ahead of this machine's, because a test has moved it. */
+async function chainTime() {
+  const seconds = await stage.chain.now();
+  return { now: () => seconds * 1000 };
+}
+
+async function pay(): Promise<FacilitatorRequest> {
+  return stage.payment(await chainTime());
+}
+
+/** Carries a payment out, and waits until that is in a block. */
+async function carryOut(payment: FacilitatorRequest): Promise<Hex> {
+  const hash = await stage.frontRun(payment);
+  await stage.client.waitForTransactionReceipt({ hash });
+  return hash;
+}
+
+describe("a payment that was carried out", () => {
+  test("has moved, in that transaction, once it is in a block", async () => {
+    const payment = await pay();
+    expect(await find(payment)).toEqual({ kind: "open" });
+    await stage.chain.pauseMining();
+    const transaction = await stage.frontRun(payment);
+    expect(await find(payment)).toEqual({ kind: "open" });
+    await stage.chain.resumeMining();
+    expect(await find(payment)).toEqual({ kind: "moved", transaction });
+  });
+
+  test("has moved also after it would have expired, and many blocks later", async () => {
+    const payment = await pay();
+    const transaction = await carryOut(payment);
+    await stage.rpc("anvil_mine", toHex(100), toHex(60));
+    expect(await find(payment)).toEqual({ kind: "moved", transaction });
+  });
+
+  test("by a contract wallet has moved", async () => {
+    const privateKey = generatePrivateKey();
+    const wallet = await stage.chain.deployWallet(privateKeyToAccount(privateKey).address);
+    await stage.chain.fund(wallet, { usdc: AMOUNT });
+    const payer = createPayer({ privateKey, wallet });
+    const payment = await signFor(payer, createOffer(), await chainTime());
+    const { success, transaction } = await stage
+      .scheme({ privateKey: await stage.signer() }, (await chainTime()).now)
+      .settle(payment);
+    expect(success).toBe(true);
+    expect(await find(payment)).toEqual({ kind: "moved", transaction });
+  });
+
+  test("is unclear, and neither lost nor made, while the node does not say so", async () => {
+    const payment = await pay();
+    const transaction = await carryOut(payment);
+    for (const method of [
+      "eth_chainId",
+      "eth_getBlockByNumber",
+      "eth_call",
+      "eth_getLogs",
+      "eth_getTransactionReceipt",
+    ]) {
+      proxy.decide(once(method, "lose-answer"));
+      expect(await find(payment)).toMatchObject({ kind: "unclear", problem: expect.stringContaining(method) });
+    }
+    expect(await find(payment)).toEqual({ kind: "moved", transaction });
+  });
+});
+
+describe("a payment that was not carried out", () => {
+  test("may still be, until the chain's own clock says that it ran out", async () => {
+    const payment = await pay();
+    const left = Number(payloadOf(payment).authorization.validBefore) - (await stage.chain.now());
+    await stage.chain.increaseTime(left - 30);
+    expect(await find(payment)).toEqual({ kind: "open" });
+    await stage.chain.increaseTime(31);
+    expect(await find(payment)).toEqual({ kind: "never" });
+  });
+
+  test("because its transaction failed may still be", async () => {
+    const payment = await pay();
+    const payer = payloadOf(payment).authorization.from as Hex;
+    const data = encodeFunctionData({ abi: TOKEN, functionName: "transfer", args: [newAddress(), 1n] });
+    await stage.command(payer, data);
+    const { status } = await stage.client.waitForTransactionReceipt({ hash: await stage.frontRun(payment) });
+    expect(status).toBe("reverted");
+    expect(await find(payment)).toEqual({ kind: "open" });
+  });
+
+  test("because the payer cancelled it never will be, although its nonce counts as used", async () => {
+    const privateKey = generatePrivateKey();
+    const account = privateKeyToAccount(privateKey);
+    await stage.chain.fund(account.address, { usdc: AMOUNT });
+    const payment = await signFor(createPayer({ privateKey }), createOffer(), await chainTime());
+    const nonce = payloadOf(payment).authorization.nonce as Hex;
+    const { r, s, yParity } = parseSignature(
+      await account.signTypedData({
+        domain: { name: "USDC", version: "2", chainId: 84532, verifyingContract: stage.chain.asset },
+        types: {
+          CancelAuthorization: [
+            { name: "authorizer", type: "address" },
+            { name: "nonce", type: "bytes32" },
+          ],
+        },
+        primaryType: "CancelAuthorization",
+        message: { authorizer: account.address, nonce },
+      }),
+    );
+    const args = [account.address, nonce, 27 + yParity, r, s] as const;
+    await stage.command(newAddress(), encodeFunctionData({ abi: TOKEN, functionName: "cancelAuthorization", args }));
+    expect(await find(payment)).toEqual({ kind: "never" });
+  });
+
+  test.each([
+    { what: "to another recipient", change: { payTo: newAddress() } },
+    { what: "of another amount", change: { amount: String(AMOUNT - 1n) } },
+  ])("because the payer used its nonce for a payment $what never will be", async ({ change }) => {
+    const payer = await stage.payer(2n * AMOUNT);
+    const offer = createOffer();
+    const options = { ...(await chainTime()), nonce: toHex(7n, { size: 32 }) };
+    const payment = await signFor(payer, offer, options);
+    const other = await signFor(payer, { ...offer, ...change }, options);
+    const transaction = await carryOut(other);
+    expect(await find(payment)).toEqual({ kind: "never" });
+    expect(await find(other)).toEqual({ kind: "moved", transaction });
+  });
+});
+
+test("a node of another chain decides nothing", async () => {
+  const payment = await pay();
+  proxy.decide(({ method }) => (method === "eth_chainId" ? { result: "0x2105" } : "pass"));
+  expect(await find(payment)).toEqual({ kind: "unclear", problem: "the node is not of eip155:84532" });
+});
