@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { openShop } from "./shop.js";
 
 test.each<[price: DollarPrice]>([["$0.0000001"], ["$0.0000019"], ["$0.00"]])(
-  "a price of %s, which six decimals cannot say, is refused at start",
+  "a price of %s, which is no amount of atomic units above zero, is refused at start",
   async (price) => {
     const opening = openShop({ routes: { "GET /goods": { price } } });
     await expect(opening).rejects.toThrow(ConfigError);

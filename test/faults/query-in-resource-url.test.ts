@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openShop, PRICE } from "./shop.js";
 
-test("whatever the query says, it is one resource, and the payment for it is good for each", async () => {
+test("whatever the query says, it is one resource, and a payment signed for one query buys another", async () => {
   const shop = await openShop();
   const urls: unknown[] = [];
   for (const query of ["?b=2&a=1", "?a=1&b=2", ""]) {
@@ -9,7 +9,8 @@ test("whatever the query says, it is one resource, and the payment for it is goo
     urls.push(challenge?.resource.url);
   }
   expect(urls).toEqual(Array(3).fill(`${shop.url}/goods`));
-  expect((await shop.buy({ path: "/goods?b=2&a=1" })).status).toBe(200);
+  const payment = await shop.sign({ path: "/goods?a=1&b=2" });
+  expect((await shop.buy({ path: "/goods?b=2&a=1", payment })).status).toBe(200);
   expect(await shop.income()).toBe(PRICE);
 });
 
