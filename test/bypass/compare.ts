@@ -1,32 +1,31 @@
 /**
- * Tries every case of the corpus with Farebox and with the reference, and writes `docs/comparison.md`.
+ * Tries every case of the corpus with Farebox and with the reference.
  *
  * @module
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
 import type { Case, Version } from "./case.js";
 import { CORPUS } from "./corpus.js";
-import { type Compared, renderComparison, type Tried, type Versions } from "./document.js";
+import type { Compared, Tried } from "./document.js";
 import type { Outcome } from "./stage.js";
 import type { Trial } from "./worker.js";
 
-const ROOT = new URL("../../../", import.meta.url);
 const TIME_LIMIT_SECONDS = 60;
 
 let worker: ChildProcess | undefined;
 
-const compared: Compared[] = [];
-for (const subject of CORPUS) {
-  const reference = await tryOnAll(subject, "reference");
-  compared.push({ subject, reference, farebox: await tryOnAll(subject, "farebox") });
+/** Tries all cases, one after the other. */
+export async function comparePaths(): Promise<readonly Compared[]> {
+  const compared: Compared[] = [];
+  for (const subject of CORPUS) {
+    const reference = await tryOnAll(subject, "reference");
+    compared.push({ subject, reference, farebox: await tryOnAll(subject, "farebox") });
+  }
+  worker?.disconnect();
+  worker = undefined;
+  return compared;
 }
-worker?.disconnect();
-
-const document = new URL("docs/comparison.md", ROOT);
-writeFileSync(document, renderComparison(compared, readVersions()));
-console.log(`${compared.length} cases compared in ${document.pathname}`);
 
 async function tryOnAll({ name, on }: Case, library: Trial["library"]): Promise<ReadonlyMap<Version, Tried>> {
   const tries = new Map<Version, Tried>();
@@ -69,15 +68,4 @@ function outcomeFrom(current: ChildProcess): Promise<Tried> {
     current.once("message", (outcome) => settle(outcome as Outcome));
     current.once("exit", (code) => settle({ kind: "process ended", code }));
   });
-}
-
-/** As they are installed, not as they are asked for. */
-function readVersions(): Versions {
-  const versionOf = (folder: string): string =>
-    JSON.parse(readFileSync(new URL(`${folder}/package.json`, ROOT), "utf8")).version;
-  return {
-    reference: versionOf("node_modules/@x402/express"),
-    farebox: versionOf("packages/express"),
-    express: [versionOf("node_modules/express"), versionOf("node_modules/express4")],
-  };
 }

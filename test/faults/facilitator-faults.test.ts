@@ -3,22 +3,25 @@
  */
 import type { Fault } from "@farebox/testing";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { openShop, SECRET, type Shop } from "./shop.js";
+import { type LedgerBank, openLedger } from "./bank.js";
+import { DEADLINES, openShop, PRICE, SECRET, type Shop } from "./shop.js";
 
 const HTML = `<html><body><h1>502</h1>at Object.<anonymous> (/srv/app.js:1:1) ${SECRET}</body></html>`;
 
 /** How long a facilitator is left alone that fails again and again, or asks for less. */
 const PATIENCE_MS = 30_000;
 
+let bank: LedgerBank;
 let shop: Shop;
 
 beforeEach(async () => {
-  shop = await openShop();
+  bank = await openLedger();
+  shop = await openShop({ bank, options: { deadlines: DEADLINES } });
 });
 
 afterEach(async () => {
   vi.useRealTimers();
-  await shop.close();
+  await bank.close();
 });
 
 describe("at verification", () => {
@@ -57,14 +60,14 @@ describe("at verification", () => {
     expect(refused.json()).toMatchObject({ error: "unexpected_verify_error" });
     expect(whole(refused)).not.toContain(SECRET);
     expect(shop.runs()).toBe(0);
-    expect(shop.facilitator.calls.settle).toHaveLength(0);
+    expect(shop.settlements()).toBe(0);
 
     // Long enough for one to be asked again that asked to be left alone.
     vi.setSystemTime(Date.now() + 17_000);
     const served = await shop.buy({ payment: refused.payment! });
     expect(served.status).toBe(200);
     expect(shop.runs()).toBe(1);
-    expect(shop.income()).toBe(10_000n);
+    expect(await shop.income()).toBe(PRICE);
   });
 
   test("answers 503 when nothing listens there, and leaves free routes alone", async () => {
@@ -148,7 +151,7 @@ describe("at settlement", () => {
     expect(unsent.headers["payment-required"]).toBeUndefined();
     expect(unsent.json()).toMatchObject({ error: "unexpected_settle_error" });
     expect(whole(unsent)).not.toContain(SECRET);
-    expect(shop.income()).toBe(0n);
+    expect(await shop.income()).toBe(0n);
 
     vi.setSystemTime(Date.now() + PATIENCE_MS);
     await expectDeliveredOnce(unsent.payment!);
@@ -204,7 +207,7 @@ describe("at settlement", () => {
     expect(rejected.headers["x-goods"]).toBeUndefined();
     expect(rejected.text).not.toContain('goods":');
     expect(whole(rejected)).not.toContain(SECRET);
-    expect(shop.income()).toBe(0n);
+    expect(await shop.income()).toBe(0n);
   });
 });
 
@@ -216,9 +219,9 @@ async function expectDeliveredOnce(payment: NonNullable<Awaited<ReturnType<Shop[
   expect(delivered.headers["x-goods"]).toBe("yes");
   expect(delivered.receipt).toMatchObject({ success: true, payer: shop.payer.address, amount: "10000" });
   expect(shop.runs()).toBe(1);
-  expect(shop.income()).toBe(10_000n);
-  expect(shop.facilitator.ledger.transfers).toHaveLength(1);
-  expect(delivered.receipt?.transaction).toBe(shop.facilitator.ledger.transfers[0]!.transaction);
+  expect(await shop.income()).toBe(PRICE);
+  expect(bank.ledger.transfers).toHaveLength(1);
+  expect(delivered.receipt?.transaction).toBe(bank.ledger.transfers[0]!.transaction);
 
   const again = await shop.buy({ payment });
   expect(again.status).toBe(402);

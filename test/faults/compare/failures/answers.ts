@@ -1,0 +1,124 @@
+/**
+ * Answers that are no sale, or that must not be collected before they are sent.
+ *
+ * @module
+ */
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
+import { setTimeout as delay } from "node:timers/promises";
+import { encodePaymentSignature } from "@farebox/core";
+import type { Failure, Seen } from "../failure.js";
+import { LARGE_BYTES } from "../goods.js";
+import type { Scene } from "../scene.js";
+
+const MB = 1024 * 1024;
+
+/** How long a client does not read. */
+const STALL_MS = 1_000;
+
+const buyOnce: Failure["act"] = async (scene) => ({ answers: [(await scene.buy()).status] });
+
+export const ANSWERS: readonly Failure[] = [
+  {
+    failure: "handler answers 404",
+    plan: { goods: "not found" },
+    expected: { answers: [404], runs: 1, debits: 0 },
+    act: buyOnce,
+  },
+  {
+    failure: "handler throws",
+    plan: { goods: "throwing" },
+    expected: { answers: [500], runs: 1, debits: 0 },
+    act: buyOnce,
+  },
+  {
+    failure: "handler does `res.writeHead(500)`",
+    plan: { goods: "writeHead(500)" },
+    expected: { answers: [500], runs: 1, debits: 0 },
+    act: buyOnce,
+  },
+  {
+    failure: "handler redirects",
+    plan: { goods: "redirect" },
+    expected: { answers: [302], runs: 1, debits: 0 },
+    act: buyOnce,
+  },
+  {
+    failure: "conditional `GET`, answered 304 without a body",
+    plan: { goods: "with an ETag" },
+    expected: { answers: [304], runs: 1, debits: 0 },
+    act: async (scene) => ({ answers: [(await scene.buy({ headers: { "If-None-Match": '"1"' } })).status] }),
+  },
+  {
+    failure: "client leaves while the handler works, comes back with the same payment",
+    plan: { goods: "for a client that leaves" },
+    expected: { answers: [200], runs: 2, debits: 1 },
+    act: leaveAndComeBack,
+  },
+  {
+    failure: "five events in two seconds, headers flushed first",
+    plan: { goods: "events, flushed" },
+    expected: { answers: [200], notes: ["first event 2 s before the last"], runs: 1, debits: 1 },
+    act: listen,
+  },
+  {
+    failure: "five events in two seconds, only written",
+    plan: { goods: "events, only written" },
+    expected: { answers: [200], notes: ["first event 2 s before the last"], runs: 1, debits: 1 },
+    act: listen,
+  },
+  {
+    failure: "200 MB streamed to a client that does not read for a second",
+    plan: { goods: "large" },
+    expected: { answers: [200], notes: ["waits for the client", "at most 100 MB of memory"], runs: 1, debits: 1 },
+    act: stall,
+  },
+  {
+    failure: "handler awaits the callback of each write",
+    plan: { goods: "awaiting each write" },
+    expected: { answers: [200], runs: 1, debits: 1 },
+    act: buyOnce,
+  },
+];
+
+async function leaveAndComeBack(scene: Scene): Promise<Seen> {
+  const payment = await scene.sign();
+  const client = new AbortController();
+  const leaving = scene.buy({ payment, signal: client.signal });
+  await scene.seller.told("working");
+  client.abort();
+  await leaving;
+  await scene.seller.told("answered");
+  await scene.called("settle");
+  return { answers: [(await scene.buy({ payment })).status] };
+}
+
+async function listen(scene: Scene): Promise<Seen> {
+  const answer = await open(scene, encodePaymentSignature(await scene.sign()));
+  const times: number[] = [];
+  for await (const _event of answer) times.push(performance.now());
+  const ahead = Math.round((times.at(-1)! - times[0]!) / 500) / 2;
+  return { answers: [answer.statusCode ?? 0], notes: [`first event ${ahead} s before the last`] };
+}
+
+/** Leaves the answer unread for a while, and then reads it. */
+async function stall(scene: Scene): Promise<Seen> {
+  const payment = encodePaymentSignature(await scene.sign());
+  const before = await scene.seller.usage();
+  const answer = await open(scene, payment);
+  await delay(STALL_MS);
+  const unread = await scene.seller.usage();
+  let received = 0;
+  for await (const piece of answer) received += piece.length;
+  const after = await scene.seller.usage();
+  const memory = Math.ceil((after.peakKilobytes - before.peakKilobytes) / 1024 / 100) * 100;
+  const waits = unread.produced < LARGE_BYTES / 2 ? "waits for the client" : "does not wait for the client";
+  const whole = received === LARGE_BYTES ? [] : [`${Math.round(received / MB)} MB arrived`];
+  return { answers: [answer.statusCode ?? 0], notes: [waits, `at most ${memory} MB of memory`, ...whole] };
+}
+
+/** An answer whose body has not been read. */
+async function open({ url }: Scene, payment: string): Promise<IncomingMessage> {
+  const [answer] = await once(get(url, { headers: { "PAYMENT-SIGNATURE": payment }, agent: false }), "response");
+  return answer;
+}

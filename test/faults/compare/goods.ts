@@ -1,0 +1,97 @@
+/**
+ * What is sold in the comparison: handlers as sellers write them.
+ *
+ * @module
+ */
+import { once } from "node:events";
+import { Readable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
+import type { RequestHandler, Response } from "express";
+
+/** What the seller's process knows of itself. */
+export interface Floor {
+  /** Requests that brought a payment. */
+  paidRequests: number;
+  /** Bytes that the large answer's source has made. */
+  produced: number;
+  /** Tells the other process that the handler is at work, or has answered. */
+  tell(event: "working" | "answered"): void;
+}
+
+/** So many copies of one payment are sent at once. */
+export const COPIES = 10;
+
+/** Of the large answer. */
+export const LARGE_BYTES = 200 * 1024 * 1024;
+
+/** Between two of five events. */
+const PAUSE_MS = 500;
+
+/** Creates the handler of some goods. */
+export type Goods = (floor: Floor) => RequestHandler;
+
+export const GOODS = {
+  plain: () => (_req, res) => void res.json({ sold: true }),
+
+  "not found": () => (_req, res) => void res.status(404).json({ error: "not found" }),
+
+  throwing: () => async () => {
+    throw new Error("the handler's own");
+  },
+
+  "writeHead(500)": () => (_req, res) => void res.writeHead(500).end("failed"),
+
+  redirect: () => (_req, res) => void res.redirect("/elsewhere"),
+
+  "with an ETag": () => (_req, res) => void res.set("ETag", '"1"').send("sold"),
+
+  "for a client that leaves":
+    ({ tell }) =>
+    async (_req, res) => {
+      const closed = once(res, "close");
+      tell("working");
+      await Promise.race([closed, delay(PAUSE_MS)]);
+      res.json({ sold: true });
+      tell("answered");
+    },
+
+  "events, flushed": () => (_req, res) => sendEvents(res.type("text/event-stream"), () => res.flushHeaders()),
+
+  "events, only written": () => (_req, res) => sendEvents(res.type("text/event-stream"), () => {}),
+
+  large: (floor) => (_req, res) => void createSource(floor).pipe(res),
+
+  "awaiting each write": () => async (_req, res) => {
+    for (const letter of "abc") await new Promise((resolve) => res.write(letter, resolve));
+    res.end();
+  },
+
+  "once all copies are in": (floor) => async (_req, res) => {
+    while (floor.paidRequests < COPIES) await delay(10);
+    // The last of them has to be verified, if it is going to be.
+    await delay(PAUSE_MS);
+    res.json({ sold: true });
+  },
+} satisfies Readonly<Record<string, Goods>>;
+
+export type GoodsName = keyof typeof GOODS;
+
+async function sendEvents(res: Response, begin: () => void): Promise<void> {
+  begin();
+  for (let event = 1; event <= 5; event++) {
+    if (event > 1) await delay(PAUSE_MS);
+    res.write(`data: ${event}\n\n`);
+  }
+  res.end();
+}
+
+/** Makes what it is asked for and no more. */
+function createSource(floor: Floor): Readable {
+  const block = Buffer.alloc(64 * 1024, "x");
+  return new Readable({
+    read() {
+      this.push(floor.produced < LARGE_BYTES ? block : null);
+      floor.produced += block.length;
+    },
+  });
+}

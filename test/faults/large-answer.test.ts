@@ -1,0 +1,66 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
+import { encodePaymentSignature } from "@farebox/core";
+import { createPayer, pay } from "@farebox/testing";
+import { expect, onTestFinished, test } from "vitest";
+import { openLedger } from "./bank.js";
+import { PRICE } from "./shop.js";
+
+const MIB = 1024 * 1024;
+
+interface Usage {
+  readonly produced: number;
+  readonly peakKilobytes: number;
+}
+
+async function openSeller(...args: string[]) {
+  const seller = fork(new URL("large-answer-seller.mjs", import.meta.url), args);
+  onTestFinished(() => void seller.kill());
+  const stalled = new Promise<void>((resolve) => {
+    seller.on("message", (message) => message === "stalled" && resolve());
+  });
+  const { port } = await receive<{ port: number }>(seller);
+  return { seller, stalled, url: `http://127.0.0.1:${port}` };
+}
+
+/** The next message that is a document. */
+async function receive<T extends object>(seller: ChildProcess): Promise<T> {
+  for (;;) {
+    const [message] = await once(seller, "message");
+    if (typeof message === "object") return message;
+  }
+}
+
+function use(seller: ChildProcess): Promise<Usage> {
+  const usage = receive<Usage>(seller);
+  seller.send("usage");
+  return usage;
+}
+
+test("200 MB wait for a client that does not read, arrive whole, and never lie in the seller's memory", async () => {
+  const bank = await openLedger();
+  onTestFinished(() => bank.close());
+  const [payer, payTo] = [createPayer(), createPayer().address];
+  await bank.fund(payer.address, PRICE);
+  const { seller, stalled, url } = await openSeller(bank.server.url, payTo);
+
+  const { challenge } = await pay(`${url}/goods`);
+  const payment = await payer.signExact(challenge!.accepts[0]!, { challenge: challenge! });
+  const before = await use(seller);
+  const asked = get(`${url}/goods`, { headers: { "PAYMENT-SIGNATURE": encodePaymentSignature(payment) } });
+  const [answer]: IncomingMessage[] = (await once(asked, "response")) as [IncomingMessage];
+  expect(answer!.statusCode).toBe(200);
+  expect(await bank.balanceOf(payTo)).toBe(PRICE);
+
+  await stalled;
+  // Twice, so that whatever would happen without a reader has happened.
+  for (const _again of [1, 2]) expect((await pay(`${url}/free`)).status).toBe(200);
+  expect((await use(seller)).produced).toBeLessThan(32 * MIB);
+
+  let received = 0;
+  for await (const piece of answer!) received += piece.length;
+  expect(received).toBe(200 * MIB);
+  const { peakKilobytes } = await use(seller);
+  expect(peakKilobytes - before.peakKilobytes).toBeLessThan(100 * 1024);
+});

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { openShop } from "./shop.js";
+
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+
+test.each([
+  ["no base64", "%%%", "invalid_payload"],
+  ["base64 of no JSON", base64("not json"), "invalid_payload"],
+  ["JSON that is no payment", base64('{"x402Version":2}'), "invalid_payload"],
+  ["a payment of another version", base64('{"x402Version":1,"payload":{}}'), "invalid_x402_version"],
+])(
+  "a payment header that is %s is answered 400 with what is wrong, unlike no payment",
+  async (_what, payment, reason) => {
+    const shop = await openShop();
+    const unpaid = await shop.ask();
+    expect(unpaid.status).toBe(402);
+
+    const refused = await shop.ask({ payment });
+    expect(refused.status).toBe(400);
+    expect(refused.challenge?.error).toMatch(reason);
+    expect(refused.json()).toEqual(refused.challenge);
+    expect(refused.challenge?.accepts).toEqual(unpaid.challenge?.accepts);
+    expect(shop.runs()).toBe(0);
+    expect(shop.facilitatorServer.requests.map(({ operation }) => operation)).not.toContain("verify");
+  },
+);
