@@ -35,6 +35,20 @@ test.each<[what: string, plan: ShopPlan, headers: Record<string, string>, url: s
     "https://api.example.com/goods",
     [],
   ],
+  [
+    "that Express trusts is believed about the host, of which the first is the client's",
+    { build: buildTrusting },
+    { ...FORWARDED, "X-Forwarded-Host": "api.example.com:8443, internal:8080" },
+    "https://api.example.com:8443/goods",
+    [],
+  ],
+  [
+    "that Express trusts, and that names no host, leaves what was asked for",
+    { build: buildTrusting },
+    { ...KEPT, "X-Forwarded-Host": " " },
+    "https://api.example.com/goods",
+    [],
+  ],
 ])("a proxy %s", async (_what, plan, headers, url, expected) => {
   const warnings: string[] = [];
   const logger = { info() {}, error() {}, warn: (event: string) => void warnings.push(event) };

@@ -7,11 +7,11 @@ import { openShop, PRICE, type Shop, type ShopPlan } from "./shop.js";
 const EVENTS = ["data: 1\n\n", "data: 2\n\n", "data: 3\n\n"];
 
 /** Sends an event only when the client has the one before: an answer that waits for its end never comes. */
-function createFeed() {
+function createFeed({ flush }: { readonly flush: boolean }) {
   const arrivals = EVENTS.map(() => createLatch());
   const handler: RequestHandler = async (_req, res) => {
     res.writeHead(200, { "Content-Type": "text/event-stream" });
-    res.flushHeaders();
+    if (flush) res.flushHeaders();
     for (const [at, event] of EVENTS.entries()) {
       res.write(event);
       await arrivals[at]!.opened;
@@ -34,11 +34,16 @@ async function listen(shop: Shop, arrived: (at: number) => void): Promise<Respon
 }
 
 describe("server-sent events are live: each arrives before the next is sent", () => {
-  test.each<[when: string, plan: ShopPlan]>([
-    ["once they are flushed", {}],
-    ["on a route that settles before its handler", { routes: { "GET /goods": { price: "$0.01", settle: "before" } } }],
-  ])("%s", async (_when, plan) => {
-    const feed = createFeed();
+  test.each<[when: string, plan: ShopPlan, flush: boolean]>([
+    ["once they are flushed", {}, true],
+    ["without being flushed", {}, false],
+    [
+      "on a route that settles before its handler",
+      { routes: { "GET /goods": { price: "$0.01", settle: "before" } } },
+      false,
+    ],
+  ])("%s", async (_when, plan, flush) => {
+    const feed = createFeed({ flush });
     const shop = await openShop({ ...plan, handler: feed.handler });
     const answer = await listen(shop, feed.arrived);
     expect(answer.status).toBe(200);

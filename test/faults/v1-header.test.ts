@@ -8,6 +8,7 @@ test("an X-PAYMENT header of x402 v1 buys nothing, and is answered with a challe
   const unpaid = await shop.ask({ headers: { "X-PAYMENT": header } });
   expect(unpaid.status).toBe(402);
   expect(unpaid.challenge).toMatchObject({ x402Version: 2, accepts: [{ scheme: "exact", network: "eip155:84532" }] });
+  expect(unpaid.challenge?.error).toMatch(/X-PAYMENT is of x402 version 1; version 2 has PAYMENT-SIGNATURE/);
   expect(unpaid.json()).toEqual(unpaid.challenge);
   expect(shop.runs()).toBe(0);
 });

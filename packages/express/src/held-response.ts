@@ -1,8 +1,8 @@
 /**
  * Holds a handler's answer until its payment has settled, then lets it go or puts another in its place.
  *
- * The handler writes as it always does. What it writes is kept until it ends its answer, flushes it, or writes more than
- * is held back; then the gate decides, once. From there on everything goes straight through, at the client's pace.
+ * The handler writes as it always does. What it writes is kept until it ends its answer, flushes it, writes more than is
+ * held back, or writes the first of a stream of events; then the gate decides, once. From there on everything goes straight through, at the client's pace.
  *
  * Our methods stay on the response after that, because other middleware may have put its own on top of them.
  *
@@ -155,7 +155,7 @@ class HeldResponse {
     if (this.#phase !== "dropped") {
       this.#chunks.push(chunk);
       this.#heldBytes += chunk.byteLength;
-      if (this.#heldBytes > this.#holdBytes) this.#decide();
+      if (this.#heldBytes > this.#holdBytes || isEventStream(this.#res)) this.#decide();
     }
     if (this.#phase !== "deciding") later(callback);
     else if (callback !== undefined) this.#callbacks.push(callback);
@@ -272,6 +272,11 @@ class HeldResponse {
     this.#drop();
     void this.#admission.cancel();
   }
+}
+
+/** Events are for the moment: whoever writes one means it to go out, flushed or not. */
+function isEventStream(res: ServerResponse): boolean {
+  return /^\s*text\/event-stream\b/i.test(String(res.getHeader("content-type") ?? ""));
 }
 
 type Originals = Pick<ServerResponse, "writeHead" | "flushHeaders" | "write" | "end">;

@@ -169,9 +169,18 @@ function readMountTemplate({ app, baseUrl }: Request, gate: object): string {
   return mounts.map((mount) => above + mount).find((mount) => matchesMount(mount, baseUrl)) ?? baseUrl;
 }
 
+/** What a trusted proxy says the client asked for; with the port, which Express 4 leaves out. */
+function readHost(req: Request): string | undefined {
+  const isTrusted: unknown = req.app.get("trust proxy fn");
+  if (typeof isTrusted !== "function" || !isTrusted(req.socket.remoteAddress, 0)) return req.get("host");
+  // Of several proxies the first one is the client's.
+  const [forwarded = ""] = req.get("x-forwarded-host")?.split(",") ?? [];
+  return forwarded.trim() === "" ? req.get("host") : forwarded.trim();
+}
+
 /** Express's own `trust proxy` rules decide what `protocol` is; a proxy may say anything. */
 function readOrigin(req: Request): string | undefined {
-  const host = req.get("host");
+  const host = readHost(req);
   const { protocol } = req;
   if (protocol !== "http" && protocol !== "https") return undefined;
   return host !== undefined && isHost(host) ? `${protocol}://${host}` : undefined;

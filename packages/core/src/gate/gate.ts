@@ -69,6 +69,10 @@ const OPEN: Decision = Object.freeze({ kind: "open" });
 /** What the challenge says to a request without a payment. */
 const PAYMENT_REQUIRED_ERROR = "Payment required";
 
+/** Where version 1 of the protocol has its payments. Whoever sends one should not wonder why it is not taken. */
+const OLD_PAYMENT = "X-PAYMENT";
+const OLD_PAYMENT_ERROR = "invalid_x402_version: X-PAYMENT is of x402 version 1; version 2 has PAYMENT-SIGNATURE";
+
 /** How soon a payer may try again when the facilitator does not say. */
 const RETRY_AFTER_SECONDS = 5;
 
@@ -172,7 +176,8 @@ function noteProxy(request: GateRequest, { publicUrl, allowedHosts, includeQuery
 
 function challengeFirst({ route, request }: Arrival, url: string, { events }: PaymentsConfig): Decision {
   events.emit("challenged", () => ({ route: route.key }));
-  const occasion = { url, method: request.method, error: PAYMENT_REQUIRED_ERROR };
+  const isOld = request.header?.(OLD_PAYMENT) !== undefined;
+  const occasion = { url, method: request.method, error: isOld ? OLD_PAYMENT_ERROR : PAYMENT_REQUIRED_ERROR };
   const isPerson = wantsPage(request.accept, request.userAgent);
   return answered(isPerson ? askPersonToPay(route, occasion) : askToPay(route, occasion, { status: 402 }));
 }
