@@ -119,6 +119,20 @@ describe("another authorization under the same nonce", () => {
     expect(await stage.chain.balanceOf(payer.address)).toBe(400n);
   });
 
+  test("is not paid by another payment in the same transaction", async () => {
+    const scheme = stage.scheme({ privateKey: await stage.signer() });
+    const payer = await stage.payer(500n);
+    const offer = createOffer();
+    const elsewhere = await signFor(payer, { ...offer, payTo: newAddress() }, { nonce });
+    const other = await signFor(payer, offer, { nonce: toHex(6n, { size: 32 }) });
+    const unpaid = await signFor(payer, offer, { nonce });
+    await stage.frontRunBoth(elsewhere, other);
+    expect(await stage.chain.balanceOf(payer.address)).toBe(500n - 2n * AMOUNT);
+
+    expect(await scheme.settle(unpaid)).toMatchObject(NEVER);
+    expect(await scheme.settle(other)).toMatchObject({ success: false, errorReason: "payment_already_settled" });
+  });
+
   test("that comes while the first is being settled is refused", async () => {
     const scheme = stage.scheme({ privateKey: await stage.signer() });
     const payer = await stage.payer(500n);

@@ -7,6 +7,7 @@ import type { FacilitatorRequest, FacilitatorScheme, PaymentRequirements } from 
 import { createExactEvmScheme, createRpcChain, type RpcChainOptions } from "@farebox/evm/facilitator";
 import { createPayer, type LocalChain, type Payer, type SignOptions, startLocalChain } from "@farebox/testing";
 import {
+  concat,
   createPublicClient,
   createWalletClient,
   encodeFunctionData,
@@ -91,6 +92,8 @@ export interface Stage {
   payment(options?: SignOptions): Promise<FacilitatorRequest>;
   /** Carries out a signed payment as anybody may, past the facilitator. */
   frontRun(request: FacilitatorRequest, gasPrice?: bigint): Promise<Hex>;
+  /** Carries out two payments in one transaction, in this order. */
+  frontRunBoth(first: FacilitatorRequest, second: FacilitatorRequest): Promise<void>;
   /** Calls the token as whoever may, waits for it to be mined. */
   command(from: Hex, data: Hex): Promise<void>;
   close(): Promise<void>;
@@ -133,6 +136,15 @@ export async function openStage(): Promise<Stage> {
       const call = { to: chain.asset, data: encodeTransfer(request), gas: 300_000n, gasPrice };
       return wallet.sendTransaction({ ...call, chain: null });
     },
+    frontRunBoth: async (first, second) => {
+      const account = privateKeyToAccount(await signer());
+      const wallet = createWalletClient({ account, transport: http(chain.rpcUrl) });
+      const to = account.address.replace(/.$/, "0") as Hex;
+      await rpc("anvil_setCode", to, callTwice(chain.asset));
+      const data = concat([encodeTransfer(first), encodeTransfer(second)]);
+      const hash = await wallet.sendTransaction({ to, data, gas: 500_000n, gasPrice: 10n ** 10n, chain: null });
+      await client.waitForTransactionReceipt({ hash });
+    },
     command: async (from, data) => {
       await rpc("anvil_impersonateAccount", from);
       await rpc("anvil_setBalance", from, "0xde0b6b3a7640000");
@@ -140,6 +152,13 @@ export async function openStage(): Promise<Stage> {
     },
     close: () => chain.close(),
   };
+}
+
+/** Code that calls a contract with the first half of what it is called with, and then with the second. */
+function callTwice(target: Hex): Hex {
+  const half = "610124";
+  const call = `60006000${half}6000600073${target.slice(2)}5af150`;
+  return `0x${half}6000600037${call}${half}${half}600037${call}`;
 }
 
 function encodeTransfer(request: FacilitatorRequest): Hex {

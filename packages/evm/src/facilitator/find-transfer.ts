@@ -4,7 +4,7 @@
  * @see EIP-3009, `AuthorizationUsed`
  * @module
  */
-import type { Hash } from "viem";
+import { type Hash, isAddressEqual, parseEventLogs } from "viem";
 import type { SignedAuthorization } from "./chain.js";
 import { EIP3009_ABI } from "./eip3009-abi.js";
 import type { RpcClient } from "./rpc-options.js";
@@ -30,7 +30,7 @@ export async function findTransfer(
 
 interface Use {
   readonly transactionHash: Hash;
-  readonly blockHash: Hash;
+  readonly logIndex: number;
 }
 
 async function findUse(
@@ -45,15 +45,22 @@ async function findUse(
   return use;
 }
 
-/** The same nonce can have been used for a transfer to somebody else, or of another amount. */
+/**
+ * The same nonce can have been used for a transfer to somebody else, or of another amount; and another transfer in the same
+ * transaction can belong to another authorization. The token logs the transfer right behind the use.
+ */
 async function movedMoney(
   client: RpcClient,
   { asset, authorization: { from, to, value } }: SignedAuthorization,
-  { transactionHash, blockHash }: Use,
+  { transactionHash: hash, logIndex }: Use,
 ): Promise<boolean> {
-  const event = { address: asset, abi: EIP3009_ABI, eventName: "Transfer", args: { from, to } } as const;
-  const moves = await client.getContractEvents({ ...event, blockHash });
-  return moves.some((move) => move.transactionHash === transactionHash && move.args.value === value);
+  const { logs } = await client.getTransactionReceipt({ hash });
+  const [next] = logs
+    .filter((log) => isAddressEqual(log.address, asset) && log.logIndex > logIndex)
+    .sort((a, b) => a.logIndex - b.logIndex);
+  const [move] = parseEventLogs({ abi: EIP3009_ABI, eventName: "Transfer", logs: next === undefined ? [] : [next] });
+  if (move === undefined) return false;
+  return isAddressEqual(move.args.from, from) && isAddressEqual(move.args.to, to) && move.args.value === value;
 }
 
 function atLeastZero(block: bigint): bigint {
