@@ -139,7 +139,7 @@ export async function openStage(): Promise<Stage> {
     frontRunBoth: async (first, second) => {
       const account = privateKeyToAccount(await signer());
       const wallet = createWalletClient({ account, transport: http(chain.rpcUrl) });
-      const to = account.address.replace(/.$/, "0") as Hex;
+      const to = account.address.toLowerCase().replace(/.$/, "0") as Hex;
       await rpc("anvil_setCode", to, callTwice(chain.asset));
       const data = concat([encodeTransfer(first), encodeTransfer(second)]);
       const hash = await wallet.sendTransaction({ to, data, gas: 500_000n, gasPrice: 10n ** 10n, chain: null });
