@@ -79,19 +79,29 @@ describe("the room for answers", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const room = createAnswerRoom(100);
-        // The same in a list: oldest first.
-        let kept: (readonly [identity: string, bytes: number])[] = [];
+        const model = createModel(100);
         for (const [name, bytes] of steps) {
           const crowdedOut = room.keep(name, bytes === undefined ? undefined : answerOf(bytes));
-          kept = kept.filter(([other]) => other !== name);
-          const expected: string[] = [];
-          if (bytes !== undefined && bytes > 100) expected.push(name);
-          else if (bytes !== undefined) kept.push([name, bytes]);
-          while (kept.reduce((sum, [, size]) => sum + size, 0) > 100) expected.push(kept.shift()?.[0] ?? "");
-          expect(crowdedOut).toEqual(expected);
+          expect(crowdedOut).toEqual(model.keep(name, bytes));
         }
       }),
       { seed: SEED, numRuns: 500 },
     );
   });
 });
+
+/** The same in a list, oldest first. */
+function createModel(maxBytes: number) {
+  let kept: readonly { readonly name: string; readonly bytes: number }[] = [];
+  const isTooMuch = () => kept.reduce((sum, { bytes }) => sum + bytes, 0) > maxBytes;
+  const keep = (name: string, bytes: number | undefined): readonly string[] => {
+    kept = kept.filter((one) => one.name !== name);
+    if (bytes === undefined) return [];
+    if (bytes > maxBytes) return [name];
+    kept = [...kept, { name, bytes }];
+    const before = kept;
+    while (isTooMuch()) kept = kept.slice(1);
+    return before.slice(0, before.length - kept.length).map((one) => one.name);
+  };
+  return { keep };
+}

@@ -42,20 +42,36 @@ function createModel(now: () => number) {
       put({ ...request, state: "claimed" });
       return { kind: "claimed" };
     },
-    transition({ identity, from, to, owner, answer, ...change }: Transition): boolean {
-      const record = find(identity);
-      if (record?.state !== from || record.owner !== owner || !TRANSITIONS[from].includes(to)) return false;
-      const { identifier: _, answer: before, ...rest } = record;
-      const kept = change.identifier === null ? rest : { ...rest, identifier: record.identifier as string };
-      const has = answer === undefined ? before : (answer ?? undefined);
-      put({ ...kept, state: to, owner: change.newOwner ?? owner, ...(has && { answer: has }) });
-      if (answer === null) written = written.filter((other) => other !== identity);
-      if (answer) write(identity);
+    transition(change: Transition): boolean {
+      const record = find(change.identity);
+      if (record === undefined || !mayBe(record, change)) return false;
+      put(changed(record, change));
+      if (change.answer === null) written = written.filter((other) => other !== change.identity);
+      if (change.answer) write(change.identity);
       return true;
     },
     release(identity: string, owner: string) {
       forget((record) => record.identity === identity && record.owner === owner && RELEASABLE.includes(record.state));
     },
+  };
+}
+
+function mayBe({ state, owner }: PaymentRecord, change: Transition): boolean {
+  return state === change.from && owner === change.owner && TRANSITIONS[state].includes(change.to);
+}
+
+function changed(record: PaymentRecord, { to, newOwner, answer, identifier }: Transition): PaymentRecord {
+  const { answer: answerBefore, identifier: identifierBefore, ...rest } = record;
+  const next = {
+    answer: answer === undefined ? answerBefore : answer,
+    identifier: identifier === undefined ? identifierBefore : identifier,
+  };
+  return {
+    ...rest,
+    state: to,
+    owner: newOwner ?? record.owner,
+    ...(next.answer && { answer: next.answer }),
+    ...(next.identifier && { identifier: next.identifier }),
   };
 }
 
