@@ -10,8 +10,8 @@ function answerOf(bytes: number): StoredAnswer {
   return { status: 200, headers: [], body: new Uint8Array(bytes) };
 }
 
-async function keep(store: PaymentStore, identity: string, bytes: number) {
-  await bring(store, "settled", { identity });
+async function keep(store: PaymentStore, identity: string, bytes: number, expiresAtMs = CLAIM.expiresAtMs) {
+  await bring(store, "settled", { identity, expiresAtMs });
   const change = { identity, owner: "run", from: "settled", to: "settled" } as const;
   await move(store, { ...change, answer: answerOf(bytes), receipt: RECEIPT });
 }
@@ -46,19 +46,24 @@ describe("the room for answers", () => {
     expect(await keptOf(store, "ab")).toBe("a");
   });
 
-  test("is free again when a payment is released, or forgotten in time", async () => {
-    const { store, clock } = createClock({ maxAnswerBytes: ROOM });
+  test("is free again when a payment is released", async () => {
+    const { store } = createClock({ maxAnswerBytes: ROOM });
+    await keep(store, "a", 40);
     await bring(store, "claimed");
-    await move(store, { identity: "p", owner: "run", from: "claimed", to: "serving", answer: answerOf(ROOM) });
+    await move(store, { identity: "p", owner: "run", from: "claimed", to: "serving", answer: answerOf(60) });
     await store.release("p", "run");
-    await keep(store, "a", 60);
+    await keep(store, "b", 60);
+    expect(await keptOf(store, "ab")).toBe("ab");
+  });
+
+  test("is free again when a payment is forgotten in time", async () => {
+    const { store, clock } = createClock({ maxAnswerBytes: ROOM });
+    await keep(store, "a", 40, 60 * MINUTE);
+    await keep(store, "p", 60);
     clock.ms = 15 * MINUTE;
-    const later = { identity: "b", expiresAtMs: 60 * MINUTE };
-    await bring(store, "settled", later);
-    const change = { identity: "b", owner: "run", from: "settled", to: "settled" } as const;
-    await move(store, { ...change, answer: answerOf(40) });
-    await keep(store, "c", 60);
-    expect(await keptOf(store, "abc")).toBe("bc");
+    await keep(store, "b", 60, 60 * MINUTE);
+    expect(await store.find("p")).toBeUndefined();
+    expect(await keptOf(store, "ab")).toBe("ab");
   });
 
   test("keeps of a body no more than the body", async () => {
