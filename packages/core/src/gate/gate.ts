@@ -231,6 +231,8 @@ function readPayment(
   const { offer } = match;
   const reading = offer.scheme.readPayment(payment.payload, offer.requirements, Math.floor(config.now() / 1000));
   if (reading.kind === "refused") return { kind: "refused", status: 402, error: reading.reason };
+  // A seller's own scheme may not keep its word, and a record without an end would be kept for ever.
+  if (!Number.isSafeInteger(reading.expiresAtSeconds)) throw new TypeError("the scheme does not say when it expires");
   const identified = identifyPayment(route.paymentIdentifier, payment.extensions);
   if (identified.kind === "refused") return { kind: "refused", status: 400, error: identified.error };
   return { kind: "read", payment, offer, reading, identifier: identified.digest };
