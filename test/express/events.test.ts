@@ -1,6 +1,7 @@
 /**
  * What is said of requests and payments, over real HTTP: each event once, in order, and nothing secret in any.
  */
+import { AsyncLocalStorage } from "node:async_hooks";
 import diagnostics from "node:diagnostics_channel";
 import type { PaymentEvent } from "@farebox/express";
 import { createTestFacilitator } from "@farebox/testing";
@@ -160,6 +161,18 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     const said = heard.filter((event) => !(event as PaymentEvent).type.startsWith("facilitator_"));
     expect(said).toHaveLength(5);
     for (const [at, event] of shop.events.entries()) expect(said[at]).toBe(event);
+  });
+
+  test("events of a request are told in its own async context, where tracers keep their span", async () => {
+    const context = new AsyncLocalStorage<string>();
+    const shop = await open({
+      before: [(req, _res, next) => context.run(req.get("x-trace") ?? "none", next)],
+      handler: (_req, res) => void setImmediate(() => res.send("goods")),
+    });
+    const heard: unknown[] = [];
+    for (const type of TYPES) shop.payments.on(type, () => void heard.push(context.getStore()));
+    await shop.pay({ headers: { "X-Trace": "t1" } });
+    expect(heard).toEqual(Array(5).fill("t1"));
   });
 
   test("a listener that throws, or rejects, changes nothing; one that is through hears no more", async () => {

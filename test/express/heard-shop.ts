@@ -50,6 +50,8 @@ export async function openHeardShop(express: (typeof VERSIONS)[number][1], plan:
   let opened: Payments | undefined;
   const shop = await openShop(express, {
     ...plan,
+    // They are for the payments that are listened to, not for those that every shop has.
+    options: {},
     build(app, _table, { till }) {
       const note = (event: string, fields: object) => void log.push({ event, ...fields });
       const payments = createPayments({
