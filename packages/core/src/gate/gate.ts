@@ -132,9 +132,9 @@ async function decidePriced(arrival: Arrival, config: PaymentsConfig): Promise<D
   const { request } = arrival;
   noteProxy(request, config);
   const url = resourceUrl(request, config);
-  const verdict = await askOnRequest(toPricedRequest(arrival, url), config);
-  if (verdict?.kind === "granted") return GRANTED;
-  if (verdict?.kind === "denied") return answered(verdict.answer);
+  const asked = askOnRequest(toPricedRequest(arrival, url), config);
+  const verdict = asked && (await asked);
+  if (verdict !== undefined) return verdict.kind === "granted" ? GRANTED : answered(verdict.answer);
 
   const decoded = decodePaymentSignature(request.paymentSignature);
   if (decoded.kind === "absent") return challengeFirst(arrival, url, config);
