@@ -12,6 +12,7 @@ import type { StoredAnswer } from "../store/payment-record.js";
 import { type Answer, problemAnswer, replayAnswer } from "./answer.js";
 import { isChargeable } from "./chargeable.js";
 import { askHook, tellHook } from "./hooks.js";
+import { oweRun } from "./owed.js";
 import { type PaidRequest, unreachableAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import { type Run, startRun } from "./run.js";
@@ -211,7 +212,10 @@ export function createPrepaidAdmission(
   return {
     payment: toPayment(paid, run),
     complete: async () => paidRelease(receipt),
-    cancel: async () => run.leave(),
+    cancel() {
+      run.leave();
+      return oweRun(paid, config);
+    },
     undelivered: (answer) => keepAnswer(paid, answer, config),
     leave: () => run.leave(),
     // The money has moved: its time no longer matters.
