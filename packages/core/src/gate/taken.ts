@@ -7,7 +7,7 @@
 import type { PaymentEventMap } from "../events/payment-events.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { PaymentRecord, StoredAnswer } from "../store/payment-record.js";
-import { createPrepaidAdmission, keepAnswer } from "./admission.js";
+import { createPrepaidAdmission } from "./admission.js";
 import { receiptHeaders, replayAnswer } from "./answer.js";
 import { leaseLeft } from "./background.js";
 import { waitForRun } from "./copies.js";
@@ -16,6 +16,7 @@ import { answerNotKeptAnswer, inProgressAnswer, type PaidRequest, refusal } from
 import type { PaymentsConfig } from "./parse-options.js";
 import { createPrepaid } from "./prepaid.js";
 import { settleOnce, unservedAnswer } from "./settle-once.js";
+import { keepAnswer } from "./undelivered.js";
 import { factsOf } from "./unsettled.js";
 
 /** What is known of the payment, and until when, in Unix milliseconds, this request may wait for more. */
