@@ -69,7 +69,8 @@ function paidAnswersOf(requests: readonly Request[], payment: Payment): readonly
   return requests.flatMap((request) => {
     const { answer } = request;
     if (request.payment !== payment || answer === undefined) return [];
-    return readReceipt(answer).success === true ? [answer] : [];
+    // `answer_not_kept` has the receipt, too.
+    return readReceipt(answer).success === true && answer.status !== 409 ? [answer] : [];
   });
 }
 

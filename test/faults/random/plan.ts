@@ -146,10 +146,13 @@ const sendSteps: fc.Arbitrary<SendStep> = fc.record({
     { weight: 5, arbitrary: fc.constant("reads all" as const) },
     { weight: 1, arbitrary: fc.constant("leaves in the middle" as const) },
   ),
-  moment: fc.option(fc.record({ when: fc.constantFrom(...MOMENTS), doing: fc.constantFrom(...DOINGS, "the client leaves" as const) }), {
-    nil: undefined,
-    freq: 1,
-  }),
+  moment: fc.option(
+    fc.record({ when: fc.constantFrom(...MOMENTS), doing: fc.constantFrom(...DOINGS, "the client leaves" as const) }),
+    {
+      nil: undefined,
+      freq: 1,
+    },
+  ),
   verify: fc.oneof({ weight: 4, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: seldom(VERIFY_FAULTS) }),
   settle: seldom(SETTLE_FAULTS),
 });
