@@ -1,5 +1,5 @@
 /**
- * Sequences that something was wrong with once. They are played first.
+ * Sequences that are played first: those that something was wrong with once, and some that come about too seldom.
  *
  * @module
  */
@@ -34,6 +34,9 @@ const SEND: SendStep = {
 
 const LEAVES = { when: "being settled", doing: "the client leaves" } as const;
 
+const PAID: SendStep = { ...SEND, handler: "answers" };
+const COPIES = { when: "settled, but not answered for", doing: "its copies come" } as const;
+
 export const KNOWN: readonly Sequence[] = [
   // The money moved while the client left, and the answer was too large to keep: it was gone without a byte sent.
   { seller: SELLER, steps: [{ ...SEND, moment: LEAVES }] },
@@ -54,4 +57,16 @@ export const KNOWN: readonly Sequence[] = [
       { ...SEND, payment: 1, moment: { when: "being served", doing: "the client leaves" } },
     ],
   },
+  // Somebody has seen the payment on chain, or the header somewhere.
+  { seller: SELLER, steps: [{ ...PAID, moment: COPIES, copyChange: "other address" }] },
+  { seller: SELLER, steps: [{ ...PAID, moment: COPIES, hasId: true, copyChange: "without id" }] },
+  {
+    seller: SELLER,
+    steps: [
+      { ...PAID, hasId: true },
+      { ...PAID, payment: 1, change: "without id" },
+    ],
+  },
+  // Copies at once, while the first handler is at work.
+  { seller: SELLER, steps: [{ ...PAID, moment: { when: "being served", doing: "its copies come" }, copies: 3 }] },
 ];

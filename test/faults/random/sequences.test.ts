@@ -75,6 +75,7 @@ async function playMany(stage: Stage) {
   const { seed, runs: numRuns } = settings;
   const { failed, errorInstance, counterexample } = await fc.check(property, {
     seed,
+
     numRuns,
     examples: KNOWN.map((one) => [one]),
   });

@@ -16,6 +16,8 @@ export interface SharedStore {
   readonly base: PaymentStore;
   /** What is on record, as of the last change. */
   peek(identity: string): PaymentRecord | undefined;
+  /** Whether the outcome of a settlement has ever been unknown. */
+  wasUnknown(identity: string): boolean;
   /** Whether the process that owns a record is dead. */
   isOrphaned(record: PaymentRecord): boolean;
   /** One process's way to the store, until that is cut. */
@@ -35,34 +37,43 @@ export interface Connection {
  */
 export function createSharedStore(now: () => number, isMemory: boolean): SharedStore {
   const records = new Map<string, PaymentRecord>();
-  const base = watched(createMemoryStore(now), records);
+  const unknown = new Set<string>();
+  const base = watched(createMemoryStore(now), ({ identity, record }) => {
+    if (record?.state === "unknown") unknown.add(identity);
+    if (record === undefined) records.delete(identity);
+    else records.set(identity, record);
+    return records.keys();
+  });
   const orphans = new Set<string>();
   return {
     base,
     peek: (identity) => records.get(identity),
+    wasUnknown: (identity) => unknown.has(identity),
     isOrphaned: ({ owner }) => orphans.has(owner),
     connect: () => (isMemory ? { store: base, cut() {} } : connectTo(base, orphans)),
   };
 }
 
-/** Notes what is on record after each change. The store stays the object it is, so that it is known as a memory store. */
-function watched(store: PaymentStore, records: Map<string, PaymentRecord>): PaymentStore {
+interface Seen {
+  readonly identity: string;
+  readonly record: PaymentRecord | undefined;
+}
+
+/** Shows what is on record after each change; what that yields is looked at with each claim, too. The store stays the object it is, so that it is known as a memory store. */
+function watched(store: PaymentStore, see: (seen: Seen) => Iterable<string>): PaymentStore {
   const { claim, transition, release, find } = store;
-  const refresh = async (identity: string) => {
-    const record = await find(identity);
-    if (record === undefined) records.delete(identity);
-    else records.set(identity, record);
-  };
+  const refresh = async (identity: string) => see({ identity, record: await find(identity) });
+  let seen: Iterable<string> = [];
   const note = async <T>(identity: string, change: Promise<T>): Promise<T> => {
     const outcome = await change;
-    await refresh(identity);
+    seen = await refresh(identity);
     return outcome;
   };
   return Object.assign(store, {
     async claim(request: ClaimRequest) {
       const outcome = await note(request.identity, claim(request));
       // With each claim, records that are old enough are forgotten.
-      for (const identity of records.keys()) await refresh(identity);
+      for (const identity of [...seen]) await refresh(identity);
       return outcome;
     },
     transition: (change: Transition) => note(change.identity, transition(change)),

@@ -40,6 +40,7 @@ export interface Shop {
   /** What is on record for a payment. */
   find(payment: Payment): Promise<PaymentRecord | undefined>;
   isPaid(payment: Payment): boolean;
+  wasUnknown(payment: Payment): boolean;
   isOrphaned(record: PaymentRecord): boolean;
   /** How much all processes wait for. */
   timers(): number;
@@ -79,6 +80,7 @@ export async function createShop(stage: Stage, plan: SellerPlan): Promise<Shop> 
     notes,
     servers,
     isPaid,
+    wasUnknown: ({ identity }) => shared.wasUnknown(identity),
     isOrphaned: shared.isOrphaned,
     takePayment: (step) => takePayment({ stage, notes, challenge }, step),
     send(wish) {
