@@ -21,6 +21,8 @@ export type { Finding, FindingCode } from "./events/findings.js";
 export { legible } from "./events/legible.js";
 export type { LogFields, Logger } from "./events/logger.js";
 export type {
+  CancelReason,
+  DeniedBy,
   PaymentEvent,
   PaymentEventMap,
   PaymentEventType,
@@ -41,7 +43,7 @@ export type { Recovery } from "./gate/background.js";
 export type { Chargeable, ChargeableAnswer } from "./gate/chargeable.js";
 export type { Decision } from "./gate/decision.js";
 export type { Gate, RouteGate } from "./gate/gate.js";
-export type { CancelReason, Denial, Grant, PaymentHooks, PricedRequest } from "./gate/hooks.js";
+export type { Denial, Grant, PaymentHooks, PricedRequest } from "./gate/hooks.js";
 export type {
   ChosenFacilitator,
   FacilitatorChoice,

@@ -28,7 +28,7 @@ import { isAbandoned, onBrokenOff } from "./delivery.js";
 import { markHandler } from "./gate-handlers.js";
 import { holdResponse } from "./held-response.js";
 import { createInspection, type Inspection } from "./inspection.js";
-import { markPrepaid, removeConditions } from "./prepaid-response.js";
+import { keepPrivate, markPrepaid, removeConditions } from "./prepaid-response.js";
 import { isRouteOfItsMethod, readPlace } from "./read-place.js";
 import { readRequest, removePayment } from "./read-request.js";
 import { writeAnswer } from "./write-answer.js";
@@ -46,7 +46,7 @@ const BUILT_IN = [exactEvm()];
 
 const OPEN: Decision = Object.freeze({ kind: "open" });
 
-/** A request that was paid for once passes every further gate: it is never charged twice. */
+/** A request that was paid for once, or granted, passes every further gate: it is never charged twice, nor asked to pay. */
 const admitted = new WeakSet<Request>();
 
 /** One set of options, shared by any number of tables and routes. */
@@ -177,9 +177,18 @@ function toHandler(
 function carryOut(decision: Decision, exchange: Exchange): void {
   if (decision.kind === "open") exchange.next();
   else if (isAnswered(exchange.res)) giveBack(decision);
+  else if (decision.kind === "granted") grant(exchange);
   else if (decision.kind === "answer") answer(exchange.res, decision);
   else if (decision.kind === "prepaid") admitPrepaid(decision.prepaid, exchange);
   else admit(decision.admission, exchange);
+}
+
+/** The payment of a client that need not pay stays unused, and is nobody's business behind us. */
+function grant({ req, res, next }: Exchange): void {
+  admitted.add(req);
+  removePayment(req);
+  keepPrivate(res);
+  next();
 }
 
 function admit(admission: Admission, { req, res, next, holdBytes }: Exchange): void {
@@ -208,6 +217,7 @@ interface Exchange {
 }
 
 type Answered = Extract<Decision, { kind: "answer" }>;
+type Granted = Extract<Decision, { kind: "granted" }>;
 type Paid = Extract<Decision, { kind: "admitted" | "prepaid" }>;
 
 /** Whether the client has left, or middleware before us (a timeout, say) has answered, while the gate was deciding. */
@@ -216,9 +226,10 @@ function isAnswered(res: Response): boolean {
 }
 
 /** What cannot be used any more stays good for the same payment sent again. */
-function giveBack(decision: Answered | Paid): void {
+function giveBack(decision: Answered | Granted | Paid): void {
   if (decision.kind === "answer") void decision.undelivered?.();
-  else void (decision.kind === "admitted" ? decision.admission : decision.prepaid).cancel();
+  else if (decision.kind !== "granted")
+    void (decision.kind === "admitted" ? decision.admission : decision.prepaid).cancel();
 }
 
 function answer(res: Response, { answer: given, undelivered }: Answered): void {

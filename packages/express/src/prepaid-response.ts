@@ -1,5 +1,5 @@
 /**
- * Marks the response of a handler that was paid for before it runs. What it writes goes out as it writes it.
+ * Marks the response of a handler that was paid for before it runs, or need not be. What it writes goes out as it writes it.
  *
  * @module
  */
@@ -15,22 +15,34 @@ import {
   type WriteHeadArguments,
 } from "./response-head.js";
 
+/** Marks the response of a handler that somebody need not pay for: shared caches must not give it to those who have to. */
+export function keepPrivate(res: ServerResponse): void {
+  onHead(res, () => insistOnPrivate(res));
+}
+
 /** Puts the receipt on a response, and again as its head goes out: the handler, or an error page, may have dropped it. */
 export function markPrepaid(res: ServerResponse, prepaid: Prepaid): void {
-  const writeHead = res.writeHead.bind(res);
-  const rehearsal = createRehearsal(res);
   const mark = () => {
     setHeaders(res, prepaid.headers);
     appendExposeHeaders(res);
   };
   mark();
-  res.writeHead = ((...args: WriteHeadArguments) => {
-    rehearseHead(rehearsal, res, args);
+  onHead(res, () => {
     mark();
     insistOnPrivate(res);
+  });
+  onBrokenOff(res, () => prepaid.leave());
+}
+
+/** Acts as the head goes out, when the handler has said all there is to say about it. */
+function onHead(res: ServerResponse, act: () => void): void {
+  const writeHead = res.writeHead.bind(res);
+  const rehearsal = createRehearsal(res);
+  res.writeHead = ((...args: WriteHeadArguments) => {
+    rehearseHead(rehearsal, res, args);
+    act();
     return writeHead(res.statusCode);
   }) as ServerResponse["writeHead"];
-  onBrokenOff(res, () => prepaid.leave());
 }
 
 /** The money has moved, so there is to be content for it: a condition that holds would be answered by an empty 304. */

@@ -18,7 +18,9 @@ export interface Logger {
 export function neverThrowing(logger: Logger): Logger {
   const attempt = (level: keyof Logger, event: string, fields: LogFields) => {
     try {
-      logger[level](event, fields);
+      const said: unknown = logger[level](event, fields);
+      // One that writes in its own time, and fails then, would end the process.
+      if (said !== undefined) Promise.resolve(said).catch(() => {});
     } catch {
       // There is nobody left to tell.
     }

@@ -6,9 +6,14 @@
  * @module
  */
 import { type Channel, channel } from "node:diagnostics_channel";
+import type { Reason } from "../protocol/reasons.js";
+import { errorName } from "./error-name.js";
 import type { Logger } from "./logger.js";
 
-/** Which payment an event is about, and what it is worth. Nothing in it is secret: no signature, no header, no body. */
+/**
+ * Which payment an event is about, and what it is worth. Nothing in it is secret: no signature, no header, no body, and
+ * not the id that its client gave it, by which the client can ask for its answer.
+ */
 export interface PaymentFacts {
   /** What makes the payment one payment: network, asset, payer and nonce, for `exact` on EVM. */
   readonly payment: string;
@@ -28,37 +33,60 @@ interface Timed {
   readonly durationMs: number;
 }
 
-/** Every event, and what it says besides its type and time. */
+/** Why nothing is charged. `failed`: the store failed, or another run had the payment. */
+export type CancelReason = "client_gone" | "expired" | "not_chargeable" | "denied" | "failed";
+
+/** Who refuses a request or a payment: a hook, a limit, or another payment that has the same id. */
+export type DeniedBy =
+  | "onRequest"
+  | "beforeVerify"
+  | "afterVerify"
+  | "beforeSettle"
+  | "maxRunsPerPayer"
+  | "payment-identifier";
+
+/**
+ * Every event, and what it says besides its type and time.
+ *
+ * @see `docs/events.md`
+ */
 export interface PaymentEventMap {
   /** A request without a payment was told what it costs. */
   readonly challenged: { readonly route: string };
-  /** What came as a payment was none. */
-  readonly malformed: { readonly route: string; readonly reason: string };
+  /** What came as a payment was none, or its payment-identifier was missing or malformed. */
+  readonly malformed: { readonly route: string; readonly reason: Reason };
   /** The payment was for none of the offers, or the scheme refused it without asking anybody. */
-  readonly mismatched: { readonly route: string; readonly reason: string };
+  readonly mismatched: {
+    readonly route: string;
+    readonly reason: string;
+    /** What is not as offered, e.g. `amount`. */
+    readonly field?: string;
+  };
   /** A hook let a request through without payment. */
   readonly granted: { readonly route: string };
-  /** A hook, or a limit, refused a request or a payment. */
-  readonly denied: { readonly route: string; readonly by: string };
+  /** A request or a payment was refused; which payment, if there was one. */
+  readonly denied: { readonly route: string; readonly by: DeniedBy } & Partial<PaymentFacts>;
   /** One request owns the payment now. */
   readonly claimed: PaymentFacts;
-  /** The payment was seen before: `shared` while its first run is at work, `stored` or `owed` after it, or `refused`. */
-  readonly replayed: PaymentFacts & { readonly how: "shared" | "stored" | "owed" | "refused" };
+  /**
+   * The payment was seen before, and its client gets: `shared`, what the first run's client gets; `stored`, the answer that
+   * was kept; `owed`, a run of the handler, for the money has moved; `pending`, to be told to come back; `refused`, nothing.
+   */
+  readonly replayed: PaymentFacts & { readonly how: "shared" | "stored" | "owed" | "pending" | "refused" };
   readonly verified: PaymentFacts & Timed;
-  /** The facilitator said no, or could not be asked. */
+  /** The facilitator said no, or could not be asked: then the reason is `unexpected_verify_error`. */
   readonly invalid: PaymentFacts & Timed & { readonly reason: string };
-  /** The handler runs. */
+  /** The handler is about to run. */
   readonly admitted: PaymentFacts;
-  /** Nothing is charged after all. `durationMs` is how long the handler ran. */
-  readonly cancelled: PaymentFacts &
-    Timed & { readonly reason: "client_gone" | "expired" | "not_chargeable" | "denied" };
+  /** Nothing is charged though the handler was admitted. `durationMs` is how long ago that was. */
+  readonly cancelled: PaymentFacts & Timed & { readonly reason: CancelReason };
   /** The money moved. `durationMs` is how long settlement took. */
   readonly settled: PaymentFacts & Timed & { readonly transaction: string };
   /** The money did not move and will not. */
   readonly rejected: PaymentFacts & Timed & { readonly reason: string };
   /** The facilitator was not reached: the money did not move. */
   readonly unsent: PaymentFacts & Timed;
-  /** The money may have moved. It is asked again until it is known. */
+  /** The money may have moved. It is asked again until it is known, and said again only when it is. */
   readonly unknown: PaymentFacts & Timed;
   /** The payment has expired, and what became of it is still not known: somebody has to look. */
   readonly unresolved: PaymentFacts;
@@ -74,7 +102,7 @@ export type PaymentEvent<T extends PaymentEventType = PaymentEventType> = {
   readonly [K in T]: { readonly type: K; readonly atMs: number } & PaymentEventMap[K];
 }[T];
 
-/** Hears of events. What it throws is logged and changes nothing. */
+/** Hears of events. It is not waited for; what it throws, or rejects with, is logged and changes nothing. */
 export type PaymentListener<T extends PaymentEventType> = (event: PaymentEvent<T>) => void;
 
 /** Tells listeners. */
@@ -117,17 +145,22 @@ export function createPaymentEvents(logger: Logger, now: () => number): PaymentE
   return {
     on(type, listener) {
       // Wrapped, so that the same function may listen twice and each time be ended by itself.
-      const entry = { hear: listener as unknown as (event: PaymentEvent) => void };
+      const entry = { hear: listener as unknown as (event: PaymentEvent) => unknown };
       topics.get(type)?.listeners.add(entry);
       return () => void topics.get(type)?.listeners.delete(entry);
     },
     emit(type, describe) {
       const topic = topics.get(type);
       if (topic === undefined || !isHeard(topic)) return;
-      const event = Object.freeze({ type, atMs: now(), ...describe() }) as unknown as PaymentEvent;
-      // A subscriber that throws is Node's to report; it does so later and elsewhere.
-      topic.channel.publish(event);
-      for (const { hear } of [...topic.listeners]) tell(hear, event, logger);
+      try {
+        const event = Object.freeze({ type, atMs: now(), ...describe() }) as unknown as PaymentEvent;
+        // A subscriber that throws is Node's to report; it does so later, as an exception that nobody caught.
+        topic.channel.publish(event);
+        for (const { hear } of [...topic.listeners]) tell(hear, event, logger);
+      } catch (error) {
+        // Money may have moved a moment ago: a clock that fails must not make that an error.
+        logger.error("event_failed", { type, error: errorName(error) });
+      }
     },
   };
 }
@@ -136,17 +169,20 @@ function isHeard({ listeners, channel }: Topic): boolean {
   return listeners.size > 0 || channel.hasSubscribers;
 }
 
-function tell(hear: (event: PaymentEvent) => void, event: PaymentEvent, logger: Logger): void {
+function tell(hear: (event: PaymentEvent) => unknown, event: PaymentEvent, logger: Logger): void {
+  const failed = (error: unknown) => logger.error("listener_failed", { type: event.type, error: errorName(error) });
   try {
-    hear(event);
+    const said = hear(event);
+    // An async listener that rejects would end the process.
+    if (said !== undefined) Promise.resolve(said).catch(failed);
   } catch (error) {
-    logger.error("listener_failed", { type: event.type, error: error instanceof Error ? error.name : "unknown" });
+    failed(error);
   }
 }
 
 interface Topic {
   readonly channel: Channel;
-  readonly listeners: Set<{ readonly hear: (event: PaymentEvent) => void }>;
+  readonly listeners: Set<{ readonly hear: (event: PaymentEvent) => unknown }>;
 }
 
 function createTopic(type: PaymentEventType): Topic {

@@ -5,12 +5,14 @@
  * @module
  */
 import type { Logger } from "../events/logger.js";
+import type { CancelReason } from "../events/payment-events.js";
 import { encodePaymentResponse, PAYMENT_RESPONSE } from "../http/payment-response.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { StoredAnswer } from "../store/payment-record.js";
 import { type Answer, problemAnswer, replayAnswer } from "./answer.js";
 import { isChargeable } from "./chargeable.js";
-import { askHook, type CancelReason, tellHook } from "./hooks.js";
+import { askHook, tellHook } from "./hooks.js";
+import { oweRun } from "./owed.js";
 import { type PaidRequest, unreachableAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import { type Run, startRun } from "./run.js";
@@ -113,14 +115,18 @@ export function createAdmission(paid: PaidRequest, config: PaymentsConfig): Admi
   };
 }
 
-/** Tells who listens that nothing is charged. */
+/** Tells who listens that nothing is charged, once. */
 type Cancelled = (reason: CancelReason) => void;
 
-function startCancelling(paid: PaidRequest, { events, hooks, logger, now }: PaymentsConfig): Cancelled {
+function startCancelling(paid: PaidRequest, config: PaymentsConfig): Cancelled {
+  const { events, now } = config;
   const startedMs = now();
+  let isTold = false;
   return (reason) => {
+    if (isTold) return;
+    isTold = true;
     events.emit("cancelled", () => ({ ...factsOf(paid), reason, durationMs: now() - startedMs }));
-    tellHook(hooks, "onCancel", { args: () => [factsOf(paid), reason], logger });
+    tellHook("onCancel", () => [factsOf(paid), reason], config);
   };
 }
 
@@ -146,6 +152,7 @@ async function completeSafely(paid: PaidRequest, completion: Completion, config:
   } catch {
     const { identity } = paid.claim;
     config.logger.error("settlement_not_started", { identity, error: "the store failed" });
+    completion.cancelled("failed");
     return { kind: "replace", answer: unreachableAnswer("unexpected_settle_error", RETRY_AFTER_SECONDS) };
   }
 }
@@ -156,20 +163,19 @@ async function completeRun(
   config: PaymentsConfig,
 ): Promise<Release> {
   const { identity, owner, expiresAtMs } = paid.claim;
-  const { hooks, logger } = config;
   const giveUp = async (reason: CancelReason): Promise<void> => {
     await config.store.release(identity, owner);
     cancelled(reason);
   };
-  const report: Logger["error"] = (event, fields) => logger.error(event, { route: paid.route.key, ...fields });
+  const report: Logger["error"] = (event, fields) => config.logger.error(event, { route: paid.route.key, ...fields });
   if (!isChargeable(paid.route.chargeable, answer, report)) {
     await giveUp("not_chargeable");
     return { kind: "release", paid: false, headers: [[PAYMENT_RESPONSE, encodePaymentResponse(notCharged(paid))]] };
   }
-  const verdict = await askHook(hooks, "beforeSettle", { facts: () => factsOf(paid), logger });
-  if (verdict.kind === "denied") {
+  const denied = await askHook("beforeSettle", paid, config);
+  if (denied !== undefined) {
     await giveUp("denied");
-    return { kind: "replace", answer: verdict.answer };
+    return { kind: "replace", answer: denied };
   }
   if (expiresAtMs - config.now() < SETTLEMENT_MARGIN_MS) {
     await giveUp("expired");
@@ -180,6 +186,7 @@ async function completeRun(
     { from: "serving", owner, facilitator: undefined, answer: toStored(answer), waiting: { client: paid.client } },
     config,
   );
+  if (settlement.kind === "lost") cancelled("failed");
   if (settlement.kind !== "settled") return { kind: "replace", answer: unservedAnswer(paid, settlement) };
   return paidRelease(settlement.receipt);
 }
@@ -205,7 +212,10 @@ export function createPrepaidAdmission(
   return {
     payment: toPayment(paid, run),
     complete: async () => paidRelease(receipt),
-    cancel: async () => run.leave(),
+    cancel() {
+      run.leave();
+      return oweRun(paid, config);
+    },
     undelivered: (answer) => keepAnswer(paid, answer, config),
     leave: () => run.leave(),
     // The money has moved: its time no longer matters.

@@ -56,6 +56,16 @@ export function problemAnswer(problem: {
   return jsonAnswer(status, JSON.stringify({ error, message }), [...headers, ...receiptHeaders(receipt)]);
 }
 
+/** 400: nobody knows what this path would cost. */
+export function ambiguousAnswer(): Answer {
+  return problemAnswer({
+    status: 400,
+    error: "ambiguous_path",
+    message:
+      "The path may be read in several ways, whose prices differ. Send it without dots, backslashes and encoded separators.",
+  });
+}
+
 /**
  * A handler's answer, given again. What was paid for is no more for shared caches than it was the first time.
  *

@@ -99,9 +99,15 @@ describe("a settlement whose outcome is unknown", () => {
     till.settles = SETTLED;
     await passTime(A_WHILE_MS);
     expect(await stateOf()).toBe("owed");
-    const [one, other] = await Promise.all([pay(), pay()]);
-    expect([one, other].map(({ kind }) => kind).sort()).toEqual(["admitted", "answer"]);
+    const decisions = await Promise.all([pay(), pay()]);
+    expect(decisions.map(({ kind }) => kind).sort()).toEqual(["admitted", "answer"]);
     expect([await stateOf(), till.count("settle")]).toEqual(["settled", 2]);
+
+    // The client leaves before the answer: it is owed one still.
+    for (const decision of decisions) if (decision.kind === "admitted") await decision.admission.cancel();
+    expect(await stateOf()).toBe("owed");
+    await admissionOf(await pay()).complete(HANDLED);
+    expect(answerOf(await pay()).json["error"]).toBe("payment_already_used");
   });
 
   test("owes the payer a run where the handler runs afterwards", async () => {

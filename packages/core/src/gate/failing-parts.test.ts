@@ -154,14 +154,16 @@ test("a settlement whose record is gone is not made", async () => {
   expect(till.count("settle")).toBe(0);
 });
 
-describe("a logger that throws", () => {
-  const logger = {
-    info: () => {},
-    warn: () => {},
-    error: () => {
+describe.each<[string, () => unknown]>([
+  [
+    "throws",
+    () => {
       throw new RangeError("the disk is full");
     },
-  };
+  ],
+  ["rejects", async () => Promise.reject(new RangeError("the disk is full"))],
+])("a logger that %s", (_how, error) => {
+  const logger = { info: () => {}, warn: () => {}, error: error as () => void };
 
   test("does not decide what becomes of a payment", async () => {
     const { pay, till, store } = createShop({ logger });

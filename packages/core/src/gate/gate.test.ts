@@ -127,6 +127,16 @@ describe("a payment that the scheme refuses", () => {
     expect(till.calls).toEqual([]);
     expect(log).toEqual([{ event: "decision_failed", fields: { route: "GET /weather", error } }]);
   });
+
+  test.each([Number.NaN, Number.POSITIVE_INFINITY, 0.5])(
+    "by an expiry of %d is answered 503",
+    async (expiresAtSeconds) => {
+      const reading = { kind: "readable" as const, identity: "p", payer: "0x", expiresAtSeconds };
+      const readPayment = () => ({ ...reading, expiredReason: "invalid_payload" as const });
+      const { pay, till } = createShop({ scheme: createTestScheme({ readPayment }) });
+      expect([answerOf(await pay()).status, till.calls]).toEqual([503, []]);
+    },
+  );
 });
 
 describe("a payment that the facilitator does not verify", () => {

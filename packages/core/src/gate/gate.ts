@@ -7,25 +7,23 @@
  * @module
  */
 import { randomUUID } from "node:crypto";
-import { FacilitatorError } from "../errors.js";
-import { unreadable } from "../facilitator/http-failures.js";
-import { readVerifyResponse } from "../facilitator/read-response.js";
+import { errorName } from "../events/error-name.js";
 import { decodePaymentSignature } from "../http/payment-signature.js";
 import type { PaymentPayload } from "../protocol/payment-payload.js";
-import { isReason, type Reason } from "../protocol/reasons.js";
+import type { Reason } from "../protocol/reasons.js";
 import { type CoverageQuery, cover } from "../route/coverage.js";
 import { UNKNOWN_RECEIVERS } from "../route/receivers.js";
 import type { RouteTable } from "../route/route-table.js";
 import { matchOffer } from "../scheme/match.js";
 import type { Offer } from "../scheme/offer.js";
 import type { IdentifiedPayment } from "../scheme/scheme.js";
-import { createAdmission } from "./admission.js";
-import { type Answer, problemAnswer } from "./answer.js";
+import { type Answer, ambiguousAnswer } from "./answer.js";
 import { askPersonToPay, askToPay } from "./ask-to-pay.js";
 import { toFacilitatorRequest } from "./canonical-payment.js";
+import { serveClaim } from "./claimed.js";
 import type { Decision } from "./decision.js";
 import { foreignHostFinding, proxyFinding } from "./findings.js";
-import { askHook, askOnRequest, type PricedRequest } from "./hooks.js";
+import { askOnRequest, type PricedRequest } from "./hooks.js";
 import { identifyPayment } from "./identifier.js";
 import {
   identifierTakenAnswer,
@@ -33,9 +31,7 @@ import {
   inProgressAnswer,
   type PaidRequest,
   refusal,
-  tooManyRunsAnswer,
   undecidedAnswer,
-  unreachableAnswer,
 } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import type { PricedRoute } from "./parse-routes.js";
@@ -43,9 +39,7 @@ import { wantsPage } from "./paywall.js";
 import { type Place, placeOf } from "./place.js";
 import { fullPathOf, type GateRequest } from "./request.js";
 import { isForeignHost, resourceUrl } from "./resource-url.js";
-import { settleFirst } from "./settle-first.js";
-import { explain } from "./settlement.js";
-import { decideOnTaken } from "./taken.js";
+import { decideOnTaken, tellReplayed } from "./taken.js";
 import { factsOf } from "./unsettled.js";
 
 /** Decides the requests that meet a table. */
@@ -66,6 +60,8 @@ export interface RouteGate {
 
 const OPEN: Decision = Object.freeze({ kind: "open" });
 
+const GRANTED: Decision = Object.freeze({ kind: "granted" });
+
 /** What the challenge says to a request without a payment. */
 const PAYMENT_REQUIRED_ERROR = "Payment required";
 
@@ -75,8 +71,6 @@ const OLD_PAYMENT_ERROR = "invalid_x402_version: X-PAYMENT is of x402 version 1;
 
 /** How soon a payer may try again when the facilitator does not say. */
 const RETRY_AFTER_SECONDS = 5;
-
-const UNEXPECTED = "unexpected_verify_error";
 
 /** Creates the gate of one route table. */
 export function createGate(table: RouteTable<PricedRoute>, config: PaymentsConfig): Gate {
@@ -125,41 +119,27 @@ async function decideSafely(arrival: Arrival, config: PaymentsConfig): Promise<D
 }
 
 function failed(error: unknown, route: string, { logger }: PaymentsConfig): Decision {
-  logger.error("decision_failed", { route, error: error instanceof Error ? error.name : "unknown" });
+  logger.error("decision_failed", { route, error: errorName(error) });
   return answered(undecidedAnswer(RETRY_AFTER_SECONDS));
 }
 
-function ambiguousAnswer(): Answer {
-  return problemAnswer({
-    status: 400,
-    error: "ambiguous_path",
-    message:
-      "The path may be read in several ways, whose prices differ. Send it without dots, backslashes and encoded separators.",
-  });
-}
-
 async function decidePriced(arrival: Arrival, config: PaymentsConfig): Promise<Decision> {
-  const { route, request } = arrival;
+  const { request } = arrival;
   noteProxy(request, config);
   const url = resourceUrl(request, config);
-  const verdict = askOnRequest(config.hooks, toPricedRequest(arrival, url), config.logger);
-  const { kind, ...rest } = verdict instanceof Promise ? await verdict : verdict;
-  if (kind === "granted") return granted(route, config);
-  if ("answer" in rest) return denied(rest.answer, { route: route.key, by: "onRequest" }, config);
+  const asked = askOnRequest(toPricedRequest(arrival, url), config);
+  const verdict = asked && (await asked);
+  if (verdict !== undefined) return verdict.kind === "granted" ? GRANTED : answered(verdict.answer);
 
   const decoded = decodePaymentSignature(request.paymentSignature);
   if (decoded.kind === "absent") return challengeFirst(arrival, url, config);
   if (decoded.kind === "malformed") {
-    config.events.emit("malformed", () => ({ route: route.key, reason: decoded.reason }));
-    const error = `${decoded.reason}: PAYMENT-SIGNATURE is ${decoded.problem}`;
-    return answered(askToPay(route, { url, method: request.method, error }, { status: 400 }));
+    const { reason, problem } = decoded;
+    const error = `${reason}: PAYMENT-SIGNATURE is ${problem}`;
+    return refuse(arrival, { url, refused: { kind: "refused", status: 400, error, reason } }, config);
   }
-  const read = readPayment(arrival, { payment: decoded.payment, url }, config);
-  if (read.kind === "refused") {
-    config.events.emit("mismatched", () => ({ route: route.key, reason: read.error }));
-    const { error, status } = read;
-    return answered(askToPay(route, { url, method: request.method, error }, { status }));
-  }
+  const read = readPayment(arrival, decoded.payment, config);
+  if (read.kind === "refused") return refuse(arrival, { url, refused: read }, config);
   const digest = request.digestBody?.() ?? "";
   const bodyDigest = typeof digest === "string" ? digest : await digest;
   if (bodyDigest === undefined) return answered(incompleteRequestAnswer());
@@ -175,11 +155,24 @@ function noteProxy(request: GateRequest, { publicUrl, allowedHosts, includeQuery
 }
 
 function challengeFirst({ route, request }: Arrival, url: string, { events }: PaymentsConfig): Decision {
-  events.emit("challenged", () => ({ route: route.key }));
   const isOld = request.header?.(OLD_PAYMENT) !== undefined;
   const occasion = { url, method: request.method, error: isOld ? OLD_PAYMENT_ERROR : PAYMENT_REQUIRED_ERROR };
   const isPerson = wantsPage(request.accept, request.userAgent);
-  return answered(isPerson ? askPersonToPay(route, occasion) : askToPay(route, occasion, { status: 402 }));
+  const answer = isPerson ? askPersonToPay(route, occasion) : askToPay(route, occasion, { status: 402 });
+  // Without a way to pay it is no challenge.
+  if (answer.status === 402) events.emit("challenged", () => ({ route: route.key }));
+  return answered(answer);
+}
+
+function refuse(
+  { route, request: { method } }: Arrival,
+  { url, refused }: { readonly url: string; readonly refused: RefusedPayment },
+  { events }: PaymentsConfig,
+): Decision {
+  const { status, error, reason, field } = refused;
+  if (status === 400) events.emit("malformed", () => ({ route: route.key, reason }));
+  else events.emit("mismatched", () => ({ route: route.key, reason, ...(field === undefined ? {} : { field }) }));
+  return answered(askToPay(route, { url, method, error }, { status }));
 }
 
 function toPricedRequest({ route, request }: Arrival, url: string): PricedRequest {
@@ -189,22 +182,24 @@ function toPricedRequest({ route, request }: Arrival, url: string): PricedReques
     url,
     route: route.key,
     hasPayment: request.paymentSignature !== undefined,
-    header: (name) => request.header?.(name),
+    // The names that every object has yield what is no text.
+    header(name) {
+      const value: unknown = request.header?.(name);
+      return typeof value === "string" ? value : undefined;
+    },
   };
 }
 
-function granted({ key: route }: PricedRoute, { events }: PaymentsConfig): Decision {
-  events.emit("granted", () => ({ route }));
-  return OPEN;
-}
-
-function denied(
-  answer: Answer,
-  about: { readonly route: string; readonly by: string },
-  { events }: PaymentsConfig,
-): Decision {
-  events.emit("denied", () => about);
-  return answered(answer);
+/** A payment that will not do, whoever is asked. */
+interface RefusedPayment {
+  readonly kind: "refused";
+  /** 400: what came is no payment as it has to be. */
+  readonly status: 400 | 402;
+  /** For the client. */
+  readonly error: string;
+  readonly reason: Reason;
+  /** What is not as offered. */
+  readonly field?: string;
 }
 
 type ReadPayment =
@@ -216,32 +211,40 @@ type ReadPayment =
       /** Digest of the client's id for it. */
       readonly identifier: string | undefined;
     }
-  | { readonly kind: "refused"; readonly status: 400 | 402; readonly error: string };
+  | RefusedPayment;
 
 /** Everything that can be told of a payment without asking anybody. */
-function readPayment(
-  { route }: Arrival,
-  { payment }: { readonly payment: PaymentPayload; readonly url: string },
-  config: PaymentsConfig,
-): ReadPayment {
+function readPayment({ route }: Arrival, payment: PaymentPayload, config: PaymentsConfig): ReadPayment {
   const match = matchOffer(route.offers, payment.accepted);
   if (match.kind === "mismatched") {
-    return { kind: "refused", status: 402, error: `invalid_payment_requirements: ${match.field} is not as offered` };
+    const { field } = match;
+    const reason = "invalid_payment_requirements";
+    return { kind: "refused", status: 402, error: `${reason}: ${field} is not as offered`, reason, field };
   }
   const { offer } = match;
   const reading = offer.scheme.readPayment(payment.payload, offer.requirements, Math.floor(config.now() / 1000));
-  if (reading.kind === "refused") return { kind: "refused", status: 402, error: reading.reason };
+  if (reading.kind === "refused") {
+    return { kind: "refused", status: 402, error: reading.reason, reason: reading.reason };
+  }
+  // A seller's own scheme may not keep its word, and a record without an end would be kept for ever.
+  if (!Number.isSafeInteger(reading.expiresAtSeconds)) throw new TypeError("the scheme does not say when it expires");
   const identified = identifyPayment(route.paymentIdentifier, payment.extensions);
-  if (identified.kind === "refused") return { kind: "refused", status: 400, error: identified.error };
+  if (identified.kind === "refused") return { ...identified, status: 400 };
   return { kind: "read", payment, offer, reading, identifier: identified.digest };
 }
 
 /** Too late to be paid with, but perhaps not too late to ask what became of it. */
 async function decideExpired(paid: PaidRequest, reason: Reason, config: PaymentsConfig): Promise<Decision> {
   const record = await config.store.find(paid.claim.identity);
-  if (record === undefined) return answered(refusal(paid, reason));
+  if (record === undefined) {
+    config.events.emit("mismatched", () => ({ route: paid.routeKey, reason }));
+    return answered(refusal(paid, reason));
+  }
   const taken = { record, untilMs: config.now() + config.copyWaitMs };
-  return (await decideOnTaken(paid, taken, config)) ?? answered(inProgressAnswer());
+  const decision = await decideOnTaken(paid, taken, config);
+  if (decision !== undefined) return decision;
+  tellReplayed(paid, "pending", config);
+  return answered(inProgressAnswer());
 }
 
 /** One request gets the payment; the others go by what became of it. */
@@ -251,92 +254,11 @@ async function claimPayment(paid: PaidRequest, config: PaymentsConfig): Promise<
     const claim = await config.store.claim(paid.claim);
     if (claim.kind === "claimed") return serveClaim(paid, config);
     if (claim.kind === "identifier_taken") {
-      return denied(identifierTakenAnswer(), { route: paid.routeKey, by: "payment-identifier" }, config);
+      config.events.emit("denied", () => ({ ...factsOf(paid), by: "payment-identifier" }));
+      return answered(identifierTakenAnswer());
     }
     const decision = await decideOnTaken(paid, { record: claim.record, untilMs }, config);
     if (decision !== undefined) return decision;
-  }
-}
-
-/** Whatever comes of a claim, copies that wait for it hear of it; what was not begun may be tried again. */
-async function serveClaim(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
-  const { claim, client } = paid;
-  config.ongoing.begin(claim, client);
-  config.events.emit("claimed", () => factsOf(paid));
-  try {
-    const decision = await decideClaimed(paid, config);
-    if (decision.kind === "answer") config.ongoing.end(claim, decision.answer);
-    else if (decision.kind === "prepaid") config.ongoing.end(claim);
-    return decision;
-  } catch (error) {
-    await config.store.release(claim.identity, claim.owner).catch(() => {});
-    config.ongoing.end(claim);
-    throw error;
-  }
-}
-
-async function decideClaimed(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
-  const barred = await askBefore("beforeVerify", paid, config);
-  if (barred !== undefined) return barred;
-  if (paid.route.settle === "before") return settleFirst(paid, config);
-
-  const refused = await verify(paid, config);
-  if (refused !== undefined) {
-    await config.store.release(paid.claim.identity, paid.claim.owner);
-    return answered(refused);
-  }
-  return (await askBefore("afterVerify", paid, config)) ?? serve(paid, config);
-}
-
-async function askBefore(
-  hook: "beforeVerify" | "afterVerify",
-  paid: PaidRequest,
-  config: PaymentsConfig,
-): Promise<Decision | undefined> {
-  const { hooks, logger, store } = config;
-  const verdict = await askHook(hooks, hook, { facts: () => factsOf(paid), logger });
-  if (verdict.kind !== "denied") return undefined;
-  await store.release(paid.claim.identity, paid.claim.owner);
-  return denied(verdict.answer, { route: paid.routeKey, by: hook }, config);
-}
-
-/** The handler runs only for a claim that is still ours. */
-async function serve(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
-  const { identity, owner } = paid.claim;
-  if (!config.ongoing.serve(paid.claim, paid.payer.toLowerCase())) {
-    await config.store.release(identity, owner);
-    return denied(tooManyRunsAnswer(), { route: paid.routeKey, by: "maxRunsPerPayer" }, config);
-  }
-  const serving = await config.store.transition({ identity, from: "claimed", to: "serving", owner });
-  if (!serving) return answered(inProgressAnswer());
-  config.events.emit("admitted", () => factsOf(paid));
-  return { kind: "admitted", admission: createAdmission(paid, config) };
-}
-
-/** Asks the facilitator; `undefined` when the payment is good. Never rejects. */
-async function verify(paid: PaidRequest, config: PaymentsConfig): Promise<Answer | undefined> {
-  const startedMs = config.now();
-  const about = () => ({ ...factsOf(paid), durationMs: config.now() - startedMs });
-  const invalid = (reason: string) => config.events.emit("invalid", () => ({ ...about(), reason }));
-  try {
-    const response = readVerifyResponse(
-      await config.facilitator.verify(paid.facilitatorRequest, { payment: paid.claim.identity }),
-    );
-    if (response === undefined) throw unreadable("verify");
-    const { isValid, invalidReason } = response;
-    if (isValid) {
-      config.events.emit("verified", about);
-      return undefined;
-    }
-    const reason = isReason(invalidReason) ? invalidReason : "invalid_payload";
-    invalid(reason);
-    // The facilitator's own trouble is not the payer's fault, and another signature would not mend it.
-    return reason === UNEXPECTED ? unreachableAnswer(UNEXPECTED, RETRY_AFTER_SECONDS) : refusal(paid, reason);
-  } catch (error) {
-    config.logger.error("verification_failed", { network: paid.offer.requirements.network, ...explain(error) });
-    invalid(UNEXPECTED);
-    const asked = error instanceof FacilitatorError ? error.retryAfterSeconds : undefined;
-    return unreachableAnswer(UNEXPECTED, asked ?? RETRY_AFTER_SECONDS);
   }
 }
 

@@ -6,11 +6,13 @@
  *
  * @module
  */
+import { errorName } from "../events/error-name.js";
 import type { Logger } from "../events/logger.js";
-import type { PaymentFacts } from "../events/payment-events.js";
+import type { CancelReason, PaymentEvents, PaymentFacts } from "../events/payment-events.js";
 import { type Issues, join } from "../issues.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import { type Answer, problemAnswer } from "./answer.js";
+import { factsOf, type UnsettledPayment } from "./unsettled.js";
 
 /** A request at a priced route, before anything has been decided. */
 export interface PricedRequest {
@@ -29,13 +31,13 @@ export interface PricedRequest {
 
 /** No, and what the client is told. */
 export interface Denial {
-  /** For the client, in a sentence. Default: that the request was refused. */
+  /** For the client, in a sentence of at most 1000 characters; `true`: that the request was refused. */
   readonly deny: string | true;
   /** 400 to 499, but not 402. Default 403. */
   readonly status?: number;
 }
 
-/** Served without payment. */
+/** Served without payment: the handler runs, nothing is charged, and a payment that came along stays unused. */
 export interface Grant {
   readonly grant: true;
 }
@@ -43,7 +45,12 @@ export interface Grant {
 // biome-ignore lint/suspicious/noConfusingVoidType: a hook that has nothing to say is written without a return
 type Maybe<T> = T | undefined | void | Promise<T | undefined | void>;
 
-/** Answers `{ deny: "…" }` to refuse, nothing to go on. */
+/**
+ * What a seller may decide, and hear of. A hook that is asked answers nothing to go on, `{ deny: "…" }` to refuse. The
+ * request waits for it, for as long as it takes.
+ *
+ * @see `docs/events.md`
+ */
 export interface PaymentHooks {
   /** Asked of every request at a priced route, with or without a payment: API keys, allow lists, free trials. */
   readonly onRequest?: (request: PricedRequest) => Maybe<Denial | Grant>;
@@ -51,18 +58,15 @@ export interface PaymentHooks {
   readonly beforeVerify?: (payment: PaymentFacts) => Maybe<Denial>;
   /** Asked of a payment that the facilitator has found good, before the handler runs. Not for `settle: "before"`. */
   readonly afterVerify?: (payment: PaymentFacts) => Maybe<Denial>;
-  /** Asked before the money moves. A denial withholds the handler's answer, and nothing is charged. */
+  /** Asked before the money moves, once. A denial withholds the handler's answer, and nothing is charged. */
   readonly beforeSettle?: (payment: PaymentFacts) => Maybe<Denial>;
   /** Told once it is known that the money moved, or that it never will; in the background, too. */
   readonly afterSettle?: (payment: PaymentFacts, receipt: SettlementResponse) => void | Promise<void>;
-  /** Told that the money may have moved. */
+  /** Told that the money may have moved; not again while that is all that is known. */
   readonly onSettleUnknown?: (payment: PaymentFacts) => void | Promise<void>;
   /** Told that nothing is charged though the handler ran, or was to run. */
   readonly onCancel?: (payment: PaymentFacts, reason: CancelReason) => void | Promise<void>;
 }
-
-/** Why nothing is charged. */
-export type CancelReason = "client_gone" | "expired" | "not_chargeable" | "denied";
 
 /** Which hooks are asked of a payment. */
 export type AskingHook = "beforeVerify" | "afterVerify" | "beforeSettle";
@@ -70,13 +74,16 @@ export type AskingHook = "beforeVerify" | "afterVerify" | "beforeSettle";
 /** Which hooks are told. */
 export type TellingHook = "afterSettle" | "onSettleUnknown" | "onCancel";
 
-/** What hooks have decided. */
-export type Verdict =
-  | { readonly kind: "none" }
-  | { readonly kind: "granted" }
-  | { readonly kind: "denied"; readonly answer: Answer };
+/** What hooks need. */
+export interface HookParts {
+  readonly hooks: PaymentHooks;
+  readonly events: PaymentEvents;
+  readonly logger: Logger;
+}
 
-const NONE: Verdict = Object.freeze({ kind: "none" });
+/** What a hook has decided; `undefined`: nothing. */
+export type Verdict = { readonly kind: "granted" } | { readonly kind: "denied"; readonly answer: Answer } | undefined;
+
 const GRANTED: Verdict = Object.freeze({ kind: "granted" });
 
 const NAMES = Object.keys({
@@ -89,70 +96,94 @@ const NAMES = Object.keys({
   onCancel: true,
 } satisfies Record<keyof PaymentHooks, true>);
 
-/** Checks a seller's hooks. */
+/** Checks a seller's hooks. What is changed about them later does not count. */
 export function parseHooks(hooks: unknown, issues: Issues): PaymentHooks {
   if (hooks === undefined || !issues.checkKeys("options.hooks", hooks, NAMES)) return Object.freeze({});
-  for (const [name, hook] of Object.entries(hooks)) {
-    if (hook !== undefined && typeof hook !== "function") issues.add(join("options.hooks", name), "a function", hook);
+  const parsed: Record<string, unknown> = {};
+  // By name: the hooks of a class are not its object's own, and a hook that is overlooked lets everybody in.
+  for (const name of NAMES) {
+    const hook = hooks[name];
+    if (typeof hook === "function") parsed[name] = hook.bind(hooks);
+    else if (hook !== undefined) issues.add(join("options.hooks", name), "a function", hook);
   }
-  return Object.freeze({ ...hooks }) as PaymentHooks;
+  return Object.freeze(parsed) as PaymentHooks;
 }
 
 /** Asks `onRequest`. Never rejects. */
-export function askOnRequest(hooks: PaymentHooks, request: PricedRequest, logger: Logger): Verdict | Promise<Verdict> {
-  const { onRequest } = hooks;
-  return onRequest === undefined ? NONE : ask("onRequest", () => onRequest(request), logger);
+export function askOnRequest(
+  request: PricedRequest,
+  { hooks: { onRequest }, events, logger }: HookParts,
+): Promise<Verdict> | undefined {
+  if (onRequest === undefined) return undefined;
+  return ask({ name: "onRequest", run: () => onRequest(request) }, logger).then((verdict) => {
+    const { route } = request;
+    if (verdict?.kind === "granted") events.emit("granted", () => ({ route }));
+    if (verdict?.kind === "denied") events.emit("denied", () => ({ route, by: "onRequest" }));
+    return verdict;
+  });
 }
 
-/** Asks a hook about a payment. Never rejects. */
-export function askHook(
-  hooks: PaymentHooks,
-  name: AskingHook,
-  { facts, logger }: { readonly facts: () => PaymentFacts; readonly logger: Logger },
-): Verdict | Promise<Verdict> {
-  const hook = hooks[name];
-  return hook === undefined ? NONE : ask(name, () => hook(facts()), logger);
+/** Asks a hook about a payment; yields what its client is told if the hook denies. Never rejects. */
+export async function askHook(
+  by: AskingHook,
+  payment: UnsettledPayment,
+  { hooks: { [by]: hook }, events, logger }: HookParts,
+): Promise<Answer | undefined> {
+  if (hook === undefined) return undefined;
+  const verdict = await ask({ name: by, run: () => hook(factsOf(payment)) }, logger);
+  if (verdict?.kind !== "denied") return undefined;
+  events.emit("denied", () => ({ ...factsOf(payment), by }));
+  return verdict.answer;
 }
 
-async function ask(name: keyof PaymentHooks, run: () => unknown, logger: Logger): Promise<Verdict> {
+interface Question {
+  readonly name: "onRequest" | AskingHook;
+  readonly run: () => unknown;
+}
+
+/** Whatever a hook does other than answer as it should, denies. */
+async function ask({ name, run }: Question, logger: Logger): Promise<Verdict> {
   try {
     const said = await run();
-    if (said === undefined) return NONE;
-    if (name === "onRequest" && isGrant(said)) return GRANTED;
-    if (isDenial(said)) return { kind: "denied", answer: deniedAnswer(said) };
+    if (said === undefined) return undefined;
+    const verdict = readVerdict(said, name === "onRequest");
+    if (verdict !== undefined) return verdict;
     logger.error("hook_failed", { hook: name, error: "it answered neither nothing nor { deny }" });
   } catch (error) {
-    logger.error("hook_failed", { hook: name, error: error instanceof Error ? error.name : "unknown" });
+    logger.error("hook_failed", { hook: name, error: errorName(error) });
   }
-  return { kind: "denied", answer: deniedAnswer({ deny: true }) };
+  return { kind: "denied", answer: deniedAnswer(REFUSED, 403) };
 }
 
-function isGrant(said: unknown): said is Grant {
-  return typeof said === "object" && said !== null && Reflect.get(said, "grant") === true;
-}
+const REFUSED = "This request was refused. Nothing was charged.";
 
-function isDenial(said: unknown): said is Denial {
-  if (typeof said !== "object" || said === null) return false;
-  const { deny, status = 403 }: { deny?: unknown; status?: unknown } = said;
+const MAX_TEXT = 1000;
+
+/** Each field is read once: what is checked is what counts. `undefined` for what is no verdict. */
+function readVerdict(said: unknown, mayGrant: boolean): Verdict {
+  if (typeof said !== "object" || said === null) return undefined;
+  const { deny, grant, status = 403 }: { deny?: unknown; grant?: unknown; status?: unknown } = said;
+  if (deny === undefined) return mayGrant && grant === true ? GRANTED : undefined;
+  const isText = deny === true || typeof deny === "string";
   const isStatus = typeof status === "number" && Number.isInteger(status) && status >= 400 && status <= 499;
-  return (deny === true || typeof deny === "string") && isStatus && status !== 402;
+  // A challenge says how to pay; a denial cannot.
+  if (!isText || !isStatus || status === 402 || grant !== undefined) return undefined;
+  return { kind: "denied", answer: deniedAnswer(deny === true ? REFUSED : deny.slice(0, MAX_TEXT), status) };
 }
 
-function deniedAnswer({ deny, status = 403 }: Denial): Answer {
-  const message = deny === true ? "This request was refused. Nothing was charged." : deny;
+function deniedAnswer(message: string, status: number): Answer {
   return problemAnswer({ status, error: "denied", message });
 }
 
 /** Tells a hook, and does not wait for it. Never throws. */
 export function tellHook<N extends TellingHook>(
-  hooks: PaymentHooks,
   name: N,
-  { args, logger }: { readonly args: () => Parameters<NonNullable<PaymentHooks[N]>>; readonly logger: Logger },
+  args: () => Parameters<NonNullable<PaymentHooks[N]>>,
+  { hooks, logger }: Pick<HookParts, "hooks" | "logger">,
 ): void {
   const hook = hooks[name];
   if (hook === undefined) return;
-  const failed = (error: unknown) =>
-    logger.error("hook_failed", { hook: name, error: error instanceof Error ? error.name : "unknown" });
+  const failed = (error: unknown) => logger.error("hook_failed", { hook: name, error: errorName(error) });
   try {
     Promise.resolve(Reflect.apply(hook, undefined, args())).catch(failed);
   } catch (error) {

@@ -8,6 +8,7 @@ import type { Issues } from "../issues.js";
 import type { Extensions } from "../protocol/extensions.js";
 import { declarePaymentIdentifier, PAYMENT_IDENTIFIER, readPaymentIdentifier } from "../protocol/payment-identifier.js";
 import type { PaymentPayload } from "../protocol/payment-payload.js";
+import type { Reason } from "../protocol/reasons.js";
 import type { IdentifierMode } from "./options.js";
 
 /** Says what a route makes of ids: in its own option, or in the form in which the extension is declared elsewhere. */
@@ -43,7 +44,7 @@ export function withIdentifier(declared: Extensions | undefined, mode: Identifie
 /** What is made of a payment's id. */
 export type Identified =
   | { readonly kind: "identified"; readonly digest: string | undefined }
-  | { readonly kind: "refused"; readonly error: string };
+  | { readonly kind: "refused"; readonly error: string; readonly reason: Reason };
 
 const NO_IDENTIFIER: Identified = Object.freeze({ kind: "identified", digest: undefined });
 
@@ -54,9 +55,17 @@ export function identifyPayment(mode: IdentifierMode, extensions: PaymentPayload
   if (read.kind === "present") {
     return { kind: "identified", digest: createHash("sha256").update(read.id).digest("base64url") };
   }
-  if (read.kind === "malformed") return { kind: "refused", error: MALFORMED };
-  return mode === "required" ? { kind: "refused", error: MISSING } : NO_IDENTIFIER;
+  if (read.kind === "malformed") return MALFORMED;
+  return mode === "required" ? MISSING : NO_IDENTIFIER;
 }
 
-const MALFORMED = "invalid_payment_identifier: the id has to have 16 to 128 letters, digits, hyphens and underscores";
-const MISSING = `payment_identifier_required: extensions["${PAYMENT_IDENTIFIER}"].info.id is missing`;
+const MALFORMED: Identified = Object.freeze({
+  kind: "refused",
+  reason: "invalid_payment_identifier",
+  error: "invalid_payment_identifier: the id has to have 16 to 128 letters, digits, hyphens and underscores",
+});
+const MISSING: Identified = Object.freeze({
+  kind: "refused",
+  reason: "payment_identifier_required",
+  error: `payment_identifier_required: extensions["${PAYMENT_IDENTIFIER}"].info.id is missing`,
+});

@@ -3,8 +3,10 @@
  *
  * @module
  */
+import type { CancelReason, PaymentEvent, PaymentFacts } from "../events/payment-events.js";
 import type { Facilitator } from "../facilitator/facilitator.js";
 import { createHttpFacilitator } from "../facilitator/http-facilitator.js";
+import type { SettlementResponse } from "../protocol/settlement-response.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentOption, PaymentsOptions, RoutesConfig } from "./options.js";
 import { createPaymentsGate } from "./payments.js";
@@ -119,8 +121,40 @@ options({ facilitator, deadlines: { verify: 100 } });
 // @ts-expect-error half a logger
 options({ facilitator, logger: { info: () => {} } });
 
+// Hooks: with and without return, at once and later.
+options({ facilitator, hooks: {} });
+options({
+  facilitator,
+  hooks: {
+    onRequest: ({ header }) => (header("x-api-key") === "k" ? { grant: true } : undefined),
+    beforeVerify: async ({ payer }) => (payer === "0x0" ? { deny: "Not you", status: 403 } : undefined),
+    afterVerify() {},
+    async beforeSettle() {},
+    afterSettle: (facts, receipt) => void [facts.amount satisfies string, receipt.success satisfies boolean],
+    onSettleUnknown: async ({ payment }) => void (payment satisfies string),
+    onCancel: (_facts, reason) => void (reason satisfies CancelReason),
+  },
+});
+options({ facilitator, hooks: { onRequest: async (request) => (request.hasPayment ? undefined : { deny: true }) } });
+// @ts-expect-error no such hook
+options({ facilitator, hooks: { onrequest: () => {} } });
+// @ts-expect-error yes and no are no answers
+options({ facilitator, hooks: { onRequest: () => true } });
+// @ts-expect-error neither are they later
+options({ facilitator, hooks: { beforeVerify: async () => false } });
+// @ts-expect-error a grant is true
+options({ facilitator, hooks: { onRequest: () => ({ grant: false }) } });
+// @ts-expect-error only onRequest grants
+options({ facilitator, hooks: { afterVerify: () => ({ grant: true }) } });
+// @ts-expect-error a status is a number
+options({ facilitator, hooks: { beforeSettle: () => ({ deny: "no", status: "403" }) } });
+// @ts-expect-error a denial says so
+options({ facilitator, hooks: { beforeSettle: () => ({ status: 403 }) } });
+// @ts-expect-error before verification there is no receipt
+options({ facilitator, hooks: { beforeVerify: (_facts: PaymentFacts, _receipt: SettlementResponse) => {} } });
+
 // What is made of them.
-const { gate } = createPaymentsGate({ "GET /a": { accepts } }, { facilitator }, []);
+const { engine, gate } = createPaymentsGate({ "GET /a": { accepts } }, { facilitator }, []);
 const decision = await gate.decide({
   method: "GET",
   path: "/a",
@@ -136,6 +170,26 @@ if (decision.kind === "admitted") decision.admission.payment.amount satisfies st
 decision.answer;
 // @ts-expect-error what the handler may know cannot be changed
 if (decision.kind === "admitted") decision.admission.payment.amount = "0";
+
+// Events.
+engine.on("settled", (event) => {
+  event.transaction satisfies string;
+  event.durationMs satisfies number;
+  event.type satisfies "settled";
+  // @ts-expect-error what has happened cannot be changed
+  event.transaction = "";
+});
+engine.on("cancelled", ({ reason }) => reason satisfies CancelReason)();
+engine.on("facilitator_down", async ({ facilitator: name }) => void (name satisfies string));
+// @ts-expect-error no such event
+engine.on("paid", () => {});
+// @ts-expect-error a challenge is about no payment
+engine.on("challenged", ({ payer }) => payer);
+// @ts-expect-error who listens?
+engine.on("settled");
+const onAny = (event: PaymentEvent) => (event.type === "settled" ? event.transaction : event.atMs);
+engine.on("challenged", onAny);
+engine.on("settled", onAny);
 
 /** A facilitator that forgets whether it succeeded does not compile. */
 export const forgetful: Pick<Facilitator, "settle"> = {

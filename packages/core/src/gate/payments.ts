@@ -4,7 +4,6 @@
  * @module
  */
 import { ConfigError } from "../errors.js";
-import type { Finding, FindingCode } from "../events/findings.js";
 import { isPaymentEventType, type PaymentEventType, type PaymentListener } from "../events/payment-events.js";
 import type { FacilitatorHealth } from "../facilitator/facilitator-status.js";
 import { createIssues, type Issues } from "../issues.js";
@@ -14,12 +13,12 @@ import { findSeveralProcesses } from "../store/several-processes.js";
 import { attemptAgain, type Recovery, recoverSettlements } from "./background.js";
 import { memoryStoreFinding } from "./findings.js";
 import { createGate, createRouteGate, type Gate, type RouteGate } from "./gate.js";
-import { inspectRoutes, inspectTable, type PricedTable } from "./inspect.js";
-import { inspectSupport } from "./on-sale.js";
+import type { PricedTable } from "./inspect.js";
 import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
 import { type PaymentsConfig, parseOptions } from "./parse-options.js";
 import { parseCharge, parseRoutes } from "./parse-routes.js";
-import { describeLine, type PaymentsReport, type PricedHandler, reportRoutes } from "./report.js";
+import type { PaymentsReport, PricedHandler } from "./report.js";
+import { createReporter } from "./reporter.js";
 import type { RouterView } from "./router-view.js";
 
 /** What an adapter builds on. */
@@ -109,26 +108,7 @@ function toEngine(config: PaymentsConfig): OpenEngine {
   const { start, recover } = createStart(config);
   const tables: PricedTable[] = [];
   const handlers: PricedHandler[] = [];
-  const unsupported = (only: (gate: object) => boolean): readonly Finding[] => {
-    const priced = [
-      ...tables.flatMap(({ gate, table }) => table.entries.map(({ value }) => ({ gate, route: value }))),
-      ...handlers,
-    ];
-    return priced.filter(({ gate }) => only(gate)).flatMap(({ route }) => inspectSupport(route, config.facilitator));
-  };
-  const report = (view?: RouterView, only: (gate: object) => boolean = () => true, most = Infinity): PaymentsReport => {
-    const some = tables.filter(({ gate }) => only(gate));
-    const isChecked = view !== undefined && lookupsFor(some, view) <= most;
-    if (view !== undefined && !isChecked)
-      config.logger.info("routes_not_checked", { remedy: "await payments.ready(app)" });
-    const inspected = [...some.flatMap(inspectTable), ...(isChecked ? inspectRoutes(some, view) : [])];
-    const routes = reportRoutes(
-      some,
-      handlers.filter(({ gate }) => only(gate)),
-      view,
-    );
-    return { routes, findings: oncePerText([...inspected, ...config.findings.all, ...unsupported(only)]) };
-  };
+  const { report, check: checkRoutes } = createReporter({ tables, handlers }, config);
   const add = (table: PricedTable["table"]): Gate => {
     const gate = createGate(table, config);
     tables.push({ gate, table });
@@ -147,13 +127,7 @@ function toEngine(config: PaymentsConfig): OpenEngine {
       return gate;
     },
     report,
-    check(view, only) {
-      const reported = report(view, only, only === undefined || config.strict ? Infinity : MAX_LOOKUPS);
-      announce(reported, config);
-      const lasting = reported.findings.filter((found) => !isPassing(found));
-      if (config.strict && lasting.length > 0) throw new ConfigError(lasting.map(toIssue));
-      return reported;
-    },
+    check: checkRoutes,
     health: config.facilitator.health,
     ready: config.facilitator.ready,
     recover,
@@ -195,42 +169,6 @@ function createStart(config: PaymentsConfig): Start {
       recover().catch(() => config.logger.error("settlements_not_recovered", { error: "the store failed" }));
     },
   };
-}
-
-/** A tenth of a second or so; the event loop waits for as long. */
-const MAX_LOOKUPS = 100_000;
-
-/** Every key is tried on every route. */
-function lookupsFor(tables: readonly PricedTable[], { routes }: RouterView): number {
-  return tables.reduce((sum, { table }) => sum + table.entries.length, 0) * routes.length;
-}
-
-/** A seller with more routes than this does not read them at start-up. */
-const MAX_LINES = 50;
-
-function announce({ routes, findings }: PaymentsReport, { logger, findings: noted }: PaymentsConfig): void {
-  for (const route of routes.slice(0, MAX_LINES)) logger.info("priced", { route: describeLine(route) });
-  if (routes.length > MAX_LINES) logger.info("priced", { route: `and ${routes.length - MAX_LINES} more` });
-  for (const found of findings) noted.tell(found);
-}
-
-/** What facilitators support is theirs to change, and what requests say is anybody's: neither is a reason not to start. */
-const PASSING: readonly FindingCode[] = [
-  "FAREBOX_OFFER_UNSUPPORTED",
-  "FAREBOX_PROXY_IGNORED",
-  "FAREBOX_HOST_NOT_ALLOWED",
-];
-
-function isPassing({ code }: Finding): boolean {
-  return PASSING.includes(code);
-}
-
-function oncePerText(findings: readonly Finding[]): readonly Finding[] {
-  return [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()];
-}
-
-function toIssue({ code, route, message, remedy }: Finding) {
-  return { path: route ?? "the server", expected: remedy, received: `${code}: ${message}` };
 }
 
 /** Throws what was noted; what throws by itself, such as a getter or a scheme, is one more thing that is wrong. */

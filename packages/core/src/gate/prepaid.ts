@@ -7,6 +7,7 @@
 import { encodePaymentResponse, PAYMENT_RESPONSE } from "../http/payment-response.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import { type Payment, toPayment } from "./admission.js";
+import { oweRun } from "./owed.js";
 import type { PaidRequest } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import { startRun } from "./run.js";
@@ -31,14 +32,4 @@ export function createPrepaid(paid: PaidRequest, receipt: SettlementResponse, co
     cancel: () => oweRun(paid, config),
     leave: () => run.leave(),
   };
-}
-
-async function oweRun(paid: PaidRequest, config: PaymentsConfig): Promise<void> {
-  const { identity, owner } = paid.claim;
-  try {
-    if (await config.store.transition({ identity, from: "settled", to: "owed", owner })) return;
-    config.logger.error("run_not_owed", { identity, error: "the record is not ours" });
-  } catch {
-    config.logger.error("run_not_owed", { identity, error: "the store failed" });
-  }
 }

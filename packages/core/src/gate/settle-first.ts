@@ -15,11 +15,11 @@ import { factsOf } from "./unsettled.js";
 /** Settles a payment that was just claimed, and lets its handler run if the money has moved. */
 export async function settleFirst(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
   const { identity, owner } = paid.claim;
-  const { hooks, logger, store, events } = config;
-  const verdict = await askHook(hooks, "beforeSettle", { facts: () => factsOf(paid), logger });
-  if (verdict.kind === "denied") {
+  const { store, events } = config;
+  const denied = await askHook("beforeSettle", paid, config);
+  if (denied !== undefined) {
     await store.release(identity, owner);
-    return { kind: "answer", answer: verdict.answer };
+    return { kind: "answer", answer: denied };
   }
   const settlement = await settleOnce(
     paid,

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { PaymentState, StoredAnswer } from "../store/payment-record.js";
 import type { Transition } from "../store/payment-store.js";
 import type { Answer } from "./answer.js";
@@ -55,7 +56,7 @@ export async function settleOnce(
   const repeated = start.from === "unknown" || start.from === "settling";
   const settlement = await settle({ payment, facilitator: start.facilitator, repeated }, config);
   await record(payment, { settlement, start }, config);
-  tell(payment, { settlement, durationMs: config.now() - startedMs }, config);
+  tell(payment, { settlement, start, startedMs }, config);
   return settlement;
 }
 
@@ -123,36 +124,46 @@ function holderOf(
   return name === undefined ? {} : { facilitator: name };
 }
 
-/** An outcome that is not known is looked after from here on, whether or not the client comes back. */
+/**
+ * An outcome that is not known is looked after from here on, whether or not the client comes back. One that is what it was
+ * before is no news.
+ */
 function tell(
   payment: UnsettledPayment,
-  { settlement, durationMs }: { readonly settlement: Settlement; readonly durationMs: number },
-  { events, hooks, logger, pending }: PaymentsConfig,
+  { settlement, start, startedMs }: Ended & { readonly startedMs: number },
+  config: PaymentsConfig,
 ): void {
-  const facts = () => factsOf(payment);
-  const about = () => ({ ...factsOf(payment), durationMs });
+  const { events, pending, now } = config;
+  const about = () => ({ ...factsOf(payment), durationMs: now() - startedMs });
+  const isNews = settlement.kind !== start.from;
   switch (settlement.kind) {
     case "settled": {
       const { receipt } = settlement;
       events.emit("settled", () => ({ ...about(), transaction: receipt.transaction }));
-      tellHook(hooks, "afterSettle", { args: () => [facts(), receipt], logger });
+      tellReceipt(payment, receipt, config);
       return;
     }
     case "rejected": {
       const { receipt } = settlement;
       events.emit("rejected", () => ({ ...about(), reason: receipt.errorReason ?? "unexpected_settle_error" }));
-      tellHook(hooks, "afterSettle", { args: () => [facts(), receipt], logger });
+      tellReceipt(payment, receipt, config);
       return;
     }
     case "unsent":
-      events.emit("unsent", about);
+      if (isNews) events.emit("unsent", about);
       return;
     case "unknown":
       pending.add(payment, settlement.retryAfterSeconds);
+      if (!isNews) return;
       events.emit("unknown", about);
-      tellHook(hooks, "onSettleUnknown", { args: () => [facts()], logger });
+      tellHook("onSettleUnknown", () => [factsOf(payment)], config);
       return;
     default:
       settlement satisfies never;
   }
+}
+
+/** The hook gets a copy: the receipt itself has yet to go to the client. */
+function tellReceipt(payment: UnsettledPayment, receipt: SettlementResponse, config: PaymentsConfig): void {
+  tellHook("afterSettle", () => [factsOf(payment), Object.freeze({ ...receipt })], config);
 }

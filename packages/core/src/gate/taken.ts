@@ -38,6 +38,7 @@ export async function decideOnTaken(
     case "settling":
       return decideOnRunning(paid, taken, config);
     case "rejected":
+      tellReplayed(paid, "refused", config);
       return {
         kind: "answer",
         answer: refusal(paid, record.receipt?.errorReason ?? "payment_already_used", record.receipt),
@@ -59,9 +60,9 @@ async function decideOnRunning(paid: PaidRequest, taken: Taken, config: Payments
   }
   const waited = await waitForRun(paid, taken, config);
   if (waited.kind === "over") return undefined;
-  if (waited.kind === "running") return { kind: "answer", answer: inProgressAnswer() };
-  tellReplayed(paid, "shared", config);
-  return { kind: "answer", answer: waited.answer };
+  const isShared = waited.kind === "shared";
+  tellReplayed(paid, isShared ? "shared" : "pending", config);
+  return { kind: "answer", answer: isShared ? waited.answer : inProgressAnswer() };
 }
 
 type EndedRecord = PaymentRecord & { readonly state: "settled" | "owed" | "unsent" | "unknown" };
@@ -124,7 +125,10 @@ async function settleAgain(
   const waiting = { client: paid.client };
   try {
     const settlement = await settleOnce(paid, { from, owner, facilitator, answer, waiting }, config);
-    if (settlement.kind !== "settled") return { kind: "answer", answer: unservedAnswer(paid, settlement) };
+    if (settlement.kind !== "settled") {
+      tellReplayed(paid, settlement.kind === "rejected" ? "refused" : "pending", config);
+      return { kind: "answer", answer: unservedAnswer(paid, settlement) };
+    }
     const { receipt } = settlement;
     return answer === undefined ? admitPaid(paid, receipt, config) : replay(paid, { answer, receipt }, config);
   } finally {
@@ -134,6 +138,7 @@ async function settleAgain(
 
 function admitPaid(paid: PaidRequest, receipt: SettlementResponse, config: PaymentsConfig): Decision {
   tellReplayed(paid, "owed", config);
+  config.events.emit("admitted", () => factsOf(paid));
   if (paid.route.settle === "before") return { kind: "prepaid", prepaid: createPrepaid(paid, receipt, config) };
   return { kind: "admitted", admission: createPrepaidAdmission(paid, receipt, config) };
 }
@@ -156,6 +161,11 @@ function alreadyUsed(paid: PaidRequest, config: PaymentsConfig): Decision {
   return { kind: "answer", answer: refusal(paid, "payment_already_used") };
 }
 
-function tellReplayed(paid: PaidRequest, how: PaymentEventMap["replayed"]["how"], { events }: PaymentsConfig): void {
+/** Says what the client of a payment that was seen before gets. */
+export function tellReplayed(
+  paid: PaidRequest,
+  how: PaymentEventMap["replayed"]["how"],
+  { events }: Pick<PaymentsConfig, "events">,
+): void {
   events.emit("replayed", () => ({ ...factsOf(paid), how }));
 }

@@ -83,6 +83,10 @@ describe("parseJson", () => {
     expect(parseJson("null")).toEqual({ ok: true, value: null });
   });
 
+  test.each(['"\\u0000"', '{"a":"b\\u0000c"}', '{"\\u0000":1}', '"\\\\u0000"'])("refuses a NUL: %s", (text) => {
+    expect(parseJson(text)).toEqual(REFUSED);
+  });
+
   test("takes __proto__ as a field like any other", () => {
     const parsed = parseJson('{"__proto__":{"polluted":true}}');
     expect(parsed.ok && Object.hasOwn(parsed.value as object, "__proto__")).toBe(true);
@@ -100,7 +104,8 @@ describe("parseJson", () => {
       fc.property(texts, (text) => {
         const parsed = parseJson(text);
         if (parsed.ok) expect(parsed.value).toEqual(JSON.parse(text));
-        else if (!text.includes("[[[")) expect(() => JSON.parse(text)).toThrow(SyntaxError);
+        else if (!text.includes("[[[") && !text.includes("\\u0000"))
+          expect(() => JSON.parse(text)).toThrow(SyntaxError);
       }),
     );
   });

@@ -15,14 +15,17 @@ const MALFORMED: ParsedJson = Object.freeze({ ok: false });
 /** A plain object of unchecked fields. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
+/** Nothing in the protocol has a NUL, and databases refuse texts with one, which would be at a bad moment. */
+const NUL = "\\u0000";
+
 /**
- * Parses JSON text. Total: malformed or too deeply nested text yields `ok: false`, nothing throws.
+ * Parses JSON text. Total: text that is malformed, too deeply nested or has a NUL yields `ok: false`, nothing throws.
  *
  * The depth is counted before parsing, in one pass over the text, so that a deep document costs what a flat one costs:
  * whatever walks the value afterwards cannot be made to recurse.
  */
 export function parseJson(text: string): ParsedJson {
-  if (depthExceeds(text, MAX_DEPTH)) return MALFORMED;
+  if (depthExceeds(text, MAX_DEPTH) || text.includes(NUL)) return MALFORMED;
   try {
     return { ok: true, value: JSON.parse(text) };
   } catch {

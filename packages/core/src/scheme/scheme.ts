@@ -89,8 +89,18 @@ export interface Scheme {
   readonly scheme: string;
   /** Where it works, e.g. `eip155:*`. */
   readonly networks: NetworkPattern;
+  /** Whether less may be taken than was authorized, as the handler says. Default: the amount is taken, or nothing. */
+  readonly allowsLess?: boolean;
   /** Checks the terms and converts the price. Called once per offer, at start-up. */
   compileTerms(terms: OfferTerms): CompiledTerms;
+  /**
+   * What the `extra` of an offer gets from a facilitator that lists this scheme, e.g. the address that pays the network's
+   * fee. Default: nothing.
+   *
+   * @param kindExtra - The `extra` of the facilitator's kind, unchecked.
+   * @returns `undefined` when nothing can be paid by way of this facilitator, for its kind lacks what it takes.
+   */
+  completeExtra?(kindExtra: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | undefined;
   /** Whether two addresses or asset ids are the same one; `0x` addresses differ in case only by their checksum. */
   sameAddress(a: string, b: string): boolean;
   /**

@@ -7,7 +7,10 @@ import type { StoredAnswer } from "./payment-record.js";
 
 /** Counts what is kept. */
 export interface AnswerRoom {
-  /** Notes which answer a payment has now. Yields the payments whose answers have to go, perhaps this one's. */
+  /**
+   * Notes which answer a payment has now. Yields the payments whose answers have to go: the oldest, or this one's alone
+   * when it is larger than all the room.
+   */
   keep(identity: string, answer: StoredAnswer | undefined): readonly string[];
 }
 
@@ -24,8 +27,10 @@ export function createAnswerRoom(maxBytes: number): AnswerRoom {
     keep(identity, answer) {
       drop(identity);
       if (answer === undefined) return [];
-      kept.set(identity, sizeOf(answer));
-      bytes += sizeOf(answer);
+      const size = sizeOf(answer);
+      if (size > maxBytes) return [identity];
+      kept.set(identity, size);
+      bytes += size;
       const crowdedOut: string[] = [];
       for (const oldest of kept.keys()) {
         if (bytes <= maxBytes) break;

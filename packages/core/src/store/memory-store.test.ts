@@ -2,44 +2,9 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createMemoryStore } from "./memory-store.js";
+import { ANSWER, CLAIM, createClock, MINUTE, RECEIPT, STATES, storeIn } from "./memory-store.fixture.js";
 import { type PaymentState, RELEASABLE, TRANSITIONS } from "./payment-record.js";
 import type { PaymentStore, Transition } from "./payment-store.js";
-
-const MINUTE = 60_000;
-const STATES = Object.keys(TRANSITIONS) as PaymentState[];
-
-/** A way to each state from a claim. */
-const PATHS: Readonly<Record<PaymentState, readonly PaymentState[]>> = {
-  claimed: [],
-  serving: ["serving"],
-  settling: ["serving", "settling"],
-  settled: ["serving", "settling", "settled"],
-  owed: ["settling", "settled", "owed"],
-  rejected: ["serving", "settling", "rejected"],
-  unsent: ["serving", "settling", "unsent"],
-  unknown: ["serving", "settling", "unknown"],
-};
-
-const CLAIM = { identity: "p", binding: "GET /", owner: "run", expiresAtMs: 5 * MINUTE };
-const ANSWER = { status: 200, headers: [], body: new Uint8Array([1]) };
-const RECEIPT = { success: true, transaction: "0x1", network: "eip155:1" };
-
-function createClock() {
-  const clock = { ms: 0 };
-  return { clock, store: createMemoryStore(() => clock.ms) };
-}
-
-async function storeIn(state: PaymentState) {
-  const { store, clock } = createClock();
-  await store.claim(CLAIM);
-  let from: PaymentState = "claimed";
-  for (const to of PATHS[state]) {
-    expect(await store.transition({ identity: "p", from, to, owner: "run" })).toBe(true);
-    from = to;
-  }
-  return { store, clock };
-}
 
 describe("claim", () => {
   test("gives a payment to one of a thousand who ask at once, and shows the others whose it is", async () => {
@@ -256,6 +221,6 @@ test("whatever is asked in whatever order, a payment goes only where TRANSITIONS
 
 function followers(state: PaymentState | "none"): readonly (PaymentState | "none")[] {
   if (state === "none") return ["none", "claimed"];
-  const released = state === "claimed" || state === "serving" ? (["none"] as const) : [];
+  const released = RELEASABLE.includes(state) ? (["none"] as const) : [];
   return [state, ...TRANSITIONS[state], ...released];
 }

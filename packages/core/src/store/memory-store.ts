@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { createAnswerRoom } from "./answer-room.js";
-import { type PaymentRecord, RELEASABLE, TRANSITIONS, UNFINISHED } from "./payment-record.js";
+import { ConfigError, describeValue } from "../errors.js";
+import { type PaymentRecord, RELEASABLE, type StoredAnswer, TRANSITIONS, UNFINISHED } from "./payment-record.js";
 import type { Claim, ClaimRequest, PaymentStore, Transition } from "./payment-store.js";
-import { createRecordExpiries } from "./record-expiries.js";
+import { createRecordTable } from "./record-table.js";
 
 /** How much room a memory store takes. */
 export interface MemoryStoreOptions {
@@ -20,43 +20,24 @@ const DEFAULT_MAX_ANSWER_BYTES = 64 * 1024 * 1024;
  * Creates a store in memory. Its records are bounded by the lifetimes of the payments in it, which schemes bound in turn.
  *
  * @param now - Unix milliseconds.
+ * @throws {@link ConfigError} when `maxAnswerBytes` is not a number from 0
  */
 export function createMemoryStore(
   now: () => number = Date.now,
   { maxAnswerBytes = DEFAULT_MAX_ANSWER_BYTES }: MemoryStoreOptions = {},
 ): PaymentStore & { readonly size: number } {
-  const records = new Map<string, PaymentRecord>();
-  const identified = new Map<string, string>();
-  const expiries = createRecordExpiries();
-  const room = createAnswerRoom(maxAnswerBytes);
-
-  const put = (record: PaymentRecord) => {
-    records.set(record.identity, Object.freeze(record));
-    for (const crowdedOut of room.keep(record.identity, record.answer)) {
-      const other = records.get(crowdedOut);
-      if (other !== undefined) records.set(crowdedOut, Object.freeze(withoutAnswer(other)));
-    }
-  };
-  const forget = (identity: string) => {
-    const { identifier } = records.get(identity) ?? {};
-    if (identifier !== undefined) identified.delete(identifier);
-    records.delete(identity);
-    room.keep(identity, undefined);
-  };
-
+  const records = createRecordTable(checkedSize(maxAnswerBytes));
   const store: PaymentStore & { readonly size: number } = {
     get size() {
       return records.size;
     },
     async claim(request: ClaimRequest): Promise<Claim> {
-      for (const identity of expiries.passed(now())) forget(identity);
+      records.removeExpired(now());
       const { identity, identifier } = request;
       const record = records.get(identity);
       if (record !== undefined) return { kind: "taken", record };
-      if (identifier !== undefined && identified.has(identifier)) return { kind: "identifier_taken" };
-      put({ ...request, state: "claimed" });
-      if (identifier !== undefined) identified.set(identifier, identity);
-      expiries.add(request);
+      if (identifier !== undefined && records.hasIdentifier(identifier)) return { kind: "identifier_taken" };
+      records.add({ ...request, state: "claimed" });
       return { kind: "claimed" };
     },
     async find(identity: string): Promise<PaymentRecord | undefined> {
@@ -65,18 +46,20 @@ export function createMemoryStore(
     async transition(change: Transition): Promise<boolean> {
       const record = records.get(change.identity);
       if (record === undefined || !allows(record, change)) return false;
-      if (change.identifier === null && record.identifier !== undefined) identified.delete(record.identifier);
-      put(applied(record, change));
+      records.replace(applied(record, change));
       return true;
     },
     async release(identity: string, owner: string): Promise<void> {
       const record = records.get(identity);
-      if (record?.owner !== owner || !RELEASABLE.includes(record.state)) return;
-      forget(identity);
-      expiries.remove(record);
+      if (record?.owner === owner && RELEASABLE.includes(record.state)) records.remove(record);
     },
     async *unfinished(): AsyncIterable<PaymentRecord> {
-      for (const record of records.values()) if (UNFINISHED.includes(record.state)) yield record;
+      // Listed beforehand: a payment that is released and claimed again meanwhile would be met twice, or without end.
+      const identities = [...records.values()].filter(isUnfinished).map(({ identity }) => identity);
+      for (const identity of identities) {
+        const record = records.get(identity);
+        if (record !== undefined && isUnfinished(record)) yield record;
+      }
     },
   };
   memoryStores.add(store);
@@ -90,6 +73,17 @@ export function isMemoryStore(store: PaymentStore): boolean {
   return memoryStores.has(store);
 }
 
+function checkedSize(bytes: number): number {
+  // Said the other way round, it would let NaN pass.
+  if (typeof bytes === "number" && bytes >= 0) return bytes;
+  const received = describeValue(bytes);
+  throw new ConfigError([{ path: "maxAnswerBytes", expected: "a number of bytes, from 0", received }]);
+}
+
+function isUnfinished({ state }: PaymentRecord): boolean {
+  return UNFINISHED.includes(state);
+}
+
 function allows(record: PaymentRecord, change: Transition): boolean {
   if (record.state !== change.from || record.owner !== change.owner) return false;
   return TRANSITIONS[change.from].includes(change.to);
@@ -98,8 +92,9 @@ function allows(record: PaymentRecord, change: Transition): boolean {
 /** What a transition may forget. */
 const OPTIONAL = ["facilitator", "answer", "request", "leaseUntilMs", "identifier", "receipt"] as const;
 
-function applied(record: PaymentRecord, change: Transition): PaymentRecord {
+function applied(record: PaymentRecord, given: Transition): PaymentRecord {
   const { identity, binding, expiresAtMs } = record;
+  const change = given.answer ? { ...given, answer: withBodyOfItsOwn(given.answer) } : given;
   const kept = OPTIONAL.flatMap((name) => {
     const value = changed(record[name], change[name]);
     return value === undefined ? [] : [[name, value]];
@@ -119,6 +114,10 @@ function changed<T>(before: T | undefined, change: T | null | undefined): T | un
   return change === undefined ? before : (change ?? undefined);
 }
 
-function withoutAnswer({ answer: _, ...rest }: PaymentRecord): PaymentRecord {
-  return rest;
+/** A short body may be a view into a buffer that many answers share: while it is kept, so would all of that buffer be. */
+function withBodyOfItsOwn(answer: StoredAnswer): StoredAnswer {
+  const { body } = answer;
+  if (body.byteLength === body.buffer.byteLength) return answer;
+  const own = new Uint8Array(body);
+  return { ...answer, body: Buffer.isBuffer(body) ? Buffer.from(own.buffer) : own };
 }

@@ -3,10 +3,12 @@
  *
  * @module
  */
-import type { PaymentRecord } from "@farebox/core";
+import { type PaymentRecord, UNFINISHED } from "@farebox/core";
 import { demandEqual, demandForgotten, demandRecord } from "./demand.js";
-import { ANSWER, broughtTo, claimed, claimOf, MINUTE_MS, moved, STATES } from "./sample-payments.js";
+import { demandTaken } from "./identifier-checks.js";
+import { ANSWER, broughtTo, claimed, claimOf, IDENTIFIER, MINUTE_MS, moved, STATES } from "./sample-payments.js";
 import type { Check, Stage } from "./stage.js";
+import { demandUnfinished } from "./unfinished-checks.js";
 
 /** An outcome that is unknown when the payment expires may yet be asked for. */
 const GRACE_MS = 10 * MINUTE_MS;
@@ -23,6 +25,8 @@ export const KEEPING_CHECKS: readonly Check[] = [
 export const EXPIRY_CHECKS: readonly Check[] = [
   { name: "expiry: keeps a payment in any state until ten minutes after it has expired", run: keeps },
   { name: "expiry: forgets a payment in any state after that", run: forgets },
+  { name: "expiry: frees an identifier with its payment, and not before", run: freesIdentifier },
+  { name: "expiry: a payment that is forgotten is not unfinished any more", run: endsUnfinished },
   { name: "expiry: goes by the payment that is there, not by one that was released", run: afterRelease },
 ];
 
@@ -64,6 +68,27 @@ async function forgets(stage: Stage): Promise<void> {
     await demandRecord(stage.store, again, `of a payment that was ${state}, claimed again`);
   }
   await demandRecord(stage.store, later, "of a payment that expires later");
+}
+
+async function freesIdentifier(stage: Stage): Promise<void> {
+  await broughtTo(stage, "unknown", { identifier: IDENTIFIER });
+  stage.clock.advance(5 * MINUTE_MS + GRACE_MS - 1);
+  await demandTaken(stage, "just before the payment may be forgotten");
+  stage.clock.advance(LEEWAY_MS + 1);
+  await sweep(stage);
+  const record = await claimed(stage, { identity: "q", identifier: IDENTIFIER });
+  await demandRecord(stage.store, record, "with the identifier of a payment that is forgotten");
+}
+
+async function endsUnfinished(stage: Stage): Promise<void> {
+  const records = await oneInEachState(stage);
+  const unfinished = records.filter(({ state }) => UNFINISHED.includes(state));
+  stage.clock.advance(5 * MINUTE_MS + GRACE_MS - 1);
+  await sweep(stage);
+  await demandUnfinished(stage.store, unfinished, "just before they may be forgotten");
+  stage.clock.advance(LEEWAY_MS + 1);
+  await sweep(stage);
+  await demandUnfinished(stage.store, [], "after their time");
 }
 
 async function afterRelease(stage: Stage): Promise<void> {

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import type { PaymentRecord, StoredAnswer } from "@farebox/core";
+import type { FacilitatorRequest, PaymentRecord, StoredAnswer } from "@farebox/core";
 import { demandRecord } from "./demand.js";
-import { ANSWER, broughtTo, moved, RECEIPT, REFUSAL } from "./sample-payments.js";
+import { ANSWER, broughtTo, IDENTIFIER, moved, RECEIPT, REFUSAL, REQUEST } from "./sample-payments.js";
 import type { Check, Stage } from "./stage.js";
 
 /** The checks of the fields. */
@@ -13,10 +13,19 @@ export const FIELD_CHECKS: readonly Check[] = [
   { name: "fields: an answer is kept, replaced, and forgotten by null", run: answer },
   { name: "fields: a facilitator is kept, replaced, and forgotten by null", run: facilitator },
   { name: "fields: a receipt is kept and replaced", run: receipt },
+  { name: "fields: a request is kept, replaced, and forgotten by null", run: request },
+  { name: "fields: a request comes back as it was written", run: wholeRequest },
+  { name: "fields: a lease is kept to the millisecond, replaced, and forgotten by null alone", run: lease },
   { name: "fields: all of them outlast a change of owner", run: newOwner },
   { name: "fields: a body comes back byte for byte", run: bodies },
   { name: "fields: headers come back in their order, as they were written", run: headers },
 ];
+
+const SHORT_REQUEST: FacilitatorRequest = {
+  ...REQUEST,
+  paymentPayload: { ...REQUEST.paymentPayload, payload: { transaction: "AQAB" } },
+  paymentRequirements: { ...REQUEST.paymentRequirements, amount: "340282366920938463463374607431768211455" },
+};
 
 type Change = Parameters<typeof moved>[2];
 
@@ -57,9 +66,39 @@ async function receipt(stage: Stage): Promise<void> {
   ]);
 }
 
-async function newOwner(stage: Stage): Promise<void> {
+async function request(stage: Stage): Promise<void> {
   await walk(stage, await broughtTo(stage, "serving"), [
-    { to: "settling", answer: ANSWER, facilitator: "a.example" },
+    { to: "settling", request: SHORT_REQUEST },
+    { to: "unknown" },
+    { to: "settling", request: { ...SHORT_REQUEST, paymentRequirements: REQUEST.paymentRequirements } },
+    { to: "settling", newOwner: "run" },
+    { to: "unsent", request: null },
+    { to: "settling" },
+    { to: "settled", request: null },
+  ]);
+}
+
+async function wholeRequest(stage: Stage): Promise<void> {
+  await walk(stage, await broughtTo(stage, "serving"), [{ to: "settling", request: REQUEST }, { to: "unknown" }]);
+}
+
+async function lease(stage: Stage): Promise<void> {
+  const nowMs = stage.clock.now();
+  await walk(stage, await broughtTo(stage, "serving"), [
+    { to: "settling", leaseUntilMs: nowMs + 90_001 },
+    { to: "settling" },
+    { to: "settling", leaseUntilMs: nowMs + 7 },
+    // A lease that is over is as good a lease: what follows from it is not the store's to say.
+    { to: "settling", leaseUntilMs: nowMs - 1 },
+    { to: "unknown", leaseUntilMs: null },
+    { to: "settling", leaseUntilMs: 0 },
+    { to: "settled", leaseUntilMs: null },
+  ]);
+}
+
+async function newOwner(stage: Stage): Promise<void> {
+  await walk(stage, await broughtTo(stage, "serving", { identifier: IDENTIFIER }), [
+    { to: "settling", answer: ANSWER, facilitator: "a.example", request: REQUEST, leaseUntilMs: stage.clock.now() },
     { to: "unknown", receipt: REFUSAL },
     { to: "settling", newOwner: "next" },
     { to: "settled" },

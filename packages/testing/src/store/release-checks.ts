@@ -1,8 +1,9 @@
 /**
- * What is asked of `release`: a payment is free to be used again, if it was never settled and its owner says so.
+ * What is asked of `release`: a payment is free to be used again, if no money moved and its owner says so.
  *
  * @module
  */
+import { RELEASABLE } from "@farebox/core";
 import { demandEqual, demandForgotten, demandRecord } from "./demand.js";
 import { ANSWER, broughtTo, claimed, claimOf, moved, STATES } from "./sample-payments.js";
 import { atOnce, type Check, type Stage } from "./stage.js";
@@ -11,19 +12,19 @@ const RACES = 100;
 
 /** The checks of `release`. */
 export const RELEASE_CHECKS: readonly Check[] = [
-  { name: "release: forgets a payment that is claimed or serving, and no other", run: fromTwoStates },
+  { name: `release: forgets a payment that is ${RELEASABLE.join(" or ")}, and no other`, run: whereItMay },
   { name: "release: is for the owner alone", run: ownerAlone },
   { name: "release: leaves nothing to the next claim", run: nothingLeft },
   { name: "release: frees the payment for one of those who claim it at that moment", run: againstClaims },
   { name: "release: comes before settlement or not at all", run: againstSettling },
 ];
 
-async function fromTwoStates(stage: Stage): Promise<void> {
+async function whereItMay(stage: Stage): Promise<void> {
   for (const state of STATES) {
     const record = await broughtTo(stage, state, { identity: state });
     await stage.store.release(state, "run");
     const when = `after a release from ${state}`;
-    if (state === "claimed" || state === "serving") await demandForgotten(stage.store, state, when);
+    if (RELEASABLE.includes(state)) await demandForgotten(stage.store, state, when);
     else await demandRecord(stage.store, record, when);
   }
 }

@@ -5,13 +5,28 @@
  */
 import type { PaymentRecord, PaymentStore } from "@farebox/core";
 import { demandEqual, demandForgotten, demandRecord } from "./demand.js";
-import { ANSWER, broughtTo, claimed, claimOf, MINUTE_MS, moved, RECEIPT, STATES } from "./sample-payments.js";
+import { demandTaken } from "./identifier-checks.js";
+import {
+  ANSWER,
+  broughtTo,
+  claimed,
+  claimOf,
+  IDENTIFIER,
+  MINUTE_MS,
+  moved,
+  RECEIPT,
+  REQUEST,
+  STATES,
+} from "./sample-payments.js";
 import type { Check, Stage } from "./stage.js";
+import { demandUnfinished } from "./unfinished-checks.js";
 
 /** Asked of stores that are durable. */
 export const REOPEN_CHECKS: readonly Check[] = [
   { name: "reopen: everything that was written is there", run: everything },
   { name: "reopen: a payment that was left settling is taken over and ended", run: recovery },
+  { name: "reopen: what was left unfinished is found, whole", run: findsUnfinished },
+  { name: "reopen: an identifier is still its payment's, and free if it was free", run: keepsIdentifiers },
   { name: "reopen: what was released or forgotten stays so", run: nothingComesBack },
 ];
 
@@ -23,6 +38,7 @@ export const REOPEN_EXPIRY_CHECKS: readonly Check[] = [
 /** Asked of stores that are shared. */
 export const SHARED_CHECKS: readonly Check[] = [
   { name: "shared: what one has written, the other reads at once", run: readAtOnce },
+  { name: "shared: what one has left unfinished, the other finds and ends", run: endedByAnother },
 ];
 
 async function everything(stage: Stage): Promise<void> {
@@ -43,6 +59,33 @@ async function recovery(stage: Stage): Promise<void> {
   const again = await moved(reopened, unknown, { to: "settling" });
   const settled = await moved(reopened, again, { to: "settled", answer: null, receipt: RECEIPT });
   await demandRecord(reopened.store, settled, "after its recovery");
+}
+
+async function findsUnfinished(stage: Stage): Promise<void> {
+  const leaseUntilMs = stage.clock.now() + 90_000;
+  const fields = { request: REQUEST, leaseUntilMs, facilitator: "a.example", answer: ANSWER };
+  const first = await broughtTo(stage, "serving", { identifier: IDENTIFIER });
+  const settling = await moved(stage, first, { to: "settling", ...fields });
+  const second = await broughtTo(stage, "serving", { identity: "q" });
+  const again = await moved(stage, second, { to: "settling", ...fields });
+  const unknown = await moved(stage, again, { to: "unknown", leaseUntilMs: null });
+  await broughtTo(stage, "settled", { identity: "ended" });
+  const store = await stage.reopen();
+  for (const record of [settling, unknown]) await demandRecord(store, record, "after reopening");
+  await demandUnfinished(store, [settling, unknown], "after reopening");
+}
+
+async function keepsIdentifiers(stage: Stage): Promise<void> {
+  const [freed, left] = ["f".repeat(43), "l".repeat(43)];
+  await claimed(stage, { identifier: IDENTIFIER });
+  const settling = await broughtTo(stage, "settling", { identity: "freed", identifier: freed });
+  await moved(stage, settling, { to: "rejected", identifier: null });
+  await claimed(stage, { identity: "left", identifier: left });
+  await stage.store.release("left", "run");
+  const reopened = { ...stage, store: await stage.reopen() };
+  await demandTaken(reopened, "after reopening");
+  await claimed(reopened, { identity: "q", identifier: freed });
+  await claimed(reopened, { identity: "r", identifier: left });
 }
 
 async function nothingComesBack(stage: Stage): Promise<void> {
@@ -74,6 +117,17 @@ async function readAtOnce(stage: Stage): Promise<void> {
   const last = stage.stores.at(-1) as PaymentStore;
   const settled = await moved({ ...stage, store: last }, record, { to: "settled", answer: null });
   await demandRecord(stage.store, settled, "after the other store has written");
+}
+
+async function endedByAnother(stage: Stage): Promise<void> {
+  const records = [await broughtTo(stage, "settling"), await broughtTo(stage, "unknown", { identity: "q" })];
+  const last = stage.stores.at(-1) as PaymentStore;
+  await demandUnfinished(last, records, "by the other store");
+  for (const record of records) {
+    const taken = await moved({ ...stage, store: last }, record, { to: "settling", newOwner: "next" });
+    await moved({ ...stage, store: last }, taken, { to: "settled" });
+  }
+  await demandUnfinished(stage.store, [], "after the other store has ended all");
 }
 
 async function fullRecord(stage: Stage): Promise<PaymentRecord> {

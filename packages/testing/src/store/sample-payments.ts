@@ -5,7 +5,9 @@
  */
 import {
   type ClaimRequest,
+  type FacilitatorRequest,
   type PaymentRecord,
+  type PaymentRequirements,
   type PaymentState,
   type SettlementResponse,
   type StoredAnswer,
@@ -18,6 +20,11 @@ import type { Stage } from "./stage.js";
 export const MINUTE_MS = 60_000;
 
 export const STATES: readonly PaymentState[] = Object.freeze(Object.keys(TRANSITIONS) as PaymentState[]);
+
+const DEPTH = 20;
+
+/** A digest, as a claim has it. */
+export const IDENTIFIER = "q0Zk-8d_Lr3xW5uT7yB1nM2cV4sA6fG9hJ0pE8iO1wQ";
 
 export const RECEIPT: SettlementResponse = Object.freeze({
   success: true,
@@ -39,6 +46,34 @@ export const ANSWER: StoredAnswer = Object.freeze({
   status: 200,
   headers: [["Content-Type", "text/plain"]] as const,
   body: new TextEncoder().encode("sunny"),
+});
+
+/** What a facilitator is asked. The payload is the client's own, so that there may be anything in it that JSON can say. */
+export const REQUEST: FacilitatorRequest = Object.freeze<FacilitatorRequest>({
+  x402Version: 2,
+  paymentPayload: {
+    x402Version: 2,
+    accepted: requirements(),
+    resource: { url: "https://shop.example/weather/paris?unit=c", description: "Wetter in “Düsseldorf” ☂ 支付 😀" },
+    payload: {
+      signature: `0x${"2d6a7588".repeat(16)}1c`,
+      authorization: {
+        from: "0x857b06519E91e3A54538791bDbb0E22373e36b66",
+        to: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C",
+        value: "10000",
+        validAfter: "0",
+        validBefore: "1795255890",
+        nonce: `0x${"f3746613".repeat(8)}`,
+      },
+      text: "e\u0301 is not \u00e9; a\u0000b; \u2028; \"'\\`; \ud83d\udc68\u200d\ud83d\udc69\u200d\ud83d\udc67",
+      numbers: [0, -1, 1.5, 9_007_199_254_740_991, 1e21],
+      nothing: [null, true, false, "", [], {}],
+      ...JSON.parse('{"__proto__":{"isAdmin":true},"constructor":"none","toString":null}'),
+      deep: nested(DEPTH),
+    },
+    extensions: { bazaar: { info: { input: { type: "http", method: "GET" } }, schema: {} } },
+  },
+  paymentRequirements: requirements(),
 });
 
 /** A way to each state from a claim. */
@@ -89,17 +124,28 @@ export async function moved(
   return expectedAfter(record, change);
 }
 
+/** What a transition may write or forget. */
+const CHANGEABLE = ["answer", "facilitator", "receipt", "request", "leaseUntilMs", "identifier"] as const;
+
 function expectedAfter(record: PaymentRecord, change: Pick<Transition, "to"> & Partial<Transition>): PaymentRecord {
-  const { answer: answerBefore, facilitator: facilitatorBefore, ...rest } = record;
-  const answer = change.answer === undefined ? answerBefore : change.answer;
-  const facilitator = change.facilitator === undefined ? facilitatorBefore : change.facilitator;
+  // A field that is `undefined` counts as absent; `null` forgets.
+  const written = CHANGEABLE.filter((name) => change[name] !== undefined);
+  const fields = Object.fromEntries(written.map((name) => [name, change[name] ?? undefined]));
+  return { ...record, ...fields, state: change.to, owner: change.newOwner ?? record.owner };
+}
+
+function requirements(): PaymentRequirements {
   return {
-    ...rest,
-    state: change.to,
-    owner: change.newOwner ?? record.owner,
-    // `null` forgets.
-    ...(answer ? { answer } : {}),
-    ...(facilitator ? { facilitator } : {}),
-    ...(change.receipt === undefined ? {} : { receipt: change.receipt }),
+    scheme: "exact",
+    network: "eip155:84532",
+    amount: "10000",
+    asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+    payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C",
+    maxTimeoutSeconds: 60,
+    extra: { name: "USDC", version: "2" },
   };
+}
+
+function nested(depth: number): unknown {
+  return depth === 0 ? "the end" : depth % 2 === 0 ? [nested(depth - 1)] : { "": nested(depth - 1) };
 }

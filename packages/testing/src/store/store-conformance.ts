@@ -6,12 +6,14 @@
 import { CLAIM_CHECKS } from "./claim-checks.js";
 import { EXPIRY_CHECKS, KEEPING_CHECKS } from "./expiry-checks.js";
 import { FIELD_CHECKS } from "./field-checks.js";
+import { IDENTIFIER_CHECKS } from "./identifier-checks.js";
 import { RELEASE_CHECKS } from "./release-checks.js";
 import { REOPEN_CHECKS, REOPEN_EXPIRY_CHECKS, SHARED_CHECKS } from "./reopen-checks.js";
 import { MINUTE_MS } from "./sample-payments.js";
 import type { Check, OpenedStore, Stage, StoreClock, StoreTraits } from "./stage.js";
 import { StoreError } from "./store-error.js";
 import { TRANSITION_CHECKS } from "./transition-checks.js";
+import { UNFINISHED_CHECKS } from "./unfinished-checks.js";
 
 /** One check: a test of its own, in whatever runner. */
 export interface StoreCheck {
@@ -53,7 +55,9 @@ function checksFor({ durable = false, shared = false, ownClock = false }: StoreT
     ...CLAIM_CHECKS,
     ...TRANSITION_CHECKS,
     ...RELEASE_CHECKS,
+    ...IDENTIFIER_CHECKS,
     ...FIELD_CHECKS,
+    ...UNFINISHED_CHECKS,
     ...KEEPING_CHECKS,
     ...(ownClock ? [] : EXPIRY_CHECKS),
     ...(durable ? REOPEN_CHECKS : []),

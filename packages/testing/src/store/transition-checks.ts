@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type PaymentState, TRANSITIONS, type Transition } from "@farebox/core";
+import { type PaymentState, TRANSITIONS, type Transition, UNFINISHED } from "@farebox/core";
 import { demandEqual, demandForgotten, demandRecord } from "./demand.js";
 import { ANSWER, broughtTo, claimed, moved, RECEIPT, STATES } from "./sample-payments.js";
 import { atOnce, type Check, type Stage } from "./stage.js";
@@ -17,7 +17,10 @@ export const TRANSITION_CHECKS: readonly Check[] = [
     run: (stage: Stage) => goesWhereItMay(stage, from),
   })),
   { name: "transition: changes nothing for those who are mistaken about the record", run: mistaken },
-  { name: `transition: lets one of ${CONTENDERS} runs take over`, run: takeOver },
+  ...UNFINISHED.map((from) => ({
+    name: `transition: lets one of ${CONTENDERS} runs take over from one that left its payment ${from}`,
+    run: (stage: Stage) => takeOver(stage, from),
+  })),
   { name: `transition: hands a kept answer to one of ${CONTENDERS} who ask for it at once`, run: takeAnswer },
   { name: `transition: is made once, though its owner asks ${CONTENDERS} times at once`, run: once },
   { name: "transition: leaves other payments as they are", run: others },
@@ -54,15 +57,19 @@ async function mistaken(stage: Stage): Promise<void> {
   await demandForgotten(stage.store, "q", "of a payment that nobody has claimed");
 }
 
-async function takeOver(stage: Stage): Promise<void> {
-  const before = await broughtTo(stage, "unknown");
-  const winner = await contest(stage, { identity: "p", from: "unknown", to: "settling", owner: "run" });
-  const after = { ...before, state: "settling", owner: winner } as const;
+async function takeOver(stage: Stage, from: PaymentState): Promise<void> {
+  const before = await broughtTo(stage, from);
+  const leaseUntilMs = stage.clock.now() + 90_000;
+  const winner = await contest(stage, { identity: "p", from, to: "settling", owner: "run", leaseUntilMs });
+  const after = { ...before, state: "settling", owner: winner, leaseUntilMs } as const;
   await demandRecord(stage.store, after, "after it was taken over");
 
-  const settled = { identity: "p", from: "settling", to: "settled" } as const;
-  const late = await stage.store.transition({ ...settled, owner: "run" });
-  demandEqual(late, false, "transition by the run that lost the payment");
+  for (const to of TRANSITIONS.settling) {
+    const late = { identity: "p", from: "settling", to, owner: "run", newOwner: "run", leaseUntilMs: null } as const;
+    demandEqual(await stage.store.transition(late), false, `transition to ${to} by the run that lost the payment`);
+  }
+  await stage.store.release("p", "run");
+  await demandRecord(stage.store, after, "after all that the run that lost it may try");
   await moved(stage, after, { to: "settled" });
 }
 

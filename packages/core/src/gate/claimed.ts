@@ -1,0 +1,99 @@
+/**
+ * A payment that this request owns: asks the hooks and the facilitator, and lets the handler run.
+ *
+ * @see `docs/lifecycle.md`
+ * @module
+ */
+import { FacilitatorError } from "../errors.js";
+import { unreadable } from "../facilitator/http-failures.js";
+import { readVerifyResponse } from "../facilitator/read-response.js";
+import { isReason } from "../protocol/reasons.js";
+import { createAdmission } from "./admission.js";
+import type { Answer } from "./answer.js";
+import type { Decision } from "./decision.js";
+import { askHook } from "./hooks.js";
+import { inProgressAnswer, type PaidRequest, refusal, tooManyRunsAnswer, unreachableAnswer } from "./paid-request.js";
+import type { PaymentsConfig } from "./parse-options.js";
+import { settleFirst } from "./settle-first.js";
+import { explain } from "./settlement.js";
+import { factsOf } from "./unsettled.js";
+
+/** How soon a payer may try again when the facilitator does not say. */
+const RETRY_AFTER_SECONDS = 5;
+
+const UNEXPECTED = "unexpected_verify_error";
+
+/**
+ * Decides a request that has just claimed its payment. Whatever comes of it, copies that wait for it hear of it; what was
+ * not begun may be tried again. Rejects when the store fails.
+ */
+export async function serveClaim(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
+  const { claim, client } = paid;
+  config.ongoing.begin(claim, client);
+  config.events.emit("claimed", () => factsOf(paid));
+  try {
+    const decision = await decideClaimed(paid, config);
+    if (decision.kind === "answer") config.ongoing.end(claim, decision.answer);
+    else if (decision.kind === "prepaid") config.ongoing.end(claim);
+    return decision;
+  } catch (error) {
+    await config.store.release(claim.identity, claim.owner).catch(() => {});
+    config.ongoing.end(claim);
+    throw error;
+  }
+}
+
+async function decideClaimed(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
+  const barred = await askHook("beforeVerify", paid, config);
+  if (barred !== undefined) return giveUp(paid, barred, config);
+  if (paid.route.settle === "before") return settleFirst(paid, config);
+  const refused = (await verify(paid, config)) ?? (await askHook("afterVerify", paid, config));
+  return refused === undefined ? serve(paid, config) : giveUp(paid, refused, config);
+}
+
+/** The payment is free to be used again. */
+async function giveUp(paid: PaidRequest, answer: Answer, { store }: PaymentsConfig): Promise<Decision> {
+  await store.release(paid.claim.identity, paid.claim.owner);
+  return { kind: "answer", answer };
+}
+
+/** The handler runs only for a claim that is still ours. */
+async function serve(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
+  const { identity, owner } = paid.claim;
+  if (!config.ongoing.serve(paid.claim, paid.payer.toLowerCase())) {
+    config.events.emit("denied", () => ({ ...factsOf(paid), by: "maxRunsPerPayer" }));
+    return giveUp(paid, tooManyRunsAnswer(), config);
+  }
+  const serving = await config.store.transition({ identity, from: "claimed", to: "serving", owner });
+  if (!serving) return { kind: "answer", answer: inProgressAnswer() };
+  const admission = createAdmission(paid, config);
+  config.events.emit("admitted", () => factsOf(paid));
+  return { kind: "admitted", admission };
+}
+
+/** Asks the facilitator; `undefined` when the payment is good. Never rejects. */
+async function verify(paid: PaidRequest, config: PaymentsConfig): Promise<Answer | undefined> {
+  const startedMs = config.now();
+  const about = () => ({ ...factsOf(paid), durationMs: config.now() - startedMs });
+  const invalid = (reason: string) => config.events.emit("invalid", () => ({ ...about(), reason }));
+  try {
+    const response = readVerifyResponse(
+      await config.facilitator.verify(paid.facilitatorRequest, { payment: paid.claim.identity }),
+    );
+    if (response === undefined) throw unreadable("verify");
+    const { isValid, invalidReason } = response;
+    if (isValid) {
+      config.events.emit("verified", about);
+      return undefined;
+    }
+    const reason = isReason(invalidReason) ? invalidReason : "invalid_payload";
+    invalid(reason);
+    // The facilitator's own trouble is not the payer's fault, and another signature would not mend it.
+    return reason === UNEXPECTED ? unreachableAnswer(UNEXPECTED, RETRY_AFTER_SECONDS) : refusal(paid, reason);
+  } catch (error) {
+    config.logger.error("verification_failed", { network: paid.offer.requirements.network, ...explain(error) });
+    invalid(UNEXPECTED);
+    const asked = error instanceof FacilitatorError ? error.retryAfterSeconds : undefined;
+    return unreachableAnswer(UNEXPECTED, asked ?? RETRY_AFTER_SECONDS);
+  }
+}

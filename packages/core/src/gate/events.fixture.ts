@@ -1,0 +1,59 @@
+/**
+ * A shop that somebody listens to.
+ *
+ * @module
+ */
+import type { PaymentEvent, PaymentEventType } from "../events/payment-events.js";
+import type { RoutesConfig } from "./options.js";
+import {
+  ASSET,
+  admissionOf,
+  createShop,
+  HANDLED,
+  NETWORK,
+  PAYER,
+  ROUTES,
+  SETTLED,
+  type ShopOptions,
+} from "./shop.fixture.js";
+
+export const TYPES = [
+  ...["challenged", "malformed", "mismatched", "granted", "denied", "claimed", "replayed", "verified", "invalid"],
+  ...["admitted", "cancelled", "settled", "rejected", "unsent", "unknown", "unresolved"],
+  ...["facilitator_up", "facilitator_down"],
+] as readonly PaymentEventType[];
+
+/** Routes that are paid before the handler runs. */
+export const UPFRONT: RoutesConfig = { "GET /weather": { ...ROUTES["GET /weather"], settle: "before" } };
+/** What every event of the shop's first payment says. */
+export const FACTS = {
+  payment: `${NETWORK}|n1`,
+  route: "GET /weather",
+  payer: PAYER,
+  scheme: "exact",
+  network: NETWORK,
+  asset: ASSET,
+  amount: "10000",
+};
+export const REFUSED = { ...SETTLED, success: false, transaction: "", errorReason: "insufficient_funds" };
+/** An answer that says that it is not known yet. */
+export const PENDING = { ...SETTLED, success: false, transaction: "", errorReason: "settlement_pending" };
+export const PAID = ["claimed", "verified", "admitted", "settled"];
+
+/** A shop, and all that happens in it in short: the type, and what tells it from others of its type. */
+export function createHeardShop(options: ShopOptions = {}) {
+  const shop = createShop(options);
+  const all: PaymentEvent[] = [];
+  for (const type of TYPES) shop.engine.on(type, (event) => void all.push(event));
+  const told = () => all.filter(({ type }) => !type.startsWith("facilitator_")).map(short);
+  return { ...shop, all, told };
+}
+
+function short(event: PaymentEvent): string {
+  const { type, how, reason, by }: { type: string; how?: string; reason?: string; by?: string } = event;
+  return [type, how ?? by ?? reason].filter((part) => part !== undefined).join(" ");
+}
+
+/** Pays, and lets the handler answer. */
+export const handle = async (shop: ReturnType<typeof createHeardShop>, answer = HANDLED) =>
+  admissionOf(await shop.pay()).complete(answer);

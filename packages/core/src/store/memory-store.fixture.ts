@@ -1,0 +1,56 @@
+/** A memory store with a clock that is set by hand, and what the tests put into it. */
+import { expect } from "vitest";
+import { createMemoryStore, type MemoryStoreOptions } from "./memory-store.js";
+import { type PaymentRecord, type PaymentState, TRANSITIONS } from "./payment-record.js";
+import type { ClaimRequest, PaymentStore, Transition } from "./payment-store.js";
+
+export const MINUTE = 60_000;
+export const STATES = Object.keys(TRANSITIONS) as PaymentState[];
+
+/** A way to each state from a claim. */
+const PATHS: Readonly<Record<PaymentState, readonly PaymentState[]>> = {
+  claimed: [],
+  serving: ["serving"],
+  settling: ["serving", "settling"],
+  settled: ["serving", "settling", "settled"],
+  owed: ["settling", "settled", "owed"],
+  rejected: ["serving", "settling", "rejected"],
+  unsent: ["serving", "settling", "unsent"],
+  unknown: ["serving", "settling", "unknown"],
+};
+
+export const CLAIM = { identity: "p", binding: "GET /", owner: "run", expiresAtMs: 5 * MINUTE };
+export const ANSWER = { status: 200, headers: [], body: new Uint8Array([1]) };
+export const RECEIPT = { success: true, transaction: "0x1", network: "eip155:1" };
+
+export function createClock(options?: MemoryStoreOptions) {
+  const clock = { ms: 0 };
+  return { clock, store: createMemoryStore(() => clock.ms, options) };
+}
+
+/** Claims a payment and takes it to a state. */
+export async function bring(store: PaymentStore, state: PaymentState, change: Partial<ClaimRequest> = {}) {
+  const request = { ...CLAIM, ...change };
+  expect(await store.claim(request)).toEqual({ kind: "claimed" });
+  let from: PaymentState = "claimed";
+  for (const to of PATHS[state]) {
+    await move(store, { identity: request.identity, owner: request.owner, from, to });
+    from = to;
+  }
+}
+
+export async function move(store: PaymentStore, change: Transition) {
+  expect(await store.transition(change), `${change.from} to ${change.to}`).toBe(true);
+}
+
+export async function storeIn(state: PaymentState) {
+  const { store, clock } = createClock();
+  await bring(store, state);
+  return { store, clock };
+}
+
+export async function unfinishedOf(store: PaymentStore): Promise<readonly PaymentRecord[]> {
+  const found: PaymentRecord[] = [];
+  for await (const record of store.unfinished()) found.push(record);
+  return found;
+}

@@ -1,0 +1,122 @@
+/** Payment stores that change what they are told to keep, each in one way. */
+import {
+  createMemoryStore,
+  type FacilitatorRequest,
+  type PaymentRecord,
+  type PaymentStore,
+  type StoredAnswer,
+  type Transition,
+} from "@farebox/core";
+import { changing, reading } from "./faulty-stores.fixture.js";
+
+export function withoutNull(field: "answer" | "facilitator" | "request" | "leaseUntilMs") {
+  return (change: Transition): Transition => {
+    const { [field]: value, ...rest } = change;
+    return value === null ? rest : change;
+  };
+}
+
+/** Keeps every answer as another one. */
+export function answering(now: () => number, other: (answer: StoredAnswer) => StoredAnswer): PaymentStore {
+  return changing(now, (change) => (change.answer ? { ...change, answer: other(change.answer) } : change));
+}
+
+/** Keeps every request as another one. */
+export function requesting(now: () => number, other: (payload: Payload) => Payload): PaymentStore {
+  return changing(now, (change) => {
+    const { request } = change;
+    if (!request) return change;
+    const paymentPayload = { ...request.paymentPayload, payload: other(request.paymentPayload.payload) };
+    return { ...change, request: { ...request, paymentPayload } };
+  });
+}
+
+type Payload = FacilitatorRequest["paymentPayload"]["payload"];
+
+/** Copied by assignment, a key called `__proto__` is no key any more. */
+export function assignedPayload(payload: Payload): Payload {
+  const copy: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(payload)) copy[name] = value;
+  return copy;
+}
+
+export function payloadWithoutNul(payload: Payload): Payload {
+  return JSON.parse(JSON.stringify(payload).replaceAll("\\u0000", ""));
+}
+
+export function payloadInLatin1(payload: Payload): Payload {
+  return JSON.parse(JSON.stringify(payload).replaceAll(/[^ -\u00ff]/g, "?"));
+}
+
+export function shallowPayload(payload: Payload): Payload {
+  const cut = (value: unknown, depth: number): unknown => {
+    if (typeof value !== "object" || value === null) return value;
+    if (depth === 10) return Array.isArray(value) ? "[Array]" : "[Object]";
+    if (Array.isArray(value)) return value.map((one) => cut(one, depth + 1));
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, cut(one, depth + 1)]));
+  };
+  return cut(payload, 0) as Payload;
+}
+
+/** A column for seconds. */
+export function leaseInSeconds(change: Transition): Transition {
+  const { leaseUntilMs } = change;
+  return leaseUntilMs ? { ...change, leaseUntilMs: Math.floor(leaseUntilMs / 1000) * 1000 } : change;
+}
+
+/** Takes 0 for nothing. */
+export function leaseUnlessZero(change: Transition): Transition {
+  const { leaseUntilMs, ...rest } = change;
+  return leaseUntilMs ? change : { ...rest, leaseUntilMs: null };
+}
+
+/** Shows no lease that is over. */
+export function hidesPastLeases(now: () => number): PaymentStore {
+  return reading(createMemoryStore(now), ({ leaseUntilMs, ...rest }) => ({
+    ...rest,
+    ...(leaseUntilMs !== undefined && leaseUntilMs >= now() ? { leaseUntilMs } : {}),
+  }));
+}
+
+export function bodyAsText(answer: StoredAnswer): StoredAnswer {
+  return { ...answer, body: Buffer.from(Buffer.from(answer.body).toString("utf8")) };
+}
+
+export function wholeBuffer(answer: StoredAnswer): StoredAnswer {
+  return { ...answer, body: new Uint8Array(answer.body.buffer) };
+}
+
+export function sortedHeaders(answer: StoredAnswer): StoredAnswer {
+  return { ...answer, headers: answer.headers.toSorted(([one], [other]) => (one < other ? -1 : 1)) };
+}
+
+export function headersAsObject(answer: StoredAnswer): StoredAnswer {
+  return { ...answer, headers: Object.entries(Object.fromEntries(answer.headers)) };
+}
+
+export function lowerCaseHeaders(answer: StoredAnswer): StoredAnswer {
+  return { ...answer, headers: answer.headers.map(([name, value]) => [name.toLowerCase(), value]) };
+}
+
+export function joinedHeaders(answer: StoredAnswer): StoredAnswer {
+  return { ...answer, headers: answer.headers.map(([name, value]) => [name, String(value)]) };
+}
+
+/** In a table of their own, which a release does not touch. */
+export function keepsAnswersApart(now: () => number): PaymentStore {
+  const store = createMemoryStore(now);
+  const answers = new Map<string, StoredAnswer>();
+  const withAnswer = (record: PaymentRecord) => {
+    const answer = answers.get(record.identity);
+    return { ...record, ...(answer && { answer }) };
+  };
+  return {
+    ...reading(store, withAnswer),
+    async transition({ answer, ...change }) {
+      const taken = await store.transition(change);
+      if (taken && answer === null) answers.delete(change.identity);
+      if (taken && answer) answers.set(change.identity, answer);
+      return taken;
+    },
+  };
+}

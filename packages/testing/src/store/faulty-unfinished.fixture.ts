@@ -1,0 +1,145 @@
+/** Payment stores that are wrong about what is unfinished, each in one way. */
+import { createMemoryStore, type PaymentRecord, type PaymentStore, UNFINISHED } from "@farebox/core";
+import { connectionTo } from "./faulty-stores.fixture.js";
+
+type Now = () => number;
+
+/** Walks over records its own way. `all`: every record that is there, in the order of their first claims. */
+function walking(
+  now: Now,
+  walk: (all: () => Promise<readonly PaymentRecord[]>, store: PaymentStore) => AsyncIterable<PaymentRecord>,
+): PaymentStore {
+  const store = createMemoryStore(now);
+  const identities = new Set<string>();
+  const all = async () => {
+    const records = await Promise.all([...identities].map((identity) => store.find(identity)));
+    return records.filter((record) => record !== undefined);
+  };
+  return {
+    ...connectionTo(store),
+    async claim(request) {
+      identities.add(request.identity);
+      return store.claim(request);
+    },
+    unfinished: () => walk(all, store),
+  };
+}
+
+const isUnfinished = ({ state }: PaymentRecord) => UNFINISHED.includes(state);
+
+/** Yields those of its records that `fits`. */
+function listing(now: Now, fits: (record: PaymentRecord) => boolean): PaymentStore {
+  return walking(now, async function* (all) {
+    yield* (await all()).filter(fits);
+  });
+}
+
+export const listsNothing = (now: Now) => listing(now, () => false);
+export const listsEverything = (now: Now) => listing(now, () => true);
+export const listsSettling = (now: Now) => listing(now, ({ state }) => state === "settling");
+export const listsUnknown = (now: Now) => listing(now, ({ state }) => state === "unknown");
+/** Believes that what is leased is not unfinished; but a process may find its own leases after a restart. */
+export const listsWhatIsNotLeased = (now: Now) =>
+  listing(now, (record) => isUnfinished(record) && (record.leaseUntilMs ?? 0) <= now());
+
+export function listsColumns(now: Now): PaymentStore {
+  return walking(now, async function* (all) {
+    for (const { request: _, answer: __, ...columns } of await all()) if (isUnfinished(columns)) yield columns;
+  });
+}
+
+/** As a database that yields a thousand rows unless it is asked for more. */
+export function listsThousand(now: Now): PaymentStore {
+  return walking(now, async function* (all) {
+    yield* (await all()).filter(isUnfinished).slice(0, 1_000);
+  });
+}
+
+/** By pages that are counted from the start: what ends on an earlier page moves all others forward. */
+export function listsByOffset(now: Now): PaymentStore {
+  return walking(now, async function* (all) {
+    const pageSize = 50;
+    for (let offset = 0; ; offset += pageSize) {
+      const page = (await all()).filter(isUnfinished).slice(offset, offset + pageSize);
+      yield* page;
+      if (page.length < pageSize) return;
+    }
+  });
+}
+
+/** Takes the first that it has not yielded in this form; one that was written anew is another row. */
+export function listsWhatIsWrittenAnew(now: Now): PaymentStore {
+  return walking(now, async function* (all) {
+    const yielded = new Set<PaymentRecord>();
+    for (;;) {
+      const next = (await all()).find((record) => isUnfinished(record) && !yielded.has(record));
+      if (next === undefined) return;
+      yielded.add(next);
+      yield next;
+    }
+  });
+}
+
+/** One cursor for all who walk; it goes on where the last one stopped. */
+export function sharesCursor(now: Now): PaymentStore {
+  let open: AsyncIterator<PaymentRecord> | undefined;
+  return walking(now, (_, store) => ({
+    [Symbol.asyncIterator]() {
+      open ??= store.unfinished()[Symbol.asyncIterator]();
+      const cursor = open;
+      return {
+        async next() {
+          const result = await cursor.next();
+          if (result.done) open = undefined;
+          return result;
+        },
+      };
+    },
+  }));
+}
+
+/** Nothing is written while somebody walks. */
+export function locksWhileWalked(now: Now): PaymentStore {
+  let walkers = 0;
+  const store = walking(now, async function* (all) {
+    walkers++;
+    try {
+      yield* (await all()).filter(isUnfinished);
+    } finally {
+      walkers--;
+    }
+  });
+  const claim: PaymentStore["claim"] = async (request) => {
+    if (walkers > 0) throw new TypeError("database is locked");
+    return store.claim(request);
+  };
+  return { ...store, claim };
+}
+
+/** In a list of their own, from which nothing is taken that has ended. */
+export function remembersWhatHasEnded(now: Now): PaymentStore {
+  return keepingList(now, false);
+}
+
+/** In a list of their own, from which nothing is taken that is forgotten. */
+export function remembersWhatIsForgotten(now: Now): PaymentStore {
+  return keepingList(now, true);
+}
+
+function keepingList(now: Now, takesOut: boolean): PaymentStore {
+  const store = createMemoryStore(now);
+  const list = new Map<string, PaymentRecord>();
+  return {
+    ...connectionTo(store),
+    async transition(change) {
+      const taken = await store.transition(change);
+      const record = await store.find(change.identity);
+      if (record !== undefined && isUnfinished(record)) list.set(record.identity, record);
+      else if (takesOut) list.delete(change.identity);
+      return taken;
+    },
+    async *unfinished() {
+      yield* list.values();
+    },
+  };
+}

@@ -1,0 +1,158 @@
+/**
+ * What is asked of `unfinished`: it misses no settlement whose outcome nobody knows, whatever happens meanwhile.
+ *
+ * @module
+ */
+import { type PaymentRecord, type PaymentStore, UNFINISHED } from "@farebox/core";
+import { demandEqual } from "./demand.js";
+import { ANSWER, broughtTo, claimed, claimOf, IDENTIFIER, moved, REQUEST, STATES } from "./sample-payments.js";
+import { atOnce, type Check, type Stage } from "./stage.js";
+
+const MANY = 3_000;
+const CHANGES = 100;
+
+/** The checks of `unfinished`. */
+export const UNFINISHED_CHECKS: readonly Check[] = [
+  { name: "unfinished: yields what is settling or unknown, and nothing else", run: twoStates },
+  { name: "unfinished: yields records whole", run: whole },
+  { name: "unfinished: yields no payment whose settlement has ended", run: ended },
+  { name: `unfinished: yields each of ${MANY} once`, run: many },
+  {
+    name: `unfinished: misses none while ${CHANGES} others end at the same time, and yields none twice`,
+    run: whileOthersEnd,
+  },
+  { name: "unfinished: yields none twice that is taken over meanwhile", run: whileTakenOver },
+  { name: "unfinished: begins anew each time, also after it was left early", run: leftEarly },
+  { name: "unfinished: who walks may claim, settle and find meanwhile", run: atWork },
+];
+
+/** Demands that the store yields these payments as unfinished and no other, each once and whole. */
+export async function demandUnfinished(
+  store: PaymentStore,
+  expected: readonly PaymentRecord[],
+  when: string,
+): Promise<void> {
+  const found: PaymentRecord[] = [];
+  for await (const record of store.unfinished()) found.push(record);
+  demandEqual(byIdentity(found), byIdentity(expected), `unfinished ${when}`);
+}
+
+async function twoStates(stage: Stage): Promise<void> {
+  await demandUnfinished(stage.store, [], "of an empty store");
+  const records: PaymentRecord[] = [];
+  for (const state of STATES) records.push(await broughtTo(stage, state, { identity: state }));
+  const unfinished = records.filter(({ state }) => UNFINISHED.includes(state));
+  for (const store of stage.stores) await demandUnfinished(store, unfinished, "with a payment in each state");
+}
+
+async function whole(stage: Stage): Promise<void> {
+  const serving = await broughtTo(stage, "serving", { identifier: IDENTIFIER });
+  const leaseUntilMs = stage.clock.now() + 90_000;
+  const full = { request: REQUEST, leaseUntilMs, facilitator: "a.example", answer: ANSWER };
+  const settling = await moved(stage, serving, { to: "settling", ...full });
+  await demandUnfinished(stage.store, [settling], "with a payment that is settling");
+  const unknown = await moved(stage, settling, { to: "unknown", leaseUntilMs: null });
+  await demandUnfinished(stage.store, [unknown], "with a payment that is unknown");
+}
+
+async function ended(stage: Stage): Promise<void> {
+  for (const to of ["settled", "owed", "rejected", "unsent"] as const) {
+    const before = await broughtTo(stage, "unknown", { identity: to });
+    const settling = await moved(stage, before, { to: "settling" });
+    await demandUnfinished(stage.store, [settling], "with one that is settling again");
+    await moved(stage, settling, { to });
+    await demandUnfinished(stage.store, [], `after its settlement has ended ${to}`);
+  }
+  await stage.store.release("rejected", "run");
+  const again = await claimed(stage, { identity: "rejected" });
+  await demandUnfinished(stage.store, [], "after a release and another claim");
+  await demandUnfinished(stage.store, [await moved(stage, again, { to: "settling" })], "with one that was released");
+}
+
+async function many(stage: Stage): Promise<void> {
+  const records = await settleAtOnce(stage, MANY);
+  for (const store of stage.stores) await demandUnfinished(store, records, `with ${MANY} payments`);
+}
+
+async function whileOthersEnd(stage: Stage): Promise<void> {
+  const records = await settleAtOnce(stage, 3 * CHANGES);
+  // One in three, so that those who end lie among those who stay.
+  const ending = records.filter((_, at) => at % 3 === 0);
+  const staying = records.filter((_, at) => at % 3 !== 0);
+  const found: PaymentRecord[] = [];
+  let changes: Promise<readonly boolean[]> = Promise.resolve([]);
+  for await (const record of stage.store.unfinished()) {
+    found.push(record);
+    if (found.length === 1) changes = endAtOnce(stage, ending);
+    // Halfway all have ended: those who come by pages then turn a page of a list that has shrunk.
+    if (found.length === CHANGES / 2) await changes;
+  }
+  demandEqual((await changes).filter(Boolean).length, CHANGES, "transitions made while unfinished was asked");
+  demandOnce(found);
+  const stayed = found.filter(({ identity }) => staying.some((record) => record.identity === identity));
+  demandEqual(byIdentity(stayed), byIdentity(staying), "unfinished while others end");
+  await demandUnfinished(stage.store, staying, "after others have ended");
+}
+
+async function whileTakenOver(stage: Stage): Promise<void> {
+  const records = await settleAtOnce(stage, 10);
+  const found: PaymentRecord[] = [];
+  for await (const record of stage.store.unfinished()) {
+    found.push(record);
+    const settling = await moved(stage, record, { to: "settling", newOwner: "next" });
+    await moved(stage, settling, { to: "unknown" });
+    // Else a store that yields it again and again would be asked without end.
+    if (found.length > records.length) break;
+  }
+  demandOnce(found);
+  demandEqual(found.length, records.length, "payments that unfinished yielded while they were taken over");
+}
+
+async function leftEarly(stage: Stage): Promise<void> {
+  const records = await settleAtOnce(stage, 10);
+  for await (const record of stage.store.unfinished()) {
+    demandEqual(record.state, "settling", "state of the first of ten");
+    break;
+  }
+  await demandUnfinished(stage.store, records, "after it was left early");
+  await atOnce(stage, 2, (store) => demandUnfinished(store, records, "asked twice at once"));
+}
+
+async function atWork(stage: Stage): Promise<void> {
+  const records = await settleAtOnce(stage, 10);
+  const found: PaymentRecord[] = [];
+  for await (const record of stage.store.unfinished()) {
+    found.push(record);
+    await claimed(stage, { identity: `after ${record.identity}` });
+    demandEqual(await stage.store.find(record.identity), record, "find of the payment that unfinished yields");
+    await moved(stage, record, { to: "settled" });
+  }
+  demandEqual(byIdentity(found), byIdentity(records), "unfinished while each is settled");
+  await demandUnfinished(stage.store, [], "after each was settled");
+}
+
+/** Payments that are settling, claimed by every way there is to the store. */
+async function settleAtOnce(stage: Stage, count: number): Promise<readonly PaymentRecord[]> {
+  return atOnce(stage, count, async (store, at) => {
+    const request = claimOf(stage, { identity: `p${at}` });
+    demandEqual(await store.claim(request), { kind: "claimed" }, "claim of a payment that is not there");
+    return moved({ ...stage, store }, { ...request, state: "claimed" }, { to: "settling" });
+  });
+}
+
+function endAtOnce(stage: Stage, records: readonly PaymentRecord[]): Promise<readonly boolean[]> {
+  return atOnce(stage, records.length, async (store, at) => {
+    const { identity = "", owner = "" } = records[at] ?? {};
+    return store.transition({ identity, from: "settling", to: "settled", owner });
+  });
+}
+
+function demandOnce(found: readonly PaymentRecord[]): void {
+  const identities = found.map(({ identity }) => identity);
+  const again = identities.filter((identity, at) => identities.indexOf(identity) !== at);
+  demandEqual(again, [], "payments that unfinished yielded more than once");
+}
+
+function byIdentity(records: readonly PaymentRecord[]): readonly PaymentRecord[] {
+  return records.toSorted((one, other) => (one.identity < other.identity ? -1 : 1));
+}

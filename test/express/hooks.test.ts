@@ -1,0 +1,217 @@
+/**
+ * Hooks over real HTTP: API keys, allow lists, and what a denial leaves behind.
+ */
+import { createPayments, type PaymentHooks } from "@farebox/express";
+import { createPayer, createTestFacilitator } from "@farebox/testing";
+import type { RequestHandler } from "express";
+import { describe, expect, test } from "vitest";
+import { type HeardPlan, openHeardShop } from "./heard-shop.js";
+import { expectNoStrayErrors, onHeaders, openShop, PRICED, VERSIONS } from "./shop.js";
+
+const KEY = { "X-API-Key": "k1" };
+
+/** Whoever has a key need not pay. */
+const apiKeys: PaymentHooks = {
+  onRequest: ({ header }) => (header("x-api-key") === "k1" ? { grant: true } : undefined),
+};
+
+/** Says what it got of a request, and all headers that it got. */
+const telling: RequestHandler = (req, res) => {
+  const seen = [req.headers, req.headersDistinct, req.rawHeaders];
+  res.set("Cache-Control", "public, max-age=60").json({ paid: req.payment !== undefined, seen: JSON.stringify(seen) });
+};
+
+describe.each(VERSIONS)("on %s", (_, express) => {
+  const open = (hooks: PaymentHooks, plan: HeardPlan = {}) => {
+    expectNoStrayErrors();
+    return openHeardShop(express, { ...plan, options: { hooks } });
+  };
+
+  describe("onRequest with API keys", () => {
+    test.each(["/paid", "/upfront"])("lets a key in at %s, and asks everybody else to pay", async (path) => {
+      const shop = await open(apiKeys, { handler: telling });
+      const granted = await shop.ask({ path, headers: KEY });
+      expect([granted.status, granted.json()]).toMatchObject([200, { paid: false }]);
+      expect(granted.headers).not.toHaveProperty("payment-response");
+      expect((await shop.ask({ path, headers: { "X-API-Key": "k2" } })).status).toBe(402);
+      expect((await shop.pay({ path })).json()).toMatchObject({ paid: true });
+      expect(shop.told().filter((type) => type === "granted")).toHaveLength(1);
+      expect(shop.till.takings).toHaveLength(1);
+    });
+
+    test("keeps what was given to a key from shared caches", async () => {
+      const shop = await open(apiKeys, { handler: telling });
+      const { headers } = await shop.ask({ headers: KEY });
+      expect(headers["cache-control"]).toMatch(/\bprivate\b/);
+      expect(headers["cache-control"]).not.toMatch(/\bpublic\b/);
+    });
+
+    test("a payment that comes along stays unused, and the handler does not see it", async () => {
+      const shop = await open(apiKeys, { handler: telling });
+      const { header } = await shop.sign();
+      const granted = await shop.ask({ payment: header, headers: KEY });
+      expect(granted.text).not.toContain(header);
+      expect(granted.text.toLowerCase()).not.toContain("payment-signature");
+      expect([shop.till.verified, shop.till.takings]).toEqual([[], []]);
+      expect(await shop.ask({ payment: header })).toMatchObject({ status: 200, receipt: { success: true } });
+    });
+
+    test("is asked once: the same request passes every further gate", async () => {
+      let asked = 0;
+      const onRequest: PaymentHooks["onRequest"] = (request) => {
+        asked += 1;
+        return apiKeys.onRequest?.(request);
+      };
+      const shop = await open(
+        { onRequest },
+        {
+          also: (app, payments) =>
+            app.get("/paid", payments.charge(PRICED), payments.routes({ "GET /paid": PRICED }), telling),
+        },
+      );
+      expect((await shop.ask({ headers: KEY })).status).toBe(200);
+      expect(asked).toBe(1);
+      expect(shop.told()).toEqual(["granted"]);
+    });
+
+    test("does not run the handler for a client that middleware has answered meanwhile", async () => {
+      let asked = () => {};
+      const wait = new Promise<void>((resolve) => {
+        asked = resolve;
+      });
+      let runs = 0;
+      const shop = await open(
+        { onRequest: () => wait.then(() => ({ grant: true })) },
+        {
+          before: [
+            (_req, res, next) => {
+              next();
+              res.status(503).end("too slow");
+            },
+          ],
+          handler: () => void runs++,
+        },
+      );
+      const granted = shop.next("granted");
+      const answer = await shop.ask();
+      asked();
+      await granted;
+      await new Promise(setImmediate);
+      expect([answer.status, runs]).toEqual([503, 0]);
+    });
+
+    test("lets the head be written as ever", async () => {
+      const shop = await open(apiKeys, {
+        before: [onHeaders((res) => void res.setHeader("X-Seen", String(res.statusCode)))],
+        handler: (_req, res) => void res.writeHead(201, "Made", { "X-Own": "1" }).end("made"),
+      });
+      const { status, headers, text } = await shop.ask({ headers: KEY });
+      expect([status, headers["x-own"], headers["x-seen"], text]).toEqual([201, "1", "201", "made"]);
+    });
+
+    test("denies before anything is asked", async () => {
+      const shop = await open({ onRequest: () => ({ deny: "Keys only", status: 401 }) });
+      const denied = await shop.ask();
+      expect([denied.status, denied.json()]).toEqual([401, { error: "denied", message: "Keys only" }]);
+      expect(denied.headers).toMatchObject({ "cache-control": "no-store" });
+      expect(denied.headers).not.toHaveProperty("payment-required");
+      expect(shop.told()).toEqual(["denied onRequest"]);
+    });
+
+    test("is not asked about what is free", async () => {
+      const shop = await open({ onRequest: () => ({ deny: true }) }, { also: (app) => app.get("/free", telling) });
+      expect((await shop.ask({ path: "/free" })).status).toBe(200);
+    });
+  });
+
+  test("afterVerify with an allow list of payers", async () => {
+    const [friend, stranger] = [createPayer(), createPayer()];
+    const facilitator = createTestFacilitator();
+    for (const { address } of [friend, stranger]) facilitator.ledger.fund(address, 1_000_000n);
+    const hooks: PaymentHooks = {
+      afterVerify: async ({ payer }) => (payer === friend.address ? undefined : { deny: "Members only" }),
+    };
+    let runs = 0;
+    const shop = await openShop(express, {
+      build(app) {
+        app.use(createPayments({ facilitator, hooks }).routes({ "GET /paid": PRICED }));
+        app.get("/paid", (_req, res) => {
+          runs += 1;
+          res.send("goods");
+        });
+      },
+    });
+    const denied = await shop.pay({ payer: stranger });
+    expect([denied.status, denied.json()]).toEqual([403, { error: "denied", message: "Members only" }]);
+    expect([runs, facilitator.ledger.transfers]).toEqual([0, []]);
+    expect((await shop.pay({ payer: friend })).text).toBe("goods");
+    expect([runs, facilitator.ledger.transfers.length]).toEqual([1, 1]);
+  });
+
+  test("a denial at beforeSettle withholds the answer, header and body, from the client and from copies", async () => {
+    let isOpen = false;
+    const shop = await open(
+      { beforeSettle: () => (isOpen ? undefined : { deny: "Sold out", status: 410 }) },
+      { handler: (_req, res) => void res.set({ "X-Goods": "1", "Set-Cookie": "goods=1" }).send("the goods") },
+    );
+    const { header } = await shop.sign();
+    const verify = shop.till.hold("verify");
+    const asked = [shop.ask({ payment: header }), shop.ask({ payment: header })];
+    (await verify)();
+    for (const { status, headers, text } of await Promise.all(asked)) {
+      expect([status, text]).toEqual([410, '{"error":"denied","message":"Sold out"}']);
+      expect(headers).toMatchObject({ "cache-control": "no-store" });
+      for (const name of ["x-goods", "set-cookie", "payment-response", "payment-required", "etag"]) {
+        expect(headers).not.toHaveProperty(name);
+      }
+    }
+    expect(shop.till.takings).toEqual([]);
+    isOpen = true;
+    expect(await shop.ask({ payment: header })).toMatchObject({ status: 200, text: "the goods" });
+    expect(shop.till.takings).toEqual([10000n]);
+  });
+
+  test.each<[keyof PaymentHooks, path: string, verified: number]>([
+    ["onRequest", "/paid", 0],
+    ["beforeVerify", "/paid", 0],
+    ["afterVerify", "/paid", 1],
+    ["beforeSettle", "/paid", 1],
+    ["onRequest", "/upfront", 0],
+    ["beforeVerify", "/upfront", 0],
+    ["beforeSettle", "/upfront", 0],
+  ])("%s that throws at %s denies: nothing is served and nothing is charged", async (hook, path, verified) => {
+    let isBroken = false;
+    const shop = await open({
+      [hook]: () => {
+        if (isBroken) throw new TypeError("the seller's secret");
+      },
+    });
+    const { header } = await shop.sign(path);
+    isBroken = true;
+    const denied = await shop.ask({ path, payment: header });
+    expect([denied.status, denied.headers["cache-control"]]).toEqual([403, "no-store"]);
+    expect(denied.text).not.toMatch(/goods|secret/);
+    expect([shop.till.verified.length, shop.till.takings]).toEqual([verified, []]);
+    expect(shop.log).toContainEqual({ event: "hook_failed", hook, error: "TypeError" });
+    isBroken = false;
+    expect(await shop.ask({ path, payment: header })).toMatchObject({ status: 200, text: "goods" });
+  });
+
+  test.each(["throws", "rejects"])(
+    "hooks that are told and one that %s: the client gets what it has paid for",
+    async (how) => {
+      const fail = () => {
+        if (how === "throws") throw new TypeError("the seller's secret");
+        return Promise.reject(new TypeError("the seller's secret"));
+      };
+      const shop = await open({ afterSettle: fail, onSettleUnknown: fail, onCancel: fail });
+      expect(await shop.pay()).toMatchObject({ status: 200, text: "goods", receipt: { success: true } });
+      const { header } = await shop.sign();
+      shop.till.next("unknown");
+      expect((await shop.ask({ payment: header })).status).toBe(503);
+      expect((await shop.ask({ payment: header })).text).toBe("goods");
+      expect(shop.log.filter((line) => (line as { event: string }).event === "hook_failed")).toHaveLength(3);
+      expect(JSON.stringify(shop.log)).not.toContain("secret");
+    },
+  );
+});
