@@ -4,6 +4,7 @@
  * @module
  */
 export {
+  AmountError,
   ConfigError,
   type ConfigIssue,
   FacilitatorError,
@@ -37,7 +38,7 @@ export {
   type FacilitatorHeaders,
   type HttpFacilitatorOptions,
 } from "./facilitator/http-facilitator.js";
-export type { Admission, HandlerAnswer, Payment, Release } from "./gate/admission.js";
+export type { Admission, HandlerAnswer, Release } from "./gate/admission.js";
 export type { Answer } from "./gate/answer.js";
 export type { Recovery } from "./gate/background.js";
 export type { Chargeable, ChargeableAnswer } from "./gate/chargeable.js";
@@ -57,6 +58,7 @@ export type {
   RoutesConfig,
   RpcByNetwork,
   SettleTime,
+  Unmetered,
 } from "./gate/options.js";
 export { createPaymentsEngine, createPaymentsGate, type PaymentsEngine } from "./gate/payments.js";
 export { matchesMount, type Place, placeOfRoute } from "./gate/place.js";

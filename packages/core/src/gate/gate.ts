@@ -221,7 +221,11 @@ function readPayment({ route }: Arrival, payment: PaymentPayload, config: Paymen
     const reason = "invalid_payment_requirements";
     return { kind: "refused", status: 402, error: `${reason}: ${field} is not as offered`, reason, field };
   }
-  const { offer } = match;
+  const offer = route.offerFor(match.offer, payment.accepted.extra);
+  if (offer === undefined) {
+    const reason = "unsupported_scheme";
+    return { kind: "refused", status: 402, error: `${reason}: this way to pay is not on offer right now`, reason };
+  }
   const reading = offer.scheme.readPayment(payment.payload, offer.requirements, Math.floor(config.now() / 1000));
   if (reading.kind === "refused") {
     return { kind: "refused", status: 402, error: reading.reason, reason: reading.reason };

@@ -44,6 +44,9 @@ export type PaymentOption =
 /** When the money moves, as seen from the handler. */
 export type SettleTime = "after" | "before";
 
+/** What is charged when a handler that may charge less does not say how much. */
+export type Unmetered = "maximum" | "zero" | "error";
+
 /** Whether a payment may, must or cannot carry an id of its client's. */
 export type IdentifierMode = "optional" | "required" | "off";
 
@@ -75,6 +78,11 @@ export interface RouteConfig {
    * it is neither mentioned nor read. Declared by `extensions`, that counts.
    */
   readonly paymentIdentifier?: IdentifierMode;
+  /**
+   * Of an offer by `upto`: what is charged when the handler does not say how much. Default `"maximum"`, as the protocol has
+   * it. `"zero"`: nothing. `"error"`: nothing, and the client gets a 500 in place of the answer.
+   */
+  readonly unmetered?: Unmetered;
 }
 
 /** The route table: `{ "GET /weather": { … } }`. */

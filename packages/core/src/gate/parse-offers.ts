@@ -73,6 +73,9 @@ function parseOffer(option: unknown, context: OfferContext): Offer[] {
   const payTo = parsePayTo(option, network, context);
   const scheme = findScheme(option, network, context);
   if (scheme === undefined) return [];
+  if (scheme.allowsLess && context.settle === "before") {
+    issues.add(join(path, "scheme"), 'a scheme that takes the whole amount, beside settle: "before"', scheme.scheme);
+  }
 
   // What is missing has been noted, and does not keep the rest from being checked.
   const terms = scheme.compileTerms({ network, price: price ?? "", payTo: payTo ?? "" });

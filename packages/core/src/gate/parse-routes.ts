@@ -14,24 +14,23 @@ import { createRouteTable, type RouteEntry, type RouteTable } from "../route/rou
 import type { Offer } from "../scheme/offer.js";
 import { type Chargeable, isSuccess } from "./chargeable.js";
 import { parseIdentifierMode, withIdentifier } from "./identifier.js";
-import { createSale, type OnSale } from "./on-sale.js";
-import type { IdentifierMode, RouteConfig, RoutesConfig, SettleTime } from "./options.js";
+import { createSale, type Sale } from "./on-sale.js";
+import type { IdentifierMode, RouteConfig, RoutesConfig, SettleTime, Unmetered } from "./options.js";
 import { parseOffers } from "./parse-offers.js";
 import type { PaymentsConfig } from "./parse-options.js";
 
 /** A priced route, prepared. */
-export interface PricedRoute {
+export interface PricedRoute extends Sale {
   readonly key: string;
   /** Every way to pay, whether or not a facilitator supports it right now. */
   readonly offers: readonly Offer[];
   readonly description: string;
   readonly mimeType: string;
   readonly extensions: Extensions | undefined;
-  /** How it can be paid for right now; `undefined`: in no way. */
-  readonly onSale: () => OnSale | undefined;
   readonly chargeable: Chargeable;
   readonly settle: SettleTime;
   readonly paymentIdentifier: IdentifierMode;
+  readonly unmetered: Unmetered;
 }
 
 const KEYS = Object.keys({
@@ -43,6 +42,7 @@ const KEYS = Object.keys({
   chargeable: true,
   settle: true,
   paymentIdentifier: true,
+  unmetered: true,
 } satisfies Record<keyof RouteConfig, true>);
 
 /** Facilitators refuse to verify a payment whose resource has a longer description, which makes it unpayable. */
@@ -94,9 +94,10 @@ function parsePricedRoute(key: string, { path, route, config, issues }: RouteInp
   const settle = parseSettle(given["settle"], join(path, "settle"), issues);
   const offers = known === undefined ? [] : parseOffers(known, { path, settle, config, issues });
   const chargeable = parseChargeable(given["chargeable"], { path: join(path, "chargeable"), settle, issues });
+  const unmetered = parseUnmetered(given["unmetered"], { path: join(path, "unmetered"), offers, issues });
   const subject = { key, offers, description, mimeType, extensions };
-  const onSale = createSale(subject, config.facilitator, config.findings.tell);
-  return Object.freeze({ ...subject, onSale, chargeable, settle, paymentIdentifier });
+  const sale = createSale(subject, config.facilitator, config.findings.tell);
+  return Object.freeze({ ...subject, ...sale, chargeable, settle, paymentIdentifier, unmetered });
 }
 
 type CompiledKey =
@@ -161,6 +162,17 @@ function parseChargeable(
   if (typeof chargeable === "function") return chargeable as Chargeable;
   issues.add(path, "a function such as ({ status }) => status === 200", chargeable);
   return isSuccess;
+}
+
+function parseUnmetered(
+  unmetered: unknown,
+  { path, offers, issues }: { readonly path: string; readonly offers: readonly Offer[]; readonly issues: Issues },
+): Unmetered {
+  if (unmetered === undefined) return "maximum";
+  if (!offers.some(({ scheme }) => scheme.allowsLess)) issues.add(path, 'an offer by "upto", or nothing', unmetered);
+  if (unmetered === "maximum" || unmetered === "zero" || unmetered === "error") return unmetered;
+  issues.add(path, '"maximum", "zero" or "error"', unmetered);
+  return "maximum";
 }
 
 /** `GET /a/:b` and `GET /A/:c/` are the same route to Express, and so they are here. */

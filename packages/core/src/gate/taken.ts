@@ -121,10 +121,12 @@ async function settleAgain(
   record: PaymentRecord & { readonly state: "settling" | "unsent" | "unknown" },
   config: PaymentsConfig,
 ): Promise<Decision> {
-  const { state: from, owner, facilitator, answer } = record;
+  const { state: from, owner, facilitator, answer, request = paid.facilitatorRequest } = record;
   const waiting = { client: paid.client };
+  // As it was first: the handler may have taken less than was authorized.
+  const payment = { ...paid, facilitatorRequest: request };
   try {
-    const settlement = await settleOnce(paid, { from, owner, facilitator, answer, waiting }, config);
+    const settlement = await settleOnce(payment, { from, owner, facilitator, answer, waiting }, config);
     if (settlement.kind !== "settled") {
       tellReplayed(paid, settlement.kind === "rejected" ? "refused" : "pending", config);
       return { kind: "answer", answer: unservedAnswer(paid, settlement) };
