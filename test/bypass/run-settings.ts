@@ -8,7 +8,7 @@
  *
  * @module
  */
-const USUAL_RUNS = 400;
+const APPS = 400;
 
 /** A usual run that fails shall be due to a change; looking for what nobody has thought of is the longer run's part. */
 const USUAL_SEED = 20_261_121;
@@ -22,12 +22,16 @@ export interface RunSettings {
   readonly timeoutMs: number;
 }
 
-/** Reads the settings and says them, so that every run can be repeated. */
-export function readRunSettings(title: string): RunSettings {
-  const runs = Number(process.env["FAREBOX_RUNS"] ?? USUAL_RUNS);
-  const seed = Number(process.env["FAREBOX_SEED"] ?? (runs > USUAL_RUNS ? Date.now() % 0x7fffffff : USUAL_SEED));
+/**
+ * Reads the settings and says them, so that every run can be repeated.
+ *
+ * @param usualRuns - How long the usual run is. Default 400.
+ */
+export function readRunSettings(title: string, usualRuns: number = APPS): RunSettings {
+  const runs = Number(process.env["FAREBOX_RUNS"] ?? usualRuns);
+  const seed = Number(process.env["FAREBOX_SEED"] ?? (runs > usualRuns ? Date.now() % 0x7fffffff : USUAL_SEED));
   if (!Number.isInteger(runs) || runs < 1) throw new RangeError("FAREBOX_RUNS is not a number of runs");
   if (!Number.isInteger(seed)) throw new RangeError("FAREBOX_SEED is not an integer");
   console.log(`${title}: FAREBOX_SEED=${seed} FAREBOX_RUNS=${runs}`);
-  return { seed, runs, timeoutMs: USUAL_TIME_MS * Math.max(1, runs / USUAL_RUNS) };
+  return { seed, runs, timeoutMs: USUAL_TIME_MS * Math.max(1, runs / usualRuns) };
 }

@@ -44,6 +44,7 @@ export type { Recovery } from "./gate/background.js";
 export type { Chargeable, ChargeableAnswer } from "./gate/chargeable.js";
 export type { Decision } from "./gate/decision.js";
 export type { Gate, RouteGate } from "./gate/gate.js";
+export type { Payment } from "./gate/handlers-payment.js";
 export type { Denial, Grant, PaymentHooks, PricedRequest } from "./gate/hooks.js";
 export type {
   ChosenFacilitator,

@@ -195,13 +195,12 @@ class HeldResponse {
 
   #carryOut(release: Release, head: ResponseHead, answer: HandlerAnswer): void {
     const isPaid = release.kind === "release" && release.paid;
-    const keep = () => void this.#admission.undelivered(answer);
     if (isAbandoned(this.#res)) {
       this.#drop();
-      if (isPaid) keep();
+      if (isPaid) void this.#admission.unreleased(answer);
       return;
     }
-    if (isPaid) onBrokenOff(this.#res, keep);
+    if (isPaid) onBrokenOff(this.#res, () => void this.#admission.undelivered(answer));
     if (release.kind === "release") this.#release(release, head);
     else this.#replace(release.answer);
   }

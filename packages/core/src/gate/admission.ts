@@ -13,12 +13,12 @@ import { type Answer, problemAnswer, replayAnswer } from "./answer.js";
 import { isChargeable } from "./chargeable.js";
 import { type Payment, toPayment } from "./handlers-payment.js";
 import { askHook, tellHook } from "./hooks.js";
-import { oweRun } from "./owed.js";
 import { type PaidRequest, unreachableAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
-import { type Run, startRun } from "./run.js";
+import { startRun } from "./run.js";
 import { settleOnce, unservedAnswer } from "./settle-once.js";
-import { openTab, settledTab, type Tab } from "./tab.js";
+import { openTab, settledTab } from "./tab.js";
+import { keepAnswer, oweRun } from "./undelivered.js";
 import { factsOf, withAmount } from "./unsettled.js";
 
 /** What the handler answered, held back. */
@@ -46,6 +46,8 @@ export interface Admission {
   cancel(): Promise<void>;
   /** The answer was released, but its delivery broke off: keeps it for the same payment sent again. */
   undelivered(answer: HandlerAnswer): Promise<void>;
+  /** The same, before any of it went out: an answer too large to keep is owed to the same payment sent again. */
+  unreleased(answer: HandlerAnswer): Promise<void>;
   /** Nobody is left to answer, whatever has been decided: tells the handler. */
   leave(): void;
   /**
@@ -92,7 +94,8 @@ export function createAdmission(paid: PaidRequest, config: PaymentsConfig): Admi
       cancelled("client_gone");
       config.ongoing.end(claim);
     },
-    undelivered: (answer) => keepAnswer(paid, answer, config),
+    undelivered: (answer) => keepAnswer(paid, toStored(answer), config),
+    unreleased: (answer) => keepOrOwe(paid, answer, config),
     leave: () => run.leave(),
     onExpired: (listener) => void listeners.push(listener),
   };
@@ -203,27 +206,21 @@ export function createPrepaidAdmission(
   return {
     payment: toPayment(paid, { run, tab: settledTab(paid.offer, BigInt(receipt.amount ?? paid.offer.amount)) }),
     complete: async () => paidRelease(receipt),
-    cancel() {
+    async cancel() {
       run.leave();
-      return oweRun(paid, config);
+      await oweRun(paid, config);
     },
-    undelivered: (answer) => keepAnswer(paid, answer, config),
+    undelivered: (answer) => keepAnswer(paid, toStored(answer), config),
+    unreleased: (answer) => keepOrOwe(paid, answer, config),
     leave: () => run.leave(),
     // The money has moved: its time no longer matters.
     onExpired() {},
   };
 }
 
-/** Keeps an answer that was paid for and not received. Never rejects. */
-export async function keepAnswer(paid: PaidRequest, answer: HandlerAnswer, config: PaymentsConfig): Promise<void> {
+async function keepOrOwe(paid: PaidRequest, answer: HandlerAnswer, config: PaymentsConfig): Promise<void> {
   const stored = toStored(answer);
-  if (stored === undefined) return;
-  const { identity, owner } = paid.claim;
-  try {
-    await config.store.transition({ identity, from: "settled", to: "settled", owner, answer: stored });
-  } catch {
-    config.logger.error("answer_not_kept", { identity, error: "the store failed" });
-  }
+  await (stored === undefined ? oweRun(paid, config) : keepAnswer(paid, stored, config));
 }
 
 function paidRelease(receipt: SettlementResponse): Release {

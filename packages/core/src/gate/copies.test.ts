@@ -177,6 +177,17 @@ describe("a payment with an id", () => {
     expect(answerOf(await pay(withId(ID))).text).toBe("sunny");
   });
 
+  test("that it got only later is as one without: its answer is given once", async () => {
+    const { pay, till } = createShop();
+    till.settles = new Error("lost");
+    await admissionOf(await pay()).complete(HANDLED);
+    till.settles = SETTLED;
+    expect(answerOf(await pay(withId(ID))).text).toBe("sunny");
+    for (const copy of [withId(ID), {}]) {
+      expect(answerOf(await pay(copy)).json["error"]).toBe("payment_already_used");
+    }
+  });
+
   test("whose answer was not kept says so, and is not asked to pay again", async () => {
     const { pay } = createShop();
     await admissionOf(await pay(withId(ID))).complete({ ...HANDLED, body: undefined });

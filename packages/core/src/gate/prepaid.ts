@@ -7,11 +7,11 @@
 import { encodePaymentResponse, PAYMENT_RESPONSE } from "../http/payment-response.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import { type Payment, toPayment } from "./handlers-payment.js";
-import { oweRun } from "./owed.js";
 import type { PaidRequest } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import { startRun } from "./run.js";
 import { settledTab } from "./tab.js";
+import { oweRun } from "./undelivered.js";
 
 /** The right to run a handler that has been paid for. Nothing here ever rejects. */
 export interface Prepaid {

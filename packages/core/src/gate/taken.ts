@@ -7,7 +7,8 @@
 import type { PaymentEventMap } from "../events/payment-events.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { PaymentRecord, StoredAnswer } from "../store/payment-record.js";
-import { createPrepaidAdmission, keepAnswer } from "./admission.js";
+import type { ClaimRequest } from "../store/payment-store.js";
+import { createPrepaidAdmission } from "./admission.js";
 import { receiptHeaders, replayAnswer } from "./answer.js";
 import { leaseLeft } from "./background.js";
 import { waitForRun } from "./copies.js";
@@ -16,6 +17,7 @@ import { answerNotKeptAnswer, inProgressAnswer, type PaidRequest, refusal } from
 import type { PaymentsConfig } from "./parse-options.js";
 import { createPrepaid } from "./prepaid.js";
 import { settleOnce, unservedAnswer } from "./settle-once.js";
+import { keepAnswer } from "./undelivered.js";
 import { factsOf } from "./unsettled.js";
 
 /** What is known of the payment, and until when, in Unix milliseconds, this request may wait for more. */
@@ -124,7 +126,7 @@ async function settleAgain(
   const { state: from, owner, facilitator, answer, request = paid.facilitatorRequest } = record;
   const waiting = { client: paid.client };
   // As it was first: the handler may have taken less than was authorized.
-  const payment = { ...paid, facilitatorRequest: request };
+  const payment = { ...paid, facilitatorRequest: request, claim: asRecorded(paid.claim, record) };
   try {
     const settlement = await settleOnce(payment, { from, owner, facilitator, answer, waiting }, config);
     if (settlement.kind !== "settled") {
@@ -136,6 +138,11 @@ async function settleAgain(
   } finally {
     config.ongoing.end(paid.claim);
   }
+}
+
+/** A payment has the id that it was claimed with, or none: one that comes later proves nothing. */
+function asRecorded({ identifier: _, ...claim }: ClaimRequest, { identifier }: PaymentRecord): ClaimRequest {
+  return identifier === undefined ? claim : { ...claim, identifier };
 }
 
 function admitPaid(paid: PaidRequest, receipt: SettlementResponse, config: PaymentsConfig): Decision {

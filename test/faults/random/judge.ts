@@ -1,0 +1,131 @@
+/**
+ * What has to be true of every sequence, whatever was sent and whatever went wrong.
+ *
+ * @module
+ */
+import { checkAnswers } from "./answers.js";
+import { type Answer, type Goods, type Payment, type Request, type Run, readGoods, readReceipt } from "./notes.js";
+import type { Shop } from "./shop.js";
+
+/** Yields everything that is wrong with what came of a sequence, and closes the shop. */
+export async function judge(shop: Shop): Promise<readonly string[]> {
+  const { notes } = shop;
+  const paying = notes.payments.flatMap((payment) => [...checkRuns(shop, payment), ...checkDebit(shop, payment)]);
+  const answers = notes.requests.flatMap((request) => [
+    ...checkGoods(request, notes.requests),
+    ...checkAnswers(shop, request),
+  ]);
+  return [...notes.found, ...paying, ...answers, ...(await checkNothingIsLeft(shop))];
+}
+
+/** 1. A handler runs once for a charged payment, and again only where there was nothing to keep of the first answer. */
+function checkRuns({ notes, plan }: Shop, payment: Payment): readonly string[] {
+  const runs = notes.runs.filter(({ request }) => request.payment === payment);
+  const found: string[] = [];
+  const say = (run: Run, what: string) => found.push(`[1] ${payment.name}: run ${run.id} ${what}`);
+  const late = runs.filter(({ isPaid }) => isPaid);
+  if (plan.settle === "before") {
+    for (const run of runs.filter(({ isPaid }) => !isPaid)) say(run, "began before the money had moved");
+    for (const run of late.slice(1)) say(run, "is not the first one for the money");
+    return found;
+  }
+  const before = (run: Run) => runs.slice(0, runs.indexOf(run));
+  for (const run of late.filter((one) => !before(one).some(({ isLarge }) => isLarge)))
+    say(run, "began after the money had moved, though the answer was kept");
+  for (const run of late.filter((one) => before(one).some(({ isPaid, isStopped }) => isPaid && !isStopped)))
+    say(run, "is the second one for the money");
+  const sold = new Set(paidAnswersOf(notes.requests, payment).map(({ body }) => readGoods(body)?.goods));
+  const first = runs.filter(({ id, isPaid }) => sold.has(id) && !isPaid);
+  for (const run of first.slice(1)) say(run, "was sold for a payment for which another run had been sold");
+  return found;
+}
+
+/** 2. Whoever was debited was so once, and has the answer; or left what could not be kept. */
+function checkDebit(shop: Shop, payment: Payment): readonly string[] {
+  const { transfers } = shop.stage.facilitator.ledger;
+  const [transfer, ...more] = transfers.filter(({ nonce }) => nonce === payment.nonce);
+  if (more.length > 0) return [`[2] ${payment.name} was debited ${more.length + 1} times`];
+  if (transfer === undefined) return [];
+  const paid = paidAnswersOf(shop.notes.requests, payment);
+  const other = paid.find((answer) => readReceipt(answer).transaction !== transfer.transaction);
+  if (other !== undefined) return [`[2] ${payment.name} has a receipt for another transaction`];
+  if (paid.some(({ isWhole }) => isWhole) || isExcused(shop, payment)) return [];
+  return [`[2] ${payment.name} was debited, and its payer never got a whole answer for it`];
+}
+
+/** The answer went out while the client was there to take it, or is one that is begun once. */
+function isExcused({ notes, plan }: Shop, payment: Payment): boolean {
+  const requests = notes.requests.filter((request) => request.payment === payment);
+  const runs = notes.runs.filter(({ request }) => request.payment === payment);
+  if (requests.some(({ isHandedOver }) => isHandedOver)) return true;
+  // Told to come again, it came when all was forgotten.
+  const inTime = requests.filter(({ sentAtMs }) => sentAtMs < payment.keptUntilMs);
+  if (inTime.length < requests.length && inTime.at(-1)?.answer?.status === 503) return true;
+  if (plan.settle === "before") return runs.length > 0;
+  return runs.some(({ isLarge, request }) => isLarge && request.answer !== undefined && !request.answer.isWhole);
+}
+
+function paidAnswersOf(requests: readonly Request[], payment: Payment): readonly Answer[] {
+  return requests.flatMap((request) => {
+    const { answer } = request;
+    if (request.payment !== payment || answer === undefined) return [];
+    // `answer_not_kept` has the receipt, too.
+    return readReceipt(answer).success === true && answer.status !== 409 ? [answer] : [];
+  });
+}
+
+/** States in which the facilitator may have been told, so that the payment may have been seen by others. */
+const PUBLIC: readonly (string | undefined)[] = ["settling", "settled", "owed", "unsent", "unknown"];
+
+/** 3. What is sold was paid for when its first byte arrived, by this payment and for this request, and goes to nobody else. */
+function checkGoods(request: Request, requests: readonly Request[]): readonly string[] {
+  const { answer, payment, variant, before } = request;
+  if (answer === undefined || answer.status < 200 || answer.status > 299) return [];
+  const found: string[] = [];
+  const say = (what: string) => found.push(`[3] ${payment.name}, request ${request.id}: ${what}`);
+  if (!answer.isPaid) say("goods arrived before the money had moved");
+  if (readReceipt(answer).success !== true) say("goods arrived without a receipt");
+  const goods = readGoods(answer.body);
+  if (goods !== undefined && !isFor(goods, request)) say(`the goods are for something else: ${JSON.stringify(goods)}`);
+  const knowsId = !before.hasId || variant.withId;
+  if (!knowsId && PUBLIC.includes(before.state)) say("goods went to a copy without the id");
+  if (!before.hasId && before.isDelivered) say("goods went out again that had been delivered");
+  if (isStranger(request, requests)) say("goods went to a copy from elsewhere");
+  return found;
+}
+
+function isFor({ payment: name, path, wish }: Goods, { payment, variant }: Request): boolean {
+  return name === payment.name && path === variant.path && wish === variant.wish;
+}
+
+/** Came while the money moved, from an address from which nobody else got anything, and nothing had broken off. */
+function isStranger(request: Request, requests: readonly Request[]): boolean {
+  const { before, payment, variant } = request;
+  if (before.state !== "settling" || before.hasId) return false;
+  const others = requests.filter((one) => one.payment === payment && one !== request);
+  const earlier = others.filter(({ id }) => id < request.id);
+  if (earlier.length === 0 || earlier.some((one) => one.variant.from === variant.from)) return false;
+  return others.every(({ answer, isOrphan }) => !isOrphan && (answer?.isWhole ?? false) && answer?.state !== "unknown");
+}
+
+/** 4. Nothing is left of a sequence: no claim, no timer, no socket, nothing unheard, and no signature in the log. */
+async function checkNothingIsLeft(shop: Shop): Promise<readonly string[]> {
+  const { notes } = shop;
+  const found: string[] = [];
+  for (const payment of notes.payments) {
+    const record = await shop.find(payment);
+    const isOver = shop.stage.time.now() > payment.expiresAtMs;
+    const state = record?.state ?? "settled";
+    const isEnded =
+      ["settled", "rejected"].includes(state) ||
+      (["claimed", "serving"].includes(state) && record !== undefined && shop.isOrphaned(record)) ||
+      (["unknown", "unsent"].includes(state) && isOver && !shop.isPaid(payment));
+    if (!isEnded) found.push(`[4] ${payment.name} is left ${state}`);
+  }
+  if (shop.timers() > 0) found.push(`[4] ${shop.timers()} timers are left`);
+  if (!(await shop.close())) found.push("[4] a connection is left");
+  if (shop.timers() > 0) found.push("[4] a timer is left after close()");
+  const secret = notes.payments.find(({ signature }) => notes.log.some((line) => line.includes(signature.slice(2))));
+  if (secret !== undefined) found.push(`[4] the signature of ${secret.name} is in the log`);
+  return found;
+}

@@ -1,0 +1,72 @@
+/**
+ * Sequences that are played first: those that something was wrong with once, and some that come about too seldom.
+ *
+ * @module
+ */
+import { type SellerPlan, type SendStep, type Sequence, SMALL_HOLD_BYTES } from "./plan.js";
+
+const SELLER: SellerPlan = {
+  way: "table",
+  settle: "after",
+  holdBytes: SMALL_HOLD_BYTES,
+  copyWaitMs: 10_000,
+  store: "memory",
+  facilitators: 1,
+  supported: "yes",
+};
+
+const SEND: SendStep = {
+  kind: "send",
+  payment: 0,
+  payer: 0,
+  isShort: false,
+  hasId: false,
+  change: "none",
+  copies: 0,
+  copyChange: "none",
+  seller: 0,
+  handler: "streams a large answer",
+  client: "reads all",
+  moment: undefined,
+  verify: undefined,
+  settle: undefined,
+};
+
+const LEAVES = { when: "being settled", doing: "the client leaves" } as const;
+
+const PAID: SendStep = { ...SEND, handler: "answers" };
+const COPIES = { when: "settled, but not answered for", doing: "its copies come" } as const;
+
+export const KNOWN: readonly Sequence[] = [
+  // The money moved while the client left, and the answer was too large to keep: it was gone without a byte sent.
+  { seller: SELLER, steps: [{ ...SEND, moment: LEAVES }] },
+  { seller: SELLER, steps: [{ ...SEND, hasId: true, moment: LEAVES }] },
+  // The same when the money turned out to have moved before: the handler never ran again.
+  {
+    seller: SELLER,
+    steps: [
+      { ...SEND, settle: "drop after" },
+      { ...SEND, payment: 1, moment: LEAVES },
+    ],
+  },
+  // And when the client left while the handler ran again.
+  {
+    seller: SELLER,
+    steps: [
+      { ...SEND, settle: "drop after" },
+      { ...SEND, payment: 1, moment: { when: "being served", doing: "the client leaves" } },
+    ],
+  },
+  // Somebody has seen the payment on chain, or the header somewhere.
+  { seller: SELLER, steps: [{ ...PAID, moment: COPIES, copyChange: "other address" }] },
+  { seller: SELLER, steps: [{ ...PAID, moment: COPIES, hasId: true, copyChange: "without id" }] },
+  {
+    seller: SELLER,
+    steps: [
+      { ...PAID, hasId: true },
+      { ...PAID, payment: 1, change: "without id" },
+    ],
+  },
+  // Copies at once, while the first handler is at work.
+  { seller: SELLER, steps: [{ ...PAID, moment: { when: "being served", doing: "its copies come" }, copies: 3 }] },
+];

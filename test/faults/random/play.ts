@@ -1,0 +1,214 @@
+/**
+ * Plays one sequence on the stage, and notes what came of it.
+ *
+ * @module
+ */
+import { createLatch, type Latch } from "../latch.js";
+import type { Exchange } from "./client.js";
+import { toFault } from "./facilitator-faults.js";
+import type { Order, Payment, Request } from "./notes.js";
+import type { FaultName, PassStep, SendStep, Sequence, Step } from "./plan.js";
+import { createShop, type Shop } from "./shop.js";
+import type { Stage } from "./stage.js";
+import { takeSteps, takeStepsUntil } from "./time.js";
+
+/** Plays the steps, ends all faults, lets every payer come back, and lets time pass until nothing happens any more. */
+export async function play(stage: Stage, sequence: Sequence): Promise<Shop> {
+  const shop = await createShop(stage, sequence.seller);
+  for (const step of sequence.steps) {
+    await comeBackInTime(shop);
+    await playStep(shop, step);
+  }
+  for (let turn = 0; turn < 2; turn++) await letPass(shop, 65);
+  for (const payment of shop.notes.payments) await comeBack(shop, payment);
+  // Longer than any payment lives, and than anybody asks what became of it.
+  for (let turn = 0; turn < 40 && shop.timers() > 0; turn++) await letPass(shop, 65);
+  return shop;
+}
+
+async function playStep(shop: Shop, step: Step): Promise<void> {
+  if (step.kind === "send") return playSend(shop, step);
+  if (step.kind === "pass") return playPass(shop, step);
+  return shop.kill(step.seller);
+}
+
+async function playPass(shop: Shop, { seconds, settle }: PassStep): Promise<void> {
+  if (settle !== undefined) for (const { faults } of shop.servers) faults.always("settle", toFault(settle));
+  await letPass(shop, seconds);
+  clear(shop);
+}
+
+async function letPass(shop: Shop, seconds: number): Promise<void> {
+  shop.stage.time.pass(seconds * 1000);
+  await shop.settleDown();
+}
+
+function clear({ servers }: Shop): void {
+  for (const { faults } of servers) faults.clear();
+}
+
+/** What can be done to the requests of a step while they are under way. */
+interface Scene {
+  readonly shop: Shop;
+  readonly step: SendStep;
+  readonly payment: Payment;
+  readonly order: Order;
+  readonly begin: Latch;
+  readonly letGo: Latch;
+  /** Resolves when the moment has come. */
+  readonly reached: Promise<void>;
+}
+
+async function playSend(shop: Shop, step: SendStep): Promise<void> {
+  const scene = await setScene(shop, step);
+  const doesWait = step.moment?.doing === "its copies come";
+  const first = sendOne(scene, scene.order, step.change);
+  const copies = () => Array.from({ length: copiesOf(step) }, () => sendOne(scene, copyOrder(scene), step.copyChange));
+  const early = doesWait ? [] : copies();
+  let isReached = false;
+  void scene.reached.then(() => {
+    isReached = true;
+  });
+  const isAtMoment = () =>
+    (step.moment !== undefined && isReached) || doesHang(scene) || areAnswered([first, ...early]);
+  await takeStepsUntil("a request is never answered", isAtMoment);
+  const late = doesWait ? copies() : [];
+  await Promise.all(late.map(({ arrived }) => arrived));
+  // Long enough for a copy that does not wait to be verified, and to meet the first one.
+  await takeSteps(doesWait ? 400 : 6);
+  await act(scene, first);
+  scene.begin.open();
+  clear(shop);
+  await endHanging(scene, [first, ...early, ...late]);
+  scene.letGo.open();
+  await takeStepsUntil("a request is never answered", () => areAnswered([first, ...early, ...late]));
+  await shop.settleDown();
+  noteTimers(shop);
+}
+
+/** Between requests only settlements whose outcome was unknown once wait for anything. */
+function noteTimers(shop: Shop): void {
+  const { plan, notes } = shop;
+  const most = notes.payments.filter(shop.wasUnknown).length;
+  if (plan.store === "memory" && shop.timers() > most) notes.found.push("[4] a timer is left of a request");
+}
+
+function areAnswered(sent: readonly { readonly request: Request }[]): boolean {
+  return sent.every(({ request }) => !request.isUnderWay);
+}
+
+function copiesOf({ copies, moment }: SendStep): number {
+  return moment?.doing === "its copies come" ? Math.max(copies, 1) : copies;
+}
+
+async function setScene(shop: Shop, step: SendStep): Promise<Scene> {
+  const [begin, letGo, running] = [createLatch(), createLatch(), createLatch()];
+  const moment = step.moment?.when;
+  const held = moment === undefined ? undefined : planMoment(shop, moment, running.opened);
+  planFault(shop, "verify", step.verify);
+  planFault(shop, "settle", step.settle);
+  const order: Order = {
+    handler: step.handler,
+    client: step.client,
+    begin: moment === "being served" ? begin.opened : undefined,
+    letGo: letGo.opened,
+    onRun: running.open,
+  };
+  const payment = await shop.takePayment(step);
+  return { shop, step, payment, order, begin, letGo, reached: held ?? new Promise<void>(() => {}) };
+}
+
+type When = NonNullable<SendStep["moment"]>["when"];
+
+/** Without an answer, so that what is to happen happens in between. */
+function planMoment({ servers }: Shop, when: When, running: Promise<void>): Promise<void> {
+  if (when === "being served") return running;
+  const operation = when === "being verified" ? "verify" : "settle";
+  const timing = when === "settled, but not answered for" ? "after" : "before";
+  return Promise.race(servers.map(({ faults }) => faults.next(operation, { kind: "hold", when: timing }).reached));
+}
+
+/** Strikes the seller's first facilitator. */
+function planFault({ servers }: Shop, operation: "verify" | "settle", name: FaultName | undefined): void {
+  if (name !== undefined) servers[0]?.faults.next(operation, toFault(name));
+}
+
+interface Sent {
+  readonly request: Request;
+  readonly exchange: Exchange;
+  readonly arrived: Promise<unknown>;
+}
+
+function sendOne({ shop, payment, step }: Scene, order: Order, change: SendStep["change"]): Sent {
+  const { request, exchange, arrived } = shop.send({ payment, change, order, seller: step.seller });
+  return { request, exchange, arrived: Promise.race([arrived, exchange.done]) };
+}
+
+/** Only the first request is held up. */
+function copyOrder({ order }: Scene): Order {
+  return { ...order, client: "reads all", begin: undefined, onRun: () => {} };
+}
+
+async function act({ shop, step }: Scene, { request, exchange }: Sent): Promise<void> {
+  switch (step.moment?.doing) {
+    case "the client leaves":
+      exchange.leave();
+      await Promise.race([shop.left(request), exchange.done.then(() => takeSteps(4))]);
+      return takeSteps(4);
+    case "the client half-closes":
+      exchange.halfClose();
+      return takeSteps(8);
+    case "the seller dies":
+      return shop.kill(step.seller);
+    case "a minute passes":
+      shop.stage.time.pass(60_000);
+      return takeSteps(8);
+    case "six minutes pass":
+      shop.stage.time.pass(360_000);
+      return takeSteps(8);
+    default:
+      return;
+  }
+}
+
+/** Time ends a handler that hangs, where the payment's time still matters; where it does not, the test does. */
+async function endHanging(scene: Scene, sent: readonly Sent[]): Promise<void> {
+  await takeStepsUntil("a request is never answered", () => doesHang(scene) || areAnswered(sent));
+  if (!doesHang(scene)) return;
+  scene.shop.stage.time.pass(305_000);
+  await takeSteps(8);
+}
+
+/** Whether a handler is at work that does not end by itself. */
+function doesHang({ shop, step }: Scene): boolean {
+  const isPatient = step.handler === "hangs" || step.handler === "goes on when the client has left";
+  return isPatient && shop.notes.runs.some(({ isOver }) => !isOver);
+}
+
+/** More than passes in any step. */
+const SOON_MS = 700_000;
+
+/** Whoever comes when a payment is forgotten gets nothing for it. */
+async function comeBackInTime(shop: Shop): Promise<void> {
+  const now = shop.stage.time.now();
+  const due = shop.notes.payments.filter(({ keptUntilMs }) => now < keptUntilMs && now + SOON_MS > keptUntilMs);
+  for (const payment of due) await comeBack(shop, payment);
+}
+
+/** The payer sends each payment once more, in each form in which it was sent. */
+async function comeBack(shop: Shop, payment: Payment): Promise<void> {
+  const sent = shop.notes.requests.filter((request) => request.payment === payment);
+  const variants = new Map(sent.map(({ variant }) => [JSON.stringify({ ...variant, keyOrder: "" }), variant]));
+  const order: Order = {
+    handler: "answers",
+    client: "reads all",
+    begin: undefined,
+    letGo: Promise.resolve(),
+    onRun: () => {},
+  };
+  for (const variant of variants.values()) {
+    const sent = shop.send({ payment, change: variant, order, seller: 0 });
+    await takeStepsUntil("a payer that comes back is never answered", () => areAnswered([sent]));
+    await shop.settleDown();
+  }
+}

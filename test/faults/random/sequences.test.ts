@@ -1,0 +1,87 @@
+/**
+ * Sequences of payments, with faults and without order: whatever is sent, whenever anybody leaves, fails or dies, a payer
+ * is debited once and has the answer, and nothing is left. `FAREBOX_SEED` repeats a run, and
+ * `node test/faults/random/long-run.mjs` makes it longer.
+ *
+ * @module
+ */
+import fc from "fast-check";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { readRunSettings } from "../../bypass/run-settings.js";
+import { VERSIONS } from "../../express/shop.js";
+import { judge } from "./judge.js";
+import { KNOWN } from "./known.js";
+import { describeSequence, sequences } from "./plan.js";
+import { play } from "./play.js";
+import { openStage, type Stage } from "./stage.js";
+
+/** For each version of Express. */
+const USUAL_RUNS = 250;
+
+const settings = readRunSettings("payments with faults, in sequences", USUAL_RUNS);
+
+afterEach(() => void vi.useRealTimers());
+
+describe.each(VERSIONS.map((version, at) => [...version, at] as const))("on %s", (name, express, at) => {
+  test(
+    "a payer is debited at most once, for an answer that it gets, and nothing is left",
+    async () => {
+      const stage = await openStage(express);
+      try {
+        const tally = await playMany(stage, settings.seed + at);
+        console.log(`${name}: ${JSON.stringify(tally)}`);
+        // A run in which nothing was sold, or nothing went wrong, would prove nothing.
+        expect(Math.min(tally.debits, tally.reruns, tally.unpaid)).toBeGreaterThan(0);
+      } finally {
+        await stage.close();
+      }
+    },
+    settings.timeoutMs,
+  );
+});
+
+/** Each version of Express plays sequences of its own. Fails with the smallest sequence that something is wrong with, in words. */
+async function playMany(stage: Stage, seed: number) {
+  const tally = {
+    sequences: 0,
+    requests: 0,
+    answers: {} as Record<number, number>,
+    runs: 0,
+    reruns: 0,
+    debits: 0,
+    unpaid: 0,
+  };
+  const property = fc.asyncProperty(sequences, async (sequence) => {
+    const stray: unknown[] = [];
+    const listen = (error: unknown) => stray.push(error);
+    process.on("unhandledRejection", listen);
+    try {
+      const shop = await play(stage, sequence);
+      const found = await judge(shop);
+      const { runs, requests, payments } = shop.notes;
+      tally.sequences++;
+      tally.requests += requests.length;
+      for (const { answer } of requests)
+        tally.answers[answer?.status ?? 0] = (tally.answers[answer?.status ?? 0] ?? 0) + 1;
+      tally.runs += runs.length;
+      tally.reruns += runs.filter(({ isPaid, request }) => isPaid && request.id > 0).length;
+      tally.debits += payments.filter(shop.isPaid).length;
+      tally.unpaid += payments.filter((payment) => !shop.isPaid(payment)).length;
+      if (found.length > 0 || stray.length > 0) throw new FoundError([...found, ...stray.map(String)].join("\n"));
+    } finally {
+      process.off("unhandledRejection", listen);
+    }
+  });
+  const examples = KNOWN.map((one): [typeof one] => [one]);
+  // Examples count as runs.
+  const numRuns = settings.runs + examples.length;
+  const { failed, errorInstance, counterexample } = await fc.check(property, { seed, numRuns, examples });
+  if (!failed) return tally;
+  const [sequence] = counterexample ?? [];
+  const words = sequence === undefined ? "" : describeSequence(sequence);
+  const reason = errorInstance instanceof Error ? (errorInstance.stack ?? "") : "";
+  return expect.fail(`${reason}\n${words}\n  repeat with FAREBOX_SEED=${settings.seed}`);
+}
+
+/** Tells a finding from a mistake in the test itself. */
+class FoundError extends Error {}

@@ -1,0 +1,266 @@
+/**
+ * A shop for one sequence: one seller in one process or two, the payments that were signed for it, and what is known of them.
+ *
+ * @module
+ */
+import { createHash } from "node:crypto";
+import type { PaymentPayload, PaymentRecord, PaymentRequired } from "@farebox/core";
+import { type FacilitatorServer, pay } from "@farebox/testing";
+import { type Exchange, send } from "./client.js";
+import { createHandler } from "./handler.js";
+import { createNotes, type Notes, type Order, type Payment, type Request, readReceipt, type Variant } from "./notes.js";
+import type { Change, SellerPlan, SendStep } from "./plan.js";
+import { type Seller, startSeller } from "./seller.js";
+import { createSharedStore, type SharedStore } from "./shared-store.js";
+import type { Stage } from "./stage.js";
+import { takeSteps, takeStepsUntil } from "./time.js";
+
+/** Records are kept until their payment has expired, and ten minutes longer. */
+const KEPT_MS = 600_000;
+
+/** What is to be sent. */
+export interface Wish {
+  readonly payment: Payment;
+  /** How it differs from the payment's first request; or exactly what is sent. */
+  readonly change: Change | Variant;
+  readonly order: Order;
+  readonly seller: 0 | 1;
+}
+
+export interface Shop {
+  readonly stage: Stage;
+  readonly plan: SellerPlan;
+  readonly notes: Notes;
+  readonly servers: readonly FacilitatorServer[];
+  takePayment(step: SendStep): Promise<Payment>;
+  send(wish: Wish): { readonly request: Request; readonly exchange: Exchange; readonly arrived: Promise<void> };
+  /** Resolves when the server knows that the client of a request has left. */
+  left(request: Request): Promise<void>;
+  kill(seller: 0 | 1): Promise<void>;
+  /** What is on record for a payment. */
+  find(payment: Payment): Promise<PaymentRecord | undefined>;
+  isPaid(payment: Payment): boolean;
+  wasUnknown(payment: Payment): boolean;
+  isOrphaned(record: PaymentRecord): boolean;
+  /** How much all processes wait for. */
+  timers(): number;
+  /** Waits for settlements that are under way. */
+  settleDown(): Promise<void>;
+  /** Yields whether all connections had ended. */
+  close(): Promise<boolean>;
+}
+
+/** Opens the shop. */
+export async function createShop(stage: Stage, plan: SellerPlan): Promise<Shop> {
+  const { time, facilitator } = stage;
+  const notes = createNotes();
+  const shared = createSharedStore(time.now, plan.store === "memory");
+  const servers = stage.servers.slice(0, plan.facilitators);
+  if (plan.supported === "fails") for (const { faults } of servers) faults.always("supported", { kind: "drop" });
+  const isPaid = ({ nonce }: Payment) => facilitator.ledger.transfers.some((one) => one.nonce === nonce);
+  const handler = createHandler({ notes, holdBytes: plan.holdBytes, isPaid: ({ payment }) => isPaid(payment) });
+  const start = () =>
+    startSeller({
+      express: stage.express,
+      plan,
+      facilitators: servers.map(({ url }) => url),
+      store: shared.connect(),
+      handler,
+      notes,
+      time,
+    });
+  const sellers = plan.store === "memory" ? [await start()] : [await start(), await start()];
+  const at = (seller: number) => sellers[seller % sellers.length] as Seller;
+  const homes = new WeakMap<Request, Seller>();
+  const challenge = await askForChallenge(at(0).port);
+
+  const shop: Shop = {
+    stage,
+    plan,
+    notes,
+    servers,
+    isPaid,
+    wasUnknown: ({ identity }) => shared.wasUnknown(identity),
+    isOrphaned: shared.isOrphaned,
+    takePayment: (step) => takePayment({ stage, notes, challenge }, step),
+    send(wish) {
+      const seller = at(wish.seller);
+      const { request, begin } = noteRequest(shop, shared, wish);
+      homes.set(request, seller);
+      return { request, exchange: sendRequest(request, seller.port, begin), arrived: seller.arrived(request.id) };
+    },
+    left: async (request) => homes.get(request)?.left(request.id),
+    async kill(seller) {
+      if (plan.store === "memory") return;
+      const dead = at(seller);
+      for (const request of notes.requests) if (homes.get(request) === dead) bury(request, notes);
+      dead.die();
+      sellers[seller] = await start();
+      await sellers[seller].recover();
+    },
+    find: (payment) => shared.base.find(payment.identity),
+    timers: () => sellers.reduce((sum, seller) => sum + seller.timers(), 0),
+    async settleDown() {
+      await takeSteps(12);
+      await untilSettled(shared);
+    },
+    async close() {
+      const ended = await Promise.all(sellers.map((seller) => seller.close()));
+      return !ended.includes(false);
+    },
+  };
+  return shop;
+}
+
+/** A process is gone, and the handlers in it with it. */
+function bury(request: Request, { runs }: Notes): void {
+  request.isOrphan = true;
+  for (const run of runs)
+    if (run.request === request && !run.isOver) Object.assign(run, { isOver: true, isStopped: true });
+}
+
+/** A settlement that a dead process has left behind is nobody's until its lease has run out. */
+async function untilSettled({ base, isOrphaned }: SharedStore): Promise<void> {
+  const isBusy = async () => {
+    for await (const record of base.unfinished()) {
+      if (record.state === "settling" && !isOrphaned(record)) return true;
+    }
+    return false;
+  };
+  await takeStepsUntil("a settlement never ends", async () => !(await isBusy()));
+  await takeSteps(4);
+}
+
+async function askForChallenge(port: number): Promise<PaymentRequired> {
+  const { challenge, status } = await pay(`http://127.0.0.1:${port}/goods`, { method: "POST" });
+  if (challenge === undefined) throw new Error(`no challenge but ${status}`);
+  return challenge;
+}
+
+/** What a signature takes. */
+interface Counter {
+  readonly stage: Stage;
+  readonly notes: Notes;
+  readonly challenge: PaymentRequired;
+}
+
+async function takePayment({ stage, notes, challenge }: Counter, step: SendStep): Promise<Payment> {
+  const { payments } = notes;
+  const known = step.payment === 0 ? undefined : payments[(step.payment - 1) % Math.max(payments.length, 1)];
+  if (known !== undefined) return known;
+  const payer = stage.payers[step.payer];
+  const [offer] = challenge.accepts;
+  if (payer === undefined || offer === undefined) throw new Error("nobody can pay");
+  const nonce = stage.nextNonce();
+  // 15 seconds are left of those that expire soon.
+  const now = () => stage.time.now() - (step.isShort ? 285_000 : 0);
+  const signed = await payer.signExact(offer, { challenge, nonce, now });
+  const name = `payment ${payments.length + 1}`;
+  const id = createHash("sha256").update(nonce).digest("base64url");
+  const withId = { ...signed.extensions, "payment-identifier": { info: { required: false, id } } };
+  const payment: Payment = {
+    name,
+    payer,
+    nonce,
+    signature: String(signed.payload["signature"]),
+    identity: [offer.network, offer.asset, payer.address, nonce].join("|").toLowerCase(),
+    document: step.hasId ? ({ ...signed, extensions: withId } as PaymentPayload) : signed,
+    hasId: step.hasId,
+    expiresAtMs: now() + 300_000,
+    keptUntilMs: now() + 300_000 + KEPT_MS,
+    home: { path: "/goods", wish: 1, withId: step.hasId, keyOrder: "as signed", from: "127.0.0.1" },
+  };
+  payments.push(payment);
+  return payment;
+}
+
+function changed({ home }: Payment, change: Change): Variant {
+  switch (change) {
+    case "other body":
+      return { ...home, wish: 2 };
+    case "other route":
+      return { ...home, path: "/more" };
+    case "other key order":
+      return { ...home, keyOrder: "reversed" };
+    case "without id":
+      return { ...home, withId: false };
+    case "other address":
+      return { ...home, from: "127.0.0.2" };
+    default:
+      return home;
+  }
+}
+
+function noteRequest(shop: Shop, shared: SharedStore, { payment, change, order }: Wish) {
+  const { notes, isPaid } = shop;
+  const others = notes.requests.filter((one) => one.payment === payment);
+  const under = others.filter(({ isUnderWay }) => isUnderWay);
+  const record = shared.peek(payment.identity);
+  const request: Request = {
+    id: notes.requests.length,
+    payment,
+    sentAtMs: shop.stage.time.now(),
+    variant: typeof change === "string" ? changed(payment, change) : change,
+    order,
+    isAlone: under.length === 0,
+    isUnderWay: true,
+    before: {
+      isPaid: isPaid(payment),
+      state: record?.state,
+      hasId: record?.identifier !== undefined,
+      isDelivered: isDelivered(others),
+    },
+    answer: undefined,
+    isHandedOver: false,
+    isOrphan: false,
+  };
+  for (const other of under) other.isAlone = false;
+  notes.requests.push(request);
+  const begin: Parameters<typeof send>[0]["begin"] = ({ statusCode = 0, headers }) => {
+    const state = shared.peek(payment.identity)?.state;
+    request.answer = { status: statusCode, headers, body: "", isWhole: false, isPaid: isPaid(payment), state };
+    return request.answer;
+  };
+  return { request, begin };
+}
+
+/** All that was paid for has been received, and nothing broke off. */
+function isDelivered(requests: readonly Request[]): boolean {
+  const paid = requests.filter(({ answer }) => answer !== undefined && readReceipt(answer).success === true);
+  const isLost = requests.some(({ answer, isOrphan }) => answer === undefined || isOrphan);
+  return paid.length > 0 && !isLost && paid.every(({ answer }) => answer?.isWhole);
+}
+
+function sendRequest(request: Request, port: number, begin: Parameters<typeof send>[0]["begin"]): Exchange {
+  const { payment, variant, order, id } = request;
+  const exchange = send({
+    port,
+    path: variant.path,
+    headers: { "payment-signature": writePayment(payment, variant), "x-request": String(id) },
+    body: JSON.stringify({ wish: variant.wish }),
+    from: variant.from,
+    leavesInTheMiddle: order.client === "leaves in the middle",
+    begin,
+  });
+  void exchange.done.then(() => {
+    request.isUnderWay = false;
+  });
+  return exchange;
+}
+
+function writePayment({ document, hasId }: Payment, { withId, keyOrder }: Variant): string {
+  const { extensions: _, ...rest } = document;
+  const sent = hasId && !withId ? rest : document;
+  return Buffer.from(JSON.stringify(keyOrder === "reversed" ? reversed(sent) : sent)).toString("base64");
+}
+
+/** The same document with every object's keys the other way round. */
+function reversed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(reversed);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .reverse()
+      .map(([key, one]) => [key, reversed(one)]),
+  );
+}
