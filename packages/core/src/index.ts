@@ -80,6 +80,7 @@ export {
   encodePaymentSignature,
   PAYMENT_SIGNATURE,
 } from "./http/payment-signature.js";
+export { isSettlementOverrides } from "./http/settlement-overrides.js";
 export { createIssues, type Issues } from "./issues.js";
 export { isNetwork, type Network, type NetworkPattern } from "./network/caip2.js";
 export {

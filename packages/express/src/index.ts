@@ -4,6 +4,7 @@
  * @module
  */
 export {
+  AmountError,
   type CancelReason,
   type Chargeable,
   type ChargeableAnswer,
@@ -47,5 +48,8 @@ export {
   type SettlementResponse,
   type SettleTime,
   type StartTimer,
+  StateError,
+  type Unmetered,
 } from "@farebox/core";
 export { createPayments, type Payments, paymentMiddleware } from "./payment-middleware.js";
+export { type SettlementOverrides, setSettlementOverrides } from "./settlement-overrides.js";

@@ -7,10 +7,12 @@
 import type { Logger } from "../events/logger.js";
 import type { CancelReason } from "../events/payment-events.js";
 import { encodePaymentResponse, PAYMENT_RESPONSE } from "../http/payment-response.js";
+import { isSettlementOverrides } from "../http/settlement-overrides.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { StoredAnswer } from "../store/payment-record.js";
 import { type Answer, problemAnswer, replayAnswer } from "./answer.js";
 import { isChargeable } from "./chargeable.js";
+import { overrideInHeaderFinding } from "./findings.js";
 import { type Payment, toPayment } from "./handlers-payment.js";
 import { askHook, tellHook } from "./hooks.js";
 import { type PaidRequest, unreachableAnswer } from "./paid-request.js";
@@ -82,8 +84,9 @@ export function createAdmission(paid: PaidRequest, config: PaymentsConfig): Admi
   });
   return {
     payment: toPayment(paid, { run, tab }),
-    async complete(answer) {
+    async complete(given) {
       run.end();
+      const answer = dropOverride(paid, given, config);
       const release = await completeSafely(paid, { answer, amount: tab.close(), cancelled }, config);
       config.ongoing.end(claim, answerForCopies(answer, release));
       return release;
@@ -99,6 +102,14 @@ export function createAdmission(paid: PaidRequest, config: PaymentsConfig): Admi
     leave: () => run.leave(),
     onExpired: (listener) => void listeners.push(listener),
   };
+}
+
+/** What another server writes into a header says nothing about money. */
+function dropOverride(paid: PaidRequest, answer: HandlerAnswer, { findings }: PaymentsConfig): HandlerAnswer {
+  const headers = answer.headers.filter(([name]) => !isSettlementOverrides(name));
+  if (headers.length === answer.headers.length) return answer;
+  findings.add(overrideInHeaderFinding(paid.route.key));
+  return { ...answer, headers };
 }
 
 /** Tells who listens that nothing is charged, once. */

@@ -181,7 +181,7 @@ describe("a payment that is good", () => {
     const { payment } = admissionOf(await pay());
     const place = { routeTemplate: "/weather", pathParams: {} };
     const terms = { scheme: "exact", network: NETWORK, asset: "0xASSET", amount: "10000" };
-    expect(payment).toEqual({ payer: PAYER, ...terms, ...place });
+    expect(payment).toEqual({ payer: PAYER, ...terms, maxAmount: "10000", ...place });
     expect(Object.isFrozen(payment)).toBe(true);
     expect(till.count("verify")).toBe(1);
     expect(till.count("settle")).toBe(0);
