@@ -25,7 +25,7 @@ export function encodeBase58(bytes: Uint8Array): string {
  * not looked at.
  */
 export function decodeBase58(text: unknown, size: number): Buffer | undefined {
-  if (typeof text !== "string" || text.length < size || text.length > size * 1.4) return undefined;
+  if (typeof text !== "string" || text.length < size || text.length > Math.ceil(size * 1.4)) return undefined;
   const bytes: number[] = [];
   const digits: number[] = [];
   for (const letter of text) {
