@@ -1,11 +1,7 @@
 /**
  * An ordinary payment, changed in one thing at a time: the seller and the facilitator refuse it with the same reason, and
- * nothing is moved. On the chain below all of it would be carried out, if somebody sent it.
+ * nothing is moved. On the chain below most of it would be carried out, if somebody signed for the fee and sent it.
  */
-import type { FacilitatorRequest, FacilitatorScheme, PaymentRequirements } from "@farebox/core";
-import { isReason } from "@farebox/core";
-import { exactSvm } from "@farebox/svm";
-import { createExactSvmScheme, createRpcSvmChain } from "@farebox/svm/facilitator";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import {
   ComputeBudgetProgram,
@@ -16,7 +12,6 @@ import {
   LIMIT,
   MEMO,
   memo,
-  NETWORK,
   ordinary,
   PAY_TO,
   PAYER,
@@ -31,68 +26,10 @@ import {
   type TransactionInstruction,
   tokenAccount,
   transfer,
-  USDC,
 } from "../../packages/svm/src/transactions.fixture.js";
-import { type LocalSvm, startLocalSvm } from "./local-svm.js";
-
-const scheme = exactSvm();
-const OTHER_MINT = keypair(50).publicKey;
-const RICH = 1_000_000n;
-const NOW = 1_800_000_000;
-
-let local: LocalSvm;
-let facilitator: FacilitatorScheme;
-let lamports: bigint;
-
-beforeAll(async () => {
-  local = await startLocalSvm(FEE_PAYER.publicKey);
-  local.createMint(OTHER_MINT);
-  // Everybody could pay, the fee payer too.
-  for (const { publicKey } of [PAYER, STRANGER, FEE_PAYER]) {
-    local.fund(publicKey, RICH);
-    local.fund(publicKey, RICH, OTHER_MINT);
-  }
-  local.fund(PAY_TO, RICH);
-  local.fund(PAY_TO, RICH, OTHER_MINT);
-  const options = { rpcUrl: local.rpcUrl, privateKey: FEE_PAYER.secretKey, pollingIntervalMs: 10 };
-  facilitator = createExactSvmScheme({ chain: createRpcSvmChain({ network: NETWORK, ...options }) });
-  lamports = local.lamportsOf(FEE_PAYER.publicKey);
-});
-
-afterAll(() => local.close());
-
-afterEach(() => {
-  expect(local.asked).not.toContain("sendTransaction");
-  for (const owner of [PAYER.publicKey, STRANGER.publicKey, FEE_PAYER.publicKey, PAY_TO]) {
-    expect(local.balanceOf(owner)).toBe(RICH);
-  }
-  expect(local.lamportsOf(FEE_PAYER.publicKey)).toBe(lamports);
-});
-
-function toRequest(paid: unknown, offer: PaymentRequirements): FacilitatorRequest {
-  const paymentPayload = { x402Version: 2, accepted: offer, payload: paid } as FacilitatorRequest["paymentPayload"];
-  return { x402Version: 2, paymentPayload, paymentRequirements: offer };
-}
-
-/** Both sides refuse a payload, in the same word. */
-async function expectRefused(
-  paid: unknown,
-  reason: string,
-  offer: PaymentRequirements = requirements(),
-): Promise<void> {
-  expect(isReason(reason)).toBe(true);
-  expect(scheme.readPayment(paid, offer, NOW)).toEqual({ kind: "refused", reason });
-  await expectUnsettled(toRequest(paid, offer), reason);
-}
-
-async function expectUnsettled(request: unknown, reason: string): Promise<void> {
-  const asked = request as FacilitatorRequest;
-  expect(await facilitator.verify(asked)).toMatchObject({ isValid: false, invalidReason: reason });
-  expect(await facilitator.settle(asked)).toMatchObject({ success: false, errorReason: reason, transaction: "" });
-}
+import { Court, NOW, OTHER_MINT, scheme, toRequest } from "./court.js";
 
 const SVM = "invalid_exact_svm_payload_";
-const DECODED = `${SVM}transaction_could_not_be_decoded`;
 const LENGTH = `${SVM}transaction_instructions_length`;
 const LIMIT_REASON = `${SVM}transaction_instructions_compute_limit_instruction`;
 const PRICE_REASON = `${SVM}transaction_instructions_compute_price_instruction`;
@@ -100,45 +37,16 @@ const NO_TRANSFER = `${SVM}no_transfer_instruction`;
 const DRAINS = `${SVM}transaction_fee_payer_transferring_funds`;
 const UNSIGNED = `${SVM}signature_invalid`;
 
-test("unchanged, it is fine", async () => {
-  const paid = payload({ blockhash: local.blockhash() });
-  expect(scheme.readPayment(paid, requirements(), NOW)).toMatchObject({
-    kind: "readable",
-    payer: PAYER.publicKey.toBase58(),
-  });
-  expect(await facilitator.verify(toRequest(paid, requirements()))).toMatchObject({ isValid: true });
+let court: Court;
+
+beforeAll(async () => {
+  court = await Court.open();
 });
 
-describe("the payload", () => {
-  const good = () => payload({ blockhash: local.blockhash() }).transaction;
-  test.each<[what: string, paid: () => unknown, reason: string]>([
-    ["is missing", () => undefined, "invalid_payload"],
-    ["is null", () => null, "invalid_payload"],
-    ["is a text", () => good(), "invalid_payload"],
-    ["is a list", () => [good()], "invalid_payload"],
-    ["is empty", () => ({}), "invalid_payload"],
-    ["has the field under another name", () => ({ tx: good() }), "invalid_payload"],
-    ["has a number", () => ({ transaction: 1 }), "invalid_payload"],
-    ["has a list", () => ({ transaction: [good()] }), "invalid_payload"],
-    ["has null", () => ({ transaction: null }), "invalid_payload"],
-    ["has an object", () => ({ transaction: { good } }), "invalid_payload"],
-    ["is another chain's", () => ({ signature: "0x00", authorization: { from: "0x0" } }), "invalid_payload"],
-    ["has an empty text", () => ({ transaction: "" }), DECODED],
-    ["is not base64", () => ({ transaction: `${good().slice(0, -4)}****` }), DECODED],
-    ["has a space behind", () => ({ transaction: `${good()} ` }), DECODED],
-    [
-      "has a byte more",
-      () => ({ transaction: Buffer.from(`${good()}`, "base64").toString("base64").concat("AAAA") }),
-      DECODED,
-    ],
-    ["has half", () => ({ transaction: good().slice(0, 200) }), DECODED],
-    ["is a packet too long", () => ({ transaction: Buffer.alloc(1233, 1).toString("base64") }), DECODED],
-  ])("%s", async (_, paid, reason) => {
-    await expectRefused(paid(), reason);
-  });
-});
+afterAll(() => court.local.close());
 
-/** `pays` is the transfer that would satisfy the seller, wherever it stands. */
+afterEach(() => court.expectNothingMoved());
+
 type Change = () => Partial<Plan>;
 
 function instead(at: number, replacement: TransactionInstruction): Change {
@@ -217,7 +125,10 @@ describe("the transaction", () => {
     ],
     [
       "has a transfer without authority",
-      instead(2, instruction(TOKEN, transfer().data, transfer().keys.slice(0, 3))),
+      () => ({
+        instructions: ordinary().with(2, instruction(TOKEN, transfer().data, transfer().keys.slice(0, 3))),
+        signers: [],
+      }),
       NO_TRANSFER,
     ],
     [
@@ -306,7 +217,7 @@ describe("the transaction", () => {
       UNSIGNED,
     ],
   ])("%s", async (_, change, reason) => {
-    await expectRefused(payload({ blockhash: local.blockhash(), ...change() }), reason);
+    await court.expectRefused(court.payload(change()), reason);
   });
 
   function unsignedTransfer(): TransactionInstruction {
@@ -319,10 +230,10 @@ describe("the transaction", () => {
   }
 
   test("has the payer's signature over another message", async () => {
-    const wire = Buffer.from(payload({ blockhash: local.blockhash() }).transaction, "base64");
-    const other = payload({ blockhash: local.blockhash(), instructions: [LIMIT, PRICE, transfer(), memo("another")] });
+    const wire = Buffer.from(court.payload().transaction, "base64");
+    const other = court.payload({ instructions: [LIMIT, PRICE, transfer(), memo("another")] });
     Buffer.from(other.transaction, "base64").copy(wire, 65, 65, 129);
-    await expectRefused({ transaction: wire.toString("base64") }, UNSIGNED);
+    await court.expectRefused({ transaction: wire.toString("base64") }, UNSIGNED);
   });
 
   test("costs more than this facilitator pays, within the protocol's bound", async () => {
@@ -331,9 +242,9 @@ describe("the transaction", () => {
       unitPrice(5_000_000),
       transfer(),
     ];
-    const paid = payload({ blockhash: local.blockhash(), instructions });
+    const paid = court.payload({ instructions });
     expect(scheme.readPayment(paid, requirements(), NOW)).toMatchObject({ kind: "readable" });
-    await expectUnsettled(toRequest(paid, requirements()), `${PRICE_REASON}_too_high`);
+    await court.expectUnsettled(toRequest(paid, requirements()), `${PRICE_REASON}_too_high`);
   });
 });
 
@@ -358,76 +269,11 @@ describe("a memo that the seller wants", () => {
     ["is longer", [memo("invoice 77")], `${SVM}memo_mismatch`],
     ["is empty", [memo("")], `${SVM}memo_mismatch`],
   ])("%s", async (_, memos, reason) => {
-    await expectRefused(
-      payload({ blockhash: local.blockhash(), instructions: [LIMIT, PRICE, transfer(), ...memos] }),
-      reason,
-      offer,
-    );
+    await court.expectRefused(court.payload({ instructions: [LIMIT, PRICE, transfer(), ...memos] }), reason, offer);
   });
 
   test("is taken", async () => {
-    const paid = payload({ blockhash: local.blockhash(), instructions: [LIMIT, PRICE, transfer(), memo("invoice 7")] });
+    const paid = court.payload({ instructions: [LIMIT, PRICE, transfer(), memo("invoice 7")] });
     expect(scheme.readPayment(paid, offer, NOW)).toMatchObject({ kind: "readable" });
-  });
-});
-
-describe("the terms", () => {
-  const FEE = FEE_PAYER.publicKey.toBase58();
-  test.each<[what: string, change: object, reason: string]>([
-    ["another scheme", { scheme: "upto" }, "unsupported_scheme"],
-    ["another network", { network: "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp" }, "invalid_network"],
-    ["another family", { network: "eip155:84532" }, "invalid_network"],
-    ["another asset", { asset: OTHER_MINT.toBase58() }, `${SVM}mint_mismatch`],
-    ["an asset that is none", { asset: "USDC" }, "invalid_payment_requirements"],
-    ["another payTo", { payTo: STRANGER.publicKey.toBase58() }, `${SVM}recipient_mismatch`],
-    [
-      "a payTo of another family",
-      { payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C" },
-      "invalid_payment_requirements",
-    ],
-    ["another amount", { amount: "1001" }, `${SVM}amount_mismatch`],
-    ["an amount in hex", { amount: "0x3e8" }, "invalid_payment_requirements"],
-    ["an amount as a number", { amount: 1000 }, "invalid_payment_requirements"],
-    ["no amount", { amount: undefined }, "invalid_payment_requirements"],
-    ["nothing", { amount: "0" }, "invalid_payment_requirements"],
-    ["an amount of 2^64", { amount: (2n ** 64n).toString() }, "invalid_payment_requirements"],
-    ["no time", { maxTimeoutSeconds: 0 }, "invalid_payment_requirements"],
-    ["a time that is none", { maxTimeoutSeconds: "60" }, "invalid_payment_requirements"],
-    ["no extra", { extra: undefined }, `${SVM}missing_fee_payer`],
-    ["no fee payer", { extra: {} }, `${SVM}missing_fee_payer`],
-    ["a fee payer that is none", { extra: { feePayer: `${FEE}1` } }, `${SVM}missing_fee_payer`],
-    [
-      "a fee payer of another",
-      { extra: { feePayer: STRANGER.publicKey.toBase58() } },
-      "invalid_exact_svm_fee_payer_not_managed_by_facilitator",
-    ],
-    ["a memo that is no text", { extra: { feePayer: FEE, memo: 7 } }, "invalid_payment_requirements"],
-    ["a memo that is too long", { extra: { feePayer: FEE, memo: "é".repeat(129) } }, "invalid_payment_requirements"],
-  ])("of a facilitator's request: %s", async (_, change, reason) => {
-    const offer = { ...requirements(), ...change } as PaymentRequirements;
-    await expectUnsettled(toRequest(payload({ blockhash: local.blockhash() }), offer), reason);
-  });
-
-  test.each<[what: string, change: object, reason: string]>([
-    ["another scheme", { scheme: "upto" }, "invalid_scheme"],
-    ["another network", { network: "eip155:84532" }, "invalid_network"],
-    ["another asset", { asset: USDC.toBase58().toLowerCase() }, `${SVM}mint_mismatch`],
-    ["another payTo", { payTo: STRANGER.publicKey.toBase58() }, `${SVM}recipient_mismatch`],
-    ["another amount", { amount: "1" }, `${SVM}amount_mismatch`],
-    ["no amount", { amount: undefined }, `${SVM}amount_mismatch`],
-  ])("that the payer accepted: %s", async (_, change, reason) => {
-    const request = toRequest(payload({ blockhash: local.blockhash() }), requirements());
-    const accepted = { ...requirements(), ...change };
-    await expectUnsettled({ ...request, paymentPayload: { ...request.paymentPayload, accepted } }, reason);
-  });
-
-  test.each<[what: string, request: unknown, reason: string]>([
-    ["nothing", undefined, "invalid_x402_version"],
-    ["a list", [], "invalid_x402_version"],
-    ["version 1", { x402Version: 1 }, "invalid_x402_version"],
-    ["a payment of version 1", { x402Version: 2, paymentPayload: { x402Version: 1 } }, "invalid_x402_version"],
-    ["no terms", { x402Version: 2, paymentPayload: { x402Version: 2 } }, "unsupported_scheme"],
-  ])("are missing: %s", async (_, request, reason) => {
-    await expectUnsettled(request, reason);
   });
 });

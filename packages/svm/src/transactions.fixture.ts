@@ -8,7 +8,6 @@ import {
   AddressLookupTableAccount,
   ComputeBudgetProgram,
   Keypair,
-  MessageV0,
   PublicKey,
   SystemProgram,
   TransactionInstruction,
@@ -88,10 +87,14 @@ export function transfer(change: Partial<TransferParts> = {}): TransactionInstru
 /** Any instruction. */
 export function instruction(
   programId: PublicKey,
-  data: Uint8Array | string,
+  data: Uint8Array | string | readonly number[],
   keys: TransactionInstruction["keys"] = [],
 ): TransactionInstruction {
-  return new TransactionInstruction({ programId, keys, data: Buffer.from(data) });
+  return new TransactionInstruction({
+    programId,
+    keys,
+    data: typeof data === "string" ? Buffer.from(data) : Buffer.from([...data]),
+  });
 }
 
 export function memo(text: string | Uint8Array, keys: TransactionInstruction["keys"] = []): TransactionInstruction {
@@ -136,5 +139,3 @@ export function payload(change: Partial<Plan> = {}): { readonly transaction: str
 export function encode(built: VersionedTransaction): string {
   return Buffer.from(built.serialize()).toString("base64");
 }
-
-export { MessageV0 };
