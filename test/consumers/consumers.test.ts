@@ -49,7 +49,9 @@ describe("on Express 5", () => {
 
   test("installs no chain library", () => {
     const installed = packagesIn(join(folder, "node_modules"));
-    expect(installed).toEqual(expect.arrayContaining(["express", "@farebox/express", "@farebox/core", "@farebox/evm"]));
+    expect(installed).toEqual(
+      expect.arrayContaining(["express", "@farebox/express", "@farebox/core", "@farebox/evm", "@farebox/svm"]),
+    );
     expect(installed.filter((name) => CHAIN_LIBRARY.test(name))).toEqual([]);
   });
 

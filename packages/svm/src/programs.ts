@@ -13,7 +13,7 @@ export interface Program {
   readonly bytes: Buffer;
 }
 
-export const SYSTEM: Program = program("11111111111111111111111111111111");
+const SYSTEM: Program = program("11111111111111111111111111111111");
 export const COMPUTE_BUDGET: Program = program("ComputeBudget111111111111111111111111111111");
 export const TOKEN: Program = program("TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA");
 export const TOKEN_2022: Program = program("TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb");

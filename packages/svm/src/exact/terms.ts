@@ -47,7 +47,7 @@ export function readTerms(requirements: unknown): Reading<Terms> {
 }
 
 /** Reads atomic units; `undefined` when the value is no amount above zero that a token account can hold. */
-export function readAmount(value: unknown): bigint | undefined {
+function readAmount(value: unknown): bigint | undefined {
   const parsed = typeof value === "string" ? parseAtomic(value) : undefined;
   return parsed?.ok === true && parsed.amount <= MAX_AMOUNT ? parsed.amount : undefined;
 }
