@@ -2,6 +2,7 @@
  * An ordinary payment, changed in one thing at a time: the seller and the facilitator refuse it with the same reason, and
  * nothing is moved. On the chain below most of it would be carried out, if somebody signed for the fee and sent it.
  */
+import { createPrivateKey, sign } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import {
   ComputeBudgetProgram,
@@ -233,6 +234,20 @@ describe("the transaction", () => {
     const wire = Buffer.from(court.payload().transaction, "base64");
     const other = court.payload({ instructions: [LIMIT, PRICE, transfer(), memo("another")] });
     Buffer.from(other.transaction, "base64").copy(wire, 65, 65, 129);
+    await court.expectRefused({ transaction: wire.toString("base64") }, UNSIGNED);
+  });
+
+  test("has the payer's signature in a stranger's place", async () => {
+    const instructions = ordinary()
+      .with(2, unsignedTransfer())
+      .with(3, memo("x", [writable(STRANGER.publicKey, true)]));
+    const wire = Buffer.from(court.payload({ instructions, signers: [] }).transaction, "base64");
+    const seed = Buffer.concat([
+      Buffer.from("302e020100300506032b657004220420", "hex"),
+      PAYER.secretKey.subarray(0, 32),
+    ]);
+    const key = createPrivateKey({ key: seed, format: "der", type: "pkcs8" });
+    sign(null, wire.subarray(129), key).copy(wire, 65);
     await court.expectRefused({ transaction: wire.toString("base64") }, UNSIGNED);
   });
 
