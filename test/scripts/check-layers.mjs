@@ -24,7 +24,7 @@ const PACKAGES = {
   svm: ["core"],
   facilitator: ["core"],
   express: ["core", "evm", "svm"],
-  testing: ["core", "evm", "facilitator", "express"],
+  testing: ["core", "evm", "svm", "facilitator", "express"],
 };
 
 /** Who may import whom inside core, by folder, or by name for a file that lies in none. From the inside out. */

@@ -34,12 +34,6 @@ afterEach(() => local.close());
 /** As long as the chain's clock says an earlier time, it may be behind. */
 const EXPIRES = 1_800_000_000;
 
-function setChainTime(seconds: number): void {
-  const clock = local.svm.getClock();
-  clock.unixTimestamp = BigInt(seconds);
-  local.svm.setClock(clock);
-}
-
 async function find(change: Partial<PaymentQuery> = {}): Promise<ChainFinding> {
   const rpc = createJsonRpc(local.rpcUrl);
   const query = { payload: paid, requirements: requirements(), rpc, expiresAtSeconds: EXPIRES, ...change };
@@ -76,15 +70,15 @@ test("it is open as long as its blockhash is good, whatever else the payer paid"
 
 test("it was never made once its blockhash has run out and the chain's time is past its record", async () => {
   local.expire();
-  setChainTime(EXPIRES - 1);
+  local.network.setTime(EXPIRES - 1);
   expect(await find()).toMatchObject({ kind: "unclear", problem: expect.stringContaining("blockhash") });
-  setChainTime(EXPIRES);
+  local.network.setTime(EXPIRES);
   expect(await find()).toEqual({ kind: "never" });
 });
 
 test("it is unclear without its record's time, for the node may be behind", async () => {
   local.expire();
-  setChainTime(EXPIRES * 2);
+  local.network.setTime(EXPIRES * 2);
   const { expiresAtSeconds: _, ...query } = { expiresAtSeconds: 0, payload: paid, requirements: requirements() };
   expect(await exactSvm().findPayment!({ ...query, rpc: createJsonRpc(local.rpcUrl) })).toMatchObject({
     kind: "unclear",
@@ -92,7 +86,7 @@ test("it is unclear without its record's time, for the node may be behind", asyn
 });
 
 test("it was never made when it failed on chain", async () => {
-  local.mode = "keep";
+  local.network.handling = "keep";
   await settle(paid);
   local.fund(PAYER.publicKey, 0n);
   local.land();

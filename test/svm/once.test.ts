@@ -130,7 +130,7 @@ describe("a success is said once", () => {
 
 describe("a transaction that is not on chain yet", () => {
   test("is pending with its signature, and a success once it is there", async () => {
-    local.mode = "keep";
+    local.network.handling = "keep";
     const asked = request();
     const pending = await scheme.settle(asked);
     expect(pending).toMatchObject({ success: false, errorReason: "settlement_pending" });
@@ -143,25 +143,25 @@ describe("a transaction that is not on chain yet", () => {
   });
 
   test("is settled although the node's answer was lost", async () => {
-    local.mode = "lose";
+    local.network.handling = "lose-answer";
     expect(await scheme.settle(request())).toMatchObject({ success: true });
     expect(local.balanceOf(PAY_TO)).toBe(1000n);
   });
 
   test("is refused once its blockhash has run out, and never before", async () => {
-    local.mode = "forget";
+    local.network.handling = "forget";
     const asked = request();
     const { transaction } = await scheme.settle(asked);
     expect(await scheme.settle(asked)).toMatchObject({ errorReason: "settlement_pending", transaction });
     local.expire();
     expect(await scheme.settle(asked)).toMatchObject({ errorReason: "invalid_transaction_state", transaction });
-    local.mode = "carry-out";
+    local.network.handling = "carry-out";
     expect(await scheme.settle(asked)).toMatchObject({ errorReason: "invalid_transaction_state", transaction });
     expect(local.balanceOf(PAY_TO)).toBe(0n);
   });
 
   test("is refused with its signature when it fails on chain", async () => {
-    local.mode = "keep";
+    local.network.handling = "keep";
     const asked = request();
     const { transaction } = await scheme.settle(asked);
     local.fund(PAYER.publicKey, 0n);

@@ -5,6 +5,7 @@ import { associatedTokenAccount } from "./associated-token-account.js";
 import { decodeBase58, encodeBase58 } from "./base58.js";
 import { isOnCurve } from "./curve.js";
 import { TOKEN as OUR_TOKEN, TOKEN_2022 as OUR_TOKEN_2022 } from "./programs.js";
+import { tokenAccountOf } from "./token-account-of.js";
 import { PublicKey, TOKEN, TOKEN_2022, tokenAccount } from "./transactions.fixture.js";
 
 const key = fc.uint8Array({ minLength: 32, maxLength: 32 });
@@ -55,4 +56,13 @@ test("a token account is where the library derives it", () => {
     }),
     { numRuns: 50 },
   );
+});
+
+test("a token account is told in text, for either program", () => {
+  const [owner, mint] = [new PublicKey(7), new PublicKey(8)];
+  const texts = [owner.toBase58(), mint.toBase58()] as const;
+  expect(tokenAccountOf(...texts)).toBe(tokenAccount(owner, mint).toBase58());
+  expect(tokenAccountOf(...texts, "token-2022")).toBe(tokenAccount(owner, mint, TOKEN_2022).toBase58());
+  expect(() => tokenAccountOf("nobody", texts[1])).toThrow("owner: expected a Solana address");
+  expect(() => tokenAccountOf(texts[0], "USDC")).toThrow("mint: expected a Solana address");
 });

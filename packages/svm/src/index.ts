@@ -5,3 +5,4 @@
  */
 export { ASSETS, type SvmAsset, type TokenProgram } from "./assets.js";
 export { exactSvm } from "./exact/exact-svm.js";
+export { tokenAccountOf } from "./token-account-of.js";

@@ -78,6 +78,14 @@ test("a payment that is refused is not refused if it was made before", async () 
   expect(await settle({ simulate })).toMatchObject({ errorReason: "invalid_transaction_state", transaction: "" });
 });
 
+test("a part of a lamport counts as one, as the chain charges it", async () => {
+  const verify = (maxPriorityFeeLamports: number) =>
+    createExactSvmScheme({ chain: chain(), maxPriorityFeeLamports }).verify(REQUEST);
+  expect(await verify(1)).toMatchObject({ isValid: true });
+  const reason = "invalid_exact_svm_payload_transaction_instructions_compute_price_instruction_too_high";
+  expect(await verify(0)).toMatchObject({ isValid: false, invalidReason: reason });
+});
+
 test("a transaction that was dropped is told so from then on, and not sent again", async () => {
   const dropped = chain({ outcomeOf: async () => "dropped" });
   const scheme = createExactSvmScheme({ chain: dropped });

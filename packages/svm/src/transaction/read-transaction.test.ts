@@ -5,6 +5,7 @@ import {
   AddressLookupTableAccount,
   encode,
   FEE_PAYER,
+  memo,
   ordinary,
   PAYER,
   PublicKey,
@@ -49,6 +50,18 @@ describe.each(["legacy", 0] as const)("a message of version %s", (version) => {
     }
     expect(readTransaction(Buffer.concat([all, Buffer.of(0)]).toString("base64"))).toBeUndefined();
   });
+});
+
+test("a transaction that fills a packet is read, and one byte more is not", () => {
+  const around = bytes().length - "a nonce".length + 1;
+  const wire = (length: number) => {
+    const text = "x".repeat(length - around);
+    return encode(transaction({ instructions: ordinary().with(3, memo(text)) }));
+  };
+  expect(Buffer.from(wire(MAX_TRANSACTION_BYTES), "base64")).toHaveLength(MAX_TRANSACTION_BYTES);
+  expect(readTransaction(wire(MAX_TRANSACTION_BYTES))).toBeDefined();
+  expect(Buffer.from(wire(MAX_TRANSACTION_BYTES + 1), "base64")).toHaveLength(MAX_TRANSACTION_BYTES + 1);
+  expect(readTransaction(wire(MAX_TRANSACTION_BYTES + 1))).toBeUndefined();
 });
 
 describe("not read is", () => {
