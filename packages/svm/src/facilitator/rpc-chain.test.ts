@@ -81,3 +81,36 @@ test("a transaction is confirmed as deep as it was asked for", async () => {
   answer = () => ({ context: { slot: 1 }, value: [null] });
   expect(await usual.statusOf("x")).toBe("pending");
 });
+
+test("a transaction is dropped only where a node that is as far on as the one that took its blockhash knows none", async () => {
+  const { port } = server.address() as AddressInfo;
+  const chain = createRpcSvmChain({
+    network: NETWORK,
+    rpcUrl: `http://127.0.0.1:${port}`,
+    privateKey: FEE_PAYER.secretKey,
+    pollingIntervalMs: 10,
+    confirmTimeoutMs: 100,
+  });
+  const says = (validity: { readonly slot: number; readonly value: boolean }, status: object) => {
+    answer = (method) => {
+      if (method === "getSignatureStatuses") return status;
+      return method === "isBlockhashValid" ? { context: { slot: validity.slot }, value: validity.value } : null;
+    };
+  };
+  const none = (slot: number) => ({ context: { slot }, value: [null] });
+  const processed = { context: { slot: 30 }, value: [{ slot: 30, err: null, confirmationStatus: "processed" }] };
+
+  says({ slot: 10, value: true }, none(10));
+  const transaction = { message: Buffer.from("any"), payerSignature: Buffer.alloc(64), blockhash: "any" };
+  const signature = await chain.submit(transaction);
+  expect(await chain.outcomeOf(signature)).toBe("pending");
+  says({ slot: 9, value: false }, none(30));
+  expect(await chain.outcomeOf(signature), "a node that is behind").toBe("pending");
+  says({ slot: 20, value: false }, none(19));
+  expect(await chain.outcomeOf(signature), "a status of before").toBe("pending");
+  says({ slot: 20, value: false }, processed);
+  expect(await chain.outcomeOf(signature), "on its way").toBe("pending");
+  says({ slot: 20, value: false }, none(20));
+  expect(await chain.outcomeOf(signature)).toBe("dropped");
+  await expect(chain.submit(transaction)).rejects.toMatchObject({ code: "ERR_FAREBOX_CHAIN" });
+});
