@@ -230,6 +230,8 @@ describe("what the chain says against it", () => {
     fee.writeUInt16LE(108, 2);
     fee.writeUInt16LE(50, 4 + 106);
     local.createMint(mint, TOKEN_2022, fee);
+    local.fund(PAYER.publicKey, 5_000n, mint, TOKEN_2022);
+    local.fund(PAY_TO, 0n, mint, TOKEN_2022);
     const asked = request(
       { instructions: ordinary({ program: TOKEN_2022, mint }) },
       requirements({ asset: mint.toBase58() }),

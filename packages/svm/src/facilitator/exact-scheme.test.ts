@@ -1,7 +1,18 @@
 import type { FacilitatorRequest, SettlementResponse } from "@farebox/core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FEE_PAYER, NETWORK, PAY_TO, PAYER, payload, requirements, TOKEN, USDC } from "../transactions.fixture.js";
+import {
+  FEE_PAYER,
+  NETWORK,
+  PAY_TO,
+  PAYER,
+  payload,
+  requirements,
+  STRANGER,
+  TOKEN,
+  TOKEN_2022,
+  USDC,
+} from "../transactions.fixture.js";
 import type { SvmAccount, SvmChain, TransactionOutcome } from "./chain.js";
 import { createExactSvmScheme } from "./exact-scheme.js";
 
@@ -76,6 +87,25 @@ test("a payment that is refused is not refused if it was made before", async () 
   const made = await settle({ simulate, statusOf: async () => "confirmed" });
   expect(made).toMatchObject({ errorReason: "payment_already_settled", transaction: SIGNATURE });
   expect(await settle({ simulate })).toMatchObject({ errorReason: "invalid_transaction_state", transaction: "" });
+});
+
+describe("accounts that are not what they should be", () => {
+  const [payer, payee, mint] = ACCOUNTS;
+  const other: SvmAccount = { owner: TOKEN_2022.toBase58(), data: payer?.data ?? Buffer.alloc(0) };
+  const ofStranger = held(STRANGER.publicKey.toBuffer(), 5000n);
+  test.each<[what: string, accounts: (SvmAccount | undefined)[], reason: string]>([
+    ["no mint", [payer, payee, undefined], "invalid_exact_svm_payload_mint_mismatch"],
+    ["a token account for a mint", [payer, payee, payer], "invalid_exact_svm_payload_mint_mismatch"],
+    ["a mint for an account", [payer, mint, mint], "invalid_payment_requirements"],
+    ["no account of the payee", [payer, undefined, mint], "invalid_payment_requirements"],
+    ["an account that the payee gave away", [payer, ofStranger, mint], "invalid_payment_requirements"],
+    ["an account of another program", [other, payee, mint], "insufficient_funds"],
+    ["an empty account", [{ owner: TOKEN.toBase58(), data: Buffer.alloc(0) }, payee, mint], "insufficient_funds"],
+    ["fewer answers than questions", [payer], "invalid_exact_svm_payload_mint_mismatch"],
+  ])("%s", async (_, accounts, invalidReason) => {
+    const scheme = createExactSvmScheme({ chain: chain({ readAccounts: async () => accounts }) });
+    expect(await scheme.verify(REQUEST)).toMatchObject({ isValid: false, invalidReason });
+  });
 });
 
 test("a part of a lamport counts as one, as the chain charges it", async () => {

@@ -108,6 +108,13 @@ describe("not read is", () => {
     expect(readTransaction(encode(built))).toBeUndefined();
   });
 
+  test("a transaction that names a table, although nothing is taken from it", () => {
+    const all = bytes();
+    const lookup = Buffer.concat([Buffer.of(1), STRANGER.publicKey.toBuffer(), Buffer.of(1, 0, 0)]);
+    expect(readTransaction(Buffer.concat([all.subarray(0, -1), lookup]).toString("base64"))).toBeUndefined();
+    expect(readTransaction(Buffer.concat([all.subarray(0, -1), Buffer.of(1)]).toString("base64"))).toBeUndefined();
+  });
+
   test("an instruction of the fee payer, or of an account that is not there", () => {
     const all = bytes();
     const program = all.lastIndexOf(Buffer.concat([Buffer.of(0, 7), Buffer.from("a nonce"), Buffer.of(0)])) - 1;
