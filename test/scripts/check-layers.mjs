@@ -21,9 +21,10 @@ import { importsOf, walk } from "./imports.mjs";
 const PACKAGES = {
   core: [],
   evm: ["core"],
+  svm: ["core"],
   facilitator: ["core"],
-  express: ["core", "evm"],
-  testing: ["core", "evm", "facilitator", "express"],
+  express: ["core", "evm", "svm"],
+  testing: ["core", "evm", "svm", "facilitator", "express"],
 };
 
 /** Who may import whom inside core, by folder, or by name for a file that lies in none. From the inside out. */
@@ -56,7 +57,7 @@ const CORE = {
 CORE.index = Object.keys(CORE);
 
 /** A seller installs these; none may need a chain library. */
-const CHAIN_FREE = ["@farebox/core", "@farebox/express", "@farebox/evm"];
+const CHAIN_FREE = ["@farebox/core", "@farebox/express", "@farebox/evm", "@farebox/svm", "@farebox/svm/facilitator"];
 const CHAIN_LIBRARY = /^(viem|ox|ethers|web3|algosdk|@solana\/[^/]+)(\/|$)/;
 
 const VAGUE_NAMES = new Set(["utils", "util", "helpers", "common", "shared", "misc"]);
