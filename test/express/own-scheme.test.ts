@@ -137,8 +137,6 @@ describe.each(VERSIONS)("on %s, a scheme of the seller's own", (_, express) => {
   test("takes into its offers what its facilitator says", async () => {
     const completeExtra: Scheme["completeExtra"] = ({ bank }) => (typeof bank === "string" ? { bank } : undefined);
     const { shop, send } = await openVoucherShop(voucherScheme({ completeExtra }));
-    // The facilitator is in this process: it has been asked by the time of a second request.
-    await shop.ask();
     const { challenge } = await shop.ask();
     expect(challenge?.accepts[0]?.extra).toEqual({ bank: "b1" });
     expect((await send(GOOD)).status).toBe(200);

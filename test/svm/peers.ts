@@ -55,7 +55,7 @@ const ACCEPTS = { scheme: "exact", price: "$0.001", network: NETWORK, payTo: PAY
 
 /** A seller with Farebox. */
 export function ourSeller(facilitatorUrl: string, extra: Readonly<Record<string, unknown>> = {}): Express {
-  const accepts = { ...ACCEPTS, extra: { feePayer: FEE_PAYER.publicKey.toBase58(), ...extra } };
+  const accepts = { ...ACCEPTS, extra };
   return seller(paymentMiddleware({ "GET /weather": { accepts } }, { facilitator: facilitatorUrl }));
 }
 

@@ -128,6 +128,8 @@ async function decidePriced(arrival: Arrival, config: PaymentsConfig): Promise<D
   const verdict = asked && (await asked);
   if (verdict !== undefined) return verdict.kind === "granted" ? GRANTED : answered(verdict.answer);
 
+  // Just after the start: each facilitator is asked within its deadline, and this waits for no longer.
+  if (arrival.route.isPending()) await config.facilitator.ready();
   const decoded = decodePaymentSignature(request.paymentSignature);
   const { priceFor } = arrival.route;
   if (priceFor === undefined) return decideDecoded(arrival, { url, decoded }, config);
@@ -139,6 +141,7 @@ async function decidePriced(arrival: Arrival, config: PaymentsConfig): Promise<D
     accepted: decoded.kind === "present" ? decoded.payment.accepted : undefined,
     nowSeconds: Math.floor(config.now() / 1000),
   });
+  if (route.isPending()) await config.facilitator.ready();
   return decideDecoded({ ...arrival, route }, { url, decoded }, config);
 }
 

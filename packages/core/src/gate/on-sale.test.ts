@@ -94,8 +94,18 @@ describe("an offer that takes something of a facilitator's", () => {
     };
     const offered = () => sale.onSale()?.offers[0]?.requirements.extra;
     const meant = (clientsExtra: unknown) => sale.offerFor(offer, clientsExtra)?.requirements.extra;
-    return { say, offered, meant, told };
+    return { say, offered, meant, told, isPending: sale.isPending };
   }
+
+  test("waits for as long as nobody has said anything", () => {
+    const { say, isPending } = createCompleted();
+    say("unknown");
+    expect(isPending()).toBe(true);
+    say("no");
+    expect(isPending()).toBe(false);
+    say("yes", {});
+    expect(isPending()).toBe(false);
+  });
 
   test("is made as soon as one has said so, and not before", () => {
     const { say, offered, meant, told } = createCompleted();

@@ -28,6 +28,8 @@ export type Supporters = Pick<FacilitatorPool, "supports" | "kindExtra" | "revis
 export interface Sale {
   /** How it can be paid for right now; `undefined`: in no way. Prepared anew only when facilitators say something else. */
   readonly onSale: () => OnSale | undefined;
+  /** Whether an offer waits for a facilitator to say for the first time what it adds. */
+  readonly isPending: () => boolean;
   /**
    * An offer as it was made to a client: with what a facilitator adds to it, by the `extra` that the client sent back.
    * `undefined` when no facilitator has said yet what it adds.
@@ -52,8 +54,11 @@ export function createSale(route: ForSale, facilitators: Supporters, tell: (find
     }
     return sale;
   };
+  const completed = route.offers.filter(({ scheme }) => scheme.completeExtra !== undefined);
   return {
     onSale,
+    isPending: () =>
+      completed.some(({ requirements: { scheme, network } }) => facilitators.supports(scheme, network) === "unknown"),
     offerFor(offer, clientsExtra) {
       onSale();
       return completions.get(offer)?.find(clientsExtra);

@@ -140,9 +140,10 @@ async function settleAgain(
   }
 }
 
-/** A payment has the id that it was claimed with, or none: one that comes later proves nothing. */
-function asRecorded({ identifier: _, ...claim }: ClaimRequest, { identifier }: PaymentRecord): ClaimRequest {
-  return identifier === undefined ? claim : { ...claim, identifier };
+/** A payment has the id that it was claimed with, or none: one that comes later proves nothing. Nor does it live longer. */
+function asRecorded(claim: ClaimRequest, { identifier, expiresAtMs }: PaymentRecord): ClaimRequest {
+  const { identifier: _, ...rest } = claim;
+  return { ...rest, expiresAtMs, ...(identifier === undefined ? {} : { identifier }) };
 }
 
 function admitPaid(paid: PaidRequest, receipt: SettlementResponse, config: PaymentsConfig): Decision {

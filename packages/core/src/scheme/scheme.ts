@@ -102,7 +102,9 @@ export interface Scheme {
    * What the `extra` of an offer gets from a facilitator that lists this scheme, e.g. the address that pays the network's
    * fee. Default: nothing.
    *
-   * @param kindExtra - The `extra` of the facilitator's kind, unchecked.
+   * Total.
+   *
+   * @param kindExtra - The `extra` of the facilitator's kind in `/supported`, unchecked; `{}` where it has none.
    * @returns `undefined` when nothing can be paid by way of this facilitator, for its kind lacks what it takes.
    */
   completeExtra?(kindExtra: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | undefined;
@@ -115,13 +117,6 @@ export interface Scheme {
    * @param nowSeconds - Unix seconds.
    */
   readPayment(payload: unknown, requirements: PaymentRequirements, nowSeconds: number): PaymentReading;
-  /**
-   * What an offer's `extra` gets from a facilitator's kind, to be merged over what the offer has; `undefined`: that kind
-   * lacks it, and the offer cannot be made for that facilitator. Without this method an offer needs nothing. Total.
-   *
-   * @param kindExtra - `extra` of the kind in `/supported`, `{}` where it has none.
-   */
-  completeExtra?(kindExtra: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | undefined;
   /**
    * Looks on chain for what became of a payment. Without it, an outcome that the facilitator does not know stays unknown.
    * Total: never throws, never rejects; what cannot be told for certain is `unclear`.
