@@ -1,0 +1,108 @@
+/**
+ * Reports on what an engine prices, and checks it before the first request.
+ *
+ * @module
+ */
+import { ConfigError } from "../errors.js";
+import type { Finding, FindingCode } from "../events/findings.js";
+import { inspectRoutes, inspectTable, type PricedTable } from "./inspect.js";
+import { inspectSupport } from "./on-sale.js";
+import type { PaymentsConfig } from "./parse-options.js";
+import { describeLine, type PaymentsReport, type PricedHandler, reportRoutes } from "./report.js";
+import type { RouterView } from "./router-view.js";
+
+/** What is priced so far; it grows. */
+export interface Goods {
+  readonly tables: readonly PricedTable[];
+  readonly handlers: readonly PricedHandler[];
+}
+
+/** The reporting side of an engine. */
+export interface Reporter {
+  report(view?: RouterView): PaymentsReport;
+  check(view: RouterView, only?: (gate: object) => boolean): PaymentsReport;
+}
+
+/** What of the goods is looked at, and how many lookups that may take. */
+interface Scope {
+  readonly only: (gate: object) => boolean;
+  readonly most: number;
+}
+
+const EVERYTHING: Scope = { only: () => true, most: Number.POSITIVE_INFINITY };
+
+/** Creates a reporter. */
+export function createReporter(goods: Goods, config: PaymentsConfig): Reporter {
+  return {
+    report: (view) => reportOn(goods, { view, scope: EVERYTHING }, config),
+    check(view, only = EVERYTHING.only) {
+      const isUrgent = only !== EVERYTHING.only && !config.strict;
+      const scope = { only, most: isUrgent ? MAX_LOOKUPS : EVERYTHING.most };
+      const reported = reportOn(goods, { view, scope }, config);
+      announce(reported, config);
+      const lasting = reported.findings.filter((found) => !isPassing(found));
+      if (config.strict && lasting.length > 0) throw new ConfigError(lasting.map(toIssue));
+      return reported;
+    },
+  };
+}
+
+function reportOn(
+  goods: Goods,
+  { view, scope }: { readonly view: RouterView | undefined; readonly scope: Scope },
+  config: PaymentsConfig,
+): PaymentsReport {
+  const tables = goods.tables.filter(({ gate }) => scope.only(gate));
+  const handlers = goods.handlers.filter(({ gate }) => scope.only(gate));
+  const isChecked = view !== undefined && lookupsFor(tables, view) <= scope.most;
+  if (view !== undefined && !isChecked) {
+    config.logger.info("routes_not_checked", { remedy: "await payments.ready(app)" });
+  }
+  const inspected = [...tables.flatMap(inspectTable), ...(isChecked ? inspectRoutes(tables, view) : [])];
+  const unsupported = inspectSupportOf({ tables, handlers }, config);
+  return {
+    routes: reportRoutes(tables, handlers, view),
+    findings: oncePerText([...inspected, ...config.findings.all, ...unsupported]),
+  };
+}
+
+function inspectSupportOf({ tables, handlers }: Goods, { facilitator }: PaymentsConfig): readonly Finding[] {
+  const inTables = tables.flatMap(({ table }) => table.entries.map(({ value }) => value));
+  return [...inTables, ...handlers.map(({ route }) => route)].flatMap((route) => inspectSupport(route, facilitator));
+}
+
+/** A tenth of a second or so; the event loop waits for as long. */
+const MAX_LOOKUPS = 100_000;
+
+/** Every key is tried on every route. */
+function lookupsFor(tables: readonly PricedTable[], { routes }: RouterView): number {
+  return tables.reduce((sum, { table }) => sum + table.entries.length, 0) * routes.length;
+}
+
+/** A seller with more routes than this does not read them at start-up. */
+const MAX_LINES = 50;
+
+function announce({ routes, findings }: PaymentsReport, { logger, findings: noted }: PaymentsConfig): void {
+  for (const route of routes.slice(0, MAX_LINES)) logger.info("priced", { route: describeLine(route) });
+  if (routes.length > MAX_LINES) logger.info("priced", { route: `and ${routes.length - MAX_LINES} more` });
+  for (const found of findings) noted.tell(found);
+}
+
+/** What facilitators support is theirs to change, and what requests say is anybody's: neither is a reason not to start. */
+const PASSING: readonly FindingCode[] = [
+  "FAREBOX_OFFER_UNSUPPORTED",
+  "FAREBOX_PROXY_IGNORED",
+  "FAREBOX_HOST_NOT_ALLOWED",
+];
+
+function isPassing({ code }: Finding): boolean {
+  return PASSING.includes(code);
+}
+
+function oncePerText(findings: readonly Finding[]): readonly Finding[] {
+  return [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()];
+}
+
+function toIssue({ code, route, message, remedy }: Finding) {
+  return { path: route ?? "the server", expected: remedy, received: `${code}: ${message}` };
+}
