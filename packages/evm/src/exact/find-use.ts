@@ -5,8 +5,9 @@
  * @module
  */
 import { JsonRpcError } from "@farebox/core";
-import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, addressWord } from "./eip3009-wire.js";
-import { type Ask, type Block, type Log, type LogFilter, readBlock, readLogs } from "./node-questions.js";
+import { addressWord } from "../abi-words.js";
+import { type Ask, type Block, type Log, type LogFilter, readBlock, readLogs } from "../node/node-questions.js";
+import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED } from "./eip3009-wire.js";
 
 /** Which authorization, and where to look for it. */
 export interface UseSearch {

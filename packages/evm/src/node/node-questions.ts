@@ -7,7 +7,7 @@
  */
 import { isJsonObject, type JsonObject, JsonRpcError, type PaymentQuery } from "@farebox/core";
 import { sameAddress } from "../address.js";
-import { encodeAuthorizationState } from "./eip3009-wire.js";
+import { encodeAuthorizationState } from "../exact/eip3009-wire.js";
 
 /** Asks a node, so many times and no more. */
 export type Ask = (method: string, params: readonly unknown[]) => Promise<unknown>;
