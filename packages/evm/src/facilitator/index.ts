@@ -8,7 +8,10 @@ export type {
   EvmChain,
   Hash,
   Hex,
+  Permit2Chain,
+  SignedApproval,
   SignedAuthorization,
+  SignedPermit,
   Simulation,
   TransactionOutcome,
   TransferAuthorization,
@@ -17,3 +20,4 @@ export { ChainError } from "./chain-error.js";
 export { createExactEvmScheme, type ExactEvmSchemeOptions } from "./exact-scheme.js";
 export { createRpcChain } from "./rpc-chain.js";
 export type { RpcChainOptions } from "./rpc-options.js";
+export { createUptoEvmScheme, type UptoEvmSchemeOptions } from "./upto-scheme.js";
