@@ -8,6 +8,7 @@
 import type { PaymentRequirements, Scheme } from "@farebox/core";
 import { sameAddress } from "../address.js";
 import { compileEvmTerms } from "../compile-terms.js";
+import { findPermitPayment } from "../permit2/find-payment.js";
 import { readPermitPayment } from "../permit2/read-permit.js";
 import { findAuthorizationPayment } from "./find-payment.js";
 import { readAuthorizationPayment } from "./read-payment.js";
@@ -23,7 +24,8 @@ export function exactEvm(): Scheme {
       isByPermit2(requirements)
         ? readPermitPayment("exact", payload, requirements, nowSeconds)
         : readAuthorizationPayment(payload, requirements, nowSeconds),
-    findPayment: findAuthorizationPayment,
+    findPayment: (query) =>
+      isByPermit2(query.requirements) ? findPermitPayment("exact", query) : findAuthorizationPayment(query),
   } as const satisfies Scheme);
 }
 

@@ -5,6 +5,7 @@
  * @module
  */
 import { parseAbi } from "viem";
+import { hasNonce } from "../permit2/permit2-wire.js";
 import { PERMIT2 } from "../permit2/proxies.js";
 import type { Hash, Permit2Chain, Simulation } from "./chain.js";
 import type { Call } from "./costs.js";
@@ -41,7 +42,7 @@ export function createRpcPermit2({ ask, simulate, send, lookbackBlocks }: RpcPar
     isNonceUsed: async (owner, nonce) => {
       const call = { address: PERMIT2, abi: ABI, functionName: "nonceBitmap", args: [owner, nonce >> 8n] } as const;
       const bitmap = await ask((client) => client.readContract(call));
-      return ((bitmap >> (nonce & 0xffn)) & 1n) === 1n;
+      return hasNonce(bitmap, nonce);
     },
     simulate: (signed, amount) => simulate(encodePermitCall(signed, amount)),
     submit: (signed, amount) => send(encodePermitCall(signed, amount)),

@@ -8,9 +8,10 @@
 import type { Scheme } from "@farebox/core";
 import { isAddressShaped, sameAddress, toChecksum } from "../address.js";
 import { compileEvmTerms } from "../compile-terms.js";
+import { findPermitPayment } from "../permit2/find-payment.js";
 import { readPermitPayment } from "../permit2/read-permit.js";
 
-/** Creates the scheme. It needs no key and no chain library. */
+/** Creates the scheme. It needs no key and no chain library, and asks no node but the one that `findPayment` is given. */
 export function uptoEvm(): Scheme {
   return Object.freeze({
     scheme: "upto",
@@ -20,6 +21,7 @@ export function uptoEvm(): Scheme {
     completeExtra,
     sameAddress,
     readPayment: (payload, requirements, nowSeconds) => readPermitPayment("upto", payload, requirements, nowSeconds),
+    findPayment: (query) => findPermitPayment("upto", query),
   } as const satisfies Scheme);
 }
 
