@@ -23,7 +23,7 @@ export function parseSchemeOptions(
   issues.checkKeys("options", options, ["chain", "now"]);
   if (typeof chain !== "object" || chain === null)
     issues.add("options.chain", "a chain, e.g. createRpcChain(…)", chain);
-  else if (!isChain(chain)) issues.addText("options.chain", "a chain with permit2", "one without");
+  else if (!isChain(chain)) issues.addText("options.chain", "a chain with permit2 and a signer", "one without");
   if (typeof now !== "function") issues.add("options.now", "a function that yields Unix milliseconds", now);
   issues.throwIfAny();
   return { chain, now };
