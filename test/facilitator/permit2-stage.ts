@@ -8,6 +8,7 @@ import { createRpcChain, createUptoEvmScheme, type RpcChainOptions } from "@fare
 import type { Payer, SignOptions } from "@farebox/testing";
 import { encodeFunctionData, type Hex, parseAbi } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
+import { expect } from "vitest";
 import { AMOUNT, createOffer, NETWORK, type Stage } from "./stage.js";
 
 export const PERMIT2: Hex = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
@@ -80,6 +81,26 @@ export async function createAllower(stage: Stage, usdc: bigint = AMOUNT): Promis
 export async function balancesOf(stage: Stage, request: FacilitatorRequest): Promise<readonly [bigint, bigint]> {
   const { from, witness } = permitOf(request).permit2Authorization;
   return [await stage.chain.balanceOf(from), await stage.chain.balanceOf(witness.to)];
+}
+
+/** A payment by a new payer who has so many atomic units, and has allowed Permit2 to move them. */
+export async function payWith(
+  stage: Stage,
+  { kind, privateKey, usdc }: { readonly kind: Kind; readonly privateKey: Hex; readonly usdc?: bigint | undefined },
+): Promise<FacilitatorRequest> {
+  return signPermitFor(await createAllower(stage, usdc), createPermitOffer(kind, privateKey));
+}
+
+/** Verify and settle say the same, and nothing moves. */
+export async function expectNothingMoves(
+  stage: Stage,
+  scheme: FacilitatorScheme,
+  { request, reason }: { readonly request: FacilitatorRequest; readonly reason: string },
+): Promise<void> {
+  const before = await balancesOf(stage, request);
+  expect(await scheme.verify(request)).toMatchObject({ isValid: false, invalidReason: reason });
+  expect(await scheme.settle(request)).toMatchObject({ success: false, errorReason: reason, transaction: "" });
+  expect(await balancesOf(stage, request)).toEqual(before);
 }
 
 /** Takes a nonce back, as its payer may. */

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   balancesOf,
   createPermitOffer,
+  expectNothingMoves,
   type Kind,
   openScheme,
   PERMIT2,
@@ -89,12 +90,8 @@ function read(functionName: "allowance" | "nonces", owner: Hex): Promise<bigint>
     : stage.client.readContract({ ...contract, functionName, args: [owner, PERMIT2] });
 }
 
-async function expectRefused(scheme: FacilitatorScheme, request: FacilitatorRequest, reason: string): Promise<void> {
-  const before = await balancesOf(stage, request);
-  expect(await scheme.verify(request)).toMatchObject({ isValid: false, invalidReason: reason });
-  expect(await scheme.settle(request)).toMatchObject({ success: false, errorReason: reason, transaction: "" });
-  expect(await balancesOf(stage, request)).toEqual(before);
-}
+const expectRefused = (scheme: FacilitatorScheme, request: FacilitatorRequest, reason: string) =>
+  expectNothingMoves(stage, scheme, { request, reason });
 
 describe.each<Kind>(["exact", "upto"])("%s with a signed allowance", (kind) => {
   const open = () => openScheme(stage, kind, { privateKey });

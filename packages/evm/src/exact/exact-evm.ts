@@ -8,6 +8,7 @@
 import type { PaymentRequirements, Scheme } from "@farebox/core";
 import { sameAddress } from "../address.js";
 import { compileEvmTerms } from "../compile-terms.js";
+import { fieldsOf } from "../payload-fields.js";
 import { findPermitPayment } from "../permit2/find-payment.js";
 import { readPermitPayment } from "../permit2/read-permit.js";
 import { findAuthorizationPayment } from "./find-payment.js";
@@ -29,6 +30,8 @@ export function exactEvm(): Scheme {
   } as const satisfies Scheme);
 }
 
-function isByPermit2({ extra }: PaymentRequirements): boolean {
-  return extra["assetTransferMethod"] === "permit2";
+/** Asked also of terms that were kept for long, and may be of any form. */
+function isByPermit2(requirements: PaymentRequirements): boolean {
+  const { extra } = fieldsOf(requirements);
+  return fieldsOf(extra)["assetTransferMethod"] === "permit2";
 }

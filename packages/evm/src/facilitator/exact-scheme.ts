@@ -44,13 +44,20 @@ function readExactPayment(request: unknown, kind: PaymentKind, chain: EvmChain):
   const envelope = readEnvelope(request);
   if (!envelope.ok) return { payer: undefined, movement: envelope };
   const { payload } = envelope.value;
-  const payer = readPayer(payload["permit2Authorization"]) ?? readPayer(payload["authorization"]);
+  const [byAuthorization, byPermit2] = [
+    readPayer(payload["authorization"]),
+    readPayer(payload["permit2Authorization"]),
+  ];
   const terms = readTerms(envelope.value.requirements, kind);
-  if (!terms.ok) return { payer, movement: terms };
-  if (terms.value.amount === 0n) return { payer, movement: refuse("invalid_payment_requirements", "amount is zero") };
+  if (!terms.ok) return { payer: byAuthorization ?? byPermit2, movement: terms };
   const method = readTransferMethod(terms.value, "eip3009");
-  if (!method.ok) return { payer, movement: method };
-  const read = method.value === "permit2" ? readByPermit2 : readByAuthorization;
+  if (!method.ok) return { payer: byAuthorization ?? byPermit2, movement: method };
+  // A payload may have both. Whose money it is depends on what the terms ask for.
+  const [payer, read] =
+    method.value === "permit2"
+      ? ([byPermit2, readByPermit2] as const)
+      : ([byAuthorization, readByAuthorization] as const);
+  if (terms.value.amount === 0n) return { payer, movement: refuse("invalid_payment_requirements", "amount is zero") };
   return { payer, movement: read(envelope.value, terms.value, { kind, chain }) };
 }
 
