@@ -203,6 +203,33 @@ test.each(KINDS)("any change to what was signed for %s leaves the money where it
   expect(await balancesOf(stage, payment)).toEqual(before);
 });
 
+test.each(KINDS)("whatever is sent for %s is answered with a word of the protocol", async (kind) => {
+  const { paymentPayload, paymentRequirements } = payments.get(kind)!;
+  const part = (value: unknown) => fc.oneof(fc.jsonValue(), fc.constant(value), fc.constant(JSON.parse("{}")));
+  const payload = fc.record({
+    signature: part(permitOf(payments.get(kind)!).signature),
+    permit2Authorization: fc.jsonValue(),
+  });
+  const request = fc.record({
+    x402Version: fc.constant(2),
+    paymentPayload: fc.record({
+      x402Version: fc.constant(2),
+      accepted: part(paymentPayload.accepted),
+      payload: fc.oneof(payload, fc.jsonValue()),
+      extensions: fc.oneof(fc.jsonValue(), fc.record({ eip2612GasSponsoring: fc.jsonValue() })),
+    }),
+    paymentRequirements: part(paymentRequirements),
+  });
+  await fc.assert(
+    fc.asyncProperty(request, async (some) => {
+      const { isValid, invalidReason } = await facilitator.verify(some as unknown as FacilitatorRequest);
+      expect([isValid, isKnownReason(invalidReason)]).toEqual([false, true]);
+      const { success, errorReason } = await facilitator.settle(some as unknown as FacilitatorRequest);
+      expect([success, isKnownReason(errorReason)]).toEqual([false, true]);
+    }),
+  );
+});
+
 test.each(KINDS)("the payment of %s that was changed in so many ways is good as it is", async (kind) => {
   expect(await facilitator.settle(payments.get(kind)!)).toMatchObject({ success: true, amount: String(AMOUNT) });
 });

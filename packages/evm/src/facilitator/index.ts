@@ -3,6 +3,8 @@
  *
  * @module
  */
+export type { ProxyKind } from "../permit2/proxies.js";
+export type { Permit } from "../permit2/read-permit.js";
 export type {
   Address,
   EvmChain,
