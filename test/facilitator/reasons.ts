@@ -29,6 +29,8 @@ export const REASONS: Readonly<Record<Exclude<Reason, SvmReason>, true>> = {
   answer_not_kept: true,
   too_many_payments: true,
   denied: true,
+  permit2_allowance_required: true,
+  invalid_upto_evm_payload_settlement_exceeds_amount: true,
   settlement_pending: true,
 };
 

@@ -22,7 +22,7 @@ import {
   type RouteGate,
   type RoutesConfig,
 } from "@farebox/core";
-import { exactEvm } from "@farebox/evm";
+import { exactEvm, uptoEvm } from "@farebox/evm";
 import { exactSvm } from "@farebox/svm";
 import type { Application, NextFunction, Request, RequestHandler, Response } from "express";
 import { isAbandoned, onBrokenOff } from "./delivery.js";
@@ -43,7 +43,7 @@ declare global {
   }
 }
 
-const BUILT_IN = [exactEvm(), exactSvm()];
+const BUILT_IN = [exactEvm(), uptoEvm(), exactSvm()];
 
 const OPEN: Decision = Object.freeze({ kind: "open" });
 

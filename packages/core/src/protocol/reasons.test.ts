@@ -35,6 +35,8 @@ const ADDED = Object.keys({
   answer_not_kept: true,
   too_many_payments: true,
   denied: true,
+  permit2_allowance_required: true,
+  invalid_upto_evm_payload_settlement_exceeds_amount: true,
   settlement_pending: true,
 } satisfies Record<AddedReason, true>);
 
@@ -72,12 +74,9 @@ test("every reason added is explained in the protocol notes", () => {
 });
 
 describe("isReason", () => {
-  test.each([...SPECIFIED, ...ADDED, ...SVM, "permit2_allowance_required", "a", `a${"b".repeat(95)}`])(
-    "takes %s",
-    (text) => {
-      expect(isReason(text)).toBe(true);
-    },
-  );
+  test.each([...SPECIFIED, ...ADDED, ...SVM, "a", `a${"b".repeat(95)}`])("takes %s", (text) => {
+    expect(isReason(text)).toBe(true);
+  });
 
   test.each<[text: unknown, why: string]>([
     ["", "empty"],

@@ -39,6 +39,8 @@ export type SpecifiedReason =
  * - `answer_not_kept`: the payment was made and answered before, and the answer is not there any more.
  * - `too_many_payments`: the payer has too many requests at work.
  * - `denied`: the seller does not want to serve this request.
+ * - `permit2_allowance_required`: the payer has not allowed Permit2 to move the token, which takes one transaction.
+ * - `invalid_upto_evm_payload_settlement_exceeds_amount`: the seller wants more than the payer has authorized.
  * - `settlement_pending`: broadcast, but not yet known to be on chain. The reference implementation sends it too.
  */
 export type AddedReason =
@@ -54,6 +56,8 @@ export type AddedReason =
   | "answer_not_kept"
   | "too_many_payments"
   | "denied"
+  | "permit2_allowance_required"
+  | "invalid_upto_evm_payload_settlement_exceeds_amount"
   | "settlement_pending";
 
 /**
