@@ -100,7 +100,7 @@ describe("exact by Permit2", () => {
   test("is refused where the payer has not allowed it, and nothing moves", async () => {
     const [account, payTo] = [await openAccount(), newAddress()];
     const response = await clientOf(account)(await openSeller(payTo));
-    expect(response.status).toBe(402);
+    expect(response.status).toBe(412);
     expect(decode(response.headers.get("PAYMENT-REQUIRED") ?? "")).toMatchObject({
       error: "permit2_allowance_required",
     });

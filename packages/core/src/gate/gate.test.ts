@@ -145,7 +145,12 @@ describe("a payment that the facilitator does not verify", () => {
 
   test.each<[answer: unknown, status: number, error: string, why: string]>([
     [{ isValid: false, invalidReason: "insufficient_funds" }, 402, "insufficient_funds", "a reason of the protocol"],
-    [{ isValid: false, invalidReason: "permit2_allowance_required" }, 402, "permit2_allowance_required", "another's"],
+    [
+      { isValid: false, invalidReason: "permit2_allowance_required" },
+      412,
+      "permit2_allowance_required",
+      "an allowance comes first",
+    ],
     [{ isValid: false }, 402, "invalid_payload", "no reason"],
     [{ isValid: false, invalidReason: "Sorry: secret" }, 402, "invalid_payload", "prose goes no further"],
     [{ isValid: false, invalidReason: "unexpected_verify_error" }, 503, "unexpected_verify_error", "its own trouble"],
