@@ -21,8 +21,9 @@ import { importsOf, walk } from "./imports.mjs";
 const PACKAGES = {
   core: [],
   evm: ["core"],
+  svm: ["core"],
   facilitator: ["core"],
-  express: ["core", "evm"],
+  express: ["core", "evm", "svm"],
   testing: ["core", "evm", "facilitator", "express"],
 };
 
@@ -56,7 +57,7 @@ const CORE = {
 CORE.index = Object.keys(CORE);
 
 /** A seller installs these; none may need a chain library. */
-const CHAIN_FREE = ["@farebox/core", "@farebox/express", "@farebox/evm"];
+const CHAIN_FREE = ["@farebox/core", "@farebox/express", "@farebox/evm", "@farebox/svm", "@farebox/svm/facilitator"];
 const CHAIN_LIBRARY = /^(viem|ox|ethers|web3|algosdk|@solana\/[^/]+)(\/|$)/;
 
 const VAGUE_NAMES = new Set(["utils", "util", "helpers", "common", "shared", "misc"]);

@@ -23,6 +23,7 @@ import {
   type RoutesConfig,
 } from "@farebox/core";
 import { exactEvm } from "@farebox/evm";
+import { exactSvm } from "@farebox/svm";
 import type { Application, NextFunction, Request, RequestHandler, Response } from "express";
 import { isAbandoned, onBrokenOff } from "./delivery.js";
 import { markHandler } from "./gate-handlers.js";
@@ -42,7 +43,7 @@ declare global {
   }
 }
 
-const BUILT_IN = [exactEvm()];
+const BUILT_IN = [exactEvm(), exactSvm()];
 
 const OPEN: Decision = Object.freeze({ kind: "open" });
 

@@ -56,8 +56,34 @@ export type AddedReason =
   | "denied"
   | "settlement_pending";
 
+/**
+ * Reasons of the scheme exact on Solana. Its document names none, so these are the reference's; what each means is in
+ * `docs/protocol-notes.md`.
+ */
+export type SvmReason =
+  | "invalid_exact_svm_fee_payer_mismatch"
+  | "invalid_exact_svm_fee_payer_not_managed_by_facilitator"
+  | "invalid_exact_svm_payload_amount_mismatch"
+  | "invalid_exact_svm_payload_excessive_signers"
+  | "invalid_exact_svm_payload_memo_count"
+  | "invalid_exact_svm_payload_memo_mismatch"
+  | "invalid_exact_svm_payload_mint_mismatch"
+  | "invalid_exact_svm_payload_missing_fee_payer"
+  | "invalid_exact_svm_payload_no_transfer_instruction"
+  | "invalid_exact_svm_payload_recipient_mismatch"
+  | "invalid_exact_svm_payload_signature_invalid"
+  | "invalid_exact_svm_payload_transaction_could_not_be_decoded"
+  | "invalid_exact_svm_payload_transaction_fee_payer_transferring_funds"
+  | "invalid_exact_svm_payload_transaction_instructions_compute_limit_instruction"
+  | "invalid_exact_svm_payload_transaction_instructions_compute_price_instruction"
+  | "invalid_exact_svm_payload_transaction_instructions_compute_price_instruction_too_high"
+  | "invalid_exact_svm_payload_transaction_instructions_length"
+  | "invalid_exact_svm_payload_unknown_fifth_instruction"
+  | "invalid_exact_svm_payload_unknown_fourth_instruction"
+  | "invalid_exact_svm_payload_unknown_sixth_instruction";
+
 /** Any reason that this code sends by itself. A facilitator's own reason may be any text of the form of a reason. */
-export type Reason = SpecifiedReason | AddedReason;
+export type Reason = SpecifiedReason | AddedReason | SvmReason;
 
 /** The form every reason has; anything else from a peer is not passed on, because it may be prose, markup or a secret. */
 const REASON = /^[a-z][a-z0-9_]{0,95}$/;

@@ -65,6 +65,11 @@ export interface PaymentQuery {
   readonly requirements: PaymentRequirements;
   /** Of the network of the requirements, as far as the seller says: a scheme checks that before it concludes anything. */
   readonly rpc: JsonRpc;
+  /**
+   * Unix seconds: `expiresAtSeconds` of when the payment was first read, from its record. A scheme whose payments have no
+   * time in them cannot say `never` without it.
+   */
+  readonly expiresAtSeconds?: number;
   /** Aborted when nobody waits any longer; the finding is then `unclear`. */
   readonly signal?: AbortSignal;
 }
@@ -110,6 +115,13 @@ export interface Scheme {
    * @param nowSeconds - Unix seconds.
    */
   readPayment(payload: unknown, requirements: PaymentRequirements, nowSeconds: number): PaymentReading;
+  /**
+   * What an offer's `extra` gets from a facilitator's kind, to be merged over what the offer has; `undefined`: that kind
+   * lacks it, and the offer cannot be made for that facilitator. Without this method an offer needs nothing. Total.
+   *
+   * @param kindExtra - `extra` of the kind in `/supported`, `{}` where it has none.
+   */
+  completeExtra?(kindExtra: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | undefined;
   /**
    * Looks on chain for what became of a payment. Without it, an outcome that the facilitator does not know stays unknown.
    * Total: never throws, never rejects; what cannot be told for certain is `unclear`.
