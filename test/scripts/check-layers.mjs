@@ -20,6 +20,7 @@ import { importsOf, walk } from "./imports.mjs";
 /** Who may import whom among the packages. */
 const PACKAGES = {
   core: [],
+  avm: ["core"],
   evm: ["core"],
   svm: ["core"],
   facilitator: ["core"],
@@ -57,7 +58,14 @@ const CORE = {
 CORE.index = Object.keys(CORE);
 
 /** A seller installs these; none may need a chain library. */
-const CHAIN_FREE = ["@farebox/core", "@farebox/express", "@farebox/evm", "@farebox/svm", "@farebox/svm/facilitator"];
+const CHAIN_FREE = [
+  "@farebox/core",
+  "@farebox/express",
+  "@farebox/avm",
+  "@farebox/evm",
+  "@farebox/svm",
+  "@farebox/svm/facilitator",
+];
 const CHAIN_LIBRARY = /^(viem|ox|ethers|web3|algosdk|@solana\/[^/]+)(\/|$)/;
 
 const VAGUE_NAMES = new Set(["utils", "util", "helpers", "common", "shared", "misc"]);
