@@ -62,6 +62,7 @@ const CHAIN_FREE = [
   "@farebox/core",
   "@farebox/express",
   "@farebox/avm",
+  "@farebox/avm/facilitator",
   "@farebox/evm",
   "@farebox/svm",
   "@farebox/svm/facilitator",
