@@ -7,7 +7,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { decodeMsgpack, modelsv2, SignedTransaction } from "algosdk";
+import { decodeMsgpack, encodeMsgpack, modelsv2, msgpackRawDecode, msgpackRawEncode, SignedTransaction } from "algosdk";
 import { GENESIS_HASH } from "../../packages/avm/src/groups.fixture.js";
 import { Ledger, LedgerError } from "./ledger.js";
 
@@ -23,6 +23,7 @@ export class LocalAlgod {
   /** Of which network it is. */
   genesisHash: Buffer = GENESIS_HASH;
   readonly #server: Server = createServer((req, res) => void this.#serve(req, res));
+  readonly #landed = new Map<string, SignedTransaction>();
   #kept: SignedTransaction[][] = [];
 
   static async start(): Promise<LocalAlgod> {
@@ -59,14 +60,17 @@ export class LocalAlgod {
     const [status, said] = this.#answer(question, body);
     if (question === "POST /v2/transactions" && this.mode === "lose") return void res.destroy();
     res.statusCode = status;
-    if (searchParams.get("format") === "msgpack" && said instanceof Uint8Array) {
-      return void res.setHeader("content-type", "application/msgpack").end(said);
+    if (searchParams.get("format") === "msgpack") {
+      return void res.setHeader("content-type", "application/msgpack").end(msgpackRawEncode(said));
     }
-    res.setHeader("content-type", "application/json").end(JSON.stringify(said));
+    res
+      .setHeader("content-type", "application/json")
+      .end(JSON.stringify(said, (_, value) => (typeof value === "bigint" ? Number(value) : value)));
   }
 
   #answer(question: string, body: Buffer): Answer {
     if (question === "GET /v2/transactions/params") return [200, this.#params()];
+    if (/^GET \/v2\/status(\/wait-for-block-after\/\d+)?$/.test(question)) return [200, this.#status()];
     if (question === "POST /v2/transactions/simulate") return this.#simulate(body);
     if (question === "POST /v2/transactions") return this.#take(body);
     const [, id] = /^GET \/v2\/transactions\/pending\/([A-Z2-7]{52})$/.exec(question) ?? [];
@@ -87,6 +91,19 @@ export class LocalAlgod {
     };
   }
 
+  #status(): object {
+    return {
+      "catchup-time": 0,
+      "last-round": this.ledger.round,
+      "last-version": "future",
+      "next-version": "future",
+      "next-version-round": this.ledger.round + 1,
+      "next-version-supported": true,
+      "stopped-at-unsupported-round": false,
+      "time-since-last-round": 0,
+    };
+  }
+
   #account(address: string, asset: string | undefined): Answer {
     if (asset === undefined) {
       return [200, { address, amount: Number(this.ledger.balanceOf(address) ?? 0n), "min-balance": 100_000 }];
@@ -101,7 +118,7 @@ export class LocalAlgod {
     const { txnGroups, allowEmptySignatures } = decodeMsgpack(body, modelsv2.SimulateRequest);
     const signatures = allowEmptySignatures === true ? "may-be-missing" : "all";
     const groups = txnGroups.map(({ txns }) => {
-      const results = txns.map(() => ({ "txn-result": { "pool-error": "" } }));
+      const results = txns.map((signed) => ({ "txn-result": { "pool-error": "", txn: rawOf(signed) } }));
       const problem = problemOf(() => this.ledger.try(txns, { signatures }));
       return { ...(problem === undefined ? {} : { "failure-message": problem }), "txn-results": results };
     });
@@ -120,13 +137,18 @@ export class LocalAlgod {
 
   #apply(group: SignedTransaction[]): void {
     problemOf(() => this.ledger.apply(group));
+    for (const signed of group) this.#landed.set(signed.txn.txID(), signed);
   }
 
   #pending(id: string): Answer {
     const round = this.ledger.roundOf(id);
     const waits = this.#kept.flat().find(({ txn }) => txn.txID() === id);
-    if (round === undefined && waits === undefined) return [404, { message: "could not find the transaction" }];
-    return [200, { "pool-error": "", txn: {}, ...(round === undefined ? {} : { "confirmed-round": round }) }];
+    const signed = waits ?? this.#landed.get(id);
+    if (signed === undefined || (round === undefined && waits === undefined)) {
+      return [404, { message: "could not find the transaction" }];
+    }
+    const confirmed = round === undefined ? {} : { "confirmed-round": round };
+    return [200, { "pool-error": "", txn: rawOf(signed), ...confirmed }];
   }
 }
 
@@ -139,6 +161,11 @@ function problemOf(work: () => void): string | undefined {
     if (error instanceof LedgerError) return error.message;
     throw error;
   }
+}
+
+/** As MessagePack has it; what is bytes in it is of no use in JSON, and nobody reads it there. */
+function rawOf(signed: SignedTransaction): unknown {
+  return msgpackRawDecode(encodeMsgpack(signed));
 }
 
 /** The envelopes of a group lie one after the other: the next begins where writing the last again ends. */

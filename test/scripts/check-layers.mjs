@@ -24,7 +24,7 @@ const PACKAGES = {
   evm: ["core"],
   svm: ["core"],
   facilitator: ["core"],
-  express: ["core", "evm", "svm"],
+  express: ["core", "avm", "evm", "svm"],
   testing: ["core", "evm", "facilitator", "express"],
 };
 

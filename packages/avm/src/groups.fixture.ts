@@ -124,10 +124,7 @@ export interface Plan {
 }
 
 /** A payload. */
-export interface GroupPayload {
-  readonly paymentGroup: readonly string[];
-  readonly paymentIndex: number;
-}
+export type GroupPayload = { readonly paymentGroup: readonly string[]; readonly paymentIndex: number };
 
 /** The payload of a payment: by default the fee payer's transaction and the payer's. */
 export function payload(change: Partial<Plan> = {}): GroupPayload {

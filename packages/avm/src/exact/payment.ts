@@ -49,7 +49,7 @@ export function readAvmPayment(payload: unknown, terms: Terms): Reading<AvmPayme
 }
 
 /** Whether a transaction is the fee payer's. */
-export function isSponsors({ sender }: Transaction, { feePayer }: Pick<Terms, "feePayer">): boolean {
+function isSponsors({ sender }: Transaction, { feePayer }: Pick<Terms, "feePayer">): boolean {
   return feePayer !== undefined && sender.equals(feePayer);
 }
 
