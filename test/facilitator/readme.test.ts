@@ -1,5 +1,6 @@
 /** What the packages' READMEs say about options is what the options are. */
 import { readFileSync } from "node:fs";
+import { createAlgodChain, createExactAvmScheme } from "@farebox/avm/facilitator";
 import { ConfigError } from "@farebox/core";
 import { createExactEvmScheme, createRpcChain } from "@farebox/evm/facilitator";
 import { createFacilitator, facilitatorRouter } from "@farebox/facilitator";
@@ -31,10 +32,21 @@ function issuesOf(create: () => unknown): ReadonlyMap<string, string> {
 const WRONG = { nonsense: 1 } as never;
 const facilitator = createFacilitator({ schemes: [createExactEvmScheme({ chain: createRpcChain(minimal()) })] });
 
+const avmChain = createAlgodChain(minimalAvm());
 const svmChain = createRpcSvmChain(minimalSvm());
 
 const TABLES = [
   { readme: "evm", name: "createRpcChain", create: (options: object) => createRpcChain({ ...minimal(), ...options }) },
+  {
+    readme: "avm",
+    name: "createAlgodChain",
+    create: (options: object) => createAlgodChain({ ...minimalAvm(), ...options }),
+  },
+  {
+    readme: "avm",
+    name: "createExactAvmScheme",
+    create: (options: object) => createExactAvmScheme({ chain: avmChain, ...options }),
+  },
   {
     readme: "svm",
     name: "createRpcSvmChain",
@@ -71,6 +83,16 @@ function minimal() {
     network: "eip155:84532",
     rpcUrl: "http://127.0.0.1:1",
     privateKey: `0x${"1".repeat(64)}`,
+  } as const;
+}
+
+function minimalAvm() {
+  // The key of 32 zeros.
+  const address = "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29";
+  return {
+    network: "algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe",
+    algodUrl: "http://127.0.0.1:1",
+    privateKey: Buffer.from("00".repeat(32) + address, "hex"),
   } as const;
 }
 

@@ -1,7 +1,7 @@
-import type { Reason, SvmReason } from "@farebox/core";
+import type { AvmReason, Reason, SvmReason } from "@farebox/core";
 
-/** Every reason that may cross the wire, but for those of Solana; the compiler sees to it that none is missing. */
-export const REASONS: Readonly<Record<Exclude<Reason, SvmReason>, true>> = {
+/** Every reason that may cross the wire, but for those of Solana and Algorand; the compiler sees to it that none is missing. */
+export const REASONS: Readonly<Record<Exclude<Reason, SvmReason | AvmReason>, true>> = {
   insufficient_funds: true,
   invalid_exact_evm_payload_authorization_valid_after: true,
   invalid_exact_evm_payload_authorization_valid_before: true,

@@ -98,7 +98,14 @@ export { isJsonObject, type JsonObject, type ParsedJson, parseJson } from "./pro
 export type { CanonicalPayment, PaymentPayload } from "./protocol/payment-payload.js";
 export type { AdvertisedRequirements, PaymentRequired } from "./protocol/payment-required.js";
 export type { AcceptedRequirements, PaymentRequirements } from "./protocol/payment-requirements.js";
-export { type AddedReason, isReason, type Reason, type SpecifiedReason, type SvmReason } from "./protocol/reasons.js";
+export {
+  type AddedReason,
+  type AvmReason,
+  isReason,
+  type Reason,
+  type SpecifiedReason,
+  type SvmReason,
+} from "./protocol/reasons.js";
 export type { ResourceInfo } from "./protocol/resource-info.js";
 export type { SettlementResponse } from "./protocol/settlement-response.js";
 export type { SupportedKind, SupportedResponse } from "./protocol/supported-response.js";

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { exactAvm } from "@farebox/avm";
 import {
   type Admission,
   createPaymentsEngine,
@@ -43,7 +44,7 @@ declare global {
   }
 }
 
-const BUILT_IN = [exactEvm(), uptoEvm(), exactSvm()];
+const BUILT_IN = [exactEvm(), uptoEvm(), exactSvm(), exactAvm()];
 
 const OPEN: Decision = Object.freeze({ kind: "open" });
 

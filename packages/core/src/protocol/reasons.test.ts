@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type AddedReason, isReason, type SpecifiedReason, type SvmReason } from "./reasons.js";
+import { type AddedReason, type AvmReason, isReason, type SpecifiedReason, type SvmReason } from "./reasons.js";
 
 /** The compiler holds this to the type, and a test to the specification. */
 const SPECIFIED = Object.keys({
@@ -63,6 +63,24 @@ const SVM = Object.keys({
   invalid_exact_svm_payload_unknown_sixth_instruction: true,
 } satisfies Record<SvmReason, true>);
 
+const AVM = Object.keys({
+  invalid_exact_avm_amount_mismatch: true,
+  invalid_exact_avm_asset_mismatch: true,
+  invalid_exact_avm_facilitator_transferring: true,
+  invalid_exact_avm_fee_too_high: true,
+  invalid_exact_avm_group_size_exceeded: true,
+  invalid_exact_avm_invalid_fee_payer: true,
+  invalid_exact_avm_invalid_group_id: true,
+  invalid_exact_avm_invalid_signature: true,
+  invalid_exact_avm_invalid_transaction: true,
+  invalid_exact_avm_network_mismatch: true,
+  invalid_exact_avm_not_asset_transfer: true,
+  invalid_exact_avm_payment_index: true,
+  invalid_exact_avm_payment_not_signed: true,
+  invalid_exact_avm_receiver_mismatch: true,
+  invalid_exact_avm_unsigned_non_facilitator: true,
+} satisfies Record<AvmReason, true>);
+
 test("the specified reasons are those of the specification's list", () => {
   const file = new URL("../../../../test/vectors/reasons-v2.json", import.meta.url);
   expect(SPECIFIED).toEqual(JSON.parse(readFileSync(file, "utf8")).reasons);
@@ -70,11 +88,11 @@ test("the specified reasons are those of the specification's list", () => {
 
 test("every reason added is explained in the protocol notes", () => {
   const notes = readFileSync(new URL("../../../../docs/protocol-notes.md", import.meta.url), "utf8");
-  expect([...ADDED, ...SVM].filter((reason) => !notes.includes(`\`${reason}\``))).toEqual([]);
+  expect([...ADDED, ...SVM, ...AVM].filter((reason) => !notes.includes(`\`${reason}\``))).toEqual([]);
 });
 
 describe("isReason", () => {
-  test.each([...SPECIFIED, ...ADDED, ...SVM, "a", `a${"b".repeat(95)}`])("takes %s", (text) => {
+  test.each([...SPECIFIED, ...ADDED, ...SVM, ...AVM, "a", `a${"b".repeat(95)}`])("takes %s", (text) => {
     expect(isReason(text)).toBe(true);
   });
 

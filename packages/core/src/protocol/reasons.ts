@@ -86,8 +86,29 @@ export type SvmReason =
   | "invalid_exact_svm_payload_unknown_fourth_instruction"
   | "invalid_exact_svm_payload_unknown_sixth_instruction";
 
+/**
+ * Reasons of the scheme exact on Algorand. Its document names none, so these are the reference's; what each means is in
+ * `docs/protocol-notes.md`.
+ */
+export type AvmReason =
+  | "invalid_exact_avm_amount_mismatch"
+  | "invalid_exact_avm_asset_mismatch"
+  | "invalid_exact_avm_facilitator_transferring"
+  | "invalid_exact_avm_fee_too_high"
+  | "invalid_exact_avm_group_size_exceeded"
+  | "invalid_exact_avm_invalid_fee_payer"
+  | "invalid_exact_avm_invalid_group_id"
+  | "invalid_exact_avm_invalid_signature"
+  | "invalid_exact_avm_invalid_transaction"
+  | "invalid_exact_avm_network_mismatch"
+  | "invalid_exact_avm_not_asset_transfer"
+  | "invalid_exact_avm_payment_index"
+  | "invalid_exact_avm_payment_not_signed"
+  | "invalid_exact_avm_receiver_mismatch"
+  | "invalid_exact_avm_unsigned_non_facilitator";
+
 /** Any reason that this code sends by itself. A facilitator's own reason may be any text of the form of a reason. */
-export type Reason = SpecifiedReason | AddedReason | SvmReason;
+export type Reason = SpecifiedReason | AddedReason | SvmReason | AvmReason;
 
 /** The form every reason has; anything else from a peer is not passed on, because it may be prose, markup or a secret. */
 const REASON = /^[a-z][a-z0-9_]{0,95}$/;
