@@ -114,6 +114,7 @@ describe.each(VERSIONS)("on %s, a handler behind us", (_, express) => {
       network: "eip155:84532",
       asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
       amount: "10000",
+      maxAmount: "10000",
       routeTemplate: "/paid",
       pathParams: {},
     });

@@ -187,7 +187,7 @@ describe("a field", () => {
     expect(await facilitator.verify(request)).toMatchObject({ isValid: true });
   });
 
-  test.each(["permit2", "", 3, {}])("extra.assetTransferMethod that is %j is refused", async (method) => {
+  test.each(["erc7710", "", 3, {}])("extra.assetTransferMethod that is %j is refused", async (method) => {
     const request = change(payment, ["paymentRequirements", "extra", "assetTransferMethod"], method);
     expect(await facilitator.verify(request)).toMatchObject({ invalidReason: "invalid_payment_requirements" });
   });

@@ -1,7 +1,7 @@
-import type { Reason } from "@farebox/core";
+import type { AvmReason, Reason, SvmReason } from "@farebox/core";
 
-/** Every reason that may cross the wire; the compiler sees to it that none is missing. */
-export const REASONS: Readonly<Record<Reason, true>> = {
+/** Every reason that may cross the wire, but for those of Solana and Algorand; the compiler sees to it that none is missing. */
+export const REASONS: Readonly<Record<Exclude<Reason, SvmReason | AvmReason>, true>> = {
   insufficient_funds: true,
   invalid_exact_evm_payload_authorization_valid_after: true,
   invalid_exact_evm_payload_authorization_valid_before: true,
@@ -29,6 +29,8 @@ export const REASONS: Readonly<Record<Reason, true>> = {
   answer_not_kept: true,
   too_many_payments: true,
   denied: true,
+  permit2_allowance_required: true,
+  invalid_upto_evm_payload_settlement_exceeds_amount: true,
   settlement_pending: true,
 };
 

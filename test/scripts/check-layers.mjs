@@ -20,10 +20,12 @@ import { importsOf, walk } from "./imports.mjs";
 /** Who may import whom among the packages. */
 const PACKAGES = {
   core: [],
+  avm: ["core"],
   evm: ["core"],
+  svm: ["core"],
   facilitator: ["core"],
-  express: ["core", "evm"],
-  testing: ["core", "evm", "facilitator", "express"],
+  express: ["core", "avm", "evm", "svm"],
+  testing: ["core", "evm", "svm", "facilitator", "express"],
 };
 
 /** Who may import whom inside core, by folder, or by name for a file that lies in none. From the inside out. */
@@ -56,7 +58,15 @@ const CORE = {
 CORE.index = Object.keys(CORE);
 
 /** A seller installs these; none may need a chain library. */
-const CHAIN_FREE = ["@farebox/core", "@farebox/express", "@farebox/evm"];
+const CHAIN_FREE = [
+  "@farebox/core",
+  "@farebox/express",
+  "@farebox/avm",
+  "@farebox/avm/facilitator",
+  "@farebox/evm",
+  "@farebox/svm",
+  "@farebox/svm/facilitator",
+];
 const CHAIN_LIBRARY = /^(viem|ox|ethers|web3|algosdk|@solana\/[^/]+)(\/|$)/;
 
 const VAGUE_NAMES = new Set(["utils", "util", "helpers", "common", "shared", "misc"]);

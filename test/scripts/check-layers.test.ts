@@ -18,9 +18,15 @@ const SOUND: Record<string, string> = {
   "packages/core/src/index.ts": 'export { gate } from "./gate/gate.js";',
   "packages/core/src/gate/gate.ts": 'import { word } from "../protocol/word.js";\nexport const gate = word;',
   "packages/core/src/protocol/word.ts": 'export const word = "word";',
+  "packages/avm/package.json": manifest("avm", { "./facilitator": { default: "./dist/facilitator/index.js" } }),
+  "packages/avm/src/index.ts": 'export { gate } from "@farebox/core";',
+  "packages/avm/src/facilitator/index.ts": 'export { gate } from "@farebox/core";',
   "packages/evm/package.json": manifest("evm", { "./facilitator": { default: "./dist/facilitator/index.js" } }),
   "packages/evm/src/index.ts": 'export { gate } from "@farebox/core";',
   "packages/evm/src/facilitator/index.ts": 'export { verifyTypedData } from "viem";',
+  "packages/svm/package.json": manifest("svm", { "./facilitator": { default: "./dist/facilitator/index.js" } }),
+  "packages/svm/src/index.ts": 'export { gate } from "@farebox/core";',
+  "packages/svm/src/facilitator/index.ts": 'export { gate } from "@farebox/core";',
   "packages/express/package.json": manifest("express"),
   "packages/express/src/index.ts": 'export { gate } from "@farebox/evm";',
 };
@@ -73,6 +79,12 @@ const FAULTS: { why: string; file: string; text: string; finding: string }[] = [
     file: "packages/evm/src/index.ts",
     text: 'export type Hex = import("viem").Hex;',
     finding: "@farebox/evm reaches viem",
+  },
+  {
+    why: "a facilitator that needs no chain library gets one",
+    file: "packages/svm/src/facilitator/index.ts",
+    text: 'export { Connection } from "@solana/web3.js";',
+    finding: "@farebox/svm/facilitator reaches @solana/web3.js",
   },
   {
     why: "an import is computed",

@@ -14,6 +14,7 @@ test("the public surface is exactly this", () => {
       "pay",
       "startFacilitatorServer",
       "startLocalChain",
+      "startLocalSvm",
     ]
   `);
 });

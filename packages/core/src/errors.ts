@@ -13,6 +13,7 @@ export type FareboxErrorCode =
   | "ERR_FAREBOX_FACILITATOR_RESPONSE"
   | "ERR_FAREBOX_FACILITATOR_UNAVAILABLE"
   | "ERR_FAREBOX_PAYMENT_ABORTED"
+  | "ERR_FAREBOX_AMOUNT"
   | "ERR_FAREBOX_STATE"
   | "ERR_FAREBOX_RPC"
   | "ERR_FAREBOX_CHAIN"
@@ -127,6 +128,16 @@ export class PaymentAbortedError extends FareboxError {
   constructor(reason: PaymentAbortReason) {
     super(ABORT_MESSAGES[reason]);
     this.reason = reason;
+  }
+}
+
+/** A handler says how much is to be taken, and it is no amount, or too much. Nothing is charged if it is not caught. */
+export class AmountError extends FareboxError {
+  override readonly name = "AmountError";
+  override readonly code = "ERR_FAREBOX_AMOUNT";
+
+  constructor(received: unknown, expected: string) {
+    super(`amount: expected ${expected}, received ${describeValue(received)}`);
   }
 }
 

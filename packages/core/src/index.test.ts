@@ -4,6 +4,7 @@ import * as core from "./index.js";
 test("the public surface is exactly this", () => {
   expect(Object.keys(core).sort()).toMatchInlineSnapshot(`
     [
+      "AmountError",
       "ConfigError",
       "EXPOSE_HEADERS",
       "FacilitatorError",
@@ -33,6 +34,7 @@ test("the public surface is exactly this", () => {
       "isJsonObject",
       "isNetwork",
       "isReason",
+      "isSettlementOverrides",
       "legible",
       "matchesMount",
       "parseAtomic",

@@ -4,6 +4,7 @@
  * @module
  */
 export {
+  AmountError,
   ConfigError,
   type ConfigIssue,
   FacilitatorError,
@@ -37,12 +38,13 @@ export {
   type FacilitatorHeaders,
   type HttpFacilitatorOptions,
 } from "./facilitator/http-facilitator.js";
-export type { Admission, HandlerAnswer, Payment, Release } from "./gate/admission.js";
+export type { Admission, HandlerAnswer, Release } from "./gate/admission.js";
 export type { Answer } from "./gate/answer.js";
 export type { Recovery } from "./gate/background.js";
 export type { Chargeable, ChargeableAnswer } from "./gate/chargeable.js";
 export type { Decision } from "./gate/decision.js";
 export type { Gate, RouteGate } from "./gate/gate.js";
+export type { Payment } from "./gate/handlers-payment.js";
 export type { Denial, Grant, PaymentHooks, PricedRequest } from "./gate/hooks.js";
 export type {
   ChosenFacilitator,
@@ -52,11 +54,15 @@ export type {
   PaymentOption,
   PaymentsOptions,
   PayToByNetwork,
+  PayToFunction,
   Price,
+  PriceFunction,
+  PriceRequest,
   RouteConfig,
   RoutesConfig,
   RpcByNetwork,
   SettleTime,
+  Unmetered,
 } from "./gate/options.js";
 export { createPaymentsEngine, createPaymentsGate, type PaymentsEngine } from "./gate/payments.js";
 export { matchesMount, type Place, placeOfRoute } from "./gate/place.js";
@@ -77,6 +83,7 @@ export {
   encodePaymentSignature,
   PAYMENT_SIGNATURE,
 } from "./http/payment-signature.js";
+export { isSettlementOverrides } from "./http/settlement-overrides.js";
 export { createIssues, type Issues } from "./issues.js";
 export { isNetwork, type Network, type NetworkPattern } from "./network/caip2.js";
 export {
@@ -91,7 +98,14 @@ export { isJsonObject, type JsonObject, type ParsedJson, parseJson } from "./pro
 export type { CanonicalPayment, PaymentPayload } from "./protocol/payment-payload.js";
 export type { AdvertisedRequirements, PaymentRequired } from "./protocol/payment-required.js";
 export type { AcceptedRequirements, PaymentRequirements } from "./protocol/payment-requirements.js";
-export { type AddedReason, isReason, type Reason, type SpecifiedReason } from "./protocol/reasons.js";
+export {
+  type AddedReason,
+  type AvmReason,
+  isReason,
+  type Reason,
+  type SpecifiedReason,
+  type SvmReason,
+} from "./protocol/reasons.js";
 export type { ResourceInfo } from "./protocol/resource-info.js";
 export type { SettlementResponse } from "./protocol/settlement-response.js";
 export type { SupportedKind, SupportedResponse } from "./protocol/supported-response.js";

@@ -21,7 +21,7 @@ export function isAddress(value: unknown): value is `0x${string}` {
   if (!isAddressShaped(value)) return false;
   const digits = value.slice(2);
   if (digits === digits.toLowerCase() || digits === digits.toUpperCase()) return true;
-  return digits === checksummed(digits.toLowerCase());
+  return value === toChecksum(value);
 }
 
 /** Whether two addresses are the same one, in whatever case they are written. */
@@ -29,9 +29,12 @@ export function sameAddress(a: string, b: string): boolean {
   return a === b || a.toLowerCase() === b.toLowerCase();
 }
 
-function checksummed(digits: string): string {
+/** An address with its checksum in the capitals. */
+export function toChecksum(address: `0x${string}`): `0x${string}` {
+  const digits = address.slice(2).toLowerCase();
   const hash = Buffer.from(keccak_256(Buffer.from(digits, "ascii"))).toString("hex");
-  return Array.from(digits, (digit, at) =>
+  const capitals = Array.from(digits, (digit, at) =>
     Number.parseInt(hash.charAt(at), 16) >= 8 ? digit.toUpperCase() : digit,
   ).join("");
+  return `0x${capitals}`;
 }

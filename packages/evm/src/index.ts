@@ -5,3 +5,4 @@
  */
 export { ASSETS, type EvmAsset, type TransferMethod } from "./assets.js";
 export { exactEvm } from "./exact/exact-evm.js";
+export { uptoEvm } from "./upto/upto-evm.js";

@@ -31,6 +31,7 @@ import {
   setHeaders,
   takeHead,
   type WriteHeadArguments,
+  withoutOverrides,
 } from "./response-head.js";
 import { prepareAnswer } from "./write-answer.js";
 
@@ -208,7 +209,7 @@ class HeldResponse {
   #release(release: Extract<Release, { kind: "release" }>, head: ResponseHead): void {
     this.#phase = "released";
     this.#stepAside();
-    putHead(this.#res, head);
+    putHead(this.#res, withoutOverrides(head));
     setHeaders(this.#res, release.headers);
     appendExposeHeaders(this.#res);
     if (release.paid) insistOnPrivate(this.#res);

@@ -4,11 +4,14 @@ import * as surface from "./index.js";
 test("the public surface is exactly this", () => {
   expect(Object.keys(surface).sort()).toMatchInlineSnapshot(`
     [
+      "AmountError",
       "ConfigError",
       "FareboxError",
       "PaymentAbortedError",
+      "StateError",
       "createPayments",
       "paymentMiddleware",
+      "setSettlementOverrides",
     ]
   `);
 });

@@ -4,6 +4,7 @@
  * @module
  */
 export {
+  AmountError,
   type CancelReason,
   type Chargeable,
   type ChargeableAnswer,
@@ -37,8 +38,11 @@ export {
   type PaymentsOptions,
   type PaymentsReport,
   type PayToByNetwork,
+  type PayToFunction,
   type Price,
   type PricedRequest,
+  type PriceFunction,
+  type PriceRequest,
   type Recovery,
   type ReportedOffer,
   type ReportedRoute,
@@ -47,5 +51,8 @@ export {
   type SettlementResponse,
   type SettleTime,
   type StartTimer,
+  StateError,
+  type Unmetered,
 } from "@farebox/core";
 export { createPayments, type Payments, paymentMiddleware } from "./payment-middleware.js";
+export { type SettlementOverrides, setSettlementOverrides } from "./settlement-overrides.js";

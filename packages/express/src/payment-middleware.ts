@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { exactAvm } from "@farebox/avm";
 import {
   type Admission,
   createPaymentsEngine,
@@ -22,7 +23,8 @@ import {
   type RouteGate,
   type RoutesConfig,
 } from "@farebox/core";
-import { exactEvm } from "@farebox/evm";
+import { exactEvm, uptoEvm } from "@farebox/evm";
+import { exactSvm } from "@farebox/svm";
 import type { Application, NextFunction, Request, RequestHandler, Response } from "express";
 import { isAbandoned, onBrokenOff } from "./delivery.js";
 import { markHandler } from "./gate-handlers.js";
@@ -42,7 +44,7 @@ declare global {
   }
 }
 
-const BUILT_IN = [exactEvm()];
+const BUILT_IN = [exactEvm(), uptoEvm(), exactSvm(), exactAvm()];
 
 const OPEN: Decision = Object.freeze({ kind: "open" });
 

@@ -29,6 +29,7 @@ export function markPrepaid(res: ServerResponse, prepaid: Prepaid): void {
   mark();
   onHead(res, () => {
     mark();
+    res.removeHeader("Settlement-Overrides");
     insistOnPrivate(res);
   });
   onBrokenOff(res, () => prepaid.leave());

@@ -38,6 +38,7 @@ export function readRequest(req: Request, gate: object): GateRequest {
     header: (name) => req.get(name),
     client: readClient(req),
     digestBody: () => digestBody(req),
+    body: req.body,
   };
 }
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from "node:http";
-import { EXPOSE_HEADERS, exposeHeaders, privateCacheControl } from "@farebox/core";
+import { EXPOSE_HEADERS, exposeHeaders, isSettlementOverrides, privateCacheControl } from "@farebox/core";
 
 type Headers = readonly (readonly [name: string, value: string | readonly string[]])[];
 
@@ -29,6 +29,11 @@ export function takeHead(res: ServerResponse): ResponseHead {
     return [name, Array.isArray(value) ? value.map(String) : String(value)] as const;
   });
   return { status: res.statusCode, statusMessage: res.statusMessage ?? "", headers };
+}
+
+/** The head without what is never sent on. */
+export function withoutOverrides(head: ResponseHead): ResponseHead {
+  return { ...head, headers: head.headers.filter(([name]) => !isSettlementOverrides(name)) };
 }
 
 /** Names in the case they were written in. Node has this method on every outgoing message, its types only on one. */

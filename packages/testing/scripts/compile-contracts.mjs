@@ -1,51 +1,104 @@
 /**
- * Compiles `contracts/OwnedWallet.sol` into `src/local-chain/owned-wallet.generated.ts`.
+ * Makes the contracts of local chains into TypeScript: `contracts/*.sol` by the compiler, Permit2 from the package that
+ * has its creation code.
  *
- * Usage: `node scripts/compile-contracts.mjs`, or with `--check` to fail when the generated file is not current.
+ * Usage: `node scripts/compile-contracts.mjs`, or with `--check` to fail when a generated file is not current.
  *
  * @module
  */
 import { readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
 import solc from "solc";
 
-const SOURCE = new URL("../contracts/OwnedWallet.sol", import.meta.url);
-const TARGET = new URL("../src/local-chain/owned-wallet.generated.ts", import.meta.url);
+const require = createRequire(import.meta.url);
 
-const generated = render(compile(readFileSync(SOURCE, "utf8")));
-if (!process.argv.includes("--check")) {
-  writeFileSync(TARGET, generated);
-} else if (readFileSync(TARGET, "utf8") !== generated) {
-  process.stderr.write("owned-wallet.generated.ts is not current: run node scripts/compile-contracts.mjs\n");
-  process.exitCode = 1;
-}
+const wallet = compile("OwnedWallet.sol");
+const proxies = compile("Permit2Proxies.sol");
+const GENERATED = [
+  {
+    file: "owned-wallet.generated.ts",
+    from: "contracts/OwnedWallet.sol",
+    constants: [
+      [
+        "OWNED_WALLET_CODE",
+        "Creation code; the constructor's one argument, the owner's address in 32 bytes, goes behind it.",
+        wallet.OwnedWallet.evm.bytecode.object,
+      ],
+    ],
+  },
+  {
+    file: "permit2-proxies.generated.ts",
+    from: "contracts/Permit2Proxies.sol",
+    constants: [
+      [
+        "EXACT_PERMIT2_PROXY_CODE",
+        "What is at the proxy's address; there is no constructor to run.",
+        proxies.ExactPermit2Proxy.evm.deployedBytecode.object,
+      ],
+      [
+        "UPTO_PERMIT2_PROXY_CODE",
+        "What is at the proxy's address; there is no constructor to run.",
+        proxies.UptoPermit2Proxy.evm.deployedBytecode.object,
+      ],
+    ],
+  },
+  {
+    file: "permit2.generated.ts",
+    from: "@uniswap/uniswapx-sdk",
+    constants: [["PERMIT2_CODE", "Creation code of Uniswap's Permit2 (MIT), without arguments.", readPermit2()]],
+  },
+];
 
-/** Yields the creation code in hexadecimal. */
-function compile(content) {
+for (const { file, from, constants } of GENERATED) write(file, render(from, constants));
+
+/** Yields the contracts of a source file. */
+function compile(name) {
+  const content = readFileSync(new URL(`../contracts/${name}`, import.meta.url), "utf8");
   const input = {
     language: "Solidity",
-    sources: { "OwnedWallet.sol": { content } },
+    sources: { [name]: { content } },
     settings: {
       evmVersion: "shanghai",
       optimizer: { enabled: true, runs: 200 },
       // No hash of the source in the code: a comment changes nothing.
       metadata: { bytecodeHash: "none", appendCBOR: false },
-      outputSelection: { "*": { "*": ["evm.bytecode.object"] } },
+      outputSelection: { "*": { "*": ["evm.bytecode.object", "evm.deployedBytecode.object"] } },
     },
   };
   const { errors = [], contracts } = JSON.parse(solc.compile(JSON.stringify(input)));
   if (errors.length > 0) throw new Error(errors.map(({ formattedMessage }) => formattedMessage).join("\n"));
-  return contracts["OwnedWallet.sol"].OwnedWallet.evm.bytecode.object;
+  return contracts[name];
 }
 
-function render(code) {
+/** The package's `exports` do not lead to the file. */
+function readPermit2() {
+  const main = require.resolve("@uniswap/uniswapx-sdk");
+  return require(join(dirname(main), "contracts/factories/Permit2__factory.js")).Permit2__factory.bytecode.slice(2);
+}
+
+function write(file, generated) {
+  const target = new URL(`../src/local-chain/${file}`, import.meta.url);
+  if (!process.argv.includes("--check")) {
+    writeFileSync(target, generated);
+  } else if (readFileSync(target, "utf8") !== generated) {
+    process.stderr.write(`${file} is not current: run node scripts/compile-contracts.mjs\n`);
+    process.exitCode = 1;
+  }
+}
+
+function render(from, constants) {
+  const declarations = constants.map(
+    ([name, comment, code]) => `/** ${comment} */
+export const ${name}: \`0x\${string}\` =
+  "0x${code}";
+`,
+  );
   return `/**
- * Generated from \`contracts/OwnedWallet.sol\` by \`scripts/compile-contracts.mjs\`.
+ * Generated from \`${from}\` by \`scripts/compile-contracts.mjs\`.
  *
  * @module
  */
 
-/** Creation code; the constructor's one argument, the owner's address in 32 bytes, goes behind it. */
-export const OWNED_WALLET_CODE: \`0x\${string}\` =
-  "0x${code}";
-`;
+${declarations.join("\n")}`;
 }

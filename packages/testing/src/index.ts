@@ -20,6 +20,8 @@ export type { Ledger, LedgerAsset, Transfer } from "./ledger/ledger.js";
 export { type AnvilAccount, anvilAccounts } from "./local-chain/anvil-accounts.js";
 export { type Funds, type LocalChain, type LocalChainOptions, startLocalChain } from "./local-chain/local-chain.js";
 export { LocalChainError } from "./local-chain/local-chain-error.js";
+export { type LocalSvm, type LocalSvmOptions, type LocalToken, startLocalSvm } from "./local-svm/local-svm.js";
+export type { Handling } from "./local-svm/node.js";
 export { type PayOptions, type PayResult, pay } from "./payer/pay.js";
 export { createPayer, type Payer, type PayerOptions, type SignOptions } from "./payer/payer.js";
 export { PayerError } from "./payer/payer-error.js";

@@ -19,7 +19,8 @@ export type FindingCode =
   | "FAREBOX_MEMORY_STORE"
   | "FAREBOX_PROXY_IGNORED"
   | "FAREBOX_HOST_NOT_ALLOWED"
-  | "FAREBOX_OFFER_UNSUPPORTED";
+  | "FAREBOX_OFFER_UNSUPPORTED"
+  | "FAREBOX_OVERRIDE_IN_HEADER";
 
 /** One thing that looks wrong. */
 export interface Finding {

@@ -7,37 +7,21 @@
 import type { Logger } from "../events/logger.js";
 import type { CancelReason } from "../events/payment-events.js";
 import { encodePaymentResponse, PAYMENT_RESPONSE } from "../http/payment-response.js";
+import { isSettlementOverrides } from "../http/settlement-overrides.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { StoredAnswer } from "../store/payment-record.js";
 import { type Answer, problemAnswer, replayAnswer } from "./answer.js";
 import { isChargeable } from "./chargeable.js";
+import { overrideInHeaderFinding } from "./findings.js";
+import { type Payment, toPayment } from "./handlers-payment.js";
 import { askHook, tellHook } from "./hooks.js";
 import { type PaidRequest, unreachableAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
-import { type Run, startRun } from "./run.js";
+import { startRun } from "./run.js";
 import { settleOnce, unservedAnswer } from "./settle-once.js";
+import { openTab, settledTab } from "./tab.js";
 import { keepAnswer, oweRun } from "./undelivered.js";
-import { factsOf } from "./unsettled.js";
-
-/** What a handler may know of the payment it works for: `req.payment`. */
-export interface Payment {
-  readonly payer: string;
-  readonly scheme: string;
-  /** CAIP-2. */
-  readonly network: string;
-  readonly asset: string;
-  /** Atomic units as a decimal string. */
-  readonly amount: string;
-  /** Public path of the route with its mounts, e.g. `/users/:id`; `undefined` where the route is a regular expression. */
-  readonly routeTemplate: string | undefined;
-  /** What the request has in place of the route's parameters, decoded, e.g. `{ id: "a b" }`. */
-  readonly pathParams: Readonly<Record<string, string>>;
-  /**
-   * Aborts when there is no point in going on: the client has left before its answer was delivered, or the payment can no
-   * longer be settled. Its reason is a `PaymentAbortedError`. Not enumerable, so that a payment can be written as JSON.
-   */
-  readonly signal: AbortSignal;
-}
+import { factsOf, withAmount } from "./unsettled.js";
 
 /** What the handler answered, held back. */
 export interface HandlerAnswer extends Omit<StoredAnswer, "body"> {
@@ -84,6 +68,7 @@ const RETRY_AFTER_SECONDS = 5;
 export function createAdmission(paid: PaidRequest, config: PaymentsConfig): Admission {
   const { claim } = paid;
   const listeners: ((instead: Promise<Answer>) => void)[] = [];
+  const tab = openTab(paid.offer, paid.route.unmetered);
   const cancelled = startCancelling(paid, config);
   const run = startRun({
     ...config,
@@ -98,10 +83,11 @@ export function createAdmission(paid: PaidRequest, config: PaymentsConfig): Admi
     },
   });
   return {
-    payment: toPayment(paid, run),
-    async complete(answer) {
+    payment: toPayment(paid, { run, tab }),
+    async complete(given) {
       run.end();
-      const release = await completeSafely(paid, { answer, cancelled }, config);
+      const answer = dropOverride(paid, given, config);
+      const release = await completeSafely(paid, { answer, amount: tab.close(), cancelled }, config);
       config.ongoing.end(claim, answerForCopies(answer, release));
       return release;
     },
@@ -116,6 +102,14 @@ export function createAdmission(paid: PaidRequest, config: PaymentsConfig): Admi
     leave: () => run.leave(),
     onExpired: (listener) => void listeners.push(listener),
   };
+}
+
+/** What another server writes into a header says nothing about money. */
+function dropOverride(paid: PaidRequest, answer: HandlerAnswer, { findings }: PaymentsConfig): HandlerAnswer {
+  const headers = answer.headers.filter(([name]) => !isSettlementOverrides(name));
+  if (headers.length === answer.headers.length) return answer;
+  findings.add(overrideInHeaderFinding(paid.route.key));
+  return { ...answer, headers };
 }
 
 /** Tells who listens that nothing is charged, once. */
@@ -146,6 +140,8 @@ async function releaseClaim(paid: PaidRequest, config: PaymentsConfig): Promise<
 /** What a handler has answered, and whom to tell if nothing is charged for it. */
 interface Completion {
   readonly answer: HandlerAnswer;
+  /** Atomic units; `undefined` when the handler was to say and did not. */
+  readonly amount: bigint | undefined;
   readonly cancelled: Cancelled;
 }
 
@@ -162,7 +158,7 @@ async function completeSafely(paid: PaidRequest, completion: Completion, config:
 
 async function completeRun(
   paid: PaidRequest,
-  { answer, cancelled }: Completion,
+  { answer, amount, cancelled }: Completion,
   config: PaymentsConfig,
 ): Promise<Release> {
   const { identity, owner, expiresAtMs } = paid.claim;
@@ -175,7 +171,13 @@ async function completeRun(
     await giveUp("not_chargeable");
     return { kind: "release", paid: false, headers: [[PAYMENT_RESPONSE, encodePaymentResponse(notCharged(paid))]] };
   }
-  const denied = await askHook("beforeSettle", paid, config);
+  if (amount === undefined) {
+    config.logger.error("amount_not_said", { route: paid.route.key, remedy: "call req.payment.settle(amount)" });
+    await giveUp("not_chargeable");
+    return { kind: "replace", answer: unmeteredAnswer() };
+  }
+  const payment = withAmount(paid, amount);
+  const denied = await askHook("beforeSettle", payment, config);
   if (denied !== undefined) {
     await giveUp("denied");
     return { kind: "replace", answer: denied };
@@ -185,7 +187,7 @@ async function completeRun(
     return { kind: "replace", answer: expiredAnswer() };
   }
   const settlement = await settleOnce(
-    paid,
+    payment,
     { from: "serving", owner, facilitator: undefined, answer: toStored(answer), waiting: { client: paid.client } },
     config,
   );
@@ -213,7 +215,7 @@ export function createPrepaidAdmission(
 ): Admission {
   const run = startRun();
   return {
-    payment: toPayment(paid, run),
+    payment: toPayment(paid, { run, tab: settledTab(paid.offer, BigInt(receipt.amount ?? paid.offer.amount)) }),
     complete: async () => paidRelease(receipt),
     async cancel() {
       run.leave();
@@ -240,16 +242,17 @@ function toStored({ status, headers, body }: HandlerAnswer): StoredAnswer | unde
   return body === undefined ? undefined : { status, headers, body };
 }
 
-/** What the handler is told of a payment. */
-export function toPayment({ offer, payer, place }: PaidRequest, { signal }: Run): Payment {
-  const { scheme, network, asset, amount } = offer.requirements;
-  const payment = { payer, scheme, network, asset, amount, ...place, signal };
-  return Object.freeze(Object.defineProperty(payment, "signal", { enumerable: false }));
-}
-
 function notCharged({ offer, payer }: PaidRequest): SettlementResponse {
   const { network } = offer.requirements;
   return { success: false, errorReason: "not_charged", payer, transaction: "", network };
+}
+
+function unmeteredAnswer(): Answer {
+  return problemAnswer({
+    status: 500,
+    error: "unexpected_settle_error",
+    message: "The server did not say what this costs. Nothing was charged.",
+  });
 }
 
 function expiredAnswer(): Answer {

@@ -20,8 +20,15 @@ export interface Answer {
   readonly body: string | Uint8Array;
 }
 
-/** 402, or 400 where what was sent is no payment at all: the challenge, as header and as body. */
-export function challengeAnswer(status: 400 | 402, challenge: WrittenChallenge, receipt?: SettlementResponse): Answer {
+/** 402; 400 where what was sent is no payment at all; 412 where the payer has to allow a transfer first. */
+export type ChallengeStatus = 400 | 402 | 412;
+
+/** The challenge, as header and as body. */
+export function challengeAnswer(
+  status: ChallengeStatus,
+  challenge: WrittenChallenge,
+  receipt?: SettlementResponse,
+): Answer {
   return jsonAnswer(status, challenge.body, [[PAYMENT_REQUIRED, challenge.header], ...receiptHeaders(receipt)]);
 }
 

@@ -4,7 +4,7 @@
  * @module
  */
 import type { SettlementResponse } from "../protocol/settlement-response.js";
-import { type Answer, challengeAnswer, pageAnswer, problemAnswer } from "./answer.js";
+import { type Answer, type ChallengeStatus, challengeAnswer, pageAnswer, problemAnswer } from "./answer.js";
 import type { ChallengeOccasion } from "./challenge.js";
 import type { OnSale } from "./on-sale.js";
 import { writePaywall } from "./paywall.js";
@@ -21,7 +21,7 @@ const RETRY_AFTER_SECONDS = 30;
 export function askToPay(
   { onSale }: Sold,
   occasion: ChallengeOccasion,
-  { status, receipt }: { readonly status: 400 | 402; readonly receipt?: SettlementResponse | undefined },
+  { status, receipt }: { readonly status: ChallengeStatus; readonly receipt?: SettlementResponse | undefined },
 ): Answer {
   const sale = onSale();
   return sale === undefined ? notOnSaleAnswer(receipt) : challengeAnswer(status, sale.challenge(occasion), receipt);

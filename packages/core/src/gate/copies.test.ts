@@ -54,6 +54,16 @@ describe("a copy that comes while the handler runs", () => {
     ]);
   });
 
+  test("of a payer who has to allow the transfer first is told so, with 412 and the challenge", async () => {
+    const { pay, till } = createShop();
+    till.verifies = { isValid: false, invalidReason: "permit2_allowance_required" };
+    for (const decision of await Promise.all([pay(), pay()])) {
+      const { status, headers, json } = answerOf(decision);
+      expect([status, json["error"]]).toEqual([412, "permit2_allowance_required"]);
+      expect(decodeHeader(headers["payment-required"])).toEqual(json);
+    }
+  });
+
   test("is served itself, when the first client leaves", async () => {
     const { pay } = createShop();
     const admission = admissionOf(await pay());

@@ -32,6 +32,15 @@ export function memoryStoreFinding(platform: string): Finding {
   );
 }
 
+/** An answer came with an amount in a header, which anybody upstream can write. */
+export function overrideInHeaderFinding(route: string): Finding {
+  return finding(
+    "FAREBOX_OVERRIDE_IN_HEADER",
+    route,
+    "An answer said in its header Settlement-Overrides how much is charged; the header was dropped, and nothing else came of it",
+  );
+}
+
 /** A finding, with what to do about its kind. */
 export function finding(code: FindingCode, route: string | undefined, message: string): Finding {
   return { code, route, message, remedy: REMEDIES[code] };
@@ -51,5 +60,6 @@ const REMEDIES: Readonly<Record<FindingCode, string>> = {
   FAREBOX_PROXY_IGNORED:
     'Set publicUrl, or app.set("trust proxy", …) as it fits your proxies; without a proxy somebody makes this header up',
   FAREBOX_HOST_NOT_ALLOWED: "Add the host if it is yours; otherwise somebody makes it up",
+  FAREBOX_OVERRIDE_IN_HEADER: "Say it by setSettlementOverrides of @farebox/express, or by req.payment.settle",
   FAREBOX_OFFER_UNSUPPORTED: "Add a facilitator that supports it, or remove this way to pay",
 };

@@ -145,7 +145,12 @@ describe("a payment that the facilitator does not verify", () => {
 
   test.each<[answer: unknown, status: number, error: string, why: string]>([
     [{ isValid: false, invalidReason: "insufficient_funds" }, 402, "insufficient_funds", "a reason of the protocol"],
-    [{ isValid: false, invalidReason: "permit2_allowance_required" }, 402, "permit2_allowance_required", "another's"],
+    [
+      { isValid: false, invalidReason: "permit2_allowance_required" },
+      412,
+      "permit2_allowance_required",
+      "an allowance comes first",
+    ],
     [{ isValid: false }, 402, "invalid_payload", "no reason"],
     [{ isValid: false, invalidReason: "Sorry: secret" }, 402, "invalid_payload", "prose goes no further"],
     [{ isValid: false, invalidReason: "unexpected_verify_error" }, 503, "unexpected_verify_error", "its own trouble"],
@@ -160,7 +165,7 @@ describe("a payment that the facilitator does not verify", () => {
     const refused = answerOf(await pay());
     expect([refused.status, refused.json["error"]]).toEqual([status, error]);
     expectNotKept(refused.headers);
-    expect("payment-required" in refused.headers).toBe(status === 402);
+    expect("payment-required" in refused.headers).toBe(status < 500);
     expect("retry-after" in refused.headers).toBe(status === 503);
     expect(refused.text + JSON.stringify(refused.headers)).not.toContain("secret");
 
@@ -181,7 +186,7 @@ describe("a payment that is good", () => {
     const { payment } = admissionOf(await pay());
     const place = { routeTemplate: "/weather", pathParams: {} };
     const terms = { scheme: "exact", network: NETWORK, asset: "0xASSET", amount: "10000" };
-    expect(payment).toEqual({ payer: PAYER, ...terms, ...place });
+    expect(payment).toEqual({ payer: PAYER, ...terms, maxAmount: "10000", ...place });
     expect(Object.isFrozen(payment)).toBe(true);
     expect(till.count("verify")).toBe(1);
     expect(till.count("settle")).toBe(0);

@@ -8,15 +8,11 @@
  */
 import { randomUUID } from "node:crypto";
 import { errorName } from "../events/error-name.js";
-import { decodePaymentSignature } from "../http/payment-signature.js";
-import type { PaymentPayload } from "../protocol/payment-payload.js";
+import { type DecodedPayment, decodePaymentSignature } from "../http/payment-signature.js";
 import type { Reason } from "../protocol/reasons.js";
 import { type CoverageQuery, cover } from "../route/coverage.js";
 import { UNKNOWN_RECEIVERS } from "../route/receivers.js";
 import type { RouteTable } from "../route/route-table.js";
-import { matchOffer } from "../scheme/match.js";
-import type { Offer } from "../scheme/offer.js";
-import type { IdentifiedPayment } from "../scheme/scheme.js";
 import { type Answer, ambiguousAnswer } from "./answer.js";
 import { askPersonToPay, askToPay } from "./ask-to-pay.js";
 import { toFacilitatorRequest } from "./canonical-payment.js";
@@ -24,7 +20,7 @@ import { serveClaim } from "./claimed.js";
 import type { Decision } from "./decision.js";
 import { foreignHostFinding, proxyFinding } from "./findings.js";
 import { askOnRequest, type PricedRequest } from "./hooks.js";
-import { identifyPayment } from "./identifier.js";
+import type { PriceRequest } from "./options.js";
 import {
   identifierTakenAnswer,
   incompleteRequestAnswer,
@@ -37,6 +33,7 @@ import type { PaymentsConfig } from "./parse-options.js";
 import type { PricedRoute } from "./parse-routes.js";
 import { wantsPage } from "./paywall.js";
 import { type Place, placeOf } from "./place.js";
+import { type ReadPayment, type RefusedPayment, readPayment } from "./read-payment.js";
 import { fullPathOf, type GateRequest } from "./request.js";
 import { isForeignHost, resourceUrl } from "./resource-url.js";
 import { decideOnTaken, tellReplayed } from "./taken.js";
@@ -131,16 +128,51 @@ async function decidePriced(arrival: Arrival, config: PaymentsConfig): Promise<D
   const verdict = asked && (await asked);
   if (verdict !== undefined) return verdict.kind === "granted" ? GRANTED : answered(verdict.answer);
 
+  // Just after the start: each facilitator is asked within its deadline, and this waits for no longer.
+  if (arrival.route.isPending()) await config.facilitator.ready();
   const decoded = decodePaymentSignature(request.paymentSignature);
+  const { priceFor } = arrival.route;
+  if (priceFor === undefined) return decideDecoded(arrival, { url, decoded }, config);
+  const bodyDigest = await digestOf(request);
+  if (bodyDigest === undefined) return answered(incompleteRequestAnswer());
+  const route = await priceFor({
+    request: toPriceRequest(arrival, url),
+    binding: [arrival.route.key, request.method, targetOf(request), bodyDigest],
+    accepted: decoded.kind === "present" ? decoded.payment.accepted : undefined,
+    nowSeconds: Math.floor(config.now() / 1000),
+  });
+  if (route.isPending()) await config.facilitator.ready();
+  return decideDecoded({ ...arrival, route }, { url, decoded }, config);
+}
+
+function toPriceRequest(arrival: Arrival, url: string): PriceRequest {
+  const { search, body } = arrival.request;
+  return { ...toPricedRequest(arrival, url), search, body, pathParams: arrival.locate().pathParams };
+}
+
+function digestOf({ digestBody }: GateRequest): string | undefined | Promise<string | undefined> {
+  return digestBody === undefined ? "" : digestBody();
+}
+
+/** Not the host: a client may come back by another name of the same server, and `Host` is its own word anyway. */
+function targetOf({ mountPath, path, search }: GateRequest): string {
+  return mountPath + path + search;
+}
+
+async function decideDecoded(
+  arrival: Arrival,
+  { url, decoded }: { readonly url: string; readonly decoded: DecodedPayment },
+  config: PaymentsConfig,
+): Promise<Decision> {
   if (decoded.kind === "absent") return challengeFirst(arrival, url, config);
   if (decoded.kind === "malformed") {
     const { reason, problem } = decoded;
     const error = `${reason}: PAYMENT-SIGNATURE is ${problem}`;
     return refuse(arrival, { url, refused: { kind: "refused", status: 400, error, reason } }, config);
   }
-  const read = readPayment(arrival, decoded.payment, config);
+  const read = readPayment(arrival.route, decoded.payment, config);
   if (read.kind === "refused") return refuse(arrival, { url, refused: read }, config);
-  const digest = request.digestBody?.() ?? "";
+  const digest = digestOf(arrival.request);
   const bodyDigest = typeof digest === "string" ? digest : await digest;
   if (bodyDigest === undefined) return answered(incompleteRequestAnswer());
   const paid = toPaidRequest(arrival, { ...read, url, bodyDigest });
@@ -190,49 +222,6 @@ function toPricedRequest({ route, request }: Arrival, url: string): PricedReques
   };
 }
 
-/** A payment that will not do, whoever is asked. */
-interface RefusedPayment {
-  readonly kind: "refused";
-  /** 400: what came is no payment as it has to be. */
-  readonly status: 400 | 402;
-  /** For the client. */
-  readonly error: string;
-  readonly reason: Reason;
-  /** What is not as offered. */
-  readonly field?: string;
-}
-
-type ReadPayment =
-  | {
-      readonly kind: "read";
-      readonly payment: PaymentPayload;
-      readonly offer: Offer;
-      readonly reading: IdentifiedPayment;
-      /** Digest of the client's id for it. */
-      readonly identifier: string | undefined;
-    }
-  | RefusedPayment;
-
-/** Everything that can be told of a payment without asking anybody. */
-function readPayment({ route }: Arrival, payment: PaymentPayload, config: PaymentsConfig): ReadPayment {
-  const match = matchOffer(route.offers, payment.accepted);
-  if (match.kind === "mismatched") {
-    const { field } = match;
-    const reason = "invalid_payment_requirements";
-    return { kind: "refused", status: 402, error: `${reason}: ${field} is not as offered`, reason, field };
-  }
-  const { offer } = match;
-  const reading = offer.scheme.readPayment(payment.payload, offer.requirements, Math.floor(config.now() / 1000));
-  if (reading.kind === "refused") {
-    return { kind: "refused", status: 402, error: reading.reason, reason: reading.reason };
-  }
-  // A seller's own scheme may not keep its word, and a record without an end would be kept for ever.
-  if (!Number.isSafeInteger(reading.expiresAtSeconds)) throw new TypeError("the scheme does not say when it expires");
-  const identified = identifyPayment(route.paymentIdentifier, payment.extensions);
-  if (identified.kind === "refused") return { ...identified, status: 400 };
-  return { kind: "read", payment, offer, reading, identifier: identified.digest };
-}
-
 /** Too late to be paid with, but perhaps not too late to ask what became of it. */
 async function decideExpired(paid: PaidRequest, reason: Reason, config: PaymentsConfig): Promise<Decision> {
   const record = await config.store.find(paid.claim.identity);
@@ -269,9 +258,7 @@ function toPaidRequest({ route, locate, request }: Arrival, readable: Readable):
   const { description, mimeType, extensions } = route;
   const { identity, payer, expiresAtSeconds } = reading;
   const { scheme, network, asset, payTo, amount } = offer.requirements;
-  // Not the host: a client may come back by another name of the same server, and `Host` is its own word anyway.
-  const target = request.mountPath + request.path + request.search;
-  const binding = [route.key, request.method, target, bodyDigest, scheme, network, asset, payTo, amount];
+  const binding = [route.key, request.method, targetOf(request), bodyDigest, scheme, network, asset, payTo, amount];
   return {
     route,
     routeKey: route.key,

@@ -239,6 +239,7 @@ function compareMount({ entry, receivers }: Probe, mounts: Map<object, PricedRou
   });
 }
 
-function priceOf({ offers }: PricedRoute): string {
-  return JSON.stringify(offers.map(({ requirements }) => requirements));
+function priceOf({ offers, live, key }: PricedRoute): string {
+  // Of prices that depend on the request, no two are known to be the same.
+  return JSON.stringify([offers.map(({ requirements }) => requirements), live.length === 0 ? "" : key]);
 }

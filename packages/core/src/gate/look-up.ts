@@ -35,7 +35,9 @@ export async function lookUp(payment: UnsettledPayment, parts: LookUpParts): Pro
   if (rpc === undefined || scheme.findPayment === undefined) return SILENT;
   try {
     const signal = AbortSignal.timeout(LOOK_UP_MS);
-    const found = await scheme.findPayment({ payload: paymentPayload.payload, requirements, rpc, signal });
+    const expiresAtSeconds = payment.claim.expiresAtMs / 1000;
+    const query = { payload: paymentPayload.payload, requirements, rpc, signal, expiresAtSeconds };
+    const found = await scheme.findPayment(query);
     if (found.kind === "moved" || found.kind === "never") return found;
     const problem = found.kind === "open" ? "it has not moved so far, and still may" : found.problem;
     parts.logger.info("payment_not_found", { network, payer, problem });

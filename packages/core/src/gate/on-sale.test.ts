@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Finding } from "../events/findings.js";
 import type { Support } from "../facilitator/supported-kinds.js";
+import type { JsonObject } from "../protocol/json.js";
 import { createOffer } from "../scheme/offer.js";
 import { createSale, inspectSupport } from "./on-sale.js";
 import { createTestScheme, PAY_TO } from "./shop.fixture.js";
@@ -24,9 +25,10 @@ function createSeller(supports: Record<string, Support> = {}) {
       asked.push(`${scheme} ${network}`);
       return supports[network] ?? "unknown";
     },
+    kindExtra: (): JsonObject | undefined => undefined,
   };
   const told: Finding[] = [];
-  return { supports, facilitators, asked, told, onSale: createSale(ROUTE, facilitators, (one) => told.push(one)) };
+  return { supports, facilitators, asked, told, ...createSale(ROUTE, facilitators, (one) => told.push(one)) };
 }
 
 describe("what is on sale", () => {
@@ -69,4 +71,95 @@ test("a finding names the offer that nobody supports", () => {
       remedy: expect.stringContaining("Add a facilitator"),
     },
   ]);
+});
+
+describe("an offer that takes something of a facilitator's", () => {
+  const SOLD = { asset: { id: "M", symbol: "USDC", decimals: 6, extra: {} }, amount: 10_000n, payTo: "S" };
+
+  function createCompleted(own: JsonObject = {}) {
+    const completeExtra = ({ feePayer }: JsonObject) => (typeof feePayer === "string" ? { feePayer } : undefined);
+    const scheme = createTestScheme({ completeExtra, networks: "solana:*" });
+    const offer = createOffer(scheme, SOLD, { network: "solana:d", maxTimeoutSeconds: 60, extra: own });
+    const facilitators = {
+      revision: 0,
+      support: "yes" as Support,
+      extra: undefined as JsonObject | undefined,
+      supports: () => facilitators.support,
+      kindExtra: () => facilitators.extra,
+    };
+    const told: Finding[] = [];
+    const sale = createSale({ ...ROUTE, offers: [offer] }, facilitators, (one) => told.push(one));
+    const say = (support: Support, extra?: JsonObject) => {
+      Object.assign(facilitators, { support, extra, revision: facilitators.revision + 1 });
+    };
+    const offered = () => sale.onSale()?.offers[0]?.requirements.extra;
+    const meant = (clientsExtra: unknown) => sale.offerFor(offer, clientsExtra)?.requirements.extra;
+    return { say, offered, meant, told, isPending: sale.isPending };
+  }
+
+  test("waits for as long as nobody has said anything", () => {
+    const { say, isPending } = createCompleted();
+    say("unknown");
+    expect(isPending()).toBe(true);
+    say("no");
+    expect(isPending()).toBe(false);
+    say("yes", {});
+    expect(isPending()).toBe(false);
+  });
+
+  test("is made as soon as one has said so, and not before", () => {
+    const { say, offered, meant, told } = createCompleted();
+    say("unknown");
+    expect([offered(), meant({ feePayer: "A" }), told]).toEqual([undefined, undefined, []]);
+    say("yes", { feePayer: "A" });
+    expect([offered(), meant({})]).toEqual([{ feePayer: "A" }, { feePayer: "A" }]);
+  });
+
+  test.each<[extra: JsonObject | undefined]>([[undefined], [{}], [{ feePayer: 5 }]])(
+    "is not made where what they say (%j) will not do",
+    (extra) => {
+      const { say, offered, told } = createCompleted();
+      say("yes", extra);
+      expect(offered()).toBeUndefined();
+      expect(told.map(({ code }) => code)).toEqual(["FAREBOX_OFFER_UNSUPPORTED"]);
+    },
+  );
+
+  test("is meant as it was made to this client, though it is made otherwise by now", () => {
+    const { say, offered, meant } = createCompleted();
+    for (const feePayer of ["A", "B", "A", "C"]) {
+      say("yes", { feePayer });
+      offered();
+    }
+    expect(["A", "B", "C", "D", 5].map((feePayer) => meant({ feePayer, more: 1 })?.["feePayer"])).toEqual([
+      "A",
+      "B",
+      "C",
+      "C",
+      "C",
+    ]);
+    expect([undefined, null, "A", []].map((extra) => meant(extra)?.["feePayer"])).toEqual(["C", "C", "C", "C"]);
+  });
+
+  test("remembers only so many of a facilitator that names another each time", () => {
+    const { say, offered, meant } = createCompleted();
+    for (let at = 0; at < 1_000; at++) {
+      say("yes", { feePayer: `F${at}` });
+      offered();
+    }
+    expect(meant({ feePayer: "F990" })?.["feePayer"]).toBe("F990");
+    expect(meant({ feePayer: "F1" })?.["feePayer"]).toBe("F999");
+  });
+
+  test("has what the seller wrote, whatever a facilitator says", () => {
+    const { say, offered } = createCompleted({ feePayer: "mine", memo: "m" });
+    say("yes", { feePayer: "A" });
+    expect(offered()).toEqual({ feePayer: "mine", memo: "m" });
+  });
+
+  test("is meant by the very object, each time it is asked for", () => {
+    const { say, meant } = createCompleted();
+    say("yes", { feePayer: "A" });
+    expect(meant({})).toBe(meant({ feePayer: "A" }));
+  });
 });

@@ -6,6 +6,7 @@
  */
 import type { Finding } from "../events/findings.js";
 import type { FacilitatorPool } from "../facilitator/facilitator-pool.js";
+import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import { describePrice, type Offer } from "../scheme/offer.js";
 import { type ChallengeSubject, type ChallengeWriter, compileChallenge } from "./challenge.js";
 import { finding } from "./findings.js";
@@ -21,49 +22,130 @@ export interface ForSale extends ChallengeSubject {
 }
 
 /** Says which facilitator supports what. */
-export type Supporters = Pick<FacilitatorPool, "supports" | "revision">;
+export type Supporters = Pick<FacilitatorPool, "supports" | "kindExtra" | "revision">;
+
+/** What of a route can be paid for. */
+export interface Sale {
+  /** How it can be paid for right now; `undefined`: in no way. Prepared anew only when facilitators say something else. */
+  readonly onSale: () => OnSale | undefined;
+  /** Whether an offer waits for a facilitator to say for the first time what it adds. */
+  readonly isPending: () => boolean;
+  /**
+   * An offer as it was made to a client: with what a facilitator adds to it, by the `extra` that the client sent back.
+   * `undefined` when no facilitator has said yet what it adds.
+   */
+  readonly offerFor: (offer: Offer, clientsExtra: unknown) => Offer | undefined;
+}
 
 /**
- * Prepares what is on sale, anew only when the facilitators say something else.
+ * Prepares what is on sale.
  *
  * @param tell - Takes each finding, whenever there is something new to go by.
- * @returns Yields `undefined` when no facilitator supports any of the offers.
  */
-export function createSale(
-  route: ForSale,
-  facilitators: Supporters,
-  tell: (finding: Finding) => void,
-): () => OnSale | undefined {
+export function createSale(route: ForSale, facilitators: Supporters, tell: (finding: Finding) => void): Sale {
+  const completions = new Map(route.offers.map((offer) => [offer, createCompletions(offer)]));
   let revision = -1;
   let sale: OnSale | undefined;
-  return () => {
+  const onSale = () => {
     if (revision !== facilitators.revision) {
       revision = facilitators.revision;
-      sale = compile(route, facilitators);
+      sale = compile(route, [...completions.values()], facilitators);
       for (const found of inspectSupport(route, facilitators)) tell(found);
     }
     return sale;
   };
+  const completed = route.offers.filter(({ scheme }) => scheme.completeExtra !== undefined);
+  return {
+    onSale,
+    isPending: () =>
+      completed.some(({ requirements: { scheme, network } }) => facilitators.supports(scheme, network) === "unknown"),
+    offerFor(offer, clientsExtra) {
+      onSale();
+      return completions.get(offer)?.find(clientsExtra);
+    },
+  };
 }
 
-function compile({ offers, ...route }: ForSale, facilitators: Supporters): OnSale | undefined {
-  const supported = offers.filter((offer) => isSupported(offer, facilitators));
-  const subject = { ...route, offers: supported };
-  return supported.length === 0 ? undefined : { ...subject, challenge: compileChallenge(subject) };
+function compile(
+  { offers: _, ...route }: ForSale,
+  completions: readonly Completions[],
+  facilitators: Supporters,
+): OnSale | undefined {
+  const offers = completions.flatMap((completion) => completion.update(facilitators) ?? []);
+  const subject = { ...route, offers };
+  return offers.length === 0 ? undefined : { ...subject, challenge: compileChallenge(subject) };
 }
 
-/** As long as one has not said what it supports, it may support anything. */
-function isSupported({ requirements: { scheme, network } }: Offer, facilitators: Supporters): boolean {
-  return facilitators.supports(scheme, network) !== "no";
+/** One offer, with what facilitators have added to it lately. */
+interface Completions {
+  /** The offer as it is made now; `undefined`: it is not. */
+  update(facilitators: Supporters): Offer | undefined;
+  find(clientsExtra: unknown): Offer | undefined;
+}
+
+/**
+ * Facilitators choose another of their addresses each time they are asked, and a client that was told of one pays by that.
+ * Old ones stay good for as long as their facilitator has them; this many are remembered.
+ */
+const MAX_COMPLETIONS = 16;
+
+interface Completion {
+  readonly added: JsonObject;
+  readonly offer: Offer;
+}
+
+function createCompletions(offer: Offer): Completions {
+  // Most recent first.
+  let known: readonly Completion[] = [];
+  return {
+    update(facilitators) {
+      const added = addedTo(offer, facilitators);
+      if (added === undefined) return undefined;
+      const same = known.find((completion) => isSame(completion.added, added));
+      const current = same ?? { added, offer: complete(offer, added) };
+      known = [current, ...known.filter((completion) => completion !== current)].slice(0, MAX_COMPLETIONS);
+      return current.offer;
+    },
+    find(clientsExtra) {
+      const told = isJsonObject(clientsExtra) ? clientsExtra : {};
+      const meant = known.find(({ added }) => Object.entries(added).every(([key, value]) => told[key] === value));
+      return (meant ?? known[0])?.offer;
+    },
+  };
+}
+
+/** `undefined`: the offer cannot be made. As long as a facilitator has not said what it supports, it may support anything. */
+function addedTo({ scheme, requirements }: Offer, facilitators: Supporters): JsonObject | undefined {
+  const support = facilitators.supports(requirements.scheme, requirements.network);
+  if (support === "no") return undefined;
+  if (scheme.completeExtra === undefined) return {};
+  if (support === "unknown") return undefined;
+  return scheme.completeExtra(facilitators.kindExtra(requirements.scheme, requirements.network) ?? {});
+}
+
+/** What the seller has written comes first. */
+function complete(offer: Offer, added: JsonObject): Offer {
+  const extra = Object.freeze({ ...added, ...offer.requirements.extra });
+  return Object.freeze({ ...offer, requirements: Object.freeze({ ...offer.requirements, extra }) });
+}
+
+function isSame(a: JsonObject, b: JsonObject): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
 }
 
 /** The offers of a route that no facilitator supports right now. */
 export function inspectSupport({ key, offers }: ForSale, facilitators: Supporters): readonly Finding[] {
   return offers
-    .filter((offer) => !isSupported(offer, facilitators))
+    .filter((offer) => isUnsupported(offer, facilitators))
     .map((offer) => {
       const { scheme, network } = offer.requirements;
       const way = `${describePrice(offer)} by ${scheme} on ${network}`;
       return finding("FAREBOX_OFFER_UNSUPPORTED", key, `No facilitator supports ${way}, so it is left out for now`);
     });
+}
+
+function isUnsupported(offer: Offer, facilitators: Supporters): boolean {
+  const { scheme, network } = offer.requirements;
+  const support = facilitators.supports(scheme, network);
+  return support === "no" || (support === "yes" && addedTo(offer, facilitators) === undefined);
 }

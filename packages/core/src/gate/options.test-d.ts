@@ -40,6 +40,17 @@ routes({ "GET /x": { accepts, prize: "$1" } });
 option(accepts);
 option({ ...accepts, price: { asset: "0xA", amount: "1", extra: { name: "T", version: "1" } } });
 option({ ...accepts, price: "$1" });
+option({ ...accepts, price: () => "$0.01" });
+option({
+  ...accepts,
+  price: async ({ pathParams, header, body, search }) => {
+    const isPaid = header("x-plan") !== undefined && body !== undefined && search !== "";
+    return pathParams["city"] === "Paris" && isPaid ? "$1" : { asset: "0xA", amount: "1" };
+  },
+});
+option({ ...accepts, payTo: ({ route }) => (route === "GET /a" ? "0xA" : "0xB") });
+// @ts-expect-error a function has to say a price
+option({ ...accepts, price: () => 5 });
 // @ts-expect-error the currency is missing
 option({ ...accepts, price: "0.01" });
 // @ts-expect-error no number

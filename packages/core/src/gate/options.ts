@@ -14,21 +14,40 @@ import type { RouteKey } from "../route/route-key.js";
 import type { Scheme } from "../scheme/scheme.js";
 import type { PaymentStore } from "../store/payment-store.js";
 import type { Chargeable } from "./chargeable.js";
-import type { PaymentHooks } from "./hooks.js";
+import type { PaymentHooks, PricedRequest } from "./hooks.js";
 import type { StartTimer } from "./run.js";
 
 /** Dollars (`"$0.01"`), or atomic units of a named asset. */
 export type Price = DollarPrice | AssetPrice;
 
+/** What a price or a recipient may depend on. */
+export interface PriceRequest extends PricedRequest {
+  /** The query with its `?`, or `""`. */
+  readonly search: string;
+  /** Decoded, e.g. `{ city: "Paris" }`. */
+  readonly pathParams: Readonly<Record<string, string>>;
+  /** What a body parser has made of the body, if one comes before the payments. A stranger's: check it. */
+  readonly body: unknown;
+}
+
+/**
+ * Says what a request costs. The price is signed into the offer, with request and body, and holds for `maxTimeoutSeconds`; so it
+ * may be another one by the time of the payment. What it throws, or a price that cannot be sold, is answered 503.
+ */
+export type PriceFunction = (request: PriceRequest) => Price | Promise<Price>;
+
+/** Says who is paid, as {@link PriceFunction} says how much. */
+export type PayToFunction = (request: PriceRequest) => string | Promise<string>;
+
 interface OptionOn<N extends string, Address extends string> {
   /** Default `"exact"`. */
   readonly scheme?: string;
   /** Default: the route's `price`. */
-  readonly price?: Price;
+  readonly price?: Price | PriceFunction;
   /** CAIP-2. */
   readonly network: N;
   /** Who is paid. Default: the entry for this network in the options' `payTo`. */
-  readonly payTo?: Address;
+  readonly payTo?: Address | PayToFunction;
   /** How long a payment may take from challenge to settlement, 10 to 86400 seconds. Default 300. */
   readonly maxTimeoutSeconds?: number;
   /** Added to what the scheme puts into the offer. */
@@ -44,6 +63,9 @@ export type PaymentOption =
 /** When the money moves, as seen from the handler. */
 export type SettleTime = "after" | "before";
 
+/** What is charged when a handler that may charge less does not say how much. */
+export type Unmetered = "maximum" | "zero" | "error";
+
 /** Whether a payment may, must or cannot carry an id of its client's. */
 export type IdentifierMode = "optional" | "required" | "off";
 
@@ -52,7 +74,7 @@ export interface RouteConfig {
   /** Ways to pay, the seller's favourite first: clients take the first they can. */
   readonly accepts?: PaymentOption | readonly PaymentOption[];
   /** Price of every way to pay that names none itself. */
-  readonly price?: Price;
+  readonly price?: Price | PriceFunction;
   /** For people and catalogs, at most 500 characters. */
   readonly description?: string;
   /** Media type of the answer, e.g. `application/json`. */
@@ -75,6 +97,11 @@ export interface RouteConfig {
    * it is neither mentioned nor read. Declared by `extensions`, that counts.
    */
   readonly paymentIdentifier?: IdentifierMode;
+  /**
+   * Of an offer by `upto`: what is charged when the handler does not say how much. Default `"maximum"`, as the protocol has
+   * it. `"zero"`: nothing. `"error"`: nothing, and the client gets a 500 in place of the answer.
+   */
+  readonly unmetered?: Unmetered;
 }
 
 /** The route table: `{ "GET /weather": { … } }`. */
@@ -146,6 +173,11 @@ export interface PaymentsOptions {
   readonly maxRunsPerPayer?: number;
   /** The seller's own say in what becomes of requests and payments. */
   readonly hooks?: PaymentHooks;
+  /**
+   * Signs prices that depend on the request; at least 32 characters, the same in every process of a seller. Default: a new one
+   * for each process, so that no quote holds longer than its process.
+   */
+  readonly quoteSecret?: string;
   /** Takes log lines. Default: in development stderr, for what is priced and findings; otherwise nobody. */
   readonly logger?: Logger;
   /** Unix milliseconds. Default `Date.now`. */

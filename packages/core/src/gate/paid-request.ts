@@ -25,10 +25,13 @@ export interface PaidRequest extends UnsettledPayment {
   readonly client: string | undefined;
 }
 
+/** The payer's tokens are not allowed to be moved yet; another signature would not help. As the scheme documents have it: 412. */
+const ALLOWANCE_REQUIRED = "permit2_allowance_required";
+
 /** 402: this payment will not do; here is what would. */
 export function refusal(paid: PaidRequest, error: string, receipt?: SettlementResponse): Answer {
   const { route, url, method } = paid;
-  return askToPay(route, { url, method, error }, { status: 402, receipt });
+  return askToPay(route, { url, method, error }, { status: error === ALLOWANCE_REQUIRED ? 412 : 402, receipt });
 }
 
 /** What the payer sees when settlement did not end well. */

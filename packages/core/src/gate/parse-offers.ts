@@ -8,9 +8,10 @@ import { type Issues, join } from "../issues.js";
 import { isNetwork, matchesNetwork, type Network } from "../network/caip2.js";
 import type { AssetPrice } from "../price/price.js";
 import { copyJsonObject, isJsonObject, type JsonObject } from "../protocol/json.js";
-import { createOffer, type Offer } from "../scheme/offer.js";
+import { createOffer } from "../scheme/offer.js";
 import type { Scheme } from "../scheme/scheme.js";
-import type { PaymentOption, SettleTime } from "./options.js";
+import type { LiveTerms, Way } from "./live-terms.js";
+import type { PaymentOption, PayToFunction, PriceFunction, SettleTime } from "./options.js";
 import type { PaymentsConfig } from "./parse-options.js";
 
 const KEYS = Object.keys({
@@ -35,27 +36,27 @@ interface RouteContext {
 }
 
 /** Compiles what a route accepts; what cannot be sold is noted as an issue. */
-export function parseOffers(route: JsonObject, context: RouteContext): readonly Offer[] {
+export function parseWays(route: JsonObject, context: RouteContext): readonly Way[] {
   const { accepts, price } = route;
   if (accepts === undefined) return parseShorthand(price, context);
   const path = join(context.path, "accepts");
   const options: readonly unknown[] = Array.isArray(accepts) ? accepts : [accepts];
   if (options.length === 0) context.issues.addText(path, "at least one way to pay", "none");
-  const offers = options.flatMap((option, index) =>
-    parseOffer(option, { ...context, path: Array.isArray(accepts) ? join(path, index) : path, price }),
+  const ways = options.flatMap((option, index) =>
+    parseWay(option, { ...context, path: Array.isArray(accepts) ? join(path, index) : path, price }),
   );
-  return Object.freeze(offers);
+  return Object.freeze(ways);
 }
 
 /** `{ price: "$0.01" }`: the options say on which networks and to whom. */
-function parseShorthand(price: unknown, context: RouteContext): readonly Offer[] {
+function parseShorthand(price: unknown, context: RouteContext): readonly Way[] {
   const { config, issues, path } = context;
   if (price === undefined) {
     issues.addText(path, "accepts, or a price together with options.networks and options.payTo", "neither");
     return [];
   }
   if (config.networks.length === 0) issues.add("options.networks", `the networks on which ${path} is paid`, undefined);
-  return Object.freeze(config.networks.flatMap((network) => parseOffer({ network }, { ...context, price })));
+  return Object.freeze(config.networks.flatMap((network) => parseWay({ network }, { ...context, price })));
 }
 
 interface OfferContext extends RouteContext {
@@ -63,7 +64,7 @@ interface OfferContext extends RouteContext {
   readonly price: unknown;
 }
 
-function parseOffer(option: unknown, context: OfferContext): Offer[] {
+function parseWay(option: unknown, context: OfferContext): Way[] {
   const { path, issues } = context;
   if (!issues.checkKeys(path, option, KEYS)) return [];
   const wire = { maxTimeoutSeconds: parseTimeout(option, context), extra: parseExtra(option, context) };
@@ -73,15 +74,39 @@ function parseOffer(option: unknown, context: OfferContext): Offer[] {
   const payTo = parsePayTo(option, network, context);
   const scheme = findScheme(option, network, context);
   if (scheme === undefined) return [];
+  if (scheme.allowsLess && context.settle === "before") {
+    issues.add(join(path, "scheme"), 'a scheme that takes the whole amount, beside settle: "before"', scheme.scheme);
+  }
+  return compileWay({ scheme, network, price, payTo, ...wire }, option, context);
+}
 
-  // What is missing has been noted, and does not keep the rest from being checked.
-  const terms = scheme.compileTerms({ network, price: price ?? "", payTo: payTo ?? "" });
-  if (terms.ok) return [createOffer(scheme, terms, { network, ...wire })];
-  for (const { term, expected } of terms.issues) {
+/** What has been read of a way to pay. What is missing has been noted, and does not keep the rest from being checked. */
+type Read = Omit<LiveTerms, "price" | "payTo"> & {
+  readonly price: LiveTerms["price"] | undefined;
+  readonly payTo: LiveTerms["payTo"] | undefined;
+};
+
+function compileWay(read: Read, option: JsonObject, { path, issues }: OfferContext): Way[] {
+  const { scheme, network, price, payTo, maxTimeoutSeconds, extra } = read;
+  const sample = { network, price: sampleOf(price), payTo: typeof payTo === "string" ? payTo : "" };
+  const terms = scheme.compileTerms(sample);
+  const wrong = terms.ok
+    ? []
+    : terms.issues.filter(({ term }) => typeof valueAt({ price, payTo }, term) !== "function");
+  for (const { term, expected } of wrong) {
     const received = valueAt({ ...option, price, payTo }, term);
     if (received !== undefined || term.includes(".")) issues.add(`${path}.${term}`, expected, received);
   }
-  return [];
+  if (price === undefined || payTo === undefined || wrong.length > 0) return [];
+  if (typeof price === "function" || typeof payTo === "function") {
+    return [{ kind: "live", terms: { scheme, network, price, payTo, maxTimeoutSeconds, extra } }];
+  }
+  return terms.ok ? [{ kind: "fixed", offer: createOffer(scheme, terms, { network, maxTimeoutSeconds, extra }) }] : [];
+}
+
+/** The rest can be checked with any price. */
+function sampleOf(price: string | AssetPrice | PriceFunction | undefined): string | AssetPrice {
+  return typeof price === "function" ? "$1" : (price ?? "");
 }
 
 function parseNetwork(option: JsonObject, { path, issues }: OfferContext): Network | undefined {
@@ -91,8 +116,9 @@ function parseNetwork(option: JsonObject, { path, issues }: OfferContext): Netwo
   return undefined;
 }
 
-function parsePrice(option: JsonObject, context: OfferContext): string | AssetPrice | undefined {
+function parsePrice(option: JsonObject, context: OfferContext): string | AssetPrice | PriceFunction | undefined {
   const price = option["price"] ?? context.price;
+  if (typeof price === "function") return price as PriceFunction;
   if (typeof price === "string" || isAssetPrice(price)) return price;
   context.issues.add(
     join(context.path, "price"),
@@ -106,10 +132,15 @@ function isAssetPrice(price: unknown): price is AssetPrice {
   return isJsonObject(price) && typeof price["asset"] === "string" && typeof price["amount"] === "string";
 }
 
-function parsePayTo(option: JsonObject, network: Network, { path, config, issues }: OfferContext): string | undefined {
+function parsePayTo(
+  option: JsonObject,
+  network: Network,
+  { path, config, issues }: OfferContext,
+): string | PayToFunction | undefined {
   const pattern = Object.keys(config.payTo).find((candidate) => matchesNetwork(candidate, network));
   const payTo = option["payTo"] ?? config.payTo[network] ?? (pattern === undefined ? undefined : config.payTo[pattern]);
   if (typeof payTo === "string") return payTo;
+  if (typeof payTo === "function") return payTo as PayToFunction;
   issues.add(join(path, "payTo"), `the address to be paid on ${network}, here or under options.payTo`, payTo);
   return undefined;
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { randomBytes } from "node:crypto";
 import { createFindings, type Findings } from "../events/findings.js";
 import { type Logger, neverThrowing } from "../events/logger.js";
 import { createPaymentEvents, type PaymentEvents } from "../events/payment-events.js";
@@ -28,6 +29,7 @@ import type { PaymentsOptions } from "./options.js";
 import { describeWithoutSecrets, parseFacilitators } from "./parse-facilitators.js";
 import { parseRpc } from "./parse-rpc.js";
 import { createPendingSettlements, type PendingSettlements } from "./pending.js";
+import { createQuotes, type Quotes } from "./quotes.js";
 import { type StartTimer, startTimer } from "./run.js";
 
 /** The options, checked: everything present, nothing left to interpret. */
@@ -51,6 +53,7 @@ export interface PaymentsConfig {
   readonly leaseMs: number;
   readonly copyWaitMs: number;
   readonly hooks: PaymentHooks;
+  readonly quotes: Quotes;
   readonly events: PaymentEvents;
   readonly ongoing: OngoingRuns;
   readonly pending: PendingSettlements;
@@ -76,6 +79,7 @@ const KEYS = Object.keys({
   copyWaitMs: true,
   maxRunsPerPayer: true,
   hooks: true,
+  quoteSecret: true,
   logger: true,
   now: true,
   timer: true,
@@ -116,6 +120,7 @@ export function parseOptions(given: PaymentsOptions, builtIn: readonly Scheme[],
     rpc: parseRpc(options.rpc, issues),
     store: parseStore(options.store, now, issues),
     hooks: parseHooks(options.hooks, issues),
+    quotes: createQuotes(parseQuoteSecret(options.quoteSecret, issues)),
     events,
     pending: createPendingSettlements({ timer }),
     logger: safeLogger,
@@ -198,7 +203,9 @@ function parseSchemes(schemes: unknown, issues: Issues): readonly Scheme[] {
 function isScheme(value: unknown): value is Scheme {
   if (!isJsonObject(value) || typeof value["scheme"] !== "string" || typeof value["networks"] !== "string")
     return false;
-  if (value["findPayment"] !== undefined && !isMethod(value, "findPayment")) return false;
+  const optional = ["findPayment", "completeExtra"];
+  if (optional.some((name) => value[name] !== undefined && !isMethod(value, name))) return false;
+  if (value["allowsLess"] !== undefined && typeof value["allowsLess"] !== "boolean") return false;
   return ["compileTerms", "sameAddress", "readPayment"].every((name) => isMethod(value, name));
 }
 
@@ -243,6 +250,14 @@ function parseAllowedHosts(hosts: unknown, issues: Issues): readonly string[] {
   if (Array.isArray(hosts) && hosts.length > 0 && hosts.every(isHost)) return hosts.map((host) => host.toLowerCase());
   issues.add("options.allowedHosts", 'hosts without scheme and path, such as ["api.example.com"]', hosts);
   return [];
+}
+
+/** A secret is not quoted, not even a bad one. */
+function parseQuoteSecret(secret: unknown, issues: Issues): Uint8Array {
+  if (secret === undefined) return randomBytes(32);
+  if (typeof secret === "string" && secret.length >= 32) return Buffer.from(secret);
+  issues.addText("options.quoteSecret", "a text of at least 32 characters", `${typeof secret}, or a shorter one`);
+  return randomBytes(32);
 }
 
 const STORE_METHODS = ["claim", "find", "transition", "release", "unfinished"] as const;

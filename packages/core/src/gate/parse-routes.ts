@@ -12,26 +12,33 @@ import type { PathForm } from "../route/path-form.js";
 import { parseRouteKey } from "../route/route-key.js";
 import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
 import type { Offer } from "../scheme/offer.js";
+import type { Scheme } from "../scheme/scheme.js";
 import { type Chargeable, isSuccess } from "./chargeable.js";
 import { parseIdentifierMode, withIdentifier } from "./identifier.js";
-import { createSale, type OnSale } from "./on-sale.js";
-import type { IdentifierMode, RouteConfig, RoutesConfig, SettleTime } from "./options.js";
-import { parseOffers } from "./parse-offers.js";
+import { type LiveTerms, type PricingOccasion, priceNow, type Way } from "./live-terms.js";
+import { createSale, type Sale } from "./on-sale.js";
+import type { IdentifierMode, RouteConfig, RoutesConfig, SettleTime, Unmetered } from "./options.js";
+import { parseWays } from "./parse-offers.js";
 import type { PaymentsConfig } from "./parse-options.js";
 
 /** A priced route, prepared. */
-export interface PricedRoute {
+export interface PricedRoute extends Sale {
   readonly key: string;
-  /** Every way to pay, whether or not a facilitator supports it right now. */
+  /** Every way to pay that is the same for all requests, whether or not a facilitator supports it right now. */
   readonly offers: readonly Offer[];
   readonly description: string;
   readonly mimeType: string;
   readonly extensions: Extensions | undefined;
-  /** How it can be paid for right now; `undefined`: in no way. */
-  readonly onSale: () => OnSale | undefined;
   readonly chargeable: Chargeable;
   readonly settle: SettleTime;
   readonly paymentIdentifier: IdentifierMode;
+  readonly unmetered: Unmetered;
+  /** Ways to pay that are made for each request. */
+  readonly live: readonly LiveTerms[];
+  /** Of a route priced for one request: what it was offered for once. */
+  readonly lapsed?: Offer | undefined;
+  /** The route as it is priced for one request; absent when it is the same for all. May reject: by functions of the seller's. */
+  readonly priceFor?: (occasion: PricingOccasion) => Promise<PricedRoute>;
 }
 
 const KEYS = Object.keys({
@@ -43,6 +50,7 @@ const KEYS = Object.keys({
   chargeable: true,
   settle: true,
   paymentIdentifier: true,
+  unmetered: true,
 } satisfies Record<keyof RouteConfig, true>);
 
 /** Facilitators refuse to verify a payment whose resource has a longer description, which makes it unpayable. */
@@ -92,11 +100,24 @@ function parsePricedRoute(key: string, { path, route, config, issues }: RouteInp
   const paymentIdentifier = parseIdentifierMode(given["paymentIdentifier"], { path: modePath, declared, issues });
   const extensions = withIdentifier(declared, paymentIdentifier);
   const settle = parseSettle(given["settle"], join(path, "settle"), issues);
-  const offers = known === undefined ? [] : parseOffers(known, { path, settle, config, issues });
+  const ways = known === undefined ? [] : parseWays(known, { path, settle, config, issues });
+  const offers = ways.flatMap((way) => (way.kind === "fixed" ? [way.offer] : []));
   const chargeable = parseChargeable(given["chargeable"], { path: join(path, "chargeable"), settle, issues });
+  const unmetered = parseUnmetered(given["unmetered"], { path: join(path, "unmetered"), ways, issues });
   const subject = { key, offers, description, mimeType, extensions };
-  const onSale = createSale(subject, config.facilitator, config.findings.tell);
-  return Object.freeze({ ...subject, onSale, chargeable, settle, paymentIdentifier });
+  const sale = createSale(subject, config.facilitator, config.findings.tell);
+  const live = ways.flatMap((way) => (way.kind === "live" ? [way.terms] : []));
+  const fixed = Object.freeze({ ...subject, ...sale, live, chargeable, settle, paymentIdentifier, unmetered });
+  if (live.length === 0) return fixed;
+  return Object.freeze({
+    ...fixed,
+    async priceFor(occasion: PricingOccasion) {
+      const { offers: offersNow, lapsed } = await priceNow(ways, occasion, config.quotes);
+      // Prices come and go: what is found about one is not told, or there would be no end of it.
+      const saleNow = createSale({ ...subject, offers: offersNow }, config.facilitator, () => {});
+      return { ...fixed, offers: offersNow, lapsed, ...saleNow };
+    },
+  });
 }
 
 type CompiledKey =
@@ -161,6 +182,21 @@ function parseChargeable(
   if (typeof chargeable === "function") return chargeable as Chargeable;
   issues.add(path, "a function such as ({ status }) => status === 200", chargeable);
   return isSuccess;
+}
+
+function schemeOf(way: Way): Scheme {
+  return way.kind === "fixed" ? way.offer.scheme : way.terms.scheme;
+}
+
+function parseUnmetered(
+  unmetered: unknown,
+  { path, ways, issues }: { readonly path: string; readonly ways: readonly Way[]; readonly issues: Issues },
+): Unmetered {
+  if (unmetered === undefined) return "maximum";
+  if (!ways.some((way) => schemeOf(way).allowsLess)) issues.add(path, 'an offer by "upto", or nothing', unmetered);
+  if (unmetered === "maximum" || unmetered === "zero" || unmetered === "error") return unmetered;
+  issues.add(path, '"maximum", "zero" or "error"', unmetered);
+  return "maximum";
 }
 
 /** `GET /a/:b` and `GET /A/:c/` are the same route to Express, and so they are here. */

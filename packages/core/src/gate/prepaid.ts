@@ -6,10 +6,11 @@
  */
 import { encodePaymentResponse, PAYMENT_RESPONSE } from "../http/payment-response.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
-import { type Payment, toPayment } from "./admission.js";
+import { type Payment, toPayment } from "./handlers-payment.js";
 import type { PaidRequest } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import { startRun } from "./run.js";
+import { settledTab } from "./tab.js";
 import { oweRun } from "./undelivered.js";
 
 /** The right to run a handler that has been paid for. Nothing here ever rejects. */
@@ -27,7 +28,7 @@ export interface Prepaid {
 export function createPrepaid(paid: PaidRequest, receipt: SettlementResponse, config: PaymentsConfig): Prepaid {
   const run = startRun();
   return {
-    payment: toPayment(paid, run),
+    payment: toPayment(paid, { run, tab: settledTab(paid.offer, BigInt(receipt.amount ?? paid.offer.amount)) }),
     headers: [[PAYMENT_RESPONSE, encodePaymentResponse(receipt)]],
     cancel: () => oweRun(paid, config),
     leave: () => run.leave(),

@@ -7,6 +7,7 @@ import type { Finding } from "../events/findings.js";
 import { belowMount } from "../route/route-table.js";
 import { describePrice, type Offer } from "../scheme/offer.js";
 import type { PricedTable } from "./inspect.js";
+import type { LiveTerms } from "./live-terms.js";
 import type { SettleTime } from "./options.js";
 import type { PricedRoute } from "./parse-routes.js";
 import type { RouterView } from "./router-view.js";
@@ -16,12 +17,12 @@ export interface ReportedOffer {
   readonly scheme: string;
   /** CAIP-2. */
   readonly network: string;
-  /** For people: `0.01 USDC`. */
+  /** For people: `0.01 USDC`, or `a price by request`. */
   readonly price: string;
-  /** Atomic units as a decimal string. */
-  readonly amount: string;
-  readonly asset: string;
-  readonly payTo: string;
+  /** Atomic units as a decimal string; `undefined` when the request decides, as it may about the next two. */
+  readonly amount: string | undefined;
+  readonly asset: string | undefined;
+  readonly payTo: string | undefined;
 }
 
 /** One priced route. */
@@ -95,9 +96,22 @@ function reportHandler({ gate, route }: PricedHandler, view: RouterView | undefi
 function describeRoute({
   settle,
   offers,
+  live,
   description,
 }: PricedRoute): Pick<ReportedRoute, "settle" | "offers" | "description"> {
-  return { settle, offers: offers.map(describeOffer), description };
+  return { settle, offers: [...offers.map(describeOffer), ...live.map(describeLive)], description };
+}
+
+function describeLive({ scheme, network, price, payTo }: LiveTerms): ReportedOffer {
+  const { asset, amount } = typeof price === "object" ? price : { asset: undefined, amount: undefined };
+  return {
+    scheme: scheme.scheme,
+    network,
+    price: typeof price === "string" ? price : "a price by request",
+    amount,
+    asset,
+    payTo: typeof payTo === "string" ? payTo : undefined,
+  };
 }
 
 function describeOffer(offer: Offer): ReportedOffer {
@@ -107,7 +121,9 @@ function describeOffer(offer: Offer): ReportedOffer {
 
 /** A report's route as one line: `GET /weather: 0.01 USDC on eip155:84532 to 0x…, settled after the answer`. */
 export function describeLine({ method, path, key, settle, offers }: ReportedRoute): string {
-  const ways = offers.map(({ price, network, payTo }) => `${price} on ${network} to ${payTo}`).join(", or ");
+  const ways = offers
+    .map(({ price, network, payTo }) => `${price} on ${network} to ${payTo ?? "whom the request says"}`)
+    .join(", or ");
   const written = key === undefined ? "a route" : pathOf(key);
   return `${method} ${path ?? written}: ${ways}, settled ${settle} the answer`;
 }

@@ -81,7 +81,7 @@ async function record(payment: UnsettledPayment, ended: Ended, config: PaymentsC
       from: "settling",
       owner,
       leaseUntilMs: null,
-      ...(kind === "unknown" ? {} : { request: null }),
+      ...(kind === "unknown" || kind === "unsent" ? {} : { request: null }),
       ...holderOf(identity, ended, config),
       ...outcomeOf(payment, ended),
     });

@@ -50,6 +50,10 @@ const RETRY_AFTER_SECONDS = 5;
  * where it can be; the facilitator next, which cannot move the money twice. Never rejects.
  */
 export async function settle(task: SettlementTask, parts: SettlementParts): Promise<Settlement> {
+  // Nothing to move: the authorization is left to run out.
+  if (task.payment.facilitatorRequest.paymentRequirements.amount === "0") {
+    return { kind: "settled", receipt: settledReceipt(task.payment, "") };
+  }
   return (task.repeated ? await settleBySight(task.payment, parts) : undefined) ?? settleByFacilitator(task, parts);
 }
 

@@ -123,9 +123,10 @@ async function settleAgain(
   record: PaymentRecord & { readonly state: "settling" | "unsent" | "unknown" },
   config: PaymentsConfig,
 ): Promise<Decision> {
-  const { state: from, owner, facilitator, answer } = record;
+  const { state: from, owner, facilitator, answer, request = paid.facilitatorRequest } = record;
   const waiting = { client: paid.client };
-  const payment = { ...paid, claim: asRecorded(paid.claim, record) };
+  // As it was first: the handler may have taken less than was authorized.
+  const payment = { ...paid, facilitatorRequest: request, claim: asRecorded(paid.claim, record) };
   try {
     const settlement = await settleOnce(payment, { from, owner, facilitator, answer, waiting }, config);
     if (settlement.kind !== "settled") {
@@ -139,9 +140,10 @@ async function settleAgain(
   }
 }
 
-/** A payment has the id that it was claimed with, or none: one that comes later proves nothing. */
-function asRecorded({ identifier: _, ...claim }: ClaimRequest, { identifier }: PaymentRecord): ClaimRequest {
-  return identifier === undefined ? claim : { ...claim, identifier };
+/** A payment has the id that it was claimed with, or none: one that comes later proves nothing. Nor does it live longer. */
+function asRecorded(claim: ClaimRequest, { identifier, expiresAtMs }: PaymentRecord): ClaimRequest {
+  const { identifier: _, ...rest } = claim;
+  return { ...rest, expiresAtMs, ...(identifier === undefined ? {} : { identifier }) };
 }
 
 function admitPaid(paid: PaidRequest, receipt: SettlementResponse, config: PaymentsConfig): Decision {

@@ -19,6 +19,15 @@ export interface UnsettledPayment {
   readonly facilitatorRequest: FacilitatorRequest;
 }
 
+/** The payment, of which only so much is to be taken: at settlement the terms say that. */
+export function withAmount<T extends UnsettledPayment>(payment: T, amount: bigint): T {
+  const { facilitatorRequest } = payment;
+  const { paymentRequirements } = facilitatorRequest;
+  if (paymentRequirements.amount === amount.toString()) return payment;
+  const terms = Object.freeze({ ...paymentRequirements, amount: amount.toString() });
+  return { ...payment, facilitatorRequest: { ...facilitatorRequest, paymentRequirements: terms } };
+}
+
 /** What events and hooks are told of a payment. */
 export function factsOf({ claim, payer, routeKey, facilitatorRequest }: UnsettledPayment): PaymentFacts {
   const { scheme, network, asset, amount } = facilitatorRequest.paymentRequirements;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isReason, type Reason, type SpecifiedReason } from "./reasons.js";
+import { type AddedReason, type AvmReason, isReason, type SpecifiedReason, type SvmReason } from "./reasons.js";
 
 /** The compiler holds this to the type, and a test to the specification. */
 const SPECIFIED = Object.keys({
@@ -35,8 +35,51 @@ const ADDED = Object.keys({
   answer_not_kept: true,
   too_many_payments: true,
   denied: true,
+  permit2_allowance_required: true,
+  invalid_upto_evm_payload_settlement_exceeds_amount: true,
   settlement_pending: true,
-} satisfies Record<Exclude<Reason, SpecifiedReason>, true>);
+} satisfies Record<AddedReason, true>);
+
+const SVM = Object.keys({
+  invalid_exact_svm_fee_payer_mismatch: true,
+  invalid_exact_svm_fee_payer_not_managed_by_facilitator: true,
+  invalid_exact_svm_payload_amount_mismatch: true,
+  invalid_exact_svm_payload_excessive_signers: true,
+  invalid_exact_svm_payload_memo_count: true,
+  invalid_exact_svm_payload_memo_mismatch: true,
+  invalid_exact_svm_payload_mint_mismatch: true,
+  invalid_exact_svm_payload_missing_fee_payer: true,
+  invalid_exact_svm_payload_no_transfer_instruction: true,
+  invalid_exact_svm_payload_recipient_mismatch: true,
+  invalid_exact_svm_payload_signature_invalid: true,
+  invalid_exact_svm_payload_transaction_could_not_be_decoded: true,
+  invalid_exact_svm_payload_transaction_fee_payer_transferring_funds: true,
+  invalid_exact_svm_payload_transaction_instructions_compute_limit_instruction: true,
+  invalid_exact_svm_payload_transaction_instructions_compute_price_instruction: true,
+  invalid_exact_svm_payload_transaction_instructions_compute_price_instruction_too_high: true,
+  invalid_exact_svm_payload_transaction_instructions_length: true,
+  invalid_exact_svm_payload_unknown_fifth_instruction: true,
+  invalid_exact_svm_payload_unknown_fourth_instruction: true,
+  invalid_exact_svm_payload_unknown_sixth_instruction: true,
+} satisfies Record<SvmReason, true>);
+
+const AVM = Object.keys({
+  invalid_exact_avm_amount_mismatch: true,
+  invalid_exact_avm_asset_mismatch: true,
+  invalid_exact_avm_facilitator_transferring: true,
+  invalid_exact_avm_fee_too_high: true,
+  invalid_exact_avm_group_size_exceeded: true,
+  invalid_exact_avm_invalid_fee_payer: true,
+  invalid_exact_avm_invalid_group_id: true,
+  invalid_exact_avm_invalid_signature: true,
+  invalid_exact_avm_invalid_transaction: true,
+  invalid_exact_avm_network_mismatch: true,
+  invalid_exact_avm_not_asset_transfer: true,
+  invalid_exact_avm_payment_index: true,
+  invalid_exact_avm_payment_not_signed: true,
+  invalid_exact_avm_receiver_mismatch: true,
+  invalid_exact_avm_unsigned_non_facilitator: true,
+} satisfies Record<AvmReason, true>);
 
 test("the specified reasons are those of the specification's list", () => {
   const file = new URL("../../../../test/vectors/reasons-v2.json", import.meta.url);
@@ -45,11 +88,11 @@ test("the specified reasons are those of the specification's list", () => {
 
 test("every reason added is explained in the protocol notes", () => {
   const notes = readFileSync(new URL("../../../../docs/protocol-notes.md", import.meta.url), "utf8");
-  expect(ADDED.filter((reason) => !notes.includes(`\`${reason}\``))).toEqual([]);
+  expect([...ADDED, ...SVM, ...AVM].filter((reason) => !notes.includes(`\`${reason}\``))).toEqual([]);
 });
 
 describe("isReason", () => {
-  test.each([...SPECIFIED, ...ADDED, "permit2_allowance_required", "a", `a${"b".repeat(95)}`])("takes %s", (text) => {
+  test.each([...SPECIFIED, ...ADDED, ...SVM, ...AVM, "a", `a${"b".repeat(95)}`])("takes %s", (text) => {
     expect(isReason(text)).toBe(true);
   });
 

@@ -39,6 +39,8 @@ export type SpecifiedReason =
  * - `answer_not_kept`: the payment was made and answered before, and the answer is not there any more.
  * - `too_many_payments`: the payer has too many requests at work.
  * - `denied`: the seller does not want to serve this request.
+ * - `permit2_allowance_required`: the payer has not allowed Permit2 to move the token, which takes one transaction.
+ * - `invalid_upto_evm_payload_settlement_exceeds_amount`: the seller wants more than the payer has authorized.
  * - `settlement_pending`: broadcast, but not yet known to be on chain. The reference implementation sends it too.
  */
 export type AddedReason =
@@ -54,10 +56,59 @@ export type AddedReason =
   | "answer_not_kept"
   | "too_many_payments"
   | "denied"
+  | "permit2_allowance_required"
+  | "invalid_upto_evm_payload_settlement_exceeds_amount"
   | "settlement_pending";
 
+/**
+ * Reasons of the scheme exact on Solana. Its document names none, so these are the reference's; what each means is in
+ * `docs/protocol-notes.md`.
+ */
+export type SvmReason =
+  | "invalid_exact_svm_fee_payer_mismatch"
+  | "invalid_exact_svm_fee_payer_not_managed_by_facilitator"
+  | "invalid_exact_svm_payload_amount_mismatch"
+  | "invalid_exact_svm_payload_excessive_signers"
+  | "invalid_exact_svm_payload_memo_count"
+  | "invalid_exact_svm_payload_memo_mismatch"
+  | "invalid_exact_svm_payload_mint_mismatch"
+  | "invalid_exact_svm_payload_missing_fee_payer"
+  | "invalid_exact_svm_payload_no_transfer_instruction"
+  | "invalid_exact_svm_payload_recipient_mismatch"
+  | "invalid_exact_svm_payload_signature_invalid"
+  | "invalid_exact_svm_payload_transaction_could_not_be_decoded"
+  | "invalid_exact_svm_payload_transaction_fee_payer_transferring_funds"
+  | "invalid_exact_svm_payload_transaction_instructions_compute_limit_instruction"
+  | "invalid_exact_svm_payload_transaction_instructions_compute_price_instruction"
+  | "invalid_exact_svm_payload_transaction_instructions_compute_price_instruction_too_high"
+  | "invalid_exact_svm_payload_transaction_instructions_length"
+  | "invalid_exact_svm_payload_unknown_fifth_instruction"
+  | "invalid_exact_svm_payload_unknown_fourth_instruction"
+  | "invalid_exact_svm_payload_unknown_sixth_instruction";
+
+/**
+ * Reasons of the scheme exact on Algorand. Its document names none, so these are the reference's; what each means is in
+ * `docs/protocol-notes.md`.
+ */
+export type AvmReason =
+  | "invalid_exact_avm_amount_mismatch"
+  | "invalid_exact_avm_asset_mismatch"
+  | "invalid_exact_avm_facilitator_transferring"
+  | "invalid_exact_avm_fee_too_high"
+  | "invalid_exact_avm_group_size_exceeded"
+  | "invalid_exact_avm_invalid_fee_payer"
+  | "invalid_exact_avm_invalid_group_id"
+  | "invalid_exact_avm_invalid_signature"
+  | "invalid_exact_avm_invalid_transaction"
+  | "invalid_exact_avm_network_mismatch"
+  | "invalid_exact_avm_not_asset_transfer"
+  | "invalid_exact_avm_payment_index"
+  | "invalid_exact_avm_payment_not_signed"
+  | "invalid_exact_avm_receiver_mismatch"
+  | "invalid_exact_avm_unsigned_non_facilitator";
+
 /** Any reason that this code sends by itself. A facilitator's own reason may be any text of the form of a reason. */
-export type Reason = SpecifiedReason | AddedReason;
+export type Reason = SpecifiedReason | AddedReason | SvmReason | AvmReason;
 
 /** The form every reason has; anything else from a peer is not passed on, because it may be prose, markup or a secret. */
 const REASON = /^[a-z][a-z0-9_]{0,95}$/;

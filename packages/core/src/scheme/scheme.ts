@@ -65,6 +65,11 @@ export interface PaymentQuery {
   readonly requirements: PaymentRequirements;
   /** Of the network of the requirements, as far as the seller says: a scheme checks that before it concludes anything. */
   readonly rpc: JsonRpc;
+  /**
+   * Unix seconds: `expiresAtSeconds` of when the payment was first read, from its record. A scheme whose payments have no
+   * time in them cannot say `never` without it.
+   */
+  readonly expiresAtSeconds?: number;
   /** Aborted when nobody waits any longer; the finding is then `unclear`. */
   readonly signal?: AbortSignal;
 }
@@ -97,7 +102,9 @@ export interface Scheme {
    * What the `extra` of an offer gets from a facilitator that lists this scheme, e.g. the address that pays the network's
    * fee. Default: nothing.
    *
-   * @param kindExtra - The `extra` of the facilitator's kind, unchecked.
+   * Total.
+   *
+   * @param kindExtra - The `extra` of the facilitator's kind in `/supported`, unchecked; `{}` where it has none.
    * @returns `undefined` when nothing can be paid by way of this facilitator, for its kind lacks what it takes.
    */
   completeExtra?(kindExtra: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | undefined;

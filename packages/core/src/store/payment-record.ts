@@ -64,7 +64,7 @@ export interface PaymentRecord {
   readonly facilitator?: string;
   /** SHA-256 of the id that the client gave this payment, in base64url. Of records that are there, one has it. */
   readonly identifier?: string;
-  /** What the facilitator was asked to settle, signature included; kept while the outcome is not known. */
+  /** What the facilitator was asked to settle, signature included; kept until it is settled or refused. */
   readonly request?: FacilitatorRequest;
   /** Of a record that is `settling`: until then, in Unix milliseconds, its owner is at work; afterwards it is gone. */
   readonly leaseUntilMs?: number;

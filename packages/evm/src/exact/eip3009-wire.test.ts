@@ -1,14 +1,7 @@
-import { encodeFunctionData, maxUint256, numberToHex, padHex, parseAbi, toEventSelector } from "viem";
+import { encodeFunctionData, parseAbi, toEventSelector } from "viem";
 import { expect, test } from "vitest";
 import { EIP3009_ABI } from "../facilitator/eip3009-abi.js";
-import {
-  AUTHORIZATION_CANCELED,
-  AUTHORIZATION_USED,
-  addressWord,
-  encodeAuthorizationState,
-  TRANSFER,
-  uintWord,
-} from "./eip3009-wire.js";
+import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, encodeAuthorizationState } from "./eip3009-wire.js";
 
 const ADDRESS = "0x857b06519E91e3A54538791bDbb0E22373e36b66";
 const NONCE = `0x${"F3".repeat(32)}` as const;
@@ -16,7 +9,6 @@ const NONCE = `0x${"F3".repeat(32)}` as const;
 test.each([
   [AUTHORIZATION_USED, "event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)"],
   [AUTHORIZATION_CANCELED, "event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)"],
-  [TRANSFER, "event Transfer(address indexed from, address indexed to, uint256 value)"],
 ])("%s is the topic of %s", (topic, event) => {
   expect(topic).toBe(toEventSelector(event));
 });
@@ -27,9 +19,4 @@ test("the call for a nonce's state is what viem makes of the contract's descript
   expect(ours).toBe(encodeFunctionData({ abi: EIP3009_ABI, functionName: "authorizationState", args }).toLowerCase());
   const abi = parseAbi(["function authorizationState(address authorizer, bytes32 nonce) view returns (bool)"]);
   expect(ours).toBe(encodeFunctionData({ abi, args }).toLowerCase());
-});
-
-test("addresses and amounts are words of 32 bytes", () => {
-  expect(addressWord(ADDRESS)).toBe(padHex(ADDRESS).toLowerCase());
-  for (const amount of [0n, 1n, 10_000n, maxUint256]) expect(uintWord(amount)).toBe(numberToHex(amount, { size: 32 }));
 });

@@ -4,6 +4,7 @@
  * @see EIP-3009; Contract ABI Specification, "Events"
  * @module
  */
+import { addressWord } from "../abi-words.js";
 
 /** `AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)` */
 export const AUTHORIZATION_USED = "0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5";
@@ -11,23 +12,10 @@ export const AUTHORIZATION_USED = "0x98de503528ee59b575ef0c0a2576a82497bfc029a56
 /** `AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)` */
 export const AUTHORIZATION_CANCELED = "0x1cdd46ff242716cdaa72d159d339a485b3438398348d68f09d7c8c0a59353d81";
 
-/** `Transfer(address indexed from, address indexed to, uint256 value)` */
-export const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
-
 /** `authorizationState(address authorizer, bytes32 nonce)` */
 const AUTHORIZATION_STATE = "0xe94a0102";
 
 /** The call that asks whether a nonce was used or cancelled. */
 export function encodeAuthorizationState(authorizer: string, nonce: string): string {
   return AUTHORIZATION_STATE + addressWord(authorizer).slice(2) + nonce.slice(2).toLowerCase();
-}
-
-/** An address as a word of 32 bytes, in lower case. */
-export function addressWord(address: string): string {
-  return `0x${address.slice(2).toLowerCase().padStart(64, "0")}`;
-}
-
-/** An amount as a word of 32 bytes. */
-export function uintWord(amount: bigint): string {
-  return `0x${amount.toString(16).padStart(64, "0")}`;
 }

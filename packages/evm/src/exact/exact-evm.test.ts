@@ -9,6 +9,9 @@ const USDC = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
 const UNKNOWN = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
 const DOMAIN = { name: "Some Token", version: "3" };
 
+const BY_PERMIT2 = { assetTransferMethod: "permit2" };
+const MEGA_USD = { name: "MegaUSD", version: "1" };
+
 const TERMS: OfferTerms = { network: "eip155:84532", price: "$0.01", payTo: PAY_TO };
 const scheme = exactEvm();
 
@@ -42,17 +45,16 @@ describe("a price in dollars", () => {
   test.each(
     ASSETS.filter(({ network, address }) => ASSETS.find((asset) => asset.network === network)?.address === address),
   )(
-    "on $networkName is sold exactly where its stablecoin has EIP-3009",
-    ({ network, address, decimals, symbol, transfer }) => {
-      const terms = compile({ network });
-      expect(terms.ok).toBe(transfer === "eip3009");
-      if (terms.ok) {
-        expect(terms.asset.id).toBe(address);
-        expect(parsePrice("$0.01", decimals)).toEqual({ ok: true, amount: terms.amount });
-      } else {
-        const expected = `a network whose stablecoin has EIP-3009; ${symbol} on ${network} needs Permit2`;
-        expect(terms.issues).toEqual([{ term: "network", expected }]);
-      }
+    "on $networkName is in its stablecoin, moved as that can be ($transfer)",
+    ({ network, address, decimals, symbol, transfer, name, version }) => {
+      const { amount } = parsePrice("$0.01", decimals) as { readonly amount: bigint };
+      const extra = {
+        eip3009: { name, version },
+        permit2: { assetTransferMethod: "permit2" },
+        "permit2+eip2612": { name, version, assetTransferMethod: "permit2" },
+      }[transfer];
+      const asset = { id: address, symbol, decimals, extra };
+      expect(compile({ network })).toEqual({ ok: true, asset, amount, payTo: PAY_TO });
     },
   );
 
@@ -120,15 +122,46 @@ describe("a price in an asset", () => {
     expect(issuesOf({ price })).toEqual([expect.stringContaining(issue)]);
   });
 
-  test.each(ASSETS.filter(({ transfer }) => transfer !== "eip3009"))(
-    "that needs Permit2 is refused: $symbol on $networkName",
-    (asset) => {
-      const price = { asset: asset.address.toLowerCase(), amount: "7", extra: DOMAIN };
-      expect(issuesOf({ network: asset.network, price })).toEqual([
-        `price.asset: a token with EIP-3009; ${asset.symbol} on ${asset.network} needs Permit2`,
-      ]);
-    },
-  );
+  const MUSD = "0xFAfDdbb3FC7688494971a79cc65DCa3EF82079E7";
+
+  test.each<[what: string, change: Partial<OfferTerms>, extra: Readonly<Record<string, unknown>>]>([
+    ["has EIP-3009 too", { price: { asset: USDC, amount: "7", extra: BY_PERMIT2 } }, { name: "USDC", version: "2" }],
+    ["is known to have nothing else", { network: "eip155:4326", price: { asset: MUSD, amount: "7" } }, MEGA_USD],
+    ["is unknown", { price: { asset: UNKNOWN, amount: "7", extra: BY_PERMIT2 } }, {}],
+    [
+      "is unknown, with EIP-2612",
+      { price: { asset: UNKNOWN, amount: "7", extra: { ...DOMAIN, ...BY_PERMIT2 } } },
+      DOMAIN,
+    ],
+  ])("that %s is moved by Permit2 where the seller says so, or there is no other way", (_what, change, extra) => {
+    const terms = compile(change);
+    expect(terms.ok && terms.asset.extra).toEqual({ ...extra, ...BY_PERMIT2 });
+  });
+
+  test("that is unknown and has no name goes by its address", () => {
+    const terms = compile({ price: { asset: UNKNOWN, amount: "7", extra: BY_PERMIT2 } });
+    expect(terms.ok && terms.asset.symbol).toBe(UNKNOWN);
+  });
+
+  test.each<[change: Partial<OfferTerms>, issue: string, why: string]>([
+    [
+      { price: { asset: USDC, amount: "7", extra: { assetTransferMethod: "erc7710" } } },
+      "price.extra: assetTransferMethod eip3009 or permit2, or left out",
+      "another method",
+    ],
+    [
+      { network: "eip155:4326", price: { asset: MUSD, amount: "7", extra: { assetTransferMethod: "eip3009" } } },
+      "price.extra: assetTransferMethod permit2, or left out",
+      "a method that the token does not have",
+    ],
+    [
+      { price: { asset: UNKNOWN, amount: "7", extra: { ...BY_PERMIT2, name: "T" } } },
+      "price.extra: the token's EIP-712 domain",
+      "half a domain",
+    ],
+  ])("with %j is refused: %s (%s)", (change, issue) => {
+    expect(issuesOf(change)).toEqual([expect.stringContaining(issue)]);
+  });
 });
 
 describe("a network", () => {

@@ -1,23 +1,16 @@
 /**
- * The `exact` scheme on `eip155:*`, seller's side: the payer signs a transfer of exactly the price (EIP-3009), and
- * whoever holds the signature can carry it out, once.
+ * The `exact` scheme on `eip155:*`, seller's side: the payer signs a transfer of exactly the price, by EIP-3009 or by
+ * Permit2, and whoever holds the signature can carry it out, once.
  *
- * @see x402 v2, scheme `exact` on EVM, §1 "AssetTransferMethod: EIP-3009"
+ * @see x402 v2, scheme `exact` on EVM, §1 "AssetTransferMethod: EIP-3009" and §2 "AssetTransferMethod: Permit2"
  * @module
  */
-import {
-  type AssetPrice,
-  type CompiledTerms,
-  type OfferAsset,
-  type OfferTerms,
-  type ParsedPrice,
-  parseAtomic,
-  parsePrice,
-  type Scheme,
-  type TermsIssue,
-} from "@farebox/core";
-import { isAddress, sameAddress } from "../address.js";
-import { defaultAsset, type EvmAsset, findAsset } from "../assets.js";
+import type { PaymentRequirements, Scheme } from "@farebox/core";
+import { sameAddress } from "../address.js";
+import { compileEvmTerms } from "../compile-terms.js";
+import { fieldsOf } from "../payload-fields.js";
+import { findPermitPayment } from "../permit2/find-payment.js";
+import { readPermitPayment } from "../permit2/read-permit.js";
 import { findAuthorizationPayment } from "./find-payment.js";
 import { readAuthorizationPayment } from "./read-payment.js";
 
@@ -26,88 +19,19 @@ export function exactEvm(): Scheme {
   return Object.freeze({
     scheme: "exact",
     networks: "eip155:*",
-    compileTerms,
+    compileTerms: (terms) => compileEvmTerms(terms, ["eip3009", "permit2"]),
     sameAddress,
-    readPayment: readAuthorizationPayment,
-    findPayment: findAuthorizationPayment,
-  } as const);
+    readPayment: (payload, requirements, nowSeconds) =>
+      isByPermit2(requirements)
+        ? readPermitPayment("exact", payload, requirements, nowSeconds)
+        : readAuthorizationPayment(payload, requirements, nowSeconds),
+    findPayment: (query) =>
+      isByPermit2(query.requirements) ? findPermitPayment("exact", query) : findAuthorizationPayment(query),
+  } as const satisfies Scheme);
 }
 
-/** Chain ids are numbers, written without leading zeros, or the same chain would have many names. */
-const CHAIN = /^eip155:[1-9]\d{0,15}$/;
-
-function compileTerms(terms: OfferTerms): CompiledTerms {
-  const priced =
-    typeof terms.price === "string"
-      ? priceInDollars(terms.network, terms.price)
-      : priceInAsset(terms.network, terms.price);
-  const issues: TermsIssue[] = priced.ok ? [] : [...priced.issues];
-  if (!CHAIN.test(terms.network))
-    issues.push({ term: "network", expected: "eip155 and a chain id, as in eip155:84532" });
-  const payToIssue = checkPayTo(terms.payTo, priced.ok ? priced.asset.id : undefined);
-  if (payToIssue !== undefined) issues.push({ term: "payTo", expected: payToIssue });
-  if (!priced.ok || issues.length > 0) return { ok: false, issues };
-  return { ok: true, asset: priced.asset, amount: priced.amount, payTo: terms.payTo };
-}
-
-type Priced =
-  | { readonly ok: true; readonly asset: OfferAsset; readonly amount: bigint }
-  | { readonly ok: false; readonly issues: readonly TermsIssue[] };
-
-function priceInDollars(network: string, price: string): Priced {
-  const asset = defaultAsset(network);
-  if (asset === undefined) {
-    return refused(
-      "price",
-      `{ asset, amount, extra: { name, version } }, because no stablecoin is known on ${network}`,
-    );
-  }
-  if (asset.transfer !== "eip3009") {
-    return refused("network", `a network whose stablecoin has EIP-3009; ${asset.symbol} on ${network} needs Permit2`);
-  }
-  return amounting(toOfferAsset(asset), parsePrice(price, asset.decimals), "price");
-}
-
-function priceInAsset(network: string, price: AssetPrice): Priced {
-  if (!isAddress(price.asset))
-    return refused("price.asset", "a token address: 0x and 40 hex digits, checksum right if mixed case");
-  const known = findAsset(network, price.asset);
-  if (known !== undefined && known.transfer !== "eip3009") {
-    return refused("price.asset", `a token with EIP-3009; ${known.symbol} on ${network} needs Permit2`);
-  }
-  const asset = known === undefined ? unknownAsset(price) : toOfferAsset(known);
-  if (asset === undefined) {
-    return refused(
-      "price.extra",
-      'the token\'s EIP-712 domain, { name: "…", version: "…" }, because the token is not a known one',
-    );
-  }
-  return amounting(asset, parseAtomic(price.amount), "price.amount");
-}
-
-function amounting(asset: OfferAsset, parsed: ParsedPrice, term: TermsIssue["term"]): Priced {
-  return parsed.ok ? { ok: true, asset, amount: parsed.amount } : refused(term, parsed.expected);
-}
-
-function refused(term: TermsIssue["term"], expected: string): Priced {
-  return { ok: false, issues: [{ term, expected }] };
-}
-
-function toOfferAsset(asset: EvmAsset): OfferAsset {
-  const { address, symbol, decimals, name, version } = asset;
-  return { id: address, symbol, decimals, extra: { name, version } };
-}
-
-function unknownAsset(price: AssetPrice): OfferAsset | undefined {
-  const { name, version } = price.extra ?? {};
-  if (typeof name !== "string" || typeof version !== "string" || name === "" || version === "") return undefined;
-  return { id: price.asset, symbol: name, decimals: undefined, extra: { name, version } };
-}
-
-function checkPayTo(payTo: string, asset: string | undefined): string | undefined {
-  if (!isAddress(payTo)) return "an EVM address: 0x and 40 hex digits, checksum right if mixed case";
-  if (/^0x0{40}$/i.test(payTo)) return "an address somebody holds, not the zero address";
-  if (asset !== undefined && sameAddress(payTo, asset))
-    return "an address somebody holds, not the token's own contract";
-  return undefined;
+/** Asked also of terms that were kept for long, and may be of any form. */
+function isByPermit2(requirements: PaymentRequirements): boolean {
+  const { extra } = fieldsOf(requirements);
+  return fieldsOf(extra)["assetTransferMethod"] === "permit2";
 }

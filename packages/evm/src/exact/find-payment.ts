@@ -6,9 +6,8 @@
  * @module
  */
 import { type ChainFinding, JsonRpcError, type PaymentQuery, type PaymentRequirements } from "@farebox/core";
+import { addressWord, TRANSFER, uintWord } from "../abi-words.js";
 import { isAddressShaped, sameAddress } from "../address.js";
-import { AUTHORIZATION_CANCELED, addressWord, TRANSFER, uintWord } from "./eip3009-wire.js";
-import { findUse } from "./find-use.js";
 import {
   type Ask,
   createAsk,
@@ -17,7 +16,9 @@ import {
   readBlock,
   readLogsBeside,
   readNetwork,
-} from "./node-questions.js";
+} from "../node/node-questions.js";
+import { AUTHORIZATION_CANCELED } from "./eip3009-wire.js";
+import { findUse } from "./find-use.js";
 import { type Authorization, readAuthorization } from "./read-payment.js";
 
 /** Enough for a day's blocks on most chains; where blocks are many, for the window of most payments. */

@@ -6,20 +6,15 @@
  */
 import type { PaymentReading, PaymentRequirements, Reason } from "@farebox/core";
 import { isAddressShaped, sameAddress } from "../address.js";
-
-/** Facilitators demand this much of the window to be left, at verification and again at settlement. */
-export const SETTLEMENT_MARGIN_SECONDS = 6;
-
-/**
- * A payment is remembered until it expires, so a window without end would be memory without end. Clients sign for
- * `maxTimeoutSeconds`, at most a day; the hour more is for clocks that disagree.
- */
-const LONGEST_WINDOW_SECONDS = 25 * 60 * 60;
-
-const DECIMAL = /^(0|[1-9]\d{0,77})$/;
-const NONCE = /^0x[0-9a-fA-F]{64}$/;
-/** 65 bytes for a key; contract wallets sign with what they like, here up to 4 KiB. */
-const SIGNATURE = /^0x(?:[0-9a-fA-F]{2}){1,4096}$/;
+import {
+  DECIMAL,
+  fieldsOf,
+  LONGEST_WINDOW_SECONDS,
+  matches,
+  SETTLEMENT_MARGIN_SECONDS,
+  SIGNATURE,
+  WORD,
+} from "../payload-fields.js";
 
 /** Implements `readPayment` of the `exact` scheme. Total. */
 export function readAuthorizationPayment(
@@ -58,20 +53,12 @@ export interface Authorization {
 
 /** Reads the authorization of a payment, whatever its time and terms; `undefined` when it has none. Total. */
 export function readAuthorization(payload: unknown): Authorization | undefined {
-  const { signature, authorization } = fields(payload);
-  const { from, to, value, validAfter, validBefore, nonce } = fields(authorization);
-  if (!matches(SIGNATURE, signature) || !matches(NONCE, nonce)) return undefined;
+  const { signature, authorization } = fieldsOf(payload);
+  const { from, to, value, validAfter, validBefore, nonce } = fieldsOf(authorization);
+  if (!matches(SIGNATURE, signature) || !matches(WORD, nonce)) return undefined;
   if (!isAddressShaped(from) || !isAddressShaped(to)) return undefined;
   if (!matches(DECIMAL, value) || !matches(DECIMAL, validAfter) || !matches(DECIMAL, validBefore)) return undefined;
   return { from, to, value, validAfter, validBefore, nonce };
-}
-
-function fields(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null ? { ...value } : {};
-}
-
-function matches(form: RegExp, value: unknown): value is string {
-  return typeof value === "string" && form.test(value);
 }
 
 function refused(reason: Reason): PaymentReading {

@@ -1,40 +1,23 @@
 import { describe, expect, test } from "vitest";
 import { createAttempts, isAttemptFor } from "./attempts.js";
-import type { SignedAuthorization } from "./chain.js";
+import type { MovementKey } from "./movement.js";
 
 const HASH = `0x${"1".repeat(64)}` as const;
 const HOUR_MS = 3_600_000;
 
-function authorization(
-  nonce: number,
-  changes: Partial<SignedAuthorization["authorization"]> = {},
-): SignedAuthorization {
-  return {
-    asset: "0xaa",
-    domain: { name: "USDC", version: "2", chainId: 1 },
-    authorization: {
-      from: "0xbb",
-      to: "0xcc",
-      value: 5n,
-      validAfter: 0n,
-      validBefore: 9n,
-      nonce: `0x${nonce}`,
-      ...changes,
-    },
-    signature: "0x11",
-  };
+function authorization(nonce: number, to = "0xcc"): MovementKey {
+  return { identity: `0xaa|0xbb|${nonce}`, fingerprint: `${to}|5|0x11` };
 }
 
 describe("attempts", () => {
-  test("are found by asset, payer and nonce, and told apart by all else", () => {
+  test("are found by what they use up, and told apart by all else", () => {
     const attempts = createAttempts(() => 0);
-    attempts.remember(authorization(1), { transaction: HASH, state: "sent" });
-    const found = attempts.find(authorization(1, { to: "0xdd" }));
+    attempts.remember(authorization(1), { transaction: HASH, amount: 5n, state: "sent" });
+    const found = attempts.find(authorization(1, "0xdd"));
     expect(found).toMatchObject({ transaction: HASH, state: "sent" });
     expect(found && isAttemptFor(found, authorization(1))).toBe(true);
-    expect(found && isAttemptFor(found, authorization(1, { to: "0xdd" }))).toBe(false);
+    expect(found && isAttemptFor(found, authorization(1, "0xdd"))).toBe(false);
     expect(attempts.find(authorization(2))).toBeUndefined();
-    expect(attempts.find(authorization(1, { from: "0xBB" }))).toBe(found);
   });
 
   test("are forgotten after 25 hours, the oldest first, so that memory has an end", () => {
@@ -42,7 +25,7 @@ describe("attempts", () => {
     const attempts = createAttempts(() => now);
     for (let nonce = 0; nonce < 100; nonce += 1) {
       now += HOUR_MS;
-      attempts.remember(authorization(nonce), { transaction: HASH, state: "settled" });
+      attempts.remember(authorization(nonce), { transaction: HASH, amount: 5n, state: "settled" });
       expect(attempts.size).toBeLessThanOrEqual(25);
     }
     expect(attempts.find(authorization(99))).toBeDefined();
@@ -51,7 +34,7 @@ describe("attempts", () => {
 
   test("are forgotten on demand only while they are of that transaction", () => {
     const attempts = createAttempts(() => 0);
-    attempts.remember(authorization(1), { transaction: HASH, state: "sent" });
+    attempts.remember(authorization(1), { transaction: HASH, amount: 5n, state: "sent" });
     attempts.forget(authorization(1), `0x${"2".repeat(64)}`);
     expect(attempts.size).toBe(1);
     attempts.forget(authorization(1), HASH);

@@ -3,31 +3,31 @@
  *
  * @module
  */
-import type { Hash, SignedAuthorization } from "./chain.js";
+import type { Hash } from "./chain.js";
+import type { Moved, MovementKey } from "./movement.js";
 
 /**
  * - `sent`: broadcast; nobody has been told yet how it ended.
- * - `settled`: it is on chain, and somebody has been told so.
+ * - `settled`: it is on chain, or nothing was to be moved, and somebody has been told so.
  * - `reverted`: it failed on chain.
  */
 export type AttemptState = "sent" | "settled" | "reverted";
 
-/** A transfer that was broadcast for an authorization. */
-export interface Attempt {
-  readonly transaction: Hash;
+/** What was done about an authorization. */
+export interface Attempt extends Moved {
   readonly state: AttemptState;
-  /** Who paid whom how much, and with which signature: another payment under the same nonce is another payment. */
+  /** Another payment under the same nonce is another payment. */
   readonly fingerprint: string;
 }
 
 /** Remembers attempts, and lets only one caller at a time work on an authorization. */
 export interface Attempts {
-  find(signed: SignedAuthorization): Attempt | undefined;
-  remember(signed: SignedAuthorization, attempt: Pick<Attempt, "transaction" | "state">): void;
+  find(key: MovementKey): Attempt | undefined;
+  remember(key: MovementKey, attempt: Omit<Attempt, "fingerprint">): void;
   /** Forgets an attempt, if it is still the one that `transaction` was sent for. */
-  forget(signed: SignedAuthorization, transaction: Hash): void;
+  forget(key: MovementKey, transaction: Hash): void;
   /** Runs `work` when nobody else works on this authorization any more. */
-  exclusively<T>(signed: SignedAuthorization, work: () => Promise<T>): Promise<T>;
+  exclusively<T>(key: MovementKey, work: () => Promise<T>): Promise<T>;
   /** How many attempts are remembered. */
   readonly size: number;
 }
@@ -48,23 +48,20 @@ export function createAttempts(now: () => number): Attempts {
     get size() {
       return attempts.size;
     },
-    find: (signed) => attempts.get(identityOf(signed)),
-    remember(signed, attempt) {
-      const identity = identityOf(signed);
+    find: ({ identity }) => attempts.get(identity),
+    remember({ identity, fingerprint }, attempt) {
       // Kept in the order of their age, so that the oldest come first when they are forgotten.
       attempts.delete(identity);
-      attempts.set(identity, { ...attempt, fingerprint: fingerprintOf(signed), sinceMs: now() });
-      for (const [key, { sinceMs }] of attempts) {
+      attempts.set(identity, { ...attempt, fingerprint, sinceMs: now() });
+      for (const [oldest, { sinceMs }] of attempts) {
         if (sinceMs + REMEMBERED_MS > now()) break;
-        attempts.delete(key);
+        attempts.delete(oldest);
       }
     },
-    forget(signed, transaction) {
-      const identity = identityOf(signed);
+    forget({ identity }, transaction) {
       if (attempts.get(identity)?.transaction === transaction) attempts.delete(identity);
     },
-    async exclusively(signed, work) {
-      const identity = identityOf(signed);
+    async exclusively({ identity }, work) {
       const previous = working.get(identity) ?? Promise.resolve();
       const turn = previous.then(work, work);
       working.set(identity, turn);
@@ -78,15 +75,6 @@ export function createAttempts(now: () => number): Attempts {
 }
 
 /** Whether an attempt was made for this very payment. */
-export function isAttemptFor(attempt: Attempt, signed: SignedAuthorization): boolean {
-  return attempt.fingerprint === fingerprintOf(signed);
-}
-
-function identityOf({ asset, authorization }: SignedAuthorization): string {
-  return [asset, authorization.from, authorization.nonce].join("|").toLowerCase();
-}
-
-function fingerprintOf({ authorization, signature }: SignedAuthorization): string {
-  const { to, value, validAfter, validBefore } = authorization;
-  return [to, value, validAfter, validBefore, signature].join("|").toLowerCase();
+export function isAttemptFor(attempt: Attempt, { fingerprint }: MovementKey): boolean {
+  return attempt.fingerprint === fingerprint;
 }

@@ -1,5 +1,5 @@
 /**
- * The chain as the exact scheme sees it: a port. `createRpcChain` is the implementation over JSON-RPC; a ledger in memory
+ * The chain as the schemes see it: a port. `createRpcChain` is the implementation over JSON-RPC; a ledger in memory
  * can stand in for it.
  *
  * Every method may reject when the chain cannot be reached; an error's message is for a log and holds no key and no URL
@@ -9,6 +9,8 @@
  * @module
  */
 import type { SchemeHealth } from "@farebox/core";
+import type { ProxyKind } from "../permit2/proxies.js";
+import type { Permit } from "../permit2/read-permit.js";
 
 /** `0x` and 40 hexadecimal digits, in any case; compare without regard to case. */
 export type Address = `0x${string}`;
@@ -45,6 +47,45 @@ export interface SignedAuthorization {
   readonly signature: Hex;
 }
 
+/** An allowance for Permit2 that the payer has signed, to be handed to the token together with the payment. */
+export interface SignedApproval {
+  /** Atomic units; the proxies take no other than the payment's own maximum. */
+  readonly value: bigint;
+  /** Unix time in seconds. */
+  readonly deadline: bigint;
+  /** 65 bytes. Not yet known to be valid. */
+  readonly signature: Hex;
+}
+
+/** A payment by Permit2, with the payer's signature. */
+export interface SignedPermit {
+  readonly chainId: number;
+  /** Which proxy carries it out. */
+  readonly kind: ProxyKind;
+  /** Addresses in lower case; the signature is not yet known to be valid. */
+  readonly permit: Permit;
+  /** Where the payer has not allowed Permit2 to move the token yet (EIP-2612). */
+  readonly approval?: SignedApproval | undefined;
+}
+
+/** What Permit2 and its proxies do on a chain. */
+export interface Permit2Chain {
+  /** Whether the payer signed this: with the key of `from`, or as the contract at `from` says (ERC-1271). */
+  verifySignature(signed: SignedPermit): Promise<boolean>;
+  /** Atomic units of `asset` that `owner` has. */
+  balanceOf(asset: Address, owner: Address): Promise<bigint>;
+  /** Atomic units of `asset` that Permit2 may move of `owner`'s. */
+  allowanceOf(asset: Address, owner: Address): Promise<bigint>;
+  /** Whether the nonce is used up: by a transfer of whatever token, or because the payer took it back. */
+  isNonceUsed(owner: Address, nonce: bigint): Promise<boolean>;
+  /** Tries to move `amount` without sending anything. `problem` is for a log. */
+  simulate(signed: SignedPermit, amount: bigint): Promise<Simulation>;
+  /** Sends the transfer of `amount`. Rejects only when provably nothing was broadcast. */
+  submit(signed: SignedPermit, amount: bigint): Promise<Hash>;
+  /** Finds the call of the proxy that used the nonce to pay this recipient in this token, and what it moved. */
+  findTransfer(signed: SignedPermit): Promise<{ readonly transaction: Hash; readonly amount: bigint } | undefined>;
+}
+
 /** What a transfer would do if it were mined now. */
 export type Simulation = { readonly ok: true } | { readonly ok: false; readonly problem: string };
 
@@ -63,6 +104,8 @@ export interface EvmChain {
   readonly network: `eip155:${number}`;
   /** The accounts that send transactions. */
   readonly signers: readonly Address[];
+  /** Payments by Permit2; without it there are none here. */
+  readonly permit2?: Permit2Chain;
   /** Whether the payer signed this: with the key of `from`, or as the contract at `from` says (ERC-1271). */
   verifySignature(signed: SignedAuthorization): Promise<boolean>;
   /** Atomic units of `asset` that `owner` has. */

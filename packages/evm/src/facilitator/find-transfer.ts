@@ -5,12 +5,10 @@
  * @module
  */
 import { type Hash, isAddressEqual, parseEventLogs } from "viem";
+import { type BlockRange, rangesBefore } from "./block-ranges.js";
 import type { SignedAuthorization } from "./chain.js";
 import { EIP3009_ABI } from "./eip3009-abi.js";
 import type { RpcClient } from "./rpc-options.js";
-
-/** Most nodes look through at most 10000 blocks at once. */
-const BLOCKS_AT_ONCE = 9_000n;
 
 /** Finds the transfer of an authorization in the last `lookbackBlocks` blocks, the newest first. */
 export async function findTransfer(
@@ -19,10 +17,8 @@ export async function findTransfer(
   lookbackBlocks: number,
 ): Promise<Hash | undefined> {
   const head = await client.getBlockNumber({ cacheTime: 0 });
-  const last = atLeastZero(head - BigInt(lookbackBlocks));
-  for (let toBlock = head; toBlock >= last; toBlock -= BLOCKS_AT_ONCE) {
-    const fromBlock = toBlock - BLOCKS_AT_ONCE + 1n;
-    const use = await findUse(client, signed, { fromBlock: fromBlock < last ? last : fromBlock, toBlock });
+  for (const range of rangesBefore(head, lookbackBlocks)) {
+    const use = await findUse(client, signed, range);
     if (use !== undefined) return (await movedMoney(client, signed, use)) ? use.transactionHash : undefined;
   }
   return undefined;
@@ -36,7 +32,7 @@ interface Use {
 async function findUse(
   client: RpcClient,
   { asset, authorization }: SignedAuthorization,
-  range: { readonly fromBlock: bigint; readonly toBlock: bigint },
+  range: BlockRange,
 ): Promise<Use | undefined> {
   const { from: authorizer, nonce } = authorization;
   const args = { authorizer, nonce };
@@ -61,8 +57,4 @@ async function movedMoney(
   const [move] = parseEventLogs({ abi: EIP3009_ABI, eventName: "Transfer", logs: next === undefined ? [] : [next] });
   if (move === undefined) return false;
   return isAddressEqual(move.args.from, from) && isAddressEqual(move.args.to, to) && move.args.value === value;
-}
-
-function atLeastZero(block: bigint): bigint {
-  return block < 0n ? 0n : block;
 }

@@ -3,12 +3,17 @@
  *
  * @module
  */
+export type { ProxyKind } from "../permit2/proxies.js";
+export type { Permit } from "../permit2/read-permit.js";
 export type {
   Address,
   EvmChain,
   Hash,
   Hex,
+  Permit2Chain,
+  SignedApproval,
   SignedAuthorization,
+  SignedPermit,
   Simulation,
   TransactionOutcome,
   TransferAuthorization,
@@ -17,3 +22,4 @@ export { ChainError } from "./chain-error.js";
 export { createExactEvmScheme, type ExactEvmSchemeOptions } from "./exact-scheme.js";
 export { createRpcChain } from "./rpc-chain.js";
 export type { RpcChainOptions } from "./rpc-options.js";
+export { createUptoEvmScheme, type UptoEvmSchemeOptions } from "./upto-scheme.js";

@@ -4,16 +4,27 @@
  * @module
  */
 import type { SchemeHealth } from "@farebox/core";
-import type { Address, EvmChain, Hash, Hex, SignedAuthorization, Simulation, TransactionOutcome } from "./chain.js";
+import type {
+  Address,
+  EvmChain,
+  Hash,
+  Hex,
+  Permit2Chain,
+  SignedAuthorization,
+  Simulation,
+  TransactionOutcome,
+} from "./chain.js";
 import { ChainError, problemOf, toChainError } from "./chain-error.js";
+import type { Call } from "./costs.js";
 import { EIP3009_ABI } from "./eip3009-abi.js";
 import { findTransfer } from "./find-transfer.js";
 import { waitForReceipt } from "./receipt.js";
 import { isRevert } from "./revert.js";
 import { type ParsedRpcOptions, parseRpcOptions, type RpcChainOptions, type RpcClient } from "./rpc-options.js";
+import { createRpcPermit2 } from "./rpc-permit2.js";
 import { createSender, type Sender } from "./sender.js";
 import { isSignedByContract, isSignedByKey } from "./signature.js";
-import { encodeTransfer } from "./transfer.js";
+import { encodeTransfer, hashAuthorization } from "./transfer.js";
 
 /**
  * Creates a chain over JSON-RPC, with one account that sends transactions. Nothing is asked before the first use; then
@@ -28,6 +39,7 @@ export function createRpcChain(options: RpcChainOptions): EvmChain {
 class RpcChain implements EvmChain {
   readonly network: `eip155:${number}`;
   readonly signers: readonly Address[];
+  readonly permit2: Permit2Chain;
   readonly #options: ParsedRpcOptions;
   readonly #sender: Sender;
   #checked: Promise<void> | undefined;
@@ -37,11 +49,17 @@ class RpcChain implements EvmChain {
     this.signers = [options.account.address];
     this.#options = options;
     this.#sender = createSender(options);
+    this.permit2 = createRpcPermit2({
+      ask: (question) => this.#ask(question),
+      simulate: (call) => this.#simulate(call),
+      send: (call) => this.#send(call),
+      lookbackBlocks: options.lookbackBlocks,
+    });
   }
 
   async verifySignature(signed: SignedAuthorization): Promise<boolean> {
-    if (await isSignedByKey(signed)) return true;
-    return this.#ask((client) => isSignedByContract(client, signed));
+    const hashed = hashAuthorization(signed);
+    return (await isSignedByKey(hashed)) || this.#ask((client) => isSignedByContract(client, hashed));
   }
 
   balanceOf(asset: Address, owner: Address): Promise<bigint> {
@@ -58,21 +76,11 @@ class RpcChain implements EvmChain {
   }
 
   simulate(signed: SignedAuthorization): Promise<Simulation> {
-    const call = { account: this.#options.account, to: signed.asset, data: encodeTransfer(signed) };
-    return this.#ask(async (client) => {
-      try {
-        await client.call(call);
-        return { ok: true };
-      } catch (error) {
-        if (!isRevert(error)) throw error;
-        return { ok: false, problem: problemOf(error) };
-      }
-    });
+    return this.#simulate({ to: signed.asset, data: encodeTransfer(signed) });
   }
 
-  async submit(signed: SignedAuthorization): Promise<Hash> {
-    await this.#check();
-    return this.#sender.send({ to: signed.asset, data: encodeTransfer(signed) });
+  submit(signed: SignedAuthorization): Promise<Hash> {
+    return this.#send({ to: signed.asset, data: encodeTransfer(signed) });
   }
 
   async outcomeOf(transaction: Hash): Promise<TransactionOutcome> {
@@ -95,6 +103,23 @@ class RpcChain implements EvmChain {
     } catch (error) {
       return { ok: false, problem: problemOf(error) };
     }
+  }
+
+  #simulate(call: Call): Promise<Simulation> {
+    return this.#ask(async (client) => {
+      try {
+        await client.call({ account: this.#options.account, ...call });
+        return { ok: true };
+      } catch (error) {
+        if (!isRevert(error)) throw error;
+        return { ok: false, problem: problemOf(error) };
+      }
+    });
+  }
+
+  async #send(call: Call): Promise<Hash> {
+    await this.#check();
+    return this.#sender.send(call);
   }
 
   async #ask<T>(question: (client: RpcClient) => Promise<T>): Promise<T> {

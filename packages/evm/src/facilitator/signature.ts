@@ -1,14 +1,13 @@
 /**
- * Whether the payer has signed: with the key of `from`, or as the contract at `from` says.
+ * Whether the payer has signed: with a key, or as a contract says.
  *
  * @see EIP-712; ERC-1271
  * @module
  */
-import { encodeFunctionData, hashTypedData, recoverAddress } from "viem";
-import type { Hex, SignedAuthorization } from "./chain.js";
+import { encodeFunctionData, recoverAddress } from "viem";
+import type { Address, Hex } from "./chain.js";
 import { isRevert } from "./revert.js";
 import type { RpcClient } from "./rpc-options.js";
-import { typedDataOf } from "./transfer.js";
 
 const ERC1271_ABI = [
   {
@@ -26,30 +25,33 @@ const ERC1271_ABI = [
 /** What a contract answers to a signature that it accepts, in the first word of its answer. */
 const ACCEPTED = `0x1626ba7e${"0".repeat(56)}`;
 
-/** Whether the key of `from` made the signature. Asks nobody. */
-export async function isSignedByKey(signed: SignedAuthorization): Promise<boolean> {
-  if (signed.signature.length !== 132) return false;
+/** A hash, and whose signature over it this is said to be. */
+export interface SignedHash {
+  readonly hash: Hex;
+  readonly signer: Address;
+  readonly signature: Hex;
+}
+
+/** Whether the signer's key made the signature. Asks nobody. */
+export async function isSignedByKey({ hash, signer, signature }: SignedHash): Promise<boolean> {
+  if (signature.length !== 132) return false;
   try {
-    const signer = await recoverAddress({ hash: hashOf(signed), signature: signed.signature });
-    return signer.toLowerCase() === signed.authorization.from.toLowerCase();
+    const address = await recoverAddress({ hash, signature });
+    return address.toLowerCase() === signer.toLowerCase();
   } catch {
     // No point of the curve: nobody's key, though a contract wallet may still accept it.
     return false;
   }
 }
 
-/** Whether the contract at `from` accepts the signature. Where there is no contract, nobody does. */
-export async function isSignedByContract(client: RpcClient, signed: SignedAuthorization): Promise<boolean> {
-  const data = encodeFunctionData({ abi: ERC1271_ABI, args: [hashOf(signed), signed.signature] });
+/** Whether the contract at the signer's address accepts the signature. Where there is no contract, nobody does. */
+export async function isSignedByContract(client: RpcClient, { hash, signer, signature }: SignedHash): Promise<boolean> {
+  const data = encodeFunctionData({ abi: ERC1271_ABI, args: [hash, signature] });
   try {
-    const answer = await client.call({ to: signed.authorization.from, data });
+    const answer = await client.call({ to: signer, data });
     return answer.data?.slice(0, ACCEPTED.length) === ACCEPTED;
   } catch (error) {
     if (isRevert(error)) return false;
     throw error;
   }
-}
-
-function hashOf(signed: SignedAuthorization): Hex {
-  return hashTypedData(typedDataOf(signed));
 }

@@ -1,17 +1,15 @@
 /**
- * A signed authorization as typed data to check, and as a transaction to send.
+ * A signed authorization as a hash to check, and as a call to send.
  *
  * @see EIP-3009, `transferWithAuthorization`
  * @module
  */
-import { encodeFunctionData, type Hex, slice } from "viem";
+import { encodeFunctionData, type Hex, hashTypedData, slice } from "viem";
 import type { SignedAuthorization, TransferAuthorization } from "./chain.js";
 import { EIP3009_ABI } from "./eip3009-abi.js";
+import type { SignedHash } from "./signature.js";
 
-/** Types of the typed data. */
-export const AUTHORIZATION_TYPES: {
-  readonly TransferWithAuthorization: readonly { readonly name: string; readonly type: string }[];
-} = {
+const TYPES = {
   TransferWithAuthorization: [
     { name: "from", type: "address" },
     { name: "to", type: "address" },
@@ -20,26 +18,17 @@ export const AUTHORIZATION_TYPES: {
     { name: "validBefore", type: "uint256" },
     { name: "nonce", type: "bytes32" },
   ],
-};
+} as const;
 
-/** The message that was signed, with its signature, as viem takes it. */
-export interface SignedTypedData {
-  readonly domain: SignedAuthorization["domain"] & { readonly verifyingContract: `0x${string}` };
-  readonly types: typeof AUTHORIZATION_TYPES;
-  readonly primaryType: "TransferWithAuthorization";
-  readonly message: Record<string, unknown>;
-  readonly signature: Hex;
-}
-
-/** The typed data of an authorization. */
-export function typedDataOf({ asset, domain, authorization, signature }: SignedAuthorization): SignedTypedData {
-  return {
+/** The hash that an authorization's signature is over. */
+export function hashAuthorization({ asset, domain, authorization, signature }: SignedAuthorization): SignedHash {
+  const hash = hashTypedData({
     domain: { ...domain, verifyingContract: asset },
-    types: AUTHORIZATION_TYPES,
+    types: TYPES,
     primaryType: "TransferWithAuthorization",
-    message: { ...authorization },
-    signature,
-  };
+    message: authorization,
+  });
+  return { hash, signer: authorization.from, signature };
 }
 
 /**

@@ -4,7 +4,7 @@
  * @see x402 v2 §6.1.2
  * @module
  */
-import { SETTLEMENT_MARGIN_SECONDS } from "../exact/read-payment.js";
+import { SETTLEMENT_MARGIN_SECONDS } from "../payload-fields.js";
 import type { EvmChain, SignedAuthorization, TransferAuthorization } from "./chain.js";
 import { type Refusal, refuse } from "./refusal.js";
 

@@ -1,5 +1,6 @@
 /**
- * A chain on this machine that looks like Base Sepolia to a payment: chain id 84532, and Circle's USDC at its address.
+ * A chain on this machine that looks like Base Sepolia to a payment: chain id 84532, Circle's USDC at its address, Permit2
+ * and the proxies of x402 at theirs.
  *
  * @module
  */
@@ -12,6 +13,7 @@ import { LocalChainError } from "./local-chain-error.js";
 import { locateAnvil } from "./locate-anvil.js";
 import { deploy, enableOperator } from "./operator.js";
 import { OWNED_WALLET_CODE } from "./owned-wallet.generated.js";
+import { approvePermit2, installPermit2 } from "./permit2.js";
 
 /** How to start a local chain. */
 export interface LocalChainOptions {
@@ -51,6 +53,14 @@ export interface LocalChain {
    * `wallet` it is pays from it.
    */
   deployWallet(owner: Address): Promise<Address>;
+  /**
+   * Lets Permit2 move USDC of an address, key or contract wallet, as its own transaction would: what a payer does once
+   * before paying by Permit2. It takes one of the address's transaction counts.
+   *
+   * @param amount - Atomic units, in place of what was allowed before; `0n` takes it back. Default: without limit.
+   * @throws {@link LocalChainError} when mining is paused
+   */
+  approvePermit2(owner: Address, amount?: bigint): Promise<void>;
   /** Seconds since the epoch, as the latest block has it. */
   now(): Promise<number>;
   /** Moves the clock of the chain forward and mines a block with the new time. Whole seconds, at least 1. */
@@ -91,6 +101,7 @@ export async function startLocalChain(options: LocalChainOptions = {}): Promise<
     const rpc = createRpc(anvil.rpcUrl);
     await enableOperator(rpc);
     await installFiatToken(rpc);
+    await installPermit2(rpc);
     return openChain({ ...anvil, close }, rpc);
   } catch (error) {
     await close();
@@ -123,6 +134,12 @@ function openChain(anvil: AnvilProcess, rpc: Rpc): LocalChain {
       inTurn(async () => {
         checkAddress(owner);
         return deploy(rpc, concatHex([OWNED_WALLET_CODE, padHex(owner)]));
+      }),
+    approvePermit2: (owner, amount = 2n ** 256n - 1n) =>
+      inTurn(async () => {
+        checkAddress(owner);
+        if (paused) throw new LocalChainError("Permit2 cannot be approved while mining is paused");
+        await approvePermit2(rpc, { token: USDC, owner, amount });
       }),
     now: () => blockTime(rpc),
     increaseTime: async (seconds) => {

@@ -6,7 +6,7 @@
  */
 import type { AdvertisedRequirements, PaymentPayload, PaymentRequired, SettlementResponse } from "@farebox/core";
 import { exchange, type IncomingAnswer, type OutgoingRequest } from "../http/exchange.js";
-import { firstPayable } from "./exact-offer.js";
+import { firstPayable } from "./first-payable.js";
 import type { Payer } from "./payer.js";
 import { PayerError } from "./payer-error.js";
 import { readChallenge, readReceipt, writePayment } from "./payment-headers.js";
@@ -103,7 +103,10 @@ async function sign(
 ): Promise<PaymentPayload | undefined> {
   if (challenge === undefined || payer === undefined) return undefined;
   const offer = select(challenge.accepts, challenge);
-  return offer === undefined ? undefined : payer.signExact(offer, { challenge, now });
+  if (offer === undefined) return undefined;
+  return offer.scheme === "upto"
+    ? payer.signUpto(offer, { challenge, now })
+    : payer.signExact(offer, { challenge, now });
 }
 
 function toRequest(open: OpenTarget, options: PayOptions): OutgoingRequest {

@@ -1,7 +1,7 @@
 /**
  * A payer: a key that signs payments. What it signs is real; what it owns is a matter of the chain or the ledger.
  *
- * @see EIP-3009, `transferWithAuthorization`
+ * @see EIP-3009, `transferWithAuthorization`; Permit2, `permitWitnessTransferFrom`
  * @module
  */
 import { randomBytes } from "node:crypto";
@@ -10,6 +10,8 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import { AUTHORIZATION_TYPES } from "./authorization-types.js";
 import { type ExactTerms, readExactOffer } from "./exact-offer.js";
 import { PayerError } from "./payer-error.js";
+import { isByPermit2, readPermitOffer } from "./permit-offer.js";
+import { signPermit } from "./sign-permit.js";
 
 type Hex = `0x${string}`;
 
@@ -36,11 +38,18 @@ export interface Payer {
   /** Whose money it is. */
   readonly address: Hex;
   /**
-   * Signs a payment for an offer: valid from the beginning of time until `maxTimeoutSeconds` from now.
+   * Signs a payment for an offer, by EIP-3009 or by Permit2 as the offer says: valid from the beginning of time until
+   * `maxTimeoutSeconds` from now. By Permit2 it is worth something once the payer has allowed Permit2 to move the token.
    *
-   * @throws {@link PayerError} when the offer is not `exact` on eip155 with EIP-3009
+   * @throws {@link PayerError} when the offer is not `exact` on eip155
    */
   signExact(requirements: AcceptedRequirements, options?: SignOptions): Promise<PaymentPayload>;
+  /**
+   * Signs for the most that an offer may take, by Permit2, for the facilitator that the offer names.
+   *
+   * @throws {@link PayerError} when the offer is not `upto` on eip155 with a `facilitatorAddress`
+   */
+  signUpto(requirements: AcceptedRequirements, options?: SignOptions): Promise<PaymentPayload>;
 }
 
 /**
@@ -51,15 +60,26 @@ export interface Payer {
 export function createPayer(options: PayerOptions = {}): Payer {
   const account = toAccount(options.privateKey ?? generatePrivateKey());
   const address = options.wallet ?? account.address;
+  const signByPermit2 = async (scheme: string, offer: AcceptedRequirements, sign: SignOptions) => {
+    const terms = payable(offer.scheme === scheme ? readPermitOffer(offer) : `it is not scheme ${scheme}`);
+    const { nonce = randomNonce(), now = Date.now } = sign;
+    const deadline = Math.floor(now() / 1000) + terms.maxTimeoutSeconds;
+    return toPayment(offer, await signPermit(account, { terms, from: address, nonce, deadline }), sign.challenge);
+  };
   return Object.freeze({
     address,
     signExact: async (requirements: AcceptedRequirements, sign: SignOptions = {}) => {
-      const terms = readExactOffer(requirements);
-      if (typeof terms === "string") throw new PayerError(`the offer cannot be paid: ${terms}`);
-      const payload = await authorize(account, address, { terms, ...sign });
+      if (isByPermit2(requirements)) return signByPermit2("exact", requirements, sign);
+      const payload = await authorize(account, address, { terms: payable(readExactOffer(requirements)), ...sign });
       return toPayment(requirements, payload, sign.challenge);
     },
+    signUpto: (requirements: AcceptedRequirements, sign: SignOptions = {}) => signByPermit2("upto", requirements, sign),
   });
+}
+
+function payable<Terms extends object>(terms: Terms | string): Terms {
+  if (typeof terms === "string") throw new PayerError(`the offer cannot be paid: ${terms}`);
+  return terms;
 }
 
 function toAccount(privateKey: Hex): PrivateKeyAccount {

@@ -15,7 +15,7 @@ import {
   TRANSACTION,
   transfer,
   USE,
-} from "./node.fixture.js";
+} from "../exact/node.fixture.js";
 
 afterEach(closeNodes);
 

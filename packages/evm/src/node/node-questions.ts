@@ -7,7 +7,7 @@
  */
 import { isJsonObject, type JsonObject, JsonRpcError, type PaymentQuery } from "@farebox/core";
 import { sameAddress } from "../address.js";
-import { encodeAuthorizationState } from "./eip3009-wire.js";
+import { encodeAuthorizationState } from "../exact/eip3009-wire.js";
 
 /** Asks a node, so many times and no more. */
 export type Ask = (method: string, params: readonly unknown[]) => Promise<unknown>;
@@ -81,6 +81,31 @@ export async function readAuthorizationState(
   if (result === `0x${"0".repeat(64)}`) return false;
   if (result === `0x${"0".repeat(63)}1`) return true;
   throw nonsense(method);
+}
+
+/** A word of 32 bytes that a contract answers at that very block, whichever node behind the URL answers. */
+export async function readWord(
+  ask: Ask,
+  call: { readonly to: string; readonly data: string },
+  { hash }: Block,
+): Promise<bigint> {
+  const method = "eth_call";
+  return BigInt(readHash(method, await ask(method, [call, { blockHash: hash }])));
+}
+
+/** The call that a transaction made, which a log is of; `to` is `undefined` where it created a contract. */
+export async function readCallOf(
+  ask: Ask,
+  { transactionHash, blockHash }: Log,
+): Promise<{ readonly to: string | undefined; readonly input: string }> {
+  const method = "eth_getTransactionByHash";
+  const transaction = readObject(method, await ask(method, [transactionHash]));
+  const isIt =
+    readHash(method, transaction["hash"]) === transactionHash &&
+    readHash(method, transaction["blockHash"]) === blockHash;
+  if (!isIt) throw nonsense(method);
+  const to = transaction["to"] === null ? undefined : readText(method, ADDRESS, transaction["to"]);
+  return { to, input: readText(method, BYTES, transaction["input"]) };
 }
 
 /** The logs that pass a filter in some blocks. */

@@ -1,0 +1,41 @@
+/**
+ * The assets that a `$` price means on each network: the stablecoins that payers hold there.
+ *
+ * @module
+ */
+import { type AvmNetwork, isSameNetwork } from "./networks.js";
+
+/** An Algorand Standard Asset, as the schemes of this package need to know it. */
+export interface AvmAsset {
+  /** In the spelling with 32 characters. */
+  readonly network: AvmNetwork;
+  /** The network's name, for people. */
+  readonly networkName: string;
+  /** Its id, in decimal. */
+  readonly asset: string;
+  readonly decimals: number;
+  readonly symbol: string;
+}
+
+type Row = readonly [network: AvmNetwork, networkName: string, asset: string, decimals: number, symbol: string];
+
+/** The first row of a network is what a `$` price means there. */
+const ROWS: readonly Row[] = [
+  ["algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k", "Algorand", "31566704", 6, "USDC"],
+  ["algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe", "Algorand testnet", "10458941", 6, "USDC"],
+];
+
+/** Every known asset, the default of each network first. */
+export const ASSETS: readonly AvmAsset[] = ROWS.map(([network, networkName, asset, decimals, symbol]) =>
+  Object.freeze({ network, networkName, asset, decimals, symbol }),
+);
+
+/** What a `$` price means on a network, in either spelling; `undefined` where nothing is known. */
+export function defaultAsset(network: string): AvmAsset | undefined {
+  return ASSETS.find((asset) => isSameNetwork(asset.network, network));
+}
+
+/** A known asset by its id. */
+export function findAsset(network: string, id: string): AvmAsset | undefined {
+  return ASSETS.find(({ asset, network: where }) => asset === id && isSameNetwork(where, network));
+}

@@ -1,0 +1,167 @@
+/**
+ * A payment, read from its group of transactions and compared with what is asked for, as far as that goes without a chain.
+ * Both sides read it by this: what a seller takes is what a facilitator of ours settles.
+ *
+ * @see x402 v2, scheme `exact` on Algorand, "Verification"
+ * @module
+ */
+import { encodeAddress } from "../address.js";
+import { isNetworkOf } from "../networks.js";
+import { isSignedBy } from "../signature.js";
+import { isGroup, MAX_GROUP_SIZE } from "../transaction/group.js";
+import { readTransaction, SIGNED_PREFIX, type Transaction } from "../transaction/read-transaction.js";
+import { fieldsOf } from "./fields.js";
+import { accept, type Reading, type Refusal, refuse } from "./refusal.js";
+import type { Terms } from "./terms.js";
+
+/** A payment that does what is asked for, if the chain lets it. */
+export interface AvmPayment {
+  /** The sender of the transfer. */
+  readonly payer: string;
+  readonly group: readonly Transaction[];
+  /** The one of the group that pays. */
+  readonly transfer: Transaction;
+  /** What the fee payer pays for the group, in millionths of an Algo; 0 where there is none. */
+  readonly sponsoredFee: bigint;
+}
+
+/** The protocol takes no transaction that is good for longer. */
+export const MAX_ROUNDS = 1000n;
+
+/** One Algo, a thousand times the usual fee. Each facilitator has a bound of its own below this. */
+export const MAX_SPONSORED_FEE = 1_000_000n;
+
+/** Reads the payment in a payload. Total. */
+export function readAvmPayment(payload: unknown, terms: Terms): Reading<AvmPayment> {
+  const group = readGroup(payload);
+  if (!group.ok) return group;
+  const { transactions, transfer } = group.value;
+  const refusal =
+    checkTransfer(transfer, terms) ??
+    checkWindows(transactions, terms) ??
+    (isGroup(transactions) ? undefined : refuse("invalid_exact_avm_invalid_group_id", "they are not one group")) ??
+    checkSigned(transfer, "invalid_exact_avm_payment_not_signed") ??
+    checkCompanions(transactions, { transfer, terms });
+  if (refusal !== undefined) return refusal;
+  const sponsor = transactions.find((transaction) => isSponsors(transaction, terms));
+  const payer = encodeAddress(transfer.sender);
+  return accept({ payer, group: transactions, transfer, sponsoredFee: sponsor?.fee ?? 0n });
+}
+
+/** Whether a transaction is the fee payer's. */
+function isSponsors({ sender }: Transaction, { feePayer }: Pick<Terms, "feePayer">): boolean {
+  return feePayer !== undefined && sender.equals(feePayer);
+}
+
+interface Group {
+  readonly transactions: readonly Transaction[];
+  readonly transfer: Transaction;
+}
+
+function readGroup(payload: unknown): Reading<Group> {
+  const { paymentGroup, paymentIndex } = fieldsOf(payload);
+  if (!Array.isArray(paymentGroup)) return refuse("invalid_payload", "payload.paymentGroup is not a list");
+  if (paymentGroup.length === 0 || paymentGroup.length > MAX_GROUP_SIZE) {
+    const message = `payload.paymentGroup has not 1 to ${MAX_GROUP_SIZE} transactions`;
+    return refuse("invalid_exact_avm_group_size_exceeded", message);
+  }
+  if (!Number.isInteger(paymentIndex) || Number(paymentIndex) < 0 || Number(paymentIndex) >= paymentGroup.length) {
+    return refuse("invalid_exact_avm_payment_index", "payload.paymentIndex is the place of none in the group");
+  }
+  const transactions = Array.from(paymentGroup, readTransaction).filter((transaction) => transaction !== undefined);
+  const transfer = transactions[Number(paymentIndex)];
+  if (transactions.length < paymentGroup.length || transfer === undefined) {
+    const message = "payload.paymentGroup has something else than payments and transfers in their canonical form";
+    return refuse("invalid_exact_avm_invalid_transaction", message);
+  }
+  return accept({ transactions, transfer });
+}
+
+function checkTransfer(transfer: Transaction, terms: Terms): Refusal | undefined {
+  if (isSponsors(transfer, terms)) {
+    return refuse("invalid_exact_avm_facilitator_transferring", "the fee payer would pay");
+  }
+  if (transfer.type !== "axfer") {
+    return refuse("invalid_exact_avm_not_asset_transfer", "what pays is no transfer of an asset");
+  }
+  if (transfer.asset !== terms.asset) {
+    return refuse("invalid_exact_avm_asset_mismatch", "another asset is transferred");
+  }
+  if (transfer.amount !== terms.amount) {
+    return refuse("invalid_exact_avm_amount_mismatch", "another amount is transferred");
+  }
+  // From an account to itself nothing would be moved.
+  if (transfer.receiver?.equals(terms.payTo) !== true || transfer.sender.equals(terms.payTo)) {
+    return refuse("invalid_exact_avm_receiver_mismatch", "it does not go from somebody else to payTo");
+  }
+  return undefined;
+}
+
+function checkWindows(transactions: readonly Transaction[], { network }: Terms): Refusal | undefined {
+  for (const { genesisHash, firstValid, lastValid } of transactions) {
+    if (!isNetworkOf(network, genesisHash)) {
+      return refuse("invalid_exact_avm_network_mismatch", "a transaction is of another network");
+    }
+    if (lastValid < firstValid || lastValid - firstValid > MAX_ROUNDS) {
+      const message = `a transaction is good for no round, or for more than ${MAX_ROUNDS}`;
+      return refuse("invalid_exact_avm_invalid_transaction", message);
+    }
+  }
+  return undefined;
+}
+
+function checkSigned(
+  { sender, signing, bytes }: Transaction,
+  unsigned: "invalid_exact_avm_payment_not_signed" | "invalid_exact_avm_unsigned_non_facilitator",
+): Refusal | undefined {
+  if (signing.kind === "none") return refuse(unsigned, "a transaction is not signed by its sender");
+  const message = Buffer.concat([Buffer.from(SIGNED_PREFIX), bytes]);
+  if (signing.kind === "single" && isSignedBy(sender, message, signing.signature)) return undefined;
+  return refuse("invalid_exact_avm_invalid_signature", "a transaction is not signed with its sender's own key");
+}
+
+/** Whoever else takes part does so on their own account, and neither takes anything back nor pays a second time. */
+function checkCompanions(
+  transactions: readonly Transaction[],
+  { transfer, terms }: { readonly transfer: Transaction; readonly terms: Terms },
+): Refusal | undefined {
+  const sponsors = transactions.filter((transaction) => isSponsors(transaction, terms));
+  for (const transaction of sponsors) {
+    const refusal = checkSponsors(transaction, sponsors.length);
+    if (refusal !== undefined) return refusal;
+  }
+  for (const transaction of transactions) {
+    if (sponsors.includes(transaction)) continue;
+    const refusal =
+      checkDangers(transaction) ?? (transaction === transfer ? undefined : checkBystander(transaction, terms));
+    if (refusal !== undefined) return refusal;
+  }
+  return undefined;
+}
+
+function checkDangers({ dangers }: Transaction): Refusal | undefined {
+  if (dangers.length === 0) return undefined;
+  const message = `a transaction closes or rekeys an account, or claws back: ${dangers.join(", ")}`;
+  return refuse("invalid_exact_avm_invalid_transaction", message);
+}
+
+function checkBystander(transaction: Transaction, { payTo }: Terms): Refusal | undefined {
+  if (transaction.receiver?.equals(payTo) === true) {
+    return refuse("invalid_exact_avm_invalid_transaction", "payTo gets something twice");
+  }
+  return checkSigned(transaction, "invalid_exact_avm_unsigned_non_facilitator");
+}
+
+/** The fee payer signs this last, so it must cost nothing but a fee. */
+function checkSponsors({ type, amount, dangers, fee, signing }: Transaction, count: number): Refusal | undefined {
+  if (type !== "pay" || amount !== 0n || dangers.length > 0) {
+    return refuse("invalid_exact_avm_facilitator_transferring", "the fee payer would give away more than a fee");
+  }
+  if (count > 1 || signing.kind !== "none") {
+    return refuse("invalid_exact_avm_invalid_fee_payer", "the fee payer has not exactly one transaction to sign");
+  }
+  if (fee > MAX_SPONSORED_FEE) {
+    return refuse("invalid_exact_avm_fee_too_high", `the fee is above ${MAX_SPONSORED_FEE} millionths of an Algo`);
+  }
+  return undefined;
+}

@@ -1,0 +1,50 @@
+/**
+ * The terms of a payment: what `paymentRequirements` ask for, as it is compared with a group of transactions.
+ *
+ * @see x402 v2, scheme `exact` on Algorand, "paymentRequirements for Payment Required Response"
+ * @module
+ */
+import { parseAtomic } from "@farebox/core";
+import { decodeAddress } from "../address.js";
+import { type AvmNetwork, isAvmNetwork } from "../networks.js";
+import { fieldsOf } from "./fields.js";
+import { accept, type Reading, refuse } from "./refusal.js";
+
+/** What is asked for, the addresses as bytes. */
+export interface Terms {
+  readonly network: AvmNetwork;
+  readonly asset: bigint;
+  readonly payTo: Buffer;
+  /** Atomic units, 1 to 2^64 - 1. */
+  readonly amount: bigint;
+  /** May pay the fees of the group; without it the payer does. */
+  readonly feePayer: Buffer | undefined;
+}
+
+/** The most that an amount can be, and the last id that an asset can have. */
+export const MAX_UINT64: bigint = 2n ** 64n - 1n;
+
+const INVALID = "invalid_payment_requirements";
+
+/** Reads the terms. Total: a seller's are right, but a facilitator's come from a stranger. */
+export function readTerms(requirements: unknown): Reading<Terms> {
+  const { network, asset, payTo, amount, extra } = fieldsOf(requirements);
+  if (!isAvmNetwork(network)) return refuse("invalid_network", "the network is none of Algorand's");
+  const id = readUint64(asset);
+  if (id === undefined) return refuse(INVALID, "asset is not the id of an asset");
+  const payee = decodeAddress(payTo);
+  if (payee === undefined) return refuse(INVALID, "payTo is not an address");
+  const atomic = readUint64(amount);
+  if (atomic === undefined) return refuse(INVALID, "amount is not a decimal string above zero and below 2^64");
+  const { feePayer } = fieldsOf(extra);
+  const payer = decodeAddress(feePayer);
+  if (feePayer !== undefined && payer === undefined) return refuse(INVALID, "extra.feePayer is not an address");
+  return accept({ network, asset: id, payTo: payee, amount: atomic, feePayer: payer });
+}
+
+/** Reads a number above zero; `undefined` when the value is none, or has more than 64 bits. */
+export function readUint64(value: unknown): bigint | undefined {
+  if (typeof value !== "string" || !/^[1-9]\d{0,19}$/.test(value)) return undefined;
+  const parsed = parseAtomic(value);
+  return parsed.ok && parsed.amount <= MAX_UINT64 ? parsed.amount : undefined;
+}

@@ -1,0 +1,8 @@
+/**
+ * Everything exported here is public API. Verification and settlement are in `@farebox/avm/facilitator`.
+ *
+ * @module
+ */
+export { ASSETS, type AvmAsset } from "./assets.js";
+export { exactAvm } from "./exact/exact-avm.js";
+export { type AvmNetwork, isSameNetwork, networkAliases } from "./networks.js";

@@ -1,0 +1,52 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { defaultAsset, findAsset } from "./assets.js";
+import { GENESIS_HASH, MAINNET, NETWORK, WHOLE_NETWORK } from "./groups.fixture.js";
+import { isAvmNetwork, isNetworkOf, isSameNetwork, networkAliases } from "./networks.js";
+
+const OTHER = `algorand:${Buffer.alloc(32, 7).toString("base64")}` as const;
+
+test("a network has two spellings, the shorter first", () => {
+  expect(networkAliases(NETWORK)).toEqual([NETWORK, WHOLE_NETWORK]);
+  expect(networkAliases(WHOLE_NETWORK)).toEqual([NETWORK, WHOLE_NETWORK]);
+  expect(networkAliases(OTHER)).toEqual([OTHER.slice(0, 41), OTHER]);
+});
+
+test("of a network that is not known, and is written short, the other spelling is not known", () => {
+  const short = `algorand:${"A".repeat(32)}` as const;
+  expect(networkAliases(short)).toEqual([short]);
+});
+
+test.each<[a: unknown, b: unknown, same: boolean]>([
+  [NETWORK, WHOLE_NETWORK, true],
+  [WHOLE_NETWORK, NETWORK, true],
+  [NETWORK, NETWORK, true],
+  [NETWORK, MAINNET, false],
+  [WHOLE_NETWORK, WHOLE_NETWORK.replace("OUJOiI=", "OUJOiA="), false],
+  [NETWORK, NETWORK.slice(0, -1), false],
+  [NETWORK, NETWORK.replace("algorand", "solana"), false],
+  [undefined, undefined, false],
+  ["algorand:testnet", "algorand:testnet", false],
+])("%s and %s: %s", (a, b, same) => {
+  expect(isSameNetwork(a, b)).toBe(same);
+});
+
+test("a network is known by the hash of its first block, in either spelling", () => {
+  for (const network of [NETWORK, WHOLE_NETWORK] as const) {
+    expect(isNetworkOf(network, GENESIS_HASH)).toBe(true);
+    expect(isNetworkOf(network, Buffer.alloc(32))).toBe(false);
+    expect(defaultAsset(network)?.asset).toBe("10458941");
+    expect(findAsset(network, "10458941")?.symbol).toBe("USDC");
+    expect(findAsset(network, "31566704")).toBeUndefined();
+  }
+  expect(defaultAsset(OTHER)).toBeUndefined();
+});
+
+test("any value is a network or is none, without a throw", () => {
+  fc.assert(
+    fc.property(fc.anything(), (value) => {
+      expect(isAvmNetwork(value)).toBe(false);
+      expect(isSameNetwork(value, NETWORK)).toBe(false);
+    }),
+  );
+});

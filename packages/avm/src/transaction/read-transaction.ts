@@ -1,0 +1,148 @@
+/**
+ * A transaction of a payment group, signed or not: a payment of Algos or a transfer of an asset, with the fields that these
+ * have and no other.
+ *
+ * @see Algorand specification, "Transactions"; x402 v2, scheme `exact` on Algorand, "Encoding"
+ * @module
+ */
+import { ADDRESS_BYTES, isNobodys } from "../address.js";
+import { encodeBase32 } from "../base32.js";
+import { HASH_BYTES, sha512_256 } from "../hash.js";
+import { SIGNATURE_BYTES } from "../signature.js";
+import { decodeMap, type Entry, type Fields, mapHeader, type Value } from "./decode-map.js";
+
+/** A transaction, its addresses as bytes. What is not there is zero, or `undefined`. */
+export interface Transaction {
+  readonly type: "pay" | "axfer";
+  readonly sender: Buffer;
+  /** Millionths of an Algo. */
+  readonly fee: bigint;
+  /** Rounds, both included. */
+  readonly firstValid: bigint;
+  readonly lastValid: bigint;
+  readonly genesisHash: Buffer;
+  readonly group: Buffer | undefined;
+  /** Of Algos in a `pay`, of the asset in an `axfer`. */
+  readonly amount: bigint;
+  readonly receiver: Buffer | undefined;
+  readonly asset: bigint;
+  /** Fields that give away more than the amount, or take it from somebody else: `close`, `aclose`, `asnd`, `rekey`. */
+  readonly dangers: readonly string[];
+  /** Its name on chain, in base32. */
+  readonly id: string;
+  /** What the members of a group are known by in it. */
+  readonly idInGroup: Buffer;
+  /** As it is signed, without the prefix. */
+  readonly bytes: Buffer;
+  readonly signing: Signing;
+}
+
+/** How a transaction is signed. `other`: by several, by a program, or with a key that is not the sender's. */
+export type Signing =
+  | { readonly kind: "none" }
+  | { readonly kind: "single"; readonly signature: Buffer }
+  | { readonly kind: "other" };
+
+/** What stands before the bytes of a transaction when they are hashed or signed. */
+export const SIGNED_PREFIX = "TX";
+
+/** A note has 1024 bytes at most, and everything else 400. */
+const MAX_TEXT_LENGTH = 2400;
+const MAX_NOTE_BYTES = 1024;
+const LEASE_BYTES = 32;
+
+const DANGERS = ["aclose", "asnd", "close", "rekey"];
+const EVERYWHERE = ["fee", "fv", "gen", "gh", "grp", "lv", "lx", "note", "rekey", "snd", "type"];
+const KEYS: Readonly<Record<Transaction["type"], ReadonlySet<string>>> = {
+  pay: new Set([...EVERYWHERE, "amt", "close", "rcv"]),
+  axfer: new Set([...EVERYWHERE, "aamt", "aclose", "arcv", "asnd", "xaid"]),
+};
+
+/** Reads a transaction from base64: in its envelope, or bare if it is not signed. `undefined` when it is none. Total. */
+export function readTransaction(text: unknown): Transaction | undefined {
+  const bytes = decodeBase64(text);
+  const fields = bytes === undefined ? undefined : decodeMap(bytes);
+  if (bytes === undefined || fields === undefined) return undefined;
+  const envelope = fields.get("txn");
+  if (envelope === undefined) return readFields(fields, { bytes, signing: { kind: "none" } });
+  const signing = readSigning(fields);
+  if (!(envelope.value instanceof Map) || signing === undefined) return undefined;
+  // The key "txn" is 4 bytes long, with its length.
+  return readFields(envelope.value, { bytes: envelope.bytes.subarray(4), signing });
+}
+
+function decodeBase64(text: unknown): Buffer | undefined {
+  if (typeof text !== "string" || text.length > MAX_TEXT_LENGTH) return undefined;
+  const bytes = Buffer.from(text, "base64");
+  return bytes.toString("base64") === text ? bytes : undefined;
+}
+
+function readSigning(envelope: Fields): Signing | undefined {
+  const keys = [...envelope.keys()].filter((key) => key !== "txn");
+  if (keys.length === 0) return { kind: "none" };
+  const signature = readBytes(envelope.get("sig"), SIGNATURE_BYTES);
+  return keys.length === 1 && signature !== undefined ? { kind: "single", signature } : { kind: "other" };
+}
+
+function readFields(
+  fields: Fields,
+  { bytes, signing }: { readonly bytes: Buffer; readonly signing: Signing },
+): Transaction | undefined {
+  const type = fields.get("type")?.value;
+  if (type !== "pay" && type !== "axfer") return undefined;
+  if (![...fields.keys()].every((key) => KEYS[type].has(key)) || !isWellFormed(fields)) return undefined;
+  const number = (key: string) => readNumber(fields.get(key)?.value);
+  const sender = readBytes(fields.get("snd"), ADDRESS_BYTES);
+  const genesisHash = readBytes(fields.get("gh"), HASH_BYTES);
+  if (sender === undefined || genesisHash === undefined) return undefined;
+  return {
+    ...{ type, sender, genesisHash, bytes, signing },
+    fee: number("fee"),
+    firstValid: number("fv"),
+    lastValid: number("lv"),
+    group: readBytes(fields.get("grp"), HASH_BYTES),
+    amount: number(type === "pay" ? "amt" : "aamt"),
+    receiver: readBytes(fields.get(type === "pay" ? "rcv" : "arcv"), ADDRESS_BYTES),
+    asset: number("xaid"),
+    dangers: DANGERS.filter((key) => fields.has(key)),
+    id: encodeBase32(sha512_256(SIGNED_PREFIX, bytes)),
+    idInGroup: sha512_256(SIGNED_PREFIX, withoutGroup(fields)),
+  };
+}
+
+/** Of which form each field has to be. */
+const FORMS: Readonly<Record<string, (value: Value) => boolean>> = {
+  ...of(["aamt", "amt", "fee", "fv", "lv", "xaid"], (value) => typeof value === "bigint"),
+  ...of(["aclose", "arcv", "asnd", "close", "rcv", "rekey", "snd"], isFilled(ADDRESS_BYTES)),
+  ...of(["gh", "grp"], isFilled(HASH_BYTES)),
+  lx: isFilled(LEASE_BYTES),
+  ...of(["gen", "type"], (value) => typeof value === "string"),
+  note: (value) => Buffer.isBuffer(value) && value.length <= MAX_NOTE_BYTES,
+};
+
+function isWellFormed(fields: Fields): boolean {
+  return [...fields].every(([key, { value }]) => FORMS[key]?.(value) === true);
+}
+
+function of<T>(keys: readonly string[], form: T): Record<string, T> {
+  return Object.fromEntries(keys.map((key) => [key, form]));
+}
+
+/** Zeros only would have been left out. */
+function isFilled(length: number): (value: Value) => boolean {
+  return (value) => Buffer.isBuffer(value) && value.length === length && !isNobodys(value);
+}
+
+function readNumber(value: Value | undefined): bigint {
+  return typeof value === "bigint" ? value : 0n;
+}
+
+function readBytes(entry: Entry | undefined, length: number): Buffer | undefined {
+  const value = entry?.value;
+  return Buffer.isBuffer(value) && value.length === length ? value : undefined;
+}
+
+function withoutGroup(fields: Fields): Buffer {
+  const kept = [...fields].filter(([key]) => key !== "grp").map(([, { bytes }]) => bytes);
+  return Buffer.concat([mapHeader(kept.length), ...kept]);
+}

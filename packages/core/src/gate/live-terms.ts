@@ -1,0 +1,127 @@
+/**
+ * Ways to pay whose price or recipient depends on the request.
+ *
+ * @module
+ */
+import type { Network } from "../network/caip2.js";
+import type { AssetPrice } from "../price/price.js";
+import { isJsonObject } from "../protocol/json.js";
+import type { AcceptedRequirements } from "../protocol/payment-requirements.js";
+import { createOffer, type Offer } from "../scheme/offer.js";
+import type { OfferTerms, Scheme } from "../scheme/scheme.js";
+import type { PayToFunction, PriceFunction, PriceRequest } from "./options.js";
+import type { QuotedTerms, Quotes } from "./quotes.js";
+
+/** One way to pay, of which something is asked for with each request. */
+export interface LiveTerms {
+  readonly scheme: Scheme;
+  readonly network: Network;
+  readonly price: string | AssetPrice | PriceFunction;
+  readonly payTo: string | PayToFunction;
+  readonly maxTimeoutSeconds: number;
+  /** What the seller adds to offers. */
+  readonly extra: Readonly<Record<string, unknown>>;
+}
+
+/** A way to pay: an offer, the same for every request, or what makes one. */
+export type Way =
+  | { readonly kind: "fixed"; readonly offer: Offer }
+  | { readonly kind: "live"; readonly terms: LiveTerms };
+
+/** One request, as it is priced. */
+export interface PricingOccasion {
+  readonly request: PriceRequest;
+  /** What a quote is bound to. */
+  readonly binding: QuotedTerms["request"];
+  /** What the client has accepted, if it comes with a payment. */
+  readonly accepted: AcceptedRequirements | undefined;
+  /** Unix seconds. */
+  readonly nowSeconds: number;
+}
+
+/** What one request may be paid by. */
+export interface PricedNow {
+  readonly offers: readonly Offer[];
+  /** An offer we made once that is too old to be paid by. A payment for it may have been seen in time. */
+  readonly lapsed: Offer | undefined;
+}
+
+/**
+ * Makes the offers for one request. A payment that comes with a quote of ours is answered for by that, whatever the price is
+ * by now.
+ *
+ * @throws TypeError when a function of the seller's yields what cannot be sold; and whatever it throws.
+ */
+export async function priceNow(ways: readonly Way[], occasion: PricingOccasion, quotes: Quotes): Promise<PricedNow> {
+  const quoted = quotedOffer(ways, occasion, quotes);
+  if (quoted?.state === "good") return { offers: [quoted.offer], lapsed: undefined };
+  const ask = askOnce(occasion.request);
+  const offers = ways.map(async (way) => {
+    return way.kind === "fixed" ? way.offer : makeOffer(way.terms, { ask, occasion, quotes });
+  });
+  return { offers: await Promise.all(offers), lapsed: quoted?.offer };
+}
+
+/** Several ways to pay may share a function: it is asked once. */
+function askOnce(request: PriceRequest): Ask {
+  const answers = new Map<unknown, unknown>();
+  return (term) => {
+    if (typeof term !== "function") return term;
+    if (!answers.has(term)) answers.set(term, term(request));
+    return answers.get(term);
+  };
+}
+
+type Ask = (term: LiveTerms["price"] | LiveTerms["payTo"]) => unknown;
+
+interface Making {
+  readonly ask: Ask;
+  readonly occasion: PricingOccasion;
+  readonly quotes: Quotes;
+}
+
+async function makeOffer(terms: LiveTerms, { ask, occasion, quotes }: Making): Promise<Offer> {
+  const price = await ask(terms.price);
+  const payTo = await ask(terms.payTo);
+  if (!isPrice(price)) throw new TypeError('price: expected a price such as "$0.01", or { asset, amount }');
+  if (typeof payTo !== "string") throw new TypeError("payTo: expected an address");
+  const expiry = occasion.nowSeconds + terms.maxTimeoutSeconds;
+  return compile(terms, { price, payTo }, (offered) => quotes.sign({ ...offered, request: occasion.binding }, expiry));
+}
+
+function compile(
+  { scheme, network, maxTimeoutSeconds, extra }: LiveTerms,
+  terms: Pick<OfferTerms, "price" | "payTo">,
+  quoteFor: (offered: Omit<QuotedTerms, "request">) => string,
+): Offer {
+  const compiled = scheme.compileTerms({ network, ...terms });
+  if (!compiled.ok)
+    throw new TypeError(compiled.issues.map(({ term, expected }) => `${term}: expected ${expected}`).join("\n"));
+  const { id: asset } = compiled.asset;
+  const { amount, payTo } = compiled;
+  const quote = quoteFor({ scheme: scheme.scheme, network, asset, payTo, amount: amount.toString() });
+  return createOffer(scheme, compiled, { network, maxTimeoutSeconds, extra: { ...extra, quote } });
+}
+
+/** The offer that a payment was made for, if we have made it. */
+function quotedOffer(
+  ways: readonly Way[],
+  { accepted, binding: request, nowSeconds }: PricingOccasion,
+  quotes: Quotes,
+): { readonly offer: Offer; readonly state: "good" | "lapsed" } | undefined {
+  const amount = accepted?.amount ?? accepted?.maxAmountRequired;
+  const extra = isJsonObject(accepted?.extra) ? accepted.extra : {};
+  const { quote } = extra;
+  if (accepted === undefined || amount === undefined || typeof quote !== "string") return undefined;
+  const { scheme, network, asset, payTo } = accepted;
+  const live = ways.flatMap((way) => (way.kind === "live" ? [way.terms] : []));
+  const terms = live.find((one) => one.network === network && one.scheme.scheme === scheme);
+  const state = quotes.check(quote, { request, scheme, network, asset, payTo, amount }, nowSeconds);
+  if (terms === undefined || state === "void") return undefined;
+  return { state, offer: compile(terms, { price: { asset, amount, extra }, payTo }, () => quote) };
+}
+
+function isPrice(price: unknown): price is string | AssetPrice {
+  if (typeof price === "string") return true;
+  return isJsonObject(price) && typeof price["asset"] === "string" && typeof price["amount"] === "string";
+}

@@ -1,0 +1,179 @@
+import { describe, expect, test } from "vitest";
+import { AmountError, StateError } from "../errors.js";
+import { createOffer } from "../scheme/offer.js";
+import type { Unmetered } from "./options.js";
+import {
+  admissionOf,
+  answerOf,
+  createShop,
+  createTestScheme,
+  decodeHeader,
+  HANDLED,
+  NETWORK,
+  PAY_TO,
+  PAYER,
+  ROUTES,
+  readAnswer,
+  SETTLED,
+} from "./shop.fixture.js";
+import { openTab, settledTab } from "./tab.js";
+
+const ASSET = { id: "0xA", symbol: "USDC", decimals: 6, extra: {} };
+const WIRE = { network: NETWORK, maxTimeoutSeconds: 300, extra: {} };
+
+function offerOf(allowsLess: boolean) {
+  return createOffer(createTestScheme({ allowsLess }), { asset: ASSET, amount: 10_000n, payTo: PAY_TO }, WIRE);
+}
+
+describe("a tab", () => {
+  test("takes what was said last", () => {
+    const tab = openTab(offerOf(true), "maximum");
+    expect(tab.amount).toBe(10_000n);
+    for (const [said, amount] of [
+      ["1", 1n],
+      ["50%", 5_000n],
+      ["$0.002", 2_000n],
+      ["0", 0n],
+    ] as const) {
+      tab.settle(said);
+      expect(tab.amount).toBe(amount);
+    }
+    tab.settle("12.34%");
+    expect(tab.close()).toBe(1_234n);
+  });
+
+  test.each<[unmetered: Unmetered, amount: bigint, closed: bigint | undefined]>([
+    ["maximum", 10_000n, 10_000n],
+    ["zero", 0n, 0n],
+    ["error", 0n, undefined],
+  ])("of which nothing was said, with %s, takes %d", (unmetered, amount, closed) => {
+    const tab = openTab(offerOf(true), unmetered);
+    expect([tab.amount, tab.close()]).toEqual([amount, closed]);
+  });
+
+  test.each(["10001", "100.01%", "$0.02", "1.234%", "-1", "", "ten"])(
+    "refuses %j, and what was said before stays",
+    (amount) => {
+      const tab = openTab(offerOf(true), "maximum");
+      tab.settle("5");
+      expect(() => tab.settle(amount)).toThrow(AmountError);
+      expect(tab.close()).toBe(5n);
+    },
+  );
+
+  test("takes all or nothing where the scheme does", () => {
+    const tab = openTab(offerOf(false), "maximum");
+    expect(() => tab.settle("1")).toThrow(StateError);
+    expect([tab.amount, tab.close()]).toEqual([10_000n, 10_000n]);
+  });
+
+  test("is closed when it is closed", () => {
+    const tab = openTab(offerOf(true), "maximum");
+    tab.close();
+    expect(() => tab.settle("1")).toThrow(/before the answer ends/);
+  });
+
+  test("that was settled before changes no more", () => {
+    const tab = settledTab(offerOf(true), 7n);
+    tab.settle("1");
+    expect([tab.amount, tab.close()]).toEqual([7n, 7n]);
+    expect(() => settledTab(offerOf(false), 7n).settle("1")).toThrow(StateError);
+  });
+});
+
+describe("a handler that takes less", () => {
+  function createMetered(route: object = {}) {
+    const routes = { "GET /weather": { ...ROUTES["GET /weather"], ...route } };
+    const shop = createShop({ routes, scheme: createTestScheme({ allowsLess: true }) });
+    const run = async (amount?: string) => {
+      const admission = admissionOf(await shop.pay());
+      if (amount !== undefined) admission.payment.settle(amount);
+      return admission.complete(HANDLED);
+    };
+    const settled = () => shop.till.calls.find(({ operation }) => operation === "settle")?.request;
+    return { ...shop, run, settled };
+  }
+
+  test("has that settled, of what was verified and signed for the maximum", async () => {
+    const { run, till, settled } = createMetered();
+    till.settles = { ...SETTLED, amount: "1234" };
+    const release = await run("12.34%");
+    expect(till.calls[0]?.request.paymentRequirements.amount).toBe("10000");
+    expect(settled()?.paymentRequirements.amount).toBe("1234");
+    expect(settled()?.paymentPayload.accepted.amount).toBe("10000");
+    const [[, receipt] = []] = release.kind === "release" ? release.headers : [];
+    expect(decodeHeader(receipt)).toEqual({ ...SETTLED, amount: "1234" });
+  });
+
+  test("is shown what is taken as things stand, and the most that can be", async () => {
+    const { payment } = admissionOf(await createMetered().pay());
+    payment.settle("5");
+    expect([payment.amount, payment.maxAmount]).toEqual(["5", "10000"]);
+    expect(JSON.parse(JSON.stringify(payment))).toEqual({
+      payer: PAYER,
+      scheme: "exact",
+      network: NETWORK,
+      asset: "0xASSET",
+      amount: "5",
+      maxAmount: "10000",
+      routeTemplate: "/weather",
+      pathParams: {},
+    });
+  });
+
+  test("and takes nothing asks nobody, and the payment is used", async () => {
+    const { run, till, pay } = createMetered();
+    const release = await run("0");
+    const [[, receipt] = []] = release.kind === "release" ? release.headers : [];
+    expect(decodeHeader(receipt)).toEqual({
+      success: true,
+      payer: PAYER,
+      transaction: "",
+      network: NETWORK,
+      amount: "0",
+    });
+    expect(till.count("settle")).toBe(0);
+    expect(answerOf(await pay()).json["error"]).toBe("payment_already_used");
+  });
+
+  test("and says nothing, though it has to, is not believed: nothing is charged", async () => {
+    const { run, till, pay, log } = createMetered({ unmetered: "error" });
+    const release = await run();
+    expect(release.kind === "replace" && readAnswer(release.answer)).toMatchObject({ status: 500 });
+    expect(till.count("settle")).toBe(0);
+    expect(log).toMatchObject([{ event: "amount_not_said" }]);
+    expect((await pay()).kind).toBe("admitted");
+  });
+
+  test.each<[outcome: string, answer: unknown]>([
+    ["unknown", new Error("lost")],
+    ["unknown again", { ...SETTLED, amount: "10000" }],
+  ])("is settled for the same when the outcome was %s", async (_outcome, answer) => {
+    const { run, till, pay } = createMetered();
+    till.settles = answer;
+    await run("777");
+    till.settles = { ...SETTLED, amount: "777" };
+    expect(answerOf(await pay()).text).toBe("sunny");
+    const amounts = till.calls.map(({ request }) => request.paymentRequirements.amount);
+    expect(amounts).toEqual(["10000", "777", "777"]);
+  });
+
+  test("is not settled for another amount than that", async () => {
+    const { run, till, store } = createMetered();
+    till.settles = { ...SETTLED, amount: "10000" };
+    expect((await run("777")).kind).toBe("replace");
+    expect((await store.find(`${NETWORK}|n1`))?.state).toBe("unknown");
+  });
+
+  test.each<[route: object, message: RegExp]>([
+    [{ unmetered: "half" }, /"maximum", "zero" or "error"/],
+    [{ settle: "before" }, /a scheme that takes the whole amount/],
+  ])("cannot be set up as %j", (route, message) => {
+    expect(() => createMetered(route)).toThrow(message);
+  });
+
+  test("cannot be asked of a scheme that takes all or nothing", () => {
+    const routes = { "GET /weather": { ...ROUTES["GET /weather"], unmetered: "zero" as const } };
+    expect(() => createShop({ routes })).toThrow(/an offer by "upto"/);
+  });
+});

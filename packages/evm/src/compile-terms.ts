@@ -1,0 +1,128 @@
+/**
+ * From what a seller writes to the asset and amount of an offer, for every scheme on `eip155:*`.
+ *
+ * @module
+ */
+import {
+  type AssetPrice,
+  type CompiledTerms,
+  type OfferAsset,
+  type OfferTerms,
+  type ParsedPrice,
+  parseAtomic,
+  parsePrice,
+  type TermsIssue,
+} from "@farebox/core";
+import { isAddress, sameAddress } from "./address.js";
+import { defaultAsset, type EvmAsset, findAsset } from "./assets.js";
+
+/** How a token is moved, as `extra.assetTransferMethod` has it. */
+export type AssetTransferMethod = "eip3009" | "permit2";
+
+/** Chain ids are numbers, written without leading zeros, or the same chain would have many names. */
+const CHAIN = /^eip155:[1-9]\d{0,15}$/;
+
+/**
+ * Implements `compileTerms`.
+ *
+ * @param methods - What the scheme can do, the usual one first.
+ */
+export function compileEvmTerms(terms: OfferTerms, methods: readonly AssetTransferMethod[]): CompiledTerms {
+  const priced =
+    typeof terms.price === "string"
+      ? priceInDollars(terms.network, terms.price, methods)
+      : priceInAsset(terms.network, terms.price, methods);
+  const issues: TermsIssue[] = priced.ok ? [] : [...priced.issues];
+  if (!CHAIN.test(terms.network))
+    issues.push({ term: "network", expected: "eip155 and a chain id, as in eip155:84532" });
+  const payToIssue = checkPayTo(terms.payTo, priced.ok ? priced.asset.id : undefined);
+  if (payToIssue !== undefined) issues.push({ term: "payTo", expected: payToIssue });
+  if (!priced.ok || issues.length > 0) return { ok: false, issues };
+  return { ok: true, asset: priced.asset, amount: priced.amount, payTo: terms.payTo };
+}
+
+type Priced =
+  | { readonly ok: true; readonly asset: OfferAsset; readonly amount: bigint }
+  | { readonly ok: false; readonly issues: readonly TermsIssue[] };
+
+function priceInDollars(network: string, price: string, methods: readonly AssetTransferMethod[]): Priced {
+  const asset = defaultAsset(network);
+  const [method] = asset === undefined ? [] : methodsOf(asset, methods);
+  if (asset === undefined || method === undefined) {
+    return refused(
+      "price",
+      `{ asset, amount, extra: { name, version } }, because no stablecoin is known on ${network}`,
+    );
+  }
+  return amounting(toOfferAsset(asset, method), parsePrice(price, asset.decimals), "price");
+}
+
+function priceInAsset(network: string, price: AssetPrice, methods: readonly AssetTransferMethod[]): Priced {
+  if (!isAddress(price.asset))
+    return refused("price.asset", "a token address: 0x and 40 hex digits, checksum right if mixed case");
+  const known = findAsset(network, price.asset);
+  const available = known === undefined ? methods : methodsOf(known, methods);
+  const asked = price.extra?.["assetTransferMethod"] ?? available[0];
+  const method = available.find((possible) => possible === asked);
+  if (method === undefined) {
+    return refused("price.extra", `assetTransferMethod ${available.join(" or ")}, or left out`);
+  }
+  const asset = known === undefined ? unknownAsset(price, method) : toOfferAsset(known, method);
+  if (asset === undefined) {
+    return refused(
+      "price.extra",
+      'the token\'s EIP-712 domain, { name: "…", version: "…" }, because the token is not a known one',
+    );
+  }
+  return amounting(asset, parseAtomic(price.amount), "price.amount");
+}
+
+/** Every token can be moved by Permit2. */
+function methodsOf({ transfer }: EvmAsset, methods: readonly AssetTransferMethod[]): readonly AssetTransferMethod[] {
+  return transfer === "eip3009" ? methods : methods.filter((method) => method === "permit2");
+}
+
+function amounting(asset: OfferAsset, parsed: ParsedPrice, term: TermsIssue["term"]): Priced {
+  return parsed.ok ? { ok: true, asset, amount: parsed.amount } : refused(term, parsed.expected);
+}
+
+function refused(term: TermsIssue["term"], expected: string): Priced {
+  return { ok: false, issues: [{ term, expected }] };
+}
+
+/** A token's EIP-712 domain. With Permit2 it says that the token has EIP-2612 and an allowance can be signed for. */
+interface Domain {
+  readonly name: string;
+  readonly version: string;
+}
+
+function toOfferAsset(asset: EvmAsset, method: AssetTransferMethod): OfferAsset {
+  const { address, symbol, decimals, name, version, transfer } = asset;
+  const domain = transfer === "permit2" ? undefined : { name, version };
+  return { id: address, symbol, decimals, extra: toExtra(domain, method) };
+}
+
+/** EIP-3009 is signed for in the token's domain, which must be known; Permit2 in its own. */
+function unknownAsset({ asset, extra }: AssetPrice, method: AssetTransferMethod): OfferAsset | undefined {
+  const { name, version } = extra ?? {};
+  const domain = isText(name) && isText(version) ? { name, version } : undefined;
+  const isLackingOne = domain === undefined && (method === "eip3009" || name !== undefined || version !== undefined);
+  if (isLackingOne) return undefined;
+  return { id: asset, symbol: domain?.name ?? asset, decimals: undefined, extra: toExtra(domain, method) };
+}
+
+function toExtra(domain: Domain | undefined, method: AssetTransferMethod): OfferAsset["extra"] {
+  return { ...domain, ...(method === "permit2" ? { assetTransferMethod: method } : {}) };
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+function checkPayTo(payTo: string, asset: string | undefined): string | undefined {
+  if (!isAddress(payTo)) return "an EVM address: 0x and 40 hex digits, checksum right if mixed case";
+  if (/^0x0{40}$/i.test(payTo)) return "an address somebody holds, not the zero address";
+  if (asset !== undefined && sameAddress(payTo, asset))
+    return "an address somebody holds, not the token's own contract";
+  return undefined;
+}

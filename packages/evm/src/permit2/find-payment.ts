@@ -1,0 +1,140 @@
+/**
+ * Looks on chain for what became of a payment by Permit2. That its nonce was used proves nothing: a payer can take it back,
+ * or use it for another payment. Permit2 writes no event for a payment, so the token's transfers to the recipient are gone
+ * through, and the call that made each is read.
+ *
+ * @see x402 v2, scheme `exact` on EVM, Annex; scheme `upto` on EVM, Annex
+ * @module
+ */
+import { type ChainFinding, JsonRpcError, type PaymentQuery } from "@farebox/core";
+import { addressWord, TRANSFER } from "../abi-words.js";
+import { isAddressShaped, sameAddress } from "../address.js";
+import {
+  type Ask,
+  type Block,
+  createAsk,
+  type Log,
+  readBlock,
+  readCallOf,
+  readLogs,
+  readNetwork,
+  readWord,
+} from "../node/node-questions.js";
+import { scanLogs } from "../node/scan-logs.js";
+import { encodeNonceBitmap, hasNonce, NONCE_INVALIDATION } from "./permit2-wire.js";
+import { PERMIT2, PROXIES, type ProxyKind } from "./proxies.js";
+import { type Permit, readPermit } from "./read-permit.js";
+import { isCallFor, readSettleCall } from "./settle-call.js";
+
+/** Two ways through a day's blocks on most chains, and some dozens of transfers between the same two. */
+const MAX_QUESTIONS = 100;
+
+/** No payment is accepted longer than 25 hours before it expires; the hour more is for clocks that disagree. */
+const LONGEST_WINDOW_SECONDS = 26n * 60n * 60n;
+
+/** What was signed, and what was to be taken of it. */
+interface SoughtPayment {
+  readonly kind: ProxyKind;
+  readonly network: string;
+  readonly permit: Permit;
+  /** Atomic units. */
+  readonly amount: bigint;
+}
+
+/** Implements `findPayment` of both schemes for payments by Permit2. Total. */
+export async function findPermitPayment(kind: ProxyKind, query: PaymentQuery): Promise<ChainFinding> {
+  try {
+    const payment = readSought(kind, query);
+    if (payment === undefined) return unclear("the payment is not one of this scheme, or not for these terms");
+    return await find(createAsk(query, MAX_QUESTIONS), payment);
+  } catch (error) {
+    return unclear(error instanceof JsonRpcError ? error.message : "the node could not be asked");
+  }
+}
+
+/** Whether the payment is for the terms has been checked when it was accepted; this is about money, so it is again. */
+function readSought(kind: ProxyKind, { payload, requirements }: PaymentQuery): SoughtPayment | undefined {
+  const permit = readPermit(payload, kind);
+  const { network, asset, payTo } = requirements;
+  if (permit === undefined || !isAddressShaped(asset) || !/^[1-9]\d{0,77}$/.test(requirements.amount)) return undefined;
+  const amount = BigInt(requirements.amount);
+  const isOfAmount = kind === "exact" ? amount === permit.amount : amount <= permit.amount;
+  const isForTerms = sameAddress(permit.token, asset) && sameAddress(permit.to, payTo);
+  const isByProxy = sameAddress(permit.spender, PROXIES[kind]);
+  return isOfAmount && isForTerms && isByProxy ? { kind, network, permit, amount } : undefined;
+}
+
+async function find(ask: Ask, payment: SoughtPayment): Promise<ChainFinding> {
+  const { network, permit } = payment;
+  if ((await readNetwork(ask)) !== network) return unclear(`the node is not of ${network}`);
+  const head = await readBlock(ask, "latest");
+  if (!(await isNonceUsed(ask, permit, head))) {
+    // Permit2 takes a payment in the second of its deadline too, and two blocks can be of one second.
+    return { kind: head.timestamp > permit.deadline ? "never" : "open" };
+  }
+  return (await findTransfer(ask, payment, head)) ?? (await findInvalidation(ask, payment, head)) ?? UNEXPLAINED;
+}
+
+async function isNonceUsed(ask: Ask, { from, nonce }: Permit, block: Block): Promise<boolean> {
+  return hasNonce(await readWord(ask, { to: PERMIT2, data: encodeNonceBitmap(from, nonce) }, block), nonce);
+}
+
+async function findTransfer(ask: Ask, payment: SoughtPayment, head: Block): Promise<ChainFinding | undefined> {
+  const { permit, amount } = payment;
+  const stretch = { head, since: earliest(permit) };
+  for await (const logs of scanLogs(ask, transfersOf(permit), stretch)) {
+    // A transaction can have several of them, and has one call.
+    const transactions = new Map(logs.map((log) => [log.transactionHash, log]));
+    for (const log of [...transactions.values()].toReversed()) {
+      const moved = await amountMoved(ask, payment, log);
+      if (moved === amount) return { kind: "moved", transaction: log.transactionHash };
+      if (moved !== undefined) return unclear("the payment was made, but of another amount");
+    }
+  }
+  return undefined;
+}
+
+/** What the transaction moved by this payment; `undefined` when it was sent for another one, or by way of a contract. */
+async function amountMoved(ask: Ask, { kind, permit }: SoughtPayment, log: Log): Promise<bigint | undefined> {
+  const { to, input } = await readCallOf(ask, log);
+  const call = to !== undefined && sameAddress(to, PROXIES[kind]) ? readSettleCall(input, kind) : undefined;
+  return call !== undefined && isCallFor(call, permit) ? call.amount : undefined;
+}
+
+/**
+ * A nonce that was unused until the payer took it back has moved nothing, and never will. Where there is a transfer in the
+ * same block, it cannot be told which of them was first.
+ */
+async function findInvalidation(ask: Ask, { permit }: SoughtPayment, head: Block): Promise<ChainFinding | undefined> {
+  const filter = { address: PERMIT2, topics: [NONCE_INVALIDATION, addressWord(permit.from)] };
+  for await (const logs of scanLogs(ask, filter, { head, since: earliest(permit) })) {
+    for (const { blockNumber } of logs.filter((log) => takesBack(log, permit)).toReversed()) {
+      if (await isNonceUsed(ask, permit, await readBlock(ask, blockNumber - 1n))) continue;
+      const beside = await readLogs(ask, transfersOf(permit), { from: blockNumber, to: blockNumber });
+      return beside.length > 0 ? undefined : { kind: "never" };
+    }
+  }
+  return undefined;
+}
+
+function transfersOf({ token, from, to }: Permit) {
+  return { address: token, topics: [TRANSFER, addressWord(from), addressWord(to)] };
+}
+
+/** The event's data are the bitmap's place and the bits that were set in it. */
+function takesBack({ data }: Log, { nonce }: Permit): boolean {
+  if (data.length !== 2 + 2 * 64) return false;
+  return BigInt(data.slice(0, 66)) === nonce >> 8n && hasNonce(BigInt(`0x${data.slice(66)}`), nonce);
+}
+
+/** Unix seconds before which the payment cannot have been carried out. */
+function earliest({ validAfter, deadline }: Permit): bigint {
+  const accepted = deadline - LONGEST_WINDOW_SECONDS;
+  return validAfter > accepted ? validAfter : accepted;
+}
+
+function unclear(problem: string): ChainFinding {
+  return { kind: "unclear", problem };
+}
+
+const UNEXPLAINED = unclear("the nonce was used, but by what was not found");

@@ -1,0 +1,92 @@
+import fc from "fast-check";
+import type { Hex } from "viem";
+import { toEventSelector, toFunctionSelector } from "viem";
+import { describe, expect, test } from "vitest";
+import { encodePermitCall } from "../facilitator/permit-transfer.js";
+import { encodeNonceBitmap, hasNonce, NONCE_INVALIDATION } from "./permit2-wire.js";
+import { PROXIES, type ProxyKind } from "./proxies.js";
+import type { Permit } from "./read-permit.js";
+import { isCallFor, readSettleCall } from "./settle-call.js";
+
+const address = fc.bigInt({ min: 0n, max: 2n ** 160n - 1n }).map((n): Hex => `0x${n.toString(16).padStart(40, "0")}`);
+const uint = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
+const bytes = fc
+  .uint8Array({ minLength: 1, maxLength: 200 })
+  .map((data): Hex => `0x${Buffer.from(data).toString("hex")}`);
+
+const APPROVAL = { value: 1n, deadline: 2n, signature: `0x${"11".repeat(64)}1b` } as const;
+
+function permitFor(kind: ProxyKind): fc.Arbitrary<Permit> {
+  const facilitator = kind === "upto" ? address : fc.constant(undefined);
+  const fields = { from: address, token: address, amount: uint, spender: fc.constant(PROXIES[kind]), nonce: uint };
+  return fc.record({ ...fields, deadline: uint, to: address, validAfter: uint, facilitator, signature: bytes });
+}
+
+describe.each<ProxyKind>(["exact", "upto"])("a call of the proxy of %s", (kind) => {
+  const signed = fc.record({
+    permit: permitFor(kind),
+    approval: fc.constantFrom(undefined, APPROVAL),
+    kind: fc.constant(kind),
+    chainId: fc.constant(1),
+  });
+
+  test("is read as it was encoded, with an allowance and without", () => {
+    fc.assert(
+      fc.property(signed, uint, (some, amount) => {
+        const { from: owner, to, token, amount: permitted, nonce, deadline } = some.permit;
+        const call = encodePermitCall(some, amount);
+        expect(call.to).toBe(PROXIES[kind]);
+        const moved = kind === "upto" ? amount : permitted;
+        const read = { token, permitted, nonce, deadline, amount: moved, owner, to };
+        expect(readSettleCall(call.data, kind)).toEqual(read);
+        expect(readSettleCall(call.data, kind === "exact" ? "upto" : "exact")).toBeUndefined();
+      }),
+    );
+  });
+
+  test.each(["from", "token", "amount", "nonce", "deadline", "to"] as const)(
+    "is for no permit of another %s",
+    (field) => {
+      fc.assert(
+        fc.property(signed, permitFor(kind), (some, other) => {
+          const call = readSettleCall(encodePermitCall(some, 1n).data, kind);
+          if (call === undefined) throw new RangeError("not read");
+          const changed = { ...some.permit, [field]: other[field] };
+          expect(isCallFor(call, some.permit)).toBe(true);
+          expect(isCallFor(call, changed)).toBe(other[field] === some.permit[field]);
+        }),
+      );
+    },
+  );
+
+  test("is nothing else, and is cut off nowhere, whatever is read", () => {
+    fc.assert(
+      fc.property(permitFor(kind), fc.nat(500), fc.string(), (permit, length, text) => {
+        const { data } = encodePermitCall({ chainId: 1, kind, permit }, 1n);
+        const words = 10 + 64 * 7;
+        expect(readSettleCall(data.slice(0, length), kind) === undefined).toBe(length < words);
+        expect(readSettleCall(text, kind)).toBeUndefined();
+        expect(readSettleCall(data.slice(0, 10) + text, kind)).toBeUndefined();
+      }),
+    );
+  });
+});
+
+describe("Permit2", () => {
+  test("is asked by the selectors and topics of its contract", () => {
+    const event = "event UnorderedNonceInvalidation(address indexed owner, uint256 word, uint256 mask)";
+    expect(NONCE_INVALIDATION).toBe(toEventSelector(event));
+    const call = encodeNonceBitmap(`0x${"ab".repeat(20)}`, 0x123n);
+    expect(call).toBe(
+      `${toFunctionSelector("function nonceBitmap(address, uint256)")}${"ab".repeat(20).padStart(64, "0")}${"1".padStart(64, "0")}`,
+    );
+  });
+
+  test("has one bit for each nonce", () => {
+    fc.assert(
+      fc.property(uint, fc.integer({ min: 0, max: 255 }), (nonce, bit) => {
+        expect(hasNonce(1n << BigInt(bit), nonce)).toBe((nonce & 0xffn) === BigInt(bit));
+      }),
+    );
+  });
+});

@@ -1,0 +1,32 @@
+/**
+ * The `upto` scheme on `eip155:*`, seller's side: the payer signs for the most that may be taken (Permit2), and the
+ * facilitator whom the payer has named takes what the seller says, once.
+ *
+ * @see x402 v2, scheme `upto` on EVM
+ * @module
+ */
+import type { Scheme } from "@farebox/core";
+import { isAddressShaped, sameAddress, toChecksum } from "../address.js";
+import { compileEvmTerms } from "../compile-terms.js";
+import { findPermitPayment } from "../permit2/find-payment.js";
+import { readPermitPayment } from "../permit2/read-permit.js";
+
+/** Creates the scheme. It needs no key and no chain library, and asks no node but the one that `findPayment` is given. */
+export function uptoEvm(): Scheme {
+  return Object.freeze({
+    scheme: "upto",
+    networks: "eip155:*",
+    allowsLess: true,
+    compileTerms: (terms) => compileEvmTerms(terms, ["permit2"]),
+    completeExtra,
+    sameAddress,
+    readPayment: (payload, requirements, nowSeconds) => readPermitPayment("upto", payload, requirements, nowSeconds),
+    findPayment: (query) => findPermitPayment("upto", query),
+  } as const satisfies Scheme);
+}
+
+/** Payers sign for one facilitator, so an offer must say for which. */
+function completeExtra({ facilitatorAddress }: Readonly<Record<string, unknown>>) {
+  if (!isAddressShaped(facilitatorAddress) || /^0x0{40}$/.test(facilitatorAddress)) return undefined;
+  return { facilitatorAddress: toChecksum(facilitatorAddress) };
+}

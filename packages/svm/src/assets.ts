@@ -1,0 +1,59 @@
+/**
+ * The assets that a `$` price means on each network: the stablecoins that payers hold there.
+ *
+ * @module
+ */
+
+/** The program that a mint belongs to. Payments name it, and a payee has another token account under each. */
+export type TokenProgram = "token" | "token-2022";
+
+/** A token, as the schemes of this package need to know it. */
+export interface SvmAsset {
+  readonly network: `solana:${string}`;
+  /** The network's name, for people. */
+  readonly networkName: string;
+  readonly mint: string;
+  readonly decimals: number;
+  readonly symbol: string;
+  readonly program: TokenProgram;
+}
+
+type Row = readonly [network: `solana:${string}`, networkName: string, mint: string, symbol: string, TokenProgram];
+
+const MAINNET = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp";
+const DEVNET = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";
+const TESTNET = "solana:4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z";
+
+/** All of them have six. */
+const DECIMALS = 6;
+
+/** The first row of a network is what a `$` price means there. */
+// biome-ignore format: a table reads best with one row a line
+const ROWS: readonly Row[] = [
+  [MAINNET, "Solana", "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", "USDC", "token"],
+  [MAINNET, "Solana", "Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB", "USDT", "token"],
+  [MAINNET, "Solana", "2u1tszSeqZ3qBWF3uNGPFc8TzMk2tdiwknnRMWGWjGWH", "USDG", "token-2022"],
+  [MAINNET, "Solana", "2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo", "PYUSD", "token-2022"],
+  [MAINNET, "Solana", "CASHx9KJUStyftLFWGvEVf59SGeG9sh5FfcnZMVPCASH", "CASH", "token-2022"],
+  [DEVNET, "Solana devnet", "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU", "USDC", "token"],
+  [DEVNET, "Solana devnet", "4F6PM96JJxngmHnZLBh9n58RH4aTVNWvDs2nuwrT5BP7", "USDG", "token-2022"],
+  [DEVNET, "Solana devnet", "CXk2AMBfi3TwaEL2468s6zP8xq9NxTXjp9gjMgzeUynM", "PYUSD", "token-2022"],
+  [TESTNET, "Solana testnet", "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU", "USDC", "token"],
+  [TESTNET, "Solana testnet", "4F6PM96JJxngmHnZLBh9n58RH4aTVNWvDs2nuwrT5BP7", "USDG", "token-2022"],
+  [TESTNET, "Solana testnet", "CXk2AMBfi3TwaEL2468s6zP8xq9NxTXjp9gjMgzeUynM", "PYUSD", "token-2022"],
+];
+
+/** Every known asset, the default of each network first. */
+export const ASSETS: readonly SvmAsset[] = ROWS.map(([network, networkName, mint, symbol, program]) =>
+  Object.freeze({ network, networkName, mint, decimals: DECIMALS, symbol, program }),
+);
+
+/** What a `$` price means on a network; `undefined` where nothing is known. */
+export function defaultAsset(network: string): SvmAsset | undefined {
+  return ASSETS.find((asset) => asset.network === network);
+}
+
+/** A known asset by its mint. */
+export function findAsset(network: string, mint: string): SvmAsset | undefined {
+  return ASSETS.find((asset) => asset.network === network && asset.mint === mint);
+}

@@ -1,0 +1,143 @@
+import type { CompiledTerms, OfferTerms } from "@farebox/core";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { ASSETS } from "../assets.js";
+import { exactSvm } from "./exact-svm.js";
+
+const PAY_TO = "2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4";
+const USDC = "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU";
+const UNKNOWN = "So11111111111111111111111111111111111111112";
+const ELSEWHERE = `solana:${"7".repeat(32)}` as const;
+
+const TERMS: OfferTerms = { network: "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1", price: "$0.01", payTo: PAY_TO };
+const scheme = exactSvm();
+
+function compile(change: Partial<OfferTerms>): CompiledTerms {
+  return scheme.compileTerms({ ...TERMS, ...change });
+}
+
+/** Issues as `term: expected`. */
+function issuesOf(change: Partial<OfferTerms>): readonly string[] {
+  const terms = compile(change);
+  return terms.ok ? [] : terms.issues.map(({ term, expected }) => `${term}: ${expected}`);
+}
+
+test("the scheme says what it is, and cannot be changed", () => {
+  expect(scheme).toMatchObject({ scheme: "exact", networks: "solana:*" });
+  expect(Object.isFrozen(scheme)).toBe(true);
+});
+
+describe("a price in dollars", () => {
+  test("is in the network's USDC, and needs nothing of the seller", () => {
+    const asset = { id: USDC, symbol: "USDC", decimals: 6, extra: {} };
+    expect(compile({})).toEqual({ ok: true, asset, amount: 10_000n, payTo: PAY_TO });
+  });
+
+  test.each([
+    "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp",
+    "EtWTRABZaYq6iMfeYKouRu166VU2xqa1",
+    "4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z",
+  ])("is understood on %s", (reference) => {
+    const terms = compile({ network: `solana:${reference}` });
+    expect(terms.ok && terms.asset.symbol).toBe("USDC");
+  });
+
+  test.each<[change: Partial<OfferTerms>, issue: string, why: string]>([
+    [{ price: "0.01" }, 'price: a dollar price such as "$0.01"', "no currency"],
+    [{ price: "$0" }, "price: a price above zero", "free"],
+    [{ price: "$0.0000001" }, "price: at most 6 decimals", "would be rounded"],
+    [{ price: "$100000000000000" }, "price: an amount below 2^64", "more than a token account can hold"],
+    [{ network: ELSEWHERE }, "price: { asset, amount }, because no stablecoin is known", "no stablecoin"],
+  ])("of %j is refused: %s (%s)", (change, issue) => {
+    expect(issuesOf(change)).toEqual([expect.stringContaining(issue)]);
+  });
+});
+
+describe("a price in an asset", () => {
+  test.each(ASSETS)("that is known has its name: $symbol on $networkName", ({ network, mint, symbol }) => {
+    const terms = compile({ network, price: { asset: mint, amount: "7" } });
+    expect(terms).toMatchObject({ ok: true, amount: 7n, asset: { id: mint, symbol, decimals: 6, extra: {} } });
+  });
+
+  test.each([TERMS.network, ELSEWHERE])("that is unknown on %s needs no more than its mint", (network) => {
+    const asset = { id: UNKNOWN, symbol: UNKNOWN, decimals: undefined, extra: {} };
+    expect(compile({ network, price: { asset: UNKNOWN, amount: "7" } })).toMatchObject({ ok: true, asset, amount: 7n });
+  });
+
+  test.each<[price: OfferTerms["price"], issue: string, why: string]>([
+    [{ asset: "USDC", amount: "7" }, "price.asset: a token's mint", "a ticker"],
+    [{ asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e", amount: "7" }, "price.asset: a token's mint", "of Base"],
+    [{ asset: "11111111111111111111111111111111", amount: "7" }, "price.asset: a token's mint, not a program", "SOL"],
+    [{ asset: USDC, amount: "0" }, "price.amount: a price above zero", "free"],
+    [{ asset: USDC, amount: "0.01" }, "price.amount: atomic units", "a point"],
+    [{ asset: USDC, amount: (2n ** 64n).toString() }, "price.amount: an amount below 2^64", "too much"],
+  ])("of %j is refused: %s (%s)", (price, issue) => {
+    expect(issuesOf({ price })).toEqual([expect.stringContaining(issue)]);
+  });
+
+  test("of all that a token account can hold is taken", () => {
+    expect(compile({ price: { asset: USDC, amount: (2n ** 64n - 1n).toString() } }).ok).toBe(true);
+  });
+});
+
+test.each(["solana:devnet", "solana:mainnet-beta", `solana:${"0".repeat(32)}`, `solana:${"7".repeat(31)}`] as const)(
+  "%s is no network",
+  (network) => {
+    expect(issuesOf({ network, price: { asset: UNKNOWN, amount: "7" } })).toEqual([
+      "network: solana and 32 characters, as in solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1",
+    ]);
+  },
+);
+
+describe("payTo", () => {
+  test.each<[payTo: string, issue: string, why: string]>([
+    ["", "a Solana address", "empty"],
+    ["toly.sol", "a Solana address", "a name"],
+    [PAY_TO.slice(0, -1), "a Solana address", "a digit short"],
+    [`${PAY_TO}1`, "a Solana address", "a digit long"],
+    [PAY_TO.replace("w", "0"), "a Solana address", "a digit that is none"],
+    ["0x209693Bc6afc0C5328bA36FaF03C514EF312287C", "a Solana address", "of another family"],
+    ["11111111111111111111111111111111", "not a program", "the system program, and zero"],
+    ["TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA", "not a program", "the token program"],
+    [USDC, "not the token's own mint", "lost for good"],
+  ])("%s is refused: %s (%s)", (payTo, issue) => {
+    expect(issuesOf({ payTo })).toEqual([expect.stringContaining(issue)]);
+    expect(issuesOf({ payTo })[0]).toMatch(/^payTo: /);
+  });
+
+  test("is checked whatever is wrong with the price", () => {
+    expect(issuesOf({ payTo: "nobody", price: "1" })).toHaveLength(2);
+  });
+});
+
+describe("what an offer gets of a facilitator", () => {
+  test("is the address that pays fees, and nothing else", () => {
+    expect(scheme.completeExtra?.({ feePayer: PAY_TO, memo: "x", features: {} })).toEqual({ feePayer: PAY_TO });
+  });
+
+  test.each([
+    {},
+    { feePayer: "" },
+    { feePayer: 1 },
+    { feePayer: "0x1" },
+    { feePayer: "11111111111111111111111111111111" },
+  ])("is nothing of %j, so that it cannot be offered", (kindExtra) => {
+    expect(scheme.completeExtra?.(kindExtra)).toBeUndefined();
+  });
+});
+
+test("addresses are the same only letter by letter", () => {
+  expect(scheme.sameAddress(PAY_TO, PAY_TO)).toBe(true);
+  expect(scheme.sameAddress(PAY_TO, PAY_TO.toLowerCase())).toBe(false);
+});
+
+test("compiling is total over texts, and what it sells is above zero", () => {
+  const price = fc.oneof(fc.string(), fc.record({ asset: fc.constantFrom(USDC, UNKNOWN, "x"), amount: fc.string() }));
+  fc.assert(
+    fc.property(fc.string(), price, fc.oneof(fc.string(), fc.constant(PAY_TO)), (reference, some, payTo) => {
+      const terms = scheme.compileTerms({ network: `solana:${reference}`, price: some, payTo });
+      if (terms.ok) expect(terms.amount > 0n).toBe(true);
+      else expect(terms.issues.length).toBeGreaterThan(0);
+    }),
+  );
+});

@@ -1,0 +1,110 @@
+/**
+ * The `exact` scheme on `solana:*`, seller's side: the payer signs a transaction that transfers exactly the price, and
+ * whoever pays its fee can carry it out, once.
+ *
+ * @see x402 v2, scheme `exact` on SVM
+ * @module
+ */
+import {
+  type AssetPrice,
+  type CompiledTerms,
+  type OfferAsset,
+  type OfferTerms,
+  type ParsedPrice,
+  parseAtomic,
+  parsePrice,
+  type Scheme,
+  type TermsIssue,
+} from "@farebox/core";
+import { isAddress, sameAddress } from "../address.js";
+import { defaultAsset, findAsset, type SvmAsset } from "../assets.js";
+import { PROGRAMS } from "../programs.js";
+import { findTransferPayment } from "./find-payment.js";
+import { readTransferPayment } from "./read-payment.js";
+import { MAX_AMOUNT } from "./terms.js";
+
+/** Creates the scheme. It needs no key and no chain library, and asks no node but the one that `findPayment` is given. */
+export function exactSvm(): Scheme {
+  return Object.freeze({
+    scheme: "exact",
+    networks: "solana:*",
+    compileTerms,
+    sameAddress,
+    readPayment: readTransferPayment,
+    completeExtra,
+    findPayment: findTransferPayment,
+  } as const);
+}
+
+/** The first 32 characters of the hash of a network's first block, in base58. */
+const CHAIN = /^solana:[1-9A-HJ-NP-Za-km-z]{32}$/;
+
+function compileTerms(terms: OfferTerms): CompiledTerms {
+  const priced =
+    typeof terms.price === "string"
+      ? priceInDollars(terms.network, terms.price)
+      : priceInAsset(terms.network, terms.price);
+  const issues: TermsIssue[] = priced.ok ? [] : [...priced.issues];
+  if (!CHAIN.test(terms.network)) {
+    issues.push({
+      term: "network",
+      expected: "solana and 32 characters, as in solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1",
+    });
+  }
+  const payToIssue = checkPayTo(terms.payTo, priced.ok ? priced.asset.id : undefined);
+  if (payToIssue !== undefined) issues.push({ term: "payTo", expected: payToIssue });
+  if (!priced.ok || issues.length > 0) return { ok: false, issues };
+  return { ok: true, asset: priced.asset, amount: priced.amount, payTo: terms.payTo };
+}
+
+type Priced =
+  | { readonly ok: true; readonly asset: OfferAsset; readonly amount: bigint }
+  | { readonly ok: false; readonly issues: readonly TermsIssue[] };
+
+function priceInDollars(network: string, price: string): Priced {
+  const asset = defaultAsset(network);
+  if (asset === undefined) {
+    return refused("price", `{ asset, amount }, because no stablecoin is known on ${network}`);
+  }
+  return amounting(toOfferAsset(asset), parsePrice(price, asset.decimals), "price");
+}
+
+function priceInAsset(network: string, { asset, amount }: AssetPrice): Priced {
+  if (!isAddress(asset)) return refused("price.asset", "a token's mint: 32 bytes in base58");
+  if (isProgram(asset)) return refused("price.asset", "a token's mint, not a program");
+  const known = findAsset(network, asset);
+  const offered =
+    known === undefined ? { id: asset, symbol: asset, decimals: undefined, extra: {} } : toOfferAsset(known);
+  return amounting(offered, parseAtomic(amount), "price.amount");
+}
+
+function amounting(asset: OfferAsset, parsed: ParsedPrice, term: TermsIssue["term"]): Priced {
+  if (!parsed.ok) return refused(term, parsed.expected);
+  if (parsed.amount > MAX_AMOUNT)
+    return refused(term, "an amount below 2^64 atomic units, which is all a token can have");
+  return { ok: true, asset, amount: parsed.amount };
+}
+
+function refused(term: TermsIssue["term"], expected: string): Priced {
+  return { ok: false, issues: [{ term, expected }] };
+}
+
+function toOfferAsset({ mint, symbol, decimals }: SvmAsset): OfferAsset {
+  return { id: mint, symbol, decimals, extra: {} };
+}
+
+function checkPayTo(payTo: string, asset: string | undefined): string | undefined {
+  if (!isAddress(payTo)) return "a Solana address: 32 bytes in base58";
+  if (isProgram(payTo)) return "an address somebody holds, not a program";
+  if (payTo === asset) return "an address somebody holds, not the token's own mint";
+  return undefined;
+}
+
+function isProgram(address: string): boolean {
+  return PROGRAMS.some((program) => program.address === address);
+}
+
+/** Payers sign for one fee payer, so an offer has to name the facilitator's. */
+function completeExtra({ feePayer }: Readonly<Record<string, unknown>>): { readonly feePayer: string } | undefined {
+  return isAddress(feePayer) && !isProgram(feePayer) ? { feePayer } : undefined;
+}

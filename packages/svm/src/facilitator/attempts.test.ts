@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { createAttempts } from "./attempts.js";
+
+test("attempts are forgotten an hour after they were last heard of, the oldest first", () => {
+  let nowMs = 0;
+  const attempts = createAttempts(() => nowMs);
+  attempts.remember("a", { transaction: "A", state: "sent" });
+  nowMs = 1000;
+  attempts.remember("b", { transaction: "B", state: "sent" });
+  nowMs = 3_599_999;
+  attempts.remember("b", { transaction: "B", state: "settled" });
+  expect(attempts.size).toBe(2);
+  nowMs = 3_600_000;
+  attempts.remember("c", { transaction: "C", state: "sent" });
+  expect([attempts.find("a"), attempts.find("b")?.state, attempts.size]).toEqual([undefined, "settled", 2]);
+});
+
+test("one works on a payment at a time, after a failure too, and others are not waited for", async () => {
+  const attempts = createAttempts(() => 0);
+  const order: string[] = [];
+  let open = () => {};
+  const gate = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const first = attempts.exclusively("a", async () => {
+    await gate;
+    order.push("first");
+    throw new RangeError("failed");
+  });
+  const second = attempts.exclusively("a", async () => order.push("second"));
+  await attempts.exclusively("b", async () => order.push("other"));
+  open();
+  await expect(first).rejects.toThrow("failed");
+  await second;
+  expect(order).toEqual(["other", "first", "second"]);
+});

@@ -1,0 +1,116 @@
+/**
+ * A chain over JSON-RPC whose node says anything at all. What an honest one says is in `test/svm`.
+ */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { FacilitatorRequest } from "@farebox/core";
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { FEE_PAYER, NETWORK, payload, requirements } from "../transactions.fixture.js";
+import { createExactSvmScheme } from "./exact-scheme.js";
+import { createRpcSvmChain } from "./rpc-chain.js";
+
+let answer: (method: string) => unknown = () => null;
+
+const server = createServer(async (req, res) => {
+  let text = "";
+  for await (const chunk of req) text += chunk;
+  const { id, method } = JSON.parse(text);
+  const result = method === "getGenesisHash" ? `${NETWORK.slice(7)}wcaWoxPkrZBG` : answer(method);
+  res.setHeader("content-type", "application/json").end(JSON.stringify({ jsonrpc: "2.0", id, result: result ?? null }));
+});
+
+beforeAll(async () => {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+});
+
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+test("whatever a node says, nothing rejects and nothing is settled that it does not say is on chain", async () => {
+  const { port } = server.address() as AddressInfo;
+  const request: FacilitatorRequest = {
+    x402Version: 2,
+    paymentPayload: { x402Version: 2, accepted: requirements(), payload: payload() },
+    paymentRequirements: requirements(),
+  };
+  const json = fc.jsonValue();
+  const value = fc.oneof(json, fc.record({ context: fc.record({ slot: fc.oneof(fc.nat(), json) }), value: json }));
+  const chain = createRpcSvmChain({
+    network: NETWORK,
+    rpcUrl: `http://127.0.0.1:${port}`,
+    privateKey: FEE_PAYER.secretKey,
+    pollingIntervalMs: 10,
+    confirmTimeoutMs: 100,
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(value, { minLength: 1, maxLength: 6 }), async (values) => {
+      let at = 0;
+      answer = () => values[at++ % values.length];
+      const scheme = createExactSvmScheme({ chain });
+      expect(await scheme.verify(request)).toMatchObject({ isValid: false });
+      expect(await scheme.settle(request)).toMatchObject({ success: false });
+      expect(typeof (await scheme.health()).ok).toBe("boolean");
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test("a transaction is confirmed as deep as it was asked for", async () => {
+  const { port } = server.address() as AddressInfo;
+  const options = { network: NETWORK, rpcUrl: `http://127.0.0.1:${port}`, privateKey: FEE_PAYER.secretKey } as const;
+  const statusAt = (confirmationStatus: string, err: unknown = null) => {
+    answer = () => ({ context: { slot: 1 }, value: [{ slot: 1, confirmations: 1, err, confirmationStatus }] });
+  };
+  const [usual, deep] = [createRpcSvmChain(options), createRpcSvmChain({ ...options, commitment: "finalized" })];
+  for (const [status, shallow, final] of [
+    ["processed", "pending", "pending"],
+    ["confirmed", "confirmed", "pending"],
+    ["finalized", "confirmed", "confirmed"],
+  ] as const) {
+    statusAt(status);
+    expect([await usual.statusOf("x"), await deep.statusOf("x")]).toEqual([shallow, final]);
+    statusAt(status, { InstructionError: [0, "x"] });
+    const failed = (said: string) => (said === "confirmed" ? "failed" : said);
+    expect([await usual.statusOf("x"), await deep.statusOf("x")]).toEqual([failed(shallow), failed(final)]);
+  }
+  answer = () => ({ context: { slot: 1 }, value: [null] });
+  expect(await usual.statusOf("x")).toBe("pending");
+});
+
+test("a transaction is dropped only where a node that is as far on as the one that took its blockhash knows none", async () => {
+  const { port } = server.address() as AddressInfo;
+  const chain = createRpcSvmChain({
+    network: NETWORK,
+    rpcUrl: `http://127.0.0.1:${port}`,
+    privateKey: FEE_PAYER.secretKey,
+    pollingIntervalMs: 10,
+    confirmTimeoutMs: 100,
+  });
+  const says = (validity: { readonly slot: number; readonly value: boolean }, status: object) => {
+    answer = (method) => {
+      if (method === "getSignatureStatuses") return status;
+      return method === "isBlockhashValid" ? { context: { slot: validity.slot }, value: validity.value } : null;
+    };
+  };
+  const none = (slot: number) => ({ context: { slot }, value: [null] });
+  const processed = { context: { slot: 30 }, value: [{ slot: 30, err: null, confirmationStatus: "processed" }] };
+
+  says({ slot: 10, value: true }, none(10));
+  const transaction = { message: Buffer.from("any"), payerSignature: Buffer.alloc(64), blockhash: "any" };
+  const signature = await chain.submit(transaction);
+  expect(await chain.outcomeOf(signature)).toBe("pending");
+  says({ slot: 9, value: false }, none(30));
+  expect(await chain.outcomeOf(signature), "a node that is behind").toBe("pending");
+  says({ slot: 20, value: false }, none(19));
+  expect(await chain.outcomeOf(signature), "a status of before").toBe("pending");
+  says({ slot: 20, value: false }, processed);
+  expect(await chain.outcomeOf(signature), "on its way").toBe("pending");
+  says({ slot: 20, value: false }, none(20));
+  expect(await chain.outcomeOf(signature)).toBe("dropped");
+  await expect(chain.submit(transaction)).rejects.toMatchObject({ code: "ERR_FAREBOX_CHAIN" });
+});

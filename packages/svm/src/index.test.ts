@@ -1,0 +1,12 @@
+import { expect, test } from "vitest";
+import * as svm from "./index.js";
+
+test("the public surface is exactly this", () => {
+  expect(Object.keys(svm).sort()).toMatchInlineSnapshot(`
+    [
+      "ASSETS",
+      "exactSvm",
+      "tokenAccountOf",
+    ]
+  `);
+});

@@ -1,0 +1,78 @@
+/**
+ * Where changed payments are tried: a seller and a facilitator of ours, a ledger on which everybody could pay, and somebody
+ * who watches that nothing moves.
+ *
+ * @module
+ */
+import { exactAvm } from "@farebox/avm";
+import { createAlgodChain, createExactAvmScheme } from "@farebox/avm/facilitator";
+import { type FacilitatorRequest, type FacilitatorScheme, isReason, type PaymentRequirements } from "@farebox/core";
+import { expect } from "vitest";
+import {
+  FEE_PAYER,
+  NETWORK,
+  PAY_TO,
+  PAYER,
+  requirements,
+  STRANGER,
+  USDC,
+} from "../../packages/avm/src/groups.fixture.js";
+import { RICH } from "./ledger.js";
+import { LocalAlgod } from "./local-algod.js";
+
+export const scheme = exactAvm();
+export const OTHER_ASSET = 31566704n;
+export const NOW = 1_800_000_000;
+
+/** What was paid, and for what. */
+export function toRequest(paid: unknown, offer: PaymentRequirements = requirements()): FacilitatorRequest {
+  const paymentPayload = { x402Version: 2, accepted: offer, payload: paid } as FacilitatorRequest["paymentPayload"];
+  return { x402Version: 2, paymentPayload, paymentRequirements: offer };
+}
+
+/** Our facilitator's scheme, as if just started. */
+export function facilitatorOf(local: LocalAlgod, options: object = {}): FacilitatorScheme {
+  const { url: algodUrl } = local;
+  const times = { pollingIntervalMs: 10, confirmTimeoutMs: 200 };
+  const chain = createAlgodChain({ network: NETWORK, algodUrl, privateKey: FEE_PAYER.sk, ...times, ...options });
+  return createExactAvmScheme({ chain });
+}
+
+export class Court {
+  readonly local: LocalAlgod;
+  readonly facilitator: FacilitatorScheme;
+  readonly #before: ReadonlyMap<string, bigint>;
+
+  private constructor(local: LocalAlgod) {
+    this.local = local;
+    for (const address of [PAYER.addr, STRANGER.addr, FEE_PAYER.addr, PAY_TO]) {
+      for (const asset of [0n, USDC, OTHER_ASSET]) local.ledger.give(address, RICH, asset);
+    }
+    this.facilitator = facilitatorOf(local);
+    this.#before = local.ledger.snapshot();
+  }
+
+  static async open(): Promise<Court> {
+    return new Court(await LocalAlgod.start());
+  }
+
+  /** Both sides refuse a payload, in the same word. */
+  async expectRefused(paid: unknown, reason: string, offer: PaymentRequirements = requirements()): Promise<void> {
+    expect(scheme.readPayment(paid, offer, NOW)).toEqual({ kind: "refused", reason });
+    await this.expectUnsettled(toRequest(paid, offer), reason);
+  }
+
+  /** The facilitator refuses whatever it is sent. */
+  async expectUnsettled(request: unknown, reason: string): Promise<void> {
+    expect(isReason(reason)).toBe(true);
+    const asked = request as FacilitatorRequest;
+    expect(await this.facilitator.verify(asked)).toMatchObject({ isValid: false, invalidReason: reason });
+    const settled = await this.facilitator.settle(asked);
+    expect(settled).toMatchObject({ success: false, errorReason: reason, transaction: "" });
+  }
+
+  expectNothingMoved(): void {
+    expect(this.local.sent).toBe(false);
+    expect(this.local.ledger.snapshot()).toEqual(this.#before);
+  }
+}

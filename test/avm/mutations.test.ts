@@ -1,0 +1,240 @@
+/**
+ * Payments changed in one thing at a time: refused by the seller and the facilitator, in the same word, and nothing is
+ * moved. On this ledger each would be carried out, unless its signatures or its group were wrong.
+ */
+import { msgpackRawDecode, msgpackRawEncode } from "algosdk";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import {
+  algos,
+  base64,
+  encode,
+  FEE_PAYER,
+  MAINNET_HASH,
+  PAY_TO,
+  PAYER,
+  type Parts,
+  type Plan,
+  payload,
+  ROUND,
+  requirements,
+  STRANGER,
+  type TransferParts,
+  transfer,
+  USDC,
+} from "../../packages/avm/src/groups.fixture.js";
+import { Court, NOW, OTHER_ASSET, scheme, toRequest } from "./court.js";
+
+const AVM = "invalid_exact_avm_";
+const BAD = `${AVM}invalid_transaction`;
+const GIVING = `${AVM}facilitator_transferring`;
+
+let court: Court;
+
+beforeAll(async () => {
+  court = await Court.open();
+});
+
+afterAll(() => court.local.close());
+
+afterEach(() => court.expectNothingMoved());
+
+test("unchanged, it is fine", async () => {
+  expect(scheme.readPayment(payload(), requirements(), NOW)).toMatchObject({ kind: "readable" });
+  expect(await court.facilitator.verify(toRequest(payload()))).toMatchObject({ isValid: true });
+});
+
+describe("the transfer", () => {
+  test.each<[what: string, change: Partial<TransferParts>, reason: string]>([
+    ["less", { amount: 999n }, `${AVM}amount_mismatch`],
+    ["more", { amount: 1001n }, `${AVM}amount_mismatch`],
+    ["nothing", { amount: 0n }, `${AVM}amount_mismatch`],
+    ["another asset", { asset: OTHER_ASSET }, `${AVM}asset_mismatch`],
+    ["to somebody else", { receiver: STRANGER.addr }, `${AVM}receiver_mismatch`],
+    ["to the payer", { receiver: PAYER.addr }, `${AVM}receiver_mismatch`],
+    ["to the fee payer", { receiver: FEE_PAYER.addr }, `${AVM}receiver_mismatch`],
+    ["from the payee", { sender: PAY_TO }, `${AVM}receiver_mismatch`],
+    ["from the fee payer", { sender: FEE_PAYER.addr }, GIVING],
+    ["by somebody who does not sign", { sender: STRANGER.addr }, `${AVM}payment_not_signed`],
+    ["out of somebody else's account", { clawedBackFrom: STRANGER.addr }, BAD],
+    ["out of the payee's account", { clawedBackFrom: PAY_TO }, BAD],
+    ["closing the payer's account", { close: STRANGER.addr }, BAD],
+    ["closing the payer's account to the payee", { close: PAY_TO }, BAD],
+    ["rekeying the payer", { rekeyTo: STRANGER.addr }, BAD],
+    ["on another network", { genesisHash: MAINNET_HASH }, `${AVM}network_mismatch`],
+    ["good for too long", { lastValid: ROUND + 1001 }, BAD],
+    ["good for no round", { firstValid: ROUND, lastValid: ROUND - 1 }, BAD],
+  ])("%s", async (_, change, reason) => {
+    await court.expectRefused(payload({ transactions: [algos(), transfer(change)] }), reason);
+  });
+
+  test("is a payment of Algos", async () => {
+    const transactions = [algos(), algos({ sender: PAYER.addr, receiver: PAY_TO, amount: 1000n })];
+    await court.expectRefused(payload({ transactions, index: 1 }), `${AVM}not_asset_transfer`);
+  });
+});
+
+describe("the fee payer's transaction", () => {
+  test.each<[what: string, change: Partial<Parts>, reason: string]>([
+    ["pays the payer", { receiver: PAYER.addr, amount: 1n }, GIVING],
+    ["pays itself", { amount: 1n }, GIVING],
+    ["closes", { close: PAYER.addr }, GIVING],
+    ["rekeys", { rekeyTo: PAYER.addr }, GIVING],
+    ["costs more than any may", { fee: 1_000_001n }, `${AVM}fee_too_high`],
+    ["is of another network", { genesisHash: MAINNET_HASH }, `${AVM}network_mismatch`],
+    ["is good for too long", { lastValid: ROUND + 1001 }, BAD],
+    ["is a stranger's, who does not sign", { sender: STRANGER.addr }, `${AVM}unsigned_non_facilitator`],
+  ])("%s", async (_, change, reason) => {
+    await court.expectRefused(payload({ transactions: [algos(change), transfer()] }), reason);
+  });
+
+  test.each<[what: string, plan: () => Partial<Plan>, reason: string]>([
+    [
+      "transfers an asset",
+      () => ({ transactions: [transfer(), transfer({ sender: FEE_PAYER.addr, receiver: PAYER.addr })], index: 0 }),
+      GIVING,
+    ],
+    [
+      "is there twice",
+      () => ({ transactions: [algos(), algos({ note: Buffer.from("again") }), transfer()] }),
+      `${AVM}invalid_fee_payer`,
+    ],
+    ["is signed already", () => ({ signers: [PAYER, FEE_PAYER] }), `${AVM}invalid_fee_payer`],
+  ])("%s", async (_, plan, reason) => {
+    await court.expectRefused(payload(plan()), reason);
+  });
+
+  test("costs more than this facilitator pays", async () => {
+    const paid = payload({ transactions: [algos({ fee: 16_001n }), transfer()] });
+    await court.expectUnsettled(toRequest(paid), `${AVM}fee_too_high`);
+  });
+});
+
+describe("the group", () => {
+  const own = (change: Partial<Parts>) => algos({ sender: STRANGER.addr, ...change });
+  const BOTH = [PAYER, STRANGER];
+  test.each<[what: string, plan: () => Partial<Plan>, reason: string]>([
+    ["has a bystander who closes", () => with3(own({ close: PAYER.addr })), BAD],
+    ["has a bystander who rekeys", () => with3(own({ rekeyTo: PAYER.addr })), BAD],
+    ["pays the payee twice", () => with3(transfer({ sender: STRANGER.addr })), BAD],
+    ["pays the payee Algos besides", () => with3(own({ receiver: PAY_TO, amount: 1n })), BAD],
+    [
+      "takes from the payee what it is paid",
+      () => with3(transfer({ sender: STRANGER.addr, clawedBackFrom: PAY_TO, receiver: PAYER.addr })),
+      BAD,
+    ],
+    [
+      "has a bystander who does not sign",
+      () => ({ ...with3(own({})), signers: [PAYER] }),
+      `${AVM}unsigned_non_facilitator`,
+    ],
+    ["is none", () => ({ grouped: false }), `${AVM}invalid_group_id`],
+    ["has 17", () => many(15), `${AVM}group_size_exceeded`],
+    ["names nothing as what pays", () => ({ index: 2 }), `${AVM}payment_index`],
+    ["names the fee payer's as what pays", () => ({ index: 0 }), GIVING],
+    ["is not signed by the payer", () => ({ signers: [] }), `${AVM}payment_not_signed`],
+  ])("%s", async (_, plan, reason) => {
+    await court.expectRefused(payload(plan()), reason);
+  });
+
+  test.each<[what: string, change: (group: string[]) => string[], reason: string]>([
+    ["in another order", ([a = "", b = ""]) => [b, a], `${AVM}facilitator_transferring`],
+    ["without the fee payer's", ([, b = ""]) => [b], `${AVM}payment_index`],
+    ["with one more", ([a = "", b = ""]) => [a, b, encode(own({ fee: 1000n }), BOTH)], `${AVM}invalid_group_id`],
+    ["with another fee payer's", ([, b = ""]) => [encode(algos({ note: Buffer.of(1) })), b], `${AVM}invalid_group_id`],
+    ["with the transfer twice", ([, b = ""]) => [b, b], `${AVM}invalid_group_id`],
+  ])("is put together %s", async (_, change, reason) => {
+    const { paymentGroup, paymentIndex } = payload();
+    await court.expectRefused({ paymentGroup: change([...paymentGroup]), paymentIndex }, reason);
+  });
+
+  test("lacks the transaction that its transfer counts on", async () => {
+    const [, alone] = payload().paymentGroup;
+    await court.expectRefused({ paymentGroup: [alone], paymentIndex: 0 }, `${AVM}invalid_group_id`);
+  });
+
+  function with3(third: Plan["transactions"][number]): Partial<Plan> {
+    return { transactions: [algos({ fee: 3000n }), transfer(), third], index: 1, signers: BOTH };
+  }
+
+  function many(bystanders: number): Partial<Plan> {
+    const others = Array.from({ length: bystanders }, (_, nth) => own({ amount: BigInt(nth), receiver: PAYER.addr }));
+    return { transactions: [algos(), transfer(), ...others], signers: BOTH, grouped: false };
+  }
+});
+
+describe("the payer's envelope", () => {
+  type Envelope = Record<string, unknown> & { txn: Record<string, unknown>; sig?: Uint8Array };
+
+  /** Everything in its canonical form, whatever it is. */
+  function changed(change: (envelope: Envelope) => unknown): unknown {
+    const { paymentGroup, paymentIndex } = payload();
+    const envelope = msgpackRawDecode(Buffer.from(paymentGroup[1] ?? "", "base64")) as Envelope;
+    const written = msgpackRawEncode(change(envelope));
+    return { paymentGroup: [paymentGroup[0], base64(written)], paymentIndex };
+  }
+
+  test("unchanged, it is fine", async () => {
+    expect(await court.facilitator.verify(toRequest(changed((same) => same)))).toMatchObject({ isValid: true });
+  });
+
+  const INVALID_SIGNATURE = `${AVM}invalid_signature`;
+  const stranger = Buffer.from(STRANGER.addr.publicKey);
+  test.each<[what: string, change: (envelope: Envelope) => unknown, reason: string]>([
+    ["the signature is cut", ({ sig, txn }) => ({ sig: sig?.subarray(1), txn }), INVALID_SIGNATURE],
+    ["the signature is zeros", ({ txn }) => ({ sig: Buffer.alloc(64), txn }), INVALID_SIGNATURE],
+    ["it is signed by another", ({ txn }) => ({ sig: signedBy(STRANGER), txn }), INVALID_SIGNATURE],
+    ["it is signed for a rekeyed account", (same) => ({ ...same, sgnr: stranger }), INVALID_SIGNATURE],
+    ["a program signs", ({ txn }) => ({ lsig: { l: Buffer.of(1) }, txn }), INVALID_SIGNATURE],
+    ["a program signs, so it says", ({ txn }) => ({ lsig: Buffer.of(1), txn }), INVALID_SIGNATURE],
+    ["it has something unknown", (same) => ({ ...same, zzz: 1 }), INVALID_SIGNATURE],
+    ["it has no transaction", ({ sig }) => ({ sig }), BAD],
+    ["it is a number", () => 7, BAD],
+    ["it is a list", (same) => [same], BAD],
+    ["the type is another", field({ type: "acfg" }), BAD],
+    ["the type is missing", field({ type: undefined }), BAD],
+    ["the sender is missing", field({ snd: undefined }), BAD],
+    ["the sender is too short", field({ snd: Buffer.alloc(31, 1) }), BAD],
+    ["the receiver is missing", field({ arcv: undefined }), `${AVM}receiver_mismatch`],
+    ["the receiver is nobody", field({ arcv: Buffer.alloc(32) }), BAD],
+    ["the asset is missing", field({ xaid: undefined }), `${AVM}asset_mismatch`],
+    ["the asset is a text", field({ xaid: USDC.toString() }), BAD],
+    ["the amount is missing", field({ aamt: undefined }), `${AVM}amount_mismatch`],
+    ["the amount is a text", field({ aamt: "1000" }), BAD],
+    ["the amount is negative", field({ aamt: -1000 }), BAD],
+    ["the amount is a fraction", field({ aamt: 1000.5 }), BAD],
+    ["the fee is changed", field({ fee: 1 }), `${AVM}invalid_group_id`],
+    ["the fee is written though it is zero", field({ fee: 0 }), BAD],
+    ["the note is changed", field({ note: Buffer.of(1) }), `${AVM}invalid_group_id`],
+    ["the note is a text", field({ note: "note" }), BAD],
+    ["the note is empty", field({ note: Buffer.alloc(0) }), BAD],
+    ["the note is too long", field({ note: Buffer.alloc(1025, 1) }), BAD],
+    ["the lease is changed", field({ lx: Buffer.alloc(32, 1) }), `${AVM}invalid_group_id`],
+    ["the lease is too short", field({ lx: Buffer.alloc(31, 1) }), BAD],
+    ["the genesis hash is missing", field({ gh: undefined }), BAD],
+    ["the genesis id is changed", field({ gen: "mainnet-v1.0" }), `${AVM}invalid_group_id`],
+    ["the group is changed", field({ grp: Buffer.alloc(32, 1) }), `${AVM}invalid_group_id`],
+    ["the group is missing", field({ grp: undefined }), `${AVM}invalid_group_id`],
+    ["the first round is changed", field({ fv: ROUND + 1 }), `${AVM}invalid_group_id`],
+    ["the last round is changed", field({ lv: ROUND + 999 }), `${AVM}invalid_group_id`],
+    ["the last round is missing", field({ lv: undefined }), BAD],
+    ["it closes the account", field({ aclose: stranger }), `${AVM}invalid_group_id`],
+    ["it pays Algos as well", field({ amt: 1 }), BAD],
+    ["it has something else", field({ zz: 1 }), BAD],
+    ["it calls a program", field({ apid: 1 }), BAD],
+  ])("%s", async (_, change, reason) => {
+    await court.expectRefused(changed(change), reason);
+  });
+
+  function field(change: Record<string, unknown>): (envelope: Envelope) => unknown {
+    return ({ sig, txn }) => {
+      const all = Object.entries({ ...txn, ...change }).filter(([, value]) => value !== undefined);
+      return { sig, txn: Object.fromEntries(all) };
+    };
+  }
+
+  function signedBy(signer: typeof STRANGER): Uint8Array {
+    const other = transfer({ sender: signer.addr });
+    const envelope = msgpackRawDecode(other.signTxn(signer.sk)) as Envelope;
+    return envelope.sig ?? Buffer.alloc(64, 1);
+  }
+});

@@ -1,0 +1,157 @@
+/**
+ * Settlement on a stand-in for a node: the money moves once, success is said once, and what is not known is not claimed.
+ */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import {
+  algos,
+  FEE_PAYER,
+  NETWORK,
+  PAY_TO,
+  PAYER,
+  payload,
+  ROUND,
+  requirements,
+  STRANGER,
+  transfer,
+  USDC,
+  WHOLE_NETWORK,
+} from "../../packages/avm/src/groups.fixture.js";
+import { Court, facilitatorOf, toRequest } from "./court.js";
+import { RICH } from "./ledger.js";
+
+let court: Court;
+
+beforeEach(async () => {
+  court = await Court.open();
+});
+
+afterEach(() => court.local.close());
+
+const paidTo = () => (court.local.ledger.balanceOf(PAY_TO, USDC) ?? 0n) - RICH;
+
+function ordinary() {
+  const paying = transfer();
+  return { request: toRequest(payload({ transactions: [algos(), paying] })), id: paying.txID.bind(paying) };
+}
+
+test("a payment is verified and settled, and costs the fee payer the fee alone", async () => {
+  const { request, id } = ordinary();
+  const payer = PAYER.addr.toString();
+  expect(await court.facilitator.verify(request)).toEqual({ isValid: true, payer });
+  court.expectNothingMoved();
+  const said = await court.facilitator.settle(request);
+  expect(said).toEqual({ success: true, payer, transaction: id(), network: NETWORK, amount: "1000" });
+  expect(paidTo()).toBe(1000n);
+  expect(court.local.ledger.balanceOf(PAYER.addr)).toBe(RICH);
+  expect(court.local.ledger.balanceOf(FEE_PAYER.addr)).toBe(RICH - 2000n);
+});
+
+test("a payment whose payer pays the fee is settled as well", async () => {
+  const offer = requirements({ extra: {} });
+  const request = toRequest(payload({ transactions: [transfer({ fee: 1000n })] }), offer);
+  expect(await court.facilitator.verify(request)).toMatchObject({ isValid: true });
+  expect(await court.facilitator.settle(request)).toMatchObject({ success: true });
+  expect([paidTo(), court.local.ledger.balanceOf(FEE_PAYER.addr)]).toEqual([1000n, RICH]);
+});
+
+test("a full group is settled", async () => {
+  const bystanders = Array.from({ length: 14 }, (_, nth) => own(BigInt(nth)));
+  const transactions = [...bystanders, algos({ fee: 16_000n }), transfer()];
+  const request = toRequest(payload({ transactions, signers: [PAYER, STRANGER] }));
+  expect(await court.facilitator.verify(request)).toMatchObject({ isValid: true });
+  expect(await court.facilitator.settle(request)).toMatchObject({ success: true });
+  expect(paidTo()).toBe(1000n);
+
+  function own(amount: bigint) {
+    return algos({ sender: STRANGER.addr, receiver: PAYER.addr, amount, fee: 0n });
+  }
+});
+
+test("the terms may name the network in its other spelling", async () => {
+  const { request } = ordinary();
+  const other = toRequest(request.paymentPayload.payload, requirements({ network: WHOLE_NETWORK }));
+  expect(await court.facilitator.settle(other)).toMatchObject({ success: true, network: NETWORK });
+});
+
+test("of any number of settlements at once, and later ones, one succeeds", async () => {
+  const { request, id } = ordinary();
+  const said = await Promise.all(Array.from({ length: 5 }, () => court.facilitator.settle(request)));
+  said.push(await court.facilitator.settle(request), await facilitatorOf(court.local).settle(request));
+  expect(said.filter(({ success }) => success)).toHaveLength(1);
+  const repeats = said.filter(({ success }) => !success);
+  for (const repeat of repeats) {
+    expect(repeat).toMatchObject({ errorReason: "payment_already_settled", transaction: id() });
+  }
+  expect(paidTo()).toBe(1000n);
+  expect(await court.facilitator.verify(request)).toMatchObject({ invalidReason: "payment_already_settled" });
+});
+
+test("another signature or envelope makes no other payment", async () => {
+  const transactions = [algos(), transfer()];
+  const first = payload({ transactions });
+  const bare = Buffer.from(transactions[0]?.toByte() ?? []).toString("base64");
+  const second = { ...first, paymentGroup: [bare, first.paymentGroup[1]] };
+  expect(await court.facilitator.settle(toRequest(first))).toMatchObject({ success: true });
+  expect(await court.facilitator.settle(toRequest(second))).toMatchObject({ errorReason: "payment_already_settled" });
+});
+
+test("an answer that gets lost loses nothing", async () => {
+  court.local.mode = "lose";
+  const { request, id } = ordinary();
+  expect(await court.facilitator.settle(request)).toMatchObject({ success: true, transaction: id() });
+  expect(paidTo()).toBe(1000n);
+});
+
+test("what is sent and not on chain is pending, and succeeds once it is there", async () => {
+  court.local.mode = "keep";
+  const { request, id } = ordinary();
+  const pending = { success: false, errorReason: "settlement_pending", transaction: id() };
+  expect(await court.facilitator.settle(request)).toMatchObject(pending);
+  expect(await court.facilitator.verify(request)).toMatchObject({ invalidReason: "settlement_pending" });
+  court.local.land();
+  expect(await court.facilitator.settle(request)).toMatchObject({ success: true, transaction: id() });
+  expect(await court.facilitator.settle(request)).toMatchObject({ errorReason: "payment_already_settled" });
+  expect(paidTo()).toBe(1000n);
+});
+
+test("what a node has forgotten is sent again while it is waited for", async () => {
+  court.local.mode = "forget";
+  const { request } = ordinary();
+  const settling = court.facilitator.settle(request);
+  while (!court.local.sent) await new Promise((resolve) => setImmediate(resolve));
+  court.local.mode = "carry-out";
+  expect(await settling).toMatchObject({ success: true });
+});
+
+test("a group is given up when its rounds are over, and provably none of them has it", async () => {
+  court.local.mode = "forget";
+  const paid = payload({ transactions: [algos({ lastValid: ROUND + 50 }), transfer({ lastValid: ROUND + 50 })] });
+  expect(await court.facilitator.settle(toRequest(paid))).toMatchObject({ errorReason: "settlement_pending" });
+  court.local.ledger.round = ROUND + 60;
+  expect(await court.facilitator.settle(toRequest(paid))).toMatchObject({ errorReason: "settlement_pending" });
+  court.local.ledger.round = ROUND + 61;
+  expect(await court.facilitator.settle(toRequest(paid))).toMatchObject({ errorReason: "invalid_transaction_state" });
+  expect(await court.facilitator.settle(toRequest(paid))).toMatchObject({ errorReason: "invalid_transaction_state" });
+  expect(paidTo()).toBe(0n);
+});
+
+test("what is older than the node remembers stays unknown, to who has sent it and to who may have", async () => {
+  court.local.mode = "keep";
+  const { request, id } = ordinary();
+  await court.facilitator.settle(request);
+  court.local.land();
+  court.local.ledger.round += 2000;
+  const pending = { errorReason: "settlement_pending", transaction: id() };
+  expect(await court.facilitator.settle(request)).toMatchObject(pending);
+  const unknown = { errorReason: "unexpected_settle_error", transaction: "" };
+  expect(await facilitatorOf(court.local).settle(request)).toMatchObject(unknown);
+});
+
+test("a payer who has sent the transaction before is not told success", async () => {
+  const paid = payload({ transactions: [transfer({ fee: 1000n })] });
+  const wire = Buffer.from(paid.paymentGroup[0] ?? "", "base64");
+  await fetch(`${court.local.url}/v2/transactions`, { method: "POST", body: wire });
+  expect(paidTo()).toBe(1000n);
+  const said = await court.facilitator.settle(toRequest(paid));
+  expect(said).toMatchObject({ success: false, errorReason: "payment_already_settled" });
+});

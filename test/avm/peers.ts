@@ -1,0 +1,78 @@
+/**
+ * Everybody who takes part in a payment on Algorand, ours and the reference's, behind one shape each.
+ *
+ * @module
+ */
+import { createPayments } from "@farebox/express";
+import { createFacilitator, facilitatorRouter } from "@farebox/facilitator";
+import { toClientAvmSigner, toFacilitatorAvmSigner } from "@x402/avm";
+import { ExactAvmScheme as ClientScheme } from "@x402/avm/exact/client";
+import { ExactAvmScheme as FacilitatorScheme } from "@x402/avm/exact/facilitator";
+import { ExactAvmScheme as ServerScheme } from "@x402/avm/exact/server";
+import { x402Facilitator } from "@x402/core/facilitator";
+import { HTTPFacilitatorClient } from "@x402/core/server";
+import { paymentMiddleware as referenceMiddleware, x402ResourceServer } from "@x402/express";
+import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
+import express, { type Express, type RequestHandler } from "express";
+import { type Account, base64, FEE_PAYER, NETWORK, PAY_TO } from "../../packages/avm/src/groups.fixture.js";
+import { facilitatorOf } from "./court.js";
+import type { LocalAlgod } from "./local-algod.js";
+
+/** Our facilitator. */
+export function ourFacilitator(local: LocalAlgod): Express {
+  return express().use(facilitatorRouter(createFacilitator({ schemes: [facilitatorOf(local)] })));
+}
+
+/** The reference's facilitator classes behind the three endpoints of the specification. */
+export function referenceFacilitator({ url }: LocalAlgod): Express {
+  const signer = toFacilitatorAvmSigner(base64(FEE_PAYER.sk), { testnetUrl: url });
+  const facilitator = new x402Facilitator().register(NETWORK, new FacilitatorScheme(signer));
+  const app = express().use(express.json());
+  app.get("/supported", (_req, res) => void res.json(facilitator.getSupported()));
+  app.post("/verify", async (req, res) => {
+    res.json(await facilitator.verify(req.body.paymentPayload, req.body.paymentRequirements));
+  });
+  app.post("/settle", async (req, res) => {
+    res.json(await facilitator.settle(req.body.paymentPayload, req.body.paymentRequirements));
+  });
+  return app;
+}
+
+function seller(app: Express, middleware: RequestHandler): Express {
+  app.use(middleware);
+  app.locals["served"] = 0;
+  app.get("/weather", (_req, res) => {
+    app.locals["served"]++;
+    res.json({ weather: "sunny" });
+  });
+  return app;
+}
+
+const ACCEPTS = { scheme: "exact", price: "$0.001", network: NETWORK, payTo: PAY_TO.toString() } as const;
+
+/** A seller with Farebox, which gets the fee payer from the facilitator. */
+export async function ourSeller(facilitatorUrl: string): Promise<Express> {
+  const payments = createPayments({ facilitator: facilitatorUrl });
+  const app = seller(express(), payments.routes({ "GET /weather": { accepts: ACCEPTS } }));
+  await payments.ready(app);
+  return app;
+}
+
+/** A seller with the reference, which gets the fee payer from the facilitator. */
+export async function referenceSeller(facilitatorUrl: string): Promise<Express> {
+  const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: facilitatorUrl }));
+  server.register(NETWORK, new ServerScheme());
+  const routes = { "GET /weather": { accepts: ACCEPTS, description: "", mimeType: "" } };
+  return seller(express(), referenceMiddleware(routes, server));
+}
+
+/** `@x402/fetch` with `@x402/avm`, as they come. */
+export function referenceClient(payer: Account, { url }: LocalAlgod): typeof fetch {
+  const client = new ClientScheme(toClientAvmSigner(base64(payer.sk)), { algodUrl: url });
+  return wrapFetchWithPaymentFromConfig(fetch, { schemes: [{ network: "algorand:*", client }] }) as typeof fetch;
+}
+
+/** A receipt. */
+export function decode(header: string | null): Record<string, unknown> {
+  return JSON.parse(Buffer.from(header ?? "", "base64").toString("utf8"));
+}

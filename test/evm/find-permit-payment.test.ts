@@ -1,0 +1,214 @@
+/**
+ * What the seller's side learns from a chain about payments by Permit2, which writes no event for them: no facilitator is
+ * asked.
+ */
+import { type ChainFinding, createJsonRpc, type FacilitatorRequest } from "@farebox/core";
+import { exactEvm, uptoEvm } from "@farebox/evm";
+import type { Payer } from "@farebox/testing";
+import { concatHex, type Hex, numberToHex, padHex, toHex } from "viem";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import {
+  createAllower,
+  createPermitOffer,
+  invalidate,
+  type Kind,
+  openScheme,
+  permitOf,
+  signPermitFor,
+  taking,
+} from "../facilitator/permit2-stage.js";
+import { once, type RpcProxy, startRpcProxy } from "../facilitator/rpc-proxy.js";
+import { AMOUNT, openStage, type Stage } from "../facilitator/stage.js";
+
+const SCHEMES = { exact: exactEvm(), upto: uptoEvm() };
+
+let stage: Stage;
+let proxy: RpcProxy;
+let privateKey: Hex;
+
+beforeAll(async () => {
+  stage = await openStage();
+  proxy = await startRpcProxy(stage.chain.rpcUrl);
+  privateKey = await stage.signer();
+});
+
+afterEach(async () => {
+  proxy.decide(() => "pass");
+  await stage.chain.resumeMining();
+});
+
+afterAll(async () => {
+  await proxy.close();
+  await stage.close();
+});
+
+async function find(kind: Kind, { paymentPayload, paymentRequirements }: FacilitatorRequest) {
+  const query = { payload: paymentPayload.payload, requirements: paymentRequirements, rpc: createJsonRpc(proxy.url) };
+  return SCHEMES[kind].findPayment?.(query);
+}
+
+/** The chain's clock may be ahead of this machine's, because a test has moved it. */
+async function chainNow(): Promise<() => number> {
+  const seconds = await stage.chain.now();
+  return () => seconds * 1000;
+}
+
+async function sign(kind: Kind, payer?: Payer, nonce?: Hex): Promise<FacilitatorRequest> {
+  const options = { now: await chainNow(), ...(nonce === undefined ? {} : { nonce }) };
+  return signPermitFor(payer ?? (await createAllower(stage)), createPermitOffer(kind, privateKey), options);
+}
+
+async function settle(kind: Kind, request: FacilitatorRequest): Promise<string> {
+  const { success, transaction } = await openScheme(stage, kind, { privateKey }, await chainNow()).settle(request);
+  expect(success).toBe(true);
+  return transaction;
+}
+
+const UNEXPLAINED: ChainFinding = { kind: "unclear", problem: "the nonce was used, but by what was not found" };
+
+describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
+  test("that was made has moved, in that transaction, and may still be made before", async () => {
+    const request = await sign(kind);
+    expect(await find(kind, request)).toEqual({ kind: "open" });
+    const transaction = await settle(kind, request);
+    expect(await find(kind, request)).toEqual({ kind: "moved", transaction });
+    await stage.rpc("anvil_mine", toHex(100), toHex(60));
+    expect(await find(kind, request)).toEqual({ kind: "moved", transaction });
+  });
+
+  test("is told from others between the same two", async () => {
+    const payer = await createAllower(stage, 3n * AMOUNT);
+    const offer = createPermitOffer(kind, privateKey);
+    const now = await chainNow();
+    const requests = [1, 2, 3].map(() => signPermitFor(payer, offer, { now }));
+    const [first, second, third] = (await Promise.all(requests)) as [
+      FacilitatorRequest,
+      FacilitatorRequest,
+      FacilitatorRequest,
+    ];
+    const [one, two] = [await settle(kind, first), await settle(kind, second)];
+    expect(await find(kind, first)).toEqual({ kind: "moved", transaction: one });
+    expect(await find(kind, second)).toEqual({ kind: "moved", transaction: two });
+    expect(await find(kind, third)).toEqual({ kind: "open" });
+  });
+
+  test("may be made until the chain's own clock says that it ran out", async () => {
+    const request = await sign(kind);
+    const left = Number(permitOf(request).permit2Authorization.deadline) - (await stage.chain.now());
+    await stage.chain.increaseTime(left - 30);
+    expect(await find(kind, request)).toEqual({ kind: "open" });
+    await stage.chain.increaseTime(32);
+    expect(await find(kind, request)).toEqual({ kind: "never" });
+  });
+
+  test("whose nonce the payer took back will never be made", async () => {
+    const request = await sign(kind);
+    await invalidate(stage, request);
+    expect(await find(kind, request)).toEqual({ kind: "never" });
+  });
+
+  test("that was made is not undone by taking its nonce back afterwards", async () => {
+    const request = await sign(kind);
+    const transaction = await settle(kind, request);
+    await invalidate(stage, request);
+    expect(await find(kind, request)).toEqual({ kind: "moved", transaction });
+  });
+
+  test("whose nonce was taken back twice will never be made", async () => {
+    const request = await sign(kind);
+    await invalidate(stage, request);
+    await invalidate(stage, request);
+    expect(await find(kind, request)).toEqual({ kind: "never" });
+  });
+
+  test("whose nonce was used for another payment is neither made nor refused for good", async () => {
+    const [payer, nonce] = [await createAllower(stage, 2n * AMOUNT), toHex(7n, { size: 32 })];
+    const [request, other] = [await sign(kind, payer, nonce), await sign(kind, payer, nonce)];
+    const transaction = await settle(kind, other);
+    expect(await find(kind, request)).toEqual(UNEXPLAINED);
+    expect(await find(kind, other)).toEqual({ kind: "moved", transaction });
+  });
+
+  test("that cannot be looked for is unclear, whatever the node fails to say", async () => {
+    const request = await sign(kind);
+    const transaction = await settle(kind, request);
+    for (const method of [
+      "eth_chainId",
+      "eth_getBlockByNumber",
+      "eth_call",
+      "eth_getLogs",
+      "eth_getTransactionByHash",
+    ]) {
+      proxy.decide(once(method, "lose-answer"));
+      expect(await find(kind, request)).toMatchObject({ kind: "unclear", problem: expect.stringContaining(method) });
+    }
+    expect(await find(kind, request)).toEqual({ kind: "moved", transaction });
+  });
+
+  test("is not believed to be made by a node that says it of another transaction", async () => {
+    const request = await sign(kind);
+    const other = await sign(kind, await createAllower(stage));
+    const transaction = await settle(kind, other);
+    const posed = await stage.rpc("eth_getTransactionByHash", transaction);
+    await settle(kind, request);
+    proxy.decide(({ method }) => (method === "eth_getTransactionByHash" ? { result: posed } : "pass"));
+    expect(await find(kind, request)).toMatchObject({ kind: "unclear" });
+  });
+
+  test("is not given up on the word of an event while logs of transfers are missing", async () => {
+    const request = await sign(kind);
+    await settle(kind, request);
+    proxy.decide(({ method }) => (method === "eth_getLogs" ? { result: [] } : "pass"));
+    expect(await find(kind, request)).toEqual(UNEXPLAINED);
+    await invalidate(stage, request);
+    proxy.decide(({ method, params }) =>
+      method === "eth_getLogs" && JSON.stringify(params).includes("0xddf252ad") ? { result: [] } : "pass",
+    );
+    expect(await find(kind, request)).toEqual(UNEXPLAINED);
+  });
+
+  test("of another chain, or for other terms, is not looked for", async () => {
+    const request = await sign(kind);
+    proxy.decide(({ method }) => (method === "eth_chainId" ? { result: "0x2105" } : "pass"));
+    expect(await find(kind, request)).toMatchObject({ kind: "unclear" });
+    proxy.decide(() => "pass");
+    const asked = proxy.calls.length;
+    for (const other of [taking(request, AMOUNT + 1n), taking(request, 0n), taking(request, "x")]) {
+      expect(await find(kind, other)).toMatchObject({ kind: "unclear" });
+    }
+    expect(proxy.calls.length).toBe(asked);
+  });
+});
+
+test("a part that was taken has moved, and another part has not", async () => {
+  const request = await sign("upto");
+  const transaction = await settle("upto", taking(request, 40n));
+  expect(await find("upto", taking(request, 40n))).toEqual({ kind: "moved", transaction });
+  const problem = "the payment was made, but of another amount";
+  expect(await find("upto", request)).toEqual({ kind: "unclear", problem });
+});
+
+test("an event of another payer, place or mask takes nothing back", async () => {
+  const request = await sign("exact");
+  const { from, nonce } = permitOf(request).permit2Authorization;
+  await invalidate(stage, request);
+  const [place, bit] = [BigInt(nonce) >> 8n, 1n << (BigInt(nonce) & 0xffn)];
+  const [log] = (await stage.rpc("eth_getLogs", {
+    address: "0x000000000022D473030F116dDEE9F6B43aC78BA3",
+    topics: [null, padHex(from)],
+    fromBlock: "0x0",
+  })) as readonly Record<string, unknown>[];
+  const data = (word: bigint, mask: bigint) =>
+    concatHex([word, mask].map((number) => numberToHex(number, { size: 32 })));
+  for (const [word, mask] of [
+    [place ^ 1n, bit],
+    [place, 2n ** 256n - 1n - bit],
+  ] as const) {
+    proxy.decide(({ method, params }) =>
+      method === "eth_getLogs" && JSON.stringify(params).includes("0x3704902f")
+        ? { result: [{ ...log, data: data(word, mask) }] }
+        : "pass",
+    );
+    expect(await find("exact", request)).toEqual(UNEXPLAINED);
+  }
+});

@@ -1,0 +1,83 @@
+/**
+ * How much is charged is for the handler to say, by a call; never for a header.
+ */
+import { setSettlementOverrides } from "@farebox/express";
+import type { RequestHandler } from "express";
+import { describe, expect, test } from "vitest";
+import { openShop, PRICED, type ShopPlan, VERSIONS } from "./shop.js";
+
+const OVERRIDE = JSON.stringify({ amount: "1" });
+
+describe.each(VERSIONS)("on %s", (_, express) => {
+  describe("a header Settlement-Overrides", () => {
+    const WAYS: [how: string, handler: RequestHandler, plan?: ShopPlan][] = [
+      ["set", (_req, res) => void res.set("Settlement-Overrides", OVERRIDE).json({ a: 1 })],
+      ["in another case", (_req, res) => void res.set("settlement-OVERRIDES", "junk").json({ a: 1 })],
+      ["in writeHead", (_req, res) => void res.writeHead(200, { "Settlement-Overrides": OVERRIDE }).end('{"a":1}')],
+      ["of an error", (_req, res) => void res.status(500).set("Settlement-Overrides", OVERRIDE).json({ a: 1 })],
+      [
+        "of an answer that streams",
+        (_req, res) => {
+          res.set("Settlement-Overrides", OVERRIDE).flushHeaders();
+          res.end('{"a":1}');
+        },
+      ],
+      [
+        "set where the money has moved before",
+        (_req, res) => void res.set("Settlement-Overrides", OVERRIDE).json({ a: 1 }),
+        { routes: { "GET /paid": { ...PRICED, settle: "before" } } },
+      ],
+    ];
+
+    test.each<[how: string, handler: RequestHandler, plan?: ShopPlan]>(WAYS)(
+      "%s goes nowhere and changes nothing",
+      async (_how, handler, plan) => {
+        const warnings: string[] = [];
+        const logger = { info() {}, error() {}, warn: (event: string) => void warnings.push(event) };
+        const shop = await openShop(express, { handler, ...plan, options: { logger } });
+        const { headers, status, json } = await shop.pay();
+        expect(json()).toEqual({ a: 1 });
+        expect(headers).not.toHaveProperty("settlement-overrides");
+        expect(shop.till.takings).toEqual(status === 200 ? [10_000n] : []);
+        if (plan === undefined) expect(warnings).toContain("FAREBOX_OVERRIDE_IN_HEADER");
+      },
+    );
+
+    test("is not in an answer that is given again", async () => {
+      const handler: RequestHandler = (_req, res) => void res.set("Settlement-Overrides", OVERRIDE).send("a");
+      const shop = await openShop(express, { handler });
+      shop.till.next("unknown");
+      const { header } = await shop.sign();
+      expect((await shop.ask({ payment: header })).status).toBe(503);
+      const { status, headers } = await shop.ask({ payment: header });
+      expect([status, headers["settlement-overrides"]]).toEqual([200, undefined]);
+    });
+  });
+
+  describe("setSettlementOverrides", () => {
+    test("where the scheme takes all or nothing throws, and nothing is charged", async () => {
+      const errors: unknown[] = [];
+      const handler: RequestHandler = (_req, res, next) => {
+        try {
+          setSettlementOverrides(res, { amount: "1" });
+        } catch (error) {
+          errors.push(error);
+          next(error);
+        }
+      };
+      const shop = await openShop(express, { handler });
+      expect((await shop.pay()).status).toBe(500);
+      expect(errors).toMatchObject([{ code: "ERR_FAREBOX_STATE", message: /exact takes the whole amount/ }]);
+      expect(shop.till.takings).toEqual([]);
+    });
+
+    test("of a request that nobody has to pay for says nothing", async () => {
+      const handler: RequestHandler = (_req, res) => {
+        setSettlementOverrides(res, { amount: "anything" });
+        res.send("free");
+      };
+      const shop = await openShop(express, { routes: { "GET /other": PRICED }, handler });
+      expect((await shop.ask()).text).toBe("free");
+    });
+  });
+});

@@ -1,0 +1,187 @@
+/**
+ * A scheme that the library knows nothing of, as docs/writing-a-scheme.md describes it: vouchers, signed with a shared secret.
+ */
+import { createHmac, timingSafeEqual } from "node:crypto";
+import {
+  encodePaymentSignature,
+  type Facilitator,
+  type PaymentPayload,
+  type PaymentReading,
+  parsePrice,
+  type Scheme,
+} from "@farebox/core";
+import { paymentMiddleware, type RouteConfig } from "@farebox/express";
+import { describe, expect, test } from "vitest";
+import { openShop, PAY_TO, VERSIONS } from "./shop.js";
+
+const SECRET = "between the shop and its bank";
+const NETWORK = "eip155:84532";
+
+interface Voucher {
+  readonly id: string;
+  readonly cents: string;
+  readonly seal: string;
+}
+
+function sealOf(id: string, cents: string): string {
+  return createHmac("sha256", SECRET).update(`${id} ${cents}`).digest("hex");
+}
+
+function isVoucher(payload: unknown): payload is Voucher {
+  const { id, cents, seal } = { ...(payload as Partial<Voucher>) };
+  return typeof id === "string" && /^[a-z0-9]{4,40}$/.test(id) && typeof cents === "string" && typeof seal === "string";
+}
+
+function isSealed({ id, cents, seal }: Voucher): boolean {
+  const right = Buffer.from(sealOf(id, cents));
+  const given = Buffer.from(seal);
+  return given.length === right.length && timingSafeEqual(given, right);
+}
+
+function voucherScheme(changes: Partial<Scheme> = {}): Scheme {
+  return {
+    scheme: "voucher",
+    networks: "eip155:*",
+    compileTerms({ price, payTo }) {
+      const parsed = typeof price === "string" ? parsePrice(price, 2) : { ok: false as const, expected: "dollars" };
+      if (!parsed.ok) return { ok: false, issues: [{ term: "price", expected: parsed.expected }] };
+      return {
+        ok: true,
+        asset: { id: "cents", symbol: "cents", decimals: 2, extra: {} },
+        amount: parsed.amount,
+        payTo,
+      };
+    },
+    sameAddress: (a, b) => a === b,
+    readPayment(payload, { amount, network }, nowSeconds): PaymentReading {
+      if (!isVoucher(payload) || !isSealed(payload)) return { kind: "refused", reason: "invalid_payload" };
+      if (payload.cents !== amount) return { kind: "refused", reason: "insufficient_funds" };
+      return {
+        kind: "readable",
+        identity: `${network}|voucher|${payload.id}`,
+        payer: payload.id,
+        expiresAtSeconds: nowSeconds + 60,
+        expiredReason: "invalid_payload",
+      };
+    },
+    ...changes,
+  };
+}
+
+/** Takes each voucher once. */
+function createBank(): Facilitator & { readonly taken: readonly string[] } {
+  const taken: string[] = [];
+  const idOf = (payment: { readonly payload: unknown }) => (payment.payload as Voucher).id;
+  return {
+    taken,
+    verify: async ({ paymentPayload }) => ({
+      isValid: !taken.includes(idOf(paymentPayload)),
+      invalidReason: "invalid_payload",
+    }),
+    async settle({ paymentPayload }) {
+      taken.push(idOf(paymentPayload));
+      return { success: true, transaction: `ledger-${taken.length}`, network: NETWORK };
+    },
+    supported: async () => ({
+      kinds: [{ x402Version: 2, scheme: "voucher", network: NETWORK, extra: { bank: "b1" } }],
+      extensions: [],
+      signers: {},
+    }),
+  };
+}
+
+const ROUTE: RouteConfig = { accepts: { scheme: "voucher", price: "$0.05", network: NETWORK, payTo: PAY_TO } };
+
+describe.each(VERSIONS)("on %s, a scheme of the seller's own", (_, express) => {
+  async function openVoucherShop(scheme = voucherScheme()) {
+    const bank = createBank();
+    const options = { facilitator: bank, schemes: [scheme] };
+    const shop = await openShop(express, {
+      routes: { "GET /paid": ROUTE },
+      options,
+      handler: (req, res) => void res.json({ payer: req.payment?.payer, amount: req.payment?.amount }),
+    });
+    const send = (payload: Readonly<Record<string, unknown>>) => {
+      const accepted = { scheme: "voucher", network: NETWORK, amount: "5", asset: "cents", payTo: PAY_TO };
+      const payment: PaymentPayload = { x402Version: 2, accepted, payload };
+      return shop.ask({ payment: encodePaymentSignature(payment) });
+    };
+    return { bank, shop, send };
+  }
+
+  const GOOD = { id: "abcd", cents: "5", seal: sealOf("abcd", "5") };
+
+  test("is offered, claimed, verified, settled, and taken once", async () => {
+    const { bank, shop, send } = await openVoucherShop();
+    const { challenge } = await shop.ask();
+    expect(challenge?.accepts).toMatchObject([{ scheme: "voucher", network: NETWORK, amount: "5", asset: "cents" }]);
+    const served = await send(GOOD);
+    expect([served.status, served.json()]).toEqual([200, { payer: "abcd", amount: "5" }]);
+    for (const again of [GOOD, { seal: GOOD.seal, cents: "5", id: "abcd", more: 1 }]) {
+      expect((await send(again)).challenge?.error).toBe("payment_already_used");
+    }
+    expect(bank.taken).toEqual(["abcd"]);
+  });
+
+  test.each([
+    ["a seal of another", { ...GOOD, seal: sealOf("abce", "5") }, "invalid_payload"],
+    ["no seal", { id: "abcd", cents: "5" }, "invalid_payload"],
+    ["too little", { id: "abcd", cents: "4", seal: sealOf("abcd", "4") }, "insufficient_funds"],
+    ["nothing", {}, "invalid_payload"],
+  ])("refuses %s by itself, and nobody is asked", async (_what, voucher, error) => {
+    const { bank, send } = await openVoucherShop();
+    const refused = await send(voucher);
+    expect([refused.status, refused.challenge?.error, bank.taken]).toEqual([402, error, []]);
+  });
+
+  test("takes into its offers what its facilitator says", async () => {
+    const completeExtra: Scheme["completeExtra"] = ({ bank }) => (typeof bank === "string" ? { bank } : undefined);
+    const { shop, send } = await openVoucherShop(voucherScheme({ completeExtra }));
+    const { challenge } = await shop.ask();
+    expect(challenge?.accepts[0]?.extra).toEqual({ bank: "b1" });
+    expect((await send(GOOD)).status).toBe(200);
+  });
+});
+
+describe("a scheme is found", () => {
+  const open = (schemes: readonly Scheme[], network: `eip155:${number}` = NETWORK) =>
+    paymentMiddleware(
+      { "GET /paid": { accepts: { scheme: "voucher", price: "$0.05", network, payTo: PAY_TO } } },
+      { facilitator: createBank(), schemes },
+    );
+
+  test.each<[networks: Scheme["networks"], network: `eip155:${number}`]>([
+    ["eip155:*", "eip155:84532"],
+    ["eip155:*", "eip155:1"],
+    ["eip155:1", "eip155:1"],
+  ])("on %s for %s", (networks, network) => {
+    expect(open([voucherScheme({ networks })], network)).toBeTypeOf("function");
+  });
+
+  test.each<[networks: Scheme["networks"]]>([["eip155:1"], ["solana:*"]])("not on %s", (networks) => {
+    expect(() => open([voucherScheme({ networks })])).toThrow(
+      /a scheme that works on eip155:84532; known are voucher on /,
+    );
+  });
+
+  test("by name, and the seller's comes before ours", () => {
+    const compiled: string[] = [];
+    const mine = (name: string): Scheme => ({
+      ...voucherScheme({ scheme: "exact" }),
+      compileTerms(terms) {
+        compiled.push(name);
+        return voucherScheme().compileTerms(terms);
+      },
+    });
+    paymentMiddleware(
+      { "GET /paid": { accepts: { price: "$0.05", network: NETWORK, payTo: PAY_TO } } },
+      { facilitator: createBank(), schemes: [mine("first"), mine("second")] },
+    );
+    expect(compiled).toEqual(["first"]);
+  });
+
+  test("by what it is: an object that lacks a part is refused at start", () => {
+    const { readPayment: _, ...lacking } = voucherScheme();
+    expect(() => open([lacking as Scheme])).toThrow(/options.schemes: expected an array of schemes/);
+  });
+});

@@ -1,0 +1,114 @@
+/**
+ * Payments by Permit2 on a stage: offers, payers who have allowed it, and what they sign.
+ *
+ * @module
+ */
+import type { FacilitatorRequest, FacilitatorScheme, PaymentRequirements } from "@farebox/core";
+import { createRpcChain, createUptoEvmScheme, type RpcChainOptions } from "@farebox/evm/facilitator";
+import type { Payer, SignOptions } from "@farebox/testing";
+import { encodeFunctionData, type Hex, parseAbi } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { expect } from "vitest";
+import { AMOUNT, createOffer, NETWORK, type Stage } from "./stage.js";
+
+export const PERMIT2: Hex = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
+export const PERMIT2_ABI = parseAbi(["function invalidateUnorderedNonces(uint256 word, uint256 mask)"]);
+
+/** Which of the two schemes moves money by Permit2. */
+export type Kind = "exact" | "upto";
+
+export interface PermitPayload {
+  readonly signature: Hex;
+  readonly permit2Authorization: {
+    readonly from: Hex;
+    readonly permitted: { readonly token: Hex; readonly amount: string };
+    readonly spender: Hex;
+    readonly nonce: string;
+    readonly deadline: string;
+    readonly witness: { readonly to: Hex; readonly facilitator?: Hex; readonly validAfter: string };
+  };
+}
+
+export function permitOf(request: FacilitatorRequest): PermitPayload {
+  return request.paymentPayload.payload as unknown as PermitPayload;
+}
+
+/** The offer of a seller who is nobody else's, by way of a facilitator. */
+export function createPermitOffer(kind: Kind, privateKey: Hex, changes: Partial<PaymentRequirements> = {}) {
+  const facilitator = kind === "upto" ? { facilitatorAddress: privateKeyToAccount(privateKey).address } : {};
+  const extra = { assetTransferMethod: "permit2", name: "USDC", version: "2", ...facilitator };
+  return createOffer({ scheme: kind, extra, ...changes });
+}
+
+/** A scheme as a new process would have it. */
+export function openScheme(
+  stage: Stage,
+  kind: Kind,
+  options: Partial<RpcChainOptions> & { readonly privateKey: Hex },
+  now: () => number = Date.now,
+): FacilitatorScheme {
+  if (kind === "exact") return stage.scheme(options, now);
+  const quick = { pollingIntervalMs: 10, receiptTimeoutMs: 5_000 };
+  const { rpcUrl } = stage.chain;
+  return createUptoEvmScheme({ chain: createRpcChain({ network: NETWORK, rpcUrl, ...quick, ...options }), now });
+}
+
+/** The request of a seller to whom a payment was sent. */
+export async function signPermitFor(
+  payer: Payer,
+  offer: PaymentRequirements,
+  options: SignOptions = {},
+): Promise<FacilitatorRequest> {
+  const { payload } = await (offer.scheme === "upto"
+    ? payer.signUpto(offer, options)
+    : payer.signExact(offer, options));
+  return { x402Version: 2, paymentPayload: { x402Version: 2, accepted: offer, payload }, paymentRequirements: offer };
+}
+
+/** The same payment, of which so much is to be taken. */
+export function taking(request: FacilitatorRequest, amount: bigint | string): FacilitatorRequest {
+  return { ...request, paymentRequirements: { ...request.paymentRequirements, amount: String(amount) } };
+}
+
+/** A new payer with so many atomic units, who has allowed Permit2 to move them. */
+export async function createAllower(stage: Stage, usdc: bigint = AMOUNT): Promise<Payer> {
+  const payer = await stage.payer(usdc);
+  await stage.chain.approvePermit2(payer.address);
+  return payer;
+}
+
+/** What the payer and the recipient of a payment have. */
+export async function balancesOf(stage: Stage, request: FacilitatorRequest): Promise<readonly [bigint, bigint]> {
+  const { from, witness } = permitOf(request).permit2Authorization;
+  return [await stage.chain.balanceOf(from), await stage.chain.balanceOf(witness.to)];
+}
+
+/** A payment by a new payer who has so many atomic units, and has allowed Permit2 to move them. */
+export async function payWith(
+  stage: Stage,
+  { kind, privateKey, usdc }: { readonly kind: Kind; readonly privateKey: Hex; readonly usdc?: bigint | undefined },
+): Promise<FacilitatorRequest> {
+  return signPermitFor(await createAllower(stage, usdc), createPermitOffer(kind, privateKey));
+}
+
+/** Verify and settle say the same, and nothing moves. */
+export async function expectNothingMoves(
+  stage: Stage,
+  scheme: FacilitatorScheme,
+  { request, reason }: { readonly request: FacilitatorRequest; readonly reason: string },
+): Promise<void> {
+  const before = await balancesOf(stage, request);
+  expect(await scheme.verify(request)).toMatchObject({ isValid: false, invalidReason: reason });
+  expect(await scheme.settle(request)).toMatchObject({ success: false, errorReason: reason, transaction: "" });
+  expect(await balancesOf(stage, request)).toEqual(before);
+}
+
+/** Takes a nonce back, as its payer may. */
+export async function invalidate(stage: Stage, request: FacilitatorRequest): Promise<void> {
+  const { from, nonce } = permitOf(request).permit2Authorization;
+  const args = [BigInt(nonce) >> 8n, 1n << (BigInt(nonce) & 0xffn)] as const;
+  const data = encodeFunctionData({ abi: PERMIT2_ABI, functionName: "invalidateUnorderedNonces", args });
+  await stage.rpc("anvil_impersonateAccount", from);
+  await stage.rpc("anvil_setBalance", from, "0xde0b6b3a7640000");
+  await stage.rpc("eth_sendTransactionSync", { from, to: PERMIT2, data, gas: "0x493e0" });
+}

@@ -1,0 +1,170 @@
+/** An allowance that the payer only signs (EIP-2612), handed to the token together with the payment. */
+import type { FacilitatorRequest, FacilitatorScheme } from "@farebox/core";
+import { createPayer } from "@farebox/testing";
+import { type Hex, maxUint256, parseAbi } from "viem";
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  balancesOf,
+  createPermitOffer,
+  expectNothingMoves,
+  type Kind,
+  openScheme,
+  PERMIT2,
+  signPermitFor,
+  taking,
+} from "./permit2-stage.js";
+import { AMOUNT, newAddress, openStage, type Stage } from "./stage.js";
+
+const TOKEN = parseAbi([
+  "function allowance(address, address) view returns (uint256)",
+  "function nonces(address) view returns (uint256)",
+]);
+
+let stage: Stage;
+let privateKey: Hex;
+
+beforeAll(async () => {
+  stage = await openStage();
+  privateKey = await stage.signer();
+});
+
+afterAll(() => stage.close());
+
+interface Allowed {
+  readonly spender: Hex;
+  readonly value: bigint;
+  readonly nonce: bigint;
+  readonly deadline: bigint;
+}
+
+const LATER = BigInt(Math.floor(Date.now() / 1000) + 600);
+const ALLOWED: Allowed = { spender: PERMIT2, value: AMOUNT, nonce: 0n, deadline: LATER };
+
+async function allow(owner: PrivateKeyAccount, changes: Partial<Allowed> = {}) {
+  const message = { ...ALLOWED, ...changes };
+  const signature = await owner.signTypedData({
+    domain: { name: "USDC", version: "2", chainId: 84532, verifyingContract: stage.chain.asset },
+    types: {
+      Permit: [
+        { name: "owner", type: "address" },
+        { name: "spender", type: "address" },
+        { name: "value", type: "uint256" },
+        { name: "nonce", type: "uint256" },
+        { name: "deadline", type: "uint256" },
+      ],
+    },
+    primaryType: "Permit",
+    message: { owner: owner.address, ...message },
+  });
+  return {
+    from: owner.address,
+    asset: stage.chain.asset,
+    spender: message.spender,
+    amount: String(message.value),
+    nonce: String(message.nonce),
+    deadline: String(message.deadline),
+    signature,
+    version: "1",
+  };
+}
+
+/** A payment of somebody who has allowed Permit2 nothing. */
+async function openPayment(kind: Kind) {
+  const key = generatePrivateKey();
+  const account = privateKeyToAccount(key);
+  await stage.chain.fund(account.address, { usdc: AMOUNT });
+  const payment = await signPermitFor(createPayer({ privateKey: key }), createPermitOffer(kind, privateKey));
+  return { account, payment };
+}
+
+function sponsored(request: FacilitatorRequest, info: unknown): FacilitatorRequest {
+  const extensions = { eip2612GasSponsoring: { info } };
+  return { ...request, paymentPayload: { ...request.paymentPayload, extensions } };
+}
+
+function read(functionName: "allowance" | "nonces", owner: Hex): Promise<bigint> {
+  const contract = { address: stage.chain.asset, abi: TOKEN } as const;
+  return functionName === "nonces"
+    ? stage.client.readContract({ ...contract, functionName, args: [owner] })
+    : stage.client.readContract({ ...contract, functionName, args: [owner, PERMIT2] });
+}
+
+const expectRefused = (scheme: FacilitatorScheme, request: FacilitatorRequest, reason: string) =>
+  expectNothingMoves(stage, scheme, { request, reason });
+
+describe.each<Kind>(["exact", "upto"])("%s with a signed allowance", (kind) => {
+  const open = () => openScheme(stage, kind, { privateKey });
+
+  test("is verified, settled once, and told its transaction ever after", async () => {
+    const { account, payment } = await openPayment(kind);
+    const request = sponsored(payment, await allow(account));
+    expect(await open().verify(request)).toMatchObject({ isValid: true });
+    const { success, transaction } = await open().settle(request);
+    expect(success).toBe(true);
+    expect(await balancesOf(stage, request)).toEqual([0n, AMOUNT]);
+    for (const again of [request, payment]) {
+      expect(await open().settle(again)).toMatchObject({ errorReason: "payment_already_settled", transaction });
+    }
+  });
+
+  test("does not use what is signed where the allowance is there already", async () => {
+    const { account, payment } = await openPayment(kind);
+    await stage.chain.approvePermit2(account.address);
+    expect(await open().settle(sponsored(payment, await allow(account)))).toMatchObject({ success: true });
+    expect(await read("nonces", account.address)).toBe(0n);
+  });
+
+  const ALLOWANCE = "permit2_allowance_required";
+  const STATE = "invalid_transaction_state";
+  const OTHERS: readonly (readonly [what: string, changes: Partial<Allowed>, reason: string])[] = [
+    ["for somebody else than Permit2", { spender: newAddress() }, ALLOWANCE],
+    ["for less", { value: AMOUNT - 1n }, ALLOWANCE],
+    ["for more, which the proxies do not take", { value: maxUint256 }, ALLOWANCE],
+    ["that has run out", { deadline: 1n }, ALLOWANCE],
+    ["that runs out in a moment", { deadline: LATER - 597n }, ALLOWANCE],
+    ["of another count", { nonce: 1n }, STATE],
+  ];
+
+  test.each(OTHERS)("%s is refused", async (_what, changes, reason) => {
+    const { account, payment } = await openPayment(kind);
+    await expectRefused(open(), sponsored(payment, await allow(account, changes)), reason);
+    expect(await read("allowance", account.address)).toBe(0n);
+  });
+
+  test("of somebody else is refused", async () => {
+    const { account, payment } = await openPayment(kind);
+    const stranger = await allow(privateKeyToAccount(generatePrivateKey()));
+    await expectRefused(open(), sponsored(payment, stranger), ALLOWANCE);
+    await expectRefused(open(), sponsored(payment, { ...stranger, from: account.address }), STATE);
+  });
+
+  test("of another form is none, and nothing is thrown", async () => {
+    const { account, payment } = await openPayment(kind);
+    const info: Record<string, unknown> = await allow(account);
+    const { signature } = info;
+    for (const other of [null, "x", [], {}, 7]) await expectRefused(open(), sponsored(payment, other), ALLOWANCE);
+    for (const field of ["from", "asset", "spender", "amount", "deadline", "signature"]) {
+      for (const value of [undefined, null, 5, "", "0x", `${String(info[field])}x`]) {
+        await expectRefused(open(), sponsored(payment, { ...info, [field]: value }), ALLOWANCE);
+      }
+    }
+    await expectRefused(open(), sponsored(payment, { ...info, asset: newAddress() }), ALLOWANCE);
+    await expectRefused(open(), sponsored(payment, { ...info, signature: `${String(signature)}00` }), ALLOWANCE);
+  });
+});
+
+test("a part is taken with an allowance for the whole", async () => {
+  const { account, payment } = await openPayment("upto");
+  const request = taking(sponsored(payment, await allow(account)), 30n);
+  const scheme = openScheme(stage, "upto", { privateKey });
+  expect(await scheme.settle(request)).toMatchObject({ success: true, amount: "30" });
+  expect(await balancesOf(stage, request)).toEqual([AMOUNT - 30n, 30n]);
+});
+
+test("nothing is taken without using what is signed", async () => {
+  const { account, payment } = await openPayment("upto");
+  const scheme = openScheme(stage, "upto", { privateKey });
+  expect(await scheme.settle(taking(sponsored(payment, await allow(account)), 0n))).toMatchObject({ success: true });
+  expect(await read("nonces", account.address)).toBe(0n);
+});

@@ -1,0 +1,107 @@
+/**
+ * The reference's own client pays our seller by `upto`: it signs for the maximum, and the handler says how much is taken.
+ */
+import { createRpcChain, createUptoEvmScheme } from "@farebox/evm/facilitator";
+import { paymentMiddleware, setSettlementOverrides } from "@farebox/express";
+import { createFacilitator, facilitatorRouter } from "@farebox/facilitator";
+import { anvilAccounts, type LocalChain, startLocalChain } from "@farebox/testing";
+import { UptoEvmScheme } from "@x402/evm/upto/client";
+import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
+import express, { type RequestHandler } from "express";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { listen, type Running } from "./peers.js";
+
+const PURSE = 1_000_000n;
+
+const running: Running[] = [];
+let chain: LocalChain;
+let facilitatorUrl: string;
+
+beforeAll(async () => {
+  chain = await startLocalChain();
+  const { network, rpcUrl } = chain;
+  const rpc = createRpcChain({ network, rpcUrl, privateKey: anvilAccounts[0]!.privateKey, pollingIntervalMs: 25 });
+  const facilitator = createFacilitator({ schemes: [createUptoEvmScheme({ chain: rpc })] });
+  facilitatorUrl = await start(express().use(facilitatorRouter(facilitator)));
+});
+
+afterAll(async () => {
+  for (const server of running) await server.close();
+  await chain.close();
+});
+
+async function start(app: express.Express): Promise<string> {
+  const server = await listen(app);
+  running.push(server);
+  return server.url;
+}
+
+/** A seller of words at up to ten cents, a payer with a dollar that has allowed Permit2, and the reference's client. */
+async function openSale(handler: RequestHandler) {
+  const payTo = privateKeyToAccount(generatePrivateKey()).address;
+  const account = privateKeyToAccount(generatePrivateKey());
+  await chain.fund(account.address, { usdc: PURSE, eth: 10n ** 18n });
+  await chain.approvePermit2(account.address);
+  const accepts = { scheme: "upto", price: "$0.10", network: chain.network, payTo } as const;
+  const app = express();
+  app.use(paymentMiddleware({ "GET /words": { accepts } }, { facilitator: facilitatorUrl }));
+  app.get("/words", handler);
+  const client = new UptoEvmScheme(account, { rpcUrl: chain.rpcUrl });
+  const pay = wrapFetchWithPaymentFromConfig(fetch, { schemes: [{ network: "eip155:*", client }] });
+  const url = `${await start(app)}/words`;
+  const buy = async () => {
+    const answer = await pay(url);
+    const receipt = answer.headers.get("PAYMENT-RESPONSE") ?? "";
+    return { status: answer.status, receipt: JSON.parse(Buffer.from(receipt, "base64").toString("utf8")) };
+  };
+  const balances = async () => [await chain.balanceOf(payTo), await chain.balanceOf(account.address)];
+  return { buy, balances };
+}
+
+test.each<[said: string, taken: bigint]>([
+  ["2345", 2_345n],
+  ["12.34%", 12_340n],
+  ["$0.0123456", 12_346n],
+  ["100%", 100_000n],
+])("%s of ten cents takes %d", async (amount, taken) => {
+  const { buy, balances } = await openSale((_req, res) => {
+    setSettlementOverrides(res, { amount: "1" });
+    setSettlementOverrides(res, { amount });
+    res.json({ words: 5 });
+  });
+  const { status, receipt } = await buy();
+  expect(status).toBe(200);
+  expect(receipt).toMatchObject({ success: true, amount: String(taken), transaction: expect.stringMatching(/^0x/) });
+  expect(await balances()).toEqual([taken, PURSE - taken]);
+});
+
+test("nothing said takes the maximum", async () => {
+  const { buy, balances } = await openSale((_req, res) => void res.json({}));
+  expect((await buy()).receipt).toMatchObject({ success: true, amount: "100000" });
+  expect(await balances()).toEqual([100_000n, PURSE - 100_000n]);
+});
+
+test("nothing taken sends no transaction", async () => {
+  const { buy, balances } = await openSale((req, res) => {
+    req.payment?.settle("0");
+    res.json({});
+  });
+  const { status, receipt } = await buy();
+  expect([status, receipt]).toMatchObject([200, { success: true, amount: "0", transaction: "" }]);
+  expect(await balances()).toEqual([0n, PURSE]);
+});
+
+test.each(["100001", "100.01%", "$0.11", "12.345%", "-1", "1e3", "lots"])("%s charges nothing", async (amount) => {
+  const { buy, balances } = await openSale((_req, res, next) => {
+    try {
+      setSettlementOverrides(res, { amount });
+      res.json({});
+    } catch (error) {
+      expect(error).toMatchObject({ code: "ERR_FAREBOX_AMOUNT" });
+      next(Object.assign(new TypeError("expected"), { status: 500, expose: false }));
+    }
+  });
+  expect((await buy()).status).toBe(500);
+  expect(await balances()).toEqual([0n, PURSE]);
+});

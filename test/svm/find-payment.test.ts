@@ -1,0 +1,110 @@
+/**
+ * What became of a Solana payment, asked of a real node's answers over HTTP.
+ */
+import { type ChainFinding, createJsonRpc, type FacilitatorRequest, type PaymentQuery } from "@farebox/core";
+import { exactSvm } from "@farebox/svm";
+import { createExactSvmScheme, createRpcSvmChain } from "@farebox/svm/facilitator";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import {
+  FEE_PAYER,
+  LIMIT,
+  memo,
+  NETWORK,
+  PAY_TO,
+  PAYER,
+  PRICE,
+  payload,
+  requirements,
+  transfer,
+} from "../../packages/svm/src/transactions.fixture.js";
+import { type LocalSvm, startLocalSvm } from "./local-svm.js";
+
+let local: LocalSvm;
+let paid: { readonly transaction: string };
+
+beforeEach(async () => {
+  local = await startLocalSvm(FEE_PAYER.publicKey);
+  local.fund(PAYER.publicKey, 5_000n);
+  local.fund(PAY_TO, 0n);
+  paid = payload({ blockhash: local.blockhash() });
+});
+
+afterEach(() => local.close());
+
+/** As long as the chain's clock says an earlier time, it may be behind. */
+const EXPIRES = 1_800_000_000;
+
+async function find(change: Partial<PaymentQuery> = {}): Promise<ChainFinding> {
+  const rpc = createJsonRpc(local.rpcUrl);
+  const query = { payload: paid, requirements: requirements(), rpc, expiresAtSeconds: EXPIRES, ...change };
+  return exactSvm().findPayment!(query);
+}
+
+async function settle(transaction: { readonly transaction: string }): Promise<string> {
+  const options = {
+    rpcUrl: local.rpcUrl,
+    privateKey: FEE_PAYER.secretKey,
+    pollingIntervalMs: 10,
+    confirmTimeoutMs: 100,
+  };
+  const scheme = createExactSvmScheme({ chain: createRpcSvmChain({ network: NETWORK, ...options }) });
+  const paymentPayload = { x402Version: 2, accepted: requirements(), payload: transaction } as const;
+  const request: FacilitatorRequest = { x402Version: 2, paymentPayload, paymentRequirements: requirements() };
+  return (await scheme.settle(request)).transaction;
+}
+
+test("it has moved, and by which transaction, although the seller has never seen the fee payer's signature", async () => {
+  const other = payload({ blockhash: local.blockhash(), instructions: [LIMIT, PRICE, transfer(), memo("another")] });
+  const transaction = await settle(paid);
+  await settle(other);
+  expect(local.balanceOf(PAY_TO)).toBe(2000n);
+  expect(await find()).toEqual({ kind: "moved", transaction });
+  local.expire();
+  expect(await find()).toEqual({ kind: "moved", transaction });
+});
+
+test("it is open as long as its blockhash is good, whatever else the payer paid", async () => {
+  await settle(payload({ blockhash: local.blockhash(), instructions: [LIMIT, PRICE, transfer(), memo("another")] }));
+  expect(await find()).toEqual({ kind: "open" });
+});
+
+test("it was never made once its blockhash has run out and the chain's time is past its record", async () => {
+  local.expire();
+  local.network.setTime(EXPIRES - 1);
+  expect(await find()).toMatchObject({ kind: "unclear", problem: expect.stringContaining("blockhash") });
+  local.network.setTime(EXPIRES);
+  expect(await find()).toEqual({ kind: "never" });
+});
+
+test("it is unclear without its record's time, for the node may be behind", async () => {
+  local.expire();
+  local.network.setTime(EXPIRES * 2);
+  const { expiresAtSeconds: _, ...query } = { expiresAtSeconds: 0, payload: paid, requirements: requirements() };
+  expect(await exactSvm().findPayment!({ ...query, rpc: createJsonRpc(local.rpcUrl) })).toMatchObject({
+    kind: "unclear",
+  });
+});
+
+test("it was never made when it failed on chain", async () => {
+  local.network.handling = "keep";
+  await settle(paid);
+  local.fund(PAYER.publicKey, 0n);
+  local.land();
+  expect(await find()).toEqual({ kind: "never" });
+});
+
+test.each<[what: string, change: Partial<PaymentQuery>]>([
+  ["of other terms", { requirements: requirements({ amount: "1" }) }],
+  ["that is none", { payload: { transaction: "AAAA" } }],
+  ["on another network", { requirements: requirements({ network: "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp" }) }],
+])("a payment %s is unclear", async (_, change) => {
+  await settle(paid);
+  expect(await find(change)).toMatchObject({ kind: "unclear" });
+});
+
+test("a node that is gone makes it unclear, and is named nowhere", async () => {
+  const rpc = createJsonRpc("http://127.0.0.1:1/secret-key");
+  const found = await find({ rpc });
+  expect(found).toMatchObject({ kind: "unclear" });
+  expect(JSON.stringify(found)).not.toContain("secret");
+});

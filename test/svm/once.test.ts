@@ -1,0 +1,270 @@
+/**
+ * Our facilitator over JSON-RPC with the real token programs: who gets what, and that a success is said once.
+ */
+import type { FacilitatorRequest, FacilitatorScheme, PaymentRequirements } from "@farebox/core";
+import { createExactSvmScheme, createRpcSvmChain } from "@farebox/svm/facilitator";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import {
+  FEE_PAYER,
+  keypair,
+  NETWORK,
+  ordinary,
+  PAY_TO,
+  PAYER,
+  type Plan,
+  PublicKey,
+  payload,
+  requirements,
+  TOKEN_2022,
+  tokenAccount,
+} from "../../packages/svm/src/transactions.fixture.js";
+import { type LocalSvm, startLocalSvm } from "./local-svm.js";
+
+let local: LocalSvm;
+let scheme: FacilitatorScheme;
+
+beforeEach(async () => {
+  local = await startLocalSvm(FEE_PAYER.publicKey);
+  local.fund(PAYER.publicKey, 5_000n);
+  local.fund(PAY_TO, 0n);
+  scheme = createScheme();
+});
+
+afterEach(() => local.close());
+
+function createScheme(): FacilitatorScheme {
+  const options = {
+    rpcUrl: local.rpcUrl,
+    privateKey: FEE_PAYER.secretKey,
+    pollingIntervalMs: 10,
+    confirmTimeoutMs: 100,
+  };
+  return createExactSvmScheme({ chain: createRpcSvmChain({ network: NETWORK, ...options }) });
+}
+
+/** A payment that would succeed on the local chain, changed as told. */
+function request(plan: Partial<Plan> = {}, offer: PaymentRequirements = requirements()): FacilitatorRequest {
+  const paid = {
+    x402Version: 2,
+    accepted: offer,
+    payload: payload({ blockhash: local.blockhash(), ...plan }),
+  } as const;
+  return { x402Version: 2, paymentPayload: paid, paymentRequirements: offer };
+}
+
+describe("a payment", () => {
+  test("is verified without moving anything, and settled to the unit, at the fee payer's cost", async () => {
+    const lamports = local.lamportsOf(FEE_PAYER.publicKey);
+    const asked = request();
+    expect(await scheme.verify(asked)).toEqual({ isValid: true, payer: PAYER.publicKey.toBase58() });
+    expect(local.balanceOf(PAY_TO)).toBe(0n);
+    const settled = await scheme.settle(asked);
+    expect(settled).toMatchObject({
+      success: true,
+      payer: PAYER.publicKey.toBase58(),
+      network: NETWORK,
+      amount: "1000",
+    });
+    expect(local.balanceOf(PAY_TO)).toBe(1000n);
+    expect(local.balanceOf(PAYER.publicKey)).toBe(4000n);
+    // Two signatures, and a priority fee of a fiftieth of a lamport, rounded up.
+    expect(lamports - local.lamportsOf(FEE_PAYER.publicKey)).toBe(10_001n);
+  });
+
+  test("of a Token-2022 token is settled too", async () => {
+    const mint = keypair(20).publicKey;
+    local.createMint(mint, TOKEN_2022);
+    local.fund(PAYER.publicKey, 5_000n, mint, TOKEN_2022);
+    local.fund(PAY_TO, 1n, mint, TOKEN_2022);
+    const asked = request(
+      { instructions: ordinary({ program: TOKEN_2022, mint }) },
+      requirements({ asset: mint.toBase58() }),
+    );
+    expect(await scheme.settle(asked)).toMatchObject({ success: true });
+    expect(local.balanceOf(PAY_TO, mint, TOKEN_2022)).toBe(1001n);
+  });
+
+  test("in a legacy message is settled too", async () => {
+    expect(await scheme.settle(request({ version: "legacy" }))).toMatchObject({ success: true });
+  });
+});
+
+describe("a success is said once", () => {
+  const repeated = { success: false, errorReason: "payment_already_settled" };
+
+  test("when it is settled again", async () => {
+    const asked = request();
+    const { transaction } = await scheme.settle(asked);
+    expect(await scheme.settle(asked)).toMatchObject({ ...repeated, transaction });
+    expect(await scheme.verify(asked)).toMatchObject({ isValid: false, invalidReason: "payment_already_settled" });
+    expect(local.balanceOf(PAY_TO)).toBe(1000n);
+  });
+
+  test("when it is settled twenty times at once", async () => {
+    const asked = request();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => scheme.settle(asked)));
+    expect(answers.filter(({ success }) => success)).toHaveLength(1);
+    expect(answers.filter(({ errorReason }) => errorReason === repeated.errorReason)).toHaveLength(19);
+    expect(new Set(answers.map(({ transaction }) => transaction)).size).toBe(1);
+    expect(local.balanceOf(PAY_TO)).toBe(1000n);
+  });
+
+  test("when the payer signs the same message anew, or fills in the fee payer's signature", async () => {
+    const asked = request();
+    const { transaction } = await scheme.settle(asked);
+    const wire = Buffer.from(String((asked.paymentPayload.payload as { transaction: string }).transaction), "base64");
+    wire.fill(7, 1, 65);
+    const other = { ...asked.paymentPayload, payload: { transaction: wire.toString("base64") } };
+    expect(await scheme.settle({ ...asked, paymentPayload: other })).toMatchObject({ ...repeated, transaction });
+  });
+
+  test("after a restart, even when the blockhash has run out", async () => {
+    const asked = request();
+    const { transaction } = await scheme.settle(asked);
+    expect(await createScheme().settle(asked)).toMatchObject({ ...repeated, transaction });
+    local.expire();
+    expect(await createScheme().settle(asked)).toMatchObject({ ...repeated, transaction });
+    expect(local.balanceOf(PAY_TO)).toBe(1000n);
+  });
+});
+
+describe("a transaction that is not on chain yet", () => {
+  test("is pending with its signature, and a success once it is there", async () => {
+    local.network.handling = "keep";
+    const asked = request();
+    const pending = await scheme.settle(asked);
+    expect(pending).toMatchObject({ success: false, errorReason: "settlement_pending" });
+    expect(pending.transaction).not.toBe("");
+    expect(await scheme.verify(asked)).toMatchObject({ invalidReason: "settlement_pending" });
+    local.land();
+    expect(await scheme.settle(asked)).toMatchObject({ success: true, transaction: pending.transaction });
+    expect(await scheme.settle(asked)).toMatchObject({ errorReason: "payment_already_settled" });
+    expect(local.balanceOf(PAY_TO)).toBe(1000n);
+  });
+
+  test("is settled although the node's answer was lost", async () => {
+    local.network.handling = "lose-answer";
+    expect(await scheme.settle(request())).toMatchObject({ success: true });
+    expect(local.balanceOf(PAY_TO)).toBe(1000n);
+  });
+
+  test("is refused once its blockhash has run out, and never before", async () => {
+    local.network.handling = "forget";
+    const asked = request();
+    const { transaction } = await scheme.settle(asked);
+    expect(await scheme.settle(asked)).toMatchObject({ errorReason: "settlement_pending", transaction });
+    local.expire();
+    expect(await scheme.settle(asked)).toMatchObject({ errorReason: "invalid_transaction_state", transaction });
+    local.network.handling = "carry-out";
+    expect(await scheme.settle(asked)).toMatchObject({ errorReason: "invalid_transaction_state", transaction });
+    expect(local.balanceOf(PAY_TO)).toBe(0n);
+  });
+
+  test("is refused with its signature when it fails on chain", async () => {
+    local.network.handling = "keep";
+    const asked = request();
+    const { transaction } = await scheme.settle(asked);
+    local.fund(PAYER.publicKey, 0n);
+    local.land();
+    expect(await scheme.settle(asked)).toMatchObject({ errorReason: "invalid_transaction_state", transaction });
+    expect(await createScheme().settle(asked)).toMatchObject({ errorReason: "invalid_transaction_state", transaction });
+    expect(local.balanceOf(PAY_TO)).toBe(0n);
+  });
+});
+
+describe("what the chain says against it", () => {
+  const settleAnd = async (reason: string, asked: FacilitatorRequest) => {
+    expect(await scheme.verify(asked)).toMatchObject({ isValid: false, invalidReason: reason });
+    expect(await scheme.settle(asked)).toMatchObject({ success: false, errorReason: reason, transaction: "" });
+    expect(local.asked).not.toContain("sendTransaction");
+  };
+
+  test("too little money", async () => {
+    local.fund(PAYER.publicKey, 999n);
+    await settleAnd("insufficient_funds", request());
+  });
+
+  test("a payer without an account", async () => {
+    const instructions = ordinary({ source: keypair(30).publicKey });
+    await settleAnd("insufficient_funds", request({ instructions }));
+  });
+
+  test("a payee without an account", async () => {
+    const payTo = keypair(31).publicKey;
+    const destination = tokenAccount(payTo);
+    await settleAnd(
+      "invalid_payment_requirements",
+      request({ instructions: ordinary({ destination }) }, requirements({ payTo: payTo.toBase58() })),
+    );
+  });
+
+  test("a blockhash that has run out", async () => {
+    const asked = request();
+    local.expire();
+    await settleAnd("invalid_transaction_state", asked);
+  });
+
+  test("an authority who may not move the payer's tokens", async () => {
+    local.fund(keypair(32).publicKey, 5_000n);
+    const source = tokenAccount(keypair(32).publicKey);
+    await settleAnd("invalid_transaction_state", request({ instructions: ordinary({ source }) }));
+  });
+
+  test("an asset that is no mint", async () => {
+    const mint = keypair(33).publicKey;
+    const asked = request({ instructions: ordinary({ mint }) }, requirements({ asset: mint.toBase58() }));
+    await settleAnd("invalid_exact_svm_payload_mint_mismatch", asked);
+  });
+
+  test("decimals that an unknown token has not", async () => {
+    const mint = keypair(34).publicKey;
+    local.createMint(mint);
+    const asked = request({ instructions: ordinary({ mint, decimals: 9 }) }, requirements({ asset: mint.toBase58() }));
+    await settleAnd("invalid_exact_svm_payload_amount_mismatch", asked);
+  });
+
+  test("a token that keeps a part of what is transferred", async () => {
+    const mint = keypair(35).publicKey;
+    const fee = Buffer.alloc(4 + 108);
+    fee.writeUInt16LE(1, 0);
+    fee.writeUInt16LE(108, 2);
+    fee.writeUInt16LE(50, 4 + 106);
+    local.createMint(mint, TOKEN_2022, fee);
+    local.fund(PAYER.publicKey, 5_000n, mint, TOKEN_2022);
+    local.fund(PAY_TO, 0n, mint, TOKEN_2022);
+    const asked = request(
+      { instructions: ordinary({ program: TOKEN_2022, mint }) },
+      requirements({ asset: mint.toBase58() }),
+    );
+    await settleAnd("invalid_payment_requirements", asked);
+  });
+
+  test("a node that is gone", async () => {
+    const asked = request();
+    await local.close();
+    expect(await scheme.verify(asked)).toMatchObject({ invalidReason: "unexpected_verify_error" });
+    expect(await scheme.settle(asked)).toMatchObject({ errorReason: "unexpected_settle_error" });
+    expect(await scheme.health()).toMatchObject({ ok: false });
+    local = await startLocalSvm(FEE_PAYER.publicKey);
+  });
+
+  test("a node of another network", async () => {
+    const network = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp";
+    const chain = createRpcSvmChain({ network, rpcUrl: local.rpcUrl, privateKey: FEE_PAYER.secretKey });
+    expect(await createExactSvmScheme({ chain }).health()).toEqual({
+      ok: false,
+      problem: `the RPC URL is of ${NETWORK}, not of ${network}`,
+    });
+  });
+});
+
+test("health says whether fees can be paid", async () => {
+  expect(await scheme.health()).toEqual({ ok: true });
+  const poor = createRpcSvmChain({ network: NETWORK, rpcUrl: local.rpcUrl, privateKey: keypair(40).secretKey });
+  expect(await poor.health()).toMatchObject({ ok: false, problem: expect.stringContaining("nothing to pay") });
+});
+
+test("what offers must carry, and who signs, is the fee payer", () => {
+  const address = new PublicKey(FEE_PAYER.publicKey).toBase58();
+  expect(scheme).toMatchObject({ scheme: "exact", network: NETWORK, extra: { feePayer: address }, signers: [address] });
+});
