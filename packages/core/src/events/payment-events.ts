@@ -145,7 +145,7 @@ export function createPaymentEvents(logger: Logger, now: () => number): PaymentE
   return {
     on(type, listener) {
       // Wrapped, so that the same function may listen twice and each time be ended by itself.
-      const entry = { hear: listener as unknown as (event: PaymentEvent) => unknown };
+      const entry: Entry = { hear: listener };
       topics.get(type)?.listeners.add(entry);
       return () => void topics.get(type)?.listeners.delete(entry);
     },
@@ -153,10 +153,10 @@ export function createPaymentEvents(logger: Logger, now: () => number): PaymentE
       const topic = topics.get(type);
       if (topic === undefined || !isHeard(topic)) return;
       try {
-        const event = Object.freeze({ type, atMs: now(), ...describe() }) as unknown as PaymentEvent;
+        const event = Object.freeze({ type, atMs: now(), ...describe() });
         // A subscriber that throws is Node's to report; it does so later, as an exception that nobody caught.
         topic.channel.publish(event);
-        for (const { hear } of [...topic.listeners]) tell(hear, event, logger);
+        for (const entry of [...topic.listeners]) tell(entry, event, logger);
       } catch (error) {
         // Money may have moved a moment ago: a clock that fails must not make that an error.
         logger.error("event_failed", { type, error: errorName(error) });
@@ -169,10 +169,11 @@ function isHeard({ listeners, channel }: Topic): boolean {
   return listeners.size > 0 || channel.hasSubscribers;
 }
 
-function tell(hear: (event: PaymentEvent) => unknown, event: PaymentEvent, logger: Logger): void {
+function tell({ hear }: Entry, event: { readonly type: PaymentEventType }, logger: Logger): void {
   const failed = (error: unknown) => logger.error("listener_failed", { type: event.type, error: errorName(error) });
   try {
-    const said = hear(event);
+    // Listeners stand under the type of event that they listen for.
+    const said = hear(event as never);
     // An async listener that rejects would end the process.
     if (said !== undefined) Promise.resolve(said).catch(failed);
   } catch (error) {
@@ -180,9 +181,13 @@ function tell(hear: (event: PaymentEvent) => unknown, event: PaymentEvent, logge
   }
 }
 
+interface Entry {
+  readonly hear: (event: never) => unknown;
+}
+
 interface Topic {
   readonly channel: Channel;
-  readonly listeners: Set<{ readonly hear: (event: PaymentEvent) => unknown }>;
+  readonly listeners: Set<Entry>;
 }
 
 function createTopic(type: PaymentEventType): Topic {

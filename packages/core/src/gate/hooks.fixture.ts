@@ -40,7 +40,7 @@ export const JUNK: readonly (readonly [string, () => unknown])[] = [
     "answers what cannot be read",
     () => ({
       get deny() {
-        throw new Error("the seller's secret");
+        throw new TypeError("the seller's secret");
       },
     }),
   ],
@@ -51,7 +51,7 @@ export const JUNK: readonly (readonly [string, () => unknown])[] = [
         {},
         {
           get() {
-            throw new Error("the seller's secret");
+            throw new TypeError("the seller's secret");
           },
         },
       ),
@@ -62,10 +62,10 @@ export const JUNK: readonly (readonly [string, () => unknown])[] = [
       Promise.reject(
         new Proxy(new Error(), {
           get() {
-            throw new Error("hostile");
+            throw new TypeError("hostile");
           },
           getPrototypeOf() {
-            throw new Error("hostile");
+            throw new TypeError("hostile");
           },
         }),
       ),

@@ -23,7 +23,7 @@ export function exactEvm(): Scheme {
     sameAddress,
     readPayment: (payload, requirements, nowSeconds) =>
       isByPermit2(requirements)
-        ? readPermitPayment("exact", payload, requirements, nowSeconds)
+        ? readPermitPayment("exact", payload, { requirements, nowSeconds })
         : readAuthorizationPayment(payload, requirements, nowSeconds),
     findPayment: (query) =>
       isByPermit2(query.requirements) ? findPermitPayment("exact", query) : findAuthorizationPayment(query),

@@ -61,8 +61,7 @@ export function readPermit(payload: unknown, kind: ProxyKind): Permit | undefine
 export function readPermitPayment(
   kind: ProxyKind,
   payload: unknown,
-  requirements: PaymentRequirements,
-  nowSeconds: number,
+  { requirements, nowSeconds }: { readonly requirements: PaymentRequirements; readonly nowSeconds: number },
 ): PaymentReading {
   const permit = readPermit(payload, kind);
   if (permit === undefined || !sameAddress(permit.spender, PROXIES[kind])) return refused("invalid_payload");

@@ -20,7 +20,8 @@ export function uptoEvm(): Scheme {
     compileTerms: (terms) => compileEvmTerms(terms, ["permit2"]),
     completeExtra,
     sameAddress,
-    readPayment: (payload, requirements, nowSeconds) => readPermitPayment("upto", payload, requirements, nowSeconds),
+    readPayment: (payload, requirements, nowSeconds) =>
+      readPermitPayment("upto", payload, { requirements, nowSeconds }),
     findPayment: (query) => findPermitPayment("upto", query),
   } as const satisfies Scheme);
 }
