@@ -4,7 +4,7 @@
  * @module
  */
 import type { Facilitator } from "@farebox/core";
-import { createExactEvmScheme, createRpcChain } from "@farebox/evm/facilitator";
+import { createExactEvmScheme, createRpcChain, createUptoEvmScheme } from "@farebox/evm/facilitator";
 import { createFacilitator } from "@farebox/facilitator";
 import {
   anvilAccounts,
@@ -45,16 +45,24 @@ export async function openLedger(port = 0): Promise<LedgerBank> {
   };
 }
 
+/** A bank on a chain, where Permit2 is. */
+export interface ChainBank extends Bank {
+  /** Lets Permit2 move an owner's money, as `upto` needs it. */
+  allowPermit2(owner: Address): Promise<void>;
+}
+
 /** Opens a bank whose money is USDC on a local chain, with our facilitator over its JSON-RPC. */
-export async function openChain(): Promise<Bank> {
+export async function openChain(): Promise<ChainBank> {
   const chain = await startLocalChain();
   const { privateKey } = anvilAccounts[0]!;
   const rpc = createRpcChain({ network: chain.network, rpcUrl: chain.rpcUrl, privateKey, pollingIntervalMs: 10 });
-  const facilitator: Facilitator = createFacilitator({ schemes: [createExactEvmScheme({ chain: rpc })] });
+  const schemes = [createExactEvmScheme({ chain: rpc }), createUptoEvmScheme({ chain: rpc })];
+  const facilitator: Facilitator = createFacilitator({ schemes });
   const server = await startFacilitatorServer({ facilitator });
   return {
     server,
     fund: (address, usdc) => chain.fund(address, { usdc }),
+    allowPermit2: (owner) => chain.approvePermit2(owner),
     balanceOf: (address) => chain.balanceOf(address),
     async close() {
       await server.close();

@@ -21,6 +21,7 @@ export type Operation = "verify" | "settle" | "supported";
  * - `garbage`: status 200 with the first half of a JSON document.
  * - `empty`: status 200 without a body.
  * - `slow-body`: the call is carried out; headers and the first byte of the answer arrive, the rest on release.
+ * - `duplicate`: the call is carried out twice, as by a proxy that repeats requests; one of the two answers arrives.
  * - `rewrite`: the call is carried out, and its answer replaced by what the function makes of it.
  */
 export type Fault =
@@ -36,6 +37,7 @@ export type Fault =
   | { readonly kind: "garbage"; readonly when?: "before" | "after" }
   | { readonly kind: "empty"; readonly when?: "before" | "after" }
   | { readonly kind: "slow-body" }
+  | { readonly kind: "duplicate"; readonly answer: "first" | "second" }
   | { readonly kind: "rewrite"; readonly rewrite: (answer: Answer) => unknown };
 
 /** A fault that was planned. */
@@ -114,12 +116,19 @@ export function createFaultPlan(): FaultPlan {
 /** Does the work that comes before the fault, and tells the test that the fault is reached. */
 export async function workUntil<T>({ fault, reach }: Strike, run: () => Promise<T>): Promise<T | undefined> {
   try {
+    if (fault.kind === "duplicate") return await runTwice(fault.answer, run);
     return strikesAfter(fault) ? await run() : undefined;
   } finally {
     reach();
   }
 }
 
-function strikesAfter(fault: Fault): boolean {
+async function runTwice<T>(answer: "first" | "second", run: () => Promise<T>): Promise<T> {
+  const first = await run();
+  const second = await run();
+  return answer === "first" ? first : second;
+}
+
+function strikesAfter(fault: Exclude<Fault, { readonly kind: "duplicate" }>): boolean {
   return fault.kind === "slow-body" || fault.kind === "rewrite" || fault.when === "after";
 }

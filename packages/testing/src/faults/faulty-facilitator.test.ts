@@ -112,6 +112,15 @@ describe("a facilitator with faults", () => {
     expect(await facilitator.verify(REQUEST)).toMatchObject({ isValid: true });
   });
 
+  test.each(["first", "second"] as const)("carries a call out twice, and yields the %s answer", async (answer) => {
+    let calls = 0;
+    const plan = createFaultPlan();
+    const inner = { settle: async () => ({ success: ++calls === 1, transaction: "", network: "eip155:1" }) };
+    plan.faults.next("settle", { kind: "duplicate", answer });
+    const settled = await withFaults(inner as never, plan).settle(REQUEST);
+    expect([calls, settled.success]).toEqual([2, answer === "first"]);
+  });
+
   test("rewrites an answer", async () => {
     const { facilitator, faults } = setUp();
     faults.next("verify", { kind: "rewrite", rewrite: (answer) => ({ ...answer, isValid: false }) });

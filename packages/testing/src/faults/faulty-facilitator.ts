@@ -33,6 +33,8 @@ async function suffer<T extends object>(operation: Operation, strike: Strike, ru
     case "slow-body":
       await released;
       return answer ?? run();
+    case "duplicate":
+      return answer ?? run();
     case "rewrite":
       // What it is rewritten to is the test's business, also when it is no answer any more.
       return fault.rewrite({ ...answer }) as T;
@@ -41,7 +43,7 @@ async function suffer<T extends object>(operation: Operation, strike: Strike, ru
   }
 }
 
-type LostAnswer = Exclude<Fault, { readonly kind: "hold" | "slow-body" | "rewrite" }>;
+type LostAnswer = Exclude<Fault, { readonly kind: "hold" | "slow-body" | "duplicate" | "rewrite" }>;
 
 function failure(operation: Operation, fault: LostAnswer): FacilitatorError {
   const lost = operation === "settle" ? "unknown" : "none";

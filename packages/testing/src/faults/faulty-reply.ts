@@ -40,6 +40,8 @@ export async function writeReply(res: ServerResponse, { forward, strike }: Reply
       return write(res, { status: 200, headers: JSON_TYPE, body: Buffer.from(HALF_A_DOCUMENT) });
     case "empty":
       return write(res, { status: 200, headers: {}, body: Buffer.alloc(0) });
+    case "duplicate":
+      return write(res, reply ?? (await forward()));
     case "slow-body":
       return writeSlowly(res, reply ?? (await forward()), released);
     case "rewrite":

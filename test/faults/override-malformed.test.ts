@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ChainBank, openChain } from "./bank.js";
+import { openShop, PRICE } from "./shop.js";
+
+let bank: ChainBank;
+beforeAll(async () => {
+  bank = await openChain();
+});
+afterAll(() => bank.close());
+
+const UPTO = { accepts: { scheme: "upto", price: "$0.01", network: "eip155:84532" } } as const;
+
+test.each(["{", "", "1.5", "1e3", "half", "-1", "1 ", "12.345%"])(
+  "an override %j throws in the handler, and nothing is charged",
+  async (amount) => {
+    const shop = await openShop({
+      bank,
+      routes: { "GET /goods": UPTO },
+      handler: (req, res, next) => {
+        try {
+          req.payment?.settle(amount);
+          res.json({});
+        } catch (error) {
+          next(error);
+        }
+      },
+    });
+    await bank.allowPermit2(shop.payer.address);
+    expect((await shop.buy()).status).toBe(500);
+    expect([shop.settlements(), await shop.income(), await shop.spent()]).toEqual([0, 0n, 0n]);
+  },
+);
+
+test("one in a header, as the reference reads it, is dropped and named; what was not said costs what the route says", async () => {
+  const warnings: string[] = [];
+  const logger = { info() {}, error() {}, warn: (event: string) => void warnings.push(event) };
+  for (const [unmetered, taken] of [
+    ["maximum", PRICE],
+    ["zero", 0n],
+    ["error", 0n],
+  ] as const) {
+    const shop = await openShop({
+      bank,
+      routes: { "GET /goods": { ...UPTO, unmetered } },
+      options: { logger },
+      handler: (_req, res) => void res.set("Settlement-Overrides", "{not JSON").json({}),
+    });
+    await bank.allowPermit2(shop.payer.address);
+    const { status, headers } = await shop.buy();
+    expect([status, headers["settlement-overrides"]]).toEqual([unmetered === "error" ? 500 : 200, undefined]);
+    expect(await shop.income()).toBe(taken);
+  }
+  expect(warnings).toContain("FAREBOX_OVERRIDE_IN_HEADER");
+});
