@@ -12,8 +12,8 @@ import {
   type SettlementResponse,
   type VerifyResponse,
 } from "@farebox/core";
+import { type Refusal, refuse } from "@farebox/core/scheme";
 import { MAX_SPONSORED_FEE } from "../exact/payment.js";
-import { type Refusal, refuse } from "../exact/refusal.js";
 import { type AttemptState, type Attempts, createAttempts } from "./attempts.js";
 import type { AvmChain, TransactionName, TransactionOutcome } from "./chain.js";
 import { type AskedPayment, readExactPayment, type Settles } from "./exact-payment.js";

@@ -12,7 +12,7 @@ import {
   type SettlementResponse,
   type VerifyResponse,
 } from "@farebox/core";
-import { type Refusal, refuse } from "../exact/refusal.js";
+import { type Refusal, refuse } from "@farebox/core/scheme";
 import { type Attempt, type AttemptState, type Attempts, createAttempts } from "./attempts.js";
 import type { SvmChain, TransactionOutcome } from "./chain.js";
 import { type AskedPayment, readExactPayment, type Settles } from "./exact-payment.js";
