@@ -4,7 +4,6 @@
  * @see x402 v2 §6.1.2, §7.1
  * @module
  */
-
 import { accept, type Fields, fieldsOf, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import { encodeBase58 } from "../base58.js";
 import { readSvmPayment, type SvmPayment } from "../exact/payment.js";
