@@ -5,6 +5,8 @@ test("the public surface is exactly this", () => {
   expect(Object.keys(scheme).sort()).toMatchInlineSnapshot(`
     [
       "accept",
+      "createAttempts",
+      "createTransactionDesk",
       "fieldsOf",
       "refuse",
     ]

@@ -4,5 +4,13 @@
  *
  * @module
  */
+export { type Attempts, type AttemptsOptions, createAttempts } from "./attempts.js";
 export { type Fields, fieldsOf } from "./fields.js";
 export { accept, type Reading, type Refusal, refuse } from "./reading.js";
+export {
+  createTransactionDesk,
+  type PayerTransaction,
+  type PayerTransactionOutcome,
+  type TransactionDesk,
+  type TransactionDeskOptions,
+} from "./transaction-desk.js";
