@@ -20,7 +20,7 @@ export interface ExactAvmSchemeOptions {
   readonly now?: () => number;
 }
 
-const DEFAULT_FEE = 16_000;
+const FEE = { least: 0, most: Number(MAX_SPONSORED_FEE), usual: 16_000 };
 
 /** After this an attempt is forgotten; its rounds are over, for there are 1001 at most. */
 const REMEMBERED_MS = 2 * 60 * 60 * 1000;
@@ -37,20 +37,17 @@ const PROSE = {
  * @throws ConfigError with every issue at once.
  */
 export function createExactAvmScheme(options: ExactAvmSchemeOptions): FacilitatorScheme {
-  const { chain, now = Date.now, maxFeeMicroAlgos = DEFAULT_FEE } = options;
+  const { chain, now = Date.now, maxFeeMicroAlgos } = options;
   const issues = createIssues();
   issues.checkKeys("options", options, ["chain", "maxFeeMicroAlgos", "now"]);
   if (typeof chain !== "object" || chain === null) {
     issues.add("options.chain", "a chain, e.g. createAlgodChain(…)", chain);
   }
-  const fee: unknown = maxFeeMicroAlgos;
-  if (!Number.isInteger(fee) || Number(fee) < 0 || Number(fee) > Number(MAX_SPONSORED_FEE)) {
-    issues.add("options.maxFeeMicroAlgos", `a whole number from 0 to ${MAX_SPONSORED_FEE}`, fee);
-  }
+  const most = issues.readNumber("options.maxFeeMicroAlgos", maxFeeMicroAlgos, FEE);
   if (typeof now !== "function") issues.add("options.now", "a function that yields Unix milliseconds", now);
   issues.throwIfAny();
   const { network, feePayer } = chain;
-  const settles: Settles = { network, feePayer, maxFeeMicroAlgos: BigInt(maxFeeMicroAlgos) };
+  const settles: Settles = { network, feePayer, maxFeeMicroAlgos: BigInt(most) };
   const desk = createTransactionDesk({ network, now, rememberedMs: REMEMBERED_MS, prose: PROSE });
   return Object.freeze({
     scheme: "exact",

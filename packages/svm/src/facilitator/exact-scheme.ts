@@ -22,9 +22,8 @@ export interface ExactSvmSchemeOptions {
   readonly now?: () => number;
 }
 
-const DEFAULT_PRIORITY_FEE = 100_000;
-/** 5 lamports for each of the 1.4 million compute units that a transaction may have. */
-const MAX_PRIORITY_FEE = 7_000_000;
+/** At most 5 lamports for each of the 1.4 million compute units that a transaction may have. */
+const PRIORITY_FEE = { least: 0, most: 7_000_000, usual: 100_000 };
 
 /** After this an attempt is forgotten; its blockhash has long run out, and the chain still knows it. */
 const REMEMBERED_MS = 60 * 60 * 1000;
@@ -41,20 +40,17 @@ const PROSE = {
  * @throws ConfigError with every issue at once.
  */
 export function createExactSvmScheme(options: ExactSvmSchemeOptions): FacilitatorScheme {
-  const { chain, now = Date.now, maxPriorityFeeLamports = DEFAULT_PRIORITY_FEE } = options;
+  const { chain, now = Date.now, maxPriorityFeeLamports } = options;
   const issues = createIssues();
   issues.checkKeys("options", options, ["chain", "maxPriorityFeeLamports", "now"]);
   if (typeof chain !== "object" || chain === null) {
     issues.add("options.chain", "a chain, e.g. createRpcSvmChain(…)", chain);
   }
-  const fee: unknown = maxPriorityFeeLamports;
-  if (!Number.isInteger(fee) || Number(fee) < 0 || Number(fee) > MAX_PRIORITY_FEE) {
-    issues.add("options.maxPriorityFeeLamports", `a whole number from 0 to ${MAX_PRIORITY_FEE}`, fee);
-  }
+  const most = issues.readNumber("options.maxPriorityFeeLamports", maxPriorityFeeLamports, PRIORITY_FEE);
   if (typeof now !== "function") issues.add("options.now", "a function that yields Unix milliseconds", now);
   issues.throwIfAny();
   const { network, feePayer } = chain;
-  const settles: Settles = { network, feePayer, maxPriorityFeeLamports: BigInt(maxPriorityFeeLamports) };
+  const settles: Settles = { network, feePayer, maxPriorityFeeLamports: BigInt(most) };
   const desk = createTransactionDesk({ network, now, rememberedMs: REMEMBERED_MS, prose: PROSE });
   return Object.freeze({
     scheme: "exact",
