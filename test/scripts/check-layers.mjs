@@ -60,6 +60,7 @@ CORE.index = Object.keys(CORE);
 /** A seller installs these; none may need a chain library. */
 const CHAIN_FREE = [
   "@farebox/core",
+  "@farebox/core/scheme",
   "@farebox/express",
   "@farebox/avm",
   "@farebox/avm/facilitator",

@@ -14,8 +14,9 @@ const SCRIPT = fileURLToPath(new URL("check-layers.mjs", import.meta.url));
 
 /** A workspace without a fault. */
 const SOUND: Record<string, string> = {
-  "packages/core/package.json": manifest("core"),
+  "packages/core/package.json": manifest("core", { "./scheme": { default: "./dist/scheme/index.js" } }),
   "packages/core/src/index.ts": 'export { gate } from "./gate/gate.js";',
+  "packages/core/src/scheme/index.ts": 'export { word } from "../protocol/word.js";',
   "packages/core/src/gate/gate.ts": 'import { word } from "../protocol/word.js";\nexport const gate = word;',
   "packages/core/src/protocol/word.ts": 'export const word = "word";',
   "packages/avm/package.json": manifest("avm", { "./facilitator": { default: "./dist/facilitator/index.js" } }),

@@ -84,7 +84,7 @@ export {
   PAYMENT_SIGNATURE,
 } from "./http/payment-signature.js";
 export { isSettlementOverrides } from "./http/settlement-overrides.js";
-export { createIssues, type Issues } from "./issues.js";
+export { createIssues, type Issues, type NumberRange } from "./issues.js";
 export { isNetwork, type Network, type NetworkPattern } from "./network/caip2.js";
 export {
   type AssetPrice,

@@ -23,11 +23,6 @@ export const WORD: RegExp = /^0x[0-9a-fA-F]{64}$/;
 /** 65 bytes for a key; contract wallets sign with what they like, here up to 4 KiB. */
 export const SIGNATURE: RegExp = /^0x(?:[0-9a-fA-F]{2}){1,4096}$/;
 
-/** The fields of an object; none of anything else. */
-export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null ? { ...value } : {};
-}
-
 /** Whether a value is text of a form. */
 export function matches(form: RegExp, value: unknown): value is string {
   return typeof value === "string" && form.test(value);

@@ -23,7 +23,7 @@ const KEYS = Object.keys({
   extra: true,
 } satisfies Record<keyof PaymentOption, true>);
 
-const DEFAULT_TIMEOUT_SECONDS = 300;
+const TIMEOUT_SECONDS = { least: 10, most: 86_400, usual: 300, unit: "seconds" };
 
 /** What clients are told when the money moves before the answer. */
 const UPFRONT = "upfront";
@@ -158,10 +158,7 @@ function findScheme(option: JsonObject, network: Network, { path, config, issues
 }
 
 function parseTimeout(option: JsonObject, { path, issues }: OfferContext): number {
-  const value = option["maxTimeoutSeconds"] ?? DEFAULT_TIMEOUT_SECONDS;
-  if (typeof value === "number" && Number.isInteger(value) && value >= 10 && value <= 86_400) return value;
-  issues.add(join(path, "maxTimeoutSeconds"), "a whole number of seconds from 10 to 86400", value);
-  return DEFAULT_TIMEOUT_SECONDS;
+  return issues.readNumber(join(path, "maxTimeoutSeconds"), option["maxTimeoutSeconds"] ?? undefined, TIMEOUT_SECONDS);
 }
 
 function parseExtra(option: JsonObject, { path, settle, issues }: OfferContext): JsonObject {

@@ -85,8 +85,10 @@ const KEYS = Object.keys({
   timer: true,
 } satisfies Record<keyof PaymentsOptions, true>);
 
-const DEFAULT_HOLD_BYTES = 1024 * 1024;
-const MAX_HOLD_BYTES = 64 * 1024 * 1024;
+const HOLD_BYTES = { least: 0, most: 64 * 1024 * 1024, usual: 1024 * 1024 };
+const COPY_WAIT_MS = { least: 0, most: 120_000, usual: 10_000, unit: "milliseconds" };
+const RUNS_PER_PAYER = { least: 1, most: 1_000_000, usual: 256 };
+const DEADLINE_MS = { least: 100, most: 120_000, unit: "milliseconds" };
 
 /** Beyond the facilitators' own deadlines: for looking at the chain twice, for the store, and for clocks that disagree. */
 const LEASE_SLACK_MS = 2 * LOOK_UP_MS + 15_000;
@@ -139,17 +141,10 @@ function parseLimits(
   options: Partial<PaymentsOptions>,
   issues: Issues,
 ): Pick<PaymentsConfig, "holdBytes" | "copyWaitMs" | "ongoing"> {
-  const { holdBytes = DEFAULT_HOLD_BYTES, copyWaitMs = 10_000, maxRunsPerPayer = 256 } = options;
-  if (!isWithin(holdBytes, 0, MAX_HOLD_BYTES)) {
-    issues.add("options.holdBytes", `a whole number from 0 to ${MAX_HOLD_BYTES}`, holdBytes);
-  }
-  if (!isWithin(copyWaitMs, 0, 120_000)) {
-    issues.add("options.copyWaitMs", "a whole number of milliseconds from 0 to 120000", copyWaitMs);
-  }
-  if (!isWithin(maxRunsPerPayer, 1, 1_000_000)) {
-    issues.add("options.maxRunsPerPayer", "a whole number from 1 to 1000000", maxRunsPerPayer);
-  }
-  return { holdBytes, copyWaitMs, ongoing: createOngoingRuns(maxRunsPerPayer) };
+  const holdBytes = issues.readNumber("options.holdBytes", options.holdBytes, HOLD_BYTES);
+  const copyWaitMs = issues.readNumber("options.copyWaitMs", options.copyWaitMs, COPY_WAIT_MS);
+  const runs = issues.readNumber("options.maxRunsPerPayer", options.maxRunsPerPayer, RUNS_PER_PAYER);
+  return { holdBytes, copyWaitMs, ongoing: createOngoingRuns(runs) };
 }
 
 /** Stands in until the issues are thrown, so that everything else can be checked as well. */
@@ -186,9 +181,8 @@ function parseDeadlines(deadlines: unknown, issues: Issues): Deadlines {
   const parsed = { ...DEFAULT_DEADLINES };
   if (!issues.checkKeys("options.deadlines", deadlines, Object.keys(DEFAULT_DEADLINES))) return parsed;
   for (const key of ["verifyMs", "settleMs", "supportedMs"] as const) {
-    const value = deadlines[key] ?? parsed[key];
-    if (isWithin(value, 100, 120_000)) parsed[key] = value;
-    else issues.add(`options.deadlines.${key}`, "a whole number of milliseconds from 100 to 120000", value);
+    const range = { ...DEADLINE_MS, usual: parsed[key] };
+    parsed[key] = issues.readNumber(`options.deadlines.${key}`, deadlines[key] ?? undefined, range);
   }
   return parsed;
 }
@@ -276,8 +270,4 @@ function checkMethods(issues: Issues, check: { path: string; value: unknown; met
   if (missing.length === 0) return;
   const received = isObject ? `an object without ${missing.join(", ")}` : `${value === null ? "null" : typeof value}`;
   issues.addText(path, `an object with ${methods.join(", ")}`, received);
-}
-
-function isWithin(value: unknown, least: number, most: number): value is number {
-  return typeof value === "number" && Number.isInteger(value) && value >= least && value <= most;
 }

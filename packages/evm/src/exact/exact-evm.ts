@@ -6,9 +6,9 @@
  * @module
  */
 import type { PaymentRequirements, Scheme } from "@farebox/core";
+import { fieldsOf } from "@farebox/core/scheme";
 import { sameAddress } from "../address.js";
 import { compileEvmTerms } from "../compile-terms.js";
-import { fieldsOf } from "../payload-fields.js";
 import { findPermitPayment } from "../permit2/find-payment.js";
 import { readPermitPayment } from "../permit2/read-permit.js";
 import { findAuthorizationPayment } from "./find-payment.js";

@@ -5,6 +5,7 @@
  * @module
  */
 import type { FacilitatorScheme } from "@farebox/core";
+import { accept, type Reading, refuse } from "@farebox/core/scheme";
 import { createAuthorizationMovement } from "./authorization-movement.js";
 import { readAuthorizationPayment } from "./authorization-payment.js";
 import type { EvmChain } from "./chain.js";
@@ -12,7 +13,6 @@ import { type Envelope, readEnvelope, readPayer } from "./envelope.js";
 import type { Movement } from "./movement.js";
 import { createPermitMovement } from "./permit-movement.js";
 import { readPermitPayment } from "./permit-payment.js";
-import { accept, type Reading, refuse } from "./refusal.js";
 import { chainIdOf, type EvmSchemeOptions, parseSchemeOptions } from "./scheme-options.js";
 import { type MovementReading, SettlementDesk } from "./settlement-desk.js";
 import { type PaymentKind, readTerms, readTransferMethod, type Terms } from "./terms.js";

@@ -4,10 +4,10 @@
  * @see x402 v2, scheme `exact` on EVM, §2, Phases 3 and 4; scheme `upto` on EVM, §1, Phases 3 and 4
  * @module
  */
+import { type Refusal, refuse } from "@farebox/core/scheme";
 import { SETTLEMENT_MARGIN_SECONDS } from "../payload-fields.js";
 import type { Hash, Permit2Chain, SignedPermit } from "./chain.js";
 import type { Moved, Movement } from "./movement.js";
-import { type Refusal, refuse } from "./refusal.js";
 
 /** What is moved, and for whom. */
 export interface PermitTerms {

@@ -4,13 +4,13 @@
  * @see x402 v2, scheme `exact` on EVM, §2; scheme `upto` on EVM, §1
  * @module
  */
+import { accept, type Fields, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import { PERMIT2, PROXIES } from "../permit2/proxies.js";
 import { type Permit, readPermit } from "../permit2/read-permit.js";
 import type { Address, SignedApproval, SignedPermit } from "./chain.js";
 import type { Envelope } from "./envelope.js";
-import { accept, type Reading, type Refusal, refuse } from "./refusal.js";
 import { checkAccepted, type PaymentKind, type Terms } from "./terms.js";
-import { type Fields, readAddress, readBytes, readFields, readUint256 } from "./wire-fields.js";
+import { readAddress, readBytes, readFields, readUint256 } from "./wire-fields.js";
 
 /** Reads a payment that agrees with its terms in all but the amount. The signature is not checked yet. */
 export function readPermitPayment(

@@ -90,8 +90,7 @@ export function parseRpcOptions(options: RpcChainOptions): ParsedRpcOptions {
 
 function parseChainId(network: unknown, issues: Issues): number {
   const chainId = typeof network === "string" ? /^eip155:([1-9]\d{0,14})$/.exec(network)?.[1] : undefined;
-  if (chainId === undefined)
-    issues.add("options.network", 'a CAIP-2 network such as "eip155:84532"', outlineOf(network));
+  if (chainId === undefined) issues.addOutline("options.network", 'a CAIP-2 network such as "eip155:84532"', network);
   return Number(chainId);
 }
 
@@ -119,18 +118,7 @@ function isSigningAccount(account: unknown): account is LocalAccount {
 }
 
 function parseNumber(key: keyof typeof RANGES, options: RpcChainOptions, issues: Issues): number {
-  const { least, most, usual } = RANGES[key];
-  const value: unknown = options[key];
-  if (value === undefined) return usual;
-  if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value;
-  issues.add(`options.${key}`, `a whole number from ${least} to ${most}`, outlineOf(value));
-  return usual;
-}
-
-/** A key in the wrong place may also be inside of an object, so none is shown with what it holds. */
-function outlineOf(value: unknown): unknown {
-  if (Array.isArray(value)) return [];
-  return typeof value === "object" && value !== null ? {} : value;
+  return issues.readNumber(`options.${key}`, options[key], RANGES[key]);
 }
 
 function isHttpUrl(value: unknown): boolean {

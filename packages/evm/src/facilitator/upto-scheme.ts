@@ -6,12 +6,12 @@
  * @module
  */
 import type { FacilitatorScheme } from "@farebox/core";
+import { accept, type Refusal, refuse } from "@farebox/core/scheme";
 import { sameAddress, toChecksum } from "../address.js";
 import type { EvmChain, SignedPermit } from "./chain.js";
 import { readEnvelope, readPayer } from "./envelope.js";
 import { createPermitMovement } from "./permit-movement.js";
 import { readPermitPayment } from "./permit-payment.js";
-import { accept, type Refusal, refuse } from "./refusal.js";
 import { chainIdOf, type EvmSchemeOptions, parseSchemeOptions } from "./scheme-options.js";
 import { type MovementReading, SettlementDesk } from "./settlement-desk.js";
 import { type PaymentKind, readTerms, readTransferMethod } from "./terms.js";

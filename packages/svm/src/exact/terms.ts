@@ -5,11 +5,10 @@
  * @module
  */
 import { parseAtomic } from "@farebox/core";
+import { accept, type Fields, fieldsOf, type Reading, refuse } from "@farebox/core/scheme";
 import { decodeAddress } from "../address.js";
 import { findAsset } from "../assets.js";
 import { type Program, TOKEN, TOKEN_2022 } from "../programs.js";
-import { type Fields, fieldsOf } from "./fields.js";
-import { accept, type Reading, refuse } from "./refusal.js";
 
 /** What is asked for, the addresses as bytes. */
 export interface Terms {

@@ -53,7 +53,7 @@ export function parseRpcOptions(options: RpcSvmChainOptions): ParsedRpcOptions {
   const { network, commitment = "confirmed" } = options;
   if (typeof network !== "string" || !NETWORK.test(network)) {
     const expected = 'a CAIP-2 network such as "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1"';
-    issues.add("options.network", expected, typeof network === "object" ? {} : network);
+    issues.addOutline("options.network", expected, network);
   }
   if (commitment !== "confirmed" && commitment !== "finalized") {
     issues.addText("options.commitment", '"confirmed" or "finalized"', "something else");
@@ -100,10 +100,5 @@ function parseSigner({ privateKey, signer }: RpcSvmChainOptions, issues: Issues)
 }
 
 function parseNumber(key: keyof typeof RANGES, options: RpcSvmChainOptions, issues: Issues): number {
-  const { least, most, usual } = RANGES[key];
-  const value: unknown = options[key];
-  if (value === undefined) return usual;
-  if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value;
-  issues.add(`options.${key}`, `a whole number from ${least} to ${most}`, typeof value === "object" ? {} : value);
-  return usual;
+  return issues.readNumber(`options.${key}`, options[key], RANGES[key]);
 }
