@@ -5,7 +5,7 @@
  * @module
  */
 import type { Logger } from "../events/logger.js";
-import type { JsonRpc } from "../http/json-rpc.js";
+import type { RpcNode } from "../http/rpc-node.js";
 import type { UnsettledPayment } from "./unsettled.js";
 
 /** What is certain. `silent`: nothing is, or there is no node to ask. */
@@ -17,7 +17,7 @@ export type Seen =
 /** Whom to ask. */
 export interface LookUpParts {
   /** Nodes by network. */
-  readonly rpc: ReadonlyMap<string, JsonRpc>;
+  readonly rpc: ReadonlyMap<string, RpcNode>;
   readonly logger: Logger;
 }
 

@@ -15,7 +15,7 @@ import { createHttpFacilitator } from "../facilitator/http-facilitator.js";
 import type { FacilitatorEntry } from "../facilitator/pool-options.js";
 import { parseBaseUrl } from "../http/base-url.js";
 import { isHost } from "../http/host.js";
-import type { JsonRpc } from "../http/json-rpc.js";
+import type { RpcNode } from "../http/rpc-node.js";
 import { type Issues, join } from "../issues.js";
 import { isNetwork } from "../network/caip2.js";
 import { isJsonObject } from "../protocol/json.js";
@@ -47,7 +47,7 @@ export interface PaymentsConfig {
   readonly findings: Findings;
   readonly holdBytes: number;
   /** Nodes by network. */
-  readonly rpc: ReadonlyMap<string, JsonRpc>;
+  readonly rpc: ReadonlyMap<string, RpcNode>;
   readonly store: PaymentStore;
   /** How long the owner of a settlement may take before another one takes over. */
   readonly leaseMs: number;

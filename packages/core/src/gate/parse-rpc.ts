@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { createJsonRpc, type JsonRpc, parseRpcUrl, RPC_URL_EXPECTED } from "../http/json-rpc.js";
+import { createRpcNode, parseRpcUrl, RPC_URL_EXPECTED, type RpcNode } from "../http/rpc-node.js";
 import { type Issues, join } from "../issues.js";
 import { isNetwork } from "../network/caip2.js";
 import { isJsonObject } from "../protocol/json.js";
@@ -14,8 +14,8 @@ const PATH = "options.rpc";
 const QUOTABLE = /^[^/]{1,60}$/;
 
 /** Checks `options.rpc`, and yields a node for each network. It is only good if nothing was added to `issues`. */
-export function parseRpc(given: unknown, issues: Issues): ReadonlyMap<string, JsonRpc> {
-  const nodes = new Map<string, JsonRpc>();
+export function parseRpc(given: unknown, issues: Issues): ReadonlyMap<string, RpcNode> {
+  const nodes = new Map<string, RpcNode>();
   if (given === undefined) return nodes;
   if (!isJsonObject(given) || given instanceof URL) {
     issues.addText(PATH, 'URLs by network, such as { "eip155:84532": "https://…" }', "another value");
@@ -28,7 +28,7 @@ export function parseRpc(given: unknown, issues: Issues): ReadonlyMap<string, Js
       continue;
     }
     const url = parseRpcUrl(value);
-    if (url !== undefined) nodes.set(network, createJsonRpc(url));
+    if (url !== undefined) nodes.set(network, createRpcNode(url));
     else if (value !== undefined) issues.addText(path, RPC_URL_EXPECTED, "something else");
   }
   return nodes;

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { JsonRpc } from "../http/json-rpc.js";
+import type { RpcNode } from "../http/rpc-node.js";
 import type { Network, NetworkPattern } from "../network/caip2.js";
 import type { AssetPrice } from "../price/price.js";
 import type { PaymentRequirements } from "../protocol/payment-requirements.js";
@@ -64,7 +64,7 @@ export interface PaymentQuery {
   readonly payload: unknown;
   readonly requirements: PaymentRequirements;
   /** Of the network of the requirements, as far as the seller says: a scheme checks that before it concludes anything. */
-  readonly rpc: JsonRpc;
+  readonly rpc: RpcNode;
   /**
    * Unix seconds: `expiresAtSeconds` of when the payment was first read, from its record. A scheme whose payments have no
    * time in them cannot say `never` without it.
