@@ -51,8 +51,11 @@ function seller(app: Express, middleware: RequestHandler): Express {
 const ACCEPTS = { scheme: "exact", price: "$0.001", network: NETWORK, payTo: PAY_TO.toString() } as const;
 
 /** A seller with Farebox, which gets the fee payer from the facilitator. */
-export async function ourSeller(facilitatorUrl: string): Promise<Express> {
-  const payments = createPayments({ facilitator: facilitatorUrl });
+export async function ourSeller(
+  facilitatorUrl: string,
+  options: Partial<Parameters<typeof createPayments>[0]> = {},
+): Promise<Express> {
+  const payments = createPayments({ facilitator: facilitatorUrl, ...options });
   const app = seller(express(), payments.routes({ "GET /weather": { accepts: ACCEPTS } }));
   await payments.ready(app);
   return app;

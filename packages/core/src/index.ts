@@ -61,6 +61,7 @@ export type {
   RouteConfig,
   RoutesConfig,
   RpcByNetwork,
+  RpcEndpoint,
   SettleTime,
   Unmetered,
 } from "./gate/options.js";

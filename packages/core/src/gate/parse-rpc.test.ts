@@ -25,6 +25,14 @@ describe("options.rpc that are good", () => {
       ["eip155:1", "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1"],
       "two networks",
     ],
+    [
+      {
+        "eip155:1": { url: "https://node.example", headers: { authorization: `Bearer ${SECRET}` } },
+        "eip155:2": { url: new URL("https://node.example") },
+      },
+      ["eip155:1", "eip155:2"],
+      "with headers, and an object without",
+    ],
   ])("%j: %j, %s", (given, networks) => {
     expect(parse(given)).toEqual({ networks, issues: [] });
   });
@@ -44,7 +52,20 @@ describe("options.rpc that are not", () => {
     [{ "eip155:1": `https://node.example/#${SECRET}` }, 'options.rpc["eip155:1"]', "a fragment"],
     [{ "eip155:1": `wss://node.example/${SECRET}` }, 'options.rpc["eip155:1"]', "no HTTP"],
     [{ "eip155:1": `node.example/${SECRET}` }, 'options.rpc["eip155:1"]', "no scheme"],
-    [{ "eip155:1": { url: `https://node.example/${SECRET}` } }, 'options.rpc["eip155:1"]', "an object"],
+    [
+      { "eip155:1": { href: `https://node.example/${SECRET}`, url: "http://a" } },
+      'options.rpc["eip155:1"].href',
+      "a key",
+    ],
+    [{ "eip155:1": { url: `wss://node.example/${SECRET}` } }, 'options.rpc["eip155:1"].url', "no HTTP, in an object"],
+    [{ "eip155:1": {} }, 'options.rpc["eip155:1"].url', "an object without URL"],
+    ...[SECRET, [SECRET], { a: 1 }, { a: `${SECRET}\nb` }, { [`${SECRET} x`]: "" }, { a: undefined }, new Map()].map(
+      (headers): [unknown, string, string] => [
+        { "eip155:1": { url: "https://node.example", headers } },
+        'options.rpc["eip155:1"].headers',
+        "headers that cannot be sent",
+      ],
+    ),
   ])("%j: an issue at %s that quotes no URL, %s", (given, path) => {
     const { issues } = parse(given);
     expect(issues).toHaveLength(1);

@@ -1,12 +1,14 @@
 /**
- * Reads `options.rpc`. URLs of nodes are secrets: no issue quotes one.
+ * Reads `options.rpc`. URLs of nodes and headers for them are secrets: no issue quotes one.
  *
  * @module
  */
+import { HEADER_VALUES_EXPECTED, isHeaderValues } from "../http/header-values.js";
 import { createRpcNode, parseRpcUrl, RPC_URL_EXPECTED, type RpcNode } from "../http/rpc-node.js";
 import { type Issues, join } from "../issues.js";
 import { isNetwork } from "../network/caip2.js";
-import { isJsonObject } from "../protocol/json.js";
+import { isJsonObject, type JsonObject } from "../protocol/json.js";
+import type { RpcEndpoint } from "./options.js";
 
 const PATH = "options.rpc";
 
@@ -27,9 +29,31 @@ export function parseRpc(given: unknown, issues: Issues): ReadonlyMap<string, Rp
       issues.addText(path, 'a CAIP-2 network such as "eip155:84532" as key', "another key");
       continue;
     }
-    const url = parseRpcUrl(value);
-    if (url !== undefined) nodes.set(network, createRpcNode(url));
-    else if (value !== undefined) issues.addText(path, RPC_URL_EXPECTED, "something else");
+    const node = value === undefined ? undefined : parseNode(value, path, issues);
+    if (node !== undefined) nodes.set(network, node);
   }
   return nodes;
+}
+
+const KEYS = Object.keys({ url: true, headers: true } satisfies Record<keyof RpcEndpoint, true>);
+
+/** A URL, or one with headers. */
+function parseNode(value: unknown, path: string, issues: Issues): RpcNode | undefined {
+  if (!isJsonObject(value) || value instanceof URL) return createNode({ url: value }, { path, urlPath: path, issues });
+  if (!issues.checkKeys(path, value, KEYS)) return undefined;
+  return createNode(value, { path, urlPath: join(path, "url"), issues });
+}
+
+interface Place {
+  readonly path: string;
+  readonly urlPath: string;
+  readonly issues: Issues;
+}
+
+function createNode({ url: given, headers = {} }: JsonObject, { path, urlPath, issues }: Place): RpcNode | undefined {
+  const url = parseRpcUrl(given);
+  if (url === undefined) issues.addText(urlPath, RPC_URL_EXPECTED, "something else");
+  const isGood = isHeaderValues(headers);
+  if (!isGood) issues.addText(join(path, "headers"), HEADER_VALUES_EXPECTED, "something else");
+  return url === undefined || !isGood ? undefined : createRpcNode(url, { headers });
 }

@@ -18,8 +18,8 @@ const PATH = "/v2/transactions/pending/TXID";
 async function startNode(reply: (response: ServerResponse) => void, own = `/v1/${SECRET}?key=${SECRET}`) {
   const asked: string[] = [];
   const origin = await serve((request, response) => {
-    const { accept, "content-type": type } = request.headers;
-    asked.push([request.method, request.url, accept, type, request.body].join(" ").trimEnd());
+    const { accept, "content-type": type, "x-algo-api-token": token } = request.headers;
+    asked.push([request.method, request.url, accept, type, token, request.body].join(" ").trimEnd());
     reply(response);
   });
   return { url: `${origin}${own}`, asked };
@@ -55,6 +55,24 @@ describe("a path", () => {
     expect(await createRpcNode(node.url).get(path)).toBe(1);
     expect(node.asked).toEqual([`GET ${url} application/json`]);
   });
+});
+
+test("headers go along with every question, and win over ours", async () => {
+  const node = await startNode((response) => response.end('{"jsonrpc":"2.0","id":1,"result":1}'), "");
+  const headers = { "X-Algo-API-Token": SECRET, Accept: "text/json" };
+  const rpc = createRpcNode(node.url, { headers });
+  await rpc.get("/v2/status");
+  await rpc.call("m", []);
+  expect(node.asked).toEqual([
+    `GET /v2/status text/json  ${SECRET}`,
+    `POST / text/json application/json ${SECRET} {"jsonrpc":"2.0","id":1,"method":"m","params":[]}`,
+  ]);
+});
+
+test("headers that cannot be sent are a mistake that quotes nothing", () => {
+  const create = () => createRpcNode("http://localhost", { headers: { authorization: `${SECRET}\nb` } });
+  expect(create).toThrow("headers: expected header names with string values");
+  expect(create).not.toThrow(SECRET);
 });
 
 test.each<[value: unknown]>([[{ a: { b: [1] } }], [[]], ["text"], [0], [false], [null]])(

@@ -9,6 +9,7 @@ import { ConfigError, RpcError } from "../errors.js";
 import { isJsonObject, parseJson } from "../protocol/json.js";
 import { readBoundedText } from "./bounded-text.js";
 import { causeCode } from "./cause-code.js";
+import { HEADER_VALUES_EXPECTED, type HeaderValues, isHeaderValues } from "./header-values.js";
 
 /** Asks one node. Each question is asked once: what is to be asked again is for the caller to know. */
 export interface RpcNode {
@@ -36,10 +37,12 @@ interface AskOptions {
   readonly signal?: AbortSignal;
 }
 
-/** How long to wait. */
+/** How long to wait, and what to send along. */
 export interface RpcNodeOptions {
   /** For the whole answer, head and body, 1 to 120000 ms. Default 5000. */
   readonly deadlineMs?: number;
+  /** Most often credentials, e.g. `{ "X-Algo-API-Token": "…" }`. Default: none. */
+  readonly headers?: HeaderValues;
 }
 
 const DEFAULT_DEADLINE_MS = 5_000;
@@ -51,26 +54,56 @@ const MAX_BODY_BYTES = 1024 * 1024;
 /**
  * Creates a client for a node. Nothing is asked before the first call, and no redirect is followed.
  *
- * @throws ConfigError when the URL is none that {@link parseRpcUrl} reads, or the deadline is out of range
+ * @throws ConfigError when the URL is none that {@link parseRpcUrl} reads, the deadline is out of range, or the headers
+ *   are of no form that can be sent; neither URL nor headers are quoted
  */
-export function createRpcNode(url: string | URL, { deadlineMs = DEFAULT_DEADLINE_MS }: RpcNodeOptions = {}): RpcNode {
+export function createRpcNode(url: string | URL, options: RpcNodeOptions = {}): RpcNode {
+  const { deadlineMs = DEFAULT_DEADLINE_MS, headers = {} } = options;
   const target = parseRpcUrl(url);
   if (target === undefined) throw new ConfigError([{ path: "url", expected: RPC_URL_EXPECTED, received: "another" }]);
   if (!Number.isInteger(deadlineMs) || deadlineMs < 1 || deadlineMs > MAX_DEADLINE_MS) {
     const expected = `a whole number from 1 to ${MAX_DEADLINE_MS}`;
     throw new ConfigError([{ path: "deadlineMs", expected, received: String(deadlineMs) }]);
   }
+  if (!isHeaderValues(headers)) {
+    throw new ConfigError([{ path: "headers", expected: HEADER_VALUES_EXPECTED, received: "others" }]);
+  }
+  return createAsker({ target, deadlineMs, headers: { ...headers } });
+}
+
+interface Target {
+  /** URL. */
+  readonly target: string;
+  readonly deadlineMs: number;
+  readonly headers: HeaderValues;
+}
+
+function createAsker({ target, deadlineMs, headers }: Target): RpcNode {
   let lastId = 0;
   return Object.freeze({
     call: (method: string, params: readonly unknown[], { signal }: AskOptions = {}) => {
       const question: Question = { jsonrpc: "2.0", id: ++lastId, method, params };
-      return within({ name: method, deadlineMs, signal }, (ending) => call(target, question, ending));
+      const init = { method: "POST", headers: headersOf(headers, POSTED), body: JSON.stringify(question) };
+      return within({ name: method, deadlineMs, signal }, async (ending) =>
+        readResult(question, await ask(target, method, { ...init, signal: ending })),
+      );
     },
     get: (path: string, { signal }: AskOptions = {}) => {
       const name = path.split("?", 1).join();
-      return within({ name, deadlineMs, signal }, (ending) => get(below(target, path), name, ending));
+      return within({ name, deadlineMs, signal }, async (ending) =>
+        readJson(name, await ask(below(target, path), name, { headers: headersOf(headers), signal: ending })),
+      );
     },
   });
+}
+
+const POSTED: HeaderValues = { "content-type": "application/json" };
+
+/** The caller's headers win over ours, in whatever case they are written. */
+function headersOf(given: HeaderValues, own: HeaderValues = {}): Headers {
+  const headers = new Headers({ accept: "application/json", ...own });
+  for (const [name, value] of Object.entries(given)) headers.set(name, value);
+  return headers;
 }
 
 /** What a URL of a node has to be, for an error message. */
@@ -102,18 +135,6 @@ interface Question {
   readonly id: number;
   readonly method: string;
   readonly params: readonly unknown[];
-}
-
-async function call(url: string, question: Question, signal: AbortSignal): Promise<unknown> {
-  const headers = { "content-type": "application/json", accept: "application/json" };
-  const init = { method: "POST", headers, body: JSON.stringify(question), signal };
-  return readResult(question, await ask(url, question.method, init));
-}
-
-async function get(url: string, name: string, signal: AbortSignal): Promise<unknown> {
-  const json = parseJson(await ask(url, name, { headers: { accept: "application/json" }, signal }));
-  if (!json.ok) throw unreadable(name);
-  return json.value;
 }
 
 /** @param name - Of the question, for errors. */
@@ -151,6 +172,12 @@ function readResult({ id, method }: Question, text: string): unknown {
   const answers = json.value["jsonrpc"] === "2.0" && json.value["id"] === id && Object.hasOwn(json.value, "result");
   if (!answers) throw unreadable(method);
   return json.value["result"];
+}
+
+function readJson(name: string, text: string): unknown {
+  const json = parseJson(text);
+  if (!json.ok) throw unreadable(name);
+  return json.value;
 }
 
 function unreadable(name: string): RpcError {
