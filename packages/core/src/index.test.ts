@@ -19,6 +19,7 @@ test("the public surface is exactly this", () => {
       "TRANSITIONS",
       "UNFINISHED",
       "UNKNOWN_RECEIVERS",
+      "canonicalNetwork",
       "createHttpFacilitator",
       "createIssues",
       "createMemoryStore",
@@ -42,6 +43,7 @@ test("the public surface is exactly this", () => {
       "parsePrice",
       "placeOfRoute",
       "privateCacheControl",
+      "sameNetwork",
       "samplesOf",
     ]
   `);

@@ -86,7 +86,7 @@ export {
 export { createRpcNode, type RpcNode, type RpcNodeOptions } from "./http/rpc-node.js";
 export { isSettlementOverrides } from "./http/settlement-overrides.js";
 export { createIssues, type Issues, type NumberRange } from "./issues.js";
-export { isNetwork, type Network, type NetworkPattern } from "./network/caip2.js";
+export { canonicalNetwork, isNetwork, type Network, type NetworkPattern, sameNetwork } from "./network/caip2.js";
 export {
   type AssetPrice,
   type DollarPrice,

@@ -17,7 +17,7 @@ import { parseBaseUrl } from "../http/base-url.js";
 import { isHost } from "../http/host.js";
 import type { RpcNode } from "../http/rpc-node.js";
 import { type Issues, join } from "../issues.js";
-import { isNetwork } from "../network/caip2.js";
+import { isNetwork, sameNetwork } from "../network/caip2.js";
 import { isJsonObject } from "../protocol/json.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { createMemoryStore } from "../store/memory-store.js";
@@ -46,7 +46,7 @@ export interface PaymentsConfig {
   readonly strict: boolean;
   readonly findings: Findings;
   readonly holdBytes: number;
-  /** Nodes by network. */
+  /** Nodes by network, in its canonical spelling. */
   readonly rpc: ReadonlyMap<string, RpcNode>;
   readonly store: PaymentStore;
   /** How long the owner of a settlement may take before another one takes over. */
@@ -212,12 +212,17 @@ function parsePayTo(payTo: unknown, issues: Issues): Readonly<Record<string, str
   }
   for (const [pattern, address] of Object.entries(payTo)) {
     const path = join("options.payTo", pattern);
+    const other = Object.keys(parsed).find((earlier) => sameNetwork(earlier, pattern));
     if (!isNetwork(pattern.replace(/:\*$/, ":0"))) issues.add(path, 'a CAIP-2 network or "<namespace>:*"', pattern);
+    else if (other !== undefined) issues.add(path, ONE_SPELLING, other);
     else if (typeof address !== "string") issues.add(path, "an address", address);
     else parsed[pattern] = address;
   }
   return parsed;
 }
+
+/** Of two entries for one network either may be the old one. */
+const ONE_SPELLING = "one entry for a network, in whatever spelling";
 
 function parseNetworks(networks: unknown, issues: Issues): readonly string[] {
   if (networks === undefined) return [];

@@ -33,6 +33,11 @@ describe("options.rpc that are good", () => {
       ["eip155:1", "eip155:2"],
       "with headers, and an object without",
     ],
+    [
+      { "algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI=": "https://node.example" },
+      ["algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe"],
+      "a network in its other spelling",
+    ],
   ])("%j: %j, %s", (given, networks) => {
     expect(parse(given)).toEqual({ networks, issues: [] });
   });
@@ -46,6 +51,14 @@ describe("options.rpc that are not", () => {
     [null, "options.rpc", "null"],
     [{ "eip155:*": "https://node.example" }, 'options.rpc["eip155:*"]', "a pattern: nodes are of one network"],
     [{ base: "https://node.example" }, "options.rpc.base", "a name of version 1"],
+    [
+      {
+        "algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe": `https://node.example/${SECRET}`,
+        "algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI=": "https://node.example",
+      },
+      "options.rpc",
+      "two nodes for one network",
+    ],
     [{ [`https://node.example/${SECRET}`]: "eip155:84532" }, "options.rpc", "the wrong way round"],
     [{ [SECRET.repeat(10)]: "eip155:84532" }, "options.rpc", "a long key"],
     [{ "eip155:1": `https://key:${SECRET}@node.example` }, 'options.rpc["eip155:1"]', "credentials"],

@@ -6,16 +6,19 @@
 import { HEADER_VALUES_EXPECTED, isHeaderValues } from "../http/header-values.js";
 import { createRpcNode, parseRpcUrl, RPC_URL_EXPECTED, type RpcNode } from "../http/rpc-node.js";
 import { type Issues, join } from "../issues.js";
-import { isNetwork } from "../network/caip2.js";
+import { canonicalNetwork, isNetwork } from "../network/caip2.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import type { RpcEndpoint } from "./options.js";
 
 const PATH = "options.rpc";
 
-/** Whatever is longer, or has a slash, may be a URL in the place of a network. */
+/** Whatever is longer, or has a slash, may be a URL in the place of a network. Algorand's older networks have slashes. */
 const QUOTABLE = /^[^/]{1,60}$/;
 
-/** Checks `options.rpc`, and yields a node for each network. It is only good if nothing was added to `issues`. */
+/**
+ * Checks `options.rpc`, and yields a node for each network, in its canonical spelling. It is only good if nothing was added
+ * to `issues`.
+ */
 export function parseRpc(given: unknown, issues: Issues): ReadonlyMap<string, RpcNode> {
   const nodes = new Map<string, RpcNode>();
   if (given === undefined) return nodes;
@@ -25,14 +28,25 @@ export function parseRpc(given: unknown, issues: Issues): ReadonlyMap<string, Rp
   }
   for (const [network, value] of Object.entries(given)) {
     const path = QUOTABLE.test(network) ? join(PATH, network) : PATH;
-    if (!isNetwork(network)) {
-      issues.addText(path, 'a CAIP-2 network such as "eip155:84532" as key', "another key");
-      continue;
-    }
-    const node = value === undefined ? undefined : parseNode(value, path, issues);
-    if (node !== undefined) nodes.set(network, node);
+    const canonical = canonicalNetwork(network);
+    const isGood = checkKey(network, { path, isTaken: nodes.has(canonical), issues });
+    const node = isGood && value !== undefined ? parseNode(value, path, issues) : undefined;
+    if (node !== undefined) nodes.set(canonical, node);
   }
   return nodes;
+}
+
+interface Key {
+  readonly path: string;
+  readonly isTaken: boolean;
+  readonly issues: Issues;
+}
+
+function checkKey(network: string, { path, isTaken, issues }: Key): boolean {
+  const isGood = isNetwork(network);
+  if (!isGood) issues.addText(path, 'a CAIP-2 network such as "eip155:84532" as key', "another key");
+  else if (isTaken) issues.addText(path, "one node for a network, in whatever spelling", "another one");
+  return isGood && !isTaken;
 }
 
 const KEYS = Object.keys({ url: true, headers: true } satisfies Record<keyof RpcEndpoint, true>);
