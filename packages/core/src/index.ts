@@ -127,6 +127,8 @@ export type {
   IdentifiedPayment,
   OfferAsset,
   OfferTerms,
+  PayeeCheck,
+  PayeeQuery,
   PaymentQuery,
   PaymentReading,
   Scheme,

@@ -18,6 +18,7 @@ import {
 import { isAddress, sameAddress } from "../address.js";
 import { type AvmAsset, defaultAsset, findAsset } from "../assets.js";
 import { isAvmNetwork } from "../networks.js";
+import { checkOptIn } from "./check-payee.js";
 import { findTransferPayment } from "./find-payment.js";
 import { readTransferPayment } from "./read-payment.js";
 import { MAX_UINT64, readUint64 } from "./terms.js";
@@ -32,6 +33,7 @@ export function exactAvm(): Scheme {
     readPayment: readTransferPayment,
     completeExtra,
     findPayment: findTransferPayment,
+    checkPayee: checkOptIn,
   } as const);
 }
 

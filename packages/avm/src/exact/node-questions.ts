@@ -5,8 +5,15 @@
  * @see Algorand documentation, "algod REST API"
  * @module
  */
-import { isJsonObject, type PaymentQuery, RpcError } from "@farebox/core";
-import { type NodeState, readCount, readNodeState, STATE_PATH, transactionPath } from "../node/read-answers.js";
+import { isJsonObject, type JsonObject, type PaymentQuery, RpcError } from "@farebox/core";
+import {
+  holdingPath,
+  type NodeState,
+  readCount,
+  readNodeState,
+  STATE_PATH,
+  transactionPath,
+} from "../node/read-answers.js";
 
 /** Asks a node, so many times and no more. */
 export type Ask = (path: string) => Promise<unknown>;
@@ -31,14 +38,34 @@ export async function readState(ask: Ask): Promise<NodeState> {
  */
 export async function readConfirmedRound(ask: Ask, id: string): Promise<bigint | undefined> {
   const path = transactionPath(id);
-  const answer = await ask(path).catch((error: unknown) => {
-    if (error instanceof RpcError && error.status === 404) return {};
-    throw error;
-  });
-  const round = isJsonObject(answer) ? answer["confirmed-round"] : nonsense(path);
+  const { "confirmed-round": round } = await askOrNothing(ask, path);
   if (round === undefined) return undefined;
   const confirmed = readCount(round) ?? nonsense(path);
   return confirmed > 0n ? confirmed : undefined;
+}
+
+/** What an account has of an asset; `undefined` when it has not opted in. */
+export async function readHolding(
+  ask: Ask,
+  address: string,
+  asset: string,
+): Promise<{ readonly isFrozen: boolean } | undefined> {
+  const path = holdingPath(address, asset);
+  const answer = await askOrNothing(ask, path);
+  const holding = answer["asset-holding"];
+  if (holding === undefined) return undefined;
+  return isJsonObject(holding) ? { isFrozen: holding["is-frozen"] === true } : nonsense(path);
+}
+
+/** The object at a path; an empty one where the node says that there is nothing. */
+async function askOrNothing(ask: Ask, path: string): Promise<JsonObject> {
+  try {
+    const answer = await ask(path);
+    return isJsonObject(answer) ? answer : nonsense(path);
+  } catch (error) {
+    if (error instanceof RpcError && error.status === 404) return {};
+    throw error;
+  }
 }
 
 /** The names of the transactions in a block. Rejects where the node has not kept it. */

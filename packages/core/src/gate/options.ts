@@ -173,7 +173,8 @@ export interface PaymentsOptions {
   readonly deadlines?: Partial<Deadlines>;
   /**
    * Nodes to ask, per network, what became of a payment whose settlement has an unknown outcome. Default: none; then the
-   * facilitator alone is asked, and what it cannot say stays unknown.
+   * facilitator alone is asked, and what it cannot say stays unknown. `payments.ready` also asks them whether payees can be
+   * paid.
    */
   readonly rpc?: RpcByNetwork;
   /** Remembers payments. Default: in memory, for a seller of one process. */

@@ -88,7 +88,7 @@ type Read = Omit<LiveTerms, "price" | "payTo"> & {
 
 function compileWay(read: Read, option: JsonObject, { path, issues }: OfferContext): Way[] {
   const { scheme, network, price, payTo, maxTimeoutSeconds, extra } = read;
-  const sample = { network, price: sampleOf(price), payTo: typeof payTo === "string" ? payTo : "" };
+  const sample = { network, price: sampleOf(price), payTo: typeof payTo === "string" ? payTo : "", extra };
   const terms = scheme.compileTerms(sample);
   const wrong = terms.ok
     ? []

@@ -85,6 +85,20 @@ function readEntry(method: string, value: unknown): HistoryEntry {
   };
 }
 
+/** The programs that accounts belong to, in their order; `undefined` for one that does not exist. */
+export async function readOwners(ask: Ask, addresses: readonly string[]): Promise<readonly (string | undefined)[]> {
+  const method = "getMultipleAccounts";
+  const options = { encoding: "base64", commitment: "confirmed", dataSlice: { offset: 0, length: 0 } };
+  const { value } = readContextual(method, await ask(method, [addresses, options]));
+  if (!Array.isArray(value) || value.length !== addresses.length) throw nonsense(method);
+  return value.map((account) => {
+    if (account === null) return undefined;
+    const owner = isJsonObject(account) ? account["owner"] : undefined;
+    if (typeof owner !== "string") throw nonsense(method);
+    return owner;
+  });
+}
+
 /** Reads an answer that says of which slot it is. */
 export function readContextual(method: string, answer: unknown): { readonly slot: number; readonly value: unknown } {
   const context: JsonObject = isJsonObject(answer) && isJsonObject(answer["context"]) ? answer["context"] : {};
