@@ -3,7 +3,14 @@
  *
  * @module
  */
-import { createIssues, type FacilitatorScheme, type Issues, isNetwork, type Logger } from "@farebox/core";
+import {
+  canonicalNetwork,
+  createIssues,
+  type FacilitatorScheme,
+  type Issues,
+  isNetwork,
+  type Logger,
+} from "@farebox/core";
 import { checkLogger, isFunction } from "./logger-option.js";
 
 /** What a facilitator is made of. */
@@ -45,7 +52,7 @@ function checkSchemes(schemes: readonly unknown[], issues: Issues): void {
       issues.add(`options.schemes[${at}]`, "a scheme, e.g. createExactEvmScheme(…)", scheme);
       continue;
     }
-    const key = `${scheme.scheme} on ${scheme.network}`;
+    const key = `${scheme.scheme} on ${canonicalNetwork(scheme.network)}`;
     if (seen.has(key)) issues.add(`options.schemes[${at}]`, "one scheme per name and network", key);
     seen.add(key);
   }

@@ -18,10 +18,12 @@ import {
 import { isAddress, sameAddress } from "../address.js";
 import { type AvmAsset, defaultAsset, findAsset } from "../assets.js";
 import { isAvmNetwork } from "../networks.js";
+import { checkOptIn } from "./check-payee.js";
+import { findTransferPayment } from "./find-payment.js";
 import { readTransferPayment } from "./read-payment.js";
 import { MAX_UINT64, readUint64 } from "./terms.js";
 
-/** Creates the scheme. It needs no key and no chain library, and asks nobody. */
+/** Creates the scheme. It needs no key and no chain library, and asks only nodes that it is given. */
 export function exactAvm(): Scheme {
   return Object.freeze({
     scheme: "exact",
@@ -30,6 +32,8 @@ export function exactAvm(): Scheme {
     sameAddress,
     readPayment: readTransferPayment,
     completeExtra,
+    findPayment: findTransferPayment,
+    checkPayee: checkOptIn,
   } as const);
 }
 

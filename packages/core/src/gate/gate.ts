@@ -9,6 +9,7 @@
 import { randomUUID } from "node:crypto";
 import { errorName } from "../events/error-name.js";
 import { type DecodedPayment, decodePaymentSignature } from "../http/payment-signature.js";
+import { canonicalNetwork } from "../network/caip2.js";
 import type { Reason } from "../protocol/reasons.js";
 import { type CoverageQuery, cover } from "../route/coverage.js";
 import { UNKNOWN_RECEIVERS } from "../route/receivers.js";
@@ -258,7 +259,8 @@ function toPaidRequest({ route, locate, request }: Arrival, readable: Readable):
   const { description, mimeType, extensions } = route;
   const { identity, payer, expiresAtSeconds } = reading;
   const { scheme, network, asset, payTo, amount } = offer.requirements;
-  const binding = [route.key, request.method, targetOf(request), bodyDigest, scheme, network, asset, payTo, amount];
+  const terms = [scheme, canonicalNetwork(network), asset, payTo, amount];
+  const binding = [route.key, request.method, targetOf(request), bodyDigest, ...terms];
   return {
     route,
     routeKey: route.key,

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Network } from "../network/caip2.js";
+import { type Network, sameNetwork } from "../network/caip2.js";
 import type { AssetPrice } from "../price/price.js";
 import { isJsonObject } from "../protocol/json.js";
 import type { AcceptedRequirements } from "../protocol/payment-requirements.js";
@@ -115,7 +115,7 @@ function quotedOffer(
   if (accepted === undefined || amount === undefined || typeof quote !== "string") return undefined;
   const { scheme, network, asset, payTo } = accepted;
   const live = ways.flatMap((way) => (way.kind === "live" ? [way.terms] : []));
-  const terms = live.find((one) => one.network === network && one.scheme.scheme === scheme);
+  const terms = live.find((one) => sameNetwork(one.network, network) && one.scheme.scheme === scheme);
   const state = quotes.check(quote, { request, scheme, network, asset, payTo, amount }, nowSeconds);
   if (terms === undefined || state === "void") return undefined;
   return { state, offer: compile(terms, { price: { asset, amount, extra }, payTo }, () => quote) };

@@ -26,6 +26,7 @@ function createSeller(supports: Record<string, Support> = {}) {
       return supports[network] ?? "unknown";
     },
     kindExtra: (): JsonObject | undefined => undefined,
+    spelling: (_: string, network: string) => network,
   };
   const told: Finding[] = [];
   return { supports, facilitators, asked, told, ...createSale(ROUTE, facilitators, (one) => told.push(one)) };
@@ -86,6 +87,7 @@ describe("an offer that takes something of a facilitator's", () => {
       extra: undefined as JsonObject | undefined,
       supports: () => facilitators.support,
       kindExtra: () => facilitators.extra,
+      spelling: (_: string, network: string) => network,
     };
     const told: Finding[] = [];
     const sale = createSale({ ...ROUTE, offers: [offer] }, facilitators, (one) => told.push(one));

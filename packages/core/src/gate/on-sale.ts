@@ -22,7 +22,7 @@ export interface ForSale extends ChallengeSubject {
 }
 
 /** Says which facilitator supports what. */
-export type Supporters = Pick<FacilitatorPool, "supports" | "kindExtra" | "revision">;
+export type Supporters = Pick<FacilitatorPool, "supports" | "kindExtra" | "spelling" | "revision">;
 
 /** What of a route can be paid for. */
 export interface Sale {
@@ -90,7 +90,7 @@ interface Completions {
 const MAX_COMPLETIONS = 16;
 
 interface Completion {
-  readonly added: JsonObject;
+  readonly added: Added;
   readonly offer: Offer;
 }
 
@@ -108,28 +108,38 @@ function createCompletions(offer: Offer): Completions {
     },
     find(clientsExtra) {
       const told = isJsonObject(clientsExtra) ? clientsExtra : {};
-      const meant = known.find(({ added }) => Object.entries(added).every(([key, value]) => told[key] === value));
+      const meant = known.find(({ added: { extra } }) =>
+        Object.entries(extra).every(([key, value]) => told[key] === value),
+      );
       return (meant ?? known[0])?.offer;
     },
   };
 }
 
+/** What a facilitator adds to an offer, and how it spells its network. */
+interface Added {
+  readonly extra: JsonObject;
+  readonly network: string;
+}
+
 /** `undefined`: the offer cannot be made. As long as a facilitator has not said what it supports, it may support anything. */
-function addedTo({ scheme, requirements }: Offer, facilitators: Supporters): JsonObject | undefined {
+function addedTo({ scheme, requirements }: Offer, facilitators: Supporters): Added | undefined {
   const support = facilitators.supports(requirements.scheme, requirements.network);
   if (support === "no") return undefined;
-  if (scheme.completeExtra === undefined) return {};
+  const network = facilitators.spelling(requirements.scheme, requirements.network);
+  if (scheme.completeExtra === undefined) return { extra: {}, network };
   if (support === "unknown") return undefined;
-  return scheme.completeExtra(facilitators.kindExtra(requirements.scheme, requirements.network) ?? {});
+  const extra = scheme.completeExtra(facilitators.kindExtra(requirements.scheme, requirements.network) ?? {});
+  return extra && { extra, network };
 }
 
 /** What the seller has written comes first. */
-function complete(offer: Offer, added: JsonObject): Offer {
+function complete(offer: Offer, { extra: added, network }: Added): Offer {
   const extra = Object.freeze({ ...added, ...offer.requirements.extra });
-  return Object.freeze({ ...offer, requirements: Object.freeze({ ...offer.requirements, extra }) });
+  return Object.freeze({ ...offer, requirements: Object.freeze({ ...offer.requirements, network, extra }) });
 }
 
-function isSame(a: JsonObject, b: JsonObject): boolean {
+function isSame(a: Added, b: Added): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 

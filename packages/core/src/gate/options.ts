@@ -7,6 +7,7 @@ import type { Logger } from "../events/logger.js";
 import type { Deadlines } from "../facilitator/deadlines.js";
 import type { Facilitator } from "../facilitator/facilitator.js";
 import type { HttpFacilitatorOptions } from "../facilitator/http-facilitator.js";
+import type { HeaderValues } from "../http/header-values.js";
 import type { NetworkPattern } from "../network/caip2.js";
 import type { AssetPrice, DollarPrice } from "../price/price.js";
 import type { Extensions } from "../protocol/extensions.js";
@@ -112,8 +113,18 @@ export type PayToByNetwork = { readonly [pattern in `eip155:${string}`]?: `0x${s
   readonly [pattern in `solana:${string}` | `algorand:${string}`]?: string;
 };
 
-/** URLs of nodes by network: `{ "eip155:84532": "https://…" }`. A query is allowed, credentials before the host are not. */
-export type RpcByNetwork = { readonly [network in PaymentOption["network"]]?: string | URL };
+/** A node that wants to be told something with every question. */
+export interface RpcEndpoint {
+  readonly url: string | URL;
+  /** Most often credentials, e.g. `{ "X-Algo-API-Token": "…" }`. Default: none. */
+  readonly headers?: HeaderValues;
+}
+
+/**
+ * Nodes by network: `{ "eip155:84532": "https://…" }`, or `{ url, headers }` for one that takes its key in a header. In a URL
+ * a query is allowed, credentials before the host are not.
+ */
+export type RpcByNetwork = { readonly [network in PaymentOption["network"]]?: string | URL | RpcEndpoint };
 
 /** A facilitator behind HTTP, chosen for all networks or for some. */
 export interface HttpFacilitatorChoice extends HttpFacilitatorOptions {
@@ -162,7 +173,8 @@ export interface PaymentsOptions {
   readonly deadlines?: Partial<Deadlines>;
   /**
    * Nodes to ask, per network, what became of a payment whose settlement has an unknown outcome. Default: none; then the
-   * facilitator alone is asked, and what it cannot say stays unknown.
+   * facilitator alone is asked, and what it cannot say stays unknown. `payments.ready` also asks them whether payees can be
+   * paid.
    */
   readonly rpc?: RpcByNetwork;
   /** Remembers payments. Default: in memory, for a seller of one process. */

@@ -5,7 +5,7 @@
  */
 
 import { type Issues, join } from "../issues.js";
-import { isNetwork, matchesNetwork, type Network } from "../network/caip2.js";
+import { isNetwork, matchesNetwork, type Network, sameNetwork } from "../network/caip2.js";
 import type { AssetPrice } from "../price/price.js";
 import { copyJsonObject, isJsonObject, type JsonObject } from "../protocol/json.js";
 import { createOffer } from "../scheme/offer.js";
@@ -88,7 +88,7 @@ type Read = Omit<LiveTerms, "price" | "payTo"> & {
 
 function compileWay(read: Read, option: JsonObject, { path, issues }: OfferContext): Way[] {
   const { scheme, network, price, payTo, maxTimeoutSeconds, extra } = read;
-  const sample = { network, price: sampleOf(price), payTo: typeof payTo === "string" ? payTo : "" };
+  const sample = { network, price: sampleOf(price), payTo: typeof payTo === "string" ? payTo : "", extra };
   const terms = scheme.compileTerms(sample);
   const wrong = terms.ok
     ? []
@@ -137,8 +137,11 @@ function parsePayTo(
   network: Network,
   { path, config, issues }: OfferContext,
 ): string | PayToFunction | undefined {
-  const pattern = Object.keys(config.payTo).find((candidate) => matchesNetwork(candidate, network));
-  const payTo = option["payTo"] ?? config.payTo[network] ?? (pattern === undefined ? undefined : config.payTo[pattern]);
+  const keys = Object.keys(config.payTo);
+  const key =
+    keys.find((candidate) => sameNetwork(candidate, network)) ??
+    keys.find((candidate) => matchesNetwork(candidate, network));
+  const payTo = option["payTo"] ?? (key === undefined ? undefined : config.payTo[key]);
   if (typeof payTo === "string") return payTo;
   if (typeof payTo === "function") return payTo as PayToFunction;
   issues.add(join(path, "payTo"), `the address to be paid on ${network}, here or under options.payTo`, payTo);

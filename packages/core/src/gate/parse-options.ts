@@ -15,9 +15,9 @@ import { createHttpFacilitator } from "../facilitator/http-facilitator.js";
 import type { FacilitatorEntry } from "../facilitator/pool-options.js";
 import { parseBaseUrl } from "../http/base-url.js";
 import { isHost } from "../http/host.js";
-import type { JsonRpc } from "../http/json-rpc.js";
+import type { RpcNode } from "../http/rpc-node.js";
 import { type Issues, join } from "../issues.js";
-import { isNetwork } from "../network/caip2.js";
+import { isNetwork, sameNetwork } from "../network/caip2.js";
 import { isJsonObject } from "../protocol/json.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { createMemoryStore } from "../store/memory-store.js";
@@ -46,8 +46,8 @@ export interface PaymentsConfig {
   readonly strict: boolean;
   readonly findings: Findings;
   readonly holdBytes: number;
-  /** Nodes by network. */
-  readonly rpc: ReadonlyMap<string, JsonRpc>;
+  /** Nodes by network, in its canonical spelling. */
+  readonly rpc: ReadonlyMap<string, RpcNode>;
   readonly store: PaymentStore;
   /** How long the owner of a settlement may take before another one takes over. */
   readonly leaseMs: number;
@@ -197,7 +197,7 @@ function parseSchemes(schemes: unknown, issues: Issues): readonly Scheme[] {
 function isScheme(value: unknown): value is Scheme {
   if (!isJsonObject(value) || typeof value["scheme"] !== "string" || typeof value["networks"] !== "string")
     return false;
-  const optional = ["findPayment", "completeExtra"];
+  const optional = ["findPayment", "completeExtra", "checkPayee"];
   if (optional.some((name) => value[name] !== undefined && !isMethod(value, name))) return false;
   if (value["allowsLess"] !== undefined && typeof value["allowsLess"] !== "boolean") return false;
   return ["compileTerms", "sameAddress", "readPayment"].every((name) => isMethod(value, name));
@@ -212,12 +212,17 @@ function parsePayTo(payTo: unknown, issues: Issues): Readonly<Record<string, str
   }
   for (const [pattern, address] of Object.entries(payTo)) {
     const path = join("options.payTo", pattern);
+    const other = Object.keys(parsed).find((earlier) => sameNetwork(earlier, pattern));
     if (!isNetwork(pattern.replace(/:\*$/, ":0"))) issues.add(path, 'a CAIP-2 network or "<namespace>:*"', pattern);
+    else if (other !== undefined) issues.add(path, ONE_SPELLING, other);
     else if (typeof address !== "string") issues.add(path, "an address", address);
     else parsed[pattern] = address;
   }
   return parsed;
 }
+
+/** Of two entries for one network either may be the old one. */
+const ONE_SPELLING = "one entry for a network, in whatever spelling";
 
 function parseNetworks(networks: unknown, issues: Issues): readonly string[] {
   if (networks === undefined) return [];

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { JsonRpc } from "../http/json-rpc.js";
+import type { RpcNode } from "../http/rpc-node.js";
 import type { Network, NetworkPattern } from "../network/caip2.js";
 import type { AssetPrice } from "../price/price.js";
 import type { PaymentRequirements } from "../protocol/payment-requirements.js";
@@ -15,11 +15,13 @@ export interface OfferTerms {
   readonly network: Network;
   readonly price: string | AssetPrice;
   readonly payTo: string;
+  /** What the seller adds to the offer, checked to be JSON. A scheme looks only at fields of its own. */
+  readonly extra?: Readonly<Record<string, unknown>>;
 }
 
 /** One term that cannot be sold under, and what would be right. */
 export interface TermsIssue {
-  readonly term: "network" | "price" | "payTo" | "price.asset" | "price.amount" | "price.extra";
+  readonly term: "network" | "price" | "payTo" | "price.asset" | "price.amount" | "price.extra" | `extra.${string}`;
   readonly expected: string;
 }
 
@@ -64,7 +66,7 @@ export interface PaymentQuery {
   readonly payload: unknown;
   readonly requirements: PaymentRequirements;
   /** Of the network of the requirements, as far as the seller says: a scheme checks that before it concludes anything. */
-  readonly rpc: JsonRpc;
+  readonly rpc: RpcNode;
   /**
    * Unix seconds: `expiresAtSeconds` of when the payment was first read, from its record. A scheme whose payments have no
    * time in them cannot say `never` without it.
@@ -85,6 +87,30 @@ export type ChainFinding =
   | { readonly kind: "never" }
   /** The money has not moved so far, and still may. */
   | { readonly kind: "open" }
+  /** The chain could not be asked, or does not tell. `problem` is for the log: short, without a node's words or URL. */
+  | { readonly kind: "unclear"; readonly problem: string };
+
+/** Who is to be paid, in what, and a node of their network to ask whether that can be. */
+export interface PayeeQuery {
+  readonly network: string;
+  readonly asset: string;
+  readonly payTo: string;
+  /** Of that network, as far as the seller says: a scheme checks that before it concludes anything. */
+  readonly rpc: RpcNode;
+  /** Aborted when nobody waits any longer; the answer is then `unclear`. */
+  readonly signal?: AbortSignal;
+}
+
+/** Whether a payee can be paid as things are on chain. */
+export type PayeeCheck =
+  | { readonly kind: "payable" }
+  /**
+   * No payment can succeed until something is done.
+   *
+   * `problem`: completes "…, for", e.g. `it has not opted in to asset 10458941`. `remedy`: a sentence, with the very command
+   * that helps if there is one.
+   */
+  | { readonly kind: "unpayable"; readonly problem: string; readonly remedy: string }
   /** The chain could not be asked, or does not tell. `problem` is for the log: short, without a node's words or URL. */
   | { readonly kind: "unclear"; readonly problem: string };
 
@@ -122,4 +148,9 @@ export interface Scheme {
    * Total: never throws, never rejects; what cannot be told for certain is `unclear`.
    */
   findPayment?(query: PaymentQuery): Promise<ChainFinding>;
+  /**
+   * Asks the chain whether a payee lacks something without which nobody can pay it, such as an account for a token. Default:
+   * there is no such thing. Total: never throws, never rejects; what cannot be told for certain is `unclear`.
+   */
+  checkPayee?(query: PayeeQuery): Promise<PayeeCheck>;
 }

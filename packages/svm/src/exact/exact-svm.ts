@@ -19,11 +19,12 @@ import {
 import { isAddress, sameAddress } from "../address.js";
 import { defaultAsset, findAsset, type SvmAsset } from "../assets.js";
 import { PROGRAMS } from "../programs.js";
+import { checkTokenAccount } from "./check-payee.js";
 import { findTransferPayment } from "./find-payment.js";
 import { readTransferPayment } from "./read-payment.js";
-import { MAX_AMOUNT } from "./terms.js";
+import { MAX_AMOUNT, MEMO_EXPECTED, readMemo } from "./terms.js";
 
-/** Creates the scheme. It needs no key and no chain library, and asks no node but the one that `findPayment` is given. */
+/** Creates the scheme. It needs no key and no chain library, and asks no node but those that it is given. */
 export function exactSvm(): Scheme {
   return Object.freeze({
     scheme: "exact",
@@ -33,6 +34,7 @@ export function exactSvm(): Scheme {
     readPayment: readTransferPayment,
     completeExtra,
     findPayment: findTransferPayment,
+    checkPayee: checkTokenAccount,
   } as const);
 }
 
@@ -53,6 +55,8 @@ function compileTerms(terms: OfferTerms): CompiledTerms {
   }
   const payToIssue = checkPayTo(terms.payTo, priced.ok ? priced.asset.id : undefined);
   if (payToIssue !== undefined) issues.push({ term: "payTo", expected: payToIssue });
+  const memo = terms.extra?.["memo"];
+  if (memo !== undefined && readMemo(memo) === undefined) issues.push({ term: "extra.memo", expected: MEMO_EXPECTED });
   if (!priced.ok || issues.length > 0) return { ok: false, issues };
   return { ok: true, asset: priced.asset, amount: priced.amount, payTo: terms.payTo };
 }

@@ -57,11 +57,19 @@ function readExtra({ feePayer, memo }: Fields): Reading<Pick<Terms, "feePayer" |
     return refuse("invalid_exact_svm_payload_missing_fee_payer", "extra.feePayer is not an address");
   }
   if (memo === undefined) return accept({ feePayer: payer, memo: undefined });
-  const text = typeof memo === "string" ? Buffer.from(memo, "utf8") : Buffer.alloc(0);
-  if (text.length === 0 || text.length > MAX_MEMO_BYTES) {
-    return refuse(INVALID, `extra.memo is not a text of 1 to ${MAX_MEMO_BYTES} bytes`);
-  }
-  return accept({ feePayer: payer, memo: text });
+  const text = readMemo(memo);
+  return text === undefined
+    ? refuse(INVALID, `extra.memo is not ${MEMO_EXPECTED}`)
+    : accept({ feePayer: payer, memo: text });
+}
+
+/** What a memo has to be, for an error message. */
+export const MEMO_EXPECTED: string = `a text of 1 to ${MAX_MEMO_BYTES} bytes`;
+
+/** Reads a memo; `undefined` when it is none that a payment can be asked for. */
+export function readMemo(memo: unknown): Buffer | undefined {
+  const text = Buffer.from(typeof memo === "string" ? memo : "", "utf8");
+  return text.length > 0 && text.length <= MAX_MEMO_BYTES ? text : undefined;
 }
 
 function readKnown(network: unknown, asset: unknown): Terms["known"] {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { ConfigError, createIssues, createJsonRpc, type Issues, type JsonRpc } from "@farebox/core";
+import { ConfigError, createIssues, createRpcNode, type Issues, type RpcNode } from "@farebox/core";
 import { createKeySigner, isMessageSigner, type MessageSigner } from "./signer.js";
 
 /** How to reach a chain, and who pays for transactions. */
@@ -29,7 +29,7 @@ export interface RpcSvmChainOptions {
 /** The options, checked. */
 export interface ParsedRpcOptions {
   readonly network: `solana:${string}`;
-  readonly rpc: JsonRpc;
+  readonly rpc: RpcNode;
   readonly signer: MessageSigner;
   readonly commitment: "confirmed" | "finalized";
   readonly pollingIntervalMs: number;
@@ -72,9 +72,9 @@ export function parseRpcOptions(options: RpcSvmChainOptions): ParsedRpcOptions {
 function parseUrl(
   rpcUrl: string,
   { deadlineMs, issues }: { readonly deadlineMs: number; readonly issues: Issues },
-): JsonRpc | undefined {
+): RpcNode | undefined {
   try {
-    return createJsonRpc(rpcUrl, { deadlineMs });
+    return createRpcNode(rpcUrl, { deadlineMs });
   } catch {
     issues.addText("options.rpcUrl", "an http or https URL without a name and password", "something else");
     return undefined;
