@@ -42,7 +42,9 @@ export interface FacilitatorPool extends Facilitator {
   supports(scheme: string, network: string): Support;
   /** What an offer must carry, e.g. `{ feePayer }`, as the first facilitator says that supports it and is not down. */
   kindExtra(scheme: string, network: string): Readonly<Record<string, unknown>> | undefined;
-  /** Grows when {@link FacilitatorPool.supports} or {@link FacilitatorPool.kindExtra} may say something else. */
+  /** Identifiers of the extensions that the same facilitator lists. */
+  extensions(scheme: string, network: string): readonly string[];
+  /** Grows when {@link FacilitatorPool.supports} or what an offer's facilitator says about it may be something else. */
   readonly revision: number;
   /** Which facilitator a payment was last sent to: it verified it, or was told to settle it. */
   facilitatorOf(payment: string): string | undefined;
@@ -97,11 +99,8 @@ export function createFacilitatorPool(
       return mergeSupported(known);
     },
     supports: (scheme, network) => anyOf(members.map((member) => member.supports(scheme, network))),
-    kindExtra(scheme, network) {
-      const able = members.filter((member) => member.supports(scheme, network) === "yes");
-      const chosen = able.find((member) => member.health().state !== "down") ?? able[0];
-      return chosen?.kind(scheme, network)?.extra;
-    },
+    kindExtra: (scheme, network) => chosenFor(members, scheme, network)?.kind(scheme, network)?.extra,
+    extensions: (scheme, network) => chosenFor(members, scheme, network)?.extensions() ?? [],
     get revision() {
       return revision;
     },
@@ -189,6 +188,12 @@ function ableFor(members: readonly PoolMember[], requirements: PaymentRequiremen
   const addresses = facilitatorAddresses(requirements);
   const owners = addresses.length === 0 ? [] : able.filter((member) => member.owns(addresses, requirements));
   return owners.length > 0 ? owners : able;
+}
+
+/** Whose word an offer is made by. */
+function chosenFor(members: readonly PoolMember[], scheme: string, network: string): PoolMember | undefined {
+  const able = members.filter((member) => member.supports(scheme, network) === "yes");
+  return able.find((member) => member.health().state !== "down") ?? able[0];
 }
 
 function anyOf(supports: readonly Support[]): Support {

@@ -6,6 +6,7 @@
  */
 import type { Finding } from "../events/findings.js";
 import type { FacilitatorPool } from "../facilitator/facilitator-pool.js";
+import type { Extensions } from "../protocol/extensions.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import { describePrice, type Offer } from "../scheme/offer.js";
 import { type ChallengeSubject, type ChallengeWriter, compileChallenge } from "./challenge.js";
@@ -22,7 +23,7 @@ export interface ForSale extends ChallengeSubject {
 }
 
 /** Says which facilitator supports what. */
-export type Supporters = Pick<FacilitatorPool, "supports" | "kindExtra" | "revision">;
+export type Supporters = Pick<FacilitatorPool, "supports" | "kindExtra" | "extensions" | "revision">;
 
 /** What of a route can be paid for. */
 export interface Sale {
@@ -72,8 +73,21 @@ function compile(
   facilitators: Supporters,
 ): OnSale | undefined {
   const offers = completions.flatMap((completion) => completion.update(facilitators) ?? []);
-  const subject = { ...route, offers };
+  const helpful = Object.assign({}, ...offers.map((offer) => helpfulExtensions(offer, facilitators)));
+  const isHelped = Object.keys(helpful).length > 0;
+  // What the seller has written comes first.
+  const subject = isHelped
+    ? { ...route, offers, extensions: { ...helpful, ...route.extensions } }
+    : { ...route, offers };
   return offers.length === 0 ? undefined : { ...subject, challenge: compileChallenge(subject) };
+}
+
+/** What an offer's scheme has to declare, as far as the facilitator can do it. */
+function helpfulExtensions({ scheme, requirements }: Offer, facilitators: Supporters): Extensions {
+  const declared = scheme.extensionsFor?.(requirements);
+  if (declared === undefined) return {};
+  const listed = facilitators.extensions(requirements.scheme, requirements.network);
+  return Object.fromEntries(Object.entries(declared).filter(([identifier]) => listed.includes(identifier)));
 }
 
 /** One offer, with what facilitators have added to it lately. */

@@ -7,6 +7,7 @@
 import type { JsonRpc } from "../http/json-rpc.js";
 import type { Network, NetworkPattern } from "../network/caip2.js";
 import type { AssetPrice } from "../price/price.js";
+import type { Extensions } from "../protocol/extensions.js";
 import type { PaymentRequirements } from "../protocol/payment-requirements.js";
 import type { Reason } from "../protocol/reasons.js";
 
@@ -108,6 +109,11 @@ export interface Scheme {
    * @returns `undefined` when nothing can be paid by way of this facilitator, for its kind lacks what it takes.
    */
   completeExtra?(kindExtra: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | undefined;
+  /**
+   * Extensions that help a payer of an offer, by identifier. A challenge declares those that the offer's facilitator lists in
+   * `/supported`, without the seller's saying so. Default: none. Total.
+   */
+  extensionsFor?(requirements: PaymentRequirements): Extensions;
   /** Whether two addresses or asset ids are the same one; `0x` addresses differ in case only by their checksum. */
   sameAddress(a: string, b: string): boolean;
   /**

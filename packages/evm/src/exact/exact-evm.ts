@@ -10,6 +10,7 @@ import { sameAddress } from "../address.js";
 import { compileEvmTerms } from "../compile-terms.js";
 import { fieldsOf } from "../payload-fields.js";
 import { findPermitPayment } from "../permit2/find-payment.js";
+import { gasSponsoringFor } from "../permit2/gas-sponsoring.js";
 import { readPermitPayment } from "../permit2/read-permit.js";
 import { findAuthorizationPayment } from "./find-payment.js";
 import { readAuthorizationPayment } from "./read-payment.js";
@@ -20,6 +21,7 @@ export function exactEvm(): Scheme {
     scheme: "exact",
     networks: "eip155:*",
     compileTerms: (terms) => compileEvmTerms(terms, ["eip3009", "permit2"]),
+    extensionsFor: (requirements) => (isByPermit2(requirements) ? gasSponsoringFor(requirements) : {}),
     sameAddress,
     readPayment: (payload, requirements, nowSeconds) =>
       isByPermit2(requirements)

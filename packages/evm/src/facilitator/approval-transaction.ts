@@ -60,19 +60,34 @@ type Limits = Pick<ApprovalTransaction, "nonce" | "gas" | "maxFeePerGas">;
  */
 function readLimits(serialized: Hex, approval: Approval): Limits | undefined {
   try {
-    const { type, nonce = 0, gas = 0n, gasPrice = 0n, ...rest } = parseTransaction(serialized);
-    const { maxFeePerGas = 0n, maxPriorityFeePerGas = 0n, r, s, v, yParity } = rest;
-    const fee = type === "eip1559" ? maxFeePerGas : gasPrice;
-    if (r === undefined || s === undefined || BigInt(s) > HIGHEST_S) return undefined;
-    if (gas > MAX_GAS || fee > MAX_FEE || maxPriorityFeePerGas > fee) return undefined;
-    const common = { ...approval, nonce, gas } as const;
-    const signature = type === "legacy" ? { r, s, v: v ?? 0n } : { r, s, yParity: yParity ?? 0 };
-    const rewritten =
-      type === "eip1559"
-        ? serializeTransaction({ ...common, type, maxFeePerGas, maxPriorityFeePerGas }, signature)
-        : serializeTransaction({ ...common, type: type === "eip2930" ? type : "legacy", gasPrice }, signature);
-    return rewritten === serialized.toLowerCase() ? { nonce, gas, maxFeePerGas: fee } : undefined;
+    const { nonce = 0, gas = 0n, s, ...rest } = parseTransaction(serialized);
+    const fees = readFees(rest);
+    if (s === undefined || BigInt(s) > HIGHEST_S || gas > MAX_GAS || !isInRange(fees)) return undefined;
+    const rewritten = serializeTransaction({ ...approval, nonce, gas, ...fees }, readSignature({ ...rest, s }));
+    const isSame = rewritten === serialized.toLowerCase();
+    return isSame ? { nonce, gas, maxFeePerGas: fees.maxFeePerGas ?? fees.gasPrice } : undefined;
   } catch {
     return undefined;
   }
+}
+
+type Parsed = ReturnType<typeof parseTransaction>;
+
+type Fees =
+  | { readonly type: "eip1559"; readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint }
+  | { readonly type: "eip2930" | "legacy"; readonly gasPrice: bigint; readonly maxFeePerGas?: undefined };
+
+function readFees({ type, gasPrice = 0n, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n }: Partial<Parsed>): Fees {
+  if (type === "eip1559") return { type, maxFeePerGas, maxPriorityFeePerGas };
+  return { type: type === "eip2930" ? type : "legacy", gasPrice };
+}
+
+function isInRange(fees: Fees): boolean {
+  if (fees.type !== "eip1559") return fees.gasPrice <= MAX_FEE;
+  return fees.maxFeePerGas <= MAX_FEE && fees.maxPriorityFeePerGas <= fees.maxFeePerGas;
+}
+
+/** A transaction of the oldest type has its chain's id in `v`. */
+function readSignature({ type, r = "0x", s = "0x", v = 0n, yParity = 0 }: Partial<Parsed>) {
+  return type === "legacy" ? { r, s, v } : { r, s, yParity };
 }

@@ -9,6 +9,7 @@ import type { Scheme } from "@farebox/core";
 import { isAddressShaped, sameAddress, toChecksum } from "../address.js";
 import { compileEvmTerms } from "../compile-terms.js";
 import { findPermitPayment } from "../permit2/find-payment.js";
+import { gasSponsoringFor } from "../permit2/gas-sponsoring.js";
 import { readPermitPayment } from "../permit2/read-permit.js";
 
 /** Creates the scheme. It needs no key and no chain library, and asks no node but the one that `findPayment` is given. */
@@ -19,6 +20,7 @@ export function uptoEvm(): Scheme {
     allowsLess: true,
     compileTerms: (terms) => compileEvmTerms(terms, ["permit2"]),
     completeExtra,
+    extensionsFor: gasSponsoringFor,
     sameAddress,
     readPayment: (payload, requirements, nowSeconds) =>
       readPermitPayment("upto", payload, { requirements, nowSeconds }),
