@@ -29,7 +29,7 @@ export type Supporters = Pick<FacilitatorPool, "supports" | "kindExtra" | "exten
 export interface Sale {
   /** How it can be paid for right now; `undefined`: in no way. Prepared anew only when facilitators say something else. */
   readonly onSale: () => OnSale | undefined;
-  /** Whether an offer waits for a facilitator to say for the first time what it adds. */
+  /** Whether an offer waits for a facilitator to say for the first time what it adds, or which extensions it has. */
   readonly isPending: () => boolean;
   /**
    * An offer as it was made to a client: with what a facilitator adds to it, by the `extra` that the client sent back.
@@ -55,11 +55,11 @@ export function createSale(route: ForSale, facilitators: Supporters, tell: (find
     }
     return sale;
   };
-  const completed = route.offers.filter(({ scheme }) => scheme.completeExtra !== undefined);
+  const waiting = route.offers.filter((offer) => offer.scheme.completeExtra !== undefined || isHelpful(offer));
   return {
     onSale,
     isPending: () =>
-      completed.some(({ requirements: { scheme, network } }) => facilitators.supports(scheme, network) === "unknown"),
+      waiting.some(({ requirements: { scheme, network } }) => facilitators.supports(scheme, network) === "unknown"),
     offerFor(offer, clientsExtra) {
       onSale();
       return completions.get(offer)?.find(clientsExtra);
@@ -80,6 +80,10 @@ function compile(
     ? { ...route, offers, extensions: { ...helpful, ...route.extensions } }
     : { ...route, offers };
   return offers.length === 0 ? undefined : { ...subject, challenge: compileChallenge(subject) };
+}
+
+function isHelpful({ scheme, requirements }: Offer): boolean {
+  return Object.keys(scheme.extensionsFor?.(requirements) ?? {}).length > 0;
 }
 
 /** What an offer's scheme has to declare, as far as the facilitator can do it. */
