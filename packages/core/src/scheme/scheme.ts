@@ -89,6 +89,22 @@ export type ChainFinding =
   /** The chain could not be asked, or does not tell. `problem` is for the log: short, without a node's words or URL. */
   | { readonly kind: "unclear"; readonly problem: string };
 
+/** What checks payers' signatures in this process, or what is missing for that. */
+export type SignatureCheck =
+  | {
+      readonly ok: true;
+      /**
+       * Checks the signature of a payment that `readPayment` has read; `undefined` when it is good, or when it cannot be told
+       * without asking somebody. Never rejects.
+       */
+      check(payload: unknown, requirements: PaymentRequirements): Promise<Reason | undefined>;
+    }
+  | {
+      readonly ok: false;
+      /** For a seller, e.g. a package and the command that installs it. */
+      readonly missing: string;
+    };
+
 /** A scheme on all networks of a pattern, as a seller needs it. */
 export interface Scheme {
   /** `exact`, `upto`, … */
@@ -123,6 +139,11 @@ export interface Scheme {
    * @param nowSeconds - Unix seconds.
    */
   readPayment(payload: unknown, requirements: PaymentRequirements, nowSeconds: number): PaymentReading;
+  /**
+   * Prepares to check signatures where the seller has asked for it by `verifySignatures`. Called at start-up. Default: they
+   * are checked by `readPayment` already, or not before the facilitator is asked.
+   */
+  prepareSignatureCheck?(): SignatureCheck;
   /**
    * Looks on chain for what became of a payment. Without it, an outcome that the facilitator does not know stays unknown.
    * Total: never throws, never rejects; what cannot be told for certain is `unclear`.

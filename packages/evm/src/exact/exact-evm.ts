@@ -12,6 +12,7 @@ import { fieldsOf } from "../payload-fields.js";
 import { findPermitPayment } from "../permit2/find-payment.js";
 import { gasSponsoringFor } from "../permit2/gas-sponsoring.js";
 import { readPermitPayment } from "../permit2/read-permit.js";
+import { prepareSignatureCheck, readSignedPermit, readSignedTransfer } from "../signatures/check-signature.js";
 import { findAuthorizationPayment } from "./find-payment.js";
 import { readAuthorizationPayment } from "./read-payment.js";
 
@@ -27,6 +28,12 @@ export function exactEvm(): Scheme {
       isByPermit2(requirements)
         ? readPermitPayment("exact", payload, { requirements, nowSeconds })
         : readAuthorizationPayment(payload, requirements, nowSeconds),
+    prepareSignatureCheck: () =>
+      prepareSignatureCheck((payload, requirements) =>
+        isByPermit2(requirements)
+          ? readSignedPermit("exact")(payload, requirements)
+          : readSignedTransfer(payload, requirements),
+      ),
     findPayment: (query) =>
       isByPermit2(query.requirements) ? findPermitPayment("exact", query) : findAuthorizationPayment(query),
   } as const satisfies Scheme);
