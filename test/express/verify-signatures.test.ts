@@ -84,10 +84,10 @@ describe.each(VERSIONS)("%s", (_name, version) => {
   });
 });
 
-test.each(["0X", "capitals", "small letters"])("addresses may be written in %s", async (form) => {
+test.each(["checksums", "capitals", "small letters"])("addresses may be written in %s", async (form) => {
   const write = (address: string): string => {
     if (form === "capitals") return `0x${address.slice(2).toUpperCase()}`;
-    return form === "0X" ? address : address.toLowerCase();
+    return form === "checksums" ? address : address.toLowerCase();
   };
   const shop = await openSeller(express, ASKED);
   const { payment } = await shop.sign();
