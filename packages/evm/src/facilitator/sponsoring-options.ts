@@ -43,7 +43,8 @@ export function parseSponsoring(options: unknown, issues: Issues): ParsedSponsor
 
 function parseWei(value: unknown, path: string, issues: Issues): bigint {
   if (typeof value === "bigint" && value >= 0n) return value;
-  issues.add(path, "wei as a bigint that is not negative, such as 10n ** 14n", value);
+  const received = typeof value === "bigint" ? "a negative one" : typeof value;
+  issues.addText(path, "wei as a bigint that is not negative, such as 10n ** 14n", received);
   return 0n;
 }
 
@@ -52,6 +53,6 @@ function parseAssets(assets: unknown, path: string, issues: Issues): ReadonlySet
   if (Array.isArray(assets) && assets.every(isAddressShaped)) {
     return new Set(assets.map((asset) => asset.toLowerCase()));
   }
-  issues.add(path, "a list of token addresses", assets);
+  issues.addText(path, "a list of token addresses", "something else");
   return undefined;
 }
