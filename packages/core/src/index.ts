@@ -132,6 +132,7 @@ export type {
   PaymentQuery,
   PaymentReading,
   Scheme,
+  SignatureCheck,
   TermsIssue,
 } from "./scheme/scheme.js";
 export { createMemoryStore, type MemoryStoreOptions } from "./store/memory-store.js";

@@ -28,6 +28,11 @@ export function matches(form: RegExp, value: unknown): value is string {
   return typeof value === "string" && form.test(value);
 }
 
+/** Whether a value is {@link WORD}. */
+export function isWord(value: unknown): value is `0x${string}` {
+  return matches(WORD, value);
+}
+
 /** Whether a value is {@link SIGNATURE}. */
 export function isSignature(value: unknown): value is `0x${string}` {
   return matches(SIGNATURE, value);

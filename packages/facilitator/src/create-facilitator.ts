@@ -128,7 +128,8 @@ function describe({ schemes, extensions }: FacilitatorConfig): SupportedResponse
     network,
     ...(Object.keys(extra).length === 0 ? {} : { extra }),
   }));
-  return Object.freeze({ kinds, extensions, signers });
+  const understood = new Set([...extensions, ...schemes.flatMap((scheme) => scheme.extensions ?? [])]);
+  return Object.freeze({ kinds, extensions: [...understood], signers });
 }
 
 async function askHealth(schemes: readonly FacilitatorScheme[]): Promise<FacilitatorHealth> {

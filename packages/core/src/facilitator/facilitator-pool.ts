@@ -46,6 +46,8 @@ export interface FacilitatorPool extends Facilitator {
   kindExtra(scheme: string, network: string): Readonly<Record<string, unknown>> | undefined;
   /** How that facilitator spells an offer's network; as given when nobody says. */
   spelling(scheme: string, network: string): string;
+  /** Identifiers of the extensions that the same facilitator lists. */
+  extensions(scheme: string, network: string): readonly string[];
   /** Grows when what facilitators support, add to offers, or call a network, may be something else. */
   readonly revision: number;
   /** Which facilitator a payment was last sent to: it verified it, or was told to settle it. */
@@ -103,6 +105,7 @@ export function createFacilitatorPool(
     supports: (scheme, network) => anyOf(members.map((member) => member.supports(scheme, network))),
     kindExtra: (scheme, network) => chosenKind(members, scheme, network)?.extra,
     spelling: (scheme, network) => spelledAs(chosenKind(members, scheme, network), network),
+    extensions: (scheme, network) => chosenFor(members, scheme, network)?.extensions() ?? [],
     get revision() {
       return revision;
     },
@@ -117,9 +120,7 @@ export function createFacilitatorPool(
 }
 
 function chosenKind(members: readonly PoolMember[], scheme: string, network: string): SupportedKind | undefined {
-  const able = members.filter((member) => member.supports(scheme, network) === "yes");
-  const chosen = able.find((member) => member.health().state !== "down") ?? able[0];
-  return chosen?.kind(scheme, network);
+  return chosenFor(members, scheme, network)?.kind(scheme, network);
 }
 
 interface Task {
@@ -196,6 +197,12 @@ function ableFor(members: readonly PoolMember[], requirements: PaymentRequiremen
   const addresses = facilitatorAddresses(requirements);
   const owners = addresses.length === 0 ? [] : able.filter((member) => member.owns(addresses, requirements));
   return owners.length > 0 ? owners : able;
+}
+
+/** Whose word an offer is made by. */
+function chosenFor(members: readonly PoolMember[], scheme: string, network: string): PoolMember | undefined {
+  const able = members.filter((member) => member.supports(scheme, network) === "yes");
+  return able.find((member) => member.health().state !== "down") ?? able[0];
 }
 
 function anyOf(supports: readonly Support[]): Support {

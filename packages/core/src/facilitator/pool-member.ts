@@ -29,6 +29,8 @@ export interface PoolMember {
   readonly name: string;
   supports(scheme: string, network: string): Support;
   kind(scheme: string, network: string): SupportedKind | undefined;
+  /** Identifiers of the extensions that it lists; none as long as it has said nothing. */
+  extensions(): readonly string[];
   /** Whether one of the addresses is known to be its own. */
   owns(addresses: readonly string[], requirements: PaymentRequirements): boolean;
   /** What it supports of the networks it serves, as far as is known. */
@@ -84,6 +86,7 @@ export function createPoolMember(options: MemberOptions): PoolMember {
       const latest = cache.latest();
       return latest === undefined || !serves(network) ? undefined : findKind(latest, scheme, network);
     },
+    extensions: () => cache.latest()?.extensions ?? [],
     owns(addresses, requirements) {
       const latest = cache.latest();
       return latest !== undefined && ownsAnyAddress(latest, addresses, requirements);

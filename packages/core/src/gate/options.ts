@@ -177,6 +177,13 @@ export interface PaymentsOptions {
    * paid.
    */
   readonly rpc?: RpcByNetwork;
+  /**
+   * Whether payers' signatures are checked in this process before anybody else is asked. Default `false`: the facilitator
+   * checks them. On `eip155:*` it needs the package viem, takes processor time for every payment, and refuses contract
+   * wallets whose signatures have 65 bytes, as a key's have; other signatures of contract wallets are left to the
+   * facilitator. On Solana and Algorand they are always checked here.
+   */
+  readonly verifySignatures?: boolean;
   /** Remembers payments. Default: in memory, for a seller of one process. */
   readonly store?: PaymentStore;
   /** How long a copy of a payment that is being served waits for the first run's answer, 0 to 120000 ms. Default 10000. */

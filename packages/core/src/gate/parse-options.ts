@@ -31,6 +31,7 @@ import { parseRpc } from "./parse-rpc.js";
 import { createPendingSettlements, type PendingSettlements } from "./pending.js";
 import { createQuotes, type Quotes } from "./quotes.js";
 import { type StartTimer, startTimer } from "./run.js";
+import { createSignatureChecks, type SignatureChecks } from "./signature-checks.js";
 
 /** The options, checked: everything present, nothing left to interpret. */
 export interface PaymentsConfig {
@@ -48,6 +49,7 @@ export interface PaymentsConfig {
   readonly holdBytes: number;
   /** Nodes by network, in its canonical spelling. */
   readonly rpc: ReadonlyMap<string, RpcNode>;
+  readonly signatures: SignatureChecks;
   readonly store: PaymentStore;
   /** How long the owner of a settlement may take before another one takes over. */
   readonly leaseMs: number;
@@ -75,6 +77,7 @@ const KEYS = Object.keys({
   holdBytes: true,
   deadlines: true,
   rpc: true,
+  verifySignatures: true,
   store: true,
   copyWaitMs: true,
   maxRunsPerPayer: true,
@@ -120,6 +123,7 @@ export function parseOptions(given: PaymentsOptions, builtIn: readonly Scheme[],
     strict: parseFlag(options, "strict", issues),
     findings: createFindings(safeLogger),
     rpc: parseRpc(options.rpc, issues),
+    signatures: createSignatureChecks(parseFlag(options, "verifySignatures", issues)),
     store: parseStore(options.store, now, issues),
     hooks: parseHooks(options.hooks, issues),
     quotes: createQuotes(parseQuoteSecret(options.quoteSecret, issues)),
@@ -131,7 +135,9 @@ export function parseOptions(given: PaymentsOptions, builtIn: readonly Scheme[],
   });
 }
 
-function parseFlag(options: Partial<PaymentsOptions>, key: "includeQuery" | "strict", issues: Issues): boolean {
+type Flag = "includeQuery" | "strict" | "verifySignatures";
+
+function parseFlag(options: Partial<PaymentsOptions>, key: Flag, issues: Issues): boolean {
   const { [key]: flag = false } = options;
   if (typeof flag !== "boolean") issues.add(`options.${key}`, "true or false", flag);
   return flag;
@@ -197,7 +203,7 @@ function parseSchemes(schemes: unknown, issues: Issues): readonly Scheme[] {
 function isScheme(value: unknown): value is Scheme {
   if (!isJsonObject(value) || typeof value["scheme"] !== "string" || typeof value["networks"] !== "string")
     return false;
-  const optional = ["findPayment", "completeExtra", "checkPayee"];
+  const optional = ["findPayment", "completeExtra", "checkPayee", "extensionsFor", "prepareSignatureCheck"];
   if (optional.some((name) => value[name] !== undefined && !isMethod(value, name))) return false;
   if (value["allowsLess"] !== undefined && typeof value["allowsLess"] !== "boolean") return false;
   return ["compileTerms", "sameAddress", "readPayment"].every((name) => isMethod(value, name));

@@ -101,6 +101,7 @@ function parsePricedRoute(key: string, { path, route, config, issues }: RouteInp
   const extensions = withIdentifier(declared, paymentIdentifier);
   const settle = parseSettle(given["settle"], join(path, "settle"), issues);
   const ways = known === undefined ? [] : parseWays(known, { path, settle, config, issues });
+  for (const way of ways) config.signatures.prepare(schemeOf(way), issues);
   const offers = ways.flatMap((way) => (way.kind === "fixed" ? [way.offer] : []));
   const chargeable = parseChargeable(given["chargeable"], { path: join(path, "chargeable"), settle, issues });
   const unmetered = parseUnmetered(given["unmetered"], { path: join(path, "unmetered"), ways, issues });

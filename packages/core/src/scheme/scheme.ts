@@ -7,6 +7,7 @@
 import type { RpcNode } from "../http/rpc-node.js";
 import type { Network, NetworkPattern } from "../network/caip2.js";
 import type { AssetPrice } from "../price/price.js";
+import type { Extensions } from "../protocol/extensions.js";
 import type { PaymentRequirements } from "../protocol/payment-requirements.js";
 import type { Reason } from "../protocol/reasons.js";
 
@@ -114,6 +115,22 @@ export type PayeeCheck =
   /** The chain could not be asked, or does not tell. `problem` is for the log: short, without a node's words or URL. */
   | { readonly kind: "unclear"; readonly problem: string };
 
+/** What checks payers' signatures in this process, or what is missing for that. */
+export type SignatureCheck =
+  | {
+      readonly ok: true;
+      /**
+       * Checks the signature of a payment that `readPayment` has read; `undefined` when it is good, or when it cannot be told
+       * without asking somebody. Never rejects.
+       */
+      check(payload: unknown, requirements: PaymentRequirements): Promise<Reason | undefined>;
+    }
+  | {
+      readonly ok: false;
+      /** For a seller, e.g. a package and the command that installs it. */
+      readonly missing: string;
+    };
+
 /** A scheme on all networks of a pattern, as a seller needs it. */
 export interface Scheme {
   /** `exact`, `upto`, … */
@@ -134,6 +151,11 @@ export interface Scheme {
    * @returns `undefined` when nothing can be paid by way of this facilitator, for its kind lacks what it takes.
    */
   completeExtra?(kindExtra: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | undefined;
+  /**
+   * Extensions that help a payer of an offer, by identifier. A challenge declares those that the offer's facilitator lists in
+   * `/supported`, without the seller's saying so. Default: none. Total.
+   */
+  extensionsFor?(requirements: PaymentRequirements): Extensions;
   /** Whether two addresses or asset ids are the same one; `0x` addresses differ in case only by their checksum. */
   sameAddress(a: string, b: string): boolean;
   /**
@@ -143,6 +165,11 @@ export interface Scheme {
    * @param nowSeconds - Unix seconds.
    */
   readPayment(payload: unknown, requirements: PaymentRequirements, nowSeconds: number): PaymentReading;
+  /**
+   * Prepares to check signatures where the seller has asked for it by `verifySignatures`. Called at start-up. Default: they
+   * are checked by `readPayment` already, or not before the facilitator is asked.
+   */
+  prepareSignatureCheck?(): SignatureCheck;
   /**
    * Looks on chain for what became of a payment. Without it, an outcome that the facilitator does not know stays unknown.
    * Total: never throws, never rejects; what cannot be told for certain is `unclear`.

@@ -7,6 +7,7 @@
 import { accept, type Fields, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import { PERMIT2, PROXIES } from "../permit2/proxies.js";
 import { type Permit, readPermit } from "../permit2/read-permit.js";
+import { readApprovalTransaction } from "./approval-transaction.js";
 import type { Address, SignedApproval, SignedPermit } from "./chain.js";
 import type { Envelope } from "./envelope.js";
 import { checkAccepted, type PaymentKind, type Terms } from "./terms.js";
@@ -25,7 +26,9 @@ export function readPermitPayment(
     checkAccepted(accepted, { ...terms, amount: permit.amount }, kind) ?? compare(permit, terms, kind);
   if (disagreement !== undefined) return disagreement;
   const approval = readApproval(readFields(extensions["eip2612GasSponsoring"])?.["info"], permit);
-  return accept({ chainId: kind.chainId, kind: kind.scheme, permit, approval });
+  const sponsoring = readFields(extensions["erc20ApprovalGasSponsoring"])?.["info"];
+  const approvalTransaction = readApprovalTransaction(sponsoring, permit, kind.chainId);
+  return accept({ chainId: kind.chainId, kind: kind.scheme, permit, approval, approvalTransaction });
 }
 
 /** Libraries that insist on the checksum in the capitals would throw. */

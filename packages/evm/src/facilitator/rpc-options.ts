@@ -7,6 +7,7 @@ import { ConfigError, createIssues, type Issues } from "@farebox/core";
 import { createPublicClient, http, type PublicClient } from "viem";
 import { type LocalAccount, privateKeyToAccount } from "viem/accounts";
 import { isAddressShaped } from "../address.js";
+import { type ParsedSponsoring, parseSponsoring, type SponsoringOptions } from "./sponsoring-options.js";
 
 /** How to reach a chain, and who sends transactions. */
 export interface RpcChainOptions {
@@ -30,6 +31,8 @@ export interface RpcChainOptions {
   readonly lookbackBlocks?: number;
   /** Gas that one transfer may take, 50000 to 100000000. Default 2000000; USDC takes some 100000. */
   readonly maxGas?: number;
+  /** Carries out approvals for Permit2 that payers have signed as transactions. Default: it does not. */
+  readonly sponsoring?: SponsoringOptions;
 }
 
 /** Asks the chain. */
@@ -46,6 +49,7 @@ export interface ParsedRpcOptions {
   readonly receiptTimeoutMs: number;
   readonly lookbackBlocks: number;
   readonly maxGas: bigint;
+  readonly sponsoring: ParsedSponsoring | undefined;
 }
 
 const RANGES = {
@@ -57,7 +61,7 @@ const RANGES = {
   maxGas: { least: 50_000, most: 100_000_000, usual: 2_000_000 },
 } as const;
 
-const KEYS = ["network", "rpcUrl", "privateKey", "account", ...Object.keys(RANGES)];
+const KEYS = ["network", "rpcUrl", "privateKey", "account", "sponsoring", ...Object.keys(RANGES)];
 
 const PRIVATE_KEY = /^0x[0-9a-fA-F]{64}$/;
 
@@ -79,6 +83,7 @@ export function parseRpcOptions(options: RpcChainOptions): ParsedRpcOptions {
     receiptTimeoutMs: parseNumber("receiptTimeoutMs", options, issues),
     lookbackBlocks: parseNumber("lookbackBlocks", options, issues),
     maxGas: BigInt(parseNumber("maxGas", options, issues)),
+    sponsoring: parseSponsoring(options.sponsoring, issues),
   };
   const timeout = parseNumber("requestTimeoutMs", options, issues);
   const account = parseAccount(options, issues);
