@@ -89,9 +89,12 @@ export { isNetwork, type Network, type NetworkPattern } from "./network/caip2.js
 export {
   type AssetPrice,
   type DollarPrice,
+  type ParsedAmount,
   type ParsedPrice,
+  type PricingAsset,
   parseAtomic,
   parsePrice,
+  type TickerPrice,
 } from "./price/price.js";
 export type { ExtensionDeclaration, Extensions } from "./protocol/extensions.js";
 export { isJsonObject, type JsonObject, type ParsedJson, parseJson } from "./protocol/json.js";

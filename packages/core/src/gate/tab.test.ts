@@ -42,6 +42,14 @@ describe("a tab", () => {
     expect(tab.close()).toBe(1_234n);
   });
 
+  test("reads dollars by the decimals of the asset that the offer is in", () => {
+    const asset = { ...ASSET, symbol: "mUSD", decimals: 18 };
+    const terms = { asset, amount: 10n ** 17n, payTo: PAY_TO };
+    const tab = openTab(createOffer(createTestScheme({ allowsLess: true }), terms, WIRE), "maximum");
+    tab.settle("$0.0123");
+    expect(tab.amount).toBe(12_300_000_000_000_000n);
+  });
+
   test.each<[unmetered: Unmetered, amount: bigint, closed: bigint | undefined]>([
     ["maximum", 10_000n, 10_000n],
     ["zero", 0n, 0n],
