@@ -90,9 +90,12 @@ export { canonicalNetwork, isNetwork, type Network, type NetworkPattern, sameNet
 export {
   type AssetPrice,
   type DollarPrice,
+  type ParsedAmount,
   type ParsedPrice,
+  type PricingAsset,
   parseAtomic,
   parsePrice,
+  type TickerPrice,
 } from "./price/price.js";
 export type { ExtensionDeclaration, Extensions } from "./protocol/extensions.js";
 export { isJsonObject, type JsonObject, type ParsedJson, parseJson } from "./protocol/json.js";

@@ -1,6 +1,6 @@
 import { ExactEvmScheme as TheirScheme } from "@x402/evm/exact/server";
 import { expect, test } from "vitest";
-import { ASSETS, defaultAsset } from "./assets.js";
+import { ASSETS, assetsOn } from "./assets.js";
 import { exactEvm } from "./exact/exact-evm.js";
 
 const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
@@ -29,5 +29,5 @@ test("the domain of a token is on the wire, but for one that has none to sign in
     { name: "Tether USD", version: "1" },
     { name: "Tether America USD", version: "1" },
   ]);
-  expect(defaultAsset("eip155:42220")).toBe(celo[0]);
+  expect(assetsOn("eip155:42220")[0]).toBe(celo[0]);
 });

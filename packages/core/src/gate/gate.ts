@@ -11,7 +11,7 @@ import { errorName } from "../events/error-name.js";
 import { type DecodedPayment, decodePaymentSignature } from "../http/payment-signature.js";
 import { canonicalNetwork } from "../network/caip2.js";
 import type { Reason } from "../protocol/reasons.js";
-import { type CoverageQuery, cover } from "../route/coverage.js";
+import type { CoverageQuery } from "../route/coverage.js";
 import { UNKNOWN_RECEIVERS } from "../route/receivers.js";
 import type { RouteTable } from "../route/route-table.js";
 import { type Answer, ambiguousAnswer } from "./answer.js";
@@ -20,6 +20,7 @@ import { toFacilitatorRequest } from "./canonical-payment.js";
 import { serveClaim } from "./claimed.js";
 import type { Decision } from "./decision.js";
 import { foreignHostFinding, proxyFinding } from "./findings.js";
+import { coverPriced } from "./free-keys.js";
 import { askOnRequest, type PricedRequest } from "./hooks.js";
 import type { PriceRequest } from "./options.js";
 import {
@@ -75,7 +76,7 @@ export function createGate(table: RouteTable<PricedRoute>, config: PaymentsConfi
   return {
     decide(request) {
       try {
-        const coverage = cover(table, toCoverageQuery(request));
+        const coverage = coverPriced(table, toCoverageQuery(request));
         if (coverage.kind === "free") return OPEN;
         if (coverage.kind === "ambiguous") return answered(ambiguousAnswer());
         const { candidate } = coverage;
@@ -94,10 +95,10 @@ function toCoverageQuery(request: GateRequest): CoverageQuery {
   return { method, path, mountPath, fullPath: fullPathOf(request), hasOldRouter, isUnclear, receiversOf };
 }
 
-/** Creates the gate of one route. Every request it is asked about is priced. */
+/** Creates the gate of one route. Every request it is asked about is priced, if the route is. */
 export function createRouteGate(route: PricedRoute, config: PaymentsConfig): RouteGate {
   return {
-    decide: (request, locate) => decideSafely({ route, locate, request }, config),
+    decide: (request, locate) => (route.isFree ? OPEN : decideSafely({ route, locate, request }, config)),
   };
 }
 
@@ -142,6 +143,10 @@ async function decidePriced(arrival: Arrival, config: PaymentsConfig): Promise<D
     accepted: decoded.kind === "present" ? decoded.payment.accepted : undefined,
     nowSeconds: Math.floor(config.now() / 1000),
   });
+  if (route.isFree) {
+    config.events.emit("granted", () => ({ route: route.key }));
+    return GRANTED;
+  }
   if (route.isPending()) await config.facilitator.ready();
   return decideDecoded({ ...arrival, route }, { url, decoded }, config);
 }

@@ -9,7 +9,7 @@ import type { Facilitator } from "../facilitator/facilitator.js";
 import type { HttpFacilitatorOptions } from "../facilitator/http-facilitator.js";
 import type { HeaderValues } from "../http/header-values.js";
 import type { NetworkPattern } from "../network/caip2.js";
-import type { AssetPrice, DollarPrice } from "../price/price.js";
+import type { AssetPrice, DollarPrice, TickerPrice } from "../price/price.js";
 import type { Extensions } from "../protocol/extensions.js";
 import type { RouteKey } from "../route/route-key.js";
 import type { Scheme } from "../scheme/scheme.js";
@@ -18,8 +18,8 @@ import type { Chargeable } from "./chargeable.js";
 import type { PaymentHooks, PricedRequest } from "./hooks.js";
 import type { StartTimer } from "./run.js";
 
-/** Dollars (`"$0.01"`), or atomic units of a named asset. */
-export type Price = DollarPrice | AssetPrice;
+/** Dollars (`"$0.01"`), a stablecoin by its ticker (`"0.01 USDT"`), or atomic units of a named asset. */
+export type Price = DollarPrice | TickerPrice | AssetPrice;
 
 /** What a price or a recipient may depend on. */
 export interface PriceRequest extends PricedRequest {
@@ -76,6 +76,11 @@ export interface RouteConfig {
   readonly accepts?: PaymentOption | readonly PaymentOption[];
   /** Price of every way to pay that names none itself. */
   readonly price?: Price | PriceFunction;
+  /**
+   * Whether a price of zero is meant, which is refused otherwise. Beside `"$0"`: the route costs nothing, an exception among
+   * keys that are priced. Beside a price by request: what it says zero of is served without payment. Default `false`.
+   */
+  readonly free?: boolean;
   /** For people and catalogs, at most 500 characters. */
   readonly description?: string;
   /** Media type of the answer, e.g. `application/json`. */

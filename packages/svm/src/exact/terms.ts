@@ -48,7 +48,7 @@ export function readTerms(requirements: unknown): Reading<Terms> {
 /** Reads atomic units; `undefined` when the value is no amount above zero that a token account can hold. */
 function readAmount(value: unknown): bigint | undefined {
   const parsed = typeof value === "string" ? parseAtomic(value) : undefined;
-  return parsed?.ok === true && parsed.amount <= MAX_AMOUNT ? parsed.amount : undefined;
+  return parsed?.ok === true && parsed.amount > 0n && parsed.amount <= MAX_AMOUNT ? parsed.amount : undefined;
 }
 
 function readExtra({ feePayer, memo }: Fields): Reading<Pick<Terms, "feePayer" | "memo">> {
