@@ -21,7 +21,7 @@ export const DECIMAL: RegExp = /^(0|[1-9]\d{0,77})$/;
 export const WORD: RegExp = /^0x[0-9a-fA-F]{64}$/;
 
 /** 65 bytes for a key; contract wallets sign with what they like, here up to 4 KiB. */
-export const SIGNATURE: RegExp = /^0x(?:[0-9a-fA-F]{2}){1,4096}$/;
+const SIGNATURE: RegExp = /^0x(?:[0-9a-fA-F]{2}){1,4096}$/;
 
 /** Whether a value is text of a form. */
 export function matches(form: RegExp, value: unknown): value is string {
