@@ -178,22 +178,17 @@ async function decideDecoded(
   }
   const read = readPayment(arrival.route, decoded.payment, config);
   if (read.kind === "refused") return refuse(arrival, { url, refused: read }, config);
-  const forged = await refuseForged(read, config);
-  if (forged !== undefined) return refuse(arrival, { url, refused: forged }, config);
+  const checking = config.signatures.check(read.offer, read.payment.payload);
+  const forged = checking && (await checking);
+  if (forged !== undefined) {
+    return refuse(arrival, { url, refused: { kind: "refused", status: 402, error: forged, reason: forged } }, config);
+  }
   const digest = digestOf(arrival.request);
   const bodyDigest = typeof digest === "string" ? digest : await digest;
   if (bodyDigest === undefined) return answered(incompleteRequestAnswer());
   const paid = toPaidRequest(arrival, { ...read, url, bodyDigest });
   const { reading } = read;
   return reading.kind === "expired" ? decideExpired(paid, reading.expiredReason, config) : claimPayment(paid, config);
-}
-
-async function refuseForged(
-  { offer, payment }: Extract<ReadPayment, { kind: "read" }>,
-  { signatures }: PaymentsConfig,
-): Promise<RefusedPayment | undefined> {
-  const reason = await signatures.check(offer, payment.payload);
-  return reason === undefined ? undefined : { kind: "refused", status: 402, error: reason, reason };
 }
 
 /** What a proxy in front of us makes of the resource's URL is only seen with a request. */

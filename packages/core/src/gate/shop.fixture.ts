@@ -148,6 +148,8 @@ function createTime() {
   };
   /** Lets time pass, and what was to happen in it; then what is to follow at once. */
   const passTime = async (ms: number) => {
+    // What was asked before has got as far as it can by now.
+    await new Promise(setImmediate);
     clock.ms += ms;
     for (const started of [...timers]) {
       if (started.atMs > clock.ms || !timers.delete(started)) continue;

@@ -12,8 +12,11 @@ import type { Scheme, SignatureCheck } from "../scheme/scheme.js";
 export interface SignatureChecks {
   /** Prepares the check of a scheme that something is sold by; what is missing for it is noted. */
   prepare(scheme: Scheme, issues: Issues): void;
-  /** Checks the signature of a payment that has been read; `undefined`: nothing is wrong with it as far as can be told here. */
-  check(offer: Offer, payload: unknown): Promise<Reason | undefined>;
+  /**
+   * Checks the signature of a payment that has been read; `undefined`, at once where nothing is checked: nothing is wrong
+   * with it as far as can be told here.
+   */
+  check(offer: Offer, payload: unknown): Promise<Reason | undefined> | undefined;
 }
 
 const PATH = "options.verifySignatures";
@@ -30,7 +33,7 @@ export function createSignatureChecks(isAsked: boolean): SignatureChecks {
       const isNoted = issues.found.some(({ path }) => path === PATH);
       if (!prepared.ok && !isNoted) issues.addText(PATH, prepared.missing, "none that can be loaded");
     },
-    async check({ scheme, requirements }, payload) {
+    check({ scheme, requirements }, payload) {
       const prepared = checks.get(scheme);
       return prepared?.ok === true ? prepared.check(payload, requirements) : undefined;
     },
