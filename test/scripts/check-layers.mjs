@@ -23,8 +23,9 @@ const PACKAGES = {
   avm: ["core"],
   evm: ["core"],
   svm: ["core"],
-  facilitator: ["core"],
-  express: ["core", "avm", "evm", "svm"],
+  bazaar: ["core"],
+  facilitator: ["core", "bazaar"],
+  express: ["core", "avm", "bazaar", "evm", "svm"],
   testing: ["core", "evm", "svm", "facilitator", "express"],
 };
 

@@ -1,0 +1,6 @@
+/**
+ * Everything exported here is public API.
+ *
+ * @module
+ */
+export {};
