@@ -3,4 +3,12 @@
  *
  * @module
  */
-export {};
+export type {
+  BazaarDeclaration,
+  BodyType,
+  DiscoveryInfo,
+  HttpInput,
+  JsonSchema,
+  McpInput,
+  McpTransport,
+} from "./declaration.js";
