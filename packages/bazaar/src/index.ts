@@ -12,3 +12,5 @@ export type {
   McpInput,
   McpTransport,
 } from "./declaration.js";
+export { bazaarExtension } from "./declare/extension.js";
+export type { BazaarForm, HttpForm, InputSchema, McpForm, OutputForm, QueryParameter } from "./declare/forms.js";

@@ -4,8 +4,10 @@
  * @module
  */
 import { exactAvm } from "@farebox/avm";
+import { bazaarExtension } from "@farebox/bazaar";
 import {
   type Admission,
+  type BuiltIn,
   createPaymentsEngine,
   createPaymentsGate,
   type Decision,
@@ -44,7 +46,10 @@ declare global {
   }
 }
 
-const BUILT_IN = [exactEvm(), uptoEvm(), exactSvm(), exactAvm()];
+const BUILT_IN: BuiltIn = {
+  schemes: [exactEvm(), uptoEvm(), exactSvm(), exactAvm()],
+  extensions: [bazaarExtension()],
+};
 
 const OPEN: Decision = Object.freeze({ kind: "open" });
 

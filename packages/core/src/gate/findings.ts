@@ -23,6 +23,15 @@ export function foreignHostFinding(): Finding {
   );
 }
 
+/** Catalogs list what is reached by https. */
+export function notHttpsFinding(): Finding {
+  return finding(
+    "FAREBOX_NOT_HTTPS",
+    undefined,
+    "Resource URLs that are declared for catalogs begin with http://, and name a host that anybody can reach",
+  );
+}
+
 /** Payments are remembered by this process alone, and there are probably others. */
 export function memoryStoreFinding(platform: string): Finding {
   return finding(
@@ -61,5 +70,12 @@ const REMEDIES: Readonly<Record<FindingCode, string>> = {
     'Set publicUrl, or app.set("trust proxy", …) as it fits your proxies; without a proxy somebody makes this header up',
   FAREBOX_HOST_NOT_ALLOWED: "Add the host if it is yours; otherwise somebody makes it up",
   FAREBOX_OVERRIDE_IN_HEADER: "Say it by setSettlementOverrides of @farebox/express, or by req.payment.settle",
+  FAREBOX_NOT_HTTPS: "Serve it by https; behind a proxy that does, set publicUrl",
+  FAREBOX_CHALLENGE_TOO_LARGE: "Shorten the descriptions and examples of its declaration, or accept fewer ways to pay",
+  FAREBOX_TEMPLATE_NOT_LISTABLE: "Name the path in ASCII letters, digits and the signs _ - . ~",
+  FAREBOX_PATH_PARAM_UNKNOWN: "Correct the name, or remove it if no mount has it either",
+  FAREBOX_EXAMPLE_MISSING: "Give an example as input",
+  FAREBOX_LISTING_REJECTED: "Do as the reason says; if it says nothing of use, ask the facilitator's operator",
+  FAREBOX_BODY_NOT_PARSED: "Mount a body parser, such as express.json(), before the payments",
   FAREBOX_OFFER_UNSUPPORTED: "Add a facilitator that supports it, or remove this way to pay",
 };

@@ -30,8 +30,12 @@ const ALLOWANCE_REQUIRED = "permit2_allowance_required";
 
 /** 402: this payment will not do; here is what would. */
 export function refusal(paid: PaidRequest, error: string, receipt?: SettlementResponse): Answer {
-  const { route, url, method } = paid;
-  return askToPay(route, { url, method, error }, { status: error === ALLOWANCE_REQUIRED ? 412 : 402, receipt });
+  const { route, url, method, place } = paid;
+  return askToPay(
+    route,
+    { url, method, error, locate: () => place },
+    { status: error === ALLOWANCE_REQUIRED ? 412 : 402, receipt },
+  );
 }
 
 /** What the payer sees when settlement did not end well. */

@@ -7,7 +7,6 @@ import { ConfigError } from "../errors.js";
 import { isPaymentEventType, type PaymentEventType, type PaymentListener } from "../events/payment-events.js";
 import type { FacilitatorHealth } from "../facilitator/facilitator-status.js";
 import { createIssues, type Issues } from "../issues.js";
-import type { Scheme } from "../scheme/scheme.js";
 import { isMemoryStore } from "../store/memory-store.js";
 import { findSeveralProcesses } from "../store/several-processes.js";
 import { attemptAgain, type Recovery, recoverSettlements } from "./background.js";
@@ -16,6 +15,7 @@ import { createGate, createRouteGate, type Gate, type RouteGate } from "./gate.j
 import type { PricedTable } from "./inspect.js";
 import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
 import { type PaymentsConfig, parseOptions } from "./parse-options.js";
+import type { BuiltIn } from "./parse-parts.js";
 import { parseCharge, parseRoutes } from "./parse-routes.js";
 import type { PaymentsReport, PricedHandler } from "./report.js";
 import { createReporter } from "./reporter.js";
@@ -69,23 +69,23 @@ export interface PaymentsEngine {
 /**
  * Checks the options and returns what makes gates of routes.
  *
- * @param builtIn - Schemes of the packages at hand.
+ * @param builtIn - Schemes and extensions of the packages at hand.
  * @throws ConfigError with every issue at once.
  */
-export function createPaymentsEngine(options: PaymentsOptions, builtIn: readonly Scheme[]): PaymentsEngine {
+export function createPaymentsEngine(options: PaymentsOptions, builtIn: BuiltIn): PaymentsEngine {
   return toEngine(check("options", (issues) => parseOptions(options, builtIn, issues)));
 }
 
 /**
  * Checks options and one route table together.
  *
- * @param builtIn - Schemes of the packages at hand.
+ * @param builtIn - Schemes and extensions of the packages at hand.
  * @throws ConfigError with every issue of both at once.
  */
 export function createPaymentsGate(
   routes: RoutesConfig,
   options: PaymentsOptions,
-  builtIn: readonly Scheme[],
+  builtIn: BuiltIn,
 ): { readonly engine: PaymentsEngine; readonly gate: Gate } {
   const { config, table } = check("options and routes", (issues) => {
     const parsed = parseOptions(options, builtIn, issues);

@@ -16,7 +16,7 @@ const OFFER: ReportedOffer = {
 };
 
 function createEngine(scheme = createTestScheme()) {
-  return createPaymentsEngine({ facilitator: createTill(), logger: console }, [scheme]);
+  return createPaymentsEngine({ facilitator: createTill(), logger: console }, { schemes: [scheme] });
 }
 
 type Row = readonly [method: string, path: string | undefined];

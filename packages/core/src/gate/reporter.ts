@@ -8,6 +8,7 @@ import type { Finding, FindingCode } from "../events/findings.js";
 import { inspectRoutes, inspectTable, type PricedTable } from "./inspect.js";
 import { inspectSupport } from "./on-sale.js";
 import type { PaymentsConfig } from "./parse-options.js";
+import type { PricedRoute } from "./parse-routes.js";
 import { describeLine, type PaymentsReport, type PricedHandler, reportRoutes } from "./report.js";
 import type { RouterView } from "./router-view.js";
 
@@ -40,6 +41,7 @@ export function createReporter(goods: Goods, config: PaymentsConfig): Reporter {
       const scope = { only, most: isUrgent ? MAX_LOOKUPS : EVERYTHING.most };
       const reported = reportOn(goods, { view, scope }, config);
       announce(reported, config);
+      tellLarge(goods, config);
       const lasting = reported.findings.filter((found) => !isPassing(found));
       if (config.strict && lasting.length > 0) throw new ConfigError(lasting.map(toIssue));
       return reported;
@@ -59,16 +61,18 @@ function reportOn(
     config.logger.info("routes_not_checked", { remedy: "await payments.ready(app)" });
   }
   const inspected = [...tables.flatMap(inspectTable), ...(isChecked ? inspectRoutes(tables, view) : [])];
-  const unsupported = inspectSupportOf({ tables, handlers }, config);
+  const goodsInScope = { tables, handlers };
+  const noticed = routesOf(goodsInScope).flatMap(({ notices }) => notices);
+  const unsupported = routesOf(goodsInScope).flatMap((route) => inspectSupport(route, config.facilitator));
   return {
     routes: reportRoutes(tables, handlers, view),
-    findings: oncePerText([...inspected, ...config.findings.all, ...unsupported]),
+    findings: oncePerText([...inspected, ...noticed, ...config.findings.all, ...unsupported]),
   };
 }
 
-function inspectSupportOf({ tables, handlers }: Goods, { facilitator }: PaymentsConfig): readonly Finding[] {
+function routesOf({ tables, handlers }: Goods): readonly PricedRoute[] {
   const inTables = tables.flatMap(({ table }) => table.entries.map(({ value }) => value));
-  return [...inTables, ...handlers.map(({ route }) => route)].flatMap((route) => inspectSupport(route, facilitator));
+  return [...inTables, ...handlers.map(({ route }) => route)];
 }
 
 /** A tenth of a second or so; the event loop waits for as long. */
@@ -88,11 +92,23 @@ function announce({ routes, findings }: PaymentsReport, { logger, findings: note
   for (const found of findings) noted.tell(found);
 }
 
+/** Some proxies refuse what most take. */
+function tellLarge(goods: Goods, { logger }: PaymentsConfig): void {
+  for (const { key, size } of routesOf(goods)) {
+    if (size === "large") logger.warn("challenge_large", { route: key, remedy: LARGE_REMEDY });
+  }
+}
+
+const LARGE_REMEDY = "some proxies take 4 KiB of headers: shorten descriptions and examples";
+
 /** What facilitators support is theirs to change, and what requests say is anybody's: neither is a reason not to start. */
 const PASSING: readonly FindingCode[] = [
   "FAREBOX_OFFER_UNSUPPORTED",
   "FAREBOX_PROXY_IGNORED",
   "FAREBOX_HOST_NOT_ALLOWED",
+  "FAREBOX_NOT_HTTPS",
+  "FAREBOX_LISTING_REJECTED",
+  "FAREBOX_BODY_NOT_PARSED",
 ];
 
 function isPassing({ code }: Finding): boolean {
