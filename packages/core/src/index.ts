@@ -58,6 +58,7 @@ export type { Decision } from "./gate/decision.js";
 export type { Gate, RouteGate } from "./gate/gate.js";
 export type { Payment } from "./gate/handlers-payment.js";
 export type { Denial, Grant, PaymentHooks, PricedRequest } from "./gate/hooks.js";
+export type { Listing } from "./gate/listings.js";
 export type {
   ChosenFacilitator,
   FacilitatorChoice,

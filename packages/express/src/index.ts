@@ -3,6 +3,8 @@
  *
  * @module
  */
+
+export type { BazaarForm } from "@farebox/bazaar";
 export {
   AmountError,
   type CancelReason,
@@ -24,6 +26,7 @@ export {
   type Grant,
   type HttpFacilitatorChoice,
   type IdentifierMode,
+  type Listing,
   type Logger,
   type Payment,
   PaymentAbortedError,

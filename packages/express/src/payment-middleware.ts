@@ -13,6 +13,7 @@ import {
   type Decision,
   type FacilitatorHealth,
   type Gate,
+  type Listing,
   type Payment,
   type PaymentEventType,
   type PaymentListener,
@@ -85,6 +86,13 @@ export interface Payments {
    * @throws ConfigError (as a rejection) with every finding at once, if `strict` is set.
    */
   ready(app: Application): Promise<PaymentsReport>;
+  /**
+   * What a facilitator said last about listing a route in its catalog: `{ status: "success", … }`, or why not.
+   *
+   * @param route - Its key, `"GET /weather"`; for `charge`, method and path in the syntax of catalogs.
+   * @returns `undefined` as long as no facilitator has said anything, as after a start.
+   */
+  listing(route: string): Listing | undefined;
   /** How each facilitator is doing right now, in the order of the options. Asks nobody. */
   health(): readonly FacilitatorHealth[];
   /**
@@ -134,6 +142,7 @@ function toPayments(engine: PaymentsEngine): Payments {
       await engine.ready();
       return inspection.check(app);
     },
+    listing: (route) => engine.listing(route),
     health: () => engine.health(),
     on: (type, listener) => engine.on(type, listener),
     recover: () => engine.recover(),

@@ -6,7 +6,7 @@
 import { randomUUID } from "node:crypto";
 import { toFacilitatorRequest } from "./canonical-payment.js";
 import type { PaidRequest } from "./paid-request.js";
-import type { PricedRoute } from "./parse-routes.js";
+import { CHARGE, type PricedRoute } from "./parse-routes.js";
 import type { Place } from "./place.js";
 import type { ReadPayment } from "./read-payment.js";
 import type { GateRequest } from "./request.js";
@@ -39,6 +39,7 @@ export function toPaidRequest({ route, locate, request }: Arrival, readable: Rea
     payer,
     url,
     place,
+    ...(route.key === CHARGE ? { listedAs: `${request.method} ${place.routeTemplate ?? CHARGE}` } : {}),
     method: request.method,
     client: request.client,
     claim: {

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Finding, FindingCode } from "../events/findings.js";
+import { legible } from "../events/legible.js";
 
 /** The proxy in front says what the client's scheme was, and Express was not told to believe it. */
 export function proxyFinding(): Finding {
@@ -30,6 +31,12 @@ export function notHttpsFinding(): Finding {
     undefined,
     "Resource URLs that are declared for catalogs begin with http://, and name a host that anybody can reach",
   );
+}
+
+/** A facilitator says that it will not list a route. */
+export function listingRejectedFinding(route: string, reason: string | undefined): Finding {
+  const said = reason === undefined ? "and does not say why" : `and says why: ${legible(reason)}`;
+  return finding("FAREBOX_LISTING_REJECTED", route, `A facilitator has rejected its declaration, ${said}`);
 }
 
 /** Payments are remembered by this process alone, and there are probably others. */

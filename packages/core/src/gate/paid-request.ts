@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { ExtensionResponses } from "../protocol/extension-responses.js";
 import type { Reason } from "../protocol/reasons.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { Offer } from "../scheme/offer.js";
@@ -18,6 +19,8 @@ export interface PaidRequest extends UnsettledPayment {
   readonly route: PricedRoute;
   readonly offer: Offer;
   readonly place: Place;
+  /** What the facilitator said of our declarations when it verified. */
+  readonly said?: ExtensionResponses | undefined;
   /** Absolute URL and method, for challenges. */
   readonly url: string;
   readonly method: string;

@@ -24,6 +24,7 @@ import type { Scheme } from "../scheme/scheme.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";
 import { type PaymentHooks, parseHooks } from "./hooks.js";
+import { createListings, type Listings } from "./listings.js";
 import { LOOK_UP_MS } from "./look-up.js";
 import { createOngoingRuns, type OngoingRuns } from "./ongoing.js";
 import type { PaymentsOptions } from "./options.js";
@@ -64,6 +65,7 @@ export interface PaymentsConfig {
   readonly events: PaymentEvents;
   readonly ongoing: OngoingRuns;
   readonly pending: PendingSettlements;
+  readonly listings: Listings;
   readonly logger: Logger;
   readonly now: () => number;
   readonly timer: StartTimer;
@@ -137,6 +139,7 @@ export function parseOptions(given: PaymentsOptions, builtIn: BuiltIn, issues: I
     quotes: createQuotes(parseQuoteSecret(options.quoteSecret, issues)),
     events,
     pending: createPendingSettlements({ timer }),
+    listings: createListings({ events, logger: safeLogger, now }),
     logger: safeLogger,
     now,
     timer,

@@ -13,6 +13,7 @@ import { attemptAgain, type Recovery, recoverSettlements } from "./background.js
 import { memoryStoreFinding } from "./findings.js";
 import { createGate, createRouteGate, type Gate, type RouteGate } from "./gate.js";
 import type { PricedTable } from "./inspect.js";
+import type { Listing } from "./listings.js";
 import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
 import { type PaymentsConfig, parseOptions } from "./parse-options.js";
 import type { BuiltIn } from "./parse-parts.js";
@@ -47,6 +48,8 @@ export interface PaymentsEngine {
    * @throws ConfigError with every finding at once, when the seller asked for that by `strict`.
    */
   check(view: RouterView, only?: (gate: object) => boolean): PaymentsReport;
+  /** What a facilitator said last about listing a route, by its key; `undefined` as long as none has said anything. */
+  listing(route: string): Listing | undefined;
   /** How each facilitator is doing, in the seller's order. */
   health(): readonly FacilitatorHealth[];
   /** Resolves once each facilitator was asked what it supports, whatever came of it. Never rejects. */
@@ -128,6 +131,7 @@ function toEngine(config: PaymentsConfig): OpenEngine {
     },
     report,
     check: checkRoutes,
+    listing: config.listings.of,
     health: config.facilitator.health,
     ready: config.facilitator.ready,
     recover,

@@ -161,6 +161,8 @@ describe("describeLine", () => {
     settle: "after",
     offers: [OFFER],
     description: "",
+    isPublic: false,
+    listing: undefined,
   };
   const WAY = `0.01 USDC on ${NETWORK} to ${PAY_TO}`;
 

@@ -4,9 +4,11 @@
  * @module
  */
 import type { Finding } from "../events/findings.js";
+import { compileRegistered } from "../route/compile-path.js";
 import { belowMount } from "../route/route-table.js";
 import { describePrice, type Offer } from "../scheme/offer.js";
 import type { PricedTable } from "./inspect.js";
+import type { Listing, Listings } from "./listings.js";
 import type { LiveTerms } from "./live-terms.js";
 import type { SettleTime } from "./options.js";
 import type { PricedRoute } from "./parse-routes.js";
@@ -37,6 +39,10 @@ export interface ReportedRoute {
   readonly settle: SettleTime;
   readonly offers: readonly ReportedOffer[];
   readonly description: string;
+  /** Whether it is declared for catalogs. */
+  readonly isPublic: boolean;
+  /** What a facilitator said last about listing it; `undefined` as long as none has. */
+  readonly listing: Listing | undefined;
 }
 
 /** What a seller sells. */
@@ -55,15 +61,24 @@ export interface PricedHandler {
 export function reportRoutes(
   tables: readonly PricedTable[],
   handlers: readonly PricedHandler[],
-  view: RouterView | undefined,
+  { view, listings }: { readonly view: RouterView | undefined; readonly listings: Listings },
 ): readonly ReportedRoute[] {
-  return [
+  const routes = [
     ...tables.flatMap((priced) => reportTable(priced, view)),
     ...handlers.flatMap((handler) => reportHandler(handler, view)),
   ];
+  return routes.map((route) => ({ ...route, listing: listings.of(route.key ?? nameOf(route)) }));
 }
 
-function reportTable({ gate, table }: PricedTable, view: RouterView | undefined): readonly ReportedRoute[] {
+/** What a route without a key is listed by. */
+function nameOf({ method, path = "" }: Pick<ReportedRoute, "method" | "path">): string {
+  const compiled = compileRegistered(path);
+  return `${method} ${compiled.ok ? (compiled.forms[0]?.template ?? path) : path}`;
+}
+
+type Described = Omit<ReportedRoute, "listing">;
+
+function reportTable({ gate, table }: PricedTable, view: RouterView | undefined): readonly Described[] {
   const mounts = view?.mountsOf(gate) ?? [];
   return table.entries.flatMap(({ key, method = "ANY", value }) => {
     const path = pathOf(key);
@@ -82,7 +97,7 @@ function withMount(mount: string, path: string): string {
   return belowMount(mount, path);
 }
 
-function reportHandler({ gate, route }: PricedHandler, view: RouterView | undefined): readonly ReportedRoute[] {
+function reportHandler({ gate, route }: PricedHandler, view: RouterView | undefined): readonly Described[] {
   const registered = view?.routes.filter(({ gates }) => gates.includes(gate)) ?? [];
   const mounts = registered.length > 0 ? [] : (view?.mountsOf(gate) ?? []);
   const places = [
@@ -98,8 +113,9 @@ function describeRoute({
   offers,
   live,
   description,
-}: PricedRoute): Pick<ReportedRoute, "settle" | "offers" | "description"> {
-  return { settle, offers: [...offers.map(describeOffer), ...live.map(describeLive)], description };
+  isPublic,
+}: PricedRoute): Pick<ReportedRoute, "settle" | "offers" | "description" | "isPublic"> {
+  return { settle, offers: [...offers.map(describeOffer), ...live.map(describeLive)], description, isPublic };
 }
 
 function describeLive({ scheme, network, price, payTo }: LiveTerms): ReportedOffer {

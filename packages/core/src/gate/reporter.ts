@@ -5,11 +5,12 @@
  */
 import { ConfigError } from "../errors.js";
 import type { Finding, FindingCode } from "../events/findings.js";
+import { listingRejectedFinding } from "./findings.js";
 import { inspectRoutes, inspectTable, type PricedTable } from "./inspect.js";
 import { inspectSupport } from "./on-sale.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import type { PricedRoute } from "./parse-routes.js";
-import { describeLine, type PaymentsReport, type PricedHandler, reportRoutes } from "./report.js";
+import { describeLine, type PaymentsReport, type PricedHandler, type ReportedRoute, reportRoutes } from "./report.js";
 import type { RouterView } from "./router-view.js";
 
 /** What is priced so far; it grows. */
@@ -64,10 +65,18 @@ function reportOn(
   const goodsInScope = { tables, handlers };
   const noticed = routesOf(goodsInScope).flatMap(({ notices }) => notices);
   const unsupported = routesOf(goodsInScope).flatMap((route) => inspectSupport(route, config.facilitator));
+  const routes = reportRoutes(tables, handlers, { view, listings: config.listings });
   return {
-    routes: reportRoutes(tables, handlers, view),
-    findings: oncePerText([...inspected, ...noticed, ...config.findings.all, ...unsupported]),
+    routes,
+    findings: oncePerText([...inspected, ...noticed, ...rejectedOf(routes), ...config.findings.all, ...unsupported]),
   };
+}
+
+function rejectedOf(routes: readonly ReportedRoute[]): readonly Finding[] {
+  return routes.flatMap(({ key, method, path = "", listing }) => {
+    const isRejected = listing?.status === "rejected";
+    return isRejected ? [listingRejectedFinding(key ?? `${method} ${path}`, listing.rejectedReason)] : [];
+  });
 }
 
 function routesOf({ tables, handlers }: Goods): readonly PricedRoute[] {
