@@ -64,6 +64,7 @@ export type {
   FacilitatorChoice,
   HttpFacilitatorChoice,
   IdentifierMode,
+  InputValidator,
   PaymentOption,
   PaymentsOptions,
   PayToByNetwork,

@@ -26,6 +26,7 @@ export {
   type Grant,
   type HttpFacilitatorChoice,
   type IdentifierMode,
+  type InputValidator,
   type Listing,
   type Logger,
   type Payment,

@@ -12,7 +12,7 @@ import {
   UNKNOWN_RECEIVERS,
 } from "@farebox/core";
 import type { Request } from "express";
-import { digestBody } from "./body-digest.js";
+import { digestBody, hasBody } from "./body-digest.js";
 import { hasOldRouter, originOf } from "./router-layers.js";
 import { createRouterView, isInnerApp, receiversIn } from "./router-view.js";
 import { countSegments } from "./router-walk.js";
@@ -38,6 +38,7 @@ export function readRequest(req: Request, gate: object): GateRequest {
     header: (name) => req.get(name),
     client: readClient(req),
     digestBody: () => digestBody(req),
+    hasBody: hasBody(req),
     body: req.body,
   };
 }

@@ -37,12 +37,13 @@ interface Timed {
 /** Why nothing is charged. `failed`: the store failed, or another run had the payment. */
 export type CancelReason = "client_gone" | "expired" | "not_chargeable" | "denied" | "failed";
 
-/** Who refuses a request or a payment: a hook, a limit, or another payment that has the same id. */
+/** Who refuses a request or a payment: a hook, a check, a limit, or another payment that has the same id. */
 export type DeniedBy =
   | "onRequest"
   | "beforeVerify"
   | "afterVerify"
   | "beforeSettle"
+  | "validate"
   | "maxRunsPerPayer"
   | "payment-identifier";
 

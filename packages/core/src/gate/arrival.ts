@@ -5,11 +5,13 @@
  */
 import { randomUUID } from "node:crypto";
 import { toFacilitatorRequest } from "./canonical-payment.js";
+import type { PricedRequest } from "./hooks.js";
+import type { PriceRequest } from "./options.js";
 import type { PaidRequest } from "./paid-request.js";
 import { CHARGE, type PricedRoute } from "./parse-routes.js";
 import type { Place } from "./place.js";
 import type { ReadPayment } from "./read-payment.js";
-import type { GateRequest } from "./request.js";
+import { fullPathOf, type GateRequest } from "./request.js";
 
 /** A request at a priced route. */
 export interface Arrival {
@@ -56,4 +58,26 @@ export function toPaidRequest({ route, locate, request }: Arrival, readable: Rea
 /** Not the host: a client may come back by another name of the same server, and `Host` is its own word anyway. */
 export function targetOf({ mountPath, path, search }: GateRequest): string {
   return mountPath + path + search;
+}
+
+/** What hooks see of a request. */
+export function toPricedRequest({ route, request }: Arrival, url: string): PricedRequest {
+  return {
+    method: request.method,
+    path: fullPathOf(request),
+    url,
+    route: route.key,
+    hasPayment: request.paymentSignature !== undefined,
+    // The names that every object has yield what is no text.
+    header(name) {
+      const value: unknown = request.header?.(name);
+      return typeof value === "string" ? value : undefined;
+    },
+  };
+}
+
+/** What functions of the seller's see of it. */
+export function toPriceRequest(arrival: Arrival, url: string): PriceRequest {
+  const { search, body } = arrival.request;
+  return { ...toPricedRequest(arrival, url), search, body, pathParams: arrival.locate().pathParams };
 }

@@ -39,6 +39,15 @@ export function listingRejectedFinding(route: string, reason: string | undefined
   return finding("FAREBOX_LISTING_REJECTED", route, `A facilitator has rejected its declaration, ${said}`);
 }
 
+/** A route's bodies are to be checked, and nobody has read them. */
+export function bodyNotParsedFinding(route: string): Finding {
+  return finding(
+    "FAREBOX_BODY_NOT_PARSED",
+    route,
+    "A paid request could not be checked, because no body parser has read its body before; it was answered 500, uncharged",
+  );
+}
+
 /** Payments are remembered by this process alone, and there are probably others. */
 export function memoryStoreFinding(platform: string): Finding {
   return finding(

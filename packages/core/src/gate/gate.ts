@@ -13,13 +13,12 @@ import { type CoverageQuery, cover } from "../route/coverage.js";
 import { UNKNOWN_RECEIVERS } from "../route/receivers.js";
 import type { RouteTable } from "../route/route-table.js";
 import { type Answer, ambiguousAnswer } from "./answer.js";
-import { type Arrival, targetOf, toPaidRequest } from "./arrival.js";
+import { type Arrival, targetOf, toPaidRequest, toPricedRequest, toPriceRequest } from "./arrival.js";
 import { askPersonToPay, askToPay } from "./ask-to-pay.js";
 import { serveClaim } from "./claimed.js";
 import type { Decision } from "./decision.js";
 import { foreignHostFinding, notHttpsFinding, proxyFinding } from "./findings.js";
-import { askOnRequest, type PricedRequest } from "./hooks.js";
-import type { PriceRequest } from "./options.js";
+import { askOnRequest } from "./hooks.js";
 import {
   identifierTakenAnswer,
   incompleteRequestAnswer,
@@ -38,6 +37,7 @@ import { isForeignHost, resourceUrl } from "./resource-url.js";
 import { isPublicWithoutTls } from "./service-info.js";
 import { decideOnTaken, tellReplayed } from "./taken.js";
 import { factsOf } from "./unsettled.js";
+import { refuseInput } from "./validate-input.js";
 
 /** Decides the requests that meet a table. */
 export interface Gate {
@@ -139,11 +139,6 @@ async function decidePriced(arrival: Arrival, config: PaymentsConfig): Promise<D
   return decideDecoded({ ...arrival, route }, { url, decoded }, config);
 }
 
-function toPriceRequest(arrival: Arrival, url: string): PriceRequest {
-  const { search, body } = arrival.request;
-  return { ...toPricedRequest(arrival, url), search, body, pathParams: arrival.locate().pathParams };
-}
-
 function digestOf({ digestBody }: GateRequest): string | undefined | Promise<string | undefined> {
   return digestBody === undefined ? "" : digestBody();
 }
@@ -166,7 +161,16 @@ async function decideDecoded(
   if (bodyDigest === undefined) return answered(incompleteRequestAnswer());
   const paid = toPaidRequest(arrival, { ...read, url, bodyDigest });
   const { reading } = read;
-  return reading.kind === "expired" ? decideExpired(paid, reading.expiredReason, config) : claimPayment(paid, config);
+  if (reading.kind === "expired") return decideExpired(paid, reading.expiredReason, config);
+  const unfit = await refuseInput(arrival, url, config);
+  return unfit === undefined ? claimPayment(paid, config) : refuseUnfit(paid, unfit, config);
+}
+
+/** A payment that was taken before goes by what became of it, whatever its request is held to by now. */
+async function refuseUnfit(paid: PaidRequest, unfit: Answer, config: PaymentsConfig): Promise<Decision> {
+  if ((await config.store.find(paid.claim.identity)) !== undefined) return claimPayment(paid, config);
+  config.events.emit("denied", () => ({ ...factsOf(paid), by: "validate" }));
+  return answered(unfit);
 }
 
 /** What a proxy in front of us makes of the resource's URL is only seen with a request. */
@@ -194,21 +198,6 @@ function refuse(
   if (status === 400) events.emit("malformed", () => ({ route: route.key, reason }));
   else events.emit("mismatched", () => ({ route: route.key, reason, ...(field === undefined ? {} : { field }) }));
   return answered(askToPay(route, { url, method, error, locate }, { status }));
-}
-
-function toPricedRequest({ route, request }: Arrival, url: string): PricedRequest {
-  return {
-    method: request.method,
-    path: fullPathOf(request),
-    url,
-    route: route.key,
-    hasPayment: request.paymentSignature !== undefined,
-    // The names that every object has yield what is no text.
-    header(name) {
-      const value: unknown = request.header?.(name);
-      return typeof value === "string" ? value : undefined;
-    },
-  };
 }
 
 /** Too late to be paid with, but perhaps not too late to ask what became of it. */

@@ -60,6 +60,15 @@ export type PaymentOption =
   | OptionOn<`solana:${string}`, string>
   | OptionOn<`algorand:${string}`, string>;
 
+/**
+ * Says what is wrong with a request before it is charged: nothing; or a text for its client, or several, of at most 200
+ * characters each. What it throws, or another answer, is answered 503.
+ */
+export type InputValidator = (
+  request: PriceRequest,
+  // biome-ignore lint/suspicious/noConfusingVoidType: a validator that has nothing to say is written without a return
+) => string | readonly string[] | undefined | void | Promise<string | readonly string[] | undefined | void>;
+
 /** When the money moves, as seen from the handler. */
 export type SettleTime = "after" | "before";
 
@@ -84,6 +93,12 @@ export interface RouteConfig {
    * `{ bazaar: { discoverable: true, inputSchema: { … } } }`.
    */
   readonly extensions?: Readonly<Record<string, object>>;
+  /**
+   * Whether a request that comes with a payment is checked before it is charged; what does not pass is answered 400. `true`:
+   * query and body by what is declared of them under `extensions.bazaar`; or a function of the seller's. Default: it is not.
+   * A request without a payment is told the price, whatever it asks.
+   */
+  readonly validate?: boolean | InputValidator;
   /** For catalogs: 1 to 32 printable ASCII characters. Default: the options'. */
   readonly serviceName?: string;
   /** For catalogs: at most 5, each like the name. Default: the options'. */

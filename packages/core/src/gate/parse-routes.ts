@@ -17,13 +17,13 @@ import type { Offer } from "../scheme/offer.js";
 import type { Scheme } from "../scheme/scheme.js";
 import type { ChallengeSubject, Level } from "./challenge.js";
 import { type Chargeable, isSuccess } from "./chargeable.js";
-import { createDeclareAt, type Declarations, outlineOf, parseDeclarations } from "./declarations.js";
+import { canCheckInput, createDeclareAt, type Declarations, outlineOf, parseDeclarations } from "./declarations.js";
 import { finding, notHttpsFinding } from "./findings.js";
 import { parseIdentifierMode, withIdentifier } from "./identifier.js";
 import { type ChallengeSize, inspectSample, sampleChallenge, sizeOf } from "./inspect-challenge.js";
 import { type LiveTerms, type PricingOccasion, priceNow, type Way } from "./live-terms.js";
 import { createSale, type Sale } from "./on-sale.js";
-import type { IdentifierMode, RouteConfig, RoutesConfig, SettleTime, Unmetered } from "./options.js";
+import type { IdentifierMode, InputValidator, RouteConfig, RoutesConfig, SettleTime, Unmetered } from "./options.js";
 import { parseWays } from "./parse-offers.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import { isPublicWithoutTls, parseServiceInfo } from "./service-info.js";
@@ -36,6 +36,8 @@ export interface PricedRoute extends Sale, ChallengeSubject {
   readonly declarations: Declarations;
   /** Whether its declarations put it into public catalogs. */
   readonly isPublic: boolean;
+  /** `undefined`: requests are not checked. */
+  readonly validate: true | InputValidator | undefined;
   readonly size: ChallengeSize;
   /** What looks wrong about the route itself. */
   readonly notices: readonly Finding[];
@@ -64,6 +66,7 @@ const KEYS = Object.keys({
   serviceName: true,
   tags: true,
   iconUrl: true,
+  validate: true,
 } satisfies Record<keyof RouteConfig, true>);
 
 /** Facilitators refuse to verify a payment whose resource has a longer description, which makes it unpayable. */
@@ -145,7 +148,8 @@ function parsePricedRoute(route: KnownRoute, { path, route: written, config, iss
   const sale = createSale(subject, config.facilitator, config.findings.tell);
   const live = ways.flatMap((way) => (way.kind === "live" ? [way.terms] : []));
   const looks = inspect(subject, { facts, declarations, path, config, issues });
-  const terms = { live, chargeable, settle, paymentIdentifier, unmetered };
+  const validate = parseValidate(given["validate"], { path: join(path, "validate"), declarations, issues });
+  const terms = { validate, live, chargeable, settle, paymentIdentifier, unmetered };
   const fixed = Object.freeze({ ...subject, declarations, ...looks, ...sale, ...terms });
   if (live.length === 0) return fixed;
   return Object.freeze({
@@ -245,6 +249,20 @@ function parseChargeable(
 
 function schemeOf(way: Way): Scheme {
   return way.kind === "fixed" ? way.offer.scheme : way.terms.scheme;
+}
+
+function parseValidate(
+  validate: unknown,
+  about: { readonly path: string; readonly declarations: Declarations; readonly issues: Issues },
+): PricedRoute["validate"] {
+  const { path, declarations, issues } = about;
+  if (validate === undefined || validate === false) return undefined;
+  if (typeof validate === "function") return validate as InputValidator;
+  if (validate !== true) issues.add(path, "true, or a function that says what is wrong with a request", validate);
+  else if (!canCheckInput(declarations)) {
+    issues.add(path, "extensions.bazaar beside it, which says what a request has to have", validate);
+  }
+  return true;
 }
 
 function parseUnmetered(

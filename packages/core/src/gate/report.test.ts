@@ -43,6 +43,8 @@ describe("a key of a table", () => {
           settle: "after",
           offers: [OFFER],
           description: "Weather",
+          isPublic: false,
+          listing: undefined,
         },
       ],
       findings: [],
