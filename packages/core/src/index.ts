@@ -55,6 +55,7 @@ export type { Answer } from "./gate/answer.js";
 export type { Recovery } from "./gate/background.js";
 export type { Chargeable, ChargeableAnswer } from "./gate/chargeable.js";
 export type { Decision } from "./gate/decision.js";
+export type { DescribedOffer, DescribedRoute } from "./gate/described-routes.js";
 export type { Gate, RouteGate } from "./gate/gate.js";
 export type { Payment } from "./gate/handlers-payment.js";
 export type { Denial, Grant, PaymentHooks, PricedRequest } from "./gate/hooks.js";

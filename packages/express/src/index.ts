@@ -4,7 +4,7 @@
  * @module
  */
 
-export type { BazaarForm } from "@farebox/bazaar";
+export type { BazaarForm, LlmsTxtOptions, OpenApiOptions } from "@farebox/bazaar";
 export {
   AmountError,
   type CancelReason,
@@ -58,5 +58,6 @@ export {
   StateError,
   type Unmetered,
 } from "@farebox/core";
+export type { Documents } from "./documents.js";
 export { createPayments, type Payments, paymentMiddleware } from "./payment-middleware.js";
 export { type SettlementOverrides, setSettlementOverrides } from "./settlement-overrides.js";

@@ -30,6 +30,7 @@ import { exactEvm, uptoEvm } from "@farebox/evm";
 import { exactSvm } from "@farebox/svm";
 import type { Application, NextFunction, Request, RequestHandler, Response } from "express";
 import { isAbandoned, onBrokenOff } from "./delivery.js";
+import { createDocuments, type Documents } from "./documents.js";
 import { markHandler } from "./gate-handlers.js";
 import { holdResponse } from "./held-response.js";
 import { createInspection, type Inspection } from "./inspection.js";
@@ -58,7 +59,7 @@ const OPEN: Decision = Object.freeze({ kind: "open" });
 const admitted = new WeakSet<Request>();
 
 /** One set of options, shared by any number of tables and routes. */
-export interface Payments {
+export interface Payments extends Documents {
   /**
    * Creates the middleware of a route table. Mount it before the routes it prices.
    *
@@ -135,6 +136,7 @@ function toPayments(engine: PaymentsEngine): Payments {
   const inspection = createInspection(engine);
   const seller = { engine, inspection };
   return {
+    ...createDocuments(engine),
     routes: (table) => toTableHandler(engine.routes(table), seller),
     charge: (route) => toRouteHandler(engine.charge(route), seller),
     report: (app) => inspection.report(app),

@@ -181,7 +181,7 @@ function readHost(req: Request): string | undefined {
 }
 
 /** Express's own `trust proxy` rules decide what `protocol` is; a proxy may say anything. */
-function readOrigin(req: Request): string | undefined {
+export function readOrigin(req: Request): string | undefined {
   const host = readHost(req);
   const { protocol } = req;
   if (protocol !== "http" && protocol !== "https") return undefined;

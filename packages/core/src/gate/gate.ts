@@ -174,9 +174,9 @@ async function refuseUnfit(paid: PaidRequest, unfit: Answer, config: PaymentsCon
 }
 
 /** What a proxy in front of us makes of the resource's URL is only seen with a request. */
-function noteProxy(request: GateRequest, { publicUrl, allowedHosts, includeQuery, findings }: PaymentsConfig): void {
+function noteProxy(request: GateRequest, { publicUrl, allowedHosts, findings }: PaymentsConfig): void {
   if (publicUrl === undefined && request.isProxyIgnored === true) findings.add(proxyFinding());
-  if (isForeignHost(request, { publicUrl, allowedHosts, includeQuery })) findings.add(foreignHostFinding());
+  if (isForeignHost(request, { publicUrl, allowedHosts })) findings.add(foreignHostFinding());
 }
 
 function challengeFirst({ route, request, locate }: Arrival, url: string, { events }: PaymentsConfig): Decision {

@@ -10,6 +10,7 @@ import { createIssues, type Issues } from "../issues.js";
 import { isMemoryStore } from "../store/memory-store.js";
 import { findSeveralProcesses } from "../store/several-processes.js";
 import { attemptAgain, type Recovery, recoverSettlements } from "./background.js";
+import type { DescribedRoute } from "./described-routes.js";
 import { memoryStoreFinding } from "./findings.js";
 import { createGate, createRouteGate, type Gate, type RouteGate } from "./gate.js";
 import type { PricedTable } from "./inspect.js";
@@ -20,6 +21,7 @@ import type { BuiltIn } from "./parse-parts.js";
 import { parseCharge, parseRoutes } from "./parse-routes.js";
 import type { PaymentsReport, PricedHandler } from "./report.js";
 import { createReporter } from "./reporter.js";
+import { originFor } from "./resource-url.js";
 import type { RouterView } from "./router-view.js";
 
 /** What an adapter builds on. */
@@ -40,6 +42,10 @@ export interface PaymentsEngine {
   charge(route: RouteConfig): RouteGate;
   /** What is priced; with a view of the app's router also where, and what looks wrong about it. */
   report(view?: RouterView): PaymentsReport;
+  /** What there is to say of priced routes to whoever may want to buy. */
+  describe(view: RouterView): readonly DescribedRoute[];
+  /** Where clients reach this server, by the options or else by the request's own word: `https://api.example.com`. */
+  originOf(origin: string | undefined): { readonly origin: string; readonly isCertain: boolean };
   /**
    * Checks gates and routes before the first request and tells the logger.
    *
@@ -111,7 +117,7 @@ function toEngine(config: PaymentsConfig): OpenEngine {
   const { start, recover } = createStart(config);
   const tables: PricedTable[] = [];
   const handlers: PricedHandler[] = [];
-  const { report, check: checkRoutes } = createReporter({ tables, handlers }, config);
+  const { report, check: checkRoutes, describe } = createReporter({ tables, handlers }, config);
   const add = (table: PricedTable["table"]): Gate => {
     const gate = createGate(table, config);
     tables.push({ gate, table });
@@ -130,6 +136,8 @@ function toEngine(config: PaymentsConfig): OpenEngine {
       return gate;
     },
     report,
+    describe,
+    originOf: (origin) => originFor(origin, config),
     check: checkRoutes,
     listing: config.listings.of,
     health: config.facilitator.health,

@@ -58,32 +58,44 @@ export interface PricedHandler {
 }
 
 /** Lists what is priced. Without an app, only what the tables say. */
-export function reportRoutes(
-  tables: readonly PricedTable[],
-  handlers: readonly PricedHandler[],
-  { view, listings }: { readonly view: RouterView | undefined; readonly listings: Listings },
-): readonly ReportedRoute[] {
-  const routes = [
-    ...tables.flatMap((priced) => reportTable(priced, view)),
-    ...handlers.flatMap((handler) => reportHandler(handler, view)),
-  ];
-  return routes.map((route) => ({ ...route, listing: listings.of(route.key ?? nameOf(route)) }));
+export function reportRoutes(places: readonly PricedPlace[], listings: Listings): readonly ReportedRoute[] {
+  return places.map(({ method, path, key, route }) => {
+    const { settle, offers, live, description, isPublic } = route;
+    const listing = listings.of(key ?? nameOf({ method, path }));
+    const ways = [...offers.map(describeOffer), ...live.map(describeLive)];
+    return { method, path, key, settle, offers: ways, description, isPublic, listing };
+  });
 }
 
 /** What a route without a key is listed by. */
-function nameOf({ method, path = "" }: Pick<ReportedRoute, "method" | "path">): string {
+function nameOf({ method, path = "" }: Pick<PricedPlace, "method" | "path">): string {
   const compiled = compileRegistered(path);
   return `${method} ${compiled.ok ? (compiled.forms[0]?.template ?? path) : path}`;
 }
 
-type Described = Omit<ReportedRoute, "listing">;
+/** A priced route at one of the places where it is served. */
+export interface PricedPlace extends Pick<ReportedRoute, "method" | "path" | "key"> {
+  readonly route: PricedRoute;
+}
 
-function reportTable({ gate, table }: PricedTable, view: RouterView | undefined): readonly Described[] {
+/** Where everything is that is priced. Without an app, only what the tables say. */
+export function placesOf(
+  tables: readonly PricedTable[],
+  handlers: readonly PricedHandler[],
+  view: RouterView | undefined,
+): readonly PricedPlace[] {
+  return [
+    ...tables.flatMap((priced) => placesOfTable(priced, view)),
+    ...handlers.flatMap((handler) => placesOfHandler(handler, view)),
+  ];
+}
+
+function placesOfTable({ gate, table }: PricedTable, view: RouterView | undefined): readonly PricedPlace[] {
   const mounts = view?.mountsOf(gate) ?? [];
   return table.entries.flatMap(({ key, method = "ANY", value }) => {
     const path = pathOf(key);
     const paths = mounts.length === 0 ? [undefined] : mounts.map((mount) => withMount(mount, path));
-    return paths.map((full) => ({ method, path: full, key, ...describeRoute(value) }));
+    return paths.map((full) => ({ method, path: full, key, route: value }));
   });
 }
 
@@ -97,7 +109,7 @@ function withMount(mount: string, path: string): string {
   return belowMount(mount, path);
 }
 
-function reportHandler({ gate, route }: PricedHandler, view: RouterView | undefined): readonly Described[] {
+function placesOfHandler({ gate, route }: PricedHandler, view: RouterView | undefined): readonly PricedPlace[] {
   const registered = view?.routes.filter(({ gates }) => gates.includes(gate)) ?? [];
   const mounts = registered.length > 0 ? [] : (view?.mountsOf(gate) ?? []);
   const places = [
@@ -105,17 +117,7 @@ function reportHandler({ gate, route }: PricedHandler, view: RouterView | undefi
     ...mounts.map((path) => ({ method: "ANY", path: path === "" ? "/" : path })),
   ];
   const known = places.length > 0 ? places : [{ method: "ANY", path: undefined }];
-  return known.map(({ method, path }) => ({ method, path, key: undefined, ...describeRoute(route) }));
-}
-
-function describeRoute({
-  settle,
-  offers,
-  live,
-  description,
-  isPublic,
-}: PricedRoute): Pick<ReportedRoute, "settle" | "offers" | "description" | "isPublic"> {
-  return { settle, offers: [...offers.map(describeOffer), ...live.map(describeLive)], description, isPublic };
+  return known.map(({ method, path }) => ({ method, path, key: undefined, route }));
 }
 
 function describeLive({ scheme, network, price, payTo }: LiveTerms): ReportedOffer {

@@ -5,12 +5,20 @@
  */
 import { ConfigError } from "../errors.js";
 import type { Finding, FindingCode } from "../events/findings.js";
+import { type DescribedRoute, describeRoutes } from "./described-routes.js";
 import { listingRejectedFinding } from "./findings.js";
 import { inspectRoutes, inspectTable, type PricedTable } from "./inspect.js";
 import { inspectSupport } from "./on-sale.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import type { PricedRoute } from "./parse-routes.js";
-import { describeLine, type PaymentsReport, type PricedHandler, type ReportedRoute, reportRoutes } from "./report.js";
+import {
+  describeLine,
+  type PaymentsReport,
+  type PricedHandler,
+  placesOf,
+  type ReportedRoute,
+  reportRoutes,
+} from "./report.js";
 import type { RouterView } from "./router-view.js";
 
 /** What is priced so far; it grows. */
@@ -23,6 +31,7 @@ export interface Goods {
 export interface Reporter {
   report(view?: RouterView): PaymentsReport;
   check(view: RouterView, only?: (gate: object) => boolean): PaymentsReport;
+  describe(view: RouterView): readonly DescribedRoute[];
 }
 
 /** What of the goods is looked at, and how many lookups that may take. */
@@ -36,6 +45,7 @@ const EVERYTHING: Scope = { only: () => true, most: Number.POSITIVE_INFINITY };
 /** Creates a reporter. */
 export function createReporter(goods: Goods, config: PaymentsConfig): Reporter {
   return {
+    describe: (view) => describeRoutes(placesOf(goods.tables, goods.handlers, view)),
     report: (view) => reportOn(goods, { view, scope: EVERYTHING }, config),
     check(view, only = EVERYTHING.only) {
       const isUrgent = only !== EVERYTHING.only && !config.strict;
@@ -65,7 +75,7 @@ function reportOn(
   const goodsInScope = { tables, handlers };
   const noticed = routesOf(goodsInScope).flatMap(({ notices }) => notices);
   const unsupported = routesOf(goodsInScope).flatMap((route) => inspectSupport(route, config.facilitator));
-  const routes = reportRoutes(tables, handlers, { view, listings: config.listings });
+  const routes = reportRoutes(placesOf(tables, handlers, view), config.listings);
   return {
     routes,
     findings: oncePerText([...inspected, ...noticed, ...rejectedOf(routes), ...config.findings.all, ...unsupported]),
