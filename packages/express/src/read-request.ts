@@ -166,9 +166,22 @@ function withoutSegments(path: string, count: number): string {
 }
 
 function readMountTemplate({ app, baseUrl }: Request, gate: object): string {
+  const known = mounts.get(gate);
+  const found = known?.app === app ? findMount(known.templates, baseUrl) : undefined;
+  if (found !== undefined) return found;
   const above = app.path();
-  const mounts = createRouterView(app).mountsOf(gate);
-  return mounts.map((mount) => above + mount).find((mount) => matchesMount(mount, baseUrl)) ?? baseUrl;
+  const templates = createRouterView(app)
+    .mountsOf(gate)
+    .map((mount) => above + mount);
+  mounts.set(gate, { app, templates });
+  return findMount(templates, baseUrl) ?? baseUrl;
+}
+
+/** Where gates are mounted hardly ever changes, and to find it a whole router is looked through. */
+const mounts = new WeakMap<object, { readonly app: Request["app"]; readonly templates: readonly string[] }>();
+
+function findMount(templates: readonly string[], baseUrl: string): string | undefined {
+  return templates.find((mount) => matchesMount(mount, baseUrl));
 }
 
 /** What a trusted proxy says the client asked for; with the port, which Express 4 leaves out. */

@@ -40,7 +40,7 @@ const TEMPLATE = /^\/[\w/:.\-~%]+$/;
 const MAX_PASSES = 5;
 
 /** Whether facilitators take a template: some signs only, and nothing hidden in it that leads elsewhere. */
-export function isListableTemplate(template: string): boolean {
+function isListableTemplate(template: string): boolean {
   if (!TEMPLATE.test(template)) return false;
   let decoded = template;
   for (let pass = 0; pass < MAX_PASSES; pass++) {

@@ -162,7 +162,7 @@ async function decideDecoded(
   const paid = toPaidRequest(arrival, { ...read, url, bodyDigest });
   const { reading } = read;
   if (reading.kind === "expired") return decideExpired(paid, reading.expiredReason, config);
-  const unfit = await refuseInput(arrival, url, config);
+  const unfit = arrival.route.validate === undefined ? undefined : await refuseInput(arrival, url, config);
   return unfit === undefined ? claimPayment(paid, config) : refuseUnfit(paid, unfit, config);
 }
 
