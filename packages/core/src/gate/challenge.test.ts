@@ -97,6 +97,31 @@ describe("a challenge", () => {
   });
 });
 
+describe("a challenge that is asked for again", () => {
+  const extensions = { bazaar: { info: {}, schema: {} } };
+  const writeChallenge = compileChallenge(subject([offer()], { extensions }));
+
+  test("is the same one where nothing differs, and another where something does", () => {
+    const first = writeChallenge(OCCASION);
+    expect(writeChallenge({ ...OCCASION })).toBe(first);
+    for (const change of [{ url: "https://a.example/" }, { method: "HEAD" }, { error: "other" }]) {
+      const other = writeChallenge({ ...OCCASION, ...change });
+      expect(other).not.toBe(first);
+      expect(JSON.parse(other.body)).toMatchObject({ error: change.error ?? OCCASION.error });
+    }
+    expect(writeChallenge(OCCASION)).toEqual(first);
+  });
+
+  test("is written anew where the declaration is another", () => {
+    let declared = extensions;
+    const anew = compileChallenge({ ...subject([offer()], {}), declareAt: () => declared });
+    const first = anew(OCCASION);
+    declared = { bazaar: { info: { a: 1 }, schema: {} } } as never;
+    expect(JSON.parse(anew(OCCASION).body).extensions).toEqual(declared);
+    expect(first.body).not.toContain('"a":1');
+  });
+});
+
 describe("a challenge that would be too long for common proxies", () => {
   const FULL = ["maxAmountRequired", "resource", "description", "mimeType", "outputSchema"];
   const many = (count: number) => Array.from({ length: count }, (_, at) => offer(`eip155:${at + 1}`));
