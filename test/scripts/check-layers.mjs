@@ -24,8 +24,9 @@ const PACKAGES = {
   avm: ["core"],
   evm: ["core"],
   svm: ["core"],
-  facilitator: ["core"],
-  express: ["core", "avm", "evm", "svm"],
+  bazaar: ["core"],
+  facilitator: ["core", "bazaar"],
+  express: ["core", "avm", "bazaar", "evm", "svm"],
   testing: ["core", "evm", "svm", "facilitator", "express"],
 };
 
@@ -42,10 +43,12 @@ const CORE = {
   scheme: ["errors", "protocol", "network", "http", "price", "facilitator"],
   store: ["errors", "protocol", "facilitator", "scheme"],
   route: ["errors", "protocol", "network", "http", "events", "price", "scheme"],
+  extension: ["errors", "protocol", "issues", "events", "route"],
   gate: [
     "errors",
     "protocol",
     "issues",
+    "extension",
     "network",
     "http",
     "events",

@@ -21,7 +21,17 @@ export type FindingCode =
   | "FAREBOX_HOST_NOT_ALLOWED"
   | "FAREBOX_OFFER_UNSUPPORTED"
   | "FAREBOX_OVERRIDE_IN_HEADER"
-  | "FAREBOX_PAYEE_UNPAYABLE";
+  | "FAREBOX_PAYEE_UNPAYABLE"
+  | "FAREBOX_NOT_HTTPS"
+  | "FAREBOX_CHALLENGE_TOO_LARGE"
+  | "FAREBOX_TEMPLATE_NOT_LISTABLE"
+  | "FAREBOX_PATH_PARAM_UNKNOWN"
+  | "FAREBOX_EXAMPLE_MISSING"
+  | "FAREBOX_LISTING_REJECTED"
+  | "FAREBOX_BODY_NOT_PARSED";
+
+/** What is to be done about it depends on its code alone. */
+export type PlainFindingCode = Exclude<FindingCode, "FAREBOX_PAYEE_UNPAYABLE">;
 
 /** One thing that looks wrong. */
 export interface Finding {

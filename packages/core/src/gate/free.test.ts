@@ -22,7 +22,11 @@ const GIVEN = { networks: [NETWORK], payTo: { [NETWORK]: PAY_TO } };
 /** The issues of a route as `path: expected`. */
 function issuesOf(route: object, options: object = {}): readonly string[] {
   try {
-    createPaymentsGate({ "GET /a": route }, { facilitator: createTill(), ...options }, [createTestScheme()]);
+    createPaymentsGate(
+      { "GET /a": route },
+      { facilitator: createTill(), ...options },
+      { schemes: [createTestScheme()] },
+    );
     return [];
   } catch (error) {
     if (error instanceof ConfigError) return error.issues.map(({ path, expected }) => `${path}: ${expected}`);
@@ -55,7 +59,9 @@ describe("a price of zero", () => {
       }),
     });
     const table = { "GET /a": { accepts: { ...WAY, price: "nothing" } } } as never;
-    expect(() => createPaymentsGate(table, { facilitator: createTill() }, [scheme])).toThrow("a price above zero");
+    expect(() => createPaymentsGate(table, { facilitator: createTill() }, { schemes: [scheme] })).toThrow(
+      "a price above zero",
+    );
   });
 
   test.each<[route: object, options?: object]>([

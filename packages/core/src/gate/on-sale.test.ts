@@ -15,8 +15,14 @@ const OFFERS = NETWORKS.map((network) =>
     { network, maxTimeoutSeconds: 300, extra: {} },
   ),
 );
-const ROUTE = { key: "GET /x", offers: OFFERS, description: "d", mimeType: "", extensions: undefined };
-const OCCASION = { url: "http://a.example/x", method: "GET", error: "e" };
+const NOTHING_DECLARED = { service: {}, declareAt: () => undefined, outline: () => undefined };
+const ROUTE = { key: "GET /x", offers: OFFERS, description: "d", mimeType: "", ...NOTHING_DECLARED };
+const OCCASION = {
+  url: "http://a.example/x",
+  method: "GET",
+  error: "e",
+  locate: () => ({ routeTemplate: "/x", pathParams: {} }),
+};
 
 function createSeller(supports: Record<string, Support> = {}) {
   const asked: string[] = [];
@@ -186,7 +192,7 @@ describe("what a scheme has to help payers with", () => {
       spelling: (_: string, network: string) => network,
       extensions: () => listed,
     };
-    const sale = createSale({ ...ROUTE, offers: [offer], extensions }, facilitators, () => {});
+    const sale = createSale({ ...ROUTE, offers: [offer], declareAt: () => extensions }, facilitators, () => {});
     return JSON.parse(sale.onSale()?.challenge(OCCASION).body ?? "{}").extensions;
   }
 

@@ -9,7 +9,8 @@ import type { FacilitatorPool } from "../facilitator/facilitator-pool.js";
 import type { Extensions } from "../protocol/extensions.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import { describePrice, type Offer } from "../scheme/offer.js";
-import { type ChallengeSubject, type ChallengeWriter, compileChallenge } from "./challenge.js";
+import { type ChallengeSubject, type ChallengeWriter, compileChallenge, type Level } from "./challenge.js";
+import type { DeclareAt } from "./declarations.js";
 import { finding } from "./findings.js";
 
 /** A route as it can be paid for. */
@@ -20,6 +21,8 @@ export interface OnSale extends ChallengeSubject {
 /** A route and its offers, whether or not somebody supports them. */
 export interface ForSale extends ChallengeSubject {
   readonly key: string;
+  /** Told of each challenge that is written anew, how much it says. */
+  readonly onLevel?: (level: Level) => void;
 }
 
 /** Says which facilitator supports what. */
@@ -75,11 +78,18 @@ function compile(
   const offers = completions.flatMap((completion) => completion.update(facilitators) ?? []);
   const helpful = Object.assign({}, ...offers.map((offer) => helpfulExtensions(offer, facilitators)));
   const isHelped = Object.keys(helpful).length > 0;
-  // What the seller has written comes first.
-  const subject = isHelped
-    ? { ...route, offers, extensions: { ...helpful, ...route.extensions } }
-    : { ...route, offers };
-  return offers.length === 0 ? undefined : { ...subject, challenge: compileChallenge(subject) };
+  const subject = { ...route, offers, ...(isHelped ? { declareAt: declareBeside(helpful, route.declareAt) } : {}) };
+  return offers.length === 0 ? undefined : { ...subject, challenge: compileChallenge(subject, route.onLevel) };
+}
+
+/** Beside what the seller has written, which comes first. The same declarations yield the same result, to be known again. */
+function declareBeside(helpful: Extensions, declareAt: DeclareAt): DeclareAt {
+  let last: { readonly declared: Extensions | undefined; readonly all: Extensions } | undefined;
+  return (occasion) => {
+    const declared = declareAt(occasion);
+    if (last === undefined || last.declared !== declared) last = { declared, all: { ...helpful, ...declared } };
+    return last.all;
+  };
 }
 
 function isHelpful({ scheme, requirements }: Offer): boolean {

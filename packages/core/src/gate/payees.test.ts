@@ -47,7 +47,7 @@ function createSeller(checkPayee: (query: PayeeQuery) => unknown, options: Parti
     rpc: { [NETWORK]: "http://127.0.0.1:1" },
     logger: { info: note, warn: note, error: note },
   };
-  const engine = createPaymentsEngine({ ...given, ...options }, [scheme]);
+  const engine = createPaymentsEngine({ ...given, ...options }, { schemes: [scheme] });
   const check = async () => {
     await engine.ready();
     return engine.check(viewOf([])).findings.filter(({ code }) => code === "FAREBOX_PAYEE_UNPAYABLE");

@@ -6,11 +6,21 @@
 import { ConfigError } from "../errors.js";
 import type { Finding, FindingCode } from "../events/findings.js";
 import type { Offer } from "../scheme/offer.js";
+import { type DescribedRoute, describeRoutes } from "./described-routes.js";
+import { listingRejectedFinding } from "./findings.js";
 import { inspectRoutes, inspectTable, type PricedTable } from "./inspect.js";
 import { inspectSupport } from "./on-sale.js";
 import type { PaymentsConfig } from "./parse-options.js";
+import type { PricedRoute } from "./parse-routes.js";
 import type { Payees } from "./payees.js";
-import { describeLine, type PaymentsReport, type PricedHandler, reportRoutes } from "./report.js";
+import {
+  describeLine,
+  type PaymentsReport,
+  type PricedHandler,
+  placesOf,
+  type ReportedRoute,
+  reportRoutes,
+} from "./report.js";
 import type { RouterView } from "./router-view.js";
 
 /** What is priced so far; it grows. */
@@ -23,6 +33,7 @@ export interface Goods {
 export interface Reporter {
   report(view?: RouterView): PaymentsReport;
   check(view: RouterView, only?: (gate: object) => boolean): PaymentsReport;
+  describe(view: RouterView): readonly DescribedRoute[];
 }
 
 /** What of the goods is looked at, and how many lookups that may take. */
@@ -39,20 +50,21 @@ interface Sources extends PaymentsConfig {
 }
 
 /** Every way to pay that is the same for all requests. */
-export function fixedOffers({ tables, handlers }: Goods): readonly Offer[] {
-  const inTables = tables.flatMap(({ table }) => table.entries.map(({ value }) => value));
-  return [...inTables, ...handlers.map(({ route }) => route)].flatMap(({ offers }) => offers);
+export function fixedOffers(goods: Goods): readonly Offer[] {
+  return routesOf(goods).flatMap(({ offers }) => offers);
 }
 
 /** Creates a reporter. */
 export function createReporter(goods: Goods, config: Sources): Reporter {
   return {
+    describe: (view) => describeRoutes(placesOf(goods.tables, goods.handlers, view)),
     report: (view) => reportOn(goods, { view, scope: EVERYTHING }, config),
     check(view, only = EVERYTHING.only) {
       const isUrgent = only !== EVERYTHING.only && !config.strict;
       const scope = { only, most: isUrgent ? MAX_LOOKUPS : EVERYTHING.most };
       const reported = reportOn(goods, { view, scope }, config);
       announce(reported, config);
+      tellLarge(goods, config);
       const lasting = reported.findings.filter((found) => !isPassing(found));
       if (config.strict && lasting.length > 0) throw new ConfigError(lasting.map(toIssue));
       return reported;
@@ -72,16 +84,29 @@ function reportOn(
     config.logger.info("routes_not_checked", { remedy: "await payments.ready(app)" });
   }
   const inspected = [...tables.flatMap(inspectTable), ...(isChecked ? inspectRoutes(tables, view) : [])];
-  const unsupported = inspectSupportOf({ tables, handlers }, config);
+  const goodsInScope = { tables, handlers };
+  const noticed = routesOf(goodsInScope).flatMap(({ notices }) => notices);
+  const unsupported = routesOf(goodsInScope).flatMap((route) => inspectSupport(route, config.facilitator));
+  const routes = reportRoutes(placesOf(tables, handlers, view), config.listings);
   return {
-    routes: reportRoutes(tables, handlers, view),
-    findings: oncePerText([...inspected, ...config.findings.all, ...config.payees.findings, ...unsupported]),
+    routes,
+    findings: oncePerText([
+      ...[...inspected, ...noticed, ...rejectedOf(routes)],
+      ...[...config.findings.all, ...config.payees.findings, ...unsupported],
+    ]),
   };
 }
 
-function inspectSupportOf({ tables, handlers }: Goods, { facilitator }: PaymentsConfig): readonly Finding[] {
+function rejectedOf(routes: readonly ReportedRoute[]): readonly Finding[] {
+  return routes.flatMap(({ key, method, path = "", listing }) => {
+    const isRejected = listing?.status === "rejected";
+    return isRejected ? [listingRejectedFinding(key ?? `${method} ${path}`, listing.rejectedReason)] : [];
+  });
+}
+
+function routesOf({ tables, handlers }: Goods): readonly PricedRoute[] {
   const inTables = tables.flatMap(({ table }) => table.entries.map(({ value }) => value));
-  return [...inTables, ...handlers.map(({ route }) => route)].flatMap((route) => inspectSupport(route, facilitator));
+  return [...inTables, ...handlers.map(({ route }) => route)];
 }
 
 /** A tenth of a second or so; the event loop waits for as long. */
@@ -101,11 +126,23 @@ function announce({ routes, findings }: PaymentsReport, { logger, findings: note
   for (const found of findings) noted.tell(found);
 }
 
+/** Some proxies refuse what most take. */
+function tellLarge(goods: Goods, { logger }: PaymentsConfig): void {
+  for (const { key, size } of routesOf(goods)) {
+    if (size === "large") logger.warn("challenge_large", { route: key, remedy: LARGE_REMEDY });
+  }
+}
+
+const LARGE_REMEDY = "some proxies take 4 KiB of headers: shorten descriptions and examples";
+
 /** What facilitators support is theirs to change, and what requests say is anybody's: neither is a reason not to start. */
 const PASSING: readonly FindingCode[] = [
   "FAREBOX_OFFER_UNSUPPORTED",
   "FAREBOX_PROXY_IGNORED",
   "FAREBOX_HOST_NOT_ALLOWED",
+  "FAREBOX_NOT_HTTPS",
+  "FAREBOX_LISTING_REJECTED",
+  "FAREBOX_BODY_NOT_PARSED",
 ];
 
 function isPassing({ code }: Finding): boolean {

@@ -1,0 +1,13 @@
+import { expect, test } from "vitest";
+import * as bazaar from "./index.js";
+
+test("the public surface is exactly this", () => {
+  expect(Object.keys(bazaar).sort()).toMatchInlineSnapshot(`
+    [
+      "bazaarExtension",
+      "writeLlmsTxt",
+      "writeOpenApi",
+      "writeWellKnown",
+    ]
+  `);
+});
