@@ -25,6 +25,7 @@ const PACKAGES = {
   svm: ["core"],
   facilitator: ["core"],
   express: ["core", "avm", "evm", "svm"],
+  mcp: ["core"],
   testing: ["core", "evm", "svm", "facilitator", "express"],
 };
 
@@ -61,6 +62,7 @@ CORE.index = Object.keys(CORE);
 const CHAIN_FREE = [
   "@farebox/core",
   "@farebox/express",
+  "@farebox/mcp",
   "@farebox/avm",
   "@farebox/avm/facilitator",
   "@farebox/evm",

@@ -43,6 +43,7 @@ test("the public surface is exactly this", () => {
       "placeOfRoute",
       "privateCacheControl",
       "samplesOf",
+      "toCanonicalText",
     ]
   `);
 });

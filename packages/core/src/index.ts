@@ -64,6 +64,7 @@ export type {
   SettleTime,
   Unmetered,
 } from "./gate/options.js";
+export type { ChargedAs } from "./gate/parse-routes.js";
 export { createPaymentsEngine, createPaymentsGate, type PaymentsEngine } from "./gate/payments.js";
 export { matchesMount, type Place, placeOfRoute } from "./gate/place.js";
 export type { Prepaid } from "./gate/prepaid.js";
@@ -93,6 +94,7 @@ export {
   parseAtomic,
   parsePrice,
 } from "./price/price.js";
+export { toCanonicalText } from "./protocol/canonical-text.js";
 export type { ExtensionDeclaration, Extensions } from "./protocol/extensions.js";
 export { isJsonObject, type JsonObject, type ParsedJson, parseJson } from "./protocol/json.js";
 export type { CanonicalPayment, PaymentPayload } from "./protocol/payment-payload.js";

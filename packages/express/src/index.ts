@@ -35,6 +35,7 @@ export {
   type PaymentHooks,
   type PaymentListener,
   type PaymentOption,
+  type PaymentsEngine,
   type PaymentsOptions,
   type PaymentsReport,
   type PayToByNetwork,

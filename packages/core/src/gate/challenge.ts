@@ -6,6 +6,7 @@
  */
 import { encodePaymentRequired } from "../http/payment-required.js";
 import type { Extensions } from "../protocol/extensions.js";
+import type { JsonObject } from "../protocol/json.js";
 import type { AdvertisedRequirements, PaymentRequired } from "../protocol/payment-required.js";
 import type { Offer } from "../scheme/offer.js";
 
@@ -15,6 +16,8 @@ export interface ChallengeSubject {
   readonly description: string;
   readonly mimeType: string;
   readonly extensions: Extensions | undefined;
+  /** How the resource is called, where that is not by HTTP. */
+  readonly input?: JsonObject | undefined;
 }
 
 /** What differs from request to request. */
@@ -70,7 +73,7 @@ function write(subject: ChallengeSubject, occasion: ChallengeOccasion, level: Le
 
 function advertise(
   { requirements }: Offer,
-  { description, mimeType }: ChallengeSubject,
+  { description, mimeType, input }: ChallengeSubject,
   { occasion, level }: { readonly occasion: ChallengeOccasion; readonly level: Level },
 ): AdvertisedRequirements {
   if (level === "canonical") return requirements;
@@ -82,6 +85,6 @@ function advertise(
     resource: url,
     description,
     mimeType,
-    outputSchema: { input: { type: "http", method, resource: url }, output: null },
+    outputSchema: { input: input ?? { type: "http", method, resource: url }, output: null },
   };
 }

@@ -8,7 +8,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { errorName } from "../events/error-name.js";
-import { type DecodedPayment, decodePaymentSignature } from "../http/payment-signature.js";
+import { type DecodedPayment, decodePayment, decodePaymentSignature } from "../http/payment-signature.js";
 import type { Reason } from "../protocol/reasons.js";
 import { type CoverageQuery, cover } from "../route/coverage.js";
 import { UNKNOWN_RECEIVERS } from "../route/receivers.js";
@@ -34,6 +34,7 @@ import type { PricedRoute } from "./parse-routes.js";
 import { wantsPage } from "./paywall.js";
 import { type Place, placeOf } from "./place.js";
 import { type ReadPayment, type RefusedPayment, readPayment } from "./read-payment.js";
+import { type ReportedOffer, reportOffers } from "./report.js";
 import { fullPathOf, type GateRequest } from "./request.js";
 import { isForeignHost, resourceUrl } from "./resource-url.js";
 import { decideOnTaken, tellReplayed } from "./taken.js";
@@ -53,6 +54,8 @@ export interface Gate {
 export interface RouteGate {
   /** @param locate - Says where the request is; asked only when it is to be known. */
   decide(request: GateRequest, locate: () => Place): Decision | Promise<Decision>;
+  /** Ways to pay, in the seller's order. */
+  readonly offers: readonly ReportedOffer[];
 }
 
 const OPEN: Decision = Object.freeze({ kind: "open" });
@@ -97,6 +100,7 @@ function toCoverageQuery(request: GateRequest): CoverageQuery {
 export function createRouteGate(route: PricedRoute, config: PaymentsConfig): RouteGate {
   return {
     decide: (request, locate) => decideSafely({ route, locate, request }, config),
+    offers: reportOffers(route),
   };
 }
 
@@ -122,15 +126,16 @@ function failed(error: unknown, route: string, { logger }: PaymentsConfig): Deci
 
 async function decidePriced(arrival: Arrival, config: PaymentsConfig): Promise<Decision> {
   const { request } = arrival;
-  noteProxy(request, config);
-  const url = resourceUrl(request, config);
+  noteProxy(arrival, config);
+  const url = arrival.route.url ?? resourceUrl(request, config);
   const asked = askOnRequest(toPricedRequest(arrival, url), config);
   const verdict = asked && (await asked);
   if (verdict !== undefined) return verdict.kind === "granted" ? GRANTED : answered(verdict.answer);
 
   // Just after the start: each facilitator is asked within its deadline, and this waits for no longer.
   if (arrival.route.isPending()) await config.facilitator.ready();
-  const decoded = decodePaymentSignature(request.paymentSignature);
+  const decoded =
+    request.payment === undefined ? decodePaymentSignature(request.paymentSignature) : decodePayment(request.payment);
   const { priceFor } = arrival.route;
   if (priceFor === undefined) return decideDecoded(arrival, { url, decoded }, config);
   const bodyDigest = await digestOf(request);
@@ -167,7 +172,8 @@ async function decideDecoded(
   if (decoded.kind === "absent") return challengeFirst(arrival, url, config);
   if (decoded.kind === "malformed") {
     const { reason, problem } = decoded;
-    const error = `${reason}: PAYMENT-SIGNATURE is ${problem}`;
+    const what = arrival.request.payment === undefined ? "PAYMENT-SIGNATURE" : "the payment";
+    const error = `${reason}: ${what} is ${problem}`;
     return refuse(arrival, { url, refused: { kind: "refused", status: 400, error, reason } }, config);
   }
   const read = readPayment(arrival.route, decoded.payment, config);
@@ -181,7 +187,11 @@ async function decideDecoded(
 }
 
 /** What a proxy in front of us makes of the resource's URL is only seen with a request. */
-function noteProxy(request: GateRequest, { publicUrl, allowedHosts, includeQuery, findings }: PaymentsConfig): void {
+function noteProxy(
+  { route, request }: Arrival,
+  { publicUrl, allowedHosts, includeQuery, findings }: PaymentsConfig,
+): void {
+  if (route.url !== undefined) return;
   if (publicUrl === undefined && request.isProxyIgnored === true) findings.add(proxyFinding());
   if (isForeignHost(request, { publicUrl, allowedHosts, includeQuery })) findings.add(foreignHostFinding());
 }
@@ -213,7 +223,7 @@ function toPricedRequest({ route, request }: Arrival, url: string): PricedReques
     path: fullPathOf(request),
     url,
     route: route.key,
-    hasPayment: request.paymentSignature !== undefined,
+    hasPayment: request.payment !== undefined || request.paymentSignature !== undefined,
     // The names that every object has yield what is no text.
     header(name) {
       const value: unknown = request.header?.(name);

@@ -21,9 +21,21 @@ import type { IdentifierMode, RouteConfig, RoutesConfig, SettleTime, Unmetered }
 import { parseWays } from "./parse-offers.js";
 import type { PaymentsConfig } from "./parse-options.js";
 
+/** What stands for a route where there is no HTTP: what it is called, and what clients are told of how to call it. */
+export interface ChargedAs {
+  /** For events, reports and issues, e.g. `tool get_weather`. */
+  readonly key: string;
+  /** Absolute URL of the resource, e.g. `mcp://tool/get_weather`. */
+  readonly url: string;
+  /** Goes into the offers as `outputSchema.input`: JSON values. */
+  readonly input: JsonObject;
+}
+
 /** A priced route, prepared. */
 export interface PricedRoute extends Sale {
   readonly key: string;
+  /** Where the resource is, whatever the request says. */
+  readonly url: string | undefined;
   /** Every way to pay that is the same for all requests, whether or not a facilitator supports it right now. */
   readonly offers: readonly Offer[];
   readonly description: string;
@@ -68,8 +80,12 @@ export function parseRoutes(routes: RoutesConfig, config: PaymentsConfig, issues
 }
 
 /** Checks and compiles what one route costs, without a key: the framework matches it. */
-export function parseCharge(given: unknown, config: PaymentsConfig, issues: Issues): PricedRoute {
-  return parsePricedRoute(CHARGE, { path: "charge", route: given, config, issues });
+export function parseCharge(
+  given: unknown,
+  { as, ...parts }: Pick<RouteInput, "as" | "config" | "issues">,
+): PricedRoute {
+  const [key, path] = as === undefined ? [CHARGE, "charge"] : [as.key, as.key];
+  return parsePricedRoute(key, { path, route: given, as, ...parts });
 }
 
 /** What a route is called that has no key. */
@@ -78,19 +94,20 @@ const CHARGE = "payments.charge";
 interface RouteInput {
   readonly path: string;
   readonly route: unknown;
+  readonly as: ChargedAs | undefined;
   readonly config: PaymentsConfig;
   readonly issues: Issues;
 }
 
-function parseRoute(key: string, input: Omit<RouteInput, "path">): RouteEntry<PricedRoute>[] {
+function parseRoute(key: string, input: Omit<RouteInput, "path" | "as">): RouteEntry<PricedRoute>[] {
   const path = join("routes", key);
   const compiled = compileKey(key);
   if (!compiled.ok) input.issues.add(path, compiled.expected, key);
-  const value = parsePricedRoute(key, { path, ...input });
+  const value = parsePricedRoute(key, { path, as: undefined, ...input });
   return compiled.ok ? [{ key, method: compiled.method, forms: compiled.forms, value }] : [];
 }
 
-function parsePricedRoute(key: string, { path, route, config, issues }: RouteInput): PricedRoute {
+function parsePricedRoute(key: string, { path, route, as, config, issues }: RouteInput): PricedRoute {
   const known = issues.checkKeys(path, route, KEYS) ? route : undefined;
   const given: JsonObject = known ?? {};
   const description = parseText(given, { path, key: "description", longest: MAX_DESCRIPTION, issues });
@@ -104,10 +121,19 @@ function parsePricedRoute(key: string, { path, route, config, issues }: RouteInp
   const offers = ways.flatMap((way) => (way.kind === "fixed" ? [way.offer] : []));
   const chargeable = parseChargeable(given["chargeable"], { path: join(path, "chargeable"), settle, issues });
   const unmetered = parseUnmetered(given["unmetered"], { path: join(path, "unmetered"), ways, issues });
-  const subject = { key, offers, description, mimeType, extensions };
+  const subject = { key, offers, description, mimeType, extensions, input: as?.input };
   const sale = createSale(subject, config.facilitator, config.findings.tell);
   const live = ways.flatMap((way) => (way.kind === "live" ? [way.terms] : []));
-  const fixed = Object.freeze({ ...subject, ...sale, live, chargeable, settle, paymentIdentifier, unmetered });
+  const fixed = Object.freeze({
+    ...subject,
+    ...sale,
+    url: as?.url,
+    live,
+    chargeable,
+    settle,
+    paymentIdentifier,
+    unmetered,
+  });
   if (live.length === 0) return fixed;
   return Object.freeze({
     ...fixed,

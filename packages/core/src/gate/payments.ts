@@ -16,7 +16,7 @@ import { createGate, createRouteGate, type Gate, type RouteGate } from "./gate.j
 import type { PricedTable } from "./inspect.js";
 import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
 import { type PaymentsConfig, parseOptions } from "./parse-options.js";
-import { parseCharge, parseRoutes } from "./parse-routes.js";
+import { type ChargedAs, parseCharge, parseRoutes } from "./parse-routes.js";
 import type { PaymentsReport, PricedHandler } from "./report.js";
 import { createReporter } from "./reporter.js";
 import type { RouterView } from "./router-view.js";
@@ -34,9 +34,10 @@ export interface PaymentsEngine {
   /**
    * Creates the gate of one route that the framework matches by itself.
    *
+   * @param as - What stands for it where it is not called by HTTP.
    * @throws ConfigError with every issue at once.
    */
-  charge(route: RouteConfig): RouteGate;
+  charge(route: RouteConfig, as?: ChargedAs): RouteGate;
   /** What is priced; with a view of the app's router also where, and what looks wrong about it. */
   report(view?: RouterView): PaymentsReport;
   /**
@@ -119,8 +120,8 @@ function toEngine(config: PaymentsConfig): OpenEngine {
     holdBytes: config.holdBytes,
     add,
     routes: (given) => add(check("routes", (issues) => parseRoutes(given, config, issues))),
-    charge(given) {
-      const route = check("charge", (issues) => parseCharge(given, config, issues));
+    charge(given, as) {
+      const route = check("charge", (issues) => parseCharge(given, { as, config, issues }));
       const gate = createRouteGate(route, config);
       handlers.push({ gate, route });
       start();

@@ -27,9 +27,12 @@ export interface ReportedOffer {
 
 /** One priced route. */
 export interface ReportedRoute {
-  /** `ANY`: every method but OPTIONS. */
+  /** `ANY`: every method but OPTIONS. `CALL`: what is not called by HTTP. */
   readonly method: string;
-  /** With its mounts, as the seller wrote it: `/api/users/:id`; `undefined` until the app is known. */
+  /**
+   * With its mounts, as the seller wrote it: `/api/users/:id`; `undefined` until the app is known. Of what is not called by
+   * HTTP the resource's URL, e.g. `mcp://tool/get_weather`.
+   */
   readonly path: string | undefined;
   /** The key of the table; `undefined` for `payments.charge`. */
   readonly key: string | undefined;
@@ -83,6 +86,8 @@ function withMount(mount: string, path: string): string {
 }
 
 function reportHandler({ gate, route }: PricedHandler, view: RouterView | undefined): readonly ReportedRoute[] {
+  const { key, url } = route;
+  if (url !== undefined) return [{ method: "CALL", path: url, key, ...describeRoute(route) }];
   const registered = view?.routes.filter(({ gates }) => gates.includes(gate)) ?? [];
   const mounts = registered.length > 0 ? [] : (view?.mountsOf(gate) ?? []);
   const places = [
@@ -93,13 +98,14 @@ function reportHandler({ gate, route }: PricedHandler, view: RouterView | undefi
   return known.map(({ method, path }) => ({ method, path, key: undefined, ...describeRoute(route) }));
 }
 
-function describeRoute({
-  settle,
-  offers,
-  live,
-  description,
-}: PricedRoute): Pick<ReportedRoute, "settle" | "offers" | "description"> {
-  return { settle, offers: [...offers.map(describeOffer), ...live.map(describeLive)], description };
+function describeRoute(route: PricedRoute): Pick<ReportedRoute, "settle" | "offers" | "description"> {
+  const { settle, description } = route;
+  return { settle, offers: reportOffers(route), description };
+}
+
+/** Every way to pay for a route. */
+export function reportOffers({ offers, live }: Pick<PricedRoute, "offers" | "live">): readonly ReportedOffer[] {
+  return [...offers.map(describeOffer), ...live.map(describeLive)];
 }
 
 function describeLive({ scheme, network, price, payTo }: LiveTerms): ReportedOffer {

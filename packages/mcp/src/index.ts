@@ -1,0 +1,16 @@
+/**
+ * Everything exported here is public API.
+ *
+ * @module
+ */
+export { createPaidTools, type PaidTools, type PaidToolsOptions, type PaymentsSource } from "./paid-tools.js";
+export type {
+  CallExtra,
+  PaidCallExtra,
+  PaidToolHandler,
+  ToolArguments,
+  ToolConfig,
+  ToolPaymentOption,
+  ToolPriceFunction,
+  ToolSchema,
+} from "./tool-config.js";
