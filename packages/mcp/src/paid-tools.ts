@@ -5,7 +5,9 @@
  */
 import { createIssues, type PaymentsEngine } from "@farebox/core";
 import type { McpServer, RegisteredTool } from "@modelcontextprotocol/sdk/server/mcp.js";
-import { type PricedTool, priceTool } from "./price-tool.js";
+import type { App } from "./loopback.js";
+import { noteName, type PricedTool, priceTool } from "./price-tool.js";
+import { createRouteTool, type RouteTool, type RouteToolConfig } from "./route-tool.js";
 import { callTool } from "./tool-call.js";
 import type { CallExtra, PaidToolHandler, ToolConfig, ToolSchema } from "./tool-config.js";
 
@@ -33,6 +35,13 @@ export interface PaidTools {
     handler: PaidToolHandler<Input>,
   ): void;
   /**
+   * Makes a tool of a priced route: `route(app, "GET /weather/:city", { name: "get_weather", inputSchema })`. Each call is a
+   * request to the app, within the process, and the route's own price decides: by table or by `payments.charge`.
+   *
+   * @throws ConfigError with every issue at once.
+   */
+  route(app: App, key: string, config: RouteToolConfig): void;
+  /**
    * Puts all tools that have been priced so far on a server; on each one, where there is one for each session.
    *
    * @throws Error of the SDK when the server has a tool of that name.
@@ -44,11 +53,15 @@ export interface PaidTools {
 export function createPaidTools(payments: PaymentsSource, options: PaidToolsOptions = {}): PaidTools {
   const engine = "engine" in payments ? payments.engine : payments;
   parseOptions(options);
-  const tools = new Map<string, PricedTool>();
+  const tools = new Map<string, PricedTool | RouteTool>();
   return {
     tool(name, config, handler) {
       const isTaken = tools.has(name);
       tools.set(name, priceTool({ name, config, handler, isTaken }, { engine, ...options }));
+    },
+    route(app, key, config) {
+      checkName(config.name, tools.has(config.name));
+      tools.set(config.name, createRouteTool(app, key, config, engine));
     },
     register(server) {
       for (const tool of tools.values()) registerTool(server, tool);
@@ -70,14 +83,22 @@ function parseOptions(options: PaidToolsOptions): void {
   issues.throwIfAny();
 }
 
-function registerTool(server: McpServer, { tool, registration }: PricedTool): void {
+function checkName(name: string, isTaken: boolean): void {
+  const issues = createIssues();
+  noteName(name, { isTaken, issues });
+  issues.throwIfAny();
+}
+
+function registerTool(server: McpServer, priced: PricedTool | RouteTool): void {
+  const { registration } = priced;
   const hasInput = registration.inputSchema !== undefined;
   const registered: RegisteredTool = server.registerTool(
-    tool.name,
+    priced.name,
     registration,
     (first: unknown, second?: CallExtra) => {
       const [args, extra] = hasInput ? [first, second] : [undefined, first];
-      return callTool({ tool, server, outputSchema: registered.outputSchema, args, extra: extra as CallExtra });
+      const call = { server, outputSchema: registered.outputSchema, args, extra: extra as CallExtra };
+      return "tool" in priced ? callTool({ tool: priced.tool, ...call }) : priced.call(args, call.extra);
     },
   );
 }

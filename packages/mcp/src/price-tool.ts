@@ -30,6 +30,7 @@ export interface Registration {
 
 /** A tool that can be sold, and how it is registered. */
 export interface PricedTool {
+  readonly name: string;
   readonly tool: PaidTool;
   readonly registration: Registration;
 }
@@ -55,7 +56,7 @@ export function priceTool(given: GivenTool, { engine, url, transport }: ToolShop
   const { name, handler } = given;
   const { title, description, inputSchema, outputSchema, annotations, _meta, ...rest }: Config = { ...given.config };
   const input = checkTool(given, { inputSchema, outputSchema });
-  const about = description ?? `Tool: ${name}`;
+  const about = typeof description === "string" ? description : `Tool: ${name}`;
   const route = {
     mimeType: "application/json",
     ...rest,
@@ -88,7 +89,7 @@ export function priceTool(given: GivenTool, { engine, url, transport }: ToolShop
       undefined,
       inputSchema === undefined ? [extra] : [args, extra],
     );
-  return { tool: { name, url: resource, gate, run, holdBytes: engine.holdBytes }, registration };
+  return { name, tool: { name, url: resource, gate, run, holdBytes: engine.holdBytes }, registration };
 }
 
 /** Facilitators refuse to verify a payment whose resource has a longer description. */
@@ -100,16 +101,24 @@ type Config = Registration & JsonObject;
 /** As MCP has it. */
 const NAME = /^[A-Za-z0-9._-]{1,128}$/;
 
+/** Notes what is wrong with a name. */
+export function noteName(
+  name: unknown,
+  { isTaken, issues }: { readonly isTaken: boolean; readonly issues: Issues },
+): void {
+  if (typeof name !== "string" || !NAME.test(name)) {
+    issues.add("name", "1 to 128 letters, digits, underscores, hyphens and dots", name);
+  }
+  if (isTaken) issues.add("name", "a name that no other tool has", name);
+}
+
 /** Yields the JSON Schema of the arguments. */
 function checkTool(
   { name, handler, isTaken }: GivenTool,
   schemas: { readonly inputSchema: ToolSchema; readonly outputSchema: ToolSchema },
 ): JsonObject {
   const issues = createIssues();
-  if (typeof name !== "string" || !NAME.test(name)) {
-    issues.add("name", "1 to 128 letters, digits, underscores, hyphens and dots", name);
-  }
-  if (isTaken) issues.add("name", "a name that no other tool has", name);
+  noteName(name, { isTaken, issues });
   if (typeof handler !== "function") issues.add("handler", "a function", handler);
   const input = toJsonSchema(schemas.inputSchema, { path: "inputSchema", pipeStrategy: "input", issues });
   toJsonSchema(schemas.outputSchema, { path: "outputSchema", pipeStrategy: "output", issues });

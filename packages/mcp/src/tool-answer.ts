@@ -8,7 +8,7 @@ import { type Answer, decodePaymentResponse, type HandlerAnswer, isJsonObject, P
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 
 /** Where in a result's `_meta` the receipt is. */
-const RECEIPT_KEY = "x402/payment-response";
+export const RECEIPT_KEY = "x402/payment-response";
 
 /** Tells the results of handlers from the gate's own answers, also when they come back from a store. */
 const RESULT_TYPE = "application/vnd.farebox.tool-result+json";
