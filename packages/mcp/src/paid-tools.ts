@@ -61,7 +61,7 @@ export function createPaidTools(payments: PaymentsSource, options: PaidToolsOpti
     },
     route(app, key, config) {
       checkName(config.name, tools.has(config.name));
-      tools.set(config.name, createRouteTool(app, key, config, engine));
+      tools.set(config.name, createRouteTool({ app, key, config }, engine));
     },
     register(server) {
       for (const tool of tools.values()) registerTool(server, tool);

@@ -33,6 +33,13 @@ export interface RouteTool {
   call(args: unknown, extra: CallExtra): Promise<CallToolResult>;
 }
 
+/** A route as its seller gives it. */
+export interface GivenRoute {
+  readonly app: App;
+  readonly key: string;
+  readonly config: RouteToolConfig;
+}
+
 const KEYS = Object.keys({
   name: true,
   title: true,
@@ -42,7 +49,7 @@ const KEYS = Object.keys({
 } satisfies Record<keyof RouteToolConfig, true>);
 
 /** @throws ConfigError with every issue at once. */
-export function createRouteTool(app: App, key: string, config: RouteToolConfig, engine: PaymentsEngine): RouteTool {
+export function createRouteTool({ app, key, config }: GivenRoute, engine: PaymentsEngine): RouteTool {
   const route = checkRoute(app, key, config);
   const { name, description = `Tool: ${name}`, ...rest } = config;
   const ask = askInside(app);
