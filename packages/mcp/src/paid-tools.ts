@@ -60,8 +60,9 @@ export function createPaidTools(payments: PaymentsSource, options: PaidToolsOpti
       tools.set(name, priceTool({ name, config, handler, isTaken }, { engine, ...options }));
     },
     route(app, key, config) {
-      checkName(config.name, tools.has(config.name));
-      tools.set(config.name, createRouteTool({ app, key, config }, engine));
+      const { name } = config;
+      checkName(name, tools.has(name));
+      tools.set(name, createRouteTool({ app, key, config }, engine));
     },
     register(server) {
       for (const tool of tools.values()) registerTool(server, tool);

@@ -27,6 +27,7 @@ export function toGateRequest({ name, url }: CalledTool, args: unknown, extra: C
     const value = Object.hasOwn(headers, sought.toLowerCase()) ? headers[sought.toLowerCase()] : undefined;
     return Array.isArray(value) ? value.join(", ") : value;
   };
+  let digest: string | undefined;
   return {
     method: "tools/call",
     path: `/${name}`,
@@ -41,11 +42,14 @@ export function toGateRequest({ name, url }: CalledTool, args: unknown, extra: C
     body: args,
     // Nobody else knows the id of a session, so whoever has it is the same client.
     client: extra.sessionId,
-    digestBody: () => digestArguments(url, args),
+    digestBody: () => {
+      digest ??= digestArguments(url, args);
+      return digest;
+    },
   };
 }
 
-/** Arguments that cannot be written, by a schema that makes something strange of them, are like no others: not even themselves. */
+/** Arguments of which a schema makes something that cannot be written are like no others, not even the same sent again. */
 function digestArguments(url: string, args: unknown): string {
   try {
     const text = JSON.stringify([url, toCanonicalText(args, Number.POSITIVE_INFINITY)]);
