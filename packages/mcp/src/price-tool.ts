@@ -64,17 +64,13 @@ export function priceTool(given: GivenTool, { engine, url, transport }: ToolShop
     description: about.slice(0, MAX_DESCRIPTION),
   };
   const resource = url ?? `mcp://tool/${name}`;
-  const gate = engine.charge(route, {
-    key: `tool ${name}`,
-    url: resource,
-    input: {
-      type: "mcp",
-      toolName: name,
-      description: route.description,
-      transport: transport ?? "streamable-http",
-      inputSchema: input,
-    },
-  });
+  const declaration = {
+    toolName: name,
+    description: route.description,
+    transport: transport ?? "streamable-http",
+    inputSchema: input,
+  };
+  const gate = engine.charge(route, { key: `tool ${name}`, url: resource, input: { type: "mcp", ...declaration } });
   const registration = {
     description: `${about}\n\n${writePriceLine(gate.offers)}`,
     ...(title === undefined ? {} : { title }),
