@@ -47,6 +47,11 @@ export class Ledger {
     return round !== undefined && round > this.round - 1000 ? round : undefined;
   }
 
+  /** The transactions of a round. */
+  idsIn(round: number): readonly string[] {
+    return [...this.#rounds].filter(([, own]) => own === round).map(([id]) => id);
+  }
+
   /** What a group would do. @throws LedgerError when it would fail */
   try(group: readonly SignedTransaction[], rules: Rules): ReadonlyMap<string, bigint> {
     checkGroup(group);

@@ -20,6 +20,10 @@ export class LocalAlgod {
   readonly asked: string[] = [];
   /** What the node does with groups. `lose`: carries them out, but its answer gets lost. */
   mode: "carry-out" | "keep" | "forget" | "lose" = "carry-out";
+  /** The first block that it has kept. */
+  oldestBlock = 0;
+  /** Without which it says nothing, if it is set. */
+  token: string | undefined;
   /** Of which network it is. */
   genesisHash: Buffer = GENESIS_HASH;
   readonly #server: Server = createServer((req, res) => void this.#serve(req, res));
@@ -57,7 +61,8 @@ export class LocalAlgod {
     const question = `${req.method} ${pathname}`;
     this.asked.push(question);
     const body = await readAll(req);
-    const [status, said] = this.#answer(question, body);
+    const isAllowed = this.token === undefined || req.headers["x-algo-api-token"] === this.token;
+    const [status, said]: Answer = isAllowed ? this.#answer(question, body) : [401, { message: "Invalid API Token" }];
     if (question === "POST /v2/transactions" && this.mode === "lose") return void res.destroy();
     res.statusCode = status;
     if (searchParams.get("format") === "msgpack") {
@@ -77,7 +82,14 @@ export class LocalAlgod {
     if (id !== undefined) return this.#pending(id);
     const [, address, asset] = /^GET \/v2\/accounts\/([A-Z2-7]{58})(?:\/assets\/(\d+))?$/.exec(question) ?? [];
     if (address !== undefined) return this.#account(address, asset);
+    const [, round] = /^GET \/v2\/blocks\/(\d+)\/txids$/.exec(question) ?? [];
+    if (round !== undefined) return this.#block(Number(round));
     return [404, { message: "Not Found" }];
+  }
+
+  #block(round: number): Answer {
+    const isKept = round >= this.oldestBlock && round <= this.ledger.round;
+    return isKept ? [200, { blockTxids: this.ledger.idsIn(round) }] : [404, { message: "failed to retrieve" }];
   }
 
   #params(): object {

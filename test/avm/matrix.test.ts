@@ -2,10 +2,7 @@
  * Sellers and facilitators, ours and the reference's, paid by the reference's client, on a stand-in for a node: who is
  * whose must not matter to anybody's balance.
  */
-import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import type { Express } from "express";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   FEE_PAYER,
   NETWORK,
@@ -16,67 +13,42 @@ import {
   USDC,
 } from "../../packages/avm/src/groups.fixture.js";
 import { RICH } from "./ledger.js";
-import { LocalAlgod } from "./local-algod.js";
+import { openMarkets } from "./market.js";
 import { decode, ourFacilitator, ourSeller, referenceClient, referenceFacilitator, referenceSeller } from "./peers.js";
 
 const SELLERS = { "our seller": ourSeller, "the reference seller": referenceSeller };
 const FACILITATORS = { "our facilitator": ourFacilitator, "the reference facilitator": referenceFacilitator };
 
-let local: LocalAlgod;
-let servers: Server[] = [];
-
-beforeEach(async () => {
-  local = await LocalAlgod.start();
-  for (const address of [PAYER.addr, FEE_PAYER.addr]) local.ledger.give(address, RICH);
-  local.ledger.give(PAYER.addr, 5_000n, USDC);
-  local.ledger.give(PAY_TO, 0n, USDC);
-});
-
-afterEach(async () => {
-  for (const server of servers) {
-    server.closeAllConnections();
-    server.close();
-  }
-  servers = [];
-  await local.close();
-});
-
-async function listen(app: Express): Promise<string> {
-  const server = await new Promise<Server>((resolve) => {
-    const starting = app.listen(0, "127.0.0.1", () => resolve(starting));
-  });
-  servers.push(server);
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
+const market = openMarkets();
 
 describe.each(Object.entries(SELLERS))("%s", (_, createSeller) => {
   test.each(Object.entries(FACILITATORS))("with %s is paid by the reference client", async (_, createFacilitator) => {
-    const facilitator = await listen(createFacilitator(local));
-    const seller = await listen(await createSeller(facilitator));
-    const pay = referenceClient(PAYER, local);
+    const facilitator = await market.listen(createFacilitator(market.local));
+    const seller = await market.listen(await createSeller(facilitator));
+    const pay = referenceClient(PAYER, market.local);
 
     for (const paid of [1000n, 2000n]) {
       const response = await pay(`${seller}/weather`);
       expect([response.status, await response.json()]).toEqual([200, { weather: "sunny" }]);
       const receipt = decode(response.headers.get("PAYMENT-RESPONSE"));
       expect(receipt).toMatchObject({ success: true, network: NETWORK, payer: PAYER.addr.toString() });
-      expect(local.ledger.balanceOf(PAY_TO, USDC)).toBe(paid);
-      expect(local.ledger.balanceOf(PAYER.addr, USDC)).toBe(5_000n - paid);
-      expect(local.ledger.balanceOf(PAYER.addr)).toBe(RICH);
-      expect(local.ledger.balanceOf(FEE_PAYER.addr)).toBe(RICH - 2n * paid);
+      expect(market.local.ledger.balanceOf(PAY_TO, USDC)).toBe(paid);
+      expect(market.local.ledger.balanceOf(PAYER.addr, USDC)).toBe(5_000n - paid);
+      expect(market.local.ledger.balanceOf(PAYER.addr)).toBe(RICH);
+      expect(market.local.ledger.balanceOf(FEE_PAYER.addr)).toBe(RICH - 2n * paid);
     }
   });
 });
 
 test("a payment that is sent twice to our seller is served once, and moves the money once", async () => {
-  const facilitator = await listen(ourFacilitator(local));
+  const facilitator = await market.listen(ourFacilitator(market.local));
   const app = await ourSeller(facilitator);
-  const seller = await listen(app);
+  const seller = await market.listen(app);
   const paid = { x402Version: 2, accepted: requirements(), payload: payload() };
   const header = Buffer.from(JSON.stringify(paid)).toString("base64");
   const send = () => fetch(`${seller}/weather`, { headers: { "PAYMENT-SIGNATURE": header } });
   const answers = [...(await Promise.all([send(), send()])), await send()];
   expect(answers.map(({ status }) => status)).toContain(200);
   expect(app.locals["served"]).toBe(1);
-  expect(local.ledger.balanceOf(PAY_TO, USDC)).toBe(1000n);
+  expect(market.local.ledger.balanceOf(PAY_TO, USDC)).toBe(1000n);
 });

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { createPayments } from "@farebox/express";
+import { createPayments, type PaymentOption } from "@farebox/express";
 import { createFacilitator, facilitatorRouter } from "@farebox/facilitator";
 import { toClientAvmSigner, toFacilitatorAvmSigner } from "@x402/avm";
 import { ExactAvmScheme as ClientScheme } from "@x402/avm/exact/client";
@@ -19,14 +19,14 @@ import { facilitatorOf } from "./court.js";
 import type { LocalAlgod } from "./local-algod.js";
 
 /** Our facilitator. */
-export function ourFacilitator(local: LocalAlgod): Express {
-  return express().use(facilitatorRouter(createFacilitator({ schemes: [facilitatorOf(local)] })));
+export function ourFacilitator(local: LocalAlgod, network: string = NETWORK): Express {
+  return express().use(facilitatorRouter(createFacilitator({ schemes: [facilitatorOf(local, { network })] })));
 }
 
 /** The reference's facilitator classes behind the three endpoints of the specification. */
-export function referenceFacilitator({ url }: LocalAlgod): Express {
+export function referenceFacilitator({ url }: LocalAlgod, network: `algorand:${string}` = NETWORK): Express {
   const signer = toFacilitatorAvmSigner(base64(FEE_PAYER.sk), { testnetUrl: url });
-  const facilitator = new x402Facilitator().register(NETWORK, new FacilitatorScheme(signer));
+  const facilitator = new x402Facilitator().register(network, new FacilitatorScheme(signer));
   const app = express().use(express.json());
   app.get("/supported", (_req, res) => void res.json(facilitator.getSupported()));
   app.post("/verify", async (req, res) => {
@@ -51,9 +51,13 @@ function seller(app: Express, middleware: RequestHandler): Express {
 const ACCEPTS = { scheme: "exact", price: "$0.001", network: NETWORK, payTo: PAY_TO.toString() } as const;
 
 /** A seller with Farebox, which gets the fee payer from the facilitator. */
-export async function ourSeller(facilitatorUrl: string): Promise<Express> {
-  const payments = createPayments({ facilitator: facilitatorUrl });
-  const app = seller(express(), payments.routes({ "GET /weather": { accepts: ACCEPTS } }));
+export async function ourSeller(
+  facilitatorUrl: string,
+  options: Partial<Parameters<typeof createPayments>[0]> = {},
+  accepts: PaymentOption = ACCEPTS,
+): Promise<Express> {
+  const payments = createPayments({ facilitator: facilitatorUrl, ...options });
+  const app = seller(express(), payments.routes({ "GET /weather": { accepts } }));
   await payments.ready(app);
   return app;
 }
@@ -67,9 +71,9 @@ export async function referenceSeller(facilitatorUrl: string): Promise<Express> 
 }
 
 /** `@x402/fetch` with `@x402/avm`, as they come. */
-export function referenceClient(payer: Account, { url }: LocalAlgod): typeof fetch {
+export function referenceClient(payer: Account, { url }: LocalAlgod, by: typeof fetch = fetch): typeof fetch {
   const client = new ClientScheme(toClientAvmSigner(base64(payer.sk)), { algodUrl: url });
-  return wrapFetchWithPaymentFromConfig(fetch, { schemes: [{ network: "algorand:*", client }] }) as typeof fetch;
+  return wrapFetchWithPaymentFromConfig(by, { schemes: [{ network: "algorand:*", client }] }) as typeof fetch;
 }
 
 /** A receipt. */

@@ -5,7 +5,16 @@
  * @module
  */
 import { execFile } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
@@ -62,6 +71,16 @@ describe("on Express 5", () => {
     expect(installed.filter((name) => CHAIN_LIBRARY.test(name))).toEqual([]);
   });
 
+  test("a seller who wants signatures checked is told at the start what to install, and starts with it", async () => {
+    const { status, stderr } = await startChecking(folder);
+    expect(status).not.toBe(0);
+    expect(stderr).toContain("ERR_FAREBOX_CONFIG");
+    expect(stderr).toContain("options.verifySignatures: expected the package viem");
+    expect(stderr).toContain("(npm install viem)");
+    const installed = join(folder, "node_modules/viem");
+    symlinkSync(join(ROOT, "node_modules/viem"), installed);
+    expect(await startChecking(folder).finally(() => unlinkSync(installed))).toEqual({ status: 0, stderr: "" });
+  }, 60_000);
   test("a seller who writes ECMAScript modules answers 402", () => expectChallenge(folder, "seller.mjs"), 60_000);
   test("a seller who writes CommonJS answers 402", () => expectChallenge(folder, "seller.cjs"), 60_000);
   test("a seller who writes TypeScript compiles, and answers 402", async () => {
@@ -156,6 +175,20 @@ async function expectChallenge(folder: string, script: string): Promise<void> {
     x402Version: 2,
     accepts: [{ scheme: "exact", network: "eip155:84532", amount: "1000" }],
   });
+}
+
+/** Starts a seller who has signatures checked, and ends at once. */
+async function startChecking(folder: string): Promise<{ readonly status: number; readonly stderr: string }> {
+  const script = `
+    import { paymentMiddleware } from "@farebox/express";
+    const accepts = { price: "$0.01", network: "eip155:84532", payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C" };
+    paymentMiddleware({ "GET /x": { accepts } }, { facilitator: "http://localhost:1", verifySignatures: true });
+    process.exit();`;
+  const options = { cwd: folder, env: { ...ownEnvironment(), NODE_ENV: "production" } };
+  return run(process.execPath, ["--input-type=module", "-e", script], options).then(
+    ({ stderr }) => ({ status: 0, stderr }),
+    ({ code, stderr }) => ({ status: code, stderr }),
+  );
 }
 
 function failWithOutput(error: Error & { stdout?: string; stderr?: string }): never {

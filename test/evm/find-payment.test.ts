@@ -1,7 +1,7 @@
 /**
  * What the seller's side learns from a chain about payments, with Circle's token on it: no facilitator is asked.
  */
-import { type ChainFinding, createJsonRpc, type FacilitatorRequest } from "@farebox/core";
+import { type ChainFinding, createRpcNode, type FacilitatorRequest } from "@farebox/core";
 import { exactEvm } from "@farebox/evm";
 import { createPayer } from "@farebox/testing";
 import { encodeFunctionData, type Hex, parseSignature, toHex } from "viem";
@@ -38,7 +38,7 @@ afterAll(async () => {
 });
 
 async function find({ paymentPayload, paymentRequirements }: FacilitatorRequest): Promise<ChainFinding | undefined> {
-  const rpc = createJsonRpc(proxy.url);
+  const rpc = createRpcNode(proxy.url);
   return exactEvm().findPayment?.({ payload: paymentPayload.payload, requirements: paymentRequirements, rpc });
 }
 

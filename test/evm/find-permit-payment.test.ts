@@ -2,7 +2,7 @@
  * What the seller's side learns from a chain about payments by Permit2, which writes no event for them: no facilitator is
  * asked.
  */
-import { type ChainFinding, createJsonRpc, type FacilitatorRequest } from "@farebox/core";
+import { type ChainFinding, createRpcNode, type FacilitatorRequest } from "@farebox/core";
 import { exactEvm, uptoEvm } from "@farebox/evm";
 import type { Payer } from "@farebox/testing";
 import { concatHex, type Hex, numberToHex, padHex, toHex } from "viem";
@@ -43,7 +43,7 @@ afterAll(async () => {
 });
 
 async function find(kind: Kind, { paymentPayload, paymentRequirements }: FacilitatorRequest) {
-  const query = { payload: paymentPayload.payload, requirements: paymentRequirements, rpc: createJsonRpc(proxy.url) };
+  const query = { payload: paymentPayload.payload, requirements: paymentRequirements, rpc: createRpcNode(proxy.url) };
   return SCHEMES[kind].findPayment?.(query);
 }
 

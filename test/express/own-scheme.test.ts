@@ -38,19 +38,16 @@ function isSealed({ id, cents, seal }: Voucher): boolean {
   return given.length === right.length && timingSafeEqual(given, right);
 }
 
+const CENTS = { id: "cents", symbol: "cents", decimals: 2, extra: {} };
+
 function voucherScheme(changes: Partial<Scheme> = {}): Scheme {
   return {
     scheme: "voucher",
     networks: "eip155:*",
     compileTerms({ price, payTo }) {
-      const parsed = typeof price === "string" ? parsePrice(price, 2) : { ok: false as const, expected: "dollars" };
-      if (!parsed.ok) return { ok: false, issues: [{ term: "price", expected: parsed.expected }] };
-      return {
-        ok: true,
-        asset: { id: "cents", symbol: "cents", decimals: 2, extra: {} },
-        amount: parsed.amount,
-        payTo,
-      };
+      const parsed =
+        typeof price === "string" ? parsePrice(price, [CENTS]) : { ok: false as const, expected: "dollars" };
+      return parsed.ok ? { ...parsed, payTo } : { ok: false, issues: [{ term: "price", expected: parsed.expected }] };
     },
     sameAddress: (a, b) => a === b,
     readPayment(payload, { amount, network }, nowSeconds): PaymentReading {

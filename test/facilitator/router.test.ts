@@ -123,7 +123,7 @@ describe("the reference's client of facilitators", () => {
     const supported = await client.getSupported();
     expect(supported).toEqual({
       kinds: [{ x402Version: 2, scheme: "exact", network: "eip155:84532" }],
-      extensions: [],
+      extensions: ["eip2612GasSponsoring"],
       signers: { "eip155:*": [expect.stringMatching(/^0x[0-9a-fA-F]{40}$/)] },
     });
 

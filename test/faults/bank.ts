@@ -11,6 +11,7 @@ import {
   createTestFacilitator,
   type FacilitatorServer,
   type Ledger,
+  type LocalChain,
   startFacilitatorServer,
   startLocalChain,
 } from "@farebox/testing";
@@ -51,13 +52,18 @@ export interface ChainBank extends Bank {
   allowPermit2(owner: Address): Promise<void>;
 }
 
-/** Opens a bank whose money is USDC on a local chain, with our facilitator over its JSON-RPC. */
-export async function openChain(): Promise<ChainBank> {
+/** Starts a local chain, and our facilitator over its JSON-RPC. */
+export async function startChain(): Promise<{ readonly chain: LocalChain; readonly facilitator: Facilitator }> {
   const chain = await startLocalChain();
   const { privateKey } = anvilAccounts[0]!;
   const rpc = createRpcChain({ network: chain.network, rpcUrl: chain.rpcUrl, privateKey, pollingIntervalMs: 10 });
   const schemes = [createExactEvmScheme({ chain: rpc }), createUptoEvmScheme({ chain: rpc })];
-  const facilitator: Facilitator = createFacilitator({ schemes });
+  return { chain, facilitator: createFacilitator({ schemes }) };
+}
+
+/** Opens a bank whose money is USDC on a local chain. */
+export async function openChain(): Promise<ChainBank> {
+  const { chain, facilitator } = await startChain();
   const server = await startFacilitatorServer({ facilitator });
   return {
     server,

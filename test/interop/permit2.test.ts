@@ -27,7 +27,7 @@ beforeAll(async () => {
   const { network, rpcUrl } = chain;
   const rpc = createRpcChain({ network, rpcUrl, privateKey: signer.privateKey, pollingIntervalMs: 25 });
   const schemes = [createExactEvmScheme({ chain: rpc }), createUptoEvmScheme({ chain: rpc })];
-  facilitator = createFacilitator({ schemes, extensions: ["eip2612GasSponsoring"] });
+  facilitator = createFacilitator({ schemes });
   facilitatorUrl = await start(express().use(facilitatorRouter(facilitator)));
 });
 
@@ -49,9 +49,8 @@ async function openAccount(): Promise<PrivateKeyAccount> {
   return account;
 }
 
-/** The reference's client, with a node to ask about allowances. */
-function clientOf(account: PrivateKeyAccount) {
-  const options = { rpcUrl: chain.rpcUrl };
+/** The reference's client, with a node to ask about allowances: it signs for one where that lacks. */
+function clientOf(account: PrivateKeyAccount, options: { readonly rpcUrl?: string } = { rpcUrl: chain.rpcUrl }) {
   return wrapFetchWithPaymentFromConfig(fetch, {
     schemes: [
       { network: "eip155:*", client: new ExactEvmScheme(account, options) },
@@ -97,9 +96,9 @@ describe("exact by Permit2", () => {
     expect(await chain.balanceOf(payTo)).toBe(2_500n);
   });
 
-  test("is refused where the payer has not allowed it, and nothing moves", async () => {
+  test("is refused where the payer has not allowed it and signs for nothing, and nothing moves", async () => {
     const [account, payTo] = [await openAccount(), newAddress()];
-    const response = await clientOf(account)(await openSeller(payTo));
+    const response = await clientOf(account, {})(await openSeller(payTo));
     expect(response.status).toBe(412);
     expect(decode(response.headers.get("PAYMENT-REQUIRED") ?? "")).toMatchObject({
       error: "permit2_allowance_required",
@@ -107,9 +106,12 @@ describe("exact by Permit2", () => {
     expect(await chain.balanceOf(payTo)).toBe(0n);
   });
 
-  test("needs no allowance beforehand where the route declares eip2612GasSponsoring", async () => {
+  test.each([
+    { what: "the route declares eip2612GasSponsoring", extensions: SPONSORING },
+    { what: "the facilitator lists eip2612GasSponsoring", extensions: undefined },
+  ])("needs no allowance beforehand where $what", async ({ extensions }) => {
     const [account, payTo] = [await openAccount(), newAddress()];
-    const response = await clientOf(account)(await openSeller(payTo, SPONSORING));
+    const response = await clientOf(account)(await openSeller(payTo, extensions));
     expect(response.status).toBe(200);
     expect(await chain.balanceOf(account.address)).toBe(997_500n);
     expect(await chain.balanceOf(payTo)).toBe(2_500n);

@@ -76,6 +76,32 @@ test.each<[said: string, taken: bigint]>([
   expect(await balances()).toEqual([taken, PURSE - taken]);
 });
 
+test("what is charged bit by bit is added up exactly, and rounded once", async () => {
+  const { buy, balances } = await openSale((req, res) => {
+    for (const _word of Array.from({ length: 1_234 })) req.payment?.charge("$0.0000125");
+    res.json({ remaining: req.payment?.remaining });
+  });
+  expect((await buy()).receipt).toMatchObject({ success: true, amount: "15425" });
+  expect(await balances()).toEqual([15_425n, PURSE - 15_425n]);
+});
+
+test("a bit that would be too much is refused, and the rest is charged", async () => {
+  const { buy, balances } = await openSale((req, res) => {
+    let words = 0;
+    try {
+      for (;;) {
+        req.payment?.charge("$0.0003");
+        words++;
+      }
+    } catch (error) {
+      expect(error).toMatchObject({ code: "ERR_FAREBOX_AMOUNT" });
+    }
+    res.json({ words });
+  });
+  expect((await buy()).receipt).toMatchObject({ success: true, amount: "99900" });
+  expect(await balances()).toEqual([99_900n, PURSE - 99_900n]);
+});
+
 test("nothing said takes the maximum", async () => {
   const { buy, balances } = await openSale((_req, res) => void res.json({}));
   expect((await buy()).receipt).toMatchObject({ success: true, amount: "100000" });

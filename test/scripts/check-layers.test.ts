@@ -14,15 +14,19 @@ const SCRIPT = fileURLToPath(new URL("check-layers.mjs", import.meta.url));
 
 /** A workspace without a fault. */
 const SOUND: Record<string, string> = {
-  "packages/core/package.json": manifest("core"),
+  "packages/core/package.json": manifest("core", { "./scheme": { default: "./dist/scheme/index.js" } }),
   "packages/core/src/index.ts": 'export { gate } from "./gate/gate.js";',
+  "packages/core/src/scheme/index.ts": 'export { word } from "../protocol/word.js";',
   "packages/core/src/gate/gate.ts": 'import { word } from "../protocol/word.js";\nexport const gate = word;',
   "packages/core/src/protocol/word.ts": 'export const word = "word";',
   "packages/avm/package.json": manifest("avm", { "./facilitator": { default: "./dist/facilitator/index.js" } }),
   "packages/avm/src/index.ts": 'export { gate } from "@farebox/core";',
   "packages/avm/src/facilitator/index.ts": 'export { gate } from "@farebox/core";',
   "packages/evm/package.json": manifest("evm", { "./facilitator": { default: "./dist/facilitator/index.js" } }),
-  "packages/evm/src/index.ts": 'export { gate } from "@farebox/core";',
+  "packages/evm/src/index.ts":
+    'export { gate } from "@farebox/core";\nexport { viem } from "./signatures/load-viem.js";',
+  "packages/evm/src/signatures/load-viem.ts":
+    'import { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);\nexport const viem = () => require("viem/utils");',
   "packages/evm/src/facilitator/index.ts": 'export { verifyTypedData } from "viem";',
   "packages/svm/package.json": manifest("svm", { "./facilitator": { default: "./dist/facilitator/index.js" } }),
   "packages/svm/src/index.ts": 'export { gate } from "@farebox/core";',
@@ -81,6 +85,30 @@ const FAULTS: { why: string; file: string; text: string; finding: string }[] = [
     file: "packages/evm/src/index.ts",
     text: 'export type Hex = import("viem").Hex;',
     finding: "@farebox/evm reaches viem",
+  },
+  {
+    why: "a chain library is required by a file that may not",
+    file: "packages/evm/src/index.ts",
+    text: 'import { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);\nexport const viem = require("viem/utils");',
+    finding: "@farebox/express reaches viem/utils",
+  },
+  {
+    why: "what may be required is imported after all",
+    file: "packages/evm/src/signatures/load-viem.ts",
+    text: 'export const viem = () => import("viem/utils");',
+    finding: "@farebox/evm reaches viem/utils",
+  },
+  {
+    why: "what may be required is needed by a type",
+    file: "packages/evm/src/signatures/load-viem.ts",
+    text: 'export type Viem = typeof import("viem/utils");',
+    finding: "@farebox/evm reaches viem/utils",
+  },
+  {
+    why: "another library is required in its place",
+    file: "packages/evm/src/signatures/load-viem.ts",
+    text: 'import { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);\nexport const viem = require("ethers");',
+    finding: "@farebox/evm reaches ethers",
   },
   {
     why: "a facilitator that needs no chain library gets one",

@@ -28,15 +28,16 @@ export function walk(root) {
 }
 
 /**
- * The module names that a file mentions. A name that is computed, such as in `import(name)`, is `undefined`:
- * nothing can be said about it.
+ * The module names that a file mentions, and whether by `require`. A name that is computed, such as in `import(name)`, is
+ * `undefined`: nothing can be said about it.
  */
 export function importsOf(file) {
   const source = ts.createSourceFile(file, readFileSync(file, "utf8"), ts.ScriptTarget.Latest);
   const found = [];
   const visit = (node) => {
     const name = moduleNameIn(node);
-    if (name !== undefined) found.push(ts.isStringLiteralLike(name) ? name.text : undefined);
+    const isRequired = ts.isCallExpression(node) && ts.isIdentifier(node.expression);
+    if (name !== undefined) found.push({ name: ts.isStringLiteralLike(name) ? name.text : undefined, isRequired });
     ts.forEachChild(node, visit);
   };
   visit(source);

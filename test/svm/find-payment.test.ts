@@ -1,7 +1,7 @@
 /**
  * What became of a Solana payment, asked of a real node's answers over HTTP.
  */
-import { type ChainFinding, createJsonRpc, type FacilitatorRequest, type PaymentQuery } from "@farebox/core";
+import { type ChainFinding, createRpcNode, type FacilitatorRequest, type PaymentQuery } from "@farebox/core";
 import { exactSvm } from "@farebox/svm";
 import { createExactSvmScheme, createRpcSvmChain } from "@farebox/svm/facilitator";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -35,7 +35,7 @@ afterEach(() => local.close());
 const EXPIRES = 1_800_000_000;
 
 async function find(change: Partial<PaymentQuery> = {}): Promise<ChainFinding> {
-  const rpc = createJsonRpc(local.rpcUrl);
+  const rpc = createRpcNode(local.rpcUrl);
   const query = { payload: paid, requirements: requirements(), rpc, expiresAtSeconds: EXPIRES, ...change };
   return exactSvm().findPayment!(query);
 }
@@ -80,7 +80,7 @@ test("it is unclear without its record's time, for the node may be behind", asyn
   local.expire();
   local.network.setTime(EXPIRES * 2);
   const { expiresAtSeconds: _, ...query } = { expiresAtSeconds: 0, payload: paid, requirements: requirements() };
-  expect(await exactSvm().findPayment!({ ...query, rpc: createJsonRpc(local.rpcUrl) })).toMatchObject({
+  expect(await exactSvm().findPayment!({ ...query, rpc: createRpcNode(local.rpcUrl) })).toMatchObject({
     kind: "unclear",
   });
 });
@@ -103,7 +103,7 @@ test.each<[what: string, change: Partial<PaymentQuery>]>([
 });
 
 test("a node that is gone makes it unclear, and is named nowhere", async () => {
-  const rpc = createJsonRpc("http://127.0.0.1:1/secret-key");
+  const rpc = createRpcNode("http://127.0.0.1:1/secret-key");
   const found = await find({ rpc });
   expect(found).toMatchObject({ kind: "unclear" });
   expect(JSON.stringify(found)).not.toContain("secret");

@@ -30,9 +30,9 @@ export const ASSETS: readonly AvmAsset[] = ROWS.map(([network, networkName, asse
   Object.freeze({ network, networkName, asset, decimals, symbol }),
 );
 
-/** What a `$` price means on a network, in either spelling; `undefined` where nothing is known. */
-export function defaultAsset(network: string): AvmAsset | undefined {
-  return ASSETS.find((asset) => isSameNetwork(asset.network, network));
+/** What prices may be in on a network, in either spelling, what `$` means there first; none where nothing is known. */
+export function assetsOn(network: string): readonly AvmAsset[] {
+  return ASSETS.filter((asset) => isSameNetwork(asset.network, network));
 }
 
 /** A known asset by its id. */

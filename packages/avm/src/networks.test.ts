@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { defaultAsset, findAsset } from "./assets.js";
+import { assetsOn, findAsset } from "./assets.js";
 import { GENESIS_HASH, MAINNET, NETWORK, WHOLE_NETWORK } from "./groups.fixture.js";
 import { isAvmNetwork, isNetworkOf, isSameNetwork, networkAliases } from "./networks.js";
 
@@ -35,11 +35,11 @@ test("a network is known by the hash of its first block, in either spelling", ()
   for (const network of [NETWORK, WHOLE_NETWORK] as const) {
     expect(isNetworkOf(network, GENESIS_HASH)).toBe(true);
     expect(isNetworkOf(network, Buffer.alloc(32))).toBe(false);
-    expect(defaultAsset(network)?.asset).toBe("10458941");
+    expect(assetsOn(network).map(({ asset }) => asset)).toEqual(["10458941"]);
     expect(findAsset(network, "10458941")?.symbol).toBe("USDC");
     expect(findAsset(network, "31566704")).toBeUndefined();
   }
-  expect(defaultAsset(OTHER)).toBeUndefined();
+  expect(assetsOn(OTHER)).toEqual([]);
 });
 
 test("any value is a network or is none, without a throw", () => {

@@ -5,6 +5,8 @@
  * @module
  */
 
+import { sameNetwork } from "@farebox/core";
+
 /** A network in either spelling. */
 export type AvmNetwork = `algorand:${string}`;
 
@@ -41,8 +43,7 @@ export function networkAliases(network: AvmNetwork): readonly AvmNetwork[] {
 
 /** Whether two texts are the same network of Algorand, in whatever spelling. Total. */
 export function isSameNetwork(a: unknown, b: unknown): boolean {
-  if (!isAvmNetwork(a) || !isAvmNetwork(b)) return false;
-  return a.length === b.length ? a === b : shortNetwork(a) === shortNetwork(b);
+  return isAvmNetwork(a) && isAvmNetwork(b) && sameNetwork(a, b);
 }
 
 /** Whether a network is the one whose first block has a hash. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ConfigError, describeValue, FacilitatorError, FareboxError, JsonRpcError, StateError } from "./errors.js";
+import { ConfigError, describeValue, FacilitatorError, FareboxError, RpcError, StateError } from "./errors.js";
 
 describe("messages", () => {
   test("of a ConfigError are one line for each issue: where, what would be right, what was found", () => {
@@ -22,9 +22,9 @@ describe("messages", () => {
     expect(error).toMatchObject({ ...failure, status: 500, retryAfterSeconds: undefined });
   });
 
-  test("of a JsonRpcError say what went wrong with which method, and nothing of the node", () => {
-    const error = new JsonRpcError("node answered eth_call with status 503", "status", 503);
-    expect(String(error)).toMatchInlineSnapshot(`"JsonRpcError: node answered eth_call with status 503"`);
+  test("of a RpcError say what went wrong with which method, and nothing of the node", () => {
+    const error = new RpcError("node answered eth_call with status 503", "status", 503);
+    expect(String(error)).toMatchInlineSnapshot(`"RpcError: node answered eth_call with status 503"`);
     expect(error).toMatchObject({ code: "ERR_FAREBOX_RPC", problem: "status", status: 503 });
   });
 

@@ -91,20 +91,20 @@ export class FacilitatorError extends FareboxError {
  * Why a question to a node has no answer. `refused`: the node says so itself. `status`: HTTP says so. `too_large`: there
  * is more of the answer than is read. `given_up`: whoever asked does not wait any longer.
  */
-export type JsonRpcProblem = "unreachable" | "timeout" | "given_up" | "status" | "too_large" | "unreadable" | "refused";
+export type RpcProblem = "unreachable" | "timeout" | "given_up" | "status" | "too_large" | "unreadable" | "refused";
 
 /**
  * A question to a node that yielded no answer, or none that is one. Says nothing of the URL, which may hold a key, and
  * nothing of what the node wrote; so there is no `cause` either.
  */
-export class JsonRpcError extends FareboxError {
-  override readonly name = "JsonRpcError";
+export class RpcError extends FareboxError {
+  override readonly name = "RpcError";
   override readonly code = "ERR_FAREBOX_RPC";
-  readonly problem: JsonRpcProblem;
+  readonly problem: RpcProblem;
   /** The HTTP status, where that is the problem. */
   readonly status: number | undefined;
 
-  constructor(message: string, problem: JsonRpcProblem, status?: number) {
+  constructor(message: string, problem: RpcProblem, status?: number) {
     super(message);
     this.problem = problem;
     this.status = status;

@@ -12,10 +12,10 @@ export {
   type FacilitatorFailure,
   FareboxError,
   type FareboxErrorCode,
-  JsonRpcError,
-  type JsonRpcProblem,
   PaymentAbortedError,
   type PaymentAbortReason,
+  RpcError,
+  type RpcProblem,
   StateError,
 } from "./errors.js";
 export type { Finding, FindingCode } from "./events/findings.js";
@@ -61,6 +61,7 @@ export type {
   RouteConfig,
   RoutesConfig,
   RpcByNetwork,
+  RpcEndpoint,
   SettleTime,
   Unmetered,
 } from "./gate/options.js";
@@ -75,7 +76,6 @@ export type { StartTimer } from "./gate/run.js";
 export { privateCacheControl } from "./http/cache-control.js";
 export { EXPOSE_HEADERS, exposeHeaders } from "./http/expose-headers.js";
 export { isHost } from "./http/host.js";
-export { createJsonRpc, type JsonRpc, type JsonRpcOptions } from "./http/json-rpc.js";
 export { decodePaymentRequired, PAYMENT_REQUIRED } from "./http/payment-required.js";
 export { decodePaymentResponse, PAYMENT_RESPONSE } from "./http/payment-response.js";
 export {
@@ -84,15 +84,19 @@ export {
   encodePaymentSignature,
   PAYMENT_SIGNATURE,
 } from "./http/payment-signature.js";
+export { createRpcNode, type RpcNode, type RpcNodeOptions } from "./http/rpc-node.js";
 export { isSettlementOverrides } from "./http/settlement-overrides.js";
-export { createIssues, type Issues } from "./issues.js";
-export { isNetwork, type Network, type NetworkPattern } from "./network/caip2.js";
+export { createIssues, type Issues, type NumberRange } from "./issues.js";
+export { canonicalNetwork, isNetwork, type Network, type NetworkPattern, sameNetwork } from "./network/caip2.js";
 export {
   type AssetPrice,
   type DollarPrice,
+  type ParsedAmount,
   type ParsedPrice,
+  type PricingAsset,
   parseAtomic,
   parsePrice,
+  type TickerPrice,
 } from "./price/price.js";
 export { toCanonicalText } from "./protocol/canonical-text.js";
 export type { ExtensionDeclaration, Extensions } from "./protocol/extensions.js";
@@ -128,9 +132,12 @@ export type {
   IdentifiedPayment,
   OfferAsset,
   OfferTerms,
+  PayeeCheck,
+  PayeeQuery,
   PaymentQuery,
   PaymentReading,
   Scheme,
+  SignatureCheck,
   TermsIssue,
 } from "./scheme/scheme.js";
 export { createMemoryStore, type MemoryStoreOptions } from "./store/memory-store.js";

@@ -13,10 +13,24 @@ export interface Issues {
   add(path: string, expected: string, received: unknown): void;
   /** Notes one issue where there is no value to describe: `received` is said as it is. */
   addText(path: string, expected: string, received: string): void;
+  /** Notes one issue with a value that may hold a key: of an object or an array, only that it is one is said. */
+  addOutline(path: string, expected: string, received: unknown): void;
+  /** Reads a whole number. Notes what is none, or out of range; then, as when nothing is said, yields the usual one. */
+  readNumber(path: string, value: unknown, range: NumberRange): number;
   /** Notes every key of `value` that is not one of `known`, and `value` itself when it is no object. */
   checkKeys(path: string, value: unknown, known: readonly string[]): value is JsonObject;
   /** @throws {@link ConfigError} when anything was noted. */
   throwIfAny(): void;
+}
+
+/** Which whole numbers an option may be, both ends included. */
+export interface NumberRange {
+  readonly least: number;
+  readonly most: number;
+  /** What it is when nothing is said. */
+  readonly usual: number;
+  /** What is counted, e.g. `milliseconds`, to be said besides. */
+  readonly unit?: string;
 }
 
 /** A longer key may be a secret in the wrong place. */
@@ -29,10 +43,19 @@ export function createIssues(): Issues {
     found.push({ path, expected, received });
   };
   const add: Issues["add"] = (path, expected, received) => addText(path, expected, describeValue(received));
+  const addOutline: Issues["addOutline"] = (path, expected, received) => add(path, expected, outlineOf(received));
   return {
     found,
     add,
     addText,
+    addOutline,
+    readNumber(path, value, { least, most, usual, unit }) {
+      if (value === undefined) return usual;
+      if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value;
+      const kind = unit === undefined ? "a whole number" : `a whole number of ${unit}`;
+      addOutline(path, `${kind} from ${least} to ${most}`, value);
+      return usual;
+    },
     checkKeys(path, value, known): value is JsonObject {
       if (!isJsonObject(value)) {
         add(path, "an object", value);
@@ -49,6 +72,16 @@ export function createIssues(): Issues {
       if (found.length > 0) throw new ConfigError(found);
     },
   };
+}
+
+function outlineOf(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  try {
+    return Array.isArray(value) ? [] : {};
+  } catch {
+    // A proxy that is revoked.
+    return {};
+  }
 }
 
 /** Writes a path the way it would be written in code: `routes["GET /x"].accepts[0].price`. */

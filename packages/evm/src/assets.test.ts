@@ -1,7 +1,7 @@
 import { DEFAULT_ASSETS } from "@x402/evm";
 import { describe, expect, test } from "vitest";
 import { isAddress } from "./address.js";
-import { ASSETS, defaultAsset, findAsset } from "./assets.js";
+import { ASSETS, assetsOn, findAsset } from "./assets.js";
 
 describe("the asset table", () => {
   test.each(ASSETS)("$symbol on $networkName is complete and checksummed", (asset) => {
@@ -20,6 +20,11 @@ describe("the asset table", () => {
     expect(new Set(keys).size).toBe(keys.length);
   });
 
+  test("has no ticker twice on one network, in whatever case", () => {
+    const tickers = ASSETS.map(({ network, symbol }) => `${network} ${symbol.toUpperCase()}`);
+    expect(new Set(tickers).size).toBe(tickers.length);
+  });
+
   test("is the reference implementation's, in its order, but for the case of addresses", () => {
     const theirs = Object.entries(DEFAULT_ASSETS).flatMap(([network, assets]) =>
       assets.map(({ asset, assetTransferMethod, supportsEip2612, name, version, decimals, symbol }) => {
@@ -33,10 +38,10 @@ describe("the asset table", () => {
   });
 
   test("has the names of the tokens' EIP-712 domains, which are not always those they go by", () => {
-    expect(defaultAsset("eip155:8453")?.name).toBe("USD Coin");
-    expect(defaultAsset("eip155:84532")?.name).toBe("USDC");
+    expect(assetsOn("eip155:8453")[0]?.name).toBe("USD Coin");
+    expect(assetsOn("eip155:84532")[0]?.name).toBe("USDC");
     // A tugrik sign, U+20AE.
-    expect(defaultAsset("eip155:14")?.name).toBe("USD\u20ae0");
+    expect(assetsOn("eip155:14")[0]?.name).toBe("USD\u20ae0");
   });
 });
 
@@ -54,12 +59,12 @@ describe("an asset is found", () => {
   });
 
   test("as the first of its network, which is what a $ price means there", () => {
-    expect(defaultAsset("eip155:42220")?.symbol).toBe("USDC");
+    expect(assetsOn("eip155:42220")[0]?.symbol).toBe("USDC");
     for (const { network } of ASSETS) {
-      expect(defaultAsset(network)).toBe(ASSETS.find((asset) => asset.network === network));
+      expect(assetsOn(network)[0]).toBe(ASSETS.find((asset) => asset.network === network));
     }
-    expect(defaultAsset("eip155:31337")).toBeUndefined();
-    expect(defaultAsset("")).toBeUndefined();
+    expect(assetsOn("eip155:31337")).toEqual([]);
+    expect(assetsOn("")).toEqual([]);
   });
 });
 

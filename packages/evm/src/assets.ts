@@ -72,9 +72,9 @@ export const ASSETS: readonly EvmAsset[] = ROWS.map(
     Object.freeze({ network, networkName, address, name, version, decimals, symbol, transfer }),
 );
 
-/** What a `$` price means on a network; `undefined` where nothing is known. */
-export function defaultAsset(network: string): EvmAsset | undefined {
-  return ASSETS.find((asset) => asset.network === network);
+/** What prices may be in on a network, what `$` means there first; none where nothing is known. */
+export function assetsOn(network: string): readonly EvmAsset[] {
+  return ASSETS.filter((asset) => asset.network === network);
 }
 
 /** A known asset by its address, in any case. */

@@ -8,13 +8,13 @@ import {
   type CompiledTerms,
   type OfferAsset,
   type OfferTerms,
-  type ParsedPrice,
+  type ParsedAmount,
   parseAtomic,
   parsePrice,
   type TermsIssue,
 } from "@farebox/core";
 import { isAddress, sameAddress } from "./address.js";
-import { defaultAsset, type EvmAsset, findAsset } from "./assets.js";
+import { assetsOn, type EvmAsset, findAsset } from "./assets.js";
 
 /** How a token is moved, as `extra.assetTransferMethod` has it. */
 export type AssetTransferMethod = "eip3009" | "permit2";
@@ -30,7 +30,7 @@ const CHAIN = /^eip155:[1-9]\d{0,15}$/;
 export function compileEvmTerms(terms: OfferTerms, methods: readonly AssetTransferMethod[]): CompiledTerms {
   const priced =
     typeof terms.price === "string"
-      ? priceInDollars(terms.network, terms.price, methods)
+      ? priceInKnown(terms.network, terms.price, methods)
       : priceInAsset(terms.network, terms.price, methods);
   const issues: TermsIssue[] = priced.ok ? [] : [...priced.issues];
   if (!CHAIN.test(terms.network))
@@ -45,16 +45,20 @@ type Priced =
   | { readonly ok: true; readonly asset: OfferAsset; readonly amount: bigint }
   | { readonly ok: false; readonly issues: readonly TermsIssue[] };
 
-function priceInDollars(network: string, price: string, methods: readonly AssetTransferMethod[]): Priced {
-  const asset = defaultAsset(network);
-  const [method] = asset === undefined ? [] : methodsOf(asset, methods);
-  if (asset === undefined || method === undefined) {
+/** In dollars, or in a stablecoin by its ticker. */
+function priceInKnown(network: string, price: string, methods: readonly AssetTransferMethod[]): Priced {
+  const known = assetsOn(network).flatMap((asset) => {
+    const [method] = methodsOf(asset, methods);
+    return method === undefined ? [] : [toOfferAsset(asset, method)];
+  });
+  if (known.length === 0) {
     return refused(
       "price",
       `{ asset, amount, extra: { name, version } }, because no stablecoin is known on ${network}`,
     );
   }
-  return amounting(toOfferAsset(asset, method), parsePrice(price, asset.decimals), "price");
+  const parsed = parsePrice(price, known);
+  return parsed.ok ? parsed : refused("price", parsed.expected);
 }
 
 function priceInAsset(network: string, price: AssetPrice, methods: readonly AssetTransferMethod[]): Priced {
@@ -82,12 +86,17 @@ function methodsOf({ transfer }: EvmAsset, methods: readonly AssetTransferMethod
   return transfer === "eip3009" ? methods : methods.filter((method) => method === "permit2");
 }
 
-function amounting(asset: OfferAsset, parsed: ParsedPrice, term: TermsIssue["term"]): Priced {
+function amounting(asset: OfferAsset, parsed: ParsedAmount, term: TermsIssue["term"]): Priced {
   return parsed.ok ? { ok: true, asset, amount: parsed.amount } : refused(term, parsed.expected);
 }
 
 function refused(term: TermsIssue["term"], expected: string): Priced {
   return { ok: false, issues: [{ term, expected }] };
+}
+
+/** A token whose decimals are known. */
+interface KnownAsset extends OfferAsset {
+  readonly decimals: number;
 }
 
 /** A token's EIP-712 domain. With Permit2 it says that the token has EIP-2612 and an allowance can be signed for. */
@@ -96,7 +105,7 @@ interface Domain {
   readonly version: string;
 }
 
-function toOfferAsset(asset: EvmAsset, method: AssetTransferMethod): OfferAsset {
+function toOfferAsset(asset: EvmAsset, method: AssetTransferMethod): KnownAsset {
   const { address, symbol, decimals, name, version, transfer } = asset;
   const domain = transfer === "permit2" ? undefined : { name, version };
   return { id: address, symbol, decimals, extra: toExtra(domain, method) };

@@ -21,16 +21,16 @@ export const DECIMAL: RegExp = /^(0|[1-9]\d{0,77})$/;
 export const WORD: RegExp = /^0x[0-9a-fA-F]{64}$/;
 
 /** 65 bytes for a key; contract wallets sign with what they like, here up to 4 KiB. */
-export const SIGNATURE: RegExp = /^0x(?:[0-9a-fA-F]{2}){1,4096}$/;
-
-/** The fields of an object; none of anything else. */
-export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null ? { ...value } : {};
-}
+const SIGNATURE: RegExp = /^0x(?:[0-9a-fA-F]{2}){1,4096}$/;
 
 /** Whether a value is text of a form. */
 export function matches(form: RegExp, value: unknown): value is string {
   return typeof value === "string" && form.test(value);
+}
+
+/** Whether a value is {@link WORD}. */
+export function isWord(value: unknown): value is `0x${string}` {
+  return matches(WORD, value);
 }
 
 /** Whether a value is {@link SIGNATURE}. */

@@ -77,7 +77,8 @@ export interface Payments {
   /**
    * Checks the routes of an app before the first request, and tells the logger what is priced. Call it when all routes are
    * registered; otherwise the first request does. It waits until each facilitator was asked what it supports, within the
-   * deadline for that, and does not mind one that is down.
+   * deadline for that, and each node of `rpc`, for 8 seconds at most, whether payees can be paid; it does not mind one that
+   * is down.
    *
    * @throws ConfigError (as a rejection) with every finding at once, if `strict` is set.
    */

@@ -11,6 +11,7 @@ import {
   isNetwork,
   type SettlementResponse,
   type SupportedResponse,
+  sameNetwork,
   type VerifyResponse,
 } from "@farebox/core";
 import { createCallLog } from "./call-log.js";
@@ -68,7 +69,8 @@ function findScheme(schemes: readonly FacilitatorScheme[], request: unknown): Fo
   const requirements = isJsonObject(request) ? request["paymentRequirements"] : undefined;
   if (!isJsonObject(requirements)) return { ok: false, reason: "invalid_payment_requirements" };
   const named = schemes.filter(({ scheme }) => scheme === requirements["scheme"]);
-  const scheme = named.find(({ network }) => network === requirements["network"]);
+  const { network: wanted } = requirements;
+  const scheme = named.find(({ network }) => isNetwork(wanted) && sameNetwork(network, wanted));
   if (scheme !== undefined) return { ok: true, scheme };
   return { ok: false, reason: named.length === 0 ? "unsupported_scheme" : "invalid_network" };
 }
@@ -126,7 +128,8 @@ function describe({ schemes, extensions }: FacilitatorConfig): SupportedResponse
     network,
     ...(Object.keys(extra).length === 0 ? {} : { extra }),
   }));
-  return Object.freeze({ kinds, extensions, signers });
+  const understood = new Set([...extensions, ...schemes.flatMap((scheme) => scheme.extensions ?? [])]);
+  return Object.freeze({ kinds, extensions: [...understood], signers });
 }
 
 async function askHealth(schemes: readonly FacilitatorScheme[]): Promise<FacilitatorHealth> {

@@ -3,14 +3,21 @@
  *
  * @module
  */
-import { createIssues, type FacilitatorScheme, type Issues, isNetwork, type Logger } from "@farebox/core";
+import {
+  canonicalNetwork,
+  createIssues,
+  type FacilitatorScheme,
+  type Issues,
+  isNetwork,
+  type Logger,
+} from "@farebox/core";
 import { checkLogger, isFunction } from "./logger-option.js";
 
 /** What a facilitator is made of. */
 export interface FacilitatorOptions {
   /** What it can verify and settle; one scheme per name and network. */
   readonly schemes: readonly FacilitatorScheme[];
-  /** Identifiers of extensions it understands, for `/supported`. Default none. */
+  /** Identifiers of extensions it understands, for `/supported`, besides those that its schemes name. Default none. */
   readonly extensions?: readonly string[];
   /** Takes a line per call; never a signature, never a URL. Default: nobody. */
   readonly logger?: Logger;
@@ -45,7 +52,7 @@ function checkSchemes(schemes: readonly unknown[], issues: Issues): void {
       issues.add(`options.schemes[${at}]`, "a scheme, e.g. createExactEvmScheme(…)", scheme);
       continue;
     }
-    const key = `${scheme.scheme} on ${scheme.network}`;
+    const key = `${scheme.scheme} on ${canonicalNetwork(scheme.network)}`;
     if (seen.has(key)) issues.add(`options.schemes[${at}]`, "one scheme per name and network", key);
     seen.add(key);
   }
@@ -53,7 +60,17 @@ function checkSchemes(schemes: readonly unknown[], issues: Issues): void {
 
 function isScheme(value: unknown): value is FacilitatorScheme {
   if (typeof value !== "object" || value === null) return false;
-  const { scheme, network, extra, signers, verify, settle, health } = value as Partial<FacilitatorScheme>;
+  const {
+    scheme,
+    network,
+    extra,
+    signers,
+    extensions = [],
+    verify,
+    settle,
+    health,
+  } = value as Partial<FacilitatorScheme>;
   const isNamed = typeof scheme === "string" && isNetwork(network) && typeof extra === "object" && extra !== null;
-  return isNamed && Array.isArray(signers) && [verify, settle, health].every(isFunction);
+  const areLists = [signers, extensions].every((list) => Array.isArray(list));
+  return isNamed && areLists && [verify, settle, health].every(isFunction);
 }

@@ -24,24 +24,21 @@ export interface RouterConfig {
 }
 
 const RANGES = {
-  bodyLimitBytes: { least: 1_024, most: 10 * 1_024 * 1_024 },
-  bodyTimeoutMs: { least: 10, most: 600_000 },
+  bodyLimitBytes: { least: 1_024, most: 10 * 1_024 * 1_024, usual: 64 * 1_024 },
+  bodyTimeoutMs: { least: 10, most: 600_000, usual: 10_000 },
 } as const;
 
 /** Checks the options. @throws ConfigError with every issue at once. */
 export function parseRouterOptions(facilitator: Facilitator, options: FacilitatorRouterOptions): RouterConfig {
-  const { bodyLimitBytes = 64 * 1_024, bodyTimeoutMs = 10_000, logger } = options;
+  const { bodyLimitBytes, bodyTimeoutMs, logger } = options;
   const issues = createIssues();
   issues.checkKeys("options", options, ["bodyLimitBytes", "bodyTimeoutMs", "logger"]);
   if (!isFacilitator(facilitator)) issues.add("facilitator", "a facilitator, e.g. createFacilitator(…)", facilitator);
-  for (const [key, value] of Object.entries({ bodyLimitBytes, bodyTimeoutMs })) {
-    const { least, most } = RANGES[key as keyof typeof RANGES];
-    const isInRange = Number.isInteger(value) && value >= least && value <= most;
-    if (!isInRange) issues.add(`options.${key}`, `a whole number from ${least} to ${most}`, value);
-  }
+  const bytes = issues.readNumber("options.bodyLimitBytes", bodyLimitBytes, RANGES.bodyLimitBytes);
+  const ms = issues.readNumber("options.bodyTimeoutMs", bodyTimeoutMs, RANGES.bodyTimeoutMs);
   checkLogger(logger, issues);
   issues.throwIfAny();
-  return Object.freeze({ limits: Object.freeze({ bytes: bodyLimitBytes, ms: bodyTimeoutMs }), logger });
+  return Object.freeze({ limits: Object.freeze({ bytes, ms }), logger });
 }
 
 function isFacilitator(value: unknown): value is Facilitator {

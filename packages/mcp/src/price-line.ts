@@ -7,6 +7,7 @@ import type { ReportedOffer } from "@farebox/core";
 
 /** `Price: 0.001 USDC (x402, exact, eip155:84532) per call.` */
 export function writePriceLine(offers: readonly ReportedOffer[]): string {
+  if (offers.length === 0) return "Price: free.";
   return `Price: ${offers.map(describeOffer).join(", or ")} per call.`;
 }
 

@@ -48,9 +48,9 @@ export const ASSETS: readonly SvmAsset[] = ROWS.map(([network, networkName, mint
   Object.freeze({ network, networkName, mint, decimals: DECIMALS, symbol, program }),
 );
 
-/** What a `$` price means on a network; `undefined` where nothing is known. */
-export function defaultAsset(network: string): SvmAsset | undefined {
-  return ASSETS.find((asset) => asset.network === network);
+/** What prices may be in on a network, what `$` means there first; none where nothing is known. */
+export function assetsOn(network: string): readonly SvmAsset[] {
+  return ASSETS.filter((asset) => asset.network === network);
 }
 
 /** A known asset by its mint. */

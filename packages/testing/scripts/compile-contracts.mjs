@@ -14,6 +14,7 @@ import solc from "solc";
 const require = createRequire(import.meta.url);
 
 const wallet = compile("OwnedWallet.sol");
+const token = compile("PlainToken.sol");
 const proxies = compile("Permit2Proxies.sol");
 const GENERATED = [
   {
@@ -24,6 +25,17 @@ const GENERATED = [
         "OWNED_WALLET_CODE",
         "Creation code; the constructor's one argument, the owner's address in 32 bytes, goes behind it.",
         wallet.OwnedWallet.evm.bytecode.object,
+      ],
+    ],
+  },
+  {
+    file: "plain-token.generated.ts",
+    from: "contracts/PlainToken.sol",
+    constants: [
+      [
+        "PLAIN_TOKEN_CODE",
+        "Creation code; the constructor's two arguments, the holder and the supply in 32 bytes each, go behind it.",
+        token.PlainToken.evm.bytecode.object,
       ],
     ],
   },

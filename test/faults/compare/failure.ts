@@ -15,7 +15,9 @@ export interface SellerPlan {
   readonly goods: GoodsName;
   /** The key of the table. */
   readonly key: string;
-  readonly price: `$${number}`;
+  readonly scheme: "exact" | "upto";
+  /** Several: one each time the seller is asked for a price, the last one from then on. */
+  readonly price: `$${number}` | readonly `$${number}`[];
   readonly networks: readonly `eip155:${number}`[];
   /** Where the table is mounted. */
   readonly mount: string;
@@ -31,6 +33,7 @@ export interface SellerPlan {
 export const USUAL: SellerPlan = {
   goods: "plain",
   key: "GET /goods",
+  scheme: "exact",
   price: "$0.01",
   networks: ["eip155:84532"],
   mount: "/",

@@ -5,9 +5,16 @@
  */
 
 import type { Failure } from "./failure.js";
+import { AMOUNTS } from "./failures/amounts.js";
 import { ANSWERS } from "./failures/answers.js";
 import { FACILITATOR_AT_BOOT } from "./failures/facilitator-at-boot.js";
 import { FACILITATOR_CALLS } from "./failures/facilitator-calls.js";
 import { REQUESTS } from "./failures/requests.js";
 
-export const FAILURES: readonly Failure[] = [...REQUESTS, ...ANSWERS, ...FACILITATOR_CALLS, ...FACILITATOR_AT_BOOT];
+export const FAILURES: readonly Failure[] = [
+  ...REQUESTS,
+  ...ANSWERS,
+  ...AMOUNTS,
+  ...FACILITATOR_CALLS,
+  ...FACILITATOR_AT_BOOT,
+];

@@ -16,6 +16,8 @@ export interface Floor {
   produced: number;
   /** Tells the other process that the handler is at work, or has answered. */
   tell(event: "working" | "answered"): void;
+  /** The library's `setSettlementOverrides`: how much is charged of what the payer has signed for. */
+  charge(res: Response, overrides: { readonly amount: string }): void;
 }
 
 /** So many copies of one payment are sent at once. */
@@ -66,6 +68,18 @@ export const GOODS = {
     res.end();
   },
 
+  "charged 30 %": charging("30%"),
+
+  "charged at a point of a unit": charging("1.5"),
+
+  "charged at twice the maximum": charging("20000"),
+
+  "with an override that is no JSON": () => (_req, res) =>
+    void res.set("Settlement-Overrides", "{amount:1").json({ sold: true }),
+
+  "with another server's override": () => (_req, res) =>
+    void res.set("Settlement-Overrides", '{"amount":"1"}').json({ sold: true }),
+
   "once all copies are in": (floor) => async (_req, res) => {
     while (floor.paidRequests < COPIES) await delay(10);
     // The last of them has to be verified, if it is going to be.
@@ -75,6 +89,15 @@ export const GOODS = {
 } satisfies Readonly<Record<string, Goods>>;
 
 export type GoodsName = keyof typeof GOODS;
+
+/** Of a maximum of a cent, by a scheme that takes less. */
+function charging(amount: string): Goods {
+  return ({ charge }) =>
+    (_req, res) => {
+      charge(res, { amount });
+      res.json({ sold: true });
+    };
+}
 
 async function sendEvents(res: Response, begin: () => void): Promise<void> {
   begin();

@@ -6,7 +6,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import {
   createPayer,
-  createTestFacilitator,
   type FacilitatorServer,
   type Faults,
   type PayOptions,
@@ -15,6 +14,7 @@ import {
   startFacilitatorServer,
 } from "@farebox/testing";
 import { type Failure, type Library, type SellerPlan, USUAL } from "./failure.js";
+import { openMoney } from "./money.js";
 import { type SellerProcess, startSeller } from "./seller-process.js";
 
 /** How long a client waits for an answer. */
@@ -30,6 +30,8 @@ export interface Scene {
   readonly url: string;
   readonly faults: Faults;
   readonly seller: SellerProcess;
+  /** Amounts that the facilitator was asked to settle, atomic units or what was sent in their place. */
+  settled(): readonly unknown[];
   /** Asks for the goods without paying. */
   ask(options?: PayOptions): Promise<Reply>;
   /** Asks for the goods and pays. */
@@ -54,8 +56,9 @@ export interface OpenScene {
 export async function openScene({ plan: changes, plant, isDownAtBoot }: Failure, library: Library): Promise<OpenScene> {
   const plan = { ...USUAL, ...changes };
   const [payer, payTo] = [createPayer(), createPayer().address];
-  const facilitator = createTestFacilitator();
-  facilitator.ledger.fund(payer.address, 1_000_000n);
+  const money = await openMoney(plan);
+  const { facilitator } = money;
+  await money.give(payer.address);
   let server: FacilitatorServer = await startFacilitatorServer({ facilitator });
   const port = Number(new URL(server.url).port);
   plant?.(server.faults);
@@ -69,6 +72,7 @@ export async function openScene({ plan: changes, plant, isDownAtBoot }: Failure,
     url,
     faults: server.faults,
     seller,
+    settled: () => money.asked,
     ask,
     buy: (options) => ask({ payer, ...options }),
     async sign() {
@@ -86,10 +90,11 @@ export async function openScene({ plan: changes, plant, isDownAtBoot }: Failure,
   };
   return {
     scene,
-    debits: () => facilitator.ledger.transfers.length,
+    debits: () => money.debits(),
     async close() {
       await seller.close();
       await server.close();
+      await money.close();
     },
   };
 }

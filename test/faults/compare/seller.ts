@@ -6,10 +6,15 @@
 
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
-import { paymentMiddleware, type RoutesConfig } from "@farebox/express";
+import { paymentMiddleware, type RoutesConfig, setSettlementOverrides } from "@farebox/express";
 import { HTTPFacilitatorClient } from "@x402/core/server";
 import { ExactEvmScheme } from "@x402/evm/exact/server";
-import { paymentMiddleware as referenceMiddleware, x402ResourceServer } from "@x402/express";
+import { UptoEvmScheme } from "@x402/evm/upto/server";
+import {
+  paymentMiddleware as referenceMiddleware,
+  setSettlementOverrides as setReferenceOverrides,
+  x402ResourceServer,
+} from "@x402/express";
 import express, { type RequestHandler } from "express";
 import type { Library, SellerPlan } from "./failure.js";
 import { type Floor, GOODS, type Goods } from "./goods.js";
@@ -44,7 +49,12 @@ const cors: () => RequestHandler = require("cors");
 
 const given: SellerArguments = JSON.parse(process.argv[2] ?? "");
 const { plan } = given;
-const floor: Floor = { paidRequests: 0, produced: 0, tell: (kind) => send({ kind }) };
+const floor: Floor = {
+  paidRequests: 0,
+  produced: 0,
+  tell: (kind) => send({ kind }),
+  charge: given.library === "farebox" ? setSettlementOverrides : setReferenceOverrides,
+};
 let runs = 0;
 
 process.on("message", () => {
@@ -80,13 +90,22 @@ function sellWithReference({ facilitatorUrl: url, payTo }: SellerArguments): Req
   const { patienceMs } = plan;
   const client = new HTTPFacilitatorClient({ url, ...(patienceMs === undefined ? {} : { timeoutMs: patienceMs }) });
   const server = new x402ResourceServer(client);
-  for (const network of plan.networks) server.register(network, new ExactEvmScheme());
+  for (const network of plan.networks) {
+    server.register(network, plan.scheme === "upto" ? new UptoEvmScheme() : new ExactEvmScheme());
+  }
   return referenceMiddleware(routesFor(payTo), server);
 }
 
 function routesFor(payTo: `0x${string}`) {
-  const { key, price, networks } = plan;
-  return { [key]: { accepts: networks.map((network) => ({ scheme: "exact", price, network, payTo })) } };
+  const { key, scheme, networks } = plan;
+  const price = typeof plan.price === "string" ? plan.price : moving(plan.price);
+  return { [key]: { accepts: networks.map((network) => ({ scheme, price, network, payTo })) } };
+}
+
+/** A price that moves each time it is asked for, until it stays. */
+function moving(prices: readonly `$${number}`[]): () => `$${number}` {
+  const left = [...prices];
+  return () => (left.length > 1 ? left.shift() : left[0]) ?? "$0.01";
 }
 
 function open(payments: RequestHandler): void {

@@ -16,7 +16,8 @@ export function renderFailures(compared: readonly ComparedFailure[]): string {
 Each failure is brought about with both libraries: a seller in a process of its own, a payer who really signs, and a
 facilitator behind HTTP that really verifies, settles in a ledger, and fails where the row says so. The failures are in
 \`test/faults/compare/\`, with the handlers in \`goods.ts\`. Both libraries have their defaults, except that in rows with
-"given 2 s" both wait that long for the facilitator.
+"given 2 s" both wait that long for the facilitator. In rows with \`upto\` the payer signs for 10000 atomic units, the money is on a
+local chain, and the handler calls the library's own \`setSettlementOverrides\`.
 
 The client does what an answer asks for, once: after a 402 it signs a new payment, after a 5xx or 409 with \`Retry-After\`
 it sends the same payment again; it waits for ten seconds at most. \`503, then 200\` are the two answers. A debit is money

@@ -9,19 +9,21 @@ import {
   type CompiledTerms,
   type OfferAsset,
   type OfferTerms,
-  type ParsedPrice,
+  type ParsedAmount,
   parseAtomic,
   parsePrice,
   type Scheme,
   type TermsIssue,
 } from "@farebox/core";
 import { isAddress, sameAddress } from "../address.js";
-import { type AvmAsset, defaultAsset, findAsset } from "../assets.js";
+import { type AvmAsset, assetsOn, findAsset } from "../assets.js";
 import { isAvmNetwork } from "../networks.js";
+import { checkOptIn } from "./check-payee.js";
+import { findTransferPayment } from "./find-payment.js";
 import { readTransferPayment } from "./read-payment.js";
 import { MAX_UINT64, readUint64 } from "./terms.js";
 
-/** Creates the scheme. It needs no key and no chain library, and asks nobody. */
+/** Creates the scheme. It needs no key and no chain library, and asks only nodes that it is given. */
 export function exactAvm(): Scheme {
   return Object.freeze({
     scheme: "exact",
@@ -30,13 +32,15 @@ export function exactAvm(): Scheme {
     sameAddress,
     readPayment: readTransferPayment,
     completeExtra,
+    findPayment: findTransferPayment,
+    checkPayee: checkOptIn,
   } as const);
 }
 
 function compileTerms(terms: OfferTerms): CompiledTerms {
   const priced =
     typeof terms.price === "string"
-      ? priceInDollars(terms.network, terms.price)
+      ? priceInKnown(terms.network, terms.price)
       : priceInAsset(terms.network, terms.price);
   const issues: TermsIssue[] = priced.ok ? [] : [...priced.issues];
   if (!isAvmNetwork(terms.network)) {
@@ -55,12 +59,12 @@ type Priced =
   | { readonly ok: true; readonly asset: OfferAsset; readonly amount: bigint }
   | { readonly ok: false; readonly issues: readonly TermsIssue[] };
 
-function priceInDollars(network: string, price: string): Priced {
-  const asset = defaultAsset(network);
-  if (asset === undefined) {
-    return refused("price", `{ asset, amount }, because no stablecoin is known on ${network}`);
-  }
-  return amounting(toOfferAsset(asset), parsePrice(price, asset.decimals), "price");
+/** In dollars, or in a stablecoin by its ticker. */
+function priceInKnown(network: string, price: string): Priced {
+  const known = assetsOn(network);
+  if (known.length === 0) return refused("price", `{ asset, amount }, because no stablecoin is known on ${network}`);
+  const parsed = parsePrice(price, known);
+  return parsed.ok ? amounting(toOfferAsset(parsed.asset), parsed, "price") : refused("price", parsed.expected);
 }
 
 function priceInAsset(network: string, { asset, amount }: AssetPrice): Priced {
@@ -71,7 +75,7 @@ function priceInAsset(network: string, { asset, amount }: AssetPrice): Priced {
   return amounting(offered, parseAtomic(amount), "price.amount");
 }
 
-function amounting(asset: OfferAsset, parsed: ParsedPrice, term: TermsIssue["term"]): Priced {
+function amounting(asset: OfferAsset, parsed: ParsedAmount, term: TermsIssue["term"]): Priced {
   if (!parsed.ok) return refused(term, parsed.expected);
   if (parsed.amount > MAX_UINT64)
     return refused(term, "an amount below 2^64 atomic units, which is all an asset can have");

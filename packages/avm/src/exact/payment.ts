@@ -5,13 +5,12 @@
  * @see x402 v2, scheme `exact` on Algorand, "Verification"
  * @module
  */
+import { accept, fieldsOf, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import { encodeAddress } from "../address.js";
 import { isNetworkOf } from "../networks.js";
 import { isSignedBy } from "../signature.js";
 import { isGroup, MAX_GROUP_SIZE } from "../transaction/group.js";
 import { readTransaction, SIGNED_PREFIX, type Transaction } from "../transaction/read-transaction.js";
-import { fieldsOf } from "./fields.js";
-import { accept, type Reading, type Refusal, refuse } from "./refusal.js";
 import type { Terms } from "./terms.js";
 
 /** A payment that does what is asked for, if the chain lets it. */

@@ -5,10 +5,9 @@
  * @module
  */
 import { parseAtomic } from "@farebox/core";
+import { accept, fieldsOf, type Reading, refuse } from "@farebox/core/scheme";
 import { decodeAddress } from "../address.js";
 import { type AvmNetwork, isAvmNetwork } from "../networks.js";
-import { fieldsOf } from "./fields.js";
-import { accept, type Reading, refuse } from "./refusal.js";
 
 /** What is asked for, the addresses as bytes. */
 export interface Terms {

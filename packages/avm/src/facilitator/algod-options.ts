@@ -58,7 +58,7 @@ export function parseAlgodOptions(options: AlgodChainOptions): ParsedAlgodOption
   const { network, token } = options;
   if (!isAvmNetwork(network)) {
     const expected = 'a CAIP-2 network such as "algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe"';
-    issues.add("options.network", expected, typeof network === "object" ? {} : network);
+    issues.addOutline("options.network", expected, network);
   }
   if (token !== undefined && (typeof token !== "string" || !TOKEN.test(token))) {
     issues.addText("options.token", "a text of printable characters without spaces", "something else");
@@ -105,10 +105,5 @@ function parseSigner({ privateKey, signer }: AlgodChainOptions, issues: Issues):
 }
 
 function parseNumber(key: keyof typeof RANGES, options: AlgodChainOptions, issues: Issues): number {
-  const { least, most, usual } = RANGES[key];
-  const value: unknown = options[key];
-  if (value === undefined) return usual;
-  if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value;
-  issues.add(`options.${key}`, `a whole number from ${least} to ${most}`, typeof value === "object" ? {} : value);
-  return usual;
+  return issues.readNumber(`options.${key}`, options[key], RANGES[key]);
 }

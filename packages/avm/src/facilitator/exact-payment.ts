@@ -4,10 +4,9 @@
  * @see x402 v2 §6.1.2, §7.1
  * @module
  */
+import { accept, type Fields, fieldsOf, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import { encodeAddress } from "../address.js";
-import { type Fields, fieldsOf } from "../exact/fields.js";
 import { type AvmPayment, readAvmPayment } from "../exact/payment.js";
-import { accept, type Reading, type Refusal, refuse } from "../exact/refusal.js";
 import { readTerms, type Terms } from "../exact/terms.js";
 import { isSameNetwork } from "../networks.js";
 

@@ -1,7 +1,7 @@
 import type { FacilitatorRequest, SettlementResponse } from "@farebox/core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { algos, FEE_PAYER, NETWORK, payload, requirements, transfer } from "../groups.fixture.js";
+import { algos, FEE_PAYER, NETWORK, payload, ROUND, requirements, transfer } from "../groups.fixture.js";
 import type { AvmChain, TransactionOutcome } from "./chain.js";
 import { createExactAvmScheme } from "./exact-scheme.js";
 
@@ -93,6 +93,22 @@ test("a transaction that was dropped is told so from then on, and not sent again
     expect(await scheme.settle(REQUEST)).toMatchObject({ errorReason: "invalid_transaction_state" });
   expect(await scheme.verify(REQUEST)).toMatchObject({ isValid: false, invalidReason: "invalid_transaction_state" });
   expect(dropped.submitted()).toBe(1);
+});
+
+test("what was done about a payment is forgotten two hours after it was last heard of", async () => {
+  let nowMs = 0;
+  const scheme = createExactAvmScheme({ chain: chain(), now: () => nowMs });
+  const settleOther = (firstValid: number) => {
+    const other = payload({ transactions: [algos({ firstValid }), transfer({ firstValid })] });
+    return scheme.settle({ ...REQUEST, paymentPayload: { ...REQUEST.paymentPayload, payload: other } });
+  };
+  await scheme.settle(REQUEST);
+  nowMs = 7_199_999;
+  expect(await settleOther(ROUND + 1)).toMatchObject({ success: true });
+  expect(await scheme.verify(REQUEST)).toMatchObject({ invalidReason: "payment_already_settled" });
+  nowMs = 7_200_000;
+  expect(await settleOther(ROUND + 2)).toMatchObject({ success: true });
+  expect(await scheme.verify(REQUEST)).toMatchObject({ isValid: true });
 });
 
 test("whatever the chain says and however often it is asked at once, a success is said once and one transaction is sent", async () => {

@@ -4,19 +4,11 @@
  * @see x402 v2 §6.1; scheme exact on Algorand
  * @module
  */
-import {
-  createIssues,
-  type FacilitatorRequest,
-  type FacilitatorScheme,
-  type SchemeHealth,
-  type SettlementResponse,
-  type VerifyResponse,
-} from "@farebox/core";
+import { createIssues, type FacilitatorScheme } from "@farebox/core";
+import { accept, createTransactionDesk, type PayerTransaction, type Reading } from "@farebox/core/scheme";
 import { MAX_SPONSORED_FEE } from "../exact/payment.js";
-import { type Refusal, refuse } from "../exact/refusal.js";
-import { type AttemptState, type Attempts, createAttempts } from "./attempts.js";
-import type { AvmChain, TransactionName, TransactionOutcome } from "./chain.js";
-import { type AskedPayment, readExactPayment, type Settles } from "./exact-payment.js";
+import type { AvmChain } from "./chain.js";
+import { readExactPayment, type Settles } from "./exact-payment.js";
 import { toPayerSigned, verifyOnChain } from "./verify-on-chain.js";
 
 /** What the scheme works with. */
@@ -28,7 +20,16 @@ export interface ExactAvmSchemeOptions {
   readonly now?: () => number;
 }
 
-const DEFAULT_FEE = 16_000;
+const FEE = { least: 0, most: Number(MAX_SPONSORED_FEE), usual: 16_000 };
+
+/** After this an attempt is forgotten; its rounds are over, for there are 1001 at most. */
+const REMEMBERED_MS = 2 * 60 * 60 * 1000;
+
+const PROSE = {
+  unsent: "the group was not sent",
+  pending: "sent, and not yet known to be on chain",
+  dropped: "the rounds in which it could get on chain are over",
+};
 
 /**
  * Creates the scheme. It remembers what it has settled for longer than a transaction can live.
@@ -36,174 +37,44 @@ const DEFAULT_FEE = 16_000;
  * @throws ConfigError with every issue at once.
  */
 export function createExactAvmScheme(options: ExactAvmSchemeOptions): FacilitatorScheme {
-  const { chain, now = Date.now, maxFeeMicroAlgos = DEFAULT_FEE } = options;
+  const { chain, now = Date.now, maxFeeMicroAlgos } = options;
   const issues = createIssues();
   issues.checkKeys("options", options, ["chain", "maxFeeMicroAlgos", "now"]);
   if (typeof chain !== "object" || chain === null) {
     issues.add("options.chain", "a chain, e.g. createAlgodChain(…)", chain);
   }
-  const fee: unknown = maxFeeMicroAlgos;
-  if (!Number.isInteger(fee) || Number(fee) < 0 || Number(fee) > Number(MAX_SPONSORED_FEE)) {
-    issues.add("options.maxFeeMicroAlgos", `a whole number from 0 to ${MAX_SPONSORED_FEE}`, fee);
-  }
+  const most = issues.readNumber("options.maxFeeMicroAlgos", maxFeeMicroAlgos, FEE);
   if (typeof now !== "function") issues.add("options.now", "a function that yields Unix milliseconds", now);
   issues.throwIfAny();
-  return new ExactAvmScheme({ chain, now, maxFeeMicroAlgos: BigInt(maxFeeMicroAlgos) });
+  const { network, feePayer } = chain;
+  const settles: Settles = { network, feePayer, maxFeeMicroAlgos: BigInt(most) };
+  const desk = createTransactionDesk({ network, now, rememberedMs: REMEMBERED_MS, prose: PROSE });
+  return Object.freeze({
+    scheme: "exact",
+    network,
+    extra: Object.freeze({ feePayer }),
+    signers: Object.freeze([feePayer]),
+    verify: (request) => desk.verify(readOnChain(request, settles, chain)),
+    settle: (request) => desk.settle(readOnChain(request, settles, chain)),
+    health: () => chain.health(),
+  } satisfies FacilitatorScheme);
 }
 
-/** What came of the wish to send a group: it is out, since now or before, or there is an answer instead. */
-type Sending = { readonly kind: "sent" } | { readonly kind: "answered"; readonly answer: SettlementResponse };
-
-class ExactAvmScheme implements FacilitatorScheme {
-  readonly scheme = "exact";
-  readonly network: `algorand:${string}`;
-  readonly extra: Readonly<Record<string, unknown>>;
-  readonly signers: readonly string[];
-  readonly #chain: AvmChain;
-  readonly #settles: Settles;
-  readonly #attempts: Attempts;
-
-  constructor({
-    chain,
-    now,
-    maxFeeMicroAlgos,
-  }: {
-    readonly chain: AvmChain;
-    readonly now: () => number;
-    readonly maxFeeMicroAlgos: bigint;
-  }) {
-    const { network, feePayer } = chain;
-    this.network = network;
-    this.extra = Object.freeze({ feePayer });
-    this.signers = Object.freeze([feePayer]);
-    this.#chain = chain;
-    this.#settles = { network, feePayer, maxFeeMicroAlgos };
-    this.#attempts = createAttempts(now);
-  }
-
-  async verify(request: FacilitatorRequest): Promise<VerifyResponse> {
-    const asked = readExactPayment(request, this.#settles);
-    if (!asked.ok) return { isValid: false, invalidReason: asked.reason, invalidMessage: asked.message };
-    const { payer } = asked.value.payment;
-    const refusal = await this.#check(asked.value);
-    if (refusal === undefined) return { isValid: true, payer };
-    return { isValid: false, invalidReason: refusal.reason, invalidMessage: refusal.message, payer };
-  }
-
-  async settle(request: FacilitatorRequest): Promise<SettlementResponse> {
-    const asked = readExactPayment(request, this.#settles);
-    if (!asked.ok) return this.#refused(undefined, asked);
-    const { id } = asked.value.payment.transfer;
-    // Only the sending is done by one at a time: many may wait for the outcome, and the first to hear of it is paid.
-    const sending = await this.#attempts.exclusively(id, () => this.#send(asked.value));
-    return sending.kind === "sent" ? this.#conclude(asked.value) : sending.answer;
-  }
-
-  health(): Promise<SchemeHealth> {
-    return this.#chain.health();
-  }
-
-  async #check(asked: AskedPayment): Promise<Refusal | undefined> {
-    const attempt = this.#attempts.find(asked.payment.transfer.id);
-    return attempt === undefined ? verifyOnChain(asked, this.#chain) : REFUSAL_AFTER[attempt];
-  }
-
-  /** Sends the group, unless that was done before. */
-  async #send(asked: AskedPayment): Promise<Sending> {
-    const { payment } = asked;
-    const earlier = this.#attempts.find(payment.transfer.id);
-    if (earlier !== undefined) return this.#sendNothing(asked, earlier);
-    const refusal = await verifyOnChain(asked, this.#chain);
-    const answer = await this.#lookBack(asked, refusal);
-    if (answer !== undefined) return { kind: "answered", answer };
-    try {
-      await this.#chain.submit(toPayerSigned(asked));
-      this.#attempts.remember(payment.transfer.id, "sent");
-      return { kind: "sent" };
-    } catch (error) {
-      const unsent = refuse("unexpected_settle_error", `the group was not sent: ${messageOf(error)}`);
-      return { kind: "answered", answer: this.#refused(payment.payer, unsent) };
-    }
-  }
-
-  #sendNothing({ payment }: AskedPayment, state: AttemptState): Sending {
-    if (state === "sent") return { kind: "sent" };
-    const answer = this.#refused(payment.payer, REFUSAL_AFTER[state], payment.transfer.id);
-    return { kind: "answered", answer };
-  }
-
-  /**
-   * Looks for the transaction before it is sent or refused: a facilitator forgets what it did before it was restarted. One
-   * that needs no fee payer may also have been sent by anybody who has seen it.
-   */
-  async #lookBack({ payment }: AskedPayment, refusal: Refusal | undefined): Promise<SettlementResponse | undefined> {
-    const { payer, transfer } = payment;
-    try {
-      const status = await this.#chain.statusOf(transfer);
-      if (status === "confirmed") return this.#refused(payer, SETTLED_BEFORE, transfer.id);
-      if (status === "forgotten") return this.#refused(payer, FORGOTTEN);
-      return refusal === undefined ? undefined : this.#refused(payer, toSettlement(refusal));
-    } catch (error) {
-      // Whoever hears a plain refusal takes it that nobody was paid, and that is not known.
-      const message = `it cannot be told whether this was settled before: ${messageOf(error)}`;
-      return this.#refused(payer, refuse("unexpected_settle_error", message));
-    }
-  }
-
-  /** Says how a group that was sent has ended, as far as is known. */
-  async #conclude({ payment }: AskedPayment): Promise<SettlementResponse> {
-    const { payer, transfer } = payment;
-    const { id } = transfer;
-    const outcome = await this.#outcomeOf(transfer);
-    switch (outcome) {
-      case "confirmed":
-        // Nothing is awaited between this question and the note that answers it for everybody else.
-        if (this.#attempts.find(id) === "settled") return this.#refused(payer, SETTLED_BEFORE, id);
-        this.#attempts.remember(id, "settled");
-        return { success: true, payer, transaction: id, network: this.network, amount: transfer.amount.toString() };
-      case "dropped":
-        this.#attempts.remember(id, "dropped");
-        return this.#refused(payer, DROPPED, id);
-      case "forgotten":
-      case "pending":
-        return this.#refused(payer, PENDING, id);
-      default:
-        return outcome satisfies never;
-    }
-  }
-
-  async #outcomeOf(transaction: TransactionName): Promise<TransactionOutcome> {
-    try {
-      return await this.#chain.outcomeOf(transaction);
-    } catch {
-      return "pending";
-    }
-  }
-
-  #refused(payer: string | undefined, { reason, message }: Refusal, transaction = ""): SettlementResponse {
-    const who = payer === undefined ? {} : { payer };
-    return { success: false, errorReason: reason, errorMessage: message, ...who, transaction, network: this.network };
-  }
-}
-
-const SETTLED_BEFORE = refuse("payment_already_settled", "this payment was settled before");
-const PENDING = refuse("settlement_pending", "sent, and not yet known to be on chain");
-const DROPPED = refuse("invalid_transaction_state", "the rounds in which it could get on chain are over");
-const FORGOTTEN = refuse(
-  "unexpected_settle_error",
-  "it cannot be told whether this was settled before: it is older than what the node remembers",
-);
-const REFUSAL_AFTER: Readonly<Record<AttemptState, Refusal>> = {
-  sent: PENDING,
-  settled: SETTLED_BEFORE,
-  dropped: DROPPED,
-};
-
-function toSettlement(refusal: Refusal): Refusal {
-  if (refusal.reason !== "unexpected_verify_error") return refusal;
-  return refuse("unexpected_settle_error", refusal.message);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : "not an error";
+/** One that needs no fee payer can also be sent by anybody who has seen it. */
+function readOnChain(request: unknown, settles: Settles, chain: AvmChain): Reading<PayerTransaction> {
+  const asked = readExactPayment(request, settles);
+  if (!asked.ok) return asked;
+  const { payer, transfer } = asked.value.payment;
+  return accept({
+    identity: transfer.id,
+    payer,
+    amount: transfer.amount,
+    verify: () => verifyOnChain(asked.value, chain),
+    findEarlier: async () => ({ transaction: transfer.id, outcome: await chain.statusOf(transfer) }),
+    async submit() {
+      await chain.submit(toPayerSigned(asked.value));
+      return transfer.id;
+    },
+    outcomeOf: () => chain.outcomeOf(transfer),
+  });
 }

@@ -5,22 +5,21 @@
  * @module
  */
 import { isJsonObject, type JsonObject, legible } from "@farebox/core";
+import {
+  holdingPath,
+  type NodeState,
+  readCount,
+  readNodeState,
+  STATE_PATH,
+  transactionPath,
+} from "../node/read-answers.js";
 import type { AlgodClient } from "./algod-client.js";
 import type { AvmHolding, Simulation } from "./chain.js";
 import { ChainError } from "./chain-error.js";
 
-/** Which network a node is of, and how far it is. */
-export interface NodeState {
-  readonly genesisHash: Buffer;
-  readonly lastRound: bigint;
-}
-
 /** The node's network and last round, in one answer. */
 export async function readState(client: AlgodClient): Promise<NodeState> {
-  const { "genesis-hash": hash, "last-round": round } = await found(client, "/v2/transactions/params");
-  const genesisHash = Buffer.from(typeof hash === "string" ? hash : "", "base64");
-  if (genesisHash.length !== 32) throw nonsense();
-  return { genesisHash, lastRound: readCount(round) };
+  return readNodeState(await found(client, STATE_PATH)) ?? fail();
 }
 
 /** What an account has of an asset; `undefined` when it has not opted in. */
@@ -28,17 +27,17 @@ export async function readHolding(
   client: AlgodClient,
   { address, asset }: { readonly address: string; readonly asset: bigint },
 ): Promise<AvmHolding | undefined> {
-  const answer = await client.get(`/v2/accounts/${address}/assets/${asset}?format=json`);
+  const answer = await client.get(holdingPath(address, asset));
   if (answer === undefined) return undefined;
   const holding = answer["asset-holding"];
   if (holding === undefined) return undefined;
-  return { amount: readCount(isJsonObject(holding) ? holding["amount"] : undefined) };
+  return { amount: count(isJsonObject(holding) ? holding["amount"] : undefined) };
 }
 
 /** What an account has above what it has to keep, in millionths of an Algo. */
 export async function readBalance(client: AlgodClient, address: string): Promise<bigint> {
   const { amount, "min-balance": kept } = await found(client, `/v2/accounts/${address}?format=json&exclude=all`);
-  return readCount(amount) - readCount(kept);
+  return count(amount) - count(kept);
 }
 
 /** Tries a group, whatever signatures it lacks. */
@@ -54,9 +53,9 @@ export async function simulate(client: AlgodClient, request: Uint8Array): Promis
 
 /** Whether a transaction is on chain, as far as the node remembers: 1000 rounds. */
 export async function isConfirmed(client: AlgodClient, id: string): Promise<boolean> {
-  const answer = await client.get(`/v2/transactions/pending/${id}?format=json`);
+  const answer = await client.get(transactionPath(id));
   const round = answer?.["confirmed-round"];
-  return round !== undefined && readCount(round) > 0n;
+  return round !== undefined && count(round) > 0n;
 }
 
 async function found(client: AlgodClient, path: string): Promise<JsonObject> {
@@ -65,10 +64,12 @@ async function found(client: AlgodClient, path: string): Promise<JsonObject> {
   return answer;
 }
 
-/** Numbers above 2^53 come out of JSON as near as a `number` comes to them. */
-function readCount(value: unknown): bigint {
-  if (typeof value !== "number" || !Number.isInteger(value) || value < 0) throw nonsense();
-  return BigInt(value);
+function count(value: unknown): bigint {
+  return readCount(value) ?? fail();
+}
+
+function fail(): never {
+  throw nonsense();
 }
 
 function nonsense(): ChainError {

@@ -4,8 +4,8 @@
  * @see x402 v2, scheme `exact` on Algorand, "Verification", 8, and "Assets"
  * @module
  */
+import { type Refusal, refuse } from "@farebox/core/scheme";
 import { encodeAddress } from "../address.js";
-import { type Refusal, refuse } from "../exact/refusal.js";
 import type { AvmChain, PayerSigned } from "./chain.js";
 import type { AskedPayment } from "./exact-payment.js";
 

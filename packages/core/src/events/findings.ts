@@ -20,7 +20,8 @@ export type FindingCode =
   | "FAREBOX_PROXY_IGNORED"
   | "FAREBOX_HOST_NOT_ALLOWED"
   | "FAREBOX_OFFER_UNSUPPORTED"
-  | "FAREBOX_OVERRIDE_IN_HEADER";
+  | "FAREBOX_OVERRIDE_IN_HEADER"
+  | "FAREBOX_PAYEE_UNPAYABLE";
 
 /** One thing that looks wrong. */
 export interface Finding {

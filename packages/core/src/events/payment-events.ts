@@ -62,7 +62,7 @@ export interface PaymentEventMap {
     /** What is not as offered, e.g. `amount`. */
     readonly field?: string;
   };
-  /** A hook let a request through without payment. */
+  /** A hook, or a price by request that is zero, let a request through without payment. */
   readonly granted: { readonly route: string };
   /** A request or a payment was refused; which payment, if there was one. */
   readonly denied: { readonly route: string; readonly by: DeniedBy } & Partial<PaymentFacts>;

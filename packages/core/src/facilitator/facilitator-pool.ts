@@ -11,8 +11,10 @@
  */
 import { createHash } from "node:crypto";
 import type { FacilitatorError } from "../errors.js";
+import { canonicalNetwork } from "../network/caip2.js";
 import type { PaymentRequirements } from "../protocol/payment-requirements.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
+import type { SupportedKind } from "../protocol/supported-response.js";
 import type { VerifyResponse } from "../protocol/verify-response.js";
 import type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator.js";
 import type { FacilitatorHealth } from "./facilitator-status.js";
@@ -20,7 +22,7 @@ import { unavailable } from "./http-failures.js";
 import { createPaymentMemory, type Holder, type PaymentMemory } from "./payment-memory.js";
 import type { Attempt, PoolMember } from "./pool-member.js";
 import { createMembers, type FacilitatorEntry, type PoolOptions } from "./pool-options.js";
-import { facilitatorAddresses, mergeSupported, type Support } from "./supported-kinds.js";
+import { facilitatorAddresses, mergeSupported, type Support, spelledAs } from "./supported-kinds.js";
 import { createTurns } from "./turns.js";
 
 /** What a caller knows of a payment that the request does not say. */
@@ -42,7 +44,11 @@ export interface FacilitatorPool extends Facilitator {
   supports(scheme: string, network: string): Support;
   /** What an offer must carry, e.g. `{ feePayer }`, as the first facilitator says that supports it and is not down. */
   kindExtra(scheme: string, network: string): Readonly<Record<string, unknown>> | undefined;
-  /** Grows when {@link FacilitatorPool.supports} or {@link FacilitatorPool.kindExtra} may say something else. */
+  /** How that facilitator spells an offer's network; as given when nobody says. */
+  spelling(scheme: string, network: string): string;
+  /** Identifiers of the extensions that the same facilitator lists. */
+  extensions(scheme: string, network: string): readonly string[];
+  /** Grows when what facilitators support, add to offers, or call a network, may be something else. */
   readonly revision: number;
   /** Which facilitator a payment was last sent to: it verified it, or was told to settle it. */
   facilitatorOf(payment: string): string | undefined;
@@ -97,11 +103,9 @@ export function createFacilitatorPool(
       return mergeSupported(known);
     },
     supports: (scheme, network) => anyOf(members.map((member) => member.supports(scheme, network))),
-    kindExtra(scheme, network) {
-      const able = members.filter((member) => member.supports(scheme, network) === "yes");
-      const chosen = able.find((member) => member.health().state !== "down") ?? able[0];
-      return chosen?.kind(scheme, network)?.extra;
-    },
+    kindExtra: (scheme, network) => chosenKind(members, scheme, network)?.extra,
+    spelling: (scheme, network) => spelledAs(chosenKind(members, scheme, network), network),
+    extensions: (scheme, network) => chosenFor(members, scheme, network)?.extensions() ?? [],
     get revision() {
       return revision;
     },
@@ -113,6 +117,10 @@ export function createFacilitatorPool(
       for (const member of members) member.close();
     },
   };
+}
+
+function chosenKind(members: readonly PoolMember[], scheme: string, network: string): SupportedKind | undefined {
+  return chosenFor(members, scheme, network)?.kind(scheme, network);
 }
 
 interface Task {
@@ -191,6 +199,12 @@ function ableFor(members: readonly PoolMember[], requirements: PaymentRequiremen
   return owners.length > 0 ? owners : able;
 }
 
+/** Whose word an offer is made by. */
+function chosenFor(members: readonly PoolMember[], scheme: string, network: string): PoolMember | undefined {
+  const able = members.filter((member) => member.supports(scheme, network) === "yes");
+  return able.find((member) => member.health().state !== "down") ?? able[0];
+}
+
 function anyOf(supports: readonly Support[]): Support {
   if (supports.includes("yes")) return "yes";
   return supports.includes("unknown") ? "unknown" : "no";
@@ -221,6 +235,6 @@ function createFailures(operation: "verify" | "settle", { scheme, network }: Pay
 /** Hashed, so that the memory holds no signatures and each entry is equally small. */
 function payloadOf({ paymentPayload, paymentRequirements: { scheme, network } }: FacilitatorRequest): string {
   return createHash("sha256")
-    .update(JSON.stringify([scheme, network, paymentPayload.payload]))
+    .update(JSON.stringify([scheme, canonicalNetwork(network), paymentPayload.payload]))
     .digest("base64");
 }

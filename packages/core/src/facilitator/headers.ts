@@ -3,11 +3,9 @@
  *
  * @module
  */
-import { isJsonObject, type JsonObject } from "../protocol/json.js";
+import { type HeaderValues, isHeader, isPlain } from "../http/header-values.js";
+import type { JsonObject } from "../protocol/json.js";
 import { headersMissing, type Operation } from "./http-failures.js";
-
-/** Headers by name, e.g. `{ authorization: "Bearer …" }`. */
-export type HeaderValues = Readonly<Record<string, string>>;
 
 /** Headers of each call, for credentials that are only good for one: `{ verify: { authorization: "…" }, settle: … }`. */
 export type HeadersByOperation = { readonly [operation in Operation]?: HeaderValues | undefined };
@@ -62,13 +60,6 @@ function complete(given: HeaderValues | HeadersByOperation, operation: Operation
   return headers;
 }
 
-/** An unawaited promise, a `Map` or a `Headers` has no fields of its own: the credentials in it would get lost. */
-function isPlain(value: unknown): value is JsonObject {
-  if (!isJsonObject(value)) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
-
 /** `{ verify: "Bearer …" }` is more likely a mistake than a header of that name. */
 function isFlat(value: object): value is HeaderValues {
   return Object.entries(value).every(([name, text]) => !isOperation(name) && isHeader(name, text));
@@ -87,13 +78,4 @@ function isOperation(name: string): boolean {
 
 function isEntry([name, value]: readonly [string, unknown]): boolean {
   return isHeader(name, value);
-}
-
-/** Most often a key from the environment that is not set, or ends up with a line break in the middle. */
-function isHeader(name: string, value: unknown): boolean {
-  try {
-    return typeof value === "string" && new Headers([[name, value]]).has(name);
-  } catch {
-    return false;
-  }
 }

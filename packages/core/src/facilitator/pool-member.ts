@@ -15,7 +15,7 @@ import { createFacilitatorStatus, type FacilitatorHealth, type FacilitatorStatus
 import { unreadable } from "./http-failures.js";
 import { readSettlementResponse, readVerifyResponse } from "./read-response.js";
 import { createSupportedCache } from "./supported-cache.js";
-import { findKind, ownsAnyAddress, type Support } from "./supported-kinds.js";
+import { findKind, ownsAnyAddress, type Support, spelledAs } from "./supported-kinds.js";
 
 /** How a call to one facilitator ended. */
 export type Attempt<T> =
@@ -29,6 +29,8 @@ export interface PoolMember {
   readonly name: string;
   supports(scheme: string, network: string): Support;
   kind(scheme: string, network: string): SupportedKind | undefined;
+  /** Identifiers of the extensions that it lists; none as long as it has said nothing. */
+  extensions(): readonly string[];
   /** Whether one of the addresses is known to be its own. */
   owns(addresses: readonly string[], requirements: PaymentRequirements): boolean;
   /** What it supports of the networks it serves, as far as is known. */
@@ -84,6 +86,7 @@ export function createPoolMember(options: MemberOptions): PoolMember {
       const latest = cache.latest();
       return latest === undefined || !serves(network) ? undefined : findKind(latest, scheme, network);
     },
+    extensions: () => cache.latest()?.extensions ?? [],
     owns(addresses, requirements) {
       const latest = cache.latest();
       return latest !== undefined && ownsAnyAddress(latest, addresses, requirements);
@@ -93,18 +96,32 @@ export function createPoolMember(options: MemberOptions): PoolMember {
       return latest && { ...latest, kinds: latest.kinds.filter(({ network }) => serves(network)) };
     },
     verify: (request, more) => {
-      const send = async () => readVerifyResponse(await facilitator.verify(request, more));
+      const send = async () => readVerifyResponse(await facilitator.verify(respell(request, cache.latest()), more));
       return attempt(status, { operation: "verify", send, more });
     },
     settle: (request, more) => {
       const { network } = request.paymentRequirements;
-      const send = async () => readSettlementResponse(await facilitator.settle(request, more), network);
+      const send = async () =>
+        readSettlementResponse(await facilitator.settle(respell(request, cache.latest()), more), network);
       return attempt(status, { operation: "settle", send, more });
     },
     health: () => ({ ...status.health(), supportedFetchedAtMs: cache.fetchedAtMs() }),
     start: cache.start,
     asked: cache.asked,
     close: cache.close,
+  };
+}
+
+/** The network of a request in the spelling of whom it goes to; an offer may have been made in another one's. */
+function respell(request: FacilitatorRequest, latest: SupportedResponse | undefined): FacilitatorRequest {
+  const { paymentRequirements: terms, paymentPayload } = request;
+  const network = latest && spelledAs(findKind(latest, terms.scheme, terms.network), terms.network);
+  if (network === undefined || network === terms.network) return request;
+  const accepted = { ...paymentPayload.accepted, network };
+  return {
+    ...request,
+    paymentPayload: { ...paymentPayload, accepted },
+    paymentRequirements: { ...terms, network },
   };
 }
 

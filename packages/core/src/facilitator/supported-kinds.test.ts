@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { PaymentRequirements } from "../protocol/payment-requirements.js";
 import type { SupportedResponse } from "../protocol/supported-response.js";
-import { facilitatorAddresses, findKind, mergeSupported, ownsAnyAddress } from "./supported-kinds.js";
+import { facilitatorAddresses, findKind, mergeSupported, ownsAnyAddress, spelledAs } from "./supported-kinds.js";
 
 const SOLANA = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";
 
@@ -31,6 +31,29 @@ describe("findKind", () => {
   test("a kind of the very network comes before one of a pattern", () => {
     const kinds = [{ ...exact, network: "eip155:*" }, exact];
     expect(findKind(response({ kinds }), "exact", "eip155:1")).toBe(exact);
+  });
+});
+
+describe("a network with two spellings", () => {
+  const SHORT = "algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe";
+  const WHOLE = "algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI=";
+  const kind = (network: string) => ({ x402Version: 2, scheme: "exact", network });
+
+  test.each<[listed: string[], asked: string, spelled: string]>([
+    [[WHOLE], SHORT, WHOLE],
+    [[SHORT], WHOLE, SHORT],
+    [[WHOLE, SHORT], SHORT, SHORT],
+    [["algorand:*", WHOLE], SHORT, WHOLE],
+    [["algorand:*"], SHORT, SHORT],
+    [["algorand:*"], WHOLE, WHOLE],
+  ])("of a facilitator that lists %j: %s is %s", (listed, asked, spelled) => {
+    const found = findKind(response({ kinds: listed.map(kind) }), "exact", asked);
+    expect(found).toBeDefined();
+    expect(spelledAs(found, asked)).toBe(spelled);
+  });
+
+  test("is as it is given where nothing is listed", () => {
+    expect(spelledAs(undefined, WHOLE)).toBe(WHOLE);
   });
 });
 

@@ -4,7 +4,7 @@
  * @see x402 v2 §7.3
  * @module
  */
-import { matchesNetwork } from "../network/caip2.js";
+import { matchesNetwork, sameNetwork } from "../network/caip2.js";
 import type { PaymentRequirements } from "../protocol/payment-requirements.js";
 import type { SupportedKind, SupportedResponse } from "../protocol/supported-response.js";
 
@@ -16,11 +16,20 @@ const NAMES_A_FACILITATOR = ["feePayer", "facilitatorAddress"] as const;
 
 /**
  * Finds the kind for an offer. Kinds should be of concrete networks, but some facilitators list patterns, and an offer
- * withheld earns nothing.
+ * withheld earns nothing. Of a network with two spellings the one that is asked for comes first.
  */
 export function findKind(response: SupportedResponse, scheme: string, network: string): SupportedKind | undefined {
   const kinds = response.kinds.filter((kind) => kind.x402Version === 2 && kind.scheme === scheme);
-  return kinds.find((kind) => kind.network === network) ?? kinds.find((kind) => matchesNetwork(kind.network, network));
+  return (
+    kinds.find((kind) => kind.network === network) ??
+    kinds.find((kind) => sameNetwork(kind.network, network)) ??
+    kinds.find((kind) => matchesNetwork(kind.network, network))
+  );
+}
+
+/** A network as the kind for it spells it, which its facilitator is sure to know; as given where that is a pattern. */
+export function spelledAs(kind: SupportedKind | undefined, network: string): string {
+  return kind !== undefined && sameNetwork(kind.network, network) ? kind.network : network;
 }
 
 /** The addresses in an offer that bind it to one facilitator, e.g. the one that pays the network's fee. */

@@ -22,7 +22,8 @@ export function toFacilitatorRequest(
   offer: Offer,
   about: { readonly resource: ResourceInfo; readonly extensions: Extensions | undefined },
 ): FacilitatorRequest {
-  const extensions = mergeExtensions(about.extensions, payment.extensions);
+  const ours = withHelpful(about.extensions, offer, payment.extensions);
+  const extensions = mergeExtensions(ours, payment.extensions);
   return {
     x402Version: 2,
     paymentPayload: {
@@ -34,6 +35,17 @@ export function toFacilitatorRequest(
     },
     paymentRequirements: offer.requirements,
   };
+}
+
+/** Together with what the offer's scheme declares by itself, where the client has made use of that. */
+function withHelpful(
+  declared: Extensions | undefined,
+  { scheme, requirements }: Offer,
+  theirs: PaymentPayload["extensions"],
+): Extensions | undefined {
+  const helpful = Object.entries(scheme.extensionsFor?.(requirements) ?? {});
+  const used = helpful.filter(([identifier]) => isJsonObject(theirs) && Object.hasOwn(theirs, identifier));
+  return used.length === 0 ? declared : { ...Object.fromEntries(used), ...declared };
 }
 
 function mergeExtensions(ours: Extensions | undefined, theirs: PaymentPayload["extensions"]): JsonObject | undefined {

@@ -41,12 +41,24 @@ export function overrideInHeaderFinding(route: string): Finding {
   );
 }
 
+/** Nobody can pay an offer, because of what its payee lacks on chain. */
+export function payeeFinding(
+  { symbol, network, payTo }: { readonly symbol: string; readonly network: string; readonly payTo: string },
+  { problem, remedy }: { readonly problem: string; readonly remedy: string },
+): Finding {
+  const message = `Nobody can pay ${payTo} in ${symbol} on ${network}, for ${problem}`;
+  return { code: "FAREBOX_PAYEE_UNPAYABLE", route: undefined, message, remedy };
+}
+
+/** What is to be done about it depends on its code alone. */
+type PlainCode = Exclude<FindingCode, "FAREBOX_PAYEE_UNPAYABLE">;
+
 /** A finding, with what to do about its kind. */
-export function finding(code: FindingCode, route: string | undefined, message: string): Finding {
+export function finding(code: PlainCode, route: string | undefined, message: string): Finding {
   return { code, route, message, remedy: REMEDIES[code] };
 }
 
-const REMEDIES: Readonly<Record<FindingCode, string>> = {
+const REMEDIES: Readonly<Record<PlainCode, string>> = {
   FAREBOX_TABLE_NOT_FOUND: "Pass the middleware itself to app.use or router.use, so that its routes can be checked",
   FAREBOX_TABLE_TOO_LATE: "Mount the table before the routes it prices",
   FAREBOX_KEY_UNREACHABLE: "Correct the key, or remove it",

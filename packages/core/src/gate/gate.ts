@@ -6,21 +6,20 @@
  * @see `docs/lifecycle.md`
  * @module
  */
-import { randomUUID } from "node:crypto";
 import { errorName } from "../events/error-name.js";
 import { type DecodedPayment, decodePayment, decodePaymentSignature } from "../http/payment-signature.js";
 import type { Reason } from "../protocol/reasons.js";
-import { type CoverageQuery, cover } from "../route/coverage.js";
+import type { CoverageQuery } from "../route/coverage.js";
 import { UNKNOWN_RECEIVERS } from "../route/receivers.js";
 import type { RouteTable } from "../route/route-table.js";
 import { type Answer, ambiguousAnswer } from "./answer.js";
+import { type Arrival, targetOf, toPaidRequest, toPricedRequest, toPriceRequest } from "./arrival.js";
 import { askPersonToPay, askToPay } from "./ask-to-pay.js";
-import { toFacilitatorRequest } from "./canonical-payment.js";
 import { serveClaim } from "./claimed.js";
 import type { Decision } from "./decision.js";
 import { foreignHostFinding, proxyFinding } from "./findings.js";
-import { askOnRequest, type PricedRequest } from "./hooks.js";
-import type { PriceRequest } from "./options.js";
+import { coverPriced } from "./free-keys.js";
+import { askOnRequest } from "./hooks.js";
 import {
   identifierTakenAnswer,
   incompleteRequestAnswer,
@@ -77,7 +76,7 @@ export function createGate(table: RouteTable<PricedRoute>, config: PaymentsConfi
   return {
     decide(request) {
       try {
-        const coverage = cover(table, toCoverageQuery(request));
+        const coverage = coverPriced(table, toCoverageQuery(request));
         if (coverage.kind === "free") return OPEN;
         if (coverage.kind === "ambiguous") return answered(ambiguousAnswer());
         const { candidate } = coverage;
@@ -96,19 +95,12 @@ function toCoverageQuery(request: GateRequest): CoverageQuery {
   return { method, path, mountPath, fullPath: fullPathOf(request), hasOldRouter, isUnclear, receiversOf };
 }
 
-/** Creates the gate of one route. Every request it is asked about is priced. */
+/** Creates the gate of one route. Every request it is asked about is priced, if the route is. */
 export function createRouteGate(route: PricedRoute, config: PaymentsConfig): RouteGate {
   return {
-    decide: (request, locate) => decideSafely({ route, locate, request }, config),
+    decide: (request, locate) => (route.isFree ? OPEN : decideSafely({ route, locate, request }, config)),
     offers: reportOffers(route),
   };
-}
-
-/** A request at a priced route. */
-interface Arrival {
-  readonly route: PricedRoute;
-  readonly locate: () => Place;
-  readonly request: GateRequest;
 }
 
 async function decideSafely(arrival: Arrival, config: PaymentsConfig): Promise<Decision> {
@@ -146,22 +138,16 @@ async function decidePriced(arrival: Arrival, config: PaymentsConfig): Promise<D
     accepted: decoded.kind === "present" ? decoded.payment.accepted : undefined,
     nowSeconds: Math.floor(config.now() / 1000),
   });
+  if (route.isFree) {
+    config.events.emit("granted", () => ({ route: route.key }));
+    return GRANTED;
+  }
   if (route.isPending()) await config.facilitator.ready();
   return decideDecoded({ ...arrival, route }, { url, decoded }, config);
 }
 
-function toPriceRequest(arrival: Arrival, url: string): PriceRequest {
-  const { search, body } = arrival.request;
-  return { ...toPricedRequest(arrival, url), search, body, pathParams: arrival.locate().pathParams };
-}
-
 function digestOf({ digestBody }: GateRequest): string | undefined | Promise<string | undefined> {
   return digestBody === undefined ? "" : digestBody();
-}
-
-/** Not the host: a client may come back by another name of the same server, and `Host` is its own word anyway. */
-function targetOf({ mountPath, path, search }: GateRequest): string {
-  return mountPath + path + search;
 }
 
 async function decideDecoded(
@@ -178,12 +164,22 @@ async function decideDecoded(
   }
   const read = readPayment(arrival.route, decoded.payment, config);
   if (read.kind === "refused") return refuse(arrival, { url, refused: read }, config);
+  const forged = await refuseForged(read, config);
+  if (forged !== undefined) return refuse(arrival, { url, refused: forged }, config);
   const digest = digestOf(arrival.request);
   const bodyDigest = typeof digest === "string" ? digest : await digest;
   if (bodyDigest === undefined) return answered(incompleteRequestAnswer());
   const paid = toPaidRequest(arrival, { ...read, url, bodyDigest });
   const { reading } = read;
   return reading.kind === "expired" ? decideExpired(paid, reading.expiredReason, config) : claimPayment(paid, config);
+}
+
+async function refuseForged(
+  { offer, payment }: Extract<ReadPayment, { kind: "read" }>,
+  { signatures }: PaymentsConfig,
+): Promise<RefusedPayment | undefined> {
+  const reason = await signatures.check(offer, payment.payload);
+  return reason === undefined ? undefined : { kind: "refused", status: 402, error: reason, reason };
 }
 
 /** What a proxy in front of us makes of the resource's URL is only seen with a request. */
@@ -217,21 +213,6 @@ function refuse(
   return answered(askToPay(route, { url, method, error }, { status }));
 }
 
-function toPricedRequest({ route, request }: Arrival, url: string): PricedRequest {
-  return {
-    method: request.method,
-    path: fullPathOf(request),
-    url,
-    route: route.key,
-    hasPayment: request.payment !== undefined || request.paymentSignature !== undefined,
-    // The names that every object has yield what is no text.
-    header(name) {
-      const value: unknown = request.header?.(name);
-      return typeof value === "string" ? value : undefined;
-    },
-  };
-}
-
 /** Too late to be paid with, but perhaps not too late to ask what became of it. */
 async function decideExpired(paid: PaidRequest, reason: Reason, config: PaymentsConfig): Promise<Decision> {
   const record = await config.store.find(paid.claim.identity);
@@ -259,35 +240,6 @@ async function claimPayment(paid: PaidRequest, config: PaymentsConfig): Promise<
     const decision = await decideOnTaken(paid, { record: claim.record, untilMs }, config);
     if (decision !== undefined) return decision;
   }
-}
-
-type Readable = Extract<ReadPayment, { kind: "read" }> & { readonly url: string; readonly bodyDigest: string };
-
-function toPaidRequest({ route, locate, request }: Arrival, readable: Readable): PaidRequest {
-  const { offer, reading, payment, identifier, url, bodyDigest } = readable;
-  const { description, mimeType, extensions } = route;
-  const { identity, payer, expiresAtSeconds } = reading;
-  const { scheme, network, asset, payTo, amount } = offer.requirements;
-  const binding = [route.key, request.method, targetOf(request), bodyDigest, scheme, network, asset, payTo, amount];
-  return {
-    route,
-    routeKey: route.key,
-    offer,
-    scheme: offer.scheme,
-    payer,
-    url,
-    place: locate(),
-    method: request.method,
-    client: request.client,
-    claim: {
-      identity,
-      binding: JSON.stringify(binding),
-      owner: randomUUID(),
-      expiresAtMs: expiresAtSeconds * 1000,
-      ...(identifier === undefined ? {} : { identifier }),
-    },
-    facilitatorRequest: toFacilitatorRequest(payment, offer, { resource: { url, description, mimeType }, extensions }),
-  };
 }
 
 function answered(answer: Answer): Decision {

@@ -36,6 +36,17 @@ export interface Payment {
    * @throws StateError when the scheme takes all or nothing, or the answer has gone out.
    */
   settle(amount: string): void;
+  /**
+   * Adds to what is charged, in the forms of {@link Payment.settle}: `charge("$0.00002")` for each token. Parts of an atomic unit
+   * count too: the sum is exact, and rounded half up once, at the end. After `settle` it adds to what that has said. Not
+   * enumerable.
+   *
+   * @throws AmountError when it is no amount, or more than is left of the maximum; what was counted before stays.
+   * @throws StateError as `settle` does.
+   */
+  charge(amount: string): void;
+  /** What can still be charged: whole atomic units as a decimal string. Not enumerable. */
+  readonly remaining: string;
 }
 
 /** What the handler is told of a payment. */
@@ -56,7 +67,12 @@ export function toPayment(
     ...place,
     signal: run.signal,
     settle: (amount: string) => tab.settle(amount),
+    charge: (amount: string) => tab.charge(amount),
+    get remaining() {
+      return tab.remaining.toString();
+    },
   };
   const hidden = { enumerable: false };
-  return Object.freeze(Object.defineProperties(payment, { signal: hidden, settle: hidden }));
+  const descriptors = { signal: hidden, settle: hidden, charge: hidden, remaining: hidden };
+  return Object.freeze(Object.defineProperties(payment, descriptors));
 }

@@ -173,7 +173,7 @@ function inspectMethods(entry: Entry, probes: readonly Probe[], table: RouteTabl
   const open = probes.some(({ path, receivers }) =>
     receivers.after.some(({ takesAnyMethod, charges }) => takesAnyMethod && charges === 0 && !coversAll(table, path)),
   );
-  if (!open || entry.method === undefined) return [];
+  if (!open || entry.method === undefined || entry.value.isFree) return [];
   return [
     finding("FAREBOX_METHOD_FREE", entry.key, "Its route takes every method, and methods that no key names are free"),
   ];

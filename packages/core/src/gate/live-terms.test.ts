@@ -70,6 +70,14 @@ describe("a price that depends on the request", () => {
     ]);
   });
 
+  test("may name a ticker, and is refused where nobody knows it", async () => {
+    const { market, offerNow, ask } = createMarket();
+    market.price = "0.02 usdc";
+    expect((await offerNow()).amount).toBe("20000");
+    market.price = "0.02 EURC";
+    expect(answerOf(await ask()).status).toBe(503);
+  });
+
   test("holds for who was told of it, when it has moved since", async () => {
     const { market, offerNow, payBy, till } = createMarket();
     const offer = await offerNow();

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Network } from "../network/caip2.js";
-import type { AssetPrice } from "../price/price.js";
+import { type Network, sameNetwork } from "../network/caip2.js";
+import { type AssetPrice, isZeroPrice } from "../price/price.js";
 import { isJsonObject } from "../protocol/json.js";
 import type { AcceptedRequirements } from "../protocol/payment-requirements.js";
 import { createOffer, type Offer } from "../scheme/offer.js";
@@ -18,13 +18,16 @@ export interface LiveTerms {
   readonly network: Network;
   readonly price: string | AssetPrice | PriceFunction;
   readonly payTo: string | PayToFunction;
+  /** Whether the price may be zero. */
+  readonly free: boolean;
   readonly maxTimeoutSeconds: number;
   /** What the seller adds to offers. */
   readonly extra: Readonly<Record<string, unknown>>;
 }
 
-/** A way to pay: an offer, the same for every request, or what makes one. */
+/** A way to pay: an offer, the same for every request, or what makes one; or a price of zero, by which nothing is paid. */
 export type Way =
+  | { readonly kind: "free" }
   | { readonly kind: "fixed"; readonly offer: Offer }
   | { readonly kind: "live"; readonly terms: LiveTerms };
 
@@ -41,7 +44,8 @@ export interface PricingOccasion {
 
 /** What one request may be paid by. */
 export interface PricedNow {
-  readonly offers: readonly Offer[];
+  /** None where nothing is to be paid: that is not the same as no way to pay. */
+  readonly offers: readonly Offer[] | "free";
   /** An offer we made once that is too old to be paid by. A payment for it may have been seen in time. */
   readonly lapsed: Offer | undefined;
 }
@@ -56,10 +60,16 @@ export async function priceNow(ways: readonly Way[], occasion: PricingOccasion, 
   const quoted = quotedOffer(ways, occasion, quotes);
   if (quoted?.state === "good") return { offers: [quoted.offer], lapsed: undefined };
   const ask = askOnce(occasion.request);
-  const offers = ways.map(async (way) => {
-    return way.kind === "fixed" ? way.offer : makeOffer(way.terms, { ask, occasion, quotes });
-  });
-  return { offers: await Promise.all(offers), lapsed: quoted?.offer };
+  const made = await Promise.all(
+    ways.map(async (way) => {
+      if (way.kind === "live") return makeOffer(way.terms, { ask, occasion, quotes });
+      return way.kind === "fixed" ? way.offer : "free";
+    }),
+  );
+  const offers = made.filter((offer) => offer !== "free");
+  if (offers.length === made.length) return { offers, lapsed: quoted?.offer };
+  if (offers.length > 0) throw new TypeError("price: expected zero for every way to pay, or for none");
+  return { offers: "free", lapsed: undefined };
 }
 
 /** Several ways to pay may share a function: it is asked once. */
@@ -80,10 +90,11 @@ interface Making {
   readonly quotes: Quotes;
 }
 
-async function makeOffer(terms: LiveTerms, { ask, occasion, quotes }: Making): Promise<Offer> {
+async function makeOffer(terms: LiveTerms, { ask, occasion, quotes }: Making): Promise<Offer | "free"> {
   const price = await ask(terms.price);
   const payTo = await ask(terms.payTo);
   if (!isPrice(price)) throw new TypeError('price: expected a price such as "$0.01", or { asset, amount }');
+  if (terms.free && isZeroPrice(price)) return "free";
   if (typeof payTo !== "string") throw new TypeError("payTo: expected an address");
   const expiry = occasion.nowSeconds + terms.maxTimeoutSeconds;
   return compile(terms, { price, payTo }, (offered) => quotes.sign({ ...offered, request: occasion.binding }, expiry));
@@ -97,6 +108,7 @@ function compile(
   const compiled = scheme.compileTerms({ network, ...terms });
   if (!compiled.ok)
     throw new TypeError(compiled.issues.map(({ term, expected }) => `${term}: expected ${expected}`).join("\n"));
+  if (compiled.amount <= 0n) throw new TypeError("price: expected a price above zero, or free: true beside it");
   const { id: asset } = compiled.asset;
   const { amount, payTo } = compiled;
   const quote = quoteFor({ scheme: scheme.scheme, network, asset, payTo, amount: amount.toString() });
@@ -115,13 +127,14 @@ function quotedOffer(
   if (accepted === undefined || amount === undefined || typeof quote !== "string") return undefined;
   const { scheme, network, asset, payTo } = accepted;
   const live = ways.flatMap((way) => (way.kind === "live" ? [way.terms] : []));
-  const terms = live.find((one) => one.network === network && one.scheme.scheme === scheme);
+  const terms = live.find((one) => sameNetwork(one.network, network) && one.scheme.scheme === scheme);
   const state = quotes.check(quote, { request, scheme, network, asset, payTo, amount }, nowSeconds);
   if (terms === undefined || state === "void") return undefined;
   return { state, offer: compile(terms, { price: { asset, amount, extra }, payTo }, () => quote) };
 }
 
-function isPrice(price: unknown): price is string | AssetPrice {
+/** A price as a seller writes it, whether or not there is such a price. */
+export function isPrice(price: unknown): price is string | AssetPrice {
   if (typeof price === "string") return true;
   return isJsonObject(price) && typeof price["asset"] === "string" && typeof price["amount"] === "string";
 }

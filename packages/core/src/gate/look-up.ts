@@ -5,7 +5,8 @@
  * @module
  */
 import type { Logger } from "../events/logger.js";
-import type { JsonRpc } from "../http/json-rpc.js";
+import type { RpcNode } from "../http/rpc-node.js";
+import { canonicalNetwork } from "../network/caip2.js";
 import type { UnsettledPayment } from "./unsettled.js";
 
 /** What is certain. `silent`: nothing is, or there is no node to ask. */
@@ -16,8 +17,8 @@ export type Seen =
 
 /** Whom to ask. */
 export interface LookUpParts {
-  /** Nodes by network. */
-  readonly rpc: ReadonlyMap<string, JsonRpc>;
+  /** Nodes by network, in its canonical spelling. */
+  readonly rpc: ReadonlyMap<string, RpcNode>;
   readonly logger: Logger;
 }
 
@@ -31,7 +32,7 @@ export async function lookUp(payment: UnsettledPayment, parts: LookUpParts): Pro
   const { payer, scheme, facilitatorRequest } = payment;
   const { paymentRequirements: requirements, paymentPayload } = facilitatorRequest;
   const { network } = requirements;
-  const rpc = parts.rpc.get(network);
+  const rpc = parts.rpc.get(canonicalNetwork(network));
   if (rpc === undefined || scheme.findPayment === undefined) return SILENT;
   try {
     const signal = AbortSignal.timeout(LOOK_UP_MS);
@@ -49,5 +50,5 @@ export async function lookUp(payment: UnsettledPayment, parts: LookUpParts): Pro
 
 /** Whether there is a node that could be asked. */
 export function canLookUp({ scheme, facilitatorRequest }: UnsettledPayment, { rpc }: LookUpParts): boolean {
-  return scheme.findPayment !== undefined && rpc.has(facilitatorRequest.paymentRequirements.network);
+  return scheme.findPayment !== undefined && rpc.has(canonicalNetwork(facilitatorRequest.paymentRequirements.network));
 }

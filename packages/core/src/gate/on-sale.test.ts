@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Finding } from "../events/findings.js";
 import type { Support } from "../facilitator/supported-kinds.js";
+import type { Extensions } from "../protocol/extensions.js";
 import type { JsonObject } from "../protocol/json.js";
 import { createOffer } from "../scheme/offer.js";
 import { createSale, inspectSupport } from "./on-sale.js";
@@ -26,6 +27,8 @@ function createSeller(supports: Record<string, Support> = {}) {
       return supports[network] ?? "unknown";
     },
     kindExtra: (): JsonObject | undefined => undefined,
+    spelling: (_: string, network: string) => network,
+    extensions: (): readonly string[] => [],
   };
   const told: Finding[] = [];
   return { supports, facilitators, asked, told, ...createSale(ROUTE, facilitators, (one) => told.push(one)) };
@@ -86,6 +89,8 @@ describe("an offer that takes something of a facilitator's", () => {
       extra: undefined as JsonObject | undefined,
       supports: () => facilitators.support,
       kindExtra: () => facilitators.extra,
+      spelling: (_: string, network: string) => network,
+      extensions: () => [],
     };
     const told: Finding[] = [];
     const sale = createSale({ ...ROUTE, offers: [offer] }, facilitators, (one) => told.push(one));
@@ -161,5 +166,45 @@ describe("an offer that takes something of a facilitator's", () => {
     const { say, meant } = createCompleted();
     say("yes", { feePayer: "A" });
     expect(meant({})).toBe(meant({ feePayer: "A" }));
+  });
+});
+
+describe("what a scheme has to help payers with", () => {
+  const declared = { info: { version: "1" }, schema: { type: "object" } };
+  const scheme = createTestScheme({ extensionsFor: () => ({ sponsoring: declared, other: declared }) });
+  const offer = createOffer(
+    scheme,
+    { asset: { id: "0xA", symbol: "USDC", decimals: 6, extra: {} }, amount: 10_000n, payTo: PAY_TO },
+    { network: "eip155:1", maxTimeoutSeconds: 300, extra: {} },
+  );
+
+  function sell(listed: readonly string[], extensions?: Extensions) {
+    const facilitators = {
+      revision: 0,
+      supports: () => "yes" as const,
+      kindExtra: () => undefined,
+      spelling: (_: string, network: string) => network,
+      extensions: () => listed,
+    };
+    const sale = createSale({ ...ROUTE, offers: [offer], extensions }, facilitators, () => {});
+    return JSON.parse(sale.onSale()?.challenge(OCCASION).body ?? "{}").extensions;
+  }
+
+  test.each<[listed: readonly string[], extensions: readonly string[] | undefined]>([
+    [[], undefined],
+    [["bazaar"], undefined],
+    [["sponsoring"], ["sponsoring"]],
+    [
+      ["other", "sponsoring"],
+      ["sponsoring", "other"],
+    ],
+  ])("is declared as far as the facilitator lists it: %j", (listed, extensions) => {
+    expect(sell(listed) && Object.keys(sell(listed))).toEqual(extensions);
+  });
+
+  test("is declared as the seller does it, whatever the facilitator lists", () => {
+    const own = { info: { version: "2" }, schema: {} };
+    expect(sell([], { sponsoring: own })).toEqual({ sponsoring: own });
+    expect(sell(["sponsoring"], { sponsoring: own })).toEqual({ sponsoring: own });
   });
 });

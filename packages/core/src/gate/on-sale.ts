@@ -6,6 +6,7 @@
  */
 import type { Finding } from "../events/findings.js";
 import type { FacilitatorPool } from "../facilitator/facilitator-pool.js";
+import type { Extensions } from "../protocol/extensions.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import { describePrice, type Offer } from "../scheme/offer.js";
 import { type ChallengeSubject, type ChallengeWriter, compileChallenge } from "./challenge.js";
@@ -22,13 +23,13 @@ export interface ForSale extends ChallengeSubject {
 }
 
 /** Says which facilitator supports what. */
-export type Supporters = Pick<FacilitatorPool, "supports" | "kindExtra" | "revision">;
+export type Supporters = Pick<FacilitatorPool, "supports" | "kindExtra" | "spelling" | "extensions" | "revision">;
 
 /** What of a route can be paid for. */
 export interface Sale {
   /** How it can be paid for right now; `undefined`: in no way. Prepared anew only when facilitators say something else. */
   readonly onSale: () => OnSale | undefined;
-  /** Whether an offer waits for a facilitator to say for the first time what it adds. */
+  /** Whether an offer waits for a facilitator to say for the first time what it adds, or which extensions it has. */
   readonly isPending: () => boolean;
   /**
    * An offer as it was made to a client: with what a facilitator adds to it, by the `extra` that the client sent back.
@@ -54,11 +55,11 @@ export function createSale(route: ForSale, facilitators: Supporters, tell: (find
     }
     return sale;
   };
-  const completed = route.offers.filter(({ scheme }) => scheme.completeExtra !== undefined);
+  const waiting = route.offers.filter((offer) => offer.scheme.completeExtra !== undefined || isHelpful(offer));
   return {
     onSale,
     isPending: () =>
-      completed.some(({ requirements: { scheme, network } }) => facilitators.supports(scheme, network) === "unknown"),
+      waiting.some(({ requirements: { scheme, network } }) => facilitators.supports(scheme, network) === "unknown"),
     offerFor(offer, clientsExtra) {
       onSale();
       return completions.get(offer)?.find(clientsExtra);
@@ -72,8 +73,25 @@ function compile(
   facilitators: Supporters,
 ): OnSale | undefined {
   const offers = completions.flatMap((completion) => completion.update(facilitators) ?? []);
-  const subject = { ...route, offers };
+  const helpful = Object.assign({}, ...offers.map((offer) => helpfulExtensions(offer, facilitators)));
+  const isHelped = Object.keys(helpful).length > 0;
+  // What the seller has written comes first.
+  const subject = isHelped
+    ? { ...route, offers, extensions: { ...helpful, ...route.extensions } }
+    : { ...route, offers };
   return offers.length === 0 ? undefined : { ...subject, challenge: compileChallenge(subject) };
+}
+
+function isHelpful({ scheme, requirements }: Offer): boolean {
+  return Object.keys(scheme.extensionsFor?.(requirements) ?? {}).length > 0;
+}
+
+/** What an offer's scheme has to declare, as far as the facilitator can do it. */
+function helpfulExtensions({ scheme, requirements }: Offer, facilitators: Supporters): Extensions {
+  const declared = scheme.extensionsFor?.(requirements);
+  if (declared === undefined) return {};
+  const listed = facilitators.extensions(requirements.scheme, requirements.network);
+  return Object.fromEntries(Object.entries(declared).filter(([identifier]) => listed.includes(identifier)));
 }
 
 /** One offer, with what facilitators have added to it lately. */
@@ -90,7 +108,7 @@ interface Completions {
 const MAX_COMPLETIONS = 16;
 
 interface Completion {
-  readonly added: JsonObject;
+  readonly added: Added;
   readonly offer: Offer;
 }
 
@@ -108,28 +126,38 @@ function createCompletions(offer: Offer): Completions {
     },
     find(clientsExtra) {
       const told = isJsonObject(clientsExtra) ? clientsExtra : {};
-      const meant = known.find(({ added }) => Object.entries(added).every(([key, value]) => told[key] === value));
+      const meant = known.find(({ added: { extra } }) =>
+        Object.entries(extra).every(([key, value]) => told[key] === value),
+      );
       return (meant ?? known[0])?.offer;
     },
   };
 }
 
+/** What a facilitator adds to an offer, and how it spells its network. */
+interface Added {
+  readonly extra: JsonObject;
+  readonly network: string;
+}
+
 /** `undefined`: the offer cannot be made. As long as a facilitator has not said what it supports, it may support anything. */
-function addedTo({ scheme, requirements }: Offer, facilitators: Supporters): JsonObject | undefined {
+function addedTo({ scheme, requirements }: Offer, facilitators: Supporters): Added | undefined {
   const support = facilitators.supports(requirements.scheme, requirements.network);
   if (support === "no") return undefined;
-  if (scheme.completeExtra === undefined) return {};
+  const network = facilitators.spelling(requirements.scheme, requirements.network);
+  if (scheme.completeExtra === undefined) return { extra: {}, network };
   if (support === "unknown") return undefined;
-  return scheme.completeExtra(facilitators.kindExtra(requirements.scheme, requirements.network) ?? {});
+  const extra = scheme.completeExtra(facilitators.kindExtra(requirements.scheme, requirements.network) ?? {});
+  return extra && { extra, network };
 }
 
 /** What the seller has written comes first. */
-function complete(offer: Offer, added: JsonObject): Offer {
+function complete(offer: Offer, { extra: added, network }: Added): Offer {
   const extra = Object.freeze({ ...added, ...offer.requirements.extra });
-  return Object.freeze({ ...offer, requirements: Object.freeze({ ...offer.requirements, extra }) });
+  return Object.freeze({ ...offer, requirements: Object.freeze({ ...offer.requirements, network, extra }) });
 }
 
-function isSame(a: JsonObject, b: JsonObject): boolean {
+function isSame(a: Added, b: Added): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 

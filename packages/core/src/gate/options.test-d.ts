@@ -40,6 +40,9 @@ routes({ "GET /x": { accepts, prize: "$1" } });
 option(accepts);
 option({ ...accepts, price: { asset: "0xA", amount: "1", extra: { name: "T", version: "1" } } });
 option({ ...accepts, price: "$1" });
+option({ ...accepts, price: "0.10 USDT" });
+option({ ...accepts, price: () => "$0.10 USDT" });
+routes({ "GET /x": { accepts: { ...accepts, price: "$0" }, free: true } });
 option({ ...accepts, price: () => "$0.01" });
 option({
   ...accepts,
@@ -53,6 +56,10 @@ option({ ...accepts, payTo: ({ route }) => (route === "GET /a" ? "0xA" : "0xB") 
 option({ ...accepts, price: () => 5 });
 // @ts-expect-error the currency is missing
 option({ ...accepts, price: "0.01" });
+// @ts-expect-error a ticker without a space
+option({ ...accepts, price: "0.01USDC" });
+// @ts-expect-error free is a yes or no
+routes({ "GET /x": { accepts, free: "yes" } });
 // @ts-expect-error no number
 option({ ...accepts, price: "$x" });
 // @ts-expect-error prices are texts

@@ -7,8 +7,9 @@ import type { Logger } from "../events/logger.js";
 import type { Deadlines } from "../facilitator/deadlines.js";
 import type { Facilitator } from "../facilitator/facilitator.js";
 import type { HttpFacilitatorOptions } from "../facilitator/http-facilitator.js";
+import type { HeaderValues } from "../http/header-values.js";
 import type { NetworkPattern } from "../network/caip2.js";
-import type { AssetPrice, DollarPrice } from "../price/price.js";
+import type { AssetPrice, DollarPrice, TickerPrice } from "../price/price.js";
 import type { Extensions } from "../protocol/extensions.js";
 import type { RouteKey } from "../route/route-key.js";
 import type { Scheme } from "../scheme/scheme.js";
@@ -17,8 +18,8 @@ import type { Chargeable } from "./chargeable.js";
 import type { PaymentHooks, PricedRequest } from "./hooks.js";
 import type { StartTimer } from "./run.js";
 
-/** Dollars (`"$0.01"`), or atomic units of a named asset. */
-export type Price = DollarPrice | AssetPrice;
+/** Dollars (`"$0.01"`), a stablecoin by its ticker (`"0.01 USDT"`), or atomic units of a named asset. */
+export type Price = DollarPrice | TickerPrice | AssetPrice;
 
 /** What a price or a recipient may depend on. */
 export interface PriceRequest extends PricedRequest {
@@ -75,6 +76,11 @@ export interface RouteConfig {
   readonly accepts?: PaymentOption | readonly PaymentOption[];
   /** Price of every way to pay that names none itself. */
   readonly price?: Price | PriceFunction;
+  /**
+   * Whether a price of zero is meant, which is refused otherwise. Beside `"$0"`: the route costs nothing, an exception among
+   * keys that are priced. Beside a price by request: what it says zero of is served without payment. Default `false`.
+   */
+  readonly free?: boolean;
   /** For people and catalogs, at most 500 characters. */
   readonly description?: string;
   /** Media type of the answer, e.g. `application/json`. */
@@ -112,8 +118,18 @@ export type PayToByNetwork = { readonly [pattern in `eip155:${string}`]?: `0x${s
   readonly [pattern in `solana:${string}` | `algorand:${string}`]?: string;
 };
 
-/** URLs of nodes by network: `{ "eip155:84532": "https://…" }`. A query is allowed, credentials before the host are not. */
-export type RpcByNetwork = { readonly [network in PaymentOption["network"]]?: string | URL };
+/** A node that wants to be told something with every question. */
+export interface RpcEndpoint {
+  readonly url: string | URL;
+  /** Most often credentials, e.g. `{ "X-Algo-API-Token": "…" }`. Default: none. */
+  readonly headers?: HeaderValues;
+}
+
+/**
+ * Nodes by network: `{ "eip155:84532": "https://…" }`, or `{ url, headers }` for one that takes its key in a header. In a URL
+ * a query is allowed, credentials before the host are not.
+ */
+export type RpcByNetwork = { readonly [network in PaymentOption["network"]]?: string | URL | RpcEndpoint };
 
 /** A facilitator behind HTTP, chosen for all networks or for some. */
 export interface HttpFacilitatorChoice extends HttpFacilitatorOptions {
@@ -162,9 +178,17 @@ export interface PaymentsOptions {
   readonly deadlines?: Partial<Deadlines>;
   /**
    * Nodes to ask, per network, what became of a payment whose settlement has an unknown outcome. Default: none; then the
-   * facilitator alone is asked, and what it cannot say stays unknown.
+   * facilitator alone is asked, and what it cannot say stays unknown. `payments.ready` also asks them whether payees can be
+   * paid.
    */
   readonly rpc?: RpcByNetwork;
+  /**
+   * Whether payers' signatures are checked in this process before anybody else is asked. Default `false`: the facilitator
+   * checks them. On `eip155:*` it needs the package viem, takes processor time for every payment, and refuses contract
+   * wallets whose signatures have 65 bytes, as a key's have; other signatures of contract wallets are left to the
+   * facilitator. On Solana and Algorand they are always checked here.
+   */
+  readonly verifySignatures?: boolean;
   /** Remembers payments. Default: in memory, for a seller of one process. */
   readonly store?: PaymentStore;
   /** How long a copy of a payment that is being served waits for the first run's answer, 0 to 120000 ms. Default 10000. */

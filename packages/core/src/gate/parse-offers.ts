@@ -5,12 +5,12 @@
  */
 
 import { type Issues, join } from "../issues.js";
-import { isNetwork, matchesNetwork, type Network } from "../network/caip2.js";
-import type { AssetPrice } from "../price/price.js";
+import { isNetwork, matchesNetwork, type Network, sameNetwork } from "../network/caip2.js";
+import { type AssetPrice, isZeroPrice } from "../price/price.js";
 import { copyJsonObject, isJsonObject, type JsonObject } from "../protocol/json.js";
 import { createOffer } from "../scheme/offer.js";
-import type { Scheme } from "../scheme/scheme.js";
-import type { LiveTerms, Way } from "./live-terms.js";
+import type { CompiledTerms, Scheme } from "../scheme/scheme.js";
+import { isPrice, type LiveTerms, type Way } from "./live-terms.js";
 import type { PaymentOption, PayToFunction, PriceFunction, SettleTime } from "./options.js";
 import type { PaymentsConfig } from "./parse-options.js";
 
@@ -23,7 +23,9 @@ const KEYS = Object.keys({
   extra: true,
 } satisfies Record<keyof PaymentOption, true>);
 
-const DEFAULT_TIMEOUT_SECONDS = 300;
+const TIMEOUT_SECONDS = { least: 10, most: 86_400, usual: 300, unit: "seconds" };
+
+const FREE: Way = Object.freeze({ kind: "free" });
 
 /** What clients are told when the money moves before the answer. */
 const UPFRONT = "upfront";
@@ -31,6 +33,8 @@ const UPFRONT = "upfront";
 interface RouteContext {
   readonly path: string;
   readonly settle: SettleTime;
+  /** Whether a price may be zero. */
+  readonly free: boolean;
   readonly config: PaymentsConfig;
   readonly issues: Issues;
 }
@@ -55,6 +59,7 @@ function parseShorthand(price: unknown, context: RouteContext): readonly Way[] {
     issues.addText(path, "accepts, or a price together with options.networks and options.payTo", "neither");
     return [];
   }
+  if (context.free && isPrice(price) && isZeroPrice(price)) return [FREE];
   if (config.networks.length === 0) issues.add("options.networks", `the networks on which ${path} is paid`, undefined);
   return Object.freeze(config.networks.flatMap((network) => parseWay({ network }, { ...context, price })));
 }
@@ -81,15 +86,35 @@ function parseWay(option: unknown, context: OfferContext): Way[] {
 }
 
 /** What has been read of a way to pay. What is missing has been noted, and does not keep the rest from being checked. */
-type Read = Omit<LiveTerms, "price" | "payTo"> & {
+type Read = Omit<LiveTerms, "price" | "payTo" | "free"> & {
   readonly price: LiveTerms["price"] | undefined;
   readonly payTo: LiveTerms["payTo"] | undefined;
 };
 
-function compileWay(read: Read, option: JsonObject, { path, issues }: OfferContext): Way[] {
+function compileWay(read: Read, option: JsonObject, context: OfferContext): Way[] {
   const { scheme, network, price, payTo, maxTimeoutSeconds, extra } = read;
-  const sample = { network, price: sampleOf(price), payTo: typeof payTo === "string" ? payTo : "" };
+  const sample = { network, price: sampleOf(price), payTo: typeof payTo === "string" ? payTo : "", extra };
   const terms = scheme.compileTerms(sample);
+  const isGood = checkTerms(terms, { option, price, payTo }, context);
+  const isZero = isPrice(price) && (isZeroPrice(price) || (terms.ok && terms.amount <= 0n));
+  if (isZero && !context.free) {
+    context.issues.add(`${context.path}.price`, "a price above zero, or free: true where nothing is to be paid", price);
+    return [];
+  }
+  if (price === undefined || payTo === undefined || !isGood) return [];
+  if (isZero) return [FREE];
+  if (typeof price === "function" || typeof payTo === "function") {
+    return [{ kind: "live", terms: { scheme, network, price, payTo, free: context.free, maxTimeoutSeconds, extra } }];
+  }
+  return terms.ok ? [{ kind: "fixed", offer: createOffer(scheme, terms, { network, maxTimeoutSeconds, extra }) }] : [];
+}
+
+/** Notes what a scheme does not sell by; what the request decides is none of that. */
+function checkTerms(
+  terms: CompiledTerms,
+  { option, price, payTo }: Pick<Read, "price" | "payTo"> & { readonly option: JsonObject },
+  { path, issues }: OfferContext,
+): boolean {
   const wrong = terms.ok
     ? []
     : terms.issues.filter(({ term }) => typeof valueAt({ price, payTo }, term) !== "function");
@@ -97,11 +122,7 @@ function compileWay(read: Read, option: JsonObject, { path, issues }: OfferConte
     const received = valueAt({ ...option, price, payTo }, term);
     if (received !== undefined || term.includes(".")) issues.add(`${path}.${term}`, expected, received);
   }
-  if (price === undefined || payTo === undefined || wrong.length > 0) return [];
-  if (typeof price === "function" || typeof payTo === "function") {
-    return [{ kind: "live", terms: { scheme, network, price, payTo, maxTimeoutSeconds, extra } }];
-  }
-  return terms.ok ? [{ kind: "fixed", offer: createOffer(scheme, terms, { network, maxTimeoutSeconds, extra }) }] : [];
+  return wrong.length === 0;
 }
 
 /** The rest can be checked with any price. */
@@ -119,17 +140,13 @@ function parseNetwork(option: JsonObject, { path, issues }: OfferContext): Netwo
 function parsePrice(option: JsonObject, context: OfferContext): string | AssetPrice | PriceFunction | undefined {
   const price = option["price"] ?? context.price;
   if (typeof price === "function") return price as PriceFunction;
-  if (typeof price === "string" || isAssetPrice(price)) return price;
+  if (isPrice(price)) return price;
   context.issues.add(
     join(context.path, "price"),
-    'a dollar price such as "$0.01", or { asset, amount } in atomic units',
+    'a dollar price such as "$0.01", a stablecoin by its ticker, "0.01 USDC", or { asset, amount } in atomic units',
     price,
   );
   return undefined;
-}
-
-function isAssetPrice(price: unknown): price is AssetPrice {
-  return isJsonObject(price) && typeof price["asset"] === "string" && typeof price["amount"] === "string";
 }
 
 function parsePayTo(
@@ -137,8 +154,11 @@ function parsePayTo(
   network: Network,
   { path, config, issues }: OfferContext,
 ): string | PayToFunction | undefined {
-  const pattern = Object.keys(config.payTo).find((candidate) => matchesNetwork(candidate, network));
-  const payTo = option["payTo"] ?? config.payTo[network] ?? (pattern === undefined ? undefined : config.payTo[pattern]);
+  const keys = Object.keys(config.payTo);
+  const key =
+    keys.find((candidate) => sameNetwork(candidate, network)) ??
+    keys.find((candidate) => matchesNetwork(candidate, network));
+  const payTo = option["payTo"] ?? (key === undefined ? undefined : config.payTo[key]);
   if (typeof payTo === "string") return payTo;
   if (typeof payTo === "function") return payTo as PayToFunction;
   issues.add(join(path, "payTo"), `the address to be paid on ${network}, here or under options.payTo`, payTo);
@@ -158,10 +178,7 @@ function findScheme(option: JsonObject, network: Network, { path, config, issues
 }
 
 function parseTimeout(option: JsonObject, { path, issues }: OfferContext): number {
-  const value = option["maxTimeoutSeconds"] ?? DEFAULT_TIMEOUT_SECONDS;
-  if (typeof value === "number" && Number.isInteger(value) && value >= 10 && value <= 86_400) return value;
-  issues.add(join(path, "maxTimeoutSeconds"), "a whole number of seconds from 10 to 86400", value);
-  return DEFAULT_TIMEOUT_SECONDS;
+  return issues.readNumber(join(path, "maxTimeoutSeconds"), option["maxTimeoutSeconds"] ?? undefined, TIMEOUT_SECONDS);
 }
 
 function parseExtra(option: JsonObject, { path, settle, issues }: OfferContext): JsonObject {

@@ -15,9 +15,9 @@ import { createHttpFacilitator } from "../facilitator/http-facilitator.js";
 import type { FacilitatorEntry } from "../facilitator/pool-options.js";
 import { parseBaseUrl } from "../http/base-url.js";
 import { isHost } from "../http/host.js";
-import type { JsonRpc } from "../http/json-rpc.js";
+import type { RpcNode } from "../http/rpc-node.js";
 import { type Issues, join } from "../issues.js";
-import { isNetwork } from "../network/caip2.js";
+import { isNetwork, sameNetwork } from "../network/caip2.js";
 import { isJsonObject } from "../protocol/json.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { createMemoryStore } from "../store/memory-store.js";
@@ -31,6 +31,7 @@ import { parseRpc } from "./parse-rpc.js";
 import { createPendingSettlements, type PendingSettlements } from "./pending.js";
 import { createQuotes, type Quotes } from "./quotes.js";
 import { type StartTimer, startTimer } from "./run.js";
+import { createSignatureChecks, type SignatureChecks } from "./signature-checks.js";
 
 /** The options, checked: everything present, nothing left to interpret. */
 export interface PaymentsConfig {
@@ -46,8 +47,9 @@ export interface PaymentsConfig {
   readonly strict: boolean;
   readonly findings: Findings;
   readonly holdBytes: number;
-  /** Nodes by network. */
-  readonly rpc: ReadonlyMap<string, JsonRpc>;
+  /** Nodes by network, in its canonical spelling. */
+  readonly rpc: ReadonlyMap<string, RpcNode>;
+  readonly signatures: SignatureChecks;
   readonly store: PaymentStore;
   /** How long the owner of a settlement may take before another one takes over. */
   readonly leaseMs: number;
@@ -75,6 +77,7 @@ const KEYS = Object.keys({
   holdBytes: true,
   deadlines: true,
   rpc: true,
+  verifySignatures: true,
   store: true,
   copyWaitMs: true,
   maxRunsPerPayer: true,
@@ -85,8 +88,10 @@ const KEYS = Object.keys({
   timer: true,
 } satisfies Record<keyof PaymentsOptions, true>);
 
-const DEFAULT_HOLD_BYTES = 1024 * 1024;
-const MAX_HOLD_BYTES = 64 * 1024 * 1024;
+const HOLD_BYTES = { least: 0, most: 64 * 1024 * 1024, usual: 1024 * 1024 };
+const COPY_WAIT_MS = { least: 0, most: 120_000, usual: 10_000, unit: "milliseconds" };
+const RUNS_PER_PAYER = { least: 1, most: 1_000_000, usual: 256 };
+const DEADLINE_MS = { least: 100, most: 120_000, unit: "milliseconds" };
 
 /** Beyond the facilitators' own deadlines: for looking at the chain twice, for the store, and for clocks that disagree. */
 const LEASE_SLACK_MS = 2 * LOOK_UP_MS + 15_000;
@@ -118,6 +123,7 @@ export function parseOptions(given: PaymentsOptions, builtIn: readonly Scheme[],
     strict: parseFlag(options, "strict", issues),
     findings: createFindings(safeLogger),
     rpc: parseRpc(options.rpc, issues),
+    signatures: createSignatureChecks(parseFlag(options, "verifySignatures", issues)),
     store: parseStore(options.store, now, issues),
     hooks: parseHooks(options.hooks, issues),
     quotes: createQuotes(parseQuoteSecret(options.quoteSecret, issues)),
@@ -129,7 +135,9 @@ export function parseOptions(given: PaymentsOptions, builtIn: readonly Scheme[],
   });
 }
 
-function parseFlag(options: Partial<PaymentsOptions>, key: "includeQuery" | "strict", issues: Issues): boolean {
+type Flag = "includeQuery" | "strict" | "verifySignatures";
+
+function parseFlag(options: Partial<PaymentsOptions>, key: Flag, issues: Issues): boolean {
   const { [key]: flag = false } = options;
   if (typeof flag !== "boolean") issues.add(`options.${key}`, "true or false", flag);
   return flag;
@@ -139,17 +147,10 @@ function parseLimits(
   options: Partial<PaymentsOptions>,
   issues: Issues,
 ): Pick<PaymentsConfig, "holdBytes" | "copyWaitMs" | "ongoing"> {
-  const { holdBytes = DEFAULT_HOLD_BYTES, copyWaitMs = 10_000, maxRunsPerPayer = 256 } = options;
-  if (!isWithin(holdBytes, 0, MAX_HOLD_BYTES)) {
-    issues.add("options.holdBytes", `a whole number from 0 to ${MAX_HOLD_BYTES}`, holdBytes);
-  }
-  if (!isWithin(copyWaitMs, 0, 120_000)) {
-    issues.add("options.copyWaitMs", "a whole number of milliseconds from 0 to 120000", copyWaitMs);
-  }
-  if (!isWithin(maxRunsPerPayer, 1, 1_000_000)) {
-    issues.add("options.maxRunsPerPayer", "a whole number from 1 to 1000000", maxRunsPerPayer);
-  }
-  return { holdBytes, copyWaitMs, ongoing: createOngoingRuns(maxRunsPerPayer) };
+  const holdBytes = issues.readNumber("options.holdBytes", options.holdBytes, HOLD_BYTES);
+  const copyWaitMs = issues.readNumber("options.copyWaitMs", options.copyWaitMs, COPY_WAIT_MS);
+  const runs = issues.readNumber("options.maxRunsPerPayer", options.maxRunsPerPayer, RUNS_PER_PAYER);
+  return { holdBytes, copyWaitMs, ongoing: createOngoingRuns(runs) };
 }
 
 /** Stands in until the issues are thrown, so that everything else can be checked as well. */
@@ -186,9 +187,8 @@ function parseDeadlines(deadlines: unknown, issues: Issues): Deadlines {
   const parsed = { ...DEFAULT_DEADLINES };
   if (!issues.checkKeys("options.deadlines", deadlines, Object.keys(DEFAULT_DEADLINES))) return parsed;
   for (const key of ["verifyMs", "settleMs", "supportedMs"] as const) {
-    const value = deadlines[key] ?? parsed[key];
-    if (isWithin(value, 100, 120_000)) parsed[key] = value;
-    else issues.add(`options.deadlines.${key}`, "a whole number of milliseconds from 100 to 120000", value);
+    const range = { ...DEADLINE_MS, usual: parsed[key] };
+    parsed[key] = issues.readNumber(`options.deadlines.${key}`, deadlines[key] ?? undefined, range);
   }
   return parsed;
 }
@@ -203,7 +203,7 @@ function parseSchemes(schemes: unknown, issues: Issues): readonly Scheme[] {
 function isScheme(value: unknown): value is Scheme {
   if (!isJsonObject(value) || typeof value["scheme"] !== "string" || typeof value["networks"] !== "string")
     return false;
-  const optional = ["findPayment", "completeExtra"];
+  const optional = ["findPayment", "completeExtra", "checkPayee", "extensionsFor", "prepareSignatureCheck"];
   if (optional.some((name) => value[name] !== undefined && !isMethod(value, name))) return false;
   if (value["allowsLess"] !== undefined && typeof value["allowsLess"] !== "boolean") return false;
   return ["compileTerms", "sameAddress", "readPayment"].every((name) => isMethod(value, name));
@@ -218,12 +218,17 @@ function parsePayTo(payTo: unknown, issues: Issues): Readonly<Record<string, str
   }
   for (const [pattern, address] of Object.entries(payTo)) {
     const path = join("options.payTo", pattern);
+    const other = Object.keys(parsed).find((earlier) => sameNetwork(earlier, pattern));
     if (!isNetwork(pattern.replace(/:\*$/, ":0"))) issues.add(path, 'a CAIP-2 network or "<namespace>:*"', pattern);
+    else if (other !== undefined) issues.add(path, ONE_SPELLING, other);
     else if (typeof address !== "string") issues.add(path, "an address", address);
     else parsed[pattern] = address;
   }
   return parsed;
 }
+
+/** Of two entries for one network either may be the old one. */
+const ONE_SPELLING = "one entry for a network, in whatever spelling";
 
 function parseNetworks(networks: unknown, issues: Issues): readonly string[] {
   if (networks === undefined) return [];
@@ -276,8 +281,4 @@ function checkMethods(issues: Issues, check: { path: string; value: unknown; met
   if (missing.length === 0) return;
   const received = isObject ? `an object without ${missing.join(", ")}` : `${value === null ? "null" : typeof value}`;
   issues.addText(path, `an object with ${methods.join(", ")}`, received);
-}
-
-function isWithin(value: unknown, least: number, most: number): value is number {
-  return typeof value === "number" && Number.isInteger(value) && value >= least && value <= most;
 }

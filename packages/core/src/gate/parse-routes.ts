@@ -45,6 +45,8 @@ export interface PricedRoute extends Sale {
   readonly settle: SettleTime;
   readonly paymentIdentifier: IdentifierMode;
   readonly unmetered: Unmetered;
+  /** Whether nothing is to be paid. Where the request decides, only a route priced for one is. */
+  readonly isFree: boolean;
   /** Ways to pay that are made for each request. */
   readonly live: readonly LiveTerms[];
   /** Of a route priced for one request: what it was offered for once. */
@@ -56,6 +58,7 @@ export interface PricedRoute extends Sale {
 const KEYS = Object.keys({
   accepts: true,
   price: true,
+  free: true,
   description: true,
   mimeType: true,
   extensions: true,
@@ -117,28 +120,25 @@ function parsePricedRoute(key: string, { path, route, as, config, issues }: Rout
   const paymentIdentifier = parseIdentifierMode(given["paymentIdentifier"], { path: modePath, declared, issues });
   const extensions = withIdentifier(declared, paymentIdentifier);
   const settle = parseSettle(given["settle"], join(path, "settle"), issues);
-  const ways = known === undefined ? [] : parseWays(known, { path, settle, config, issues });
+  const free = parseFree(given["free"], join(path, "free"), issues);
+  const ways = known === undefined ? [] : parseWays(known, { path, settle, free, config, issues });
+  for (const scheme of ways.flatMap((way) => schemeOf(way) ?? [])) config.signatures.prepare(scheme, issues);
+  const isFree = ways.some(({ kind }) => kind === "free");
+  if (free) checkFree(ways, path, issues);
   const offers = ways.flatMap((way) => (way.kind === "fixed" ? [way.offer] : []));
   const chargeable = parseChargeable(given["chargeable"], { path: join(path, "chargeable"), settle, issues });
   const unmetered = parseUnmetered(given["unmetered"], { path: join(path, "unmetered"), ways, issues });
   const subject = { key, offers, description, mimeType, extensions, input: as?.input };
   const sale = createSale(subject, config.facilitator, config.findings.tell);
   const live = ways.flatMap((way) => (way.kind === "live" ? [way.terms] : []));
-  const fixed = Object.freeze({
-    ...subject,
-    ...sale,
-    url: as?.url,
-    live,
-    chargeable,
-    settle,
-    paymentIdentifier,
-    unmetered,
-  });
+  const terms = { live, chargeable, settle, paymentIdentifier, unmetered, isFree };
+  const fixed = Object.freeze({ ...subject, ...sale, ...terms, url: as?.url });
   if (live.length === 0) return fixed;
   return Object.freeze({
     ...fixed,
     async priceFor(occasion: PricingOccasion) {
       const { offers: offersNow, lapsed } = await priceNow(ways, occasion, config.quotes);
+      if (offersNow === "free") return { ...fixed, isFree: true };
       // Prices come and go: what is found about one is not told, or there would be no end of it.
       const saleNow = createSale({ ...subject, offers: offersNow }, config.facilitator, () => {});
       return { ...fixed, offers: offersNow, lapsed, ...saleNow };
@@ -210,8 +210,24 @@ function parseChargeable(
   return isSuccess;
 }
 
-function schemeOf(way: Way): Scheme {
+function schemeOf(way: Way): Scheme | undefined {
+  if (way.kind === "free") return undefined;
   return way.kind === "fixed" ? way.offer.scheme : way.terms.scheme;
+}
+
+function parseFree(free: unknown, path: string, issues: Issues): boolean {
+  if (free !== undefined && typeof free !== "boolean") issues.add(path, "true or false", free);
+  return free === true;
+}
+
+/** Said of a price that is never zero it would be a mistake; and of several ways to pay, clients take the free one. */
+function checkFree(ways: readonly Way[], path: string, issues: Issues): void {
+  const kinds = new Set(ways.map(({ kind }) => kind));
+  if (kinds.has("free") && kinds.size > 1) {
+    issues.addText(join(path, "accepts"), "a price of zero for every way to pay, or for none", "some of either");
+  } else if (kinds.size === 1 && kinds.has("fixed")) {
+    issues.add(join(path, "free"), "a price that is zero or depends on the request, or nothing", true);
+  }
 }
 
 function parseUnmetered(
@@ -219,7 +235,7 @@ function parseUnmetered(
   { path, ways, issues }: { readonly path: string; readonly ways: readonly Way[]; readonly issues: Issues },
 ): Unmetered {
   if (unmetered === undefined) return "maximum";
-  if (!ways.some((way) => schemeOf(way).allowsLess)) issues.add(path, 'an offer by "upto", or nothing', unmetered);
+  if (!ways.some((way) => schemeOf(way)?.allowsLess)) issues.add(path, 'an offer by "upto", or nothing', unmetered);
   if (unmetered === "maximum" || unmetered === "zero" || unmetered === "error") return unmetered;
   issues.add(path, '"maximum", "zero" or "error"', unmetered);
   return "maximum";

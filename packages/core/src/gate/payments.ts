@@ -17,8 +17,9 @@ import type { PricedTable } from "./inspect.js";
 import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
 import { type PaymentsConfig, parseOptions } from "./parse-options.js";
 import { type ChargedAs, parseCharge, parseRoutes } from "./parse-routes.js";
+import { createPayees } from "./payees.js";
 import type { PaymentsReport, PricedHandler } from "./report.js";
-import { createReporter } from "./reporter.js";
+import { createReporter, fixedOffers } from "./reporter.js";
 import type { RouterView } from "./router-view.js";
 
 /** What an adapter builds on. */
@@ -50,7 +51,10 @@ export interface PaymentsEngine {
   check(view: RouterView, only?: (gate: object) => boolean): PaymentsReport;
   /** How each facilitator is doing, in the seller's order. */
   health(): readonly FacilitatorHealth[];
-  /** Resolves once each facilitator was asked what it supports, whatever came of it. Never rejects. */
+  /**
+   * Resolves once each facilitator was asked what it supports, and the nodes of `rpc` whether payees can be paid, whatever
+   * came of it. Never rejects.
+   */
   ready(): Promise<void>;
   /**
    * Takes up the settlements that a dead process has left unfinished, and says what came of them. It begins by itself when
@@ -109,7 +113,8 @@ function toEngine(config: PaymentsConfig): OpenEngine {
   const { start, recover } = createStart(config);
   const tables: PricedTable[] = [];
   const handlers: PricedHandler[] = [];
-  const { report, check: checkRoutes } = createReporter({ tables, handlers }, config);
+  const payees = createPayees(config);
+  const { report, check: checkRoutes } = createReporter({ tables, handlers }, { ...config, payees });
   const add = (table: PricedTable["table"]): Gate => {
     const gate = createGate(table, config);
     tables.push({ gate, table });
@@ -130,7 +135,9 @@ function toEngine(config: PaymentsConfig): OpenEngine {
     report,
     check: checkRoutes,
     health: config.facilitator.health,
-    ready: config.facilitator.ready,
+    async ready() {
+      await Promise.all([config.facilitator.ready(), payees.ask(fixedOffers({ tables, handlers }))]);
+    },
     recover,
     on(type, listener) {
       check("on", (issues) => {

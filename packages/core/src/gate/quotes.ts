@@ -5,6 +5,7 @@
  * @module
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
+import { canonicalNetwork } from "../network/caip2.js";
 
 /** Signs and checks quotes. */
 export interface Quotes {
@@ -34,7 +35,8 @@ const QUOTE = /^(?<expiry>[1-9]\d{0,11})\.(?<seal>[\w-]{43})$/;
 export function createQuotes(secret: Uint8Array): Quotes {
   const seal = (terms: QuotedTerms, expiry: string) => {
     const { request, scheme, network, asset, payTo, amount } = terms;
-    const text = JSON.stringify(["farebox-quote-1", expiry, request, scheme, network, asset, payTo, amount]);
+    const offered = [scheme, canonicalNetwork(network), asset, payTo, amount];
+    const text = JSON.stringify(["farebox-quote-1", expiry, request, ...offered]);
     return createHmac("sha256", secret).update(text).digest("base64url");
   };
   return {

@@ -38,6 +38,7 @@ export interface ReportedRoute {
   readonly key: string | undefined;
   /** When money moves: after the handler has answered, or before it runs. */
   readonly settle: SettleTime;
+  /** None: the route costs nothing. */
   readonly offers: readonly ReportedOffer[];
   readonly description: string;
 }
@@ -131,5 +132,5 @@ export function describeLine({ method, path, key, settle, offers }: ReportedRout
     .map(({ price, network, payTo }) => `${price} on ${network} to ${payTo ?? "whom the request says"}`)
     .join(", or ");
   const written = key === undefined ? "a route" : pathOf(key);
-  return `${method} ${path ?? written}: ${ways}, settled ${settle} the answer`;
+  return `${method} ${path ?? written}: ${offers.length === 0 ? "free" : `${ways}, settled ${settle} the answer`}`;
 }

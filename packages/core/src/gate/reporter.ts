@@ -5,9 +5,11 @@
  */
 import { ConfigError } from "../errors.js";
 import type { Finding, FindingCode } from "../events/findings.js";
+import type { Offer } from "../scheme/offer.js";
 import { inspectRoutes, inspectTable, type PricedTable } from "./inspect.js";
 import { inspectSupport } from "./on-sale.js";
 import type { PaymentsConfig } from "./parse-options.js";
+import type { Payees } from "./payees.js";
 import { describeLine, type PaymentsReport, type PricedHandler, reportRoutes } from "./report.js";
 import type { RouterView } from "./router-view.js";
 
@@ -31,8 +33,19 @@ interface Scope {
 
 const EVERYTHING: Scope = { only: () => true, most: Number.POSITIVE_INFINITY };
 
+/** Where what is reported comes from. */
+interface Sources extends PaymentsConfig {
+  readonly payees: Payees;
+}
+
+/** Every way to pay that is the same for all requests. */
+export function fixedOffers({ tables, handlers }: Goods): readonly Offer[] {
+  const inTables = tables.flatMap(({ table }) => table.entries.map(({ value }) => value));
+  return [...inTables, ...handlers.map(({ route }) => route)].flatMap(({ offers }) => offers);
+}
+
 /** Creates a reporter. */
-export function createReporter(goods: Goods, config: PaymentsConfig): Reporter {
+export function createReporter(goods: Goods, config: Sources): Reporter {
   return {
     report: (view) => reportOn(goods, { view, scope: EVERYTHING }, config),
     check(view, only = EVERYTHING.only) {
@@ -50,7 +63,7 @@ export function createReporter(goods: Goods, config: PaymentsConfig): Reporter {
 function reportOn(
   goods: Goods,
   { view, scope }: { readonly view: RouterView | undefined; readonly scope: Scope },
-  config: PaymentsConfig,
+  config: Sources,
 ): PaymentsReport {
   const tables = goods.tables.filter(({ gate }) => scope.only(gate));
   const handlers = goods.handlers.filter(({ gate }) => scope.only(gate));
@@ -62,7 +75,7 @@ function reportOn(
   const unsupported = inspectSupportOf({ tables, handlers }, config);
   return {
     routes: reportRoutes(tables, handlers, view),
-    findings: oncePerText([...inspected, ...config.findings.all, ...unsupported]),
+    findings: oncePerText([...inspected, ...config.findings.all, ...config.payees.findings, ...unsupported]),
   };
 }
 

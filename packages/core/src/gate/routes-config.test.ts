@@ -166,7 +166,7 @@ describe("a route that cannot be sold", () => {
       [
         { path: `${at}.accepts[0].price` },
         { path: `${at}.accepts[1].payTo` },
-        { path: `${at}.accepts[1].price`, expected: "a price above zero" },
+        { path: `${at}.accepts[1].price`, expected: "a price above zero, or free: true where nothing is to be paid" },
         { path: `${at}.accepts[2].network` },
       ],
       "all at once",

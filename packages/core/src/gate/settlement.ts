@@ -8,6 +8,7 @@ import { FacilitatorError } from "../errors.js";
 import type { FacilitatorPool } from "../facilitator/facilitator-pool.js";
 import { unreadable } from "../facilitator/http-failures.js";
 import { readSettlementResponse } from "../facilitator/read-response.js";
+import { sameNetwork } from "../network/caip2.js";
 import { isReason } from "../protocol/reasons.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import { canLookUp, type LookUpParts, lookUp } from "./look-up.js";
@@ -132,7 +133,7 @@ function differsFromTerms(
   response: SettlementResponse,
 ): string | undefined {
   const { network, amount } = facilitatorRequest.paymentRequirements;
-  if (response.network !== network) return "network";
+  if (!sameNetwork(response.network, network)) return "network";
   if (response.payer !== undefined && !scheme.sameAddress(response.payer, payer)) return "payer";
   if (response.amount !== undefined && response.amount !== amount) return "amount";
   return undefined;

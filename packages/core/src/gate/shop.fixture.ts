@@ -45,10 +45,10 @@ export function createTestScheme(changes: Partial<Scheme> = {}): Scheme {
     scheme: "exact",
     networks: "eip155:*",
     compileTerms({ price, payTo }) {
-      const parsed =
-        typeof price === "string" ? parsePrice(price, 6) : { ok: true as const, amount: BigInt(price.amount) };
-      if (!parsed.ok) return { ok: false, issues: [{ term: "price", expected: parsed.expected }] };
       const asset = { id: ASSET, symbol: "USDC", decimals: 6, extra: { name: "USDC", version: "2" } };
+      const parsed =
+        typeof price === "string" ? parsePrice(price, [asset]) : { ok: true as const, amount: BigInt(price.amount) };
+      if (!parsed.ok) return { ok: false, issues: [{ term: "price", expected: parsed.expected }] };
       return { ok: true, asset, amount: parsed.amount, payTo };
     },
     sameAddress: (a, b) => a.toLowerCase() === b.toLowerCase(),

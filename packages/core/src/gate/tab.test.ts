@@ -42,6 +42,14 @@ describe("a tab", () => {
     expect(tab.close()).toBe(1_234n);
   });
 
+  test("reads dollars by the decimals of the asset that the offer is in", () => {
+    const asset = { ...ASSET, symbol: "mUSD", decimals: 18 };
+    const terms = { asset, amount: 10n ** 17n, payTo: PAY_TO };
+    const tab = openTab(createOffer(createTestScheme({ allowsLess: true }), terms, WIRE), "maximum");
+    tab.settle("$0.0123");
+    expect(tab.amount).toBe(12_300_000_000_000_000n);
+  });
+
   test.each<[unmetered: Unmetered, amount: bigint, closed: bigint | undefined]>([
     ["maximum", 10_000n, 10_000n],
     ["zero", 0n, 0n],
@@ -61,23 +69,58 @@ describe("a tab", () => {
     },
   );
 
+  test("adds up what is charged bit by bit, and rounds once", () => {
+    const tab = openTab(offerOf(true), "maximum");
+    expect([tab.amount, tab.remaining]).toEqual([10_000n, 10_000n]);
+    for (let token = 0; token < 15; token++) tab.charge("$0.0000001");
+    expect([tab.amount, tab.remaining]).toEqual([2n, 9_998n]);
+    tab.charge("5");
+    tab.charge("0.01%");
+    expect([tab.amount, tab.remaining]).toEqual([8n, 9_992n]);
+    tab.settle("100");
+    tab.charge("$0.000001");
+    expect(tab.close()).toBe(101n);
+    expect(tab.remaining).toBe(0n);
+  });
+
+  test("says of a route whose rule is nothing, or an error, what was charged", () => {
+    for (const unmetered of ["zero", "error"] as const) {
+      const tab = openTab(offerOf(true), unmetered);
+      tab.charge("0");
+      expect(tab.close()).toBe(0n);
+    }
+  });
+
+  test("is full when it is full: what would be too much is refused, and what was charged before stays", () => {
+    const tab = openTab(offerOf(true), "maximum");
+    tab.charge("99.99%");
+    expect(() => tab.charge("$0.0000011")).toThrow(/at most what is left of what was authorized, 1 atomic units/);
+    tab.charge("$0.0000009");
+    expect(() => tab.charge("1")).toThrow(AmountError);
+    expect([tab.remaining, tab.close()]).toEqual([0n, 10_000n]);
+  });
+
   test("takes all or nothing where the scheme does", () => {
     const tab = openTab(offerOf(false), "maximum");
     expect(() => tab.settle("1")).toThrow(StateError);
-    expect([tab.amount, tab.close()]).toEqual([10_000n, 10_000n]);
+    expect(() => tab.charge("1")).toThrow(StateError);
+    expect([tab.amount, tab.remaining, tab.close()]).toEqual([10_000n, 0n, 10_000n]);
   });
 
   test("is closed when it is closed", () => {
     const tab = openTab(offerOf(true), "maximum");
     tab.close();
     expect(() => tab.settle("1")).toThrow(/before the answer ends/);
+    expect(() => tab.charge("1")).toThrow(/before the answer ends/);
   });
 
   test("that was settled before changes no more", () => {
     const tab = settledTab(offerOf(true), 7n);
     tab.settle("1");
-    expect([tab.amount, tab.close()]).toEqual([7n, 7n]);
+    tab.charge("1");
+    expect([tab.amount, tab.remaining, tab.close()]).toEqual([7n, 0n, 7n]);
     expect(() => settledTab(offerOf(false), 7n).settle("1")).toThrow(StateError);
+    expect(() => settledTab(offerOf(false), 7n).charge("1")).toThrow(StateError);
   });
 });
 
@@ -108,7 +151,8 @@ describe("a handler that takes less", () => {
   test("is shown what is taken as things stand, and the most that can be", async () => {
     const { payment } = admissionOf(await createMetered().pay());
     payment.settle("5");
-    expect([payment.amount, payment.maxAmount]).toEqual(["5", "10000"]);
+    payment.charge("$0.0000004");
+    expect([payment.amount, payment.remaining, payment.maxAmount]).toEqual(["5", "9994", "10000"]);
     expect(JSON.parse(JSON.stringify(payment))).toEqual({
       payer: PAYER,
       scheme: "exact",

@@ -4,7 +4,8 @@
  * @module
  */
 import { AmountError, StateError } from "../errors.js";
-import { parseSettlementAmount } from "../price/settlement-amount.js";
+import { createMeter } from "../price/meter.js";
+import type { SettlementAmount } from "../price/settlement-amount.js";
 import type { Offer } from "../scheme/offer.js";
 import type { Unmetered } from "./options.js";
 
@@ -12,6 +13,8 @@ import type { Unmetered } from "./options.js";
 export interface Tab {
   /** Atomic units, as things stand. */
   readonly amount: bigint;
+  /** Whole atomic units that can still be charged. */
+  readonly remaining: bigint;
   /**
    * Says how much is taken; the last call counts.
    *
@@ -19,17 +22,27 @@ export interface Tab {
    * @throws StateError when the scheme takes all or nothing, or it is too late.
    */
   settle(amount: string): void;
+  /**
+   * Adds to how much is taken, exactly.
+   *
+   * @throws AmountError when it is no amount, or more than is left of what was authorized.
+   * @throws StateError as `settle` does.
+   */
+  charge(amount: string): void;
   /** It is too late from here on. Yields atomic units; `undefined` when the handler should have said and did not. */
   close(): bigint | undefined;
 }
 
 /** The tab of a payment that is settled by now: what its handler says, when it runs once more for it, changes nothing. */
 export function settledTab({ scheme }: Offer, amount: bigint): Tab {
+  const ignore = () => {
+    if (!scheme.allowsLess) throw allOrNothing(scheme);
+  };
   return {
     amount,
-    settle() {
-      if (!scheme.allowsLess) throw allOrNothing(scheme);
-    },
+    remaining: 0n,
+    settle: ignore,
+    charge: ignore,
     close: () => amount,
   };
 }
@@ -41,23 +54,27 @@ function allOrNothing({ scheme }: Offer["scheme"]): StateError {
 /** Opens the tab of one payment. */
 export function openTab({ scheme, asset, amount: maximum }: Offer, unmetered: Unmetered): Tab {
   const unsaid = scheme.allowsLess && unmetered !== "maximum" ? 0n : maximum;
-  let said: bigint | undefined;
+  const meter = createMeter({ maximum, decimals: asset.decimals });
   let isOpen = true;
+  const write = (count: (text: string) => SettlementAmount) => (text: string) => {
+    if (!isOpen) throw new StateError("the amount is settled by now: say it before the answer ends");
+    if (!scheme.allowsLess) throw allOrNothing(scheme);
+    const counted = count(text);
+    if (!counted.ok) throw new AmountError(text, counted.expected);
+  };
   return {
     get amount() {
-      return said ?? unsaid;
+      return meter.amount ?? unsaid;
     },
-    settle(text) {
-      if (!isOpen) throw new StateError("the amount is settled by now: say it before the answer ends");
-      if (!scheme.allowsLess) throw allOrNothing(scheme);
-      const parsed = parseSettlementAmount(text, { maximum, decimals: asset.decimals });
-      if (!parsed.ok) throw new AmountError(text, parsed.expected);
-      said = parsed.amount;
+    get remaining() {
+      return scheme.allowsLess && isOpen ? meter.remaining : 0n;
     },
+    settle: write(meter.say),
+    charge: write(meter.add),
     close() {
       isOpen = false;
-      const isMissing = said === undefined && scheme.allowsLess === true && unmetered === "error";
-      return isMissing ? undefined : (said ?? unsaid);
+      const isMissing = meter.amount === undefined && scheme.allowsLess === true && unmetered === "error";
+      return isMissing ? undefined : (meter.amount ?? unsaid);
     },
   };
 }

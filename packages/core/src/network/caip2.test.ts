@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isNetwork, matchesNetwork } from "./caip2.js";
+import { canonicalNetwork, isNetwork, matchesNetwork, sameNetwork } from "./caip2.js";
 
 describe("isNetwork", () => {
   test.each<[text: string, why: string]>([
@@ -37,6 +37,53 @@ describe("isNetwork", () => {
   ])("refuses %j: %s", (text) => {
     expect(isNetwork(text)).toBe(false);
   });
+});
+
+describe("a network of Algorand", () => {
+  const SHORT = "algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe";
+  const WHOLE = "algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI=";
+  const MAINNET = "algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k";
+
+  test("is the same in both spellings", () => {
+    expect([sameNetwork(SHORT, WHOLE), sameNetwork(WHOLE, SHORT), sameNetwork(WHOLE, WHOLE)]).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    expect([matchesNetwork(SHORT, WHOLE), matchesNetwork("algorand:*", WHOLE)]).toEqual([true, true]);
+    expect([canonicalNetwork(WHOLE), canonicalNetwork(SHORT)]).toEqual([SHORT, SHORT]);
+  });
+
+  test.each<[other: string, why: string]>([
+    [MAINNET, "another network"],
+    [`${MAINNET}tiC1qzkkit8=`, "another network's other spelling"],
+    [SHORT.toLowerCase(), "case counts"],
+    [SHORT.slice(0, -1), "a part of it"],
+    [`${SHORT}x`, "something longer"],
+    [`${SHORT}xi9/cOUJOiI`, "no whole hash"],
+    [`${SHORT}xi9/cOUJOiI==`, "more than a whole hash"],
+    [WHOLE.replace("algorand", "solana"), "another namespace"],
+  ])("is not %s: %s", (other) => {
+    expect([sameNetwork(SHORT, other), sameNetwork(other, SHORT), matchesNetwork(other, SHORT)]).not.toContain(true);
+  });
+
+  test("is not another one whose hash begins alike, when both are written out", () => {
+    expect(sameNetwork(WHOLE, `${SHORT}AAAAAAAAAAA=`)).toBe(false);
+  });
+});
+
+test("in no other namespace a network is the same as a part of it", () => {
+  const network = fc.stringMatching(/^(eip155|solana|algorandx):[A-Za-z0-9+/]{43}=$/);
+  fc.assert(
+    fc.property(network, fc.integer({ min: 1, max: 43 }), (whole, left) => {
+      const part = whole.slice(0, -left);
+      expect([sameNetwork(whole, part), sameNetwork(part, whole), sameNetwork(whole, whole)]).toEqual([
+        false,
+        false,
+        true,
+      ]);
+    }),
+  );
 });
 
 describe("matchesNetwork", () => {

@@ -22,8 +22,23 @@ export function isNetwork(text: unknown): text is Network {
   return typeof text === "string" && NETWORK.test(text);
 }
 
-/** Whether a network is the pattern, or one of those it stands for. */
+/** Algorand's older spelling, whose first 32 characters are the newer one. */
+const WHOLE_HASH = /^algorand:[A-Za-z0-9+/]{43}=$/;
+const SHORT_LENGTH = "algorand:".length + 32;
+
+/** The one spelling for a network that has two; other texts as they are. Not for peers, who may know only the other. */
+export function canonicalNetwork(network: string): string {
+  return WHOLE_HASH.test(network) ? network.slice(0, SHORT_LENGTH) : network;
+}
+
+/** Whether two texts are the same network, in whatever spelling. */
+export function sameNetwork(a: string, b: string): boolean {
+  if (a === b) return true;
+  return a.length !== b.length && canonicalNetwork(a) === canonicalNetwork(b);
+}
+
+/** Whether a network is the pattern, in whatever spelling, or one of those it stands for. */
 export function matchesNetwork(pattern: string, network: string): boolean {
-  if (pattern === network) return true;
+  if (sameNetwork(pattern, network)) return true;
   return pattern.endsWith(":*") && network.startsWith(pattern.slice(0, -1));
 }

@@ -3,20 +3,22 @@
  *
  * @module
  */
-import { type DollarPrice, formatAmount, parseAtomic, parsePrice } from "./price.js";
+import { type DollarPrice, formatAmount, parseAtomic, parsePrice, type TickerPrice } from "./price.js";
 
-const parsed = parsePrice("$1", 6);
+const parsed = parsePrice("$1", [{ symbol: "USDC", decimals: 6, address: "0x" }]);
 // @ts-expect-error it may be no price
 parsed.amount;
-if (parsed.ok) parsed.amount satisfies bigint;
+if (parsed.ok) [parsed.amount satisfies bigint, parsed.asset.address satisfies string];
 else parsed.expected satisfies string;
 
 // @ts-expect-error an amount is no number
 if (parsed.ok) parsed.amount satisfies number;
 // @ts-expect-error a price is a text
-parsePrice(1, 6);
+parsePrice(1, []);
 // @ts-expect-error the decimals of the asset decide
 parsePrice("$1");
+// @ts-expect-error and its ticker
+parsePrice("$1", [{ decimals: 6 }]);
 // @ts-expect-error atomic units are digits in a text
 parseAtomic(10_000);
 // @ts-expect-error an amount is no number
@@ -28,3 +30,14 @@ formatAmount(1, 6);
 "1$" satisfies DollarPrice;
 // @ts-expect-error no digits
 "$" satisfies DollarPrice;
+
+"0.10 USDT" satisfies TickerPrice;
+"$0.10 USDT" satisfies TickerPrice;
+// @ts-expect-error no space
+"0.10USDT" satisfies TickerPrice;
+// @ts-expect-error no ticker, and no dollars
+"0.10" satisfies TickerPrice;
+// @ts-expect-error the ticker comes last
+"USDT 0.10" satisfies TickerPrice;
+// @ts-expect-error a space where none belongs
+"$ 0.10" satisfies TickerPrice;

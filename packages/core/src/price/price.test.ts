@@ -1,11 +1,24 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { formatAmount, parseAtomic, parsePrice } from "./price.js";
+import { formatAmount, isZeroPrice, parseAtomic, parsePrice } from "./price.js";
 
 /** Any UTF-16 code unit, lone surrogates too. */
 const codeUnit = fc.nat(0xffff).map((code) => String.fromCharCode(code));
 
 const UINT256_MAX = 2n ** 256n - 1n;
+
+/** A price where one asset is known. */
+function parseDollars(price: string, decimals: number) {
+  const parsed = parsePrice(price, [{ symbol: "USDC", decimals }]);
+  return parsed.ok ? { ok: true, amount: parsed.amount } : parsed;
+}
+
+/** As on a network with three. */
+const KNOWN = [
+  { symbol: "USDC", decimals: 6 },
+  { symbol: "mUSD", decimals: 18 },
+  { symbol: "USDC.e", decimals: 2 },
+];
 
 describe("parsePrice", () => {
   test.each<[price: string, decimals: number, amount: bigint, why: string]>([
@@ -19,7 +32,7 @@ describe("parsePrice", () => {
     ["$123456789012345678901234567890", 6, 123456789012345678901234567890000000n, "thirty digits"],
     [`$0.${"0".repeat(35)}1`, 36, 1n, "thirty-six decimals"],
   ])("reads %s with %i decimals: %d (%s)", (price, decimals, amount) => {
-    expect(parsePrice(price, decimals)).toEqual({ ok: true, amount });
+    expect(parseDollars(price, decimals)).toEqual({ ok: true, amount });
   });
 
   test.each<[price: string, why: string]>([
@@ -46,7 +59,14 @@ describe("parsePrice", () => {
     ["$$1", "two currencies"],
     ["€1", "another currency"],
     ["1$", "the currency behind"],
-    ["$1 USDC", "a ticker"],
+    ["0.01USDC", "a ticker without a space"],
+    ["1  USDC", "two spaces"],
+    ["1\tUSDC", "a tab"],
+    ["1 USDC ", "a space behind"],
+    ["1 ", "a ticker of no letters"],
+    ["USDC 1", "the ticker before"],
+    ["$1 USD/C", "a character that no ticker has"],
+    [`1 ${"U".repeat(21)}`, "more than twenty letters"],
     ["$NaN", "no number"],
     ["$Infinity", "no number"],
     ["$１", "a digit that is wide"],
@@ -55,7 +75,7 @@ describe("parsePrice", () => {
     [`$${"9".repeat(31)}`, "more than thirty digits"],
     [`$0.${"1".repeat(37)}`, "more than thirty-six decimals"],
   ])("refuses %j: %s", (price) => {
-    expect(parsePrice(price, 6)).toEqual({ ok: false, expected: 'a dollar price such as "$0.01"' });
+    expect(parsePrice(price, KNOWN)).toEqual({ ok: false, expected: 'a dollar price such as "$0.01", or "0.01 USDC"' });
   });
 
   test.each<[price: string, decimals: number, why: string]>([
@@ -65,46 +85,123 @@ describe("parsePrice", () => {
     ["$1.0", 0, "an asset without decimals, though it is a zero"],
     ["$0.123456789", 8, "would be rounded up"],
   ])("refuses %s with %i decimals rather than round it: %s", (price, decimals) => {
-    expect(parsePrice(price, decimals)).toEqual({ ok: false, expected: expect.stringContaining("never rounded") });
+    expect(parseDollars(price, decimals)).toEqual({ ok: false, expected: expect.stringContaining("never rounded") });
   });
 
-  test.each(["$0", "$0.0", "$0.000000", "$000"])("refuses %s, which is a route served for free", (price) => {
-    expect(parsePrice(price, 6)).toEqual({ ok: false, expected: "a price above zero" });
+  test.each(["$0", "$0.0", "$0.000000", "$000", "0 USDC", "$0.00 usdc"])(
+    "reads %s as zero, and is told of it",
+    (price) => {
+      expect(parseDollars(price, 6)).toEqual({ ok: true, amount: 0n });
+      expect(isZeroPrice(price)).toBe(true);
+    },
+  );
+
+  test.each<[price: string, symbol: string, amount: bigint, why: string]>([
+    ["$0.01", "USDC", 10_000n, "the first is what a $ means"],
+    ["0.01 USD", "USDC", 10_000n, "and what USD means"],
+    ["$0.01 usd", "USDC", 10_000n, "in any case"],
+    ["0.10 USDC", "USDC", 100_000n, "by its ticker"],
+    ["$0.10 usdc", "USDC", 100_000n, "with a currency before it, and in lower case"],
+    ["0.10 MUSD", "mUSD", 100_000_000_000_000_000n, "with the decimals it has"],
+    ["0.10 USDC.e", "USDC.e", 10n, "whose name begins as another's does"],
+  ])("reads %s as an amount of %s: %d (%s)", (price, symbol, amount) => {
+    expect(parsePrice(price, KNOWN)).toMatchObject({ ok: true, asset: { symbol }, amount });
+  });
+
+  test.each(["0.10 USDT", "$0.10 USDT", "0.10 USDC.", "0.10 EURC"])(
+    "refuses %s, and says what is known there",
+    (price) => {
+      expect(parsePrice(price, KNOWN)).toEqual({
+        ok: false,
+        expected: "one of what is known there: USDC, mUSD, USDC.e",
+      });
+    },
+  );
+
+  test("refuses more decimals than the asset has that is named, not the first one", () => {
+    expect(parsePrice("0.001 USDC.e", KNOWN)).toMatchObject({ ok: false, expected: /^at most 2 decimals/ });
+    expect(parsePrice("0.0000001 mUSD", KNOWN)).toMatchObject({ ok: true, amount: 100_000_000_000n });
+  });
+
+  test("prefers an asset that is called USD to the first", () => {
+    expect(parsePrice("1 USD", [...KNOWN, { symbol: "USD", decimals: 0 }])).toMatchObject({ ok: true, amount: 1n });
+  });
+
+  test("knows no price where nothing is known", () => {
+    for (const price of ["$1", "1 USD", "1 USDC"]) {
+      expect(parsePrice(price, [])).toEqual({ ok: false, expected: "one of what is known there: no ticker" });
+    }
   });
 
   test.each([Number.NaN, -1, 1.5, 37, Number.POSITIVE_INFINITY, undefined as unknown as number])(
     "refuses an asset of %s decimals, by which any price would be another",
     (decimals) => {
-      expect(parsePrice("$0.01", decimals)).toEqual({ ok: false, expected: "an asset with 0 to 36 decimals" });
+      expect(parseDollars("$0.01", decimals)).toEqual({ ok: false, expected: "an asset with 0 to 36 decimals" });
     },
   );
 
-  test("agrees with fractions of integers: exact, never rounded, never zero", () => {
+  test("agrees with fractions of integers: exact, never rounded", () => {
     const digits = (maxLength: number) =>
       fc.array(fc.constantFrom(..."0123456789"), { minLength: 1, maxLength }).map((some) => some.join(""));
     fc.assert(
       fc.property(digits(30), fc.option(digits(36), { nil: undefined }), fc.nat(36), (whole, fraction, decimals) => {
         const price = fraction === undefined ? `$${whole}` : `$${whole}.${fraction}`;
-        const parsed = parsePrice(price, decimals);
+        const parsed = parsePrice(price, [{ symbol: "USDC", decimals }]);
         // price = numerator / 10^places, and the amount must be the integer price × 10^decimals.
         const places = fraction?.length ?? 0;
         const numerator = BigInt(whole + (fraction ?? ""));
         if (parsed.ok) expect(parsed.amount * 10n ** BigInt(places)).toBe(numerator * 10n ** BigInt(decimals));
-        expect(parsed.ok).toBe(places <= decimals && numerator > 0n);
+        expect(parsed.ok).toBe(places <= decimals);
+        expect(isZeroPrice(price)).toBe(numerator === 0n);
+      }),
+    );
+  });
+
+  test("is the same in dollars and by the first ticker, however that is written", () => {
+    const numbers = fc.stringMatching(/^\d{1,30}(?:\.\d{1,36})?$/);
+    const tickers = fc.constantFrom("USDC", "usdc", "Usdc", "USD", "usd");
+    fc.assert(
+      fc.property(numbers, tickers, fc.boolean(), (number, ticker, hasSign) => {
+        const byTicker = parsePrice(`${hasSign ? "$" : ""}${number} ${ticker}`, KNOWN);
+        expect(byTicker).toEqual(parsePrice(`$${number}`, KNOWN));
+      }),
+    );
+  });
+
+  test("is in the asset of the ticker, by its decimals, or refused", () => {
+    const symbols = fc.uniqueArray(fc.stringMatching(/^[A-Za-z][A-Za-z0-9.]{0,19}$/), {
+      minLength: 1,
+      maxLength: 5,
+      selector: (symbol) => symbol.toUpperCase(),
+    });
+    const assets = symbols.map((some) => some.map((symbol, index) => ({ symbol, decimals: index * 9 })));
+    const numbers = fc.tuple(fc.bigInt(0n, 10n ** 20n), fc.stringMatching(/^\d{1,36}$/));
+    fc.assert(
+      fc.property(assets, fc.nat(4), numbers, (known, index, [whole, fraction]) => {
+        const asset = known[index % known.length] ?? { symbol: "", decimals: 0 };
+        const parsed = parsePrice(`${whole}.${fraction} ${asset.symbol}`, known);
+        expect(parsed.ok).toBe(fraction.length <= asset.decimals);
+        if (!parsed.ok) return;
+        expect(parsed.asset).toBe(asset);
+        expect(parsed.amount).toBe(BigInt(whole + fraction) * 10n ** BigInt(asset.decimals - fraction.length));
       }),
     );
   });
 
   test("is total", () => {
-    const texts = fc.oneof(fc.string({ unit: codeUnit }), fc.stringMatching(/^\$[0-9.,e\-+ ]{0,20}$/));
+    const texts = fc.oneof(fc.string({ unit: codeUnit }), fc.stringMatching(/^\$?[0-9.,e\-+ USDC]{0,20}$/));
     fc.assert(
-      fc.property(texts, fc.oneof(fc.nat(40), fc.double()), (price, decimals) => void parsePrice(price, decimals)),
+      fc.property(texts, fc.oneof(fc.nat(40), fc.double()), (price, decimals) => {
+        parseDollars(price, decimals);
+        isZeroPrice(price);
+      }),
     );
   });
 });
 
 describe("parseAtomic", () => {
   test.each<[amount: string, why: string]>([
+    ["0", "nothing"],
     ["1", "the least"],
     ["10000", "a cent of USDC"],
     [UINT256_MAX.toString(), "the most"],
@@ -114,7 +211,6 @@ describe("parseAtomic", () => {
 
   test.each<[amount: string, expected: string, why: string]>([
     ["", "digits", "empty"],
-    ["0", "above zero", "free"],
     ["00", "digits", "leading zero"],
     ["01", "digits", "leading zero: read as octal or as decimal"],
     ["-1", "digits", "a sign"],
@@ -156,7 +252,7 @@ describe("formatAmount", () => {
   test("is what parsePrice reads", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 1n, max: 10n ** 30n - 1n }), fc.nat(36), (amount, decimals) => {
-        expect(parsePrice(`$${formatAmount(amount, decimals)}`, decimals)).toEqual({ ok: true, amount });
+        expect(parseDollars(`$${formatAmount(amount, decimals)}`, decimals)).toEqual({ ok: true, amount });
       }),
     );
   });

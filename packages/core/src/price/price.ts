@@ -5,8 +5,11 @@
  * @module
  */
 
-/** A price in dollars: `"$0.01"`. No separators, sign, exponent or spaces. */
+/** A price in dollars, which means the network's usual stablecoin: `"$0.01"`. No separators, sign, exponent or spaces. */
 export type DollarPrice = `$${number}`;
+
+/** A price in a stablecoin by its ticker, in any case, behind one space: `"0.10 USDT"`. `USD` is the network's usual one. */
+export type TickerPrice = `${number} ${string}` | `${DollarPrice} ${string}`;
 
 /** A price in atomic units of a named asset. */
 export interface AssetPrice {
@@ -18,42 +21,74 @@ export interface AssetPrice {
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
-/** A price converted exactly, or what is wrong with it. */
-export type ParsedPrice =
+/** An asset that a price can be in. */
+export interface PricingAsset {
+  /** The ticker, e.g. `USDC`. */
+  readonly symbol: string;
+  /** 0 to 36. */
+  readonly decimals: number;
+}
+
+/** An amount in atomic units, or what is wrong with how it was written. */
+export type ParsedAmount =
   | { readonly ok: true; readonly amount: bigint }
   | { readonly ok: false; readonly expected: string };
 
-const PRICE = /^\$(?<whole>\d{1,30})(?:\.(?<fraction>\d{1,36}))?$/;
+/** A price converted exactly, and the asset it is in; or what is wrong with it. */
+export type ParsedPrice<A extends PricingAsset> =
+  | { readonly ok: true; readonly asset: A; readonly amount: bigint }
+  | { readonly ok: false; readonly expected: string };
+
+const PRICE = /^(?<sign>\$?)(?<whole>\d{1,30})(?:\.(?<fraction>\d{1,36}))?(?: (?<ticker>[A-Za-z][A-Za-z0-9.]{0,19}))?$/;
+const ZERO = /^(?:\$0{1,30}(?:\.0{1,36})?|0{1,30}(?:\.0{1,36})?(?= ))(?: [A-Za-z][A-Za-z0-9.]{0,19})?$/;
 const ATOMIC = /^(0|[1-9]\d{0,77})$/;
 const MAX_UINT256 = 2n ** 256n - 1n;
 
 /**
- * Converts a dollar price to atomic units, exactly: `parsePrice("$0.01", 6)` has the amount `10000n`.
+ * Converts a price to atomic units, exactly: `parsePrice("$0.01", [{ symbol: "USDC", decimals: 6 }])` has the amount `10000n`.
  *
- * A price with more decimals than the asset is refused, not rounded, and zero is refused, because a price that vanishes
- * is a route served for free.
+ * A price with more decimals than the asset is refused, not rounded. Zero is read as zero: whether it may be is for the
+ * route to say, not for a scheme.
  *
- * @param decimals - Decimals of the asset, 0 to 36.
+ * @param assets - What the seller may mean on the network, the one that `$` means first.
  */
-export function parsePrice(price: string, decimals: number): ParsedPrice {
+export function parsePrice<A extends PricingAsset>(price: string, assets: readonly A[]): ParsedPrice<A> {
+  const { sign, whole, fraction = "", ticker } = PRICE.exec(price)?.groups ?? {};
+  if (whole === undefined || (sign === "" && ticker === undefined)) {
+    return { ok: false, expected: 'a dollar price such as "$0.01", or "0.01 USDC"' };
+  }
+  const asset = findAsset(assets, ticker);
+  if (asset === undefined) return { ok: false, expected: `one of what is known there: ${tickersOf(assets)}` };
+  const { decimals } = asset;
   if (!Number.isInteger(decimals) || decimals < 0 || decimals > 36) {
     return { ok: false, expected: "an asset with 0 to 36 decimals" };
   }
-  const { whole, fraction = "" } = PRICE.exec(price)?.groups ?? {};
-  if (whole === undefined) return { ok: false, expected: 'a dollar price such as "$0.01"' };
   if (fraction.length > decimals) {
-    return {
-      ok: false,
-      expected: `at most ${decimals} decimals, which is all the asset has: a price is never rounded`,
-    };
+    const expected = `at most ${decimals} decimals, which is all the asset has: a price is never rounded`;
+    return { ok: false, expected };
   }
-  return positive(BigInt(whole + fraction.padEnd(decimals, "0")));
+  const parsed = bounded(BigInt(whole + fraction.padEnd(decimals, "0")));
+  return parsed.ok ? { ...parsed, asset } : parsed;
 }
 
-/** Reads an amount in atomic units: `"10000"`. Digits only, no leading zero, above zero, below 2^256. */
-export function parseAtomic(amount: string): ParsedPrice {
+function findAsset<A extends PricingAsset>(assets: readonly A[], ticker = "USD"): A | undefined {
+  const name = ticker.toUpperCase();
+  return assets.find(({ symbol }) => symbol.toUpperCase() === name) ?? (name === "USD" ? assets[0] : undefined);
+}
+
+function tickersOf(assets: readonly PricingAsset[]): string {
+  return assets.map(({ symbol }) => symbol).join(", ") || "no ticker";
+}
+
+/** Reads an amount in atomic units: `"10000"`. Digits only, no leading zero, below 2^256; `"0"` is read as zero. */
+export function parseAtomic(amount: string): ParsedAmount {
   if (!ATOMIC.test(amount)) return { ok: false, expected: 'atomic units as digits, such as "10000"' };
-  return positive(BigInt(amount));
+  return bounded(BigInt(amount));
+}
+
+/** Whether a price as a seller writes it is zero, in whatever asset. */
+export function isZeroPrice(price: string | AssetPrice): boolean {
+  return typeof price === "string" ? ZERO.test(price) : price.amount === "0";
 }
 
 /** Writes atomic units as a decimal: `formatAmount(1000n, 6)` is `"0.001"`. */
@@ -71,8 +106,6 @@ function lengthWithoutZeros(fraction: string): number {
   return length;
 }
 
-function positive(amount: bigint): ParsedPrice {
-  if (amount === 0n) return { ok: false, expected: "a price above zero" };
-  if (amount > MAX_UINT256) return { ok: false, expected: "an amount below 2^256" };
-  return { ok: true, amount };
+function bounded(amount: bigint): ParsedAmount {
+  return amount > MAX_UINT256 ? { ok: false, expected: "an amount below 2^256" } : { ok: true, amount };
 }

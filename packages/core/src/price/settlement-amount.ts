@@ -22,10 +22,21 @@ const ATOMIC = /^(?:0|[1-9]\d{0,77})$/;
 const PERCENT = /^(?<whole>0|[1-9]\d{0,2})(?:\.(?<fraction>\d{1,2}))?%$/;
 const DOLLARS = /^\$(?<whole>0|[1-9]\d{0,77})(?:\.(?<fraction>\d{1,78}))?$/;
 
+/** Of dollars, as many as {@link DOLLARS} takes. */
+const MOST_DECIMALS = 78;
+
 const FORMS = 'atomic units ("10000"), a percentage with at most two decimals ("12.34%") or dollars ("$0.0123")';
 
 /** A hundredth of a percent. */
 const PARTS_OF_WHOLE = 10_000n;
+
+/** So fine that every form is read in full. */
+export const PARTS_PER_UNIT: bigint = 10n ** BigInt(MOST_DECIMALS);
+
+/** An amount before it is rounded, or what would be right. */
+export type ExactAmount =
+  | { readonly ok: true; readonly parts: bigint; readonly form: "atomic" | "percent" | "dollars" }
+  | { readonly ok: false; readonly expected: string };
 
 /**
  * Reads how much is to be taken. Three forms:
@@ -36,35 +47,45 @@ const PARTS_OF_WHOLE = 10_000n;
  *
  * `"0"`, `"0%"` and `"$0"` take nothing. More than the maximum is refused, never cut down to it.
  */
-export function parseSettlementAmount(text: unknown, { maximum, decimals }: Authorized): SettlementAmount {
+export function parseSettlementAmount(text: unknown, authorized: Authorized): SettlementAmount {
+  const read = readExactly(text, authorized);
+  if (!read.ok) return read;
+  const { maximum } = authorized;
+  const amount = read.form === "percent" ? read.parts / PARTS_PER_UNIT : roundHalfUp(read.parts);
+  if (amount > maximum) return { ok: false, expected: `at most what was authorized, ${maximum} atomic units` };
+  return { ok: true, amount };
+}
+
+/** Reads the same forms without rounding, and without a bound: parts of an atomic unit, {@link PARTS_PER_UNIT} to one. */
+export function readExactly(text: unknown, { maximum, decimals }: Authorized): ExactAmount {
   if (typeof text !== "string") return { ok: false, expected: FORMS };
-  const read = readAtomic(text) ?? readPercent(text, maximum) ?? readDollars(text, decimals);
-  if (read === undefined) return { ok: false, expected: FORMS };
-  if (typeof read === "string") return { ok: false, expected: read };
-  if (read > maximum) return { ok: false, expected: `at most what was authorized, ${maximum} atomic units` };
-  return { ok: true, amount: read };
+  return (
+    readAtomic(text) ?? readPercent(text, maximum) ?? readDollars(text, decimals) ?? { ok: false, expected: FORMS }
+  );
 }
 
-function readAtomic(text: string): bigint | undefined {
-  return ATOMIC.test(text) ? BigInt(text) : undefined;
+/** Whole atomic units. */
+export function roundHalfUp(parts: bigint): bigint {
+  return (2n * parts + PARTS_PER_UNIT) / (2n * PARTS_PER_UNIT);
 }
 
-function readPercent(text: string, maximum: bigint): bigint | undefined {
+function readAtomic(text: string): ExactAmount | undefined {
+  return ATOMIC.test(text) ? { ok: true, parts: BigInt(text) * PARTS_PER_UNIT, form: "atomic" } : undefined;
+}
+
+function readPercent(text: string, maximum: bigint): ExactAmount | undefined {
   const { whole, fraction = "" } = PERCENT.exec(text)?.groups ?? {};
   if (whole === undefined) return undefined;
-  return (maximum * BigInt(whole + fraction.padEnd(2, "0"))) / PARTS_OF_WHOLE;
+  const hundredths = BigInt(whole + fraction.padEnd(2, "0"));
+  return { ok: true, parts: (maximum * hundredths * PARTS_PER_UNIT) / PARTS_OF_WHOLE, form: "percent" };
 }
 
-/** Yields a text where dollars mean nothing. */
-function readDollars(text: string, decimals: number | undefined): bigint | string | undefined {
+function readDollars(text: string, decimals: number | undefined): ExactAmount | undefined {
   const { whole, fraction = "" } = DOLLARS.exec(text)?.groups ?? {};
   if (whole === undefined) return undefined;
-  if (decimals === undefined) return "atomic units or a percentage, because the asset's decimals are not known";
-  const kept = BigInt(whole + fraction.slice(0, decimals).padEnd(decimals, "0"));
-  return isHalfOrMore(fraction.slice(decimals)) ? kept + 1n : kept;
-}
-
-/** Of digits behind a decimal point. */
-function isHalfOrMore(digits: string): boolean {
-  return digits.charAt(0) >= "5" && digits.charAt(0) <= "9";
+  if (decimals === undefined) {
+    return { ok: false, expected: "atomic units or a percentage, because the asset's decimals are not known" };
+  }
+  const parts = BigInt(whole + fraction) * 10n ** BigInt(MOST_DECIMALS + decimals - fraction.length);
+  return { ok: true, parts, form: "dollars" };
 }

@@ -17,6 +17,8 @@ export interface FacilitatorScheme {
   readonly extra: Readonly<Record<string, unknown>>;
   /** Addresses that sign transactions, for `signers` in `/supported`. */
   readonly signers: readonly string[];
+  /** Identifiers of extensions it understands, for `extensions` in `/supported`. Default none. */
+  readonly extensions?: readonly string[];
   /** Whether the payment would settle now. Total: a malformed payment yields `isValid: false`. */
   verify(request: FacilitatorRequest): Promise<VerifyResponse>;
   /**

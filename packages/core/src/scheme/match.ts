@@ -5,6 +5,7 @@
  * @see `docs/protocol-notes.md`, "Which offer a payment means"
  * @module
  */
+import { sameNetwork } from "../network/caip2.js";
 import type { AcceptedRequirements } from "../protocol/payment-requirements.js";
 import type { Offer } from "./offer.js";
 
@@ -34,8 +35,9 @@ function agrees(field: MatchedField, offer: Offer, accepted: AcceptedRequirement
   const ours = offer.requirements;
   switch (field) {
     case "scheme":
-    case "network":
       return accepted[field] === ours[field];
+    case "network":
+      return sameNetwork(accepted[field], ours[field]);
     case "asset":
     case "payTo":
       return offer.scheme.sameAddress(accepted[field], ours[field]);

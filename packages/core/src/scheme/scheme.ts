@@ -4,9 +4,10 @@
  *
  * @module
  */
-import type { JsonRpc } from "../http/json-rpc.js";
+import type { RpcNode } from "../http/rpc-node.js";
 import type { Network, NetworkPattern } from "../network/caip2.js";
 import type { AssetPrice } from "../price/price.js";
+import type { Extensions } from "../protocol/extensions.js";
 import type { PaymentRequirements } from "../protocol/payment-requirements.js";
 import type { Reason } from "../protocol/reasons.js";
 
@@ -15,11 +16,13 @@ export interface OfferTerms {
   readonly network: Network;
   readonly price: string | AssetPrice;
   readonly payTo: string;
+  /** What the seller adds to the offer, checked to be JSON. A scheme looks only at fields of its own. */
+  readonly extra?: Readonly<Record<string, unknown>>;
 }
 
 /** One term that cannot be sold under, and what would be right. */
 export interface TermsIssue {
-  readonly term: "network" | "price" | "payTo" | "price.asset" | "price.amount" | "price.extra";
+  readonly term: "network" | "price" | "payTo" | "price.asset" | "price.amount" | "price.extra" | `extra.${string}`;
   readonly expected: string;
 }
 
@@ -64,7 +67,7 @@ export interface PaymentQuery {
   readonly payload: unknown;
   readonly requirements: PaymentRequirements;
   /** Of the network of the requirements, as far as the seller says: a scheme checks that before it concludes anything. */
-  readonly rpc: JsonRpc;
+  readonly rpc: RpcNode;
   /**
    * Unix seconds: `expiresAtSeconds` of when the payment was first read, from its record. A scheme whose payments have no
    * time in them cannot say `never` without it.
@@ -88,6 +91,46 @@ export type ChainFinding =
   /** The chain could not be asked, or does not tell. `problem` is for the log: short, without a node's words or URL. */
   | { readonly kind: "unclear"; readonly problem: string };
 
+/** Who is to be paid, in what, and a node of their network to ask whether that can be. */
+export interface PayeeQuery {
+  readonly network: string;
+  readonly asset: string;
+  readonly payTo: string;
+  /** Of that network, as far as the seller says: a scheme checks that before it concludes anything. */
+  readonly rpc: RpcNode;
+  /** Aborted when nobody waits any longer; the answer is then `unclear`. */
+  readonly signal?: AbortSignal;
+}
+
+/** Whether a payee can be paid as things are on chain. */
+export type PayeeCheck =
+  | { readonly kind: "payable" }
+  /**
+   * No payment can succeed until something is done.
+   *
+   * `problem`: completes "…, for", e.g. `it has not opted in to asset 10458941`. `remedy`: a sentence, with the very command
+   * that helps if there is one.
+   */
+  | { readonly kind: "unpayable"; readonly problem: string; readonly remedy: string }
+  /** The chain could not be asked, or does not tell. `problem` is for the log: short, without a node's words or URL. */
+  | { readonly kind: "unclear"; readonly problem: string };
+
+/** What checks payers' signatures in this process, or what is missing for that. */
+export type SignatureCheck =
+  | {
+      readonly ok: true;
+      /**
+       * Checks the signature of a payment that `readPayment` has read; `undefined` when it is good, or when it cannot be told
+       * without asking somebody. Never rejects.
+       */
+      check(payload: unknown, requirements: PaymentRequirements): Promise<Reason | undefined>;
+    }
+  | {
+      readonly ok: false;
+      /** For a seller, e.g. a package and the command that installs it. */
+      readonly missing: string;
+    };
+
 /** A scheme on all networks of a pattern, as a seller needs it. */
 export interface Scheme {
   /** `exact`, `upto`, … */
@@ -108,6 +151,11 @@ export interface Scheme {
    * @returns `undefined` when nothing can be paid by way of this facilitator, for its kind lacks what it takes.
    */
   completeExtra?(kindExtra: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | undefined;
+  /**
+   * Extensions that help a payer of an offer, by identifier. A challenge declares those that the offer's facilitator lists in
+   * `/supported`, without the seller's saying so. Default: none. Total.
+   */
+  extensionsFor?(requirements: PaymentRequirements): Extensions;
   /** Whether two addresses or asset ids are the same one; `0x` addresses differ in case only by their checksum. */
   sameAddress(a: string, b: string): boolean;
   /**
@@ -118,8 +166,18 @@ export interface Scheme {
    */
   readPayment(payload: unknown, requirements: PaymentRequirements, nowSeconds: number): PaymentReading;
   /**
+   * Prepares to check signatures where the seller has asked for it by `verifySignatures`. Called at start-up. Default: they
+   * are checked by `readPayment` already, or not before the facilitator is asked.
+   */
+  prepareSignatureCheck?(): SignatureCheck;
+  /**
    * Looks on chain for what became of a payment. Without it, an outcome that the facilitator does not know stays unknown.
    * Total: never throws, never rejects; what cannot be told for certain is `unclear`.
    */
   findPayment?(query: PaymentQuery): Promise<ChainFinding>;
+  /**
+   * Asks the chain whether a payee lacks something without which nobody can pay it, such as an account for a token. Default:
+   * there is no such thing. Total: never throws, never rejects; what cannot be told for certain is `unclear`.
+   */
+  checkPayee?(query: PayeeQuery): Promise<PayeeCheck>;
 }

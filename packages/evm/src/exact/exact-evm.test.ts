@@ -1,4 +1,4 @@
-import { type CompiledTerms, type OfferTerms, parsePrice } from "@farebox/core";
+import type { CompiledTerms, OfferTerms } from "@farebox/core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ASSETS } from "../assets.js";
@@ -47,7 +47,7 @@ describe("a price in dollars", () => {
   )(
     "on $networkName is in its stablecoin, moved as that can be ($transfer)",
     ({ network, address, decimals, symbol, transfer, name, version }) => {
-      const { amount } = parsePrice("$0.01", decimals) as { readonly amount: bigint };
+      const amount = 10n ** BigInt(decimals - 2);
       const extra = {
         eip3009: { name, version },
         permit2: { assetTransferMethod: "permit2" },
@@ -60,12 +60,43 @@ describe("a price in dollars", () => {
 
   test.each<[change: Partial<OfferTerms>, issue: string, why: string]>([
     [{ price: "0.01" }, 'price: a dollar price such as "$0.01"', "no currency"],
-    [{ price: "$0" }, "price: a price above zero", "free"],
+    [{ price: "1.5 EURC" }, "price: one of what is known there: USDC", "a ticker that nobody knows there"],
+    [{ price: "1.5USDC" }, "price: a dollar price such as", "no space"],
     [{ price: "$0.0000001" }, "price: at most 6 decimals", "would be rounded"],
     [{ price: "" }, 'price: a dollar price such as "$0.01"', "empty"],
     [{ network: "eip155:31337" }, "price: { asset, amount, extra: { name, version } }", "no stablecoin known"],
   ])("of %j is refused: %s (%s)", (change, issue) => {
     expect(issuesOf(change)).toEqual([expect.stringContaining(issue)]);
+  });
+});
+
+describe("a price by a ticker", () => {
+  test.each(ASSETS)("is in $symbol on $networkName, by its decimals", ({ network, address, symbol, decimals }) => {
+    const asset = { id: address, symbol, decimals };
+    for (const ticker of [symbol, symbol.toLowerCase(), symbol.toUpperCase()]) {
+      expect(compile({ network, price: `0.10 ${ticker}` })).toMatchObject({
+        ok: true,
+        asset,
+        amount: 10n ** BigInt(decimals - 1),
+      });
+    }
+  });
+
+  test("carries what a token is moved by", () => {
+    const terms = compile({ network: "eip155:42220", price: "0.10 USDT" });
+    expect(terms.ok && terms.asset).toEqual({
+      id: "0x48065fbBE25f71C9282ddf5e1cD6D6A887483D5e",
+      symbol: "USDT",
+      decimals: 6,
+      extra: { name: "Tether USD", version: "1" },
+    });
+  });
+
+  test("is refused where it is known on another network only, with what is known there", () => {
+    expect(issuesOf({ network: "eip155:42220", price: "1 PYUSD" })).toEqual([
+      "price: one of what is known there: USDC, USDT, USAT",
+    ]);
+    expect(issuesOf({ price: "1 USDT" })).toEqual(["price: one of what is known there: USDC"]);
   });
 });
 
@@ -112,7 +143,6 @@ describe("a price in an asset", () => {
     [{ asset: UNKNOWN, amount: "7", extra: { name: "T" } }, "price.extra: the token's EIP-712 domain", "no version"],
     [{ asset: UNKNOWN, amount: "7", extra: { ...DOMAIN, name: "" } }, "price.extra: the token's", "an empty name"],
     [{ asset: UNKNOWN, amount: "7", extra: { ...DOMAIN, version: 2 } }, "price.extra: the token's", "a number"],
-    [{ asset: USDC, amount: "0" }, "price.amount: a price above zero", "free"],
     [{ asset: USDC, amount: "-7" }, "price.amount: atomic units", "a sign"],
     [{ asset: USDC, amount: "0.01" }, "price.amount: atomic units", "a point"],
     [{ asset: USDC, amount: "1e3" }, "price.amount: atomic units", "an exponent"],
@@ -199,7 +229,7 @@ describe("payTo", () => {
   });
 });
 
-test("compiling is total over texts, and what it sells is above zero", () => {
+test("compiling is total over texts, and what it sells is never below zero", () => {
   const price = fc.oneof(
     fc.string(),
     fc.record({
@@ -211,7 +241,7 @@ test("compiling is total over texts, and what it sells is above zero", () => {
   fc.assert(
     fc.property(fc.string(), price, fc.oneof(fc.string(), fc.constant(PAY_TO)), (reference, some, payTo) => {
       const terms = scheme.compileTerms({ network: `eip155:${reference}`, price: some, payTo });
-      if (terms.ok) expect(terms.amount > 0n).toBe(true);
+      if (terms.ok) expect(terms.amount >= 0n).toBe(true);
       else expect(terms.issues.length).toBeGreaterThan(0);
     }),
   );

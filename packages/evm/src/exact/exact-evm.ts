@@ -6,11 +6,13 @@
  * @module
  */
 import type { PaymentRequirements, Scheme } from "@farebox/core";
+import { fieldsOf } from "@farebox/core/scheme";
 import { sameAddress } from "../address.js";
 import { compileEvmTerms } from "../compile-terms.js";
-import { fieldsOf } from "../payload-fields.js";
 import { findPermitPayment } from "../permit2/find-payment.js";
+import { gasSponsoringFor } from "../permit2/gas-sponsoring.js";
 import { readPermitPayment } from "../permit2/read-permit.js";
+import { prepareSignatureCheck, readSignedPermit, readSignedTransfer } from "../signatures/check-signature.js";
 import { findAuthorizationPayment } from "./find-payment.js";
 import { readAuthorizationPayment } from "./read-payment.js";
 
@@ -20,11 +22,18 @@ export function exactEvm(): Scheme {
     scheme: "exact",
     networks: "eip155:*",
     compileTerms: (terms) => compileEvmTerms(terms, ["eip3009", "permit2"]),
+    extensionsFor: (requirements) => (isByPermit2(requirements) ? gasSponsoringFor(requirements) : {}),
     sameAddress,
     readPayment: (payload, requirements, nowSeconds) =>
       isByPermit2(requirements)
         ? readPermitPayment("exact", payload, { requirements, nowSeconds })
         : readAuthorizationPayment(payload, requirements, nowSeconds),
+    prepareSignatureCheck: () =>
+      prepareSignatureCheck((payload, requirements) =>
+        isByPermit2(requirements)
+          ? readSignedPermit("exact")(payload, requirements)
+          : readSignedTransfer(payload, requirements),
+      ),
     findPayment: (query) =>
       isByPermit2(query.requirements) ? findPermitPayment("exact", query) : findAuthorizationPayment(query),
   } as const satisfies Scheme);

@@ -146,11 +146,10 @@ describe("a question that makes no sense", () => {
   });
 
   test("by a client that throws something of its own is unclear, and not quoted", async () => {
-    const rpc = {
-      call: async () => {
-        throw new RangeError("https://node.example/secret");
-      },
+    const fail = async () => {
+      throw new RangeError("https://node.example/secret");
     };
+    const rpc = { call: fail, get: fail };
     const finding = await findAt("http://localhost", { rpc });
     expect(finding).toEqual({ kind: "unclear", problem: "the node could not be asked" });
   });

@@ -5,7 +5,7 @@
  * @see EIP-3009, "Use of Unique Random Nonce, Instead of Sequential Nonce"
  * @module
  */
-import { type ChainFinding, JsonRpcError, type PaymentQuery, type PaymentRequirements } from "@farebox/core";
+import { type ChainFinding, type PaymentQuery, type PaymentRequirements, RpcError } from "@farebox/core";
 import { addressWord, TRANSFER, uintWord } from "../abi-words.js";
 import { isAddressShaped, sameAddress } from "../address.js";
 import {
@@ -34,7 +34,7 @@ export async function findAuthorizationPayment(query: PaymentQuery): Promise<Cha
     if (payment === undefined) return unclear("the payment is not one of this scheme, or not for these terms");
     return await find(createAsk(query, MAX_QUESTIONS), payment);
   } catch (error) {
-    return unclear(error instanceof JsonRpcError ? error.message : "the node could not be asked");
+    return unclear(error instanceof RpcError ? error.message : "the node could not be asked");
   }
 }
 

@@ -4,7 +4,7 @@
  * @see EIP-3009, `AuthorizationUsed` and `AuthorizationCanceled`
  * @module
  */
-import { JsonRpcError } from "@farebox/core";
+import { RpcError } from "@farebox/core";
 import { addressWord } from "../abi-words.js";
 import type { Ask, Log, LogFilter } from "../node/node-questions.js";
 import { type LogStretch, scanLogs } from "../node/scan-logs.js";
@@ -35,5 +35,5 @@ function filterFor({ asset, authorizer, nonce }: UseSearch): LogFilter {
 /** A nonce is used or cancelled once; two such logs are a token, or a node, whose word counts for nothing. */
 function onlyOne(logs: readonly Log[]): Log | undefined {
   if (logs.length === 1) return logs[0];
-  throw new JsonRpcError("node says that one nonce was used more than once", "unreadable");
+  throw new RpcError("node says that one nonce was used more than once", "unreadable");
 }

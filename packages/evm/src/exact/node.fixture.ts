@@ -6,7 +6,7 @@
 import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type ChainFinding, createJsonRpc, type PaymentQuery, type PaymentRequirements } from "@farebox/core";
+import { type ChainFinding, createRpcNode, type PaymentQuery, type PaymentRequirements } from "@farebox/core";
 import { encodeAbiParameters, type Hex, padHex, toEventSelector, toHex } from "viem";
 import { exactEvm } from "./exact-evm.js";
 
@@ -164,7 +164,7 @@ export type Changes = Partial<PaymentQuery> & { readonly deadlineMs?: number };
 
 /** Asks a node about the payment. */
 export function findAt(url: string, { deadlineMs = 5_000, ...query }: Changes = {}) {
-  const rpc = createJsonRpc(url, { deadlineMs });
+  const rpc = createRpcNode(url, { deadlineMs });
   return exactEvm().findPayment?.({ payload: PAYLOAD, requirements: REQUIREMENTS, rpc, ...query });
 }
 

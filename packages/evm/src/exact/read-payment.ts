@@ -5,15 +5,15 @@
  * @module
  */
 import type { PaymentReading, PaymentRequirements, Reason } from "@farebox/core";
+import { fieldsOf } from "@farebox/core/scheme";
 import { isAddressShaped, sameAddress } from "../address.js";
 import {
   DECIMAL,
-  fieldsOf,
+  isSignature,
+  isWord,
   LONGEST_WINDOW_SECONDS,
   matches,
   SETTLEMENT_MARGIN_SECONDS,
-  SIGNATURE,
-  WORD,
 } from "../payload-fields.js";
 
 /** Implements `readPayment` of the `exact` scheme. Total. */
@@ -48,17 +48,18 @@ export interface Authorization {
   readonly value: string;
   readonly validAfter: string;
   readonly validBefore: string;
-  readonly nonce: string;
+  readonly nonce: `0x${string}`;
+  readonly signature: `0x${string}`;
 }
 
 /** Reads the authorization of a payment, whatever its time and terms; `undefined` when it has none. Total. */
 export function readAuthorization(payload: unknown): Authorization | undefined {
   const { signature, authorization } = fieldsOf(payload);
   const { from, to, value, validAfter, validBefore, nonce } = fieldsOf(authorization);
-  if (!matches(SIGNATURE, signature) || !matches(WORD, nonce)) return undefined;
+  if (!isSignature(signature) || !isWord(nonce)) return undefined;
   if (!isAddressShaped(from) || !isAddressShaped(to)) return undefined;
   if (!matches(DECIMAL, value) || !matches(DECIMAL, validAfter) || !matches(DECIMAL, validBefore)) return undefined;
-  return { from, to, value, validAfter, validBefore, nonce };
+  return { from, to, value, validAfter, validBefore, nonce, signature };
 }
 
 function refused(reason: Reason): PaymentReading {

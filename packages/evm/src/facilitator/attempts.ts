@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { createAttempts as createMemory } from "@farebox/core/scheme";
 import type { Hash } from "./chain.js";
 import type { Moved, MovementKey } from "./movement.js";
 
@@ -41,36 +42,20 @@ const REMEMBERED_MS = 25 * 60 * 60 * 1000;
  * @param now - Unix milliseconds.
  */
 export function createAttempts(now: () => number): Attempts {
-  const attempts = new Map<string, Attempt & { readonly sinceMs: number }>();
-  const working = new Map<string, Promise<unknown>>();
+  const attempts = createMemory<Attempt>({ rememberedMs: REMEMBERED_MS, now });
 
   return {
     get size() {
       return attempts.size;
     },
-    find: ({ identity }) => attempts.get(identity),
+    find: ({ identity }) => attempts.find(identity),
     remember({ identity, fingerprint }, attempt) {
-      // Kept in the order of their age, so that the oldest come first when they are forgotten.
-      attempts.delete(identity);
-      attempts.set(identity, { ...attempt, fingerprint, sinceMs: now() });
-      for (const [oldest, { sinceMs }] of attempts) {
-        if (sinceMs + REMEMBERED_MS > now()) break;
-        attempts.delete(oldest);
-      }
+      attempts.remember(identity, { ...attempt, fingerprint });
     },
     forget({ identity }, transaction) {
-      if (attempts.get(identity)?.transaction === transaction) attempts.delete(identity);
+      if (attempts.find(identity)?.transaction === transaction) attempts.forget(identity);
     },
-    async exclusively({ identity }, work) {
-      const previous = working.get(identity) ?? Promise.resolve();
-      const turn = previous.then(work, work);
-      working.set(identity, turn);
-      try {
-        return await turn;
-      } finally {
-        if (working.get(identity) === turn) working.delete(identity);
-      }
-    },
+    exclusively: ({ identity }, work) => attempts.exclusively(identity, work),
   };
 }
 

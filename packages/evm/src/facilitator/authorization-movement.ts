@@ -4,9 +4,9 @@
  * @see EIP-3009, `transferWithAuthorization`
  * @module
  */
+import type { Refusal } from "@farebox/core/scheme";
 import type { EvmChain, Hash, SignedAuthorization } from "./chain.js";
 import type { Moved, Movement } from "./movement.js";
-import type { Refusal } from "./refusal.js";
 import { verifyOnChain } from "./verify-on-chain.js";
 
 /** Makes a movement of a signed authorization. */

@@ -4,11 +4,11 @@
  * @see x402 v2, scheme `exact` on EVM, §1
  * @module
  */
+import { accept, type Fields, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import type { Address, Hex, SignedAuthorization, TransferAuthorization } from "./chain.js";
 import type { Envelope } from "./envelope.js";
-import { accept, type Reading, type Refusal, refuse } from "./refusal.js";
 import { checkAccepted, type PaymentKind, readDomain, type Terms, type TokenDomain } from "./terms.js";
-import { type Fields, readAddress, readBytes, readBytes32, readFields, readUint256 } from "./wire-fields.js";
+import { readAddress, readBytes, readBytes32, readFields, readUint256 } from "./wire-fields.js";
 
 /** Signatures of contract wallets with several owners or passkeys have up to some 2 kB. */
 const MAX_SIGNATURE_BYTES = 4096;

@@ -57,6 +57,22 @@ export interface SignedApproval {
   readonly signature: Hex;
 }
 
+/** An allowance for Permit2 that the payer has signed as a transaction of its own. Not yet known to be the payer's. */
+export interface ApprovalTransaction {
+  /** The payer; in lower case, as is the token. */
+  readonly from: Address;
+  readonly token: Address;
+  /** What is sent to the network, byte for byte. */
+  readonly serialized: Hex;
+  readonly hash: Hash;
+  /** The payer's count of transactions, of which this is the next. */
+  readonly nonce: number;
+  readonly gas: bigint;
+  /** Wei for a unit of gas. */
+  readonly maxFeePerGas: bigint;
+  readonly data: Hex;
+}
+
 /** A payment by Permit2, with the payer's signature. */
 export interface SignedPermit {
   readonly chainId: number;
@@ -66,6 +82,21 @@ export interface SignedPermit {
   readonly permit: Permit;
   /** Where the payer has not allowed Permit2 to move the token yet (EIP-2612). */
   readonly approval?: SignedApproval | undefined;
+  /** The same for a token without EIP-2612; needs {@link Permit2Chain.approvals}. */
+  readonly approvalTransaction?: ApprovalTransaction | undefined;
+}
+
+/** What carries out approvals that payers have signed as transactions. */
+export interface ApprovalChain {
+  /** What keeps the approval from being carried out now, for a log; `undefined` when nothing does. */
+  findFault(approval: ApprovalTransaction): Promise<string | undefined>;
+  /** Tries the approval, and behind it the transfer of `amount`, without sending anything. */
+  simulate(signed: SignedPermit, approval: ApprovalTransaction, amount: bigint): Promise<Simulation>;
+  /**
+   * Gives the payer what it lacks to pay for the gas, sends the approval, and waits until it is on chain. Rejects when it is
+   * not there in time, or has failed; it may be called again.
+   */
+  carryOut(approval: ApprovalTransaction): Promise<void>;
 }
 
 /** What Permit2 and its proxies do on a chain. */
@@ -82,6 +113,8 @@ export interface Permit2Chain {
   simulate(signed: SignedPermit, amount: bigint): Promise<Simulation>;
   /** Sends the transfer of `amount`. Rejects only when provably nothing was broadcast. */
   submit(signed: SignedPermit, amount: bigint): Promise<Hash>;
+  /** Carries out approvals that payers have signed as transactions; without it none is. */
+  readonly approvals?: ApprovalChain;
   /** Finds the call of the proxy that used the nonce to pay this recipient in this token, and what it moved. */
   findTransfer(signed: SignedPermit): Promise<{ readonly transaction: Hash; readonly amount: bigint } | undefined>;
 }

@@ -11,6 +11,8 @@ import type { ParsedRpcOptions } from "./rpc-options.js";
 export interface Call {
   readonly to: Address;
   readonly data: Hex;
+  /** Wei that go with it. Default none. */
+  readonly value?: bigint;
 }
 
 /** Limits of one transaction. */

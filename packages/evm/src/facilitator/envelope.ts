@@ -4,8 +4,8 @@
  * @see x402 v2 §7.1
  * @module
  */
-import { accept, type Reading, refuse } from "./refusal.js";
-import { type Fields, readAddress, readFields } from "./wire-fields.js";
+import { accept, type Fields, type Reading, refuse } from "@farebox/core/scheme";
+import { readAddress, readFields } from "./wire-fields.js";
 
 /** The objects in a request. */
 export interface Envelope {

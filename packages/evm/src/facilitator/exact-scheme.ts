@@ -5,6 +5,7 @@
  * @module
  */
 import type { FacilitatorScheme } from "@farebox/core";
+import { accept, type Reading, refuse } from "@farebox/core/scheme";
 import { createAuthorizationMovement } from "./authorization-movement.js";
 import { readAuthorizationPayment } from "./authorization-payment.js";
 import type { EvmChain } from "./chain.js";
@@ -12,8 +13,7 @@ import { type Envelope, readEnvelope, readPayer } from "./envelope.js";
 import type { Movement } from "./movement.js";
 import { createPermitMovement } from "./permit-movement.js";
 import { readPermitPayment } from "./permit-payment.js";
-import { accept, type Reading, refuse } from "./refusal.js";
-import { chainIdOf, type EvmSchemeOptions, parseSchemeOptions } from "./scheme-options.js";
+import { chainIdOf, type EvmSchemeOptions, extensionsOf, parseSchemeOptions } from "./scheme-options.js";
 import { type MovementReading, SettlementDesk } from "./settlement-desk.js";
 import { type PaymentKind, readTerms, readTransferMethod, type Terms } from "./terms.js";
 
@@ -34,6 +34,7 @@ export function createExactEvmScheme(options: ExactEvmSchemeOptions): Facilitato
     network: chain.network,
     extra: Object.freeze({}),
     signers: chain.signers,
+    extensions: extensionsOf(chain),
     verify: (request) => desk.verify(readExactPayment(request, kind, chain)),
     settle: (request) => desk.settle(readExactPayment(request, kind, chain)),
     health: () => chain.health(),

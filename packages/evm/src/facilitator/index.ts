@@ -7,6 +7,8 @@ export type { ProxyKind } from "../permit2/proxies.js";
 export type { Permit } from "../permit2/read-permit.js";
 export type {
   Address,
+  ApprovalChain,
+  ApprovalTransaction,
   EvmChain,
   Hash,
   Hex,
@@ -22,4 +24,5 @@ export { ChainError } from "./chain-error.js";
 export { createExactEvmScheme, type ExactEvmSchemeOptions } from "./exact-scheme.js";
 export { createRpcChain } from "./rpc-chain.js";
 export type { RpcChainOptions } from "./rpc-options.js";
+export type { SponsoringOptions } from "./sponsoring-options.js";
 export { createUptoEvmScheme, type UptoEvmSchemeOptions } from "./upto-scheme.js";

@@ -3,8 +3,8 @@
  *
  * @module
  */
+import type { Refusal } from "@farebox/core/scheme";
 import type { Hash } from "./chain.js";
-import type { Refusal } from "./refusal.js";
 
 /** What tells one authorization from another. */
 export interface MovementKey {

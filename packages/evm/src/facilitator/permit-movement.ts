@@ -4,10 +4,10 @@
  * @see x402 v2, scheme `exact` on EVM, §2, Phases 3 and 4; scheme `upto` on EVM, §1, Phases 3 and 4
  * @module
  */
+import { type Refusal, refuse } from "@farebox/core/scheme";
 import { SETTLEMENT_MARGIN_SECONDS } from "../payload-fields.js";
-import type { Hash, Permit2Chain, SignedPermit } from "./chain.js";
+import type { Hash, Permit2Chain, SignedPermit, Simulation } from "./chain.js";
 import type { Moved, Movement } from "./movement.js";
-import { type Refusal, refuse } from "./refusal.js";
 
 /** What is moved, and for whom. */
 export interface PermitTerms {
@@ -51,7 +51,10 @@ class PermitMovement implements Movement {
     }
   }
 
-  submit(): Promise<Hash> {
+  /** The approval comes first. Whatever becomes of it, the payment itself is not sent before it is on chain. */
+  async submit(): Promise<Hash> {
+    const { approvalTransaction } = this.#signed;
+    if (approvalTransaction !== undefined) await this.#chain.approvals?.carryOut(approvalTransaction);
     return this.#chain.submit(this.#signed, this.amount);
   }
 
@@ -92,15 +95,34 @@ class PermitMovement implements Movement {
       this.#chain.allowanceOf(token, from),
     ]);
     if (balance < this.amount) return refuse("insufficient_funds", "the payer has less than the amount");
-    if (allowance >= this.amount) this.#signed = { ...this.#signed, approval: undefined };
-    else if (!this.#isApproved(BigInt(nowSeconds))) return NOT_ALLOWED;
-    const trial = await this.#chain.simulate(this.#signed, this.amount);
+    const lacking = await this.#chooseAllowance(allowance, BigInt(nowSeconds));
+    if (lacking !== undefined) return lacking;
+    const trial = await this.#simulate();
     return trial.ok ? undefined : refuse("invalid_transaction_state", `the transfer would fail: ${trial.problem}`);
   }
 
-  #isApproved(now: bigint): boolean {
-    const { approval } = this.#signed;
-    return approval !== undefined && approval.deadline >= now + BigInt(SETTLEMENT_MARGIN_SECONDS);
+  /** Keeps the cheapest that will do: the allowance there is, one by EIP-2612, one that takes a transaction. */
+  async #chooseAllowance(allowance: bigint, now: bigint): Promise<Refusal | undefined> {
+    const { approval, approvalTransaction, ...payment } = this.#signed;
+    this.#signed = payment;
+    if (allowance >= this.amount) return undefined;
+    if (approval !== undefined && approval.deadline >= now + BigInt(SETTLEMENT_MARGIN_SECONDS)) {
+      this.#signed = { ...payment, approval };
+      return undefined;
+    }
+    const { approvals } = this.#chain;
+    if (approvals === undefined || approvalTransaction === undefined) return NOT_ALLOWED;
+    const fault = await approvals.findFault(approvalTransaction);
+    if (fault !== undefined) return refuse("permit2_allowance_required", `the approval is not carried out: ${fault}`);
+    this.#signed = { ...payment, approvalTransaction };
+    return undefined;
+  }
+
+  async #simulate(): Promise<Simulation> {
+    const { approvalTransaction } = this.#signed;
+    if (approvalTransaction === undefined) return this.#chain.simulate(this.#signed, this.amount);
+    const trial = this.#chain.approvals?.simulate(this.#signed, approvalTransaction, this.amount);
+    return trial ?? { ok: false, problem: "approvals are not carried out here" };
   }
 }
 

@@ -4,13 +4,14 @@
  * @see x402 v2, scheme `exact` on EVM, §2; scheme `upto` on EVM, §1
  * @module
  */
+import { accept, type Fields, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import { PERMIT2, PROXIES } from "../permit2/proxies.js";
 import { type Permit, readPermit } from "../permit2/read-permit.js";
+import { readApprovalTransaction } from "./approval-transaction.js";
 import type { Address, SignedApproval, SignedPermit } from "./chain.js";
 import type { Envelope } from "./envelope.js";
-import { accept, type Reading, type Refusal, refuse } from "./refusal.js";
 import { checkAccepted, type PaymentKind, type Terms } from "./terms.js";
-import { type Fields, readAddress, readBytes, readFields, readUint256 } from "./wire-fields.js";
+import { readAddress, readBytes, readFields, readUint256 } from "./wire-fields.js";
 
 /** Reads a payment that agrees with its terms in all but the amount. The signature is not checked yet. */
 export function readPermitPayment(
@@ -25,7 +26,9 @@ export function readPermitPayment(
     checkAccepted(accepted, { ...terms, amount: permit.amount }, kind) ?? compare(permit, terms, kind);
   if (disagreement !== undefined) return disagreement;
   const approval = readApproval(readFields(extensions["eip2612GasSponsoring"])?.["info"], permit);
-  return accept({ chainId: kind.chainId, kind: kind.scheme, permit, approval });
+  const sponsoring = readFields(extensions["erc20ApprovalGasSponsoring"])?.["info"];
+  const approvalTransaction = readApprovalTransaction(sponsoring, permit, kind.chainId);
+  return accept({ chainId: kind.chainId, kind: kind.scheme, permit, approval, approvalTransaction });
 }
 
 /** Libraries that insist on the checksum in the capitals would throw. */

@@ -5,8 +5,9 @@
  * @module
  */
 import { encodeFunctionData, type Hex, hashTypedData, parseAbi, slice } from "viem";
-import { PERMIT2, PROXIES } from "../permit2/proxies.js";
+import { PROXIES } from "../permit2/proxies.js";
 import type { Permit } from "../permit2/read-permit.js";
+import { permitTypedData } from "../signatures/typed-data.js";
 import type { SignedApproval, SignedPermit } from "./chain.js";
 import type { Call } from "./costs.js";
 import type { SignedHash } from "./signature.js";
@@ -31,42 +32,11 @@ const UPTO_ABI = parseAbi([
   "function settleWithPermit(Approval approval, Permit permit, uint256 amount, address owner, Witness witness, bytes signature)",
 ]);
 
-/** The message that Permit2 checks, but for the witness. */
-const MESSAGE = {
-  PermitWitnessTransferFrom: [
-    { name: "permitted", type: "TokenPermissions" },
-    { name: "spender", type: "address" },
-    { name: "nonce", type: "uint256" },
-    { name: "deadline", type: "uint256" },
-    { name: "witness", type: "Witness" },
-  ],
-  TokenPermissions: [
-    { name: "token", type: "address" },
-    { name: "amount", type: "uint256" },
-  ],
-} as const;
-
-const TO = { name: "to", type: "address" } as const;
-const FACILITATOR = { name: "facilitator", type: "address" } as const;
-const VALID_AFTER = { name: "validAfter", type: "uint256" } as const;
-
 /** The hash that a payment's signature is over. */
 export function hashPermit({ chainId, permit }: SignedPermit): SignedHash {
-  const { from, token, amount, spender, nonce, deadline, to, validAfter, facilitator, signature } = permit;
-  const domain = { name: "Permit2", chainId, verifyingContract: PERMIT2 } as const;
-  const primaryType = "PermitWitnessTransferFrom";
-  const message = { permitted: { token, amount }, spender, nonce, deadline };
-  const hash =
-    facilitator === undefined
-      ? hashTypedData({
-          ...{ domain, primaryType, types: { ...MESSAGE, Witness: [TO, VALID_AFTER] } },
-          message: { ...message, witness: { to, validAfter } },
-        })
-      : hashTypedData({
-          ...{ domain, primaryType, types: { ...MESSAGE, Witness: [TO, FACILITATOR, VALID_AFTER] } },
-          message: { ...message, witness: { to, facilitator, validAfter } },
-        });
-  return { hash, signer: from, signature };
+  const typed = permitTypedData(chainId, permit);
+  const hash = hashTypedData(typed);
+  return { hash, signer: permit.from, signature: permit.signature };
 }
 
 /** The call that carries a payment out: of `amount`, where the scheme lets a part be taken. */

@@ -18,10 +18,12 @@ import { ChainError, problemOf, toChainError } from "./chain-error.js";
 import type { Call } from "./costs.js";
 import { EIP3009_ABI } from "./eip3009-abi.js";
 import { findTransfer } from "./find-transfer.js";
+import { createGrants } from "./grants.js";
 import { waitForReceipt } from "./receipt.js";
 import { isRevert } from "./revert.js";
+import { createRpcApprovals } from "./rpc-approvals.js";
 import { type ParsedRpcOptions, parseRpcOptions, type RpcChainOptions, type RpcClient } from "./rpc-options.js";
-import { createRpcPermit2 } from "./rpc-permit2.js";
+import { createRpcPermit2, type RpcParts } from "./rpc-permit2.js";
 import { createSender, type Sender } from "./sender.js";
 import { isSignedByContract, isSignedByKey } from "./signature.js";
 import { encodeTransfer, hashAuthorization } from "./transfer.js";
@@ -49,11 +51,14 @@ class RpcChain implements EvmChain {
     this.signers = [options.account.address];
     this.#options = options;
     this.#sender = createSender(options);
+    const { sponsoring, lookbackBlocks } = options;
+    const ask: RpcParts["ask"] = (question) => this.#ask(question);
+    const send: RpcParts["send"] = (call) => this.#send(call);
+    const approvals =
+      sponsoring && createRpcApprovals({ options, sponsoring, grants: createGrants(sponsoring, Date.now), ask, send });
     this.permit2 = createRpcPermit2({
-      ask: (question) => this.#ask(question),
       simulate: (call) => this.#simulate(call),
-      send: (call) => this.#send(call),
-      lookbackBlocks: options.lookbackBlocks,
+      ...{ ask, send, lookbackBlocks, approvals },
     });
   }
 

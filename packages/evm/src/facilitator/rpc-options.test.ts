@@ -51,11 +51,12 @@ describe("options of a chain", () => {
       requestTimeoutMs: 1.5,
       lookbackBlocks: 1_000_001,
       maxGas: Number.NaN,
+      sponsoring: { maxGrantWei: 5, maxGrantWeiPerHour: -1n, assets: ["0x1"] },
       privatekey: privateKey,
     };
     expect(issuesOf(() => createRpcChain(wrong as unknown as RpcChainOptions))).toMatchInlineSnapshot(`
       [
-        "options.privatekey: one of the keys network, rpcUrl, privateKey, account, confirmations, pollingIntervalMs, receiptTimeoutMs, requestTimeoutMs, lookbackBlocks, maxGas, not an unknown key",
+        "options.privatekey: one of the keys network, rpcUrl, privateKey, account, sponsoring, confirmations, pollingIntervalMs, receiptTimeoutMs, requestTimeoutMs, lookbackBlocks, maxGas, not an unknown key",
         "options.network: a CAIP-2 network such as "eip155:84532", not "base"",
         "options.rpcUrl: an http or https URL, not something else",
         "options.confirmations: a whole number from 1 to 1000, not 0",
@@ -63,6 +64,9 @@ describe("options of a chain", () => {
         "options.receiptTimeoutMs: a whole number from 100 to 600000, not 99",
         "options.lookbackBlocks: a whole number from 1 to 1000000, not 1000001",
         "options.maxGas: a whole number from 50000 to 100000000, not NaN",
+        "options.sponsoring.maxGrantWei: wei as a bigint that is not negative, such as 10n ** 14n, not number",
+        "options.sponsoring.maxGrantWeiPerHour: wei as a bigint that is not negative, such as 10n ** 14n, not a negative one",
+        "options.sponsoring.assets: a list of token addresses, not something else",
         "options.requestTimeoutMs: a whole number from 100 to 60000, not 1.5",
         "options.privateKey: a key: 0x and 64 hex digits, not something else",
       ]

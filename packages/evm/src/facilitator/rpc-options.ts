@@ -7,6 +7,7 @@ import { ConfigError, createIssues, type Issues } from "@farebox/core";
 import { createPublicClient, http, type PublicClient } from "viem";
 import { type LocalAccount, privateKeyToAccount } from "viem/accounts";
 import { isAddressShaped } from "../address.js";
+import { type ParsedSponsoring, parseSponsoring, type SponsoringOptions } from "./sponsoring-options.js";
 
 /** How to reach a chain, and who sends transactions. */
 export interface RpcChainOptions {
@@ -30,6 +31,8 @@ export interface RpcChainOptions {
   readonly lookbackBlocks?: number;
   /** Gas that one transfer may take, 50000 to 100000000. Default 2000000; USDC takes some 100000. */
   readonly maxGas?: number;
+  /** Carries out approvals for Permit2 that payers have signed as transactions. Default: it does not. */
+  readonly sponsoring?: SponsoringOptions;
 }
 
 /** Asks the chain. */
@@ -46,6 +49,7 @@ export interface ParsedRpcOptions {
   readonly receiptTimeoutMs: number;
   readonly lookbackBlocks: number;
   readonly maxGas: bigint;
+  readonly sponsoring: ParsedSponsoring | undefined;
 }
 
 const RANGES = {
@@ -57,7 +61,7 @@ const RANGES = {
   maxGas: { least: 50_000, most: 100_000_000, usual: 2_000_000 },
 } as const;
 
-const KEYS = ["network", "rpcUrl", "privateKey", "account", ...Object.keys(RANGES)];
+const KEYS = ["network", "rpcUrl", "privateKey", "account", "sponsoring", ...Object.keys(RANGES)];
 
 const PRIVATE_KEY = /^0x[0-9a-fA-F]{64}$/;
 
@@ -79,6 +83,7 @@ export function parseRpcOptions(options: RpcChainOptions): ParsedRpcOptions {
     receiptTimeoutMs: parseNumber("receiptTimeoutMs", options, issues),
     lookbackBlocks: parseNumber("lookbackBlocks", options, issues),
     maxGas: BigInt(parseNumber("maxGas", options, issues)),
+    sponsoring: parseSponsoring(options.sponsoring, issues),
   };
   const timeout = parseNumber("requestTimeoutMs", options, issues);
   const account = parseAccount(options, issues);
@@ -90,8 +95,7 @@ export function parseRpcOptions(options: RpcChainOptions): ParsedRpcOptions {
 
 function parseChainId(network: unknown, issues: Issues): number {
   const chainId = typeof network === "string" ? /^eip155:([1-9]\d{0,14})$/.exec(network)?.[1] : undefined;
-  if (chainId === undefined)
-    issues.add("options.network", 'a CAIP-2 network such as "eip155:84532"', outlineOf(network));
+  if (chainId === undefined) issues.addOutline("options.network", 'a CAIP-2 network such as "eip155:84532"', network);
   return Number(chainId);
 }
 
@@ -119,18 +123,7 @@ function isSigningAccount(account: unknown): account is LocalAccount {
 }
 
 function parseNumber(key: keyof typeof RANGES, options: RpcChainOptions, issues: Issues): number {
-  const { least, most, usual } = RANGES[key];
-  const value: unknown = options[key];
-  if (value === undefined) return usual;
-  if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value;
-  issues.add(`options.${key}`, `a whole number from ${least} to ${most}`, outlineOf(value));
-  return usual;
-}
-
-/** A key in the wrong place may also be inside of an object, so none is shown with what it holds. */
-function outlineOf(value: unknown): unknown {
-  if (Array.isArray(value)) return [];
-  return typeof value === "object" && value !== null ? {} : value;
+  return issues.readNumber(`options.${key}`, options[key], RANGES[key]);
 }
 
 function isHttpUrl(value: unknown): boolean {

@@ -7,7 +7,7 @@
 import { parseAbi } from "viem";
 import { hasNonce } from "../permit2/permit2-wire.js";
 import { PERMIT2 } from "../permit2/proxies.js";
-import type { Hash, Permit2Chain, Simulation } from "./chain.js";
+import type { ApprovalChain, Hash, Permit2Chain, Simulation } from "./chain.js";
 import type { Call } from "./costs.js";
 import { findPermitTransfer } from "./find-permit-transfer.js";
 import { encodePermitCall, hashPermit } from "./permit-transfer.js";
@@ -26,10 +26,12 @@ export interface RpcParts {
   simulate(call: Call): Promise<Simulation>;
   send(call: Call): Promise<Hash>;
   readonly lookbackBlocks: number;
+  /** Absent where approvals are not carried out. */
+  readonly approvals: ApprovalChain | undefined;
 }
 
 /** Creates the part of a chain that is about Permit2. */
-export function createRpcPermit2({ ask, simulate, send, lookbackBlocks }: RpcParts): Permit2Chain {
+export function createRpcPermit2({ ask, simulate, send, lookbackBlocks, approvals }: RpcParts): Permit2Chain {
   return Object.freeze({
     verifySignature: async (signed) => {
       const hashed = hashPermit(signed);
@@ -46,6 +48,7 @@ export function createRpcPermit2({ ask, simulate, send, lookbackBlocks }: RpcPar
     },
     simulate: (signed, amount) => simulate(encodePermitCall(signed, amount)),
     submit: (signed, amount) => send(encodePermitCall(signed, amount)),
+    ...(approvals === undefined ? {} : { approvals }),
     findTransfer: (signed) => ask((client) => findPermitTransfer(client, signed, lookbackBlocks)),
   } satisfies Permit2Chain);
 }

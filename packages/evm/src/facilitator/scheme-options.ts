@@ -33,3 +33,10 @@ export function parseSchemeOptions(
 export function chainIdOf({ network }: Pick<EvmChain, "network">): number {
   return Number(network.slice("eip155:".length));
 }
+
+/** The extensions that a chain can carry out, by which payers need not send a transaction of their own. */
+export function extensionsOf({ permit2 }: EvmChain): readonly string[] {
+  if (permit2 === undefined) return [];
+  const sponsored = permit2.approvals === undefined ? [] : ["erc20ApprovalGasSponsoring"];
+  return Object.freeze(["eip2612GasSponsoring", ...sponsored]);
+}

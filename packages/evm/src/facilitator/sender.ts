@@ -113,9 +113,9 @@ class AccountSender implements Sender {
     return count;
   }
 
-  #sign({ to, data }: Call, { gas, fees }: Costs, nonce: number): Promise<Hex> {
+  #sign({ to, data, value = 0n }: Call, { gas, fees }: Costs, nonce: number): Promise<Hex> {
     const { account, chainId } = this.#options;
-    return account.signTransaction({ chainId, to, data, nonce, gas, ...fees });
+    return account.signTransaction({ chainId, to, data, value, nonce, gas, ...fees });
   }
 
   #wait(transaction: Hash, waiting: Waiting): Hash {

@@ -6,10 +6,10 @@
  * @module
  */
 import type { SettlementResponse, VerifyResponse } from "@farebox/core";
+import { type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import { type Attempt, type AttemptState, type Attempts, createAttempts, isAttemptFor } from "./attempts.js";
 import type { EvmChain, Hash, TransactionOutcome } from "./chain.js";
 import type { Moved, Movement } from "./movement.js";
-import { type Reading, type Refusal, refuse } from "./refusal.js";
 
 /** A request as it is read: as far as it got, the payer is known. */
 export interface MovementReading {

@@ -4,9 +4,9 @@
  * @see x402 v2 §5.1.2; schemes exact and upto on EVM
  * @module
  */
+import { accept, type Fields, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import type { Address } from "./chain.js";
-import { accept, type Reading, type Refusal, refuse } from "./refusal.js";
-import { type Fields, readAddress, readFields, readText, readUint256 } from "./wire-fields.js";
+import { readAddress, readFields, readText, readUint256 } from "./wire-fields.js";
 
 /** What a facilitator settles for: one scheme on one chain. */
 export interface PaymentKind {

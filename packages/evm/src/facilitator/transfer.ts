@@ -5,30 +5,15 @@
  * @module
  */
 import { encodeFunctionData, type Hex, hashTypedData, slice } from "viem";
+import { transferTypedData } from "../signatures/typed-data.js";
 import type { SignedAuthorization, TransferAuthorization } from "./chain.js";
 import { EIP3009_ABI } from "./eip3009-abi.js";
 import type { SignedHash } from "./signature.js";
 
-const TYPES = {
-  TransferWithAuthorization: [
-    { name: "from", type: "address" },
-    { name: "to", type: "address" },
-    { name: "value", type: "uint256" },
-    { name: "validAfter", type: "uint256" },
-    { name: "validBefore", type: "uint256" },
-    { name: "nonce", type: "bytes32" },
-  ],
-} as const;
-
 /** The hash that an authorization's signature is over. */
-export function hashAuthorization({ asset, domain, authorization, signature }: SignedAuthorization): SignedHash {
-  const hash = hashTypedData({
-    domain: { ...domain, verifyingContract: asset },
-    types: TYPES,
-    primaryType: "TransferWithAuthorization",
-    message: authorization,
-  });
-  return { hash, signer: authorization.from, signature };
+export function hashAuthorization(signed: SignedAuthorization): SignedHash {
+  const { authorization, signature } = signed;
+  return { hash: hashTypedData(transferTypedData(signed)), signer: authorization.from, signature };
 }
 
 /**

@@ -6,13 +6,13 @@
  * @module
  */
 import type { FacilitatorScheme } from "@farebox/core";
+import { accept, type Refusal, refuse } from "@farebox/core/scheme";
 import { sameAddress, toChecksum } from "../address.js";
 import type { EvmChain, SignedPermit } from "./chain.js";
 import { readEnvelope, readPayer } from "./envelope.js";
 import { createPermitMovement } from "./permit-movement.js";
 import { readPermitPayment } from "./permit-payment.js";
-import { accept, type Refusal, refuse } from "./refusal.js";
-import { chainIdOf, type EvmSchemeOptions, parseSchemeOptions } from "./scheme-options.js";
+import { chainIdOf, type EvmSchemeOptions, extensionsOf, parseSchemeOptions } from "./scheme-options.js";
 import { type MovementReading, SettlementDesk } from "./settlement-desk.js";
 import { type PaymentKind, readTerms, readTransferMethod } from "./terms.js";
 
@@ -37,6 +37,7 @@ export function createUptoEvmScheme(options: UptoEvmSchemeOptions): FacilitatorS
     // Clients that sign for it insist on the checksum.
     extra: Object.freeze(signer === undefined ? {} : { facilitatorAddress: toChecksum(signer) }),
     signers: chain.signers,
+    extensions: extensionsOf(chain),
     verify: (request) => desk.verify(readUptoPayment(request, kind, { chain, checkAmount: checkMaximum })),
     settle: (request) => desk.settle(readUptoPayment(request, kind, { chain, checkAmount: checkTaken })),
     health: () => chain.health(),

@@ -4,9 +4,9 @@
  * @see x402 v2 §6.1.2
  * @module
  */
+import { type Refusal, refuse } from "@farebox/core/scheme";
 import { SETTLEMENT_MARGIN_SECONDS } from "../payload-fields.js";
 import type { EvmChain, SignedAuthorization, TransferAuthorization } from "./chain.js";
-import { type Refusal, refuse } from "./refusal.js";
 
 /**
  * Checks an authorization, cheapest first; `undefined` when all is well. Never rejects: trouble with the chain is

@@ -3,10 +3,9 @@
  *
  * @module
  */
+import { isJsonObject } from "@farebox/core";
+import type { Fields } from "@farebox/core/scheme";
 import type { Address, Hex } from "./chain.js";
-
-/** A JSON object whose fields are unchecked. */
-export type Fields = Readonly<Record<string, unknown>>;
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const BYTES32 = /^0x[0-9a-fA-F]{64}$/;
@@ -18,7 +17,7 @@ const UINT256_LIMIT = 2n ** 256n;
 
 /** Reads an object: not `null`, not an array. */
 export function readFields(value: unknown): Fields | undefined {
-  return isFields(value) ? value : undefined;
+  return isJsonObject(value) ? value : undefined;
 }
 
 /**
@@ -50,8 +49,4 @@ export function readUint256(value: unknown): bigint | undefined {
 /** Reads text of 1 to `limit` characters. */
 export function readText(value: unknown, limit: number): string | undefined {
   return typeof value === "string" && value.length > 0 && value.length <= limit ? value : undefined;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,11 +1,11 @@
 /**
  * The questions that a node is asked about a payment. No answer is believed to have the form it should have, or to be
- * about what was asked: one that is not rejects with a `JsonRpcError`, as one that does not come.
+ * about what was asked: one that is not rejects with a `RpcError`, as one that does not come.
  *
  * @see Ethereum JSON-RPC Specification; EIP-1898 for state at a block's hash
  * @module
  */
-import { isJsonObject, type JsonObject, JsonRpcError, type PaymentQuery } from "@farebox/core";
+import { isJsonObject, type JsonObject, type PaymentQuery, RpcError } from "@farebox/core";
 import { sameAddress } from "../address.js";
 import { encodeAuthorizationState } from "../exact/eip3009-wire.js";
 
@@ -48,7 +48,7 @@ export interface BlockRange {
 export function createAsk({ rpc, signal }: Pick<PaymentQuery, "rpc" | "signal">, limit: number): Ask {
   let asked = 0;
   return async (method, params) => {
-    if (++asked > limit) throw new JsonRpcError(`node was asked ${limit} times without a result`, "given_up");
+    if (++asked > limit) throw new RpcError(`node was asked ${limit} times without a result`, "given_up");
     return rpc.call(method, params, signal === undefined ? {} : { signal });
   };
 }
@@ -189,6 +189,6 @@ function toQuantity(value: bigint): string {
   return `0x${value.toString(16)}`;
 }
 
-function nonsense(method: string): JsonRpcError {
-  return new JsonRpcError(`node's answer to ${method} is none to what it was asked`, "unreadable");
+function nonsense(method: string): RpcError {
+  return new RpcError(`node's answer to ${method} is none to what it was asked`, "unreadable");
 }

@@ -4,7 +4,7 @@
  * @see Ethereum JSON-RPC Specification, `eth_getLogs`
  * @module
  */
-import { JsonRpcError } from "@farebox/core";
+import { RpcError } from "@farebox/core";
 import { type Ask, type Block, type Log, type LogFilter, readBlock, readLogs } from "./node-questions.js";
 
 /** Where to look. */
@@ -52,12 +52,12 @@ async function readUpTo(
   try {
     return { logs: await readLogs(ask, filter, { from, to }), from, span };
   } catch (error) {
-    const canBeLess = span > FEWEST_BLOCKS_AT_ONCE && error instanceof JsonRpcError && isAboutSize(error);
+    const canBeLess = span > FEWEST_BLOCKS_AT_ONCE && error instanceof RpcError && isAboutSize(error);
     if (!canBeLess) throw error;
   }
   return readUpTo(ask, filter, { to, span: span / 2n });
 }
 
-function isAboutSize({ problem, status }: JsonRpcError): boolean {
+function isAboutSize({ problem, status }: RpcError): boolean {
   return problem === "refused" || (problem === "status" && (status === 400 || status === 413));
 }

@@ -6,7 +6,7 @@
  * @see x402 v2, scheme `exact` on EVM, Annex; scheme `upto` on EVM, Annex
  * @module
  */
-import { type ChainFinding, JsonRpcError, type PaymentQuery } from "@farebox/core";
+import { type ChainFinding, type PaymentQuery, RpcError } from "@farebox/core";
 import { addressWord, TRANSFER } from "../abi-words.js";
 import { isAddressShaped, sameAddress } from "../address.js";
 import {
@@ -48,7 +48,7 @@ export async function findPermitPayment(kind: ProxyKind, query: PaymentQuery): P
     if (payment === undefined) return unclear("the payment is not one of this scheme, or not for these terms");
     return await find(createAsk(query, MAX_QUESTIONS), payment);
   } catch (error) {
-    return unclear(error instanceof JsonRpcError ? error.message : "the node could not be asked");
+    return unclear(error instanceof RpcError ? error.message : "the node could not be asked");
   }
 }
 

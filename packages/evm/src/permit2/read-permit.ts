@@ -5,10 +5,10 @@
  * @module
  */
 import type { PaymentReading, PaymentRequirements, Reason } from "@farebox/core";
+import { fieldsOf } from "@farebox/core/scheme";
 import { isAddressShaped, sameAddress } from "../address.js";
 import {
   DECIMAL,
-  fieldsOf,
   isSignature,
   LONGEST_WINDOW_SECONDS,
   matches,

@@ -9,7 +9,9 @@ import type { Scheme } from "@farebox/core";
 import { isAddressShaped, sameAddress, toChecksum } from "../address.js";
 import { compileEvmTerms } from "../compile-terms.js";
 import { findPermitPayment } from "../permit2/find-payment.js";
+import { gasSponsoringFor } from "../permit2/gas-sponsoring.js";
 import { readPermitPayment } from "../permit2/read-permit.js";
+import { prepareSignatureCheck, readSignedPermit } from "../signatures/check-signature.js";
 
 /** Creates the scheme. It needs no key and no chain library, and asks no node but the one that `findPayment` is given. */
 export function uptoEvm(): Scheme {
@@ -19,9 +21,11 @@ export function uptoEvm(): Scheme {
     allowsLess: true,
     compileTerms: (terms) => compileEvmTerms(terms, ["permit2"]),
     completeExtra,
+    extensionsFor: gasSponsoringFor,
     sameAddress,
     readPayment: (payload, requirements, nowSeconds) =>
       readPermitPayment("upto", payload, { requirements, nowSeconds }),
+    prepareSignatureCheck: () => prepareSignatureCheck(readSignedPermit("upto")),
     findPayment: (query) => findPermitPayment("upto", query),
   } as const satisfies Scheme);
 }

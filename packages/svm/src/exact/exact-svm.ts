@@ -10,20 +10,21 @@ import {
   type CompiledTerms,
   type OfferAsset,
   type OfferTerms,
-  type ParsedPrice,
+  type ParsedAmount,
   parseAtomic,
   parsePrice,
   type Scheme,
   type TermsIssue,
 } from "@farebox/core";
 import { isAddress, sameAddress } from "../address.js";
-import { defaultAsset, findAsset, type SvmAsset } from "../assets.js";
+import { assetsOn, findAsset, type SvmAsset } from "../assets.js";
 import { PROGRAMS } from "../programs.js";
+import { checkTokenAccount } from "./check-payee.js";
 import { findTransferPayment } from "./find-payment.js";
 import { readTransferPayment } from "./read-payment.js";
-import { MAX_AMOUNT } from "./terms.js";
+import { MAX_AMOUNT, MEMO_EXPECTED, readMemo } from "./terms.js";
 
-/** Creates the scheme. It needs no key and no chain library, and asks no node but the one that `findPayment` is given. */
+/** Creates the scheme. It needs no key and no chain library, and asks no node but those that it is given. */
 export function exactSvm(): Scheme {
   return Object.freeze({
     scheme: "exact",
@@ -33,6 +34,7 @@ export function exactSvm(): Scheme {
     readPayment: readTransferPayment,
     completeExtra,
     findPayment: findTransferPayment,
+    checkPayee: checkTokenAccount,
   } as const);
 }
 
@@ -42,7 +44,7 @@ const CHAIN = /^solana:[1-9A-HJ-NP-Za-km-z]{32}$/;
 function compileTerms(terms: OfferTerms): CompiledTerms {
   const priced =
     typeof terms.price === "string"
-      ? priceInDollars(terms.network, terms.price)
+      ? priceInKnown(terms.network, terms.price)
       : priceInAsset(terms.network, terms.price);
   const issues: TermsIssue[] = priced.ok ? [] : [...priced.issues];
   if (!CHAIN.test(terms.network)) {
@@ -53,6 +55,8 @@ function compileTerms(terms: OfferTerms): CompiledTerms {
   }
   const payToIssue = checkPayTo(terms.payTo, priced.ok ? priced.asset.id : undefined);
   if (payToIssue !== undefined) issues.push({ term: "payTo", expected: payToIssue });
+  const memo = terms.extra?.["memo"];
+  if (memo !== undefined && readMemo(memo) === undefined) issues.push({ term: "extra.memo", expected: MEMO_EXPECTED });
   if (!priced.ok || issues.length > 0) return { ok: false, issues };
   return { ok: true, asset: priced.asset, amount: priced.amount, payTo: terms.payTo };
 }
@@ -61,12 +65,12 @@ type Priced =
   | { readonly ok: true; readonly asset: OfferAsset; readonly amount: bigint }
   | { readonly ok: false; readonly issues: readonly TermsIssue[] };
 
-function priceInDollars(network: string, price: string): Priced {
-  const asset = defaultAsset(network);
-  if (asset === undefined) {
-    return refused("price", `{ asset, amount }, because no stablecoin is known on ${network}`);
-  }
-  return amounting(toOfferAsset(asset), parsePrice(price, asset.decimals), "price");
+/** In dollars, or in a stablecoin by its ticker. */
+function priceInKnown(network: string, price: string): Priced {
+  const known = assetsOn(network);
+  if (known.length === 0) return refused("price", `{ asset, amount }, because no stablecoin is known on ${network}`);
+  const parsed = parsePrice(price, known);
+  return parsed.ok ? amounting(toOfferAsset(parsed.asset), parsed, "price") : refused("price", parsed.expected);
 }
 
 function priceInAsset(network: string, { asset, amount }: AssetPrice): Priced {
@@ -78,7 +82,7 @@ function priceInAsset(network: string, { asset, amount }: AssetPrice): Priced {
   return amounting(offered, parseAtomic(amount), "price.amount");
 }
 
-function amounting(asset: OfferAsset, parsed: ParsedPrice, term: TermsIssue["term"]): Priced {
+function amounting(asset: OfferAsset, parsed: ParsedAmount, term: TermsIssue["term"]): Priced {
   if (!parsed.ok) return refused(term, parsed.expected);
   if (parsed.amount > MAX_AMOUNT)
     return refused(term, "an amount below 2^64 atomic units, which is all a token can have");

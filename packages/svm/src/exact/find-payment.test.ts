@@ -1,4 +1,4 @@
-import type { ChainFinding, JsonRpc } from "@farebox/core";
+import type { ChainFinding, RpcNode } from "@farebox/core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { encodeBase58 } from "../base58.js";
@@ -29,7 +29,8 @@ function node(answers: Readonly<Record<string, (params: readonly unknown[]) => u
     getSignaturesForAddress: () => [],
     getBlockTime: () => EXPIRES,
   };
-  const rpc: JsonRpc = {
+  const rpc: RpcNode = {
+    get: () => Promise.reject(new TypeError("nothing is asked by GET")),
     async call(method, params) {
       asked.push({ method, params });
       return { ...usual, ...answers }[method]?.(params);

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { type ChainFinding, JsonRpcError, type PaymentQuery } from "@farebox/core";
+import { type ChainFinding, type PaymentQuery, RpcError } from "@farebox/core";
 import { encodeBase58 } from "../base58.js";
 import { isSignedBy } from "../signature.js";
 import {
@@ -37,7 +37,7 @@ export async function findTransferPayment(query: PaymentQuery): Promise<ChainFin
     if (!terms.ok || !payment.ok) return unclear("the payment is not one of this scheme, or not for these terms");
     return await find(createAsk(query, MAX_QUESTIONS), { query, terms: terms.value, payment: payment.value });
   } catch (error) {
-    return unclear(error instanceof JsonRpcError ? error.message : "the node could not be asked");
+    return unclear(error instanceof RpcError ? error.message : "the node could not be asked");
   }
 }
 

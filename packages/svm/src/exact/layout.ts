@@ -6,9 +6,9 @@
  * @module
  */
 import type { Reason } from "@farebox/core";
+import { accept, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import { COMPUTE_BUDGET, LIGHTHOUSE, MEMO, type Program, TOKEN, TOKEN_2022 } from "../programs.js";
 import type { Instruction } from "../transaction/read-transaction.js";
-import { accept, type Reading, type Refusal, refuse } from "./refusal.js";
 
 /** A `TransferChecked`. */
 export interface Transfer {

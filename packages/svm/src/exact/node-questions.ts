@@ -1,11 +1,11 @@
 /**
  * The questions that a node is asked about a payment. No answer is believed to have the form it should have: one that has
- * not rejects with a `JsonRpcError`, as one that does not come.
+ * not rejects with a `RpcError`, as one that does not come.
  *
  * @see Solana documentation, "JSON-RPC HTTP Methods"
  * @module
  */
-import { isJsonObject, type JsonObject, JsonRpcError, type PaymentQuery } from "@farebox/core";
+import { isJsonObject, type JsonObject, type PaymentQuery, RpcError } from "@farebox/core";
 import { decodeBase58 } from "../base58.js";
 import { SIGNATURE_BYTES } from "../signature.js";
 
@@ -30,7 +30,7 @@ export interface HistoryEntry {
 export function createAsk({ rpc, signal }: Pick<PaymentQuery, "rpc" | "signal">, limit: number): Ask {
   let asked = 0;
   return async (method, params) => {
-    if (++asked > limit) throw new JsonRpcError(`node was asked ${limit} times without a result`, "given_up");
+    if (++asked > limit) throw new RpcError(`node was asked ${limit} times without a result`, "given_up");
     return rpc.call(method, params, signal === undefined ? {} : { signal });
   };
 }
@@ -85,6 +85,20 @@ function readEntry(method: string, value: unknown): HistoryEntry {
   };
 }
 
+/** The programs that accounts belong to, in their order; `undefined` for one that does not exist. */
+export async function readOwners(ask: Ask, addresses: readonly string[]): Promise<readonly (string | undefined)[]> {
+  const method = "getMultipleAccounts";
+  const options = { encoding: "base64", commitment: "confirmed", dataSlice: { offset: 0, length: 0 } };
+  const { value } = readContextual(method, await ask(method, [addresses, options]));
+  if (!Array.isArray(value) || value.length !== addresses.length) throw nonsense(method);
+  return value.map((account) => {
+    if (account === null) return undefined;
+    const owner = isJsonObject(account) ? account["owner"] : undefined;
+    if (typeof owner !== "string") throw nonsense(method);
+    return owner;
+  });
+}
+
 /** Reads an answer that says of which slot it is. */
 export function readContextual(method: string, answer: unknown): { readonly slot: number; readonly value: unknown } {
   const context: JsonObject = isJsonObject(answer) && isJsonObject(answer["context"]) ? answer["context"] : {};
@@ -94,6 +108,6 @@ export function readContextual(method: string, answer: unknown): { readonly slot
 }
 
 /** What is thrown about an answer that is none. */
-export function nonsense(method: string): JsonRpcError {
-  return new JsonRpcError(`node's answer to ${method} is none to what it was asked`, "unreadable");
+export function nonsense(method: string): RpcError {
+  return new RpcError(`node's answer to ${method} is none to what it was asked`, "unreadable");
 }

@@ -6,13 +6,12 @@
  * @module
  */
 import { createHash } from "node:crypto";
+import { accept, fieldsOf, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import { associatedTokenAccount } from "../associated-token-account.js";
 import { encodeBase58 } from "../base58.js";
 import { isSignedBy } from "../signature.js";
 import { readTransaction, type Transaction } from "../transaction/read-transaction.js";
-import { fieldsOf } from "./fields.js";
 import { type Layout, readLayout, type Transfer } from "./layout.js";
-import { accept, type Reading, type Refusal, refuse } from "./refusal.js";
 import type { Terms } from "./terms.js";
 
 /** A payment that does what is asked for, if the chain lets it. */

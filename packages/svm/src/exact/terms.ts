@@ -5,11 +5,10 @@
  * @module
  */
 import { parseAtomic } from "@farebox/core";
+import { accept, type Fields, fieldsOf, type Reading, refuse } from "@farebox/core/scheme";
 import { decodeAddress } from "../address.js";
 import { findAsset } from "../assets.js";
 import { type Program, TOKEN, TOKEN_2022 } from "../programs.js";
-import { type Fields, fieldsOf } from "./fields.js";
-import { accept, type Reading, refuse } from "./refusal.js";
 
 /** What is asked for, the addresses as bytes. */
 export interface Terms {
@@ -49,7 +48,7 @@ export function readTerms(requirements: unknown): Reading<Terms> {
 /** Reads atomic units; `undefined` when the value is no amount above zero that a token account can hold. */
 function readAmount(value: unknown): bigint | undefined {
   const parsed = typeof value === "string" ? parseAtomic(value) : undefined;
-  return parsed?.ok === true && parsed.amount <= MAX_AMOUNT ? parsed.amount : undefined;
+  return parsed?.ok === true && parsed.amount > 0n && parsed.amount <= MAX_AMOUNT ? parsed.amount : undefined;
 }
 
 function readExtra({ feePayer, memo }: Fields): Reading<Pick<Terms, "feePayer" | "memo">> {
@@ -58,11 +57,19 @@ function readExtra({ feePayer, memo }: Fields): Reading<Pick<Terms, "feePayer" |
     return refuse("invalid_exact_svm_payload_missing_fee_payer", "extra.feePayer is not an address");
   }
   if (memo === undefined) return accept({ feePayer: payer, memo: undefined });
-  const text = typeof memo === "string" ? Buffer.from(memo, "utf8") : Buffer.alloc(0);
-  if (text.length === 0 || text.length > MAX_MEMO_BYTES) {
-    return refuse(INVALID, `extra.memo is not a text of 1 to ${MAX_MEMO_BYTES} bytes`);
-  }
-  return accept({ feePayer: payer, memo: text });
+  const text = readMemo(memo);
+  return text === undefined
+    ? refuse(INVALID, `extra.memo is not ${MEMO_EXPECTED}`)
+    : accept({ feePayer: payer, memo: text });
+}
+
+/** What a memo has to be, for an error message. */
+export const MEMO_EXPECTED: string = `a text of 1 to ${MAX_MEMO_BYTES} bytes`;
+
+/** Reads a memo; `undefined` when it is none that a payment can be asked for. */
+export function readMemo(memo: unknown): Buffer | undefined {
+  const text = Buffer.from(typeof memo === "string" ? memo : "", "utf8");
+  return text.length > 0 && text.length <= MAX_MEMO_BYTES ? text : undefined;
 }
 
 function readKnown(network: unknown, asset: unknown): Terms["known"] {

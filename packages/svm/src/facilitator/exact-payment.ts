@@ -4,11 +4,9 @@
  * @see x402 v2 §6.1.2, §7.1
  * @module
  */
-
+import { accept, type Fields, fieldsOf, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import { encodeBase58 } from "../base58.js";
-import { type Fields, fieldsOf } from "../exact/fields.js";
 import { readSvmPayment, type SvmPayment } from "../exact/payment.js";
-import { accept, type Reading, type Refusal, refuse } from "../exact/refusal.js";
 import { readTerms, type Terms } from "../exact/terms.js";
 
 /** What this facilitator settles, and for whom it pays the fee. */

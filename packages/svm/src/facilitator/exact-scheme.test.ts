@@ -125,6 +125,19 @@ test("a transaction that was dropped is told so from then on, and not sent again
   expect(dropped.submitted()).toBe(1);
 });
 
+test("what was done about a payment is forgotten an hour after it was last heard of", async () => {
+  let nowMs = 0;
+  const scheme = createExactSvmScheme({ chain: chain(), now: () => nowMs });
+  const other = { ...REQUEST.paymentPayload, payload: payload({ blockhash: STRANGER.publicKey.toBase58() }) };
+  await scheme.settle(REQUEST);
+  nowMs = 3_599_999;
+  expect(await scheme.settle({ ...REQUEST, paymentPayload: other })).toMatchObject({ success: true });
+  expect(await scheme.verify(REQUEST)).toMatchObject({ invalidReason: "payment_already_settled" });
+  nowMs = 3_600_000;
+  await scheme.settle({ ...REQUEST, paymentPayload: { ...other, payload: payload({ blockhash: USDC.toBase58() }) } });
+  expect(await scheme.verify(REQUEST)).toMatchObject({ isValid: true });
+});
+
 test("whatever the chain says and however often it is asked at once, a success is said once and one transaction is sent", async () => {
   const outcome = fc.constantFrom<TransactionOutcome | "gone">("confirmed", "failed", "pending", "dropped", "gone");
   await fc.assert(

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { ConfigError, createIssues, createJsonRpc, type Issues, type JsonRpc } from "@farebox/core";
+import { ConfigError, createIssues, createRpcNode, type Issues, type RpcNode } from "@farebox/core";
 import { createKeySigner, isMessageSigner, type MessageSigner } from "./signer.js";
 
 /** How to reach a chain, and who pays for transactions. */
@@ -29,7 +29,7 @@ export interface RpcSvmChainOptions {
 /** The options, checked. */
 export interface ParsedRpcOptions {
   readonly network: `solana:${string}`;
-  readonly rpc: JsonRpc;
+  readonly rpc: RpcNode;
   readonly signer: MessageSigner;
   readonly commitment: "confirmed" | "finalized";
   readonly pollingIntervalMs: number;
@@ -53,7 +53,7 @@ export function parseRpcOptions(options: RpcSvmChainOptions): ParsedRpcOptions {
   const { network, commitment = "confirmed" } = options;
   if (typeof network !== "string" || !NETWORK.test(network)) {
     const expected = 'a CAIP-2 network such as "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1"';
-    issues.add("options.network", expected, typeof network === "object" ? {} : network);
+    issues.addOutline("options.network", expected, network);
   }
   if (commitment !== "confirmed" && commitment !== "finalized") {
     issues.addText("options.commitment", '"confirmed" or "finalized"', "something else");
@@ -72,9 +72,9 @@ export function parseRpcOptions(options: RpcSvmChainOptions): ParsedRpcOptions {
 function parseUrl(
   rpcUrl: string,
   { deadlineMs, issues }: { readonly deadlineMs: number; readonly issues: Issues },
-): JsonRpc | undefined {
+): RpcNode | undefined {
   try {
-    return createJsonRpc(rpcUrl, { deadlineMs });
+    return createRpcNode(rpcUrl, { deadlineMs });
   } catch {
     issues.addText("options.rpcUrl", "an http or https URL without a name and password", "something else");
     return undefined;
@@ -100,10 +100,5 @@ function parseSigner({ privateKey, signer }: RpcSvmChainOptions, issues: Issues)
 }
 
 function parseNumber(key: keyof typeof RANGES, options: RpcSvmChainOptions, issues: Issues): number {
-  const { least, most, usual } = RANGES[key];
-  const value: unknown = options[key];
-  if (value === undefined) return usual;
-  if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value;
-  issues.add(`options.${key}`, `a whole number from ${least} to ${most}`, typeof value === "object" ? {} : value);
-  return usual;
+  return issues.readNumber(`options.${key}`, options[key], RANGES[key]);
 }

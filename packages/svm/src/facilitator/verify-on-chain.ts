@@ -4,9 +4,9 @@
  * @see x402 v2, scheme `exact` on SVM, "Facilitator Verification Rules", 5
  * @module
  */
+import { type Refusal, refuse } from "@farebox/core/scheme";
 import { encodeBase58 } from "../base58.js";
 import type { SvmPayment } from "../exact/payment.js";
-import { type Refusal, refuse } from "../exact/refusal.js";
 import type { Terms } from "../exact/terms.js";
 import type { PayerSigned, SvmAccount, SvmChain } from "./chain.js";
 import type { AskedPayment } from "./exact-payment.js";

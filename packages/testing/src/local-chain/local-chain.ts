@@ -14,6 +14,7 @@ import { locateAnvil } from "./locate-anvil.js";
 import { deploy, enableOperator } from "./operator.js";
 import { OWNED_WALLET_CODE } from "./owned-wallet.generated.js";
 import { approvePermit2, installPermit2 } from "./permit2.js";
+import { PLAIN_TOKEN_CODE } from "./plain-token.generated.js";
 
 /** How to start a local chain. */
 export interface LocalChainOptions {
@@ -53,6 +54,13 @@ export interface LocalChain {
    * `wallet` it is pays from it.
    */
   deployWallet(owner: Address): Promise<Address>;
+  /**
+   * Deploys a token that has nothing but ERC-20, 6 decimals, and yields its address: it can be paid with by Permit2 only.
+   *
+   * @param holder - Who has all of it.
+   * @param supply - Atomic units. Default 10^15.
+   */
+  deployToken(holder: Address, supply?: bigint): Promise<Address>;
   /**
    * Lets Permit2 move USDC of an address, key or contract wallet, as its own transaction would: what a payer does once
    * before paying by Permit2. It takes one of the address's transaction counts.
@@ -134,6 +142,11 @@ function openChain(anvil: AnvilProcess, rpc: Rpc): LocalChain {
       inTurn(async () => {
         checkAddress(owner);
         return deploy(rpc, concatHex([OWNED_WALLET_CODE, padHex(owner)]));
+      }),
+    deployToken: (holder, supply = 10n ** 15n) =>
+      inTurn(async () => {
+        checkAddress(holder);
+        return deploy(rpc, concatHex([PLAIN_TOKEN_CODE, padHex(holder), numberToHex(supply, { size: 32 })]));
       }),
     approvePermit2: (owner, amount = 2n ** 256n - 1n) =>
       inTurn(async () => {

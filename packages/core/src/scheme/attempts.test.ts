@@ -1,22 +1,31 @@
 import { expect, test } from "vitest";
 import { createAttempts } from "./attempts.js";
 
-test("attempts are forgotten two hours after they were last heard of, the oldest first", () => {
+test("attempts are forgotten after their time since they were last heard of, the oldest first", () => {
   let nowMs = 0;
-  const attempts = createAttempts(() => nowMs);
+  const attempts = createAttempts<string>({ rememberedMs: 5000, now: () => nowMs });
   attempts.remember("a", "sent");
   nowMs = 1000;
   attempts.remember("b", "sent");
-  nowMs = 7_199_999;
+  nowMs = 4999;
   attempts.remember("b", "settled");
   expect(attempts.size).toBe(2);
-  nowMs = 7_200_000;
+  nowMs = 5000;
   attempts.remember("c", "sent");
   expect([attempts.find("a"), attempts.find("b"), attempts.size]).toEqual([undefined, "settled", 2]);
 });
 
+test("an attempt is forgotten on demand, and no other with it", () => {
+  const attempts = createAttempts<string>({ rememberedMs: 5000, now: () => 0 });
+  attempts.remember("a", "sent");
+  attempts.remember("b", "sent");
+  attempts.forget("a");
+  attempts.forget("c");
+  expect([attempts.find("a"), attempts.find("b"), attempts.size]).toEqual([undefined, "sent", 1]);
+});
+
 test("one works on a payment at a time, after a failure too, and others are not waited for", async () => {
-  const attempts = createAttempts(() => 0);
+  const attempts = createAttempts<string>({ rememberedMs: 5000, now: () => 0 });
   const order: string[] = [];
   let open = () => {};
   const gate = new Promise<void>((resolve) => {

@@ -3,11 +3,12 @@
  *
  * @module
  */
+import { isJsonObject, type JsonObject } from "../protocol/json.js";
 
 /** A JSON object whose fields are unchecked. */
-export type Fields = Readonly<Record<string, unknown>>;
+export type Fields = JsonObject;
 
 /** Reads an object, not an array; `{}` in place of anything else. */
 export function fieldsOf(value: unknown): Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
+  return isJsonObject(value) ? { ...value } : {};
 }

@@ -3,9 +3,9 @@ import type { ServerResponse } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import { ConfigError, JsonRpcError, type JsonRpcProblem } from "../errors.js";
+import { ConfigError, RpcError, type RpcProblem } from "../errors.js";
 import { closeServers, listen, serve } from "../facilitator/http-server.fixture.js";
-import { createJsonRpc, parseRpcUrl } from "./json-rpc.js";
+import { createRpcNode, parseRpcUrl } from "./rpc-node.js";
 
 afterEach(closeServers);
 
@@ -27,17 +27,17 @@ function answering(answer: (id: number) => unknown) {
   return startNode((response, { id }) => response.end(JSON.stringify(answer(id))));
 }
 
-async function errorOf(call: Promise<unknown>): Promise<JsonRpcError> {
+async function errorOf(call: Promise<unknown>): Promise<RpcError> {
   const error = await call.then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  if (!(error instanceof JsonRpcError)) throw new TypeError(`not a JsonRpcError: ${String(error)}`);
+  if (!(error instanceof RpcError)) throw new TypeError(`not a RpcError: ${String(error)}`);
   return error;
 }
 
 /** What is wrong is said, and nothing that may be a secret. */
-async function expectProblem(call: Promise<unknown>, problem: JsonRpcProblem): Promise<JsonRpcError> {
+async function expectProblem(call: Promise<unknown>, problem: RpcProblem): Promise<RpcError> {
   const error = await errorOf(call);
   expect(error).toMatchObject({ code: "ERR_FAREBOX_RPC", problem });
   expect(error.message).toContain("eth_call");
@@ -51,18 +51,18 @@ describe("an answer", () => {
     "of %j is its result",
     async (result) => {
       const { url } = await answering((id) => ({ jsonrpc: "2.0", id, result }));
-      expect(await createJsonRpc(url).call("eth_call", [])).toEqual(result);
+      expect(await createRpcNode(url).call("eth_call", [])).toEqual(result);
     },
   );
 
   test("may say beside its result that there is no error", async () => {
     const { url } = await answering((id) => ({ jsonrpc: "2.0", id, result: 1, error: null }));
-    expect(await createJsonRpc(new URL(url)).call("eth_call", [])).toBe(1);
+    expect(await createRpcNode(new URL(url)).call("eth_call", [])).toBe(1);
   });
 
   test("is asked for by POST in JSON, each time under another id", async () => {
     const { url, asked } = await answering((id) => ({ jsonrpc: "2.0", id, result: id }));
-    const rpc = createJsonRpc(url);
+    const rpc = createRpcNode(url);
     expect(await Promise.all([rpc.call("eth_call", [1, "a"]), rpc.call("eth_chainId", [])])).toEqual([1, 2]);
     expect(asked).toHaveLength(2);
     expect(asked).toContainEqual({
@@ -75,11 +75,7 @@ describe("an answer", () => {
 
 describe("what is no answer is an error that quotes nothing", () => {
   const HTML = `<html>${SECRET}</html>`;
-  const CASES: readonly [
-    problem: JsonRpcProblem,
-    reply: (response: ServerResponse, id: number) => void,
-    why: string,
-  ][] = [
+  const CASES: readonly [problem: RpcProblem, reply: (response: ServerResponse, id: number) => void, why: string][] = [
     ["unreadable", (response) => response.end(HTML), "HTML"],
     ["unreadable", (response) => response.end(), "nothing"],
     ["unreadable", (response) => response.end(`"${SECRET}"`), "a text"],
@@ -120,13 +116,13 @@ describe("what is no answer is an error that quotes nothing", () => {
   test.each(CASES)("%s: %j %s", async (problem, reply) => {
     const { url, asked } = await startNode((response, { id }) => reply(response, id));
     const deadlineMs = problem === "timeout" ? 500 : 5_000;
-    await expectProblem(createJsonRpc(url, { deadlineMs }).call("eth_call", []), problem);
+    await expectProblem(createRpcNode(url, { deadlineMs }).call("eth_call", []), problem);
     expect(asked).toHaveLength(1);
   });
 
   test.each([400, 401, 404, 413, 429, 500, 503])("status %i", async (status) => {
     const { url } = await startNode((response) => response.writeHead(status).end(HTML));
-    const error = await expectProblem(createJsonRpc(url).call("eth_call", []), "status");
+    const error = await expectProblem(createRpcNode(url).call("eth_call", []), "status");
     expect(error.status).toBe(status);
     expect(error.message).toBe(`node answered eth_call with status ${status}`);
   });
@@ -135,7 +131,7 @@ describe("what is no answer is an error that quotes nothing", () => {
     const { url } = await startNode((response) =>
       response.writeHead(500, { "content-length": 99 }).write("{", () => response.destroy()),
     );
-    await expectProblem(createJsonRpc(url).call("eth_call", []), "status");
+    await expectProblem(createRpcNode(url).call("eth_call", []), "status");
   });
 
   test("an answer of any length is read up to a limit, and the rest of it is not waited for", async () => {
@@ -143,7 +139,7 @@ describe("what is no answer is an error that quotes nothing", () => {
       const more = () => void response.write("x".repeat(65_536), () => response.destroyed || more());
       more();
     });
-    await expectProblem(createJsonRpc(url).call("eth_call", []), "too_large");
+    await expectProblem(createRpcNode(url).call("eth_call", []), "too_large");
   });
 
   test("a port where nobody listens", async () => {
@@ -151,7 +147,7 @@ describe("what is no answer is an error that quotes nothing", () => {
     const url = await listen(server);
     server.close();
     await once(server, "close");
-    const error = await expectProblem(createJsonRpc(`${url}/${SECRET}`).call("eth_call", []), "unreachable");
+    const error = await expectProblem(createRpcNode(`${url}/${SECRET}`).call("eth_call", []), "unreachable");
     expect(error.message).toBe("node could not be reached for eth_call (ECONNREFUSED)");
   });
 
@@ -159,7 +155,7 @@ describe("what is no answer is an error that quotes nothing", () => {
     const elsewhere = await answering((id) => ({ jsonrpc: "2.0", id, result: 1 }));
     for (const status of [301, 302, 303, 307, 308]) {
       const { url } = await startNode((response) => response.writeHead(status, { location: elsewhere.url }).end());
-      await expectProblem(createJsonRpc(url).call("eth_call", []), "status");
+      await expectProblem(createRpcNode(url).call("eth_call", []), "status");
     }
     expect(elsewhere.asked).toEqual([]);
   });
@@ -168,7 +164,7 @@ describe("what is no answer is an error that quotes nothing", () => {
 describe("a caller who gives up", () => {
   test("before the question asks nothing", async () => {
     const { url, asked } = await answering((id) => ({ jsonrpc: "2.0", id, result: 1 }));
-    await expectProblem(createJsonRpc(url).call("eth_call", [], { signal: AbortSignal.abort(SECRET) }), "given_up");
+    await expectProblem(createRpcNode(url).call("eth_call", [], { signal: AbortSignal.abort(SECRET) }), "given_up");
     expect(asked).toEqual([]);
   });
 
@@ -178,7 +174,7 @@ describe("a caller who gives up", () => {
       if (hasHead) response.writeHead(200).write("{", () => controller.abort(SECRET));
       else controller.abort(SECRET);
     });
-    await expectProblem(createJsonRpc(url).call("eth_call", [], { signal: controller.signal }), "given_up");
+    await expectProblem(createRpcNode(url).call("eth_call", [], { signal: controller.signal }), "given_up");
   });
 });
 
@@ -217,13 +213,13 @@ describe("parseRpcUrl", () => {
   });
 });
 
-describe("createJsonRpc", () => {
+describe("createRpcNode", () => {
   test("refuses a URL without quoting it", () => {
-    expect(() => createJsonRpc(`https://key:${SECRET}@node.example`)).toThrow(ConfigError);
-    expect(() => createJsonRpc(`https://key:${SECRET}@node.example`)).not.toThrow(SECRET);
+    expect(() => createRpcNode(`https://key:${SECRET}@node.example`)).toThrow(ConfigError);
+    expect(() => createRpcNode(`https://key:${SECRET}@node.example`)).not.toThrow(SECRET);
   });
 
   test.each([0, -1, 0.5, Number.NaN, 120_001, "5000"])("refuses a deadline of %s", (deadlineMs) => {
-    expect(() => createJsonRpc("https://node.example", { deadlineMs: deadlineMs as number })).toThrow(/^deadlineMs:/);
+    expect(() => createRpcNode("https://node.example", { deadlineMs: deadlineMs as number })).toThrow(/^deadlineMs:/);
   });
 });

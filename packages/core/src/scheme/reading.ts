@@ -1,21 +1,21 @@
 /**
- * Why a payment is not accepted. A payment comes from a stranger, so this is a value and never an exception.
+ * What reading a part of a request yields. A payment comes from a stranger, so a refusal is a value and never an exception.
  *
  * @module
  */
-import type { Reason } from "@farebox/core";
+import type { Reason } from "../protocol/reasons.js";
 
-/** The protocol's word for it, and prose for the log. */
+/** Why a payment is not accepted: the protocol's word for it, and prose for the log. */
 export interface Refusal {
   readonly ok: false;
   readonly reason: Reason;
   readonly message: string;
 }
 
-/** What reading a part of a request yields. */
+/** What was read, or why it is not accepted. */
 export type Reading<T> = { readonly ok: true; readonly value: T } | Refusal;
 
-/** Makes a {@link Refusal}. `message` must not quote the request: signatures do not belong in a log. */
+/** Makes a {@link Refusal}. `message` must not quote the request: signatures and transactions do not belong in a log. */
 export function refuse(reason: Reason, message: string): Refusal {
   return { ok: false, reason, message };
 }

@@ -1,0 +1,180 @@
+import { type ChainFinding, RpcError, type RpcNode } from "@farebox/core";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { algos, GENESIS_HASH, MAINNET_HASH, payload, ROUND, requirements, transfer } from "../groups.fixture.js";
+import { findTransferPayment } from "./find-payment.js";
+
+const PAYING = transfer();
+const PAYLOAD = payload({ transactions: [algos(), PAYING] });
+const ID = PAYING.txID();
+const LAST = ROUND + 1000;
+
+/** Yields what it says at a path, or a status. */
+type Answers = (path: string) => unknown;
+
+const stateAt = (round: unknown, hash: unknown = GENESIS_HASH.toString("base64")) => ({
+  "genesis-hash": hash,
+  "last-round": round,
+});
+
+/** A node whose last round is told, which has all blocks, and nothing in them. */
+function node(round: number, answers: Answers = () => undefined) {
+  const asked: string[] = [];
+  const usual = (path: string): unknown => {
+    if (path.startsWith("/v2/transactions/params")) return stateAt(round);
+    return path.startsWith("/v2/blocks/") ? { blockTxids: [] } : 404;
+  };
+  const rpc: RpcNode = {
+    call: () => Promise.reject(new TypeError("nothing is asked by JSON-RPC")),
+    async get(path) {
+      asked.push(path);
+      const said = answers(path);
+      const answer = said === undefined ? usual(path) : said;
+      if (typeof answer === "number") throw new RpcError(`node answered with status ${answer}`, "status", answer);
+      return answer;
+    },
+  };
+  const find = (paid: unknown = PAYLOAD, terms = requirements()): Promise<ChainFinding> =>
+    findTransferPayment({ payload: paid, requirements: terms, rpc });
+  return { find, asked, blocks: () => asked.filter((path) => path.startsWith("/v2/blocks/")) };
+}
+
+const pending = (answer: unknown) => (path: string) =>
+  path === `/v2/transactions/pending/${ID}?format=json` ? answer : undefined;
+
+const inBlock = (round: number) => (path: string) =>
+  path === `/v2/blocks/${round}/txids?format=json` ? { blockTxids: ["OTHER", ID] } : undefined;
+
+describe("a payment that the node knows", () => {
+  test.each<[what: string, answer: unknown, kind: ChainFinding["kind"]]>([
+    ["in its first round", { "confirmed-round": ROUND }, "moved"],
+    ["in its last round", { "confirmed-round": LAST }, "moved"],
+    ["that waits", { "pool-error": "" }, "open"],
+    ["that waits, with a zero", { "pool-error": "", "confirmed-round": 0 }, "open"],
+    ["that it has thrown away, and others have not", { "pool-error": "overspend" }, "open"],
+    ["before its first round", { "confirmed-round": ROUND - 1 }, "unclear"],
+    ["after its last round", { "confirmed-round": LAST + 1 }, "unclear"],
+    ["in a round that is none", { "confirmed-round": "50001" }, "unclear"],
+    ["in half a round", { "confirmed-round": 50_001.5 }, "unclear"],
+    ["in a word", "yes", "unclear"],
+    ["in null", null, "unclear"],
+  ])("%s", async (_, answer, kind) => {
+    const found = await node(LAST, pending(answer)).find();
+    expect(found).toMatchObject(kind === "moved" ? { kind, transaction: ID } : { kind });
+  });
+});
+
+describe("a payment that the node does not know", () => {
+  test.each([ROUND - 5, ROUND, LAST, LAST + 10])("is open in round %i, and no block is asked for", async (round) => {
+    const { find, asked } = node(round);
+    expect(await find()).toEqual({ kind: "open" });
+    expect(asked).toHaveLength(2);
+  });
+
+  test("was never made once its rounds are over, and the blocks that the node has forgotten have it not", async () => {
+    const { find, blocks } = node(LAST + 11);
+    expect(await find()).toEqual({ kind: "never" });
+    const rounds = Array.from({ length: 21 }, (_, nth) => `/v2/blocks/${ROUND + nth}/txids?format=json`);
+    expect(blocks()).toEqual(rounds);
+  });
+
+  test.each([ROUND, ROUND + 7, ROUND + 20])("is found in the block of round %i", async (round) => {
+    expect(await node(LAST + 11, inBlock(round)).find()).toEqual({ kind: "moved", transaction: ID });
+  });
+
+  test("is looked for in as many blocks as the later of two answers makes it", async () => {
+    const rounds = [LAST + 11, LAST + 30];
+    const { find, blocks } = node(0, (path) => (path.includes("params") ? stateAt(rounds.shift()) : undefined));
+    expect(await find()).toEqual({ kind: "never" });
+    expect(blocks()).toHaveLength(40);
+  });
+
+  test("is looked for in no block when the node remembers all of its rounds", async () => {
+    const paying = transfer({ lastValid: ROUND + 50 });
+    const { find, asked } = node(ROUND + 61);
+    expect(await find(payload({ transactions: [algos({ lastValid: ROUND + 50 }), paying] }))).toEqual({
+      kind: "never",
+    });
+    expect(asked).toHaveLength(3);
+  });
+
+  test("is looked for in its own blocks and no others, however long ago that was", async () => {
+    const paying = transfer({ lastValid: ROUND + 50 });
+    const { find, blocks } = node(ROUND + 1_000_000);
+    expect(await find(payload({ transactions: [algos({ lastValid: ROUND + 50 }), paying] }))).toEqual({
+      kind: "never",
+    });
+    expect(blocks()).toHaveLength(51);
+  });
+
+  test("is unclear when too many blocks would have to be asked for, and none is", async () => {
+    expect(await node(LAST + 290).find()).toEqual({ kind: "never" });
+    const { find, asked } = node(LAST + 291);
+    expect(await find()).toMatchObject({ kind: "unclear", problem: expect.stringContaining("too long") });
+    expect(asked).toHaveLength(3);
+  });
+
+  test.each([404, 429, 500])("is unclear when one block is answered with %i: it may be in that", async (status) => {
+    const path = `/v2/blocks/${ROUND + 9}/txids?format=json`;
+    const { find } = node(LAST + 11, (asked) => (asked === path ? status : undefined));
+    expect(await find()).toMatchObject({ kind: "unclear", problem: expect.stringContaining(String(status)) });
+  });
+
+  test.each([{}, { blockTxids: null }, { blockTxids: ID }, [], "none"])(
+    "is unclear when a block is %j",
+    async (block) => {
+      const { find } = node(LAST + 11, (path) => (path.startsWith("/v2/blocks/") ? block : undefined));
+      expect(await find()).toMatchObject({ kind: "unclear" });
+    },
+  );
+});
+
+test.each<[what: string, answer: unknown]>([
+  ["of another network", stateAt(LAST, MAINNET_HASH.toString("base64"))],
+  ["of no network", stateAt(LAST, "")],
+  ["that says no round", stateAt(undefined)],
+  ["with a round below zero", stateAt(-1)],
+  ["that wants a token", 401],
+])("a node %s makes it unclear, and is asked nothing else", async (_, answer) => {
+  const { find, asked } = node(LAST, () => answer);
+  expect(await find()).toMatchObject({ kind: "unclear" });
+  expect(asked).toHaveLength(1);
+});
+
+test.each([401, 429, 500])("an answer of %i about the transaction is no answer", async (status) => {
+  expect(await node(LAST + 11, pending(status)).find()).toMatchObject({ kind: "unclear" });
+});
+
+test.each<[what: string, paid: unknown, terms: object]>([
+  ["that is none", { paymentGroup: ["AAAA"], paymentIndex: 0 }, {}],
+  ["for other terms", PAYLOAD, { amount: "999" }],
+])("a payment %s is unclear, and nothing is asked", async (_, paid, terms) => {
+  const { find, asked } = node(LAST);
+  expect(await find(paid, requirements(terms))).toMatchObject({ kind: "unclear" });
+  expect(asked).toEqual([]);
+});
+
+test("a client that throws something of its own makes it unclear, and is not quoted", async () => {
+  const fail = async () => {
+    throw new RangeError("https://node.example/secret");
+  };
+  const query = { payload: PAYLOAD, requirements: requirements(), rpc: { call: fail, get: fail } };
+  expect(await findTransferPayment(query)).toEqual({ kind: "unclear", problem: "the node could not be asked" });
+});
+
+test("whatever a node says, the finding is one, and never is said only of rounds that are over", async () => {
+  const round = fc.oneof(fc.integer({ min: ROUND - 5, max: LAST + 10 }), fc.anything());
+  const said = fc.oneof(fc.anything(), fc.record({ "confirmed-round": fc.anything() }), fc.constant(404));
+  const block = fc.oneof(fc.anything(), fc.constant({ blockTxids: [] }));
+  await fc.assert(
+    fc.asyncProperty(round, said, block, async (last, answer, blocks) => {
+      const over = typeof last === "number" && Number.isInteger(last) && last > LAST + 10;
+      const { find } = node(0, (path) => {
+        if (path.includes("params")) return stateAt(last);
+        return path.startsWith("/v2/blocks/") ? (blocks ?? 500) : (answer ?? 404);
+      });
+      const { kind } = await find();
+      expect(over ? ["moved", "never", "unclear"] : ["moved", "open", "unclear"]).toContain(kind);
+    }),
+  );
+});

@@ -1,0 +1,80 @@
+/**
+ * Arrivals: a request at a priced route, and what is made of it for price functions, hooks and the steps that follow.
+ *
+ * @module
+ */
+import { randomUUID } from "node:crypto";
+import { canonicalNetwork } from "../network/caip2.js";
+import { toFacilitatorRequest } from "./canonical-payment.js";
+import type { PricedRequest } from "./hooks.js";
+import type { PriceRequest } from "./options.js";
+import type { PaidRequest } from "./paid-request.js";
+import type { PricedRoute } from "./parse-routes.js";
+import type { Place } from "./place.js";
+import type { ReadPayment } from "./read-payment.js";
+import { fullPathOf, type GateRequest } from "./request.js";
+
+/** A request at a priced route. */
+export interface Arrival {
+  readonly route: PricedRoute;
+  readonly locate: () => Place;
+  readonly request: GateRequest;
+}
+
+/** What a price function is told. */
+export function toPriceRequest(arrival: Arrival, url: string): PriceRequest {
+  const { search, body } = arrival.request;
+  return { ...toPricedRequest(arrival, url), search, body, pathParams: arrival.locate().pathParams };
+}
+
+/** Not the host: a client may come back by another name of the same server, and `Host` is its own word anyway. */
+export function targetOf({ mountPath, path, search }: GateRequest): string {
+  return mountPath + path + search;
+}
+
+/** What hooks are told. */
+export function toPricedRequest({ route, request }: Arrival, url: string): PricedRequest {
+  return {
+    method: request.method,
+    path: fullPathOf(request),
+    url,
+    route: route.key,
+    hasPayment: request.payment !== undefined || request.paymentSignature !== undefined,
+    // The names that every object has yield what is no text.
+    header(name) {
+      const value: unknown = request.header?.(name);
+      return typeof value === "string" ? value : undefined;
+    },
+  };
+}
+
+/** A request whose payment could be read. */
+type Readable = Extract<ReadPayment, { kind: "read" }> & { readonly url: string; readonly bodyDigest: string };
+
+export function toPaidRequest({ route, locate, request }: Arrival, readable: Readable): PaidRequest {
+  const { offer, reading, payment, identifier, url, bodyDigest } = readable;
+  const { description, mimeType, extensions } = route;
+  const { identity, payer, expiresAtSeconds } = reading;
+  const { scheme, network, asset, payTo, amount } = offer.requirements;
+  const terms = [scheme, canonicalNetwork(network), asset, payTo, amount];
+  const binding = [route.key, request.method, targetOf(request), bodyDigest, ...terms];
+  return {
+    route,
+    routeKey: route.key,
+    offer,
+    scheme: offer.scheme,
+    payer,
+    url,
+    place: locate(),
+    method: request.method,
+    client: request.client,
+    claim: {
+      identity,
+      binding: JSON.stringify(binding),
+      owner: randomUUID(),
+      expiresAtMs: expiresAtSeconds * 1000,
+      ...(identifier === undefined ? {} : { identifier }),
+    },
+    facilitatorRequest: toFacilitatorRequest(payment, offer, { resource: { url, description, mimeType }, extensions }),
+  };
+}

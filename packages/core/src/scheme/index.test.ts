@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import * as scheme from "./index.js";
+
+test("the public surface is exactly this", () => {
+  expect(Object.keys(scheme).sort()).toMatchInlineSnapshot(`
+    [
+      "accept",
+      "createAttempts",
+      "createTransactionDesk",
+      "fieldsOf",
+      "refuse",
+    ]
+  `);
+});

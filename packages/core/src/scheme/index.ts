@@ -1,0 +1,16 @@
+/**
+ * What authors of schemes share. Everything exported here is public API. What a scheme fulfils, `Scheme` and
+ * `FacilitatorScheme`, is in `@farebox/core`.
+ *
+ * @module
+ */
+export { type Attempts, type AttemptsOptions, createAttempts } from "./attempts.js";
+export { type Fields, fieldsOf } from "./fields.js";
+export { accept, type Reading, type Refusal, refuse } from "./reading.js";
+export {
+  createTransactionDesk,
+  type PayerTransaction,
+  type PayerTransactionOutcome,
+  type TransactionDesk,
+  type TransactionDeskOptions,
+} from "./transaction-desk.js";

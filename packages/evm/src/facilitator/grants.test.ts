@@ -1,0 +1,55 @@
+import { describe, expect, test } from "vitest";
+import { createGrants } from "./grants.js";
+
+const HOUR_MS = 60 * 60 * 1000;
+const LIMITS = { maxGrantWei: 100n, maxGrantWeiPerHour: 250n };
+const COST = { given: 90n, fees: 10n };
+
+function open() {
+  const clock = { ms: 1_000_000 };
+  return { clock, grants: createGrants(LIMITS, () => clock.ms) };
+}
+
+describe("what payers are given for gas", () => {
+  test("is at most so much for one, what giving it costs not counted", () => {
+    const { grants } = open();
+    expect(grants.findFault("a", { given: 100n, fees: 90n })).toBeUndefined();
+    expect(grants.findFault("a", { given: 101n, fees: 0n })).toContain("lacks 101 wei");
+  });
+
+  test("is given to one payer once an hour", () => {
+    const { clock, grants } = open();
+    grants.note("a", COST);
+    clock.ms += HOUR_MS - 1;
+    expect(grants.findFault("a", { given: 1n, fees: 0n })).toContain("within the last hour");
+    clock.ms += 1;
+    expect(grants.findFault("a", COST)).toBeUndefined();
+  });
+
+  test("is at most so much for all in an hour, what giving it costs counted", () => {
+    const { clock, grants } = open();
+    grants.note("a", COST);
+    clock.ms += 1_000;
+    grants.note("b", COST);
+    expect(grants.findFault("c", { given: 40n, fees: 10n })).toBeUndefined();
+    expect(grants.findFault("c", { given: 40n, fees: 11n })).toContain("used up");
+    clock.ms += HOUR_MS - 1_000;
+    expect(grants.findFault("c", { given: 90n, fees: 60n })).toBeUndefined();
+  });
+
+  test("is none where nothing was given after all", () => {
+    const { grants } = open();
+    const takeBack = grants.note("a", COST);
+    takeBack();
+    expect(grants.findFault("a", COST)).toBeUndefined();
+    grants.note("a", COST);
+    takeBack();
+    expect(grants.findFault("a", COST)).toContain("within the last hour");
+  });
+
+  test("is remembered for so many, where it costs nothing", () => {
+    const { grants } = open();
+    for (let at = 0; at < 10_000; at++) grants.note(`payer ${at}`, { given: 0n, fees: 0n });
+    expect(grants.findFault("another", { given: 0n, fees: 0n })).toContain("used up");
+  });
+});

@@ -1,0 +1,33 @@
+import { ExactEvmScheme as TheirScheme } from "@x402/evm/exact/server";
+import { expect, test } from "vitest";
+import { ASSETS, assetsOn } from "./assets.js";
+import { exactEvm } from "./exact/exact-evm.js";
+
+const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
+const NETWORKS = [...new Set(ASSETS.map(({ network }) => network))];
+
+test.each(NETWORKS)("a dollar on %s is on the wire what the reference's server makes of it", async (network) => {
+  const ours = exactEvm().compileTerms({ network, price: "$1.00", payTo: PAY_TO });
+  const theirs = await new TheirScheme().parsePrice("$1.00", network);
+  if (!ours.ok) throw new Error("not for sale");
+  expect({ asset: ours.asset.id.toLowerCase(), amount: ours.amount.toString(), extra: ours.asset.extra }).toEqual({
+    ...theirs,
+    asset: theirs.asset.toLowerCase(),
+  });
+});
+
+test("the domain of a token is on the wire, but for one that has none to sign in", () => {
+  const extraOf = (network: string, price: "$1.00" | { readonly asset: string; readonly amount: string }) => {
+    const terms = exactEvm().compileTerms({ network: network as "eip155:1", price, payTo: PAY_TO });
+    return terms.ok ? terms.asset.extra : undefined;
+  };
+  expect(extraOf("eip155:38833", "$1.00")).toEqual({ assetTransferMethod: "permit2" });
+  expect(extraOf("eip155:14", "$1.00")).toEqual({ name: "USD\u20ae0", version: "1" });
+  const celo = ASSETS.filter(({ network }) => network === "eip155:42220");
+  expect(celo.map(({ address: asset }) => extraOf("eip155:42220", { asset, amount: "1" }))).toEqual([
+    { name: "USDC", version: "2" },
+    { name: "Tether USD", version: "1" },
+    { name: "Tether America USD", version: "1" },
+  ]);
+  expect(assetsOn("eip155:42220")[0]).toBe(celo[0]);
+});

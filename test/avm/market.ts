@@ -1,0 +1,55 @@
+/**
+ * A new node for each test, on whose ledger everybody can pay and be paid, and servers that end with the test.
+ *
+ * @module
+ */
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Express } from "express";
+import { afterEach, beforeEach } from "vitest";
+import { FEE_PAYER, PAY_TO, PAYER, USDC } from "../../packages/avm/src/groups.fixture.js";
+import { RICH } from "./ledger.js";
+import { LocalAlgod } from "./local-algod.js";
+
+/** What a test file gets. */
+export interface Market {
+  /** Of the test that runs. */
+  readonly local: LocalAlgod;
+  /** Starts a server; yields its origin. */
+  listen(app: Express): Promise<string>;
+}
+
+/** Opens one before each test of a file. */
+export function openMarkets(): Market {
+  let local: LocalAlgod;
+  let servers: Server[] = [];
+
+  beforeEach(async () => {
+    local = await LocalAlgod.start();
+    for (const address of [PAYER.addr, FEE_PAYER.addr]) local.ledger.give(address, RICH);
+    local.ledger.give(PAYER.addr, 5_000n, USDC);
+    local.ledger.give(PAY_TO, 0n, USDC);
+  });
+
+  afterEach(async () => {
+    for (const server of servers) {
+      server.closeAllConnections();
+      server.close();
+    }
+    servers = [];
+    await local.close();
+  });
+
+  return {
+    get local() {
+      return local;
+    },
+    async listen(app) {
+      const server = await new Promise<Server>((resolve) => {
+        const starting = app.listen(0, "127.0.0.1", () => resolve(starting));
+      });
+      servers.push(server);
+      return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    },
+  };
+}

@@ -1,0 +1,174 @@
+/**
+ * A network of Algorand in its two spellings, each of which a seller, a facilitator and a client may use: everybody is told
+ * the one that they know, and a payment is one payment whichever it is written in.
+ */
+import { createFacilitator } from "@farebox/facilitator";
+import express, { type Express } from "express";
+import { describe, expect, test } from "vitest";
+import {
+  FEE_PAYER,
+  PAY_TO,
+  PAYER,
+  payload,
+  requirements,
+  NETWORK as SHORT,
+  USDC,
+  WHOLE_NETWORK as WHOLE,
+} from "../../packages/avm/src/groups.fixture.js";
+import { facilitatorOf, toRequest } from "./court.js";
+import { openMarkets } from "./market.js";
+import { decode, ourFacilitator, ourSeller, referenceClient, referenceFacilitator } from "./peers.js";
+
+type Spelling = typeof SHORT | typeof WHOLE;
+
+const SPELLINGS: readonly Spelling[] = [SHORT, WHOLE];
+const FACILITATORS = { ours: ourFacilitator, "the reference's": referenceFacilitator };
+const NAMES: Readonly<Record<Spelling, string>> = { [SHORT]: "short", [WHOLE]: "whole" };
+
+const market = openMarkets();
+
+/** A facilitator that keeps by which name of the network it was asked, in both places. */
+async function startFacilitator(facilitator: Express): Promise<{ readonly url: string; readonly told: Set<unknown> }> {
+  const told = new Set<unknown>();
+  const app = express().use(express.json(), (req, _res, next) => {
+    if (req.method === "POST") {
+      told.add(req.body.paymentRequirements.network).add(req.body.paymentPayload.accepted.network);
+    }
+    next();
+  });
+  return { url: await market.listen(app.use(facilitator)), told };
+}
+
+const option = (network: string, more: object = {}) =>
+  ({ scheme: "exact", price: "$0.001", network, payTo: PAY_TO.toString(), ...more }) as Parameters<typeof ourSeller>[2];
+
+/** What the client sends, its `accepted` in a spelling; and all that it has sent. */
+function respelling(network: Spelling) {
+  const sent: string[] = [];
+  const send: typeof fetch = (input, init) => {
+    const request = new Request(input, init);
+    const header = request.headers.get("PAYMENT-SIGNATURE");
+    if (header !== null) {
+      const respelled = respell(header, network);
+      sent.push(respelled);
+      request.headers.set("PAYMENT-SIGNATURE", respelled);
+    }
+    return fetch(request);
+  };
+  return { send, sent };
+}
+
+function respell(header: string, network: Spelling): string {
+  const payment = decode(header) as { accepted: object };
+  return Buffer.from(JSON.stringify({ ...payment, accepted: { ...payment.accepted, network } })).toString("base64");
+}
+
+const CASES = Object.entries(FACILITATORS).flatMap(([whose, facilitator]) =>
+  SPELLINGS.flatMap((sellers) =>
+    SPELLINGS.flatMap((facilitators) =>
+      SPELLINGS.map((clients) => ({
+        title: `seller ${NAMES[sellers]}, facilitator (${whose}) ${NAMES[facilitators]}, client ${NAMES[clients]}`,
+        ...{ facilitator, sellers, facilitators, clients },
+      })),
+    ),
+  ),
+);
+
+test.each(CASES)("$title: paid once", async ({ facilitator, sellers, facilitators, clients }) => {
+  const { url, told } = await startFacilitator(facilitator(market.local, facilitators));
+  const app = await ourSeller(url, {}, option(sellers));
+  const weather = `${await market.listen(app)}/weather`;
+
+  const challenge = decode((await fetch(weather)).headers.get("PAYMENT-REQUIRED")) as { accepts: object[] };
+  expect(challenge.accepts).toMatchObject([{ network: facilitators }]);
+
+  const { send, sent } = respelling(clients);
+  const served = await referenceClient(PAYER, market.local, send)(weather);
+  expect([served.status, await served.json()]).toEqual([200, { weather: "sunny" }]);
+  const receipt = decode(served.headers.get("PAYMENT-RESPONSE"));
+  expect(receipt).toMatchObject({ success: true, network: facilitators, payer: PAYER.addr.toString() });
+  expect(told).toEqual(new Set([facilitators]));
+
+  const [header = ""] = sent;
+  for (const network of SPELLINGS) {
+    const again = await fetch(weather, { headers: { "PAYMENT-SIGNATURE": respell(header, network) } });
+    expect([again.status, await again.json()]).toMatchObject([402, { error: "payment_already_used" }]);
+  }
+  expect([app.locals["served"], market.local.ledger.balanceOf(PAY_TO, USDC)]).toEqual([1, 1000n]);
+});
+
+describe("a payment in two spellings at once", () => {
+  test("is served once, and moves the money once", async () => {
+    const { url } = await startFacilitator(ourFacilitator(market.local));
+    const app = await ourSeller(url, {}, option(WHOLE));
+    const weather = `${await market.listen(app)}/weather`;
+    const paid = { x402Version: 2, accepted: requirements(), payload: payload() };
+    const header = Buffer.from(JSON.stringify(paid)).toString("base64");
+    const answers = await Promise.all(
+      [...SPELLINGS, ...SPELLINGS].map((network) =>
+        fetch(weather, { headers: { "PAYMENT-SIGNATURE": respell(header, network) } }),
+      ),
+    );
+    expect(answers.map(({ status }) => status)).toContain(200);
+    expect([app.locals["served"], market.local.ledger.balanceOf(PAY_TO, USDC)]).toEqual([1, 1000n]);
+  });
+
+  test("of our facilitator is settled once", async () => {
+    const facilitator = createFacilitator({ schemes: [facilitatorOf(market.local)] });
+    const paid = payload();
+    const said = await Promise.all(
+      SPELLINGS.map((network) => facilitator.settle(toRequest(paid, requirements({ network })))),
+    );
+    expect(said.filter(({ success }) => success)).toHaveLength(1);
+    expect(market.local.ledger.balanceOf(PAY_TO, USDC)).toBe(1000n);
+  });
+});
+
+describe("every option that names a network takes either spelling", () => {
+  test.each<[what: string, options: (facilitator: string) => object]>([
+    ["payTo", () => ({ payTo: { [WHOLE]: PAY_TO.toString(), "algorand:*": FEE_PAYER.addr.toString() } })],
+    ["a facilitator's networks", (url) => ({ facilitator: [{ url, networks: [WHOLE] }] })],
+    ["rpc", () => ({ rpc: { [WHOLE]: market.local.url } })],
+  ])("%s", async (_, options) => {
+    const { url } = await startFacilitator(ourFacilitator(market.local));
+    const { payTo: _payTo, ...offer } = option(SHORT) as { payTo: string };
+    const accepts = option(SHORT, "payTo" in options(url) ? { ...offer, payTo: undefined } : {});
+    const app = await ourSeller(url, options(url), accepts);
+    const served = await referenceClient(PAYER, market.local)(`${await market.listen(app)}/weather`);
+    expect([served.status, market.local.ledger.balanceOf(PAY_TO, USDC)]).toEqual([200, 1000n]);
+  });
+
+  test("a price by request holds in the other one", async () => {
+    const { url } = await startFacilitator(ourFacilitator(market.local, WHOLE));
+    const app = await ourSeller(url, {}, option(SHORT, { price: () => "$0.002" }));
+    for (const [network, paid] of [[SHORT, 2000n] as const, [WHOLE, 4000n] as const]) {
+      const { send } = respelling(network);
+      expect((await referenceClient(PAYER, market.local, send)(`${await market.listen(app)}/weather`)).status).toBe(
+        200,
+      );
+      expect(market.local.ledger.balanceOf(PAY_TO, USDC)).toBe(paid);
+    }
+  });
+
+  test("two recipients for one network are a mistake, and two schemes of a facilitator", async () => {
+    const payTo = { [SHORT]: PAY_TO.toString(), [WHOLE]: FEE_PAYER.addr.toString() };
+    await expect(ourSeller("http://localhost", { payTo }, option(SHORT))).rejects.toThrow("one entry for a network");
+    const schemes = SPELLINGS.map((network) => facilitatorOf(market.local, { network }));
+    expect(() => createFacilitator({ schemes })).toThrow("one scheme per name and network");
+  });
+});
+
+test("the chain is asked by a node that is named in the other spelling", async () => {
+  market.local.mode = "keep";
+  const { url } = await startFacilitator(ourFacilitator(market.local, WHOLE));
+  const app = await ourSeller(url, { rpc: { [SHORT]: market.local.url } }, option(SHORT));
+  const paid = { x402Version: 2, accepted: requirements(), payload: payload() };
+  const header = Buffer.from(JSON.stringify(paid)).toString("base64");
+  const weather = `${await market.listen(app)}/weather`;
+  const send = (network: Spelling) => fetch(weather, { headers: { "PAYMENT-SIGNATURE": respell(header, network) } });
+  expect((await send(SHORT)).status).toBe(503);
+  market.local.land();
+  market.local.ledger.round += 500;
+  expect((await send(WHOLE)).status).toBe(200);
+  expect([app.locals["served"], market.local.ledger.balanceOf(PAY_TO, USDC)]).toEqual([1, 1000n]);
+});

@@ -1,0 +1,95 @@
+/** What can go wrong between the approval that a facilitator pays for and the payment that it is for. */
+import { createWalletClient, http } from "viem";
+import type { PrivateKeyAccount } from "viem/accounts";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import {
+  type ApprovalStage,
+  describeApproval,
+  expectNothingIsSpent,
+  fillApproval,
+  GENEROUS,
+  openApprovalStage,
+  openPayment,
+  openSponsor,
+  purseOf,
+  signApproval,
+  sponsored,
+} from "./approval-stage.js";
+import { openScheme } from "./permit2-stage.js";
+import { startRpcProxy } from "./rpc-proxy.js";
+import { newAddress, openStage, type Stage } from "./stage.js";
+
+const ALLOWANCE = "permit2_allowance_required";
+
+let stage: Stage;
+let at: ApprovalStage;
+
+beforeAll(async () => {
+  stage = await openStage();
+  at = await openApprovalStage(stage);
+});
+
+afterAll(() => stage.close());
+
+describe("a payer who is quicker", () => {
+  test("keeps what it was given, once: the payment is not sent, and nothing more is given", async () => {
+    const { account, payment } = await openPayment(at, "exact");
+    const proxy = await startRpcProxy(stage.chain.rpcUrl);
+    onTestFinished(() => proxy.close());
+    const request = sponsored(payment, await signApproval(at, account));
+    const quick = { privateKey: at.privateKey, sponsoring: GENEROUS, rpcUrl: proxy.url, receiptTimeoutMs: 600 };
+    const scheme = openScheme(stage, "exact", quick);
+    // The second transaction that the facilitator sends is the approval: the payer's own comes before it.
+    let sent = 0;
+    const other: { hash?: Promise<string> } = {};
+    proxy.decide(({ method }) => {
+      if (method !== "eth_sendRawTransaction" || ++sent !== 2) return "pass";
+      other.hash = spend(account);
+      return "lose-request";
+    });
+    const before = await purseOf(at);
+    const first = await scheme.settle(request);
+    expect(first).toMatchObject({ success: false, errorReason: "unexpected_settle_error", transaction: "" });
+    await other.hash;
+    const after = await purseOf(at);
+    expect(before[0] - after[0]).toBeLessThan(GENEROUS.maxGrantWei);
+    await expectNothingIsSpent(at, scheme, { request, reason: ALLOWANCE });
+    const again = sponsored(payment, await signApproval(at, account, { nonce: 1, maxFeePerGas: 4n * 10n ** 9n }));
+    await expectNothingIsSpent(at, scheme, { request: again, reason: ALLOWANCE });
+  });
+
+  async function spend(account: PrivateKeyAccount): Promise<string> {
+    const wallet = createWalletClient({ account, transport: http(stage.chain.rpcUrl) });
+    const hash = await wallet.sendTransaction({ to: newAddress(), value: 1n, gas: 21_000n, chain: null });
+    await stage.client.waitForTransactionReceipt({ hash });
+    return hash;
+  }
+});
+
+test("an approval whose answer was lost is waited for, and the payment made; so is one that the network has already", async () => {
+  const proxy = await startRpcProxy(stage.chain.rpcUrl);
+  onTestFinished(() => proxy.close());
+  const scheme = openScheme(stage, "exact", { privateKey: at.privateKey, sponsoring: GENEROUS, rpcUrl: proxy.url });
+  const { account, payment } = await openPayment(at, "exact");
+  let sent = 0;
+  proxy.decide(({ method }) => (method === "eth_sendRawTransaction" && ++sent === 2 ? "lose-answer" : "pass"));
+  const request = sponsored(payment, await signApproval(at, account));
+  expect(await scheme.settle(request)).toMatchObject({ success: true });
+});
+
+test("where the network's data costs extra, the payer is given that too", async () => {
+  const oracle = "0x420000000000000000000000000000000000000F";
+  const fee = 10n ** 12n;
+  // Answers 10^12 to whatever it is asked.
+  await stage.rpc("anvil_setCode", oracle, `0x64${fee.toString(16).padStart(10, "0")}60005260206000f3`);
+  onTestFinished(() => void stage.rpc("anvil_setCode", oracle, "0x"));
+  const { account, payment } = await openPayment(at, "exact");
+  const approval = await fillApproval(at);
+  const signedTransaction = await account.signTransaction({ type: "eip1559", ...approval });
+  const request = sponsored(payment, describeApproval(at, account.address, signedTransaction));
+  const most = approval.gas * approval.maxFeePerGas + (5n * fee) / 4n;
+  const stingy = openSponsor(at, "exact", { ...GENEROUS, maxGrantWei: most - 1n });
+  await expectNothingIsSpent(at, stingy, { request, reason: ALLOWANCE });
+  const scheme = openSponsor(at, "exact", { ...GENEROUS, maxGrantWei: most });
+  expect(await scheme.settle(request)).toMatchObject({ success: true });
+});

@@ -1,0 +1,144 @@
+/**
+ * Payers on a stage whose token has nothing but ERC-20, and the approvals that they sign as transactions.
+ *
+ * @module
+ */
+import type { FacilitatorRequest, FacilitatorScheme } from "@farebox/core";
+import type { SponsoringOptions } from "@farebox/evm/facilitator";
+import { createPayer } from "@farebox/testing";
+import { createWalletClient, encodeFunctionData, type Hex, http, maxUint256, parseAbi } from "viem";
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
+import { expect } from "vitest";
+import { createPermitOffer, type Kind, openScheme, PERMIT2, permitOf, signPermitFor } from "./permit2-stage.js";
+import { AMOUNT, type Stage } from "./stage.js";
+
+export const ERC20 = parseAbi([
+  "function approve(address, uint256) returns (bool)",
+  "function allowance(address, address) view returns (uint256)",
+  "function balanceOf(address) view returns (uint256)",
+  "function transfer(address, uint256) returns (bool)",
+]);
+
+export const GENEROUS: SponsoringOptions = { maxGrantWei: 10n ** 16n, maxGrantWeiPerHour: 10n ** 18n };
+
+/** A stage with a plain token, and a signer who sponsors. */
+export interface ApprovalStage {
+  readonly stage: Stage;
+  readonly token: Hex;
+  readonly privateKey: Hex;
+  readonly holder: PrivateKeyAccount;
+}
+
+export async function openApprovalStage(stage: Stage): Promise<ApprovalStage> {
+  const [privateKey, key] = [await stage.signer(), await stage.signer()];
+  const holder = privateKeyToAccount(key);
+  return { stage, privateKey, holder, token: await stage.chain.deployToken(holder.address) };
+}
+
+/** The scheme, as a new process would have it. */
+export function openSponsor(
+  { stage, privateKey }: ApprovalStage,
+  kind: Kind,
+  sponsoring: SponsoringOptions = GENEROUS,
+): FacilitatorScheme {
+  return openScheme(stage, kind, { privateKey, sponsoring });
+}
+
+/** A payment of somebody who has the token, no coin of the network, and has allowed Permit2 nothing. */
+export async function openPayment(at: ApprovalStage, kind: Kind) {
+  const key = generatePrivateKey();
+  const account = privateKeyToAccount(key);
+  await give(at, account.address);
+  return { account, key, payment: await payBy(at, kind, key) };
+}
+
+/** A payment to a seller who is nobody else's. */
+export function payBy({ token, privateKey }: ApprovalStage, kind: Kind, key: Hex): Promise<FacilitatorRequest> {
+  const { name: _, version: __, ...extra } = createPermitOffer(kind, privateKey).extra;
+  const offer = createPermitOffer(kind, privateKey, { asset: token, extra });
+  return signPermitFor(createPayer({ privateKey: key }), offer);
+}
+
+async function give({ stage, token, holder }: ApprovalStage, to: Hex): Promise<void> {
+  const wallet = createWalletClient({ account: holder, transport: http(stage.chain.rpcUrl) });
+  const data = encodeFunctionData({ abi: ERC20, functionName: "transfer", args: [to, 2n * AMOUNT] });
+  const hash = await wallet.sendTransaction({ to: token, data, gas: 100_000n, chain: null });
+  await stage.client.waitForTransactionReceipt({ hash });
+}
+
+export interface Approval {
+  readonly chainId: number;
+  readonly to: Hex;
+  readonly data: Hex;
+  readonly nonce: number;
+  readonly gas: bigint;
+  readonly value: bigint;
+  readonly maxFeePerGas: bigint;
+  readonly maxPriorityFeePerGas: bigint;
+}
+
+export function approveData(spender: Hex = PERMIT2, amount: bigint = maxUint256): Hex {
+  return encodeFunctionData({ abi: ERC20, functionName: "approve", args: [spender, amount] });
+}
+
+/** A good approval, but for the changes. */
+export async function fillApproval(at: ApprovalStage, changes: Partial<Approval> = {}): Promise<Approval> {
+  const { maxFeePerGas, maxPriorityFeePerGas } = await at.stage.client.estimateFeesPerGas();
+  return {
+    ...{ chainId: 84532, to: at.token, data: approveData(), nonce: 0, gas: 70_000n, value: 0n },
+    ...{ maxFeePerGas, maxPriorityFeePerGas },
+    ...changes,
+  };
+}
+
+/** What a client sends about its approval. */
+export function describeApproval(at: ApprovalStage, from: Hex, signedTransaction: Hex) {
+  const amount = String(maxUint256);
+  return { from, asset: at.token, spender: PERMIT2, amount, signedTransaction, version: "1" };
+}
+
+export async function signApproval(at: ApprovalStage, account: PrivateKeyAccount, changes: Partial<Approval> = {}) {
+  const approval = await fillApproval(at, changes);
+  return describeApproval(at, account.address, await account.signTransaction({ type: "eip1559", ...approval }));
+}
+
+export function sponsored(request: FacilitatorRequest, info: unknown): FacilitatorRequest {
+  const extensions = { erc20ApprovalGasSponsoring: { info } };
+  return { ...request, paymentPayload: { ...request.paymentPayload, extensions } };
+}
+
+export function balanceOf({ stage, token }: ApprovalStage, owner: Hex): Promise<bigint> {
+  return stage.client.readContract({ address: token, abi: ERC20, functionName: "balanceOf", args: [owner] });
+}
+
+export function allowanceOf({ stage, token }: ApprovalStage, owner: Hex): Promise<bigint> {
+  return stage.client.readContract({ address: token, abi: ERC20, functionName: "allowance", args: [owner, PERMIT2] });
+}
+
+/** Coin and count of the signer's: the same before and after, unless it has sent something. */
+export async function purseOf({ stage, privateKey }: ApprovalStage): Promise<readonly [bigint, number]> {
+  const { address } = privateKeyToAccount(privateKey);
+  const { client } = stage;
+  return [await client.getBalance({ address }), await client.getTransactionCount({ address })];
+}
+
+/** Verify and settle say the same; no money moves, no allowance is made, and the signer sends nothing. */
+export async function expectNothingIsSpent(
+  at: ApprovalStage,
+  scheme: FacilitatorScheme,
+  { request, reason, what }: { readonly request: FacilitatorRequest; readonly reason: string; readonly what?: string },
+): Promise<void> {
+  const { from, witness } = permitOf(request).permit2Authorization;
+  const state = async () => [
+    await purseOf(at),
+    await balanceOf(at, from),
+    await balanceOf(at, witness.to),
+    await at.stage.client.getBalance({ address: from }),
+    await at.stage.client.getTransactionCount({ address: from }),
+    await allowanceOf(at, from),
+  ];
+  const before = await state();
+  expect(await scheme.verify(request), what).toMatchObject({ isValid: false, invalidReason: reason });
+  expect(await scheme.settle(request), what).toMatchObject({ success: false, errorReason: reason, transaction: "" });
+  expect(await state(), what).toEqual(before);
+}

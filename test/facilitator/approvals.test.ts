@@ -1,0 +1,284 @@
+/** An approval that the payer signs as a transaction, for a token with nothing but ERC-20: carried out before the payment. */
+import { serializeTransaction } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  type ApprovalStage,
+  allowanceOf,
+  approveData,
+  balanceOf,
+  describeApproval,
+  expectNothingIsSpent,
+  fillApproval,
+  GENEROUS,
+  openApprovalStage,
+  openPayment,
+  openSponsor,
+  payBy,
+  purseOf,
+  signApproval,
+  sponsored,
+} from "./approval-stage.js";
+import { type Kind, openScheme, PERMIT2, permitOf, taking } from "./permit2-stage.js";
+import { AMOUNT, newAddress, openStage, type Stage } from "./stage.js";
+
+const ALLOWANCE = "permit2_allowance_required";
+
+let stage: Stage;
+let at: ApprovalStage;
+
+beforeAll(async () => {
+  stage = await openStage();
+  at = await openApprovalStage(stage);
+});
+
+afterAll(() => stage.close());
+
+describe.each<Kind>(["exact", "upto"])("%s with a signed approval transaction", (kind) => {
+  test("is verified without spending anything, settled once, and told its transaction ever after", async () => {
+    const { account, payment } = await openPayment(at, kind);
+    const request = sponsored(payment, await signApproval(at, account));
+    const before = await purseOf(at);
+    expect(await openSponsor(at, kind).verify(request)).toMatchObject({ isValid: true });
+    expect(await purseOf(at)).toEqual(before);
+    const { success, transaction } = await openSponsor(at, kind).settle(request);
+    expect(success).toBe(true);
+    expect(await balanceOf(at, account.address)).toBe(AMOUNT);
+    expect(await balanceOf(at, permitOf(request).permit2Authorization.witness.to)).toBe(AMOUNT);
+    for (const again of [request, payment]) {
+      expect(await openSponsor(at, kind).settle(again)).toMatchObject({
+        errorReason: "payment_already_settled",
+        transaction,
+      });
+    }
+  });
+
+  test("costs its sponsor what was lacking, and the payer's own coin is used first", async () => {
+    const { account, payment } = await openPayment(at, kind);
+    const approval = await fillApproval(at);
+    const { client } = stage;
+    const needed = approval.gas * approval.maxFeePerGas;
+    await stage.chain.fund(account.address, { eth: needed - 1_000n });
+    const signedTransaction = await account.signTransaction({ type: "eip1559", ...approval });
+    const request = sponsored(payment, describeApproval(at, account.address, signedTransaction));
+    const scheme = openSponsor(at, kind, { ...GENEROUS, maxGrantWei: 1_000n });
+    expect(await scheme.settle(request)).toMatchObject({ success: true });
+    expect(await client.getBalance({ address: account.address })).toBeLessThan(needed);
+  });
+
+  test("is sent for a payer who can pay for it, without giving anything", async () => {
+    const { account, payment } = await openPayment(at, kind);
+    await stage.chain.fund(account.address, { eth: 10n ** 18n });
+    const request = sponsored(payment, await signApproval(at, account));
+    const [, before] = await purseOf(at);
+    const scheme = openSponsor(at, kind, { maxGrantWei: 0n, maxGrantWeiPerHour: 0n });
+    expect(await scheme.settle(request)).toMatchObject({ success: true });
+    const [, after] = await purseOf(at);
+    expect(after - before).toBe(1);
+  });
+
+  test("does not use the approval where the allowance is there already", async () => {
+    const { account, key, payment } = await openPayment(at, kind);
+    const first = sponsored(payment, await signApproval(at, account));
+    expect(await openSponsor(at, kind).settle(first)).toMatchObject({ success: true });
+    const count = () => stage.client.getTransactionCount({ address: account.address });
+    const before = await count();
+    const request = sponsored(await payBy(at, kind, key), await signApproval(at, account, { nonce: before }));
+    expect(await openSponsor(at, kind).settle(request)).toMatchObject({ success: true });
+    expect(await count()).toBe(before);
+  });
+
+  test("is refused by a facilitator that does not do it", async () => {
+    const { account, payment } = await openPayment(at, kind);
+    const request = sponsored(payment, await signApproval(at, account));
+    const scheme = openScheme(stage, kind, { privateKey: at.privateKey });
+    expect(scheme.extensions).toEqual(["eip2612GasSponsoring"]);
+    await expectNothingIsSpent(at, scheme, { request, reason: ALLOWANCE });
+  });
+
+  test.each(["legacy", "eip2930"] as const)("is settled by a transaction of the type %s", async (type) => {
+    const { account, payment } = await openPayment(at, kind);
+    const { maxFeePerGas: gasPrice, maxPriorityFeePerGas: _, ...approval } = await fillApproval(at);
+    const signedTransaction = await account.signTransaction({ ...approval, type, gasPrice });
+    const request = sponsored(payment, describeApproval(at, account.address, signedTransaction));
+    expect(await openSponsor(at, kind).settle(request)).toMatchObject({ success: true });
+    expect(await allowanceOf(at, account.address)).toBeGreaterThan(0n);
+  });
+});
+
+test("a part is taken, and nothing is spent on a settlement at zero", async () => {
+  const { account, payment } = await openPayment(at, "upto");
+  const request = sponsored(payment, await signApproval(at, account));
+  const scheme = openSponsor(at, "upto");
+  expect(await scheme.settle(taking(request, 30n))).toMatchObject({ success: true, amount: "30" });
+  const other = await openPayment(at, "upto");
+  const zero = taking(sponsored(other.payment, await signApproval(at, other.account)), 0n);
+  const before = await purseOf(at);
+  expect(await scheme.settle(zero)).toMatchObject({ success: true, amount: "0", transaction: "" });
+  expect(await purseOf(at)).toEqual(before);
+});
+
+test("two payments at once by one approval are both settled, and the payer is given something once", async () => {
+  const { account, key, payment } = await openPayment(at, "exact");
+  const info = await signApproval(at, account);
+  const scheme = openSponsor(at, "exact");
+  const requests = [sponsored(payment, info), sponsored(await payBy(at, "exact", key), info)];
+  const [, before] = await purseOf(at);
+  const answers = await Promise.all(requests.map((request) => scheme.settle(request)));
+  expect(answers).toMatchObject([{ success: true }, { success: true }]);
+  const [, after] = await purseOf(at);
+  expect(after - before).toBe(3);
+});
+
+describe("an approval is refused and nothing is spent", () => {
+  type Info = Readonly<Record<string, unknown>>;
+  interface Case {
+    readonly what: string;
+    readonly change: (info: Info, account: ReturnType<typeof privateKeyToAccount>) => Info | Promise<Info>;
+    readonly reason?: string;
+  }
+  const signed = (changes: Parameters<typeof signApproval>[2]): Case["change"] => {
+    return (_info, account) => signApproval(at, account, changes);
+  };
+  const CASES: readonly Case[] = [
+    { what: "of another chain", change: signed({ chainId: 8453 }) },
+    { what: "of another token", change: signed({ to: newAddress() }) },
+    { what: "for another spender", change: signed({ data: approveData(newAddress()) }) },
+    { what: "for another amount than it says", change: signed({ data: approveData(PERMIT2, 10n ** 9n) }) },
+    { what: "with more data behind it", change: signed({ data: `${approveData()}00` }) },
+    { what: "that calls something else", change: signed({ data: `0xa9059cbb${approveData().slice(10)}` }) },
+    { what: "that sends coin", change: signed({ value: 1n }) },
+    { what: "with a nonce to come", change: signed({ nonce: 1 }) },
+    { what: "with more gas than an approval takes", change: signed({ gas: 300_001n }) },
+    { what: "with less gas than it takes", change: signed({ gas: 30_000n }), reason: "invalid_transaction_state" },
+    { what: "that pays too little for gas", change: signed({ maxFeePerGas: 1n, maxPriorityFeePerGas: 1n }) },
+    { what: "that pays far too much for gas", change: signed({ maxFeePerGas: 10n ** 12n, gas: 70_000n }) },
+    {
+      what: "for less than the payment",
+      async change(_info, account) {
+        const info = await signApproval(at, account, { data: approveData(PERMIT2, AMOUNT - 1n) });
+        return { ...info, amount: String(AMOUNT - 1n) };
+      },
+    },
+    {
+      what: "signed by somebody else",
+      async change(info) {
+        const stranger = await signApproval(at, privateKeyToAccount(generatePrivateKey()));
+        return { ...info, signedTransaction: stranger.signedTransaction };
+      },
+    },
+    {
+      what: "of somebody else",
+      change: () => signApproval(at, privateKeyToAccount(generatePrivateKey())),
+    },
+    {
+      what: "that is not signed",
+      async change(info) {
+        const approval = await fillApproval(at);
+        return { ...info, signedTransaction: serializeTransaction({ type: "eip1559", ...approval }) };
+      },
+    },
+    {
+      what: "with an access list",
+      async change(info, account) {
+        const accessList = [{ address: newAddress(), storageKeys: [] }];
+        const approval = { type: "eip1559", ...(await fillApproval(at)), accessList } as const;
+        return { ...info, signedTransaction: await account.signTransaction(approval) };
+      },
+    },
+    {
+      what: "that is good on every chain",
+      async change(info, account) {
+        const { maxFeePerGas: gasPrice, chainId: _, maxPriorityFeePerGas: __, ...rest } = await fillApproval(at);
+        return { ...info, signedTransaction: await account.signTransaction({ ...rest, type: "legacy", gasPrice }) };
+      },
+    },
+    {
+      what: "whose signature is the other one of the two there are",
+      change: (info) => ({ ...info, signedTransaction: mirrored(String(info["signedTransaction"])) }),
+    },
+  ];
+
+  test.each(CASES)("$what", async ({ what, change, reason = ALLOWANCE }) => {
+    const { account, payment } = await openPayment(at, "exact");
+    const info = await change(await signApproval(at, account), account);
+    const request = sponsored(payment, info);
+    await expectNothingIsSpent(at, openSponsor(at, "exact"), { request, reason, what });
+  });
+
+  test("of another form, field by field, and nothing is thrown", async () => {
+    const { account, payment } = await openPayment(at, "exact");
+    const info: Info = await signApproval(at, account);
+    const scheme = openSponsor(at, "exact");
+    const wrong = [undefined, null, "x", [], {}, 7, ...changesOf(info)];
+    for (const changed of wrong) {
+      const request = sponsored(payment, changed);
+      await expectNothingIsSpent(at, scheme, { request, reason: ALLOWANCE, what: JSON.stringify(changed) });
+    }
+    expect(await scheme.settle(sponsored(payment, info))).toMatchObject({ success: true });
+  });
+
+  test("with another digit anywhere in what is signed", async () => {
+    const { account, payment } = await openPayment(at, "exact");
+    const info = await signApproval(at, account);
+    const scheme = openSponsor(at, "exact");
+    const text = info.signedTransaction;
+    for (let place = 2; place < text.length; place += 7) {
+      const digit = text[place] === "f" ? "0" : "f";
+      const signedTransaction = text.slice(0, place) + digit + text.slice(place + 1);
+      const answer = await scheme.verify(sponsored(payment, { ...info, signedTransaction }));
+      expect(answer, signedTransaction).toMatchObject({ isValid: false, invalidReason: ALLOWANCE });
+    }
+  });
+
+  test("where the payer has less of the token than the payment is of", async () => {
+    const { account, payment, key } = await openPayment(at, "exact");
+    const info = await signApproval(at, account);
+    expect(await openSponsor(at, "exact").settle(sponsored(payment, info))).toMatchObject({ success: true });
+    expect(await openSponsor(at, "exact").settle(await payBy(at, "exact", key))).toMatchObject({ success: true });
+    const request = sponsored(await payBy(at, "exact", key), info);
+    await expectNothingIsSpent(at, openSponsor(at, "exact"), { request, reason: "insufficient_funds" });
+  });
+
+  test("where the payer's account has code", async () => {
+    const { account, payment } = await openPayment(at, "exact");
+    const info = await signApproval(at, account);
+    await stage.rpc("anvil_setCode", account.address, `0xef0100${newAddress().slice(2)}`);
+    await expectNothingIsSpent(at, openSponsor(at, "exact"), { request: sponsored(payment, info), reason: ALLOWANCE });
+  });
+
+  test("where more would be given than may be: to one, to all, or for another token", async () => {
+    const { account, payment } = await openPayment(at, "exact");
+    const request = sponsored(payment, await signApproval(at, account));
+    const { maxGrantWei, maxGrantWeiPerHour } = GENEROUS;
+    for (const sponsoring of [
+      { maxGrantWei: 1n, maxGrantWeiPerHour },
+      { maxGrantWei, maxGrantWeiPerHour: 1n },
+      { ...GENEROUS, assets: [stage.chain.asset] },
+      { ...GENEROUS, assets: [] },
+    ]) {
+      await expectNothingIsSpent(at, openSponsor(at, "exact", sponsoring), { request, reason: ALLOWANCE });
+    }
+    const scheme = openSponsor(at, "exact", { ...GENEROUS, assets: [at.token] });
+    expect(await scheme.settle(request)).toMatchObject({ success: true });
+  });
+});
+
+/** What a client says about its approval, with each field changed in many ways. */
+function changesOf(info: Readonly<Record<string, unknown>>): readonly unknown[] {
+  return Object.entries(info).flatMap(([field, value]) => {
+    const text = String(value);
+    const spoilt = [`${text}x`, ` ${text}`, text.slice(0, -1), `${text}00`, [text], newAddress()];
+    const others = [undefined, null, true, {}, 5, -1, "", "0x", "0x0", "2", ...spoilt];
+    return others.map((other) => ({ ...info, [field]: other }));
+  });
+}
+
+/** The same signature with the other `s`, which nodes refuse: EIP-2. */
+function mirrored(serialized: string): string {
+  const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+  const s = BigInt(`0x${serialized.slice(-64)}`);
+  const parityAt = serialized.length - 64 - 2 - 64 - 2 - 2;
+  const parity = serialized.slice(parityAt, parityAt + 2) === "80" ? "01" : "80";
+  return serialized.slice(0, parityAt) + parity + serialized.slice(parityAt + 2, -64) + (order - s).toString(16);
+}

@@ -1,0 +1,48 @@
+/**
+ * A price by its ticker is paid in that token, also where it is one of Token-2022, by the reference's client.
+ */
+import { paymentMiddleware } from "@farebox/express";
+import { ASSETS } from "@farebox/svm";
+import express, { type Express } from "express";
+import { expect, onTestFinished, test } from "vitest";
+import {
+  FEE_PAYER,
+  NETWORK,
+  PAY_TO,
+  PAYER,
+  PublicKey,
+  TOKEN,
+  TOKEN_2022,
+} from "../../packages/svm/src/transactions.fixture.js";
+import { listen } from "../interop/peers.js";
+import { startLocalSvm } from "./local-svm.js";
+import { ourFacilitator, referenceClient } from "./peers.js";
+
+test.each(ASSETS.filter(({ network }) => network === NETWORK))(
+  "0.002 $symbol, of $program, is paid in it",
+  async ({ symbol, mint, program }) => {
+    const local = await startLocalSvm(FEE_PAYER.publicKey);
+    onTestFinished(() => local.close());
+    const token = new PublicKey(mint);
+    const owner = program === "token" ? TOKEN : TOKEN_2022;
+    local.createMint(token, owner);
+    local.fund(PAYER.publicKey, 5_000n, token, owner);
+    local.fund(PAY_TO, 0n, token, owner);
+
+    const facilitator = await open(await ourFacilitator(local.rpcUrl));
+    const accepts = { network: NETWORK, price: `0.002 ${symbol.toLowerCase()}`, payTo: PAY_TO.toBase58() } as never;
+    const app = express().use(paymentMiddleware({ "GET /x": { accepts } }, { facilitator }));
+    app.get("/x", (req, res) => void res.json({ asset: req.payment?.asset }));
+
+    const answer = await (await referenceClient(PAYER, local.rpcUrl))(`${await open(app)}/x`);
+    expect([answer.status, await answer.json()]).toEqual([200, { asset: mint }]);
+    expect(local.balanceOf(PAY_TO, token, owner)).toBe(2_000n);
+    expect(local.balanceOf(PAYER.publicKey, token, owner)).toBe(3_000n);
+  },
+);
+
+async function open(app: Express): Promise<string> {
+  const { url, close } = await listen(app);
+  onTestFinished(close);
+  return url;
+}
