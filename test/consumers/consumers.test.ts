@@ -30,7 +30,7 @@ const resolveHere = createRequire(import.meta.url);
 
 /** Nothing of this kind may arrive with a seller's install. */
 const CHAIN_LIBRARY = /^(viem|ox|ethers|web3|algosdk|@solana\/.+)$/;
-const PACKED = ["avm", "bazaar", "core", "evm", "express", "facilitator", "svm"];
+const PACKED = ["avm", "bazaar", "core", "evm", "express", "facilitator", "mcp", "svm"];
 
 const home = mkdtempSync(join(tmpdir(), "farebox-consumers-"));
 const tarballs: Record<string, string> = {};
@@ -110,6 +110,18 @@ describe("a facilitator's operator", () => {
     const script = 'console.log(typeof (await import("@farebox/facilitator")));';
     const { stdout } = await run(process.execPath, ["--input-type=module", "-e", script], { cwd: folder });
     expect(stdout.trim()).toBe("object");
+  });
+});
+
+describe("a seller of MCP tools", () => {
+  const folder = join(home, "mcp");
+  const others = ["express", "@modelcontextprotocol/sdk", "zod"];
+  beforeAll(() => install(folder, ["@farebox/express", "@farebox/mcp"], others), 180_000);
+
+  test("installs no chain library, and prices a tool", async () => {
+    expect(packagesIn(join(folder, "node_modules")).filter((name) => CHAIN_LIBRARY.test(name))).toEqual([]);
+    const { stdout } = await run(process.execPath, ["tools.mjs"], { cwd: folder });
+    expect(stdout.trim()).toBe("Price: 0.001 USDC (x402, exact, eip155:84532) per call.");
   });
 });
 

@@ -10,9 +10,15 @@ import { expect, test } from "vitest";
 const EXAMPLES = new URL("../../examples/", import.meta.url).pathname;
 const stories = readdirSync(EXAMPLES).filter((name) => existsSync(`${EXAMPLES}${name}/client.ts`) && name !== "demo");
 
-test.each(stories)("examples/%s does what it says", async (story) => {
-  const client = spawn(process.execPath, [`${EXAMPLES}${story}/dist/client.js`], { stdio: ["ignore", "pipe", "pipe"] });
-  const [[code], , err] = await Promise.all([once(client, "exit"), text(client.stdout), text(client.stderr)]);
-  expect(err).toBe("");
-  expect(code).toBe(0);
-});
+test.each(stories)(
+  "examples/%s does what it says",
+  async (story) => {
+    const client = spawn(process.execPath, [`${EXAMPLES}${story}/dist/client.js`], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const [[code], , err] = await Promise.all([once(client, "exit"), text(client.stdout), text(client.stderr)]);
+    expect(err).toBe("");
+    expect(code).toBe(0);
+  },
+  60_000,
+);

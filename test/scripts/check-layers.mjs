@@ -27,6 +27,7 @@ const PACKAGES = {
   bazaar: ["core"],
   facilitator: ["core", "bazaar"],
   express: ["core", "avm", "bazaar", "evm", "svm"],
+  mcp: ["core"],
   testing: ["core", "evm", "svm", "facilitator", "express"],
 };
 
@@ -66,6 +67,7 @@ const CHAIN_FREE = [
   "@farebox/core",
   "@farebox/core/scheme",
   "@farebox/express",
+  "@farebox/mcp",
   "@farebox/avm",
   "@farebox/avm/facilitator",
   "@farebox/evm",

@@ -33,6 +33,8 @@ const SOUND: Record<string, string> = {
   "packages/svm/src/facilitator/index.ts": 'export { gate } from "@farebox/core";',
   "packages/express/package.json": manifest("express"),
   "packages/express/src/index.ts": 'export { gate } from "@farebox/evm";',
+  "packages/mcp/package.json": manifest("mcp"),
+  "packages/mcp/src/index.ts": 'export { gate } from "@farebox/core";',
 };
 
 const FAULTS: { why: string; file: string; text: string; finding: string }[] = [

@@ -49,6 +49,7 @@ test("the public surface is exactly this", () => {
       "privateCacheControl",
       "sameNetwork",
       "samplesOf",
+      "toCanonicalText",
     ]
   `);
 });

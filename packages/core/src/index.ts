@@ -81,6 +81,7 @@ export type {
   Unmetered,
 } from "./gate/options.js";
 export type { BuiltIn } from "./gate/parse-parts.js";
+export type { ChargedAs } from "./gate/parse-routes.js";
 export { createPaymentsEngine, createPaymentsGate, type PaymentsEngine } from "./gate/payments.js";
 export { matchesMount, type Place, placeOfRoute } from "./gate/place.js";
 export type { Prepaid } from "./gate/prepaid.js";
@@ -118,6 +119,7 @@ export {
   parsePrice,
   type TickerPrice,
 } from "./price/price.js";
+export { toCanonicalText } from "./protocol/canonical-text.js";
 export type { ExtensionOutcome, ExtensionResponses, ExtensionStatus } from "./protocol/extension-responses.js";
 export type { ExtensionDeclaration, Extensions } from "./protocol/extensions.js";
 export { isJsonObject, type JsonObject, type ParsedJson, parseJson } from "./protocol/json.js";

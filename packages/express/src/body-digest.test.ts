@@ -432,7 +432,7 @@ describe("a body that was read before", () => {
     ["null", leave({ body: null }), hashOf("json", "null")],
     ["a number", leave({ body: 5 }), hashOf("json", "5")],
     ["bytes kept as text, which do not count", leave({ rawBody: "a", body: 5 }), hashOf("json", "5")],
-    ["what has no text", leave({ body: { big: 1n } }), hashOf("unread", "")],
+    ["what has no text", leave({ body: { toJSON: () => Reflect.get(0 as never, "no") } }), hashOf("unread", "")],
     [
       "decoded text that nobody has taken yet",
       (req, _res, next) => next(void req.setEncoding("utf8")),

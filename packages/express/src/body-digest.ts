@@ -6,10 +6,10 @@
  *
  * @module
  */
+import { toCanonicalText } from "@farebox/core";
 import type { Request } from "express";
 import { type BodySource, createBodyHash, MAX_BODY_BYTES } from "./body-hash.js";
 import { observeBody, peekBody } from "./body-stream.js";
-import { toCanonicalText } from "./canonical-text.js";
 
 type BodyDigest = string | undefined;
 

@@ -39,6 +39,7 @@ export {
   type PaymentHooks,
   type PaymentListener,
   type PaymentOption,
+  type PaymentsEngine,
   type PaymentsOptions,
   type PaymentsReport,
   type PayToByNetwork,

@@ -60,6 +60,8 @@ const admitted = new WeakSet<Request>();
 
 /** One set of options, shared by any number of tables and routes. */
 export interface Payments extends Documents {
+  /** What decides, for other adapters to share, such as `@farebox/mcp`: the same facilitators, store, hooks and events. */
+  readonly engine: PaymentsEngine;
   /**
    * Creates the middleware of a route table. Mount it before the routes it prices.
    *
@@ -137,6 +139,7 @@ function toPayments(engine: PaymentsEngine): Payments {
   const inspection = createInspection(engine);
   const seller = { engine, inspection };
   return {
+    engine,
     ...createDocuments(engine),
     routes: (table) => toTableHandler(engine.routes(table), seller),
     charge: (route) => toRouteHandler(engine.charge(route), seller),

@@ -69,7 +69,7 @@ export function toPricedRequest({ route, request }: Arrival, url: string): Price
     path: fullPathOf(request),
     url,
     route: route.key,
-    hasPayment: request.paymentSignature !== undefined,
+    hasPayment: request.payment !== undefined || request.paymentSignature !== undefined,
     // The names that every object has yield what is no text.
     header(name) {
       const value: unknown = request.header?.(name);

@@ -7,7 +7,7 @@
  * @module
  */
 import { errorName } from "../events/error-name.js";
-import { type DecodedPayment, decodePaymentSignature } from "../http/payment-signature.js";
+import { type DecodedPayment, decodePayment, decodePaymentSignature } from "../http/payment-signature.js";
 import type { Reason } from "../protocol/reasons.js";
 import type { CoverageQuery } from "../route/coverage.js";
 import { UNKNOWN_RECEIVERS } from "../route/receivers.js";
@@ -33,6 +33,7 @@ import type { PricedRoute } from "./parse-routes.js";
 import { wantsPage } from "./paywall.js";
 import { type Place, placeOf } from "./place.js";
 import { type RefusedPayment, readPayment } from "./read-payment.js";
+import { type ReportedOffer, reportOffers } from "./report.js";
 import { fullPathOf, type GateRequest } from "./request.js";
 import { isForeignHost, resourceUrl } from "./resource-url.js";
 import { isPublicWithoutTls } from "./service-info.js";
@@ -54,6 +55,8 @@ export interface Gate {
 export interface RouteGate {
   /** @param locate - Says where the request is; asked only when it is to be known. */
   decide(request: GateRequest, locate: () => Place): Decision | Promise<Decision>;
+  /** Ways to pay, in the seller's order. */
+  readonly offers: readonly ReportedOffer[];
 }
 
 const OPEN: Decision = Object.freeze({ kind: "open" });
@@ -98,6 +101,7 @@ function toCoverageQuery(request: GateRequest): CoverageQuery {
 export function createRouteGate(route: PricedRoute, config: PaymentsConfig): RouteGate {
   return {
     decide: (request, locate) => (route.isFree ? OPEN : decideSafely({ route, locate, request }, config)),
+    offers: reportOffers(route),
   };
 }
 
@@ -116,16 +120,16 @@ function failed(error: unknown, route: string, { logger }: PaymentsConfig): Deci
 
 async function decidePriced(arrival: Arrival, config: PaymentsConfig): Promise<Decision> {
   const { request } = arrival;
-  noteProxy(request, config);
-  const url = resourceUrl(request, config);
-  if (arrival.route.isPublic && isPublicWithoutTls(url)) config.findings.add(notHttpsFinding());
+  const url = arrival.route.url ?? resourceUrl(request, config);
+  notePlace(arrival, url, config);
   const asked = askOnRequest(toPricedRequest(arrival, url), config);
   const verdict = asked && (await asked);
   if (verdict !== undefined) return verdict.kind === "granted" ? GRANTED : answered(verdict.answer);
 
   // Just after the start: each facilitator is asked within its deadline, and this waits for no longer.
   if (arrival.route.isPending()) await config.facilitator.ready();
-  const decoded = decodePaymentSignature(request.paymentSignature);
+  const decoded =
+    request.payment === undefined ? decodePaymentSignature(request.paymentSignature) : decodePayment(request.payment);
   const { priceFor } = arrival.route;
   if (priceFor === undefined) return decideDecoded(arrival, { url, decoded }, config);
   const bodyDigest = await digestOf(request);
@@ -156,7 +160,8 @@ async function decideDecoded(
   if (decoded.kind === "absent") return challengeFirst(arrival, url, config);
   if (decoded.kind === "malformed") {
     const { reason, problem } = decoded;
-    const error = `${reason}: PAYMENT-SIGNATURE is ${problem}`;
+    const what = arrival.request.payment === undefined ? "PAYMENT-SIGNATURE" : "the payment";
+    const error = `${reason}: ${what} is ${problem}`;
     return refuse(arrival, { url, refused: { kind: "refused", status: 400, error, reason } }, config);
   }
   const read = readPayment(arrival.route, decoded.payment, config);
@@ -184,7 +189,10 @@ async function refuseUnfit(paid: PaidRequest, unfit: Answer, config: PaymentsCon
 }
 
 /** What a proxy in front of us makes of the resource's URL is only seen with a request. */
-function noteProxy(request: GateRequest, { publicUrl, allowedHosts, findings }: PaymentsConfig): void {
+function notePlace({ route, request }: Arrival, url: string, config: PaymentsConfig): void {
+  const { publicUrl, allowedHosts, findings } = config;
+  if (route.isPublic && isPublicWithoutTls(url)) findings.add(notHttpsFinding());
+  if (route.url !== undefined) return;
   if (publicUrl === undefined && request.isProxyIgnored === true) findings.add(proxyFinding());
   if (isForeignHost(request, { publicUrl, allowedHosts })) findings.add(foreignHostFinding());
 }

@@ -51,7 +51,7 @@ export function unsettledAnswer(paid: PaidRequest, settlement: Exclude<Settlemen
     status: 503,
     error: "settlement_pending",
     message:
-      "It is not yet known whether the payment was made. Repeat this request with the same PAYMENT-SIGNATURE; do not sign a new payment.",
+      "It is not yet known whether the payment was made. Repeat this request with the same payment; do not sign a new payment.",
     retryAfterSeconds: settlement.retryAfterSeconds,
   });
 }
@@ -62,7 +62,7 @@ export function unreachableAnswer(error: Reason, retryAfterSeconds: number): Ans
     status: 503,
     error,
     message:
-      "The payment could not be processed right now. Nothing was charged; repeat this request with the same PAYMENT-SIGNATURE.",
+      "The payment could not be processed right now. Nothing was charged; repeat this request with the same payment.",
     retryAfterSeconds,
   });
 }
@@ -73,7 +73,7 @@ export function undecidedAnswer(retryAfterSeconds: number): Answer {
     status: 503,
     error: "unexpected_verify_error",
     message:
-      "The payment could not be processed right now. Repeat this request with the same PAYMENT-SIGNATURE; do not sign a new payment.",
+      "The payment could not be processed right now. Repeat this request with the same payment; do not sign a new payment.",
     retryAfterSeconds,
   });
 }
@@ -103,7 +103,7 @@ export function tooManyRunsAnswer(): Answer {
   return problemAnswer({
     status: 429,
     error: "too_many_payments",
-    message: "Too many payments of this payer are being served. Repeat this request with the same PAYMENT-SIGNATURE.",
+    message: "Too many payments of this payer are being served. Repeat this request with the same payment.",
     retryAfterSeconds: 1,
   });
 }
@@ -118,7 +118,7 @@ export function inProgressAnswer(): Answer {
   return problemAnswer({
     status: 409,
     error: "payment_in_progress",
-    message: "This payment is being served right now. Repeat this request with the same PAYMENT-SIGNATURE.",
+    message: "This payment is being served right now. Repeat this request with the same payment.",
     retryAfterSeconds: 1,
   });
 }

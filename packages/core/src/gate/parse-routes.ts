@@ -14,23 +14,44 @@ import type { PathForm } from "../route/path-form.js";
 import { parseRouteKey } from "../route/route-key.js";
 import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
 import type { Offer } from "../scheme/offer.js";
-import type { Scheme } from "../scheme/scheme.js";
 import type { ChallengeSubject, Level } from "./challenge.js";
-import { type Chargeable, isSuccess } from "./chargeable.js";
-import { canCheckInput, createDeclareAt, type Declarations, outlineOf, parseDeclarations } from "./declarations.js";
+import type { Chargeable } from "./chargeable.js";
+import { createDeclareAt, type Declarations, outlineOf, parseDeclarations } from "./declarations.js";
 import { finding, notHttpsFinding } from "./findings.js";
 import { parseIdentifierMode, withIdentifier } from "./identifier.js";
 import { type ChallengeSize, inspectSample, sampleChallenge, sizeOf } from "./inspect-challenge.js";
-import { type LiveTerms, type PricingOccasion, priceNow, type Way } from "./live-terms.js";
+import { type LiveTerms, type PricingOccasion, priceNow } from "./live-terms.js";
 import { createSale, type Sale } from "./on-sale.js";
 import type { IdentifierMode, InputValidator, RouteConfig, RoutesConfig, SettleTime, Unmetered } from "./options.js";
 import { parseWays } from "./parse-offers.js";
 import type { PaymentsConfig } from "./parse-options.js";
+import {
+  checkFree,
+  parseChargeable,
+  parseFree,
+  parseSettle,
+  parseText,
+  parseUnmetered,
+  parseValidate,
+  schemeOf,
+} from "./route-options.js";
 import { isPublicWithoutTls, parseServiceInfo } from "./service-info.js";
+
+/** What stands for a route where there is no HTTP: what it is called, and what clients are told of how to call it. */
+export interface ChargedAs {
+  /** For events, reports and issues, e.g. `tool get_weather`. */
+  readonly key: string;
+  /** Absolute URL of the resource, e.g. `mcp://tool/get_weather`. */
+  readonly url: string;
+  /** Goes into the offers as `outputSchema.input`: JSON values. */
+  readonly input: JsonObject;
+}
 
 /** A priced route, prepared. */
 export interface PricedRoute extends Sale, ChallengeSubject {
   readonly key: string;
+  /** Where the resource is, whatever the request says. */
+  readonly url: string | undefined;
   /** Every way to pay that is the same for all requests, whether or not a facilitator supports it right now. */
   readonly offers: readonly Offer[];
   readonly declarations: Declarations;
@@ -87,8 +108,12 @@ export function parseRoutes(routes: RoutesConfig, config: PaymentsConfig, issues
 }
 
 /** Checks and compiles what one route costs, without a key: the framework matches it. */
-export function parseCharge(given: unknown, config: PaymentsConfig, issues: Issues): PricedRoute {
-  return parsePricedRoute(UNKNOWN_ROUTE, { path: "charge", route: given, config, issues });
+export function parseCharge(
+  given: unknown,
+  { as, ...parts }: Pick<RouteInput, "as" | "config" | "issues">,
+): PricedRoute {
+  const route = as === undefined ? UNKNOWN_ROUTE : { ...UNKNOWN_ROUTE, key: as.key };
+  return parsePricedRoute(route, { path: as?.key ?? "charge", route: given, as, ...parts });
 }
 
 /** What a route is called that has no key. */
@@ -100,15 +125,20 @@ const UNKNOWN_ROUTE = { key: CHARGE, method: undefined, paths: undefined };
 interface RouteInput {
   readonly path: string;
   readonly route: unknown;
+  readonly as: ChargedAs | undefined;
   readonly config: PaymentsConfig;
   readonly issues: Issues;
 }
 
-function parseRoute(key: string, input: Omit<RouteInput, "path">): RouteEntry<PricedRoute>[] {
+function parseRoute(key: string, input: Omit<RouteInput, "path" | "as">): RouteEntry<PricedRoute>[] {
   const path = join("routes", key);
   const compiled = compileKey(key);
   if (!compiled.ok) input.issues.add(path, compiled.expected, key);
-  const value = parsePricedRoute(compiled.ok ? factsOf(key, compiled) : { ...UNKNOWN_ROUTE, key }, { path, ...input });
+  const value = parsePricedRoute(compiled.ok ? factsOf(key, compiled) : { ...UNKNOWN_ROUTE, key }, {
+    path,
+    as: undefined,
+    ...input,
+  });
   return compiled.ok ? [{ key, method: compiled.method, forms: compiled.forms, value }] : [];
 }
 
@@ -122,7 +152,7 @@ function factsOf(key: string, { method, forms }: Pick<RouteEntry<unknown>, "meth
   return { key, method, paths };
 }
 
-function parsePricedRoute(route: KnownRoute, { path, route: written, config, issues }: RouteInput): PricedRoute {
+function parsePricedRoute(route: KnownRoute, { path, route: written, as, config, issues }: RouteInput): PricedRoute {
   const { key } = route;
   const known = issues.checkKeys(path, written, KEYS) ? written : undefined;
   const given: JsonObject = known ?? {};
@@ -145,11 +175,11 @@ function parsePricedRoute(route: KnownRoute, { path, route: written, config, iss
   const chargeable = parseChargeable(given["chargeable"], { path: join(path, "chargeable"), settle, issues });
   const unmetered = parseUnmetered(given["unmetered"], { path: join(path, "unmetered"), ways, issues });
   const subject = {
-    ...{ key, offers, description, mimeType },
+    ...{ key, offers, description, mimeType, url: as?.url },
     service: Object.freeze({ ...config.service, ...parseServiceInfo(given, path, issues) }),
     declareAt: createDeclareAt(declarations),
     outline: (extensions: Parameters<ChallengeSubject["outline"]>[0], url: string) =>
-      outlineOf(extensions, declarations, url),
+      outlineOf(extensions, declarations, url) ?? (as && { input: as.input, output: null }),
     onLevel: createLevelLog(key, config.logger),
   };
   const sale = createSale(subject, config.facilitator, config.findings.tell);
@@ -222,82 +252,6 @@ function compileKey(key: string): CompiledKey {
     ok: false,
     expected: at === undefined ? expected : `${expected}, at position ${key.length - path.length + at + 1}`,
   };
-}
-
-function parseText(
-  route: JsonObject,
-  text: { readonly path: string; readonly key: string; readonly longest: number; readonly issues: Issues },
-): string {
-  const { path, key, longest, issues } = text;
-  const value = route[key] ?? "";
-  if (typeof value === "string" && value.length <= longest) return value;
-  const expected = `a text of at most ${longest} characters`;
-  if (typeof value === "string") issues.addText(join(path, key), expected, `${value.length} characters`);
-  else issues.add(join(path, key), expected, value);
-  return "";
-}
-
-function parseSettle(settle: unknown, path: string, issues: Issues): SettleTime {
-  if (settle === "before" || settle === "after") return settle;
-  if (settle !== undefined) issues.add(path, '"after" or "before"', settle);
-  return "after";
-}
-
-function parseChargeable(
-  chargeable: unknown,
-  { path, settle, issues }: { readonly path: string; readonly settle: SettleTime; readonly issues: Issues },
-): Chargeable {
-  if (chargeable === undefined) return isSuccess;
-  if (settle === "before")
-    issues.add(path, 'nothing beside settle: "before", which charges for any answer', chargeable);
-  if (typeof chargeable === "function") return chargeable as Chargeable;
-  issues.add(path, "a function such as ({ status }) => status === 200", chargeable);
-  return isSuccess;
-}
-
-function schemeOf(way: Way): Scheme | undefined {
-  if (way.kind === "free") return undefined;
-  return way.kind === "fixed" ? way.offer.scheme : way.terms.scheme;
-}
-
-function parseFree(free: unknown, path: string, issues: Issues): boolean {
-  if (free !== undefined && typeof free !== "boolean") issues.add(path, "true or false", free);
-  return free === true;
-}
-
-/** Said of a price that is never zero it would be a mistake; and of several ways to pay, clients take the free one. */
-function checkFree(ways: readonly Way[], path: string, issues: Issues): void {
-  const kinds = new Set(ways.map(({ kind }) => kind));
-  if (kinds.has("free") && kinds.size > 1) {
-    issues.addText(join(path, "accepts"), "a price of zero for every way to pay, or for none", "some of either");
-  } else if (kinds.size === 1 && kinds.has("fixed")) {
-    issues.add(join(path, "free"), "a price that is zero or depends on the request, or nothing", true);
-  }
-}
-
-function parseValidate(
-  validate: unknown,
-  about: { readonly path: string; readonly declarations: Declarations; readonly issues: Issues },
-): PricedRoute["validate"] {
-  const { path, declarations, issues } = about;
-  if (validate === undefined || validate === false) return undefined;
-  if (typeof validate === "function") return validate as InputValidator;
-  if (validate !== true) issues.add(path, "true, or a function that says what is wrong with a request", validate);
-  else if (!canCheckInput(declarations)) {
-    issues.add(path, "extensions.bazaar beside it, which says what a request has to have", validate);
-  }
-  return true;
-}
-
-function parseUnmetered(
-  unmetered: unknown,
-  { path, ways, issues }: { readonly path: string; readonly ways: readonly Way[]; readonly issues: Issues },
-): Unmetered {
-  if (unmetered === undefined) return "maximum";
-  if (!ways.some((way) => schemeOf(way)?.allowsLess)) issues.add(path, 'an offer by "upto", or nothing', unmetered);
-  if (unmetered === "maximum" || unmetered === "zero" || unmetered === "error") return unmetered;
-  issues.add(path, '"maximum", "zero" or "error"', unmetered);
-  return "maximum";
 }
 
 /** `GET /a/:b` and `GET /A/:c/` are the same route to Express, and so they are here. */

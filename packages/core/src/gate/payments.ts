@@ -18,7 +18,7 @@ import type { Listing } from "./listings.js";
 import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
 import { type PaymentsConfig, parseOptions } from "./parse-options.js";
 import type { BuiltIn } from "./parse-parts.js";
-import { parseCharge, parseRoutes } from "./parse-routes.js";
+import { type ChargedAs, parseCharge, parseRoutes } from "./parse-routes.js";
 import { createPayees } from "./payees.js";
 import type { PaymentsReport, PricedHandler } from "./report.js";
 import { createReporter, fixedOffers } from "./reporter.js";
@@ -29,6 +29,8 @@ import type { RouterView } from "./router-view.js";
 export interface PaymentsEngine {
   /** How much of an answer is held back until its payment has settled, in bytes. */
   readonly holdBytes: number;
+  /** Keys of the extensions that are compiled from what a route declares, e.g. `bazaar`. */
+  readonly extensions: readonly string[];
   /**
    * Creates the gate of a route table.
    *
@@ -38,9 +40,10 @@ export interface PaymentsEngine {
   /**
    * Creates the gate of one route that the framework matches by itself.
    *
+   * @param as - What stands for it where it is not called by HTTP.
    * @throws ConfigError with every issue at once.
    */
-  charge(route: RouteConfig): RouteGate;
+  charge(route: RouteConfig, as?: ChargedAs): RouteGate;
   /** What is priced; with a view of the app's router also where, and what looks wrong about it. */
   report(view?: RouterView): PaymentsReport;
   /** What there is to say of priced routes to whoever may want to buy. */
@@ -131,10 +134,11 @@ function toEngine(config: PaymentsConfig): OpenEngine {
   };
   return {
     holdBytes: config.holdBytes,
+    extensions: config.extensions.map(({ key }) => key),
     add,
     routes: (given) => add(check("routes", (issues) => parseRoutes(given, config, issues))),
-    charge(given) {
-      const route = check("charge", (issues) => parseCharge(given, config, issues));
+    charge(given, as) {
+      const route = check("charge", (issues) => parseCharge(given, { as, config, issues }));
       const gate = createRouteGate(route, config);
       handlers.push({ gate, route });
       start();

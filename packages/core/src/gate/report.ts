@@ -29,9 +29,12 @@ export interface ReportedOffer {
 
 /** One priced route. */
 export interface ReportedRoute {
-  /** `ANY`: every method but OPTIONS. */
+  /** `ANY`: every method but OPTIONS. `CALL`: what is not called by HTTP. */
   readonly method: string;
-  /** With its mounts, as the seller wrote it: `/api/users/:id`; `undefined` until the app is known. */
+  /**
+   * With its mounts, as the seller wrote it: `/api/users/:id`; `undefined` until the app is known. Of what is not called by
+   * HTTP the resource's URL, e.g. `mcp://tool/get_weather`.
+   */
   readonly path: string | undefined;
   /** The key of the table; `undefined` for `payments.charge`. */
   readonly key: string | undefined;
@@ -111,6 +114,8 @@ function withMount(mount: string, path: string): string {
 }
 
 function placesOfHandler({ gate, route }: PricedHandler, view: RouterView | undefined): readonly PricedPlace[] {
+  const { key, url } = route;
+  if (url !== undefined) return [{ method: "CALL", path: url, key, route }];
   const registered = view?.routes.filter(({ gates }) => gates.includes(gate)) ?? [];
   const mounts = registered.length > 0 ? [] : (view?.mountsOf(gate) ?? []);
   const places = [
@@ -119,6 +124,11 @@ function placesOfHandler({ gate, route }: PricedHandler, view: RouterView | unde
   ];
   const known = places.length > 0 ? places : [{ method: "ANY", path: undefined }];
   return known.map(({ method, path }) => ({ method, path, key: undefined, route }));
+}
+
+/** Every way to pay for a route. */
+export function reportOffers({ offers, live }: Pick<PricedRoute, "offers" | "live">): readonly ReportedOffer[] {
+  return [...offers.map(describeOffer), ...live.map(describeLive)];
 }
 
 function describeLive({ scheme, network, price, payTo }: LiveTerms): ReportedOffer {

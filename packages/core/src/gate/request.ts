@@ -6,7 +6,7 @@
 import type { ReceiversOf } from "../route/receivers.js";
 import { belowMount } from "../route/route-table.js";
 
-/** One HTTP request. */
+/** One request: over HTTP, or a call that has a payment beside its arguments. */
 export interface GateRequest {
   readonly method: string;
   /** Raw pathname relative to the mount point, as the framework matches it: `/weather`. */
@@ -37,6 +37,8 @@ export interface GateRequest {
   readonly userAgent: string | undefined;
   /** Value of `PAYMENT-SIGNATURE`. */
   readonly paymentSignature: string | undefined;
+  /** The payment itself, where it does not come in a header; then `paymentSignature` does not count. Anything a stranger sends. */
+  readonly payment?: unknown;
   /** Value of any header, by its name in any case. Default: there is none. */
   readonly header?: (name: string) => string | undefined;
   /** Whether the request has a body, parsed or not. Default `false`. */

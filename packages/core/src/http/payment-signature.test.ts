@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { PaymentPayload } from "../protocol/payment-payload.js";
 import { encodeBase64Json } from "./base64-json.js";
-import { decodePaymentSignature, encodePaymentSignature } from "./payment-signature.js";
+import { decodePayment, decodePaymentSignature, encodePaymentSignature } from "./payment-signature.js";
 
 /** Any UTF-16 code unit, lone surrogates too. */
 const codeUnit = fc.nat(0xffff).map((code) => String.fromCharCode(code));
@@ -138,6 +138,56 @@ describe("decodePaymentSignature", () => {
           () => `{${JSON.stringify(name)}:${JSON.stringify(value)},`,
         );
         expect(decodePaymentSignature(encodeText(text)).kind).toMatch(/^(malformed|present)$/);
+      }),
+    );
+  });
+});
+
+describe("decodePayment", () => {
+  test("reads a payment that is a value, as a copy", () => {
+    const decoded = decodePayment(PAYMENT);
+    expect(decoded).toEqual({ kind: "present", payment: PAYMENT });
+    expect(decoded).not.toHaveProperty(
+      "payment",
+      expect.toSatisfy((copy) => copy === PAYMENT),
+    );
+  });
+
+  test("takes nothing for no payment", () => {
+    expect(decodePayment(undefined)).toEqual({ kind: "absent" });
+  });
+
+  test("reads as many bytes as a header has room for, and not one more", () => {
+    const room = 12 * 1024 - JSON.stringify({ ...PAYMENT, resource: "" }).length;
+    expect(decodePayment({ ...PAYMENT, resource: "x".repeat(room) }).kind).toBe("present");
+    expect(decodePayment({ ...PAYMENT, resource: "x".repeat(room + 1) })).toEqual({
+      ...MALFORMED,
+      problem: "longer than 12288 bytes",
+    });
+  });
+
+  const deep = (levels: number) => JSON.parse("[".repeat(levels) + "]".repeat(levels));
+  const circle: Record<string, unknown> = {};
+  circle["self"] = circle;
+
+  test.each<[what: string, value: unknown]>([
+    ["null", null],
+    ["a header's text", HEADER],
+    ["a function", () => PAYMENT],
+    ["a circle", circle],
+    ["a bigint", { ...PAYMENT, resource: 1n }],
+    ["33 levels", { ...PAYMENT, resource: deep(32) }],
+    ["a million levels", { ...PAYMENT, resource: deep(1e6) }],
+    ["a NUL", { ...PAYMENT, resource: "\0" }],
+  ])("%s is no payment", (_what, value) => {
+    expect(decodePayment(value)).toMatchObject(MALFORMED);
+  });
+
+  test("any JSON is read as its base64 is", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const [one, other] = [decodePayment(value), decodePaymentSignature(encodeBase64Json(value))];
+        expect([one.kind, "reason" in one && one.reason]).toEqual([other.kind, "reason" in other && other.reason]);
       }),
     );
   });

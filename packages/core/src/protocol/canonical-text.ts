@@ -11,7 +11,7 @@ const MAX_DEPTH = 200;
  * Writes a value like JSON, with the keys of each object in order, and cuts the text some way behind the limit.
  *
  * @param limit - In characters.
- * @throws Whatever stands in the way: a getter that throws, a `bigint`, an object that is too deep or has too many keys.
+ * @throws Whatever stands in the way: a getter that throws, an object that is too deep or has too many keys.
  */
 export function toCanonicalText(value: unknown, limit: number): string {
   const writer = { text: "", limit };
@@ -28,10 +28,16 @@ interface Writer {
 function write(writer: Writer, value: unknown, depth: number): void {
   if (writer.text.length > writer.limit) return;
   if (depth > MAX_DEPTH) throw new RangeError("too deep to be written");
+  if (typeof value === "object" && value !== null) writeComposite(writer, value, depth);
+  else if (typeof value === "bigint") writer.text += `${value}n`;
+  else writer.text += JSON.stringify(typeof value === "string" ? value.slice(0, writer.limit) : value) ?? "undefined";
+}
+
+function writeComposite(writer: Writer, value: object, depth: number): void {
   if (Array.isArray(value)) writeItems(writer, value, depth);
   else if (value instanceof Uint8Array) writeBytes(writer, value);
-  else if (typeof value === "object" && value !== null) writeObject(writer, value, depth);
-  else writer.text += JSON.stringify(typeof value === "string" ? value.slice(0, writer.limit) : value) ?? "undefined";
+  else if (value instanceof Map || value instanceof Set) writeCollection(writer, value, depth);
+  else writeObject(writer, value, depth);
 }
 
 function writeItems(writer: Writer, items: readonly unknown[], depth: number): void {
@@ -42,6 +48,12 @@ function writeItems(writer: Writer, items: readonly unknown[], depth: number): v
     if (writer.text.length > writer.limit) return;
   }
   writer.text += "]";
+}
+
+/** JSON would make an empty object of either. */
+function writeCollection(writer: Writer, collection: Map<unknown, unknown> | Set<unknown>, depth: number): void {
+  writer.text += collection instanceof Map ? "Map" : "Set";
+  writeItems(writer, [...collection], depth);
 }
 
 /** JSON would make an array of them, one number a byte. */

@@ -1,0 +1,84 @@
+/**
+ * The bridge: one tool that calls a paid HTTP endpoint and pays for it, with the reference's client.
+ *
+ * @module
+ */
+import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import { x402Client } from "@x402/core/client";
+import { ExactEvmScheme } from "@x402/evm";
+import { decodePaymentResponseHeader, wrapFetchWithPayment } from "@x402/fetch";
+import { ExactSvmScheme } from "@x402/svm/exact/client";
+import { z } from "zod";
+import type { Settings } from "./settings.js";
+
+const INPUT = {
+  query: z.record(z.string(), z.string()).optional().describe("Parameters of the query"),
+  body: z.json().optional().describe("Sent as JSON with POST; without it the method is GET"),
+};
+
+/** Creates the server of the bridge. */
+export function createBridge(settings: Settings): McpServer {
+  const payingFetch = wrapFetchWithPayment(repeatWhilePending, createWallet(settings));
+  const server = new McpServer({ name: "farebox-mcp-bridge", version: "0.1.0" });
+  const description =
+    `Calls ${settings.endpoint.href} and pays for it, if it asks for no more than a dollar in a known stablecoin. ` +
+    "Every call may cost money: do not repeat one that has failed without asking the user.";
+  const annotations = { openWorldHint: true, idempotentHint: false };
+  server.registerTool(
+    "call_paid_endpoint",
+    { description, inputSchema: INPUT, annotations },
+    async (input, { signal }) => {
+      const url = new URL(settings.endpoint);
+      for (const [name, value] of Object.entries(input.query ?? {})) url.searchParams.append(name, value);
+      const post = {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify(input.body),
+      };
+      // A payment is for this server: it is not carried to wherever it redirects.
+      const response = await payingFetch(url, { ...(input.body === undefined ? {} : post), redirect: "error", signal });
+      return toResult(response);
+    },
+  );
+  return server;
+}
+
+/** Pays with the keys there are, and by the library's own limits: known stablecoins, and a dollar for each payment. */
+function createWallet({ evm, svm, svmRpcUrl }: Settings): x402Client {
+  const wallet = new x402Client();
+  if (evm !== undefined) wallet.register("eip155:*", new ExactEvmScheme(evm));
+  if (svm !== undefined) {
+    wallet.register("solana:*", new ExactSvmScheme(svm, svmRpcUrl === undefined ? {} : { rpcUrl: svmRpcUrl }));
+  }
+  return wallet;
+}
+
+const MOST_REPEATS = 3;
+const LONGEST_WAIT_SECONDS = 10;
+
+/**
+ * A paid request that is answered 503 may have been paid for. It is repeated as it is, with the same payment, which cannot be
+ * charged twice; another payment could.
+ */
+async function repeatWhilePending(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
+  const request = new Request(input, init);
+  for (let repeats = 0; ; repeats++) {
+    const response = await fetch(request.clone());
+    const seconds = Number(response.headers.get("Retry-After") ?? Number.NaN);
+    const isPending = request.headers.has("PAYMENT-SIGNATURE") && response.status === 503 && seconds >= 0;
+    if (!isPending || repeats === MOST_REPEATS) return response;
+    await response.body?.cancel();
+    await new Promise((resolve) => setTimeout(resolve, Math.min(seconds, LONGEST_WAIT_SECONDS) * 1000));
+  }
+}
+
+async function toResult(response: Response): Promise<CallToolResult> {
+  const receipt = response.headers.get("PAYMENT-RESPONSE");
+  const text = await response.text();
+  return {
+    content: [{ type: "text", text: response.ok ? text : `${response.status} ${response.statusText}\n${text}` }],
+    ...(response.ok ? {} : { isError: true }),
+    ...(receipt === null ? {} : { _meta: { "x402/payment-response": decodePaymentResponseHeader(receipt) } }),
+  };
+}

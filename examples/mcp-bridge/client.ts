@@ -1,0 +1,142 @@
+/**
+ * Runs the bridge as an MCP client does, as a process, against a seller on a local EVM chain and a local Solana network, and
+ * looks at the balances.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { createExactEvmScheme, createRpcChain } from "@farebox/evm/facilitator";
+import { paymentMiddleware } from "@farebox/express";
+import { createFacilitator } from "@farebox/facilitator";
+import { createExactSvmScheme, createRpcSvmChain } from "@farebox/svm/facilitator";
+import { anvilAccounts, startLocalChain, startLocalSvm } from "@farebox/testing";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import { getBase58Decoder } from "@solana/kit";
+import express from "express";
+import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
+
+const BRIDGE = fileURLToPath(new URL("server.js", import.meta.url));
+
+const [evmSigner, evmSeller] = anvilAccounts;
+assert.ok(evmSigner !== undefined && evmSeller !== undefined);
+const evmKey = generatePrivateKey();
+const evmPayer = privateKeyToAddress(evmKey);
+const [svmPayer, svmSigner, svmSeller] = [createKeyPair(), createKeyPair(), createKeyPair()];
+
+const [evm, svm] = await Promise.all([startLocalChain(), startLocalSvm()]);
+const server = sellWeather().listen(0, "127.0.0.1");
+try {
+  await once(server, "listening");
+  const RESOURCE_SERVER_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await evm.fund(evmPayer, { usdc: 10_000n });
+  svm.airdrop(svmSigner.address, 10_000_000_000n);
+  svm.setBalance(svmPayer.address, 10_000n);
+  svm.setBalance(svmSeller.address, 0n);
+
+  // With a key for an EVM chain, the endpoint's price is paid there.
+  await withBridge({ EVM_PRIVATE_KEY: evmKey, RESOURCE_SERVER_URL }, async (client) => {
+    const { tools } = await client.listTools();
+    assert.deepEqual(
+      tools.map(({ name }) => name),
+      ["call_paid_endpoint"],
+    );
+    const { content, isError, _meta } = await call(client, { query: { city: "Paris" } });
+    assert.equal(isError, undefined);
+    assert.deepEqual(content, [{ type: "text", text: '{"weather":"sunny","city":"Paris"}' }]);
+    assert.equal(JSON.stringify(_meta).includes('"success":true'), true);
+    assert.equal(await evm.balanceOf(evmPayer), 9_000n);
+    assert.equal(await evm.balanceOf(evmSeller.address), 1_000n);
+  });
+
+  // With a key for Solana, there.
+  const solana = { SVM_PRIVATE_KEY: svmPayer.secretKey, SVM_RPC_URL: svm.rpcUrl };
+  await withBridge({ ...solana, RESOURCE_SERVER_URL, ENDPOINT_PATH: "/weather" }, async (client) => {
+    assert.equal((await call(client, {})).isError, undefined);
+    assert.equal(svm.balanceOf(svmPayer.address), 9_000n);
+    assert.equal(svm.balanceOf(svmSeller.address), 1_000n);
+  });
+
+  // What costs too much is not paid.
+  await withBridge({ EVM_PRIVATE_KEY: evmKey, RESOURCE_SERVER_URL, ENDPOINT_PATH: "/mansion" }, async (client) => {
+    assert.equal((await call(client, {})).isError, true);
+  });
+  assert.equal(await evm.balanceOf(evmPayer), 9_000n);
+
+  // Without a key, or with one that is none, it does not start, and says why without showing the key.
+  const wrong = `0x${"5".repeat(63)}`;
+  assert.match(await startInVain({}), /at least one of EVM_PRIVATE_KEY and SVM_PRIVATE_KEY must be provided/);
+  const said = await startInVain({ EVM_PRIVATE_KEY: wrong, SVM_PRIVATE_KEY: "0OIl", RESOURCE_SERVER_URL: "ftp://a" });
+  assert.deepEqual(said.trim().split("\n"), [
+    "EVM_PRIVATE_KEY must be 0x and 64 hexadecimal digits",
+    "SVM_PRIVATE_KEY must be the 64 bytes of a key pair in base58",
+    "RESOURCE_SERVER_URL must be an http or https URL",
+  ]);
+} finally {
+  server.closeAllConnections();
+  server.close();
+  await Promise.all([evm.close(), svm.close()]);
+}
+console.log("an MCP client without a wallet called a paid endpoint");
+
+/** A seller who takes either. */
+function sellWeather() {
+  const keys = { privateKey: evmSigner!.privateKey, pollingIntervalMs: 10 };
+  const evmChain = createRpcChain({ network: evm.network, rpcUrl: evm.rpcUrl, ...keys });
+  const svmKeys = { privateKey: svmSigner.secretBytes, pollingIntervalMs: 10 };
+  const svmChain = createRpcSvmChain({ network: svm.network, rpcUrl: svm.rpcUrl, ...svmKeys });
+  const schemes = [createExactEvmScheme({ chain: evmChain }), createExactSvmScheme({ chain: svmChain })];
+  const accepts = (price: `$${number}`) => [
+    { price, network: evm.network, payTo: evmSeller!.address },
+    { price, network: svm.network, payTo: svmSeller.address },
+  ];
+  const app = express().set("env", "test");
+  const routes = {
+    "/weather": { accepts: accepts("$0.001") },
+    "/mansion": { accepts: accepts("$500") },
+  };
+  app.use(paymentMiddleware(routes, { facilitator: createFacilitator({ schemes }) }));
+  app.get("/weather", (req, res) => void res.json({ weather: "sunny", city: req.query["city"] }));
+  app.get("/mansion", (_req, res) => void res.json({ rooms: 40 }));
+  return app;
+}
+
+async function withBridge(env: Record<string, string>, act: (client: Client) => Promise<void>): Promise<void> {
+  const client = new Client({ name: "an MCP client", version: "1.0.0" });
+  const transport = new StdioClientTransport({ command: process.execPath, args: [BRIDGE], env, stderr: "pipe" });
+  let said = "";
+  transport.stderr?.on("data", (chunk) => {
+    said += chunk;
+  });
+  await client.connect(transport);
+  await act(client).finally(() => client.close());
+  assert.equal(said, "");
+}
+
+async function call(client: Client, input: Record<string, unknown>): Promise<CallToolResult> {
+  return (await client.callTool({ name: "call_paid_endpoint", arguments: input })) as CallToolResult;
+}
+
+/** What the bridge says on stderr when it does not start. */
+async function startInVain(env: Record<string, string>): Promise<string> {
+  const bridge = spawn(process.execPath, [BRIDGE], { env, stdio: ["pipe", "pipe", "pipe"] });
+  const [[code], out, err] = await Promise.all([once(bridge, "exit"), text(bridge.stdout), text(bridge.stderr)]);
+  assert.equal(code, 1);
+  assert.equal(out, "");
+  return err;
+}
+
+function createKeyPair() {
+  const { d, x } = generateKeyPairSync("ed25519").privateKey.export({ format: "jwk" });
+  const [secret, open] = [Buffer.from(d ?? "", "base64url"), Buffer.from(x ?? "", "base64url")];
+  const secretBytes = Uint8Array.from(Buffer.concat([secret, open]));
+  const { decode } = getBase58Decoder();
+  return { address: decode(open), secretKey: decode(secretBytes), secretBytes };
+}

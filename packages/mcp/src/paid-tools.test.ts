@@ -1,0 +1,60 @@
+import { ConfigError, createPaymentsEngine, type PaymentsEngine } from "@farebox/core";
+import { exactEvm } from "@farebox/evm";
+import { createTestFacilitator } from "@farebox/testing";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { z } from "zod";
+import { createPaidTools, type PaidTools } from "./paid-tools.js";
+
+const accepts = {
+  price: "$0.01",
+  network: "eip155:84532",
+  payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C",
+} as const;
+
+let engine: PaymentsEngine;
+let tools: PaidTools;
+beforeEach(() => {
+  engine = createPaymentsEngine({ facilitator: createTestFacilitator() }, { schemes: [exactEvm()] });
+  tools = createPaidTools(engine);
+});
+afterEach(() => engine.close());
+
+const answer = () => ({ content: [] });
+
+/** Paths of the issues that something throws. */
+function issuesOf(act: () => void): readonly string[] {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof ConfigError) return error.issues.map(({ path }) => path);
+    throw error;
+  }
+  return [];
+}
+
+test.each<[what: string, act: () => void, issues: readonly string[]]>([
+  ["nothing wrong", () => tools.tool("a.B-9_", { accepts }, answer), []],
+  ["a name with a space", () => tools.tool("a b", { accepts }, answer), ["name"]],
+  ["no handler", () => tools.tool("a", { accepts }, undefined as never), ["handler"]],
+  ["a schema without words", () => tools.tool("a", { accepts, inputSchema: { a: z.date() } }, answer), ["inputSchema"]],
+  ["a schema that is none", () => tools.tool("a", { accepts, outputSchema: "x" as never }, answer), ["outputSchema"]],
+  ["no price", () => tools.tool("a", {}, answer), ["tool a"]],
+  [
+    "a bad price",
+    () => tools.tool("a", { accepts: [{ ...accepts, price: "$x" as "$1" }] }, answer),
+    ["tool a.accepts[0].price"],
+  ],
+  ["an unknown key", () => tools.tool("a", { accepts, prize: 1 } as never, answer), ["tool a.prize"]],
+  ["two of one name", () => [1, 2].map(() => tools.tool("a", { accepts }, answer)), ["name"]],
+  ["a URL that is none", () => createPaidTools(engine, { url: "/mcp" }), ["options.url"]],
+  ["a transport that is none", () => createPaidTools(engine, { transport: "stdio" as never }), ["options.transport"]],
+  ["an unknown option", () => createPaidTools(engine, { uri: "" } as never), ["options.uri"]],
+  ["a route that is none", () => tools.route((() => {}) as never, "GET a", { name: "a" }), ["route"]],
+  [
+    "an app that is none",
+    () => tools.route({} as never, "GET /a", { name: "a", price: "$1" } as never),
+    ["app", "config.price"],
+  ],
+])("%s", (_what, act, issues) => {
+  expect(issuesOf(act)).toEqual(issues);
+});

@@ -1,0 +1,71 @@
+/**
+ * What strangers put where the payment belongs: any JSON at all. Nothing throws, hangs, runs or is charged.
+ */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { openShop, problemOf } from "./shop.js";
+
+const SEED = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31);
+
+const nested = (depth: number) => JSON.parse("[".repeat(depth) + "]".repeat(depth));
+
+test.each<[what: string, payment: unknown, error: RegExp]>([
+  ["null", null, /^invalid_payload: the payment is not a JSON object$/],
+  ["a text", "eyJ4NDAyVmVyc2lvbiI6Mn0=", /^invalid_payload: the payment is not a JSON object$/],
+  ["a number", 402, /not a JSON object/],
+  ["a list", [], /not a JSON object/],
+  ["nothing in it", {}, /^invalid_x402_version/],
+  ["version 1", { x402Version: 1, scheme: "exact", network: "base", payload: {} }, /^invalid_x402_version/],
+  ["only a version", { x402Version: 2 }, /not a PaymentPayload/],
+  ["a prototype", JSON.parse('{"x402Version":2,"__proto__":{"accepted":{},"payload":{}}}'), /not a PaymentPayload/],
+  ["too much", { x402Version: 2, payload: { a: "x".repeat(20_000) } }, /longer than 12288 bytes/],
+  ["very much", { x402Version: 2, payload: { a: "x".repeat(3_000_000) } }, /longer than 12288 bytes/],
+  ["33 levels", { x402Version: 2, payload: nested(32) }, /nested too deeply/],
+  ["1000 levels", { x402Version: 2, payload: nested(1000) }, /nested too deeply/],
+  ["a NUL", { x402Version: 2, payload: { a: "\u0000" } }, /NUL/],
+])("a payment that is %s is answered with a challenge that says so", async (_what, payment, error) => {
+  const shop = await openShop();
+  const answer = await shop.ask({ payment });
+  expect(answer.isError).toBe(true);
+  expect(problemOf(answer)).toMatchObject({ x402Version: 2, error: expect.stringMatching(error), accepts: [{}] });
+  expect([shop.runs(), shop.facilitatorServer.requests.filter(({ operation }) => operation !== "supported")]).toEqual([
+    0,
+    [],
+  ]);
+});
+
+test("a payment nested so deeply that it can hardly be parsed does no harm", async () => {
+  const shop = await openShop();
+  const deep = "[".repeat(1_000_000) + "]".repeat(1_000_000);
+  const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"goods","_meta":{"x402/payment":${deep}}}}`;
+  const headers = {
+    "Content-Type": "application/json",
+    Accept: "application/json, text/event-stream",
+    "mcp-session-id": shop.transport.sessionId!,
+  };
+  const response = await fetch(`${shop.url}/mcp`, { method: "POST", headers, body });
+  await response.text();
+  expect(shop.runs()).toBe(0);
+  expect((await shop.ask()).isError).toBe(true);
+});
+
+test(`any JSON for a payment is answered, and nothing is run for it (FAREBOX_SEED=${SEED})`, async () => {
+  const shop = await openShop();
+  const good = await shop.sign();
+  const keys = fc.constantFrom("x402Version", "accepted", "payload", "resource", "extensions", "scheme", "signature");
+  const odd = fc.oneof(fc.jsonValue(), fc.dictionary(keys, fc.jsonValue()));
+  /** A good payment, but for one field anywhere in it. */
+  const spoilt = fc
+    .tuple(fc.constantFrom("accepted", "payload", "x402Version"), odd)
+    .map(([key, value]) => ({ ...good, [key]: value }));
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(odd, spoilt), async (payment) => {
+      fc.pre(payment !== undefined);
+      const answer = await shop.ask({ payment });
+      expect(answer.isError).toBe(true);
+      expect(problemOf(answer)).toHaveProperty("error");
+    }),
+    { seed: SEED, numRuns: 300 },
+  );
+  expect([shop.runs(), shop.settlements(), await shop.spent()]).toEqual([0, 0, 0n]);
+}, 60_000);

@@ -1,0 +1,188 @@
+/**
+ * A facilitator that fails under a paid tool: what the payer sees, what is charged, and what the same payment gets later.
+ */
+import type { Fault } from "@farebox/testing";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { BANKS, type Bank, type LedgerBank, openLedger } from "../faults/bank.js";
+import { createLatch } from "../faults/latch.js";
+import { DEADLINES, SECRET } from "../faults/shop.js";
+import { openShop, PRICE, problemOf, receiptOf, type Shop, textOf } from "./shop.js";
+
+const HTML = `<html><body><h1>502</h1>${SECRET}</body></html>`;
+
+let bank: LedgerBank;
+let shop: Shop;
+
+beforeEach(async () => {
+  bank = await openLedger();
+  shop = await openShop({ bank, options: { deadlines: DEADLINES } });
+});
+
+afterEach(async () => {
+  vi.useRealTimers();
+  await bank.close();
+});
+
+const FAULTS: readonly { why: string; fault: Fault }[] = [
+  { why: "the connection is reset", fault: { kind: "drop" } },
+  { why: "it answers 500 with HTML", fault: { kind: "status", status: 500, body: HTML } },
+  { why: "it answers 502 with HTML", fault: { kind: "status", status: 502, body: HTML } },
+  { why: "it answers half a JSON", fault: { kind: "garbage" } },
+  { why: "it answers nothing", fault: { kind: "empty" } },
+  { why: "it does not answer", fault: { kind: "hold" } },
+  { why: "it never ends its answer", fault: { kind: "slow-body" } },
+  { why: "it answers another document", fault: { kind: "rewrite", rewrite: () => ({ valid: true, note: SECRET }) } },
+];
+
+describe("at verification", () => {
+  test.each(FAULTS)("says that nothing was charged when $why, and takes the same payment later", async ({ fault }) => {
+    const payment = await shop.sign();
+    shop.facilitatorServer.faults.next("verify", fault);
+    const refused = await shop.ask({ payment });
+    expect(refused.isError).toBe(true);
+    expect(problemOf(refused)).toEqual({
+      error: "unexpected_verify_error",
+      message: expect.stringContaining("Nothing was charged; repeat this request with the same payment."),
+      retryAfterSeconds: 5,
+    });
+    expect(refused.structuredContent).toEqual(problemOf(refused));
+    expect(JSON.stringify(refused)).not.toContain(SECRET);
+    expect([shop.runs(), shop.settlements()]).toEqual([0, 0]);
+
+    expect(textOf(await shop.ask({ payment }))).toBe("any 1");
+    expect(await shop.income()).toBe(PRICE);
+  });
+
+  test("a payment that is refused is answered with a challenge and the reason", async () => {
+    const invalid = {
+      kind: "rewrite",
+      rewrite: () => ({ isValid: false, invalidReason: "insufficient_funds" }),
+    } as const;
+    shop.facilitatorServer.faults.next("verify", invalid);
+    const refused = await shop.buy();
+    expect(problemOf(refused)).toMatchObject({ x402Version: 2, error: "insufficient_funds", accepts: [{}] });
+    expect([shop.runs(), shop.settlements()]).toEqual([0, 0]);
+  });
+});
+
+describe("at settlement", () => {
+  test.each(FAULTS)("withholds the result when $why, and never asks for another payment", async ({ fault }) => {
+    const payment = await shop.sign();
+    shop.facilitatorServer.faults.next("settle", fault);
+    const pending = await shop.ask({ payment });
+    expect(pending.isError).toBe(true);
+    expect(problemOf(pending)).toMatchObject({ error: "settlement_pending", retryAfterSeconds: expect.any(Number) });
+    expect(problemOf(pending)).not.toHaveProperty("accepts");
+    expect(JSON.stringify(pending)).not.toContain(SECRET);
+    expect(JSON.stringify(pending)).not.toContain("any 1");
+
+    shop.facilitatorServer.faults.clear();
+    vi.setSystemTime(Date.now() + 31_000);
+    const served = await shop.ask({ payment });
+    expect(textOf(served)).toBe("any 1");
+    expect(receiptOf(served)).toMatchObject({ success: true });
+    expect([shop.runs(), await shop.income(), await shop.spent()]).toEqual([1, PRICE, PRICE]);
+  });
+
+  test("a refusal withholds the result, and says so in a challenge and a receipt", async () => {
+    const payment = await shop.sign();
+    const held = shop.facilitatorServer.faults.next("settle", { kind: "hold" });
+    const asked = shop.ask({ payment });
+    await held.reached;
+    bank.ledger.fund(shop.payer.address, -bank.ledger.balanceOf(shop.payer.address));
+    held.release();
+    const refused = await asked;
+    expect(problemOf(refused)).toMatchObject({ x402Version: 2, error: "insufficient_funds", accepts: [{}] });
+    expect(receiptOf(refused)).toMatchObject({ success: false, errorReason: "insufficient_funds" });
+    expect(JSON.stringify(refused)).not.toContain("any 1");
+    expect([shop.runs(), await shop.income()]).toEqual([1, 0n]);
+  });
+
+  test("a facilitator that was never reached charges nothing, and the same payment gets the result later", async () => {
+    const payment = await shop.sign();
+    shop.facilitatorServer.faults.next("settle", { kind: "status", status: 429, body: SECRET });
+    const unsent = await shop.ask({ payment });
+    expect(problemOf(unsent)).toMatchObject({ error: "unexpected_settle_error" });
+    expect(await shop.spent()).toBe(0n);
+    vi.setSystemTime(Date.now() + 31_000);
+    expect(textOf(await shop.ask({ payment }))).toBe("any 1");
+    expect([shop.runs(), await shop.spent()]).toEqual([1, PRICE]);
+  });
+
+  test.each([
+    ["drop", { kind: "drop", when: "after" }],
+    ["hold", { kind: "hold", when: "after" }],
+  ] as const)(
+    "a payment whose settlement is lost on its way back (%s) is charged once and served once",
+    async (_how, fault) => {
+      const payment = await shop.sign();
+      shop.facilitatorServer.faults.next("settle", fault);
+      expect(problemOf(await shop.ask({ payment })).error).toBe("settlement_pending");
+      expect(await shop.income()).toBe(PRICE);
+      shop.facilitatorServer.faults.clear();
+      vi.setSystemTime(Date.now() + 31_000);
+      const served = await shop.ask({ payment });
+      expect(textOf(served)).toBe("any 1");
+      expect([shop.runs(), await shop.income()]).toEqual([1, PRICE]);
+      expect(problemOf(await shop.ask({ payment })).error).toBe("payment_already_used");
+    },
+  );
+});
+
+describe.each(BANKS)("copies of a payment, %s", (_where, openBank) => {
+  let money: Bank;
+  beforeEach(async () => {
+    money = await openBank();
+  });
+  afterEach(() => money.close());
+
+  test("ten at once, by two clients: one runs the handler and is charged, and all of the first client's get its result", async () => {
+    const release = createLatch();
+    const busy = await openShop({
+      bank: money,
+      sell: (tools, { count }) => {
+        tools.tool("goods", { price: "$0.01" }, async () => {
+          await release.opened;
+          return { content: [{ type: "text", text: `run ${count()}` }] };
+        });
+      },
+    });
+    const other = await busy.connect();
+    const payment = await busy.sign();
+    const admitted = new Promise((tell) => busy.payments.on("admitted", tell));
+    const first = busy.ask({ payment });
+    await admitted;
+    const copies = [
+      ...Array.from({ length: 5 }, () => busy.ask({ payment })),
+      ...Array.from({ length: 4 }, () => other.ask({ payment })),
+    ];
+    await Promise.all([busy.client.ping(), other.client.ping()]);
+    release.open();
+    const results = await Promise.all([first, ...copies]);
+    for (const result of results) expect(result).toEqual(results[0]);
+    expect(textOf(results[0]!)).toBe("run 1");
+    expect([busy.settlements(), await busy.income(), await busy.spent()]).toEqual([1, PRICE, PRICE]);
+  });
+
+  test("one after the other gets nothing for what was served", async () => {
+    const calm = await openShop({ bank: money });
+    const payment = await calm.sign();
+    expect(textOf(await calm.ask({ payment }))).toBe("any 1");
+    const again = await calm.ask({ payment });
+    expect(problemOf(again)).toMatchObject({ error: "payment_already_used", accepts: [{}] });
+    expect([calm.runs(), calm.settlements(), await calm.spent()]).toEqual([1, 1, PRICE]);
+  });
+});
+
+test("forty payments at once are forty sales", async () => {
+  // With the usual deadlines: so many signatures take a while to check.
+  const busy = await openShop({ bank });
+  const clients = await Promise.all(Array.from({ length: 4 }, () => busy.connect()));
+  const payments = await Promise.all(Array.from({ length: 40 }, (_, at) => busy.sign({ args: { kind: `k${at}` } })));
+  const results = await Promise.all(
+    payments.map((payment, at) => clients[at % 4]!.ask({ args: { kind: `k${at}` }, payment })),
+  );
+  expect(results.map((result) => textOf(result)?.split(" ")[0])).toEqual(payments.map((_, at) => `k${at}`));
+  expect(new Set(results.map((result) => receiptOf(result)?.transaction)).size).toBe(40);
+  expect([busy.runs(), await busy.income()]).toEqual([40, 40n * PRICE]);
+});

@@ -1,0 +1,183 @@
+/**
+ * What is not a sale: errors, results that no client could read, calls that are cancelled, payments that run out.
+ */
+import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import { McpError } from "@modelcontextprotocol/sdk/types.js";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { createLatch } from "../faults/latch.js";
+import { challengeOf, openShop, PRICE, problemOf, receiptOf, type ShopPlan, textOf } from "./shop.js";
+
+const NOT_CHARGED = { success: false, errorReason: "not_charged", transaction: "" };
+
+/** Sells what a handler makes, at its first run only; afterwards there are goods. */
+function sellAtFirst(handler: () => unknown, outputSchema?: { weather: z.ZodString }): NonNullable<ShopPlan["sell"]> {
+  return (tools, { count }) => {
+    const good = { content: [{ type: "text" as const, text: "good" }], structuredContent: { weather: "sunny" } };
+    tools.tool("goods", { price: "$0.01", ...(outputSchema && { outputSchema }) }, async () =>
+      count() === 1 ? ((await handler()) as CallToolResult) : good,
+    );
+  };
+}
+
+const circle: Record<string, unknown> = {};
+circle["self"] = circle;
+
+describe("a handler", () => {
+  const OUTPUT = { weather: z.string() };
+  test.each<[what: string, handler: () => unknown, said: RegExp, output?: typeof OUTPUT]>([
+    ["answers isError", () => ({ isError: true, content: [{ type: "text", text: "sold out" }] }), /^sold out$/],
+    ["throws", () => Promise.reject(new TypeError("broken")), /^broken$/],
+    ["throws no error", () => Promise.reject("broken"), /^broken$/],
+    ["returns nothing", () => undefined, /no result of a tool/],
+    ["returns a text", () => "sunny", /no result of a tool/],
+    ["returns content of no known kind", () => ({ content: [{ type: "smell" }] }), /no result of a tool/],
+    ["returns a circle", () => ({ content: [], structuredContent: circle }), /no result of a tool/],
+    ["returns a bigint", () => ({ content: [], structuredContent: { a: 1n } }), /no result of a tool/],
+    ["leaves out what its schema promises", () => ({ content: [] }), /no structured content/, OUTPUT],
+    ["breaks its schema", () => ({ content: [], structuredContent: { weather: 5 } }), /expected string/, OUTPUT],
+  ])(
+    "that %s is not charged for, and may be tried again with the same payment",
+    async (_what, handler, said, output) => {
+      const shop = await openShop({ sell: sellAtFirst(handler, output) });
+      const payment = await shop.sign();
+      const failed = await shop.ask({ payment });
+      expect(failed.isError).toBe(true);
+      expect(textOf(failed)).toMatch(said);
+      expect(receiptOf(failed)).toMatchObject(NOT_CHARGED);
+      expect([shop.settlements(), await shop.spent()]).toEqual([0, 0n]);
+
+      const bought = await shop.ask({ payment });
+      expect(textOf(bought)).toBe("good");
+      expect([shop.runs(), await shop.spent()]).toEqual([2, PRICE]);
+    },
+  );
+
+  test("that sends its client to a URL first is not charged for, and its error goes on", async () => {
+    const shop = await openShop({
+      sell: sellAtFirst(() => Promise.reject(new McpError(-32042, "sign in", { elicitations: [] }))),
+    });
+    await expect(shop.buy()).rejects.toMatchObject({ code: -32042 });
+    expect(await shop.spent()).toBe(0n);
+  });
+});
+
+describe("a tool with an output schema", () => {
+  const sell: ShopPlan["sell"] = (tools) => {
+    tools.tool("goods", { price: "$0.01", outputSchema: { weather: z.string() } }, () => ({
+      content: [],
+      structuredContent: { weather: "sunny" },
+    }));
+  };
+
+  test("asks for money in a way that a client which knows the schema can read", async () => {
+    const shop = await openShop({ sell });
+    const { tools } = await shop.client.listTools();
+    expect(tools[0]?.outputSchema).toMatchObject({ required: ["weather"] });
+    const asked = await shop.ask();
+    expect(challengeOf(asked)).toMatchObject({ x402Version: 2, error: "Payment required" });
+    expect(asked).not.toHaveProperty("structuredContent");
+    const bought = await shop.buy();
+    expect(bought.structuredContent).toEqual({ weather: "sunny" });
+    expect(receiptOf(bought)).toMatchObject({ success: true });
+  });
+});
+
+describe("a call that is cancelled", () => {
+  test("before there is a result is not charged, tells its handler, and leaves the payment good", async () => {
+    const [started, aborted] = [createLatch(), createLatch()];
+    const reasons: unknown[] = [];
+    const shop = await openShop({
+      sell: (tools, { count }) => {
+        tools.tool("goods", { price: "$0.01" }, async ({ payment, signal }) => {
+          if (count() > 1) return { content: [{ type: "text", text: "good" }] };
+          signal.addEventListener("abort", () => {
+            reasons.push(payment?.signal.aborted, payment?.signal.reason.code);
+            aborted.open();
+          });
+          started.open();
+          await aborted.opened;
+          return { content: [] };
+        });
+      },
+    });
+    const cancelled = new Promise((tell) => shop.payments.on("cancelled", ({ reason }) => tell(reason)));
+    const payment = await shop.sign();
+    const controller = new AbortController();
+    const call = shop.ask({ payment, request: { signal: controller.signal } });
+    await started.opened;
+    controller.abort("never mind");
+    await expect(call).rejects.toThrow();
+    await aborted.opened;
+    expect(reasons).toEqual([true, "ERR_FAREBOX_PAYMENT_ABORTED"]);
+    expect(await cancelled).toBe("client_gone");
+    expect([shop.settlements(), await shop.spent()]).toEqual([0, 0n]);
+
+    expect(textOf(await shop.ask({ payment }))).toBe("good");
+    expect(await shop.spent()).toBe(PRICE);
+  });
+
+  test("while it is verified is not charged, and its handler does not run", async () => {
+    const shop = await openShop();
+    const payment = await shop.sign();
+    const held = shop.facilitatorServer.faults.next("verify", { kind: "hold" });
+    const controller = new AbortController();
+    const call = shop.ask({ payment, request: { signal: controller.signal } });
+    await held.reached;
+    controller.abort();
+    await expect(call).rejects.toThrow();
+    // The cancellation has arrived once a later message has been answered.
+    await shop.client.ping();
+    const told = new Promise((tell) => shop.payments.on("cancelled", tell));
+    held.release();
+    await told;
+    expect([shop.runs(), await shop.spent()]).toEqual([0, 0n]);
+    expect(textOf(await shop.ask({ payment }))).toBe("any 1");
+  });
+
+  test("while it is settled is charged, and its result is there for the same payment", async () => {
+    const shop = await openShop();
+    const payment = await shop.sign();
+    const held = shop.facilitatorServer.faults.next("settle", { kind: "hold" });
+    const controller = new AbortController();
+    const call = shop.ask({ payment, request: { signal: controller.signal } });
+    await held.reached;
+    controller.abort();
+    await expect(call).rejects.toThrow();
+    await shop.client.ping();
+    const settled = new Promise((tell) => shop.payments.on("settled", tell));
+    held.release();
+    await settled;
+    const again = await shop.ask({ payment });
+    expect(textOf(again)).toBe("any 1");
+    expect(receiptOf(again)).toMatchObject({ success: true });
+    expect([shop.runs(), await shop.spent()]).toEqual([1, PRICE]);
+  });
+});
+
+test("a payment that runs out under a handler is not charged, and the client hears of it", async () => {
+  let fire = () => {};
+  let nowMs = Date.now();
+  const shop = await openShop({
+    options: {
+      now: () => nowMs,
+      timer: (act) => {
+        fire = act;
+        return () => {};
+      },
+    },
+    sell: (tools) => {
+      tools.tool("goods", { price: "$0.01" }, async ({ payment, signal }) => {
+        nowMs += 301_000;
+        const gone = new Promise((resolve) => signal.addEventListener("abort", resolve));
+        fire();
+        await gone;
+        return { content: [{ type: "text", text: payment!.payer }] };
+      });
+    },
+  });
+  const answer = await shop.buy();
+  expect(answer.isError).toBe(true);
+  expect(problemOf(answer)).toMatchObject({ error: "payment_expired" });
+  expect([shop.settlements(), await shop.spent()]).toEqual([0, 0n]);
+});

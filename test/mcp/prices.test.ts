@@ -1,0 +1,258 @@
+/**
+ * What a tool costs: per tool, per arguments, in several ways, up to so much; and that a payment is good for one call only.
+ */
+import type { Price } from "@farebox/core";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { openChain } from "../faults/bank.js";
+import { challengeOf, openShop, PRICE, problemOf, receiptOf, type ShopPlan, textOf } from "./shop.js";
+
+const text = (said: unknown) => ({ content: [{ type: "text" as const, text: String(said) }] });
+
+describe("what clients are told", () => {
+  const SELL: ShopPlan["sell"] = (tools) => {
+    tools.tool("plain", { price: "$0.001" }, () => text("plain"));
+    tools.tool("long", { price: "$0.001", description: "x".repeat(900) }, () => text("long"));
+    const accepts = [
+      { scheme: "upto", price: "$0.10", network: "eip155:84532" },
+      {
+        price: "$0.2",
+        network: "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1",
+        payTo: "EGBQqKn968sVv5cQh5Cr72pSTHfxsuzq7o7asqYB5uEV",
+      },
+      { price: () => "$1" as Price, network: "eip155:8453" },
+    ] as const;
+    tools.tool("many", { accepts, description: "Many ways", title: "Many", annotations: { readOnlyHint: true } }, () =>
+      text("many"),
+    );
+  };
+
+  test("the description of a tool says what it costs, in every way to pay", async () => {
+    const shop = await openShop({ sell: SELL });
+    const { tools } = await shop.client.listTools();
+    const described = Object.fromEntries(tools.map(({ name, description }) => [name, description]));
+    expect(described["plain"]).toBe("Tool: plain\n\nPrice: 0.001 USDC (x402, exact, eip155:84532) per call.");
+    expect(described["long"]).toBe(`${"x".repeat(900)}\n\nPrice: 0.001 USDC (x402, exact, eip155:84532) per call.`);
+    expect(described["many"]).toBe(
+      "Many ways\n\nPrice: up to 0.1 USDC (x402, upto, eip155:84532), or " +
+        "0.2 USDC (x402, exact, solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1), or a price by request (x402, exact, eip155:8453) per call.",
+    );
+    expect(tools.find(({ name }) => name === "many")).toMatchObject({
+      title: "Many",
+      annotations: { readOnlyHint: true },
+    });
+  });
+
+  test("catalogs get as much of a description as facilitators take", async () => {
+    const shop = await openShop({ sell: SELL });
+    expect(challengeOf(await shop.ask({ name: "long" })).resource.description).toBe("x".repeat(500));
+    expect(challengeOf(await shop.ask({ name: "plain" })).resource.description).toBe("Tool: plain");
+  });
+
+  test("the seller's report lists tools", async () => {
+    const shop = await openShop({ sell: SELL });
+    expect(shop.payments.report().routes[0]).toMatchObject({
+      method: "CALL",
+      path: "mcp://tool/plain",
+      key: "tool plain",
+      offers: [{ price: "0.001 USDC", network: "eip155:84532" }],
+    });
+  });
+
+  test("tools may be listed under the URL of their server", async () => {
+    const shop = await openShop({ toolsOptions: { url: "https://api.example.com/mcp" } });
+    expect(challengeOf(await shop.ask()).resource.url).toBe("https://api.example.com/mcp");
+    expect(textOf(await shop.buy())).toBe("any 1");
+  });
+});
+
+test("a free tool beside a paid one stays free", async () => {
+  const shop = await openShop({ free: (server) => void server.registerTool("free", {}, () => text("free")) });
+  expect(textOf(await shop.ask({ name: "free" }))).toBe("free");
+  expect((await shop.ask()).isError).toBe(true);
+});
+
+test("a tool without arguments can be sold", async () => {
+  const shop = await openShop({
+    sell: (tools) => tools.tool("now", { price: "$0.01" }, ({ payment }) => text(payment?.amount)),
+  });
+  expect(textOf(await shop.buy({ name: "now" }))).toBe("10000");
+});
+
+describe("a price by arguments", () => {
+  const sellWords: ShopPlan["sell"] = (tools, { count }) => {
+    const inputSchema = { words: z.number().int().min(1), note: z.string().optional() };
+    tools.tool("write", { price: ({ words }) => `$0.0${words}` as Price, inputSchema }, ({ words }) => {
+      count();
+      return text(`${words} words`);
+    });
+  };
+
+  test("is asked for, and paid", async () => {
+    const shop = await openShop({ sell: sellWords });
+    const challenge = challengeOf(await shop.ask({ name: "write", args: { words: 3 } }));
+    expect(challenge.accepts[0]?.amount).toBe("30000");
+    const bought = await shop.buy({ name: "write", args: { words: 3 } });
+    expect(textOf(bought)).toBe("3 words");
+    expect(await shop.income()).toBe(30_000n);
+  });
+
+  test("a payment for cheap arguments buys no others", async () => {
+    const shop = await openShop({ sell: sellWords });
+    const payment = await shop.sign({ name: "write", args: { words: 1 } });
+    const refused = await shop.ask({ name: "write", args: { words: 9 }, payment });
+    expect(problemOf(refused).error).toBe("invalid_payment_requirements: amount is not as offered");
+    expect([shop.runs(), await shop.spent()]).toEqual([0, 0n]);
+    expect(textOf(await shop.ask({ name: "write", args: { words: 1 }, payment }))).toBe("1 words");
+  });
+
+  test("arguments that are no such arguments are neither priced nor charged", async () => {
+    const shop = await openShop({ sell: sellWords });
+    const answer = await shop.ask({ name: "write", args: { words: "many" } });
+    expect(answer.isError).toBe(true);
+    expect(textOf(answer)).toMatch(/Input validation error/);
+  });
+});
+
+describe("a payment that was made for one call", () => {
+  const sell: ShopPlan["sell"] = (tools, { count }) => {
+    for (const name of ["goods", "other"]) {
+      const inputSchema = { kind: z.string().default("any"), size: z.number().optional() };
+      tools.tool(name, { price: "$0.01", inputSchema }, ({ kind }) => text(`${name} ${kind} ${count()}`));
+    }
+  };
+
+  test.each([
+    ["another tool", { name: "other", args: { kind: "tea" } }],
+    ["other arguments", { args: { kind: "coffee" } }],
+    ["more arguments", { args: { kind: "tea", size: 2 } }],
+  ])("is not good for %s any more", async (_what, call) => {
+    const shop = await openShop({ sell });
+    const first = { args: { kind: "tea" } };
+    const payment = await shop.sign(first);
+    expect(textOf(await shop.ask({ ...first, payment }))).toBe("goods tea 1");
+    expect(problemOf(await shop.ask({ ...call, payment })).error).toBe("payment_already_used");
+    expect([shop.runs(), await shop.spent()]).toEqual([1, PRICE]);
+  });
+
+  test("with an id is answered again, whatever the order of the arguments, and not for others", async () => {
+    const shop = await openShop({ sell });
+    const signed = await shop.sign({ args: { kind: "tea", size: 2 } });
+    const declared = signed.extensions!["payment-identifier"] as { info: object };
+    const info = { ...declared.info, id: "an-id-of-this-payment" };
+    const payment = { ...signed, extensions: { ...signed.extensions, "payment-identifier": { ...declared, info } } };
+    const first = await shop.ask({ args: { kind: "tea", size: 2 }, payment });
+    const again = await shop.ask({ args: { size: 2, kind: "tea" }, payment });
+    expect(textOf(first)).toBe("goods tea 1");
+    expect(again).toEqual(first);
+    const other = await shop.ask({ args: { kind: "tea", size: 3 }, payment });
+    expect(problemOf(other).error).toBe("payment_already_used");
+    expect([shop.runs(), await shop.spent()]).toEqual([1, PRICE]);
+  });
+
+  test("is not good for a route either", async () => {
+    const shop = await openShop({
+      sell,
+      app: (app, payments) => app.get("/goods", payments.charge({ price: "$0.01" }), (_req, res) => void res.json({})),
+    });
+    const payment = await shop.sign();
+    await shop.ask({ payment });
+    const header = Buffer.from(JSON.stringify(payment)).toString("base64");
+    const response = await fetch(`${shop.url}/goods`, { headers: { "PAYMENT-SIGNATURE": header } });
+    expect(response.status).toBe(402);
+    expect(await response.json()).toMatchObject({ error: "payment_already_used" });
+  });
+});
+
+test("a price up to so much is charged as the handler says", async () => {
+  const bank = await openChain();
+  try {
+    const shop = await openShop({
+      bank,
+      sell: (tools) => {
+        const accepts = { scheme: "upto", price: "$0.10", network: "eip155:84532" } as const;
+        const inputSchema = { take: z.string() };
+        tools.tool("metered", { accepts, inputSchema }, ({ take }, { payment }) => {
+          payment?.settle(take);
+          return text(payment?.amount);
+        });
+      },
+    });
+    await bank.allowPermit2(shop.payer.address);
+    await shop.payments.engine.ready();
+    const call = { name: "metered", args: { take: "$0.0123" } };
+    const bought = await shop.buy(call);
+    expect(textOf(bought)).toBe("12300");
+    expect(receiptOf(bought)).toMatchObject({ success: true, amount: "12300" });
+    expect(await shop.income()).toBe(12_300n);
+
+    const tooMuch = await shop.buy({ ...call, args: { take: "$0.2" } });
+    expect(tooMuch.isError).toBe(true);
+    expect(textOf(tooMuch)).toMatch(/^amount: expected/);
+    expect(receiptOf(tooMuch)).toMatchObject({ success: false, errorReason: "not_charged" });
+    expect(await shop.income()).toBe(12_300n);
+  } finally {
+    await bank.close();
+  }
+});
+
+test("a tool that is settled before is charged whatever it answers, and has the receipt", async () => {
+  const shop = await openShop({
+    sell: (tools, { count }) => {
+      tools.tool("goods", { price: "$0.01", settle: "before" }, ({ payment }) => {
+        if (count() === 2) throw new TypeError("out of goods");
+        return text(payment?.amount);
+      });
+    },
+  });
+  expect(challengeOf(await shop.ask()).accepts[0]?.extra).toMatchObject({ paymentFlow: "upfront" });
+  const first = await shop.buy();
+  expect(textOf(first)).toBe("10000");
+  expect(receiptOf(first)).toMatchObject({ success: true });
+  const second = await shop.buy();
+  expect([second.isError, textOf(second)]).toEqual([true, "out of goods"]);
+  expect(receiptOf(second)).toMatchObject({ success: true });
+  expect([shop.runs(), await shop.income()]).toEqual([2, 2n * PRICE]);
+});
+
+test("a hook may let a call through, by a header of its request", async () => {
+  const seen: unknown[] = [];
+  const shop = await openShop({
+    sell: (tools) => tools.tool("goods", { price: "$0.01" }, ({ payment }) => text(payment)),
+    options: {
+      hooks: {
+        onRequest: ({ method, path, url, route, hasPayment, header }) => {
+          seen.push({ method, path, url, route, hasPayment, type: header("Content-Type") });
+          return { grant: true };
+        },
+      },
+    },
+  });
+  expect(textOf(await shop.ask())).toBe("undefined");
+  expect(seen).toEqual([
+    {
+      method: "tools/call",
+      path: "/goods",
+      url: "mcp://tool/goods",
+      route: "tool goods",
+      hasPayment: false,
+      type: "application/json",
+    },
+  ]);
+});
+
+test("the events of a tool are those of a route, by its name", async () => {
+  const shop = await openShop();
+  const told: string[] = [];
+  for (const type of ["challenged", "claimed", "verified", "admitted", "settled"] as const) {
+    shop.payments.on(type, ({ route }) => told.push(`${type} ${route}`));
+  }
+  await shop.buy();
+  expect(told).toEqual([
+    "challenged tool goods",
+    "claimed tool goods",
+    "verified tool goods",
+    "admitted tool goods",
+    "settled tool goods",
+  ]);
+});

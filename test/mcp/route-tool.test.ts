@@ -1,0 +1,129 @@
+/**
+ * A priced route as a tool: the same handler, by the same gate, for the same price.
+ */
+import { pay } from "@farebox/testing";
+import express, { type RequestHandler } from "express";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { createLatch } from "../faults/latch.js";
+import { challengeOf, openShop, PRICE, problemOf, receiptOf, type ShopPlan, textOf } from "./shop.js";
+
+/** A shop with two priced routes, one in a table, each of which is a tool too. */
+function routes(
+  handler?: RequestHandler,
+): Pick<ShopPlan, "sell" | "app"> & { readonly app: NonNullable<ShopPlan["app"]> } {
+  const inner = express().set("env", "test");
+  let runs = 0;
+  return {
+    app: (app) => app.use(inner),
+    sell: (tools, { payments }) => {
+      inner.use(payments.routes({ "GET /weather/:city": { price: "$0.01", description: "Weather" } }));
+      inner.get(
+        "/weather/:city",
+        handler ?? ((req, res) => void res.json({ city: req.params["city"], q: req.query, run: ++runs })),
+      );
+      inner.post(
+        "/echo",
+        express.json(),
+        payments.charge({ price: ({ body }) => `$0.0${(body as { n: number }).n}` as "$0.01" }),
+        (req, res) => void res.json(req.body),
+      );
+      const inputSchema = { city: z.string(), units: z.enum(["C", "F"]).optional() };
+      tools.route(inner, "GET /weather/:city", { name: "get_weather", description: "The weather.", inputSchema });
+      tools.route(inner, "POST /echo", { name: "echo", inputSchema: { n: z.number(), text: z.string() } });
+    },
+  };
+}
+
+describe("a tool that is a route", () => {
+  const paris = { name: "get_weather", args: { city: "Paris & more", units: "C" } };
+
+  test("asks for the route's price, and yields the route's answer with its receipt", async () => {
+    const shop = await openShop(routes());
+    const { tools } = await shop.client.listTools();
+    expect(tools[0]).toMatchObject({
+      name: "get_weather",
+      description: "The weather.\n\nPrice: 0.01 USDC (x402, exact, eip155:84532) per call.",
+      inputSchema: { required: ["city"] },
+    });
+    const asked = await shop.ask(paris);
+    expect(asked.isError).toBe(true);
+    const challenge = challengeOf(asked);
+    expect(asked.structuredContent).toEqual(challenge);
+    expect(challenge).toMatchObject({
+      resource: { url: `${shop.url}/weather/Paris%20%26%20more`, description: "Weather" },
+      accepts: [{ amount: "10000", payTo: shop.payTo }],
+    });
+    const bought = await shop.buy(paris);
+    expect(bought.isError).toBeUndefined();
+    expect(bought.structuredContent).toEqual({ city: "Paris & more", q: { units: "C" }, run: 1 });
+    expect(JSON.parse(textOf(bought)!)).toEqual(bought.structuredContent);
+    expect(receiptOf(bought)).toMatchObject({ success: true, payer: shop.payer.address });
+    expect([shop.settlements(), await shop.spent()]).toEqual([1, PRICE]);
+  });
+
+  test("takes one payment once, whichever way it comes", async () => {
+    const shop = await openShop(routes());
+    const payment = await shop.sign(paris);
+    const path = "/weather/Paris%20%26%20more?units=C";
+    expect((await pay(shop.url, { path, payment })).status).toBe(200);
+    expect(problemOf(await shop.ask({ ...paris, payment })).error).toBe("payment_already_used");
+
+    const { challenge } = await pay(shop.url, { path });
+    const other = await shop.payer.signExact(challenge!.accepts[0]!, { challenge: challenge! });
+    expect((await shop.ask({ ...paris, payment: other })).isError).toBeUndefined();
+    expect((await pay(shop.url, { path, payment: other })).status).toBe(402);
+    expect([shop.settlements(), await shop.spent()]).toEqual([2, 2n * PRICE]);
+  });
+
+  test("has a price by its arguments where the route has one by its body", async () => {
+    const shop = await openShop(routes());
+    const bought = await shop.buy({ name: "echo", args: { n: 3, text: "hello" } });
+    expect(bought.structuredContent).toEqual({ n: 3, text: "hello" });
+    expect(await shop.income()).toBe(30_000n);
+  });
+
+  test("that answers an error is an error, and is not charged", async () => {
+    const shop = await openShop(routes((_req, res) => void res.status(404).json({ error: "no such city" })));
+    const answer = await shop.buy(paris);
+    expect(answer.isError).toBe(true);
+    expect(textOf(answer)).toBe('{"error":"no such city"}');
+    expect(receiptOf(answer)).toMatchObject({ success: false, errorReason: "not_charged" });
+    expect(await shop.spent()).toBe(0n);
+  });
+
+  test("that is cancelled is not charged", async () => {
+    const started = createLatch();
+    const shop = await openShop(
+      routes((req) => {
+        if (req.payment !== undefined) started.open();
+      }),
+    );
+    const cancelled = new Promise((tell) => shop.payments.on("cancelled", ({ reason }) => tell(reason)));
+    const controller = new AbortController();
+    const call = shop.buy({ ...paris, request: { signal: controller.signal } });
+    await started.opened;
+    controller.abort();
+    await expect(call).rejects.toThrow();
+    expect(await cancelled).toBe("client_gone");
+    expect(await shop.spent()).toBe(0n);
+  });
+
+  test.each(["", ".", ".."])("does not take %o for a part of its path", async (city) => {
+    const shop = await openShop(routes());
+    const answer = await shop.ask({ ...paris, args: { city } });
+    expect(textOf(answer)).toBe("The argument city must be a text with something in it.");
+  });
+
+  test.each([
+    [null],
+    ["text"],
+    [{ x402Version: 2, payload: "x".repeat(50_000) }],
+    [JSON.parse("[".repeat(900) + "]".repeat(900))],
+  ])("answers a payment that is none with a challenge", async (payment) => {
+    const shop = await openShop(routes());
+    const answer = await shop.ask({ ...paris, payment });
+    expect(answer.isError).toBe(true);
+    expect(problemOf(answer)).toMatchObject({ x402Version: 2, error: expect.stringMatching(/^invalid_/) });
+  });
+});

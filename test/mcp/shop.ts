@@ -1,0 +1,242 @@
+/**
+ * A seller of tools: an MCP server over Streamable HTTP on an Express app, a facilitator that fails on demand, and clients
+ * of the MCP SDK with money.
+ *
+ * @module
+ */
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { PaymentPayload, PaymentRequired, SettlementResponse } from "@farebox/core";
+import { createPayments, type Payments, type PaymentsOptions } from "@farebox/express";
+import { createPaidTools, type PaidTools, type PaidToolsOptions } from "@farebox/mcp";
+import { createPayer, type FacilitatorServer, type Payer } from "@farebox/testing";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { type EventStore, StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import type { RequestOptions } from "@modelcontextprotocol/sdk/shared/protocol.js";
+import { type CallToolResult, CallToolResultSchema, isInitializeRequest } from "@modelcontextprotocol/sdk/types.js";
+import express, { type Express, type RequestHandler } from "express";
+import { onTestFinished } from "vitest";
+import { z } from "zod";
+import { type Bank, openLedger } from "../faults/bank.js";
+
+/** What the payer has before anything is bought. */
+const PURSE = 1_000_000n;
+
+/** What `goods` costs, a cent, in atomic units. */
+export const PRICE = 10_000n;
+
+/** Whoever sells tools over HTTP has sessions, or a server for each request. */
+export type Sessions = "sessions" | "stateless";
+
+/** What a shop has that is not the usual. */
+export interface ShopPlan {
+  readonly bank?: Bank;
+  readonly options?: Partial<PaymentsOptions>;
+  readonly toolsOptions?: PaidToolsOptions;
+  /** Prices the tools. Default: `goods`, which takes a `kind` and says how often it has run. */
+  readonly sell?: (tools: PaidTools, shop: { readonly count: () => number; readonly payments: Payments }) => void;
+  /** What is on each server besides. */
+  readonly free?: (server: McpServer) => void;
+  readonly app?: (app: Express, payments: Payments) => void;
+  /** Default `sessions`. */
+  readonly sessions?: Sessions;
+  readonly eventStore?: EventStore;
+  readonly jsonResponse?: boolean;
+}
+
+/** How a tool is called. */
+export interface CallPlan {
+  readonly name?: string;
+  readonly args?: Record<string, unknown>;
+  /** Anything: strangers send what they like. */
+  readonly payment?: unknown;
+  readonly meta?: Record<string, unknown>;
+  readonly request?: RequestOptions;
+}
+
+/** A client of the SDK that has a wallet. */
+export interface Buyer {
+  readonly client: Client;
+  readonly transport: StreamableHTTPClientTransport;
+  /** Calls a tool, without paying or with the payment that is given. */
+  ask(plan?: CallPlan): Promise<CallToolResult>;
+  /** Asks, signs for the first offer, and asks again with that. */
+  buy(plan?: CallPlan): Promise<CallToolResult>;
+  /** A payment that was not sent. */
+  sign(plan?: CallPlan): Promise<PaymentPayload>;
+}
+
+/** Everything a test of tools needs. It is closed with the test. */
+export interface Shop extends Buyer {
+  readonly url: string;
+  readonly payments: Payments;
+  readonly payer: Payer;
+  readonly payTo: `0x${string}`;
+  readonly facilitatorServer: FacilitatorServer;
+  readonly runs: () => number;
+  income(): Promise<bigint>;
+  spent(): Promise<bigint>;
+  settlements(): number;
+  /** Connects one more client. */
+  connect(): Promise<Buyer>;
+}
+
+/** Opens the shop. */
+export async function openShop(plan: ShopPlan = {}): Promise<Shop> {
+  const bank = plan.bank ?? (await openOwnLedger());
+  const [payer, { address: payTo }] = [createPayer(), createPayer()];
+  await bank.fund(payer.address, PURSE);
+  const payments = createPayments({
+    facilitator: bank.server.url,
+    networks: ["eip155:84532"],
+    payTo: { "eip155:*": payTo },
+    ...plan.options,
+  });
+  onTestFinished(() => payments.close());
+  let runs = 0;
+  const count = () => ++runs;
+  const tools = createPaidTools(payments, plan.toolsOptions);
+  (plan.sell ?? sellGoods)(tools, { count, payments });
+
+  const app = express().set("env", "test");
+  plan.app?.(app, payments);
+  app.use("/mcp", mcpEndpoint(tools, plan));
+  const url = await serve(app);
+  const connect = () => connectBuyer(`${url}/mcp`, payer);
+  const settledBefore = countSettlements(bank);
+  return {
+    ...(await connect()),
+    url,
+    payments,
+    payer,
+    payTo,
+    facilitatorServer: bank.server,
+    runs: () => runs,
+    income: () => bank.balanceOf(payTo),
+    spent: async () => PURSE - (await bank.balanceOf(payer.address)),
+    settlements: () => countSettlements(bank) - settledBefore,
+    connect,
+  };
+}
+
+const sellGoods: NonNullable<ShopPlan["sell"]> = (tools, { count }) => {
+  const config = { price: "$0.01", description: "Goods", inputSchema: { kind: z.string().default("any") } } as const;
+  tools.tool("goods", config, ({ kind }) => ({
+    content: [{ type: "text", text: `${kind} ${count()}` }],
+    _meta: { "shop/shelf": 7 },
+  }));
+};
+
+function createMcpServer(tools: PaidTools, { free }: ShopPlan): McpServer {
+  const server = new McpServer({ name: "shop", version: "1.0.0" });
+  tools.register(server);
+  free?.(server);
+  return server;
+}
+
+/** As the examples of the SDK have it. */
+export function mcpEndpoint(tools: PaidTools, plan: ShopPlan = {}): RequestHandler {
+  const { sessions = "sessions", eventStore, jsonResponse = false } = plan;
+  const open = new Map<string, StreamableHTTPServerTransport>();
+  const begin = async (options: ConstructorParameters<typeof StreamableHTTPServerTransport>[0]) => {
+    const transport = new StreamableHTTPServerTransport({ ...options, enableJsonResponse: jsonResponse });
+    // Its optional fields are written so that exact types refuse them.
+    await createMcpServer(tools, plan).connect(transport as never);
+    return transport;
+  };
+  const json = express.json({ limit: "4mb" });
+  const find = async (req: express.Request) => {
+    if (sessions === "stateless") return begin({ sessionIdGenerator: undefined } as never);
+    const id = req.get("mcp-session-id");
+    if (id !== undefined) return open.get(id);
+    if (!isInitializeRequest(req.body)) return undefined;
+    const transport = await begin({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (session) => void open.set(session, transport),
+      ...(eventStore === undefined ? {} : { eventStore, retryInterval: 10 }),
+    });
+    return transport;
+  };
+  return (req, res, next) => {
+    json(req, res, (error) => {
+      if (error !== undefined) return next(error);
+      find(req)
+        .then((transport) => {
+          if (transport === undefined) return void res.status(404).end();
+          if (sessions === "stateless") res.once("close", () => void transport.close());
+          return transport.handleRequest(req, res, req.body);
+        })
+        .catch(next);
+    });
+  };
+}
+
+async function connectBuyer(url: string, payer: Payer): Promise<Buyer> {
+  const transport = new StreamableHTTPClientTransport(new URL(url), {
+    reconnectionOptions: {
+      initialReconnectionDelay: 10,
+      maxReconnectionDelay: 10,
+      reconnectionDelayGrowFactor: 1,
+      maxRetries: 20,
+    },
+  });
+  const client = new Client({ name: "buyer", version: "1.0.0" });
+  await client.connect(transport as never);
+  onTestFinished(() => client.close());
+  const ask: Buyer["ask"] = ({ name = "goods", args = {}, payment, meta, request } = {}) => {
+    const _meta = { ...meta, ...(payment === undefined ? {} : { "x402/payment": payment }) };
+    // Casts: with its default schema the SDK also knows results of other kinds.
+    return client.callTool({ name, arguments: args, _meta }, CallToolResultSchema, request) as Promise<CallToolResult>;
+  };
+  const sign: Buyer["sign"] = async (plan) => {
+    const challenge = challengeOf(await ask({ ...plan, payment: undefined }));
+    const [offer] = challenge.accepts;
+    return offer!.scheme === "upto" ? payer.signUpto(offer!, { challenge }) : payer.signExact(offer!, { challenge });
+  };
+  return { client, transport, ask, sign, buy: async (plan) => ask({ payment: await sign(plan), ...plan }) };
+}
+
+/** What a result asks for. */
+export function challengeOf({ content }: CallToolResult): PaymentRequired {
+  const [first] = content;
+  return JSON.parse(first?.type === "text" ? first.text : "");
+}
+
+/** What a result says when it is none of the tool's. */
+export function problemOf(result: CallToolResult): { error: string; message?: string; retryAfterSeconds?: number } {
+  return challengeOf(result) as never;
+}
+
+/** The receipt on a result. */
+export function receiptOf({ _meta }: CallToolResult): SettlementResponse | undefined {
+  return _meta?.["x402/payment-response"] as SettlementResponse | undefined;
+}
+
+/** The first text of a result. */
+export function textOf({ content: [first] }: CallToolResult): string | undefined {
+  return first?.type === "text" ? first.text : undefined;
+}
+
+async function openOwnLedger(): Promise<Bank> {
+  const bank = await openLedger();
+  onTestFinished(() => bank.close());
+  return bank;
+}
+
+async function serve(app: Express): Promise<string> {
+  const server = createServer(app).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+function countSettlements({ server }: Bank): number {
+  return server.requests.filter(({ operation }) => operation === "settle").length;
+}
