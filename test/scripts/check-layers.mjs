@@ -24,6 +24,7 @@ const PACKAGES = {
   evm: ["core"],
   svm: ["core"],
   bazaar: ["core"],
+  catalog: ["core", "bazaar"],
   facilitator: ["core", "bazaar"],
   express: ["core", "avm", "bazaar", "evm", "svm"],
   testing: ["core", "evm", "svm", "facilitator", "express"],
