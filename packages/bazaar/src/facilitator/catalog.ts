@@ -4,7 +4,7 @@
  * @module
  */
 import type { CatalogEntry, EntryType } from "../catalog/entry.js";
-import type { Registration } from "./registration.js";
+import type { Registration, RegistrationRules } from "./registration.js";
 
 /** Which entries are meant; whatever is left out is not asked for. All that is asked for must hold, of one and the same offer. */
 export interface CatalogFilter {
@@ -60,10 +60,12 @@ export type Registered = { readonly kind: "listed" } | { readonly kind: "rejecte
 
 /** Lists services, and finds them. A call rejects when its store cannot be reached. */
 export interface Catalog {
+  /** How registrations are to be read. */
+  readonly rules: RegistrationRules;
   /** Lists a service, or lists it anew. */
   register(registration: Registration): Promise<Registered>;
   list(query: ListQuery): Promise<ListPage>;
   search(query: SearchQuery): Promise<SearchPage>;
-  /** Whether a text is a cursor that this catalog wrote. */
-  isCursor(text: string): boolean;
+  /** Whether a text has the form of this catalog's cursors for the list, or for a search. */
+  isCursor(kind: "list" | "search", text: string): boolean;
 }

@@ -1,0 +1,18 @@
+/**
+ * Everything exported here is public API.
+ *
+ * @module
+ */
+export { type CatalogOptions, createCatalog, type LocalCatalog } from "./catalog.js";
+export type {
+  CatalogStore,
+  EntryChange,
+  EntryKey,
+  EntryTexts,
+  StoreChanges,
+  StoredEntry,
+  StoredVector,
+  StoreQuery,
+  TextQuery,
+  WeightedWord,
+} from "./store.js";

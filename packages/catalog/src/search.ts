@@ -1,0 +1,102 @@
+/**
+ * Finds entries by a description in anybody's words: by text, which the store ranks, and by meaning.
+ *
+ * @module
+ */
+
+import { facetsOfFilter } from "./facets.js";
+import type { CatalogStore, WeightedWord } from "./store.js";
+import { wordsOf } from "./texts.js";
+import type { VectorIndex } from "./vector-index.js";
+import { embedQuery } from "./words/embed.js";
+import { alikeness } from "./words/spelling.js";
+import type { Vocabulary } from "./words/vocabulary.js";
+
+/** As many entries as a search ranks. */
+export const MAX_RANKED = 200;
+
+/** What a search works with. */
+export interface SearchParts {
+  readonly store: CatalogStore;
+  readonly index: VectorIndex;
+  readonly words: Vocabulary;
+}
+
+const ANY = facetsOfFilter({});
+const MAX_QUERY_WORDS = 32;
+/** Below this, a word is of the kind of `the` and `of`. */
+const MEANINGFUL = 0.25;
+const ALIKE = 0.42;
+const MAX_CORRECTIONS = 2;
+
+/** Ids of the entries that fit, the best first, at most {@link MAX_RANKED}. */
+export async function searchIds(
+  query: string,
+  facets: readonly number[],
+  parts: SearchParts,
+): Promise<readonly number[]> {
+  const asked = [...new Set(wordsOf(query))].slice(0, MAX_QUERY_WORDS);
+  const spelt = await correct(asked, parts);
+  const vector = embedQuery(
+    spelt.flatMap(({ meant }) => meant.slice(0, 1)),
+    parts.words,
+  );
+  const words = await weigh([...new Set(spelt.flatMap(({ meant }) => meant))], parts);
+  const [byText, byMeaning] = await Promise.all([
+    words.length === 0 ? [] : parts.store.rank({ words, facets, limit: MAX_RANKED }),
+    vector === undefined ? [] : parts.index.nearest(vector, facets, MAX_RANKED),
+  ]);
+  return fuse(
+    byText,
+    byMeaning.map(({ id }) => id),
+  );
+}
+
+/** A word as it was asked for, and what it may mean, the likeliest first. */
+interface Spelt {
+  readonly meant: readonly string[];
+}
+
+/** Words that nobody knows are typing errors, or names; the catalog's own terms tell. */
+async function correct(asked: readonly string[], { store, words }: SearchParts): Promise<readonly Spelt[]> {
+  const unknown = asked.filter((word) => word.length > 3 && words.vectorOf(word) === undefined);
+  const listed = unknown.length === 0 ? new Map<string, number>() : await store.countTerms(unknown);
+  return Promise.all(
+    asked.map(async (word) => {
+      if (!unknown.includes(word) || listed.has(word)) return { meant: [word] };
+      const terms = await store.similarTerms(word);
+      const alike = terms
+        .map((term) => ({ term, share: alikeness(term, word) }))
+        .filter(({ share }) => share >= ALIKE)
+        .sort((one, other) => other.share - one.share);
+      return { meant: [...alike.slice(0, MAX_CORRECTIONS).map(({ term }) => term), word] };
+    }),
+  );
+}
+
+/** Words that are in most entries tell none apart, and ranking by them takes the longest. */
+async function weigh(meant: readonly string[], { store, words }: SearchParts): Promise<readonly WeightedWord[]> {
+  const [counts, total] = await Promise.all([store.countTerms(meant), store.count(ANY)]);
+  const telling = meant.filter((word) => words.weightOf(word) >= MEANINGFUL);
+  const rare = telling.filter((word) => (counts.get(word) ?? 0) <= Math.max(100, total / 10));
+  const chosen = [rare, telling, meant].find((list) => list.length > 0) ?? [];
+  return chosen.map((word) => ({ word, weight: Math.log(1 + total / (1 + (counts.get(word) ?? 0))) }));
+}
+
+/** How slowly a rank loses weight. */
+const SLOWNESS = 20;
+const MEANING = 1;
+const TEXT = 1;
+
+/** Reciprocal rank fusion: what is high in both lists comes first, and neither list's scores need be comparable. */
+function fuse(byText: readonly number[], byMeaning: readonly number[]): readonly number[] {
+  const scores = new Map<number, number>();
+  for (const [ids, weight] of [
+    [byText, TEXT],
+    [byMeaning, MEANING],
+  ] as const) {
+    for (const [rank, id] of ids.entries()) scores.set(id, (scores.get(id) ?? 0) + weight / (SLOWNESS + rank));
+  }
+  const ranked = [...scores].sort(([one, high], [other, low]) => low - high || one - other);
+  return ranked.slice(0, MAX_RANKED).map(([id]) => id);
+}
