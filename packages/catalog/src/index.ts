@@ -9,6 +9,7 @@ export type {
   EntryChange,
   EntryKey,
   EntryTexts,
+  RankedText,
   StoreChanges,
   StoredEntry,
   StoredVector,

@@ -5,9 +5,9 @@
  */
 
 import { facetsOfFilter } from "./facets.js";
-import type { CatalogStore, WeightedWord } from "./store.js";
+import type { CatalogStore, RankedText, WeightedWord } from "./store.js";
 import { wordsOf } from "./texts.js";
-import type { VectorIndex } from "./vector-index.js";
+import type { Near, VectorIndex } from "./vector-index.js";
 import { embedQuery } from "./words/embed.js";
 import { alikeness } from "./words/spelling.js";
 import type { Vocabulary } from "./words/vocabulary.js";
@@ -46,10 +46,7 @@ export async function searchIds(
     words.length === 0 ? [] : parts.store.rank({ words, facets, limit: MAX_RANKED }),
     vector === undefined ? [] : parts.index.nearest(vector, facets, MAX_RANKED),
   ]);
-  return fuse(
-    byText,
-    byMeaning.map(({ id }) => id),
-  );
+  return fuse({ byText, byMeaning, likeness: (id) => (vector === undefined ? 0 : parts.index.likeness(vector, id)) });
 }
 
 /** A word as it was asked for, and what it may mean, the likeliest first. */
@@ -83,20 +80,20 @@ async function weigh(meant: readonly string[], { store, words }: SearchParts): P
   return chosen.map((word) => ({ word, weight: Math.log(1 + total / (1 + (counts.get(word) ?? 0))) }));
 }
 
-/** How slowly a rank loses weight. */
-const SLOWNESS = 20;
-const MEANING = 1;
-const TEXT = 1;
+/** Measured on the questions of `test/catalog/quality`: sharing words says less than sharing a meaning. */
+const TEXT = 0.1;
 
-/** Reciprocal rank fusion: what is high in both lists comes first, and neither list's scores need be comparable. */
-function fuse(byText: readonly number[], byMeaning: readonly number[]): readonly number[] {
-  const scores = new Map<number, number>();
-  for (const [ids, weight] of [
-    [byText, TEXT],
-    [byMeaning, MEANING],
-  ] as const) {
-    for (const [rank, id] of ids.entries()) scores.set(id, (scores.get(id) ?? 0) + weight / (SLOWNESS + rank));
-  }
+interface Rankings {
+  readonly byText: readonly RankedText[];
+  readonly byMeaning: readonly Near[];
+  readonly likeness: (id: number) => number;
+}
+
+/** Adds up both: likeness of meaning, and the share of the best text's score. */
+function fuse({ byText, byMeaning, likeness }: Rankings): readonly number[] {
+  const scores = new Map(byMeaning.map(({ id, score }) => [id, score]));
+  const best = byText[0]?.score ?? 1;
+  for (const { id, score } of byText) scores.set(id, (scores.get(id) ?? likeness(id)) + (TEXT * score) / best);
   const ranked = [...scores].sort(([one, high], [other, low]) => low - high || one - other);
   return ranked.slice(0, MAX_RANKED).map(([id]) => id);
 }

@@ -67,6 +67,13 @@ export interface TextQuery {
   readonly limit: number;
 }
 
+/** An entry whose texts fit. */
+export interface RankedText {
+  readonly id: number;
+  /** Above zero, the higher the better; comparable only within one ranking. */
+  readonly score: number;
+}
+
 /** What an entry means, and which filters it fits. */
 export interface StoredVector {
   readonly id: number;
@@ -97,8 +104,8 @@ export interface CatalogStore {
   count(facets: readonly number[]): Promise<number>;
   /** Those of the ids that are there and have every facet, in any order. */
   find(ids: readonly number[], facets: readonly number[]): Promise<readonly StoredEntry[]>;
-  /** Ids by how well their texts fit, the best first. */
-  rank(query: TextQuery): Promise<readonly number[]>;
+  /** Entries by how well their texts fit, the best first. */
+  rank(query: TextQuery): Promise<readonly RankedText[]>;
   /** In how many entries each of the words is; words that are in none are left out. */
   countTerms(words: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** Terms that are written much like a word, the most alike first, at most 30. */

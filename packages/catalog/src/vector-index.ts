@@ -6,9 +6,10 @@
  */
 import { setImmediate } from "node:timers/promises";
 import type { StoredVector } from "./store.js";
+import { QUANTUM } from "./words/embed.js";
 import { VECTOR_SIZE } from "./words/vocabulary.js";
 
-/** An entry and how near it is; the unit is that of the sum, and only the order counts. */
+/** An entry and how near it is: about the cosine of the angle, 1 for the same direction. */
 export interface Near {
   readonly id: number;
   readonly score: number;
@@ -20,7 +21,11 @@ export interface VectorIndex {
   put(entries: readonly StoredVector[]): void;
   /** The nearest that have every facet, the nearest first. */
   nearest(query: Int8Array, facets: readonly number[], limit: number): Promise<readonly Near[]>;
+  /** How near one entry is; 0 when it is not known. */
+  likeness(query: Int8Array, id: number): number;
 }
+
+const UNIT = QUANTUM ** 2;
 
 /** Rows that are compared before others have their turn: about a millisecond. */
 const TURN = 8_192;
@@ -59,9 +64,13 @@ export function createVectorIndex(): VectorIndex {
         if (row % TURN === TURN - 1) await setImmediate();
         const own = facetsOf[row] ?? [];
         if (!facets.every((facet) => own.includes(facet))) continue;
-        best.offer(ids[row] ?? 0, dot(vectors, row * VECTOR_SIZE, query));
+        best.offer(ids[row] ?? 0, dot(vectors, row * VECTOR_SIZE, query) / UNIT);
       }
       return best.sorted();
+    },
+    likeness(query, id) {
+      const row = rowOf.get(id);
+      return row === undefined ? 0 : dot(vectors, row * VECTOR_SIZE, query) / UNIT;
     },
   };
 }

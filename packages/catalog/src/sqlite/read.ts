@@ -4,14 +4,14 @@
  * @module
  */
 import type { Database } from "libsql";
-import type { StoreChanges, StoredEntry, StoredVector, StoreQuery, TextQuery } from "../store.js";
+import type { RankedText, StoreChanges, StoredEntry, StoredVector, StoreQuery, TextQuery } from "../store.js";
 
 /** The store's reading calls, at once. */
 export interface Reader {
   list(query: StoreQuery): readonly StoredEntry[];
   count(facets: readonly number[]): number;
   find(ids: readonly number[], facets: readonly number[]): readonly StoredEntry[];
-  rank(query: TextQuery): readonly number[];
+  rank(query: TextQuery): readonly RankedText[];
   countTerms(words: readonly string[]): ReadonlyMap<string, number>;
   similarTerms(word: string): readonly string[];
   changes(mark: string | undefined, limit: number): StoreChanges;
@@ -47,9 +47,9 @@ export function createReader(db: Database): Reader {
     },
     rank({ words, facets, limit }) {
       const filter = facets.map(() => " AND EXISTS (SELECT 1 FROM facets WHERE facet = ? AND entry = texts.rowid)");
-      const sql = `SELECT rowid AS id FROM texts WHERE texts MATCH ?${filter.join("")} ORDER BY ${RANK} LIMIT ?`;
+      const sql = `SELECT rowid AS id, -${RANK} AS score FROM texts WHERE texts MATCH ?${filter.join("")} ORDER BY score DESC LIMIT ?`;
       const match = words.map(({ word }) => `"${word}"`).join(" OR ");
-      return all(sql, match, ...facets, limit).map((row) => (row as { id: number }).id);
+      return all(sql, match, ...facets, limit).map((row) => row as RankedText);
     },
     countTerms(words) {
       const counted = words.map((word) => [word, termCount.get(word) as { entries: number } | undefined] as const);

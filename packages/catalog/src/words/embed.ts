@@ -8,7 +8,10 @@ import type { EntryTexts } from "../store.js";
 import { unit, VECTOR_SIZE, type Vocabulary } from "./vocabulary.js";
 
 /** How much each text of an entry counts. */
-const WEIGHTS: Readonly<Record<keyof EntryTexts, number>> = { name: 1.2, description: 1, parameters: 0.35, other: 0.1 };
+const WEIGHTS: Readonly<Record<keyof EntryTexts, number>> = { name: 0.7, description: 1, parameters: 0.3, other: 0.05 };
+
+/** What stands for 1. No number of a vector of length 1 is far above a half, so that a byte is used to the full. */
+export const QUANTUM = 254;
 
 /** The vector of an entry. */
 export function embedEntry(texts: EntryTexts, words: Vocabulary): Int8Array {
@@ -42,7 +45,6 @@ function add(sum: Float32Array, vector: Float32Array, factor: number): void {
   for (let at = 0; at < sum.length; at++) sum[at] = (sum[at] ?? 0) + factor * (vector[at] ?? 0);
 }
 
-/** A quarter of the range is what a number of a vector of length 1 rarely exceeds. */
 function quantize(vector: Float32Array): Int8Array {
-  return Int8Array.from(unit(vector), (number) => Math.max(-127, Math.min(127, Math.round(number * 254))));
+  return Int8Array.from(unit(vector), (number) => Math.max(-127, Math.min(127, Math.round(number * QUANTUM))));
 }
