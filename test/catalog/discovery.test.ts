@@ -92,7 +92,7 @@ describe("the list", () => {
 
 describe("a search", () => {
   test("finds by other words than the seller's, and filters", async () => {
-    const found = await shop.get("/discovery/search?query=calculate+with+numerals&limit=3");
+    const found = await shop.get("/discovery/search?query=subtract+or+sum+some+figures&limit=3");
     expect(found.status).toBe(200);
     expect(items(found.json)[0]?.resource).toBe("mcp://tool/add");
     const filtered = await shop.get("/discovery/search?query=add&type=http&limit=100");
