@@ -103,28 +103,34 @@ interface Index {
   remove(entry: EntryRow): void;
 }
 
+/** A list goes in as JSON: one statement for a list is several times as fast as one for each of its items. */
 function createIndex(db: Database): Index {
   const addText = db.prepare("INSERT INTO texts (rowid, name, description, parameters, other) VALUES (?, ?, ?, ?, ?)");
   const removeText = db.prepare("DELETE FROM texts WHERE rowid = ?");
-  const addFacet = db.prepare("INSERT OR IGNORE INTO facets (facet, entry) VALUES (?, ?)");
-  const removeFacet = db.prepare("DELETE FROM facets WHERE facet = ? AND entry = ?");
-  const countTerm = db.prepare("UPDATE terms SET entries = entries + 1 WHERE term = ?");
-  const addTerm = db.prepare("INSERT INTO terms (term, entries) VALUES (?, 1)");
-  const addGrams = db.prepare("INSERT INTO grams (rowid, term) VALUES (?, ?)");
-  const forgetTerm = db.prepare("UPDATE terms SET entries = entries - 1 WHERE term = ? AND entries > 0");
+  const addFacets = db.prepare("INSERT OR IGNORE INTO facets (facet, entry) SELECT value, ? FROM json_each(?)");
+  const removeFacets = db.prepare("DELETE FROM facets WHERE entry = ? AND facet IN (SELECT value FROM json_each(?))");
+  const addGrams = db.prepare(
+    "INSERT INTO grams (term) SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM terms WHERE term = value)",
+  );
+  const addTerms = db.prepare(
+    `INSERT INTO terms (term, entries) SELECT value, ? FROM json_each(?) WHERE true
+     ON CONFLICT (term) DO UPDATE SET entries = entries + 1`,
+  );
+  const forgetTerms = db.prepare(
+    "UPDATE terms SET entries = entries - ? WHERE entries > 0 AND term IN (SELECT value FROM json_each(?))",
+  );
 
   return {
     add(id, { texts, terms, facets }) {
       addText.run(id, texts.name, texts.description, texts.parameters, texts.other);
-      for (const facet of facets) addFacet.run(facet, id);
-      for (const term of terms) {
-        if (countTerm.run(term).changes === 0) addGrams.run(addTerm.run(term).lastInsertRowid, term);
-      }
+      addFacets.run(id, JSON.stringify(facets));
+      addGrams.run(JSON.stringify(terms));
+      addTerms.run(1, JSON.stringify(terms));
     },
     remove({ id, terms, facets }) {
       removeText.run(id);
-      for (const facet of JSON.parse(facets) as number[]) removeFacet.run(facet, id);
-      for (const term of terms.split(" ")) forgetTerm.run(term);
+      removeFacets.run(id, facets);
+      forgetTerms.run(1, JSON.stringify(terms.split(" ")));
     },
   };
 }

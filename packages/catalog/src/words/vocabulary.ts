@@ -52,7 +52,9 @@ function load(): Vocabulary {
 /** The same direction at length 1; a vector of nothing stays one. */
 export function unit(vector: ArrayLike<number>): Float32Array {
   let square = 0;
-  for (let at = 0; at < vector.length; at++) square += (vector[at] ?? 0) ** 2;
+  for (let at = 0; at < vector.length; at++) square += (vector[at] as number) ** 2;
   const length = Math.sqrt(square) || 1;
-  return Float32Array.from(vector, (number) => number / length);
+  const result = new Float32Array(vector.length);
+  for (let at = 0; at < vector.length; at++) result[at] = (vector[at] as number) / length;
+  return result;
 }
