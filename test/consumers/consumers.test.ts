@@ -21,7 +21,7 @@ const resolveHere = createRequire(import.meta.url);
 
 /** Nothing of this kind may arrive with a seller's install. */
 const CHAIN_LIBRARY = /^(viem|ox|ethers|web3|algosdk|@solana\/.+)$/;
-const PACKED = ["avm", "core", "evm", "express", "facilitator", "svm"];
+const PACKED = ["avm", "bazaar", "core", "evm", "express", "facilitator", "svm"];
 
 const home = mkdtempSync(join(tmpdir(), "farebox-consumers-"));
 const tarballs: Record<string, string> = {};

@@ -8,12 +8,17 @@ import type { ListPage, ListQuery, SearchPage, SearchQuery } from "@farebox/baza
 import type { Response } from "express";
 import type { ReadQuery } from "./discovery-query.js";
 
+/** One of the two calls: how the catalog is asked, and how its page is written. */
+export interface DiscoveryOperation<Query, Page> {
+  readonly ask: (query: Query) => Promise<Page>;
+  readonly write: (page: Page, query: Query) => object;
+}
+
 /** Asks the catalog and writes what it says; a wrong parameter is answered 400 with `{ error }`. */
 export async function answerDiscovery<Query, Page>(
   res: Response,
   read: ReadQuery<Query>,
-  ask: (query: Query) => Promise<Page>,
-  write: (page: Page, query: Query) => object,
+  { ask, write }: DiscoveryOperation<Query, Page>,
 ): Promise<void> {
   // The catalog is for everybody, also for pages in a browser.
   res.setHeader("Access-Control-Allow-Origin", "*");

@@ -48,16 +48,16 @@ export function facilitatorRouter(
     );
   const catalog = "catalog" in facilitator ? facilitator.catalog : undefined;
   if (catalog === undefined) return router;
+  const listing = { ask: catalog.list, write: writeList };
+  const searching = { ask: catalog.search, write: writeSearch };
   return router
     .get(
       "/discovery/resources",
-      handle("list", (req, res) => answerDiscovery(res, readListQuery(req.url, catalog), catalog.list, writeList)),
+      handle("list", (req, res) => answerDiscovery(res, readListQuery(req.url, catalog), listing)),
     )
     .get(
       "/discovery/search",
-      handle("search", (req, res) =>
-        answerDiscovery(res, readSearchQuery(req.url, catalog), catalog.search, writeSearch),
-      ),
+      handle("search", (req, res) => answerDiscovery(res, readSearchQuery(req.url, catalog), searching)),
     );
 }
 

@@ -9,7 +9,7 @@
  * @module
  */
 import { isJsonObject, type JsonObject } from "@farebox/core";
-import type { Evaluation, Place, Verdict } from "./schema-evaluation.js";
+import type { Evaluation, Place, SchemaEvaluation, Verdict } from "./schema-evaluation.js";
 import { KEYWORDS } from "./schema-keywords.js";
 
 /** A declaration takes some hundred. */
@@ -18,14 +18,13 @@ const MAX_DEPTH = 64;
 
 /** Says why data does not fit its schema, in one sentence; `undefined` when it does, or when nobody can say. Total. */
 export function problemOfInstance(schema: JsonObject, value: unknown, name: string): string | undefined {
-  const state: State = { root: schema, steps: 0, depth: 0, quiet: 0, problem: undefined, trouble: undefined };
-  const verdict = createEvaluation(state).check(schema, { value, path: name });
+  const state: State = { steps: 0, depth: 0, quiet: 0, problem: undefined, trouble: undefined };
+  const verdict = createEvaluation(schema, state).check(schema, { value, path: name });
   if (state.trouble !== undefined) return state.trouble;
   return verdict === "invalid" ? (state.problem ?? `${name} does not fit the schema`) : undefined;
 }
 
 interface State {
-  readonly root: JsonObject;
   steps: number;
   depth: number;
   /** Above zero while a schema is tried that need not hold. */
@@ -35,16 +34,25 @@ interface State {
   trouble: string | undefined;
 }
 
-function createEvaluation(state: State): Evaluation {
+function createEvaluation(root: JsonObject, state: State): Evaluation {
   const evaluation: Evaluation = {
-    check: (schema, place) => check(schema, place, state, evaluation),
+    check(schema, place) {
+      if (schema === true) return "valid";
+      if (schema === false) return evaluation.fail(place, "must not be there");
+      if (!isJsonObject(schema)) return evaluation.malformed("subschema");
+      if (!mayGoOn(state)) return "invalid";
+      state.depth += 1;
+      const verdict = checkKeywords({ ...evaluation, schema }, place, state);
+      state.depth -= 1;
+      return verdict;
+    },
     try(schema, place) {
       state.quiet += 1;
-      const verdict = check(schema, place, state, evaluation);
+      const verdict = evaluation.check(schema, place);
       state.quiet -= 1;
       return verdict;
     },
-    resolve: (reference) => resolvePointer(state.root, reference),
+    resolve: (reference) => resolvePointer(root, reference),
     fail({ path }, text) {
       if (state.quiet === 0) state.problem ??= `${path} ${text}`;
       return "invalid";
@@ -57,26 +65,19 @@ function createEvaluation(state: State): Evaluation {
   return evaluation;
 }
 
-function check(schema: unknown, place: Place, state: State, evaluation: Evaluation): Verdict {
-  if (schema === true) return "valid";
-  if (schema === false) return evaluation.fail(place, "must not be there");
-  if (!isJsonObject(schema)) return evaluation.malformed("subschema");
+function mayGoOn(state: State): boolean {
   state.steps += 1;
   if (state.steps > MAX_STEPS || state.depth >= MAX_DEPTH) state.trouble ??= "the schema takes too much work to check";
-  if (state.trouble !== undefined) return "invalid";
-  state.depth += 1;
-  const verdict = checkKeywords(schema, place, state, evaluation);
-  state.depth -= 1;
-  return verdict;
+  return state.trouble === undefined;
 }
 
-function checkKeywords(schema: JsonObject, place: Place, state: State, evaluation: Evaluation): Verdict {
+function checkKeywords(evaluation: SchemaEvaluation, place: Place, state: State): Verdict {
   const verdicts: Verdict[] = [];
-  for (const [keyword, argument] of Object.entries(schema)) {
+  for (const [keyword, argument] of Object.entries(evaluation.schema)) {
     const keywordCheck = KEYWORDS.get(keyword);
     if (keywordCheck === undefined) continue;
     state.steps += 1 + effortFor(argument) + effortFor(place.value);
-    const verdict = keywordCheck(argument, place, schema, evaluation);
+    const verdict = keywordCheck(argument, place, evaluation);
     if (verdict === "invalid") return "invalid";
     verdicts.push(verdict);
   }

@@ -28,5 +28,11 @@ export interface Evaluation {
   malformed(keyword: string): Verdict;
 }
 
-/** A keyword's check. `schema` is the object that has the keyword. */
-export type KeywordCheck = (argument: unknown, place: Place, schema: JsonObject, evaluation: Evaluation) => Verdict;
+/** The same for one schema. */
+export interface SchemaEvaluation extends Evaluation {
+  /** The object that has the keyword. */
+  readonly schema: JsonObject;
+}
+
+/** A keyword's check. */
+export type KeywordCheck = (argument: unknown, place: Place, evaluation: SchemaEvaluation) => Verdict;

@@ -19,21 +19,21 @@ const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
   object: (value) => isJsonObject(value),
 };
 
-const type: KeywordCheck = (argument, place, _schema, evaluation) => {
+const type: KeywordCheck = (argument, place, evaluation) => {
   const names = Array.isArray(argument) ? argument : [argument];
   const tests = names.map((name) => (typeof name === "string" && Object.hasOwn(TYPES, name) ? TYPES[name] : undefined));
   if (tests.includes(undefined)) return evaluation.malformed("type");
   return tests.some((test) => test?.(place.value)) ? "valid" : evaluation.fail(place, `must be ${names.join(" or ")}`);
 };
 
-const oneOfValues: KeywordCheck = (argument, place, _schema, evaluation) => {
+const oneOfValues: KeywordCheck = (argument, place, evaluation) => {
   if (!Array.isArray(argument)) return evaluation.malformed("enum");
   const value = canonical(place.value);
   if (argument.some((allowed) => canonical(allowed) === value)) return "valid";
   return evaluation.fail(place, "must be one of the values of its enum");
 };
 
-const constant: KeywordCheck = (argument, place, _schema, evaluation) => {
+const constant: KeywordCheck = (argument, place, evaluation) => {
   if (canonical(argument) === canonical(place.value)) return "valid";
   return evaluation.fail(place, "must be the constant of the schema");
 };
@@ -58,7 +58,7 @@ function canonicalFields(value: JsonObject): string {
   return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join()}}`;
 }
 
-const uniqueItems: KeywordCheck = (argument, place, _schema, evaluation) => {
+const uniqueItems: KeywordCheck = (argument, place, evaluation) => {
   if (argument !== true || !Array.isArray(place.value)) return "valid";
   const isUnique = new Set(place.value.map(canonical)).size === place.value.length;
   return isUnique ? "valid" : evaluation.fail(place, "must not have the same item twice");
@@ -72,7 +72,7 @@ function bound(
 ): readonly [string, KeywordCheck] {
   return [
     keyword,
-    (argument, place, _schema, evaluation) => {
+    (argument, place, evaluation) => {
       if (typeof argument !== "number") return evaluation.malformed(keyword);
       const measured = measure(place.value);
       if (measured === undefined || isWithin(measured, argument)) return "valid";

@@ -6,24 +6,24 @@
  */
 import type { KeywordCheck, Verdict } from "./schema-evaluation.js";
 
-const reference: KeywordCheck = (argument, place, _schema, evaluation) => {
+const reference: KeywordCheck = (argument, place, evaluation) => {
   const target = typeof argument === "string" ? evaluation.resolve(argument) : undefined;
   return target === undefined ? evaluation.malformed("$ref") : evaluation.check(target, place);
 };
 
-const allOf: KeywordCheck = (argument, place, _schema, evaluation) => {
+const allOf: KeywordCheck = (argument, place, evaluation) => {
   if (!Array.isArray(argument)) return evaluation.malformed("allOf");
   return all(argument, (schema) => evaluation.check(schema, place));
 };
 
-const anyOf: KeywordCheck = (argument, place, _schema, evaluation) => {
+const anyOf: KeywordCheck = (argument, place, evaluation) => {
   if (!Array.isArray(argument)) return evaluation.malformed("anyOf");
   const verdicts = argument.map((schema) => evaluation.try(schema, place));
   if (verdicts.includes("valid")) return "valid";
   return verdicts.includes("unknown") ? "unknown" : evaluation.fail(place, "fits none of the schemas in anyOf");
 };
 
-const oneOf: KeywordCheck = (argument, place, _schema, evaluation) => {
+const oneOf: KeywordCheck = (argument, place, evaluation) => {
   if (!Array.isArray(argument)) return evaluation.malformed("oneOf");
   const verdicts = argument.map((schema) => evaluation.try(schema, place));
   const fitting = verdicts.filter((verdict) => verdict === "valid").length;
@@ -32,13 +32,14 @@ const oneOf: KeywordCheck = (argument, place, _schema, evaluation) => {
   return fitting === 1 ? "valid" : evaluation.fail(place, "fits none of the schemas in oneOf");
 };
 
-const not: KeywordCheck = (argument, place, _schema, evaluation) => {
+const not: KeywordCheck = (argument, place, evaluation) => {
   const verdict = evaluation.try(argument, place);
   if (verdict === "unknown") return "unknown";
   return verdict === "invalid" ? "valid" : evaluation.fail(place, "fits what it must not");
 };
 
-const condition: KeywordCheck = (argument, place, schema, evaluation) => {
+const condition: KeywordCheck = (argument, place, evaluation) => {
+  const { schema } = evaluation;
   const verdict = evaluation.try(argument, place);
   if (verdict === "unknown") return "unknown";
   const branch = verdict === "valid" ? "then" : "else";

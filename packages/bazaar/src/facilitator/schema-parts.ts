@@ -14,7 +14,7 @@ const field = ({ value, path }: Place, key: string): Place => ({
 });
 const item = (value: unknown, { path }: Place, at: number): Place => ({ value, path: `${path}[${at}]` });
 
-const properties: KeywordCheck = (argument, place, _schema, evaluation) => {
+const properties: KeywordCheck = (argument, place, evaluation) => {
   if (!isJsonObject(argument)) return evaluation.malformed("properties");
   const { value } = place;
   if (!isJsonObject(value)) return "valid";
@@ -22,13 +22,14 @@ const properties: KeywordCheck = (argument, place, _schema, evaluation) => {
   return all(present, (key) => evaluation.check(argument[key], field(place, key)));
 };
 
-const patternProperties: KeywordCheck = (argument, { value }, _schema, evaluation) => {
+const patternProperties: KeywordCheck = (argument, { value }, evaluation) => {
   if (!isJsonObject(argument)) return evaluation.malformed("patternProperties");
   const hasBoth = isJsonObject(value) && Object.keys(value).length > 0 && Object.keys(argument).length > 0;
   return hasBoth ? "unknown" : "valid";
 };
 
-const additionalProperties: KeywordCheck = (argument, place, schema, evaluation) => {
+const additionalProperties: KeywordCheck = (argument, place, evaluation) => {
+  const { schema } = evaluation;
   const { value } = place;
   if (!isJsonObject(value)) return "valid";
   const { properties: declared, patternProperties: patterns } = schema;
@@ -41,7 +42,7 @@ const additionalProperties: KeywordCheck = (argument, place, schema, evaluation)
   });
 };
 
-const required: KeywordCheck = (argument, place, _schema, evaluation) => {
+const required: KeywordCheck = (argument, place, evaluation) => {
   if (!isListOfTexts(argument)) return evaluation.malformed("required");
   const { value } = place;
   if (!isJsonObject(value)) return "valid";
@@ -49,21 +50,21 @@ const required: KeywordCheck = (argument, place, _schema, evaluation) => {
   return missing === undefined ? "valid" : evaluation.fail(place, `must have the field ${missing}`);
 };
 
-const propertyNames: KeywordCheck = (argument, place, _schema, evaluation) => {
+const propertyNames: KeywordCheck = (argument, place, evaluation) => {
   const { value, path } = place;
   if (!isJsonObject(value)) return "valid";
   return all(Object.keys(value), (key) => evaluation.check(argument, { value: key, path: `a field name of ${path}` }));
 };
 
-const dependentRequired: KeywordCheck = (argument, place, schema, evaluation) => {
+const dependentRequired: KeywordCheck = (argument, place, evaluation) => {
   if (!isJsonObject(argument)) return evaluation.malformed("dependentRequired");
   const { value } = place;
   if (!isJsonObject(value)) return "valid";
   const present = Object.keys(argument).filter((key) => Object.hasOwn(value, key));
-  return all(present, (key) => required(argument[key], place, schema, evaluation));
+  return all(present, (key) => required(argument[key], place, evaluation));
 };
 
-const dependentSchemas: KeywordCheck = (argument, place, _schema, evaluation) => {
+const dependentSchemas: KeywordCheck = (argument, place, evaluation) => {
   if (!isJsonObject(argument)) return evaluation.malformed("dependentSchemas");
   const { value } = place;
   if (!isJsonObject(value)) return "valid";
@@ -71,16 +72,17 @@ const dependentSchemas: KeywordCheck = (argument, place, _schema, evaluation) =>
   return all(present, (key) => evaluation.check(argument[key], place));
 };
 
-const prefixItems: KeywordCheck = (argument, place, _schema, evaluation) => {
+const prefixItems: KeywordCheck = (argument, place, evaluation) => {
   if (!Array.isArray(argument)) return evaluation.malformed("prefixItems");
   if (!Array.isArray(place.value)) return "valid";
   const pairs = place.value.slice(0, argument.length).entries();
   return all(pairs, ([at, value]) => evaluation.check(argument[at], item(value, place, at)));
 };
 
-const items: KeywordCheck = (argument, place, schema, evaluation) => {
+const items: KeywordCheck = (argument, place, evaluation) => {
+  const { schema } = evaluation;
   // What earlier drafts call items is prefixItems here; generators still write it.
-  if (Array.isArray(argument)) return prefixItems(argument, place, schema, evaluation);
+  if (Array.isArray(argument)) return prefixItems(argument, place, evaluation);
   if (!Array.isArray(place.value)) return "valid";
   const { prefixItems: first } = schema;
   const from = Array.isArray(first) ? first.length : 0;
@@ -88,7 +90,8 @@ const items: KeywordCheck = (argument, place, schema, evaluation) => {
   return all(rest, ([at, value]) => evaluation.check(argument, item(value, place, at)));
 };
 
-const contains: KeywordCheck = (argument, place, schema, evaluation) => {
+const contains: KeywordCheck = (argument, place, evaluation) => {
+  const { schema } = evaluation;
   if (!Array.isArray(place.value)) return "valid";
   const verdicts = place.value.map((value, at) => evaluation.try(argument, item(value, place, at)));
   const sure = verdicts.filter((verdict) => verdict === "valid").length;

@@ -55,18 +55,17 @@ export function createPostgresCatalogStore(options: PostgresCatalogStoreOptions)
 }
 
 function parseOptions(options: PostgresCatalogStoreOptions): PostgresCatalogStoreOptions {
+  const { url, maxConnections = 10, statementTimeoutMs = 10_000 } = options ?? {};
   const issues = createIssues();
-  if (issues.checkKeys("options", options, ["url", "maxConnections", "statementTimeoutMs"])) {
-    const { url, maxConnections = 10, statementTimeoutMs = 10_000 } = options as unknown as PostgresCatalogStoreOptions;
-    // Not quoted: it has the password.
-    const isUrl = typeof url === "string" && /^postgres(?:ql)?:\/\//.test(url);
-    if (!isUrl) issues.addText("options.url", "a URL such as postgres://user:password@host:5432/database", "another");
-    if (!isWithin(maxConnections, 1, 100)) {
-      issues.add("options.maxConnections", "a whole number from 1 to 100", maxConnections);
-    }
-    if (!isWithin(statementTimeoutMs, 100, 600_000)) {
-      issues.add("options.statementTimeoutMs", "a whole number from 100 to 600000", statementTimeoutMs);
-    }
+  issues.checkKeys("options", options, ["url", "maxConnections", "statementTimeoutMs"]);
+  // Not quoted: it has the password.
+  const isUrl = typeof url === "string" && /^postgres(?:ql)?:\/\//.test(url);
+  if (!isUrl) issues.addText("options.url", "a URL such as postgres://user:password@host:5432/database", "another");
+  if (!isWithin(maxConnections, 1, 100)) {
+    issues.add("options.maxConnections", "a whole number from 1 to 100", maxConnections);
+  }
+  if (!isWithin(statementTimeoutMs, 100, 600_000)) {
+    issues.add("options.statementTimeoutMs", "a whole number from 100 to 600000", statementTimeoutMs);
   }
   issues.throwIfAny();
   return options;

@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import type { PoolClient } from "pg";
 import { digestOf } from "../digest.js";
-import type { CatalogStore, EntryChange, EntryKey } from "../store.js";
+import type { CatalogStore, EntryKey } from "../store.js";
 import { TEXTS } from "./schema.js";
 
 interface EntryRow {
@@ -45,7 +45,7 @@ export async function updateEntry(
     ...indexed,
     found?.id ?? key,
   ]);
-  await writeFacets(client, rows[0]?.id ?? "", found, change);
+  await writeFacets(client, rows[0]?.id ?? "", { before: found?.facets.map(Number) ?? [], after: change.facets });
   await countTerms(client, found?.terms.split(" ") ?? [], change.terms);
   return true;
 }
@@ -78,12 +78,10 @@ async function lock(client: PoolClient, key: Buffer): Promise<EntryRow | undefin
 async function writeFacets(
   client: PoolClient,
   id: string,
-  found: EntryRow | undefined,
-  { facets }: EntryChange,
+  { before, after }: { readonly before: readonly number[]; readonly after: readonly number[] },
 ): Promise<void> {
-  const before = new Set(found?.facets.map(Number));
-  const gone = [...before].filter((facet) => !facets.includes(facet));
-  const added = facets.filter((facet) => !before.has(facet));
+  const gone = before.filter((facet) => !after.includes(facet));
+  const added = after.filter((facet) => !before.includes(facet));
   if (gone.length > 0) await client.query(DROP_FACETS, [gone, id]);
   if (added.length === 0) return;
   await client.query("INSERT INTO farebox_facets (facet, entry) SELECT unnest($1::bigint[]), $2", [added, id]);
