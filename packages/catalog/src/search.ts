@@ -71,13 +71,22 @@ async function correct(asked: readonly string[], { store, words }: SearchParts):
   );
 }
 
-/** Words that are in most entries tell none apart, and ranking by them takes the longest. */
+/** Entries that one search ranks by text: more would keep everybody else waiting, and say little. */
+const MAX_FITTING = 5_000;
+
+/** The rarest words tell most, and are ranked by fastest; the rarest of all is always asked for. */
 async function weigh(meant: readonly string[], { store, words }: SearchParts): Promise<readonly WeightedWord[]> {
   const [counts, total] = await Promise.all([store.countTerms(meant), store.count(ANY)]);
   const telling = meant.filter((word) => words.weightOf(word) >= MEANINGFUL);
-  const rare = telling.filter((word) => (counts.get(word) ?? 0) <= Math.max(100, total / 10));
-  const chosen = [rare, telling, meant].find((list) => list.length > 0) ?? [];
-  return chosen.map((word) => ({ word, weight: Math.log(1 + total / (1 + (counts.get(word) ?? 0))) }));
+  const counted = (telling.length > 0 ? telling : meant).map((word) => ({ word, count: counts.get(word) ?? 0 }));
+  let fitting = 0;
+  return counted
+    .sort((one, other) => one.count - other.count)
+    .filter(({ count }, at) => {
+      fitting += count;
+      return at === 0 || fitting <= MAX_FITTING;
+    })
+    .map(({ word, count }) => ({ word, weight: Math.log(1 + total / (1 + count)) }));
 }
 
 /** Measured on the questions of `test/catalog/quality`: sharing words says less than sharing a meaning. */
