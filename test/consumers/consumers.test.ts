@@ -55,6 +55,7 @@ describe("on Express 5", () => {
         "@farebox/express",
         "@farebox/core",
         "@farebox/avm",
+        "@farebox/bazaar",
         "@farebox/evm",
         "@farebox/svm",
       ]),

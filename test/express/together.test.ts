@@ -78,7 +78,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       const paid = await shop.pay({ headers: origin });
       expect(paid.headers).toMatchObject({
         "access-control-allow-origin": "*",
-        "access-control-expose-headers": "X-Total, PAYMENT-REQUIRED, PAYMENT-RESPONSE",
+        "access-control-expose-headers": "X-Total, PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES",
       });
     });
 
@@ -93,7 +93,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     const shop = await openShop(express, { before: [cors({ exposedHeaders: "X-Total" })] });
     expect((await shop.ask({ headers: { Origin: "https://shop.example" } })).headers).toMatchObject({
       "access-control-allow-origin": "*",
-      "access-control-expose-headers": "X-Total, PAYMENT-REQUIRED, PAYMENT-RESPONSE",
+      "access-control-expose-headers": "X-Total, PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES",
     });
   });
 

@@ -28,6 +28,7 @@ export const REASONS: Readonly<Record<Exclude<Reason, SvmReason | AvmReason>, tr
   payment_identifier_conflict: true,
   answer_not_kept: true,
   too_many_payments: true,
+  invalid_input: true,
   denied: true,
   permit2_allowance_required: true,
   invalid_upto_evm_payload_settlement_exceeds_amount: true,

@@ -43,10 +43,12 @@ const CORE = {
   scheme: ["errors", "protocol", "network", "http", "price", "facilitator"],
   store: ["errors", "protocol", "facilitator", "scheme"],
   route: ["errors", "protocol", "network", "http", "events", "price", "scheme"],
+  extension: ["errors", "protocol", "issues", "events", "route"],
   gate: [
     "errors",
     "protocol",
     "issues",
+    "extension",
     "network",
     "http",
     "events",

@@ -30,6 +30,18 @@ export type {
   PaymentFacts,
   PaymentListener,
 } from "./events/payment-events.js";
+export type {
+  CompiledDeclaration,
+  DeclarationContext,
+  DeclarationNotice,
+  DeclarationOccasion,
+  Extension,
+  InputProblem,
+  Outline,
+  RequestInput,
+  RouteFacts,
+  RoutePath,
+} from "./extension/extension.js";
 export type { Deadlines } from "./facilitator/deadlines.js";
 export type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator/facilitator.js";
 export type { FacilitatorHealth, FacilitatorState } from "./facilitator/facilitator-status.js";
@@ -43,14 +55,17 @@ export type { Answer } from "./gate/answer.js";
 export type { Recovery } from "./gate/background.js";
 export type { Chargeable, ChargeableAnswer } from "./gate/chargeable.js";
 export type { Decision } from "./gate/decision.js";
+export type { DescribedOffer, DescribedRoute } from "./gate/described-routes.js";
 export type { Gate, RouteGate } from "./gate/gate.js";
 export type { Payment } from "./gate/handlers-payment.js";
 export type { Denial, Grant, PaymentHooks, PricedRequest } from "./gate/hooks.js";
+export type { Listing } from "./gate/listings.js";
 export type {
   ChosenFacilitator,
   FacilitatorChoice,
   HttpFacilitatorChoice,
   IdentifierMode,
+  InputValidator,
   PaymentOption,
   PaymentsOptions,
   PayToByNetwork,
@@ -64,6 +79,7 @@ export type {
   SettleTime,
   Unmetered,
 } from "./gate/options.js";
+export type { BuiltIn } from "./gate/parse-parts.js";
 export { createPaymentsEngine, createPaymentsGate, type PaymentsEngine } from "./gate/payments.js";
 export { matchesMount, type Place, placeOfRoute } from "./gate/place.js";
 export type { Prepaid } from "./gate/prepaid.js";
@@ -73,6 +89,11 @@ export type { RegisteredRoute, RouterView } from "./gate/router-view.js";
 export type { StartTimer } from "./gate/run.js";
 export { privateCacheControl } from "./http/cache-control.js";
 export { EXPOSE_HEADERS, exposeHeaders } from "./http/expose-headers.js";
+export {
+  decodeExtensionResponses,
+  EXTENSION_RESPONSES,
+  encodeExtensionResponses,
+} from "./http/extension-responses.js";
 export { isHost } from "./http/host.js";
 export { createJsonRpc, type JsonRpc, type JsonRpcOptions } from "./http/json-rpc.js";
 export { decodePaymentRequired, PAYMENT_REQUIRED } from "./http/payment-required.js";
@@ -84,7 +105,7 @@ export {
   PAYMENT_SIGNATURE,
 } from "./http/payment-signature.js";
 export { isSettlementOverrides } from "./http/settlement-overrides.js";
-export { createIssues, type Issues } from "./issues.js";
+export { createIssues, type Issues, join as issuePath } from "./issues.js";
 export { isNetwork, type Network, type NetworkPattern } from "./network/caip2.js";
 export {
   type AssetPrice,
@@ -93,6 +114,7 @@ export {
   parseAtomic,
   parsePrice,
 } from "./price/price.js";
+export type { ExtensionOutcome, ExtensionResponses, ExtensionStatus } from "./protocol/extension-responses.js";
 export type { ExtensionDeclaration, Extensions } from "./protocol/extensions.js";
 export { isJsonObject, type JsonObject, type ParsedJson, parseJson } from "./protocol/json.js";
 export type { CanonicalPayment, PaymentPayload } from "./protocol/payment-payload.js";

@@ -34,7 +34,8 @@ export function digestBody(req: Request): BodyDigest | Promise<BodyDigest> {
   return digest;
 }
 
-function hasBody({ headers }: Request): boolean {
+/** Whether a request has a body, by its headers. */
+export function hasBody({ headers }: Request): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) !== 0;
 }
 

@@ -3,6 +3,8 @@
  *
  * @module
  */
+
+export type { BazaarForm, LlmsTxtOptions, OpenApiOptions } from "@farebox/bazaar";
 export {
   AmountError,
   type CancelReason,
@@ -24,6 +26,8 @@ export {
   type Grant,
   type HttpFacilitatorChoice,
   type IdentifierMode,
+  type InputValidator,
+  type Listing,
   type Logger,
   type Payment,
   PaymentAbortedError,
@@ -54,5 +58,6 @@ export {
   StateError,
   type Unmetered,
 } from "@farebox/core";
+export type { Documents } from "./documents.js";
 export { createPayments, type Payments, paymentMiddleware } from "./payment-middleware.js";
 export { type SettlementOverrides, setSettlementOverrides } from "./settlement-overrides.js";

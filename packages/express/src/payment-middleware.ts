@@ -4,13 +4,16 @@
  * @module
  */
 import { exactAvm } from "@farebox/avm";
+import { bazaarExtension } from "@farebox/bazaar";
 import {
   type Admission,
+  type BuiltIn,
   createPaymentsEngine,
   createPaymentsGate,
   type Decision,
   type FacilitatorHealth,
   type Gate,
+  type Listing,
   type Payment,
   type PaymentEventType,
   type PaymentListener,
@@ -27,6 +30,7 @@ import { exactEvm, uptoEvm } from "@farebox/evm";
 import { exactSvm } from "@farebox/svm";
 import type { Application, NextFunction, Request, RequestHandler, Response } from "express";
 import { isAbandoned, onBrokenOff } from "./delivery.js";
+import { createDocuments, type Documents } from "./documents.js";
 import { markHandler } from "./gate-handlers.js";
 import { holdResponse } from "./held-response.js";
 import { createInspection, type Inspection } from "./inspection.js";
@@ -44,7 +48,10 @@ declare global {
   }
 }
 
-const BUILT_IN = [exactEvm(), uptoEvm(), exactSvm(), exactAvm()];
+const BUILT_IN: BuiltIn = {
+  schemes: [exactEvm(), uptoEvm(), exactSvm(), exactAvm()],
+  extensions: [bazaarExtension()],
+};
 
 const OPEN: Decision = Object.freeze({ kind: "open" });
 
@@ -52,7 +59,7 @@ const OPEN: Decision = Object.freeze({ kind: "open" });
 const admitted = new WeakSet<Request>();
 
 /** One set of options, shared by any number of tables and routes. */
-export interface Payments {
+export interface Payments extends Documents {
   /**
    * Creates the middleware of a route table. Mount it before the routes it prices.
    *
@@ -80,6 +87,13 @@ export interface Payments {
    * @throws ConfigError (as a rejection) with every finding at once, if `strict` is set.
    */
   ready(app: Application): Promise<PaymentsReport>;
+  /**
+   * What a facilitator said last about listing a route in its catalog: `{ status: "success", … }`, or why not.
+   *
+   * @param route - Its key, `"GET /weather"`; for `charge`, method and path in the syntax of catalogs.
+   * @returns `undefined` as long as no facilitator has said anything, as after a start.
+   */
+  listing(route: string): Listing | undefined;
   /** How each facilitator is doing right now, in the order of the options. Asks nobody. */
   health(): readonly FacilitatorHealth[];
   /**
@@ -122,6 +136,7 @@ function toPayments(engine: PaymentsEngine): Payments {
   const inspection = createInspection(engine);
   const seller = { engine, inspection };
   return {
+    ...createDocuments(engine),
     routes: (table) => toTableHandler(engine.routes(table), seller),
     charge: (route) => toRouteHandler(engine.charge(route), seller),
     report: (app) => inspection.report(app),
@@ -129,6 +144,7 @@ function toPayments(engine: PaymentsEngine): Payments {
       await engine.ready();
       return inspection.check(app);
     },
+    listing: (route) => engine.listing(route),
     health: () => engine.health(),
     on: (type, listener) => engine.on(type, listener),
     recover: () => engine.recover(),

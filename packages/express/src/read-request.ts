@@ -12,7 +12,7 @@ import {
   UNKNOWN_RECEIVERS,
 } from "@farebox/core";
 import type { Request } from "express";
-import { digestBody } from "./body-digest.js";
+import { digestBody, hasBody } from "./body-digest.js";
 import { hasOldRouter, originOf } from "./router-layers.js";
 import { createRouterView, isInnerApp, receiversIn } from "./router-view.js";
 import { countSegments } from "./router-walk.js";
@@ -38,6 +38,7 @@ export function readRequest(req: Request, gate: object): GateRequest {
     header: (name) => req.get(name),
     client: readClient(req),
     digestBody: () => digestBody(req),
+    hasBody: hasBody(req),
     body: req.body,
   };
 }
@@ -165,9 +166,22 @@ function withoutSegments(path: string, count: number): string {
 }
 
 function readMountTemplate({ app, baseUrl }: Request, gate: object): string {
+  const known = mounts.get(gate);
+  const found = known?.app === app ? findMount(known.templates, baseUrl) : undefined;
+  if (found !== undefined) return found;
   const above = app.path();
-  const mounts = createRouterView(app).mountsOf(gate);
-  return mounts.map((mount) => above + mount).find((mount) => matchesMount(mount, baseUrl)) ?? baseUrl;
+  const templates = createRouterView(app)
+    .mountsOf(gate)
+    .map((mount) => above + mount);
+  mounts.set(gate, { app, templates });
+  return findMount(templates, baseUrl) ?? baseUrl;
+}
+
+/** Where gates are mounted hardly ever changes, and to find it a whole router is looked through. */
+const mounts = new WeakMap<object, { readonly app: Request["app"]; readonly templates: readonly string[] }>();
+
+function findMount(templates: readonly string[], baseUrl: string): string | undefined {
+  return templates.find((mount) => matchesMount(mount, baseUrl));
 }
 
 /** What a trusted proxy says the client asked for; with the port, which Express 4 leaves out. */
@@ -180,7 +194,7 @@ function readHost(req: Request): string | undefined {
 }
 
 /** Express's own `trust proxy` rules decide what `protocol` is; a proxy may say anything. */
-function readOrigin(req: Request): string | undefined {
+export function readOrigin(req: Request): string | undefined {
   const host = readHost(req);
   const { protocol } = req;
   if (protocol !== "http" && protocol !== "https") return undefined;

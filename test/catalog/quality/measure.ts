@@ -1,7 +1,7 @@
 /**
  * Measures how often a search finds the service that is meant: first, and among the first three.
  *
- * Usage: `node test/catalog/quality/measure.mjs` prints it; `search-quality.test.ts` pins it.
+ * `search-quality.test.ts` prints it, and pins it.
  *
  * @module
  */

@@ -6,6 +6,7 @@
  * @module
  */
 import { type Channel, channel } from "node:diagnostics_channel";
+import type { ExtensionStatus } from "../protocol/extension-responses.js";
 import type { Reason } from "../protocol/reasons.js";
 import { errorName } from "./error-name.js";
 import type { Logger } from "./logger.js";
@@ -36,12 +37,13 @@ interface Timed {
 /** Why nothing is charged. `failed`: the store failed, or another run had the payment. */
 export type CancelReason = "client_gone" | "expired" | "not_chargeable" | "denied" | "failed";
 
-/** Who refuses a request or a payment: a hook, a limit, or another payment that has the same id. */
+/** Who refuses a request or a payment: a hook, a check, a limit, or another payment that has the same id. */
 export type DeniedBy =
   | "onRequest"
   | "beforeVerify"
   | "afterVerify"
   | "beforeSettle"
+  | "validate"
   | "maxRunsPerPayer"
   | "payment-identifier";
 
@@ -90,6 +92,15 @@ export interface PaymentEventMap {
   readonly unknown: PaymentFacts & Timed;
   /** The payment has expired, and what became of it is still not known: somebody has to look. */
   readonly unresolved: PaymentFacts;
+  /** A facilitator said what has become of something we had declared. */
+  readonly extension_outcome: PaymentFacts & {
+    /** `bazaar`. */
+    readonly extension: string;
+    readonly operation: "verify" | "settle";
+    readonly status: ExtensionStatus;
+    /** A facilitator's own words, at most 200 printable ASCII characters. */
+    readonly rejectedReason?: string;
+  };
   readonly facilitator_up: { readonly facilitator: string };
   readonly facilitator_down: { readonly facilitator: string; readonly code: string | undefined };
 }
@@ -130,6 +141,7 @@ const TYPES = Object.keys({
   unsent: true,
   unknown: true,
   unresolved: true,
+  extension_outcome: true,
   facilitator_up: true,
   facilitator_down: true,
 } satisfies Record<PaymentEventType, true>) as readonly PaymentEventType[];

@@ -7,6 +7,8 @@
 import { ConfigError, type ConfigIssue } from "../errors.js";
 import { parseBaseUrl } from "../http/base-url.js";
 import { readBoundedText } from "../http/bounded-text.js";
+import { decodeExtensionResponses, EXTENSION_RESPONSES } from "../http/extension-responses.js";
+import type { ExtensionResponses } from "../protocol/extension-responses.js";
 import { parseJson } from "../protocol/json.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator.js";
@@ -44,7 +46,7 @@ const MAX_BODY_BYTES = 256 * 1024;
 export function createHttpFacilitator({ url, headers = {} }: HttpFacilitatorOptions): Facilitator {
   const { base, headersFor } = check(url, headers);
 
-  async function call<T>(exchange: Exchange<T>, { signal }: CallOptions = {}): Promise<T> {
+  async function call<T extends object>(exchange: Exchange<T>, { signal }: CallOptions = {}): Promise<T> {
     const { operation, body, read, refuses } = exchange;
     const response = await send(operation, `${base}/${operation}`, {
       headers: await headersFor(operation),
@@ -55,7 +57,7 @@ export function createHttpFacilitator({ url, headers = {} }: HttpFacilitatorOpti
     const answer = json.ok ? read(json.value) : undefined;
     // A refusal of the payment may come with any status, as long as the body says so. Nothing else may.
     const counts = answer !== undefined && (response.ok || refuses(answer));
-    if (counts) return answer;
+    if (counts) return withOutcomes(answer, response);
     throw response.ok ? unreadable(operation) : refusedStatus(operation, response);
   }
 
@@ -73,6 +75,16 @@ export function createHttpFacilitator({ url, headers = {} }: HttpFacilitatorOpti
     supported: (options) =>
       call({ operation: "supported", body: undefined, read: readSupportedResponse, refuses: () => false }, options),
   };
+}
+
+/** What has become of our declarations is in a header; whatever else may be there is no obstacle to a payment. */
+function withOutcomes<T extends object>(answer: T, { headers }: Response): T & Outcomes {
+  const extensionResponses = decodeExtensionResponses(headers.get(EXTENSION_RESPONSES));
+  return extensionResponses === undefined ? answer : { ...answer, extensionResponses };
+}
+
+interface Outcomes {
+  readonly extensionResponses?: ExtensionResponses;
 }
 
 /** What a URL of a facilitator has to be, for an error message. */

@@ -5,6 +5,7 @@
  * @see `docs/protocol-notes.md`, "What facilitators answer"
  * @module
  */
+import { type ExtensionResponses, readExtensionResponses } from "../protocol/extension-responses.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { SupportedKind, SupportedResponse } from "../protocol/supported-response.js";
@@ -20,6 +21,7 @@ export function readVerifyResponse(value: unknown): VerifyResponse | undefined {
     ...optional("invalidReason", text(value, "invalidReason", "invalid_reason")),
     ...optional("invalidMessage", text(value, "invalidMessage", "invalid_message")),
     ...optional("payer", text(value, "payer")),
+    ...optional("extensionResponses", outcomes(value)),
   };
 }
 
@@ -41,7 +43,13 @@ export function readSettlementResponse(value: unknown, network: string): Settlem
     transaction,
     network: text(value, "network") || network,
     ...optional("amount", text(value, "amount")),
+    ...optional("extensionResponses", outcomes(value)),
   };
+}
+
+/** A facilitator in this process says it here; some say it in their documents, too. */
+function outcomes(value: JsonObject): ExtensionResponses | undefined {
+  return readExtensionResponses(value["extensionResponses"]) ?? readExtensionResponses(value["extensions"]);
 }
 
 /** Reads an answer to `supported`; kinds that are not of the protocol's form are left out. Total. */

@@ -15,6 +15,7 @@ import { isChargeable } from "./chargeable.js";
 import { overrideInHeaderFinding } from "./findings.js";
 import { type Payment, toPayment } from "./handlers-payment.js";
 import { askHook, tellHook } from "./hooks.js";
+import { relayHeaders } from "./listings.js";
 import { type PaidRequest, unreachableAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import { startRun } from "./run.js";
@@ -193,7 +194,7 @@ async function completeRun(
   );
   if (settlement.kind === "lost") cancelled("failed");
   if (settlement.kind !== "settled") return { kind: "replace", answer: unservedAnswer(paid, settlement) };
-  return paidRelease(settlement.receipt);
+  return paidRelease(settlement.receipt, relayHeaders(settlement.said ?? paid.said, config));
 }
 
 /** A copy of the request is told the same, if all of it was held back. */
@@ -234,8 +235,8 @@ async function keepOrOwe(paid: PaidRequest, answer: HandlerAnswer, config: Payme
   await (stored === undefined ? oweRun(paid, config) : keepAnswer(paid, stored, config));
 }
 
-function paidRelease(receipt: SettlementResponse): Release {
-  return { kind: "release", paid: true, headers: [[PAYMENT_RESPONSE, encodePaymentResponse(receipt)]] };
+function paidRelease(receipt: SettlementResponse, relayed: readonly (readonly [string, string])[] = []): Release {
+  return { kind: "release", paid: true, headers: [[PAYMENT_RESPONSE, encodePaymentResponse(receipt)], ...relayed] };
 }
 
 function toStored({ status, headers, body }: HandlerAnswer): StoredAnswer | undefined {

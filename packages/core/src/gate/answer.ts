@@ -4,6 +4,7 @@
  * @see `docs/lifecycle.md`, "What the payer sees"
  * @module
  */
+import type { InputProblem } from "../extension/extension.js";
 import { NO_STORE, privateCacheControl } from "../http/cache-control.js";
 import { PAYMENT_REQUIRED } from "../http/payment-required.js";
 import { encodePaymentResponse, PAYMENT_RESPONSE } from "../http/payment-response.js";
@@ -71,6 +72,21 @@ export function ambiguousAnswer(): Answer {
     message:
       "The path may be read in several ways, whose prices differ. Send it without dots, backslashes and encoded separators.",
   });
+}
+
+/** Enough to mend a request by; whoever sends more that is wrong hears of the rest next time. */
+const MAX_PROBLEMS = 20;
+const MAX_TEXT = 200;
+
+/** 400: what was asked for cannot be had, whatever is paid. */
+export function invalidInputAnswer(problems: readonly Partial<InputProblem>[]): Answer {
+  const told = problems.slice(0, MAX_PROBLEMS).map(({ message = "", at, ...where }) => ({
+    ...where,
+    ...(at === undefined ? {} : { at: at.slice(0, MAX_TEXT) }),
+    message: message.slice(0, MAX_TEXT),
+  }));
+  const message = "The request is not what it has to be. Nothing was charged.";
+  return jsonAnswer(400, JSON.stringify({ error: "invalid_input" satisfies Reason, message, problems: told }), []);
 }
 
 /**

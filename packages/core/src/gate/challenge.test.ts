@@ -4,14 +4,19 @@ import { decodePaymentRequired } from "../http/payment-required.js";
 import type { Extensions } from "../protocol/extensions.js";
 import type { PaymentRequired } from "../protocol/payment-required.js";
 import { createOffer, type Offer } from "../scheme/offer.js";
-import { compileChallenge } from "./challenge.js";
+import { type ChallengeSubject, compileChallenge } from "./challenge.js";
 import { createTestScheme, NETWORK, PAY_TO } from "./shop.fixture.js";
 
 /** Any UTF-16 code unit, lone surrogates too. */
 // A NUL is refused.
 const codeUnit = fc.integer({ min: 1, max: 0xffff }).map((code) => String.fromCharCode(code));
 
-const OCCASION = { url: "https://shop.example/weather", method: "GET", error: "Payment required" };
+const OCCASION = {
+  url: "https://shop.example/weather",
+  method: "GET",
+  error: "Payment required",
+  locate: () => ({ routeTemplate: "/weather", pathParams: {} }),
+};
 
 function offer(network: string = NETWORK, amount = 10_000n): Offer {
   const asset = {
@@ -29,11 +34,19 @@ function offer(network: string = NETWORK, amount = 10_000n): Offer {
 
 function write(offers: readonly Offer[], more: { description?: string; extensions?: Extensions } = {}, occasion = {}) {
   const { description = "Weather", extensions } = more;
-  const writeChallenge = compileChallenge({ offers, description, mimeType: "application/json", extensions });
+  const writeChallenge = compileChallenge(subject(offers, { description, extensions }));
   const { header, body } = writeChallenge({ ...OCCASION, ...occasion });
   const challenge = decodePaymentRequired(header);
   expect(challenge).toEqual(JSON.parse(body));
   return { header, challenge: challenge as PaymentRequired };
+}
+
+function subject(
+  offers: readonly Offer[],
+  { description = "Weather", ...more }: { readonly description?: string; readonly extensions?: Extensions | undefined },
+): ChallengeSubject {
+  const declareAt = () => more.extensions;
+  return { offers, description, mimeType: "application/json", service: {}, declareAt, outline: () => undefined };
 }
 
 const CANONICAL = {
@@ -81,6 +94,31 @@ describe("a challenge", () => {
     const networks = ["eip155:1", "eip155:8453", "eip155:137"];
     const { challenge } = write(networks.map((network) => offer(network)));
     expect(challenge.accepts.map(({ network }) => network)).toEqual(networks);
+  });
+});
+
+describe("a challenge that is asked for again", () => {
+  const extensions = { bazaar: { info: {}, schema: {} } };
+  const writeChallenge = compileChallenge(subject([offer()], { extensions }));
+
+  test("is the same one where nothing differs, and another where something does", () => {
+    const first = writeChallenge(OCCASION);
+    expect(writeChallenge({ ...OCCASION })).toBe(first);
+    for (const change of [{ url: "https://a.example/" }, { method: "HEAD" }, { error: "other" }]) {
+      const other = writeChallenge({ ...OCCASION, ...change });
+      expect(other).not.toBe(first);
+      expect(JSON.parse(other.body)).toMatchObject({ error: change.error ?? OCCASION.error });
+    }
+    expect(writeChallenge(OCCASION)).toEqual(first);
+  });
+
+  test("is written anew where the declaration is another", () => {
+    let declared = extensions;
+    const anew = compileChallenge({ ...subject([offer()], {}), declareAt: () => declared });
+    const first = anew(OCCASION);
+    declared = { bazaar: { info: { a: 1 }, schema: {} } } as never;
+    expect(JSON.parse(anew(OCCASION).body).extensions).toEqual(declared);
+    expect(first.body).not.toContain('"a":1');
   });
 });
 

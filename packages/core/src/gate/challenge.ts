@@ -4,24 +4,29 @@
  * @see x402 v2 §5.1, and HTTP transport, "Payment Required Signaling"
  * @module
  */
+import type { DeclarationOccasion, Outline } from "../extension/extension.js";
 import { encodePaymentRequired } from "../http/payment-required.js";
 import type { Extensions } from "../protocol/extensions.js";
 import type { AdvertisedRequirements, PaymentRequired } from "../protocol/payment-required.js";
 import type { Offer } from "../scheme/offer.js";
+import type { DeclareAt } from "./declarations.js";
+import type { ServiceInfo } from "./service-info.js";
 
-/** What a challenge says about its route; the same for every request. */
+/** What a challenge says about its route. */
 export interface ChallengeSubject {
   readonly offers: readonly Offer[];
   readonly description: string;
   readonly mimeType: string;
-  readonly extensions: Extensions | undefined;
+  readonly service: ServiceInfo;
+  readonly declareAt: DeclareAt;
+  /** What its declarations say of input and output, in the form of older documents. */
+  readonly outline: (extensions: Extensions | undefined, url: string) => Outline | undefined;
 }
 
 /** What differs from request to request. */
-export interface ChallengeOccasion {
+export interface ChallengeOccasion extends DeclarationOccasion {
   /** Absolute URL of the resource. */
   readonly url: string;
-  readonly method: string;
   /** Why the client has to pay, or has to pay again. */
   readonly error: string;
 }
@@ -35,53 +40,91 @@ export interface WrittenChallenge {
 }
 
 /** Writes the challenge of one route. */
-export type ChallengeWriter = (occasion: ChallengeOccasion) => WrittenChallenge;
+export type ChallengeWriter = (occasion: ChallengeOccasion) => LeveledChallenge;
+
+/** How much is said about each offer: everything, the protocol's fields and the older name of one, only those. */
+export type Level = "full" | "lean" | "canonical";
 
 /**
  * Proxies commonly take 4 to 8 KiB for all headers of a response, and the client sends most of this back with its
  * payment. Beyond this many characters the fields that only repeat others are left out.
  */
-const HEADER_BUDGET = 4096;
+export const HEADER_BUDGET = 4096;
 
-/** How much is said about each offer: everything, the protocol's fields and the older name of one, only those. */
-type Level = "full" | "lean" | "canonical";
+const LEVELS: readonly Level[] = ["full", "lean", "canonical"];
 
-/** Prepares the challenge of one route. */
-export function compileChallenge(subject: ChallengeSubject): ChallengeWriter {
+/** A challenge, and how much it says. */
+export interface LeveledChallenge extends WrittenChallenge {
+  readonly level: Level;
+}
+
+/**
+ * Prepares the challenge of one route. Of a route without parameters nearly all challenges are the same, so the last one
+ * is kept.
+ *
+ * @param onLevel - Told of each challenge that is made anew, how much it says.
+ */
+export function compileChallenge(
+  subject: ChallengeSubject,
+  onLevel: (level: Level) => void = () => {},
+): ChallengeWriter {
+  let last: { readonly moment: Moment; readonly written: LeveledChallenge } | undefined;
   return (occasion) => {
-    const full = write(subject, occasion, "full");
-    if (full.header.length <= HEADER_BUDGET) return full;
-    const lean = write(subject, occasion, "lean");
-    return lean.header.length <= HEADER_BUDGET ? lean : write(subject, occasion, "canonical");
+    const { url, method, error } = occasion;
+    // Not the occasion itself, which would keep its request.
+    const moment = { url, method, error, extensions: subject.declareAt(occasion) };
+    if (last !== undefined && isSame(last.moment, moment)) return last.written;
+    const written = writeChallenge(subject, moment);
+    onLevel(written.level);
+    if (written.header.length <= HEADER_BUDGET) last = { moment, written };
+    return written;
   };
 }
 
-function write(subject: ChallengeSubject, occasion: ChallengeOccasion, level: Level): WrittenChallenge {
-  const { description, mimeType, extensions } = subject;
-  const challenge: PaymentRequired = {
-    x402Version: 2,
-    error: occasion.error,
-    resource: { url: occasion.url, description, mimeType },
-    accepts: subject.offers.map((offer) => advertise(offer, subject, { occasion, level })),
-    ...(extensions === undefined ? {} : { extensions }),
+/** One request, and what is declared at it. */
+type Moment = Omit<ChallengeOccasion, "locate"> & { readonly extensions: Extensions | undefined };
+
+function isSame(a: Moment, b: Moment): boolean {
+  return a.url === b.url && a.method === b.method && a.error === b.error && a.extensions === b.extensions;
+}
+
+/** Writes as much as fits. */
+function writeChallenge(subject: ChallengeSubject, moment: Moment): LeveledChallenge {
+  const outputSchema = outputSchemaOf(subject, moment);
+  const write = (level: Level): LeveledChallenge => {
+    const { description, mimeType, service } = subject;
+    const challenge: PaymentRequired = {
+      x402Version: 2,
+      error: moment.error,
+      resource: { url: moment.url, description, mimeType, ...service },
+      accepts: subject.offers.map((offer) => advertise(offer, { level, subject, url: moment.url, outputSchema })),
+      ...(moment.extensions === undefined ? {} : { extensions: moment.extensions }),
+    };
+    return { header: encodePaymentRequired(challenge), body: JSON.stringify(challenge), level };
   };
-  return { header: encodePaymentRequired(challenge), body: JSON.stringify(challenge) };
+  let written = write("full");
+  for (const level of LEVELS.slice(1)) if (written.header.length > HEADER_BUDGET) written = write(level);
+  return written;
+}
+
+function outputSchemaOf({ outline }: ChallengeSubject, { url, method, extensions }: Moment): Outline {
+  return outline(extensions, url) ?? { input: { type: "http", method, resource: url }, output: null };
+}
+
+interface Advertising {
+  readonly level: Level;
+  readonly subject: ChallengeSubject;
+  readonly url: string;
+  readonly outputSchema: Outline;
 }
 
 function advertise(
   { requirements }: Offer,
-  { description, mimeType }: ChallengeSubject,
-  { occasion, level }: { readonly occasion: ChallengeOccasion; readonly level: Level },
+  { level, subject, url, outputSchema }: Advertising,
 ): AdvertisedRequirements {
   if (level === "canonical") return requirements;
   const lean = { ...requirements, maxAmountRequired: requirements.amount };
   if (level === "lean") return lean;
-  const { url, method } = occasion;
-  return {
-    ...lean,
-    resource: url,
-    description,
-    mimeType,
-    outputSchema: { input: { type: "http", method, resource: url }, output: null },
-  };
+  const { description, mimeType } = subject;
+  return { ...lean, resource: url, description, mimeType, outputSchema };
 }

@@ -47,8 +47,9 @@ async function decideClaimed(paid: PaidRequest, config: PaymentsConfig): Promise
   const barred = await askHook("beforeVerify", paid, config);
   if (barred !== undefined) return giveUp(paid, barred, config);
   if (paid.route.settle === "before") return settleFirst(paid, config);
-  const refused = (await verify(paid, config)) ?? (await askHook("afterVerify", paid, config));
-  return refused === undefined ? serve(paid, config) : giveUp(paid, refused, config);
+  const verified = await verify(paid, config);
+  const refused = verified.refused ?? (await askHook("afterVerify", paid, config));
+  return refused === undefined ? serve({ ...paid, said: verified.said }, config) : giveUp(paid, refused, config);
 }
 
 /** The payment is free to be used again. */
@@ -71,8 +72,15 @@ async function serve(paid: PaidRequest, config: PaymentsConfig): Promise<Decisio
   return { kind: "admitted", admission };
 }
 
-/** Asks the facilitator; `undefined` when the payment is good. Never rejects. */
-async function verify(paid: PaidRequest, config: PaymentsConfig): Promise<Answer | undefined> {
+interface Verified {
+  /** What the client is told; `undefined` when the payment is good. */
+  readonly refused: Answer | undefined;
+  /** What the facilitator said of our declarations. */
+  readonly said?: PaidRequest["said"];
+}
+
+/** Asks the facilitator. Never rejects. */
+async function verify(paid: PaidRequest, config: PaymentsConfig): Promise<Verified> {
   const startedMs = config.now();
   const about = () => ({ ...factsOf(paid), durationMs: config.now() - startedMs });
   const invalid = (reason: string) => config.events.emit("invalid", () => ({ ...about(), reason }));
@@ -81,19 +89,21 @@ async function verify(paid: PaidRequest, config: PaymentsConfig): Promise<Answer
       await config.facilitator.verify(paid.facilitatorRequest, { payment: paid.claim.identity }),
     );
     if (response === undefined) throw unreadable("verify");
-    const { isValid, invalidReason } = response;
+    const { isValid, invalidReason, extensionResponses: responses } = response;
+    const said = config.listings.note({ payment: paid, operation: "verify", responses });
     if (isValid) {
       config.events.emit("verified", about);
-      return undefined;
+      return { refused: undefined, said };
     }
     const reason = isReason(invalidReason) ? invalidReason : "invalid_payload";
     invalid(reason);
     // The facilitator's own trouble is not the payer's fault, and another signature would not mend it.
-    return reason === UNEXPECTED ? unreachableAnswer(UNEXPECTED, RETRY_AFTER_SECONDS) : refusal(paid, reason);
+    const refused = reason === UNEXPECTED ? unreachableAnswer(UNEXPECTED, RETRY_AFTER_SECONDS) : refusal(paid, reason);
+    return { refused };
   } catch (error) {
     config.logger.error("verification_failed", { network: paid.offer.requirements.network, ...explain(error) });
     invalid(UNEXPECTED);
     const asked = error instanceof FacilitatorError ? error.retryAfterSeconds : undefined;
-    return unreachableAnswer(UNEXPECTED, asked ?? RETRY_AFTER_SECONDS);
+    return { refused: unreachableAnswer(UNEXPECTED, asked ?? RETRY_AFTER_SECONDS) };
   }
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Finding, FindingCode } from "../events/findings.js";
+import { legible } from "../events/legible.js";
 
 /** The proxy in front says what the client's scheme was, and Express was not told to believe it. */
 export function proxyFinding(): Finding {
@@ -20,6 +21,30 @@ export function foreignHostFinding(): Finding {
     "FAREBOX_HOST_NOT_ALLOWED",
     undefined,
     "A request came for a host that is not in allowedHosts; its resource URL names the first allowed host instead",
+  );
+}
+
+/** Catalogs list what is reached by https. */
+export function notHttpsFinding(): Finding {
+  return finding(
+    "FAREBOX_NOT_HTTPS",
+    undefined,
+    "Resource URLs that are declared for catalogs begin with http://, and name a host that anybody can reach",
+  );
+}
+
+/** A facilitator says that it will not list a route. */
+export function listingRejectedFinding(route: string, reason: string | undefined): Finding {
+  const said = reason === undefined ? "and does not say why" : `and says why: ${legible(reason)}`;
+  return finding("FAREBOX_LISTING_REJECTED", route, `A facilitator has rejected its declaration, ${said}`);
+}
+
+/** A route's bodies are to be checked, and nobody has read them. */
+export function bodyNotParsedFinding(route: string): Finding {
+  return finding(
+    "FAREBOX_BODY_NOT_PARSED",
+    route,
+    "A paid request could not be checked, because no body parser has read its body before; it was answered 500, uncharged",
   );
 }
 
@@ -61,5 +86,12 @@ const REMEDIES: Readonly<Record<FindingCode, string>> = {
     'Set publicUrl, or app.set("trust proxy", …) as it fits your proxies; without a proxy somebody makes this header up',
   FAREBOX_HOST_NOT_ALLOWED: "Add the host if it is yours; otherwise somebody makes it up",
   FAREBOX_OVERRIDE_IN_HEADER: "Say it by setSettlementOverrides of @farebox/express, or by req.payment.settle",
+  FAREBOX_NOT_HTTPS: "Serve it by https; behind a proxy that does, set publicUrl",
+  FAREBOX_CHALLENGE_TOO_LARGE: "Shorten the descriptions and examples of its declaration, or accept fewer ways to pay",
+  FAREBOX_TEMPLATE_NOT_LISTABLE: "Name the path in ASCII letters, digits and the signs _ - . ~",
+  FAREBOX_PATH_PARAM_UNKNOWN: "Correct the name, or remove it if no mount has it either",
+  FAREBOX_EXAMPLE_MISSING: "Give an example as input",
+  FAREBOX_LISTING_REJECTED: "Do as the reason says; if it says nothing of use, ask the facilitator's operator",
+  FAREBOX_BODY_NOT_PARSED: "Mount a body parser, such as express.json(), before the payments",
   FAREBOX_OFFER_UNSUPPORTED: "Add a facilitator that supports it, or remove this way to pay",
 };

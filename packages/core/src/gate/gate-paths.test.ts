@@ -95,7 +95,10 @@ describe("the gate of one route", () => {
     const till = createTill();
     const asked: string[] = [];
     const options = { facilitator: till, now: () => NOW_SECONDS * 1000, logger: SILENT };
-    const gate = createPaymentsEngine(options, [createTestScheme()]).charge({ accepts, description: "One" });
+    const gate = createPaymentsEngine(options, { schemes: [createTestScheme()] }).charge({
+      accepts,
+      description: "One",
+    });
     const ask = async (request: Partial<GateRequest>) =>
       gate.decide({ ...REQUEST, ...request }, () => {
         asked.push("locate");

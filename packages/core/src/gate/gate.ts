@@ -6,7 +6,6 @@
  * @see `docs/lifecycle.md`
  * @module
  */
-import { randomUUID } from "node:crypto";
 import { errorName } from "../events/error-name.js";
 import { type DecodedPayment, decodePaymentSignature } from "../http/payment-signature.js";
 import type { Reason } from "../protocol/reasons.js";
@@ -14,13 +13,12 @@ import { type CoverageQuery, cover } from "../route/coverage.js";
 import { UNKNOWN_RECEIVERS } from "../route/receivers.js";
 import type { RouteTable } from "../route/route-table.js";
 import { type Answer, ambiguousAnswer } from "./answer.js";
+import { type Arrival, targetOf, toPaidRequest, toPricedRequest, toPriceRequest } from "./arrival.js";
 import { askPersonToPay, askToPay } from "./ask-to-pay.js";
-import { toFacilitatorRequest } from "./canonical-payment.js";
 import { serveClaim } from "./claimed.js";
 import type { Decision } from "./decision.js";
-import { foreignHostFinding, proxyFinding } from "./findings.js";
-import { askOnRequest, type PricedRequest } from "./hooks.js";
-import type { PriceRequest } from "./options.js";
+import { foreignHostFinding, notHttpsFinding, proxyFinding } from "./findings.js";
+import { askOnRequest } from "./hooks.js";
 import {
   identifierTakenAnswer,
   incompleteRequestAnswer,
@@ -33,11 +31,13 @@ import type { PaymentsConfig } from "./parse-options.js";
 import type { PricedRoute } from "./parse-routes.js";
 import { wantsPage } from "./paywall.js";
 import { type Place, placeOf } from "./place.js";
-import { type ReadPayment, type RefusedPayment, readPayment } from "./read-payment.js";
+import { type RefusedPayment, readPayment } from "./read-payment.js";
 import { fullPathOf, type GateRequest } from "./request.js";
 import { isForeignHost, resourceUrl } from "./resource-url.js";
+import { isPublicWithoutTls } from "./service-info.js";
 import { decideOnTaken, tellReplayed } from "./taken.js";
 import { factsOf } from "./unsettled.js";
+import { refuseInput } from "./validate-input.js";
 
 /** Decides the requests that meet a table. */
 export interface Gate {
@@ -100,13 +100,6 @@ export function createRouteGate(route: PricedRoute, config: PaymentsConfig): Rou
   };
 }
 
-/** A request at a priced route. */
-interface Arrival {
-  readonly route: PricedRoute;
-  readonly locate: () => Place;
-  readonly request: GateRequest;
-}
-
 async function decideSafely(arrival: Arrival, config: PaymentsConfig): Promise<Decision> {
   try {
     return await decidePriced(arrival, config);
@@ -124,6 +117,7 @@ async function decidePriced(arrival: Arrival, config: PaymentsConfig): Promise<D
   const { request } = arrival;
   noteProxy(request, config);
   const url = resourceUrl(request, config);
+  if (arrival.route.isPublic && isPublicWithoutTls(url)) config.findings.add(notHttpsFinding());
   const asked = askOnRequest(toPricedRequest(arrival, url), config);
   const verdict = asked && (await asked);
   if (verdict !== undefined) return verdict.kind === "granted" ? GRANTED : answered(verdict.answer);
@@ -145,18 +139,8 @@ async function decidePriced(arrival: Arrival, config: PaymentsConfig): Promise<D
   return decideDecoded({ ...arrival, route }, { url, decoded }, config);
 }
 
-function toPriceRequest(arrival: Arrival, url: string): PriceRequest {
-  const { search, body } = arrival.request;
-  return { ...toPricedRequest(arrival, url), search, body, pathParams: arrival.locate().pathParams };
-}
-
 function digestOf({ digestBody }: GateRequest): string | undefined | Promise<string | undefined> {
   return digestBody === undefined ? "" : digestBody();
-}
-
-/** Not the host: a client may come back by another name of the same server, and `Host` is its own word anyway. */
-function targetOf({ mountPath, path, search }: GateRequest): string {
-  return mountPath + path + search;
 }
 
 async function decideDecoded(
@@ -177,18 +161,27 @@ async function decideDecoded(
   if (bodyDigest === undefined) return answered(incompleteRequestAnswer());
   const paid = toPaidRequest(arrival, { ...read, url, bodyDigest });
   const { reading } = read;
-  return reading.kind === "expired" ? decideExpired(paid, reading.expiredReason, config) : claimPayment(paid, config);
+  if (reading.kind === "expired") return decideExpired(paid, reading.expiredReason, config);
+  const unfit = arrival.route.validate === undefined ? undefined : await refuseInput(arrival, url, config);
+  return unfit === undefined ? claimPayment(paid, config) : refuseUnfit(paid, unfit, config);
+}
+
+/** A payment that was taken before goes by what became of it, whatever its request is held to by now. */
+async function refuseUnfit(paid: PaidRequest, unfit: Answer, config: PaymentsConfig): Promise<Decision> {
+  if ((await config.store.find(paid.claim.identity)) !== undefined) return claimPayment(paid, config);
+  config.events.emit("denied", () => ({ ...factsOf(paid), by: "validate" }));
+  return answered(unfit);
 }
 
 /** What a proxy in front of us makes of the resource's URL is only seen with a request. */
-function noteProxy(request: GateRequest, { publicUrl, allowedHosts, includeQuery, findings }: PaymentsConfig): void {
+function noteProxy(request: GateRequest, { publicUrl, allowedHosts, findings }: PaymentsConfig): void {
   if (publicUrl === undefined && request.isProxyIgnored === true) findings.add(proxyFinding());
-  if (isForeignHost(request, { publicUrl, allowedHosts, includeQuery })) findings.add(foreignHostFinding());
+  if (isForeignHost(request, { publicUrl, allowedHosts })) findings.add(foreignHostFinding());
 }
 
-function challengeFirst({ route, request }: Arrival, url: string, { events }: PaymentsConfig): Decision {
+function challengeFirst({ route, request, locate }: Arrival, url: string, { events }: PaymentsConfig): Decision {
   const isOld = request.header?.(OLD_PAYMENT) !== undefined;
-  const occasion = { url, method: request.method, error: isOld ? OLD_PAYMENT_ERROR : PAYMENT_REQUIRED_ERROR };
+  const occasion = { url, method: request.method, error: isOld ? OLD_PAYMENT_ERROR : PAYMENT_REQUIRED_ERROR, locate };
   const isPerson = wantsPage(request.accept, request.userAgent);
   const answer = isPerson ? askPersonToPay(route, occasion) : askToPay(route, occasion, { status: 402 });
   // Without a way to pay it is no challenge.
@@ -197,29 +190,14 @@ function challengeFirst({ route, request }: Arrival, url: string, { events }: Pa
 }
 
 function refuse(
-  { route, request: { method } }: Arrival,
+  { route, locate, request: { method } }: Arrival,
   { url, refused }: { readonly url: string; readonly refused: RefusedPayment },
   { events }: PaymentsConfig,
 ): Decision {
   const { status, error, reason, field } = refused;
   if (status === 400) events.emit("malformed", () => ({ route: route.key, reason }));
   else events.emit("mismatched", () => ({ route: route.key, reason, ...(field === undefined ? {} : { field }) }));
-  return answered(askToPay(route, { url, method, error }, { status }));
-}
-
-function toPricedRequest({ route, request }: Arrival, url: string): PricedRequest {
-  return {
-    method: request.method,
-    path: fullPathOf(request),
-    url,
-    route: route.key,
-    hasPayment: request.paymentSignature !== undefined,
-    // The names that every object has yield what is no text.
-    header(name) {
-      const value: unknown = request.header?.(name);
-      return typeof value === "string" ? value : undefined;
-    },
-  };
+  return answered(askToPay(route, { url, method, error, locate }, { status }));
 }
 
 /** Too late to be paid with, but perhaps not too late to ask what became of it. */
@@ -249,35 +227,6 @@ async function claimPayment(paid: PaidRequest, config: PaymentsConfig): Promise<
     const decision = await decideOnTaken(paid, { record: claim.record, untilMs }, config);
     if (decision !== undefined) return decision;
   }
-}
-
-type Readable = Extract<ReadPayment, { kind: "read" }> & { readonly url: string; readonly bodyDigest: string };
-
-function toPaidRequest({ route, locate, request }: Arrival, readable: Readable): PaidRequest {
-  const { offer, reading, payment, identifier, url, bodyDigest } = readable;
-  const { description, mimeType, extensions } = route;
-  const { identity, payer, expiresAtSeconds } = reading;
-  const { scheme, network, asset, payTo, amount } = offer.requirements;
-  const binding = [route.key, request.method, targetOf(request), bodyDigest, scheme, network, asset, payTo, amount];
-  return {
-    route,
-    routeKey: route.key,
-    offer,
-    scheme: offer.scheme,
-    payer,
-    url,
-    place: locate(),
-    method: request.method,
-    client: request.client,
-    claim: {
-      identity,
-      binding: JSON.stringify(binding),
-      owner: randomUUID(),
-      expiresAtMs: expiresAtSeconds * 1000,
-      ...(identifier === undefined ? {} : { identifier }),
-    },
-    facilitatorRequest: toFacilitatorRequest(payment, offer, { resource: { url, description, mimeType }, extensions }),
-  };
 }
 
 function answered(answer: Answer): Decision {

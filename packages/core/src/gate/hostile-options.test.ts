@@ -38,7 +38,7 @@ describe("a secret never appears in a message", () => {
     [{ url: { url: "https://x.org", headers: { authorization: SECRET } } }, "the URL is a whole facilitator"],
     [[`https://key:${SECRET}@x.org`], "the URL is in a list"],
   ])("%o: %s", (facilitator) => {
-    const message = messageOf(() => createPaymentsEngine({ facilitator } as never, []));
+    const message = messageOf(() => createPaymentsEngine({ facilitator } as never, { schemes: [] }));
     expect(message).toContain("options.facilitator");
     expect(message).not.toContain(SECRET);
   });
@@ -47,14 +47,16 @@ describe("a secret never appears in a message", () => {
     [`redis://:${SECRET}@localhost`, "an address"],
     [{ password: SECRET }, "its options"],
   ])("nor does that of a store: %o, %s", (store) => {
-    const message = messageOf(() => createPaymentsEngine({ facilitator: createTill(), store } as never, []));
+    const message = messageOf(() =>
+      createPaymentsEngine({ facilitator: createTill(), store } as never, { schemes: [] }),
+    );
     expect(message).toContain("options.store");
     expect(message).not.toContain(SECRET);
   });
 
   test("nor does that of a public URL", () => {
     const publicUrl = `https://key:${SECRET}@api.example.com`;
-    const message = messageOf(() => createPaymentsEngine({ facilitator: createTill(), publicUrl }, []));
+    const message = messageOf(() => createPaymentsEngine({ facilitator: createTill(), publicUrl }, { schemes: [] }));
     expect(message).toContain("options.publicUrl");
     expect(message).not.toContain(SECRET);
   });
@@ -144,18 +146,20 @@ describe.each(HOSTILE)("%o (%s)", (create) => {
   }
 
   test("as options, or as any option, is refused with a code or taken", () => {
-    expectCoded(() => createPaymentsEngine(create() as never, []));
+    expectCoded(() => createPaymentsEngine(create() as never, { schemes: [] }));
     for (const key of [...OPTION_KEYS, "now"]) {
-      expectCoded(() => createPaymentsEngine({ ...good, [key]: create() } as never, []));
+      expectCoded(() => createPaymentsEngine({ ...good, [key]: create() } as never, { schemes: [] }));
     }
     expectCoded(() =>
-      createPaymentsEngine({ ...good, facilitator: { url: "https://x.org", headers: create() } } as never, []),
+      createPaymentsEngine({ ...good, facilitator: { url: "https://x.org", headers: create() } } as never, {
+        schemes: [],
+      }),
     );
   });
 
   test("as routes, or anywhere in a route, is refused with a code or taken", () => {
     const offer = { network: NETWORK, price: "$1", payTo: PAY_TO };
-    const gate = (routes: unknown) => createPaymentsGate(routes as never, good, [createTestScheme()]);
+    const gate = (routes: unknown) => createPaymentsGate(routes as never, good, { schemes: [createTestScheme()] });
     expectCoded(() => gate(create()));
     expectCoded(() => gate({ "GET /a": create() }));
     for (const key of ["accepts", "price", "description", "mimeType", "extensions"]) {
@@ -175,7 +179,7 @@ test("a scheme that throws while it compiles is a configuration that cannot work
       throw cause;
     },
   });
-  expect(() => createPaymentsGate(ROUTES, { facilitator: createTill() }, [scheme])).toThrow(
+  expect(() => createPaymentsGate(ROUTES, { facilitator: createTill() }, { schemes: [scheme] })).toThrow(
     expect.objectContaining({ code: "ERR_FAREBOX_CONFIG", cause }),
   );
 });
@@ -185,8 +189,10 @@ test("whatever is given as options, or as routes, nothing is thrown but a Config
   const anything = fc.oneof(fc.anything(), fc.dictionary(keys, fc.anything()));
   fc.assert(
     fc.property(anything, anything, (options, routes) => {
-      messageOf(() => createPaymentsGate(routes as never, options as never, []));
-      messageOf(() => createPaymentsGate(ROUTES, { facilitator: createTill(), ...(options as object) } as never, []));
+      messageOf(() => createPaymentsGate(routes as never, options as never, { schemes: [] }));
+      messageOf(() =>
+        createPaymentsGate(ROUTES, { facilitator: createTill(), ...(options as object) } as never, { schemes: [] }),
+      );
     }),
   );
 });

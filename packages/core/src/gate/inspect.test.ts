@@ -9,7 +9,7 @@ const CENT: RouteConfig = { accepts: { network: NETWORK, price: "$0.01", payTo: 
 const DIME: RouteConfig = { accepts: { network: NETWORK, price: "$0.10", payTo: PAY_TO } };
 
 function createEngine() {
-  return createPaymentsEngine({ facilitator: createTill(), logger: console }, [createTestScheme()]);
+  return createPaymentsEngine({ facilitator: createTill(), logger: console }, { schemes: [createTestScheme()] });
 }
 
 function tableOf(keys: readonly string[]): RoutesConfig {

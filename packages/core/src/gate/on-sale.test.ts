@@ -14,8 +14,14 @@ const OFFERS = NETWORKS.map((network) =>
     { network, maxTimeoutSeconds: 300, extra: {} },
   ),
 );
-const ROUTE = { key: "GET /x", offers: OFFERS, description: "d", mimeType: "", extensions: undefined };
-const OCCASION = { url: "http://a.example/x", method: "GET", error: "e" };
+const NOTHING_DECLARED = { service: {}, declareAt: () => undefined, outline: () => undefined };
+const ROUTE = { key: "GET /x", offers: OFFERS, description: "d", mimeType: "", ...NOTHING_DECLARED };
+const OCCASION = {
+  url: "http://a.example/x",
+  method: "GET",
+  error: "e",
+  locate: () => ({ routeTemplate: "/x", pathParams: {} }),
+};
 
 function createSeller(supports: Record<string, Support> = {}) {
   const asked: string[] = [];

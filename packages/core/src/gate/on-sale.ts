@@ -8,7 +8,7 @@ import type { Finding } from "../events/findings.js";
 import type { FacilitatorPool } from "../facilitator/facilitator-pool.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import { describePrice, type Offer } from "../scheme/offer.js";
-import { type ChallengeSubject, type ChallengeWriter, compileChallenge } from "./challenge.js";
+import { type ChallengeSubject, type ChallengeWriter, compileChallenge, type Level } from "./challenge.js";
 import { finding } from "./findings.js";
 
 /** A route as it can be paid for. */
@@ -19,6 +19,8 @@ export interface OnSale extends ChallengeSubject {
 /** A route and its offers, whether or not somebody supports them. */
 export interface ForSale extends ChallengeSubject {
   readonly key: string;
+  /** Told of each challenge that is written anew, how much it says. */
+  readonly onLevel?: (level: Level) => void;
 }
 
 /** Says which facilitator supports what. */
@@ -73,7 +75,7 @@ function compile(
 ): OnSale | undefined {
   const offers = completions.flatMap((completion) => completion.update(facilitators) ?? []);
   const subject = { ...route, offers };
-  return offers.length === 0 ? undefined : { ...subject, challenge: compileChallenge(subject) };
+  return offers.length === 0 ? undefined : { ...subject, challenge: compileChallenge(subject, route.onLevel) };
 }
 
 /** One offer, with what facilitators have added to it lately. */

@@ -165,7 +165,7 @@ options({ facilitator, hooks: { beforeSettle: () => ({ status: 403 }) } });
 options({ facilitator, hooks: { beforeVerify: (_facts: PaymentFacts, _receipt: SettlementResponse) => {} } });
 
 // What is made of them.
-const { engine, gate } = createPaymentsGate({ "GET /a": { accepts } }, { facilitator }, []);
+const { engine, gate } = createPaymentsGate({ "GET /a": { accepts } }, { facilitator }, { schemes: [] });
 const decision = await gate.decide({
   method: "GET",
   path: "/a",

@@ -9,7 +9,7 @@ import { answerOf, createShop, createTestScheme, createTill, NETWORK, PAY_TO } f
 /** What is wrong with options, and with nothing else. */
 function issuesOf(options: unknown): readonly ConfigIssue[] {
   try {
-    createPaymentsEngine(options as PaymentsOptions, [createTestScheme()]);
+    createPaymentsEngine(options as PaymentsOptions, { schemes: [createTestScheme()] });
     return [];
   } catch (error) {
     if (error instanceof ConfigError) return error.issues;
@@ -187,7 +187,7 @@ describe("options that are not", () => {
   test("are named all at once, together with what is wrong in the routes", () => {
     const options = { facilitator: "?", holdBytes: -1, logger: 5, now: 5, store: 5, networks: 5, x: 1 };
     const routes = { "GET weather": { price: 1 }, "GET /news": {} };
-    expect(() => createPaymentsGate(routes as never, options as never, [])).toThrow(
+    expect(() => createPaymentsGate(routes as never, options as never, { schemes: [] })).toThrow(
       expect.objectContaining({
         code: "ERR_FAREBOX_CONFIG",
         issues: [

@@ -4,12 +4,12 @@
  * @module
  */
 import type { Logger } from "../events/logger.js";
+import type { Extension } from "../extension/extension.js";
 import type { Deadlines } from "../facilitator/deadlines.js";
 import type { Facilitator } from "../facilitator/facilitator.js";
 import type { HttpFacilitatorOptions } from "../facilitator/http-facilitator.js";
 import type { NetworkPattern } from "../network/caip2.js";
 import type { AssetPrice, DollarPrice } from "../price/price.js";
-import type { Extensions } from "../protocol/extensions.js";
 import type { RouteKey } from "../route/route-key.js";
 import type { Scheme } from "../scheme/scheme.js";
 import type { PaymentStore } from "../store/payment-store.js";
@@ -60,6 +60,15 @@ export type PaymentOption =
   | OptionOn<`solana:${string}`, string>
   | OptionOn<`algorand:${string}`, string>;
 
+/**
+ * Says what is wrong with a request before it is charged: nothing; or a text for its client, or several, of at most 200
+ * characters each. What it throws, or another answer, is answered 503.
+ */
+export type InputValidator = (
+  request: PriceRequest,
+  // biome-ignore lint/suspicious/noConfusingVoidType: a validator that has nothing to say is written without a return
+) => string | readonly string[] | undefined | void | Promise<string | readonly string[] | undefined | void>;
+
 /** When the money moves, as seen from the handler. */
 export type SettleTime = "after" | "before";
 
@@ -79,8 +88,23 @@ export interface RouteConfig {
   readonly description?: string;
   /** Media type of the answer, e.g. `application/json`. */
   readonly mimeType?: string;
-  /** Extensions to declare, by identifier: `{ info, schema }` each. */
-  readonly extensions?: Extensions;
+  /**
+   * Extensions to declare, by identifier: `{ info, schema }` each, or what the extension itself makes of it, as `bazaar` does:
+   * `{ bazaar: { discoverable: true, inputSchema: { … } } }`.
+   */
+  readonly extensions?: Readonly<Record<string, object>>;
+  /**
+   * Whether a request that comes with a payment is checked before it is charged; what does not pass is answered 400. `true`:
+   * query and body by what is declared of them under `extensions.bazaar`; or a function of the seller's. Default: it is not.
+   * A request without a payment is told the price, whatever it asks.
+   */
+  readonly validate?: boolean | InputValidator;
+  /** For catalogs: 1 to 32 printable ASCII characters. Default: the options'. */
+  readonly serviceName?: string;
+  /** For catalogs: at most 5, each like the name. Default: the options'. */
+  readonly tags?: readonly string[];
+  /** For catalogs: an http or https URL. Default: the options'. */
+  readonly iconUrl?: string;
   /**
    * Which answers are charged. Default: those with a status from 200 to 299. A 304 and an answer to a client that has left
    * are never charged, whatever this says; nor is any answer for which it throws or returns no boolean.
@@ -148,6 +172,16 @@ export interface PaymentsOptions {
   readonly networks?: readonly PaymentOption["network"][];
   /** The seller's own schemes; they are looked at before the built-in ones. */
   readonly schemes?: readonly Scheme[];
+  /** The seller's own extensions; they are looked at before the built-in ones. */
+  readonly extensions?: readonly Extension[];
+  /** Of routes that name none themselves, for catalogs: 1 to 32 printable ASCII characters. */
+  readonly serviceName?: string;
+  /** Of routes that have none themselves, for catalogs: at most 5, each like the name. */
+  readonly tags?: readonly string[];
+  /** Of routes that name none themselves, for catalogs: an http or https URL. */
+  readonly iconUrl?: string;
+  /** Whether clients are told what a facilitator says of declarations, in `EXTENSION-RESPONSES`. Default `true`. */
+  readonly relayExtensionResponses?: boolean;
   /** Origin under which clients reach this server, e.g. `https://api.example.com`. Default: what the request says. */
   readonly publicUrl?: string;
   /** Hosts by which clients reach this server, e.g. `["api.example.com"]`; others are not put into URLs. Default: any. */

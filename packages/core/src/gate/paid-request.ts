@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { ExtensionResponses } from "../protocol/extension-responses.js";
 import type { Reason } from "../protocol/reasons.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { Offer } from "../scheme/offer.js";
@@ -18,6 +19,8 @@ export interface PaidRequest extends UnsettledPayment {
   readonly route: PricedRoute;
   readonly offer: Offer;
   readonly place: Place;
+  /** What the facilitator said of our declarations when it verified. */
+  readonly said?: ExtensionResponses | undefined;
   /** Absolute URL and method, for challenges. */
   readonly url: string;
   readonly method: string;
@@ -30,8 +33,12 @@ const ALLOWANCE_REQUIRED = "permit2_allowance_required";
 
 /** 402: this payment will not do; here is what would. */
 export function refusal(paid: PaidRequest, error: string, receipt?: SettlementResponse): Answer {
-  const { route, url, method } = paid;
-  return askToPay(route, { url, method, error }, { status: error === ALLOWANCE_REQUIRED ? 412 : 402, receipt });
+  const { route, url, method, place } = paid;
+  return askToPay(
+    route,
+    { url, method, error, locate: () => place },
+    { status: error === ALLOWANCE_REQUIRED ? 412 : 402, receipt },
+  );
 }
 
 /** What the payer sees when settlement did not end well. */

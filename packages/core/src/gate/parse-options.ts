@@ -8,6 +8,7 @@ import { createFindings, type Findings } from "../events/findings.js";
 import { type Logger, neverThrowing } from "../events/logger.js";
 import { createPaymentEvents, type PaymentEvents } from "../events/payment-events.js";
 import { createStartLogger } from "../events/start-logger.js";
+import type { Extension } from "../extension/extension.js";
 import { DEFAULT_DEADLINES, type Deadlines } from "../facilitator/deadlines.js";
 import { createFacilitatorPool, type FacilitatorPool } from "../facilitator/facilitator-pool.js";
 import type { FacilitatorHealth } from "../facilitator/facilitator-status.js";
@@ -23,19 +24,26 @@ import type { Scheme } from "../scheme/scheme.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";
 import { type PaymentHooks, parseHooks } from "./hooks.js";
+import { createListings, type Listings } from "./listings.js";
 import { LOOK_UP_MS } from "./look-up.js";
 import { createOngoingRuns, type OngoingRuns } from "./ongoing.js";
 import type { PaymentsOptions } from "./options.js";
 import { describeWithoutSecrets, parseFacilitators } from "./parse-facilitators.js";
+import { type BuiltIn, isMethod, parseParts } from "./parse-parts.js";
 import { parseRpc } from "./parse-rpc.js";
 import { createPendingSettlements, type PendingSettlements } from "./pending.js";
 import { createQuotes, type Quotes } from "./quotes.js";
 import { type StartTimer, startTimer } from "./run.js";
+import { parseServiceInfo, type ServiceInfo } from "./service-info.js";
 
 /** The options, checked: everything present, nothing left to interpret. */
 export interface PaymentsConfig {
   readonly facilitator: FacilitatorPool;
   readonly schemes: readonly Scheme[];
+  readonly extensions: readonly Extension[];
+  /** For routes without their own. */
+  readonly service: ServiceInfo;
+  readonly relayExtensionResponses: boolean;
   readonly payTo: Readonly<Record<string, string>>;
   readonly networks: readonly string[];
   /** Without a trailing slash. */
@@ -57,6 +65,7 @@ export interface PaymentsConfig {
   readonly events: PaymentEvents;
   readonly ongoing: OngoingRuns;
   readonly pending: PendingSettlements;
+  readonly listings: Listings;
   readonly logger: Logger;
   readonly now: () => number;
   readonly timer: StartTimer;
@@ -68,6 +77,11 @@ const KEYS = Object.keys({
   payTo: true,
   networks: true,
   schemes: true,
+  extensions: true,
+  serviceName: true,
+  tags: true,
+  iconUrl: true,
+  relayExtensionResponses: true,
   publicUrl: true,
   allowedHosts: true,
   includeQuery: true,
@@ -94,9 +108,9 @@ const LEASE_SLACK_MS = 2 * LOOK_UP_MS + 15_000;
 /**
  * Checks a seller's options. What it returns is only good if nothing was added to `issues`.
  *
- * @param builtIn - Schemes of the packages at hand; `options.schemes` come before them.
+ * @param builtIn - Schemes and extensions of the packages at hand; those of the options come before them.
  */
-export function parseOptions(given: PaymentsOptions, builtIn: readonly Scheme[], issues: Issues): PaymentsConfig {
+export function parseOptions(given: PaymentsOptions, builtIn: BuiltIn, issues: Issues): PaymentsConfig {
   const options: Partial<PaymentsOptions> = issues.checkKeys("options", given, KEYS) ? given : {};
   const { now = Date.now, timer = startTimer } = options;
   const { logger = createStartLogger(process.env["NODE_ENV"], (line) => void process.stderr.write(line)) } = options;
@@ -109,7 +123,9 @@ export function parseOptions(given: PaymentsOptions, builtIn: readonly Scheme[],
   return Object.freeze({
     ...createPool(options, { logger: safeLogger, events, issues }),
     ...parseLimits(options, issues),
-    schemes: [...parseSchemes(options.schemes, issues), ...builtIn],
+    ...parseParts(options, builtIn, issues),
+    service: parseServiceInfo(options, "options", issues),
+    relayExtensionResponses: parseFlag(options, "relayExtensionResponses", issues),
     payTo: parsePayTo(options.payTo, issues),
     networks: parseNetworks(options.networks, issues),
     publicUrl: parsePublicUrl(options.publicUrl, issues),
@@ -123,14 +139,18 @@ export function parseOptions(given: PaymentsOptions, builtIn: readonly Scheme[],
     quotes: createQuotes(parseQuoteSecret(options.quoteSecret, issues)),
     events,
     pending: createPendingSettlements({ timer }),
+    listings: createListings({ events, logger: safeLogger, now }),
     logger: safeLogger,
     now,
     timer,
   });
 }
 
-function parseFlag(options: Partial<PaymentsOptions>, key: "includeQuery" | "strict", issues: Issues): boolean {
-  const { [key]: flag = false } = options;
+/** What is not said of a flag. */
+const FLAGS = { includeQuery: false, strict: false, relayExtensionResponses: true } as const;
+
+function parseFlag(options: Partial<PaymentsOptions>, key: keyof typeof FLAGS, issues: Issues): boolean {
+  const { [key]: flag = FLAGS[key] } = options;
   if (typeof flag !== "boolean") issues.add(`options.${key}`, "true or false", flag);
   return flag;
 }
@@ -177,10 +197,6 @@ function createPool(
   return { facilitator, leaseMs: Math.max(entries.length, 1) * deadlines.settleMs + LEASE_SLACK_MS };
 }
 
-function isMethod(value: object, name: string): boolean {
-  return typeof Reflect.get(value, name) === "function";
-}
-
 function parseDeadlines(deadlines: unknown, issues: Issues): Deadlines {
   if (deadlines === undefined) return DEFAULT_DEADLINES;
   const parsed = { ...DEFAULT_DEADLINES };
@@ -191,22 +207,6 @@ function parseDeadlines(deadlines: unknown, issues: Issues): Deadlines {
     else issues.add(`options.deadlines.${key}`, "a whole number of milliseconds from 100 to 120000", value);
   }
   return parsed;
-}
-
-function parseSchemes(schemes: unknown, issues: Issues): readonly Scheme[] {
-  if (schemes === undefined) return [];
-  if (Array.isArray(schemes) && schemes.every(isScheme)) return schemes;
-  issues.add("options.schemes", "an array of schemes", schemes);
-  return [];
-}
-
-function isScheme(value: unknown): value is Scheme {
-  if (!isJsonObject(value) || typeof value["scheme"] !== "string" || typeof value["networks"] !== "string")
-    return false;
-  const optional = ["findPayment", "completeExtra"];
-  if (optional.some((name) => value[name] !== undefined && !isMethod(value, name))) return false;
-  if (value["allowsLess"] !== undefined && typeof value["allowsLess"] !== "boolean") return false;
-  return ["compileTerms", "sameAddress", "readPayment"].every((name) => isMethod(value, name));
 }
 
 function parsePayTo(payTo: unknown, issues: Issues): Readonly<Record<string, string>> {

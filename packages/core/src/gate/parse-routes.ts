@@ -4,31 +4,43 @@
  * @module
  */
 import { describeValue } from "../errors.js";
+import type { Finding } from "../events/findings.js";
+import type { Logger } from "../events/logger.js";
+import type { RouteFacts } from "../extension/extension.js";
 import { type Issues, join } from "../issues.js";
-import type { Extensions } from "../protocol/extensions.js";
-import { copyJsonObject, isJsonObject, type JsonObject } from "../protocol/json.js";
+import { isJsonObject, type JsonObject, parseJson } from "../protocol/json.js";
 import { compilePath } from "../route/compile-path.js";
 import type { PathForm } from "../route/path-form.js";
 import { parseRouteKey } from "../route/route-key.js";
 import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
 import type { Offer } from "../scheme/offer.js";
 import type { Scheme } from "../scheme/scheme.js";
+import type { ChallengeSubject, Level } from "./challenge.js";
 import { type Chargeable, isSuccess } from "./chargeable.js";
+import { canCheckInput, createDeclareAt, type Declarations, outlineOf, parseDeclarations } from "./declarations.js";
+import { finding, notHttpsFinding } from "./findings.js";
 import { parseIdentifierMode, withIdentifier } from "./identifier.js";
+import { type ChallengeSize, inspectSample, sampleChallenge, sizeOf } from "./inspect-challenge.js";
 import { type LiveTerms, type PricingOccasion, priceNow, type Way } from "./live-terms.js";
 import { createSale, type Sale } from "./on-sale.js";
-import type { IdentifierMode, RouteConfig, RoutesConfig, SettleTime, Unmetered } from "./options.js";
+import type { IdentifierMode, InputValidator, RouteConfig, RoutesConfig, SettleTime, Unmetered } from "./options.js";
 import { parseWays } from "./parse-offers.js";
 import type { PaymentsConfig } from "./parse-options.js";
+import { isPublicWithoutTls, parseServiceInfo } from "./service-info.js";
 
 /** A priced route, prepared. */
-export interface PricedRoute extends Sale {
+export interface PricedRoute extends Sale, ChallengeSubject {
   readonly key: string;
   /** Every way to pay that is the same for all requests, whether or not a facilitator supports it right now. */
   readonly offers: readonly Offer[];
-  readonly description: string;
-  readonly mimeType: string;
-  readonly extensions: Extensions | undefined;
+  readonly declarations: Declarations;
+  /** Whether its declarations put it into public catalogs. */
+  readonly isPublic: boolean;
+  /** `undefined`: requests are not checked. */
+  readonly validate: true | InputValidator | undefined;
+  readonly size: ChallengeSize;
+  /** What looks wrong about the route itself. */
+  readonly notices: readonly Finding[];
   readonly chargeable: Chargeable;
   readonly settle: SettleTime;
   readonly paymentIdentifier: IdentifierMode;
@@ -51,6 +63,10 @@ const KEYS = Object.keys({
   settle: true,
   paymentIdentifier: true,
   unmetered: true,
+  serviceName: true,
+  tags: true,
+  iconUrl: true,
+  validate: true,
 } satisfies Record<keyof RouteConfig, true>);
 
 /** Facilitators refuse to verify a payment whose resource has a longer description, which makes it unpayable. */
@@ -69,11 +85,14 @@ export function parseRoutes(routes: RoutesConfig, config: PaymentsConfig, issues
 
 /** Checks and compiles what one route costs, without a key: the framework matches it. */
 export function parseCharge(given: unknown, config: PaymentsConfig, issues: Issues): PricedRoute {
-  return parsePricedRoute(CHARGE, { path: "charge", route: given, config, issues });
+  return parsePricedRoute(UNKNOWN_ROUTE, { path: "charge", route: given, config, issues });
 }
 
 /** What a route is called that has no key. */
-const CHARGE = "payments.charge";
+export const CHARGE = "payments.charge";
+
+/** The framework knows its path. */
+const UNKNOWN_ROUTE = { key: CHARGE, method: undefined, paths: undefined };
 
 interface RouteInput {
   readonly path: string;
@@ -86,28 +105,52 @@ function parseRoute(key: string, input: Omit<RouteInput, "path">): RouteEntry<Pr
   const path = join("routes", key);
   const compiled = compileKey(key);
   if (!compiled.ok) input.issues.add(path, compiled.expected, key);
-  const value = parsePricedRoute(key, { path, ...input });
+  const value = parsePricedRoute(compiled.ok ? factsOf(key, compiled) : { ...UNKNOWN_ROUTE, key }, { path, ...input });
   return compiled.ok ? [{ key, method: compiled.method, forms: compiled.forms, value }] : [];
 }
 
-function parsePricedRoute(key: string, { path, route, config, issues }: RouteInput): PricedRoute {
-  const known = issues.checkKeys(path, route, KEYS) ? route : undefined;
+type KnownRoute = Omit<RouteFacts, "description" | "mimeType">;
+
+function factsOf(key: string, { method, forms }: Pick<RouteEntry<unknown>, "method" | "forms">): KnownRoute {
+  const paths = forms.map(({ template, sample, paramsOf }) => ({
+    template,
+    params: Object.keys(paramsOf(sample) ?? {}),
+  }));
+  return { key, method, paths };
+}
+
+function parsePricedRoute(route: KnownRoute, { path, route: written, config, issues }: RouteInput): PricedRoute {
+  const { key } = route;
+  const known = issues.checkKeys(path, written, KEYS) ? written : undefined;
   const given: JsonObject = known ?? {};
   const description = parseText(given, { path, key: "description", longest: MAX_DESCRIPTION, issues });
   const mimeType = parseText(given, { path, key: "mimeType", longest: MAX_MIME_TYPE, issues });
-  const declared = parseExtensions(given["extensions"], join(path, "extensions"), issues);
+  const facts = { ...route, description, mimeType };
+  const where = { path: join(path, "extensions"), route: facts, extensions: config.extensions, issues };
+  const declared = parseDeclarations(given["extensions"], where);
   const modePath = join(path, "paymentIdentifier");
-  const paymentIdentifier = parseIdentifierMode(given["paymentIdentifier"], { path: modePath, declared, issues });
-  const extensions = withIdentifier(declared, paymentIdentifier);
+  const about = { path: modePath, declared: declared.constant, issues };
+  const paymentIdentifier = parseIdentifierMode(given["paymentIdentifier"], about);
+  const declarations = { ...declared, constant: withIdentifier(declared.constant, paymentIdentifier) };
   const settle = parseSettle(given["settle"], join(path, "settle"), issues);
   const ways = known === undefined ? [] : parseWays(known, { path, settle, config, issues });
   const offers = ways.flatMap((way) => (way.kind === "fixed" ? [way.offer] : []));
   const chargeable = parseChargeable(given["chargeable"], { path: join(path, "chargeable"), settle, issues });
   const unmetered = parseUnmetered(given["unmetered"], { path: join(path, "unmetered"), ways, issues });
-  const subject = { key, offers, description, mimeType, extensions };
+  const subject = {
+    ...{ key, offers, description, mimeType },
+    service: Object.freeze({ ...config.service, ...parseServiceInfo(given, path, issues) }),
+    declareAt: createDeclareAt(declarations),
+    outline: (extensions: Parameters<ChallengeSubject["outline"]>[0], url: string) =>
+      outlineOf(extensions, declarations, url),
+    onLevel: createLevelLog(key, config.logger),
+  };
   const sale = createSale(subject, config.facilitator, config.findings.tell);
   const live = ways.flatMap((way) => (way.kind === "live" ? [way.terms] : []));
-  const fixed = Object.freeze({ ...subject, ...sale, live, chargeable, settle, paymentIdentifier, unmetered });
+  const looks = inspect(subject, { facts, declarations, path, config, issues });
+  const validate = parseValidate(given["validate"], { path: join(path, "validate"), declarations, issues });
+  const terms = { validate, live, chargeable, settle, paymentIdentifier, unmetered };
+  const fixed = Object.freeze({ ...subject, declarations, ...looks, ...sale, ...terms });
   if (live.length === 0) return fixed;
   return Object.freeze({
     ...fixed,
@@ -118,6 +161,41 @@ function parsePricedRoute(key: string, { path, route, config, issues }: RouteInp
       return { ...fixed, offers: offersNow, lapsed, ...saleNow };
     },
   });
+}
+
+/** Says once of each way to say less that it was taken. */
+function createLevelLog(route: string, logger: Logger): (level: Level) => void {
+  const told = new Set<Level>(["full"]);
+  return (level) => {
+    if (told.has(level)) return;
+    told.add(level);
+    logger.info("challenge_shortened", { route, level });
+  };
+}
+
+interface Looking {
+  readonly facts: RouteFacts;
+  readonly declarations: Declarations;
+  readonly path: string;
+  readonly config: PaymentsConfig;
+  readonly issues: Issues;
+}
+
+/** What can be said of a route before anybody asks for it. */
+function inspect(
+  subject: ChallengeSubject,
+  { facts, declarations, path, config: { publicUrl = "" }, issues }: Looking,
+): Pick<PricedRoute, "isPublic" | "size" | "notices"> {
+  const compiled = [...declarations.compiled.values()];
+  const notices = compiled.flatMap((one) => one.notices.map(({ code, message }) => finding(code, facts.key, message)));
+  const isPublic = compiled.some((one) => one.isPublic === true);
+  if (isPublic && isPublicWithoutTls(publicUrl)) notices.push(notHttpsFinding());
+  const sample = sampleChallenge(subject, facts, publicUrl);
+  if (sample === undefined) return { isPublic, size: "fits", notices };
+  if (!parseJson(sample.body).ok) {
+    issues.addText(join(path, "extensions"), "at most 28 levels of nesting, and no NUL", "more, or one");
+  }
+  return { isPublic, size: sizeOf(sample), notices: [...notices, ...inspectSample(sample, facts.key)] };
 }
 
 type CompiledKey =
@@ -151,21 +229,6 @@ function parseText(
   return "";
 }
 
-function parseExtensions(extensions: unknown, path: string, issues: Issues): Extensions | undefined {
-  if (extensions === undefined) return undefined;
-  const copy = copyJsonObject(extensions);
-  if (copy === undefined) {
-    issues.add(path, "declarations by extension identifier, of JSON values", extensions);
-    return undefined;
-  }
-  for (const [identifier, declaration] of Object.entries(copy)) {
-    const complete =
-      isJsonObject(declaration) && isJsonObject(declaration["info"]) && isJsonObject(declaration["schema"]);
-    if (!complete) issues.add(join(path, identifier), "{ info, schema }, both objects", declaration);
-  }
-  return copy as Extensions;
-}
-
 function parseSettle(settle: unknown, path: string, issues: Issues): SettleTime {
   if (settle === "before" || settle === "after") return settle;
   if (settle !== undefined) issues.add(path, '"after" or "before"', settle);
@@ -186,6 +249,20 @@ function parseChargeable(
 
 function schemeOf(way: Way): Scheme {
   return way.kind === "fixed" ? way.offer.scheme : way.terms.scheme;
+}
+
+function parseValidate(
+  validate: unknown,
+  about: { readonly path: string; readonly declarations: Declarations; readonly issues: Issues },
+): PricedRoute["validate"] {
+  const { path, declarations, issues } = about;
+  if (validate === undefined || validate === false) return undefined;
+  if (typeof validate === "function") return validate as InputValidator;
+  if (validate !== true) issues.add(path, "true, or a function that says what is wrong with a request", validate);
+  else if (!canCheckInput(declarations)) {
+    issues.add(path, "extensions.bazaar beside it, which says what a request has to have", validate);
+  }
+  return true;
 }
 
 function parseUnmetered(

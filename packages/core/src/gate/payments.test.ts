@@ -14,7 +14,10 @@ function createSeller(options: Partial<PaymentsOptions> = {}) {
   const log: [level: string, event: string, fields: LogFields][] = [];
   const noteAt = (level: string) => (event: string, fields: LogFields) => void log.push([level, event, fields]);
   const logger = { info: noteAt("info"), warn: noteAt("warn"), error: noteAt("error") };
-  const engine = createPaymentsEngine({ facilitator: createTill(), logger, ...options }, [createTestScheme()]);
+  const engine = createPaymentsEngine(
+    { facilitator: createTill(), logger, ...options },
+    { schemes: [createTestScheme()] },
+  );
   return { engine, log, add: (...keys: readonly string[]) => engine.routes(tableOf(keys)) };
 }
 
@@ -45,7 +48,11 @@ describe("a report", () => {
   });
 
   test("of the one table that came with the options has it", () => {
-    const { engine } = createPaymentsGate(tableOf(["GET /a"]), { facilitator: createTill() }, [createTestScheme()]);
+    const { engine } = createPaymentsGate(
+      tableOf(["GET /a"]),
+      { facilitator: createTill() },
+      { schemes: [createTestScheme()] },
+    );
     expect(engine.report().routes).toMatchObject([{ key: "GET /a" }]);
   });
 
@@ -242,7 +249,7 @@ describe("facilitators", () => {
   test("are not asked for a configuration that throws", () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const options = { facilitator: createTill() };
-    expect(() => createPaymentsGate({ "GET /a": {} }, options, [createTestScheme()])).toThrow(ConfigError);
+    expect(() => createPaymentsGate({ "GET /a": {} }, options, { schemes: [createTestScheme()] })).toThrow(ConfigError);
     expect(vi.getTimerCount()).toBe(0);
   });
 

@@ -7,18 +7,21 @@ import { ConfigError } from "../errors.js";
 import { isPaymentEventType, type PaymentEventType, type PaymentListener } from "../events/payment-events.js";
 import type { FacilitatorHealth } from "../facilitator/facilitator-status.js";
 import { createIssues, type Issues } from "../issues.js";
-import type { Scheme } from "../scheme/scheme.js";
 import { isMemoryStore } from "../store/memory-store.js";
 import { findSeveralProcesses } from "../store/several-processes.js";
 import { attemptAgain, type Recovery, recoverSettlements } from "./background.js";
+import type { DescribedRoute } from "./described-routes.js";
 import { memoryStoreFinding } from "./findings.js";
 import { createGate, createRouteGate, type Gate, type RouteGate } from "./gate.js";
 import type { PricedTable } from "./inspect.js";
+import type { Listing } from "./listings.js";
 import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
 import { type PaymentsConfig, parseOptions } from "./parse-options.js";
+import type { BuiltIn } from "./parse-parts.js";
 import { parseCharge, parseRoutes } from "./parse-routes.js";
 import type { PaymentsReport, PricedHandler } from "./report.js";
 import { createReporter } from "./reporter.js";
+import { originFor } from "./resource-url.js";
 import type { RouterView } from "./router-view.js";
 
 /** What an adapter builds on. */
@@ -39,6 +42,10 @@ export interface PaymentsEngine {
   charge(route: RouteConfig): RouteGate;
   /** What is priced; with a view of the app's router also where, and what looks wrong about it. */
   report(view?: RouterView): PaymentsReport;
+  /** What there is to say of priced routes to whoever may want to buy. */
+  describe(view: RouterView): readonly DescribedRoute[];
+  /** Where clients reach this server, by the options or else by the request's own word: `https://api.example.com`. */
+  originOf(origin: string | undefined): { readonly origin: string; readonly isCertain: boolean };
   /**
    * Checks gates and routes before the first request and tells the logger.
    *
@@ -47,6 +54,8 @@ export interface PaymentsEngine {
    * @throws ConfigError with every finding at once, when the seller asked for that by `strict`.
    */
   check(view: RouterView, only?: (gate: object) => boolean): PaymentsReport;
+  /** What a facilitator said last about listing a route, by its key; `undefined` as long as none has said anything. */
+  listing(route: string): Listing | undefined;
   /** How each facilitator is doing, in the seller's order. */
   health(): readonly FacilitatorHealth[];
   /** Resolves once each facilitator was asked what it supports, whatever came of it. Never rejects. */
@@ -69,23 +78,23 @@ export interface PaymentsEngine {
 /**
  * Checks the options and returns what makes gates of routes.
  *
- * @param builtIn - Schemes of the packages at hand.
+ * @param builtIn - Schemes and extensions of the packages at hand.
  * @throws ConfigError with every issue at once.
  */
-export function createPaymentsEngine(options: PaymentsOptions, builtIn: readonly Scheme[]): PaymentsEngine {
+export function createPaymentsEngine(options: PaymentsOptions, builtIn: BuiltIn): PaymentsEngine {
   return toEngine(check("options", (issues) => parseOptions(options, builtIn, issues)));
 }
 
 /**
  * Checks options and one route table together.
  *
- * @param builtIn - Schemes of the packages at hand.
+ * @param builtIn - Schemes and extensions of the packages at hand.
  * @throws ConfigError with every issue of both at once.
  */
 export function createPaymentsGate(
   routes: RoutesConfig,
   options: PaymentsOptions,
-  builtIn: readonly Scheme[],
+  builtIn: BuiltIn,
 ): { readonly engine: PaymentsEngine; readonly gate: Gate } {
   const { config, table } = check("options and routes", (issues) => {
     const parsed = parseOptions(options, builtIn, issues);
@@ -108,7 +117,7 @@ function toEngine(config: PaymentsConfig): OpenEngine {
   const { start, recover } = createStart(config);
   const tables: PricedTable[] = [];
   const handlers: PricedHandler[] = [];
-  const { report, check: checkRoutes } = createReporter({ tables, handlers }, config);
+  const { report, check: checkRoutes, describe } = createReporter({ tables, handlers }, config);
   const add = (table: PricedTable["table"]): Gate => {
     const gate = createGate(table, config);
     tables.push({ gate, table });
@@ -127,7 +136,10 @@ function toEngine(config: PaymentsConfig): OpenEngine {
       return gate;
     },
     report,
+    describe,
+    originOf: (origin) => originFor(origin, config),
     check: checkRoutes,
+    listing: config.listings.of,
     health: config.facilitator.health,
     ready: config.facilitator.ready,
     recover,

@@ -7,6 +7,7 @@
 import { encodePaymentResponse, PAYMENT_RESPONSE } from "../http/payment-response.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import { type Payment, toPayment } from "./handlers-payment.js";
+import { relayHeaders } from "./listings.js";
 import type { PaidRequest } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import { startRun } from "./run.js";
@@ -29,7 +30,7 @@ export function createPrepaid(paid: PaidRequest, receipt: SettlementResponse, co
   const run = startRun();
   return {
     payment: toPayment(paid, { run, tab: settledTab(paid.offer, BigInt(receipt.amount ?? paid.offer.amount)) }),
-    headers: [[PAYMENT_RESPONSE, encodePaymentResponse(receipt)]],
+    headers: [[PAYMENT_RESPONSE, encodePaymentResponse(receipt)], ...relayHeaders(paid.said, config)],
     cancel: () => oweRun(paid, config),
     leave: () => run.leave(),
   };

@@ -16,7 +16,7 @@ const OFFER: ReportedOffer = {
 };
 
 function createEngine(scheme = createTestScheme()) {
-  return createPaymentsEngine({ facilitator: createTill(), logger: console }, [scheme]);
+  return createPaymentsEngine({ facilitator: createTill(), logger: console }, { schemes: [scheme] });
 }
 
 type Row = readonly [method: string, path: string | undefined];
@@ -43,6 +43,8 @@ describe("a key of a table", () => {
           settle: "after",
           offers: [OFFER],
           description: "Weather",
+          isPublic: false,
+          listing: undefined,
         },
       ],
       findings: [],
@@ -161,6 +163,8 @@ describe("describeLine", () => {
     settle: "after",
     offers: [OFFER],
     description: "",
+    isPublic: false,
+    listing: undefined,
   };
   const WAY = `0.01 USDC on ${NETWORK} to ${PAY_TO}`;
 

@@ -4,9 +4,11 @@
  * @module
  */
 import type { Finding } from "../events/findings.js";
+import { compileRegistered } from "../route/compile-path.js";
 import { belowMount } from "../route/route-table.js";
 import { describePrice, type Offer } from "../scheme/offer.js";
 import type { PricedTable } from "./inspect.js";
+import type { Listing, Listings } from "./listings.js";
 import type { LiveTerms } from "./live-terms.js";
 import type { SettleTime } from "./options.js";
 import type { PricedRoute } from "./parse-routes.js";
@@ -37,6 +39,10 @@ export interface ReportedRoute {
   readonly settle: SettleTime;
   readonly offers: readonly ReportedOffer[];
   readonly description: string;
+  /** Whether it is declared for catalogs. */
+  readonly isPublic: boolean;
+  /** What a facilitator said last about listing it; `undefined` as long as none has. */
+  readonly listing: Listing | undefined;
 }
 
 /** What a seller sells. */
@@ -52,23 +58,44 @@ export interface PricedHandler {
 }
 
 /** Lists what is priced. Without an app, only what the tables say. */
-export function reportRoutes(
+export function reportRoutes(places: readonly PricedPlace[], listings: Listings): readonly ReportedRoute[] {
+  return places.map(({ method, path, key, route }) => {
+    const { settle, offers, live, description, isPublic } = route;
+    const listing = listings.of(key ?? nameOf({ method, path }));
+    const ways = [...offers.map(describeOffer), ...live.map(describeLive)];
+    return { method, path, key, settle, offers: ways, description, isPublic, listing };
+  });
+}
+
+/** What a route without a key is listed by. */
+function nameOf({ method, path = "" }: Pick<PricedPlace, "method" | "path">): string {
+  const compiled = compileRegistered(path);
+  return `${method} ${compiled.ok ? (compiled.forms[0]?.template ?? path) : path}`;
+}
+
+/** A priced route at one of the places where it is served. */
+export interface PricedPlace extends Pick<ReportedRoute, "method" | "path" | "key"> {
+  readonly route: PricedRoute;
+}
+
+/** Where everything is that is priced. Without an app, only what the tables say. */
+export function placesOf(
   tables: readonly PricedTable[],
   handlers: readonly PricedHandler[],
   view: RouterView | undefined,
-): readonly ReportedRoute[] {
+): readonly PricedPlace[] {
   return [
-    ...tables.flatMap((priced) => reportTable(priced, view)),
-    ...handlers.flatMap((handler) => reportHandler(handler, view)),
+    ...tables.flatMap((priced) => placesOfTable(priced, view)),
+    ...handlers.flatMap((handler) => placesOfHandler(handler, view)),
   ];
 }
 
-function reportTable({ gate, table }: PricedTable, view: RouterView | undefined): readonly ReportedRoute[] {
+function placesOfTable({ gate, table }: PricedTable, view: RouterView | undefined): readonly PricedPlace[] {
   const mounts = view?.mountsOf(gate) ?? [];
   return table.entries.flatMap(({ key, method = "ANY", value }) => {
     const path = pathOf(key);
     const paths = mounts.length === 0 ? [undefined] : mounts.map((mount) => withMount(mount, path));
-    return paths.map((full) => ({ method, path: full, key, ...describeRoute(value) }));
+    return paths.map((full) => ({ method, path: full, key, route: value }));
   });
 }
 
@@ -82,7 +109,7 @@ function withMount(mount: string, path: string): string {
   return belowMount(mount, path);
 }
 
-function reportHandler({ gate, route }: PricedHandler, view: RouterView | undefined): readonly ReportedRoute[] {
+function placesOfHandler({ gate, route }: PricedHandler, view: RouterView | undefined): readonly PricedPlace[] {
   const registered = view?.routes.filter(({ gates }) => gates.includes(gate)) ?? [];
   const mounts = registered.length > 0 ? [] : (view?.mountsOf(gate) ?? []);
   const places = [
@@ -90,16 +117,7 @@ function reportHandler({ gate, route }: PricedHandler, view: RouterView | undefi
     ...mounts.map((path) => ({ method: "ANY", path: path === "" ? "/" : path })),
   ];
   const known = places.length > 0 ? places : [{ method: "ANY", path: undefined }];
-  return known.map(({ method, path }) => ({ method, path, key: undefined, ...describeRoute(route) }));
-}
-
-function describeRoute({
-  settle,
-  offers,
-  live,
-  description,
-}: PricedRoute): Pick<ReportedRoute, "settle" | "offers" | "description"> {
-  return { settle, offers: [...offers.map(describeOffer), ...live.map(describeLive)], description };
+  return known.map(({ method, path }) => ({ method, path, key: undefined, route }));
 }
 
 function describeLive({ scheme, network, price, payTo }: LiveTerms): ReportedOffer {

@@ -5,10 +5,20 @@
  */
 import { ConfigError } from "../errors.js";
 import type { Finding, FindingCode } from "../events/findings.js";
+import { type DescribedRoute, describeRoutes } from "./described-routes.js";
+import { listingRejectedFinding } from "./findings.js";
 import { inspectRoutes, inspectTable, type PricedTable } from "./inspect.js";
 import { inspectSupport } from "./on-sale.js";
 import type { PaymentsConfig } from "./parse-options.js";
-import { describeLine, type PaymentsReport, type PricedHandler, reportRoutes } from "./report.js";
+import type { PricedRoute } from "./parse-routes.js";
+import {
+  describeLine,
+  type PaymentsReport,
+  type PricedHandler,
+  placesOf,
+  type ReportedRoute,
+  reportRoutes,
+} from "./report.js";
 import type { RouterView } from "./router-view.js";
 
 /** What is priced so far; it grows. */
@@ -21,6 +31,7 @@ export interface Goods {
 export interface Reporter {
   report(view?: RouterView): PaymentsReport;
   check(view: RouterView, only?: (gate: object) => boolean): PaymentsReport;
+  describe(view: RouterView): readonly DescribedRoute[];
 }
 
 /** What of the goods is looked at, and how many lookups that may take. */
@@ -34,12 +45,14 @@ const EVERYTHING: Scope = { only: () => true, most: Number.POSITIVE_INFINITY };
 /** Creates a reporter. */
 export function createReporter(goods: Goods, config: PaymentsConfig): Reporter {
   return {
+    describe: (view) => describeRoutes(placesOf(goods.tables, goods.handlers, view)),
     report: (view) => reportOn(goods, { view, scope: EVERYTHING }, config),
     check(view, only = EVERYTHING.only) {
       const isUrgent = only !== EVERYTHING.only && !config.strict;
       const scope = { only, most: isUrgent ? MAX_LOOKUPS : EVERYTHING.most };
       const reported = reportOn(goods, { view, scope }, config);
       announce(reported, config);
+      tellLarge(goods, config);
       const lasting = reported.findings.filter((found) => !isPassing(found));
       if (config.strict && lasting.length > 0) throw new ConfigError(lasting.map(toIssue));
       return reported;
@@ -59,16 +72,26 @@ function reportOn(
     config.logger.info("routes_not_checked", { remedy: "await payments.ready(app)" });
   }
   const inspected = [...tables.flatMap(inspectTable), ...(isChecked ? inspectRoutes(tables, view) : [])];
-  const unsupported = inspectSupportOf({ tables, handlers }, config);
+  const goodsInScope = { tables, handlers };
+  const noticed = routesOf(goodsInScope).flatMap(({ notices }) => notices);
+  const unsupported = routesOf(goodsInScope).flatMap((route) => inspectSupport(route, config.facilitator));
+  const routes = reportRoutes(placesOf(tables, handlers, view), config.listings);
   return {
-    routes: reportRoutes(tables, handlers, view),
-    findings: oncePerText([...inspected, ...config.findings.all, ...unsupported]),
+    routes,
+    findings: oncePerText([...inspected, ...noticed, ...rejectedOf(routes), ...config.findings.all, ...unsupported]),
   };
 }
 
-function inspectSupportOf({ tables, handlers }: Goods, { facilitator }: PaymentsConfig): readonly Finding[] {
+function rejectedOf(routes: readonly ReportedRoute[]): readonly Finding[] {
+  return routes.flatMap(({ key, method, path = "", listing }) => {
+    const isRejected = listing?.status === "rejected";
+    return isRejected ? [listingRejectedFinding(key ?? `${method} ${path}`, listing.rejectedReason)] : [];
+  });
+}
+
+function routesOf({ tables, handlers }: Goods): readonly PricedRoute[] {
   const inTables = tables.flatMap(({ table }) => table.entries.map(({ value }) => value));
-  return [...inTables, ...handlers.map(({ route }) => route)].flatMap((route) => inspectSupport(route, facilitator));
+  return [...inTables, ...handlers.map(({ route }) => route)];
 }
 
 /** A tenth of a second or so; the event loop waits for as long. */
@@ -88,11 +111,23 @@ function announce({ routes, findings }: PaymentsReport, { logger, findings: note
   for (const found of findings) noted.tell(found);
 }
 
+/** Some proxies refuse what most take. */
+function tellLarge(goods: Goods, { logger }: PaymentsConfig): void {
+  for (const { key, size } of routesOf(goods)) {
+    if (size === "large") logger.warn("challenge_large", { route: key, remedy: LARGE_REMEDY });
+  }
+}
+
+const LARGE_REMEDY = "some proxies take 4 KiB of headers: shorten descriptions and examples";
+
 /** What facilitators support is theirs to change, and what requests say is anybody's: neither is a reason not to start. */
 const PASSING: readonly FindingCode[] = [
   "FAREBOX_OFFER_UNSUPPORTED",
   "FAREBOX_PROXY_IGNORED",
   "FAREBOX_HOST_NOT_ALLOWED",
+  "FAREBOX_NOT_HTTPS",
+  "FAREBOX_LISTING_REJECTED",
+  "FAREBOX_BODY_NOT_PARSED",
 ];
 
 function isPassing({ code }: Finding): boolean {

@@ -39,6 +39,8 @@ export interface GateRequest {
   readonly paymentSignature: string | undefined;
   /** Value of any header, by its name in any case. Default: there is none. */
   readonly header?: (name: string) => string | undefined;
+  /** Whether the request has a body, parsed or not. Default `false`. */
+  readonly hasBody?: boolean;
   /** What a body parser has made of the body. Default: nothing. */
   readonly body?: unknown;
   /** The client's address, if it is known for certain. */

@@ -19,20 +19,36 @@ const FALLBACK_ORIGIN = "http://localhost";
 
 /** Writes the URL of the resource a request is for, in ASCII. What the client says only counts where the seller says nothing. */
 export function resourceUrl(request: GateRequest, config: PublicUrlConfig): string {
-  const origin = config.publicUrl ?? allowedOrigin(request, config) ?? FALLBACK_ORIGIN;
+  const { origin } = originFor(request.origin, config);
   const search = config.includeQuery ? request.search : "";
   return origin + encodeUnsafe(request.mountPath + request.path + search);
 }
 
+/** Where clients reach the server; for certain if the seller says so, or else by what a request says. */
+export function originFor(
+  origin: string | undefined,
+  config: Pick<PublicUrlConfig, "publicUrl" | "allowedHosts">,
+): { readonly origin: string; readonly isCertain: boolean } {
+  const { publicUrl } = config;
+  if (publicUrl !== undefined) return { origin: publicUrl, isCertain: true };
+  return { origin: allowedOrigin({ origin }, config) ?? FALLBACK_ORIGIN, isCertain: false };
+}
+
 /** Whether the client reached us by a host that the seller did not name. */
-export function isForeignHost({ origin }: GateRequest, { publicUrl, allowedHosts }: PublicUrlConfig): boolean {
+export function isForeignHost(
+  { origin }: Pick<GateRequest, "origin">,
+  { publicUrl, allowedHosts }: Pick<PublicUrlConfig, "publicUrl" | "allowedHosts">,
+): boolean {
   return (
     publicUrl === undefined && allowedHosts.length > 0 && (origin === undefined || !isAllowed(origin, allowedHosts))
   );
 }
 
 /** A host that is not allowed is replaced by the first that is. */
-function allowedOrigin(request: GateRequest, config: PublicUrlConfig): string | undefined {
+function allowedOrigin(
+  request: Pick<GateRequest, "origin">,
+  config: Pick<PublicUrlConfig, "publicUrl" | "allowedHosts">,
+): string | undefined {
   if (!isForeignHost(request, config)) return request.origin;
   const scheme = request.origin?.startsWith("http://") === true ? "http" : "https";
   return `${scheme}://${config.allowedHosts[0]}`;

@@ -9,7 +9,7 @@ const OFFER = { network: NETWORK, price: "$0.01", payTo: PAY_TO };
 
 function issuesOf(routes: unknown, options: Partial<PaymentsOptions> = {}): readonly ConfigIssue[] {
   try {
-    createPaymentsGate(routes as never, { facilitator: createTill(), ...options }, [createTestScheme()]);
+    createPaymentsGate(routes as never, { facilitator: createTill(), ...options }, { schemes: [createTestScheme()] });
     return [];
   } catch (error) {
     if (error instanceof ConfigError) return error.issues;
@@ -19,9 +19,13 @@ function issuesOf(routes: unknown, options: Partial<PaymentsOptions> = {}): read
 
 /** The offers of the one route of a table, as a client sees them. */
 async function offersOf(route: object, options: Partial<PaymentsOptions> = {}) {
-  const { gate } = createPaymentsGate({ "GET /weather": route } as never, { facilitator: createTill(), ...options }, [
-    createTestScheme(),
-  ]);
+  const { gate } = createPaymentsGate(
+    { "GET /weather": route } as never,
+    { facilitator: createTill(), ...options },
+    {
+      schemes: [createTestScheme()],
+    },
+  );
   const { accepts } = answerOf(await gate.decide(REQUEST)).json;
   return (accepts as Record<string, unknown>[]).map(({ network, amount, payTo }) => [network, amount, payTo]);
 }

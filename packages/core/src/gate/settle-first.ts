@@ -30,5 +30,5 @@ export async function settleFirst(paid: PaidRequest, config: PaymentsConfig): Pr
   if (settlement.kind === "rejected" && settlement.receipt.transaction === "") await store.release(identity, owner);
   if (settlement.kind !== "settled") return { kind: "answer", answer: unservedAnswer(paid, settlement) };
   events.emit("admitted", () => factsOf(paid));
-  return { kind: "prepaid", prepaid: createPrepaid(paid, settlement.receipt, config) };
+  return { kind: "prepaid", prepaid: createPrepaid({ ...paid, said: settlement.said }, settlement.receipt, config) };
 }

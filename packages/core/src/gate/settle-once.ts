@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { ExtensionResponses } from "../protocol/extension-responses.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { PaymentState, StoredAnswer } from "../store/payment-record.js";
 import type { Transition } from "../store/payment-store.js";
@@ -27,7 +28,12 @@ export interface SettlementStart {
 }
 
 /** `lost`: the record is not what this run thinks it is, so nothing was done. */
-export type SettledOnce = Settlement | { readonly kind: "lost" };
+export type SettledOnce =
+  | (Settlement & {
+      /** What the facilitator said of our declarations. */
+      readonly said?: ExtensionResponses | undefined;
+    })
+  | { readonly kind: "lost" };
 
 /** Settles. Never rejects once the facilitator has been told; a store that fails before that rejects, uncharged. */
 export async function settleOnce(
@@ -54,10 +60,14 @@ export async function settleOnce(
   config.ongoing.settle(claim, start.waiting?.client);
   const startedMs = config.now();
   const repeated = start.from === "unknown" || start.from === "settling";
-  const settlement = await settle({ payment, facilitator: start.facilitator, repeated }, config);
+  let said: ExtensionResponses | undefined;
+  const onSaid = (responses: ExtensionResponses | undefined) => {
+    said = config.listings.note({ payment, operation: "settle", responses });
+  };
+  const settlement = await settle({ payment, facilitator: start.facilitator, repeated, onSaid }, config);
   await record(payment, { settlement, start }, config);
   tell(payment, { settlement, start, startedMs }, config);
-  return settlement;
+  return said === undefined ? settlement : { ...settlement, said };
 }
 
 /** What the payer sees while there is nothing to serve for the payment. */

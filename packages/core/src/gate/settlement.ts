@@ -8,6 +8,7 @@ import { FacilitatorError } from "../errors.js";
 import type { FacilitatorPool } from "../facilitator/facilitator-pool.js";
 import { unreadable } from "../facilitator/http-failures.js";
 import { readSettlementResponse } from "../facilitator/read-response.js";
+import type { ExtensionResponses } from "../protocol/extension-responses.js";
 import { isReason } from "../protocol/reasons.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import { canLookUp, type LookUpParts, lookUp } from "./look-up.js";
@@ -35,6 +36,8 @@ export interface SettlementTask {
    * attempt moved can be the very reason for it.
    */
   readonly repeated: boolean;
+  /** Told what the facilitator says of our declarations, whatever it says of the money. */
+  readonly onSaid?: (responses: ExtensionResponses | undefined) => void;
 }
 
 /** Who is asked, and who is told what went wrong. */
@@ -75,6 +78,7 @@ async function settleByFacilitator(task: SettlementTask, parts: SettlementParts)
     const options = facilitator === undefined ? { payment: identity } : { payment: identity, facilitator };
     const response = readSettlementResponse(await parts.facilitator.settle(request, options), network);
     if (response === undefined) throw unreadable("settle");
+    task.onSaid?.(response.extensionResponses);
     return await judge(task, response, parts);
   } catch (error) {
     const failure = error instanceof FacilitatorError ? error : undefined;

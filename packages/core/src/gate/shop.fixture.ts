@@ -121,7 +121,7 @@ export function createShop({ routes = ROUTES, scheme = createTestScheme(), ...op
     void (event.startsWith("facilitator_") || log.push({ event, fields }));
   const logger: Logger = { info: note, warn: note, error: note };
   const given = { facilitator: till, now, timer, logger, ...options, store };
-  const { engine, gate } = createPaymentsGate(routes, given, [scheme]);
+  const { engine, gate } = createPaymentsGate(routes, given, { schemes: [scheme] });
   const ask = async (request: Partial<GateRequest> = {}) => gate.decide({ ...REQUEST, ...request });
   return {
     clock,

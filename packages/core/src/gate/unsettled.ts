@@ -15,6 +15,8 @@ export interface UnsettledPayment {
   readonly scheme: Scheme;
   /** The key of its route. */
   readonly routeKey: string;
+  /** By what its route is listed, where that is not the key. */
+  readonly listedAs?: string;
   /** What the facilitator is sent, at verification and at settlement. */
   readonly facilitatorRequest: FacilitatorRequest;
 }

@@ -34,6 +34,7 @@ const ADDED = Object.keys({
   payment_identifier_conflict: true,
   answer_not_kept: true,
   too_many_payments: true,
+  invalid_input: true,
   denied: true,
   permit2_allowance_required: true,
   invalid_upto_evm_payload_settlement_exceeds_amount: true,

@@ -38,6 +38,7 @@ export type SpecifiedReason =
  * - `payment_identifier_conflict`: another payment has the same id.
  * - `answer_not_kept`: the payment was made and answered before, and the answer is not there any more.
  * - `too_many_payments`: the payer has too many requests at work.
+ * - `invalid_input`: the request lacks what it has to have, or has it in another form; nothing was charged.
  * - `denied`: the seller does not want to serve this request.
  * - `permit2_allowance_required`: the payer has not allowed Permit2 to move the token, which takes one transaction.
  * - `invalid_upto_evm_payload_settlement_exceeds_amount`: the seller wants more than the payer has authorized.
@@ -55,6 +56,7 @@ export type AddedReason =
   | "payment_identifier_conflict"
   | "answer_not_kept"
   | "too_many_payments"
+  | "invalid_input"
   | "denied"
   | "permit2_allowance_required"
   | "invalid_upto_evm_payload_settlement_exceeds_amount"

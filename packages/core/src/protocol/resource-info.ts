@@ -13,4 +13,10 @@ export interface ResourceInfo {
   readonly description?: string;
   /** Media type of the answer, e.g. `application/json`. */
   readonly mimeType?: string;
+  /** For catalogs: 1 to 32 printable ASCII characters. */
+  readonly serviceName?: string;
+  /** For catalogs: at most 5, each like the name. */
+  readonly tags?: readonly string[];
+  /** For catalogs: an http or https URL of at most 2048 characters. */
+  readonly iconUrl?: string;
 }

@@ -5,6 +5,8 @@
  * @module
  */
 
+import type { ExtensionResponses } from "./extension-responses.js";
+
 /** How a settlement ended. */
 export interface SettlementResponse {
   readonly success: boolean;
@@ -19,4 +21,6 @@ export interface SettlementResponse {
   readonly network: string;
   /** Atomic units that were moved. */
   readonly amount?: string;
+  /** What has become of our declarations. In HTTP a header of its own; never part of a receipt. */
+  readonly extensionResponses?: ExtensionResponses;
 }

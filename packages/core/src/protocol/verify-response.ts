@@ -5,6 +5,8 @@
  * @module
  */
 
+import type { ExtensionResponses } from "./extension-responses.js";
+
 /** Whether a payment would settle if it were settled now. */
 export interface VerifyResponse {
   readonly isValid: boolean;
@@ -13,4 +15,6 @@ export interface VerifyResponse {
   /** Prose for a log. Not passed on to clients. */
   readonly invalidMessage?: string;
   readonly payer?: string;
+  /** What has become of our declarations. In HTTP a header of its own. */
+  readonly extensionResponses?: ExtensionResponses;
 }

@@ -1,0 +1,114 @@
+/**
+ * JSON Schema 2020-12, by ajv. It takes a tenth of a second to load, so it is loaded with the first declaration.
+ *
+ * @module
+ */
+import { createRequire } from "node:module";
+import { isJsonObject, type JsonObject } from "@farebox/core";
+import type { Ajv2020, ErrorObject, ValidateFunction } from "ajv/dist/2020.js";
+import type { JsonSchema } from "../declaration.js";
+
+const require = createRequire(import.meta.url);
+
+/** Formats are remarks here, as they are to facilitators; unknown keywords are a seller's own. */
+const SETTINGS = { strict: false, allErrors: true, validateFormats: false, logger: false } as const;
+
+/** What is wrong with a value. */
+export interface SchemaProblem {
+  /** JSON pointer: `/city`; `""` for the value itself. */
+  readonly at: string;
+  /** `must be string`. */
+  readonly message: string;
+}
+
+/** A schema, compiled: yields what is wrong with a value, nothing if all is well. */
+export type SchemaCheck = (value: unknown) => readonly SchemaProblem[];
+
+/** A compiled schema, or why there is none. */
+export type CompiledSchema =
+  | { readonly ok: true; readonly check: SchemaCheck }
+  | { readonly ok: false; readonly problem: string };
+
+/** What a value is compared with: as it is, or as text that stands for numbers, booleans and lists, as in a query. */
+export type Reading = "json" | "text";
+
+/** Compiles a schema; it may have references within itself, and no others. Total. */
+export function compileSchema(schema: JsonSchema, reading: Reading = "json"): CompiledSchema {
+  try {
+    const ajv = ajvFor(reading);
+    if (ajv.validateSchema(schema) !== true) return { ok: false, problem: describe(ajv.errors?.[0]) };
+    const validate = ajv.compile(schema);
+    return { ok: true, check: (value) => check(validate, value) };
+  } catch (error) {
+    return { ok: false, problem: error instanceof Error ? error.message.slice(0, 200) : "it cannot be compiled" };
+  }
+}
+
+const loaded = new Map<Reading, Ajv2020>();
+
+function ajvFor(reading: Reading): Ajv2020 {
+  const known = loaded.get(reading);
+  if (known !== undefined) return known;
+  const { Ajv2020: Ajv } = require("ajv/dist/2020.js") as typeof import("ajv/dist/2020.js");
+  const ajv = new Ajv(reading === "text" ? { ...SETTINGS, coerceTypes: "array" } : SETTINGS);
+  loaded.set(reading, ajv);
+  return ajv;
+}
+
+function check(validate: ValidateFunction, value: unknown): readonly SchemaProblem[] {
+  if (validate(value)) return [];
+  return (validate.errors ?? []).map(({ instancePath, message = "does not fit" }) => ({ at: instancePath, message }));
+}
+
+function describe(error: ErrorObject | null | undefined): string {
+  return error == null ? "it is no schema" : `${error.instancePath || "the schema"} ${error.message ?? "does not fit"}`;
+}
+
+/** Keywords whose values are data, in which nothing is a reference. */
+const DATA: readonly string[] = ["const", "enum", "default", "example", "examples"];
+
+/** Keywords by which a schema points at another, or says that it can be pointed at. */
+const POINTERS: readonly string[] = ["$ref", "$dynamicRef", "$id"];
+
+/** The first reference to what is not in the schema itself; `undefined`: there is none. Facilitators refuse those. */
+export function findForeignReference(schema: unknown): string | undefined {
+  if (Array.isArray(schema)) return firstOf(schema, findForeignReference);
+  if (!isJsonObject(schema)) return undefined;
+  return firstOf(Object.entries(schema), ([key, value]) => {
+    if (POINTERS.includes(key) && typeof value === "string" && !value.startsWith("#")) return `${key}: ${value}`;
+    return DATA.includes(key) ? undefined : findForeignReference(value);
+  });
+}
+
+function firstOf<T>(items: readonly T[], find: (item: T) => string | undefined): string | undefined {
+  for (const item of items) {
+    const found = find(item);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/**
+ * Moves a schema to where it is part of another: references within it go there with it.
+ *
+ * @param pointer - JSON pointer of the new place: `#/properties/input`.
+ */
+export function moveSchema(schema: JsonSchema, pointer: string): JsonSchema {
+  const { $schema: _, ...rest } = moveReferences(schema, pointer) as JsonObject;
+  return rest;
+}
+
+function moveReferences(schema: unknown, pointer: string): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => moveReferences(item, pointer));
+  if (!isJsonObject(schema)) return schema;
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, value]) => {
+      if (key === "$ref" && typeof value === "string") return [key, moveReference(value, pointer)];
+      return [key, DATA.includes(key) ? value : moveReferences(value, pointer)];
+    }),
+  );
+}
+
+function moveReference(reference: string, pointer: string): string {
+  return reference === "#" || reference.startsWith("#/") ? pointer + reference.slice(1) : reference;
+}

@@ -1,0 +1,62 @@
+/**
+ * `/llms.txt`: what a server sells, in words, for agents that read before they call.
+ *
+ * @module
+ */
+import type { DescribedRoute } from "@farebox/core";
+import { type DeclaredField, declarationOf, describeOffers, fieldsOf, inputPart } from "./declared.js";
+
+/** What the text says of the server itself. */
+export interface LlmsTxtOptions {
+  /** Name of the service. */
+  readonly title: string;
+  /** One paragraph. */
+  readonly description?: string;
+}
+
+/** Writes the text, as Markdown. */
+export function writeLlmsTxt(
+  routes: readonly DescribedRoute[],
+  { title, description }: LlmsTxtOptions,
+  baseUrl: string,
+): string {
+  const lines = [
+    `# ${toLine(title)}`,
+    "",
+    ...(description === undefined ? [] : [`> ${toLine(description)}`, ""]),
+    "Every request below is paid for over x402: it is answered 402 with the ways to pay in the header `PAYMENT-REQUIRED`, and",
+    "sent again with a signed payment in `PAYMENT-SIGNATURE`. No key and no account is needed.",
+    "",
+    "## Endpoints",
+    "",
+    ...routes.flatMap((route) => describe(route, baseUrl)),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+function describe(route: DescribedRoute, baseUrl: string): readonly string[] {
+  const { method, template, description } = route;
+  const about = description === "" ? "" : `: ${toLine(description).replace(/[.]$/, "")}`;
+  return [`- \`${method} ${baseUrl}${template}\`${about}. Costs ${describeOffers(route)}.`, ...describeInput(route)];
+}
+
+function describeInput(route: DescribedRoute): readonly string[] {
+  const declared = declarationOf(route);
+  if (declared === undefined) return [];
+  return [
+    ...fieldsOf(inputPart(declared, "queryParams")).map((field) => describeField("query", field)),
+    ...fieldsOf(inputPart(declared, "body")).map((field) => describeField("body", field)),
+  ];
+}
+
+function describeField(place: string, { name, schema, description, isRequired }: DeclaredField): string {
+  const { type } = schema;
+  const facts = [place, ...(typeof type === "string" ? [type] : []), isRequired ? "required" : "optional"];
+  const about = description === undefined ? "" : `: ${toLine(description)}`;
+  return `  - \`${toLine(name)}\` (${facts.join(", ")})${about}`;
+}
+
+/** One line of text is one line of Markdown. */
+function toLine(text: string): string {
+  return text.replaceAll(/\s+/g, " ").trim();
+}

@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import * as bazaar from "./index.js";
+
+test("the public surface is exactly this", () => {
+  expect(Object.keys(bazaar).sort()).toMatchInlineSnapshot(`
+    [
+      "DiscoveryError",
+      "affordable",
+      "bazaarExtension",
+      "createDiscoveryClient",
+      "writeLlmsTxt",
+      "writeOpenApi",
+      "writeWellKnown",
+    ]
+  `);
+});

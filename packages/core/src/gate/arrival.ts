@@ -1,0 +1,83 @@
+/**
+ * A request that has arrived at a priced route, and what becomes of it once its payment has been read.
+ *
+ * @module
+ */
+import { randomUUID } from "node:crypto";
+import { toFacilitatorRequest } from "./canonical-payment.js";
+import type { PricedRequest } from "./hooks.js";
+import type { PriceRequest } from "./options.js";
+import type { PaidRequest } from "./paid-request.js";
+import { CHARGE, type PricedRoute } from "./parse-routes.js";
+import type { Place } from "./place.js";
+import type { ReadPayment } from "./read-payment.js";
+import { fullPathOf, type GateRequest } from "./request.js";
+
+/** A request at a priced route. */
+export interface Arrival {
+  readonly route: PricedRoute;
+  readonly locate: () => Place;
+  readonly request: GateRequest;
+}
+
+/** What was read of a payment, and what it is bound to. */
+export type Readable = Extract<ReadPayment, { kind: "read" }> & { readonly url: string; readonly bodyDigest: string };
+
+/** A request with a readable payment: everything that later steps work on. */
+export function toPaidRequest({ route, locate, request }: Arrival, readable: Readable): PaidRequest {
+  const { offer, reading, payment, identifier, url, bodyDigest } = readable;
+  const { description, mimeType, service } = route;
+  const place = locate();
+  const extensions = route.declareAt({ method: request.method, locate: () => place });
+  const resource = { url, description, mimeType, ...service };
+  const { identity, payer, expiresAtSeconds } = reading;
+  const { scheme, network, asset, payTo, amount } = offer.requirements;
+  const binding = [route.key, request.method, targetOf(request), bodyDigest, scheme, network, asset, payTo, amount];
+  return {
+    route,
+    routeKey: route.key,
+    offer,
+    scheme: offer.scheme,
+    payer,
+    url,
+    place,
+    ...(route.key === CHARGE ? { listedAs: `${request.method} ${place.routeTemplate ?? CHARGE}` } : {}),
+    method: request.method,
+    client: request.client,
+    claim: {
+      identity,
+      binding: JSON.stringify(binding),
+      owner: randomUUID(),
+      expiresAtMs: expiresAtSeconds * 1000,
+      ...(identifier === undefined ? {} : { identifier }),
+    },
+    facilitatorRequest: toFacilitatorRequest(payment, offer, { resource, extensions }),
+  };
+}
+
+/** Not the host: a client may come back by another name of the same server, and `Host` is its own word anyway. */
+export function targetOf({ mountPath, path, search }: GateRequest): string {
+  return mountPath + path + search;
+}
+
+/** What hooks see of a request. */
+export function toPricedRequest({ route, request }: Arrival, url: string): PricedRequest {
+  return {
+    method: request.method,
+    path: fullPathOf(request),
+    url,
+    route: route.key,
+    hasPayment: request.paymentSignature !== undefined,
+    // The names that every object has yield what is no text.
+    header(name) {
+      const value: unknown = request.header?.(name);
+      return typeof value === "string" ? value : undefined;
+    },
+  };
+}
+
+/** What functions of the seller's see of it. */
+export function toPriceRequest(arrival: Arrival, url: string): PriceRequest {
+  const { search, body } = arrival.request;
+  return { ...toPricedRequest(arrival, url), search, body, pathParams: arrival.locate().pathParams };
+}

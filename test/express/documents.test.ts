@@ -1,0 +1,208 @@
+/**
+ * The documents that are made of the priced routes: whatever they say, the gate says too.
+ *
+ * @module
+ */
+import { ConfigError, createPayments, type PaymentsOptions } from "@farebox/express";
+import { pay } from "@farebox/testing";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import express, { type Express } from "express";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { PAY_TO, PRICED } from "./shop.js";
+
+const POINT = { type: "object", properties: { x: { type: "number" } }, required: ["x"] };
+
+function openDocumented(options: Partial<PaymentsOptions> = {}): Express {
+  const payments = createPayments({ facilitator: "http://127.0.0.1:1", ...options });
+  onTestFinished(() => payments.close());
+  const app = express();
+  app.get("/.well-known/x402", payments.wellKnown());
+  app.get("/openapi.json", payments.openapi({ title: "Weather", version: "2.1.0" }));
+  app.get("/llms.txt", payments.llmsTxt({ title: "Weather", description: "Weather,\nsold" }));
+  const upto = { scheme: "upto", price: "$0.10", network: "eip155:84532", payTo: PAY_TO } as const;
+  const live = { network: "eip155:84532", payTo: PAY_TO, price: () => "$1" as const } as const;
+  const table = payments.routes({
+    "GET /weather/:city": {
+      ...PRICED,
+      description: "The weather in a city",
+      mimeType: "application/json",
+      tags: ["weather"],
+      extensions: {
+        bazaar: {
+          input: { units: "metric" },
+          inputSchema: {
+            queryParams: { units: { type: "string", description: "metric or imperial", required: true } },
+          },
+          pathParamsSchema: { properties: { city: { type: "string", description: "Which" } } },
+          outputSchema: { type: "object", properties: { celsius: { type: "number" } } },
+        },
+      },
+    },
+    "POST /route": {
+      accepts: upto,
+      extensions: {
+        bazaar: {
+          inputSchema: { properties: { from: { $ref: "#/$defs/point" } }, required: ["from"], $defs: { point: POINT } },
+          input: { from: { x: 1 } },
+        },
+      },
+    },
+    "GET /plain": { accepts: live },
+    "GET /hidden": { ...PRICED, extensions: { bazaar: { discoverable: false } } },
+  });
+  const router = express.Router();
+  router.use(table);
+  router.get("/weather/:city", (_req, res) => void res.json({}));
+  router.post("/route", (_req, res) => void res.json({}));
+  router.get(["/plain", "/hidden"], (_req, res) => void res.json({}));
+  router.get("/report{/:id}", payments.charge(PRICED), (_req, res) => void res.json({}));
+  app.use("/v1", router);
+  return app;
+}
+
+const PATHS = ["/v1/weather/{city}", "/v1/route", "/v1/plain", "/v1/report/{id}", "/v1/report"];
+
+describe("the OpenAPI document", () => {
+  const read = async (options?: Partial<PaymentsOptions>) =>
+    (await pay(openDocumented(options), { path: "/openapi.json" })).json() as Record<string, never>;
+
+  test("is valid by the schema of OpenAPI 3.1", async () => {
+    const result = await new Validator().validate(await read());
+    expect(result).toMatchObject({ valid: true });
+  });
+
+  test("has every path that is priced, with its mounts, and none that is not to be found", async () => {
+    const { paths, openapi, info } = await read();
+    expect(Object.keys(paths!)).toEqual(PATHS);
+    expect([openapi, info]).toEqual(["3.1.0", { title: "Weather", version: "2.1.0" }]);
+  });
+
+  test("has prices, parameters and answers as they are declared", async () => {
+    const { paths } = await read();
+    expect(paths!["/v1/weather/{city}"]).toEqual({
+      get: {
+        summary: "The weather in a city",
+        description: "The weather in a city",
+        tags: ["weather"],
+        parameters: [
+          { name: "city", in: "path", required: true, description: "Which", schema: { type: "string" } },
+          {
+            ...{ name: "units", in: "query", required: true, description: "metric or imperial", example: "metric" },
+            schema: { type: "string" },
+          },
+        ],
+        responses: {
+          "200": {
+            description: "Paid",
+            content: {
+              "application/json": { schema: { type: "object", properties: { celsius: { type: "number" } } } },
+            },
+          },
+          "402": {
+            description: "Payment required: 0.01 USDC on eip155:84532. The ways to pay are in PAYMENT-REQUIRED.",
+          },
+        },
+        "x-payment-info": {
+          protocols: ["x402"],
+          price: { mode: "fixed", currency: "USD", amount: "0.01" },
+          offers: [
+            {
+              scheme: "exact",
+              network: "eip155:84532",
+              price: "0.01",
+              symbol: "USDC",
+              amount: "10000",
+              asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+              payTo: PAY_TO,
+            },
+          ],
+        },
+      },
+    });
+  });
+
+  test("has a range where less may be taken, and none where the request decides", async () => {
+    const { paths } = await read();
+    expect(paths!["/v1/route"]).toHaveProperty("post.x-payment-info.price", {
+      mode: "dynamic",
+      currency: "USD",
+      min: "0",
+      max: "0.1",
+    });
+    expect(paths!["/v1/plain"]).toHaveProperty("get.x-payment-info.price", { mode: "dynamic", currency: "USD" });
+  });
+
+  test("refers to definitions of a declaration where they are now", async () => {
+    const document = await read();
+    const schema = document["paths"]!["/v1/route"]!["post"]!["requestBody"]!["content"]!["application/json"]![
+      "schema"
+    ] as {
+      readonly properties: { readonly from: { readonly $ref: string } };
+    };
+    const pointer = schema.properties.from.$ref.slice(2).split("/");
+    const found = pointer.reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], document);
+    expect(found).toEqual(POINT);
+  });
+});
+
+describe("/.well-known/x402", () => {
+  test("has a URL for each route that has one, and an item for each", async () => {
+    const answer = await pay(openDocumented({ publicUrl: "https://api.example.com" }), { path: "/.well-known/x402" });
+    const { version, resources, items } = answer.json() as Record<string, never>;
+    const at = "https://api.example.com/v1";
+    expect([version, resources]).toEqual([1, [`${at}/route`, `${at}/plain`, `${at}/report`]]);
+    expect(items).toHaveLength(5);
+    expect(items![0]).toMatchObject({
+      resource: `${at}/weather/:city`,
+      type: "http",
+      method: "GET",
+      routeTemplate: "/v1/weather/:city",
+      accepts: [{ scheme: "exact", amount: "10000", price: "0.01 USDC" }],
+      extensions: { bazaar: { info: { input: { method: "GET" } } } },
+    });
+  });
+});
+
+describe("/llms.txt", () => {
+  test("says in words what there is and what it costs", async () => {
+    const answer = await pay(openDocumented({ publicUrl: "https://api.example.com" }), { path: "/llms.txt" });
+    expect(answer.text.split("\n")).toEqual([
+      "# Weather",
+      "",
+      "> Weather, sold",
+      "",
+      expect.stringContaining("x402"),
+      expect.stringContaining("PAYMENT-SIGNATURE"),
+      "",
+      "## Endpoints",
+      "",
+      "- `GET https://api.example.com/v1/weather/:city`: The weather in a city. Costs 0.01 USDC on eip155:84532.",
+      "  - `units` (query, string, required): metric or imperial",
+      "- `POST https://api.example.com/v1/route`. Costs up to 0.1 USDC on eip155:84532.",
+      "  - `from` (body, required)",
+      "- `GET https://api.example.com/v1/plain`. Costs a price by request on eip155:84532.",
+      "- `GET https://api.example.com/v1/report/:id`: Tested. Costs 0.01 USDC on eip155:84532.",
+      "- `GET https://api.example.com/v1/report`: Tested. Costs 0.01 USDC on eip155:84532.",
+      "",
+    ]);
+  });
+});
+
+describe("a document", () => {
+  test("may be kept where the seller says how the server is reached, and not where a request does", async () => {
+    const known = await pay(openDocumented({ publicUrl: "https://a.example" }), { path: "/llms.txt" });
+    expect(known.headers["cache-control"]).toBe("public, max-age=300");
+    const headers = { Host: "evil.example" };
+    const told = await pay(openDocumented(), { path: "/llms.txt", headers });
+    expect(told.headers["cache-control"]).toBe("no-store");
+    const allowed = await pay(openDocumented({ allowedHosts: ["a.example"] }), { path: "/llms.txt", headers });
+    expect(allowed.text).not.toContain("evil");
+    expect(allowed.text).toContain("http://a.example/v1/plain");
+  });
+
+  test.each([["openapi"], ["llmsTxt"]] as const)("by %s has to have a title", (name) => {
+    const payments = createPayments({ facilitator: "http://127.0.0.1:1" });
+    expect(() => payments[name]({} as never)).toThrow(ConfigError);
+    expect(() => payments[name](undefined as never)).toThrow(ConfigError);
+  });
+});

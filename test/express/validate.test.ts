@@ -1,0 +1,209 @@
+/**
+ * A request that comes with a payment is checked before it is charged; one without is told the price, whatever it asks.
+ *
+ * @module
+ */
+import type { BazaarForm, InputValidator, PaymentsOptions, RouteConfig } from "@farebox/express";
+import { ConfigError, createPayments } from "@farebox/express";
+import type { PayOptions } from "@farebox/testing";
+import express5, { type RequestHandler } from "express";
+import { describe, expect, test } from "vitest";
+import { openShop, PRICED, VERSIONS } from "./shop.js";
+
+const QUERY: BazaarForm = {
+  inputSchema: {
+    queryParams: {
+      city: { type: "string", required: true },
+      days: { type: "integer", minimum: 1 },
+      detailed: { type: "boolean" },
+      tags: { type: "array", items: { type: "string" } },
+    },
+  },
+};
+
+const BODY: BazaarForm = {
+  input: { city: "Paris" },
+  inputSchema: { properties: { city: { type: "string" }, days: { type: "integer" } }, required: ["city"] },
+};
+
+const FORM: BazaarForm = { ...BODY, bodyType: "form-data" };
+
+function checked(form: BazaarForm, more: Partial<RouteConfig> = {}): RouteConfig {
+  return { ...PRICED, extensions: { bazaar: form }, validate: true, ...more };
+}
+
+describe.each(VERSIONS)("on %s, a paid request", (_name, express) => {
+  const runs: unknown[] = [];
+  const handler: RequestHandler = (req, res) => {
+    runs.push(req.query);
+    res.json({ query: req.query, body: req.body });
+  };
+
+  async function open(
+    route: RouteConfig,
+    { key = "GET /paid", before = [] as RequestHandler[], options = {} as Partial<PaymentsOptions> } = {},
+  ) {
+    runs.length = 0;
+    return openShop(express, { routes: { [key]: route }, before, handler, options });
+  }
+
+  test.each<[search: string, problem: object]>([
+    ["", { in: "query", at: "", message: "must have required property 'city'" }],
+    ["?city=Paris&days=many", { in: "query", at: "/days", message: "must be integer" }],
+    ["?city=Paris&days=0", { in: "query", at: "/days", message: "must be >= 1" }],
+    ["?city=Paris&detailed=perhaps", { in: "query", at: "/detailed", message: "must be boolean" }],
+    ["?city=Paris&city=Rome", { in: "query", at: "/city", message: "must be string" }],
+  ])("for %s is answered 400 and not charged", async (search, problem) => {
+    const shop = await open(checked(QUERY));
+    const answer = await shop.pay({ path: `/paid${search}` });
+    expect(answer.status).toBe(400);
+    expect(answer.json()).toEqual({
+      error: "invalid_input",
+      message: "The request is not what it has to be. Nothing was charged.",
+      problems: [problem],
+    });
+    expect(answer.headers).not.toHaveProperty("payment-response");
+    expect([runs, shop.till.verified, shop.till.takings]).toEqual([[], [], []]);
+  });
+
+  test.each<[search: string]>([
+    ["?city=Paris"],
+    ["?city=7&days=3&detailed=true&tags=a"],
+    ["?city=a&tags=a&tags=b&other=1"],
+  ])("for %s is served, and sees its query as it came", async (search) => {
+    const shop = await open(checked(QUERY));
+    expect(await shop.pay({ path: `/paid${search}` })).toMatchObject({ status: 200 });
+    expect(runs).toEqual([
+      Object.fromEntries([...new URLSearchParams(search).keys()].map((name) => [name, expect.anything()])),
+    ]);
+    expect(JSON.stringify(runs)).not.toMatch(/:(?:true|3)/);
+  });
+
+  test("that was refused may be mended, and paid by the same payment", async () => {
+    const shop = await open(checked(QUERY));
+    const refused = await shop.pay({ path: "/paid" });
+    expect(refused.status).toBe(400);
+    const mended = await shop.ask({ path: "/paid?city=Paris", payment: refused.payment! });
+    expect(mended).toMatchObject({ status: 200, receipt: { success: true } });
+    expect(shop.till.takings).toHaveLength(1);
+  });
+
+  test("without its payment is told the price, whatever it asks", async () => {
+    const shop = await open(checked(BODY), { key: "POST /paid", before: [express.json()] });
+    expect(await shop.ask({ method: "POST" })).toMatchObject({ status: 402 });
+    expect(await shop.ask({ method: "POST", body: { city: 1 } })).toMatchObject({ status: 402 });
+  });
+
+  test.each<[why: string, options: PayOptions, problem: object]>([
+    ["without a body", {}, { in: "body", at: "", message: "must be object" }],
+    ["with an empty one", { body: {} }, { in: "body", at: "", message: "must have required property 'city'" }],
+    ["with one of another type", { body: { city: 1 } }, { in: "body", at: "/city", message: "must be string" }],
+    [
+      "with text",
+      { body: "city=Paris", headers: { "content-type": "text/plain" } },
+      { in: "body", at: "", message: "must be sent with Content-Type: application/json" },
+    ],
+  ])("%s is answered 400", async (_why, options, problem) => {
+    const shop = await open(checked(BODY), { key: "POST /paid", before: [express.json(), express.text()] });
+    const answer = await shop.pay({ method: "POST", ...options });
+    expect(answer.status).toBe(400);
+    expect(answer.json()).toMatchObject({ problems: [problem] });
+    expect([runs, shop.till.takings]).toEqual([[], []]);
+  });
+
+  test("with a good body is served", async () => {
+    const shop = await open(checked(BODY), { key: "POST /paid", before: [express.json()] });
+    const answer = await shop.pay({ method: "POST", body: { city: "Paris", days: 2 } });
+    expect(answer.json()).toMatchObject({ body: { city: "Paris", days: 2 } });
+  });
+
+  test("with a form is checked by what its texts stand for, and sees them as they came", async () => {
+    const shop = await open(checked(FORM), { key: "POST /paid", before: [express.urlencoded({ extended: false })] });
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    const good = await shop.pay({ method: "POST", body: "city=Paris&days=2", headers });
+    expect(good.json()).toMatchObject({ body: { city: "Paris", days: "2" } });
+    expect((await shop.pay({ method: "POST", body: "city=Paris&days=two", headers })).status).toBe(400);
+  });
+
+  test("whose body nobody has read is not served, and the seller is told", async () => {
+    const warned: unknown[] = [];
+    const logger = {
+      info() {},
+      error() {},
+      warn: (event: string, fields: object) => void warned.push({ event, ...fields }),
+    };
+    const shop = await open(checked(BODY), { key: "POST /paid", options: { logger } });
+    const answer = await shop.pay({ method: "POST", body: { city: "Paris" } });
+    expect(answer.status).toBe(500);
+    expect([runs, shop.till.verified, shop.till.takings]).toEqual([[], [], []]);
+    expect(warned).toContainEqual(expect.objectContaining({ event: "FAREBOX_BODY_NOT_PARSED", route: "POST /paid" }));
+  });
+
+  const fails: InputValidator = () => {
+    throw new Error("the database");
+  };
+
+  test.each<[why: string, validate: InputValidator, status: number, problems?: object]>([
+    ["nothing", () => {}, 200],
+    ["nothing in a list", () => [], 200],
+    ["a text", () => "no such city", 400, [{ message: "no such city" }]],
+    ["several, later", async () => ["a", "b"], 400, [{ message: "a" }, { message: "b" }]],
+    ["more than fits", () => "x".repeat(500), 400, [{ message: "x".repeat(200) }]],
+    ["what it should not", () => false as never, 503],
+    ["nothing because it fails", fails, 503],
+  ])("goes by the seller's own function, which says %s", async (_why, validate, status, problems) => {
+    const shop = await open({ ...PRICED, validate });
+    const answer = await shop.pay();
+    expect(answer.status).toBe(status);
+    if (problems !== undefined) expect(answer.json()).toMatchObject({ problems });
+    expect(shop.till.takings).toHaveLength(status === 200 ? 1 : 0);
+  });
+
+  test("hears of at most twenty things, and nothing of what it sent but names", async () => {
+    const strict: BazaarForm = {
+      inputSchema: { type: "object", additionalProperties: { type: "integer" } },
+      input: {},
+    };
+    const shop = await open(checked(strict));
+    const search = Array.from({ length: 50 }, (_, at) => `${"n".repeat(300)}${at}=secret`).join("&");
+    const answer = await shop.pay({ path: `/paid?${search.slice(0, 6000)}` });
+    const { problems } = answer.json() as { problems: { at: string }[] };
+    expect(problems.length).toBeLessThanOrEqual(20);
+    expect(problems.every(({ at }) => at.length <= 200)).toBe(true);
+    expect(answer.text).not.toContain("secret");
+  });
+});
+
+describe("validate", () => {
+  const create = (route: object) => () =>
+    createPayments({ facilitator: "https://f.example" }).routes({ "GET /paid": { ...PRICED, ...route } });
+
+  test.each<[why: string, route: object]>([
+    ["true, and nothing is declared", { validate: true }],
+    ["true, and a tool is declared", { validate: true, extensions: { bazaar: { toolName: "a", inputSchema: {} } } }],
+    ["a text", { validate: "yes" }],
+  ])("is refused at start when it is %s", (_why, route) => {
+    expect(create(route)).toThrow(ConfigError);
+    expect(create(route)).toThrow(/validate/);
+  });
+
+  test.each<[why: string, route: object]>([
+    ["false", { validate: false }],
+    ["true, and the declaration is not for catalogs", checked({ ...QUERY, discoverable: false })],
+  ])("may be %s", (_why, route) => {
+    expect(create(route)).not.toThrow();
+  });
+
+  test("may be asked again for a payment that was taken before, and is not listened to then", async () => {
+    let said: string | undefined;
+    const shop = await openShop(express5, {
+      routes: { "GET /paid": { ...PRICED, validate: () => said } },
+      handler: (_req, res) => void res.json({}),
+    });
+    const paid = await shop.pay();
+    expect(paid.status).toBe(200);
+    said = "sold out";
+    expect(await shop.ask({ payment: paid.payment! })).toMatchObject({ status: 402 });
+    expect((await shop.pay()).status).toBe(400);
+  });
+});

@@ -1,0 +1,168 @@
+/**
+ * What is declared goes through the reference's own validators, as a facilitator gets it: every form, every method, with and
+ * without parameters in the path.
+ *
+ * @module
+ */
+
+import type { BazaarForm } from "@farebox/bazaar";
+import type { CanonicalPayment } from "@farebox/core";
+import type { RouteConfig } from "@farebox/express";
+import {
+  declareDiscoveryExtension,
+  extractDiscoveryInfo,
+  validateDiscoveryExtension,
+  validateDiscoveryExtensionSpec,
+} from "@x402/extensions/bazaar";
+import express from "express";
+import { describe, expect, test } from "vitest";
+import { openShop, PRICED } from "../express/shop.js";
+
+const QUERY_METHODS = ["GET", "HEAD", "DELETE"] as const;
+const BODY_METHODS = ["POST", "PUT", "PATCH"] as const;
+type Method = (typeof QUERY_METHODS)[number] | (typeof BODY_METHODS)[number];
+
+const CITY = { properties: { city: { type: "string", description: "Which city" } }, required: ["city"] };
+const OUTPUT = { type: "object", properties: { celsius: { type: "number" } } };
+const TOOL = {
+  toolName: "get_weather",
+  description: "The weather in a city",
+  transport: "sse",
+  inputSchema: { type: "object", ...CITY },
+  example: { city: "Paris" },
+} as const;
+
+/** Each form, by what it is called. Each may go with each method of its kind. */
+const QUERY_FORMS: readonly (readonly [name: string, form: object])[] = [
+  ["nothing but that it is discoverable", { discoverable: true }],
+  [
+    "a map of query parameters",
+    {
+      discoverable: true,
+      input: { city: "Paris" },
+      inputSchema: { queryParams: { city: { type: "string", description: "Which city", required: true } } },
+      outputSchema: OUTPUT,
+    },
+  ],
+  ["properties and required, without an example", { inputSchema: CITY }],
+  ["the reference's helper", helper({ input: { city: "Paris" }, inputSchema: CITY })],
+  ["the reference's helper with output", helper({ output: { example: { celsius: 20 }, schema: OUTPUT } })],
+];
+
+const BODY_FORMS: readonly (readonly [name: string, form: object])[] = [
+  ["nothing but that it is discoverable", { discoverable: true }],
+  ["JSON", { input: { city: "Paris" }, inputSchema: CITY, outputSchema: OUTPUT }],
+  ["JSON without an example", { inputSchema: CITY }],
+  ["a form", { bodyType: "form-data", input: { city: "Paris" }, inputSchema: CITY }],
+  ["a text", { bodyType: "text", input: "Paris" }],
+  [
+    "a query beside a body",
+    { input: { city: "Paris", n: 1 }, inputSchema: { queryParams: { n: { type: "integer" } }, ...CITY } },
+  ],
+  ["the reference's helper", helper({ bodyType: "json", input: { city: "Paris" }, inputSchema: CITY })],
+  ["the reference's helper without a body", helper({ input: {}, inputSchema: { properties: {} } })],
+];
+
+const TOOL_FORMS: readonly (readonly [name: string, form: object])[] = [
+  ["a tool", TOOL],
+  ["a tool under its older name", { tool: "get_weather", inputSchema: CITY }],
+  ["a tool by the reference's helper", helper({ ...TOOL, output: { example: { celsius: 20 } } })],
+];
+
+function helper(config: Parameters<typeof declareDiscoveryExtension>[0]): object {
+  const { bazaar } = declareDiscoveryExtension(config);
+  return bazaar as object;
+}
+
+const PATHS = [
+  ["/weather", "/weather", undefined],
+  ["/weather/:city/[day]", "/weather/S%C3%A3o%20Paulo/1", "/weather/:city/:day"],
+  ["/files/*", "/files/a/b.txt", "/files/:var1"],
+] as const;
+
+const CASES = [
+  ...QUERY_METHODS.flatMap((method) => QUERY_FORMS.map(([name, form]) => [method, name, form] as const)),
+  ...BODY_METHODS.flatMap((method) => BODY_FORMS.map(([name, form]) => [method, name, form] as const)),
+].flatMap(([method, name, form]) => PATHS.map((path) => [method, path[0], name, { form, path, method }] as const));
+
+interface Sent {
+  readonly challenge: { readonly extensions?: Readonly<Record<string, unknown>> } | undefined;
+  readonly payment: CanonicalPayment;
+  readonly status: number;
+}
+
+/** Pays for a route that is declared, and yields what the client and the facilitator got. */
+async function send(form: object, { key, path, method }: { key: string; path: string; method: Method }): Promise<Sent> {
+  const route: RouteConfig = { ...PRICED, extensions: { bazaar: form } };
+  const shop = await openShop(express, {
+    routes: { [key]: route },
+    build(app, payments) {
+      app.use(payments);
+      app.use((_req, res) => void res.json({ celsius: 20 }));
+    },
+  });
+  const { status, challenge } = await shop.pay({ path, method });
+  const [payment] = shop.till.verified;
+  if (payment === undefined) throw new Error(`nothing was verified: ${status}`);
+  return { challenge, payment, status };
+}
+
+describe("a declared route", () => {
+  test.each(CASES)("%s %s, as %s, is what the reference takes", async (method, _path, _name, { form, path }) => {
+    const [key, at, template] = path;
+    const { payment, challenge, status } = await send(form, { key: `${method} ${key}`, path: at, method });
+    expect(status).toBe(200);
+    const declared = payment.extensions?.["bazaar"] as never;
+    expect(challenge?.extensions?.["bazaar"]).toEqual(declared);
+    expect(validateDiscoveryExtensionSpec(declared)).toEqual({ valid: true });
+    expect(validateDiscoveryExtension(declared)).toEqual({ valid: true });
+    const found = extractDiscoveryInfo(payment as never, payment.accepted as never);
+    expect(found).toMatchObject({ method, discoveryInfo: { input: { type: "http", method } } });
+    expect(found?.resourceUrl).toMatch(new RegExp(`^http://127\\.0\\.0\\.1:\\d+${template ?? at}$`));
+  });
+
+  test.each(TOOL_FORMS)("for %s is what the reference takes", async (_name, form) => {
+    const { payment } = await send(form, { key: "POST /mcp", path: "/mcp", method: "POST" });
+    const declared = payment.extensions?.["bazaar"] as never;
+    expect(validateDiscoveryExtensionSpec(declared)).toEqual({ valid: true });
+    expect(validateDiscoveryExtension(declared)).toEqual({ valid: true });
+    expect(extractDiscoveryInfo(payment as never, payment.accepted as never)).toMatchObject({
+      toolName: "get_weather",
+    });
+  });
+
+  test("says the values of its path decoded, and those of a wildcard whole", async () => {
+    const params = async (key: string, path: string) => {
+      const { payment } = await send({}, { key, path, method: "GET" });
+      return payment.extensions?.["bazaar"];
+    };
+    expect(await params("GET /w/:city/[day]", "/w/S%C3%A3o%20Paulo/1")).toHaveProperty("info.input.pathParams", {
+      city: "São Paulo",
+      day: "1",
+    });
+    expect(await params("GET /files/*", "/files/a%20b/c")).toHaveProperty("info.input.pathParams", {
+      var1: "a b/c",
+    });
+    expect(await params("GET /*", "/any")).not.toHaveProperty("info.input.pathParams");
+  });
+
+  test("tells the facilitator nothing that its client has made of the declaration", async () => {
+    const form: BazaarForm = { inputSchema: CITY };
+    const shop = await openShop(express, {
+      routes: { "GET /paid": { ...PRICED, extensions: { bazaar: form } } },
+      handler: (_req, res) => void res.json({}),
+    });
+    const { payment } = await shop.sign();
+    const poisoned = {
+      ...payment,
+      resource: { url: "https://evil.example/" },
+      extensions: {
+        bazaar: { info: { input: { type: "mcp", toolName: "evil" } }, schema: {}, routeTemplate: "/evil" },
+      },
+    };
+    const header = Buffer.from(JSON.stringify(poisoned)).toString("base64");
+    expect(await shop.ask({ payment: header })).toMatchObject({ status: 200 });
+    expect(JSON.stringify(shop.till.verified[0])).not.toContain("evil");
+    expect(shop.till.verified[0]?.extensions).toHaveProperty("bazaar.info.input.method", "GET");
+  });
+});
