@@ -25,6 +25,7 @@ const PACKAGES = {
   evm: ["core"],
   svm: ["core"],
   bazaar: ["core"],
+  catalog: ["core", "bazaar"],
   facilitator: ["core", "bazaar"],
   express: ["core", "avm", "bazaar", "evm", "svm"],
   mcp: ["core"],

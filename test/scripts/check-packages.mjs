@@ -2,7 +2,8 @@
  * Checks every package as it would be published: packs it, then looks at the tarball.
  *
  * - publint and attw (ESM only) find nothing.
- * - It holds compiled code, declarations, README.md, LICENSE and package.json, and nothing else.
+ * - It holds compiled code, declarations, README.md, LICENSE and package.json, assets that its manifest names with the
+ *   NOTICE of whose they are, and nothing else.
  * - Each compiled file still has its source; a leftover of an earlier build is not published.
  *
  * Prints the size of each tarball. Usage: `node test/scripts/check-packages.mjs`, after a build.
@@ -45,7 +46,7 @@ try {
 async function checkPackage({ folder, manifest }) {
   const packed = await pack(folder, destination);
   const problems = [
-    ...checkFiles(packed.files, folder),
+    ...checkFiles(packed.files, folder, manifest),
     ...checkManifest(manifest),
     ...(await runPublint(packed.tarball, manifest)),
     ...(await runAttw(packed.tarball)),
@@ -54,10 +55,13 @@ async function checkPackage({ folder, manifest }) {
   return { line: `${manifest.name}: ${packed.files.length} files, ${kilobytes} kB packed`, problems };
 }
 
-function checkFiles(files, folder) {
+function checkFiles(files, folder, manifest) {
+  const hasAssets = manifest.files.includes("assets");
+  const allowed = hasAssets ? [...ALLOWED, /^NOTICE$/, /^assets\/[\w.-]+$/] : ALLOWED;
   return [
+    ...(hasAssets && !files.includes("NOTICE") ? ["NOTICE is missing"] : []),
     ...REQUIRED.filter((name) => !files.includes(name)).map((name) => `${name} is missing`),
-    ...files.filter((name) => !ALLOWED.some((form) => form.test(name))).map((name) => `${name} does not belong here`),
+    ...files.filter((name) => !allowed.some((form) => form.test(name))).map((name) => `${name} does not belong here`),
     ...files
       .filter((name) => name.startsWith("dist/") && !hasSource(name, folder))
       .map((name) => `${relative(ROOT, join(folder, name))} has no source any more: remove it`),

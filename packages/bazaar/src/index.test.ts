@@ -4,7 +4,10 @@ import * as bazaar from "./index.js";
 test("the public surface is exactly this", () => {
   expect(Object.keys(bazaar).sort()).toMatchInlineSnapshot(`
     [
+      "DiscoveryError",
+      "affordable",
       "bazaarExtension",
+      "createDiscoveryClient",
       "writeLlmsTxt",
       "writeOpenApi",
       "writeWellKnown",

@@ -3,6 +3,17 @@
  *
  * @module
  */
+export type { DiscoveryClientOptions, DiscoveryHeaders } from "./catalog/client-options.js";
+export {
+  createDiscoveryClient,
+  type DiscoveryClient,
+  type DiscoveryListQuery,
+  type DiscoverySearchQuery,
+} from "./catalog/discovery-client.js";
+export { DiscoveryError, type DiscoveryProblem } from "./catalog/discovery-error.js";
+export type { CatalogEntry, EntryOffer, EntryType } from "./catalog/entry.js";
+export { affordable, type Budget, type EntryFilter } from "./catalog/filter-entries.js";
+export type { DiscoveryPage } from "./catalog/read-page.js";
 export type {
   BazaarDeclaration,
   BodyType,

@@ -19,7 +19,8 @@ export type FareboxErrorCode =
   | "ERR_FAREBOX_CHAIN"
   | "ERR_FAREBOX_LOCAL_CHAIN"
   | "ERR_FAREBOX_PAYER"
-  | "ERR_FAREBOX_STORE";
+  | "ERR_FAREBOX_STORE"
+  | "ERR_FAREBOX_DISCOVERY";
 
 /** Base of every error thrown here. Branch on {@link FareboxError.code}, not on `message` or `instanceof`. */
 export abstract class FareboxError extends Error {

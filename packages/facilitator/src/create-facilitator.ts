@@ -4,8 +4,11 @@
  * @see x402 v2 §7 "Facilitator Interface"
  * @module
  */
+import { BAZAAR, type Catalog } from "@farebox/bazaar/facilitator";
 import {
+  type CallOptions,
   type Facilitator,
+  type FacilitatorRequest,
   type FacilitatorScheme,
   isJsonObject,
   isNetwork,
@@ -16,6 +19,7 @@ import {
 } from "@farebox/core";
 import { createCallLog } from "./call-log.js";
 import { type FacilitatorConfig, type FacilitatorOptions, parseFacilitatorOptions } from "./facilitator-options.js";
+import { createRegistrar, type Extended } from "./registrar.js";
 
 /** How each scheme is. */
 export interface FacilitatorHealth {
@@ -31,6 +35,12 @@ export interface FacilitatorHealth {
 
 /** A facilitator in this process. */
 export interface LocalFacilitator extends Facilitator {
+  /** With what became of the payment's declaration, where there is a catalog. */
+  verify(request: FacilitatorRequest, options?: CallOptions): Promise<Extended<VerifyResponse>>;
+  /** With what became of the payment's declaration, where there is a catalog. */
+  settle(request: FacilitatorRequest, options?: CallOptions): Promise<Extended<SettlementResponse>>;
+  /** Where it lists what is paid for. */
+  readonly catalog: Catalog | undefined;
   /** Asks every scheme how it is. Never rejects. */
   health(): Promise<FacilitatorHealth>;
 }
@@ -44,19 +54,21 @@ export function createFacilitator(options: FacilitatorOptions): LocalFacilitator
   const config = parseFacilitatorOptions(options);
   const supported = describe(config);
   const log = createCallLog(config.logger);
+  const registrar = createRegistrar(config.catalog, config.logger);
   return Object.freeze({
     async verify(request) {
       const answer = await verify(config.schemes, request);
       log.verified(request, answer);
-      return answer;
+      return registrar.verified(request, answer);
     },
     async settle(request) {
       const answer = await settle(config.schemes, request);
       log.settled(request, answer);
-      return answer;
+      return registrar.settled(request, answer);
     },
     supported: async () => supported,
     health: () => askHealth(config.schemes),
+    catalog: config.catalog,
   } satisfies LocalFacilitator);
 }
 
@@ -116,7 +128,7 @@ function networkOf(request: unknown): string {
   return isNetwork(network) ? network : "";
 }
 
-function describe({ schemes, extensions }: FacilitatorConfig): SupportedResponse {
+function describe({ schemes, extensions, catalog }: FacilitatorConfig): SupportedResponse {
   const signers: Record<string, string[]> = {};
   for (const { network, signers: addresses } of schemes) {
     const pattern = `${network.slice(0, network.indexOf(":"))}:*`;
@@ -128,7 +140,8 @@ function describe({ schemes, extensions }: FacilitatorConfig): SupportedResponse
     network,
     ...(Object.keys(extra).length === 0 ? {} : { extra }),
   }));
-  const understood = new Set([...extensions, ...schemes.flatMap((scheme) => scheme.extensions ?? [])]);
+  const own = catalog === undefined ? [] : [BAZAAR];
+  const understood = new Set([...extensions, ...schemes.flatMap((scheme) => scheme.extensions ?? []), ...own]);
   return Object.freeze({ kinds, extensions: [...understood], signers });
 }
 

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Catalog } from "@farebox/bazaar/facilitator";
 import {
   canonicalNetwork,
   createIssues,
@@ -19,6 +20,8 @@ export interface FacilitatorOptions {
   readonly schemes: readonly FacilitatorScheme[];
   /** Identifiers of extensions it understands, for `/supported`, besides those that its schemes name. Default none. */
   readonly extensions?: readonly string[];
+  /** Lists what is paid for, e.g. `createCatalog(…)` of `@farebox/catalog`. Default: nothing is listed. */
+  readonly catalog?: Catalog;
   /** Takes a line per call; never a signature, never a URL. Default: nobody. */
   readonly logger?: Logger;
 }
@@ -27,22 +30,33 @@ export interface FacilitatorOptions {
 export interface FacilitatorConfig {
   readonly schemes: readonly FacilitatorScheme[];
   readonly extensions: readonly string[];
+  readonly catalog: Catalog | undefined;
   readonly logger: Logger | undefined;
 }
 
 /** Checks the options. @throws ConfigError with every issue at once. */
 export function parseFacilitatorOptions(options: FacilitatorOptions): FacilitatorConfig {
-  const { schemes, extensions = [], logger } = options;
+  const { schemes, extensions = [], catalog, logger } = options;
   const issues = createIssues();
-  issues.checkKeys("options", options, ["schemes", "extensions", "logger"]);
+  issues.checkKeys("options", options, ["schemes", "extensions", "catalog", "logger"]);
   if (Array.isArray(schemes) && schemes.length > 0) checkSchemes(schemes, issues);
   else issues.add("options.schemes", "a list of at least one scheme", schemes);
   if (!Array.isArray(extensions) || extensions.some((name) => typeof name !== "string")) {
     issues.add("options.extensions", "a list of identifiers", extensions);
   }
+  if (catalog !== undefined && !isCatalog(catalog)) {
+    issues.add("options.catalog", "a catalog, e.g. createCatalog(…) of @farebox/catalog", catalog);
+  }
   checkLogger(logger, issues);
   issues.throwIfAny();
-  return Object.freeze({ schemes: Object.freeze([...schemes]), extensions: Object.freeze([...extensions]), logger });
+  const lists = { schemes: Object.freeze([...schemes]), extensions: Object.freeze([...extensions]) };
+  return Object.freeze({ ...lists, catalog, logger });
+}
+
+function isCatalog(value: unknown): value is Catalog {
+  if (typeof value !== "object" || value === null) return false;
+  const { register, list, search, isCursor } = value as Partial<Catalog>;
+  return [register, list, search, isCursor].every(isFunction);
 }
 
 function checkSchemes(schemes: readonly unknown[], issues: Issues): void {

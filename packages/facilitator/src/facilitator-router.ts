@@ -1,13 +1,17 @@
 /**
- * A facilitator behind HTTP: `POST /verify`, `POST /settle`, `GET /supported`, `GET /health`.
+ * A facilitator behind HTTP: `POST /verify`, `POST /settle`, `GET /supported`, `GET /health`, and where it has a catalog
+ * `GET /discovery/resources` and `GET /discovery/search`.
  *
- * @see x402 v2 §7
+ * @see x402 v2 §7, §8
  * @module
  */
 import { type Facilitator, type FacilitatorRequest, isJsonObject, type LogFields, type Logger } from "@farebox/core";
 import { type Request, type RequestHandler, type Response, Router } from "express";
 import type { LocalFacilitator } from "./create-facilitator.js";
+import { answerDiscovery, writeList, writeSearch } from "./discovery-answer.js";
+import { readListQuery, readSearchQuery } from "./discovery-query.js";
 import { type BodyLimits, readBody } from "./read-body.js";
+import type { Extended } from "./registrar.js";
 import { type FacilitatorRouterOptions, parseRouterOptions } from "./router-options.js";
 
 /**
@@ -25,7 +29,7 @@ export function facilitatorRouter(
   const call = (name: string, work: Call): RequestHandler =>
     handle(name, async (req, res) => answer(res, await readRequest(req, limits), work));
 
-  return Router()
+  const router = Router()
     .post(
       "/verify",
       call("verify", (request) => facilitator.verify(request)),
@@ -42,7 +46,22 @@ export function facilitatorRouter(
       "/health",
       handle("health", (_req, res) => sendHealth(facilitator, res)),
     );
+  const catalog = "catalog" in facilitator ? facilitator.catalog : undefined;
+  if (catalog === undefined) return router;
+  const listing = { ask: catalog.list, write: writeList };
+  const searching = { ask: catalog.search, write: writeSearch };
+  return router
+    .get(
+      "/discovery/resources",
+      handle("list", (req, res) => answerDiscovery(res, readListQuery(req.url, catalog), listing)),
+    )
+    .get(
+      "/discovery/search",
+      handle("search", (req, res) => answerDiscovery(res, readSearchQuery(req.url, catalog), searching)),
+    );
 }
+
+const EXTENSION_RESPONSES = "EXTENSION-RESPONSES";
 
 type Work = (req: Request, res: Response) => Promise<void>;
 type Call = (request: FacilitatorRequest) => Promise<object>;
@@ -91,11 +110,19 @@ function problemOf(value: unknown): string | undefined {
 }
 
 async function answer(res: Response, read: ReadRequest, work: Call): Promise<void> {
-  if (read.ok) return send(res, 200, await work(read.request));
+  if (read.ok) return sendAnswer(res, await work(read.request));
   if (read.error === undefined) return;
   // The rest of the body may still be on its way, and nobody will read it.
   res.setHeader("Connection", "close");
   send(res, 400, { error: read.error });
+}
+
+/** What extensions have to say travels beside the answer. */
+function sendAnswer(res: Response, { extensionResponses, ...answer }: Extended<object>): void {
+  if (extensionResponses !== undefined) {
+    res.setHeader(EXTENSION_RESPONSES, Buffer.from(JSON.stringify(extensionResponses)).toString("base64"));
+  }
+  send(res, 200, answer);
 }
 
 async function sendHealth(facilitator: Facilitator | LocalFacilitator, res: Response): Promise<void> {

@@ -10,4 +10,5 @@ export {
 } from "./create-facilitator.js";
 export type { FacilitatorOptions } from "./facilitator-options.js";
 export { facilitatorRouter } from "./facilitator-router.js";
+export type { Extended, ExtensionResponses, ListingOutcome } from "./registrar.js";
 export type { FacilitatorRouterOptions } from "./router-options.js";

@@ -1,0 +1,135 @@
+/**
+ * The catalog of a facilitator: lists services in a store, and finds them.
+ *
+ * @module
+ */
+import {
+  BAZAAR,
+  type Catalog,
+  type CatalogEntry,
+  type ListPage,
+  type ListQuery,
+  type Registered,
+  type Registration,
+  type RegistrationRules,
+  type SearchPage,
+  type SearchQuery,
+} from "@farebox/bazaar/facilitator";
+import { createIssues } from "@farebox/core";
+import { readListCursor, readSearchCursor, writeListCursor, writeSearchCursor } from "./cursor.js";
+import { facetsOfEntry, facetsOfFilter } from "./facets.js";
+import { createIndexer, type Indexer } from "./indexer.js";
+import { MAX_RANKED, searchIds } from "./search.js";
+import { mergeService, type Service, toEntry } from "./service.js";
+import type { CatalogStore, EntryChange, EntryKey, StoredEntry } from "./store.js";
+import { textsOf } from "./texts.js";
+import { embedEntry } from "./words/embed.js";
+import { vocabulary } from "./words/vocabulary.js";
+
+/** What a catalog is made of. */
+export interface CatalogOptions {
+  /** Where entries are kept, e.g. `createSqliteCatalogStore()`. The catalog closes it. */
+  readonly store: CatalogStore;
+  /** Whether `http:` and hosts that the public cannot reach are listed, for development. Default false. */
+  readonly allowLocal?: boolean;
+  /** Milliseconds since 1970. Default `Date.now`. */
+  readonly now?: () => number;
+}
+
+/** A catalog in this process. */
+export interface LocalCatalog extends Catalog {
+  /** Takes an entry out of the list, whoever it is that it pays; `false` when it is not listed. */
+  remove(key: { readonly resource: string; readonly toolName?: string }): Promise<boolean>;
+  /** Closes the store. */
+  close(): Promise<void>;
+}
+
+/**
+ * Creates a catalog. Its calls reject with the store's error when the store cannot be reached.
+ *
+ * @throws ConfigError with every issue at once.
+ */
+export function createCatalog(options: CatalogOptions): LocalCatalog {
+  const { store, allowLocal = false, now = Date.now } = parseOptions(options);
+  const indexer = createIndexer(store);
+  const rules: RegistrationRules = Object.freeze({ allowLocal });
+  return Object.freeze({
+    rules,
+    register: (registration) => register(store, registration, now()),
+    list: (query) => list(store, query),
+    search: (query) => search(store, indexer, query),
+    isCursor: (kind, text) => (kind === "list" ? readListCursor(text) : readSearchCursor(text)) !== undefined,
+    remove: ({ resource, toolName = "" }) => store.remove({ resource, toolName }),
+    close: () => store.close(),
+  } satisfies LocalCatalog);
+}
+
+function parseOptions(options: CatalogOptions): CatalogOptions {
+  const issues = createIssues();
+  if (issues.checkKeys("options", options, ["store", "allowLocal", "now"])) {
+    const { store, allowLocal, now } = options;
+    if (typeof store?.update !== "function")
+      issues.add("options.store", "a store, e.g. createSqliteCatalogStore()", store);
+    if (allowLocal !== undefined && typeof allowLocal !== "boolean") {
+      issues.add("options.allowLocal", "true or false", allowLocal);
+    }
+    if (now !== undefined && typeof now !== "function") issues.add("options.now", "a function", now);
+  }
+  issues.throwIfAny();
+  return options;
+}
+
+async function register(store: CatalogStore, registration: Registration, updatedMs: number): Promise<Registered> {
+  const { resource, toolName } = registration;
+  const key: EntryKey = { resource, toolName };
+  let refusal: string | undefined;
+  await store.update(key, (found) => {
+    const merged = mergeService(found && readService(found), registration);
+    if (merged.ok) return changeFor(merged.service, updatedMs);
+    refusal = merged.reason;
+    return undefined;
+  });
+  return refusal === undefined ? { kind: "listed" } : { kind: "rejected", reason: refusal };
+}
+
+function changeFor(service: Service, updatedMs: number): EntryChange {
+  const texts = textsOf(service);
+  const terms = [...new Set(Object.values(texts).join(" ").split(" "))].filter((term) => term !== "");
+  const facets = facetsOfEntry(service.type, service.offers, [BAZAAR]);
+  return { service: JSON.stringify(service), updatedMs, texts, terms, facets, vector: embedEntry(texts, vocabulary()) };
+}
+
+async function list(store: CatalogStore, { limit, offset, cursor, ...filter }: ListQuery): Promise<ListPage> {
+  const facets = facetsOfFilter(filter);
+  const after = cursor === undefined ? undefined : readListCursor(cursor);
+  const page = after === undefined ? { offset, after: 0 } : { offset: 0, after };
+  // One more than is shown tells whether there is a next page.
+  const [found, total] = await Promise.all([store.list({ facets, limit: limit + 1, ...page }), store.count(facets)]);
+  const shown = found.slice(0, limit);
+  const last = shown.at(-1);
+  const isMore = found.length > limit && last !== undefined;
+  return { entries: shown.map(readEntry), total, ...(isMore ? { cursor: writeListCursor(last.id) } : {}) };
+}
+
+async function search(store: CatalogStore, indexer: Indexer, query: SearchQuery): Promise<SearchPage> {
+  const { query: text, limit, cursor, ...filter } = query;
+  const facets = facetsOfFilter(filter);
+  const ranked = cursor === undefined ? undefined : readSearchCursor(cursor);
+  const ids = ranked ?? (await searchIds(text, facets, { store, index: await indexer.current(), words: vocabulary() }));
+  const shown = ids.slice(0, limit);
+  const rest = ids.slice(limit);
+  const found = new Map((await store.find(shown, facets)).map((entry) => [entry.id, entry]));
+  return {
+    entries: shown.flatMap((id) => found.get(id) ?? []).map(readEntry),
+    isPartial: ranked === undefined && ids.length === MAX_RANKED,
+    ...(rest.length > 0 ? { cursor: writeSearchCursor(rest) } : {}),
+  };
+}
+
+function readService({ service }: StoredEntry): Service {
+  return JSON.parse(service) as Service;
+}
+
+function readEntry(entry: StoredEntry): CatalogEntry {
+  return toEntry(readService(entry), entry.updatedMs);
+}

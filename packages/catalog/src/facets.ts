@@ -1,0 +1,63 @@
+/**
+ * Facets: one number for every combination of filters that an entry fits, so that a page of any combination is one range
+ * of one index, however far into the list it lies.
+ *
+ * @module
+ */
+import { createHash } from "node:crypto";
+import type { CatalogFilter, RegisteredOffer } from "@farebox/bazaar/facilitator";
+
+const FILTERS = ["type", "network", "scheme", "payTo"] as const;
+type Values = Partial<Readonly<Record<(typeof FILTERS)[number], string>>>;
+
+/** The facets of a filter; an entry fits when it has them all. */
+export function facetsOfFilter({ extensions = [], ...values }: CatalogFilter): readonly number[] {
+  return [facetOf(values), ...extensions.map(extensionFacet)];
+}
+
+/** The facets of an entry: of each offer every combination, because filters are about one and the same offer. */
+export function facetsOfEntry(
+  type: "http" | "mcp",
+  offers: readonly RegisteredOffer[],
+  extensions: readonly string[],
+): readonly number[] {
+  const facets = offers.flatMap(({ network, scheme, payTo }) =>
+    combinations({ type, network, scheme, payTo }).map(facetOf),
+  );
+  return [...new Set([...facets, ...extensions.map(extensionFacet)])];
+}
+
+/** Every choice of the four values. */
+function combinations(values: Values): readonly Values[] {
+  let sets: readonly Values[] = [{}];
+  for (const name of FILTERS) sets = sets.concat(sets.map((set) => ({ ...set, [name]: values[name] })));
+  return sets;
+}
+
+function facetOf(values: Values): number {
+  const { type, network, scheme, payTo } = values;
+  return hash(["offer", type, network && oneSpelling(network), scheme, payTo && oneCase(payTo)]);
+}
+
+function extensionFacet(name: string): number {
+  return hash(["extension", name]);
+}
+
+/** CAIP-2 has 32 characters for the reference; Algorand's older spelling goes on. */
+function oneSpelling(network: string): string {
+  const at = network.indexOf(":") + 1;
+  return network.slice(0, at + 32);
+}
+
+/** Addresses of eip155 may be written in either case. */
+function oneCase(address: string): string {
+  return /^0x[0-9a-f]+$/i.test(address) ? address.toLowerCase() : address;
+}
+
+/** 48 bits, which every database and every number of JavaScript can hold. */
+function hash(parts: readonly (string | undefined)[]): number {
+  return createHash("sha256")
+    .update(JSON.stringify(parts.map((part) => part ?? null)))
+    .digest()
+    .readUIntBE(0, 6);
+}

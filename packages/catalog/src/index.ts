@@ -1,0 +1,19 @@
+/**
+ * Everything exported here is public API.
+ *
+ * @module
+ */
+export { type CatalogOptions, createCatalog, type LocalCatalog } from "./catalog.js";
+export type {
+  CatalogStore,
+  EntryChange,
+  EntryKey,
+  EntryTexts,
+  RankedText,
+  StoreChanges,
+  StoredEntry,
+  StoredVector,
+  StoreQuery,
+  TextQuery,
+  WeightedWord,
+} from "./store.js";

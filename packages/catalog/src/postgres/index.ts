@@ -1,0 +1,6 @@
+/**
+ * Everything exported here is public API: the store for several machines.
+ *
+ * @module
+ */
+export { createPostgresCatalogStore, type PostgresCatalogStoreOptions } from "./postgres-store.js";

@@ -1,0 +1,56 @@
+import { ConfigError } from "@farebox/core";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describeStore } from "../store-conformance.fixture.js";
+import { createPostgresCatalogStore } from "./postgres-store.js";
+import { type PostgresServer, startPostgres } from "./server.fixture.js";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+}, 60_000);
+afterAll(() => server.stop());
+
+describeStore("a store in PostgreSQL", async () => {
+  const client = new pg.Client({ connectionString: server.url });
+  await client.connect();
+  await client.query("DROP TABLE IF EXISTS farebox_entries, farebox_facets, farebox_terms");
+  await client.end();
+  return createPostgresCatalogStore({ url: server.url });
+});
+
+describe("stores of one database", () => {
+  test("make the tables once, also when they begin at once, and see each other's entries", async () => {
+    const stores = Array.from({ length: 4 }, () => createPostgresCatalogStore({ url: server.url, maxConnections: 2 }));
+    const texts = { name: "weather", description: "", parameters: "", other: "" };
+    await Promise.all(
+      stores.map((store, at) =>
+        store.update({ resource: `https://b.example/${at}`, toolName: "" }, () => {
+          return {
+            service: "{}",
+            updatedMs: 1,
+            texts,
+            terms: ["weather", `w${at}`],
+            facets: [808],
+            vector: new Int8Array(100),
+          };
+        }),
+      ),
+    );
+    expect(await Promise.all(stores.map((store) => store.count([808])))).toEqual([4, 4, 4, 4]);
+    await Promise.all(stores.map((store) => store.close()));
+  });
+});
+
+test("a database that is not there makes calls reject, and is found when it is there", async () => {
+  const store = createPostgresCatalogStore({ url: "postgres://nobody:secret@127.0.0.1:1/none" });
+  await expect(store.count([1])).rejects.toBeInstanceOf(Error);
+  await expect(store.count([1])).rejects.toBeInstanceOf(Error);
+  await store.close();
+});
+
+test("wrong options are refused, without the password", () => {
+  const wrong = { url: "mysql://u:secret@h/d", maxConnections: 0, statementTimeoutMs: "1s", more: 1 };
+  expect(() => createPostgresCatalogStore(wrong as never)).toThrow(ConfigError);
+  expect(() => createPostgresCatalogStore(wrong as never)).not.toThrow(/secret/);
+});

@@ -1,0 +1,107 @@
+/**
+ * Reading from PostgreSQL.
+ *
+ * @module
+ */
+import type { CatalogStore, StoredEntry, StoredVector } from "../store.js";
+
+/** Runs a statement and yields its rows. */
+export type RunQuery = (sql: string, values: unknown[]) => Promise<readonly unknown[]>;
+
+/** The store's reading calls. */
+export type Reader = Omit<CatalogStore, "update" | "remove" | "close">;
+
+/** Weights of the rest, parameters, description and name, in PostgreSQL's order. */
+const WEIGHTS = "{0.08, 0.25, 0.66, 1.0}";
+
+/** PostgreSQL's ranking does not know that rare words say more, so each word is ranked by itself and weighted. */
+const RANK = `
+  WITH words AS MATERIALIZED (
+    SELECT plainto_tsquery('english', word) AS word, weight FROM unnest($1::text[], $2::float8[]) AS asked (word, weight)
+  )
+  SELECT id, (SELECT sum(weight * ts_rank('${WEIGHTS}', texts, word)) FROM words) AS score
+  FROM farebox_entries WHERE texts @@ to_tsquery('english', $3) AND facets @> $4::bigint[]
+  ORDER BY score DESC, id LIMIT $5`;
+
+/** Transactions before \`xmin\` have all ended; what they wrote is seen now or never. */
+const CHANGES = `
+  SELECT id, written::text AS written, facets, vector, pg_snapshot_xmin(pg_current_snapshot())::text AS xmin
+  FROM farebox_entries WHERE (written, id) > ($1::text::xid8, $2::bigint) ORDER BY written, id LIMIT $3`;
+
+/** Prepares the calls. */
+export function createReader(run: RunQuery): Reader {
+  return {
+    async list({ facets, limit, offset, after }) {
+      const page = `SELECT f.entry FROM farebox_facets f WHERE f.facet = $1${others(facets, 4)} AND f.entry > $2
+        ORDER BY f.entry LIMIT $3 OFFSET $4`;
+      const sql = `SELECT id, service, updated FROM farebox_entries WHERE id IN (${page}) ORDER BY id`;
+      const [first, ...more] = facets;
+      return (await run(sql, [first, after, limit, offset, ...more])).map(toEntry);
+    },
+    async count(facets) {
+      const sql = `SELECT count(*) AS entries FROM farebox_facets f WHERE f.facet = $1${others(facets, 1)}`;
+      const [row] = (await run(sql, [...facets])) as readonly { entries: string }[];
+      return Number(row?.entries ?? 0);
+    },
+    async find(ids, facets) {
+      const sql =
+        "SELECT id, service, updated FROM farebox_entries WHERE id = ANY($1::bigint[]) AND facets @> $2::bigint[]";
+      return (await run(sql, [ids, facets])).map(toEntry);
+    },
+    async rank({ words, facets, limit }) {
+      const either = words.map(({ word }) => `'${word}'`).join(" | ");
+      const values = [words.map(({ word }) => word), words.map(({ weight }) => weight), either, facets, limit];
+      const rows = (await run(RANK, values)) as readonly { id: string; score: number }[];
+      return rows.map(({ id, score }) => ({ id: Number(id), score }));
+    },
+    async countTerms(words) {
+      const sql = "SELECT term, entries FROM farebox_terms WHERE term = ANY($1::text[]) AND entries > 0";
+      const rows = (await run(sql, [words])) as readonly { term: string; entries: string }[];
+      return new Map(rows.map(({ term, entries }) => [term, Number(entries)]));
+    },
+    async similarTerms(word) {
+      const sql = `SELECT term FROM farebox_terms WHERE term % $1 ORDER BY similarity(term, $1) DESC, term LIMIT 30`;
+      return ((await run(sql, [word])) as readonly { term: string }[]).map(({ term }) => term);
+    },
+    changes: (mark, limit) => readChanges(run, mark, limit),
+  };
+}
+
+/** A mark has the transaction and the id to go on from and, while there is more, where the next reading is to begin. */
+async function readChanges(run: RunQuery, mark: string | undefined, limit: number): ReturnType<Reader["changes"]> {
+  const [written = "0", id = "0", first] = mark?.split(":") ?? [];
+  const rows = (await run(CHANGES, [written, id, limit])) as readonly ChangedRow[];
+  const begin = first ?? rows[0]?.xmin;
+  const last = rows.at(-1);
+  const isMore = rows.length === limit && last !== undefined;
+  const next = isMore ? `${last.written}:${last.id}:${begin}` : begin === undefined ? `${written}:${id}` : `${begin}:0`;
+  return { entries: rows.map(toVector), mark: next, isMore };
+}
+
+/** What the facets after the first ask for. */
+function others(facets: readonly number[], taken: number): string {
+  return facets
+    .slice(1)
+    .map(
+      (_, at) =>
+        ` AND EXISTS (SELECT 1 FROM farebox_facets m WHERE m.facet = $${taken + at + 1} AND m.entry = f.entry)`,
+    )
+    .join("");
+}
+
+function toEntry(row: unknown): StoredEntry {
+  const { id, service, updated } = row as { id: string; service: string; updated: string };
+  return { id: Number(id), service, updatedMs: Number(updated) };
+}
+
+interface ChangedRow {
+  readonly id: string;
+  readonly written: string;
+  readonly xmin: string;
+  readonly facets: readonly string[];
+  readonly vector: Buffer;
+}
+
+function toVector({ id, facets, vector }: ChangedRow): StoredVector {
+  return { id: Number(id), facets: facets.map(Number), vector: Int8Array.from(vector) };
+}

@@ -1,0 +1,109 @@
+/**
+ * Writing to PostgreSQL, within a transaction.
+ *
+ * @module
+ */
+import { createHash } from "node:crypto";
+import type { PoolClient } from "pg";
+import { digestOf } from "../digest.js";
+import type { CatalogStore, EntryKey } from "../store.js";
+import { TEXTS } from "./schema.js";
+
+interface EntryRow {
+  readonly id: string;
+  readonly service: string;
+  readonly updated: string;
+  readonly digest: Buffer;
+  readonly terms: string;
+  readonly facets: readonly string[];
+}
+
+/** See `CatalogStore.update`. */
+export async function updateEntry(
+  client: PoolClient,
+  entryKey: EntryKey,
+  decide: Parameters<CatalogStore["update"]>[1],
+): Promise<boolean> {
+  const key = keyOf(entryKey);
+  const found = await lock(client, key);
+  const change = decide(found && { id: Number(found.id), service: found.service, updatedMs: Number(found.updated) });
+  if (change === undefined) return false;
+  const digest = digestOf(change);
+  const { service, updatedMs } = change;
+  if (found?.digest.equals(digest) === true) {
+    await client.query("UPDATE farebox_entries SET service = $1, updated = $2 WHERE id = $3", [
+      service,
+      updatedMs,
+      found.id,
+    ]);
+    return true;
+  }
+  const { name, description, parameters, other } = change.texts;
+  const indexed = [service, updatedMs, digest, change.terms.join(" "), change.facets, Buffer.from(change.vector)];
+  const { rows } = await client.query<{ id: string }>(found === undefined ? INSERT : REWRITE, [
+    ...[name, description, parameters, other],
+    ...indexed,
+    found?.id ?? key,
+  ]);
+  await writeFacets(client, rows[0]?.id ?? "", { before: found?.facets.map(Number) ?? [], after: change.facets });
+  await countTerms(client, found?.terms.split(" ") ?? [], change.terms);
+  return true;
+}
+
+/** See `CatalogStore.remove`. */
+export async function removeEntry(client: PoolClient, entryKey: EntryKey): Promise<boolean> {
+  const found = await lock(client, keyOf(entryKey));
+  if (found === undefined) return false;
+  await client.query("DELETE FROM farebox_entries WHERE id = $1", [found.id]);
+  await client.query(DROP_FACETS, [found.facets, found.id]);
+  await countTerms(client, found.terms.split(" "), []);
+  return true;
+}
+
+const INSERT = `
+  INSERT INTO farebox_entries (texts, service, updated, digest, terms, facets, vector, key, written)
+  VALUES (${TEXTS}, $5, $6, $7, $8, $9, $10, $11, pg_current_xact_id()) RETURNING id`;
+const REWRITE = `
+  UPDATE farebox_entries SET texts = ${TEXTS}, service = $5, updated = $6, digest = $7, terms = $8, facets = $9,
+    vector = $10, written = pg_current_xact_id() WHERE id = $11 RETURNING id`;
+const DROP_FACETS = "DELETE FROM farebox_facets WHERE facet = ANY($1::bigint[]) AND entry = $2";
+
+/** Whoever else wants to write this key waits until the transaction ends, also when there is no row yet. */
+async function lock(client: PoolClient, key: Buffer): Promise<EntryRow | undefined> {
+  await client.query("SELECT pg_advisory_xact_lock($1)", [String(key.readBigInt64BE())]);
+  const sql = "SELECT id, service, updated, digest, terms, facets FROM farebox_entries WHERE key = $1";
+  return (await client.query<EntryRow>(sql, [key])).rows[0];
+}
+
+async function writeFacets(
+  client: PoolClient,
+  id: string,
+  { before, after }: { readonly before: readonly number[]; readonly after: readonly number[] },
+): Promise<void> {
+  const gone = before.filter((facet) => !after.includes(facet));
+  const added = after.filter((facet) => !before.includes(facet));
+  if (gone.length > 0) await client.query(DROP_FACETS, [gone, id]);
+  if (added.length === 0) return;
+  await client.query("INSERT INTO farebox_facets (facet, entry) SELECT unnest($1::bigint[]), $2", [added, id]);
+}
+
+/** In one order for everybody, so that two transactions which count the same words wait for each other only one way. */
+async function countTerms(client: PoolClient, before: readonly string[], after: readonly string[]): Promise<void> {
+  const changed = [
+    ...before.filter((term) => term !== "" && !after.includes(term)).map((term) => [term, -1] as const),
+    ...after.filter((term) => !before.includes(term)).map((term) => [term, 1] as const),
+  ];
+  if (changed.length === 0) return;
+  const sql = `
+    INSERT INTO farebox_terms (term, entries)
+    SELECT term, by FROM unnest($1::text[], $2::bigint[]) AS changed (term, by) ORDER BY term
+    ON CONFLICT (term) DO UPDATE SET entries = farebox_terms.entries + excluded.entries`;
+  await client.query(sql, [changed.map(([term]) => term), changed.map(([, by]) => by)]);
+}
+
+/** An index of PostgreSQL cannot hold the longest URLs. */
+function keyOf({ resource, toolName }: EntryKey): Buffer {
+  return createHash("sha256")
+    .update(JSON.stringify([resource, toolName]))
+    .digest();
+}

@@ -1,0 +1,91 @@
+/**
+ * A listed service: what the payments for it have declared, taken together.
+ *
+ * @module
+ */
+import {
+  BAZAAR,
+  type CatalogEntry,
+  type EntryOffer,
+  type RegisteredOffer,
+  type Registration,
+} from "@farebox/bazaar/facilitator";
+import { isJsonObject, type JsonObject } from "@farebox/core";
+
+/** The service as the store keeps it. Each payment is for one offer; the offers gather here. */
+export interface Service extends Omit<Registration, "offer"> {
+  readonly offers: readonly RegisteredOffer[];
+}
+
+/** A service after one more registration, or why it stays as it is. */
+export type Merged = { readonly ok: true; readonly service: Service } | { readonly ok: false; readonly reason: string };
+
+const MAX_OFFERS = 16;
+
+/**
+ * Adds a registration to what is listed. Whoever is paid already may change everything. Somebody who is paid on another
+ * family of networks adds an offer and changes nothing else, and nobody else changes anything: a resource is a claim that
+ * anybody can make, and a payment proves only who was paid.
+ */
+export function mergeService(listed: Service | undefined, { offer, ...declared }: Registration): Merged {
+  if (listed === undefined) return { ok: true, service: { ...declared, offers: [offer] } };
+  const isKnown = listed.offers.some(({ payTo }) => payTo === offer.payTo);
+  const isFamilyTaken = listed.offers.some(({ network }) => familyOf(network) === familyOf(offer.network));
+  if (!isKnown && isFamilyTaken) return { ok: false, reason: "the resource is listed with another payTo" };
+  const others = listed.offers.filter((other) => !isSameOffer(other, offer));
+  const offers = [...others, offer].slice(-MAX_OFFERS);
+  return { ok: true, service: { ...(isKnown ? declared : listed), offers } };
+}
+
+function familyOf(network: string): string {
+  return network.slice(0, network.indexOf(":"));
+}
+
+function isSameOffer(one: RegisteredOffer, other: RegisteredOffer): boolean {
+  return (["scheme", "network", "asset", "payTo"] as const).every((name) => one[name] === other[name]);
+}
+
+/** Writes a service out as an entry, with every field that a reader of any catalog looks for. */
+export function toEntry(service: Service, updatedMs: number): CatalogEntry {
+  const { type, resource, toolName, info, schema, routeTemplate, offers } = service;
+  const { description, mimeType, serviceName, tags, iconUrl } = service;
+  const template = routeTemplate === undefined ? {} : { routeTemplate };
+  const { method } = info.input;
+  return {
+    resource,
+    type,
+    x402Version: 2,
+    accepts: offers.map((offer) => toOffer(service, offer)),
+    lastUpdated: new Date(updatedMs).toISOString(),
+    metadata: {},
+    ...(description === undefined ? {} : { description }),
+    ...(mimeType === undefined ? {} : { mimeType }),
+    ...(serviceName === undefined ? {} : { serviceName }),
+    ...(tags === undefined ? {} : { tags }),
+    ...(iconUrl === undefined ? {} : { iconUrl }),
+    extensions: { [BAZAAR]: { info, schema, ...template } },
+    discoveryInfo: info,
+    ...template,
+    ...(type === "mcp" ? { toolName } : {}),
+    ...(type === "http" && typeof method === "string" ? { method } : {}),
+  };
+}
+
+function toOffer(
+  { resource, description = "", mimeType = "", ...service }: Service,
+  offer: RegisteredOffer,
+): EntryOffer {
+  const { scheme, network, asset, payTo, amount, maxTimeoutSeconds, extra } = offer;
+  const outputSchema = { input: toInput(resource, service), output: outputOf(service.info) };
+  const terms = { scheme, network, asset, payTo, amount, maxAmountRequired: amount, maxTimeoutSeconds };
+  return { ...terms, resource, description, mimeType, outputSchema, extra };
+}
+
+function toInput(resource: string, { type, toolName, info }: Pick<Service, "type" | "toolName" | "info">): JsonObject {
+  if (type === "http") return { ...info.input, resource };
+  return { transport: "streamable-http", ...info.input, toolName };
+}
+
+function outputOf(info: JsonObject): unknown {
+  return isJsonObject(info["output"]) ? info["output"] : null;
+}

@@ -1,0 +1,94 @@
+/**
+ * Reading from the embedded store.
+ *
+ * @module
+ */
+import type { Database } from "libsql";
+import type { RankedText, StoreChanges, StoredEntry, StoredVector, StoreQuery, TextQuery } from "../store.js";
+
+/** The store's reading calls, at once. */
+export interface Reader {
+  list(query: StoreQuery): readonly StoredEntry[];
+  count(facets: readonly number[]): number;
+  find(ids: readonly number[], facets: readonly number[]): readonly StoredEntry[];
+  rank(query: TextQuery): readonly RankedText[];
+  countTerms(words: readonly string[]): ReadonlyMap<string, number>;
+  similarTerms(word: string): readonly string[];
+  changes(mark: string | undefined, limit: number): StoreChanges;
+}
+
+/** Weights of name, description, parameters and the rest. */
+const RANK = "bm25(texts, 6.0, 4.0, 1.5, 0.5)";
+
+/** Prepares nothing that depends on how many facets are asked for; SQLite compiles in microseconds. */
+export function createReader(db: Database): Reader {
+  const termCount = db.prepare("SELECT entries FROM terms WHERE term = ? AND entries > 0");
+  const grams = db.prepare("SELECT term FROM grams WHERE grams MATCH ? ORDER BY rank LIMIT 30");
+  const changed = db.prepare(
+    "SELECT id, revision, facets, vector FROM entries WHERE revision > ? ORDER BY revision LIMIT ?",
+  );
+  const all = (sql: string, ...values: readonly unknown[]): readonly unknown[] => db.prepare(sql).all(...values);
+
+  return {
+    list({ facets, limit, offset, after }) {
+      const page = `SELECT facets.entry FROM facets WHERE facets.facet = ?${others(facets)} AND facets.entry > ?
+        ORDER BY facets.entry LIMIT ? OFFSET ?`;
+      const sql = `SELECT id, service, updated FROM entries WHERE id IN (${page}) ORDER BY id`;
+      return all(sql, ...facets, after, limit, offset).map(toEntry);
+    },
+    count(facets) {
+      const rows = all(`SELECT count(*) AS entries FROM facets WHERE facets.facet = ?${others(facets)}`, ...facets);
+      return (rows[0] as { entries: number }).entries;
+    },
+    find(ids, facets) {
+      const filter = facets.map(() => " AND EXISTS (SELECT 1 FROM facets WHERE facet = ? AND entry = entries.id)");
+      const sql = `SELECT id, service, updated FROM entries WHERE id IN (SELECT value FROM json_each(?))${filter.join("")}`;
+      return all(sql, JSON.stringify(ids), ...facets).map(toEntry);
+    },
+    rank({ words, facets, limit }) {
+      const filter = facets.map(() => " AND EXISTS (SELECT 1 FROM facets WHERE facet = ? AND entry = texts.rowid)");
+      const sql = `SELECT rowid AS id, -${RANK} AS score FROM texts WHERE texts MATCH ?${filter.join("")} ORDER BY score DESC LIMIT ?`;
+      const match = words.map(({ word }) => `"${word}"`).join(" OR ");
+      return all(sql, match, ...facets, limit).map((row) => row as RankedText);
+    },
+    countTerms(words) {
+      const counted = words.map((word) => [word, termCount.get(word) as { entries: number } | undefined] as const);
+      return new Map(counted.flatMap(([word, row]) => (row === undefined ? [] : [[word, row.entries]])));
+    },
+    similarTerms(word) {
+      const trigrams = Array.from({ length: Math.max(0, word.length - 2) }, (_, at) => `"${word.slice(at, at + 3)}"`);
+      if (trigrams.length === 0) return [];
+      return grams.all(trigrams.join(" OR ")).map((row) => (row as { term: string }).term);
+    },
+    changes(mark, limit) {
+      const rows = changed.all(Number(mark ?? 0), limit) as ChangedRow[];
+      const last = rows.at(-1)?.revision ?? Number(mark ?? 0);
+      return { entries: rows.map(toVector), mark: String(last), isMore: rows.length === limit };
+    },
+  };
+}
+
+/** What the facets after the first ask for. */
+function others(facets: readonly number[]): string {
+  return facets
+    .slice(1)
+    .map(() => " AND EXISTS (SELECT 1 FROM facets AS more WHERE more.facet = ? AND more.entry = facets.entry)")
+    .join("");
+}
+
+function toEntry(row: unknown): StoredEntry {
+  const { id, service, updated } = row as { id: number; service: string; updated: number };
+  return { id, service, updatedMs: updated };
+}
+
+interface ChangedRow {
+  readonly id: number;
+  readonly revision: number;
+  readonly facets: string;
+  /** What the driver yields depends on whether one row was asked for or all. */
+  readonly vector: ArrayBuffer | Uint8Array;
+}
+
+function toVector({ id, facets, vector }: ChangedRow): StoredVector {
+  return { id, facets: JSON.parse(facets) as number[], vector: new Int8Array(vector) };
+}

@@ -1,0 +1,203 @@
+import type { CatalogEntry } from "@farebox/bazaar/facilitator";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { declare, type Library, NETWORK, openLibrary, PAYEE, paymentFor } from "./library.js";
+
+const SEED = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31);
+console.info(`discovery: seed ${SEED}`);
+
+let shop: Library;
+const OTHER = "0x1111111111111111111111111111111111111111";
+const tool = {
+  info: { input: { type: "mcp", toolName: "add", description: "Adds two numbers", inputSchema: {} } },
+  schema: {},
+};
+
+beforeAll(async () => {
+  shop = await openLibrary();
+  await shop.list(
+    ...Array.from({ length: 25 }, (_, at) => ({ url: `https://a.example/${at}`, description: `Service ${at}` })),
+  );
+  await shop.list(
+    { url: "mcp://tool/add", bazaar: tool, terms: { payTo: OTHER } },
+    { url: "https://b.example/upto", description: "Generates long texts", terms: { scheme: "upto", payTo: OTHER } },
+    { url: "https://b.example/main", terms: { network: "eip155:8453" } },
+  );
+});
+afterAll(() => shop.close());
+
+const items = (json: Record<string, unknown>) => (json["items"] ?? json["resources"]) as CatalogEntry[];
+
+describe("the list", () => {
+  test("has pages of twenty, how many there are, and a cursor", async () => {
+    const { status, json, header } = await shop.get("/discovery/resources");
+    expect(status).toBe(200);
+    expect(header("access-control-allow-origin")).toBe("*");
+    expect(items(json)).toHaveLength(20);
+    expect(json).toMatchObject({
+      x402Version: 2,
+      pagination: { limit: 20, offset: 0, total: 28, cursor: expect.any(String) },
+    });
+    const last = await shop.get("/discovery/resources?limit=100");
+    expect(last.json["pagination"]).toEqual({ limit: 100, offset: 0, total: 28, cursor: null });
+  });
+
+  const FILTERS: readonly (readonly [query: string, total: number])[] = [
+    ["type=http", 27],
+    ["type=mcp", 1],
+    [`network=${NETWORK}`, 27],
+    ["network=eip155:8453", 1],
+    ["scheme=upto", 1],
+    [`payTo=${PAYEE}`, 26],
+    [`payTo=${PAYEE.toLowerCase()}`, 26],
+    [`payTo=${OTHER}&type=http`, 1],
+    [`payTo=${OTHER}&type=http&scheme=upto&network=${NETWORK}`, 1],
+    [`payTo=${OTHER}&network=eip155:8453`, 0],
+    ["extensions=bazaar", 28],
+    ["extensions=bazaar&type=mcp", 1],
+    ["extensions=other", 0],
+    ["unheard=of", 28],
+  ];
+  test.each(FILTERS)("of ?%s has %i", async (query, total) => {
+    const { json } = await shop.get(`/discovery/resources?limit=100&${query}`);
+    expect(items(json)).toHaveLength(total);
+    expect(json["pagination"]).toMatchObject({ total });
+  });
+
+  test("gives every entry once, by offset and by cursor, also while others register", async () => {
+    const own = await openLibrary();
+    const urls = Array.from({ length: 11 }, (_, at) => `https://a.example/${at}`);
+    await own.list(...urls.map((url) => ({ url })));
+    const walk = async (next: (pages: number, cursor: unknown) => string) => {
+      const seen: string[] = [];
+      for (let pages = 0, cursor: unknown; pages === 0 || typeof cursor === "string"; pages++) {
+        const { json } = await own.get(`/discovery/resources?limit=4&${next(pages, cursor)}`);
+        seen.push(...items(json).map(({ resource }) => resource));
+        cursor = (json["pagination"] as { cursor: unknown }).cursor;
+        if (pages < 2) await own.list({ url: `https://new.example/${seen.length}` }, { url: urls[0]! });
+      }
+      return seen;
+    };
+    for (const next of [
+      (pages: number) => `offset=${pages * 4}`,
+      (pages: number, cursor: unknown) => (pages === 0 ? "" : `cursor=${String(cursor)}`),
+    ]) {
+      const seen = await walk(next);
+      expect(seen.slice(0, 11)).toEqual(urls);
+      expect(new Set(seen).size).toBe(seen.length);
+    }
+    await own.close();
+  });
+});
+
+describe("a search", () => {
+  test("finds by other words than the seller's, and filters", async () => {
+    const found = await shop.get("/discovery/search?query=subtract+or+sum+some+figures&limit=3");
+    expect(found.status).toBe(200);
+    expect(items(found.json)[0]?.resource).toBe("mcp://tool/add");
+    const filtered = await shop.get("/discovery/search?query=add&type=http&limit=100");
+    expect(items(filtered.json).every(({ type }) => type === "http")).toBe(true);
+    const upto = await shop.get(`/discovery/search?query=weather&scheme=upto&payTo=${OTHER}`);
+    expect(items(upto.json).map(({ resource }) => resource)).toEqual(["https://b.example/upto"]);
+  });
+
+  test("finds by words that nobody knows but the seller", async () => {
+    const own = await openLibrary();
+    await own.list({ url: "https://a.example/1", description: "Zorblax lookups" }, { url: "https://a.example/2" });
+    for (const query of ["zorblax", "zorblacks", "ZORBLAX!"]) {
+      expect(items((await own.get(`/discovery/search?query=${query}`)).json)[0]?.resource).toBe("https://a.example/1");
+    }
+    await own.close();
+  });
+
+  test("gives every entry once, also while others register", async () => {
+    const own = await openLibrary();
+    await own.list(
+      ...Array.from({ length: 9 }, (_, at) => ({ url: `https://a.example/${at}`, description: `Weather ${at}` })),
+    );
+    const whole = items((await own.get("/discovery/search?query=weather")).json).map(({ resource }) => resource);
+    const seen: string[] = [];
+    for (let cursor: unknown = ""; typeof cursor === "string"; ) {
+      const { json } = await own.get(
+        `/discovery/search?query=weather&limit=4${cursor === "" ? "" : `&cursor=${cursor}`}`,
+      );
+      seen.push(...items(json).map(({ resource }) => resource));
+      cursor = (json["pagination"] as { cursor: unknown }).cursor;
+      await own.list({ url: `https://new.example/${seen.length}`, description: "Weather weather weather" });
+    }
+    expect(seen).toEqual(whole);
+    await own.close();
+  });
+});
+
+describe("a wrong parameter is answered 400, by name", () => {
+  const WRONG: readonly (readonly [path: string, error: RegExp])[] = [
+    ["resources?limit=0", /^limit: expected a whole number from 1 to 100$/],
+    ["resources?limit=101", /^limit/],
+    ["resources?limit=1.5", /^limit/],
+    ["resources?limit=", /^limit/],
+    ["resources?limit=1e1", /^limit/],
+    ["resources?limit=5&limit=6", /^limit: expected one value$/],
+    ["resources?offset=-1", /^offset/],
+    ["resources?offset=99999999999", /^offset/],
+    ["resources?type=grpc", /^type: expected http or mcp$/],
+    ["resources?network=base", /^network/],
+    ["resources?scheme=a%20b", /^scheme/],
+    ["resources?payTo=%00", /^payTo/],
+    ["resources?cursor=x", /^cursor/],
+    ["resources?cursor=s.1", /^cursor/],
+    ["resources?cursor=l.1&offset=1", /^cursor/],
+    ["resources?extensions=a,,b", /^extensions/],
+    ["search", /^query/],
+    ["search?query=", /^query/],
+    ["search?query=%20%20", /^query/],
+    [`search?query=${"x".repeat(501)}`, /^query/],
+    ["search?query=a&cursor=l.1", /^cursor/],
+    ["search?query=a&limit=x", /^limit/],
+  ];
+  test.each(WRONG)("%s", async (path, error) => {
+    const { status, json } = await shop.get(`/discovery/${path}`);
+    expect([status, json["error"]]).toEqual([400, expect.stringMatching(error)]);
+  });
+});
+
+test("any bytes as a query are answered", async () => {
+  const bytes = fc
+    .uint8Array({ minLength: 1, maxLength: 60 })
+    .map((some) => [...some].map((byte) => `%${byte.toString(16).padStart(2, "0")}`).join(""));
+  const text = fc.oneof(
+    bytes,
+    fc
+      .string({ unit: "binary", minLength: 1 })
+      .map((some) => encodeURIComponent(some.replaceAll(/\p{Surrogate}/gu, ""))),
+    fc.constantFrom('"', "*", "NEAR(a b)", "name:x", "a AND", "(", "'; DROP TABLE entries;--", "^", "-"),
+  );
+  await fc.assert(
+    fc.asyncProperty(text, async (query) => {
+      const { status } = await shop.get(`/discovery/search?query=${query}`);
+      expect([200, 400]).toContain(status);
+    }),
+    { seed: SEED, numRuns: 200 },
+  );
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom("limit", "offset", "cursor", "payTo", "network", "type", "extensions"),
+      bytes,
+      async (name, value) => {
+        expect([200, 400]).toContain((await shop.get(`/discovery/resources?${name}=${value}`)).status);
+      },
+    ),
+    { seed: SEED, numRuns: 100 },
+  );
+});
+
+test("an entry of a stranger's does no harm to the answer", async () => {
+  const own = await openLibrary();
+  const description = `<script>alert(1)</script>"'\u2028`;
+  await own.list({ description, bazaar: declare({ more: { toJSON: "x" } }) });
+  const response = await fetch(`${own.url}/discovery/resources`);
+  expect(response.headers.get("content-type")).toMatch(/^application\/json/);
+  expect(items((await response.json()) as Record<string, unknown>)[0]?.description).toBe(description);
+  await own.close();
+  expect(paymentFor()).toBeDefined();
+});

@@ -1,0 +1,66 @@
+/**
+ * Measures how often a search finds the service that is meant: first, and among the first three.
+ *
+ * `search-quality.test.ts` prints it, and pins it.
+ *
+ * @module
+ */
+import type { Catalog, Registration } from "@farebox/bazaar/facilitator";
+import { type SampleService, SERVICES } from "./services.js";
+
+/** What came of one question. */
+export interface Answered {
+  readonly query: string;
+  readonly expected: string;
+  /** Place of the expected service, 1 for the first; 0 when it is not among the first twenty. */
+  readonly place: number;
+  readonly first: string | undefined;
+}
+
+/** Lists every sample. */
+export async function listSamples(catalog: Catalog, services: readonly SampleService[] = SERVICES): Promise<void> {
+  for (const service of services) await catalog.register(toRegistration(service));
+}
+
+/** Asks every question. */
+export async function ask(
+  catalog: Catalog,
+  queries: readonly (readonly [query: string, expected: string])[],
+): Promise<readonly Answered[]> {
+  const answers: Answered[] = [];
+  for (const [query, expected] of queries) {
+    const { entries } = await catalog.search({ query, limit: 20 });
+    const ids = entries.map(({ resource }) => resource.replace(/^https:\/\/[^/]+\/|^mcp:\/\/tool\//, ""));
+    answers.push({ query, expected, place: ids.indexOf(expected) + 1, first: ids[0] });
+  }
+  return answers;
+}
+
+/** Share of the questions whose service is among the first `most`. */
+export function share(answers: readonly Answered[], most: number): number {
+  return answers.filter(({ place }) => place > 0 && place <= most).length / answers.length;
+}
+
+/** What a payment for a sample would declare. */
+export function toRegistration({ id, tool, description, parameters }: SampleService): Registration {
+  const properties = Object.fromEntries(
+    Object.entries(parameters).map(([name, text]) => [name, { type: "string", description: text }]),
+  );
+  const offer = {
+    scheme: "exact",
+    network: "eip155:84532",
+    asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+    payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C",
+    amount: "1000",
+    maxTimeoutSeconds: 60,
+    extra: {},
+  };
+  if (tool === true) {
+    const inputSchema = { type: "object", properties };
+    const info = { input: { type: "mcp" as const, toolName: id, description, inputSchema } };
+    return { type: "mcp", resource: `mcp://tool/${id}`, toolName: id, info, schema: {}, description, offer };
+  }
+  const info = { input: { type: "http" as const, method: "GET", queryParams: {} } };
+  const schema = { properties: { input: { properties: { queryParams: { properties } } } } };
+  return { type: "http", resource: `https://api.example.com/${id}`, toolName: "", info, schema, description, offer };
+}

@@ -1,0 +1,18 @@
+import { createCatalog } from "@farebox/catalog";
+import { createSqliteCatalogStore } from "@farebox/catalog/sqlite";
+import { expect, test } from "vitest";
+import { ask, listSamples, share } from "./measure.js";
+import { QUERIES } from "./queries.js";
+
+test("paraphrases find the service that is meant", async () => {
+  const catalog = createCatalog({ store: createSqliteCatalogStore() });
+  await listSamples(catalog);
+  const answers = await ask(catalog, QUERIES);
+  for (const { query, expected, place, first } of answers)
+    if (place !== 1) console.info(`${place || "-"} ${query}: ${expected}, not ${first}`);
+  console.info(
+    `search quality: ${answers.length} questions, first ${share(answers, 1)}, among three ${share(answers, 3)}`,
+  );
+  expect(share(answers, 3)).toBeGreaterThan(0.68);
+  await catalog.close();
+}, 60_000);

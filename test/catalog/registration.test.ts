@@ -1,0 +1,271 @@
+import type { CatalogEntry, Registration } from "@farebox/bazaar/facilitator";
+import type { CatalogStore } from "@farebox/catalog";
+import { createSqliteCatalogStore } from "@farebox/catalog/sqlite";
+import fc from "fast-check";
+import { afterEach, describe, expect, test } from "vitest";
+import { declare, type Library, type LibraryOptions, openLibrary, PAYEE, paymentFor } from "./library.js";
+
+const SEED = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31);
+console.info(`catalog registration: seed ${SEED}`);
+
+const open: Library[] = [];
+async function library(options: LibraryOptions = {}): Promise<Library> {
+  const opened = await openLibrary(options);
+  open.push(opened);
+  return opened;
+}
+afterEach(async () => {
+  for (const opened of open.splice(0)) await opened.close();
+});
+
+async function entriesOf({ get }: Library): Promise<readonly CatalogEntry[]> {
+  return (await get("/discovery/resources?limit=100")).json["items"] as CatalogEntry[];
+}
+
+/** A store of which one call is another. */
+function storeWith(changes: Partial<CatalogStore>): CatalogStore {
+  return { ...createSqliteCatalogStore(), ...changes };
+}
+
+describe.each([{ isExpress4: false }, { isExpress4: true }])(
+  "a payment with a declaration (Express 4: $isExpress4)",
+  (app) => {
+    test("is told processing when it is verified, success when it is settled, and is listed then", async () => {
+      const shop = await library({ ...app, now: () => Date.parse("2026-01-31T12:00:00.007Z") });
+      const verified = await shop.post("/verify", paymentFor());
+      expect(verified.json).toEqual({ isValid: true, payer: "0xbb" });
+      expect(verified.outcome).toEqual({ bazaar: { status: "processing" } });
+      expect(await entriesOf(shop)).toEqual([]);
+
+      const settled = await shop.post("/settle", paymentFor());
+      expect(settled.json).toEqual({ success: true, payer: "0xbb", transaction: "0xcc", network: "eip155:84532" });
+      expect(settled.outcome).toEqual({ bazaar: { status: "success" } });
+      const resource = "https://api.example.com/weather";
+      const { info, schema } = declare() as { info: { input: object }; schema: object };
+      expect(await entriesOf(shop)).toEqual([
+        {
+          resource,
+          type: "http",
+          x402Version: 2,
+          accepts: [
+            {
+              scheme: "exact",
+              network: "eip155:84532",
+              asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+              payTo: PAYEE,
+              amount: "1000",
+              maxAmountRequired: "1000",
+              maxTimeoutSeconds: 60,
+              resource,
+              description: "Weather for a city",
+              mimeType: "application/json",
+              outputSchema: { input: { ...info.input, resource }, output: null },
+              extra: { name: "USDC", version: "2" },
+            },
+          ],
+          lastUpdated: "2026-01-31T12:00:00.007Z",
+          metadata: {},
+          description: "Weather for a city",
+          mimeType: "application/json",
+          extensions: { bazaar: { info, schema } },
+          discoveryInfo: info,
+          method: "GET",
+        },
+      ]);
+    });
+  },
+);
+
+describe("the facilitator", () => {
+  test("says the same in this process, and says that it knows the extension", async () => {
+    const { facilitator } = await library();
+    expect(await facilitator.settle(paymentFor())).toMatchObject({
+      success: true,
+      extensionResponses: { bazaar: { status: "success" } },
+    });
+    expect((await facilitator.supported()).extensions).toEqual(["bazaar"]);
+  });
+
+  test("says why a declaration is rejected, and lets the payment pass", async () => {
+    const shop = await library();
+    const body = paymentFor({ bazaar: declare({ routeTemplate: "/../x" }) });
+    for (const path of ["/verify", "/settle"]) {
+      const { status, json, outcome } = await shop.post(path, body);
+      expect({ status, ok: json["isValid"] ?? json["success"] }).toEqual({ status: 200, ok: true });
+      const rejectedReason = "routeTemplate leads out of its own path";
+      expect(outcome).toEqual({ bazaar: { status: "rejected", rejectedReason } });
+    }
+    expect(await entriesOf(shop)).toEqual([]);
+  });
+
+  test("says nothing of a payment without a declaration, or one that is refused", async () => {
+    const shop = await library();
+    expect((await shop.post("/settle", paymentFor({ bazaar: null }))).outcome).toBeUndefined();
+    expect((await shop.post("/settle", paymentFor({ terms: { network: "eip155:1" } }))).outcome).toBeUndefined();
+    expect(await entriesOf(shop)).toEqual([]);
+  });
+});
+
+describe("an entry", () => {
+  test("is listed anew with each payment", async () => {
+    let now = Date.parse("2026-01-01T00:00:00.000Z");
+    const shop = await library({ now: () => now });
+    await shop.list({});
+    now += 1_500;
+    await shop.list({ description: "Weather, now with wind", terms: { amount: "2000" } });
+    const [entry, ...more] = await entriesOf(shop);
+    expect(more).toEqual([]);
+    expect(entry).toMatchObject({ lastUpdated: "2026-01-01T00:00:01.500Z", description: "Weather, now with wind" });
+    expect(entry?.accepts.map(({ amount }) => amount)).toEqual(["2000"]);
+  });
+
+  test("of a route with parameters is one, whatever was paid for", async () => {
+    const shop = await library();
+    const bazaar = declare({ routeTemplate: "/users/:id" });
+    await shop.list({ url: "https://a.example/users/7", bazaar }, { url: "https://a.example/users/8?x=1", bazaar });
+    expect((await entriesOf(shop)).map(({ resource }) => resource)).toEqual(["https://a.example/users/:id"]);
+  });
+
+  test("of a tool is told apart by the tool's name, also at one URL", async () => {
+    const shop = await library();
+    const toolOf = (toolName: string) => ({ info: { input: { type: "mcp", toolName, inputSchema: {} } }, schema: {} });
+    await shop.list(
+      { url: "https://a.example/mcp", bazaar: toolOf("add") },
+      { url: "https://a.example/mcp", bazaar: toolOf("subtract") },
+      { url: "mcp://tool/add", bazaar: toolOf("add") },
+    );
+    expect((await entriesOf(shop)).map(({ resource, toolName }) => [resource, toolName])).toEqual([
+      ["https://a.example/mcp", "add"],
+      ["https://a.example/mcp", "subtract"],
+      ["mcp://tool/add", "add"],
+    ]);
+  });
+
+  test("gathers the offers of several families of networks", async () => {
+    const shop = await library();
+    const solana = { network: "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1", payTo: "So1", asset: "Usdc1" };
+    await shop.list({}, { terms: solana, description: "Not theirs to say" });
+    const [entry] = await entriesOf(shop);
+    expect(entry?.accepts.map(({ payTo }) => payTo)).toEqual([PAYEE, "So1"]);
+    expect(entry?.description).toBe("Weather for a city");
+  });
+
+  test("is not changed by a payment to somebody else", async () => {
+    const shop = await library();
+    await shop.list({});
+    const { outcome } = await shop.post("/settle", paymentFor({ description: "Mine", terms: { payTo: "0xdead" } }));
+    const rejectedReason = "the resource is listed with another payTo";
+    expect(outcome).toEqual({ bazaar: { status: "rejected", rejectedReason } });
+    expect((await entriesOf(shop))[0]?.description).toBe("Weather for a city");
+    expect(await shop.catalog.remove({ resource: "https://api.example.com/weather" })).toBe(true);
+    await shop.list({ description: "Mine", terms: { payTo: "0xdead" } });
+    expect((await entriesOf(shop))[0]?.description).toBe("Mine");
+  });
+});
+
+describe("a catalog that fails", () => {
+  const log: unknown[] = [];
+  const logger = { info: () => {}, warn: () => {}, error: (...line: unknown[]) => void log.push(line) };
+  const down = (): never => {
+    throw new RangeError("postgres://user:secret@db");
+  };
+
+  test("leaves payments as they are, and says so", async () => {
+    const shop = await library({ store: storeWith({ update: async () => down(), list: async () => down() }), logger });
+    const { json, outcome } = await shop.post("/settle", paymentFor());
+    expect(json["success"]).toBe(true);
+    expect(outcome).toEqual({
+      bazaar: { status: "rejected", rejectedReason: expect.stringMatching(/cannot be reached/) },
+    });
+    const listed = await shop.get("/discovery/resources");
+    expect([listed.status, listed.json]).toEqual([503, { error: "the catalog cannot be reached" }]);
+    expect(JSON.stringify(log)).not.toContain("secret");
+    expect(log).toContainEqual(["catalog_failed", { error: "RangeError" }]);
+  });
+
+  test("keeps no payment waiting", async () => {
+    let finish = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const store = createSqliteCatalogStore();
+    const shop = await library({
+      store: { ...store, update: (key, decide) => held.then(() => store.update(key, decide)) },
+    });
+    const { outcome } = await shop.post("/settle", paymentFor());
+    expect(outcome).toEqual({ bazaar: { status: "processing" } });
+    finish();
+    await held;
+    expect(await entriesOf(shop)).toHaveLength(1);
+  });
+
+  test("takes in no more than it can", async () => {
+    const shop = await library({ store: storeWith({ update: () => new Promise(() => {}) }) });
+    const answers = await Promise.all(Array.from({ length: 300 }, () => shop.facilitator.settle(paymentFor())));
+    const statuses = answers.map(({ extensionResponses }) => extensionResponses?.bazaar?.status);
+    expect(statuses.filter((status) => status === "rejected")).toHaveLength(300 - 256);
+    expect(answers.every(({ success }) => success)).toBe(true);
+  });
+});
+
+test("whatever a payment declares, it passes", async () => {
+  const { facilitator, get } = await library();
+  const strange = fc.anything({ withBigInt: true, withNullPrototype: true });
+  const nearly = fc.record({
+    info: fc.record({
+      input: fc.record({
+        type: fc.constantFrom("http", "mcp"),
+        method: fc.constant("GET"),
+        toolName: fc.string(),
+        inputSchema: fc.object(),
+        more: fc.jsonValue(),
+      }),
+    }),
+    schema: fc.oneof(fc.constant({}), fc.object()),
+    routeTemplate: fc.oneof(fc.constant(undefined), fc.string()),
+  });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.oneof(strange, nearly),
+      fc.oneof(fc.webUrl({ validSchemes: ["https"] }), fc.string()),
+      async (bazaar, url) => {
+        const { success, extensionResponses } = await facilitator.settle(paymentFor({ bazaar, url }));
+        expect(success).toBe(true);
+        const status = extensionResponses?.bazaar?.status ?? "none";
+        expect(["success", "rejected", "none"]).toContain(status);
+      },
+    ),
+    { seed: SEED, numRuns: 300 },
+  );
+  expect((await get("/discovery/resources")).status).toBe(200);
+});
+
+test("two payments at once for one resource are one entry", async () => {
+  const shop = await library();
+  await Promise.all(Array.from({ length: 20 }, () => shop.post("/settle", paymentFor())));
+  expect(await entriesOf(shop)).toHaveLength(1);
+});
+
+test("a registration of a program lists too", async () => {
+  const shop = await library();
+  const offer = {
+    scheme: "exact",
+    network: "eip155:1",
+    asset: "0x1",
+    payTo: "0x2",
+    amount: "1",
+    maxTimeoutSeconds: 1,
+    extra: {},
+  };
+  const info = { input: { type: "http" as const, method: "GET" } };
+  const registration: Registration = {
+    type: "http",
+    resource: "https://a.example/",
+    toolName: "",
+    info,
+    schema: {},
+    offer,
+  };
+  expect(await shop.catalog.register(registration)).toEqual({ kind: "listed" });
+  expect(await entriesOf(shop)).toHaveLength(1);
+});
