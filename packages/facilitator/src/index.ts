@@ -3,6 +3,7 @@
  *
  * @module
  */
+export { type CatalogPageOptions, catalogPage } from "./catalog-page/catalog-page.js";
 export {
   createFacilitator,
   type FacilitatorHealth,

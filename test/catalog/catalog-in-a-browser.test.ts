@@ -1,0 +1,87 @@
+import { existsSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createCatalog } from "@farebox/catalog";
+import { createSqliteCatalogStore } from "@farebox/catalog/sqlite";
+import { catalogPage } from "@farebox/facilitator";
+import express from "express";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { listSamples } from "./quality/measure.js";
+
+/** Where Debian and others put it; `CHROMIUM` says where else. */
+const PLACES = [process.env["CHROMIUM"], "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const executablePath = PLACES.find((place) => place !== undefined && existsSync(place));
+if (executablePath === undefined) {
+  console.warn(
+    "No Chromium was found: the page of the catalog is NOT tested in a browser. CHROMIUM=/path/to/it says where.",
+  );
+}
+
+describe.skipIf(executablePath === undefined)("in a browser", () => {
+  const catalog = createCatalog({ store: createSqliteCatalogStore() });
+  const server = createServer(express().get("/", catalogPage(catalog)));
+  let browser: Browser;
+  let page: Page;
+  const complaints: string[] = [];
+
+  beforeAll(async () => {
+    await listSamples(catalog);
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+    browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });
+    page = await browser.newPage();
+    page.on("console", (message) => void complaints.push(message.text()));
+    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  }, 60_000);
+
+  afterAll(async () => {
+    await browser?.close();
+    server.closeAllConnections();
+    server.close();
+    await catalog.close();
+  });
+
+  test("the page has its style, and nothing is blocked", async () => {
+    expect(await page.evaluate("getComputedStyle(document.body).maxWidth")).toBe("768px");
+    expect(complaints.filter((text) => !text.includes("favicon"))).toEqual([]);
+  });
+
+  test("somebody with a keyboard searches, and gets to what was found", async () => {
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to the services");
+    await page.getByLabel("What it should do").focus();
+    await page.keyboard.type("will it rain tomorrow");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/query=will\+it\+rain\+tomorrow/);
+    expect(await page.getByLabel("What it should do").inputValue()).toBe("will it rain tomorrow");
+    expect(await page.getByRole("article").first().textContent()).toMatch(/weather|forecast/i);
+  });
+
+  test("how a service is called unfolds by the keyboard", async () => {
+    const details = page.locator("details").first();
+    await details.locator("summary").focus();
+    await page.keyboard.press("Enter");
+    expect(await details.getAttribute("open")).toBe("");
+  });
+
+  test("kinds are chosen, and every field has a name that is read out", async () => {
+    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    await page.getByLabel("Kind").selectOption("mcp");
+    await page.getByRole("button", { name: "Search" }).click();
+    await page.waitForURL(/type=mcp/);
+    const kinds = await page.getByRole("article").allTextContents();
+    expect(kinds.length).toBeGreaterThan(0);
+    expect(kinds.every((text) => text.includes("MCP tool"))).toBe(true);
+  });
+
+  test("the next page is a link, and so is the first", async () => {
+    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    const first = await page.getByRole("article").first().textContent();
+    await page.getByRole("link", { name: "Next page" }).click();
+    await page.waitForURL(/cursor=/);
+    expect(await page.getByRole("article").first().textContent()).not.toBe(first);
+    await page.getByRole("link", { name: "First page" }).click();
+    await page.waitForURL((url) => !url.search.includes("cursor"));
+    expect(await page.getByRole("article").first().textContent()).toBe(first);
+  });
+});
