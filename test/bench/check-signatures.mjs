@@ -1,7 +1,7 @@
 /**
  * What it costs to check a payer's signature before anybody is asked (`verifySignatures`), by scheme and method.
  *
- * Usage: `npx -y pnpm@10 bench`. Prints the median time of one check, of a good
+ * Usage: `npx -y pnpm@10 bench:signatures`. Prints the median time of one check, of a good
  * signature and of a forged one; rounds are interleaved, so that what the machine does besides falls on all of them.
  *
  * @module

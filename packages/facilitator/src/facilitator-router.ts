@@ -1,12 +1,13 @@
 /**
  * A facilitator behind HTTP: `POST /verify`, `POST /settle`, `GET /supported`, `GET /health`, and where it has a catalog
- * `GET /discovery/resources` and `GET /discovery/search`.
+ * `GET /discovery/resources`, `GET /discovery/search`, and a page for people at `GET /`.
  *
  * @see x402 v2 §7, §8
  * @module
  */
 import { type Facilitator, type FacilitatorRequest, isJsonObject, type LogFields, type Logger } from "@farebox/core";
 import { type Request, type RequestHandler, type Response, Router } from "express";
+import { catalogPage } from "./catalog-page/catalog-page.js";
 import type { LocalFacilitator } from "./create-facilitator.js";
 import { answerDiscovery, writeList, writeSearch } from "./discovery-answer.js";
 import { readListQuery, readSearchQuery } from "./discovery-query.js";
@@ -51,6 +52,7 @@ export function facilitatorRouter(
   const listing = { ask: catalog.list, write: writeList };
   const searching = { ask: catalog.search, write: writeSearch };
   return router
+    .get("/", catalogPage(catalog, logger === undefined ? {} : { logger }))
     .get(
       "/discovery/resources",
       handle("list", (req, res) => answerDiscovery(res, readListQuery(req.url, catalog), listing)),

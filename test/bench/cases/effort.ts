@@ -1,0 +1,17 @@
+/**
+ * How much is measured.
+ *
+ * @module
+ */
+
+/** The whole benchmark, or a quick look that finds only what is grossly wrong. */
+export interface Effort {
+  /** How often each side is measured; the sides take turns. */
+  readonly rounds: number;
+  /** How long each side has load, each time. */
+  readonly seconds: number;
+  /** How many requests are timed one by one. */
+  readonly requests: number;
+  /** Called before each measurement. */
+  readonly note: (what: string) => void;
+}

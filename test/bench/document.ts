@@ -1,0 +1,143 @@
+/**
+ * `docs/benchmarks.md`: what was measured, and which of our targets it meets.
+ *
+ * @module
+ */
+import type { FirstEvent } from "./cases/events.js";
+import type { Hostile } from "./cases/hostile.js";
+import type { Install } from "./cases/install.js";
+import type { Large } from "./cases/large.js";
+import type { Latency } from "./cases/latency.js";
+import type { Throughput } from "./cases/throughput.js";
+import type { Machine } from "./machine.js";
+import { judge } from "./targets.js";
+
+/** Everything. */
+export interface Measured {
+  readonly machine: Machine;
+  readonly throughput: readonly Throughput[];
+  readonly latencies: readonly Latency[];
+  readonly large: readonly Large[];
+  readonly firstEvents: readonly FirstEvent[];
+  readonly hostile: readonly Hostile[];
+  readonly installs: readonly Install[];
+}
+
+/** Writes the document. */
+export function renderBenchmarks(measured: Measured): string {
+  return [
+    "# Benchmarks",
+    "",
+    "Written by `npx -y pnpm@10 bench`, which measures bare Express, the reference and Farebox side by side in one run: each",
+    "in processes of its own, in turns, with load from autocannon. Numbers are medians; ratios are medians of the ratios of",
+    "each round. *Bare* is Express that answers the very bytes that Farebox answers, read from memory. Every payment is another",
+    "one. The facilitator says yes to everything, so that only the seller's work is measured; that no payment is served twice",
+    "is checked all the while.",
+    "",
+    ...machineLines(measured.machine),
+    "",
+    "## Targets",
+    "",
+    ...table(
+      ["target", "wanted", "measured", ""],
+      judge(measured).map((target) => [
+        target.what,
+        target.wanted,
+        target.measured,
+        target.isMet ? "met" : "**missed**",
+      ]),
+    ),
+    "",
+    "## Requests per second",
+    "",
+    ...table(
+      ["", "bare", "Farebox", "reference", "Farebox to bare", "reference to bare", "Farebox to reference"],
+      measured.throughput.map((row) => [
+        row.title,
+        count(row.bare),
+        count(row.farebox),
+        count(row.reference),
+        ratio(row.fareboxToBare),
+        ratio(row.referenceToBare),
+        ratio(row.fareboxToReference),
+      ]),
+    ),
+    "",
+    "The reference is held against bare Express that answers the reference's bytes.",
+    "",
+    "## One paid request at a time",
+    "",
+    "Milliseconds for the whole request, on one connection, with a facilitator in another process.",
+    "",
+    ...table(
+      ["", "bare", "Farebox", "reference"],
+      measured.latencies.map((row) => [row.title, ms(row.bare), ms(row.farebox), ms(row.reference)]),
+    ),
+    "",
+    "The reference settles after the handler in every row.",
+    "",
+    "## A download of 200 MB",
+    "",
+    ...table(
+      ["", "MB per second", "first byte, ms", "peak memory, MB"],
+      measured.large.map((row) => [
+        row.title,
+        count(row.megabytesPerSecond),
+        ms(row.firstByteMs),
+        count(row.peakMegabytes),
+      ]),
+    ),
+    "",
+    "## The first of a stream of events",
+    "",
+    "The handler writes it at once, and the last one half a second later. Milliseconds.",
+    "",
+    ...table(
+      ["", "first event"],
+      measured.firstEvents.map((row) => [row.title, ms(row.firstByteMs)]),
+    ),
+    "",
+    "## Hostile headers",
+    "",
+    "Milliseconds for the whole request that Farebox refuses.",
+    "",
+    ...table(
+      ["`PAYMENT-SIGNATURE`", "median", "slowest"],
+      measured.hostile.map((row) => [row.title, ms(row.medianMs), ms(row.slowestMs)]),
+    ),
+    "",
+    "## Install and start",
+    "",
+    "From packed tarballs into an empty folder, with npm; then imported in a new process.",
+    "",
+    ...table(
+      ["installed", "packages", "MB", "import, ms", "memory after it, MB"],
+      measured.installs.map((row) => [
+        `\`${row.title}\``,
+        count(row.packages),
+        row.megabytes.toFixed(1),
+        ms(row.importMs),
+        count(row.megabytesOfMemory),
+      ]),
+    ),
+    "",
+  ].join("\n");
+}
+
+function machineLines({ processor, cores, memoryGigabytes, system, node, isPinned, versions }: Machine): string[] {
+  const names = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  const pinned = isPinned ? "servers on one core, load on another" : "servers and load share the cores";
+  return [
+    `${processor}, ${cores} cores, ${memoryGigabytes} GB, ${system}, Node ${node}; ${pinned}.`,
+    `${names.join(", ")}.`,
+  ];
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  return [line(head), `|${"---|".repeat(head.length)}`, ...rows.map(line)];
+}
+
+const count = (value: number): string => Math.round(value).toLocaleString("en");
+const ratio = (value: number): string => value.toFixed(2);
+const ms = (value: number): string => value.toFixed(value < 10 ? 2 : 0);

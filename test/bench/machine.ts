@@ -1,0 +1,39 @@
+/**
+ * On what was measured.
+ *
+ * @module
+ */
+import { readFileSync } from "node:fs";
+import { arch, availableParallelism, cpus, platform, release, totalmem } from "node:os";
+import { PINNED } from "./processes/spawn.js";
+
+/** The machine, and the versions of what was measured. */
+export interface Machine {
+  readonly processor: string;
+  readonly cores: number;
+  readonly memoryGigabytes: number;
+  readonly system: string;
+  readonly node: string;
+  /** Whether servers had a core to themselves. */
+  readonly isPinned: boolean;
+  readonly versions: Readonly<Record<string, string>>;
+}
+
+/** Describes this machine. */
+export function describeMachine(root: URL): Machine {
+  const versionOf = (folder: string): string =>
+    JSON.parse(readFileSync(new URL(`${folder}/package.json`, root), "utf8")).version;
+  return {
+    processor: cpus()[0]?.model ?? "unknown",
+    cores: availableParallelism(),
+    memoryGigabytes: Math.round(totalmem() / 2 ** 30),
+    system: `${platform()} ${release()} ${arch()}`,
+    node: process.version,
+    isPinned: PINNED,
+    versions: {
+      express: versionOf("node_modules/express"),
+      "@farebox/express": versionOf("packages/express"),
+      "@x402/express": versionOf("node_modules/@x402/express"),
+    },
+  };
+}

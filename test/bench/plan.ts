@@ -1,0 +1,47 @@
+/**
+ * What one server of the benchmark is to be, as its process is told.
+ *
+ * @module
+ */
+import type { Recorded } from "./recorded.js";
+
+/** Who answers. */
+export type Side = "bare" | "reference" | "farebox";
+
+/** The server to start. */
+export interface Plan {
+  readonly side: Side;
+  /** How many keys the table has besides the ones that are asked for. */
+  readonly fillers: number;
+  /** Offers of the priced routes: one on EVM; or one each on two EVM networks and on Solana, with a declaration for discovery. */
+  readonly offers: 1 | 3;
+  /** Where the facilitator is. Default: in the server's own process, and it answers at once. */
+  readonly facilitatorUrl?: string;
+  /** When the money moves. Default: after the handler. Only Farebox is asked. */
+  readonly settle?: "before";
+  /** What the bare side answers at each path, in the bytes of the side it stands for. */
+  readonly answers?: Readonly<Record<string, Recorded>>;
+}
+
+/** The paths that are asked for. The priced ones cost $0.001. */
+export const PATHS = {
+  free: "/free",
+  challenge: "/weather",
+  dynamic: "/cities/oslo/weather",
+  paid: "/paid",
+  medium: "/files/medium",
+  large: "/files/large",
+  freeLarge: "/free-files/large",
+  events: "/events",
+  freeEvents: "/free-events",
+} as const;
+
+/** The keys of the priced ones, as a seller writes them. */
+export const KEYS = [
+  "GET /weather",
+  "GET /cities/:city/weather",
+  "GET /paid",
+  "GET /files/medium",
+  "GET /files/large",
+  "GET /events",
+] as const;

@@ -1,0 +1,42 @@
+/**
+ * Payments for load: each one distinct, by its nonce and its payer. Nobody checks their signatures.
+ *
+ * @module
+ */
+import { record } from "../recorded.js";
+
+/** How many payers there are. */
+const PAYERS = 1_000n;
+
+/** Yields the next `PAYMENT-SIGNATURE`. */
+export type NextPayment = () => string;
+
+/** Prepares payments for the first offer of a route. */
+export async function preparePayments(url: string, first: bigint): Promise<NextPayment> {
+  const { headers } = await record(url);
+  const challenge = JSON.parse(Buffer.from(headers["payment-required"] ?? "", "base64").toString("utf8"));
+  const { accepts, resource, extensions } = challenge;
+  const [accepted] = accepts;
+  const validBefore = String(Math.floor(Date.now() / 1000) + accepted.maxTimeoutSeconds);
+  let count = first;
+  return () => {
+    count += 1n;
+    const authorization = {
+      from: hex((count % PAYERS) + 1n, 20),
+      to: accepted.payTo,
+      value: accepted.amount,
+      validAfter: "0",
+      validBefore,
+      nonce: hex(count, 32),
+    };
+    const payload = { signature: SIGNATURE, authorization };
+    const payment = { x402Version: 2, payload, extensions, resource, accepted };
+    return Buffer.from(JSON.stringify(payment)).toString("base64");
+  };
+}
+
+const SIGNATURE = `0x${"11".repeat(64)}1b`;
+
+function hex(value: bigint, bytes: number): string {
+  return `0x${value.toString(16).padStart(bytes * 2, "0")}`;
+}

@@ -1,0 +1,91 @@
+/**
+ * Processes of the benchmark: servers on one core, everything that asks or is asked by them on the other.
+ *
+ * @module
+ */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { availableParallelism } from "node:os";
+import { fileURLToPath } from "node:url";
+import type { Plan } from "../plan.js";
+import type { Load, LoadResult } from "./load.js";
+import type { Probe, ProbeResult } from "./probe.js";
+
+/** Whether servers and load get a core each. */
+export const PINNED = availableParallelism() > 1 && spawnSync("taskset", ["--version"]).status === 0;
+
+/** A server that runs. */
+export interface RunningServer {
+  readonly url: string;
+  /** The most memory the process has had so far, in bytes. */
+  peakBytes(): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Starts a server. */
+export async function startServer(plan: Plan): Promise<RunningServer> {
+  const child = start("server.js", JSON.stringify(plan), 0);
+  const { port } = await nextMessage<{ port: number }>(child);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async peakBytes() {
+      child.send("memory");
+      return (await nextMessage<{ peakBytes: number }>(child)).peakBytes;
+    },
+    close: () => stop(child),
+  };
+}
+
+/** Starts a facilitator that answers after so many milliseconds. */
+export async function startFacilitator(latencyMs: number): Promise<Pick<RunningServer, "url" | "close">> {
+  const child = start("facilitator.js", String(latencyMs), 1);
+  const { port } = await nextMessage<{ port: number }>(child);
+  return { url: `http://127.0.0.1:${port}`, close: () => stop(child) };
+}
+
+/** Every payment of one run of the benchmark is another. */
+let payments = 0;
+
+/** Puts load on a server. */
+export function runLoad(load: Omit<Load, "firstPayment">): Promise<LoadResult> {
+  return runChild("load.js", load);
+}
+
+/** Asks a server, one request after another. */
+export function runProbe(probe: Omit<Probe, "firstPayment">): Promise<ProbeResult> {
+  return runChild("probe.js", probe);
+}
+
+async function runChild<T>(file: string, order: object): Promise<T> {
+  payments += 10_000_000;
+  const child = start(file, JSON.stringify({ ...order, firstPayment: payments }), 1);
+  const measured = await nextMessage<T>(child);
+  if (child.exitCode === null) await once(child, "exit");
+  return measured;
+}
+
+function start(file: string, argument: string, core: 0 | 1): ChildProcess {
+  const script = fileURLToPath(new URL(file, import.meta.url));
+  const command = [process.execPath, script, argument];
+  const [program = "", ...rest] = PINNED ? ["taskset", "-c", String(core), ...command] : command;
+  const env = { ...process.env, NODE_ENV: "production" };
+  // What a side logs is not what is measured; what ends a process is seen.
+  return spawn(program, rest, { env, stdio: ["ignore", "ignore", "inherit", "ipc"] });
+}
+
+function nextMessage<T>(child: ChildProcess): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onExit = (code: number | null) => reject(new Error(`a process of the benchmark ended with ${code}`));
+    child.once("exit", onExit);
+    child.once("message", (message) => {
+      child.off("exit", onExit);
+      resolve(message as T);
+    });
+  });
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return;
+  child.disconnect();
+  await once(child, "exit");
+}

@@ -1,0 +1,44 @@
+/**
+ * What is sold: the same handlers on every side.
+ *
+ * @module
+ */
+import { Readable } from "node:stream";
+import type { Express, RequestHandler } from "express";
+import { PATHS } from "../plan.js";
+
+/** 64 KiB in one piece. */
+const MEDIUM = Buffer.alloc(64 * 1024, "goods ");
+
+/** 200 MB in pieces of 64 KiB. */
+const LARGE_PIECES = Math.ceil(200_000_000 / MEDIUM.length);
+
+/** Puts the handlers on an app, below whatever prices them. */
+export function addGoods(app: Express): Express {
+  app.get(PATHS.free, (_req, res) => void res.json({ free: true }));
+  app.get(PATHS.challenge, (_req, res) => void res.json({ weather: "sunny" }));
+  app.get("/cities/:city/weather", (req, res) => void res.json({ city: req.params["city"], weather: "sunny" }));
+  app.get(PATHS.paid, (_req, res) => void res.json({ weather: "sunny", temperature: 21, wind: "calm" }));
+  app.get(PATHS.medium, (_req, res) => void res.type("application/octet-stream").send(MEDIUM));
+  for (const path of [PATHS.large, PATHS.freeLarge]) app.get(path, sendLarge);
+  for (const path of [PATHS.events, PATHS.freeEvents]) app.get(path, sendEvents);
+  return app;
+}
+
+const sendLarge: RequestHandler = (_req, res) => {
+  res.type("application/octet-stream");
+  let sent = 0;
+  const pieces = new Readable({
+    read() {
+      this.push(sent++ < LARGE_PIECES ? MEDIUM : null);
+    },
+  });
+  pieces.pipe(res);
+};
+
+/** The first event at once, the second half a second later: whoever waits for the end is seen. */
+const sendEvents: RequestHandler = (_req, res) => {
+  res.type("text/event-stream");
+  res.write("data: first\n\n");
+  setTimeout(() => res.end("data: last\n\n"), 500);
+};
