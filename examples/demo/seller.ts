@@ -16,6 +16,7 @@ export function createSeller(payTo: `0x${string}`, facilitatorUrl: string): Expr
           accepts: { scheme: "exact", price: "$0.001", network: "eip155:84532", payTo },
           description: "The weather, now",
           mimeType: "application/json",
+          extensions: { bazaar: { outputSchema: { type: "object", properties: { weather: { type: "string" } } } } },
         },
       },
       { facilitator: facilitatorUrl },

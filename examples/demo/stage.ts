@@ -5,6 +5,8 @@
  */
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
+import { createCatalog } from "@farebox/catalog";
+import { createSqliteCatalogStore } from "@farebox/catalog/sqlite";
 import { createExactEvmScheme, createRpcChain } from "@farebox/evm/facilitator";
 import { createFacilitator, facilitatorRouter } from "@farebox/facilitator";
 import { anvilAccounts, type LocalChain, startLocalChain } from "@farebox/testing";
@@ -64,8 +66,9 @@ function createFacilitatorApp(chain: LocalChain, privateKey: `0x${string}`): Exp
   const scheme = createExactEvmScheme({
     chain: createRpcChain({ network: chain.network, rpcUrl: chain.rpcUrl, privateKey, pollingIntervalMs: 50 }),
   });
+  const catalog = createCatalog({ store: createSqliteCatalogStore(), allowLocal: true });
   const app = express();
-  app.use(facilitatorRouter(createFacilitator({ schemes: [scheme] })));
+  app.use(facilitatorRouter(createFacilitator({ schemes: [scheme], catalog })));
   return app;
 }
 

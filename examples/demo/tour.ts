@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { createDiscoveryClient } from "@farebox/bazaar";
 import { createPublicClient, formatUnits, http } from "viem";
 import { decodeHeader, type Exchange, payFor } from "./client.js";
 import { insist } from "./demo-error.js";
@@ -29,6 +30,7 @@ export async function walkThrough(stage: Stage): Promise<void> {
   showPayment(paid);
   const transaction = await showAnswer(paid, response);
   await showChain(stage, transaction, before);
+  await showListing(stage, url);
 }
 
 async function showChallenge({ request, response }: Exchange): Promise<void> {
@@ -87,6 +89,17 @@ async function showChain(stage: Stage, transaction: string, before: Balances): P
   insist(before.payer - after.payer === PRICE, "the payer paid the price");
   insist(after.seller - before.seller === PRICE, "the seller was paid the price");
   good("the payer paid $0.001 and the seller has it");
+}
+
+async function showListing({ facilitatorUrl }: Stage, url: string): Promise<void> {
+  heading("In the catalog");
+  const query = "will I need an umbrella today?";
+  line(`GET ${facilitatorUrl}/discovery/search?query=${encodeURIComponent(query)}`);
+  const { entries } = await createDiscoveryClient({ url: facilitatorUrl }).search({ query });
+  const [entry] = entries;
+  insist(entry?.resource === url, "a service that was paid for is found by its description");
+  value({ resource: entry.resource, description: entry.description, lastUpdated: entry.lastUpdated });
+  good("the facilitator has listed it");
 }
 
 function usdc(amount: bigint): string {

@@ -32,6 +32,7 @@ test("shows a payment from the challenge to the balances on chain", async () => 
     '"success": true',
     "payer                10       9.999  0x",
     "seller                0       0.001  0x",
+    "the facilitator has listed it",
     "All of it is true",
   ];
   expect(story.filter((part) => !out.includes(part))).toEqual([]);

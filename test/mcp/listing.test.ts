@@ -1,0 +1,121 @@
+import { createDiscoveryClient } from "@farebox/bazaar";
+import { createCatalog, type LocalCatalog } from "@farebox/catalog";
+import { createSqliteCatalogStore } from "@farebox/catalog/sqlite";
+import { createExactEvmScheme, createRpcChain } from "@farebox/evm/facilitator";
+import { createFacilitator, type LocalFacilitator } from "@farebox/facilitator";
+import { anvilAccounts, type LocalChain, startFacilitatorServer, startLocalChain } from "@farebox/testing";
+import { extractDiscoveryInfo, validateDiscoveryExtension } from "@x402/extensions/bazaar";
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
+import type { Bank } from "../faults/bank.js";
+import { challengeOf, openShop, type Shop, type ShopPlan } from "./shop.js";
+
+let chain: LocalChain;
+let catalog: LocalCatalog;
+let facilitator: LocalFacilitator;
+beforeAll(async () => {
+  chain = await startLocalChain();
+});
+afterAll(() => chain.close());
+beforeEach(() => {
+  const { network, rpcUrl } = chain;
+  const { privateKey } = anvilAccounts[0]!;
+  catalog = createCatalog({ store: createSqliteCatalogStore(), allowLocal: true });
+  onTestFinished(() => catalog.close());
+  const rpc = createRpcChain({ network, rpcUrl, privateKey, pollingIntervalMs: 10 });
+  facilitator = createFacilitator({ schemes: [createExactEvmScheme({ chain: rpc })], catalog });
+});
+
+/** Sells over the facilitator that has the catalog, and reads the catalog over HTTP. */
+async function open(
+  plan: ShopPlan = {},
+): Promise<Shop & { readonly discovery: ReturnType<typeof createDiscoveryClient> }> {
+  const server = await startFacilitatorServer({ facilitator });
+  onTestFinished(() => server.close());
+  const bank: Bank = {
+    server,
+    fund: (address, usdc) => chain.fund(address, { usdc }),
+    balanceOf: (address) => chain.balanceOf(address),
+    close: () => server.close(),
+  };
+  return { ...(await openShop({ bank, ...plan })), discovery: createDiscoveryClient({ url: server.url }) };
+}
+
+const sellWeather: NonNullable<ShopPlan["sell"]> = (tools) => {
+  tools.tool(
+    "get_weather",
+    {
+      price: "$0.001",
+      description: "The weather in a city, now",
+      inputSchema: { city: z.string().describe("Name of the city") },
+      extensions: { bazaar: { example: { city: "Lisbon" } } },
+    },
+    ({ city }) => ({ content: [{ type: "text", text: `sunny in ${city}` }] }),
+  );
+};
+
+test("a paid tool is declared as MCP has it, and the reference's validators take it", async () => {
+  const { ask } = await open({ sell: sellWeather });
+  const challenge = challengeOf(await ask({ name: "get_weather", args: { city: "Porto" } }));
+  const bazaar = challenge.extensions?.["bazaar"];
+  expect(bazaar).toMatchObject({
+    info: {
+      input: {
+        type: "mcp",
+        toolName: "get_weather",
+        description: "The weather in a city, now",
+        transport: "streamable-http",
+        inputSchema: { type: "object", properties: { city: { type: "string", description: "Name of the city" } } },
+        example: { city: "Lisbon" },
+      },
+    },
+  });
+  expect(validateDiscoveryExtension(bazaar as never)).toEqual({ valid: true });
+  const payload = { ...challenge, payload: {}, accepted: challenge.accepts[0] };
+  expect(extractDiscoveryInfo(payload as never, challenge.accepts[0] as never)).toMatchObject({
+    toolName: "get_weather",
+  });
+});
+
+test("once it was paid for it is listed under its resource and name, and found by description", async () => {
+  const { buy, discovery, payments, payTo } = await open({ sell: sellWeather });
+  await buy({ name: "get_weather", args: { city: "Porto" } });
+  expect(payments.listing("tool get_weather")).toMatchObject({ status: "success" });
+  const { entries } = await discovery.search({ query: "is it raining in my town?", type: "mcp" });
+  expect(entries).toMatchObject([
+    {
+      type: "mcp",
+      resource: "mcp://tool/get_weather",
+      toolName: "get_weather",
+      accepts: [{ amount: "1000", maxAmountRequired: "1000", payTo }],
+    },
+  ]);
+});
+
+test("tools of a server with a URL share it, and are told apart by their names", async () => {
+  const { buy, discovery } = await open({
+    toolsOptions: { url: "https://api.example.com/mcp" },
+    sell: (tools) => {
+      for (const name of ["add", "subtract"]) tools.tool(name, { price: "$0.001" }, () => ({ content: [] }));
+    },
+  });
+  await buy({ name: "add" });
+  await buy({ name: "subtract" });
+  const { entries } = await discovery.list({ type: "mcp" });
+  expect(entries.map(({ resource, toolName }) => [resource, toolName])).toEqual([
+    ["https://api.example.com/mcp", "add"],
+    ["https://api.example.com/mcp", "subtract"],
+  ]);
+});
+
+test("a tool that is not discoverable is sold, and not listed", async () => {
+  const { buy, ask, discovery } = await open({
+    sell: (tools) => {
+      const config = { price: "$0.001", extensions: { bazaar: { discoverable: false } } } as const;
+      tools.tool("secret", config, () => ({ content: [] }));
+    },
+  });
+  expect(challengeOf(await ask({ name: "secret" })).extensions).not.toHaveProperty("bazaar");
+  await buy({ name: "secret" });
+  expect((await discovery.list()).entries).toEqual([]);
+});
