@@ -127,3 +127,56 @@ describe("a tool that is a route", () => {
     expect(problemOf(answer)).toMatchObject({ x402Version: 2, error: expect.stringMatching(/^invalid_/) });
   });
 });
+
+describe("a tool whose route is declared", () => {
+  const sell: NonNullable<ShopPlan["sell"]> = (tools, { payments }) => {
+    const app = express().set("env", "test").use(express.json());
+    const units = { type: "string", enum: ["C", "F"], description: "celsius or fahrenheit" };
+    const body = { properties: { n: { type: "integer" }, text: { type: "string" } }, required: ["n"] };
+    app.use(
+      payments.routes({
+        "GET /weather/:city": {
+          price: "$0.01",
+          validate: true,
+          extensions: { bazaar: { inputSchema: { queryParams: { units } }, input: { units: "C" } } },
+        },
+        "POST /echo": { price: "$0.01", extensions: { bazaar: { inputSchema: body, input: { n: 1 } } } },
+      }),
+    );
+    app.get("/weather/:city", (req, res) => void res.json({ city: req.params["city"], ...req.query }));
+    app.post("/echo", (req, res) => void res.json(req.body));
+    tools.route(app, "GET /weather/:city", { name: "get_weather" });
+    tools.route(app, "POST /echo", { name: "echo" });
+  };
+
+  test("has the arguments that are declared, and those of its path", async () => {
+    const { client } = await openShop({ sell });
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name, inputSchema }) => [name, inputSchema.properties, inputSchema.required])).toEqual([
+      [
+        "get_weather",
+        {
+          city: { type: "string" },
+          units: { type: "string", enum: ["C", "F"], description: "celsius or fahrenheit" },
+        },
+        ["city"],
+      ],
+      ["echo", { n: { type: "integer" }, text: { type: "string" } }, ["n"]],
+    ]);
+  });
+
+  test("is called by them, and the route checks what comes before it charges", async () => {
+    const shop = await openShop({ sell });
+    const bought = await shop.buy({ name: "get_weather", args: { city: "Paris", units: "F" } });
+    expect(bought.structuredContent).toEqual({ city: "Paris", units: "F" });
+    const args = { city: "Paris", units: "kelvin" };
+    const refused = await shop.ask({
+      name: "get_weather",
+      args,
+      payment: await shop.sign({ name: "get_weather", args }),
+    });
+    expect([refused.isError, problemOf(refused).error]).toEqual([true, "invalid_input"]);
+    expect((await shop.buy({ name: "echo", args: { n: 2 } })).structuredContent).toEqual({ n: 2 });
+    expect([shop.settlements(), await shop.spent()]).toEqual([2, 2n * PRICE]);
+  });
+});

@@ -6,6 +6,7 @@
  */
 import { createIssues, decodePaymentResponse, isJsonObject, type PaymentsEngine, parseJson } from "@farebox/core";
 import type { CallToolResult, ToolAnnotations } from "@modelcontextprotocol/sdk/types.js";
+import { declaredInput } from "./declared-input.js";
 import { type App, type AskInside, askInside, type InnerResponse } from "./loopback.js";
 import { writePriceLine } from "./price-line.js";
 import type { Registration } from "./price-tool.js";
@@ -21,7 +22,10 @@ export interface RouteToolConfig {
   readonly title?: string;
   /** For people and models. What the route costs is added, if its price is in a table. Default `Tool: <name>`. */
   readonly description?: string;
-  /** Arguments named as the parameters of the path go there; the others go into the query, or the body as JSON. */
+  /**
+   * Arguments named as the parameters of the path go there; the others go into the query, or the body as JSON. Default: what
+   * the route declares under `extensions.bazaar`, and the parameters of its path.
+   */
   readonly inputSchema?: Exclude<ToolSchema, undefined>;
   readonly annotations?: ToolAnnotations;
 }
@@ -54,10 +58,11 @@ export function createRouteTool({ app, key, config }: GivenRoute, engine: Paymen
   const { name, description = `Tool: ${name}`, ...rest } = config;
   const ask = askInside(app);
   const priced = engine.report().routes.find((one) => one.key === key || one.key === key.slice(key.indexOf("/")));
+  const { inputSchema = declaredInput(route, declaredOf(key, route, engine)) } = rest;
   const about = priced === undefined ? description : `${description}\n\n${writePriceLine(priced.offers)}`;
   return {
     name,
-    registration: { ...rest, description: about },
+    registration: { ...rest, ...(inputSchema === undefined ? {} : { inputSchema }), description: about },
     call: (args, extra) => callRoute({ route, ask }, args, extra),
   };
 }
@@ -70,6 +75,12 @@ function checkRoute(app: unknown, key: unknown, config: unknown): CalledRoute {
   issues.checkKeys("config", config, KEYS);
   issues.throwIfAny();
   return route ?? { method: "GET", parts: [] };
+}
+
+/** Of a key that is written with its method, or without one. */
+function declaredOf(key: string, { method }: CalledRoute, engine: PaymentsEngine): unknown {
+  const declared = engine.declared(key, method) ?? engine.declared(key.slice(key.indexOf("/")), method);
+  return declared?.["bazaar"];
 }
 
 async function callRoute(

@@ -7,6 +7,7 @@ import { ConfigError } from "../errors.js";
 import { isPaymentEventType, type PaymentEventType, type PaymentListener } from "../events/payment-events.js";
 import type { FacilitatorHealth } from "../facilitator/facilitator-status.js";
 import { createIssues, type Issues } from "../issues.js";
+import type { Extensions } from "../protocol/extensions.js";
 import { isMemoryStore } from "../store/memory-store.js";
 import { findSeveralProcesses } from "../store/several-processes.js";
 import { attemptAgain, type Recovery, recoverSettlements } from "./background.js";
@@ -48,6 +49,8 @@ export interface PaymentsEngine {
   report(view?: RouterView): PaymentsReport;
   /** What there is to say of priced routes to whoever may want to buy. */
   describe(view: RouterView): readonly DescribedRoute[];
+  /** What a route of a table declares for a method, by its key as it is written there; `undefined`: nothing. */
+  declared(key: string, method: string): Extensions | undefined;
   /** Where clients reach this server, by the options or else by the request's own word: `https://api.example.com`. */
   originOf(origin: string | undefined): { readonly origin: string; readonly isCertain: boolean };
   /**
@@ -125,7 +128,7 @@ function toEngine(config: PaymentsConfig): OpenEngine {
   const tables: PricedTable[] = [];
   const handlers: PricedHandler[] = [];
   const payees = createPayees(config);
-  const { report, check: checkRoutes, describe } = createReporter({ tables, handlers }, { ...config, payees });
+  const { report, check: checkRoutes, ...described } = createReporter({ tables, handlers }, { ...config, payees });
   const add = (table: PricedTable["table"]): Gate => {
     const gate = createGate(table, config);
     tables.push({ gate, table });
@@ -145,7 +148,7 @@ function toEngine(config: PaymentsConfig): OpenEngine {
       return gate;
     },
     report,
-    describe,
+    ...described,
     originOf: (origin) => originFor(origin, config),
     check: checkRoutes,
     listing: config.listings.of,

@@ -5,6 +5,7 @@
  */
 import { ConfigError } from "../errors.js";
 import type { Finding, FindingCode } from "../events/findings.js";
+import type { Extensions } from "../protocol/extensions.js";
 import type { Offer } from "../scheme/offer.js";
 import { type DescribedRoute, describeRoutes } from "./described-routes.js";
 import { listingRejectedFinding } from "./findings.js";
@@ -34,6 +35,7 @@ export interface Reporter {
   report(view?: RouterView): PaymentsReport;
   check(view: RouterView, only?: (gate: object) => boolean): PaymentsReport;
   describe(view: RouterView): readonly DescribedRoute[];
+  declared(key: string, method: string): Extensions | undefined;
 }
 
 /** What of the goods is looked at, and how many lookups that may take. */
@@ -57,6 +59,7 @@ export function fixedOffers(goods: Goods): readonly Offer[] {
 /** Creates a reporter. */
 export function createReporter(goods: Goods, config: Sources): Reporter {
   return {
+    declared: (key, method) => declaredBy(goods, key, method),
     describe: (view) => describeRoutes(placesOf(goods.tables, goods.handlers, view)),
     report: (view) => reportOn(goods, { view, scope: EVERYTHING }, config),
     check(view, only = EVERYTHING.only) {
@@ -95,6 +98,13 @@ function reportOn(
       ...[...config.findings.all, ...config.payees.findings, ...unsupported],
     ]),
   };
+}
+
+function declaredBy({ tables }: Goods, key: string, method: string): Extensions | undefined {
+  const entry = tables.flatMap(({ table }) => table.entries).find((one) => one.key === key);
+  // By its template alone: nobody has asked for anything.
+  const place = { routeTemplate: entry?.forms[0]?.template, pathParams: {} };
+  return entry?.value.declareAt({ method, locate: () => place });
 }
 
 function rejectedOf(routes: readonly ReportedRoute[]): readonly Finding[] {
