@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 /** Where to write the results as JSON besides showing them. `.ci/run` counts from that file. */
@@ -9,6 +10,8 @@ export default defineConfig({
     include: ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"],
     exclude: ["**/node_modules/**", "**/dist/**"],
     reporters: results === undefined ? ["default"] : ["default", ["json", { outputFile: results }]],
+    // On two cores vitest would take one.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     // No retries: a test that fails once has found something.
     retry: 0,
     testTimeout: 20_000,
