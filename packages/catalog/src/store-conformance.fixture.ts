@@ -211,6 +211,8 @@ export function describeStore(name: string, open: () => Promise<CatalogStore>): 
       await closed.count([ALL]);
       await closed.close();
       await expect(closed.count([ALL])).rejects.toBeInstanceOf(Error);
+      await expect(closed.countTerms(["weather"])).rejects.toBeInstanceOf(Error);
+      await expect(closed.remove(keyAt(1))).rejects.toBeInstanceOf(Error);
     });
   });
 }

@@ -5,6 +5,7 @@
  */
 import type { Database } from "libsql";
 import type { RankedText, StoreChanges, StoredEntry, StoredVector, StoreQuery, TextQuery } from "../store.js";
+import { BLOCK } from "./schema.js";
 
 /** The store's reading calls, at once. */
 export interface Reader {
@@ -27,6 +28,8 @@ export function createReader(db: Database): Reader {
   const changed = db.prepare(
     "SELECT id, revision, facets, vector FROM entries WHERE revision > ? ORDER BY revision LIMIT ?",
   );
+  const blocks = db.prepare("SELECT block, entries FROM blocks WHERE facet = ? ORDER BY block");
+  const total = db.prepare("SELECT coalesce(sum(entries), 0) AS entries FROM blocks WHERE facet = ?");
   const all = (sql: string, ...values: readonly unknown[]): readonly unknown[] => db.prepare(sql).all(...values);
 
   return {
@@ -34,9 +37,14 @@ export function createReader(db: Database): Reader {
       const page = `SELECT facets.entry FROM facets WHERE facets.facet = ?${others(facets)} AND facets.entry > ?
         ORDER BY facets.entry LIMIT ? OFFSET ?`;
       const sql = `SELECT id, service, updated FROM entries WHERE id IN (${page}) ORDER BY id`;
-      return all(sql, ...facets, after, limit, offset).map(toEntry);
+      const [only, ...more] = facets;
+      const isByBlocks = only !== undefined && more.length === 0 && after === 0;
+      const from = isByBlocks ? skipBlocks(blocks.all(only) as Block[], offset) : { after, offset };
+      return all(sql, ...facets, from.after, limit, from.offset).map(toEntry);
     },
     count(facets) {
+      const [only, ...more] = facets;
+      if (only !== undefined && more.length === 0) return (total.get(only) as { entries: number }).entries;
       const rows = all(`SELECT count(*) AS entries FROM facets WHERE facets.facet = ?${others(facets)}`, ...facets);
       return (rows[0] as { entries: number }).entries;
     },
@@ -66,6 +74,22 @@ export function createReader(db: Database): Reader {
       return { entries: rows.map(toVector), mark: String(last), isMore: rows.length === limit };
     },
   };
+}
+
+interface Block {
+  readonly block: number;
+  readonly entries: number;
+}
+
+/** After which id a page begins, and how many entries are still to be passed over. */
+function skipBlocks(blocks: readonly Block[], offset: number): { readonly after: number; readonly offset: number } {
+  let left = offset;
+  for (const { block, entries } of blocks) {
+    if (left < entries) return { after: block * BLOCK - 1, offset: left };
+    left -= entries;
+  }
+  // Behind the last one.
+  return { after: Number.MAX_SAFE_INTEGER, offset: 0 };
 }
 
 /** What the facets after the first ask for. */

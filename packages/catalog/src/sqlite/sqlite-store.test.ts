@@ -44,3 +44,30 @@ describe("a file", () => {
 test("wrong options are refused", () => {
   expect(() => createSqliteCatalogStore({ path: "", file: "x" } as never)).toThrow(ConfigError);
 });
+
+test("finds every offset among thousands of entries, some of which have gone or lost a facet", async () => {
+  const store = createSqliteCatalogStore();
+  const [all, even] = [1, 2];
+  const texts = { name: "", description: "a", parameters: "", other: "" };
+  const write = (at: number, facets: readonly number[]) =>
+    store.update({ resource: String(at), toolName: "" }, () => ({
+      ...{ service: String(at), updatedMs: 0, texts, terms: ["a"], facets, vector: new Int8Array(100) },
+    }));
+  for (let at = 0; at < 2_500; at++) await write(at, at % 2 === 0 ? [all, even] : [all]);
+  for (let at = 0; at < 1_100; at++) await store.remove({ resource: String(at), toolName: "" });
+  for (let at = 1_100; at < 1_400; at++) await write(at, [all]);
+
+  const kept = Array.from({ length: 1_400 }, (_, at) => String(1_100 + at));
+  const keptEven = kept.filter((name) => Number(name) >= 1_400 && Number(name) % 2 === 0);
+  for (const [facet, names] of [
+    [all, kept],
+    [even, keptEven],
+  ] as const) {
+    expect(await store.count([facet])).toBe(names.length);
+    for (const offset of [0, 1, 523, 524, 547, 548, names.length - 3, names.length - 1, names.length, 9_999]) {
+      const page = await store.list({ facets: [facet], limit: 3, offset, after: 0 });
+      expect(page.map(({ service }) => service)).toEqual(names.slice(offset, offset + 3));
+    }
+  }
+  await store.close();
+});

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { createIssues } from "@farebox/core";
+import { createIssues, StateError } from "@farebox/core";
 import Database from "libsql";
 import type { CatalogStore } from "../store.js";
 import { createReader } from "./read.js";
@@ -31,18 +31,43 @@ export function createSqliteCatalogStore(options: SqliteCatalogStoreOptions = {}
   const db = new Database(path, { timeout: 5_000 });
   db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
   db.exec(SCHEMA);
-  const writer = createWriter(db);
-  const reader = createReader(db);
+  const { update, remove } = createWriter(db);
+  const { list, count, find, rank, countTerms, similarTerms, changes } = createReader(db);
+  const whileOpen = createGuard();
   return Object.freeze({
-    update: async (key, decide) => writer.update(key, decide),
-    remove: async (key) => writer.remove(key),
-    list: async (query) => reader.list(query),
-    count: async (facets) => reader.count(facets),
-    find: async (ids, facets) => reader.find(ids, facets),
-    rank: async (query) => reader.rank(query),
-    countTerms: async (words) => reader.countTerms(words),
-    similarTerms: async (word) => reader.similarTerms(word),
-    changes: async (mark, limit) => reader.changes(mark, limit),
-    close: async () => void db.close(),
+    update: whileOpen.guard(update),
+    remove: whileOpen.guard(remove),
+    list: whileOpen.guard(list),
+    count: whileOpen.guard(count),
+    find: whileOpen.guard(find),
+    rank: whileOpen.guard(rank),
+    countTerms: whileOpen.guard(countTerms),
+    similarTerms: whileOpen.guard(similarTerms),
+    changes: whileOpen.guard(changes),
+    async close() {
+      whileOpen.end();
+      db.close();
+    },
   } satisfies CatalogStore);
+}
+
+interface Guard {
+  /** Makes a call reject once the store is closed: a statement that was prepared before would go on working. */
+  guard<A extends readonly unknown[], R>(call: (...args: A) => R): (...args: A) => Promise<R>;
+  end(): void;
+}
+
+function createGuard(): Guard {
+  let isOpen = true;
+  return {
+    guard:
+      (call) =>
+      async (...args) => {
+        if (!isOpen) throw new StateError("the catalog's store is closed");
+        return call(...args);
+      },
+    end() {
+      isOpen = false;
+    },
+  };
 }
