@@ -1,8 +1,8 @@
 /**
  * A seller of 200 MB in a process of its own, so that its memory is nobody else's.
  *
- * Usage: `fork` with the facilitator's URL; sends its port, `"stalled"` when the socket takes no more, and what it has
- * used whenever it is asked.
+ * Usage: `fork` with the facilitator's URL and the payee; sends `{ port }`. Asked `"usage"` it answers what it has used;
+ * asked `"stalled"` it answers `{ stalled: true }` as soon as the socket takes no more.
  *
  * @module
  */
@@ -14,6 +14,8 @@ const SIZE = 200 * 1024 * 1024;
 const [, , facilitator, payTo] = process.argv;
 
 let produced = 0;
+let isStallAwaited = false;
+let isStalled = () => false;
 const block = Buffer.alloc(64 * 1024, "x");
 
 const app = express();
@@ -27,11 +29,21 @@ app.get("/goods", (_req, res) => {
       produced += block.length;
     },
   });
-  // Before settlement it stalls too, when as much as is held has been written: nothing has gone to the socket then.
-  source.on("pause", () => res.socket.bytesWritten > 0 && process.send("stalled"));
+  isStalled = () => res.writableNeedDrain;
+  source.on("pause", tellStall);
   source.pipe(res);
 });
 
+function tellStall() {
+  if (!isStallAwaited || !isStalled()) return;
+  isStallAwaited = false;
+  process.send({ stalled: true });
+}
+
 const server = app.listen(0, "127.0.0.1", () => process.send({ port: server.address().port }));
-process.on("message", () => process.send({ produced, peakKilobytes: process.resourceUsage().maxRSS }));
+process.on("message", (question) => {
+  if (question === "usage") return process.send({ produced, peakKilobytes: process.resourceUsage().maxRSS });
+  isStallAwaited = true;
+  tellStall();
+});
 process.on("disconnect", () => process.exit());

@@ -17,25 +17,16 @@ interface Usage {
 async function openSeller(...args: string[]) {
   const seller = fork(new URL("large-answer-seller.mjs", import.meta.url), args);
   onTestFinished(() => void seller.kill());
-  const stalled = new Promise<void>((resolve) => {
-    seller.on("message", (message) => message === "stalled" && resolve());
-  });
-  const { port } = await receive<{ port: number }>(seller);
-  return { seller, stalled, url: `http://127.0.0.1:${port}` };
+  const [{ port }] = (await once(seller, "message")) as [{ port: number }];
+  return { seller, url: `http://127.0.0.1:${port}` };
 }
 
-/** The next message that is a document. */
-async function receive<T extends object>(seller: ChildProcess): Promise<T> {
-  for (;;) {
-    const [message] = await once(seller, "message");
-    if (typeof message === "object") return message;
-  }
-}
-
-function use(seller: ChildProcess): Promise<Usage> {
-  const usage = receive<Usage>(seller);
-  seller.send("usage");
-  return usage;
+/** One question at a time: the seller says nothing unasked. */
+async function ask<T>(seller: ChildProcess, question: "usage" | "stalled"): Promise<T> {
+  const answered = once(seller, "message");
+  seller.send(question);
+  const [answer] = await answered;
+  return answer;
 }
 
 test("200 MB wait for a client that does not read, arrive whole, and never lie in the seller's memory", async () => {
@@ -43,24 +34,25 @@ test("200 MB wait for a client that does not read, arrive whole, and never lie i
   onTestFinished(() => bank.close());
   const [payer, payTo] = [createPayer(), createPayer().address];
   await bank.fund(payer.address, PRICE);
-  const { seller, stalled, url } = await openSeller(bank.server.url, payTo);
+  const { seller, url } = await openSeller(bank.server.url, payTo);
 
   const { challenge } = await pay(`${url}/goods`);
   const payment = await payer.signExact(challenge!.accepts[0]!, { challenge: challenge! });
-  const before = await use(seller);
+  const before = await ask<Usage>(seller, "usage");
   const asked = get(`${url}/goods`, { headers: { "PAYMENT-SIGNATURE": encodePaymentSignature(payment) } });
   const [answer]: IncomingMessage[] = (await once(asked, "response")) as [IncomingMessage];
   expect(answer!.statusCode).toBe(200);
   expect(await bank.balanceOf(payTo)).toBe(PRICE);
 
-  await stalled;
+  // Its head is here, so it was settled: whatever stalls now stalls at the socket.
+  await ask(seller, "stalled");
   // Twice, so that whatever would happen without a reader has happened.
   for (const _again of [1, 2]) expect((await pay(`${url}/free`)).status).toBe(200);
-  expect((await use(seller)).produced).toBeLessThan(32 * MIB);
+  expect((await ask<Usage>(seller, "usage")).produced).toBeLessThan(32 * MIB);
 
   let received = 0;
   for await (const piece of answer!) received += piece.length;
   expect(received).toBe(200 * MIB);
-  const { peakKilobytes } = await use(seller);
+  const { peakKilobytes } = await ask<Usage>(seller, "usage");
   expect(peakKilobytes - before.peakKilobytes).toBeLessThan(100 * 1024);
 });
