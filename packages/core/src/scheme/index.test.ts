@@ -4,10 +4,13 @@ import * as scheme from "./index.js";
 test("the public surface is exactly this", () => {
   expect(Object.keys(scheme).sort()).toMatchInlineSnapshot(`
     [
+      "SIGNATURE_BYTES",
       "accept",
       "createAttempts",
       "createTransactionDesk",
       "fieldsOf",
+      "isSignedBy",
+      "readSigningKey",
       "refuse",
     ]
   `);

@@ -5,6 +5,7 @@
  * @module
  */
 export { type Attempts, type AttemptsOptions, createAttempts } from "./attempts.js";
+export { isSignedBy, readSigningKey, SIGNATURE_BYTES, type SigningKey } from "./ed25519.js";
 export { type Fields, fieldsOf } from "./fields.js";
 export { accept, type Reading, type Refusal, refuse } from "./reading.js";
 export {

@@ -6,8 +6,8 @@
  * @module
  */
 import { type ChainFinding, type PaymentQuery, RpcError } from "@farebox/core";
+import { isSignedBy } from "@farebox/core/scheme";
 import { encodeBase58 } from "../base58.js";
-import { isSignedBy } from "../signature.js";
 import {
   type Ask,
   createAsk,
