@@ -10,6 +10,7 @@ test("the public surface is exactly this", () => {
       "createTransactionDesk",
       "fieldsOf",
       "isSignedBy",
+      "priceTerms",
       "readSigningKey",
       "refuse",
     ]

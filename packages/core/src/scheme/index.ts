@@ -7,6 +7,7 @@
 export { type Attempts, type AttemptsOptions, createAttempts } from "./attempts.js";
 export { isSignedBy, readSigningKey, SIGNATURE_BYTES, type SigningKey } from "./ed25519.js";
 export { type Fields, fieldsOf } from "./fields.js";
+export { type KnownAsset, type NamedAsset, type PricedTerms, type Pricing, priceTerms } from "./price-terms.js";
 export { accept, type Reading, type Refusal, refuse } from "./reading.js";
 export {
   createTransactionDesk,
