@@ -8,11 +8,14 @@ test("the public surface is exactly this", () => {
       "accept",
       "createAttempts",
       "createTransactionDesk",
+      "createTransactionScheme",
       "fieldsOf",
       "isSignedBy",
+      "orUnclear",
       "priceTerms",
       "readSigningKey",
       "refuse",
+      "unclear",
     ]
   `);
 });

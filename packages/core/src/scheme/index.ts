@@ -16,3 +16,5 @@ export {
   type TransactionDesk,
   type TransactionDeskOptions,
 } from "./transaction-desk.js";
+export { createTransactionScheme, type FeePaidChain, type TransactionSchemeOptions } from "./transaction-scheme.js";
+export { orUnclear, type Unclear, unclear } from "./unclear.js";
