@@ -6,7 +6,7 @@
  */
 import { exactAvm } from "@farebox/avm";
 import { createAlgodChain, createExactAvmScheme } from "@farebox/avm/facilitator";
-import { type FacilitatorRequest, type FacilitatorScheme, isReason, type PaymentRequirements } from "@farebox/core";
+import type { FacilitatorRequest, FacilitatorScheme, PaymentRequirements } from "@farebox/core";
 import { expect } from "vitest";
 import {
   FEE_PAYER,
@@ -17,6 +17,7 @@ import {
   STRANGER,
   USDC,
 } from "../../packages/avm/src/groups.fixture.js";
+import { expectUnsettled, requestFor } from "../facilitator/unsettled.js";
 import { RICH } from "./ledger.js";
 import { LocalAlgod } from "./local-algod.js";
 
@@ -26,8 +27,7 @@ export const NOW = 1_800_000_000;
 
 /** What was paid, and for what. */
 export function toRequest(paid: unknown, offer: PaymentRequirements = requirements()): FacilitatorRequest {
-  const paymentPayload = { x402Version: 2, accepted: offer, payload: paid } as FacilitatorRequest["paymentPayload"];
-  return { x402Version: 2, paymentPayload, paymentRequirements: offer };
+  return requestFor(paid, offer);
 }
 
 /** Our facilitator's scheme, as if just started. */
@@ -64,11 +64,7 @@ export class Court {
 
   /** The facilitator refuses whatever it is sent. */
   async expectUnsettled(request: unknown, reason: string): Promise<void> {
-    expect(isReason(reason)).toBe(true);
-    const asked = request as FacilitatorRequest;
-    expect(await this.facilitator.verify(asked)).toMatchObject({ isValid: false, invalidReason: reason });
-    const settled = await this.facilitator.settle(asked);
-    expect(settled).toMatchObject({ success: false, errorReason: reason, transaction: "" });
+    await expectUnsettled(this.facilitator, request, reason);
   }
 
   expectNothingMoved(): void {

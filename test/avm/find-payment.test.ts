@@ -17,9 +17,10 @@ import {
   transfer,
   USDC,
 } from "../../packages/avm/src/groups.fixture.js";
+import { decode } from "../interop/servers.js";
 import { facilitatorOf, toRequest } from "./court.js";
 import { openMarkets } from "./market.js";
-import { decode, ourFacilitator, ourSeller } from "./peers.js";
+import { ourFacilitator, ourSeller } from "./peers.js";
 
 const market = openMarkets();
 

@@ -3,11 +3,10 @@
  *
  * @module
  */
-import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { Express } from "express";
 import { afterEach, beforeEach } from "vitest";
 import { FEE_PAYER, PAY_TO, PAYER, USDC } from "../../packages/avm/src/groups.fixture.js";
+import { listen, type Running } from "../interop/servers.js";
 import { RICH } from "./ledger.js";
 import { LocalAlgod } from "./local-algod.js";
 
@@ -22,7 +21,7 @@ export interface Market {
 /** Opens one before each test of a file. */
 export function openMarkets(): Market {
   let local: LocalAlgod;
-  let servers: Server[] = [];
+  let servers: Running[] = [];
 
   beforeEach(async () => {
     local = await LocalAlgod.start();
@@ -32,10 +31,7 @@ export function openMarkets(): Market {
   });
 
   afterEach(async () => {
-    for (const server of servers) {
-      server.closeAllConnections();
-      server.close();
-    }
+    for (const server of servers) await server.close();
     servers = [];
     await local.close();
   });
@@ -45,11 +41,9 @@ export function openMarkets(): Market {
       return local;
     },
     async listen(app) {
-      const server = await new Promise<Server>((resolve) => {
-        const starting = app.listen(0, "127.0.0.1", () => resolve(starting));
-      });
+      const server = await listen(app);
       servers.push(server);
-      return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      return server.url;
     },
   };
 }

@@ -12,9 +12,10 @@ import {
   requirements,
   USDC,
 } from "../../packages/avm/src/groups.fixture.js";
+import { decode } from "../interop/servers.js";
 import { RICH } from "./ledger.js";
 import { openMarkets } from "./market.js";
-import { decode, ourFacilitator, ourSeller, referenceClient, referenceFacilitator, referenceSeller } from "./peers.js";
+import { ourFacilitator, ourSeller, referenceClient, referenceFacilitator, referenceSeller } from "./peers.js";
 
 const SELLERS = { "our seller": ourSeller, "the reference seller": referenceSeller };
 const FACILITATORS = { "our facilitator": ourFacilitator, "the reference facilitator": referenceFacilitator };

@@ -13,8 +13,9 @@ import { x402Facilitator } from "@x402/core/facilitator";
 import { HTTPFacilitatorClient } from "@x402/core/server";
 import { paymentMiddleware as referenceMiddleware, x402ResourceServer } from "@x402/express";
 import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
-import express, { type Express, type RequestHandler } from "express";
+import express, { type Express } from "express";
 import { type Account, base64, FEE_PAYER, NETWORK, PAY_TO } from "../../packages/avm/src/groups.fixture.js";
+import { endpointsOf, weatherSeller } from "../interop/servers.js";
 import { facilitatorOf } from "./court.js";
 import type { LocalAlgod } from "./local-algod.js";
 
@@ -27,25 +28,7 @@ export function ourFacilitator(local: LocalAlgod, network: string = NETWORK): Ex
 export function referenceFacilitator({ url }: LocalAlgod, network: `algorand:${string}` = NETWORK): Express {
   const signer = toFacilitatorAvmSigner(base64(FEE_PAYER.sk), { testnetUrl: url });
   const facilitator = new x402Facilitator().register(network, new FacilitatorScheme(signer));
-  const app = express().use(express.json());
-  app.get("/supported", (_req, res) => void res.json(facilitator.getSupported()));
-  app.post("/verify", async (req, res) => {
-    res.json(await facilitator.verify(req.body.paymentPayload, req.body.paymentRequirements));
-  });
-  app.post("/settle", async (req, res) => {
-    res.json(await facilitator.settle(req.body.paymentPayload, req.body.paymentRequirements));
-  });
-  return app;
-}
-
-function seller(app: Express, middleware: RequestHandler): Express {
-  app.use(middleware);
-  app.locals["served"] = 0;
-  app.get("/weather", (_req, res) => {
-    app.locals["served"]++;
-    res.json({ weather: "sunny" });
-  });
-  return app;
+  return endpointsOf(facilitator);
 }
 
 const ACCEPTS = { scheme: "exact", price: "$0.001", network: NETWORK, payTo: PAY_TO.toString() } as const;
@@ -57,7 +40,7 @@ export async function ourSeller(
   accepts: PaymentOption = ACCEPTS,
 ): Promise<Express> {
   const payments = createPayments({ facilitator: facilitatorUrl, ...options });
-  const app = seller(express(), payments.routes({ "GET /weather": { accepts } }));
+  const app = weatherSeller(payments.routes({ "GET /weather": { accepts } }));
   await payments.ready(app);
   return app;
 }
@@ -67,16 +50,11 @@ export async function referenceSeller(facilitatorUrl: string): Promise<Express> 
   const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: facilitatorUrl }));
   server.register(NETWORK, new ServerScheme());
   const routes = { "GET /weather": { accepts: ACCEPTS, description: "", mimeType: "" } };
-  return seller(express(), referenceMiddleware(routes, server));
+  return weatherSeller(referenceMiddleware(routes, server));
 }
 
 /** `@x402/fetch` with `@x402/avm`, as they come. */
 export function referenceClient(payer: Account, { url }: LocalAlgod, by: typeof fetch = fetch): typeof fetch {
   const client = new ClientScheme(toClientAvmSigner(base64(payer.sk)), { algodUrl: url });
   return wrapFetchWithPaymentFromConfig(by, { schemes: [{ network: "algorand:*", client }] }) as typeof fetch;
-}
-
-/** A receipt. */
-export function decode(header: string | null): Record<string, unknown> {
-  return JSON.parse(Buffer.from(header ?? "", "base64").toString("utf8"));
 }

@@ -15,9 +15,10 @@ import {
   USDC,
   WHOLE_NETWORK as WHOLE,
 } from "../../packages/avm/src/groups.fixture.js";
+import { decode } from "../interop/servers.js";
 import { facilitatorOf, toRequest } from "./court.js";
 import { openMarkets } from "./market.js";
-import { decode, ourFacilitator, ourSeller, referenceClient, referenceFacilitator } from "./peers.js";
+import { ourFacilitator, ourSeller, referenceClient, referenceFacilitator } from "./peers.js";
 
 type Spelling = typeof SHORT | typeof WHOLE;
 

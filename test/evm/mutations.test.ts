@@ -10,7 +10,7 @@ import { anvilAccounts, createPayer, type LocalChain, pay, startLocalChain } fro
 import express from "express";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isKnownReason } from "../facilitator/reasons.js";
-import { listen, type Running } from "../interop/peers.js";
+import { listen, type Running } from "../interop/servers.js";
 
 type Json = Record<string, unknown>;
 

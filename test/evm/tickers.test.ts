@@ -9,7 +9,7 @@ import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
 import express, { type Express } from "express";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, onTestFinished, test } from "vitest";
-import { listen } from "../interop/peers.js";
+import { listen } from "../interop/servers.js";
 
 const CELO = "eip155:42220";
 const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";

@@ -12,7 +12,8 @@ import express from "express";
 import { generatePrivateKey } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ASSET, declare, type Library, openLibrary, PAYEE } from "../catalog/library.js";
-import { fetchClient, listen, type Running } from "./peers.js";
+import { fetchClient } from "./peers.js";
+import { listen, type Running } from "./servers.js";
 
 let library: Library;
 let seller: Running;

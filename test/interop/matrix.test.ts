@@ -5,16 +5,8 @@
 import { anvilAccounts, type LocalChain, startLocalChain } from "@farebox/testing";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  axiosClient,
-  fetchClient,
-  listen,
-  ourFacilitator,
-  ourSeller,
-  type Running,
-  referenceFacilitator,
-  referenceSeller,
-} from "./peers.js";
+import { axiosClient, fetchClient, ourFacilitator, ourSeller, referenceFacilitator, referenceSeller } from "./peers.js";
+import { listen, type Running } from "./servers.js";
 
 const SELLERS = { "our seller": ourSeller, "the reference seller": referenceSeller };
 const FACILITATORS = { "our facilitator": ourFacilitator, "the reference facilitator": referenceFacilitator };

@@ -8,7 +8,8 @@ import { appendPaymentIdentifierToExtensions, generatePaymentId } from "@x402/ex
 import { wrapFetchWithPayment } from "@x402/fetch";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { listen, ourFacilitator, ourSeller, type Running } from "./peers.js";
+import { ourFacilitator, ourSeller } from "./peers.js";
+import { listen, type Running } from "./servers.js";
 
 const PRICE = 1_000n;
 

@@ -3,8 +3,6 @@
  *
  * @module
  */
-import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { createExactEvmScheme, createRpcChain } from "@farebox/evm/facilitator";
 import { paymentMiddleware } from "@farebox/express";
 import { createFacilitator, facilitatorRouter } from "@farebox/facilitator";
@@ -22,30 +20,9 @@ import express, { type Express, type RequestHandler } from "express";
 import { createWalletClient, http, publicActions } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { baseSepolia } from "viem/chains";
+import { decode, endpointsOf } from "./servers.js";
 
 type Hex = `0x${string}`;
-
-/** A server on a free port. */
-export interface Running {
-  readonly url: string;
-  close(): Promise<void>;
-}
-
-/** Starts an app on a free port. */
-export async function listen(app: Express): Promise<Running> {
-  const server = await new Promise<Server>((resolve) => {
-    const starting = app.listen(0, "127.0.0.1", () => resolve(starting));
-  });
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
-}
 
 /** Our facilitator, over the chain's JSON-RPC. */
 export function ourFacilitator(chain: LocalChain, privateKey: Hex): Express {
@@ -62,16 +39,7 @@ export function referenceFacilitator(chain: LocalChain, privateKey: Hex): Expres
   );
   // Its signer type is wider than what viem's overloads show; it is built from a viem client all the same.
   const signer = toFacilitatorEvmSigner({ ...client, address: account.address } as never);
-  const facilitator = new x402Facilitator().register(chain.network, new FacilitatorScheme(signer));
-  const app = express().use(express.json());
-  app.get("/supported", (_req, res) => void res.json(facilitator.getSupported()));
-  app.post("/verify", async (req, res) => {
-    res.json(await facilitator.verify(req.body.paymentPayload, req.body.paymentRequirements));
-  });
-  app.post("/settle", async (req, res) => {
-    res.json(await facilitator.settle(req.body.paymentPayload, req.body.paymentRequirements));
-  });
-  return app;
+  return endpointsOf(new x402Facilitator().register(chain.network, new FacilitatorScheme(signer)));
 }
 
 /** What both sellers sell: `GET /weather` for $0.001, and `POST /echo/:name` for $0.25. */
@@ -121,7 +89,7 @@ export const fetchClient: Client = async (privateKey, url, post) => {
   return {
     status: response.status,
     json: await response.json(),
-    receipt: decode(response.headers.get("PAYMENT-RESPONSE")),
+    receipt: receiptIn(response.headers.get("PAYMENT-RESPONSE")),
   };
 };
 
@@ -130,13 +98,13 @@ export const axiosClient: Client = async (privateKey, url, post) => {
   const instance = axios.create({ validateStatus: (status) => status !== 402 });
   const api = wrapAxiosWithPaymentFromConfig(instance, { schemes: [registration(privateKey) as never] });
   const response = post === undefined ? await api.get(url) : await api.post(url, post);
-  return { status: response.status, json: response.data, receipt: decode(response.headers["payment-response"]) };
+  return { status: response.status, json: response.data, receipt: receiptIn(response.headers["payment-response"]) };
 };
 
 function registration(privateKey: Hex) {
   return { network: "eip155:*", client: new ClientScheme(privateKeyToAccount(privateKey)) } as const;
 }
 
-function decode(header: unknown): Record<string, unknown> | undefined {
-  return typeof header === "string" ? JSON.parse(Buffer.from(header, "base64").toString("utf8")) : undefined;
+function receiptIn(header: unknown): Record<string, unknown> | undefined {
+  return typeof header === "string" ? decode(header) : undefined;
 }

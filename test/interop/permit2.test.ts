@@ -14,7 +14,7 @@ import express from "express";
 import type { Hex } from "viem";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { listen, type Running } from "./peers.js";
+import { listen, type Running } from "./servers.js";
 
 const signer = anvilAccounts[0]!;
 const running: Running[] = [];

@@ -14,7 +14,7 @@ import express from "express";
 import { createPublicClient, createWalletClient, type Hex, http, parseAbi } from "viem";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { listen, type Running } from "./peers.js";
+import { listen, type Running } from "./servers.js";
 
 const ERC20 = parseAbi(["function transfer(address, uint256)", "function balanceOf(address) view returns (uint256)"]);
 const SPONSORING: SponsoringOptions = { maxGrantWei: 10n ** 16n, maxGrantWeiPerHour: 10n ** 17n };

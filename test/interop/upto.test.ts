@@ -10,7 +10,7 @@ import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
 import express, { type RequestHandler } from "express";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { listen, type Running } from "./peers.js";
+import { listen, type Running } from "./servers.js";
 
 const PURSE = 1_000_000n;
 

@@ -19,7 +19,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { FEE_PAYER, PAY_TO } from "../../packages/svm/src/transactions.fixture.js";
 import { type Bank, openChain } from "../faults/bank.js";
-import { listen } from "../interop/peers.js";
+import { listen } from "../interop/servers.js";
 import { challengeOf, openShop, PRICE, receiptOf, type Shop, type ShopPlan, textOf } from "./shop.js";
 
 const text = (said: string) => ({ content: [{ type: "text" as const, text: said }] });

@@ -5,13 +5,10 @@
  * @module
  */
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { PaymentPayload, PaymentRequired, SettlementResponse } from "@farebox/core";
-import { createPayments, type Payments, type PaymentsOptions } from "@farebox/express";
+import type { Payments } from "@farebox/express";
 import { createPaidTools, type PaidTools, type PaidToolsOptions } from "@farebox/mcp";
-import { createPayer, type FacilitatorServer, type Payer } from "@farebox/testing";
+import type { Payer } from "@farebox/testing";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
@@ -21,21 +18,15 @@ import { type CallToolResult, CallToolResultSchema, isInitializeRequest } from "
 import express, { type Express, type RequestHandler } from "express";
 import { onTestFinished } from "vitest";
 import { z } from "zod";
-import { type Bank, openLedger } from "../faults/bank.js";
+import { type Business, type BusinessPlan, openBusiness, serve } from "../faults/business.js";
 
-/** What the payer has before anything is bought. */
-const PURSE = 1_000_000n;
-
-/** What `goods` costs, a cent, in atomic units. */
-export const PRICE = 10_000n;
+export { PRICE } from "../faults/business.js";
 
 /** Whoever sells tools over HTTP has sessions, or a server for each request. */
 export type Sessions = "sessions" | "stateless";
 
 /** What a shop has that is not the usual. */
-export interface ShopPlan {
-  readonly bank?: Bank;
-  readonly options?: Partial<PaymentsOptions>;
+export interface ShopPlan extends BusinessPlan {
   readonly toolsOptions?: PaidToolsOptions;
   /** Prices the tools. Default: `goods`, which takes a `kind` and says how often it has run. */
   readonly sell?: (tools: PaidTools, shop: { readonly count: () => number; readonly payments: Payments }) => void;
@@ -71,32 +62,17 @@ export interface Buyer {
 }
 
 /** Everything a test of tools needs. It is closed with the test. */
-export interface Shop extends Buyer {
+export interface Shop extends Buyer, Business {
   readonly url: string;
-  readonly payments: Payments;
-  readonly payer: Payer;
-  readonly payTo: `0x${string}`;
-  readonly facilitatorServer: FacilitatorServer;
   readonly runs: () => number;
-  income(): Promise<bigint>;
-  spent(): Promise<bigint>;
-  settlements(): number;
   /** Connects one more client. */
   connect(): Promise<Buyer>;
 }
 
 /** Opens the shop. */
 export async function openShop(plan: ShopPlan = {}): Promise<Shop> {
-  const bank = plan.bank ?? (await openOwnLedger());
-  const [payer, { address: payTo }] = [createPayer(), createPayer()];
-  await bank.fund(payer.address, PURSE);
-  const payments = createPayments({
-    facilitator: bank.server.url,
-    networks: ["eip155:84532"],
-    payTo: { "eip155:*": payTo },
-    ...plan.options,
-  });
-  onTestFinished(() => payments.close());
+  const business = await openBusiness(plan);
+  const { payer, payments } = business;
   let runs = 0;
   const count = () => ++runs;
   const tools = createPaidTools(payments, plan.toolsOptions);
@@ -107,18 +83,11 @@ export async function openShop(plan: ShopPlan = {}): Promise<Shop> {
   app.use("/mcp", mcpEndpoint(tools, plan));
   const url = await serve(app);
   const connect = () => connectBuyer(`${url}/mcp`, payer);
-  const settledBefore = countSettlements(bank);
   return {
+    ...business,
     ...(await connect()),
     url,
-    payments,
-    payer,
-    payTo,
-    facilitatorServer: bank.server,
     runs: () => runs,
-    income: () => bank.balanceOf(payTo),
-    spent: async () => PURSE - (await bank.balanceOf(payer.address)),
-    settlements: () => countSettlements(bank) - settledBefore,
     connect,
   };
 }
@@ -219,24 +188,4 @@ export function receiptOf({ _meta }: CallToolResult): SettlementResponse | undef
 /** The first text of a result. */
 export function textOf({ content: [first] }: CallToolResult): string | undefined {
   return first?.type === "text" ? first.text : undefined;
-}
-
-async function openOwnLedger(): Promise<Bank> {
-  const bank = await openLedger();
-  onTestFinished(() => bank.close());
-  return bank;
-}
-
-async function serve(app: Express): Promise<string> {
-  const server = createServer(app).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-function countSettlements({ server }: Bank): number {
-  return server.requests.filter(({ operation }) => operation === "settle").length;
 }

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { type FacilitatorRequest, type FacilitatorScheme, isReason, type PaymentRequirements } from "@farebox/core";
+import type { FacilitatorScheme, PaymentRequirements } from "@farebox/core";
 import { exactSvm } from "@farebox/svm";
 import { createExactSvmScheme, createRpcSvmChain } from "@farebox/svm/facilitator";
 import { expect } from "vitest";
@@ -20,6 +20,7 @@ import {
   requirements,
   STRANGER,
 } from "../../packages/svm/src/transactions.fixture.js";
+import { expectUnsettled, requestFor } from "../facilitator/unsettled.js";
 import { type LocalSvm, startLocalSvm } from "./local-svm.js";
 
 export const scheme = exactSvm();
@@ -27,12 +28,6 @@ export const OTHER_MINT: PublicKey = keypair(50).publicKey;
 export const NOW = 1_800_000_000;
 
 const RICH = 1_000_000n;
-
-/** What was paid, and for what. */
-export function toRequest(paid: unknown, offer: PaymentRequirements): FacilitatorRequest {
-  const paymentPayload = { x402Version: 2, accepted: offer, payload: paid } as FacilitatorRequest["paymentPayload"];
-  return { x402Version: 2, paymentPayload, paymentRequirements: offer };
-}
 
 export class Court {
   readonly local: LocalSvm;
@@ -64,19 +59,12 @@ export class Court {
   /** Both sides refuse a payload, in the same word. */
   async expectRefused(paid: unknown, reason: string, offer: PaymentRequirements = requirements()): Promise<void> {
     expect(scheme.readPayment(paid, offer, NOW)).toEqual({ kind: "refused", reason });
-    await this.expectUnsettled(toRequest(paid, offer), reason);
+    await this.expectUnsettled(requestFor(paid, offer), reason);
   }
 
   /** The facilitator refuses whatever it is sent. */
   async expectUnsettled(request: unknown, reason: string): Promise<void> {
-    expect(isReason(reason)).toBe(true);
-    const asked = request as FacilitatorRequest;
-    expect(await this.facilitator.verify(asked)).toMatchObject({ isValid: false, invalidReason: reason });
-    expect(await this.facilitator.settle(asked)).toMatchObject({
-      success: false,
-      errorReason: reason,
-      transaction: "",
-    });
+    await expectUnsettled(this.facilitator, request, reason);
   }
 
   expectNothingMoved(): void {

@@ -2,8 +2,6 @@
  * Sellers and facilitators, ours and the reference's, paid by the reference's client, with the real token program: who is
  * whose must not matter to anybody's balance.
  */
-import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { Express } from "express";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
@@ -14,14 +12,15 @@ import {
   payload,
   requirements,
 } from "../../packages/svm/src/transactions.fixture.js";
+import { decode, type Running, listen as start } from "../interop/servers.js";
 import { type LocalSvm, startLocalSvm } from "./local-svm.js";
-import { decode, ourFacilitator, ourSeller, referenceClient, referenceFacilitator, referenceSeller } from "./peers.js";
+import { ourFacilitator, ourSeller, referenceClient, referenceFacilitator, referenceSeller } from "./peers.js";
 
 const SELLERS = { "our seller": ourSeller, "the reference seller": referenceSeller };
 const FACILITATORS = { "our facilitator": ourFacilitator, "the reference facilitator": referenceFacilitator };
 
 let local: LocalSvm;
-let servers: Server[] = [];
+let servers: Running[] = [];
 
 beforeEach(async () => {
   local = await startLocalSvm(FEE_PAYER.publicKey);
@@ -30,20 +29,15 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const server of servers) {
-    server.closeAllConnections();
-    server.close();
-  }
+  for (const server of servers) await server.close();
   servers = [];
   await local.close();
 });
 
 async function listen(app: Express): Promise<string> {
-  const server = await new Promise<Server>((resolve) => {
-    const starting = app.listen(0, "127.0.0.1", () => resolve(starting));
-  });
+  const server = await start(app);
   servers.push(server);
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return server.url;
 }
 
 describe.each(Object.entries(SELLERS))("%s", (_, createSeller) => {

@@ -28,7 +28,8 @@ import {
   tokenAccount,
   transfer,
 } from "../../packages/svm/src/transactions.fixture.js";
-import { Court, NOW, OTHER_MINT, scheme, toRequest } from "./court.js";
+import { requestFor } from "../facilitator/unsettled.js";
+import { Court, NOW, OTHER_MINT, scheme } from "./court.js";
 
 const SVM = "invalid_exact_svm_payload_";
 const LENGTH = `${SVM}transaction_instructions_length`;
@@ -259,7 +260,7 @@ describe("the transaction", () => {
     ];
     const paid = court.payload({ instructions });
     expect(scheme.readPayment(paid, requirements(), NOW)).toMatchObject({ kind: "readable" });
-    await court.expectUnsettled(toRequest(paid, requirements()), `${PRICE_REASON}_too_high`);
+    await court.expectUnsettled(requestFor(paid, requirements()), `${PRICE_REASON}_too_high`);
   });
 });
 

@@ -3,7 +3,8 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { PAYER, requirements } from "../../packages/svm/src/transactions.fixture.js";
-import { Court, NOW, scheme, toRequest } from "./court.js";
+import { requestFor } from "../facilitator/unsettled.js";
+import { Court, NOW, scheme } from "./court.js";
 
 const DECODED = "invalid_exact_svm_payload_transaction_could_not_be_decoded";
 
@@ -23,7 +24,7 @@ test("unchanged, it is fine", async () => {
     kind: "readable",
     payer: PAYER.publicKey.toBase58(),
   });
-  expect(await court.facilitator.verify(toRequest(paid, requirements()))).toMatchObject({ isValid: true });
+  expect(await court.facilitator.verify(requestFor(paid, requirements()))).toMatchObject({ isValid: true });
 });
 
 describe("the payload", () => {

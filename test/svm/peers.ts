@@ -15,8 +15,9 @@ import { toFacilitatorSvmSigner } from "@x402/svm";
 import { ExactSvmScheme as ClientScheme } from "@x402/svm/exact/client";
 import { ExactSvmScheme as FacilitatorScheme } from "@x402/svm/exact/facilitator";
 import { ExactSvmScheme as ServerScheme } from "@x402/svm/exact/server";
-import express, { type Express, type RequestHandler } from "express";
+import express, { type Express } from "express";
 import { FEE_PAYER, type Keypair, NETWORK, PAY_TO } from "../../packages/svm/src/transactions.fixture.js";
+import { endpointsOf, weatherSeller } from "../interop/servers.js";
 
 /** Our facilitator. */
 export async function ourFacilitator(rpcUrl: string): Promise<Express> {
@@ -30,25 +31,7 @@ export async function referenceFacilitator(rpcUrl: string): Promise<Express> {
   const signer = await createKeyPairSignerFromBytes(FEE_PAYER.secretKey);
   const scheme = new FacilitatorScheme(toFacilitatorSvmSigner(signer, { defaultRpcUrl: rpcUrl }));
   const facilitator = new x402Facilitator().register(NETWORK, scheme);
-  const app = express().use(express.json());
-  app.get("/supported", (_req, res) => void res.json(facilitator.getSupported()));
-  app.post("/verify", async (req, res) => {
-    res.json(await facilitator.verify(req.body.paymentPayload, req.body.paymentRequirements));
-  });
-  app.post("/settle", async (req, res) => {
-    res.json(await facilitator.settle(req.body.paymentPayload, req.body.paymentRequirements));
-  });
-  return app;
-}
-
-function seller(middleware: RequestHandler): Express {
-  const app = express().use(middleware);
-  app.locals["served"] = 0;
-  app.get("/weather", (_req, res) => {
-    app.locals["served"]++;
-    res.json({ weather: "sunny" });
-  });
-  return app;
+  return endpointsOf(facilitator);
 }
 
 const ACCEPTS = { scheme: "exact", price: "$0.001", network: NETWORK, payTo: PAY_TO.toBase58() } as const;
@@ -56,7 +39,7 @@ const ACCEPTS = { scheme: "exact", price: "$0.001", network: NETWORK, payTo: PAY
 /** A seller with Farebox. */
 export function ourSeller(facilitatorUrl: string, extra: Readonly<Record<string, unknown>> = {}): Express {
   const accepts = { ...ACCEPTS, extra };
-  return seller(paymentMiddleware({ "GET /weather": { accepts } }, { facilitator: facilitatorUrl }));
+  return weatherSeller(paymentMiddleware({ "GET /weather": { accepts } }, { facilitator: facilitatorUrl }));
 }
 
 /** A seller with the reference, which gets the fee payer from the facilitator. */
@@ -64,16 +47,11 @@ export function referenceSeller(facilitatorUrl: string, extra: Readonly<Record<s
   const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: facilitatorUrl }));
   server.register(NETWORK, new ServerScheme());
   const routes = { "GET /weather": { accepts: { ...ACCEPTS, extra }, description: "", mimeType: "" } };
-  return seller(referenceMiddleware(routes, server));
+  return weatherSeller(referenceMiddleware(routes, server));
 }
 
 /** `@x402/fetch` with `@x402/svm`, as they come. */
 export async function referenceClient(key: Keypair, rpcUrl: string): Promise<typeof fetch> {
   const client = new ClientScheme(await createKeyPairSignerFromBytes(key.secretKey), { rpcUrl });
   return wrapFetchWithPaymentFromConfig(fetch, { schemes: [{ network: "solana:*", client }] }) as typeof fetch;
-}
-
-/** A receipt. */
-export function decode(header: string | null): Record<string, unknown> {
-  return JSON.parse(Buffer.from(header ?? "", "base64").toString("utf8"));
 }

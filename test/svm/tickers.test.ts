@@ -14,7 +14,7 @@ import {
   TOKEN,
   TOKEN_2022,
 } from "../../packages/svm/src/transactions.fixture.js";
-import { listen } from "../interop/peers.js";
+import { listen } from "../interop/servers.js";
 import { startLocalSvm } from "./local-svm.js";
 import { ourFacilitator, referenceClient } from "./peers.js";
 

@@ -3,16 +3,8 @@
  *
  * @module
  */
-import {
-  type AssetPrice,
-  type CompiledTerms,
-  type OfferAsset,
-  type OfferTerms,
-  type ParsedAmount,
-  parseAtomic,
-  parsePrice,
-  type TermsIssue,
-} from "@farebox/core";
+import type { AssetPrice, CompiledTerms, OfferAsset, OfferTerms, TermsIssue } from "@farebox/core";
+import { type KnownAsset, type NamedAsset, type Pricing, priceTerms } from "@farebox/core/scheme";
 import { isAddress, sameAddress } from "./address.js";
 import { assetsOn, type EvmAsset, findAsset } from "./assets.js";
 
@@ -28,10 +20,7 @@ const CHAIN = /^eip155:[1-9]\d{0,15}$/;
  * @param methods - What the scheme can do, the usual one first.
  */
 export function compileEvmTerms(terms: OfferTerms, methods: readonly AssetTransferMethod[]): CompiledTerms {
-  const priced =
-    typeof terms.price === "string"
-      ? priceInKnown(terms.network, terms.price, methods)
-      : priceInAsset(terms.network, terms.price, methods);
+  const priced = priceTerms(terms, pricingBy(methods));
   const issues: TermsIssue[] = priced.ok ? [] : [...priced.issues];
   if (!CHAIN.test(terms.network))
     issues.push({ term: "network", expected: "eip155 and a chain id, as in eip155:84532" });
@@ -41,62 +30,46 @@ export function compileEvmTerms(terms: OfferTerms, methods: readonly AssetTransf
   return { ok: true, asset: priced.asset, amount: priced.amount, payTo: terms.payTo };
 }
 
-type Priced =
-  | { readonly ok: true; readonly asset: OfferAsset; readonly amount: bigint }
-  | { readonly ok: false; readonly issues: readonly TermsIssue[] };
-
-/** In dollars, or in a stablecoin by its ticker. */
-function priceInKnown(network: string, price: string, methods: readonly AssetTransferMethod[]): Priced {
-  const known = assetsOn(network).flatMap((asset) => {
-    const [method] = methodsOf(asset, methods);
-    return method === undefined ? [] : [toOfferAsset(asset, method)];
-  });
-  if (known.length === 0) {
-    return refused(
-      "price",
-      `{ asset, amount, extra: { name, version } }, because no stablecoin is known on ${network}`,
-    );
-  }
-  const parsed = parsePrice(price, known);
-  return parsed.ok ? parsed : refused("price", parsed.expected);
+function pricingBy(methods: readonly AssetTransferMethod[]): Pricing {
+  return {
+    assetsOn: (network) => assetsOn(network).flatMap((asset) => toKnownAsset(asset, methods)),
+    assetForm: "{ asset, amount, extra: { name, version } }",
+    nameAsset: (price, network) => nameAsset(price, network, methods),
+  };
 }
 
-function priceInAsset(network: string, price: AssetPrice, methods: readonly AssetTransferMethod[]): Priced {
+function toKnownAsset(asset: EvmAsset, methods: readonly AssetTransferMethod[]): readonly KnownAsset[] {
+  const [method] = methodsOf(asset, methods);
+  return method === undefined ? [] : [toOfferAsset(asset, method)];
+}
+
+function nameAsset(price: AssetPrice, network: string, methods: readonly AssetTransferMethod[]): NamedAsset {
   if (!isAddress(price.asset))
-    return refused("price.asset", "a token address: 0x and 40 hex digits, checksum right if mixed case");
+    return wrong("price.asset", "a token address: 0x and 40 hex digits, checksum right if mixed case");
   const known = findAsset(network, price.asset);
   const available = known === undefined ? methods : methodsOf(known, methods);
   const asked = price.extra?.["assetTransferMethod"] ?? available[0];
   const method = available.find((possible) => possible === asked);
   if (method === undefined) {
-    return refused("price.extra", `assetTransferMethod ${available.join(" or ")}, or left out`);
+    return wrong("price.extra", `assetTransferMethod ${available.join(" or ")}, or left out`);
   }
   const asset = known === undefined ? unknownAsset(price, method) : toOfferAsset(known, method);
   if (asset === undefined) {
-    return refused(
+    return wrong(
       "price.extra",
       'the token\'s EIP-712 domain, { name: "…", version: "…" }, because the token is not a known one',
     );
   }
-  return amounting(asset, parseAtomic(price.amount), "price.amount");
+  return { ok: true, asset };
+}
+
+function wrong(term: TermsIssue["term"], expected: string): NamedAsset {
+  return { ok: false, term, expected };
 }
 
 /** Every token can be moved by Permit2. */
 function methodsOf({ transfer }: EvmAsset, methods: readonly AssetTransferMethod[]): readonly AssetTransferMethod[] {
   return transfer === "eip3009" ? methods : methods.filter((method) => method === "permit2");
-}
-
-function amounting(asset: OfferAsset, parsed: ParsedAmount, term: TermsIssue["term"]): Priced {
-  return parsed.ok ? { ok: true, asset, amount: parsed.amount } : refused(term, parsed.expected);
-}
-
-function refused(term: TermsIssue["term"], expected: string): Priced {
-  return { ok: false, issues: [{ term, expected }] };
-}
-
-/** A token whose decimals are known. */
-interface KnownAsset extends OfferAsset {
-  readonly decimals: number;
 }
 
 /** A token's EIP-712 domain. With Permit2 it says that the token has EIP-2612 and an allowance can be signed for. */

@@ -3,19 +3,16 @@
  *
  * @module
  */
-import { type PayeeCheck, type PayeeQuery, RpcError } from "@farebox/core";
+import type { PayeeCheck, PayeeQuery } from "@farebox/core";
+import { orUnclear, unclear } from "@farebox/core/scheme";
 import { isAddress } from "../address.js";
 import { isAvmNetwork, isNetworkOf } from "../networks.js";
 import { createAsk, readHolding, readState } from "./node-questions.js";
 import { readUint64 } from "./terms.js";
 
 /** Implements `checkPayee` of the `exact` scheme. Total. */
-export async function checkOptIn(query: PayeeQuery): Promise<PayeeCheck> {
-  try {
-    return await check(query);
-  } catch (error) {
-    return unclear(error instanceof RpcError ? error.message : "the node could not be asked");
-  }
+export function checkOptIn(query: PayeeQuery): Promise<PayeeCheck> {
+  return orUnclear(() => check(query));
 }
 
 async function check(query: PayeeQuery): Promise<PayeeCheck> {
@@ -44,7 +41,3 @@ const FROZEN: PayeeCheck = Object.freeze({
   problem: "what it holds of it is frozen",
   remedy: "Have the asset's issuer unfreeze it, or name another payTo",
 });
-
-function unclear(problem: string): PayeeCheck {
-  return { kind: "unclear", problem };
-}

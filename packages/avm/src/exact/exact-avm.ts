@@ -4,17 +4,8 @@
  * @see x402 v2, scheme `exact` on Algorand
  * @module
  */
-import {
-  type AssetPrice,
-  type CompiledTerms,
-  type OfferAsset,
-  type OfferTerms,
-  type ParsedAmount,
-  parseAtomic,
-  parsePrice,
-  type Scheme,
-  type TermsIssue,
-} from "@farebox/core";
+import type { AssetPrice, CompiledTerms, OfferTerms, Scheme, TermsIssue } from "@farebox/core";
+import { type KnownAsset, type NamedAsset, type Pricing, priceTerms } from "@farebox/core/scheme";
 import { isAddress, sameAddress } from "../address.js";
 import { type AvmAsset, assetsOn, findAsset } from "../assets.js";
 import { isAvmNetwork } from "../networks.js";
@@ -38,10 +29,7 @@ export function exactAvm(): Scheme {
 }
 
 function compileTerms(terms: OfferTerms): CompiledTerms {
-  const priced =
-    typeof terms.price === "string"
-      ? priceInKnown(terms.network, terms.price)
-      : priceInAsset(terms.network, terms.price);
+  const priced = priceTerms(terms, PRICING);
   const issues: TermsIssue[] = priced.ok ? [] : [...priced.issues];
   if (!isAvmNetwork(terms.network)) {
     const expected = "algorand and 32 or all 44 characters, as in algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe";
@@ -55,38 +43,23 @@ function compileTerms(terms: OfferTerms): CompiledTerms {
   return { ok: true, asset: priced.asset, amount: priced.amount, payTo: terms.payTo };
 }
 
-type Priced =
-  | { readonly ok: true; readonly asset: OfferAsset; readonly amount: bigint }
-  | { readonly ok: false; readonly issues: readonly TermsIssue[] };
+const PRICING: Pricing = {
+  assetsOn: (network) => assetsOn(network).map(toOfferAsset),
+  assetForm: "{ asset, amount }",
+  nameAsset,
+  most: { amount: MAX_UINT64, expected: "an amount below 2^64 atomic units, which is all an asset can have" },
+};
 
-/** In dollars, or in a stablecoin by its ticker. */
-function priceInKnown(network: string, price: string): Priced {
-  const known = assetsOn(network);
-  if (known.length === 0) return refused("price", `{ asset, amount }, because no stablecoin is known on ${network}`);
-  const parsed = parsePrice(price, known);
-  return parsed.ok ? amounting(toOfferAsset(parsed.asset), parsed, "price") : refused("price", parsed.expected);
-}
-
-function priceInAsset(network: string, { asset, amount }: AssetPrice): Priced {
-  if (readUint64(asset) === undefined) return refused("price.asset", "an asset's id: a decimal number below 2^64");
+function nameAsset({ asset }: AssetPrice, network: string): NamedAsset {
+  if (readUint64(asset) === undefined) {
+    return { ok: false, term: "price.asset", expected: "an asset's id: a decimal number below 2^64" };
+  }
   const known = findAsset(network, asset);
-  const offered =
-    known === undefined ? { id: asset, symbol: asset, decimals: undefined, extra: {} } : toOfferAsset(known);
-  return amounting(offered, parseAtomic(amount), "price.amount");
+  if (known !== undefined) return { ok: true, asset: toOfferAsset(known) };
+  return { ok: true, asset: { id: asset, symbol: asset, decimals: undefined, extra: {} } };
 }
 
-function amounting(asset: OfferAsset, parsed: ParsedAmount, term: TermsIssue["term"]): Priced {
-  if (!parsed.ok) return refused(term, parsed.expected);
-  if (parsed.amount > MAX_UINT64)
-    return refused(term, "an amount below 2^64 atomic units, which is all an asset can have");
-  return { ok: true, asset, amount: parsed.amount };
-}
-
-function refused(term: TermsIssue["term"], expected: string): Priced {
-  return { ok: false, issues: [{ term, expected }] };
-}
-
-function toOfferAsset({ asset, symbol, decimals }: AvmAsset): OfferAsset {
+function toOfferAsset({ asset, symbol, decimals }: AvmAsset): KnownAsset {
   return { id: asset, symbol, decimals, extra: {} };
 }
 

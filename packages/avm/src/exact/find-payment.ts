@@ -5,7 +5,8 @@
  *
  * @module
  */
-import { type ChainFinding, type PaymentQuery, RpcError } from "@farebox/core";
+import type { ChainFinding, PaymentQuery } from "@farebox/core";
+import { orUnclear, unclear } from "@farebox/core/scheme";
 import { type AvmNetwork, isNetworkOf } from "../networks.js";
 import type { Transaction } from "../transaction/read-transaction.js";
 import { type Ask, createAsk, readConfirmedRound, readState, readTransactionIds } from "./node-questions.js";
@@ -22,16 +23,14 @@ const MAX_BLOCKS = 300n;
 const AT_ONCE = 8;
 
 /** Implements `findPayment` of the `exact` scheme. Total. */
-export async function findTransferPayment(query: PaymentQuery): Promise<ChainFinding> {
-  try {
+export function findTransferPayment(query: PaymentQuery): Promise<ChainFinding> {
+  return orUnclear(async () => {
     const terms = readTerms(query.requirements);
     const payment = terms.ok ? readAvmPayment(query.payload, terms.value) : terms;
     if (!terms.ok || !payment.ok) return unclear("the payment is not one of this scheme, or not for these terms");
     const ask = createAsk(query, Number(MAX_BLOCKS) + 3);
-    return await find(ask, payment.value.transfer, terms.value.network);
-  } catch (error) {
-    return unclear(error instanceof RpcError ? error.message : "the node could not be asked");
-  }
+    return find(ask, payment.value.transfer, terms.value.network);
+  });
 }
 
 type Sought = Pick<Transaction, "id" | "firstValid" | "lastValid">;
@@ -67,8 +66,4 @@ async function findInBlocks(ask: Ask, sought: Sought, lastRound: bigint): Promis
     if (blocks.some((ids) => ids.includes(id))) return { kind: "moved", transaction: id };
   }
   return { kind: "never" };
-}
-
-function unclear(problem: string): ChainFinding {
-  return { kind: "unclear", problem };
 }

@@ -5,10 +5,9 @@
  * @see x402 v2, scheme `exact` on Algorand, "Verification"
  * @module
  */
-import { accept, fieldsOf, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
+import { accept, fieldsOf, isSignedBy, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import { encodeAddress } from "../address.js";
 import { isNetworkOf } from "../networks.js";
-import { isSignedBy } from "../signature.js";
 import { isGroup, MAX_GROUP_SIZE } from "../transaction/group.js";
 import { readTransaction, SIGNED_PREFIX, type Transaction } from "../transaction/read-transaction.js";
 import type { Terms } from "./terms.js";

@@ -5,7 +5,7 @@
  * @module
  */
 import { createIssues, type FacilitatorScheme } from "@farebox/core";
-import { accept, createTransactionDesk, type PayerTransaction, type Reading } from "@farebox/core/scheme";
+import { accept, createTransactionScheme, type PayerTransaction, type Reading } from "@farebox/core/scheme";
 import { MAX_SPONSORED_FEE } from "../exact/payment.js";
 import type { AvmChain } from "./chain.js";
 import { readExactPayment, type Settles } from "./exact-payment.js";
@@ -48,16 +48,14 @@ export function createExactAvmScheme(options: ExactAvmSchemeOptions): Facilitato
   issues.throwIfAny();
   const { network, feePayer } = chain;
   const settles: Settles = { network, feePayer, maxFeeMicroAlgos: BigInt(most) };
-  const desk = createTransactionDesk({ network, now, rememberedMs: REMEMBERED_MS, prose: PROSE });
-  return Object.freeze({
+  return createTransactionScheme({
     scheme: "exact",
-    network,
-    extra: Object.freeze({ feePayer }),
-    signers: Object.freeze([feePayer]),
-    verify: (request) => desk.verify(readOnChain(request, settles, chain)),
-    settle: (request) => desk.settle(readOnChain(request, settles, chain)),
-    health: () => chain.health(),
-  } satisfies FacilitatorScheme);
+    chain,
+    rememberedMs: REMEMBERED_MS,
+    now,
+    prose: PROSE,
+    read: (request) => readOnChain(request, settles, chain),
+  });
 }
 
 /** One that needs no fee payer can also be sent by anybody who has seen it. */

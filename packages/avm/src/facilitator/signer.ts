@@ -1,12 +1,11 @@
 /**
  * The key that pays for transactions.
  *
- * @see RFC 8032; RFC 8410, §7 for the form in which Node takes a key
+ * @see RFC 8032
  * @module
  */
-import { createPrivateKey, createPublicKey, sign } from "node:crypto";
+import { isSignedBy, readSigningKey } from "@farebox/core/scheme";
 import { decodeAddress, encodeAddress, isAddress } from "../address.js";
-import { isSignedBy, SIGNATURE_BYTES } from "../signature.js";
 import { ChainError } from "./chain-error.js";
 
 /** Signs transactions, e.g. with a key in a vault. */
@@ -18,20 +17,15 @@ export interface BytesSigner {
 
 /** A secret key as Algorand's tools write it: 32 secret bytes, and the 32 of the address. */
 const KEY_BYTES = 64;
-const SEED_BYTES = 32;
-const SEED_HEADER = Buffer.from("302e020100300506032b657004220420", "hex");
 
 /** Makes a signer of a key: base64, or bytes. `undefined` when it is none, or its halves differ. Total. */
 export function createKeySigner(privateKey: unknown): BytesSigner | undefined {
   const bytes = readKey(privateKey);
-  if (bytes === undefined) return undefined;
-  const der = Buffer.concat([SEED_HEADER, bytes.subarray(0, SEED_BYTES)]);
-  const key = createPrivateKey({ key: der, format: "der", type: "pkcs8" });
-  const owned = createPublicKey(key).export({ format: "der", type: "spki" }).subarray(-SEED_BYTES);
-  if (!owned.equals(bytes.subarray(SEED_BYTES))) return undefined;
+  const key = bytes === undefined ? undefined : readSigningKey(bytes);
+  if (key === undefined) return undefined;
   return Object.freeze({
-    address: encodeAddress(owned),
-    signBytes: async (message: Uint8Array) => sign(null, message, key),
+    address: encodeAddress(key.publicKey),
+    signBytes: async (message: Uint8Array) => key.sign(message),
   });
 }
 
@@ -57,7 +51,6 @@ export function isBytesSigner(value: unknown): value is BytesSigner {
 export async function signAs(signer: BytesSigner, message: Uint8Array): Promise<Buffer> {
   const signature = Buffer.from(await signer.signBytes(message));
   const key = decodeAddress(signer.address);
-  if (key !== undefined && signature.length === SIGNATURE_BYTES && isSignedBy(key, message, signature))
-    return signature;
+  if (key !== undefined && isSignedBy(key, message, signature)) return signature;
   throw new ChainError("the signer did not sign");
 }

@@ -5,10 +5,10 @@
  * @see Algorand specification, "Transactions"; x402 v2, scheme `exact` on Algorand, "Encoding"
  * @module
  */
+import { SIGNATURE_BYTES } from "@farebox/core/scheme";
 import { ADDRESS_BYTES, isNobodys } from "../address.js";
 import { encodeBase32 } from "../base32.js";
 import { HASH_BYTES, sha512_256 } from "../hash.js";
-import { SIGNATURE_BYTES } from "../signature.js";
 import { decodeMap, type Entry, type Fields, mapHeader, type Value } from "./decode-map.js";
 
 /** A transaction, its addresses as bytes. What is not there is zero, or `undefined`. */

@@ -4,7 +4,7 @@
  * @see x402 v2 extension `bazaar`
  * @module
  */
-import { type FacilitatorRequest, isJsonObject, type JsonObject } from "@farebox/core";
+import { isJsonObject, type JsonObject } from "@farebox/core";
 import { BAZAAR, type DiscoveryInfo } from "../declaration.js";
 import { problemOfInput, toolNameOf } from "./check-info.js";
 import { problemOfJson } from "./json-limits.js";
@@ -24,7 +24,7 @@ const MAX_REASON = 300;
  * Reads a request of `verify` or `settle`. Total, whatever a seller or a client wrote, and in bounded time: no pattern of
  * theirs is run, no schema compiled, no reference followed out of the document.
  */
-export function readRegistration(request: FacilitatorRequest, rules: RegistrationRules = {}): ReadRegistration {
+export function readRegistration(request: unknown, rules: RegistrationRules = {}): ReadRegistration {
   try {
     const read = readUnchecked(request, rules);
     return read.kind === "rejected" ? rejected(inOneLine(read.reason)) : read;

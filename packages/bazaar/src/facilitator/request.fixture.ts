@@ -3,8 +3,6 @@
  *
  * @module
  */
-import type { FacilitatorRequest } from "@farebox/core";
-
 /** A declaration of `GET`, as it crosses the wire. */
 export const DECLARATION = {
   info: {
@@ -67,9 +65,9 @@ export interface RequestChanges {
   readonly accepted?: unknown;
 }
 
-/** A request to verify or settle; what is not given is in order. */
-export function requestWith(changes: RequestChanges = {}): FacilitatorRequest {
+/** A request to verify or settle, as a stranger may have written it; what is not given is in order. */
+export function requestWith(changes: RequestChanges = {}) {
   const { bazaar = DECLARATION, resource = RESOURCE, terms = TERMS, accepted = terms } = changes;
   const paymentPayload = { x402Version: 2, accepted, payload: {}, resource, extensions: { bazaar } };
-  return { x402Version: 2, paymentPayload, paymentRequirements: terms } as unknown as FacilitatorRequest;
+  return { x402Version: 2, paymentPayload, paymentRequirements: terms };
 }

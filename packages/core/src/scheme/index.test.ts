@@ -4,11 +4,18 @@ import * as scheme from "./index.js";
 test("the public surface is exactly this", () => {
   expect(Object.keys(scheme).sort()).toMatchInlineSnapshot(`
     [
+      "SIGNATURE_BYTES",
       "accept",
       "createAttempts",
       "createTransactionDesk",
+      "createTransactionScheme",
       "fieldsOf",
+      "isSignedBy",
+      "orUnclear",
+      "priceTerms",
+      "readSigningKey",
       "refuse",
+      "unclear",
     ]
   `);
 });

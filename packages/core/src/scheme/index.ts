@@ -5,7 +5,9 @@
  * @module
  */
 export { type Attempts, type AttemptsOptions, createAttempts } from "./attempts.js";
+export { isSignedBy, readSigningKey, SIGNATURE_BYTES, type SigningKey } from "./ed25519.js";
 export { type Fields, fieldsOf } from "./fields.js";
+export { type KnownAsset, type NamedAsset, type PricedTerms, type Pricing, priceTerms } from "./price-terms.js";
 export { accept, type Reading, type Refusal, refuse } from "./reading.js";
 export {
   createTransactionDesk,
@@ -14,3 +16,5 @@ export {
   type TransactionDesk,
   type TransactionDeskOptions,
 } from "./transaction-desk.js";
+export { createTransactionScheme, type FeePaidChain, type TransactionSchemeOptions } from "./transaction-scheme.js";
+export { orUnclear, type Unclear, unclear } from "./unclear.js";

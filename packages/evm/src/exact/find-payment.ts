@@ -5,7 +5,8 @@
  * @see EIP-3009, "Use of Unique Random Nonce, Instead of Sequential Nonce"
  * @module
  */
-import { type ChainFinding, type PaymentQuery, type PaymentRequirements, RpcError } from "@farebox/core";
+import type { ChainFinding, PaymentQuery, PaymentRequirements } from "@farebox/core";
+import { orUnclear, unclear } from "@farebox/core/scheme";
 import { addressWord, TRANSFER, uintWord } from "../abi-words.js";
 import { isAddressShaped, sameAddress } from "../address.js";
 import {
@@ -28,14 +29,12 @@ const MAX_QUESTIONS = 60;
 const LONGEST_WINDOW_SECONDS = 26n * 60n * 60n;
 
 /** Implements `findPayment` of the `exact` scheme. Total. */
-export async function findAuthorizationPayment(query: PaymentQuery): Promise<ChainFinding> {
-  try {
+export function findAuthorizationPayment(query: PaymentQuery): Promise<ChainFinding> {
+  return orUnclear(async () => {
     const payment = readSought(query);
     if (payment === undefined) return unclear("the payment is not one of this scheme, or not for these terms");
-    return await find(createAsk(query, MAX_QUESTIONS), payment);
-  } catch (error) {
-    return unclear(error instanceof RpcError ? error.message : "the node could not be asked");
-  }
+    return find(createAsk(query, MAX_QUESTIONS), payment);
+  });
 }
 
 /** What was signed, and where it is worth something. */
@@ -97,8 +96,4 @@ function isSameLog(log: Log, { logIndex, topics }: Log): boolean {
   return (
     log.logIndex === logIndex && log.topics.length === topics.length && log.topics.every((t, at) => t === topics[at])
   );
-}
-
-function unclear(problem: string): ChainFinding {
-  return { kind: "unclear", problem };
 }

@@ -6,7 +6,8 @@
  * @see x402 v2, scheme `exact` on EVM, Annex; scheme `upto` on EVM, Annex
  * @module
  */
-import { type ChainFinding, type PaymentQuery, RpcError } from "@farebox/core";
+import type { ChainFinding, PaymentQuery } from "@farebox/core";
+import { orUnclear, unclear } from "@farebox/core/scheme";
 import { addressWord, TRANSFER } from "../abi-words.js";
 import { isAddressShaped, sameAddress } from "../address.js";
 import {
@@ -42,14 +43,12 @@ interface SoughtPayment {
 }
 
 /** Implements `findPayment` of both schemes for payments by Permit2. Total. */
-export async function findPermitPayment(kind: ProxyKind, query: PaymentQuery): Promise<ChainFinding> {
-  try {
+export function findPermitPayment(kind: ProxyKind, query: PaymentQuery): Promise<ChainFinding> {
+  return orUnclear(async () => {
     const payment = readSought(kind, query);
     if (payment === undefined) return unclear("the payment is not one of this scheme, or not for these terms");
-    return await find(createAsk(query, MAX_QUESTIONS), payment);
-  } catch (error) {
-    return unclear(error instanceof RpcError ? error.message : "the node could not be asked");
-  }
+    return find(createAsk(query, MAX_QUESTIONS), payment);
+  });
 }
 
 /** Whether the payment is for the terms has been checked when it was accepted; this is about money, so it is again. */
@@ -131,10 +130,6 @@ function takesBack({ data }: Log, { nonce }: Permit): boolean {
 function earliest({ validAfter, deadline }: Permit): bigint {
   const accepted = deadline - LONGEST_WINDOW_SECONDS;
   return validAfter > accepted ? validAfter : accepted;
-}
-
-function unclear(problem: string): ChainFinding {
-  return { kind: "unclear", problem };
 }
 
 const UNEXPLAINED = unclear("the nonce was used, but by what was not found");

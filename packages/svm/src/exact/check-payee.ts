@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { type PayeeCheck, type PayeeQuery, RpcError } from "@farebox/core";
+import type { PayeeCheck, PayeeQuery } from "@farebox/core";
+import { orUnclear, unclear } from "@farebox/core/scheme";
 import { decodeAddress } from "../address.js";
 import { associatedTokenAccount } from "../associated-token-account.js";
 import { encodeBase58 } from "../base58.js";
@@ -11,12 +12,8 @@ import { type Program, TOKEN, TOKEN_2022 } from "../programs.js";
 import { createAsk, readNetwork, readOwners } from "./node-questions.js";
 
 /** Implements `checkPayee` of the `exact` scheme. Total. */
-export async function checkTokenAccount(query: PayeeQuery): Promise<PayeeCheck> {
-  try {
-    return await check(query);
-  } catch (error) {
-    return unclear(error instanceof RpcError ? error.message : "the node could not be asked");
-  }
+export function checkTokenAccount(query: PayeeQuery): Promise<PayeeCheck> {
+  return orUnclear(() => check(query));
 }
 
 async function check(query: PayeeQuery): Promise<PayeeCheck> {
@@ -59,8 +56,4 @@ function withoutAccount({ network, asset, payTo }: PayeeQuery, account: string):
     problem: `its token account ${account} does not exist`,
     remedy: `Create it, with any wallet that has SOL: ${create}${CLUSTERS[network] ?? ""}`,
   };
-}
-
-function unclear(problem: string): PayeeCheck {
-  return { kind: "unclear", problem };
 }

@@ -5,17 +5,8 @@
  * @see x402 v2, scheme `exact` on SVM
  * @module
  */
-import {
-  type AssetPrice,
-  type CompiledTerms,
-  type OfferAsset,
-  type OfferTerms,
-  type ParsedAmount,
-  parseAtomic,
-  parsePrice,
-  type Scheme,
-  type TermsIssue,
-} from "@farebox/core";
+import type { AssetPrice, CompiledTerms, OfferTerms, Scheme, TermsIssue } from "@farebox/core";
+import { type KnownAsset, type NamedAsset, type Pricing, priceTerms } from "@farebox/core/scheme";
 import { isAddress, sameAddress } from "../address.js";
 import { assetsOn, findAsset, type SvmAsset } from "../assets.js";
 import { PROGRAMS } from "../programs.js";
@@ -42,10 +33,7 @@ export function exactSvm(): Scheme {
 const CHAIN = /^solana:[1-9A-HJ-NP-Za-km-z]{32}$/;
 
 function compileTerms(terms: OfferTerms): CompiledTerms {
-  const priced =
-    typeof terms.price === "string"
-      ? priceInKnown(terms.network, terms.price)
-      : priceInAsset(terms.network, terms.price);
+  const priced = priceTerms(terms, PRICING);
   const issues: TermsIssue[] = priced.ok ? [] : [...priced.issues];
   if (!CHAIN.test(terms.network)) {
     issues.push({
@@ -61,39 +49,22 @@ function compileTerms(terms: OfferTerms): CompiledTerms {
   return { ok: true, asset: priced.asset, amount: priced.amount, payTo: terms.payTo };
 }
 
-type Priced =
-  | { readonly ok: true; readonly asset: OfferAsset; readonly amount: bigint }
-  | { readonly ok: false; readonly issues: readonly TermsIssue[] };
+const PRICING: Pricing = {
+  assetsOn: (network) => assetsOn(network).map(toOfferAsset),
+  assetForm: "{ asset, amount }",
+  nameAsset,
+  most: { amount: MAX_AMOUNT, expected: "an amount below 2^64 atomic units, which is all a token can have" },
+};
 
-/** In dollars, or in a stablecoin by its ticker. */
-function priceInKnown(network: string, price: string): Priced {
-  const known = assetsOn(network);
-  if (known.length === 0) return refused("price", `{ asset, amount }, because no stablecoin is known on ${network}`);
-  const parsed = parsePrice(price, known);
-  return parsed.ok ? amounting(toOfferAsset(parsed.asset), parsed, "price") : refused("price", parsed.expected);
-}
-
-function priceInAsset(network: string, { asset, amount }: AssetPrice): Priced {
-  if (!isAddress(asset)) return refused("price.asset", "a token's mint: 32 bytes in base58");
-  if (isProgram(asset)) return refused("price.asset", "a token's mint, not a program");
+function nameAsset({ asset }: AssetPrice, network: string): NamedAsset {
+  if (!isAddress(asset)) return { ok: false, term: "price.asset", expected: "a token's mint: 32 bytes in base58" };
+  if (isProgram(asset)) return { ok: false, term: "price.asset", expected: "a token's mint, not a program" };
   const known = findAsset(network, asset);
-  const offered =
-    known === undefined ? { id: asset, symbol: asset, decimals: undefined, extra: {} } : toOfferAsset(known);
-  return amounting(offered, parseAtomic(amount), "price.amount");
+  if (known !== undefined) return { ok: true, asset: toOfferAsset(known) };
+  return { ok: true, asset: { id: asset, symbol: asset, decimals: undefined, extra: {} } };
 }
 
-function amounting(asset: OfferAsset, parsed: ParsedAmount, term: TermsIssue["term"]): Priced {
-  if (!parsed.ok) return refused(term, parsed.expected);
-  if (parsed.amount > MAX_AMOUNT)
-    return refused(term, "an amount below 2^64 atomic units, which is all a token can have");
-  return { ok: true, asset, amount: parsed.amount };
-}
-
-function refused(term: TermsIssue["term"], expected: string): Priced {
-  return { ok: false, issues: [{ term, expected }] };
-}
-
-function toOfferAsset({ mint, symbol, decimals }: SvmAsset): OfferAsset {
+function toOfferAsset({ mint, symbol, decimals }: SvmAsset): KnownAsset {
   return { id: mint, symbol, decimals, extra: {} };
 }
 

@@ -5,9 +5,9 @@
  *
  * @module
  */
-import { type ChainFinding, type PaymentQuery, RpcError } from "@farebox/core";
+import type { ChainFinding, PaymentQuery } from "@farebox/core";
+import { isSignedBy, orUnclear, unclear } from "@farebox/core/scheme";
 import { encodeBase58 } from "../base58.js";
-import { isSignedBy } from "../signature.js";
 import {
   type Ask,
   createAsk,
@@ -30,15 +30,13 @@ const LONGEST_MEMORY_SECONDS = 60 * 60;
 const CLOCK_SECONDS = 10 * 60;
 
 /** Implements `findPayment` of the `exact` scheme. Total. */
-export async function findTransferPayment(query: PaymentQuery): Promise<ChainFinding> {
-  try {
+export function findTransferPayment(query: PaymentQuery): Promise<ChainFinding> {
+  return orUnclear(async () => {
     const terms = readTerms(query.requirements);
     const payment = terms.ok ? readSvmPayment(query.payload, terms.value) : terms;
     if (!terms.ok || !payment.ok) return unclear("the payment is not one of this scheme, or not for these terms");
-    return await find(createAsk(query, MAX_QUESTIONS), { query, terms: terms.value, payment: payment.value });
-  } catch (error) {
-    return unclear(error instanceof RpcError ? error.message : "the node could not be asked");
-  }
+    return find(createAsk(query, MAX_QUESTIONS), { query, terms: terms.value, payment: payment.value });
+  });
 }
 
 interface Sought {
@@ -105,8 +103,4 @@ async function isOver(ask: Ask, slot: number, expiresAtSeconds: number | undefin
   if (expiresAtSeconds === undefined) return false;
   const time = await ask("getBlockTime", [slot]);
   return typeof time === "number" && time >= expiresAtSeconds;
-}
-
-function unclear(problem: string): ChainFinding {
-  return { kind: "unclear", problem };
 }

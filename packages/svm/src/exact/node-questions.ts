@@ -6,8 +6,8 @@
  * @module
  */
 import { isJsonObject, type JsonObject, type PaymentQuery, RpcError } from "@farebox/core";
+import { SIGNATURE_BYTES } from "@farebox/core/scheme";
 import { decodeBase58 } from "../base58.js";
-import { SIGNATURE_BYTES } from "../signature.js";
 
 /** Asks a node, so many times and no more. */
 export type Ask = (method: string, params: readonly unknown[]) => Promise<unknown>;

@@ -6,10 +6,9 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import { accept, fieldsOf, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
+import { accept, fieldsOf, isSignedBy, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import { associatedTokenAccount } from "../associated-token-account.js";
 import { encodeBase58 } from "../base58.js";
-import { isSignedBy } from "../signature.js";
 import { readTransaction, type Transaction } from "../transaction/read-transaction.js";
 import { type Layout, readLayout, type Transfer } from "./layout.js";
 import type { Terms } from "./terms.js";

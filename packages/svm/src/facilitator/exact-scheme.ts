@@ -5,7 +5,7 @@
  * @module
  */
 import { createIssues, type FacilitatorScheme } from "@farebox/core";
-import { accept, createTransactionDesk, type PayerTransaction, type Reading } from "@farebox/core/scheme";
+import { accept, createTransactionScheme, type PayerTransaction, type Reading } from "@farebox/core/scheme";
 import type { SvmChain } from "./chain.js";
 import { readExactPayment, type Settles } from "./exact-payment.js";
 import { toPayerSigned, verifyOnChain } from "./verify-on-chain.js";
@@ -51,16 +51,14 @@ export function createExactSvmScheme(options: ExactSvmSchemeOptions): Facilitato
   issues.throwIfAny();
   const { network, feePayer } = chain;
   const settles: Settles = { network, feePayer, maxPriorityFeeLamports: BigInt(most) };
-  const desk = createTransactionDesk({ network, now, rememberedMs: REMEMBERED_MS, prose: PROSE });
-  return Object.freeze({
+  return createTransactionScheme({
     scheme: "exact",
-    network,
-    extra: Object.freeze({ feePayer }),
-    signers: Object.freeze([feePayer]),
-    verify: (request) => desk.verify(readOnChain(request, settles, chain)),
-    settle: (request) => desk.settle(readOnChain(request, settles, chain)),
-    health: () => chain.health(),
-  } satisfies FacilitatorScheme);
+    chain,
+    rememberedMs: REMEMBERED_MS,
+    now,
+    prose: PROSE,
+    read: (request) => readOnChain(request, settles, chain),
+  });
 }
 
 /** Nobody but this facilitator can send the transaction, since the fee payer's signature is shown to nobody. */

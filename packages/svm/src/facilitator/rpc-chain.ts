@@ -5,9 +5,9 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { FareboxError, type SchemeHealth } from "@farebox/core";
+import { SIGNATURE_BYTES } from "@farebox/core/scheme";
 import { encodeBase58 } from "../base58.js";
 import { type Ask, readBlockhashValidity, readNetwork } from "../exact/node-questions.js";
-import { SIGNATURE_BYTES } from "../signature.js";
 import type { PayerSigned, Simulation, SvmAccount, SvmChain, TransactionOutcome } from "./chain.js";
 import { ChainError } from "./chain-error.js";
 import { readAccounts, readBalance, readStatus, type Status, simulate } from "./node-answers.js";

@@ -1,13 +1,12 @@
 /**
  * The key that pays for transactions.
  *
- * @see RFC 8032; RFC 8410, §7 for the form in which Node takes a key
+ * @see RFC 8032
  * @module
  */
-import { createPrivateKey, createPublicKey, sign } from "node:crypto";
+import { isSignedBy, readSigningKey } from "@farebox/core/scheme";
 import { decodeAddress, isAddress } from "../address.js";
 import { decodeBase58, encodeBase58 } from "../base58.js";
-import { isSignedBy, SIGNATURE_BYTES } from "../signature.js";
 import { ChainError } from "./chain-error.js";
 
 /** Signs messages, e.g. with a key in a vault. */
@@ -20,20 +19,15 @@ export interface MessageSigner {
 
 /** A secret key as Solana's tools write it: 32 secret bytes, and the 32 of the address. */
 const KEY_BYTES = 64;
-const SEED_BYTES = 32;
-const SEED_HEADER = Buffer.from("302e020100300506032b657004220420", "hex");
 
 /** Makes a signer of a key: base58, or the bytes of a key file. `undefined` when it is none, or its halves differ. Total. */
 export function createKeySigner(privateKey: unknown): MessageSigner | undefined {
   const bytes = readKey(privateKey);
-  if (bytes === undefined) return undefined;
-  const der = Buffer.concat([SEED_HEADER, bytes.subarray(0, SEED_BYTES)]);
-  const key = createPrivateKey({ key: der, format: "der", type: "pkcs8" });
-  const owned = createPublicKey(key).export({ format: "der", type: "spki" }).subarray(-SEED_BYTES);
-  if (!owned.equals(bytes.subarray(SEED_BYTES))) return undefined;
+  const key = bytes === undefined ? undefined : readSigningKey(bytes);
+  if (key === undefined) return undefined;
   return Object.freeze({
-    address: encodeBase58(owned),
-    signMessage: async (message: Uint8Array) => sign(null, message, key),
+    address: encodeBase58(key.publicKey),
+    signMessage: async (message: Uint8Array) => key.sign(message),
   });
 }
 
@@ -59,7 +53,6 @@ export function isMessageSigner(value: unknown): value is MessageSigner {
 export async function signAs(signer: MessageSigner, message: Uint8Array): Promise<Buffer> {
   const signature = Buffer.from(await signer.signMessage(message));
   const key = decodeAddress(signer.address);
-  if (key !== undefined && signature.length === SIGNATURE_BYTES && isSignedBy(key, message, signature))
-    return signature;
+  if (key !== undefined && isSignedBy(key, message, signature)) return signature;
   throw new ChainError("the signer did not sign");
 }

@@ -4,8 +4,8 @@
  * @see Solana documentation, "Transaction structure"; SIMD-0083 and the versioned transactions proposal for version 0
  * @module
  */
+import { SIGNATURE_BYTES } from "@farebox/core/scheme";
 import { ADDRESS_BYTES } from "../address.js";
-import { SIGNATURE_BYTES } from "../signature.js";
 import { ByteReader, UNREADABLE } from "./byte-reader.js";
 
 /** A program call: which program, with which accounts, and what it is told. */

@@ -1,0 +1,82 @@
+import { describe, expect, test } from "vitest";
+import { type PricedTerms, type Pricing, priceTerms } from "./price-terms.js";
+import type { OfferTerms } from "./scheme.js";
+
+const USDX = { id: "token-1", symbol: "USDX", decimals: 6, extra: { version: "1" } };
+const EURX = { id: "token-2", symbol: "EURX", decimals: 2, extra: {} };
+
+const pricing: Pricing = {
+  assetsOn: (network) => (network === "test:1" ? [USDX, EURX] : []),
+  assetForm: "{ asset, amount, extra }",
+  nameAsset({ asset, extra }, network) {
+    if (!asset.startsWith("token-")) return { ok: false, term: "price.asset", expected: "a token" };
+    if (network === "test:3" && extra === undefined) return { ok: false, term: "price.extra", expected: "a name" };
+    return { ok: true, asset: { id: asset, symbol: asset, decimals: undefined, extra: { ...extra } } };
+  },
+};
+const most = { amount: 1_000_000n, expected: "a million at most" };
+const capped: Pricing = { ...pricing, most };
+
+function price(
+  price: OfferTerms["price"],
+  by: Pricing = pricing,
+  network: OfferTerms["network"] = "test:1",
+): PricedTerms {
+  return priceTerms({ network, price, payTo: "somebody" }, by);
+}
+
+describe("a price by a ticker", () => {
+  test("is in the first known asset if it is in dollars, and in the one that it names if not", () => {
+    expect(price("$0.01")).toEqual({ ok: true, asset: USDX, amount: 10_000n });
+    expect(price("0.01 eurx")).toEqual({ ok: true, asset: EURX, amount: 1n });
+  });
+
+  test("may be as high as anything if nothing is said, and as the most that there can be if it is", () => {
+    expect(price(`$1${"0".repeat(29)}`)).toMatchObject({ ok: true, amount: 10n ** 35n });
+    expect(price("$1.000000", capped)).toMatchObject({ ok: true, amount: 1_000_000n });
+  });
+
+  test.each<[given: string, by: Pricing, network: OfferTerms["network"], expected: string]>([
+    ["0.01", pricing, "test:1", 'a dollar price such as "$0.01", or "0.01 USDC"'],
+    ["1 GBPX", pricing, "test:1", "one of what is known there: USDX, EURX"],
+    ["0.001 EURX", pricing, "test:1", "at most 2 decimals, which is all the asset has: a price is never rounded"],
+    ["$1.000001", capped, "test:1", "a million at most"],
+    ["$1", pricing, "test:2", "{ asset, amount, extra }, because no stablecoin is known on test:2"],
+    ["rubbish", pricing, "test:2", "{ asset, amount, extra }, because no stablecoin is known on test:2"],
+  ])("%s is refused as what it is", (given, by, network, expected) => {
+    expect(price(given, by, network)).toEqual({ ok: false, issues: [{ term: "price", expected }] });
+  });
+});
+
+describe("a price in a named asset", () => {
+  test("is in the very asset that the scheme makes of it, whether anything is known there or not", () => {
+    const extra = { name: "Any" };
+    const asset = { id: "token-9", symbol: "token-9", decimals: undefined, extra };
+    for (const network of ["test:1", "test:2"] as const) {
+      expect(price({ asset: "token-9", amount: "7", extra }, pricing, network)).toEqual({
+        ok: true,
+        asset,
+        amount: 7n,
+      });
+    }
+  });
+
+  test("may be the most that there can be", () => {
+    expect(price({ asset: "token-9", amount: "1000000" }, capped)).toMatchObject({ ok: true, amount: 1_000_000n });
+  });
+
+  test.each<[given: OfferTerms["price"], term: string, expected: string, why: string]>([
+    [{ asset: "USDX", amount: "7" }, "price.asset", "a token", "the asset"],
+    [{ asset: "USDX", amount: "0.1" }, "price.asset", "a token", "the asset, before the amount is looked at"],
+    [{ asset: "token-9", amount: "7" }, "price.extra", "a name", "what is said of it"],
+    [
+      { asset: "token-9", amount: "0.1", extra: {} },
+      "price.amount",
+      'atomic units as digits, such as "10000"',
+      "a point",
+    ],
+    [{ asset: "token-9", amount: "1000001", extra: {} }, "price.amount", "a million at most", "more than there can be"],
+  ])("%j is refused: %s is to be %s (%s)", (given, term, expected) => {
+    expect(price(given, capped, "test:3")).toEqual({ ok: false, issues: [{ term, expected }] });
+  });
+});

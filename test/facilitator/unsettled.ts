@@ -1,0 +1,22 @@
+/**
+ * Requests to a facilitator's scheme, and that one is refused.
+ *
+ * @module
+ */
+import { type FacilitatorRequest, type FacilitatorScheme, isReason, type PaymentRequirements } from "@farebox/core";
+import { expect } from "vitest";
+
+/** What was paid, and for what. */
+export function requestFor(paid: unknown, offer: PaymentRequirements): FacilitatorRequest {
+  const paymentPayload = { x402Version: 2, accepted: offer, payload: paid } as FacilitatorRequest["paymentPayload"];
+  return { x402Version: 2, paymentPayload, paymentRequirements: offer };
+}
+
+/** The facilitator refuses whatever it is sent, in the same word both times. */
+export async function expectUnsettled(facilitator: FacilitatorScheme, request: unknown, reason: string): Promise<void> {
+  expect(isReason(reason)).toBe(true);
+  const asked = request as FacilitatorRequest;
+  expect(await facilitator.verify(asked)).toMatchObject({ isValid: false, invalidReason: reason });
+  const settled = await facilitator.settle(asked);
+  expect(settled).toMatchObject({ success: false, errorReason: reason, transaction: "" });
+}
