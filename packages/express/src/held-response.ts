@@ -11,7 +11,7 @@
  */
 import type { ServerResponse } from "node:http";
 import type { Admission, Answer, HandlerAnswer, Release } from "@farebox/core";
-import { isAbandoned, onBrokenOff } from "./delivery.js";
+import { isAbandoned, onOver } from "./delivery.js";
 import {
   type ChunkArguments,
   InvalidChunkError,
@@ -22,12 +22,12 @@ import {
 } from "./held-body.js";
 import {
   appendExposeHeaders,
-  createRehearsal,
+  HeadRehearsal,
   insistOnPrivate,
   lockHead,
   putHead,
   type ResponseHead,
-  rehearseHead,
+  restoreHead,
   setHeaders,
   takeHead,
   type WriteHeadArguments,
@@ -58,8 +58,7 @@ class HeldResponse {
   readonly #holdBytes: number;
   /** The head before the handler ran: what remains of it when the answer is replaced. */
   readonly #before: ResponseHead;
-  /** Its `headersSent` says whether the handler has begun its head. */
-  readonly #rehearsal: ServerResponse;
+  readonly #rehearsal: HeadRehearsal;
   readonly #original: Originals;
   #phase: Phase = "holding";
   #chunks: Buffer[] = [];
@@ -71,13 +70,17 @@ class HeldResponse {
   #isDrainAwaited = false;
   #ended = false;
   #replaced = false;
+  /** Something of ours is on its way out: from here on the response says by itself what has become of it. */
+  #isAside = false;
+  /** What was paid for, and is kept should its delivery break off. */
+  #owed: HandlerAnswer | undefined;
 
   constructor(res: ServerResponse, admission: Admission, holdBytes: number) {
     this.#res = res;
     this.#admission = admission;
     this.#holdBytes = holdBytes;
     this.#before = takeHead(res);
-    this.#rehearsal = createRehearsal(res);
+    this.#rehearsal = new HeadRehearsal(res);
     this.#original = takeOriginals(res);
   }
 
@@ -89,21 +92,25 @@ class HeldResponse {
     res.flushHeaders = () => this.#flushHeaders();
     // A hint about an answer that may never go out; it is as good as its loss.
     res.writeEarlyHints = (_, callback) => later(callback);
-    overrideFlag(res, "headersSent", () => this.#rehearsal.headersSent);
+    overrideFlag(res, "headersSent", () => this.#isHeadBegun());
     overrideFlag(res, "writableEnded", () => this.#ended);
-    onBrokenOff(res, () => this.#admission.leave());
-    res.once("close", () => this.#leave());
+    onOver(res, (isDelivered) => this.#over(isDelivered));
     this.#admission.onExpired((instead) => this.#expire(instead));
   }
 
   #writeHead(args: WriteHeadArguments): ServerResponse {
-    rehearseHead(this.#rehearsal, this.#res, args);
+    this.#rehearsal.writeHead(args);
     return this.#res;
+  }
+
+  /** Whether the handler has begun its head, though nothing has gone out yet. */
+  #isHeadBegun(): boolean {
+    return !this.#isAside && this.#rehearsal.isBegun;
   }
 
   /** As Node does: through whatever `writeHead` is by now, so that middleware behind us has its say before settlement. */
   #beginHead(): void {
-    if (!this.#replaced && !this.#rehearsal.headersSent) this.#res.writeHead(this.#res.statusCode);
+    if (!this.#replaced && !this.#rehearsal.isBegun) this.#res.writeHead(this.#res.statusCode);
   }
 
   #flushHeaders(): void {
@@ -201,7 +208,7 @@ class HeldResponse {
       if (isPaid) void this.#admission.unreleased(answer);
       return;
     }
-    if (isPaid) onBrokenOff(this.#res, () => void this.#admission.undelivered(answer));
+    if (isPaid) this.#owed = answer;
     if (release.kind === "release") this.#release(release, head);
     else this.#replace(release.answer);
   }
@@ -209,7 +216,7 @@ class HeldResponse {
   #release(release: Extract<Release, { kind: "release" }>, head: ResponseHead): void {
     this.#phase = "released";
     this.#stepAside();
-    putHead(this.#res, withoutOverrides(head));
+    restoreHead(this.#res, withoutOverrides(head));
     setHeaders(this.#res, release.headers);
     appendExposeHeaders(this.#res);
     if (release.paid) insistOnPrivate(this.#res);
@@ -249,7 +256,7 @@ class HeldResponse {
 
   /** Middleware before us, and Node, now meet the response as it really is: nothing sent yet. */
   #stepAside(): void {
-    Reflect.deleteProperty(this.#res, "headersSent");
+    this.#isAside = true;
     this.#res.writeHead = this.#original.writeHead;
   }
 
@@ -264,6 +271,13 @@ class HeldResponse {
     for (const callback of this.#callbacks.splice(0)) later(callback);
     if (hasRoom && this.#isDrainAwaited) process.nextTick(() => this.#res.emit("drain"));
     this.#isDrainAwaited = false;
+  }
+
+  /** The connection is done with the answer. */
+  #over(isDelivered: boolean): void {
+    if (!isDelivered) this.#admission.leave();
+    this.#leave();
+    if (!isDelivered && this.#owed !== undefined) void this.#admission.undelivered(this.#owed);
   }
 
   /** Nobody is left to answer, and nothing has been decided. */

@@ -30,6 +30,7 @@ import { exactEvm, uptoEvm } from "@farebox/evm";
 import { exactSvm } from "@farebox/svm";
 import type { Application, NextFunction, Request, RequestHandler, Response } from "express";
 import { isAbandoned, onBrokenOff } from "./delivery.js";
+import { keepAsDictionaries } from "./dictionary.js";
 import { createDocuments, type Documents } from "./documents.js";
 import { markHandler } from "./gate-handlers.js";
 import { holdResponse } from "./held-response.js";
@@ -198,7 +199,12 @@ function toHandler(
 
 function carryOut(decision: Decision, exchange: Exchange): void {
   if (decision.kind === "open") exchange.next();
-  else if (isAnswered(exchange.res)) giveBack(decision);
+  else carryOutPriced(decision, exchange);
+}
+
+function carryOutPriced(decision: Exclude<Decision, { kind: "open" }>, exchange: Exchange): void {
+  keepAsDictionaries(exchange.req, exchange.res);
+  if (isAnswered(exchange.res)) giveBack(decision);
   else if (decision.kind === "granted") grant(exchange);
   else if (decision.kind === "answer") answer(exchange.res, decision);
   else if (decision.kind === "prepaid") admitPrepaid(decision.prepaid, exchange);

@@ -8,9 +8,8 @@ import type { Prepaid } from "@farebox/core";
 import { onBrokenOff } from "./delivery.js";
 import {
   appendExposeHeaders,
-  createRehearsal,
+  HeadRehearsal,
   insistOnPrivate,
-  rehearseHead,
   setHeaders,
   type WriteHeadArguments,
 } from "./response-head.js";
@@ -38,9 +37,9 @@ export function markPrepaid(res: ServerResponse, prepaid: Prepaid): void {
 /** Acts as the head goes out, when the handler has said all there is to say about it. */
 function onHead(res: ServerResponse, act: () => void): void {
   const writeHead = res.writeHead.bind(res);
-  const rehearsal = createRehearsal(res);
+  const rehearsal = new HeadRehearsal(res);
   res.writeHead = ((...args: WriteHeadArguments) => {
-    rehearseHead(rehearsal, res, args);
+    rehearsal.writeHead(args);
     act();
     return writeHead(res.statusCode);
   }) as ServerResponse["writeHead"];

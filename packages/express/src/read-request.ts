@@ -9,6 +9,7 @@ import {
   matchesMount,
   PAYMENT_SIGNATURE,
   type Receivers,
+  type ReceiversOf,
   UNKNOWN_RECEIVERS,
 } from "@farebox/core";
 import type { Request } from "express";
@@ -19,28 +20,83 @@ import { countSegments } from "./router-walk.js";
 
 /** Reads a request as a gate sees it. What only few requests are asked for is read when it is asked for. */
 export function readRequest(req: Request, gate: object): GateRequest {
-  const query = req.originalUrl.indexOf("?");
-  return {
-    method: req.method,
-    path: readPath(req),
-    mountPath: req.baseUrl,
-    fullPath: readFullPath(req),
-    hasOldRouter: hasOldRouter(req.app),
-    isUnclear: isUnclear(req),
-    mountTemplate: () => readMountTemplate(req, gate),
-    receiversOf: (path, anyMethod) => readReceivers(req, gate, { path, anyMethod }),
-    search: query === -1 ? "" : req.originalUrl.slice(query),
-    origin: readOrigin(req),
-    isProxyIgnored: req.headers["x-forwarded-proto"] !== undefined && !req.app.get("trust proxy"),
-    accept: req.get("accept"),
-    userAgent: req.get("user-agent"),
-    paymentSignature: req.get(PAYMENT_SIGNATURE),
-    header: (name) => req.get(name),
-    client: readClient(req),
-    digestBody: () => digestBody(req),
-    hasBody: hasBody(req),
-    body: req.body,
-  };
+  return new ExpressRequest(req, gate);
+}
+
+class ExpressRequest implements GateRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly mountPath: string;
+  readonly fullPath: string;
+  readonly hasOldRouter: boolean;
+  readonly isUnclear: boolean;
+  readonly paymentSignature: string | undefined;
+  readonly #req: Request;
+  readonly #gate: object;
+  #origin: { readonly value: string | undefined } | undefined;
+
+  constructor(req: Request, gate: object) {
+    this.method = req.method;
+    this.path = readPath(req);
+    this.mountPath = req.baseUrl;
+    this.fullPath = readFullPath(req);
+    this.hasOldRouter = hasOldRouter(req.app);
+    this.isUnclear = isUnclear(req);
+    this.paymentSignature = req.get(PAYMENT_SIGNATURE);
+    this.#req = req;
+    this.#gate = gate;
+  }
+
+  get search(): string {
+    const { originalUrl } = this.#req;
+    const query = originalUrl.indexOf("?");
+    return query === -1 ? "" : originalUrl.slice(query);
+  }
+
+  get origin(): string | undefined {
+    this.#origin ??= { value: readOrigin(this.#req) };
+    return this.#origin.value;
+  }
+
+  get isProxyIgnored(): boolean {
+    return this.#req.headers["x-forwarded-proto"] !== undefined && !this.#req.app.get("trust proxy");
+  }
+
+  get accept(): string | undefined {
+    return this.#req.headers.accept;
+  }
+
+  get userAgent(): string | undefined {
+    return this.#req.headers["user-agent"];
+  }
+
+  get client(): string | undefined {
+    return readClient(this.#req);
+  }
+
+  get hasBody(): boolean {
+    return hasBody(this.#req);
+  }
+
+  get body(): unknown {
+    return this.#req.body;
+  }
+
+  get mountTemplate(): () => string {
+    return () => readMountTemplate(this.#req, this.#gate);
+  }
+
+  get receiversOf(): ReceiversOf {
+    return (path, anyMethod) => readReceivers(this.#req, this.#gate, { path, anyMethod });
+  }
+
+  get header(): (name: string) => string | undefined {
+    return (name) => this.#req.get(name);
+  }
+
+  get digestBody(): () => string | undefined | Promise<string | undefined> {
+    return () => digestBody(this.#req);
+  }
 }
 
 /** Behind a proxy that Express was not told of, every client has the proxy's address. */
@@ -53,10 +109,11 @@ function readClient(req: Request): string | undefined {
 export function removePayment(req: Request): void {
   const name = PAYMENT_SIGNATURE.toLowerCase();
   delete req.headers[name];
-  delete req.headersDistinct[name];
   for (let at = req.rawHeaders.length - 2; at >= 0; at -= 2) {
     if (req.rawHeaders[at]?.toLowerCase() === name) req.rawHeaders.splice(at, 2);
   }
+  // Node makes it anew, of the raw ones, for whoever asks for it.
+  Reflect.set(req, "headersDistinct", undefined);
 }
 
 /** Slash for slash, as the routers above see it: Express 4 takes a doubled slash behind a mount for one. */
@@ -103,7 +160,7 @@ function isReadAsSent(req: Request, url: string): boolean {
 function readReceivers(
   req: Request,
   gate: object,
-  { path, anyMethod = false }: { readonly path: string | undefined; readonly anyMethod: boolean | undefined },
+  { path, anyMethod = false }: { readonly path: string | undefined; readonly anyMethod?: boolean | undefined },
 ): Receivers {
   if (path !== undefined) return readBelow(req, gate, { path, anyMethod });
   if (isUnclear(req)) return readUnclear(req, gate);

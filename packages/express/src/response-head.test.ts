@@ -2,11 +2,11 @@ import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import {
-  createRehearsal,
+  HeadRehearsal,
   insistOnPrivate,
   lockHead,
   putHead,
-  rehearseHead,
+  restoreHead,
   takeHead,
   type WriteHeadArguments,
 } from "./response-head.js";
@@ -51,7 +51,7 @@ describe("a rehearsed writeHead", () => {
   ])("with %s leaves on the response what Node's own would have sent", (_form, args) => {
     const res = createResponse({ "X-A": "1" });
     const real = createResponse({ "X-A": "1" });
-    rehearseHead(createRehearsal(res), res, args);
+    new HeadRehearsal(res).writeHead(args);
     Reflect.apply(real.writeHead, real, args);
     expect(res.getHeaders()).toEqual(real.getHeaders());
     expect(res.statusCode).toBe(real.statusCode);
@@ -61,25 +61,23 @@ describe("a rehearsed writeHead", () => {
 
   test("with a name that comes twice in a list keeps both values, in order", () => {
     const res = createResponse();
-    rehearseHead(createRehearsal(res), res, [200, ["A", "1", "B", "x", "a", "2", "A", ["3", "4"] as never]]);
+    new HeadRehearsal(res).writeHead([200, ["A", "1", "B", "x", "a", "2", "A", ["3", "4"] as never]]);
     expect(res.getHeaders()).toEqual({ a: ["1", "2", "3", "4"], b: "x" });
   });
 
   test("throws when it is the second", () => {
     const res = createResponse();
-    const rehearsal = createRehearsal(res);
-    rehearseHead(rehearsal, res, [200]);
-    expect(() => rehearseHead(rehearsal, res, [200])).toThrow(
-      expect.objectContaining({ code: "ERR_HTTP_HEADERS_SENT" }),
-    );
+    const rehearsal = new HeadRehearsal(res);
+    rehearsal.writeHead([200]);
+    expect(() => rehearsal.writeHead([200])).toThrow(expect.objectContaining({ code: "ERR_HTTP_HEADERS_SENT" }));
   });
 
   test("that throws can be mended and tried again", () => {
     const res = createResponse();
-    const rehearsal = createRehearsal(res);
-    expect(() => rehearseHead(rehearsal, res, [200, { "X-A": "ł" }])).toThrow();
+    const rehearsal = new HeadRehearsal(res);
+    expect(() => rehearsal.writeHead([200, { "X-A": "ł" }])).toThrow();
     expect(takeHead(res)).toMatchObject({ status: 200, headers: [] });
-    rehearseHead(rehearsal, res, [500, { "X-A": "l" }]);
+    rehearsal.writeHead([500, { "X-A": "l" }]);
     expect(takeHead(res)).toMatchObject({ status: 500, headers: [["X-A", "l"]] });
   });
 });
@@ -105,5 +103,22 @@ describe("as the head goes out", () => {
     res.removeHeader("X-A");
     res.removeHeader("Content-Length");
     expect(res.getHeaders()).toEqual({ "x-a": "1", "content-encoding": "gzip" });
+  });
+});
+
+describe("a head that is put back", () => {
+  test.each<[string, (res: ReturnType<typeof createResponse>) => unknown]>([
+    ["as it was", () => {}],
+    ["with another header", (res) => res.setHeader("X-B", "2")],
+    ["with another value", (res) => res.setHeader("X-A", "2")],
+    ["without a header", (res) => res.removeHeader("X-A")],
+    ["with another status", (res) => Object.assign(res, { statusCode: 500 })],
+    ["with a message", (res) => Object.assign(res, { statusMessage: "Fine" })],
+  ])("is what it was before, found %s", (_how, change) => {
+    const res = createResponse({ "X-A": "1", "Set-Cookie": ["a=1", "b=2"] });
+    const head = takeHead(res);
+    change(res);
+    restoreHead(res, head);
+    expect(takeHead(res)).toEqual(head);
   });
 });

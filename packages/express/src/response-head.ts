@@ -54,21 +54,76 @@ export function setHeaders(res: ServerResponse, headers: Headers): void {
   for (const [name, value] of headers) res.setHeader(name, typeof value === "string" ? value : [...value]);
 }
 
-/** Creates the response that heads are tried out on. It goes nowhere. */
-export function createRehearsal(res: ServerResponse): ServerResponse {
+/** Puts a head in place of whatever is there, unless that is just the same. */
+export function restoreHead(res: ServerResponse, head: ResponseHead): void {
+  if (!isSameHead(takeHead(res), head)) putHead(res, head);
+}
+
+function isSameHead(a: ResponseHead, b: ResponseHead): boolean {
+  if (a.status !== b.status || a.statusMessage !== b.statusMessage || a.headers.length !== b.headers.length)
+    return false;
+  return a.headers.every(([name, value], at) => {
+    const [otherName, other] = b.headers[at] ?? [];
+    return name === otherName && (value === other || String(value) === String(other));
+  });
+}
+
+/** Where the head of a response is written before it is really written. */
+export class HeadRehearsal {
+  readonly #res: ServerResponse;
+  /** A head that needs no trial was written. */
+  #isPlain = false;
+  #rehearsal: ServerResponse | undefined;
+
+  constructor(res: ServerResponse) {
+    this.#res = res;
+  }
+
+  /** Whether a head was written. */
+  get isBegun(): boolean {
+    return this.#isPlain || this.#rehearsal?.headersSent === true;
+  }
+
+  /**
+   * Does what `writeHead` does, short of sending: its arguments end up on the response.
+   *
+   * Throws now what Node would throw when the head is really written, which is after settlement: for a bad status, a bad
+   * header, and a head that is written twice.
+   */
+  writeHead(args: WriteHeadArguments): void {
+    if (!this.isBegun && isSurelyGood(this.#res, args)) {
+      this.#isPlain = true;
+      return;
+    }
+    // A second head: Node has to have the first one to object.
+    if (this.#isPlain) this.#rehearse([this.#res.statusCode]);
+    this.#isPlain = false;
+    this.#rehearse(args);
+  }
+
+  #rehearse(args: WriteHeadArguments): void {
+    this.#rehearsal ??= createRehearsal(this.#res);
+    rehearseHead(this.#rehearsal, this.#res, args);
+  }
+}
+
+/** Whether there is nothing about a head that Node would object to: the headers were looked at when they were set. */
+function isSurelyGood(res: ServerResponse, args: WriteHeadArguments): boolean {
+  const [status] = args;
+  if (args.length > 1 || status !== res.statusCode || res.statusMessage || res.hasHeader("trailer")) return false;
+  return Number.isInteger(status) && status >= 100 && status <= 999;
+}
+
+/** The response that heads are tried out on. It goes nowhere. */
+function createRehearsal(res: ServerResponse): ServerResponse {
   const rehearsal = new ServerResponse(res.req);
   // Without a header set by itself, Node would not merge those of `writeHead` but pass them by.
   rehearsal.setHeader("Connection", "close");
   return rehearsal;
 }
 
-/**
- * Does what `writeHead` does, short of sending: its arguments end up on `res`.
- *
- * Node does it, on the rehearsal, and so throws now what it would throw when the head is really written, which is after
- * settlement: for a bad status, a bad header, and a head that is written twice.
- */
-export function rehearseHead(rehearsal: ServerResponse, res: ServerResponse, args: WriteHeadArguments): void {
+/** Node writes the head, on the rehearsal. */
+function rehearseHead(rehearsal: ServerResponse, res: ServerResponse, args: WriteHeadArguments): void {
   if (!rehearsal.headersSent) putHead(rehearsal, takeHead(res));
   const [status, ...rest] = args;
   Reflect.apply(rehearsal.writeHead, rehearsal, [status, ...rest.map(groupByName)]);

@@ -4,7 +4,8 @@
  * @module
  */
 import { FacilitatorError } from "../errors.js";
-import type { Facilitator } from "./facilitator.js";
+import { LazyAbort } from "../lazy-abort.js";
+import type { CallOptions, Facilitator } from "./facilitator.js";
 import type { Operation } from "./http-failures.js";
 
 /** How long each call may take, in milliseconds. */
@@ -26,17 +27,17 @@ export const DEFAULT_DEADLINES: Deadlines = Object.freeze({ verifyMs: 5_000, set
  */
 export function withDeadlines(facilitator: Facilitator, deadlines: Deadlines): Facilitator {
   return {
-    verify: (request, options) => {
-      const limits = { operation: "verify", deadlineMs: deadlines.verifyMs, signal: options?.signal } as const;
-      return within(limits, (signal) => facilitator.verify(request, { ...options, signal }));
+    verify: (request, { signal } = {}) => {
+      const limits = { operation: "verify", deadlineMs: deadlines.verifyMs, signal } as const;
+      return within(limits, (options) => facilitator.verify(request, options));
     },
-    settle: (request, options) => {
-      const limits = { operation: "settle", deadlineMs: deadlines.settleMs, signal: options?.signal } as const;
-      return within(limits, (signal) => facilitator.settle(request, { ...options, signal }));
+    settle: (request, { signal } = {}) => {
+      const limits = { operation: "settle", deadlineMs: deadlines.settleMs, signal } as const;
+      return within(limits, (options) => facilitator.settle(request, options));
     },
-    supported: (options) => {
-      const limits = { operation: "supported", deadlineMs: deadlines.supportedMs, signal: options?.signal } as const;
-      return within(limits, (signal) => facilitator.supported({ ...options, signal }));
+    supported: ({ signal } = {}) => {
+      const limits = { operation: "supported", deadlineMs: deadlines.supportedMs, signal } as const;
+      return within(limits, (options) => facilitator.supported(options));
     },
   };
 }
@@ -50,29 +51,38 @@ interface Limits {
   readonly signal: AbortSignal | undefined;
 }
 
-async function within<T>(limits: Limits, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+function within<T>(limits: Limits, call: (options: CallOptions) => Promise<T>): Promise<T> {
   const { operation, deadlineMs, signal } = limits;
-  if (signal?.aborted) throw unanswered(operation, GIVEN_UP, "none");
-  const controller = new AbortController();
-  let [giveUp, runOver] = [() => {}, () => {}];
-  const ended = new Promise<never>((_, reject) => {
-    const end = (when: string) => {
-      reject(unanswered(operation, when, operation === "settle" ? "unknown" : "none"));
-      controller.abort();
+  if (signal?.aborted) return Promise.reject(unanswered(operation, GIVEN_UP, "none"));
+  return new Promise((resolve, reject) => {
+    const theirs = new LazyAbort();
+    const over = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", giveUp);
     };
-    giveUp = () => end(GIVEN_UP);
-    runOver = () => end(`within ${deadlineMs} ms`);
+    const end = (when: string) => {
+      over();
+      reject(unanswered(operation, when, operation === "settle" ? "unknown" : "none"));
+      theirs.abort();
+    };
+    const giveUp = () => end(GIVEN_UP);
+    const timer = setTimeout(() => end(`within ${deadlineMs} ms`), deadlineMs);
+    // What is asked in the background keeps no process alive.
+    if (operation === "supported") timer.unref();
+    signal?.addEventListener("abort", giveUp);
+    // It may throw, or yield what is no promise.
+    const answer = async () => call(theirs);
+    answer().then(
+      (answered) => {
+        over();
+        resolve(answered);
+      },
+      (error) => {
+        over();
+        reject(error);
+      },
+    );
   });
-  const timer = setTimeout(runOver, deadlineMs);
-  // What is asked in the background keeps no process alive.
-  if (operation === "supported") timer.unref();
-  signal?.addEventListener("abort", giveUp);
-  try {
-    return await Promise.race([call(controller.signal), ended]);
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", giveUp);
-  }
 }
 
 function unanswered(operation: Operation, when: string, outcome: "none" | "unknown"): FacilitatorError {

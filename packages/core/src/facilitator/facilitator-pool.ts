@@ -84,10 +84,10 @@ export function createFacilitatorPool(
   };
 
   return {
-    async verify(request, more = {}) {
+    verify(request, more = {}) {
       return verify({ request, members: forVerifying(members, request.paymentRequirements), memory }, more);
     },
-    async settle(request, more = {}) {
+    settle(request, more = {}) {
       const payment = more.payment ?? payloadOf(request);
       // One at a time, so that no two settlements of one payment can choose different facilitators.
       return takeTurn(payment, () => {
@@ -175,6 +175,7 @@ function passedOn({ signal }: CallOptions): CallOptions {
 /** Whoever cannot settle now is asked last: a handler must not run for a payment that will not be settled. */
 function forVerifying(members: readonly PoolMember[], requirements: PaymentRequirements): readonly PoolMember[] {
   const able = ableFor(members, requirements);
+  if (able.length < 2) return able;
   const isOpen = (member: PoolMember) => member.health().breakers.settle === "open";
   return [...able.filter((member) => !isOpen(member)), ...able.filter(isOpen)];
 }
@@ -194,6 +195,7 @@ function forSettling(
 function ableFor(members: readonly PoolMember[], requirements: PaymentRequirements): readonly PoolMember[] {
   const { scheme, network } = requirements;
   const able = members.filter((member) => member.supports(scheme, network) !== "no");
+  if (able.length < 2) return able;
   const addresses = facilitatorAddresses(requirements);
   const owners = addresses.length === 0 ? [] : able.filter((member) => member.owns(addresses, requirements));
   return owners.length > 0 ? owners : able;

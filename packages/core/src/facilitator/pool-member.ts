@@ -72,20 +72,17 @@ export function createPoolMember(options: MemberOptions): PoolMember {
     },
     onFailure: status.silent,
   });
+  const kindOf = createKindFinder(cache.latest);
   const serves = (network: string) => options.networks?.some((pattern) => matchesNetwork(pattern, network)) ?? true;
 
   return {
     name,
     supports(scheme, network) {
-      const latest = cache.latest();
       if (!serves(network)) return "no";
-      if (latest === undefined) return "unknown";
-      return findKind(latest, scheme, network) === undefined ? "no" : "yes";
+      if (cache.latest() === undefined) return "unknown";
+      return kindOf(scheme, network) === undefined ? "no" : "yes";
     },
-    kind(scheme, network) {
-      const latest = cache.latest();
-      return latest === undefined || !serves(network) ? undefined : findKind(latest, scheme, network);
-    },
+    kind: (scheme, network) => (serves(network) ? kindOf(scheme, network) : undefined),
     extensions: () => cache.latest()?.extensions ?? [],
     owns(addresses, requirements) {
       const latest = cache.latest();
@@ -96,13 +93,13 @@ export function createPoolMember(options: MemberOptions): PoolMember {
       return latest && { ...latest, kinds: latest.kinds.filter(({ network }) => serves(network)) };
     },
     verify: (request, more) => {
-      const send = async () => readVerifyResponse(await facilitator.verify(respell(request, cache.latest()), more));
+      const send = async () => readVerifyResponse(await facilitator.verify(respell(request, kindOf), more));
       return attempt(status, { operation: "verify", send, more });
     },
     settle: (request, more) => {
       const { network } = request.paymentRequirements;
       const send = async () =>
-        readSettlementResponse(await facilitator.settle(respell(request, cache.latest()), more), network);
+        readSettlementResponse(await facilitator.settle(respell(request, kindOf), more), network);
       return attempt(status, { operation: "settle", send, more });
     },
     health: () => ({ ...status.health(), supportedFetchedAtMs: cache.fetchedAtMs() }),
@@ -112,11 +109,28 @@ export function createPoolMember(options: MemberOptions): PoolMember {
   };
 }
 
+type KindFinder = (scheme: string, network: string) => SupportedKind | undefined;
+
+/** Looked for once in each answer: a seller has few offers, and each payment asks several times. */
+function createKindFinder(latest: () => SupportedResponse | undefined): KindFinder {
+  let response: SupportedResponse | undefined;
+  const found = new Map<string, SupportedKind | undefined>();
+  return (scheme, network) => {
+    if (response !== latest()) {
+      response = latest();
+      found.clear();
+    }
+    const key = `${scheme} ${network}`;
+    if (response !== undefined && !found.has(key)) found.set(key, findKind(response, scheme, network));
+    return found.get(key);
+  };
+}
+
 /** The network of a request in the spelling of whom it goes to; an offer may have been made in another one's. */
-function respell(request: FacilitatorRequest, latest: SupportedResponse | undefined): FacilitatorRequest {
+function respell(request: FacilitatorRequest, kindOf: KindFinder): FacilitatorRequest {
   const { paymentRequirements: terms, paymentPayload } = request;
-  const network = latest && spelledAs(findKind(latest, terms.scheme, terms.network), terms.network);
-  if (network === undefined || network === terms.network) return request;
+  const network = spelledAs(kindOf(terms.scheme, terms.network), terms.network);
+  if (network === terms.network) return request;
   const accepted = { ...paymentPayload.accepted, network };
   return {
     ...request,

@@ -16,13 +16,12 @@ export function readVerifyResponse(value: unknown): VerifyResponse | undefined {
   if (!isJsonObject(value)) return undefined;
   const isValid = value["isValid"] ?? value["is_valid"];
   if (typeof isValid !== "boolean") return undefined;
-  return {
-    isValid,
-    ...optional("invalidReason", text(value, "invalidReason", "invalid_reason")),
-    ...optional("invalidMessage", text(value, "invalidMessage", "invalid_message")),
-    ...optional("payer", text(value, "payer")),
-    ...optional("extensionResponses", outcomes(value)),
-  };
+  const read: Draft<VerifyResponse> = { isValid };
+  put(read, "invalidReason", text(value, "invalidReason", "invalid_reason"));
+  put(read, "invalidMessage", text(value, "invalidMessage", "invalid_message"));
+  put(read, "payer", text(value, "payer"));
+  put(read, "extensionResponses", outcomes(value));
+  return read;
 }
 
 /**
@@ -35,16 +34,13 @@ export function readSettlementResponse(value: unknown, network: string): Settlem
   const { success } = value;
   const transaction = text(value, "transaction") ?? "";
   if (typeof success !== "boolean") return undefined;
-  return {
-    success,
-    ...optional("errorReason", text(value, "errorReason", "error_reason")),
-    ...optional("errorMessage", text(value, "errorMessage", "error_message")),
-    ...optional("payer", text(value, "payer")),
-    transaction,
-    network: text(value, "network") || network,
-    ...optional("amount", text(value, "amount")),
-    ...optional("extensionResponses", outcomes(value)),
-  };
+  const read: Draft<SettlementResponse> = { success, transaction, network: text(value, "network") || network };
+  put(read, "errorReason", text(value, "errorReason", "error_reason"));
+  put(read, "errorMessage", text(value, "errorMessage", "error_message"));
+  put(read, "payer", text(value, "payer"));
+  put(read, "amount", text(value, "amount"));
+  put(read, "extensionResponses", outcomes(value));
+  return read;
 }
 
 /** A facilitator in this process says it here; some say it in their documents, too. */
@@ -77,9 +73,15 @@ function texts(value: unknown): string[] {
 }
 
 function text(value: JsonObject, ...names: readonly string[]): string | undefined {
-  return names.map((name) => value[name]).find((found) => typeof found === "string");
+  for (const name of names) {
+    const found = value[name];
+    if (typeof found === "string") return found;
+  }
+  return undefined;
 }
 
-function optional<K extends string, V>(key: K, value: V | undefined): { readonly [key in K]?: V } {
-  return value === undefined ? {} : ({ [key]: value } as { readonly [key in K]: V });
+type Draft<T> = { -readonly [K in keyof T]: T[K] };
+
+function put<T, K extends keyof T>(draft: T, name: K, value: T[K] | undefined): void {
+  if (value !== undefined) draft[name] = value;
 }

@@ -18,7 +18,7 @@ import { askHook, tellHook } from "./hooks.js";
 import { relayHeaders } from "./listings.js";
 import { type PaidRequest, unreachableAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
-import { startRun } from "./run.js";
+import { Run } from "./run.js";
 import { settleOnce, unservedAnswer } from "./settle-once.js";
 import { openTab, settledTab } from "./tab.js";
 import { keepAnswer, oweRun } from "./undelivered.js";
@@ -71,13 +71,13 @@ export function createAdmission(paid: PaidRequest, config: PaymentsConfig): Admi
   const listeners: ((instead: Promise<Answer>) => void)[] = [];
   const tab = openTab(paid.offer, paid.route.unmetered);
   const cancelled = startCancelling(paid, config);
-  const run = startRun({
+  const run = new Run({
     ...config,
     atMs: claim.expiresAtMs - SETTLEMENT_MARGIN_MS + 1,
     onExpired() {
       const instead = releaseClaim(paid, config).then(() => {
         cancelled("expired");
-        config.ongoing.end(claim, expiredAnswer());
+        config.ongoing.end(claim, expiredAnswer);
         return expiredAnswer();
       });
       for (const listener of listeners) listener(instead);
@@ -89,7 +89,7 @@ export function createAdmission(paid: PaidRequest, config: PaymentsConfig): Admi
       run.end();
       const answer = dropOverride(paid, given, config);
       const release = await completeSafely(paid, { answer, amount: tab.close(), cancelled }, config);
-      config.ongoing.end(claim, answerForCopies(answer, release));
+      config.ongoing.end(claim, () => answerForCopies(answer, release));
       return release;
     },
     async cancel() {
@@ -107,8 +107,8 @@ export function createAdmission(paid: PaidRequest, config: PaymentsConfig): Admi
 
 /** What another server writes into a header says nothing about money. */
 function dropOverride(paid: PaidRequest, answer: HandlerAnswer, { findings }: PaymentsConfig): HandlerAnswer {
+  if (!answer.headers.some(([name]) => isSettlementOverrides(name))) return answer;
   const headers = answer.headers.filter(([name]) => !isSettlementOverrides(name));
-  if (headers.length === answer.headers.length) return answer;
   findings.add(overrideInHeaderFinding(paid.route.key));
   return { ...answer, headers };
 }
@@ -178,7 +178,8 @@ async function completeRun(
     return { kind: "replace", answer: unmeteredAnswer() };
   }
   const payment = withAmount(paid, amount);
-  const denied = await askHook("beforeSettle", payment, config);
+  const asked = askHook("beforeSettle", payment, config);
+  const denied = asked && (await asked);
   if (denied !== undefined) {
     await giveUp("denied");
     return { kind: "replace", answer: denied };
@@ -214,7 +215,7 @@ export function createPrepaidAdmission(
   receipt: SettlementResponse,
   config: PaymentsConfig,
 ): Admission {
-  const run = startRun();
+  const run = new Run();
   return {
     payment: toPayment(paid, { run, tab: settledTab(paid.offer, BigInt(receipt.amount ?? paid.offer.amount)) }),
     complete: async () => paidRelease(receipt),

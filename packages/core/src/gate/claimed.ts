@@ -5,8 +5,6 @@
  * @module
  */
 import { FacilitatorError } from "../errors.js";
-import { unreadable } from "../facilitator/http-failures.js";
-import { readVerifyResponse } from "../facilitator/read-response.js";
 import { isReason } from "../protocol/reasons.js";
 import { createAdmission } from "./admission.js";
 import type { Answer } from "./answer.js";
@@ -33,7 +31,7 @@ export async function serveClaim(paid: PaidRequest, config: PaymentsConfig): Pro
   config.events.emit("claimed", () => factsOf(paid));
   try {
     const decision = await decideClaimed(paid, config);
-    if (decision.kind === "answer") config.ongoing.end(claim, decision.answer);
+    if (decision.kind === "answer") config.ongoing.end(claim, () => decision.answer);
     else if (decision.kind === "prepaid") config.ongoing.end(claim);
     return decision;
   } catch (error) {
@@ -44,12 +42,16 @@ export async function serveClaim(paid: PaidRequest, config: PaymentsConfig): Pro
 }
 
 async function decideClaimed(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
-  const barred = await askHook("beforeVerify", paid, config);
+  const asked = askHook("beforeVerify", paid, config);
+  const barred = asked && (await asked);
   if (barred !== undefined) return giveUp(paid, barred, config);
   if (paid.route.settle === "before") return settleFirst(paid, config);
   const verified = await verify(paid, config);
-  const refused = verified.refused ?? (await askHook("afterVerify", paid, config));
-  return refused === undefined ? serve({ ...paid, said: verified.said }, config) : giveUp(paid, refused, config);
+  const askedAgain = verified.refused === undefined ? askHook("afterVerify", paid, config) : undefined;
+  const refused = verified.refused ?? (askedAgain && (await askedAgain));
+  return refused === undefined
+    ? serve(verified.said === undefined ? paid : { ...paid, said: verified.said }, config)
+    : giveUp(paid, refused, config);
 }
 
 /** The payment is free to be used again. */
@@ -85,10 +87,7 @@ async function verify(paid: PaidRequest, config: PaymentsConfig): Promise<Verifi
   const about = () => ({ ...factsOf(paid), durationMs: config.now() - startedMs });
   const invalid = (reason: string) => config.events.emit("invalid", () => ({ ...about(), reason }));
   try {
-    const response = readVerifyResponse(
-      await config.facilitator.verify(paid.facilitatorRequest, { payment: paid.claim.identity }),
-    );
-    if (response === undefined) throw unreadable("verify");
+    const response = await config.facilitator.verify(paid.facilitatorRequest, { payment: paid.claim.identity });
     const { isValid, invalidReason, extensionResponses: responses } = response;
     const said = config.listings.note({ payment: paid, operation: "verify", responses });
     if (isValid) {

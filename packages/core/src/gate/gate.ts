@@ -32,7 +32,7 @@ import type { PaymentsConfig } from "./parse-options.js";
 import type { PricedRoute } from "./parse-routes.js";
 import { wantsPage } from "./paywall.js";
 import { type Place, placeOf } from "./place.js";
-import { type RefusedPayment, readPayment } from "./read-payment.js";
+import { type ReadPayment, type RefusedPayment, readPayment } from "./read-payment.js";
 import { type ReportedOffer, reportOffers } from "./report.js";
 import { fullPathOf, type GateRequest } from "./request.js";
 import { isForeignHost, resourceUrl } from "./resource-url.js";
@@ -105,9 +105,11 @@ export function createRouteGate(route: PricedRoute, config: PaymentsConfig): Rou
   };
 }
 
-async function decideSafely(arrival: Arrival, config: PaymentsConfig): Promise<Decision> {
+/** At once where nobody has to be asked: most requests come without a payment. */
+function decideSafely(arrival: Arrival, config: PaymentsConfig): Decision | Promise<Decision> {
   try {
-    return await decidePriced(arrival, config);
+    const decision = decidePriced(arrival, config);
+    return decision instanceof Promise ? decision.catch((error) => failed(error, arrival.route.key, config)) : decision;
   } catch (error) {
     return failed(error, arrival.route.key, config);
   }
@@ -118,45 +120,61 @@ function failed(error: unknown, route: string, { logger }: PaymentsConfig): Deci
   return answered(undecidedAnswer(RETRY_AFTER_SECONDS));
 }
 
-async function decidePriced(arrival: Arrival, config: PaymentsConfig): Promise<Decision> {
-  const { request } = arrival;
-  const url = arrival.route.url ?? resourceUrl(request, config);
+function decidePriced(arrival: Arrival, config: PaymentsConfig): Decision | Promise<Decision> {
+  const { request, route } = arrival;
+  const url = route.url ?? resourceUrl(request, config);
   notePlace(arrival, url, config);
   const asked = askOnRequest(toPricedRequest(arrival, url), config);
+  const isAtOnce = asked === undefined && !route.isPending() && route.priceFor === undefined;
+  return isAtOnce ? decideRead(arrival, url, config) : decideAsked(arrival, { url, asked }, config);
+}
+
+/** Asks whoever has a say before the payment is looked at. */
+async function decideAsked(
+  arrival: Arrival,
+  { url, asked }: { readonly url: string; readonly asked: ReturnType<typeof askOnRequest> },
+  config: PaymentsConfig,
+): Promise<Decision> {
+  const { request, route } = arrival;
   const verdict = asked && (await asked);
   if (verdict !== undefined) return verdict.kind === "granted" ? GRANTED : answered(verdict.answer);
-
   // Just after the start: each facilitator is asked within its deadline, and this waits for no longer.
-  if (arrival.route.isPending()) await config.facilitator.ready();
-  const decoded =
-    request.payment === undefined ? decodePaymentSignature(request.paymentSignature) : decodePayment(request.payment);
-  const { priceFor } = arrival.route;
-  if (priceFor === undefined) return decideDecoded(arrival, { url, decoded }, config);
+  if (route.isPending()) await config.facilitator.ready();
+  if (route.priceFor === undefined) return decideRead(arrival, url, config);
+  const decoded = decodeRequest(request);
   const bodyDigest = await digestOf(request);
   if (bodyDigest === undefined) return answered(incompleteRequestAnswer());
-  const route = await priceFor({
+  const priced = await route.priceFor({
     request: toPriceRequest(arrival, url),
-    binding: [arrival.route.key, request.method, targetOf(request), bodyDigest],
+    binding: [route.key, request.method, targetOf(request), bodyDigest],
     accepted: decoded.kind === "present" ? decoded.payment.accepted : undefined,
     nowSeconds: Math.floor(config.now() / 1000),
   });
-  if (route.isFree) {
-    config.events.emit("granted", () => ({ route: route.key }));
+  if (priced.isFree) {
+    config.events.emit("granted", () => ({ route: priced.key }));
     return GRANTED;
   }
-  if (route.isPending()) await config.facilitator.ready();
-  return decideDecoded({ ...arrival, route }, { url, decoded }, config);
+  if (priced.isPending()) await config.facilitator.ready();
+  return decideDecoded({ ...arrival, route: priced }, { url, decoded }, config);
+}
+
+function decideRead(arrival: Arrival, url: string, config: PaymentsConfig): Decision | Promise<Decision> {
+  return decideDecoded(arrival, { url, decoded: decodeRequest(arrival.request) }, config);
+}
+
+function decodeRequest({ payment, paymentSignature }: GateRequest): DecodedPayment {
+  return payment === undefined ? decodePaymentSignature(paymentSignature) : decodePayment(payment);
 }
 
 function digestOf({ digestBody }: GateRequest): string | undefined | Promise<string | undefined> {
   return digestBody === undefined ? "" : digestBody();
 }
 
-async function decideDecoded(
+function decideDecoded(
   arrival: Arrival,
   { url, decoded }: { readonly url: string; readonly decoded: DecodedPayment },
   config: PaymentsConfig,
-): Promise<Decision> {
+): Decision | Promise<Decision> {
   if (decoded.kind === "absent") return challengeFirst(arrival, url, config);
   if (decoded.kind === "malformed") {
     const { reason, problem } = decoded;
@@ -165,7 +183,16 @@ async function decideDecoded(
     return refuse(arrival, { url, refused: { kind: "refused", status: 400, error, reason } }, config);
   }
   const read = readPayment(arrival.route, decoded.payment, config);
-  if (read.kind === "refused") return refuse(arrival, { url, refused: read }, config);
+  return read.kind === "refused"
+    ? refuse(arrival, { url, refused: read }, config)
+    : decideReadable(arrival, { url, read }, config);
+}
+
+async function decideReadable(
+  arrival: Arrival,
+  { url, read }: { readonly url: string; readonly read: Exclude<ReadPayment, RefusedPayment> },
+  config: PaymentsConfig,
+): Promise<Decision> {
   const checking = config.signatures.check(read.offer, read.payment.payload);
   const forged = checking && (await checking);
   if (forged !== undefined) {

@@ -50,29 +50,58 @@ export interface Payment {
 }
 
 /** What the handler is told of a payment. */
-export function toPayment(
-  { offer, payer, place }: PaidRequest,
-  { run, tab }: { readonly run: Run; readonly tab: Tab },
-): Payment {
-  const { scheme, network, asset, amount: maxAmount } = offer.requirements;
-  const payment = {
-    payer,
-    scheme,
-    network,
-    asset,
-    get amount() {
-      return tab.amount.toString();
-    },
-    maxAmount,
-    ...place,
-    signal: run.signal,
-    settle: (amount: string) => tab.settle(amount),
-    charge: (amount: string) => tab.charge(amount),
-    get remaining() {
-      return tab.remaining.toString();
+export function toPayment(paid: PaidRequest, { run, tab }: { readonly run: Run; readonly tab: Tab }): Payment {
+  return Object.freeze(new HandlersPayment(paid, run, tab));
+}
+
+/** Methods and what is not enumerable are the class's, and made when they are asked for. */
+class HandlersPayment implements Payment {
+  readonly payer: string;
+  readonly scheme: string;
+  readonly network: string;
+  readonly asset: string;
+  declare readonly amount: string;
+  readonly maxAmount: string;
+  readonly routeTemplate: string | undefined;
+  readonly pathParams: Payment["pathParams"];
+  readonly #run: Run;
+  readonly #tab: Tab;
+
+  /** The same for every payment: an accessor of its own would make each one an object of another shape, which is slow. */
+  static readonly #amount: PropertyDescriptor & ThisType<HandlersPayment> = {
+    enumerable: true,
+    get() {
+      return this.#tab.amount.toString();
     },
   };
-  const hidden = { enumerable: false };
-  const descriptors = { signal: hidden, settle: hidden, charge: hidden, remaining: hidden };
-  return Object.freeze(Object.defineProperties(payment, descriptors));
+
+  constructor({ offer, payer, place }: PaidRequest, run: Run, tab: Tab) {
+    const { scheme, network, asset, amount } = offer.requirements;
+    this.payer = payer;
+    this.scheme = scheme;
+    this.network = network;
+    this.asset = asset;
+    Object.defineProperty(this, "amount", HandlersPayment.#amount);
+    this.maxAmount = amount;
+    this.routeTemplate = place.routeTemplate;
+    this.pathParams = place.pathParams;
+    this.#run = run;
+    this.#tab = tab;
+  }
+
+  get signal(): AbortSignal {
+    return this.#run.signal;
+  }
+
+  get settle(): Payment["settle"] {
+    return (amount) => this.#tab.settle(amount);
+  }
+
+  get charge(): Payment["charge"] {
+    return (amount) => this.#tab.charge(amount);
+  }
+
+  get remaining(): string {
+    return this.#tab.remaining.toString();
+  }
 }

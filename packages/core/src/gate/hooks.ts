@@ -123,13 +123,21 @@ export function askOnRequest(
   });
 }
 
-/** Asks a hook about a payment; yields what its client is told if the hook denies. Never rejects. */
-export async function askHook(
+/** Asks a hook about a payment, if there is one; yields what its client is told if the hook denies. Never rejects. */
+export function askHook(
   by: AskingHook,
   payment: UnsettledPayment,
-  { hooks: { [by]: hook }, events, logger }: HookParts,
+  parts: HookParts,
+): Promise<Answer | undefined> | undefined {
+  const { [by]: hook } = parts.hooks;
+  return hook && askAbout(payment, { by, hook }, parts);
+}
+
+async function askAbout(
+  payment: UnsettledPayment,
+  { by, hook }: { readonly by: AskingHook; readonly hook: NonNullable<PaymentHooks[AskingHook]> },
+  { events, logger }: HookParts,
 ): Promise<Answer | undefined> {
-  if (hook === undefined) return undefined;
   const verdict = await ask({ name: by, run: () => hook(factsOf(payment)) }, logger);
   if (verdict?.kind !== "denied") return undefined;
   events.emit("denied", () => ({ ...factsOf(payment), by }));

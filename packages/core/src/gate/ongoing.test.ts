@@ -14,7 +14,7 @@ test("a run is there from its beginning to its end, and then its answer is", asy
   expect([run?.client, run?.isSettling, ongoing.size]).toEqual(["::1", false, 1]);
   ongoing.settle(RUN, "ignored");
   expect([ongoing.find("p")?.client, ongoing.find("p")?.isSettling]).toEqual(["::1", true]);
-  ongoing.end(RUN, ANSWER);
+  ongoing.end(RUN, () => ANSWER);
   expect(await run?.ended).toBe(ANSWER);
   expect([ongoing.find("p"), ongoing.size]).toEqual([undefined, 0]);
 });
@@ -23,10 +23,10 @@ test("only its owner ends it, once", async () => {
   const ongoing = createOngoingRuns(1);
   ongoing.begin(RUN, undefined);
   const run = ongoing.find("p");
-  ongoing.end(OTHER, ANSWER);
+  ongoing.end(OTHER, () => ANSWER);
   expect(ongoing.size).toBe(1);
   ongoing.end(RUN);
-  ongoing.end(RUN, ANSWER);
+  ongoing.end(RUN, () => ANSWER);
   expect(await run?.ended).toBeUndefined();
 });
 

@@ -27,20 +27,46 @@ export interface OngoingRuns {
   serve(run: Run, payer: string): boolean;
   /** The facilitator is about to be told; begins a run that was not begun. */
   settle(run: Run, client: string | undefined): void;
-  /** Ends a run, once; ending it again, or one that was not begun, does nothing. */
-  end(run: Run, answer?: Answer): void;
+  /**
+   * Ends a run, once; ending it again, or one that was not begun, does nothing.
+   *
+   * @param tell - What a copy may be told. Only asked when a copy waits.
+   */
+  end(run: Run, tell?: Tell): void;
   find(identity: string): OngoingRun | undefined;
   /** How many runs there are. */
   readonly size: number;
 }
 
-interface Entry {
+type Tell = () => Answer | undefined;
+
+class Entry implements OngoingRun {
   readonly owner: string;
   readonly client: string | undefined;
-  isSettling: boolean;
+  isSettling = false;
   payer: string | undefined;
-  readonly ended: Promise<Answer | undefined>;
-  readonly end: (answer: Answer | undefined) => void;
+  // There hardly ever is a copy that waits.
+  #ended: Promise<Answer | undefined> | undefined;
+  #tellWaiting: ((tell: Tell) => void) | undefined;
+  #told: Tell | undefined;
+
+  constructor(owner: string, client: string | undefined) {
+    this.owner = owner;
+    this.client = client;
+  }
+
+  get ended(): Promise<Answer | undefined> {
+    this.#ended ??= new Promise((resolve) => {
+      if (this.#told !== undefined) resolve(this.#told());
+      else this.#tellWaiting = (tell) => resolve(tell());
+    });
+    return this.#ended;
+  }
+
+  end(tell: Tell): void {
+    this.#told = tell;
+    this.#tellWaiting?.(tell);
+  }
 }
 
 /** Creates an empty list. */
@@ -48,11 +74,7 @@ export function createOngoingRuns(maxRunsPerPayer: number): OngoingRuns {
   const runs = new Map<string, Entry>();
   const perPayer = new Map<string, number>();
   const begin = ({ identity, owner }: Run, client: string | undefined): Entry => {
-    let end: Entry["end"] = () => {};
-    const ended = new Promise<Answer | undefined>((resolve) => {
-      end = resolve;
-    });
-    const entry: Entry = { owner, client, isSettling: false, payer: undefined, ended, end };
+    const entry = new Entry(owner, client);
     runs.set(identity, entry);
     return entry;
   };
@@ -82,12 +104,12 @@ export function createOngoingRuns(maxRunsPerPayer: number): OngoingRuns {
       const entry = find(run) ?? begin(run, client);
       entry.isSettling = true;
     },
-    end(run, answer) {
+    end(run, tell = () => undefined) {
       const entry = find(run);
       if (entry === undefined) return;
       runs.delete(run.identity);
       if (entry.payer !== undefined) count(entry.payer, -1);
-      entry.end(answer);
+      entry.end(tell);
     },
     find: (identity) => runs.get(identity),
   };

@@ -10,7 +10,7 @@ import { type Payment, toPayment } from "./handlers-payment.js";
 import { relayHeaders } from "./listings.js";
 import type { PaidRequest } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
-import { startRun } from "./run.js";
+import { Run } from "./run.js";
 import { settledTab } from "./tab.js";
 import { oweRun } from "./undelivered.js";
 
@@ -27,7 +27,7 @@ export interface Prepaid {
 
 /** Lets the handler of a settled payment run. The record says `settled`, so no other request runs it too. */
 export function createPrepaid(paid: PaidRequest, receipt: SettlementResponse, config: PaymentsConfig): Prepaid {
-  const run = startRun();
+  const run = new Run();
   return {
     payment: toPayment(paid, { run, tab: settledTab(paid.offer, BigInt(receipt.amount ?? paid.offer.amount)) }),
     headers: [[PAYMENT_RESPONSE, encodePaymentResponse(receipt)], ...relayHeaders(paid.said, config)],

@@ -5,19 +5,10 @@
  * @module
  */
 import { PaymentAbortedError, type PaymentAbortReason } from "../errors.js";
+import { LazyAbort } from "../lazy-abort.js";
 
 /** Calls back once, after so many milliseconds, unless what it returns is called before. */
 export type StartTimer = (act: () => void, delayMs: number) => () => void;
-
-/** A handler at work. */
-export interface Run {
-  /** Tells the handler to stop; its reason is a {@link PaymentAbortedError}. */
-  readonly signal: AbortSignal;
-  /** Nobody is left to answer. */
-  leave(): void;
-  /** The handler has answered: from here on the run cannot expire. */
-  end(): void;
-}
 
 /** When a run is too late, and what is to happen then, before the handler hears of it. */
 export interface RunDeadline {
@@ -31,26 +22,44 @@ export interface RunDeadline {
 /** Timers of Node fire at once when they are told to wait longer than this. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
-/** Starts a run. Without a deadline it only ends early when the client leaves. */
-export function startRun(deadline?: RunDeadline): Run {
-  const controller = new AbortController();
-  const abort = (reason: PaymentAbortReason) => controller.abort(new PaymentAbortedError(reason));
-  const stop = deadline === undefined ? () => {} : startDeadline(deadline, () => abort("expired"));
-  return {
-    signal: controller.signal,
-    leave() {
-      stop();
-      abort("client_gone");
-    },
-    end: stop,
-  };
+/** Node keeps a list of timers for each delay. Whole seconds share theirs, which makes a timer cheap. */
+const STEP_MS = 1000;
+
+/** A handler at work. Without a deadline it only ends early when the client leaves. */
+export class Run {
+  readonly #ending = new LazyAbort();
+  readonly #stop: () => void;
+
+  constructor(deadline?: RunDeadline) {
+    this.#stop = deadline === undefined ? () => {} : startDeadline(deadline, () => this.#abort("expired"));
+  }
+
+  /** Tells the handler to stop; its reason is a {@link PaymentAbortedError}. */
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** Nobody is left to answer. */
+  leave(): void {
+    this.#stop();
+    this.#abort("client_gone");
+  }
+
+  /** The handler has answered: from here on the run cannot expire. */
+  end(): void {
+    this.#stop();
+  }
+
+  #abort(reason: PaymentAbortReason): void {
+    this.#ending.abort(new PaymentAbortedError(reason));
+  }
 }
 
 /** The clock decides, not the timer: one that fires early is started again. */
 function startDeadline({ atMs, now, timer, onExpired }: RunDeadline, abort: () => void): () => void {
   let stop: () => void;
   const start = () => {
-    stop = timer(look, Math.min(Math.max(atMs - now(), 0), MAX_DELAY_MS));
+    stop = timer(look, roundDown(Math.min(Math.max(atMs - now(), 0), MAX_DELAY_MS)));
   };
   const look = () => {
     if (now() < atMs) return start();
@@ -59,6 +68,10 @@ function startDeadline({ atMs, now, timer, onExpired }: RunDeadline, abort: () =
   };
   start();
   return () => stop();
+}
+
+function roundDown(delayMs: number): number {
+  return delayMs < STEP_MS ? delayMs : delayMs - (delayMs % STEP_MS);
 }
 
 /** Keeps no process alive. */

@@ -16,7 +16,8 @@ import { factsOf } from "./unsettled.js";
 export async function settleFirst(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
   const { identity, owner } = paid.claim;
   const { store, events } = config;
-  const denied = await askHook("beforeSettle", paid, config);
+  const asked = askHook("beforeSettle", paid, config);
+  const denied = asked && (await asked);
   if (denied !== undefined) {
     await store.release(identity, owner);
     return { kind: "answer", answer: denied };

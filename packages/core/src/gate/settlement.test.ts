@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { FacilitatorError } from "../errors.js";
 import { SILENT } from "../events/logger.js";
 import type { Facilitator, FacilitatorRequest } from "../facilitator/facilitator.js";
+import { createFacilitatorPool } from "../facilitator/facilitator-pool.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import { createOffer } from "../scheme/offer.js";
 import { explain, type SettlementTask, settle } from "./settlement.js";
@@ -42,9 +43,10 @@ function failure(code: string, outcome: "none" | "unknown", more = {}): Facilita
 
 async function settleWith(answer: unknown, repeated: boolean, task: Partial<SettlementTask> = {}) {
   const till: Facilitator = Object.assign(createTill(), { settles: answer });
+  const facilitator = createFacilitatorPool([{ facilitator: till, name: "till" }]);
   return await settle(
     { payment: PAYMENT, facilitator: undefined, repeated, ...task },
-    { facilitator: till, logger: SILENT, rpc: new Map() },
+    { facilitator, logger: SILENT, rpc: new Map() },
   );
 }
 

@@ -6,8 +6,6 @@
  */
 import { FacilitatorError } from "../errors.js";
 import type { FacilitatorPool } from "../facilitator/facilitator-pool.js";
-import { unreadable } from "../facilitator/http-failures.js";
-import { readSettlementResponse } from "../facilitator/read-response.js";
 import { sameNetwork } from "../network/caip2.js";
 import type { ExtensionResponses } from "../protocol/extension-responses.js";
 import { isReason } from "../protocol/reasons.js";
@@ -77,8 +75,7 @@ async function settleByFacilitator(task: SettlementTask, parts: SettlementParts)
     const { identity } = claim;
     const { facilitator } = task;
     const options = facilitator === undefined ? { payment: identity } : { payment: identity, facilitator };
-    const response = readSettlementResponse(await parts.facilitator.settle(request, options), network);
-    if (response === undefined) throw unreadable("settle");
+    const response = await parts.facilitator.settle(request, options);
     task.onSaid?.(response.extensionResponses);
     return await judge(task, response, parts);
   } catch (error) {

@@ -52,13 +52,38 @@ function allOrNothing({ scheme }: Offer["scheme"]): StateError {
 }
 
 /** Opens the tab of one payment. */
-export function openTab({ scheme, asset, amount: maximum }: Offer, unmetered: Unmetered): Tab {
-  const unsaid = scheme.allowsLess && unmetered !== "maximum" ? 0n : maximum;
+export function openTab(offer: Offer, unmetered: Unmetered): Tab {
+  return offer.scheme.allowsLess ? openMeteredTab(offer, unmetered) : openFixedTab(offer);
+}
+
+/** All or nothing. */
+function openFixedTab({ scheme, amount }: Offer): Tab {
+  let isOpen = true;
+  const refuse = () => {
+    throw isOpen ? allOrNothing(scheme) : tooLate();
+  };
+  return {
+    amount,
+    remaining: 0n,
+    settle: refuse,
+    charge: refuse,
+    close() {
+      isOpen = false;
+      return amount;
+    },
+  };
+}
+
+function tooLate(): StateError {
+  return new StateError("the amount is settled by now: say it before the answer ends");
+}
+
+function openMeteredTab({ asset, amount: maximum }: Offer, unmetered: Unmetered): Tab {
+  const unsaid = unmetered === "maximum" ? maximum : 0n;
   const meter = createMeter({ maximum, decimals: asset.decimals });
   let isOpen = true;
   const write = (count: (text: string) => SettlementAmount) => (text: string) => {
-    if (!isOpen) throw new StateError("the amount is settled by now: say it before the answer ends");
-    if (!scheme.allowsLess) throw allOrNothing(scheme);
+    if (!isOpen) throw tooLate();
     const counted = count(text);
     if (!counted.ok) throw new AmountError(text, counted.expected);
   };
@@ -67,13 +92,13 @@ export function openTab({ scheme, asset, amount: maximum }: Offer, unmetered: Un
       return meter.amount ?? unsaid;
     },
     get remaining() {
-      return scheme.allowsLess && isOpen ? meter.remaining : 0n;
+      return isOpen ? meter.remaining : 0n;
     },
     settle: write(meter.say),
     charge: write(meter.add),
     close() {
       isOpen = false;
-      const isMissing = meter.amount === undefined && scheme.allowsLess === true && unmetered === "error";
+      const isMissing = meter.amount === undefined && unmetered === "error";
       return isMissing ? undefined : (meter.amount ?? unsaid);
     },
   };

@@ -16,7 +16,8 @@ export const NO_STORE = "no-store";
  * a field, so it gives way to `private`.
  */
 export function privateCacheControl(current: string | undefined): string {
-  const kept = splitDirectives(current ?? "").filter((directive) => !FOR_SHARED_CACHES.includes(nameOf(directive)));
+  if (current === undefined || current === "") return "private";
+  const kept = splitDirectives(current).filter((directive) => !FOR_SHARED_CACHES.includes(nameOf(directive)));
   if (kept.some((directive) => directive.toLowerCase() === NO_STORE)) return kept.join(", ");
   return ["private", ...kept.filter((directive) => nameOf(directive) !== "private")].join(", ");
 }

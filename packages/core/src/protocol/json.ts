@@ -56,14 +56,28 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
 function depthExceeds(text: string, limit: number): boolean {
-  let depth = 0;
+  // Nearly every document has fewer brackets than that in all, and those are found faster than strings are told apart.
+  const isShallow = !hasMoreThan(text, "{", limit / 2) && !hasMoreThan(text, "[", limit / 2);
+  return !isShallow && measureDepth(text, limit) > limit;
+}
+
+/** As deep as it gets, at least one more than the limit where that is exceeded. */
+function measureDepth(text: string, limit: number): number {
+  let [depth, deepest] = [0, 0];
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) at = endOfString(text, at);
     else if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++;
     else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--;
-    if (depth > limit) return true;
+    deepest = Math.max(deepest, depth);
+    if (deepest > limit) break;
   }
+  return deepest;
+}
+
+function hasMoreThan(text: string, character: string, count: number): boolean {
+  let left = count;
+  for (let at = text.indexOf(character); at !== -1; at = text.indexOf(character, at + 1)) if (--left < 0) return true;
   return false;
 }
 

@@ -66,7 +66,7 @@ export function createRouteTable<T>(entries: readonly RouteEntry<T>[]): RouteTab
     trie
       .find(query.path)
       .filter(({ entry }) => coversMethod(entry.method, query.method))
-      .map((leaf) => ({ ...leaf, ...query, match: matchForm(leaf.form, query.path) }));
+      .map((leaf) => toFound(leaf, query));
   return {
     entries,
     find(query) {
@@ -76,6 +76,10 @@ export function createRouteTable<T>(entries: readonly RouteEntry<T>[]): RouteTab
       return inOrder([...relative, ...full]);
     },
   };
+}
+
+function toFound<T>({ entry, form, position }: Leaf<T>, { path, mountPath }: RouteQuery): Found<T> {
+  return { entry, form, position, match: matchForm(form, path), path, mountPath };
 }
 
 function matchForm(form: PathForm, path: string): RouteCandidate<unknown>["match"] {

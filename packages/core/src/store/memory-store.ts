@@ -89,24 +89,23 @@ function allows(record: PaymentRecord, change: Transition): boolean {
   return TRANSITIONS[change.from].includes(change.to);
 }
 
-/** What a transition may forget. */
-const OPTIONAL = ["facilitator", "answer", "request", "leaseUntilMs", "identifier", "receipt"] as const;
+type Draft = { -readonly [K in keyof PaymentRecord]: PaymentRecord[K] };
 
-function applied(record: PaymentRecord, given: Transition): PaymentRecord {
+function applied(record: PaymentRecord, change: Transition): PaymentRecord {
   const { identity, binding, expiresAtMs } = record;
-  const change = given.answer ? { ...given, answer: withBodyOfItsOwn(given.answer) } : given;
-  const kept = OPTIONAL.flatMap((name) => {
-    const value = changed(record[name], change[name]);
-    return value === undefined ? [] : [[name, value]];
-  });
-  return {
-    identity,
-    binding,
-    expiresAtMs,
-    state: change.to,
-    owner: change.newOwner ?? record.owner,
-    ...Object.fromEntries(kept),
-  };
+  const draft: Draft = { identity, binding, expiresAtMs, state: change.to, owner: change.newOwner ?? record.owner };
+  const answer = change.answer ? withBodyOfItsOwn(change.answer) : change.answer;
+  put(draft, "facilitator", changed(record.facilitator, change.facilitator));
+  put(draft, "answer", changed(record.answer, answer));
+  put(draft, "request", changed(record.request, change.request));
+  put(draft, "leaseUntilMs", changed(record.leaseUntilMs, change.leaseUntilMs));
+  put(draft, "identifier", changed(record.identifier, change.identifier));
+  put(draft, "receipt", changed(record.receipt, change.receipt));
+  return draft;
+}
+
+function put<K extends keyof Draft>(draft: Draft, name: K, value: Draft[K] | undefined): void {
+  if (value !== undefined) draft[name] = value;
 }
 
 /** `undefined` leaves a field as it is, `null` forgets it. */

@@ -1,0 +1,30 @@
+/**
+ * An abort signal that is made when it is asked for. To make one takes longer than most of what happens between two of them,
+ * and few ask.
+ *
+ * @module
+ */
+
+/** A signal that nobody has asked for yet, and the way to abort it. */
+export class LazyAbort {
+  #controller: AbortController | undefined;
+  #aborted: { readonly reason: Error | undefined } | undefined;
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#aborted !== undefined) this.#controller.abort(this.#aborted.reason);
+    }
+    return this.#controller.signal;
+  }
+
+  /**
+   * Aborts it.
+   *
+   * @param reason - The first one counts. Default: Node's own `AbortError`.
+   */
+  abort(reason?: Error): void {
+    this.#aborted ??= { reason };
+    this.#controller?.abort(this.#aborted.reason);
+  }
+}
