@@ -21,7 +21,8 @@ const ROOT = new URL("../../../", import.meta.url);
 
 const EFFORT: Effort = {
   rounds: 5,
-  seconds: 4,
+  seconds: 3,
+  warmUpSeconds: 4,
   requests: 200,
   note: (what) => process.stderr.write(`\r\u001b[2K${what}`),
 };

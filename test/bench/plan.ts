@@ -19,7 +19,7 @@ export interface Plan {
   readonly facilitatorUrl?: string;
   /** When the money moves. Default: after the handler. Only Farebox is asked. */
   readonly settle?: "before";
-  /** What the bare side answers at each path, in the bytes of the side it stands for. */
+  /** What the side that the bare one stands for answers at each path. */
   readonly answers?: Readonly<Record<string, Recorded>>;
 }
 
@@ -27,7 +27,8 @@ export interface Plan {
 export const PATHS = {
   free: "/free",
   challenge: "/weather",
-  dynamic: "/cities/oslo/weather",
+  /** `{n}` is another number in each request, of as many digits. */
+  dynamic: "/cities/{n}/weather",
   paid: "/paid",
   medium: "/files/medium",
   large: "/files/large",
@@ -45,3 +46,10 @@ export const KEYS = [
   "GET /files/large",
   "GET /events",
 ] as const;
+
+/** A path or URL as it is asked for the nth time. */
+export function atCount(path: string, count: number): string {
+  return path.replace("{n}", String(count).padStart(DIGITS, "0"));
+}
+
+const DIGITS = 9;

@@ -109,11 +109,10 @@ function readClient(req: Request): string | undefined {
 export function removePayment(req: Request): void {
   const name = PAYMENT_SIGNATURE.toLowerCase();
   delete req.headers[name];
+  delete req.headersDistinct[name];
   for (let at = req.rawHeaders.length - 2; at >= 0; at -= 2) {
     if (req.rawHeaders[at]?.toLowerCase() === name) req.rawHeaders.splice(at, 2);
   }
-  // Node makes it anew, of the raw ones, for whoever asks for it.
-  Reflect.set(req, "headersDistinct", undefined);
 }
 
 /** Slash for slash, as the routers above see it: Express 4 takes a doubled slash behind a mount for one. */

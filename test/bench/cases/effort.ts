@@ -10,6 +10,8 @@ export interface Effort {
   readonly rounds: number;
   /** How long each side has load, each time. */
   readonly seconds: number;
+  /** The same before it counts: V8 has to have seen what it is to compile. */
+  readonly warmUpSeconds: number;
   /** How many requests are timed one by one. */
   readonly requests: number;
   /** Called before each measurement. */

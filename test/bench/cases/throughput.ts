@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { PATHS, type Plan } from "../plan.js";
+import { isDeepStrictEqual } from "node:util";
+import { atCount, PATHS, type Plan } from "../plan.js";
 import { preparePayments } from "../processes/payments.js";
 import { type RunningServer, runLoad, startFacilitator, startServer } from "../processes/spawn.js";
 import { type Recorded, record } from "../recorded.js";
@@ -30,7 +31,7 @@ const PAID = { path: PATHS.paid, isPaid: true } as const;
 export const THROUGHPUT_CASES: readonly ThroughputCase[] = [
   { title: "402, one offer", path: PATHS.challenge, ...CHALLENGE },
   { title: "402, three offers and discovery", path: PATHS.challenge, plan: { offers: 3 }, ...CHALLENGE },
-  { title: "402, a path with a parameter", path: PATHS.dynamic, ...CHALLENGE },
+  { title: "402, another path in each request", path: PATHS.dynamic, ...CHALLENGE },
   { title: "402, among 1,000 keys", path: PATHS.challenge, plan: { fillers: 1_000 }, ...CHALLENGE },
   { title: "paid, facilitator in the process", ...PAID, connections: 32 },
   { title: "paid, among 1,000 keys", ...PAID, plan: { fillers: 1_000 }, connections: 32 },
@@ -65,7 +66,10 @@ export async function measureThroughput(what: ThroughputCase, effort: Effort): P
     for (let round = -1; round < effort.rounds; round++) {
       for (const runner of inTurn(RUNNERS, round)) {
         effort.note(`${what.title}: ${runner}`);
-        const perSecond = await measureOnce(what, stage.urls, { runner, seconds: round < 0 ? 1 : effort.seconds });
+        const perSecond = await measureOnce(what, stage.urls, {
+          runner,
+          seconds: round < 0 ? effort.warmUpSeconds : effort.seconds,
+        });
         if (round >= 0) runs[runner].push(perSecond);
       }
     }
@@ -118,8 +122,12 @@ async function setUp({ plan, path, isPaid = false, latencyMs }: ThroughputCase):
   for (const side of SIDES) {
     const full: Plan = { fillers: 0, offers: 1, ...plan, ...where, side };
     const server = await startServer(full);
-    const answers = { [path]: await answerOf(server.url + path, isPaid) };
-    const bare = await startServer({ ...full, side: "bare", answers });
+    const answer = await answerOf(server.url + atCount(path, 0), isPaid);
+    // Bare Express knows the place of the number by a parameter.
+    const bare = await startServer({ ...full, side: "bare", answers: { [path.replace("{n}", ":n")]: answer } });
+    if (!isDeepStrictEqual(await record(bare.url + atCount(path, 0)), answer)) {
+      throw new Error(`${path}: bare Express does not answer what ${side} does`);
+    }
     started.push(server, bare);
     urls[side] = server.url;
     urls[side === "farebox" ? "bareFarebox" : "bareReference"] = bare.url;

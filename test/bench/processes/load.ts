@@ -4,10 +4,12 @@
  * @module
  */
 import autocannon from "autocannon";
+import { atCount } from "../plan.js";
 import { preparePayments } from "./payments.js";
 
 /** What is asked for. */
 export interface Load {
+  /** With `{n}` where each request has another number. */
   readonly url: string;
   /** Where the payments' offers are read. Default: nothing is paid. */
   readonly payAt?: string;
@@ -25,15 +27,30 @@ export interface LoadResult {
   readonly megabytesPerSecond: number;
 }
 
-const load: Load = JSON.parse(process.argv[2] ?? "");
-const next = load.payAt === undefined ? undefined : await preparePayments(load.payAt, BigInt(load.firstPayment));
-const setupRequest: autocannon.Request["setupRequest"] = (request) => ({
-  ...request,
-  headers: { ...request.headers, ...(next === undefined ? {} : { "PAYMENT-SIGNATURE": next() }) },
-});
+/** More than any side serves. */
+const PAYMENTS_PER_SECOND = 10_000;
 
+const load: Load = JSON.parse(process.argv[2] ?? "");
 const { url, connections, seconds: duration } = load;
-const result = await autocannon({ url, connections, duration, requests: [{ method: "GET", setupRequest }] });
+const payments = await makePayments();
+const { pathname } = new URL(url.replace("{n}", "~"));
+let count = 0;
+
+const setupRequest: autocannon.Request["setupRequest"] = (request) => {
+  count++;
+  const path = pathname.includes("~") ? { path: atCount(pathname.replace("~", "{n}"), count) } : {};
+  if (payments.length === 0) return { ...request, ...path };
+  const payment = payments[count - 1];
+  if (payment === undefined) throw new Error("more was served than there were payments");
+  return { ...request, ...path, headers: { ...request.headers, "PAYMENT-SIGNATURE": payment } };
+};
+
+const result = await autocannon({
+  url: atCount(url, 0),
+  connections,
+  duration,
+  requests: [{ method: "GET", setupRequest }],
+});
 const statuses = Object.entries(result.statusCodeStats ?? {});
 const wrong = statuses.filter(([status]) => Number(status) !== load.expect);
 if (wrong.length > 0 || result.errors > 0 || statuses.length === 0) {
@@ -45,3 +62,10 @@ const measured: LoadResult = {
 };
 process.send?.(measured);
 process.disconnect?.();
+
+/** Beforehand: the core that asks is to be no slower for the payments. */
+async function makePayments(): Promise<readonly string[]> {
+  if (load.payAt === undefined) return [];
+  const next = await preparePayments(atCount(load.payAt, 0), BigInt(load.firstPayment));
+  return Array.from({ length: PAYMENTS_PER_SECOND * duration }, next);
+}

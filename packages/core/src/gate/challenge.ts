@@ -5,7 +5,7 @@
  * @module
  */
 import type { DeclarationOccasion, Outline } from "../extension/extension.js";
-import { encodePaymentRequired } from "../http/payment-required.js";
+import { encodeBase64 } from "../http/base64-json.js";
 import type { Extensions } from "../protocol/extensions.js";
 import type { AdvertisedRequirements, PaymentRequired } from "../protocol/payment-required.js";
 import type { Offer } from "../scheme/offer.js";
@@ -100,7 +100,8 @@ function writeChallenge(subject: ChallengeSubject, moment: Moment): LeveledChall
       accepts: subject.offers.map((offer) => advertise(offer, { level, subject, url: moment.url, outputSchema })),
       ...(moment.extensions === undefined ? {} : { extensions: moment.extensions }),
     };
-    return { header: encodePaymentRequired(challenge), body: JSON.stringify(challenge), level };
+    const body = JSON.stringify(challenge);
+    return { header: encodeBase64(body), body, level };
   };
   let written = write("full");
   for (const level of LEVELS.slice(1)) if (written.header.length > HEADER_BUDGET) written = write(level);

@@ -15,7 +15,12 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /** Encodes a value as standard base64 of its JSON. */
 export function encodeBase64Json(value: unknown): string {
-  return Buffer.from(JSON.stringify(value), "utf8").toString("base64");
+  return encodeBase64(JSON.stringify(value));
+}
+
+/** Encodes text as standard base64. */
+export function encodeBase64(text: string): string {
+  return Buffer.from(text, "utf8").toString("base64");
 }
 
 /** Decodes standard base64 of JSON. Total: anything else yields `ok: false`. */
