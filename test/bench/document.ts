@@ -48,7 +48,9 @@ export function renderBenchmarks(measured: Measured): string {
       ]),
     ),
     "",
-    "## Requests per second",
+    "## Requests per second of the server's processor",
+    "",
+    "Garbage collection and compilation included; how fast the client asks does not count.",
     "",
     ...table(
       ["", "bare", "Farebox", "reference", "Farebox to bare", "reference to bare", "Farebox to reference"],

@@ -30,21 +30,27 @@ class ExpressRequest implements GateRequest {
   readonly fullPath: string;
   readonly hasOldRouter: boolean;
   readonly isUnclear: boolean;
-  readonly paymentSignature: string | undefined;
   readonly #req: Request;
   readonly #gate: object;
   #origin: { readonly value: string | undefined } | undefined;
 
+  /** Each property of a request takes its time to read, and free routes pass through here, too. */
   constructor(req: Request, gate: object) {
-    this.method = req.method;
-    this.path = readPath(req);
-    this.mountPath = req.baseUrl;
-    this.fullPath = readFullPath(req);
-    this.hasOldRouter = hasOldRouter(req.app);
-    this.isUnclear = isUnclear(req);
-    this.paymentSignature = req.get(PAYMENT_SIGNATURE);
+    const { method, url, originalUrl, baseUrl, app } = req;
+    const path = readPath(req);
+    this.method = method;
+    this.path = path;
+    this.mountPath = baseUrl;
+    this.fullPath = baseUrl === "" ? path : readFullPath(req);
+    this.hasOldRouter = hasOldRouter(app);
+    const isAsSent = url === originalUrl && url.startsWith("/") && url.startsWith(path);
+    this.isUnclear = !isAsSent && isUnclear(req);
     this.#req = req;
     this.#gate = gate;
+  }
+
+  get paymentSignature(): string | undefined {
+    return this.#req.get(PAYMENT_SIGNATURE);
   }
 
   get search(): string {

@@ -53,7 +53,7 @@ async function download(side: Side, path: string): Promise<Omit<Large, "title">>
     warmUp: 0,
     expect: 200,
   });
-  const peakBytes = await server.peakBytes();
+  const { peakBytes } = await server.usage();
   await server.close();
   return {
     megabytesPerSecond: bytes / 1_000 / median(wholeMs),

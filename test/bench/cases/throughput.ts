@@ -1,5 +1,6 @@
 /**
- * Requests per second, of each side and of bare Express that answers the same bytes.
+ * How many requests a server answers with a second of its processor, of each side and of bare Express that answers the same
+ * bytes. Whoever asks may be slower than the server: that does not count.
  *
  * @module
  */
@@ -44,7 +45,7 @@ export const THROUGHPUT_CASES: readonly ThroughputCase[] = [
   { title: "free, 10,000 keys", path: PATHS.free, plan: { fillers: 10_000 }, connections: 32 },
 ];
 
-/** Requests per second, and what they are to bare Express. Medians. */
+/** Requests per second of the server's processor, and what they are to bare Express. Medians. */
 export interface Throughput {
   readonly title: string;
   readonly bare: number;
@@ -66,7 +67,7 @@ export async function measureThroughput(what: ThroughputCase, effort: Effort): P
     for (let round = -1; round < effort.rounds; round++) {
       for (const runner of inTurn(RUNNERS, round)) {
         effort.note(`${what.title}: ${runner}`);
-        const perSecond = await measureOnce(what, stage.urls, {
+        const perSecond = await measureOnce(what, stage.servers, {
           runner,
           seconds: round < 0 ? effort.warmUpSeconds : effort.seconds,
         });
@@ -98,19 +99,22 @@ function inTurn<T>(all: readonly T[], round: number): T[] {
 
 async function measureOnce(
   what: ThroughputCase,
-  urls: Readonly<Record<Runner, string>>,
+  servers: Readonly<Record<Runner, RunningServer>>,
   { runner, seconds }: { readonly runner: Runner; readonly seconds: number },
 ): Promise<number> {
   const { path, connections, isPaid = false, expect = 200 } = what;
   // Bare Express has no offers; its clients send what the side it stands for is sent.
-  const seller = runner === "reference" || runner === "bareReference" ? urls.reference : urls.farebox;
-  const payAt = isPaid ? { payAt: seller + path } : {};
-  const { perSecond } = await runLoad({ url: urls[runner] + path, ...payAt, connections, seconds, expect });
-  return perSecond;
+  const seller = runner === "reference" || runner === "bareReference" ? servers.reference : servers.farebox;
+  const payAt = isPaid ? { payAt: seller.url + path } : {};
+  const server = servers[runner];
+  const before = await server.usage();
+  const { requests } = await runLoad({ url: server.url + path, ...payAt, connections, seconds, expect });
+  const after = await server.usage();
+  return requests / (after.cpuSeconds - before.cpuSeconds);
 }
 
 interface Stage {
-  readonly urls: Readonly<Record<Runner, string>>;
+  readonly servers: Readonly<Record<Runner, RunningServer>>;
   close(): Promise<void>;
 }
 
@@ -118,7 +122,7 @@ async function setUp({ plan, path, isPaid = false, latencyMs }: ThroughputCase):
   const facilitator = latencyMs === undefined ? undefined : await startFacilitator(latencyMs);
   const where = facilitator === undefined ? {} : { facilitatorUrl: facilitator.url };
   const started: Pick<RunningServer, "close">[] = facilitator === undefined ? [] : [facilitator];
-  const urls: Partial<Record<Runner, string>> = {};
+  const servers: Partial<Record<Runner, RunningServer>> = {};
   for (const side of SIDES) {
     const full: Plan = { fillers: 0, offers: 1, ...plan, ...where, side };
     const server = await startServer(full);
@@ -129,11 +133,11 @@ async function setUp({ plan, path, isPaid = false, latencyMs }: ThroughputCase):
       throw new Error(`${path}: bare Express does not answer what ${side} does`);
     }
     started.push(server, bare);
-    urls[side] = server.url;
-    urls[side === "farebox" ? "bareFarebox" : "bareReference"] = bare.url;
+    servers[side] = server;
+    servers[side === "farebox" ? "bareFarebox" : "bareReference"] = bare;
   }
   return {
-    urls: urls as Record<Runner, string>,
+    servers: servers as Record<Runner, RunningServer>,
     close: async () => void (await Promise.all(started.map((server) => server.close()))),
   };
 }

@@ -1,6 +1,6 @@
 /**
  * A server of the benchmark, in a process of its own. Takes its plan as the only argument; says by IPC where it listens,
- * and how much memory it has had when it is asked.
+ * and how much memory and processor time it has had when it is asked.
  *
  * @module
  */
@@ -25,6 +25,7 @@ const server = create(plan).listen(0, "127.0.0.1", () => {
 server.keepAliveTimeout = 60_000;
 
 process.on("message", () => {
-  process.send?.({ peakBytes: process.resourceUsage().maxRSS * 1024 });
+  const { user, system } = process.cpuUsage();
+  process.send?.({ peakBytes: process.resourceUsage().maxRSS * 1024, cpuSeconds: (user + system) / 1_000_000 });
 });
 process.on("disconnect", () => process.exit());

@@ -14,11 +14,19 @@ import type { Probe, ProbeResult } from "./probe.js";
 /** Whether servers and load get a core each. */
 export const PINNED = availableParallelism() > 1 && spawnSync("taskset", ["--version"]).status === 0;
 
+/** What a server has used since it was started. */
+export interface Usage {
+  /** The most memory it has had. */
+  readonly peakBytes: number;
+  /** Of all its threads. */
+  readonly cpuSeconds: number;
+}
+
 /** A server that runs. */
 export interface RunningServer {
   readonly url: string;
-  /** The most memory the process has had so far, in bytes. */
-  peakBytes(): Promise<number>;
+  /** What the process has had so far. */
+  usage(): Promise<Usage>;
   close(): Promise<void>;
 }
 
@@ -28,9 +36,10 @@ export async function startServer(plan: Plan): Promise<RunningServer> {
   const { port } = await nextMessage<{ port: number }>(child);
   return {
     url: `http://127.0.0.1:${port}`,
-    async peakBytes() {
-      child.send("memory");
-      return (await nextMessage<{ peakBytes: number }>(child)).peakBytes;
+    usage() {
+      const answered = nextMessage<Usage>(child);
+      child.send("usage");
+      return answered;
     },
     close: () => stop(child),
   };
