@@ -20,7 +20,7 @@ import { describeMachine } from "./machine.js";
 const ROOT = new URL("../../../", import.meta.url);
 
 const EFFORT: Effort = {
-  rounds: 5,
+  rounds: 3,
   seconds: 3,
   warmUpSeconds: 4,
   requests: 200,

@@ -160,3 +160,10 @@ function check(files: Record<string, string>): { status: number | null; stderr: 
   const { status, stderr } = spawnSync(process.execPath, [SCRIPT, root], { encoding: "utf8" });
   return { status, stderr };
 }
+
+test("nothing in this tree reaches a chain library that should not, or imports outwards", () => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [SCRIPT], { encoding: "utf8" });
+  expect(stderr).toBe("");
+  expect(stdout).toContain("all imports point inwards");
+  expect(status).toBe(0);
+});

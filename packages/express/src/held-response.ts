@@ -27,7 +27,6 @@ import {
   lockHead,
   putHead,
   type ResponseHead,
-  restoreHead,
   setHeaders,
   takeHead,
   type WriteHeadArguments,
@@ -216,7 +215,7 @@ class HeldResponse {
   #release(release: Extract<Release, { kind: "release" }>, head: ResponseHead): void {
     this.#phase = "released";
     this.#stepAside();
-    restoreHead(this.#res, withoutOverrides(head));
+    putHead(this.#res, withoutOverrides(head));
     setHeaders(this.#res, release.headers);
     appendExposeHeaders(this.#res);
     if (release.paid) insistOnPrivate(this.#res);

@@ -6,7 +6,6 @@ import {
   insistOnPrivate,
   lockHead,
   putHead,
-  restoreHead,
   takeHead,
   type WriteHeadArguments,
 } from "./response-head.js";
@@ -103,22 +102,5 @@ describe("as the head goes out", () => {
     res.removeHeader("X-A");
     res.removeHeader("Content-Length");
     expect(res.getHeaders()).toEqual({ "x-a": "1", "content-encoding": "gzip" });
-  });
-});
-
-describe("a head that is put back", () => {
-  test.each<[string, (res: ReturnType<typeof createResponse>) => unknown]>([
-    ["as it was", () => {}],
-    ["with another header", (res) => res.setHeader("X-B", "2")],
-    ["with another value", (res) => res.setHeader("X-A", "2")],
-    ["without a header", (res) => res.removeHeader("X-A")],
-    ["with another status", (res) => Object.assign(res, { statusCode: 500 })],
-    ["with a message", (res) => Object.assign(res, { statusMessage: "Fine" })],
-  ])("is what it was before, found %s", (_how, change) => {
-    const res = createResponse({ "X-A": "1", "Set-Cookie": ["a=1", "b=2"] });
-    const head = takeHead(res);
-    change(res);
-    restoreHead(res, head);
-    expect(takeHead(res)).toEqual(head);
   });
 });

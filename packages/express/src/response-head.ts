@@ -54,20 +54,6 @@ export function setHeaders(res: ServerResponse, headers: Headers): void {
   for (const [name, value] of headers) res.setHeader(name, typeof value === "string" ? value : [...value]);
 }
 
-/** Puts a head in place of whatever is there, unless that is just the same. */
-export function restoreHead(res: ServerResponse, head: ResponseHead): void {
-  if (!isSameHead(takeHead(res), head)) putHead(res, head);
-}
-
-function isSameHead(a: ResponseHead, b: ResponseHead): boolean {
-  if (a.status !== b.status || a.statusMessage !== b.statusMessage || a.headers.length !== b.headers.length)
-    return false;
-  return a.headers.every(([name, value], at) => {
-    const [otherName, other] = b.headers[at] ?? [];
-    return name === otherName && (value === other || String(value) === String(other));
-  });
-}
-
 /** Where the head of a response is written before it is really written. */
 export class HeadRehearsal {
   readonly #res: ServerResponse;

@@ -31,8 +31,8 @@ export interface RunningServer {
 }
 
 /** Starts a server. */
-export async function startServer(plan: Plan): Promise<RunningServer> {
-  const child = start("server.js", JSON.stringify(plan), 0);
+export async function startServer(plan: Plan, flags: readonly string[] = []): Promise<RunningServer> {
+  const child = start("server.js", JSON.stringify(plan), { core: 0, flags });
   const { port } = await nextMessage<{ port: number }>(child);
   return {
     url: `http://127.0.0.1:${port}`,
@@ -47,7 +47,7 @@ export async function startServer(plan: Plan): Promise<RunningServer> {
 
 /** Starts a facilitator that answers after so many milliseconds. */
 export async function startFacilitator(latencyMs: number): Promise<Pick<RunningServer, "url" | "close">> {
-  const child = start("facilitator.js", String(latencyMs), 1);
+  const child = start("facilitator.js", String(latencyMs), { core: 1 });
   const { port } = await nextMessage<{ port: number }>(child);
   return { url: `http://127.0.0.1:${port}`, close: () => stop(child) };
 }
@@ -67,15 +67,19 @@ export function runProbe(probe: Omit<Probe, "firstPayment">): Promise<ProbeResul
 
 async function runChild<T>(file: string, order: object): Promise<T> {
   payments += 10_000_000;
-  const child = start(file, JSON.stringify({ ...order, firstPayment: payments }), 1);
+  const child = start(file, JSON.stringify({ ...order, firstPayment: payments }), { core: 1 });
   const measured = await nextMessage<T>(child);
   if (child.exitCode === null) await once(child, "exit");
   return measured;
 }
 
-function start(file: string, argument: string, core: 0 | 1): ChildProcess {
+function start(
+  file: string,
+  argument: string,
+  { core, flags = [] }: { readonly core: 0 | 1; readonly flags?: readonly string[] },
+): ChildProcess {
   const script = fileURLToPath(new URL(file, import.meta.url));
-  const command = [process.execPath, script, argument];
+  const command = [process.execPath, ...flags, script, argument];
   const [program = "", ...rest] = PINNED ? ["taskset", "-c", String(core), ...command] : command;
   const env = { ...process.env, NODE_ENV: "production" };
   // What a side logs is not what is measured; what ends a process is seen.

@@ -44,7 +44,7 @@ import { refuseInput } from "./validate-input.js";
 /** Decides the requests that meet a table. */
 export interface Gate {
   /**
-   * Decides at once what is free, and in its own time what is priced.
+   * Decides at once where nobody has to be asked: what is free, and what comes without a payment. All else takes its time.
    *
    * Never throws or rejects: a store or a scheme that fails yields 503, and nothing was charged.
    */

@@ -47,8 +47,7 @@ test("a run that is late is answered for, the claim released before that, and th
     answers.push(instead.then(readAnswer));
   });
   signal.addEventListener("abort", () => order.push("signal"));
-  // The millisecond that is missing is waited for when it has fired.
-  expect(delays()).toEqual([DEADLINE_MS - 1 - clock.ms]);
+  expect(delays()).toEqual([DEADLINE_MS - clock.ms]);
   clock.ms = DEADLINE_MS;
   fire();
   expect(order).toEqual(["answer", "signal"]);
@@ -70,15 +69,12 @@ test("a timer that fires early is started again", async () => {
   expect(delays()).toEqual([1]);
 });
 
-test.each([
-  ["no longer than Node can", 2 ** 40, 2_147_483_000],
-  ["whole seconds", 5_999, 5_000],
-  ["what is left of the last one", 999, 999],
-  ["no negative time", -1, 0],
-])("a timer waits %s", (_what, leftMs, delayMs) => {
+test("no timer waits longer than Node can, or a negative time", () => {
   const { timer, delays } = createTimers();
-  new Run({ atMs: 1 + leftMs, now: () => 1, timer, onExpired: () => {} });
-  expect(delays()).toEqual([delayMs]);
+  const onExpired = () => {};
+  new Run({ atMs: 2 ** 40, now: () => 0, timer, onExpired });
+  new Run({ atMs: 0, now: () => 1, timer, onExpired });
+  expect(delays()).toEqual([2 ** 31 - 1, 0]);
 });
 
 test.each([

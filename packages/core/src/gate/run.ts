@@ -22,9 +22,6 @@ export interface RunDeadline {
 /** Timers of Node fire at once when they are told to wait longer than this. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
-/** Node keeps a list of timers for each delay. Whole seconds share theirs, which makes a timer cheap. */
-const STEP_MS = 1000;
-
 /** A handler at work. Without a deadline it only ends early when the client leaves. */
 export class Run {
   readonly #ending = new LazyAbort();
@@ -59,7 +56,7 @@ export class Run {
 function startDeadline({ atMs, now, timer, onExpired }: RunDeadline, abort: () => void): () => void {
   let stop: () => void;
   const start = () => {
-    stop = timer(look, roundDown(Math.min(Math.max(atMs - now(), 0), MAX_DELAY_MS)));
+    stop = timer(look, Math.min(Math.max(atMs - now(), 0), MAX_DELAY_MS));
   };
   const look = () => {
     if (now() < atMs) return start();
@@ -68,10 +65,6 @@ function startDeadline({ atMs, now, timer, onExpired }: RunDeadline, abort: () =
   };
   start();
   return () => stop();
-}
-
-function roundDown(delayMs: number): number {
-  return delayMs < STEP_MS ? delayMs : delayMs - (delayMs % STEP_MS);
 }
 
 /** Keeps no process alive. */
