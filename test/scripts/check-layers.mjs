@@ -36,16 +36,15 @@ const PACKAGES = {
 const CORE = {
   errors: [],
   "lazy-abort": [],
-  "oldest-first": [],
   protocol: ["errors"],
   issues: ["errors", "protocol"],
   network: ["errors", "protocol"],
   http: ["errors", "protocol"],
   events: ["errors", "protocol"],
   price: ["errors", "protocol", "network"],
-  facilitator: ["errors", "lazy-abort", "oldest-first", "protocol", "network", "http", "events"],
+  facilitator: ["errors", "lazy-abort", "protocol", "network", "http", "events"],
   scheme: ["errors", "protocol", "network", "http", "price", "facilitator"],
-  store: ["errors", "oldest-first", "protocol", "facilitator", "scheme"],
+  store: ["errors", "protocol", "facilitator", "scheme"],
   route: ["errors", "protocol", "network", "http", "events", "price", "scheme"],
   extension: ["errors", "protocol", "issues", "events", "route"],
   gate: [

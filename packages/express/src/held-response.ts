@@ -20,6 +20,7 @@ import {
   refuseWrite,
   type WriteCallback,
 } from "./held-body.js";
+import { type Originals, takeOriginals } from "./original-methods.js";
 import {
   appendExposeHeaders,
   HeadRehearsal,
@@ -290,17 +291,6 @@ class HeldResponse {
 /** Events are for the moment: whoever writes one means it to go out, flushed or not. */
 function isEventStream(res: ServerResponse): boolean {
   return /^\s*text\/event-stream\b/i.test(String(res.getHeader("content-type") ?? ""));
-}
-
-type Originals = Pick<ServerResponse, "writeHead" | "flushHeaders" | "write" | "end">;
-
-function takeOriginals(res: ServerResponse): Originals {
-  return {
-    writeHead: res.writeHead.bind(res),
-    flushHeaders: res.flushHeaders.bind(res),
-    write: res.write.bind(res),
-    end: res.end.bind(res),
-  };
 }
 
 /** Makes a flag true as soon as the handler has done what it stands for, though nothing has gone out yet. */

@@ -8,7 +8,6 @@
  *
  * @module
  */
-import { createOldestFinder } from "../oldest-first.js";
 import type { Clock } from "./clock.js";
 
 /** Longer than any payment may take from challenge to settlement. */
@@ -69,11 +68,9 @@ interface Recent {
 /** A map in order of age: all entries live equally long, so the oldest is the first to go, for time as for number. */
 function createRecent(clock: Pick<Clock, "now">): Recent {
   const entries = new Map<string, { readonly value: string; readonly untilMs: number }>();
-  const findOldest = createOldestFinder(entries);
-  const forgetOld = (nowMs: number) => {
-    for (let oldest = findOldest(); oldest !== undefined; oldest = findOldest()) {
-      const [key, { untilMs }] = oldest;
-      if (untilMs > nowMs && entries.size <= MAX_REMEMBERED) return;
+  const forgetOld = () => {
+    for (const [key, { untilMs }] of entries) {
+      if (untilMs > clock.now() && entries.size <= MAX_REMEMBERED) return;
       entries.delete(key);
     }
   };
@@ -83,10 +80,9 @@ function createRecent(clock: Pick<Clock, "now">): Recent {
       return entry !== undefined && entry.untilMs > clock.now() ? entry.value : undefined;
     },
     set(key, value) {
-      const nowMs = clock.now();
       entries.delete(key);
-      entries.set(key, { value, untilMs: nowMs + REMEMBERED_MS });
-      forgetOld(nowMs);
+      entries.set(key, { value, untilMs: clock.now() + REMEMBERED_MS });
+      forgetOld();
     },
     delete: (key) => void entries.delete(key),
   };

@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { createOldestFinder } from "../oldest-first.js";
 import type { StoredAnswer } from "./payment-record.js";
 
 /** Counts what is kept. */
@@ -17,11 +16,11 @@ export interface AnswerRoom {
 
 /** Creates room for so many bytes. */
 export function createAnswerRoom(maxBytes: number): AnswerRoom {
-  const kept = new Map<string, { readonly size: number }>();
-  const findOldest = createOldestFinder(kept);
+  // A map keeps the order in which its keys were set: the oldest answer comes first.
+  const kept = new Map<string, number>();
   let bytes = 0;
   const drop = (identity: string) => {
-    bytes -= kept.get(identity)?.size ?? 0;
+    bytes -= kept.get(identity) ?? 0;
     kept.delete(identity);
   };
   return {
@@ -30,11 +29,11 @@ export function createAnswerRoom(maxBytes: number): AnswerRoom {
       if (answer === undefined) return [];
       const size = sizeOf(answer);
       if (size > maxBytes) return [identity];
-      kept.set(identity, { size });
+      kept.set(identity, size);
       bytes += size;
       const crowdedOut: string[] = [];
-      while (bytes > maxBytes) {
-        const [oldest = identity] = findOldest() ?? [];
+      for (const oldest of kept.keys()) {
+        if (bytes <= maxBytes) break;
         drop(oldest);
         crowdedOut.push(oldest);
       }
