@@ -1,6 +1,6 @@
 /**
- * An abort signal that is made when it is asked for. To make one takes longer than most of what happens between two of them,
- * and few ask.
+ * An abort signal that is made when it is asked for: to make one takes as long as to decide a request without a payment, and
+ * few ask.
  *
  * @module
  */
