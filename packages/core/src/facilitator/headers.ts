@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { type HeaderValues, isHeader, isPlain } from "../http/header-values.js";
-import type { JsonObject } from "../protocol/json.js";
+import { type HeaderValues, isHeader, isPlain, mergeHeaders } from "../http/header-values.js";
 import { headersMissing, type Operation } from "./http-failures.js";
 
 /** Headers of each call, for credentials that are only good for one: `{ verify: { authorization: "…" }, settle: … }`. */
@@ -21,7 +20,7 @@ export const HEADERS_EXPECTED =
   "header names with string values, the same by call ({ verify, settle, supported }), or a function that returns either";
 
 /** Yields the headers of one call. Rejects with a `FacilitatorError` of outcome `"none"` when there are none to be had. */
-export type HeaderSource = (operation: Operation) => Promise<Headers>;
+export type HeaderSource = (operation: Operation) => Promise<HeaderValues>;
 
 const OPERATIONS: readonly Operation[] = ["verify", "settle", "supported"];
 
@@ -41,7 +40,7 @@ export function createHeaderSource(headers: FacilitatorHeaders): HeaderSource {
 async function ask(
   headers: Extract<FacilitatorHeaders, (...operation: never) => unknown>,
   operation: Operation,
-): Promise<Headers> {
+): Promise<HeaderValues> {
   let given: unknown;
   try {
     given = await headers(operation);
@@ -53,12 +52,14 @@ async function ask(
 }
 
 /** The seller's headers win over ours, in whatever case they are written. */
-function complete(given: HeaderValues | HeadersByOperation, operation: Operation): Headers {
-  const headers = new Headers({ accept: "application/json", "content-type": "application/json" });
-  const values: JsonObject = isFlat(given) ? given : (given[operation] ?? {});
-  for (const [name, value] of Object.entries(values)) headers.set(name, String(value));
-  return headers;
+function complete(given: HeaderValues | HeadersByOperation, operation: Operation): HeaderValues {
+  return mergeHeaders(OWN_HEADERS, isFlat(given) ? given : (given[operation] ?? {}));
 }
+
+const OWN_HEADERS: HeaderValues = { accept: "application/json", "content-type": "application/json" };
+
+/** Names of the headers that are not the seller's. */
+export const OWN_HEADER_NAMES: readonly string[] = Object.keys(OWN_HEADERS);
 
 /** `{ verify: "Bearer …" }` is more likely a mistake than a header of that name. */
 function isFlat(value: object): value is HeaderValues {

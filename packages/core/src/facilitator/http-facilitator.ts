@@ -6,8 +6,9 @@
  */
 import { ConfigError, type ConfigIssue } from "../errors.js";
 import { parseBaseUrl } from "../http/base-url.js";
-import { readBoundedText } from "../http/bounded-text.js";
 import { decodeExtensionResponses, EXTENSION_RESPONSES } from "../http/extension-responses.js";
+import { createHttpClient, type HttpAnswer } from "../http/http-client.js";
+import { type FollowedOutcome, sendFollowing } from "../http/redirects.js";
 import type { ExtensionResponses } from "../protocol/extension-responses.js";
 import { parseJson } from "../protocol/json.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
@@ -18,6 +19,7 @@ import {
   HEADERS_EXPECTED,
   type HeaderSource,
   isFacilitatorHeaders,
+  OWN_HEADER_NAMES,
 } from "./headers.js";
 import { failedToSend, type Operation, refusedStatus, unreadable } from "./http-failures.js";
 import { readSettlementResponse, readSupportedResponse, readVerifyResponse } from "./read-response.js";
@@ -45,20 +47,17 @@ const MAX_BODY_BYTES = 256 * 1024;
  */
 export function createHttpFacilitator({ url, headers = {} }: HttpFacilitatorOptions): Facilitator {
   const { base, headersFor } = check(url, headers);
+  const client = createHttpClient({ maxBodyBytes: MAX_BODY_BYTES });
 
   async function call<T extends object>(exchange: Exchange<T>, { signal }: CallOptions = {}): Promise<T> {
-    const { operation, body, read, refuses } = exchange;
-    const response = await send(operation, `${base}/${operation}`, {
+    const { operation, body } = exchange;
+    const request = {
+      url: new URL(`${base}/${operation}`),
       headers: await headersFor(operation),
-      ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
-      ...(signal === undefined ? {} : { signal }),
-    });
-    const json = parseJson(await readText(operation, response));
-    const answer = json.ok ? read(json.value) : undefined;
-    // A refusal of the payment may come with any status, as long as the body says so. Nothing else may.
-    const counts = answer !== undefined && (response.ok || refuses(answer));
-    if (counts) return withOutcomes(answer, response);
-    throw response.ok ? unreadable(operation) : refusedStatus(operation, response);
+      signal,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    };
+    return readAnswer(exchange, await sendFollowing(client, request, OWN_HEADER_NAMES));
   }
 
   return {
@@ -77,9 +76,23 @@ export function createHttpFacilitator({ url, headers = {} }: HttpFacilitatorOpti
   };
 }
 
+function readAnswer<T extends object>(exchange: Exchange<T>, { outcome, isRedirected }: FollowedOutcome): T {
+  const { operation, read, refuses } = exchange;
+  if (outcome.kind === "unanswered") throw failedToSend(operation, { ...outcome, sent: outcome.sent || isRedirected });
+  if (outcome.kind === "broken") throw unreadable(operation, outcome.cause);
+  const json = parseJson(outcome.text);
+  const answer = json.ok ? read(json.value) : undefined;
+  const isOk = outcome.status >= 200 && outcome.status < 300;
+  // A refusal of the payment may come with any status, as long as the body says so. Nothing else may.
+  const counts = answer !== undefined && (isOk || refuses(answer));
+  if (counts) return withOutcomes(answer, outcome);
+  throw isOk ? unreadable(operation) : refusedStatus(operation, { ...outcome, isRedirected });
+}
+
 /** What has become of our declarations is in a header; whatever else may be there is no obstacle to a payment. */
-function withOutcomes<T extends object>(answer: T, { headers }: Response): T & Outcomes {
-  const extensionResponses = decodeExtensionResponses(headers.get(EXTENSION_RESPONSES));
+function withOutcomes<T extends object>(answer: T, { headers }: HttpAnswer): T & Outcomes {
+  const value = headers[EXTENSION_RESPONSES.toLowerCase()];
+  const extensionResponses = decodeExtensionResponses(typeof value === "string" ? value : undefined);
   return extensionResponses === undefined ? answer : { ...answer, extensionResponses };
 }
 
@@ -115,20 +128,4 @@ interface Exchange<T> {
 /** `{ "success": false, "error": "…" }` is also what many a server says that could not do its work. */
 function saysWhyNot({ success, errorReason }: SettlementResponse): boolean {
   return !success && errorReason !== undefined;
-}
-
-async function send(operation: Operation, url: string, init: RequestInit): Promise<Response> {
-  try {
-    return await fetch(url, init);
-  } catch (cause) {
-    throw failedToSend(operation, cause);
-  }
-}
-
-async function readText(operation: Operation, response: Response): Promise<string> {
-  try {
-    return await readBoundedText(response, MAX_BODY_BYTES);
-  } catch (cause) {
-    throw unreadable(operation, cause);
-  }
 }

@@ -3,7 +3,6 @@ import type { IncomingMessage } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { createHttpFacilitator } from "./http-facilitator.js";
-import { failedToSend } from "./http-failures.js";
 import { call, closeServers, expectFailures, failureOf, listen, REQUEST, serve } from "./http-server.fixture.js";
 
 afterEach(closeServers);
@@ -93,42 +92,9 @@ describe("no response at all", () => {
     );
   });
 
-  test.each<[code: string, outcome: "none" | "unknown", why: string]>([
-    ["ENOTFOUND", "none", "the name does not resolve"],
-    ["EAI_AGAIN", "none", "nobody could be asked for the name"],
-    ["EHOSTUNREACH", "none", "no way there"],
-    ["ENETUNREACH", "none", "no network"],
-    ["UND_ERR_CONNECT_TIMEOUT", "none", "no connection in time"],
-    ["CERT_HAS_EXPIRED", "none", "a certificate that has expired"],
-    ["ERR_TLS_CERT_ALTNAME_INVALID", "none", "a certificate of another name"],
-    ["DEPTH_ZERO_SELF_SIGNED_CERT", "none", "a certificate of its own"],
-    ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "none", "a certificate of nobody known"],
-    ["ECONNRESET", "unknown", "reset, perhaps after the request was read"],
-    ["EPIPE", "unknown", "broken off, perhaps after the request was read"],
-    ["UND_ERR_SOCKET", "unknown", "closed, perhaps after the request was read"],
-    ["UND_ERR_HEADERS_TIMEOUT", "unknown", "no answer in time"],
-    ["ETIMEDOUT", "unknown", "at what point is not said"],
-    ["X_ECONNREFUSED", "unknown", "a code that only ends like one"],
-  ])("%s leaves a settlement %s: %s", (code, outcome) => {
-    const cause = new TypeError("fetch failed", { cause: Object.assign(new Error("at 10.0.0.1"), { code }) });
-    expect(failedToSend("settle", cause)).toMatchObject({
-      code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE",
-      outcome,
-      message: `facilitator could not be reached for settle (${code})`,
-      cause,
-    });
-    expect(failedToSend("verify", cause).outcome).toBe("none");
-  });
-
-  test("causes that go in a circle are followed no further", () => {
-    const circle = new TypeError("a");
-    circle.cause = circle;
-    expect(failedToSend("settle", circle)).toMatchObject({ outcome: "unknown" });
-  });
-
-  test("the connection is reset before the request was read: it may have been", async () => {
-    const url = await listen(createTcpServer((socket) => void socket.resetAndDestroy()));
-    await expectFailures(url, "ERR_FAREBOX_FACILITATOR_UNREACHABLE", "unknown");
+  test("a connection that was never good: nothing was sent", async () => {
+    const url = await listen(createTcpServer((socket) => socket.once("data", () => socket.end("hello\r\n\r\n"))));
+    await expectFailures(url.replace("http:", "https:"), "ERR_FAREBOX_FACILITATOR_UNREACHABLE", "none");
   });
 
   test("the connection is reset after the request was read", async () => {
@@ -188,6 +154,40 @@ describe("redirects", () => {
       expect(failure).toMatchObject({ code: "ERR_FAREBOX_FACILITATOR_STATUS", status: 404, outcome: "unknown" });
     },
   );
+
+  test("a server that has moved to where nobody is: what the first one did, nobody can tell", async () => {
+    const gone = createTcpServer();
+    const target = await listen(gone);
+    gone.close();
+    await once(gone, "close");
+    const url = await serve((_, response) => response.writeHead(307, { Location: target }).end());
+    await expectFailures(url, "ERR_FAREBOX_FACILITATOR_UNREACHABLE", "unknown");
+  });
+
+  test.each(["ftp://example.org/", "http://a:b@127.0.0.1/", "http://["])(
+    "a redirect to %j is not followed: its status is no answer",
+    async (location) => {
+      const url = await serve((_, response) => response.writeHead(307, { Location: location }).end());
+      const failure = await failureOf(call(url, "settle"));
+      expect(failure).toMatchObject({ code: "ERR_FAREBOX_FACILITATOR_STATUS", status: 307, outcome: "unknown" });
+    },
+  );
+
+  test.each([
+    ["stay within an origin", true],
+    ["do not reach another origin", false],
+  ])("the seller's headers %s", async (_, isSameOrigin) => {
+    const seen: unknown[] = [];
+    const target = await redirectTo(307, ({ headers }) => {
+      seen.push(headers.authorization, headers["x-key"], headers["content-type"]);
+      return [200, { isValid: true }];
+    });
+    const other = await serve((_, response) => response.writeHead(307, { Location: `${target}/moved/verify` }).end());
+    await call(isSameOrigin ? target : other, "verify", { headers: { authorization: "Bearer x", "x-key": "y" } });
+    expect(seen).toEqual(
+      isSameOrigin ? ["Bearer x", "y", "application/json"] : [undefined, undefined, "application/json"],
+    );
+  });
 
   test("a circle ends", async () => {
     const url = await serve((request, response) => response.writeHead(307, { Location: request.url }).end());

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { IncomingHttpHeaders } from "node:http";
 import { FacilitatorError } from "../errors.js";
 import { causeCode } from "../http/cause-code.js";
 import { readRetryAfter } from "./retry-after.js";
@@ -13,19 +14,19 @@ export type Operation = "verify" | "settle" | "supported";
 /** By these statuses a server refuses a request before it acts on it. */
 const REFUSED_UNREAD: readonly number[] = [401, 403, 404, 405, 413, 415, 429];
 
-/** By these codes connecting failed, so that nothing was sent. */
-const NEVER_CONNECTED =
-  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_|ERR_TLS_CERT|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
-
 /** A request that could not be sent, or got no response. The message names the cause's code, never a URL or a header. */
-export function failedToSend(operation: Operation, cause: unknown): FacilitatorError {
-  const code = causeCode(cause);
-  const outcome = NEVER_CONNECTED.test(code) ? "none" : lostOutcome(operation);
+export function failedToSend(operation: Operation, { sent, cause }: Unanswered): FacilitatorError {
   return new FacilitatorError(
-    `facilitator could not be reached for ${operation} (${code})`,
-    { code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE", operation, outcome },
+    `facilitator could not be reached for ${operation} (${causeCode(cause)})`,
+    { code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE", operation, outcome: sent ? lostOutcome(operation) : "none" },
     { cause },
   );
+}
+
+interface Unanswered {
+  /** Whether somebody may have read the request. */
+  readonly sent: boolean;
+  readonly cause: Error;
 }
 
 /** Headers that could not be had, so that nothing was sent. Without a `cause`: it may quote what is secret. */
@@ -48,16 +49,22 @@ export function unavailable(operation: Operation, why: string, retryAfterSeconds
 }
 
 /** A status that is no answer. */
-export function refusedStatus(operation: Operation, response: Response): FacilitatorError {
-  const retryAfterSeconds = readRetryAfter(response.headers.get("retry-after"));
-  return new FacilitatorError(`facilitator answered ${operation} with status ${response.status}`, {
+export function refusedStatus(operation: Operation, { status, headers, isRedirected }: Refusal): FacilitatorError {
+  const retryAfterSeconds = readRetryAfter(headers["retry-after"]);
+  return new FacilitatorError(`facilitator answered ${operation} with status ${status}`, {
     code: "ERR_FAREBOX_FACILITATOR_STATUS",
     operation,
     // Whoever answers after a redirect cannot speak for the one who redirected.
-    outcome: REFUSED_UNREAD.includes(response.status) && !response.redirected ? "none" : lostOutcome(operation),
-    status: response.status,
+    outcome: REFUSED_UNREAD.includes(status) && !isRedirected ? "none" : lostOutcome(operation),
+    status,
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
   });
+}
+
+interface Refusal {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly isRedirected: boolean;
 }
 
 /** A response of a good status that says nothing we understand, or breaks off. */

@@ -11,8 +11,8 @@ const LONGEST_SECONDS = 3600;
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
 /** Reads the header: seconds or an HTTP date, at most an hour; `undefined` when it is neither. */
-export function readRetryAfter(value: string | null, nowMs: number = Date.now()): number | undefined {
-  if (value === null) return undefined;
+export function readRetryAfter(value: string | undefined, nowMs: number = Date.now()): number | undefined {
+  if (value === undefined) return undefined;
   const seconds = readSeconds(value, nowMs);
   return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), LONGEST_SECONDS);
 }

@@ -7,7 +7,7 @@
 /**
  * Reads a base URL and writes it without slashes at its end; `undefined` when it is none. Total.
  *
- * A query or a fragment would swallow what is appended, and `fetch` sends nothing to a URL with a name and a password.
+ * A query or a fragment would swallow what is appended, and a name and a password are not sent.
  */
 export function parseBaseUrl(value: unknown): string | undefined {
   const text = value instanceof URL ? value.href : value;

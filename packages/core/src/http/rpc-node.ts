@@ -7,9 +7,9 @@
  */
 import { ConfigError, RpcError } from "../errors.js";
 import { isJsonObject, parseJson } from "../protocol/json.js";
-import { readBoundedText } from "./bounded-text.js";
 import { causeCode } from "./cause-code.js";
-import { HEADER_VALUES_EXPECTED, type HeaderValues, isHeaderValues } from "./header-values.js";
+import { HEADER_VALUES_EXPECTED, type HeaderValues, isHeaderValues, mergeHeaders } from "./header-values.js";
+import { createHttpClient, type HttpOutcome } from "./http-client.js";
 
 /** Asks one node. Each question is asked once: what is to be asked again is for the caller to know. */
 export interface RpcNode {
@@ -68,7 +68,7 @@ export function createRpcNode(url: string | URL, options: RpcNodeOptions = {}): 
   if (!isHeaderValues(headers)) {
     throw new ConfigError([{ path: "headers", expected: HEADER_VALUES_EXPECTED, received: "others" }]);
   }
-  return createAsker({ target, deadlineMs, headers: { ...headers } });
+  return createAsker({ target, deadlineMs, headers: mergeHeaders({ accept: "application/json" }, headers) });
 }
 
 interface Target {
@@ -79,39 +79,32 @@ interface Target {
 }
 
 function createAsker({ target, deadlineMs, headers }: Target): RpcNode {
+  const send = createHttpClient({ maxBodyBytes: MAX_BODY_BYTES });
+  const posted = mergeHeaders({ "content-type": "application/json" }, headers);
   let lastId = 0;
   return Object.freeze({
     call: (method: string, params: readonly unknown[], { signal }: AskOptions = {}) => {
       const question: Question = { jsonrpc: "2.0", id: ++lastId, method, params };
-      const init = { method: "POST", headers: headersOf(headers, POSTED), body: JSON.stringify(question) };
+      const request = { url: new URL(target), headers: posted, body: JSON.stringify(question) };
       return within({ name: method, deadlineMs, signal }, async (ending) =>
-        readResult(question, await ask(target, method, { ...init, signal: ending })),
+        readResult(question, readText(method, await send({ ...request, signal: ending }))),
       );
     },
     get: (path: string, { signal }: AskOptions = {}) => {
       const name = path.split("?", 1).join();
       return within({ name, deadlineMs, signal }, async (ending) =>
-        readJson(name, await ask(below(target, path), name, { headers: headersOf(headers), signal: ending })),
+        readJson(name, readText(name, await send({ url: below(target, path), headers, signal: ending }))),
       );
     },
   });
-}
-
-const POSTED: HeaderValues = { "content-type": "application/json" };
-
-/** The caller's headers win over ours, in whatever case they are written. */
-function headersOf(given: HeaderValues, own: HeaderValues = {}): Headers {
-  const headers = new Headers({ accept: "application/json", ...own });
-  for (const [name, value] of Object.entries(given)) headers.set(name, value);
-  return headers;
 }
 
 /** What a URL of a node has to be, for an error message. */
 export const RPC_URL_EXPECTED = "an http or https URL without credentials and fragment; a query is allowed";
 
 /**
- * Reads the URL of a node; `undefined` when it is none. Total. `fetch` sends nothing to a URL with a name and a
- * password, and never sends a fragment, so that whatever stands there would be missing.
+ * Reads the URL of a node; `undefined` when it is none. Total. A name, a password and a fragment are not sent, so that
+ * whatever stands there would be missing.
  */
 export function parseRpcUrl(value: unknown): string | undefined {
   const text = value instanceof URL ? value.href : value;
@@ -122,12 +115,12 @@ export function parseRpcUrl(value: unknown): string | undefined {
 }
 
 /** Puts a path behind a URL's own, and its query behind the URL's own. */
-function below(target: string, path: string): string {
+function below(target: string, path: string): URL {
   const url = new URL(target);
   const [under = "", ...query] = path.split("?");
   url.pathname = url.pathname.replace(/\/$/, "") + under;
   url.search = [url.search.slice(1), query.join("?")].filter((part) => part !== "").join("&");
-  return url.href;
+  return url;
 }
 
 interface Question {
@@ -138,29 +131,15 @@ interface Question {
 }
 
 /** @param name - Of the question, for errors. */
-async function ask(url: string, name: string, init: RequestInit): Promise<string> {
-  const response = await send(url, name, init);
-  if (response.ok) return readText(name, response);
-  // Not waited for: what is left of the body, or fails in it, is of no interest.
-  response.body?.cancel().catch(() => {});
-  throw new RpcError(`node answered ${name} with status ${response.status}`, "status", response.status);
-}
-
-async function send(url: string, name: string, init: RequestInit): Promise<Response> {
-  try {
-    return await fetch(url, { ...init, redirect: "manual" });
-  } catch (error) {
-    throw new RpcError(`node could not be reached for ${name} (${causeCode(error)})`, "unreachable");
+function readText(name: string, outcome: HttpOutcome): string {
+  if (outcome.kind === "unanswered") {
+    throw new RpcError(`node could not be reached for ${name} (${causeCode(outcome.cause)})`, "unreachable");
   }
-}
-
-async function readText(name: string, response: Response): Promise<string> {
-  try {
-    return await readBoundedText(response, MAX_BODY_BYTES);
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw unreadable(name);
-    throw new RpcError(`node's answer to ${name} is longer than ${MAX_BODY_BYTES} bytes`, "too_large");
-  }
+  const { status } = outcome;
+  if (status < 200 || status > 299) throw new RpcError(`node answered ${name} with status ${status}`, "status", status);
+  if (outcome.kind === "answered") return outcome.text;
+  if (!(outcome.cause instanceof RangeError)) throw unreadable(name);
+  throw new RpcError(`node's answer to ${name} is longer than ${MAX_BODY_BYTES} bytes`, "too_large");
 }
 
 function readResult({ id, method }: Question, text: string): unknown {
@@ -198,7 +177,7 @@ interface Limits {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Ends with the deadline, or when the caller gives up, whatever the node or `fetch` do. */
+/** Ends with the deadline, or when the caller gives up, whatever the node does. */
 async function within<T>({ name, deadlineMs, signal }: Limits, work: (ending: AbortSignal) => Promise<T>): Promise<T> {
   const givenUp = () => new RpcError(`nobody waited for the node's answer to ${name}`, "given_up");
   if (signal?.aborted) throw givenUp();

@@ -1,0 +1,25 @@
+/**
+ * A certificate for `localhost` that nobody trusts, good for a hundred years, and its key. For servers of tests only.
+ *
+ * @module
+ */
+
+export const CERTIFICATE = `-----BEGIN CERTIFICATE-----
+MIIBmzCCAUGgAwIBAgIUGCwmO3cvlv6LUPtDUTvw8f8CeqUwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTE5MTIwNloYDzIxMjYxMDI4
+MTkxMjA2WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAAQ8XSQdd4zVoCExS6rVAEsksSZ0eNdEigwVpYr6doWpXVbgxOH9nKm9
+P/e5aolq+0yApgMKIekDgPJ+py91Rh2Vo28wbTAdBgNVHQ4EFgQU6sDHhqt+Ljrk
+jA8V2AQJB9Gwlt4wHwYDVR0jBBgwFoAU6sDHhqt+LjrkjA8V2AQJB9Gwlt4wDwYD
+VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
+zj0EAwIDSAAwRQIhAKOFeYmA4p0aJBGKOQmwz14sj/GG/0tucmJMcAh8yGH4AiAi
+h7v9m3AW+31TnlOW6kvRW7tAoCZBQUuYUXZR2qnSzg==
+-----END CERTIFICATE-----
+`;
+
+export const PRIVATE_KEY = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgvL5AfmZGESH0WCc6
+ESEleoeMm0xoWG7v4np0drdN/GOhRANCAAQ8XSQdd4zVoCExS6rVAEsksSZ0eNdE
+igwVpYr6doWpXVbgxOH9nKm9P/e5aolq+0yApgMKIekDgPJ+py91Rh2V
+-----END PRIVATE KEY-----
+`;
