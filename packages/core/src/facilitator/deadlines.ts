@@ -70,9 +70,7 @@ function within<T>(limits: Limits, call: (options: CallOptions) => Promise<T>): 
     // What is asked in the background keeps no process alive.
     if (operation === "supported") timer.unref();
     signal?.addEventListener("abort", giveUp);
-    // It may throw, or yield what is no promise.
-    const answer = async () => call(theirs);
-    answer().then(
+    answerOf(call, theirs).then(
       (answered) => {
         over();
         resolve(answered);
@@ -83,6 +81,15 @@ function within<T>(limits: Limits, call: (options: CallOptions) => Promise<T>): 
       },
     );
   });
+}
+
+/** A seller's own facilitator may throw, or yield what is no promise. */
+function answerOf<T>(call: (options: CallOptions) => Promise<T>, options: CallOptions): Promise<T> {
+  try {
+    return Promise.resolve(call(options));
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }
 
 function unanswered(operation: Operation, when: string, outcome: "none" | "unknown"): FacilitatorError {

@@ -131,7 +131,7 @@ interface Task {
 }
 
 async function verify({ request, members, memory }: Task, options: PoolCallOptions): Promise<VerifyResponse> {
-  const failures = createFailures("verify", request.paymentRequirements);
+  const failures = new Failures("verify", request.paymentRequirements);
   for (const member of members) {
     const attempt = await member.verify(request, passedOn(options));
     if (attempt.kind === "answered") {
@@ -148,7 +148,7 @@ type SettleOptions = PoolCallOptions & { readonly payment: string; readonly firm
 
 async function settle({ request, members, memory }: Task, options: SettleOptions): Promise<SettlementResponse> {
   const { payment, firm } = options;
-  const failures = createFailures("settle", request.paymentRequirements);
+  const failures = new Failures("settle", request.paymentRequirements);
   if (firm && members.length === 0) throw unavailable("settle", "the facilitator that has this payment is not here");
   for (const member of members) {
     // Written down before anything leaves, as if it were already too late.
@@ -212,26 +212,31 @@ function anyOf(supports: readonly Support[]): Support {
   return supports.includes("unknown") ? "unknown" : "no";
 }
 
-interface Failures {
-  add(attempt: Exclude<Attempt<never>, { readonly kind: "answered" }>): void;
-  toError(): FacilitatorError;
-}
-
 /** Of several failures the last is thrown; when nobody was asked at all, that. */
-function createFailures(operation: "verify" | "settle", { scheme, network }: PaymentRequirements): Failures {
-  let last: FacilitatorError | undefined;
-  const waits: number[] = [];
-  return {
-    add(attempt) {
-      if (attempt.kind === "failed") last = attempt.error;
-      else waits.push(attempt.retryAfterSeconds);
-    },
-    toError() {
-      if (last !== undefined) return last;
-      if (waits.length === 0) return unavailable(operation, `no facilitator is known to take ${scheme} on ${network}`);
-      return unavailable(operation, "every facilitator is left alone for a while after failures", Math.min(...waits));
-    },
-  };
+class Failures {
+  readonly #operation: "verify" | "settle";
+  readonly #requirements: PaymentRequirements;
+  #last: FacilitatorError | undefined;
+  #shortestWait: number | undefined;
+
+  constructor(operation: "verify" | "settle", requirements: PaymentRequirements) {
+    this.#operation = operation;
+    this.#requirements = requirements;
+  }
+
+  add(attempt: Exclude<Attempt<never>, { readonly kind: "answered" }>): void {
+    if (attempt.kind === "failed") this.#last = attempt.error;
+    else this.#shortestWait = Math.min(this.#shortestWait ?? attempt.retryAfterSeconds, attempt.retryAfterSeconds);
+  }
+
+  toError(): FacilitatorError {
+    if (this.#last !== undefined) return this.#last;
+    const { scheme, network } = this.#requirements;
+    const wait = this.#shortestWait;
+    return wait === undefined
+      ? unavailable(this.#operation, `no facilitator is known to take ${scheme} on ${network}`)
+      : unavailable(this.#operation, "every facilitator is left alone for a while after failures", wait);
+  }
 }
 
 /** Hashed, so that the memory holds no signatures and each entry is equally small. */

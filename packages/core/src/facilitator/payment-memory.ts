@@ -13,7 +13,7 @@ import type { Clock } from "./clock.js";
 /** Longer than any payment may take from challenge to settlement. */
 export const REMEMBERED_MS: number = 25 * 60 * 60 * 1000;
 
-/** Per kind of knowledge; the oldest is forgotten first. Some 10 MB in all. */
+/** Per kind of knowledge, at most; the newer half at least. What is older is forgotten first. Some 10 MB in all. */
 export const MAX_REMEMBERED = 10_000;
 
 /** A facilitator, and whether the payment must go there or merely should. */
@@ -65,25 +65,26 @@ interface Recent {
   delete(key: string): void;
 }
 
-/** A map in order of age: all entries live equally long, so the oldest is the first to go, for time as for number. */
-function createRecent(clock: Pick<Clock, "now">): Recent {
-  const entries = new Map<string, { readonly value: string; readonly untilMs: number }>();
-  const forgetOld = () => {
-    for (const [key, { untilMs }] of entries) {
-      if (untilMs > clock.now() && entries.size <= MAX_REMEMBERED) return;
-      entries.delete(key);
-    }
-  };
+type Entries = Map<string, { readonly value: string; readonly untilMs: number }>;
+
+/**
+ * Two maps, so that all that is old can be dropped at once: to look for the oldest entry of one map, again and again, would
+ * be to pass by all that were taken out of it before.
+ */
+function createRecent({ now }: Pick<Clock, "now">): Recent {
+  let [newer, older]: [Entries, Entries] = [new Map(), new Map()];
   return {
     get(key) {
-      const entry = entries.get(key);
-      return entry !== undefined && entry.untilMs > clock.now() ? entry.value : undefined;
+      const entry = newer.get(key) ?? older.get(key);
+      return entry !== undefined && entry.untilMs > now() ? entry.value : undefined;
     },
     set(key, value) {
-      entries.delete(key);
-      entries.set(key, { value, untilMs: clock.now() + REMEMBERED_MS });
-      forgetOld();
+      if (newer.size >= MAX_REMEMBERED / 2 && !newer.has(key)) [newer, older] = [new Map(), newer];
+      newer.set(key, { value, untilMs: now() + REMEMBERED_MS });
     },
-    delete: (key) => void entries.delete(key),
+    delete(key) {
+      newer.delete(key);
+      older.delete(key);
+    },
   };
 }

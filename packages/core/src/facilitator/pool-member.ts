@@ -92,16 +92,20 @@ export function createPoolMember(options: MemberOptions): PoolMember {
       const latest = cache.latest();
       return latest && { ...latest, kinds: latest.kinds.filter(({ network }) => serves(network)) };
     },
-    verify: (request, more) => {
-      const send = async () => readVerifyResponse(await facilitator.verify(respell(request, kindOf), more));
-      return attempt(status, { operation: "verify", send, more });
-    },
-    settle: (request, more) => {
-      const { network } = request.paymentRequirements;
-      const send = async () =>
-        readSettlementResponse(await facilitator.settle(respell(request, kindOf), more), network);
-      return attempt(status, { operation: "settle", send, more });
-    },
+    verify: (request, more) =>
+      attempt(status, {
+        operation: "verify",
+        more,
+        ask: () => facilitator.verify(respell(request, kindOf), more),
+        read: readVerifyResponse,
+      }),
+    settle: (request, more) =>
+      attempt(status, {
+        operation: "settle",
+        more,
+        ask: () => facilitator.settle(respell(request, kindOf), more),
+        read: (answer) => readSettlementResponse(answer, request.paymentRequirements.network),
+      }),
     health: () => ({ ...status.health(), supportedFetchedAtMs: cache.fetchedAtMs() }),
     start: cache.start,
     asked: cache.asked,
@@ -141,20 +145,21 @@ function respell(request: FacilitatorRequest, kindOf: KindFinder): FacilitatorRe
 
 interface Call<T> {
   readonly operation: "verify" | "settle";
+  readonly ask: () => Promise<unknown>;
   /** Yields `undefined` for an answer that cannot be read. */
-  readonly send: () => Promise<T | undefined>;
+  readonly read: (answer: unknown) => T | undefined;
   readonly more: CallOptions;
 }
 
 /** Makes a call, unless the facilitator is being left alone, and notes how it ended. Never rejects. */
 async function attempt<T>(
   status: FacilitatorStatus,
-  { operation, send, more: { signal } }: Call<T>,
+  { operation, ask, read, more: { signal } }: Call<T>,
 ): Promise<Attempt<T>> {
   const begun = status.begin(operation);
   if (begun.kind === "refused") return { kind: "skipped", retryAfterSeconds: begun.retryAfterSeconds };
   try {
-    const answer = await send();
+    const answer = read(await ask());
     if (answer === undefined) throw unreadable(operation);
     begun.answered();
     return { kind: "answered", answer };

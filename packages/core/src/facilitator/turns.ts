@@ -10,14 +10,14 @@ export type TakeTurn = <T>(key: string, task: () => Promise<T>) => Promise<T>;
 /** Creates turns. Keys nobody waits for are forgotten. */
 export function createTurns(): TakeTurn {
   const last = new Map<string, Promise<unknown>>();
-  return async (key, task) => {
+  return (key, task) => {
     const before = last.get(key);
     const turn = before === undefined ? task() : before.then(task, task);
     last.set(key, turn);
-    try {
-      return await turn;
-    } finally {
+    const end = () => {
       if (last.get(key) === turn) last.delete(key);
-    }
+    };
+    turn.then(end, end);
+    return turn;
   };
 }

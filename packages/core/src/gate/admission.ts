@@ -71,8 +71,10 @@ export function createAdmission(paid: PaidRequest, config: PaymentsConfig): Admi
   const listeners: ((instead: Promise<Answer>) => void)[] = [];
   const tab = openTab(paid.offer, paid.route.unmetered);
   const cancelled = startCancelling(paid, config);
+  const { now, timer } = config;
   const run = new Run({
-    ...config,
+    now,
+    timer,
     atMs: claim.expiresAtMs - SETTLEMENT_MARGIN_MS + 1,
     onExpired() {
       const instead = releaseClaim(paid, config).then(() => {
@@ -88,7 +90,8 @@ export function createAdmission(paid: PaidRequest, config: PaymentsConfig): Admi
     async complete(given) {
       run.end();
       const answer = dropOverride(paid, given, config);
-      const release = await completeSafely(paid, { answer, amount: tab.close(), cancelled }, config);
+      const completion = { answer, amount: tab.close(), cancelled };
+      const release = await completeRun(paid, completion, config).catch(() => notStarted(paid, completion, config));
       config.ongoing.end(claim, () => answerForCopies(answer, release));
       return release;
     },
@@ -146,15 +149,10 @@ interface Completion {
   readonly cancelled: Cancelled;
 }
 
-async function completeSafely(paid: PaidRequest, completion: Completion, config: PaymentsConfig): Promise<Release> {
-  try {
-    return await completeRun(paid, completion, config);
-  } catch {
-    const { identity } = paid.claim;
-    config.logger.error("settlement_not_started", { identity, error: "the store failed" });
-    completion.cancelled("failed");
-    return { kind: "replace", answer: unreachableAnswer("unexpected_settle_error", RETRY_AFTER_SECONDS) };
-  }
+function notStarted(paid: PaidRequest, { cancelled }: Completion, { logger }: PaymentsConfig): Release {
+  logger.error("settlement_not_started", { identity: paid.claim.identity, error: "the store failed" });
+  cancelled("failed");
+  return { kind: "replace", answer: unreachableAnswer("unexpected_settle_error", RETRY_AFTER_SECONDS) };
 }
 
 async function completeRun(

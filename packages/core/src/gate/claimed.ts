@@ -6,6 +6,7 @@
  */
 import { FacilitatorError } from "../errors.js";
 import { isReason } from "../protocol/reasons.js";
+import type { VerifyResponse } from "../protocol/verify-response.js";
 import { createAdmission } from "./admission.js";
 import type { Answer } from "./answer.js";
 import type { Decision } from "./decision.js";
@@ -82,27 +83,45 @@ interface Verified {
 }
 
 /** Asks the facilitator. Never rejects. */
-async function verify(paid: PaidRequest, config: PaymentsConfig): Promise<Verified> {
-  const startedMs = config.now();
-  const about = () => ({ ...factsOf(paid), durationMs: config.now() - startedMs });
-  const invalid = (reason: string) => config.events.emit("invalid", () => ({ ...about(), reason }));
-  try {
-    const response = await config.facilitator.verify(paid.facilitatorRequest, { payment: paid.claim.identity });
-    const { isValid, invalidReason, extensionResponses: responses } = response;
-    const said = config.listings.note({ payment: paid, operation: "verify", responses });
-    if (isValid) {
-      config.events.emit("verified", about);
-      return { refused: undefined, said };
-    }
-    const reason = isReason(invalidReason) ? invalidReason : "invalid_payload";
-    invalid(reason);
-    // The facilitator's own trouble is not the payer's fault, and another signature would not mend it.
-    const refused = reason === UNEXPECTED ? unreachableAnswer(UNEXPECTED, RETRY_AFTER_SECONDS) : refusal(paid, reason);
-    return { refused };
-  } catch (error) {
-    config.logger.error("verification_failed", { network: paid.offer.requirements.network, ...explain(error) });
-    invalid(UNEXPECTED);
-    const asked = error instanceof FacilitatorError ? error.retryAfterSeconds : undefined;
-    return { refused: unreachableAnswer(UNEXPECTED, asked ?? RETRY_AFTER_SECONDS) };
+function verify(paid: PaidRequest, config: PaymentsConfig): Promise<Verified> {
+  const asked: Asked = { paid, startedMs: config.now() };
+  return config.facilitator.verify(paid.facilitatorRequest, { payment: paid.claim.identity }).then(
+    (response) => judge(asked, response, config),
+    (error: unknown) => unverified(asked, error, config),
+  );
+}
+
+interface Asked {
+  readonly paid: PaidRequest;
+  readonly startedMs: number;
+}
+
+function judge(asked: Asked, response: VerifyResponse, config: PaymentsConfig): Verified {
+  const { isValid, invalidReason, extensionResponses: responses } = response;
+  const said = config.listings.note({ payment: asked.paid, operation: "verify", responses });
+  if (isValid) {
+    config.events.emit("verified", () => lengthOf(asked, config));
+    return { refused: undefined, said };
   }
+  const reason = isReason(invalidReason) ? invalidReason : "invalid_payload";
+  tellInvalid(asked, reason, config);
+  // The facilitator's own trouble is not the payer's fault, and another signature would not mend it.
+  if (reason === UNEXPECTED) return { refused: unreachableAnswer(UNEXPECTED, RETRY_AFTER_SECONDS) };
+  return { refused: refusal(asked.paid, reason) };
+}
+
+function unverified(asked: Asked, error: unknown, config: PaymentsConfig): Verified {
+  const { network } = asked.paid.offer.requirements;
+  config.logger.error("verification_failed", { network, ...explain(error) });
+  tellInvalid(asked, UNEXPECTED, config);
+  const wait = error instanceof FacilitatorError ? error.retryAfterSeconds : undefined;
+  return { refused: unreachableAnswer(UNEXPECTED, wait ?? RETRY_AFTER_SECONDS) };
+}
+
+function tellInvalid(asked: Asked, reason: string, config: PaymentsConfig): void {
+  config.events.emit("invalid", () => ({ ...lengthOf(asked, config), reason }));
+}
+
+function lengthOf({ paid, startedMs }: Asked, { now }: PaymentsConfig) {
+  return { ...factsOf(paid), durationMs: now() - startedMs };
 }

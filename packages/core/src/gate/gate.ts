@@ -188,28 +188,53 @@ function decideDecoded(
     : decideReadable(arrival, { url, read }, config);
 }
 
-async function decideReadable(
+interface Readable {
+  readonly url: string;
+  readonly read: Exclude<ReadPayment, RefusedPayment>;
+}
+
+/** Waits for nothing but what takes its time: a function that waits costs as much as several that do not. */
+function decideReadable(arrival: Arrival, readable: Readable, config: PaymentsConfig): Decision | Promise<Decision> {
+  const { offer, payment } = readable.read;
+  const checking = config.signatures.check(offer, payment.payload);
+  return checking === undefined
+    ? decideSigned(arrival, readable, config)
+    : decideChecked(arrival, { ...readable, checking }, config);
+}
+
+async function decideChecked(
   arrival: Arrival,
-  { url, read }: { readonly url: string; readonly read: Exclude<ReadPayment, RefusedPayment> },
+  { url, read, checking }: Readable & { readonly checking: Promise<Reason | undefined> },
   config: PaymentsConfig,
 ): Promise<Decision> {
-  const checking = config.signatures.check(read.offer, read.payment.payload);
-  const forged = checking && (await checking);
-  if (forged !== undefined) {
-    return refuse(arrival, { url, refused: { kind: "refused", status: 402, error: forged, reason: forged } }, config);
-  }
+  const forged = await checking;
+  if (forged === undefined) return decideSigned(arrival, { url, read }, config);
+  return refuse(arrival, { url, refused: { kind: "refused", status: 402, error: forged, reason: forged } }, config);
+}
+
+function decideSigned(arrival: Arrival, readable: Readable, config: PaymentsConfig): Decision | Promise<Decision> {
   const digest = digestOf(arrival.request);
-  const bodyDigest = typeof digest === "string" ? digest : await digest;
+  return digest instanceof Promise
+    ? digest.then((bodyDigest) => decideDigested(arrival, { ...readable, bodyDigest }, config))
+    : decideDigested(arrival, { ...readable, bodyDigest: digest }, config);
+}
+
+function decideDigested(
+  arrival: Arrival,
+  { url, read, bodyDigest }: Readable & { readonly bodyDigest: string | undefined },
+  config: PaymentsConfig,
+): Decision | Promise<Decision> {
   if (bodyDigest === undefined) return answered(incompleteRequestAnswer());
   const paid = toPaidRequest(arrival, { ...read, url, bodyDigest });
   const { reading } = read;
   if (reading.kind === "expired") return decideExpired(paid, reading.expiredReason, config);
-  const unfit = arrival.route.validate === undefined ? undefined : await refuseInput(arrival, url, config);
-  return unfit === undefined ? claimPayment(paid, config) : refuseUnfit(paid, unfit, config);
+  return arrival.route.validate === undefined ? claimPayment(paid, config) : validateFirst(arrival, paid, config);
 }
 
 /** A payment that was taken before goes by what became of it, whatever its request is held to by now. */
-async function refuseUnfit(paid: PaidRequest, unfit: Answer, config: PaymentsConfig): Promise<Decision> {
+async function validateFirst(arrival: Arrival, paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
+  const unfit = await refuseInput(arrival, paid.url, config);
+  if (unfit === undefined) return claimPayment(paid, config);
   if ((await config.store.find(paid.claim.identity)) !== undefined) return claimPayment(paid, config);
   config.events.emit("denied", () => ({ ...factsOf(paid), by: "validate" }));
   return answered(unfit);

@@ -64,8 +64,9 @@ export function createListings(parts: {
 
   return {
     note({ payment, operation, responses }) {
+      if (responses === undefined) return undefined;
       const declared = payment.facilitatorRequest.paymentPayload.extensions ?? {};
-      const known = Object.entries(responses ?? {}).filter(([key]) => Object.hasOwn(declared, key));
+      const known = Object.entries(responses).filter(([key]) => Object.hasOwn(declared, key));
       for (const [extension, outcome] of known) {
         events.emit("extension_outcome", () => ({ ...factsOf(payment), extension, operation, ...outcome }));
         if (extension === LISTS) keep(payment.listedAs ?? payment.routeKey, { ...outcome, operation, atMs: now() });

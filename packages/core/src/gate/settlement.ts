@@ -51,12 +51,16 @@ const RETRY_AFTER_SECONDS = 5;
  * Moves the money, or finds out whether it has moved. After an attempt whose outcome is not known the chain is asked first,
  * where it can be; the facilitator next, which cannot move the money twice. Never rejects.
  */
-export async function settle(task: SettlementTask, parts: SettlementParts): Promise<Settlement> {
+export function settle(task: SettlementTask, parts: SettlementParts): Promise<Settlement> {
   // Nothing to move: the authorization is left to run out.
   if (task.payment.facilitatorRequest.paymentRequirements.amount === "0") {
-    return { kind: "settled", receipt: settledReceipt(task.payment, "") };
+    return Promise.resolve({ kind: "settled", receipt: settledReceipt(task.payment, "") });
   }
-  return (task.repeated ? await settleBySight(task.payment, parts) : undefined) ?? settleByFacilitator(task, parts);
+  return task.repeated ? settleAgain(task, parts) : settleByFacilitator(task, parts);
+}
+
+async function settleAgain(task: SettlementTask, parts: SettlementParts): Promise<Settlement> {
+  return (await settleBySight(task.payment, parts)) ?? settleByFacilitator(task, parts);
 }
 
 /** How a settlement has ended, as the chain has it. */
@@ -77,7 +81,8 @@ async function settleByFacilitator(task: SettlementTask, parts: SettlementParts)
     const options = facilitator === undefined ? { payment: identity } : { payment: identity, facilitator };
     const response = await parts.facilitator.settle(request, options);
     task.onSaid?.(response.extensionResponses);
-    return await judge(task, response, parts);
+    const judged = judge(task, response, parts);
+    return judged instanceof Promise ? await judged : judged;
   } catch (error) {
     const failure = error instanceof FacilitatorError ? error : undefined;
     // An earlier attempt may have moved the money, whatever became of this one.
@@ -87,35 +92,42 @@ async function settleByFacilitator(task: SettlementTask, parts: SettlementParts)
   }
 }
 
-async function judge(
+function judge(
   { payment, repeated }: SettlementTask,
   response: SettlementResponse,
   parts: SettlementParts,
-): Promise<Settlement> {
-  const { success, errorReason } = response;
+): Settlement | Promise<Settlement> {
+  const { success, errorReason, transaction } = response;
   if (!success && !repeated && isFinal(response)) {
     return { kind: "rejected", receipt: rejectedReceipt(payment, response) };
   }
   const isSaidToBeSettled = success || (repeated && errorReason === "payment_already_settled");
   const field = isSaidToBeSettled ? differsFromTerms(payment, response) : undefined;
-  const known = isSaidToBeSettled && field === undefined ? await confirm(payment, response, parts) : undefined;
-  if (known !== undefined) return known;
-
-  const { payer } = payment;
-  const { network } = payment.facilitatorRequest.paymentRequirements;
-  const reason = isReason(errorReason) ? errorReason : undefined;
-  parts.logger.error("settlement_unknown", { network, payer, reason, differsIn: field });
-  return { kind: "unknown", retryAfterSeconds: RETRY_AFTER_SECONDS };
+  if (!isSaidToBeSettled || field !== undefined) return unclear(payment, { errorReason, field }, parts);
+  // A facilitator that has settled is believed. Of one that says it was settled before, who can look for the transfer does.
+  return !success && canLookUp(payment, parts)
+    ? lookFor(payment, response, parts)
+    : { kind: "settled", receipt: settledReceipt(payment, transaction) };
 }
 
-/** A facilitator that has settled is believed. Of one that says it was settled before, who can look for the transfer does. */
-async function confirm(
+async function lookFor(
   payment: UnsettledPayment,
-  { success, transaction }: SettlementResponse,
+  { errorReason }: SettlementResponse,
   parts: SettlementParts,
-): Promise<Settlement | undefined> {
-  if (!success && canLookUp(payment, parts)) return await settleBySight(payment, parts);
-  return { kind: "settled", receipt: settledReceipt(payment, transaction) };
+): Promise<Settlement> {
+  return (await settleBySight(payment, parts)) ?? unclear(payment, { errorReason, field: undefined }, parts);
+}
+
+/** @param said - What cannot be made sense of: a reason, or an answer of which a field is not as agreed */
+function unclear(
+  { payer, facilitatorRequest }: UnsettledPayment,
+  said: { readonly errorReason: string | undefined; readonly field: string | undefined },
+  { logger }: SettlementParts,
+): Settlement {
+  const { network } = facilitatorRequest.paymentRequirements;
+  const reason = isReason(said.errorReason) ? said.errorReason : undefined;
+  logger.error("settlement_unknown", { network, payer, reason, differsIn: said.field });
+  return { kind: "unknown", retryAfterSeconds: RETRY_AFTER_SECONDS };
 }
 
 /**

@@ -10,5 +10,7 @@ export type Fields = JsonObject;
 
 /** Reads an object, not an array; `{}` in place of anything else. */
 export function fieldsOf(value: unknown): Fields {
-  return isJsonObject(value) ? { ...value } : {};
+  return isJsonObject(value) ? value : NONE;
 }
+
+const NONE: Fields = Object.freeze({});
