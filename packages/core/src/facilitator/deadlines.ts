@@ -52,35 +52,52 @@ interface Limits {
 }
 
 function within<T>(limits: Limits, call: (options: CallOptions) => Promise<T>): Promise<T> {
-  const { operation, deadlineMs, signal } = limits;
+  const { operation, signal } = limits;
   if (signal?.aborted) return Promise.reject(unanswered(operation, GIVEN_UP, "none"));
   return new Promise((resolve, reject) => {
-    const theirs = new LazyAbort();
-    const over = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", giveUp);
-    };
-    const end = (when: string) => {
-      over();
-      reject(unanswered(operation, when, operation === "settle" ? "unknown" : "none"));
-      theirs.abort();
-    };
-    const giveUp = () => end(GIVEN_UP);
-    const timer = setTimeout(() => end(`within ${deadlineMs} ms`), deadlineMs);
-    // What is asked in the background keeps no process alive.
-    if (operation === "supported") timer.unref();
-    signal?.addEventListener("abort", giveUp);
-    answerOf(call, theirs).then(
+    const limited = new LimitedCall(limits, reject);
+    answerOf(call, limited.theirs).then(
       (answered) => {
-        over();
+        limited.over();
         resolve(answered);
       },
       (error) => {
-        over();
+        limited.over();
         reject(error);
       },
     );
   });
+}
+
+/** A call under way, which ends with its deadline, or when its caller gives up. */
+class LimitedCall {
+  readonly theirs = new LazyAbort();
+  readonly #limits: Limits;
+  readonly #reject: (error: FacilitatorError) => void;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(limits: Limits, reject: (error: FacilitatorError) => void) {
+    this.#limits = limits;
+    this.#reject = reject;
+    this.#timer = setTimeout(() => this.#end(`within ${limits.deadlineMs} ms`), limits.deadlineMs);
+    // What is asked in the background keeps no process alive.
+    if (limits.operation === "supported") this.#timer.unref();
+    limits.signal?.addEventListener("abort", this.#giveUp);
+  }
+
+  over(): void {
+    clearTimeout(this.#timer);
+    this.#limits.signal?.removeEventListener("abort", this.#giveUp);
+  }
+
+  readonly #giveUp = (): void => this.#end(GIVEN_UP);
+
+  #end(when: string): void {
+    const { operation } = this.#limits;
+    this.over();
+    this.#reject(unanswered(operation, when, operation === "settle" ? "unknown" : "none"));
+    this.theirs.abort();
+  }
 }
 
 /** A seller's own facilitator may throw, or yield what is no promise. */

@@ -93,7 +93,7 @@ export function createFacilitatorPool(
       return takeTurn(payment, () => {
         const holder = more.facilitator === undefined ? memory.find(payment) : { name: more.facilitator, firm: true };
         const able = forSettling(members, request.paymentRequirements, holder);
-        return settle({ request, members: able, memory }, { ...more, payment, firm: holder?.firm ?? false });
+        return settle({ request, members: able, memory, payment, firm: holder?.firm ?? false }, more);
       });
     },
     async supported() {
@@ -144,10 +144,13 @@ async function verify({ request, members, memory }: Task, options: PoolCallOptio
   throw failures.toError();
 }
 
-type SettleOptions = PoolCallOptions & { readonly payment: string; readonly firm: boolean };
+interface SettleTask extends Task {
+  readonly payment: string;
+  readonly firm: boolean;
+}
 
-async function settle({ request, members, memory }: Task, options: SettleOptions): Promise<SettlementResponse> {
-  const { payment, firm } = options;
+async function settle(task: SettleTask, options: CallOptions): Promise<SettlementResponse> {
+  const { request, members, memory, payment, firm } = task;
   const failures = new Failures("settle", request.paymentRequirements);
   if (firm && members.length === 0) throw unavailable("settle", "the facilitator that has this payment is not here");
   for (const member of members) {

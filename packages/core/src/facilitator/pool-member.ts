@@ -118,15 +118,18 @@ type KindFinder = (scheme: string, network: string) => SupportedKind | undefined
 /** Looked for once in each answer: a seller has few offers, and each payment asks several times. */
 function createKindFinder(latest: () => SupportedResponse | undefined): KindFinder {
   let response: SupportedResponse | undefined;
-  const found = new Map<string, SupportedKind | undefined>();
+  const found = new Map<string, Map<string, SupportedKind | undefined>>();
   return (scheme, network) => {
     if (response !== latest()) {
       response = latest();
       found.clear();
     }
-    const key = `${scheme} ${network}`;
-    if (response !== undefined && !found.has(key)) found.set(key, findKind(response, scheme, network));
-    return found.get(key);
+    if (response === undefined) return undefined;
+    const known = found.get(network) ?? new Map<string, SupportedKind | undefined>();
+    if (known.has(scheme)) return known.get(scheme);
+    const kind = findKind(response, scheme, network);
+    found.set(network, known.set(scheme, kind));
+    return kind;
   };
 }
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { randomUUID } from "node:crypto";
-import { canonicalNetwork } from "../network/caip2.js";
+import { bindingOf } from "./binding.js";
 import { toFacilitatorRequest } from "./canonical-payment.js";
 import type { PricedRequest } from "./hooks.js";
 import type { PriceRequest } from "./options.js";
@@ -32,9 +32,7 @@ export function toPaidRequest({ route, locate, request }: Arrival, readable: Rea
   const extensions = route.declareAt({ method: request.method, locate: () => place });
   const resource = { url, description, mimeType, ...service };
   const { identity, payer, expiresAtSeconds } = reading;
-  const { scheme, network, asset, payTo, amount } = offer.requirements;
-  const terms = [scheme, canonicalNetwork(network), asset, payTo, amount];
-  const binding = [route.key, request.method, targetOf(request), bodyDigest, ...terms];
+  const bound = { routeKey: route.key, method: request.method, target: targetOf(request), bodyDigest };
   return {
     route,
     routeKey: route.key,
@@ -48,7 +46,7 @@ export function toPaidRequest({ route, locate, request }: Arrival, readable: Rea
     client: request.client,
     claim: {
       identity,
-      binding: JSON.stringify(binding),
+      binding: bindingOf(bound, offer),
       owner: randomUUID(),
       expiresAtMs: expiresAtSeconds * 1000,
       ...(identifier === undefined ? {} : { identifier }),

@@ -51,7 +51,7 @@ async function decideClaimed(paid: PaidRequest, config: PaymentsConfig): Promise
   const askedAgain = verified.refused === undefined ? askHook("afterVerify", paid, config) : undefined;
   const refused = verified.refused ?? (askedAgain && (await askedAgain));
   return refused === undefined
-    ? serve(verified.said === undefined ? paid : { ...paid, said: verified.said }, config)
+    ? serve(verified.said === undefined ? paid : { said: verified.said, ...paid }, config)
     : giveUp(paid, refused, config);
 }
 

@@ -25,10 +25,12 @@ const MAX_DELAY_MS = 2 ** 31 - 1;
 /** A handler at work. Without a deadline it only ends early when the client leaves. */
 export class Run {
   readonly #ending = new LazyAbort();
-  readonly #stop: () => void;
+  readonly #deadline: RunDeadline | undefined;
+  #stopTimer: (() => void) | undefined;
 
   constructor(deadline?: RunDeadline) {
-    this.#stop = deadline === undefined ? () => {} : startDeadline(deadline, () => this.#abort("expired"));
+    this.#deadline = deadline;
+    this.#startTimer();
   }
 
   /** Tells the handler to stop; its reason is a {@link PaymentAbortedError}. */
@@ -38,33 +40,36 @@ export class Run {
 
   /** Nobody is left to answer. */
   leave(): void {
-    this.#stop();
+    this.end();
     this.#abort("client_gone");
   }
 
   /** The handler has answered: from here on the run cannot expire. */
   end(): void {
-    this.#stop();
+    this.#stopTimer?.();
+  }
+
+  #startTimer(): void {
+    if (this.#deadline === undefined) return;
+    const { atMs, now, timer } = this.#deadline;
+    this.#stopTimer = timer(() => this.#look(), Math.min(Math.max(atMs - now(), 0), MAX_DELAY_MS));
+  }
+
+  /** The clock decides, not the timer: one that fires early is started again. */
+  #look(): void {
+    if (this.#deadline === undefined) return;
+    const { atMs, now, onExpired } = this.#deadline;
+    if (now() < atMs) {
+      this.#startTimer();
+      return;
+    }
+    onExpired();
+    this.#abort("expired");
   }
 
   #abort(reason: PaymentAbortReason): void {
     this.#ending.abort(new PaymentAbortedError(reason));
   }
-}
-
-/** The clock decides, not the timer: one that fires early is started again. */
-function startDeadline({ atMs, now, timer, onExpired }: RunDeadline, abort: () => void): () => void {
-  let stop: () => void;
-  const start = () => {
-    stop = timer(look, Math.min(Math.max(atMs - now(), 0), MAX_DELAY_MS));
-  };
-  const look = () => {
-    if (now() < atMs) return start();
-    onExpired();
-    abort();
-  };
-  start();
-  return () => stop();
 }
 
 /** Keeps no process alive. */

@@ -53,25 +53,33 @@ function allOrNothing({ scheme }: Offer["scheme"]): StateError {
 
 /** Opens the tab of one payment. */
 export function openTab(offer: Offer, unmetered: Unmetered): Tab {
-  return offer.scheme.allowsLess ? openMeteredTab(offer, unmetered) : openFixedTab(offer);
+  return offer.scheme.allowsLess ? openMeteredTab(offer, unmetered) : new FixedTab(offer);
 }
 
 /** All or nothing. */
-function openFixedTab({ scheme, amount }: Offer): Tab {
-  let isOpen = true;
-  const refuse = () => {
-    throw isOpen ? allOrNothing(scheme) : tooLate();
-  };
-  return {
-    amount,
-    remaining: 0n,
-    settle: refuse,
-    charge: refuse,
-    close() {
-      isOpen = false;
-      return amount;
-    },
-  };
+class FixedTab implements Tab {
+  readonly amount: bigint;
+  readonly remaining = 0n;
+  readonly #scheme: Offer["scheme"];
+  #isOpen = true;
+
+  constructor({ scheme, amount }: Offer) {
+    this.amount = amount;
+    this.#scheme = scheme;
+  }
+
+  settle(): never {
+    throw this.#isOpen ? allOrNothing(this.#scheme) : tooLate();
+  }
+
+  charge(): never {
+    return this.settle();
+  }
+
+  close(): bigint {
+    this.#isOpen = false;
+    return this.amount;
+  }
 }
 
 function tooLate(): StateError {

@@ -37,7 +37,7 @@ export function createMemoryStore(
       const record = records.get(identity);
       if (record !== undefined) return { kind: "taken", record };
       if (identifier !== undefined && records.hasIdentifier(identifier)) return { kind: "identifier_taken" };
-      records.add({ ...request, state: "claimed" });
+      records.add({ state: "claimed", ...request });
       return { kind: "claimed" };
     },
     async find(identity: string): Promise<PaymentRecord | undefined> {
@@ -46,7 +46,7 @@ export function createMemoryStore(
     async transition(change: Transition): Promise<boolean> {
       const record = records.get(change.identity);
       if (record === undefined || !allows(record, change)) return false;
-      records.replace(applied(record, change));
+      records.replace(record, applied(record, change));
       return true;
     },
     async release(identity: string, owner: string): Promise<void> {

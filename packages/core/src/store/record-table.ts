@@ -16,8 +16,8 @@ export interface RecordTable {
   hasIdentifier(identifier: string): boolean;
   /** Adds a record of a payment that has none, with an identifier that no record has. */
   add(record: PaymentRecord): void;
-  /** Writes a record in place of the one that its payment has; its identifier can only go. */
-  replace(record: PaymentRecord): void;
+  /** Writes a record in place of the one that its payment has, `before`; its identifier can only go. */
+  replace(before: PaymentRecord, record: PaymentRecord): void;
   remove(record: PaymentRecord): void;
   /** Removes every record whose time has passed. */
   removeExpired(nowMs: number): void;
@@ -54,12 +54,11 @@ export function createRecordTable(maxAnswerBytes: number): RecordTable {
       expiries.add(record);
       keepAnswer(record);
     },
-    replace(record) {
-      const before = records.get(record.identity);
+    replace(before, record) {
       records.set(record.identity, Object.freeze(record));
-      if (before?.identifier !== undefined && record.identifier === undefined) identifiers.delete(before.identifier);
+      if (before.identifier !== undefined && record.identifier === undefined) identifiers.delete(before.identifier);
       // An answer is as old as when it was written, whatever becomes of its payment meanwhile.
-      if (record.answer !== before?.answer) keepAnswer(record);
+      if (record.answer !== before.answer) keepAnswer(record);
     },
     remove(record) {
       forget(record);
