@@ -11,7 +11,7 @@
  */
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
@@ -51,7 +51,7 @@ async function bundle(folder) {
     logLevel: "warning",
     metafile: true,
   });
-  removeLeftovers(folder, new Set(Object.keys(metafile.outputs)));
+  removeLeftovers(folder, new Set(Object.keys(metafile.outputs).map(normalize)));
 }
 
 /** The source behind each of a package's `exports`: `src/facilitator/index.ts`. */

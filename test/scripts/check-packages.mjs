@@ -15,7 +15,7 @@ import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join, relative } from "node:path";
+import { join, posix, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { publint } from "publint";
@@ -78,10 +78,10 @@ function leftovers(files, folder, manifest) {
 
 /** The entries that a manifest names, and what they import of the package itself. */
 function codeOf(folder, manifest) {
-  const reached = new Set(Object.values(manifest.exports).map((target) => join(target.default)));
+  const reached = new Set(Object.values(manifest.exports).map((target) => posix.join(target.default)));
   for (const name of reached) {
     const own = importsOf(join(folder, name)).filter((each) => each.name?.startsWith("."));
-    for (const each of own) reached.add(join(dirname(name), each.name));
+    for (const each of own) reached.add(posix.join(posix.dirname(name), each.name));
   }
   return reached;
 }
