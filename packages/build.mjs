@@ -10,7 +10,7 @@
  * @module
  */
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -31,8 +31,8 @@ function compile(projects) {
 }
 
 function listFolders() {
-  const folders = readdirSync(PACKAGES, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  return folders.map(({ name }) => join(PACKAGES, name));
+  const folders = readdirSync(PACKAGES).map((name) => join(PACKAGES, name));
+  return folders.filter((folder) => existsSync(join(folder, "package.json")));
 }
 
 async function bundle(folder) {
