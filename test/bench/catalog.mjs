@@ -1,7 +1,7 @@
 /**
  * What a list and a search cost with many entries, in SQLite and in PostgreSQL.
  *
- * Usage: `node test/bench/catalog.mjs [entries] [sqlite|postgres]`, after `tsc -b packages test`. PostgreSQL is that of
+ * Usage: `node test/bench/catalog.mjs [entries] [sqlite|postgres]`, after `node packages/build.mjs`. PostgreSQL is that of
  * `DATABASE_URL`; without one, only SQLite is measured.
  *
  * @module

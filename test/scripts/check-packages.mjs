@@ -4,7 +4,8 @@
  * - publint and attw (ESM only) find nothing.
  * - It holds compiled code, declarations, README.md, LICENSE and package.json, assets that its manifest names with the
  *   NOTICE of whose they are, and nothing else.
- * - Each compiled file still has its source; a leftover of an earlier build is not published.
+ * - Each declaration still has its source, and each file of code is reached from an entry; a leftover of an earlier build is
+ *   not published.
  *
  * Prints the size of each tarball. Usage: `node test/scripts/check-packages.mjs`, after a build.
  *
@@ -14,11 +15,12 @@ import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, relative } from "node:path";
+import { join, posix, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
+import { importsOf } from "./imports.mjs";
 import { listPackages, pack, ROOT } from "./pack.mjs";
 
 const run = promisify(execFile);
@@ -62,15 +64,30 @@ function checkFiles(files, folder, manifest) {
     ...(hasAssets && !files.includes("NOTICE") ? ["NOTICE is missing"] : []),
     ...REQUIRED.filter((name) => !files.includes(name)).map((name) => `${name} is missing`),
     ...files.filter((name) => !allowed.some((form) => form.test(name))).map((name) => `${name} does not belong here`),
-    ...files
-      .filter((name) => name.startsWith("dist/") && !hasSource(name, folder))
-      .map((name) => `${relative(ROOT, join(folder, name))} has no source any more: remove it`),
+    ...leftovers(files, folder, manifest).map(
+      (name) => `${relative(ROOT, join(folder, name))} is a leftover: remove it`,
+    ),
   ];
 }
 
+function leftovers(files, folder, manifest) {
+  const code = codeOf(folder, manifest);
+  const isCurrent = (name) => (name.endsWith(".js") ? code.has(name) : hasSource(name, folder));
+  return files.filter((name) => name.startsWith("dist/") && !isCurrent(name));
+}
+
+/** The entries that a manifest names, and what they import of the package itself. */
+function codeOf(folder, manifest) {
+  const reached = new Set(Object.values(manifest.exports).map((target) => posix.join(target.default)));
+  for (const name of reached) {
+    const own = importsOf(join(folder, name)).filter((each) => each.name?.startsWith("."));
+    for (const each of own) reached.add(posix.join(posix.dirname(name), each.name));
+  }
+  return reached;
+}
+
 function hasSource(name, folder) {
-  const stem = name.replace(/^dist\//, "src/").replace(/\.(d\.ts|js)$/, "");
-  return [".ts", ".js", ".d.ts"].some((ending) => existsSync(join(folder, stem + ending)));
+  return existsSync(join(folder, name.replace(/^dist\//, "src/").replace(/\.d\.ts$/, ".ts")));
 }
 
 function checkManifest(manifest) {

@@ -4,6 +4,10 @@
  * @module
  */
 import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+/** Finds an asset by its name, wherever in the package this code is put when it is built. */
+const { resolve } = createRequire(import.meta.url);
 
 /** Numbers per word. */
 export const VECTOR_SIZE = 100;
@@ -29,10 +33,8 @@ export function vocabulary(): Vocabulary {
 const HALF = 4e-4;
 
 function load(): Vocabulary {
-  const words = readFileSync(new URL("../../assets/words.txt", import.meta.url), "latin1")
-    .trimEnd()
-    .split("\n");
-  const bytes = readFileSync(new URL("../../assets/vectors.bin", import.meta.url));
+  const words = readFileSync(resolve("#assets/words.txt"), "latin1").trimEnd().split("\n");
+  const bytes = readFileSync(resolve("#assets/vectors.bin"));
   const numbers = new Int8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const rowOf = new Map(words.map((word, row) => [word, row]));
   // By Zipf's law the share of the word of rank r is about 1 / (r + 2.7) of the sum over all.

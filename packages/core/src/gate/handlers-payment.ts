@@ -81,7 +81,7 @@ class HandlersPayment implements Payment {
     this.scheme = scheme;
     this.network = network;
     this.asset = asset;
-    Object.defineProperty(this, "amount", HandlersPayment.#amount);
+    Object.defineProperty(this, "amount", new.target.#amount);
     this.maxAmount = amount;
     this.routeTemplate = place.routeTemplate;
     this.pathParams = place.pathParams;

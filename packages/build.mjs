@@ -1,0 +1,69 @@
+/**
+ * Builds the packages: `tsc` checks the types and writes the declarations, esbuild writes the code, bundled.
+ *
+ * Node takes about as long to find and read a module as to run it, and a seller who imports `@farebox/express` would load some
+ * hundreds. So each package is one file for each of its `exports`, and files in `dist/chunks` of what these share: a class is the
+ * same class, whichever of them it is imported from. What is not of the package itself is imported as before.
+ *
+ * Usage: `node packages/build.mjs [other project of tsc ...]`, such as `test` or `examples`
+ *
+ * @module
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const PACKAGES = dirname(fileURLToPath(import.meta.url));
+const TSC = fileURLToPath(import.meta.resolve("typescript/bin/tsc"));
+
+compile(["packages", ...process.argv.slice(2)]);
+await Promise.all(listFolders().map(bundle));
+
+/** Ends the process where `tsc` finds something. */
+function compile(projects) {
+  const { status } = spawnSync(process.execPath, [TSC, "-b", ...projects], {
+    cwd: dirname(PACKAGES),
+    stdio: "inherit",
+  });
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+function listFolders() {
+  const folders = readdirSync(PACKAGES).map((name) => join(PACKAGES, name));
+  return folders.filter((folder) => existsSync(join(folder, "package.json")));
+}
+
+async function bundle(folder) {
+  const { metafile } = await build({
+    absWorkingDir: folder,
+    entryPoints: entriesOf(folder),
+    outdir: "dist",
+    outbase: "src",
+    chunkNames: "chunks/[name]-[hash]",
+    bundle: true,
+    splitting: true,
+    packages: "external",
+    format: "esm",
+    platform: "node",
+    target: "node20.19",
+    logLevel: "warning",
+    metafile: true,
+  });
+  removeLeftovers(folder, new Set(Object.keys(metafile.outputs).map(normalize)));
+}
+
+/** The source behind each of a package's `exports`: `src/facilitator/index.ts`. */
+function entriesOf(folder) {
+  const { exports } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  return Object.values(exports).map((target) => target.default.replace("./dist/", "src/").replace(/\.js$/, ".ts"));
+}
+
+/** Code of earlier builds; a chunk has another name when its content changes. */
+function removeLeftovers(folder, written) {
+  const names = readdirSync(join(folder, "dist"), { recursive: true }).filter((name) => name.endsWith(".js"));
+  for (const name of names.map((each) => join("dist", each))) {
+    if (!written.has(name)) rmSync(join(folder, name));
+  }
+}

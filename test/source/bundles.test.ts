@@ -1,0 +1,73 @@
+/**
+ * The packages as they are built: each of a few files, and nothing that can be told from their sources.
+ *
+ * @module
+ */
+import { execFile } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { listPackages, ROOT } from "../scripts/pack.mjs";
+
+const run = promisify(execFile);
+
+/** Node takes about a millisecond for each. */
+const MOST_FILES = 15;
+
+const packages = listPackages().map(({ folder, manifest: { name } }) => ({ folder, name }));
+
+test(`a seller who imports @farebox/express loads at most ${MOST_FILES} files of Farebox's`, async () => {
+  const loaded = await filesLoadedBy("@farebox/express");
+  expect(loaded).toContain("express/dist/index.js");
+  expect(loaded).toContain("core/dist/index.js");
+  expect(loaded.length, loaded.join("\n")).toBeLessThanOrEqual(MOST_FILES);
+});
+
+test.each(packages)(
+  "$name has each of its sources in one file: a class and what is remembered exist once",
+  ({ folder }) => {
+    const sources = codeOf(folder).flatMap((text) => [...sourcesOf(text)]);
+    expect(sources.length).toBeGreaterThan(5);
+    expect(sources.filter((source, at) => sources.indexOf(source) !== at)).toEqual([]);
+  },
+);
+
+test.each(packages)("classes of $name are called what they are called in the source", ({ folder }) => {
+  const written = new Set(textsIn(join(folder, "src"), /(?<!\.test|\.test-d|\.fixture)\.ts$/).flatMap(namesOfClasses));
+  const built = codeOf(folder).flatMap(namesOfClasses);
+  expect(built.filter((name) => !written.has(name))).toEqual([]);
+});
+
+/** Below `packages/`, in the order in which Node comes to them. */
+async function filesLoadedBy(name: string): Promise<readonly string[]> {
+  const script = `
+    import { Session } from "node:inspector";
+    const session = new Session();
+    session.connect();
+    session.on("Debugger.scriptParsed", ({ params }) => console.log(params.url));
+    session.post("Debugger.enable");
+    await import(${JSON.stringify(name)});`;
+  const { stdout } = await run(process.execPath, ["--input-type=module", "--eval", script], { cwd: ROOT });
+  return stdout.split("\n").flatMap((url) => /\/packages\/(\w+\/dist\/.*)$/.exec(url)?.[1] ?? []);
+}
+
+function codeOf(folder: string): readonly string[] {
+  return textsIn(join(folder, "dist"), /\.js$/);
+}
+
+/** The bundler writes whose code it is above it. */
+function sourcesOf(text: string): ReadonlySet<string | undefined> {
+  return new Set([...text.matchAll(/^\/\/ (src\/.*)$/gm)].map(([, source]) => source));
+}
+
+function textsIn(folder: string, file: RegExp): readonly string[] {
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => file.test(name));
+  return names.map((name) => readFileSync(join(folder, name), "utf8"));
+}
+
+/** The bundler writes `class Name` as `var Name = class`, and as `var Name = class _Name` where the class speaks of itself. */
+function namesOfClasses(text: string): readonly string[] {
+  const found = text.matchAll(/^ *(?:export )?(?:abstract )?(?:\w+ (\w+) = )?class(?: (?!extends)(\w+))?/gm);
+  return [...found].map(([, variable, name]) => name ?? variable ?? "(none)");
+}
