@@ -3,11 +3,12 @@
  *
  * @module
  */
-import { randomUUID } from "node:crypto";
+
 import { bindingOf } from "./binding.js";
 import { toFacilitatorRequest } from "./canonical-payment.js";
 import type { PricedRequest } from "./hooks.js";
 import type { PriceRequest } from "./options.js";
+import { nextOwner } from "./owner.js";
 import type { PaidRequest } from "./paid-request.js";
 import { CHARGE, type PricedRoute } from "./parse-routes.js";
 import type { Place } from "./place.js";
@@ -47,7 +48,7 @@ export function toPaidRequest({ route, locate, request }: Arrival, readable: Rea
     claim: {
       identity,
       binding: bindingOf(bound, offer),
-      owner: randomUUID(),
+      owner: nextOwner(),
       expiresAtMs: expiresAtSeconds * 1000,
       ...(identifier === undefined ? {} : { identifier }),
     },

@@ -6,10 +6,11 @@
  *
  * @module
  */
-import { randomUUID } from "node:crypto";
+
 import { matchesNetwork } from "../network/caip2.js";
 import { parseJson } from "../protocol/json.js";
 import { type PaymentRecord, UNFINISHED } from "../store/payment-record.js";
+import { nextOwner } from "./owner.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import type { Attempted } from "./pending.js";
 import { type SettledOnce, settleOnce } from "./settle-once.js";
@@ -81,7 +82,7 @@ async function tryAgain(payment: UnsettledPayment, config: PaymentsConfig): Prom
 
   const { owner, facilitator, answer } = record;
   const from = record.state === "settling" ? "settling" : "unknown";
-  const taken: UnsettledPayment = { ...payment, claim: { ...payment.claim, owner: randomUUID() } };
+  const taken: UnsettledPayment = { ...payment, claim: { ...payment.claim, owner: nextOwner() } };
   try {
     const settled = await settleOnce(taken, { from, owner, facilitator, answer, waiting: undefined }, config);
     return settled.kind === "lost" ? LEFT : settled;
