@@ -56,8 +56,8 @@ function judgeTime({ latencies, large, firstEvents, hostile }: Measured): Target
   const event = firstEvents.find(({ title }) => title === "farebox");
   const slowest = Math.max(...hostile.map(({ medianMs }) => medianMs));
   return [
-    ...latencies.map(({ title, trips, latencyMs, farebox }) =>
-      most(`paid, ${title}: above ${trips} × ${latencyMs} ms`, 2, farebox - trips * latencyMs, "ms"),
+    ...latencies.map(({ title, trips, trip, farebox }) =>
+      most(`paid, ${title}: above ${trips} × ${trip.toFixed(2)} ms`, 2, farebox - trips * trip, "ms"),
     ),
     ...(paid && free
       ? [most("200 MB, paid above free: memory", 40, paid.peakMegabytes - free.peakMegabytes, "MB")]

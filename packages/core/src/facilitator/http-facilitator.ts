@@ -48,11 +48,13 @@ const MAX_BODY_BYTES = 256 * 1024;
 export function createHttpFacilitator({ url, headers = {} }: HttpFacilitatorOptions): Facilitator {
   const { base, headersFor } = check(url, headers);
   const client = createHttpClient({ maxBodyBytes: MAX_BODY_BYTES });
+  const urlOf = (operation: Operation) => new URL(`${base}/${operation}`);
+  const urls = { verify: urlOf("verify"), settle: urlOf("settle"), supported: urlOf("supported") };
 
   async function call<T extends object>(exchange: Exchange<T>, { signal }: CallOptions = {}): Promise<T> {
     const { operation, body } = exchange;
     const request = {
-      url: new URL(`${base}/${operation}`),
+      url: urls[operation],
       headers: await headersFor(operation),
       signal,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),

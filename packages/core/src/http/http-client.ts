@@ -8,6 +8,7 @@
  */
 import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
+import type { Socket } from "node:net";
 import { decodeBody } from "./decode-body.js";
 import type { HeaderValues } from "./header-values.js";
 import { createAgent } from "./kept-connections.js";
@@ -84,13 +85,14 @@ class Exchange {
   readonly #options: ExchangeOptions;
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
-  #sent = false;
+  #sent: boolean;
   #response: IncomingMessage | undefined;
 
   constructor(request: ClientRequest, options: ExchangeOptions) {
     this.#request = request;
     this.#options = options;
-    request.once("socket", () => this.#watchConnecting());
+    this.#sent = request.reusedSocket;
+    if (!this.#sent) request.once("socket", (socket: Socket) => this.#watchConnecting(socket));
     request.once("response", (response: IncomingMessage) => this.#read(response));
     // What comes behind a whole answer does not take it back. Stays to the end: no error may go unheard.
     request.on("error", (cause: Error) => this.#response?.complete || this.#fail(cause));
@@ -100,12 +102,7 @@ class Exchange {
   }
 
   /** What is written before a connection stands is not sent before, over TLS not before the server is known. */
-  #watchConnecting(): void {
-    const { socket, reusedSocket } = this.#request;
-    if (reusedSocket || socket === null) {
-      this.#sent = true;
-      return;
-    }
+  #watchConnecting(socket: Socket): void {
     const timer = setTimeout(() => this.#request.destroy(new ConnectTimeoutError()), this.#options.connectMs);
     socket.once(this.#options.isSecure ? "secureConnect" : "connect", () => {
       this.#sent = true;
@@ -119,7 +116,6 @@ class Exchange {
     response.on("data", (chunk: Buffer) => this.#take(chunk));
     response.once("end", () => this.#finish(response));
     response.on("error", (cause: Error) => this.#fail(cause));
-    response.once("close", () => this.#fail(new TypeError("closed within an answer")));
   }
 
   #take(chunk: Buffer): void {
