@@ -2,8 +2,9 @@
  * Builds the packages: `tsc` checks the types and writes the declarations, esbuild writes the code, bundled.
  *
  * Node takes about as long to find and read a module as to run it, and a seller who imports `@farebox/express` would load some
- * hundreds. So each package is one file for each of its `exports`, and files in `dist/chunks` of what these share: a class is the
- * same class, whichever of them it is imported from. What is not of the package itself is imported as before.
+ * hundreds. So each package is one file for each of its `exports`. What those of `core` share is in `dist/chunks`: a class is the same
+ * class, whichever of them it is imported from. The other packages' entries are for different processes, a seller's and a
+ * facilitator's, and what both need stands in both. Packages that are depended on are imported as before.
  *
  * Usage: `node packages/build.mjs [other project of tsc ...]`, such as `test` or `examples`
  *
@@ -16,6 +17,8 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const PACKAGES = dirname(fileURLToPath(import.meta.url));
+/** What its entries share is shared by all packages, and exists once. */
+const CORE = join(PACKAGES, "core");
 const TSC = fileURLToPath(import.meta.resolve("typescript/bin/tsc"));
 
 compile(["packages", ...process.argv.slice(2)]);
@@ -43,8 +46,8 @@ async function bundle(folder) {
     outbase: "src",
     chunkNames: "chunks/[name]-[hash]",
     bundle: true,
-    splitting: true,
-    packages: "external",
+    splitting: folder === CORE,
+    external: outsideOf(folder),
     format: "esm",
     platform: "node",
     target: "node20.19",
@@ -58,6 +61,12 @@ async function bundle(folder) {
 function entriesOf(folder) {
   const { exports } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   return Object.values(exports).map((target) => target.default.replace("./dist/", "src/").replace(/\.js$/, ".ts"));
+}
+
+/** What a package depends on, with all its subpaths. What it needs for development alone, and imports all the same, becomes part of it. */
+function outsideOf(folder) {
+  const { dependencies = {}, peerDependencies = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  return Object.keys({ ...dependencies, ...peerDependencies }).flatMap((name) => [name, `${name}/*`]);
 }
 
 /** Code of earlier builds; a chunk has another name when its content changes. */

@@ -2,8 +2,8 @@
  * Checks every package as it would be published: packs it, then looks at the tarball.
  *
  * - publint and attw (ESM only) find nothing.
- * - It holds compiled code, declarations, README.md, LICENSE and package.json, assets that its manifest names with the
- *   NOTICE of whose they are, and nothing else.
+ * - It holds compiled code, declarations, README.md, LICENSE and package.json, assets that its manifest names, a NOTICE of whose
+ *   else's work is in it, and nothing else.
  * - Each declaration still has its source, and each file of code is reached from an entry; a leftover of an earlier build is
  *   not published.
  *
@@ -12,7 +12,7 @@
  * @module
  */
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, posix, relative } from "node:path";
@@ -59,9 +59,10 @@ async function checkPackage({ folder, manifest }) {
 
 function checkFiles(files, folder, manifest) {
   const hasAssets = manifest.files.includes("assets");
-  const allowed = hasAssets ? [...ALLOWED, /^NOTICE$/, /^assets\/[\w.-]+$/] : ALLOWED;
+  const hasOthers = hasAssets || bundlesOthers(folder);
+  const allowed = [...ALLOWED, ...(hasOthers ? [/^NOTICE$/] : []), ...(hasAssets ? [/^assets\/[\w.-]+$/] : [])];
   return [
-    ...(hasAssets && !files.includes("NOTICE") ? ["NOTICE is missing"] : []),
+    ...(hasOthers && !files.includes("NOTICE") ? ["NOTICE is missing"] : []),
     ...REQUIRED.filter((name) => !files.includes(name)).map((name) => `${name} is missing`),
     ...files.filter((name) => !allowed.some((form) => form.test(name))).map((name) => `${name} does not belong here`),
     ...leftovers(files, folder, manifest).map(
@@ -88,6 +89,12 @@ function codeOf(folder, manifest) {
 
 function hasSource(name, folder) {
   return existsSync(join(folder, name.replace(/^dist\//, "src/").replace(/\.d\.ts$/, ".ts")));
+}
+
+/** The bundler writes where code comes from above it. */
+function bundlesOthers(folder) {
+  const names = readdirSync(join(folder, "dist"), { recursive: true }).filter((name) => name.endsWith(".js"));
+  return names.some((name) => /^\/\/ .*node_modules\//m.test(readFileSync(join(folder, "dist", name), "utf8")));
 }
 
 function checkManifest(manifest) {

@@ -33,8 +33,15 @@ export const PROGRAMS: readonly Program[] = [
   LIGHTHOUSE,
 ];
 
+/** Decoded when it is asked for: most sellers import this and are not paid on Solana. */
 function program(address: string): Program {
-  const bytes = decodeAddress(address);
-  if (bytes === undefined) throw new StateError(`${address} is not an address`);
-  return Object.freeze({ address, bytes });
+  let bytes: Buffer | undefined;
+  return Object.freeze({
+    address,
+    get bytes() {
+      bytes ??= decodeAddress(address);
+      if (bytes === undefined) throw new StateError(`${address} is not an address`);
+      return bytes;
+    },
+  });
 }

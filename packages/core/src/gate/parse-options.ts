@@ -172,10 +172,9 @@ function parseLimits(
 }
 
 /** Stands in until the issues are thrown, so that everything else can be checked as well. */
-const NO_FACILITATOR: FacilitatorEntry = {
-  name: "none",
-  facilitator: createHttpFacilitator({ url: "http://localhost" }),
-};
+function noFacilitator(): FacilitatorEntry {
+  return { name: "none", facilitator: createHttpFacilitator({ url: "http://localhost" }) };
+}
 
 /** Does nothing yet: a configuration that is thrown away leaves nothing behind. */
 function createPool(
@@ -188,7 +187,7 @@ function createPool(
     if (state === "up") events.emit("facilitator_up", () => ({ facilitator }));
     if (state === "down") events.emit("facilitator_down", () => ({ facilitator, code }));
   };
-  const facilitator = createFacilitatorPool(entries.length > 0 ? entries : [NO_FACILITATOR], {
+  const facilitator = createFacilitatorPool(entries.length > 0 ? entries : [noFacilitator()], {
     deadlines,
     logger,
     onChange,

@@ -29,5 +29,5 @@ export function decodeBase64Json(text: string): ParsedJson {
  */
 function isStandard(text: string, bytes: Buffer): boolean {
   const written = bytes.toString("base64");
-  return text === written || text === written.replace(/=+$/, "");
+  return text === written || text === written.replace(/={1,2}$/, "");
 }
