@@ -8,38 +8,28 @@
  */
 import { errorName } from "../events/error-name.js";
 import { type DecodedPayment, decodePayment, decodePaymentSignature } from "../http/payment-signature.js";
-import type { Reason } from "../protocol/reasons.js";
 import type { CoverageQuery } from "../route/coverage.js";
 import { UNKNOWN_RECEIVERS } from "../route/receivers.js";
 import type { RouteTable } from "../route/route-table.js";
-import { type Answer, ambiguousAnswer } from "./answer.js";
-import { type Arrival, targetOf, toPaidRequest, toPricedRequest, toPriceRequest } from "./arrival.js";
+import { ambiguousAnswer } from "./answer.js";
+import { type Arrival, targetOf, toPricedRequest, toPriceRequest } from "./arrival.js";
 import { askPersonToPay, askToPay } from "./ask-to-pay.js";
-import { serveClaim } from "./claimed.js";
+import { decideReadable } from "./decide-readable.js";
 import type { Decision } from "./decision.js";
 import { foreignHostFinding, notHttpsFinding, proxyFinding } from "./findings.js";
 import { coverPriced } from "./free-keys.js";
 import { askOnRequest } from "./hooks.js";
-import {
-  identifierTakenAnswer,
-  incompleteRequestAnswer,
-  inProgressAnswer,
-  type PaidRequest,
-  refusal,
-  undecidedAnswer,
-} from "./paid-request.js";
+import { incompleteRequestAnswer, undecidedAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import type { PricedRoute } from "./parse-routes.js";
 import { wantsPage } from "./paywall.js";
 import { type Place, placeOf } from "./place.js";
-import { type ReadPayment, type RefusedPayment, readPayment } from "./read-payment.js";
+import { readPayment } from "./read-payment.js";
+import { answered, refuse } from "./refuse.js";
 import { type ReportedOffer, reportOffers } from "./report.js";
-import { fullPathOf, type GateRequest } from "./request.js";
+import { digestOf, fullPathOf, type GateRequest } from "./request.js";
 import { isForeignHost, resourceUrl } from "./resource-url.js";
 import { isPublicWithoutTls } from "./service-info.js";
-import { decideOnTaken, tellReplayed } from "./taken.js";
-import { factsOf } from "./unsettled.js";
-import { refuseInput } from "./validate-input.js";
 
 /** Decides the requests that meet a table. */
 export interface Gate {
@@ -166,10 +156,6 @@ function decodeRequest({ payment, paymentSignature }: GateRequest): DecodedPayme
   return payment === undefined ? decodePaymentSignature(paymentSignature) : decodePayment(payment);
 }
 
-function digestOf({ digestBody }: GateRequest): string | undefined | Promise<string | undefined> {
-  return digestBody === undefined ? "" : digestBody();
-}
-
 function decideDecoded(
   arrival: Arrival,
   { url, decoded }: { readonly url: string; readonly decoded: DecodedPayment },
@@ -186,59 +172,6 @@ function decideDecoded(
   return read.kind === "refused"
     ? refuse(arrival, { url, refused: read }, config)
     : decideReadable(arrival, { url, read }, config);
-}
-
-interface Readable {
-  readonly url: string;
-  readonly read: Exclude<ReadPayment, RefusedPayment>;
-}
-
-/** Waits for nothing but what takes its time: a function that waits costs as much as several that do not. */
-function decideReadable(arrival: Arrival, readable: Readable, config: PaymentsConfig): Decision | Promise<Decision> {
-  const { offer, payment } = readable.read;
-  const checking = config.signatures.check(offer, payment.payload);
-  return checking === undefined
-    ? decideSigned(arrival, readable, config)
-    : decideChecked(arrival, { ...readable, checking }, config);
-}
-
-async function decideChecked(
-  arrival: Arrival,
-  { url, read, checking }: Readable & { readonly checking: Promise<Reason | undefined> },
-  config: PaymentsConfig,
-): Promise<Decision> {
-  const forged = await checking;
-  if (forged === undefined) return decideSigned(arrival, { url, read }, config);
-  return refuse(arrival, { url, refused: { kind: "refused", status: 402, error: forged, reason: forged } }, config);
-}
-
-function decideSigned(arrival: Arrival, { url, read }: Readable, config: PaymentsConfig): Decision | Promise<Decision> {
-  const digest = digestOf(arrival.request);
-  return digest instanceof Promise
-    ? digest.then((bodyDigest) => decideDigested(arrival, { url, read, bodyDigest }, config))
-    : decideDigested(arrival, { url, read, bodyDigest: digest }, config);
-}
-
-function decideDigested(
-  arrival: Arrival,
-  { url, read, bodyDigest }: Readable & { readonly bodyDigest: string | undefined },
-  config: PaymentsConfig,
-): Decision | Promise<Decision> {
-  if (bodyDigest === undefined) return answered(incompleteRequestAnswer());
-  // Fields behind a spread make V8 copy in its slowest way, ten times as slow as before it.
-  const paid = toPaidRequest(arrival, { url, bodyDigest, ...read });
-  const { reading } = read;
-  if (reading.kind === "expired") return decideExpired(paid, reading.expiredReason, config);
-  return arrival.route.validate === undefined ? claimPayment(paid, config) : validateFirst(arrival, paid, config);
-}
-
-/** A payment that was taken before goes by what became of it, whatever its request is held to by now. */
-async function validateFirst(arrival: Arrival, paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
-  const unfit = await refuseInput(arrival, paid.url, config);
-  if (unfit === undefined) return claimPayment(paid, config);
-  if ((await config.store.find(paid.claim.identity)) !== undefined) return claimPayment(paid, config);
-  config.events.emit("denied", () => ({ ...factsOf(paid), by: "validate" }));
-  return answered(unfit);
 }
 
 /** What a proxy in front of us makes of the resource's URL is only seen with a request. */
@@ -258,48 +191,4 @@ function challengeFirst({ route, request, locate }: Arrival, url: string, { even
   // Without a way to pay it is no challenge.
   if (answer.status === 402) events.emit("challenged", () => ({ route: route.key }));
   return answered(answer);
-}
-
-function refuse(
-  { route, locate, request: { method } }: Arrival,
-  { url, refused }: { readonly url: string; readonly refused: RefusedPayment },
-  { events }: PaymentsConfig,
-): Decision {
-  const { status, error, reason, field } = refused;
-  if (status === 400) events.emit("malformed", () => ({ route: route.key, reason }));
-  else events.emit("mismatched", () => ({ route: route.key, reason, ...(field === undefined ? {} : { field }) }));
-  return answered(askToPay(route, { url, method, error, locate }, { status }));
-}
-
-/** Too late to be paid with, but perhaps not too late to ask what became of it. */
-async function decideExpired(paid: PaidRequest, reason: Reason, config: PaymentsConfig): Promise<Decision> {
-  const record = await config.store.find(paid.claim.identity);
-  if (record === undefined) {
-    config.events.emit("mismatched", () => ({ route: paid.routeKey, reason }));
-    return answered(refusal(paid, reason));
-  }
-  const taken = { record, untilMs: config.now() + config.copyWaitMs };
-  const decision = await decideOnTaken(paid, taken, config);
-  if (decision !== undefined) return decision;
-  tellReplayed(paid, "pending", config);
-  return answered(inProgressAnswer());
-}
-
-/** One request gets the payment; the others go by what became of it. */
-async function claimPayment(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
-  const untilMs = config.now() + config.copyWaitMs;
-  for (;;) {
-    const claim = await config.store.claim(paid.claim);
-    if (claim.kind === "claimed") return serveClaim(paid, config);
-    if (claim.kind === "identifier_taken") {
-      config.events.emit("denied", () => ({ ...factsOf(paid), by: "payment-identifier" }));
-      return answered(identifierTakenAnswer());
-    }
-    const decision = await decideOnTaken(paid, { record: claim.record, untilMs }, config);
-    if (decision !== undefined) return decision;
-  }
-}
-
-function answered(answer: Answer): Decision {
-  return { kind: "answer", answer };
 }

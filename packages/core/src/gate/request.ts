@@ -58,3 +58,8 @@ export interface GateRequest {
 export function fullPathOf({ fullPath, mountPath, path }: GateRequest): string {
   return fullPath ?? belowMount(mountPath, path);
 }
+
+/** What a request's body is told apart by; `undefined` when the client has left before all of it was here. */
+export function digestOf({ digestBody }: GateRequest): string | undefined | Promise<string | undefined> {
+  return digestBody === undefined ? "" : digestBody();
+}
