@@ -13,7 +13,7 @@ import type { Clock } from "./clock.js";
 /** Longer than any payment may take from challenge to settlement. */
 export const REMEMBERED_MS: number = 25 * 60 * 60 * 1000;
 
-/** Per kind of knowledge, at most; the newer half at least. What is older is forgotten first. Some 10 MB in all. */
+/** Per kind of knowledge; the oldest is forgotten first. Some 10 MB in all. */
 export const MAX_REMEMBERED = 10_000;
 
 /** A facilitator, and whether the payment must go there or merely should. */
@@ -65,26 +65,55 @@ interface Recent {
   delete(key: string): void;
 }
 
-type Entries = Map<string, { readonly value: string; readonly untilMs: number }>;
+/** Knows which entry came before it, and which came next. */
+interface Entry {
+  readonly key: string;
+  readonly value: string;
+  readonly untilMs: number;
+  older: Entry | undefined;
+  newer: Entry | undefined;
+}
 
 /**
- * Two maps, so that all that is old can be dropped at once: to look for the oldest entry of one map, again and again, would
- * be to pass by all that were taken out of it before.
+ * Entries in order of age: all live equally long, so the oldest is the first to go, for time as for number. They are linked,
+ * because to look for the oldest of a map, again and again, would be to pass by all that were taken out of it before.
  */
 function createRecent({ now }: Pick<Clock, "now">): Recent {
-  let [newer, older]: [Entries, Entries] = [new Map(), new Map()];
+  const entries = new Map<string, Entry>();
+  let oldest: Entry | undefined;
+  let newest: Entry | undefined;
+
+  function add(entry: Entry): void {
+    entries.set(entry.key, entry);
+    if (newest === undefined) oldest = entry;
+    else newest.newer = entry;
+    newest = entry;
+  }
+
+  function remove(entry: Entry | undefined): void {
+    if (entry === undefined) return;
+    const { key, older, newer } = entry;
+    entries.delete(key);
+    if (older === undefined) oldest = newer;
+    else older.newer = newer;
+    if (newer === undefined) newest = older;
+    else newer.older = older;
+    // Else what is gone would keep alive what came after it, until a full garbage collection.
+    entry.older = undefined;
+    entry.newer = undefined;
+  }
+
   return {
     get(key) {
-      const entry = newer.get(key) ?? older.get(key);
+      const entry = entries.get(key);
       return entry !== undefined && entry.untilMs > now() ? entry.value : undefined;
     },
     set(key, value) {
-      if (newer.size >= MAX_REMEMBERED / 2 && !newer.has(key)) [newer, older] = [new Map(), newer];
-      newer.set(key, { value, untilMs: now() + REMEMBERED_MS });
+      const nowMs = now();
+      remove(entries.get(key));
+      add({ key, value, untilMs: nowMs + REMEMBERED_MS, older: newest, newer: undefined });
+      while (oldest !== undefined && (oldest.untilMs <= nowMs || entries.size > MAX_REMEMBERED)) remove(oldest);
     },
-    delete(key) {
-      newer.delete(key);
-      older.delete(key);
-    },
+    delete: (key) => remove(entries.get(key)),
   };
 }

@@ -3,7 +3,6 @@
  *
  * @module
  */
-
 import { bindingOf } from "./binding.js";
 import { toFacilitatorRequest } from "./canonical-payment.js";
 import type { PricedRequest } from "./hooks.js";

@@ -6,7 +6,6 @@
  *
  * @module
  */
-
 import { matchesNetwork } from "../network/caip2.js";
 import { parseJson } from "../protocol/json.js";
 import { type PaymentRecord, UNFINISHED } from "../store/payment-record.js";

@@ -29,7 +29,8 @@ interface Readable {
 }
 
 /**
- * Decides a request whose payment can be read. Waits for nothing but what takes its time: a function that waits costs as much as several that do not.
+ * Decides a request whose payment can be read. Waits for nothing but what takes its time: a function that waits costs as much
+ * as several that do not.
  */
 export function decideReadable(
   arrival: Arrival,
