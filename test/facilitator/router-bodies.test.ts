@@ -4,7 +4,7 @@ import type { IncomingMessage, Server } from "node:http";
 import type { FacilitatorRequest } from "@farebox/core";
 import { createTestFacilitator, type TestFacilitator } from "@farebox/testing";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { head, openCounter, VERSIONS } from "./counter.js";
 import { createOffer } from "./stage.js";
 
@@ -136,15 +136,15 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
 
   test("a client that hangs up in the middle leaves nothing behind, not even a timer", async () => {
     const counter = await openCounter(express, facilitator, { bodyTimeoutMs: 600_000 });
-    const before = timers();
+    const waiting = watchTimers(600_000);
     const arrived = once(counter.server, "request");
     const { socket } = await counter.connect(`${head("/settle", { "content-length": "1000" })}{"x402Version"`);
     const [req] = await arrived;
-    expect(timers()).toBeGreaterThan(before);
+    expect(waiting()).toBe(1);
     socket.destroy();
     await closing(req);
     await untilNobodyIsConnected(counter.server);
-    expect(timers()).toBeLessThanOrEqual(before);
+    expect(waiting()).toBe(0);
   });
 
   test("a client that has hung up before we look leaves nothing behind", async () => {
@@ -158,14 +158,14 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
             .then(passed.open),
       ],
     });
-    const before = timers();
+    const waiting = watchTimers(600_000);
     const arrived = once(counter.server, "request");
     const { socket } = await counter.connect(`${head("/settle", { "content-length": "1000" })}{"x402Version"`);
     await arrived;
     socket.destroy();
     await passed.opened;
     await untilNobodyIsConnected(counter.server);
-    expect(timers()).toBeLessThanOrEqual(before);
+    expect(waiting()).toBe(0);
   });
 
   test("any JSON is answered below 500, in JSON", async () => {
@@ -195,8 +195,16 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
   });
 });
 
-function timers(): number {
-  return process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+/** Counts timers of one length that were set from now on and not cleared: those of others in this process do not matter. */
+function watchTimers(delayMs: number): () => number {
+  const set = vi.spyOn(globalThis, "setTimeout");
+  const clear = vi.spyOn(globalThis, "clearTimeout");
+  onTestFinished(() => void [set, clear].map((spy) => spy.mockRestore()));
+  return () => {
+    const cleared = new Set<unknown>(clear.mock.calls.map(([timer]) => timer));
+    const timers = set.mock.results.filter((_result, call) => set.mock.calls[call]?.[1] === delayMs);
+    return timers.filter(({ value }) => !cleared.has(value)).length;
+  };
 }
 
 /** Resolves when a request is over, in whatever way. */
