@@ -4,7 +4,8 @@
  * Node takes about as long to find and read a module as to run it, and a seller who imports `@farebox/express` would load some
  * hundreds. So each package is one file for each of its `exports`. What those of `core` share is in `dist/chunks`: a class is the same
  * class, whichever of them it is imported from. The other packages' entries are for different processes, a seller's and a
- * facilitator's, and what both need stands in both. Packages that are depended on are imported as before.
+ * facilitator's, and what both need stands in both. `@farebox/express` has the schemes and the catalog's declarations in its file, so
+ * that a seller loads two packages and not six; packages that are depended on otherwise are imported as before.
  *
  * Usage: `node packages/build.mjs [other project of tsc ...]`, such as `test` or `examples`
  *
@@ -19,6 +20,8 @@ import { build } from "esbuild";
 const PACKAGES = dirname(fileURLToPath(import.meta.url));
 /** What its entries share is shared by all packages, and exists once. */
 const CORE = join(PACKAGES, "core");
+/** Who depends on whom for its declarations alone: the code becomes part of it. */
+const FOR_TYPES = { "@farebox/express": ["@farebox/bazaar"] };
 const TSC = fileURLToPath(import.meta.resolve("typescript/bin/tsc"));
 
 compile(["packages", ...process.argv.slice(2)]);
@@ -47,6 +50,7 @@ async function bundle(folder) {
     chunkNames: "chunks/[name]-[hash]",
     bundle: true,
     splitting: folder === CORE,
+    alias: insideOf(folder),
     external: outsideOf(folder),
     format: "esm",
     platform: "node",
@@ -59,14 +63,28 @@ async function bundle(folder) {
 
 /** The source behind each of a package's `exports`: `src/facilitator/index.ts`. */
 function entriesOf(folder) {
-  const { exports } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const { exports } = manifestOf(folder);
   return Object.values(exports).map((target) => target.default.replace("./dist/", "src/").replace(/\.js$/, ".ts"));
 }
 
 /** What a package depends on, with all its subpaths. What it needs for development alone, and imports all the same, becomes part of it. */
 function outsideOf(folder) {
-  const { dependencies = {}, peerDependencies = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  return Object.keys({ ...dependencies, ...peerDependencies }).flatMap((name) => [name, `${name}/*`]);
+  const { name, dependencies, peerDependencies } = manifestOf(folder);
+  const names = Object.keys({ ...dependencies, ...peerDependencies });
+  return names.filter((each) => !FOR_TYPES[name]?.includes(each)).flatMap((each) => [each, `${each}/*`]);
+}
+
+/** The sources of the packages in this repository that become part of it: they need not have been built before. */
+function insideOf(folder) {
+  const { name, devDependencies = {} } = manifestOf(folder);
+  const names = [...Object.keys(devDependencies), ...(FOR_TYPES[name] ?? [])].filter((each) =>
+    each.startsWith("@farebox/"),
+  );
+  return Object.fromEntries(names.map((each) => [each, join(PACKAGES, each.replace("@farebox/", ""), "src/index.ts")]));
+}
+
+function manifestOf(folder) {
+  return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
 }
 
 /** Code of earlier builds; a chunk has another name when its content changes. */

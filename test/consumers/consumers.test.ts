@@ -58,17 +58,9 @@ describe("on Express 5", () => {
 
   test("installs no chain library", () => {
     const installed = packagesIn(join(folder, "node_modules"));
-    expect(installed).toEqual(
-      expect.arrayContaining([
-        "express",
-        "@farebox/express",
-        "@farebox/core",
-        "@farebox/avm",
-        "@farebox/bazaar",
-        "@farebox/evm",
-        "@farebox/svm",
-      ]),
-    );
+    const ours = installed.filter((name) => name.startsWith("@farebox/"));
+    expect(installed).toContain("express");
+    expect(ours.sort()).toEqual(["@farebox/bazaar", "@farebox/core", "@farebox/express"]);
     expect(installed.filter((name) => CHAIN_LIBRARY.test(name))).toEqual([]);
   });
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import cluster from "node:cluster";
+import type { Cluster } from "node:cluster";
 
 /** What is set where processes are several, or come and go, and what it is called. PM2 numbers its instances from 0. */
 const SIGNS: readonly (readonly [variable: string, platform: string])[] = [
@@ -19,8 +19,13 @@ const SIGNS: readonly (readonly [variable: string, platform: string])[] = [
 /** The name of what runs several processes, or starts them anew for requests; `undefined`: nothing that is known. */
 export function findSeveralProcesses(
   environment: Readonly<Record<string, string | undefined>> = process.env,
-  isWorker: boolean = cluster.isWorker,
+  isWorker: boolean = isClusterWorker(),
 ): string | undefined {
   if (isWorker) return "node:cluster";
   return SIGNS.find(([variable]) => environment[variable] !== undefined)?.[1];
+}
+
+/** Loads `node:cluster` only now: a seller whose store is shared never asks. */
+function isClusterWorker(): boolean {
+  return (process.getBuiltinModule("node:cluster") as unknown as Cluster).isWorker;
 }
