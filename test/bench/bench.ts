@@ -20,7 +20,8 @@ import { describeMachine } from "./machine.js";
 const ROOT = new URL("../../../", import.meta.url);
 
 const EFFORT: Effort = {
-  rounds: 3,
+  generations: 2,
+  rounds: 2,
   seconds: 3,
   warmUpSeconds: 4,
   requests: 200,

@@ -29,7 +29,7 @@ export function renderBenchmarks(measured: Measured): string {
     "# Benchmarks",
     "",
     "Written by `npx -y pnpm@10 bench`, which measures bare Express, the reference and Farebox side by side in one run: each",
-    "in processes of its own, in turns, with load from autocannon. Numbers are medians; ratios are medians of the ratios of",
+    "in several processes of its own, in turns, with load from autocannon. Numbers are medians; ratios are medians of the ratios of",
     "each round. *Bare* is Express that answers the very bytes that Farebox answers: by the same handlers with the same headers",
     "besides, or, for a 402, with a body that it has ready. Every payment is another one. The facilitator says yes to everything,",
     "so that only the seller's work is measured; claims, and the check that no payment is served twice, are on in every case.",
@@ -67,6 +67,7 @@ export function renderBenchmarks(measured: Measured): string {
     "",
     "The reference is held against bare Express that answers the reference's bytes.",
     "",
+    ...measured.throughput.flatMap(describeLeast),
     "## One paid request at a time",
     "",
     "Milliseconds for the whole request, on one connection, with a facilitator in another process.",
@@ -83,7 +84,7 @@ export function renderBenchmarks(measured: Measured): string {
       ]),
     ),
     "",
-    "The way to the facilitator is timed as the requests are, with nothing between. The reference settles after the handler in every row.",
+    "The way to the facilitator is timed as the requests are, from the core that the servers have, with nothing between. The reference settles after the handler in every row.",
     "",
     "## A download of 200 MB",
     "",
@@ -131,6 +132,16 @@ export function renderBenchmarks(measured: Measured): string {
     ),
     "",
   ].join("\n");
+}
+
+/** A target can be out of everyone's reach. */
+function describeLeast({ title, leastToBare }: Throughput): string[] {
+  if (leastToBare === undefined) return [];
+  return [
+    `*${title}*: who decodes the header, waits for the facilitator twice, holds the answer and sends a receipt, and does nothing`,
+    `else, neither checking nor remembering anything (\`test/bench/sides/least.ts\`), is ${ratio(leastToBare)} of bare Express.`,
+    "",
+  ];
 }
 
 function machineLines({ processor, cores, memoryGigabytes, system, node, isPinned, versions }: Machine): string[] {

@@ -9,7 +9,7 @@
 import type { Effort } from "./cases/effort.js";
 import { measureThroughput, THROUGHPUT_CASES } from "./cases/throughput.js";
 
-const EFFORT: Effort = { rounds: 3, seconds: 1, warmUpSeconds: 3, requests: 0, note: () => {} };
+const EFFORT: Effort = { generations: 1, rounds: 3, seconds: 1, warmUpSeconds: 3, requests: 0, note: () => {} };
 
 /** To bare Express: half of what is measured, and less. */
 const LEAST: Readonly<Record<string, number>> = {

@@ -6,7 +6,9 @@
 
 /** The whole benchmark, or a quick look that finds only what is grossly wrong. */
 export interface Effort {
-  /** How often each side is measured; the sides take turns. */
+  /** In how many processes, one after the other, each side is measured. */
+  readonly generations: number;
+  /** How often each side is measured in each of them; the sides take turns. */
   readonly rounds: number;
   /** How long each side has load, each time. */
   readonly seconds: number;

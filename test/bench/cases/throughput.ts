@@ -5,7 +5,7 @@
  * @module
  */
 import { isDeepStrictEqual } from "node:util";
-import { atCount, PATHS, type Plan } from "../plan.js";
+import { atCount, PATHS, type Plan, type Side } from "../plan.js";
 import { preparePayments } from "../processes/payments.js";
 import { type RunningServer, runLoad, startFacilitator, startServer } from "../processes/spawn.js";
 import { type Recorded, record } from "../recorded.js";
@@ -23,6 +23,8 @@ export interface ThroughputCase {
   readonly latencyMs?: number;
   /** Default: 200. */
   readonly expect?: number;
+  /** Whether the least that such a request can take is measured, too. */
+  readonly hasLeast?: true;
 }
 
 const CHALLENGE = { connections: 32, expect: 402 } as const;
@@ -34,7 +36,7 @@ export const THROUGHPUT_CASES: readonly ThroughputCase[] = [
   { title: "402, three offers and discovery", path: PATHS.challenge, plan: { offers: 3 }, ...CHALLENGE },
   { title: "402, another path in each request", path: PATHS.dynamic, ...CHALLENGE },
   { title: "402, among 1,000 keys", path: PATHS.challenge, plan: { fillers: 1_000 }, ...CHALLENGE },
-  { title: "paid, facilitator in the process", ...PAID, connections: 32 },
+  { title: "paid, facilitator in the process", ...PAID, connections: 32, hasLeast: true },
   { title: "paid, among 1,000 keys", ...PAID, plan: { fillers: 1_000 }, connections: 32 },
   { title: "paid, facilitator over HTTP, 0 ms, 256 connections", ...PAID, connections: 256, latencyMs: 0 },
   { title: "paid, facilitator over HTTP, 20 ms, 256 connections", ...PAID, connections: 256, latencyMs: 20 },
@@ -55,41 +57,50 @@ export interface Throughput {
   readonly fareboxToBare: number;
   readonly referenceToBare: number;
   readonly fareboxToReference: number;
+  /** Of what waits as often as a paid request must, and checks nothing. */
+  readonly leastToBare?: number;
 }
 
-const SIDES = ["farebox", "reference"] as const;
+/** Whoever is held against bare Express. */
+type Seller = Exclude<Side, "bare">;
+type Runner = Seller | `bare for ${Seller}`;
 
-/** Measures one case. */
+/** Requests per second, of one round after another. */
+type Runs = Map<Runner, number[]>;
+
+/** Measures one case. Processes differ from one another, of the same code even: each side is measured in several. */
 export async function measureThroughput(what: ThroughputCase, effort: Effort): Promise<Throughput> {
+  const runs: Runs = new Map();
+  for (let generation = 0; generation < effort.generations; generation++) await measureProcesses(what, effort, runs);
+  const of = (runner: Runner) => runs.get(runner) ?? [];
+  const toBare = (seller: Seller) => medianRatio(of(seller), of(`bare for ${seller}`));
+  return {
+    title: what.title,
+    bare: median(of("bare for farebox")),
+    farebox: median(of("farebox")),
+    reference: median(of("reference")),
+    fareboxToBare: toBare("farebox"),
+    referenceToBare: toBare("reference"),
+    fareboxToReference: medianRatio(of("farebox"), of("reference")),
+    ...(what.hasLeast ? { leastToBare: toBare("least") } : {}),
+  };
+}
+
+async function measureProcesses(what: ThroughputCase, effort: Effort, runs: Runs): Promise<void> {
   const stage = await setUp(what);
   try {
-    const runs = { farebox: [], reference: [], bareFarebox: [], bareReference: [] } as Record<Runner, number[]>;
     for (let round = -1; round < effort.rounds; round++) {
-      for (const runner of inTurn(RUNNERS, round)) {
+      for (const runner of inTurn([...stage.servers.keys()], round)) {
         effort.note(`${what.title}: ${runner}`);
-        const perSecond = await measureOnce(what, stage.servers, {
-          runner,
-          seconds: round < 0 ? effort.warmUpSeconds : effort.seconds,
-        });
-        if (round >= 0) runs[runner].push(perSecond);
+        const seconds = round < 0 ? effort.warmUpSeconds : effort.seconds;
+        const perSecond = await measureOnce(what, stage.servers, { runner, seconds });
+        if (round >= 0) runs.set(runner, [...(runs.get(runner) ?? []), perSecond]);
       }
     }
-    return {
-      title: what.title,
-      bare: median(runs.bareFarebox),
-      farebox: median(runs.farebox),
-      reference: median(runs.reference),
-      fareboxToBare: medianRatio(runs.farebox, runs.bareFarebox),
-      referenceToBare: medianRatio(runs.reference, runs.bareReference),
-      fareboxToReference: medianRatio(runs.farebox, runs.reference),
-    };
   } finally {
     await stage.close();
   }
 }
-
-const RUNNERS = ["farebox", "bareFarebox", "reference", "bareReference"] as const;
-type Runner = (typeof RUNNERS)[number];
 
 /** Another one begins in each round. */
 function inTurn<T>(all: readonly T[], round: number): T[] {
@@ -99,51 +110,63 @@ function inTurn<T>(all: readonly T[], round: number): T[] {
 
 async function measureOnce(
   what: ThroughputCase,
-  servers: Readonly<Record<Runner, RunningServer>>,
+  servers: Stage["servers"],
   { runner, seconds }: { readonly runner: Runner; readonly seconds: number },
 ): Promise<number> {
   const { path, connections, isPaid = false, expect = 200 } = what;
-  // Bare Express has no offers; its clients send what the side it stands for is sent.
-  const seller = runner === "reference" || runner === "bareReference" ? servers.reference : servers.farebox;
+  // Only these have offers; clients of bare Express send what the side it stands for is sent.
+  const seller = serverOf(servers, runner.endsWith("reference") ? "reference" : "farebox");
   const payAt = isPaid ? { payAt: seller.url + path } : {};
-  const server = servers[runner];
+  const server = serverOf(servers, runner);
+  const load = { url: server.url + path, ...payAt, connections, expect };
+  // While the others had their turn, V8 has thrown away what it had compiled.
+  await runLoad({ ...load, seconds: 1 });
   const before = await server.usage();
-  const { requests } = await runLoad({ url: server.url + path, ...payAt, connections, seconds, expect });
+  const { requests } = await runLoad({ ...load, seconds });
   const after = await server.usage();
   return requests / (after.cpuSeconds - before.cpuSeconds);
 }
 
 interface Stage {
-  readonly servers: Readonly<Record<Runner, RunningServer>>;
+  readonly servers: ReadonlyMap<Runner, RunningServer>;
   close(): Promise<void>;
 }
 
-async function setUp({ plan, path, isPaid = false, latencyMs }: ThroughputCase): Promise<Stage> {
+function serverOf(servers: Stage["servers"], runner: Runner): RunningServer {
+  const server = servers.get(runner);
+  if (server === undefined) throw new Error(`${runner} was not started`);
+  return server;
+}
+
+async function setUp({ plan, path, isPaid = false, latencyMs, hasLeast }: ThroughputCase): Promise<Stage> {
   const facilitator = latencyMs === undefined ? undefined : await startFacilitator(latencyMs);
   const where = facilitator === undefined ? {} : { facilitatorUrl: facilitator.url };
-  const started: Pick<RunningServer, "close">[] = facilitator === undefined ? [] : [facilitator];
-  const servers: Partial<Record<Runner, RunningServer>> = {};
-  for (const side of SIDES) {
+  const sellers: Seller[] = ["farebox", "reference", ...(hasLeast ? (["least"] as const) : [])];
+  const servers = new Map<Runner, RunningServer>();
+  for (const side of sellers) {
     const full: Plan = { fillers: 0, offers: 1, ...plan, ...where, side };
     const server = await startServer(full);
-    const answer = await answerOf(server.url + atCount(path, 0), isPaid);
+    servers.set(side, server);
+    const payAt = serverOf(servers, side === "least" ? "farebox" : side).url;
+    const answer = await answerOf(path, isPaid, { server, payAt });
     // Bare Express knows the place of the number by a parameter.
     const bare = await startServer({ ...full, side: "bare", answers: { [path.replace("{n}", ":n")]: answer } });
+    servers.set(`bare for ${side}`, bare);
     if (!isDeepStrictEqual(await record(bare.url + atCount(path, 0)), answer)) {
       throw new Error(`${path}: bare Express does not answer what ${side} does`);
     }
-    started.push(server, bare);
-    servers[side] = server;
-    servers[side === "farebox" ? "bareFarebox" : "bareReference"] = bare;
   }
-  return {
-    servers: servers as Record<Runner, RunningServer>,
-    close: async () => void (await Promise.all(started.map((server) => server.close()))),
-  };
+  const started = [...servers.values(), ...(facilitator === undefined ? [] : [facilitator])];
+  return { servers, close: async () => void (await Promise.all(started.map((server) => server.close()))) };
 }
 
-async function answerOf(url: string, isPaid: boolean): Promise<Recorded> {
+async function answerOf(
+  path: string,
+  isPaid: boolean,
+  { server, payAt }: { readonly server: RunningServer; readonly payAt: string },
+): Promise<Recorded> {
+  const url = server.url + atCount(path, 0);
   if (!isPaid) return record(url);
-  const next = await preparePayments(url, BigInt(Date.now()));
+  const next = await preparePayments(payAt + path, BigInt(Date.now()));
   return record(url, { "PAYMENT-SIGNATURE": next() });
 }

@@ -14,6 +14,9 @@ import type { Probe, ProbeResult } from "./probe.js";
 /** Whether servers and load get a core each. */
 export const PINNED = availableParallelism() > 1 && spawnSync("taskset", ["--version"]).status === 0;
 
+/** Servers have the first, everything else the second. */
+type Core = 0 | 1;
+
 /** What a server has used since it was started. */
 export interface Usage {
   /** The most memory it has had. */
@@ -60,14 +63,14 @@ export function runLoad(load: Omit<Load, "firstPayment">): Promise<LoadResult> {
   return runChild("load.js", load);
 }
 
-/** Asks a server, one request after another. */
-export function runProbe(probe: Omit<Probe, "firstPayment">): Promise<ProbeResult> {
-  return runChild("probe.js", probe);
+/** Asks a server, one request after another. A facilitator is asked from where servers are: on the core that they have. */
+export function runProbe(probe: Omit<Probe, "firstPayment">, core: Core = 1): Promise<ProbeResult> {
+  return runChild("probe.js", probe, core);
 }
 
-async function runChild<T>(file: string, order: object): Promise<T> {
+async function runChild<T>(file: string, order: object, core: Core = 1): Promise<T> {
   payments += 10_000_000;
-  const child = start(file, JSON.stringify({ ...order, firstPayment: payments }), { core: 1 });
+  const child = start(file, JSON.stringify({ ...order, firstPayment: payments }), { core });
   const measured = await nextMessage<T>(child);
   if (child.exitCode === null) await once(child, "exit");
   return measured;
@@ -76,7 +79,7 @@ async function runChild<T>(file: string, order: object): Promise<T> {
 function start(
   file: string,
   argument: string,
-  { core, flags = [] }: { readonly core: 0 | 1; readonly flags?: readonly string[] },
+  { core, flags = [] }: { readonly core: Core; readonly flags?: readonly string[] },
 ): ChildProcess {
   const script = fileURLToPath(new URL(file, import.meta.url));
   const command = [process.execPath, ...flags, script, argument];

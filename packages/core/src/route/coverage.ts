@@ -46,7 +46,8 @@ function findLikely<T>(
   { hasOldRouter }: CoverageQuery,
 ): readonly RouteCandidate<T>[] {
   const candidates = table.find(query);
-  return hasOldRouter ? candidates : candidates.filter(({ match }) => match !== "generous");
+  const isAll = hasOldRouter || candidates.length === 0;
+  return isAll ? candidates : candidates.filter(({ match }) => match !== "generous");
 }
 
 function coverPlain<T>(candidates: readonly RouteCandidate<T>[], query: CoverageQuery): Coverage<T> {

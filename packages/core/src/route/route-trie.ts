@@ -40,10 +40,10 @@ export function createRouteTrie<T>(): RouteTrie<T> {
       node.ends.push(value);
     },
     find(path) {
+      const folded = fold(path);
+      if (!mayBegin(root, folded)) return [];
       const found: T[] = [];
-      const segments = fold(path)
-        .split("/")
-        .filter((segment) => segment !== "");
+      const segments = folded.split("/").filter((segment) => segment !== "");
       collect(root, { segments, found }, 0);
       return found;
     },
@@ -65,6 +65,15 @@ function childOf<T>(node: Node<T>, folded: string): Node<T> {
 function anyOf<T>(node: Node<T>): Node<T> {
   node.any ??= createNode();
   return node.any;
+}
+
+/** Most free paths differ from every form in their first segment: then nothing need be cut in pieces. */
+function mayBegin<T>({ texts, any, rests }: Node<T>, folded: string): boolean {
+  if (any !== undefined || rests.length > 0) return true;
+  let start = 0;
+  while (folded.startsWith("/", start)) start++;
+  const end = folded.indexOf("/", start);
+  return start === folded.length || texts.has(folded.slice(start, end === -1 ? undefined : end));
 }
 
 /** As deep as the deepest form, not as the path. */
