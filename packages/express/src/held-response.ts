@@ -3,8 +3,7 @@
  *
  * The handler writes as it always does. What it writes is kept until it ends its answer, flushes it, writes more than is
  * held back, or writes the first of a stream of events; then the gate decides, once. From there on everything goes straight through, at the client's pace.
- *
- * Our methods stay on the response after that, because other middleware may have put its own on top of them.
+ * Our methods stay on the response, because other middleware may have put its own on top of them.
  *
  * @see `docs/lifecycle.md`, "Holding the answer"
  * @module

@@ -3,8 +3,6 @@
  *
  * @module
  */
-import type { Cluster } from "node:cluster";
-
 /** What is set where processes are several, or come and go, and what it is called. PM2 numbers its instances from 0. */
 const SIGNS: readonly (readonly [variable: string, platform: string])[] = [
   ["NODE_APP_INSTANCE", "PM2"],
@@ -27,5 +25,5 @@ export function findSeveralProcesses(
 
 /** Loads `node:cluster` only now: a seller whose store is shared never asks. */
 function isClusterWorker(): boolean {
-  return (process.getBuiltinModule("node:cluster") as unknown as Cluster).isWorker;
+  return Reflect.get(process.getBuiltinModule("node:cluster"), "isWorker") === true;
 }

@@ -1,0 +1,18 @@
+// Prints the codes of what a seller finds who keeps payments in memory: in a worker of a cluster, or in this process.
+import cluster from "node:cluster";
+import { createPayments } from "@farebox/express";
+
+if (!cluster.isPrimary) process.send(findCodes());
+else if (process.argv[2] === "alone") print(findCodes());
+else cluster.fork().once("message", print);
+
+function findCodes() {
+  const payments = createPayments({ facilitator: "http://127.0.0.1:9" });
+  payments.close();
+  return payments.report().findings.map(({ code }) => code);
+}
+
+function print(codes) {
+  console.log(JSON.stringify(codes));
+  process.exit();
+}
