@@ -20,10 +20,10 @@ import { describeMachine } from "./machine.js";
 const ROOT = new URL("../../../", import.meta.url);
 
 const EFFORT: Effort = {
-  generations: 2,
-  rounds: 2,
-  seconds: 3,
-  warmUpSeconds: 4,
+  generations: 3,
+  rounds: 1,
+  seconds: 2,
+  warmUpSeconds: 3,
   requests: 200,
   note: (what) => process.stderr.write(`\r\u001b[2K${what}`),
 };
