@@ -21,12 +21,9 @@ export interface Inspection {
 export function createInspection(engine: PaymentsEngine): Inspection {
   const checked = new WeakMap<Application, { readonly error: unknown } | undefined>();
   let latest: Application | undefined;
-  /** Of every request after the first this is all that is asked. */
-  let passed: Application | undefined;
 
   function remember(app: Application, check: () => PaymentsReport): PaymentsReport {
     latest = app;
-    passed = undefined;
     try {
       const report = check();
       checked.set(app, undefined);
@@ -42,14 +39,12 @@ export function createInspection(engine: PaymentsEngine): Inspection {
     report: (app = latest) => (app === undefined ? engine.report() : engine.report(createRouterView(app))),
     check: (app) => remember(app, () => engine.check(createRouterView(app))),
     checkOnce(app, gate) {
-      if (app === passed) return;
       if (!checked.has(app)) {
         const view = createRouterView(app);
         attempt(() => remember(app, () => engine.check(view, (one) => one === gate || view.mountsOf(one).length > 0)));
       }
       const failure = checked.get(app);
       if (failure !== undefined) throw failure.error;
-      passed = app;
     },
   };
 }

@@ -4,8 +4,7 @@
  *
  * @module
  */
-import express, { type Express, type RequestHandler, type Response } from "express";
-import type { Plan } from "../plan.js";
+import express, { type Express, type NextFunction, type RequestHandler, type Response } from "express";
 import { settle, verify } from "./facilitator.js";
 import { addGoods } from "./goods.js";
 
@@ -18,7 +17,7 @@ const inProcess = {
 };
 
 /** Creates the app. */
-export function createLeast(_plan: Plan): Express {
+export function createLeast(): Express {
   return addGoods(express().use(takePayment));
 }
 
@@ -27,19 +26,19 @@ const takePayment: RequestHandler = (req, res, next) => {
   if (header === undefined) return next();
   const payment: Payment = JSON.parse(Buffer.from(header, "base64").toString("utf8"));
   inProcess.verify(payment).then(() => {
-    holdEnd(res, payment);
+    holdEnd(res, payment, next);
     next();
   }, next);
 };
 
-function holdEnd(res: Response, payment: Payment): void {
+function holdEnd(res: Response, payment: Payment, next: NextFunction): void {
   const { end } = res;
   res.end = (...args: unknown[]): Response => {
     inProcess.settle(payment, payment.accepted).then((receipt) => {
       res.end = end;
       res.setHeader("PAYMENT-RESPONSE", Buffer.from(JSON.stringify(receipt)).toString("base64"));
       Reflect.apply(end, res, args);
-    }, res.destroy);
+    }, next);
     return res;
   };
 }

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { ConfigError, type FacilitatorError } from "../errors.js";
 import { SETTLE_THRESHOLDS, VERIFY_THRESHOLDS } from "./circuit-breaker.js";
 import { createFacilitatorPool, type FacilitatorPool } from "./facilitator-pool.js";
@@ -512,12 +512,15 @@ describe("at start", () => {
   });
 
   test("timers of the real clock do not keep the process alive", async () => {
-    const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length;
-    const before = timers();
+    const [set, clear] = [vi.spyOn(globalThis, "setTimeout"), vi.spyOn(globalThis, "clearTimeout")];
+    onTestFinished(() => void [set, clear].map((spy) => spy.mockRestore()));
     const real = createFacilitatorPool([{ name: "a", facilitator: a }]);
     await real.ready();
     await quiet();
-    expect(timers()).toBeLessThanOrEqual(before);
+    const cleared = new Set<unknown>(clear.mock.calls.map(([timer]) => timer));
+    const left = set.mock.results.map(({ value }) => value as NodeJS.Timeout).filter((timer) => !cleared.has(timer));
+    expect(left).not.toEqual([]);
+    expect(left.filter((timer) => timer.hasRef())).toEqual([]);
     real.close();
   });
 });

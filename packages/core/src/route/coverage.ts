@@ -46,8 +46,7 @@ function findLikely<T>(
   { hasOldRouter }: CoverageQuery,
 ): readonly RouteCandidate<T>[] {
   const candidates = table.find(query);
-  const isAll = hasOldRouter || candidates.length === 0;
-  return isAll ? candidates : candidates.filter(({ match }) => match !== "generous");
+  return hasOldRouter ? candidates : candidates.filter(({ match }) => match !== "generous");
 }
 
 function coverPlain<T>(candidates: readonly RouteCandidate<T>[], query: CoverageQuery): Coverage<T> {

@@ -62,11 +62,11 @@ export function createRouteTable<T>(entries: readonly RouteEntry<T>[]): RouteTab
   for (const [position, entry] of entries.entries()) {
     for (const form of entry.forms) trie.add(form, { entry, form, position });
   }
-  const look = (query: RouteQuery): readonly Found<T>[] => {
-    const leaves = trie.find(query.path);
-    if (leaves.length === 0) return [];
-    return leaves.filter(({ entry }) => coversMethod(entry.method, query.method)).map((leaf) => toFound(leaf, query));
-  };
+  const look = (query: RouteQuery): readonly Found<T>[] =>
+    trie
+      .find(query.path)
+      .filter(({ entry }) => coversMethod(entry.method, query.method))
+      .map((leaf) => toFound(leaf, query));
   return {
     entries,
     find(query) {
