@@ -19,7 +19,6 @@ import {
   refuseWrite,
   type WriteCallback,
 } from "./held-body.js";
-import { type Originals, takeOriginals } from "./original-methods.js";
 import {
   appendExposeHeaders,
   HeadRehearsal,
@@ -32,6 +31,15 @@ import {
   type WriteHeadArguments,
   withoutOverrides,
 } from "./response-head.js";
+import {
+  type EarlyFlags,
+  type Flag,
+  type Originals,
+  originalFlag,
+  overrideFlags,
+  overrideMethod,
+  takeOriginals,
+} from "./take-over.js";
 import { prepareAnswer } from "./write-answer.js";
 
 /**
@@ -51,7 +59,7 @@ export function holdResponse(res: ServerResponse, admission: Admission, holdByte
   new HeldResponse(res, admission, holdBytes).install();
 }
 
-class HeldResponse {
+class HeldResponse implements EarlyFlags {
   readonly #res: ServerResponse;
   readonly #admission: Admission;
   readonly #holdBytes: number;
@@ -85,16 +93,20 @@ class HeldResponse {
 
   install(): void {
     const res = this.#res;
-    res.writeHead = ((...args: WriteHeadArguments) => this.#writeHead(args)) as ServerResponse["writeHead"];
-    res.write = ((...args: ChunkArguments) => this.#write(args)) as ServerResponse["write"];
-    res.end = ((...args: ChunkArguments) => this.#end(args)) as ServerResponse["end"];
-    res.flushHeaders = () => this.#flushHeaders();
+    overrideMethod(res, "writeHead", (...args: WriteHeadArguments) => this.#writeHead(args));
+    overrideMethod(res, "write", ((...args: ChunkArguments) => this.#write(args)) as ServerResponse["write"]);
+    overrideMethod(res, "end", ((...args: ChunkArguments) => this.#end(args)) as ServerResponse["end"]);
+    overrideMethod(res, "flushHeaders", () => this.#flushHeaders());
     // A hint about an answer that may never go out; it is as good as its loss.
-    res.writeEarlyHints = (_, callback) => later(callback);
-    overrideFlag(res, "headersSent", () => this.#isHeadBegun());
-    overrideFlag(res, "writableEnded", () => this.#ended);
+    overrideMethod(res, "writeEarlyHints", (_, callback) => later(callback));
+    overrideFlags(res, this);
     onOver(res, (isDelivered) => this.#over(isDelivered));
     this.#admission.onExpired((instead) => this.#expire(instead));
+  }
+
+  /** True as soon as the handler has done what the flag stands for, though nothing has gone out yet. */
+  isSet(name: Flag): boolean {
+    return (name === "headersSent" ? this.#isHeadBegun() : this.#ended) || originalFlag(this.#res, name);
   }
 
   #writeHead(args: WriteHeadArguments): ServerResponse {
@@ -290,10 +302,4 @@ class HeldResponse {
 /** Events are for the moment: whoever writes one means it to go out, flushed or not. */
 function isEventStream(res: ServerResponse): boolean {
   return /^\s*text\/event-stream\b/i.test(String(res.getHeader("content-type") ?? ""));
-}
-
-/** Makes a flag true as soon as the handler has done what it stands for, though nothing has gone out yet. */
-function overrideFlag(res: ServerResponse, name: "headersSent" | "writableEnded", isSet: () => boolean): void {
-  const get = () => isSet() || Boolean(Reflect.get(Object.getPrototypeOf(res), name, res));
-  Object.defineProperty(res, name, { configurable: true, get });
 }

@@ -182,6 +182,7 @@ function toHandler(
 ): RequestHandler {
   const handler: RequestHandler = function payments(req, res, next) {
     if (admitted.has(req)) return next();
+    keepAsDictionaries(req, res);
     try {
       inspection.checkOnce(req.app, gate);
     } catch (error) {
@@ -203,7 +204,6 @@ function carryOut(decision: Decision, exchange: Exchange): void {
 }
 
 function carryOutPriced(decision: Exclude<Decision, { kind: "open" }>, exchange: Exchange): void {
-  keepAsDictionaries(exchange.req, exchange.res);
   if (isAnswered(exchange.res)) giveBack(decision);
   else if (decision.kind === "granted") grant(exchange);
   else if (decision.kind === "answer") answer(exchange.res, decision);

@@ -13,6 +13,7 @@ import {
   setHeaders,
   type WriteHeadArguments,
 } from "./response-head.js";
+import { overrideMethod } from "./take-over.js";
 
 /** Marks the response of a handler that somebody need not pay for: shared caches must not give it to those who have to. */
 export function keepPrivate(res: ServerResponse): void {
@@ -38,11 +39,11 @@ export function markPrepaid(res: ServerResponse, prepaid: Prepaid): void {
 function onHead(res: ServerResponse, act: () => void): void {
   const writeHead = res.writeHead.bind(res);
   const rehearsal = new HeadRehearsal(res);
-  res.writeHead = ((...args: WriteHeadArguments) => {
+  overrideMethod(res, "writeHead", (...args: WriteHeadArguments) => {
     rehearsal.writeHead(args);
     act();
     return writeHead(res.statusCode);
-  }) as ServerResponse["writeHead"];
+  });
 }
 
 /** The money has moved, so there is to be content for it: a condition that holds would be answered by an empty 304. */

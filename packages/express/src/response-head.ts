@@ -5,6 +5,7 @@
  */
 import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { EXPOSE_HEADERS, exposeHeaders, isSettlementOverrides, privateCacheControl } from "@farebox/core";
+import { overrideMethod } from "./take-over.js";
 
 type Headers = readonly (readonly [name: string, value: string | readonly string[]])[];
 
@@ -141,8 +142,9 @@ export function appendExposeHeaders(res: ServerResponse): void {
 /** Keeps shared caches from keeping a paid answer, whatever middleware says as the head goes out. */
 export function insistOnPrivate(res: ServerResponse): void {
   const setHeader = res.setHeader.bind(res);
-  res.setHeader = (name, value) =>
-    setHeader(name, name.toLowerCase() === "cache-control" ? privateCacheControl(String(value)) : value);
+  overrideMethod(res, "setHeader", (name, value) =>
+    setHeader(name, name.toLowerCase() === "cache-control" ? privateCacheControl(String(value)) : value),
+  );
   res.setHeader("Cache-Control", String(res.getHeader("cache-control") ?? ""));
 }
 
