@@ -12,13 +12,7 @@ import type { Request, Response } from "express";
 
 /** Makes dictionaries of a request and its response. Nothing about them changes but what it takes to read and write them. */
 export function keepAsDictionaries(req: Request, res: Response): void {
-  deleteAndPutBack(req, "res");
-  deleteAndPutBack(res, "req");
-}
-
-function deleteAndPutBack(target: object, name: string): void {
-  const descriptor = Reflect.getOwnPropertyDescriptor(target, name);
-  if (descriptor?.configurable !== true) return;
-  Reflect.deleteProperty(target, name);
-  Object.defineProperty(target, name, descriptor);
+  // Express has set both by plain assignment.
+  if (Reflect.deleteProperty(req, "res")) req.res = res;
+  if (Reflect.deleteProperty(res, "req")) Object.assign(res, { req });
 }

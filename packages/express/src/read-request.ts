@@ -108,13 +108,15 @@ class ExpressRequest implements GateRequest {
 /** Behind a proxy that Express was not told of, every client has the proxy's address. */
 function readClient(req: Request): string | undefined {
   const isForwarded = req.headers["x-forwarded-for"] !== undefined || req.headers["forwarded"] !== undefined;
-  return isForwarded && !req.app.get("trust proxy") ? undefined : req.ip;
+  if (isForwarded) return req.app.get("trust proxy") ? req.ip : undefined;
+  return req.socket.remoteAddress;
 }
 
 /** Takes the payment off the request, so that nothing behind the gate can log it or send it on. */
 export function removePayment(req: Request): void {
   const name = PAYMENT_SIGNATURE.toLowerCase();
   delete req.headers[name];
+  // Before the raw headers: Node makes it of as many of those as there were.
   delete req.headersDistinct[name];
   for (let at = req.rawHeaders.length - 2; at >= 0; at -= 2) {
     if (req.rawHeaders[at]?.toLowerCase() === name) req.rawHeaders.splice(at, 2);

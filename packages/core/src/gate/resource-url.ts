@@ -59,9 +59,11 @@ function isAllowed(origin: string, allowedHosts: readonly string[]): boolean {
   return allowedHosts.includes(host) || allowedHosts.includes(host.replace(/:\d+$/, ""));
 }
 
+const UNSAFE = /[^\w\-.~!$&'()*+,;=:@%/?]/;
+
 /** Node hands on bytes that have no place in a URL, such as `<` and `"`: whoever shows the URL shall not have to care. */
 function encodeUnsafe(text: string): string {
-  return text.replace(/[^\w\-.~!$&'()*+,;=:@%/?]/g, encodeLatin1);
+  return UNSAFE.test(text) ? text.replace(new RegExp(UNSAFE, "g"), encodeLatin1) : text;
 }
 
 /** Node reads the target of a request as Latin-1, one character for each byte. */

@@ -22,6 +22,12 @@ export interface RunDeadline {
 /** Timers of Node fire at once when they are told to wait longer than this. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
+/** Node keeps a list for each delay there is, for as long as that: for whole seconds there are few, and the rest can wait twice. */
+function roundedDelay(delayMs: number): number {
+  const rounded = delayMs > 1000 ? delayMs - (delayMs % 1000) : Math.max(delayMs, 0);
+  return Math.min(rounded, MAX_DELAY_MS);
+}
+
 /** A handler at work. Without a deadline it only ends early when the client leaves. */
 export class Run {
   readonly #ending = new LazyAbort();
@@ -52,7 +58,7 @@ export class Run {
   #startTimer(): void {
     if (this.#deadline === undefined) return;
     const { atMs, now, timer } = this.#deadline;
-    this.#stopTimer = timer(() => this.#look(), Math.min(Math.max(atMs - now(), 0), MAX_DELAY_MS));
+    this.#stopTimer = timer(() => this.#look(), roundedDelay(atMs - now()));
   }
 
   /** The clock decides, not the timer: one that fires early is started again. */

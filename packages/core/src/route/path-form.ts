@@ -97,7 +97,7 @@ function compileForm(tokens: readonly FlatToken[]): PathForm {
     template: tokens.map(writeTemplate).join(""),
     matches: (path) => (plain === undefined ? exact.test(path) : path === plain),
     paramsOf(path) {
-      if (plain !== undefined) return isSameText(path, plain) ? NO_PARAMS : undefined;
+      if (plain !== undefined) return path === plain || isSameText(path, plain) ? NO_PARAMS : undefined;
       const found = exact.exec(path) ?? findLoosely(expressions.loose, path);
       return found === null ? undefined : readParams(found, keys);
     },

@@ -43,7 +43,7 @@ export function createRouteTrie<T>(): RouteTrie<T> {
       const folded = fold(path);
       if (!mayBegin(root, folded)) return [];
       const found: T[] = [];
-      const segments = folded.split("/").filter((segment) => segment !== "");
+      const segments = cut(folded);
       collect(root, { segments, found }, 0);
       return found;
     },
@@ -65,6 +65,18 @@ function childOf<T>(node: Node<T>, folded: string): Node<T> {
 function anyOf<T>(node: Node<T>): Node<T> {
   node.any ??= createNode();
   return node.any;
+}
+
+/** What is between the slashes, where there is something. */
+function cut(path: string): string[] {
+  const segments: string[] = [];
+  for (let start = 0; start < path.length; ) {
+    const slash = path.indexOf("/", start);
+    const end = slash === -1 ? path.length : slash;
+    if (end > start) segments.push(path.slice(start, end));
+    start = end + 1;
+  }
+  return segments;
 }
 
 /** Most free paths differ from every form in their first segment: then nothing need be cut in pieces. */

@@ -28,13 +28,14 @@ export function readAuthorizationPayment(
 
   if (!sameAddress(to, requirements.payTo)) return refused("invalid_exact_evm_payload_recipient_mismatch");
   if (value !== requirements.amount) return refused("invalid_exact_evm_payload_authorization_value_mismatch");
-  if (BigInt(validAfter) > BigInt(nowSeconds)) return refused("invalid_exact_evm_payload_authorization_valid_after");
+  const now = BigInt(nowSeconds);
+  if (BigInt(validAfter) > now) return refused("invalid_exact_evm_payload_authorization_valid_after");
   const expiresAt = BigInt(validBefore);
-  const secondsLeft = expiresAt - BigInt(nowSeconds);
+  const secondsLeft = expiresAt - now;
   if (secondsLeft > LONGEST_WINDOW_SECONDS) return refused("invalid_exact_evm_payload_authorization_valid_before");
   return {
     kind: secondsLeft < SETTLEMENT_MARGIN_SECONDS ? "expired" : "readable",
-    identity: [requirements.network, requirements.asset, from, nonce].join("|").toLowerCase(),
+    identity: `${requirements.network}|${requirements.asset}|${from}|${nonce}`.toLowerCase(),
     payer: from,
     expiresAtSeconds: Number(expiresAt),
     expiredReason: "invalid_exact_evm_payload_authorization_valid_before",
