@@ -56,8 +56,13 @@ const BUILT_IN: BuiltIn = {
 
 const OPEN: Decision = Object.freeze({ kind: "open" });
 
-/** A request that was paid for once, or granted, passes every further gate: it is never charged twice, nor asked to pay. */
-const admitted = new WeakSet<Request>();
+/**
+ * On a request that was paid for once, or granted: it passes every further gate, is never charged twice, nor asked to pay. A
+ * `WeakSet` would grow with every request until the next full garbage collection, and each entry is looked at by the small ones.
+ */
+const ADMITTED = Symbol("farebox.admitted");
+
+type Passing = Request & { [ADMITTED]?: true };
 
 /** One set of options, shared by any number of tables and routes. */
 export interface Payments extends Documents {
@@ -180,8 +185,8 @@ function toHandler(
   { engine, inspection }: Seller,
   decide: (req: Request) => Decision | Promise<Decision>,
 ): RequestHandler {
-  const handler: RequestHandler = function payments(req, res, next) {
-    if (admitted.has(req)) return next();
+  const handler: RequestHandler = function payments(req: Passing, res, next) {
+    if (req[ADMITTED]) return next();
     keepAsDictionaries(req, res);
     try {
       inspection.checkOnce(req.app, gate);
@@ -213,14 +218,14 @@ function carryOutPriced(decision: Exclude<Decision, { kind: "open" }>, exchange:
 
 /** The payment of a client that need not pay stays unused, and is nobody's business behind us. */
 function grant({ req, res, next }: Exchange): void {
-  admitted.add(req);
+  req[ADMITTED] = true;
   removePayment(req);
   keepPrivate(res);
   next();
 }
 
 function admit(admission: Admission, { req, res, next, holdBytes }: Exchange): void {
-  admitted.add(req);
+  req[ADMITTED] = true;
   removePayment(req);
   req.payment = admission.payment;
   holdResponse(res, admission, holdBytes);
@@ -228,7 +233,7 @@ function admit(admission: Admission, { req, res, next, holdBytes }: Exchange): v
 }
 
 function admitPrepaid(prepaid: Prepaid, { req, res, next }: Exchange): void {
-  admitted.add(req);
+  req[ADMITTED] = true;
   removePayment(req);
   removeConditions(req);
   req.payment = prepaid.payment;
@@ -237,7 +242,7 @@ function admitPrepaid(prepaid: Prepaid, { req, res, next }: Exchange): void {
 }
 
 interface Exchange {
-  readonly req: Request;
+  readonly req: Passing;
   readonly res: Response;
   readonly next: NextFunction;
   /** How much of an answer is held back. */

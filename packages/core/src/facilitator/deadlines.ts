@@ -75,6 +75,7 @@ class LimitedCall {
   readonly #limits: Limits;
   readonly #reject: (error: FacilitatorError) => void;
   readonly #timer: NodeJS.Timeout;
+  #ignore: (() => void) | undefined;
 
   constructor(limits: Limits, reject: (error: FacilitatorError) => void) {
     this.#limits = limits;
@@ -82,15 +83,19 @@ class LimitedCall {
     this.#timer = setTimeout(() => this.#end(`within ${limits.deadlineMs} ms`), limits.deadlineMs);
     // What is asked in the background keeps no process alive.
     if (limits.operation === "supported") this.#timer.unref();
-    limits.signal?.addEventListener("abort", this.#giveUp);
+    if (limits.signal !== undefined) this.#heed(limits.signal);
   }
 
   over(): void {
     clearTimeout(this.#timer);
-    this.#limits.signal?.removeEventListener("abort", this.#giveUp);
+    this.#ignore?.();
   }
 
-  readonly #giveUp = (): void => this.#end(GIVEN_UP);
+  #heed(signal: AbortSignal): void {
+    const giveUp = () => this.#end(GIVEN_UP);
+    signal.addEventListener("abort", giveUp);
+    this.#ignore = () => signal.removeEventListener("abort", giveUp);
+  }
 
   #end(when: string): void {
     const { operation } = this.#limits;

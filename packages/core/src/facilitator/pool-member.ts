@@ -155,21 +155,29 @@ interface Call<T> {
 }
 
 /** Makes a call, unless the facilitator is being left alone, and notes how it ended. Never rejects. */
-async function attempt<T>(
+function attempt<T>(
   status: FacilitatorStatus,
   { operation, ask, read, more: { signal } }: Call<T>,
 ): Promise<Attempt<T>> {
   const begun = status.begin(operation);
-  if (begun.kind === "refused") return { kind: "skipped", retryAfterSeconds: begun.retryAfterSeconds };
-  try {
-    const answer = read(await ask());
-    if (answer === undefined) throw unreadable(operation);
-    begun.answered();
-    return { kind: "answered", answer };
-  } catch (cause) {
+  if (begun.kind === "refused") {
+    return Promise.resolve({ kind: "skipped", retryAfterSeconds: begun.retryAfterSeconds });
+  }
+  const failed = (cause: unknown): Attempt<T> => {
     // A facilitator in this process may throw anything; what that means for the money, it does not say.
     const error = cause instanceof FacilitatorError ? cause : unreadable(operation, cause);
     begun.failed(error, signal?.aborted ?? false);
     return { kind: "failed", error };
-  }
+  };
+  const said = (value: unknown): Attempt<T> => {
+    try {
+      const answer = read(value);
+      if (answer === undefined) throw unreadable(operation);
+      begun.answered();
+      return { kind: "answered", answer };
+    } catch (cause) {
+      return failed(cause);
+    }
+  };
+  return ask().then(said, failed);
 }

@@ -81,7 +81,9 @@ class HandlersPayment implements Payment {
     this.scheme = scheme;
     this.network = network;
     this.asset = asset;
-    Object.defineProperty(this, "amount", new.target.#amount);
+    // Only where the handler may take less can it change.
+    if (offer.scheme.allowsLess) Object.defineProperty(this, "amount", new.target.#amount);
+    else this.amount = tab.amount.toString();
     this.maxAmount = amount;
     this.routeTemplate = place.routeTemplate;
     this.pathParams = place.pathParams;
