@@ -186,8 +186,8 @@ function toHandler(
   decide: (req: Request) => Decision | Promise<Decision>,
 ): RequestHandler {
   const handler: RequestHandler = function payments(req: Passing, res, next) {
-    if (req[ADMITTED]) return next();
     keepAsDictionaries(req, res);
+    if (req[ADMITTED]) return next();
     try {
       inspection.checkOnce(req.app, gate);
     } catch (error) {

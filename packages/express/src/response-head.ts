@@ -44,10 +44,18 @@ function rawHeaderNames(res: ServerResponse & { readonly getRawHeaderNames?: () 
 
 /** Puts a head in place of whatever is there. */
 export function putHead(res: ServerResponse, head: ResponseHead): void {
-  for (const name of res.getHeaderNames()) res.removeHeader(name);
   res.statusCode = head.status;
   res.statusMessage = head.statusMessage;
+  if (hasHeaders(res, head.headers)) return;
+  for (const name of res.getHeaderNames()) res.removeHeader(name);
   setHeaders(res, head.headers);
+}
+
+/** Hardly ever has anything changed, and Node looks closely at each header that is set. */
+function hasHeaders(res: ServerResponse, headers: Headers): boolean {
+  return (
+    res.getHeaderNames().length === headers.length && headers.every(([name, value]) => res.getHeader(name) === value)
+  );
 }
 
 /** Sets headers over whatever is there under the same names. */

@@ -40,7 +40,7 @@ export interface EarlyFlags {
   isSet(name: Flag): boolean;
 }
 
-const EARLY = Symbol("farebox.early");
+const EARLY: unique symbol = Symbol("farebox.early");
 
 /** The same two getters for all responses. */
 const GETTERS: PropertyDescriptorMap & ThisType<{ readonly [EARLY]: EarlyFlags }> = {
@@ -59,8 +59,8 @@ const GETTERS: PropertyDescriptorMap & ThisType<{ readonly [EARLY]: EarlyFlags }
 };
 
 /** Lets ours say what the flags are. */
-export function overrideFlags(res: ServerResponse, flags: EarlyFlags): void {
-  Object.defineProperty(res, EARLY, { value: flags });
+export function overrideFlags(res: ServerResponse & { [EARLY]?: EarlyFlags }, flags: EarlyFlags): void {
+  res[EARLY] = flags;
   Object.defineProperties(res, GETTERS);
 }
 

@@ -190,6 +190,7 @@ function forSettling(
   holder: Holder | undefined,
 ): readonly PoolMember[] {
   const able = holder?.firm ? members : ableFor(members, requirements);
+  if (holder === undefined || (able.length === 1 && able[0]?.name === holder.name)) return able;
   const first = able.filter((member) => member.name === holder?.name);
   return holder?.firm ? first : [...first, ...able.filter((member) => member.name !== holder?.name)];
 }

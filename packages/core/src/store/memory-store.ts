@@ -94,9 +94,10 @@ type Draft = { -readonly [K in keyof PaymentRecord]: PaymentRecord[K] };
 function applied(record: PaymentRecord, change: Transition): PaymentRecord {
   const { identity, binding, expiresAtMs } = record;
   const draft: Draft = { identity, binding, expiresAtMs, state: change.to, owner: change.newOwner ?? record.owner };
-  const answer = change.answer ? withBodyOfItsOwn(change.answer) : change.answer;
+  const answer = changed(record.answer, change.answer);
   put(draft, "facilitator", changed(record.facilitator, change.facilitator));
-  put(draft, "answer", changed(record.answer, answer));
+  // While it settles is not for long, and hardly any answer is kept for longer.
+  put(draft, "answer", answer !== undefined && change.to !== "settling" ? withBodyOfItsOwn(answer) : answer);
   put(draft, "request", changed(record.request, change.request));
   put(draft, "leaseUntilMs", changed(record.leaseUntilMs, change.leaseUntilMs));
   put(draft, "identifier", changed(record.identifier, change.identifier));

@@ -28,16 +28,16 @@ export function readAuthorizationPayment(
 
   if (!sameAddress(to, requirements.payTo)) return refused("invalid_exact_evm_payload_recipient_mismatch");
   if (value !== requirements.amount) return refused("invalid_exact_evm_payload_authorization_value_mismatch");
-  const now = BigInt(nowSeconds);
-  if (BigInt(validAfter) > now) return refused("invalid_exact_evm_payload_authorization_valid_after");
-  const expiresAt = BigInt(validBefore);
-  const secondsLeft = expiresAt - now;
+  // What is too large to be exact as a number is far beyond every bound.
+  if (Number(validAfter) > nowSeconds) return refused("invalid_exact_evm_payload_authorization_valid_after");
+  const expiresAtSeconds = Number(validBefore);
+  const secondsLeft = expiresAtSeconds - nowSeconds;
   if (secondsLeft > LONGEST_WINDOW_SECONDS) return refused("invalid_exact_evm_payload_authorization_valid_before");
   return {
     kind: secondsLeft < SETTLEMENT_MARGIN_SECONDS ? "expired" : "readable",
     identity: `${requirements.network}|${requirements.asset}|${from}|${nonce}`.toLowerCase(),
     payer: from,
-    expiresAtSeconds: Number(expiresAt),
+    expiresAtSeconds,
     expiredReason: "invalid_exact_evm_payload_authorization_valid_before",
   };
 }
