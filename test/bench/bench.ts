@@ -21,7 +21,7 @@ const ROOT = new URL("../../../", import.meta.url);
 
 const EFFORT: Effort = {
   generations: 3,
-  rounds: 1,
+  rounds: 2,
   seconds: 2,
   warmUpSeconds: 3,
   requests: 200,

@@ -5,8 +5,8 @@
  */
 import type { Recorded } from "./recorded.js";
 
-/** Who answers. `least` does no more of a paid request than everyone has to do, and checks nothing. */
-export type Side = "bare" | "least" | "reference" | "farebox";
+/** Who answers. */
+export type Side = "bare" | "reference" | "farebox";
 
 /** The server to start. */
 export interface Plan {

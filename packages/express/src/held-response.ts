@@ -106,17 +106,13 @@ class HeldResponse implements EarlyFlags {
 
   /** True as soon as the handler has done what the flag stands for, though nothing has gone out yet. */
   isSet(name: Flag): boolean {
-    return (name === "headersSent" ? this.#isHeadBegun() : this.#ended) || originalFlag(this.#res, name);
+    const isEarly = name === "headersSent" ? !this.#isAside && this.#rehearsal.isBegun : this.#ended;
+    return isEarly || originalFlag(this.#res, name);
   }
 
   #writeHead(args: WriteHeadArguments): ServerResponse {
     this.#rehearsal.writeHead(args);
     return this.#res;
-  }
-
-  /** Whether the handler has begun its head, though nothing has gone out yet. */
-  #isHeadBegun(): boolean {
-    return !this.#isAside && this.#rehearsal.isBegun;
   }
 
   /** As Node does: through whatever `writeHead` is by now, so that middleware behind us has its say before settlement. */

@@ -38,7 +38,7 @@ function watch(transport: Transport): Map<RequestId, () => void> {
   const results = new Map<RequestId, () => void>();
   awaited.set(transport, results);
   const send = transport.send.bind(transport);
-  transport.send = async (message, options) => {
+  const sendAndTell: Transport["send"] = async (message, options) => {
     const id = "method" in message ? undefined : message.id;
     const act = id === undefined ? undefined : results.get(id);
     if (id !== undefined) results.delete(id);
@@ -49,5 +49,7 @@ function watch(transport: Transport): Map<RequestId, () => void> {
       throw error;
     }
   };
+  // V8 would keep a function that is written where it is assigned until a full garbage collection, and the transport with it.
+  transport.send = sendAndTell;
   return results;
 }

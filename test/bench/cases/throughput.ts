@@ -23,8 +23,6 @@ export interface ThroughputCase {
   readonly latencyMs?: number;
   /** Default: 200. */
   readonly expect?: number;
-  /** Whether the least that such a request can take is measured, too. */
-  readonly hasLeast?: true;
 }
 
 const CHALLENGE = { connections: 32, expect: 402 } as const;
@@ -36,7 +34,7 @@ export const THROUGHPUT_CASES: readonly ThroughputCase[] = [
   { title: "402, three offers and discovery", path: PATHS.challenge, plan: { offers: 3 }, ...CHALLENGE },
   { title: "402, another path in each request", path: PATHS.dynamic, ...CHALLENGE },
   { title: "402, among 1,000 keys", path: PATHS.challenge, plan: { fillers: 1_000 }, ...CHALLENGE },
-  { title: "paid, facilitator in the process", ...PAID, connections: 32, hasLeast: true },
+  { title: "paid, facilitator in the process", ...PAID, connections: 32 },
   { title: "paid, among 1,000 keys", ...PAID, plan: { fillers: 1_000 }, connections: 32 },
   { title: "paid, facilitator over HTTP, 0 ms, 256 connections", ...PAID, connections: 256, latencyMs: 0 },
   { title: "paid, facilitator over HTTP, 20 ms, 256 connections", ...PAID, connections: 256, latencyMs: 20 },
@@ -57,8 +55,6 @@ export interface Throughput {
   readonly fareboxToBare: number;
   readonly referenceToBare: number;
   readonly fareboxToReference: number;
-  /** Of what waits as often as a paid request must, and checks nothing. */
-  readonly leastToBare?: number;
 }
 
 /** Whoever is held against bare Express. */
@@ -82,7 +78,6 @@ export async function measureThroughput(what: ThroughputCase, effort: Effort): P
     fareboxToBare: toBare("farebox"),
     referenceToBare: toBare("reference"),
     fareboxToReference: medianRatio(of("farebox"), of("reference")),
-    ...(what.hasLeast ? { leastToBare: toBare("least") } : {}),
   };
 }
 
@@ -139,17 +134,16 @@ function serverOf(servers: Stage["servers"], runner: Runner): RunningServer {
   return server;
 }
 
-async function setUp({ plan, path, isPaid = false, latencyMs, hasLeast }: ThroughputCase): Promise<Stage> {
+async function setUp({ plan, path, isPaid = false, latencyMs }: ThroughputCase): Promise<Stage> {
   const facilitator = latencyMs === undefined ? undefined : await startFacilitator(latencyMs);
   const where = facilitator === undefined ? {} : { facilitatorUrl: facilitator.url };
-  const sellers: Seller[] = ["farebox", "reference", ...(hasLeast ? (["least"] as const) : [])];
+  const sellers: Seller[] = ["farebox", "reference"];
   const servers = new Map<Runner, RunningServer>();
   for (const side of sellers) {
     const full: Plan = { fillers: 0, offers: 1, ...plan, ...where, side };
     const server = await startServer(full);
     servers.set(side, server);
-    const payAt = serverOf(servers, side === "least" ? "farebox" : side).url;
-    const answer = await answerOf(path, isPaid, { server, payAt });
+    const answer = await answerOf(path, isPaid, server.url);
     // Bare Express knows the place of the number by a parameter.
     const bare = await startServer({ ...full, side: "bare", answers: { [path.replace("{n}", ":n")]: answer } });
     servers.set(`bare for ${side}`, bare);
@@ -161,13 +155,9 @@ async function setUp({ plan, path, isPaid = false, latencyMs, hasLeast }: Throug
   return { servers, close: async () => void (await Promise.all(started.map((server) => server.close()))) };
 }
 
-async function answerOf(
-  path: string,
-  isPaid: boolean,
-  { server, payAt }: { readonly server: RunningServer; readonly payAt: string },
-): Promise<Recorded> {
-  const url = server.url + atCount(path, 0);
+async function answerOf(path: string, isPaid: boolean, origin: string): Promise<Recorded> {
+  const url = origin + atCount(path, 0);
   if (!isPaid) return record(url);
-  const next = await preparePayments(payAt + path, BigInt(Date.now()));
+  const next = await preparePayments(origin + path, BigInt(Date.now()));
   return record(url, { "PAYMENT-SIGNATURE": next() });
 }

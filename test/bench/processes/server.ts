@@ -13,7 +13,6 @@ const plan: Plan = JSON.parse(process.argv[2] ?? "");
 /** Only what is measured is loaded. */
 const CREATE: Record<Side, () => Promise<(plan: Plan) => Express>> = {
   bare: async () => (await import("../sides/bare.js")).createBare,
-  least: async () => (await import("../sides/least.js")).createLeast,
   reference: async () => (await import("../sides/reference.js")).createReference,
   farebox: async () => (await import("../sides/farebox.js")).createFarebox,
 };
