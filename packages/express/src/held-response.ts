@@ -93,7 +93,10 @@ class HeldResponse implements EarlyFlags {
 
   install(): void {
     const res = this.#res;
-    overrideMethod(res, "writeHead", (...args: WriteHeadArguments) => this.#writeHead(args));
+    overrideMethod(res, "writeHead", (...args: WriteHeadArguments) => {
+      this.#rehearsal.writeHead(args);
+      return res;
+    });
     overrideMethod(res, "write", ((...args: ChunkArguments) => this.#write(args)) as ServerResponse["write"]);
     overrideMethod(res, "end", ((...args: ChunkArguments) => this.#end(args)) as ServerResponse["end"]);
     overrideMethod(res, "flushHeaders", () => this.#flushHeaders());
@@ -108,11 +111,6 @@ class HeldResponse implements EarlyFlags {
   isSet(name: Flag): boolean {
     const isEarly = name === "headersSent" ? !this.#isAside && this.#rehearsal.isBegun : this.#ended;
     return isEarly || originalFlag(this.#res, name);
-  }
-
-  #writeHead(args: WriteHeadArguments): ServerResponse {
-    this.#rehearsal.writeHead(args);
-    return this.#res;
   }
 
   /** As Node does: through whatever `writeHead` is by now, so that middleware behind us has its say before settlement. */
