@@ -12,7 +12,7 @@ import type { Request, Response } from "express";
 
 /** Makes dictionaries of a request and its response. Nothing about them changes but what it takes to read and write them. */
 export function keepAsDictionaries(req: Request, res: Response): void {
-  // Express has set both by plain assignment.
-  if (Reflect.deleteProperty(req, "res")) req.res = res;
-  if (Reflect.deleteProperty(res, "req")) Object.assign(res, { req });
+  // Express has set both by plain assignment. Neither throws where somebody else has not.
+  if (Reflect.deleteProperty(req, "res")) Reflect.set(req, "res", res);
+  if (Reflect.deleteProperty(res, "req")) Reflect.set(res, "req", req);
 }
