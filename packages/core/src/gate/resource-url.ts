@@ -59,11 +59,11 @@ function isAllowed(origin: string, allowedHosts: readonly string[]): boolean {
   return allowedHosts.includes(host) || allowedHosts.includes(host.replace(/:\d+$/, ""));
 }
 
-const UNSAFE = /[^\w\-.~!$&'()*+,;=:@%/?]/;
+const UNSAFE = /[^\w\-.~!$&'()*+,;=:@%/?]/g;
 
 /** Node hands on bytes that have no place in a URL, such as `<` and `"`: whoever shows the URL shall not have to care. */
 function encodeUnsafe(text: string): string {
-  return UNSAFE.test(text) ? text.replace(new RegExp(UNSAFE, "g"), encodeLatin1) : text;
+  return text.search(UNSAFE) === -1 ? text : text.replace(UNSAFE, encodeLatin1);
 }
 
 /** Node reads the target of a request as Latin-1, one character for each byte. */
