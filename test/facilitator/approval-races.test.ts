@@ -40,11 +40,15 @@ describe("a payer who is quicker", () => {
     const quick = { privateKey: at.privateKey, sponsoring: GENEROUS, rpcUrl: proxy.url, receiptTimeoutMs: 600 };
     const scheme = openScheme(stage, "exact", quick);
     // The second transaction that the facilitator sends is the approval: the payer's own comes before it.
-    let sent = 0;
+    let [sent, isSpent] = [0, false];
     const other: { hash?: Promise<string> } = {};
     proxy.decide(({ method }) => {
-      if (method !== "eth_sendRawTransaction" || ++sent !== 2) return "pass";
-      other.hash = spend(account);
+      if (method !== "eth_sendRawTransaction" || ++sent < 2 || isSpent) return "pass";
+      other.hash ??= spend(account).then((hash) => {
+        isSpent = true;
+        return hash;
+      });
+      // Sent again, it would get there first.
       return "lose-request";
     });
     const before = await purseOf(at);
