@@ -11,7 +11,7 @@ import { measureThroughput, THROUGHPUT_CASES } from "./cases/throughput.js";
 
 const EFFORT: Effort = { generations: 1, rounds: 3, seconds: 1, warmUpSeconds: 3, requests: 0, note: () => {} };
 
-/** To bare Express: half of what is measured, and less. */
+/** To bare Express: about half of what is measured, or less. */
 const LEAST: Readonly<Record<string, number>> = {
   "402, one offer": 0.6,
   "paid, facilitator in the process": 0.4,

@@ -189,10 +189,11 @@ function forSettling(
   requirements: PaymentRequirements,
   holder: Holder | undefined,
 ): readonly PoolMember[] {
-  const able = holder?.firm ? members : ableFor(members, requirements);
-  if (holder === undefined || (able.length === 1 && able[0]?.name === holder.name)) return able;
-  const first = able.filter((member) => member.name === holder?.name);
-  return holder?.firm ? first : [...first, ...able.filter((member) => member.name !== holder?.name)];
+  if (holder === undefined) return ableFor(members, requirements);
+  const isHolder = ({ name }: PoolMember) => name === holder.name;
+  if (holder.firm) return members.filter(isHolder);
+  const able = ableFor(members, requirements);
+  return [...able.filter(isHolder), ...able.filter((member) => !isHolder(member))];
 }
 
 /** An offer may name an address of one facilitator; to every other one the payment would look like a bad one. */

@@ -22,7 +22,10 @@ export interface RunDeadline {
 /** Timers of Node fire at once when they are told to wait longer than this. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
-/** Node keeps a list for each delay there is, for as long as that: for whole seconds there are few, and the rest can wait twice. */
+/**
+ * Whole seconds, as long as there are any: Node keeps a list for each delay that it was asked for, until that is over. What
+ * is left of the last second is waited for by a second timer.
+ */
 function roundedDelay(delayMs: number): number {
   const rounded = delayMs > 1000 ? delayMs - (delayMs % 1000) : Math.max(delayMs, 0);
   return Math.min(rounded, MAX_DELAY_MS);
