@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { type Alarm, setAlarm } from "../alarms.js";
 import { FacilitatorError } from "../errors.js";
 import { LazyAbort } from "../lazy-abort.js";
 import type { CallOptions, Facilitator } from "./facilitator.js";
@@ -74,20 +75,20 @@ class LimitedCall {
   readonly theirs = new LazyAbort();
   readonly #limits: Limits;
   readonly #reject: (error: FacilitatorError) => void;
-  readonly #timer: NodeJS.Timeout;
+  readonly #alarm: Alarm;
   #ignore: (() => void) | undefined;
 
   constructor(limits: Limits, reject: (error: FacilitatorError) => void) {
     this.#limits = limits;
     this.#reject = reject;
-    this.#timer = setTimeout(() => this.#end(`within ${limits.deadlineMs} ms`), limits.deadlineMs);
     // What is asked in the background keeps no process alive.
-    if (limits.operation === "supported") this.#timer.unref();
+    const kind = limits.operation === "supported" ? "unref" : "kept";
+    this.#alarm = setAlarm(() => this.#end(`within ${limits.deadlineMs} ms`), limits.deadlineMs, kind);
     if (limits.signal !== undefined) this.#heed(limits.signal);
   }
 
   over(): void {
-    clearTimeout(this.#timer);
+    this.#alarm.stop();
     this.#ignore?.();
   }
 

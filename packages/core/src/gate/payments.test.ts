@@ -254,7 +254,7 @@ describe("facilitators", () => {
   });
 
   test("that do not answer leave nobody waiting for ever, and nothing unsupported", async () => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
     const { engine, add } = createSeller();
     add("GET /a");
     const ready = engine.ready();

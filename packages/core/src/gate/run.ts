@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { setAlarm } from "../alarms.js";
 import { PaymentAbortedError, type PaymentAbortReason } from "../errors.js";
 import { LazyAbort } from "../lazy-abort.js";
 
@@ -21,15 +22,6 @@ export interface RunDeadline {
 
 /** Timers of Node fire at once when they are told to wait longer than this. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
-
-/**
- * Whole seconds, as long as there are any: Node keeps a list for each delay that it was asked for, until that is over. What
- * is left of the last second is waited for by a second timer.
- */
-function roundedDelay(delayMs: number): number {
-  const rounded = delayMs > 1000 ? delayMs - (delayMs % 1000) : Math.max(delayMs, 0);
-  return Math.min(rounded, MAX_DELAY_MS);
-}
 
 /** A handler at work. Without a deadline it only ends early when the client leaves. */
 export class Run {
@@ -61,7 +53,7 @@ export class Run {
   #startTimer(): void {
     if (this.#deadline === undefined) return;
     const { atMs, now, timer } = this.#deadline;
-    this.#stopTimer = timer(() => this.#look(), roundedDelay(atMs - now()));
+    this.#stopTimer = timer(() => this.#look(), Math.min(Math.max(atMs - now(), 0), MAX_DELAY_MS));
   }
 
   /** The clock decides, not the timer: one that fires early is started again. */
@@ -83,6 +75,6 @@ export class Run {
 
 /** Keeps no process alive. */
 export const startTimer: StartTimer = (act, delayMs) => {
-  const timeout = setTimeout(act, delayMs).unref();
-  return () => clearTimeout(timeout);
+  const alarm = setAlarm(act, delayMs, "unref");
+  return () => alarm.stop();
 };

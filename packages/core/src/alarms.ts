@@ -1,0 +1,133 @@
+/**
+ * Alarms: what is to happen after so many milliseconds, and is nearly always called off before.
+ *
+ * A payment sets three, and a timer of Node's for each would cost more than all the rest of remembering it. So one timer ticks
+ * once a second for all of them, as long as there are any; an alarm gets a timer of its own for the last part of its time.
+ *
+ * @see `docs/performance.md`, "Timers"
+ * @module
+ */
+
+/** Something that will happen unless it is stopped. */
+export interface Alarm {
+  /** Calls it off. Does nothing once it has happened. */
+  stop(): void;
+}
+
+/** Whether the process stays for it, as for a timer of Node's, or may end before. */
+type Kind = "kept" | "unref";
+
+const TICK_MS = 1_000;
+
+/** Alarms of one second, from the first to the last, so that each can leave without being looked for. */
+class Bucket {
+  first: Waiting | undefined;
+}
+
+class Waiting implements Alarm {
+  readonly act: () => void;
+  readonly dueMs: number;
+  readonly kind: Kind;
+  /** Where it waits; `undefined` when it waits no more, or has a timer of its own. */
+  bucket: Bucket | undefined;
+  before: Waiting | undefined;
+  after: Waiting | undefined;
+  timer: NodeJS.Timeout | undefined;
+
+  constructor(act: () => void, dueMs: number, kind: Kind) {
+    this.act = act;
+    this.dueMs = dueMs;
+    this.kind = kind;
+  }
+
+  stop(): void {
+    if (this.bucket !== undefined) leave(this, this.bucket);
+    else clearTimeout(this.timer);
+  }
+}
+
+/** Buckets by the second in which their alarms are due. */
+const buckets = new Map<number, Bucket>();
+const waiting: Record<Kind, number> = { kept: 0, unref: 0 };
+let ticking: { readonly timer: NodeJS.Timeout; readonly dueMs: number } | undefined;
+
+/**
+ * Sets an alarm. Its time runs by a clock that nobody can set.
+ *
+ * @param delayMs - Any number of milliseconds; Node's timers fire at once when they are told to wait for more than 24 days.
+ * @param kind - `unref`: keeps no process alive.
+ */
+export function setAlarm(act: () => void, delayMs: number, kind: Kind): Alarm {
+  const nowMs = performance.now();
+  const alarm = new Waiting(act, nowMs + delayMs, kind);
+  if (delayMs < TICK_MS) startTimer(alarm, delayMs);
+  else enter(alarm, nowMs);
+  return alarm;
+}
+
+function startTimer(alarm: Waiting, delayMs: number): void {
+  alarm.timer = setTimeout(alarm.act, delayMs);
+  if (alarm.kind === "unref") alarm.timer.unref();
+}
+
+function enter(alarm: Waiting, nowMs: number): void {
+  const bucket = bucketOf(Math.floor(alarm.dueMs / TICK_MS));
+  alarm.bucket = bucket;
+  alarm.after = bucket.first;
+  if (bucket.first !== undefined) bucket.first.before = alarm;
+  bucket.first = alarm;
+  waiting[alarm.kind]++;
+  if (!isTicking(nowMs)) startTicking(nowMs);
+  else if (alarm.kind === "kept" && waiting.kept === 1) ticking?.timer.ref();
+}
+
+/** A tick that was promised may never come: tests put timers of their own in the place of Node's, and take them away again. */
+function isTicking(nowMs: number): boolean {
+  return ticking !== undefined && Math.abs(ticking.dueMs - nowMs) <= 2 * TICK_MS;
+}
+
+function startTicking(nowMs: number): void {
+  clearTimeout(ticking?.timer);
+  ticking = { timer: setTimeout(tick, TICK_MS), dueMs: nowMs + TICK_MS };
+  if (waiting.kept === 0) ticking.timer.unref();
+}
+
+function bucketOf(second: number): Bucket {
+  const known = buckets.get(second);
+  if (known !== undefined) return known;
+  const bucket = new Bucket();
+  buckets.set(second, bucket);
+  return bucket;
+}
+
+function leave(alarm: Waiting, bucket: Bucket): void {
+  const { before, after } = alarm;
+  if (before === undefined) bucket.first = after;
+  else before.after = after;
+  if (after !== undefined) after.before = before;
+  // Else what is gone would keep alive what came after it, until a full garbage collection.
+  alarm.before = undefined;
+  alarm.after = undefined;
+  alarm.bucket = undefined;
+  waiting[alarm.kind]--;
+  if (alarm.kind === "kept" && waiting.kept === 0) ticking?.timer.unref();
+}
+
+/** Whatever is due before the next tick gets a timer of its own. */
+function tick(): void {
+  ticking = undefined;
+  const nowMs = performance.now();
+  for (const [second, bucket] of buckets) {
+    if (second * TICK_MS > nowMs + TICK_MS) continue;
+    buckets.delete(second);
+    startTimers(bucket, nowMs);
+  }
+  if (waiting.kept + waiting.unref > 0) startTicking(nowMs);
+}
+
+function startTimers(bucket: Bucket, nowMs: number): void {
+  for (let alarm = bucket.first; alarm !== undefined; alarm = bucket.first) {
+    leave(alarm, bucket);
+    startTimer(alarm, alarm.dueMs - nowMs);
+  }
+}
