@@ -7,6 +7,7 @@
  * @see `docs/performance.md`, "Timers"
  * @module
  */
+import { Chain, type Link } from "./chain.js";
 
 /** Something that will happen unless it is stopped. */
 export interface Alarm {
@@ -19,12 +20,10 @@ type Kind = "kept" | "unref";
 
 const TICK_MS = 1_000;
 
-/** Alarms of one second, from the first to the last, so that each can leave without being looked for. */
-class Bucket {
-  first: Waiting | undefined;
-}
+/** Alarms of one second. */
+type Bucket = Chain<Waiting>;
 
-class Waiting implements Alarm {
+class Waiting implements Alarm, Link<Waiting> {
   readonly act: () => void;
   readonly dueMs: number;
   readonly kind: Kind;
@@ -73,9 +72,7 @@ function startTimer(alarm: Waiting, delayMs: number): void {
 function enter(alarm: Waiting, nowMs: number): void {
   const bucket = bucketOf(Math.floor(alarm.dueMs / TICK_MS));
   alarm.bucket = bucket;
-  alarm.after = bucket.first;
-  if (bucket.first !== undefined) bucket.first.before = alarm;
-  bucket.first = alarm;
+  bucket.add(alarm);
   waiting[alarm.kind]++;
   if (!isTicking(nowMs)) startTicking(nowMs);
   else if (alarm.kind === "kept" && waiting.kept === 1) ticking?.timer.ref();
@@ -95,19 +92,13 @@ function startTicking(nowMs: number): void {
 function bucketOf(second: number): Bucket {
   const known = buckets.get(second);
   if (known !== undefined) return known;
-  const bucket = new Bucket();
+  const bucket: Bucket = new Chain();
   buckets.set(second, bucket);
   return bucket;
 }
 
 function leave(alarm: Waiting, bucket: Bucket): void {
-  const { before, after } = alarm;
-  if (before === undefined) bucket.first = after;
-  else before.after = after;
-  if (after !== undefined) after.before = before;
-  // Else what is gone would keep alive what came after it, until a full garbage collection.
-  alarm.before = undefined;
-  alarm.after = undefined;
+  bucket.remove(alarm);
   alarm.bucket = undefined;
   waiting[alarm.kind]--;
   if (alarm.kind === "kept" && waiting.kept === 0) ticking?.timer.unref();

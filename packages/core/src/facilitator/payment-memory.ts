@@ -8,6 +8,7 @@
  *
  * @module
  */
+import { Chain, type Link } from "../chain.js";
 import type { Clock } from "./clock.js";
 
 /** Longer than any payment may take from challenge to settlement. */
@@ -36,84 +37,96 @@ export interface PaymentMemory {
   answered(payment: string, name: string): void;
 }
 
+/** What is remembered of a payment. */
+class Known implements Link<Known> {
+  readonly payment: string;
+  /** Who said that it is good; nobody cares any more once somebody has settled it. */
+  verifiedBy: string | undefined;
+  /** Who was told to settle it. */
+  toldTo: string | undefined;
+  untilMs = 0;
+  /** Among what it is remembered. */
+  recent: Recent | undefined;
+  before: Known | undefined;
+  after: Known | undefined;
+
+  constructor(payment: string) {
+    this.payment = payment;
+  }
+}
+
+/** Payments in order of age: all are remembered equally long, so the oldest is the first to go, for time as for number. */
+type Recent = Chain<Known>;
+
 /**
  * Creates an empty memory. What is open is kept apart from what was answered, and from what was only verified: however
  * many payments go well, none that is in doubt is forgotten for them. Circuit breakers keep those that are in doubt few.
  */
-export function createPaymentMemory(clock: Pick<Clock, "now">): PaymentMemory {
-  const [verified, open, answered] = [createRecent(clock), createRecent(clock), createRecent(clock)];
+export function createPaymentMemory({ now }: Pick<Clock, "now">): PaymentMemory {
+  const payments = new Map<string, Known>();
+  const [verified, open, answered]: [Recent, Recent, Recent] = [new Chain(), new Chain(), new Chain()];
+
+  const forget = (known: Known) => {
+    known.recent?.remove(known);
+    payments.delete(known.payment);
+  };
+  const live = (payment: string, nowMs: number) => {
+    const known = payments.get(payment);
+    return known !== undefined && known.untilMs > nowMs ? known : undefined;
+  };
+  /** The newest of its kind from now on. */
+  const renew = (known: Known, recent: Recent, nowMs: number) => {
+    known.recent?.remove(known);
+    recent.add(known);
+    known.recent = recent;
+    known.untilMs = nowMs + REMEMBERED_MS;
+    for (let { first } = recent; first !== undefined && isTooMuch(recent, nowMs); { first } = recent) forget(first);
+  };
+  const know = (payment: string, nowMs: number) => {
+    const known = live(payment, nowMs);
+    if (known !== undefined) return known;
+    const outdated = payments.get(payment);
+    if (outdated !== undefined) forget(outdated);
+    const added = new Known(payment);
+    payments.set(payment, added);
+    return added;
+  };
   return {
     find(payment) {
-      const told = open.get(payment) ?? answered.get(payment);
-      const name = told ?? verified.get(payment);
-      return name === undefined ? undefined : { name, firm: told !== undefined };
+      const known = live(payment, now());
+      const name = known?.toldTo ?? known?.verifiedBy;
+      return name === undefined ? undefined : { name, firm: known?.toldTo !== undefined };
     },
-    verified: (payment, name) => verified.set(payment, name),
-    sent: (payment, name) => open.set(payment, name),
-    unsent: (payment) => open.delete(payment),
-    answered(payment, name) {
-      answered.set(payment, name);
-      open.delete(payment);
-      verified.delete(payment);
-    },
-  };
-}
-
-interface Recent {
-  get(key: string): string | undefined;
-  set(key: string, value: string): void;
-  delete(key: string): void;
-}
-
-/** Knows which entry came before it, and which came next. */
-interface Entry {
-  readonly key: string;
-  readonly value: string;
-  readonly untilMs: number;
-  older: Entry | undefined;
-  newer: Entry | undefined;
-}
-
-/**
- * Entries in order of age: all live equally long, so the oldest is the first to go, for time as for number. They are linked,
- * because to look for the oldest of a map, again and again, would be to pass by all that were taken out of it before.
- */
-function createRecent({ now }: Pick<Clock, "now">): Recent {
-  const entries = new Map<string, Entry>();
-  let oldest: Entry | undefined;
-  let newest: Entry | undefined;
-
-  function add(entry: Entry): void {
-    entries.set(entry.key, entry);
-    if (newest === undefined) oldest = entry;
-    else newest.newer = entry;
-    newest = entry;
-  }
-
-  function remove(entry: Entry | undefined): void {
-    if (entry === undefined) return;
-    const { key, older, newer } = entry;
-    entries.delete(key);
-    if (older === undefined) oldest = newer;
-    else older.newer = newer;
-    if (newer === undefined) newest = older;
-    else newer.older = older;
-    // Else what is gone would keep alive what came after it, until a full garbage collection.
-    entry.older = undefined;
-    entry.newer = undefined;
-  }
-
-  return {
-    get(key) {
-      const entry = entries.get(key);
-      return entry !== undefined && entry.untilMs > now() ? entry.value : undefined;
-    },
-    set(key, value) {
+    verified(payment, name) {
       const nowMs = now();
-      remove(entries.get(key));
-      add({ key, value, untilMs: nowMs + REMEMBERED_MS, older: newest, newer: undefined });
-      while (oldest !== undefined && (oldest.untilMs <= nowMs || entries.size > MAX_REMEMBERED)) remove(oldest);
+      const known = know(payment, nowMs);
+      known.verifiedBy = name;
+      if (known.toldTo === undefined) renew(known, verified, nowMs);
     },
-    delete: (key) => remove(entries.get(key)),
+    sent(payment, name) {
+      const nowMs = now();
+      const known = know(payment, nowMs);
+      known.toldTo = name;
+      renew(known, open, nowMs);
+    },
+    unsent(payment) {
+      const nowMs = now();
+      const known = live(payment, nowMs);
+      if (known?.recent !== open) return;
+      known.toldTo = undefined;
+      if (known.verifiedBy === undefined) forget(known);
+      else renew(known, verified, nowMs);
+    },
+    answered(payment, name) {
+      const nowMs = now();
+      const known = know(payment, nowMs);
+      known.toldTo = name;
+      known.verifiedBy = undefined;
+      renew(known, answered, nowMs);
+    },
   };
+}
+
+function isTooMuch(recent: Recent, nowMs: number): boolean {
+  return recent.size > MAX_REMEMBERED || (recent.first !== undefined && recent.first.untilMs <= nowMs);
 }

@@ -4,7 +4,8 @@
  * @module
  */
 import { ConfigError, describeValue } from "../errors.js";
-import { type PaymentRecord, RELEASABLE, type StoredAnswer, TRANSITIONS, UNFINISHED } from "./payment-record.js";
+import type { HeldRecord } from "./held-record.js";
+import { type PaymentRecord, RELEASABLE, TRANSITIONS, UNFINISHED } from "./payment-record.js";
 import type { Claim, ClaimRequest, PaymentStore, Transition } from "./payment-store.js";
 import { createRecordTable } from "./record-table.js";
 
@@ -35,18 +36,18 @@ export function createMemoryStore(
       records.removeExpired(now());
       const { identity, identifier } = request;
       const record = records.get(identity);
-      if (record !== undefined) return { kind: "taken", record };
+      if (record !== undefined) return { kind: "taken", record: record.toRecord() };
       if (identifier !== undefined && records.hasIdentifier(identifier)) return { kind: "identifier_taken" };
-      records.add({ state: "claimed", ...request });
+      records.add(request);
       return { kind: "claimed" };
     },
     async find(identity: string): Promise<PaymentRecord | undefined> {
-      return records.get(identity);
+      return records.get(identity)?.toRecord();
     },
     async transition(change: Transition): Promise<boolean> {
       const record = records.get(change.identity);
       if (record === undefined || !allows(record, change)) return false;
-      records.replace(record, applied(record, change));
+      records.change(record, change);
       return true;
     },
     async release(identity: string, owner: string): Promise<void> {
@@ -58,7 +59,7 @@ export function createMemoryStore(
       const identities = [...records.values()].filter(isUnfinished).map(({ identity }) => identity);
       for (const identity of identities) {
         const record = records.get(identity);
-        if (record !== undefined && isUnfinished(record)) yield record;
+        if (record !== undefined && isUnfinished(record)) yield record.toRecord();
       }
     },
   };
@@ -80,44 +81,11 @@ function checkedSize(bytes: number): number {
   throw new ConfigError([{ path: "maxAnswerBytes", expected: "a number of bytes, from 0", received }]);
 }
 
-function isUnfinished({ state }: PaymentRecord): boolean {
+function isUnfinished({ state }: HeldRecord): boolean {
   return UNFINISHED.includes(state);
 }
 
-function allows(record: PaymentRecord, change: Transition): boolean {
+function allows(record: HeldRecord, change: Transition): boolean {
   if (record.state !== change.from || record.owner !== change.owner) return false;
   return TRANSITIONS[change.from].includes(change.to);
-}
-
-type Draft = { -readonly [K in keyof PaymentRecord]: PaymentRecord[K] };
-
-function applied(record: PaymentRecord, change: Transition): PaymentRecord {
-  const { identity, binding, expiresAtMs } = record;
-  const draft: Draft = { identity, binding, expiresAtMs, state: change.to, owner: change.newOwner ?? record.owner };
-  const answer = changed(record.answer, change.answer);
-  put(draft, "facilitator", changed(record.facilitator, change.facilitator));
-  // While it settles is not for long, and hardly any answer is kept for longer.
-  put(draft, "answer", answer !== undefined && change.to !== "settling" ? withBodyOfItsOwn(answer) : answer);
-  put(draft, "request", changed(record.request, change.request));
-  put(draft, "leaseUntilMs", changed(record.leaseUntilMs, change.leaseUntilMs));
-  put(draft, "identifier", changed(record.identifier, change.identifier));
-  put(draft, "receipt", changed(record.receipt, change.receipt));
-  return draft;
-}
-
-function put<K extends keyof Draft>(draft: Draft, name: K, value: Draft[K] | undefined): void {
-  if (value !== undefined) draft[name] = value;
-}
-
-/** `undefined` leaves a field as it is, `null` forgets it. */
-function changed<T>(before: T | undefined, change: T | null | undefined): T | undefined {
-  return change === undefined ? before : (change ?? undefined);
-}
-
-/** A short body may be a view into a buffer that many answers share: while it is kept, so would all of that buffer be. */
-function withBodyOfItsOwn(answer: StoredAnswer): StoredAnswer {
-  const { body } = answer;
-  if (body.byteLength === body.buffer.byteLength) return answer;
-  const own = new Uint8Array(body);
-  return { ...answer, body: Buffer.isBuffer(body) ? Buffer.from(own.buffer) : own };
 }

@@ -5,42 +5,43 @@
  * @module
  */
 import { createAnswerRoom } from "./answer-room.js";
-import type { PaymentRecord } from "./payment-record.js";
+import { HeldRecord } from "./held-record.js";
+import type { ClaimRequest, Transition } from "./payment-store.js";
 import { createRecordExpiries } from "./record-expiries.js";
 
 /** Records by identity, each identifier once. Rules on who may write what are its caller's. */
 export interface RecordTable {
   readonly size: number;
-  get(identity: string): PaymentRecord | undefined;
+  get(identity: string): HeldRecord | undefined;
   /** Whether a record has it. */
   hasIdentifier(identifier: string): boolean;
   /** Adds a record of a payment that has none, with an identifier that no record has. */
-  add(record: PaymentRecord): void;
-  /** Writes a record in place of the one that its payment has, `before`; its identifier can only go. */
-  replace(before: PaymentRecord, record: PaymentRecord): void;
-  remove(record: PaymentRecord): void;
+  add(claim: ClaimRequest): void;
+  /** Changes a record. */
+  change(record: HeldRecord, change: Transition): void;
+  remove(record: HeldRecord): void;
   /** Removes every record whose time has passed. */
   removeExpired(nowMs: number): void;
-  values(): Iterable<PaymentRecord>;
+  values(): Iterable<HeldRecord>;
 }
 
 /** Creates an empty table. */
 export function createRecordTable(maxAnswerBytes: number): RecordTable {
-  const records = new Map<string, PaymentRecord>();
+  const records = new Map<string, HeldRecord>();
   const identifiers = new Set<string>();
-  const expiries = createRecordExpiries();
+  const expiries = createRecordExpiries<HeldRecord>();
   const room = createAnswerRoom(maxAnswerBytes);
 
-  const keepAnswer = ({ identity, answer }: PaymentRecord) => {
-    for (const crowdedOut of room.keep(identity, answer)) {
+  const keepAnswer = ({ identity, keptAnswer }: HeldRecord) => {
+    for (const crowdedOut of room.keep(identity, keptAnswer)) {
       const other = records.get(crowdedOut);
-      if (other !== undefined) records.set(crowdedOut, Object.freeze(withoutAnswer(other)));
+      if (other !== undefined) other.answer = undefined;
     }
   };
-  const forget = ({ identity, identifier }: PaymentRecord) => {
+  const forget = ({ identity, identifier, keptAnswer }: HeldRecord) => {
     records.delete(identity);
     if (identifier !== undefined) identifiers.delete(identifier);
-    room.keep(identity, undefined);
+    if (keptAnswer !== undefined) room.keep(identity, undefined);
   };
   return {
     get size() {
@@ -48,32 +49,26 @@ export function createRecordTable(maxAnswerBytes: number): RecordTable {
     },
     get: (identity) => records.get(identity),
     hasIdentifier: (identifier) => identifiers.has(identifier),
-    add(record) {
-      records.set(record.identity, Object.freeze(record));
+    add(claim) {
+      const record = new HeldRecord(claim);
+      records.set(record.identity, record);
       if (record.identifier !== undefined) identifiers.add(record.identifier);
       expiries.add(record);
-      keepAnswer(record);
     },
-    replace(before, record) {
-      records.set(record.identity, Object.freeze(record));
-      if (before.identifier !== undefined && record.identifier === undefined) identifiers.delete(before.identifier);
+    change(record, change) {
+      const { identifier, keptAnswer } = record;
+      record.apply(change);
+      if (identifier !== undefined && record.identifier === undefined) identifiers.delete(identifier);
       // An answer is as old as when it was written, whatever becomes of its payment meanwhile.
-      if (record.answer !== before.answer) keepAnswer(record);
+      if (record.keptAnswer !== keptAnswer) keepAnswer(record);
     },
     remove(record) {
       forget(record);
       expiries.remove(record);
     },
     removeExpired(nowMs) {
-      for (const identity of expiries.passed(nowMs)) {
-        const record = records.get(identity);
-        if (record !== undefined) forget(record);
-      }
+      for (const record of expiries.passed(nowMs)) forget(record);
     },
     values: () => records.values(),
   };
-}
-
-function withoutAnswer({ answer: _, ...rest }: PaymentRecord): PaymentRecord {
-  return rest;
 }
