@@ -15,7 +15,12 @@ export interface HeldWrite {
   /** Absent where there is nothing to write: for `null`, and whatever else Node's `end` takes for nothing. */
   readonly chunk: Buffer | undefined;
   readonly callback: WriteCallback | undefined;
+  /** The chunk as it was given, where it was a short text: Node writes it in one piece with the head, which bytes are not. */
+  readonly text: string | undefined;
 }
+
+/** In bytes. Copying more of a text into the head's piece would cost more than it saves. */
+const SHORT = 4_096;
 
 /** Node's own error for a chunk of a wrong type. */
 export class InvalidChunkError extends TypeError {
@@ -36,10 +41,13 @@ class WriteAfterEndError extends Error {
 /** Sorts out the arguments of `write` and `end`, and copies the chunk. Throws what Node throws for a bad one. */
 export function readWrite([chunk, encoding, callback]: ChunkArguments): HeldWrite {
   const last = [callback, encoding, chunk].find((argument) => typeof argument === "function");
-  return {
-    chunk: typeof chunk === "function" ? undefined : copyChunk(chunk, encoding),
-    callback: last as WriteCallback | undefined,
-  };
+  const copy = typeof chunk === "function" ? undefined : copyChunk(chunk, encoding);
+  const isShort = typeof chunk === "string" && isUtf8(encoding) && (copy?.byteLength ?? 0) <= SHORT;
+  return { chunk: copy, callback: last as WriteCallback | undefined, text: isShort ? chunk : undefined };
+}
+
+function isUtf8(encoding: unknown): boolean {
+  return typeof encoding !== "string" || encoding === "utf8";
 }
 
 function copyChunk(chunk: unknown, encoding: unknown): Buffer | undefined {

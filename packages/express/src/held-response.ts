@@ -23,6 +23,7 @@ import {
   appendExposeHeaders,
   HeadRehearsal,
   insistOnPrivate,
+  isEventStream,
   lockHead,
   putHead,
   type ResponseHead,
@@ -31,15 +32,7 @@ import {
   type WriteHeadArguments,
   withoutOverrides,
 } from "./response-head.js";
-import {
-  type EarlyFlags,
-  type Flag,
-  type Originals,
-  originalFlag,
-  overrideFlags,
-  overrideMethod,
-  takeOriginals,
-} from "./take-over.js";
+import { type Flag, type Keeper, type Originals, originalFlag, takeOriginals, takeOver } from "./take-over.js";
 import { prepareAnswer } from "./write-answer.js";
 
 /**
@@ -59,7 +52,7 @@ export function holdResponse(res: ServerResponse, admission: Admission, holdByte
   new HeldResponse(res, admission, holdBytes).install();
 }
 
-class HeldResponse implements EarlyFlags {
+class HeldResponse implements Keeper {
   readonly #res: ServerResponse;
   readonly #admission: Admission;
   readonly #holdBytes: number;
@@ -71,6 +64,8 @@ class HeldResponse implements EarlyFlags {
   #chunks: Buffer[] = [];
   /** What `end` was given. */
   #lastChunk: Buffer | undefined;
+  /** The same as text, if that is how it is to go out. */
+  #lastText: string | undefined;
   #heldBytes = 0;
   /** Callbacks of chunks there was no more room for. */
   #callbacks: WriteCallback[] = [];
@@ -92,18 +87,8 @@ class HeldResponse implements EarlyFlags {
   }
 
   install(): void {
-    const res = this.#res;
-    overrideMethod(res, "writeHead", (...args: WriteHeadArguments) => {
-      this.#rehearsal.writeHead(args);
-      return res;
-    });
-    overrideMethod(res, "write", ((...args: ChunkArguments) => this.#write(args)) as ServerResponse["write"]);
-    overrideMethod(res, "end", ((...args: ChunkArguments) => this.#end(args)) as ServerResponse["end"]);
-    overrideMethod(res, "flushHeaders", () => this.#flushHeaders());
-    // A hint about an answer that may never go out; it is as good as its loss.
-    overrideMethod(res, "writeEarlyHints", (_, callback) => later(callback));
-    overrideFlags(res, this);
-    onOver(res, (isDelivered) => this.#over(isDelivered));
+    takeOver(this.#res, this);
+    onOver(this.#res, (isDelivered) => this.#over(isDelivered));
     this.#admission.onExpired((instead) => this.#expire(instead));
   }
 
@@ -118,17 +103,26 @@ class HeldResponse implements EarlyFlags {
     if (!this.#replaced && !this.#rehearsal.isBegun) this.#res.writeHead(this.#res.statusCode);
   }
 
-  #flushHeaders(): void {
+  writeHead(args: readonly unknown[]): void {
+    this.#rehearsal.writeHead(args as WriteHeadArguments);
+  }
+
+  flushHeaders(): void {
     if (this.#phase === "released") {
-      this.#original.flushHeaders();
+      this.#call("flushHeaders", []);
     } else if (this.#phase === "holding") {
       this.#beginHead();
       this.#decide();
     }
   }
 
-  #write(args: ChunkArguments): boolean {
-    if (this.#phase === "released" && !this.#ended) return Reflect.apply(this.#original.write, this.#res, args);
+  /** Calls what was there before us. */
+  #call(name: keyof Originals, args: readonly unknown[]): unknown {
+    return Reflect.apply(this.#original[name], this.#res, args);
+  }
+
+  write(args: ChunkArguments): boolean {
+    if (this.#phase === "released" && !this.#ended) return this.#call("write", args) as boolean;
     const { chunk, callback } = readWrite(args);
     if (chunk === undefined) throw new InvalidChunkError();
     if (this.#ended) return refuseWrite(callback);
@@ -136,20 +130,23 @@ class HeldResponse implements EarlyFlags {
     return this.#keep(chunk, callback);
   }
 
-  #end(args: ChunkArguments): ServerResponse {
-    const { chunk, callback } = readWrite(args);
+  end(args: ChunkArguments): void {
+    const { chunk, callback, text } = readWrite(args);
     if (this.#ended) {
       refuseWrite(callback);
-      return this.#res;
+      return;
     }
     if (this.#phase !== "released") this.#beginHead();
     this.#ended = true;
     if (callback !== undefined) this.#whenOver(callback);
-    if (this.#phase === "released") return this.#original.end(chunk);
+    if (this.#phase === "released") {
+      this.#call("end", [chunk]);
+      return;
+    }
     this.#lastChunk = chunk;
+    this.#lastText = text;
     this.#heldBytes += chunk?.byteLength ?? 0;
     this.#decide();
-    return this.#res;
   }
 
   /** Node forgets the callback of `end` when the client leaves first; here it is called either way, once. */
@@ -193,16 +190,22 @@ class HeldResponse implements EarlyFlags {
       return;
     }
     this.#phase = "deciding";
-    const head = takeHead(this.#res);
-    const answer: HandlerAnswer = { status: head.status, headers: head.headers, body: this.#wholeBody() };
-    this.#admission
-      .complete(answer)
-      .then((release) => this.#carryOut(release, head, answer))
-      .catch(() => this.#res.destroy());
+    void this.#complete(takeHead(this.#res));
+  }
+
+  async #complete(head: ResponseHead): Promise<void> {
+    try {
+      const answer: HandlerAnswer = { status: head.status, headers: head.headers, body: this.#wholeBody() };
+      const release = await this.#admission.complete(answer);
+      this.#carryOut(release, head, answer);
+    } catch {
+      this.#res.destroy();
+    }
   }
 
   #wholeBody(): Buffer | undefined {
     if (!this.#ended || this.#heldBytes > this.#holdBytes) return undefined;
+    if (this.#chunks.length === 0 && this.#lastChunk !== undefined) return this.#lastChunk;
     return Buffer.concat(this.#lastChunk === undefined ? this.#chunks : [...this.#chunks, this.#lastChunk]);
   }
 
@@ -230,11 +233,11 @@ class HeldResponse implements EarlyFlags {
 
   /** What the handler wrote goes out as it was written. */
   #replay(): void {
-    const { write, end, flushHeaders } = this.#original;
-    const chunks = this.#chunks.splice(0);
-    const hasRoom = chunks.map((chunk) => write(chunk)).at(-1);
-    if (this.#ended) end(this.#lastChunk);
-    else if (chunks.length === 0) flushHeaders();
+    const chunks = this.#chunks;
+    this.#chunks = [];
+    const hasRoom = chunks.map((chunk) => this.#call("write", [chunk]) as boolean).at(-1);
+    if (this.#ended) this.#call("end", [this.#lastText ?? this.#lastChunk]);
+    else if (chunks.length === 0) this.#call("flushHeaders", []);
     this.#goOn(hasRoom ?? true);
   }
 
@@ -247,7 +250,7 @@ class HeldResponse implements EarlyFlags {
     this.#res.addTrailers({});
     const body = prepareAnswer(this.#res, answer);
     lockHead(this.#res);
-    this.#original.end(body);
+    this.#call("end", [body]);
   }
 
   /** The payment has run out under a handler that may never answer. */
@@ -273,7 +276,9 @@ class HeldResponse implements EarlyFlags {
 
   /** A handler that waits goes on: now if there is room, else when the socket says so. */
   #goOn(hasRoom: boolean): void {
-    for (const callback of this.#callbacks.splice(0)) later(callback);
+    const callbacks = this.#callbacks;
+    this.#callbacks = [];
+    for (const callback of callbacks) later(callback);
     if (hasRoom && this.#isDrainAwaited) process.nextTick(() => this.#res.emit("drain"));
     this.#isDrainAwaited = false;
   }
@@ -291,9 +296,4 @@ class HeldResponse implements EarlyFlags {
     this.#drop();
     void this.#admission.cancel();
   }
-}
-
-/** Events are for the moment: whoever writes one means it to go out, flushed or not. */
-function isEventStream(res: ServerResponse): boolean {
-  return /^\s*text\/event-stream\b/i.test(String(res.getHeader("content-type") ?? ""));
 }

@@ -34,6 +34,7 @@ export function takeHead(res: ServerResponse): ResponseHead {
 
 /** The head without what is never sent on. */
 export function withoutOverrides(head: ResponseHead): ResponseHead {
+  if (!head.headers.some(([name]) => isSettlementOverrides(name))) return head;
   return { ...head, headers: head.headers.filter(([name]) => !isSettlementOverrides(name)) };
 }
 
@@ -177,4 +178,9 @@ export function lockHead(res: ServerResponse): void {
       return res;
     });
   }
+}
+
+/** Events are for the moment: whoever writes one means it to go out, flushed or not. */
+export function isEventStream(res: ServerResponse): boolean {
+  return /^\s*text\/event-stream\b/i.test(String(res.getHeader("content-type") ?? ""));
 }

@@ -9,18 +9,14 @@
  * @module
  */
 import type { ServerResponse } from "node:http";
+import { later } from "./held-body.js";
 
 /** Node's own methods, or those of middleware that came before. */
 export type Originals = Pick<ServerResponse, "writeHead" | "flushHeaders" | "write" | "end">;
 
-/** Takes them, bound, as they are now. */
-export function takeOriginals(res: ServerResponse): Originals {
-  return {
-    writeHead: res.writeHead.bind(res),
-    flushHeaders: res.flushHeaders.bind(res),
-    write: res.write.bind(res),
-    end: res.end.bind(res),
-  };
+/** Takes them as they are now. They are to be called on the response. */
+export function takeOriginals({ writeHead, flushHeaders, write, end }: ServerResponse): Originals {
+  return { writeHead, flushHeaders, write, end };
 }
 
 /** Puts a method of ours on a response. */
@@ -35,32 +31,67 @@ export function overrideMethod<K extends keyof ServerResponse>(
 /** Flags of a response that can be true before anything has gone out. */
 export type Flag = "headersSent" | "writableEnded";
 
-/** Says of each flag whether it is true early. */
-export interface EarlyFlags {
+/** Who has a response in hand: gets what is called on it, with the arguments in whatever form they came. */
+export interface Keeper {
+  writeHead(args: readonly unknown[]): void;
+  flushHeaders(): void;
+  write(args: readonly unknown[]): boolean;
+  end(args: readonly unknown[]): void;
+  /** Says whether a flag is true early. */
   isSet(name: Flag): boolean;
 }
 
-const EARLY: unique symbol = Symbol("farebox.early");
+const KEEPER: unique symbol = Symbol("farebox.keeper");
+
+type Kept = ServerResponse & { [KEEPER]: Keeper };
+
+/** The same functions for all responses: functions of its own for each would have to be made, and looked at by V8, for each. */
+const METHODS = {
+  writeHead(this: Kept, ...args: readonly unknown[]) {
+    this[KEEPER].writeHead(args);
+    return this;
+  },
+  flushHeaders(this: Kept) {
+    this[KEEPER].flushHeaders();
+  },
+  write(this: Kept, ...args: readonly unknown[]) {
+    return this[KEEPER].write(args);
+  },
+  end(this: Kept, ...args: readonly unknown[]) {
+    this[KEEPER].end(args);
+    return this;
+  },
+  /** A hint about an answer that may never go out; it is as good as its loss. */
+  writeEarlyHints(_hints: unknown, callback?: () => void) {
+    later(callback);
+  },
+};
 
 /** The same two getters for all responses. */
-const GETTERS: PropertyDescriptorMap & ThisType<{ readonly [EARLY]: EarlyFlags }> = {
+const GETTERS: PropertyDescriptorMap & ThisType<Kept> = {
   headersSent: {
     configurable: true,
     get() {
-      return this[EARLY].isSet("headersSent");
+      return this[KEEPER].isSet("headersSent");
     },
   },
   writableEnded: {
     configurable: true,
     get() {
-      return this[EARLY].isSet("writableEnded");
+      return this[KEEPER].isSet("writableEnded");
     },
   },
 };
 
-/** Lets ours say what the flags are. */
-export function overrideFlags(res: ServerResponse & { [EARLY]?: EarlyFlags }, flags: EarlyFlags): void {
-  res[EARLY] = flags;
+/** Hands a response over. */
+export function takeOver(res: ServerResponse, keeper: Keeper): void {
+  const { writeHead, flushHeaders, write, end, writeEarlyHints } = METHODS;
+  (res as Kept)[KEEPER] = keeper;
+  res.writeHead = writeHead as ServerResponse["writeHead"];
+  res.flushHeaders = flushHeaders as ServerResponse["flushHeaders"];
+  res.write = write as ServerResponse["write"];
+  res.end = end as ServerResponse["end"];
+  res.writeEarlyHints = writeEarlyHints;
   Object.defineProperties(res, GETTERS);
 }
 
