@@ -48,7 +48,14 @@ class Waiting implements Alarm, Link<Waiting> {
 /** Buckets by the second in which their alarms are due. */
 const buckets = new Map<number, Bucket>();
 const waiting: Record<Kind, number> = { kept: 0, unref: 0 };
-let ticking: { readonly timer: NodeJS.Timeout; readonly dueMs: number } | undefined;
+let ticking: Ticking | undefined;
+
+interface Ticking {
+  readonly timer: NodeJS.Timeout;
+  /** Who will tick: tests put timers of their own in the place of Node's, and take them away again. */
+  readonly by: typeof setTimeout;
+  readonly dueMs: number;
+}
 
 /**
  * Sets an alarm. Its time runs by a clock that nobody can set.
@@ -78,15 +85,17 @@ function enter(alarm: Waiting, nowMs: number): void {
   else if (alarm.kind === "kept" && waiting.kept === 1) ticking?.timer.ref();
 }
 
-/** A tick that was promised may never come: tests put timers of their own in the place of Node's, and take them away again. */
+/** Whether a tick will come. One that is long overdue, or is yet to come in a time that is no more, will not. */
 function isTicking(nowMs: number): boolean {
-  return ticking !== undefined && Math.abs(ticking.dueMs - nowMs) <= 2 * TICK_MS;
+  return ticking?.by === setTimeout && Math.abs(ticking.dueMs - nowMs) <= 2 * TICK_MS;
 }
 
 function startTicking(nowMs: number): void {
-  clearTimeout(ticking?.timer);
-  ticking = { timer: setTimeout(tick, TICK_MS), dueMs: nowMs + TICK_MS };
-  if (waiting.kept === 0) ticking.timer.unref();
+  const timer = setTimeout(() => {
+    if (ticking?.timer === timer) tick();
+  }, TICK_MS);
+  if (waiting.kept === 0) timer.unref();
+  ticking = { timer, by: setTimeout, dueMs: nowMs + TICK_MS };
 }
 
 function bucketOf(second: number): Bucket {

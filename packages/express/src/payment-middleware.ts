@@ -195,12 +195,20 @@ function toHandler(
     }
     const exchange = { req, res, next, holdBytes: engine.holdBytes };
     const decision = decide(req);
-    if (!(decision instanceof Promise)) return carryOut(decision, exchange);
-    // Express 4 does not look at what a handler returns.
-    decision.then((decided) => carryOut(decided, exchange)).catch(next);
+    if (decision instanceof Promise) void carryOutLater(decision, exchange);
+    else carryOut(decision, exchange);
   };
   markHandler(handler, gate);
   return handler;
+}
+
+/** Express 4 does not look at what a handler returns. */
+async function carryOutLater(decision: Promise<Decision>, exchange: Exchange): Promise<void> {
+  try {
+    carryOut(await decision, exchange);
+  } catch (error) {
+    exchange.next(error);
+  }
 }
 
 function carryOut(decision: Decision, exchange: Exchange): void {

@@ -48,58 +48,81 @@ export interface CircuitBreaker {
 
 /** Creates a closed breaker. */
 export function createCircuitBreaker(thresholds: BreakerThresholds, clock: Pick<Clock, "now">): CircuitBreaker {
-  let failures = 0;
-  let openUntilMs: number | undefined;
-  let probing = false;
+  return new Breaker(thresholds, clock);
+}
 
-  const state = (): BreakerState => {
-    if (openUntilMs === undefined) return "closed";
-    return clock.now() < openUntilMs ? "open" : "half-open";
-  };
-  const close = () => {
-    failures = 0;
-    openUntilMs = undefined;
-  };
-  const open = (retryAfterSeconds: number | undefined) => {
-    const asked = (retryAfterSeconds ?? 0) * 1000;
-    openUntilMs = clock.now() + Math.min(Math.max(thresholds.openMs, asked), LONGEST_OPEN_MS);
-  };
-  const fail = (isProbe: boolean, retryAfterSeconds: number | undefined) => {
-    // What began before the breaker opened, and fails after it, is no news.
-    if (openUntilMs !== undefined && !isProbe) return;
-    failures++;
-    const mustOpen = isProbe || (retryAfterSeconds ?? 0) > 0 || failures >= thresholds.failuresToOpen;
-    if (mustOpen) open(retryAfterSeconds);
-  };
-  const permit = (isProbe: boolean): Permit => {
-    const end = () => {
-      if (isProbe) probing = false;
+class Breaker implements CircuitBreaker {
+  readonly #thresholds: BreakerThresholds;
+  readonly #clock: Pick<Clock, "now">;
+  readonly #call: Permit;
+  readonly #probe: Permit;
+  #failures = 0;
+  #openUntilMs: number | undefined;
+  #probing = false;
+
+  constructor(thresholds: BreakerThresholds, clock: Pick<Clock, "now">) {
+    this.#thresholds = thresholds;
+    this.#clock = clock;
+    // Nothing is known of a call but how it ends, so that all share one permit.
+    this.#call = {
+      answered: () => this.#close(),
+      failed: (retryAfterSeconds) => this.#fail(retryAfterSeconds),
+      abandoned: () => {},
     };
+    this.#probe = this.#createProbe();
+  }
+
+  state(): BreakerState {
+    if (this.#openUntilMs === undefined) return "closed";
+    return this.#clock.now() < this.#openUntilMs ? "open" : "half-open";
+  }
+
+  enter(): Permit | undefined {
+    const current = this.state();
+    if (current === "closed") return this.#call;
+    if (current === "open" || this.#probing) return undefined;
+    this.#probing = true;
+    return this.#probe;
+  }
+
+  retryAfterSeconds(): number {
+    if (this.#openUntilMs === undefined) return 0;
+    return Math.max(Math.ceil((this.#openUntilMs - this.#clock.now()) / 1000), 1);
+  }
+
+  /** There is one at a time. */
+  #createProbe(): Permit {
     return {
       answered: () => {
-        end();
-        close();
+        this.#probing = false;
+        this.#close();
       },
       failed: (retryAfterSeconds) => {
-        end();
-        fail(isProbe, retryAfterSeconds);
+        this.#probing = false;
+        this.#failures++;
+        this.#open(retryAfterSeconds);
       },
-      abandoned: end,
+      abandoned: () => {
+        this.#probing = false;
+      },
     };
-  };
+  }
 
-  return {
-    state,
-    enter() {
-      const current = state();
-      if (current === "closed") return permit(false);
-      if (current === "open" || probing) return undefined;
-      probing = true;
-      return permit(true);
-    },
-    retryAfterSeconds() {
-      if (openUntilMs === undefined) return 0;
-      return Math.max(Math.ceil((openUntilMs - clock.now()) / 1000), 1);
-    },
-  };
+  #close(): void {
+    this.#failures = 0;
+    this.#openUntilMs = undefined;
+  }
+
+  #open(retryAfterSeconds: number | undefined): void {
+    const asked = (retryAfterSeconds ?? 0) * 1000;
+    this.#openUntilMs = this.#clock.now() + Math.min(Math.max(this.#thresholds.openMs, asked), LONGEST_OPEN_MS);
+  }
+
+  #fail(retryAfterSeconds: number | undefined): void {
+    // What began before the breaker opened, and fails after it, is no news.
+    if (this.#openUntilMs !== undefined) return;
+    this.#failures++;
+    const mustOpen = (retryAfterSeconds ?? 0) > 0 || this.#failures >= this.#thresholds.failuresToOpen;
+    if (mustOpen) this.#open(retryAfterSeconds);
+  }
 }

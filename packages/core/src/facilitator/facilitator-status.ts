@@ -33,19 +33,22 @@ export interface FacilitatorHealth {
   readonly supportedFetchedAtMs: number | undefined;
 }
 
-/** A call that may be made, and how it ended; or one that may not. */
+/** A call that may be made; or one that may not. */
 export type BegunCall =
-  | {
-      readonly kind: "begun";
-      answered(): void;
-      /** @param givenUp - By its caller, so that it proves nothing. */
-      failed(error: FacilitatorError, givenUp: boolean): void;
-    }
+  | { readonly kind: "begun"; readonly permit: Permit }
   | { readonly kind: "refused"; readonly retryAfterSeconds: number };
 
 /** Watches one facilitator. */
 export interface FacilitatorStatus {
   begin(operation: "verify" | "settle"): BegunCall;
+  /** A call was answered. */
+  answered(permit: Permit): void;
+  /**
+   * A call failed.
+   *
+   * @param givenUp - By its caller, so that it proves nothing.
+   */
+  failed(permit: Permit, error: FacilitatorError, givenUp: boolean): void;
   /** It said what it supports. */
   told(): void;
   /** It could not be asked what it supports. */
@@ -97,18 +100,16 @@ export function createFacilitatorStatus(
     begin(operation) {
       const permit = breakers[operation].enter();
       if (permit === undefined) return { kind: "refused", retryAfterSeconds: breakers[operation].retryAfterSeconds() };
-      return {
-        kind: "begun",
-        answered() {
-          permit.answered();
-          answered();
-        },
-        failed(error, givenUp) {
-          if (givenUp) return permit.abandoned();
-          lastErrorCode = error.code;
-          return passOn(permit, error) ? answered() : reconsider();
-        },
-      };
+      return { kind: "begun", permit };
+    },
+    answered(permit) {
+      permit.answered();
+      answered();
+    },
+    failed(permit, error, givenUp) {
+      if (givenUp) return permit.abandoned();
+      lastErrorCode = error.code;
+      return passOn(permit, error) ? answered() : reconsider();
     },
     told: answered,
     silent({ code }) {

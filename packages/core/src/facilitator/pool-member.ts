@@ -73,6 +73,7 @@ export function createPoolMember(options: MemberOptions): PoolMember {
     onFailure: status.silent,
   });
   const kindOf = createKindFinder(cache.latest);
+  const parts = { facilitator, status, kindOf };
   const serves = (network: string) => options.networks?.some((pattern) => matchesNetwork(pattern, network)) ?? true;
 
   return {
@@ -92,20 +93,8 @@ export function createPoolMember(options: MemberOptions): PoolMember {
       const latest = cache.latest();
       return latest && { ...latest, kinds: latest.kinds.filter(({ network }) => serves(network)) };
     },
-    verify: (request, more) =>
-      attempt(status, {
-        operation: "verify",
-        more,
-        ask: () => facilitator.verify(respell(request, kindOf), more),
-        read: readVerifyResponse,
-      }),
-    settle: (request, more) =>
-      attempt(status, {
-        operation: "settle",
-        more,
-        ask: () => facilitator.settle(respell(request, kindOf), more),
-        read: (answer) => readSettlementResponse(answer, request.paymentRequirements.network),
-      }),
+    verify: (request, more) => attempt(parts, { operation: "verify", request, read: readVerifyResponse, more }),
+    settle: (request, more) => attempt(parts, { operation: "settle", request, read: readSettlementResponse, more }),
     health: () => ({ ...status.health(), supportedFetchedAtMs: cache.fetchedAtMs() }),
     start: cache.start,
     asked: cache.asked,
@@ -146,38 +135,39 @@ function respell(request: FacilitatorRequest, kindOf: KindFinder): FacilitatorRe
   };
 }
 
+interface Parts {
+  /** With deadlines. */
+  readonly facilitator: Facilitator;
+  readonly status: FacilitatorStatus;
+  readonly kindOf: KindFinder;
+}
+
+/** What a facilitator is asked. */
 interface Call<T> {
   readonly operation: "verify" | "settle";
-  readonly ask: () => Promise<unknown>;
+  readonly request: FacilitatorRequest;
   /** Yields `undefined` for an answer that cannot be read. */
-  readonly read: (answer: unknown) => T | undefined;
+  readonly read: (answer: unknown, network: string) => T | undefined;
   readonly more: CallOptions;
 }
 
 /** Makes a call, unless the facilitator is being left alone, and notes how it ended. Never rejects. */
-function attempt<T>(
-  status: FacilitatorStatus,
-  { operation, ask, read, more: { signal } }: Call<T>,
+async function attempt<T>(
+  { facilitator, status, kindOf }: Parts,
+  { operation, request, read, more }: Call<T>,
 ): Promise<Attempt<T>> {
   const begun = status.begin(operation);
-  if (begun.kind === "refused") {
-    return Promise.resolve({ kind: "skipped", retryAfterSeconds: begun.retryAfterSeconds });
-  }
-  const failed = (cause: unknown): Attempt<T> => {
+  if (begun.kind === "refused") return { kind: "skipped", retryAfterSeconds: begun.retryAfterSeconds };
+  try {
+    const said = await facilitator[operation](respell(request, kindOf), more);
+    const answer = read(said, request.paymentRequirements.network);
+    if (answer === undefined) throw unreadable(operation);
+    status.answered(begun.permit);
+    return { kind: "answered", answer };
+  } catch (cause) {
     // A facilitator in this process may throw anything; what that means for the money, it does not say.
     const error = cause instanceof FacilitatorError ? cause : unreadable(operation, cause);
-    begun.failed(error, signal?.aborted ?? false);
+    status.failed(begun.permit, error, more.signal?.aborted ?? false);
     return { kind: "failed", error };
-  };
-  const said = (value: unknown): Attempt<T> => {
-    try {
-      const answer = read(value);
-      if (answer === undefined) throw unreadable(operation);
-      begun.answered();
-      return { kind: "answered", answer };
-    } catch (cause) {
-      return failed(cause);
-    }
-  };
-  return ask().then(said, failed);
+  }
 }

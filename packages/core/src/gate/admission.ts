@@ -20,7 +20,7 @@ import { type PaidRequest, unreachableAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import { Run } from "./run.js";
 import { settleOnce, unservedAnswer } from "./settle-once.js";
-import { openTab, settledTab } from "./tab.js";
+import { openTab, settledTab, type Tab } from "./tab.js";
 import { keepAnswer, oweRun } from "./undelivered.js";
 import { factsOf, withAmount } from "./unsettled.js";
 
@@ -54,7 +54,7 @@ export interface Admission {
   /** Nobody is left to answer, whatever has been decided: tells the handler. */
   leave(): void;
   /**
-   * Listens for the end of the payment's time before the handler has answered: nothing is charged, and the answer that is
+   * Listens, alone, for the end of the payment's time before the handler has answered: nothing is charged, and the answer that is
    * promised goes out instead. The handler hears of it afterwards.
    */
   onExpired(listener: (instead: Promise<Answer>) => void): void;
@@ -67,45 +67,90 @@ const RETRY_AFTER_SECONDS = 5;
 
 /** Creates the admission of a verified payment. */
 export function createAdmission(paid: PaidRequest, config: PaymentsConfig): Admission {
-  const { claim } = paid;
-  const listeners: ((instead: Promise<Answer>) => void)[] = [];
-  const tab = openTab(paid.offer, paid.route.unmetered);
-  const cancelled = startCancelling(paid, config);
-  const { now, timer } = config;
-  const run = new Run({
-    now,
-    timer,
-    atMs: claim.expiresAtMs - SETTLEMENT_MARGIN_MS + 1,
-    onExpired() {
-      const instead = releaseClaim(paid, config).then(() => {
-        cancelled("expired");
-        config.ongoing.end(claim, expiredAnswer);
-        return expiredAnswer();
-      });
-      for (const listener of listeners) listener(instead);
-    },
-  });
-  return {
-    payment: toPayment(paid, { run, tab }),
-    async complete(given) {
-      run.end();
-      const answer = dropOverride(paid, given, config);
-      const completion = { answer, amount: tab.close(), cancelled };
-      const release = await completeRun(paid, completion, config).catch(() => notStarted(paid, completion, config));
-      config.ongoing.end(claim, () => answerForCopies(answer, release));
-      return release;
-    },
-    async cancel() {
-      run.leave();
-      await releaseClaim(paid, config);
-      cancelled("client_gone");
-      config.ongoing.end(claim);
-    },
-    undelivered: (answer) => keepAnswer(paid, toStored(answer), config),
-    unreleased: (answer) => keepOrOwe(paid, answer, config),
-    leave: () => run.leave(),
-    onExpired: (listener) => void listeners.push(listener),
-  };
+  return new RunAdmission(paid, config);
+}
+
+class RunAdmission implements Admission {
+  readonly payment: Payment;
+  readonly #paid: PaidRequest;
+  readonly #config: PaymentsConfig;
+  readonly #run: Run;
+  readonly #tab: Tab;
+  readonly #startedMs: number;
+  #isCancelled = false;
+  #listener: ((instead: Promise<Answer>) => void) | undefined;
+
+  constructor(paid: PaidRequest, config: PaymentsConfig) {
+    const { now, timer } = config;
+    const atMs = paid.claim.expiresAtMs - SETTLEMENT_MARGIN_MS + 1;
+    this.#paid = paid;
+    this.#config = config;
+    this.#startedMs = now();
+    this.#tab = openTab(paid.offer, paid.route.unmetered);
+    this.#run = new Run({ now, timer, atMs, onExpired: () => this.#expire() });
+    this.payment = toPayment(paid, { run: this.#run, tab: this.#tab });
+  }
+
+  async complete(given: HandlerAnswer): Promise<Release> {
+    const [paid, config] = [this.#paid, this.#config];
+    this.#run.end();
+    const answer = dropOverride(paid, given, config);
+    const completion = { answer, amount: this.#tab.close(), cancelled: this };
+    let release: Release;
+    try {
+      release = await completeRun(paid, completion, config);
+    } catch {
+      release = notStarted(paid, completion, config);
+    }
+    config.ongoing.end(paid.claim, () => answerForCopies(answer, release));
+    return release;
+  }
+
+  async cancel(): Promise<void> {
+    const [paid, config] = [this.#paid, this.#config];
+    this.#run.leave();
+    await releaseClaim(paid, config);
+    this.tell("client_gone");
+    config.ongoing.end(paid.claim);
+  }
+
+  undelivered(answer: HandlerAnswer): Promise<void> {
+    return keepAnswer(this.#paid, toStored(answer), this.#config);
+  }
+
+  unreleased(answer: HandlerAnswer): Promise<void> {
+    return keepOrOwe(this.#paid, answer, this.#config);
+  }
+
+  leave(): void {
+    this.#run.leave();
+  }
+
+  onExpired(listener: (instead: Promise<Answer>) => void): void {
+    this.#listener = listener;
+  }
+
+  /** Tells who listens that nothing is charged, once. */
+  tell(reason: CancelReason): void {
+    if (this.#isCancelled) return;
+    this.#isCancelled = true;
+    const [paid, config] = [this.#paid, this.#config];
+    const durationMs = () => config.now() - this.#startedMs;
+    config.events.emit("cancelled", () => ({ ...factsOf(paid), reason, durationMs: durationMs() }));
+    tellHook("onCancel", () => [factsOf(paid), reason], config);
+  }
+
+  #expire(): void {
+    const instead = this.#answerExpired();
+    this.#listener?.(instead);
+  }
+
+  async #answerExpired(): Promise<Answer> {
+    await releaseClaim(this.#paid, this.#config);
+    this.tell("expired");
+    this.#config.ongoing.end(this.#paid.claim, expiredAnswer);
+    return expiredAnswer();
+  }
 }
 
 /** What another server writes into a header says nothing about money. */
@@ -114,21 +159,6 @@ function dropOverride(paid: PaidRequest, answer: HandlerAnswer, { findings }: Pa
   const headers = answer.headers.filter(([name]) => !isSettlementOverrides(name));
   findings.add(overrideInHeaderFinding(paid.route.key));
   return { ...answer, headers };
-}
-
-/** Tells who listens that nothing is charged, once. */
-type Cancelled = (reason: CancelReason) => void;
-
-function startCancelling(paid: PaidRequest, config: PaymentsConfig): Cancelled {
-  const { events, now } = config;
-  const startedMs = now();
-  let isTold = false;
-  return (reason) => {
-    if (isTold) return;
-    isTold = true;
-    events.emit("cancelled", () => ({ ...factsOf(paid), reason, durationMs: now() - startedMs }));
-    tellHook("onCancel", () => [factsOf(paid), reason], config);
-  };
 }
 
 /** A claim that cannot be released expires. */
@@ -146,12 +176,12 @@ interface Completion {
   readonly answer: HandlerAnswer;
   /** Atomic units; `undefined` when the handler was to say and did not. */
   readonly amount: bigint | undefined;
-  readonly cancelled: Cancelled;
+  readonly cancelled: Pick<RunAdmission, "tell">;
 }
 
 function notStarted(paid: PaidRequest, { cancelled }: Completion, { logger }: PaymentsConfig): Release {
   logger.error("settlement_not_started", { identity: paid.claim.identity, error: "the store failed" });
-  cancelled("failed");
+  cancelled.tell("failed");
   return { kind: "replace", answer: unreachableAnswer("unexpected_settle_error", RETRY_AFTER_SECONDS) };
 }
 
@@ -163,7 +193,7 @@ async function completeRun(
   const { identity, owner, expiresAtMs } = paid.claim;
   const giveUp = async (reason: CancelReason): Promise<void> => {
     await config.store.release(identity, owner);
-    cancelled(reason);
+    cancelled.tell(reason);
   };
   const report: Logger["error"] = (event, fields) => config.logger.error(event, { route: paid.route.key, ...fields });
   if (!isChargeable(paid.route.chargeable, answer, report)) {
@@ -191,7 +221,7 @@ async function completeRun(
     { from: "serving", owner, facilitator: undefined, answer: toStored(answer), waiting: { client: paid.client } },
     config,
   );
-  if (settlement.kind === "lost") cancelled("failed");
+  if (settlement.kind === "lost") cancelled.tell("failed");
   if (settlement.kind !== "settled") return { kind: "replace", answer: unservedAnswer(paid, settlement) };
   return paidRelease(settlement.receipt, relayHeaders(settlement.said ?? paid.said, config));
 }

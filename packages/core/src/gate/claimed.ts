@@ -45,14 +45,13 @@ export async function serveClaim(paid: PaidRequest, config: PaymentsConfig): Pro
 async function decideClaimed(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
   const asked = askHook("beforeVerify", paid, config);
   const barred = asked && (await asked);
-  if (barred !== undefined) return giveUp(paid, barred, config);
-  if (paid.route.settle === "before") return settleFirst(paid, config);
+  if (barred !== undefined) return await giveUp(paid, barred, config);
+  if (paid.route.settle === "before") return await settleFirst(paid, config);
   const verified = await verify(paid, config);
   const askedAgain = verified.refused === undefined ? askHook("afterVerify", paid, config) : undefined;
   const refused = verified.refused ?? (askedAgain && (await askedAgain));
-  return refused === undefined
-    ? serve(verified.said === undefined ? paid : { said: verified.said, ...paid }, config)
-    : giveUp(paid, refused, config);
+  if (refused !== undefined) return await giveUp(paid, refused, config);
+  return await serve(verified.said === undefined ? paid : { said: verified.said, ...paid }, config);
 }
 
 /** The payment is free to be used again. */
@@ -66,7 +65,7 @@ async function serve(paid: PaidRequest, config: PaymentsConfig): Promise<Decisio
   const { identity, owner } = paid.claim;
   if (!config.ongoing.serve(paid.claim, paid.payer.toLowerCase())) {
     config.events.emit("denied", () => ({ ...factsOf(paid), by: "maxRunsPerPayer" }));
-    return giveUp(paid, tooManyRunsAnswer(), config);
+    return await giveUp(paid, tooManyRunsAnswer(), config);
   }
   const serving = await config.store.transition({ identity, from: "claimed", to: "serving", owner });
   if (!serving) return { kind: "answer", answer: inProgressAnswer() };
@@ -83,12 +82,15 @@ interface Verified {
 }
 
 /** Asks the facilitator. Never rejects. */
-function verify(paid: PaidRequest, config: PaymentsConfig): Promise<Verified> {
+async function verify(paid: PaidRequest, config: PaymentsConfig): Promise<Verified> {
   const asked: Asked = { paid, startedMs: config.now() };
-  return config.facilitator.verify(paid.facilitatorRequest, { payment: paid.claim.identity }).then(
-    (response) => judge(asked, response, config),
-    (error: unknown) => unverified(asked, error, config),
-  );
+  let response: VerifyResponse;
+  try {
+    response = await config.facilitator.verify(paid.facilitatorRequest, { payment: paid.claim.identity });
+  } catch (error) {
+    return unverified(asked, error, config);
+  }
+  return judge(asked, response, config);
 }
 
 interface Asked {

@@ -102,7 +102,7 @@ async function claimPayment(paid: PaidRequest, config: PaymentsConfig): Promise<
   const untilMs = config.now() + config.copyWaitMs;
   for (;;) {
     const claim = await config.store.claim(paid.claim);
-    if (claim.kind === "claimed") return serveClaim(paid, config);
+    if (claim.kind === "claimed") return await serveClaim(paid, config);
     if (claim.kind === "identifier_taken") {
       config.events.emit("denied", () => ({ ...factsOf(paid), by: "payment-identifier" }));
       return answered(identifierTakenAnswer());

@@ -35,6 +35,8 @@ export type SettledOnce =
     })
   | { readonly kind: "lost" };
 
+type Draft<T> = { -readonly [K in keyof T]: T[K] };
+
 /** Settles. Never rejects once the facilitator has been told; a store that fails before that rejects, uncharged. */
 export async function settleOnce(
   payment: UnsettledPayment,
@@ -44,7 +46,7 @@ export async function settleOnce(
   const { claim, facilitatorRequest: request } = payment;
   const { identity, owner } = claim;
   const facilitator = start.facilitator ?? config.facilitator.facilitatorOf(identity);
-  const taken = await config.store.transition({
+  const change: Draft<Transition> = {
     identity,
     from: start.from,
     to: "settling",
@@ -52,10 +54,10 @@ export async function settleOnce(
     newOwner: owner,
     request,
     leaseUntilMs: config.now() + config.leaseMs,
-    ...(facilitator === undefined ? {} : { facilitator }),
-    ...(start.answer === undefined ? {} : { answer: start.answer }),
-  });
-  if (!taken) return { kind: "lost" };
+  };
+  if (facilitator !== undefined) change.facilitator = facilitator;
+  if (start.answer !== undefined) change.answer = start.answer;
+  if (!(await config.store.transition(change))) return { kind: "lost" };
 
   config.ongoing.settle(claim, start.waiting?.client);
   const startedMs = config.now();
@@ -83,55 +85,46 @@ interface Ended {
 
 /** The outcome stands whether or not the store takes it; a store that does not is a matter for the operator. */
 async function record(payment: UnsettledPayment, ended: Ended, config: PaymentsConfig): Promise<void> {
-  const { identity, owner } = payment.claim;
+  const { identity } = payment.claim;
   const { kind } = ended.settlement;
   try {
-    const recorded = await config.store.transition({
-      identity,
-      from: "settling",
-      owner,
-      leaseUntilMs: null,
-      ...(kind === "unknown" || kind === "unsent" ? {} : { request: null }),
-      ...holderOf(identity, ended, config),
-      ...outcomeOf(payment, ended),
-    });
+    const recorded = await config.store.transition(outcomeOf(payment, ended, config));
     if (!recorded) config.logger.error("outcome_not_recorded", { identity, outcome: kind });
   } catch {
     config.logger.error("outcome_not_recorded", { identity, outcome: kind });
   }
 }
 
+function outcomeOf({ claim }: UnsettledPayment, { settlement, start }: Ended, config: PaymentsConfig): Transition {
+  const { identity, owner } = claim;
+  const change: Draft<Transition> = { identity, from: "settling", to: settlement.kind, owner, leaseUntilMs: null };
+  if (settlement.kind === "settled") {
+    change.receipt = settlement.receipt;
+    addAnswer(change, claim, start);
+  } else if (settlement.kind === "rejected") {
+    change.receipt = settlement.receipt;
+    change.answer = null;
+    change.identifier = null;
+  }
+  if (settlement.kind === "settled" || settlement.kind === "rejected") change.request = null;
+  addHolder(change, { settlement, start }, config);
+  return change;
+}
+
 /**
  * An answer stays on record for a payer who was not there to get it, or who can prove to be the payer when it is asked for
  * again. A payment without an answer to come back for is owed one.
  */
-function outcomeOf(
-  { claim }: UnsettledPayment,
-  { settlement, start }: Ended,
-): Pick<Transition, "to" | "answer" | "receipt" | "identifier"> {
-  switch (settlement.kind) {
-    case "settled": {
-      const { receipt } = settlement;
-      if (start.waiting === undefined) return { to: start.answer === undefined ? "owed" : "settled", receipt };
-      return { to: "settled", receipt, ...(claim.identifier === undefined ? { answer: null } : {}) };
-    }
-    case "rejected":
-      return { to: "rejected", receipt: settlement.receipt, answer: null, identifier: null };
-    default:
-      return { to: settlement.kind };
-  }
+function addAnswer(change: Draft<Transition>, claim: UnsettledPayment["claim"], start: SettlementStart): void {
+  if (start.waiting === undefined) change.to = start.answer === undefined ? "owed" : "settled";
+  else if (claim.identifier === undefined) change.answer = null;
 }
 
 /** The one that was to be asked first may have provably got nothing; then another one has the payment, or nobody. */
-function holderOf(
-  identity: string,
-  { settlement, start }: Ended,
-  { facilitator }: PaymentsConfig,
-): Pick<Transition, "facilitator"> {
-  if (settlement.kind === "unsent") return { facilitator: null };
-  if (start.facilitator !== undefined) return {};
-  const name = facilitator.facilitatorOf(identity);
-  return name === undefined ? {} : { facilitator: name };
+function addHolder(change: Draft<Transition>, { settlement, start }: Ended, { facilitator }: PaymentsConfig): void {
+  const name = start.facilitator === undefined ? facilitator.facilitatorOf(change.identity) : undefined;
+  if (settlement.kind === "unsent") change.facilitator = null;
+  else if (name !== undefined) change.facilitator = name;
 }
 
 /**
