@@ -191,10 +191,10 @@ function forSettling(
   requirements: PaymentRequirements,
   holder: Holder | undefined,
 ): readonly PoolMember[] {
-  if (holder === undefined) return ableFor(members, requirements);
-  const isHolder = ({ name }: PoolMember) => name === holder.name;
-  if (holder.firm) return members.filter(isHolder);
+  if (holder?.firm) return members.filter(({ name }) => name === holder.name);
   const able = ableFor(members, requirements);
+  if (holder === undefined || able.length < 2) return able;
+  const isHolder = ({ name }: PoolMember) => name === holder.name;
   return [...able.filter(isHolder), ...able.filter((member) => !isHolder(member))];
 }
 

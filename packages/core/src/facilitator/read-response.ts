@@ -17,9 +17,9 @@ export function readVerifyResponse(value: unknown): VerifyResponse | undefined {
   const isValid = value["isValid"] ?? value["is_valid"];
   if (typeof isValid !== "boolean") return undefined;
   const read: Draft<VerifyResponse> = { isValid };
-  put(read, "invalidReason", text(value, "invalidReason", "invalid_reason"));
-  put(read, "invalidMessage", text(value, "invalidMessage", "invalid_message"));
-  put(read, "payer", text(value, "payer"));
+  put(read, "invalidReason", text(value["invalidReason"]) ?? text(value["invalid_reason"]));
+  put(read, "invalidMessage", text(value["invalidMessage"]) ?? text(value["invalid_message"]));
+  put(read, "payer", text(value["payer"]));
   put(read, "extensionResponses", outcomes(value));
   return read;
 }
@@ -32,13 +32,13 @@ export function readVerifyResponse(value: unknown): VerifyResponse | undefined {
 export function readSettlementResponse(value: unknown, network: string): SettlementResponse | undefined {
   if (!isJsonObject(value)) return undefined;
   const { success } = value;
-  const transaction = text(value, "transaction") ?? "";
+  const transaction = text(value["transaction"]) ?? "";
   if (typeof success !== "boolean") return undefined;
-  const read: Draft<SettlementResponse> = { success, transaction, network: text(value, "network") || network };
-  put(read, "errorReason", text(value, "errorReason", "error_reason"));
-  put(read, "errorMessage", text(value, "errorMessage", "error_message"));
-  put(read, "payer", text(value, "payer"));
-  put(read, "amount", text(value, "amount"));
+  const read: Draft<SettlementResponse> = { success, transaction, network: text(value["network"]) || network };
+  put(read, "errorReason", text(value["errorReason"]) ?? text(value["error_reason"]));
+  put(read, "errorMessage", text(value["errorMessage"]) ?? text(value["error_message"]));
+  put(read, "payer", text(value["payer"]));
+  put(read, "amount", text(value["amount"]));
   put(read, "extensionResponses", outcomes(value));
   return read;
 }
@@ -72,12 +72,8 @@ function texts(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
 }
 
-function text(value: JsonObject, ...names: readonly string[]): string | undefined {
-  for (const name of names) {
-    const found = value[name];
-    if (typeof found === "string") return found;
-  }
-  return undefined;
+function text(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
 }
 
 type Draft<T> = { -readonly [K in keyof T]: T[K] };

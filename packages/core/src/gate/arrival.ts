@@ -22,11 +22,16 @@ export interface Arrival {
 }
 
 /** What was read of a payment, and what it is bound to. */
-export type Readable = Extract<ReadPayment, { kind: "read" }> & { readonly url: string; readonly bodyDigest: string };
+export interface Readable {
+  readonly url: string;
+  readonly bodyDigest: string;
+  readonly read: Extract<ReadPayment, { kind: "read" }>;
+}
 
 /** A request with a readable payment: everything that later steps work on. */
 export function toPaidRequest({ route, locate, request }: Arrival, readable: Readable): PaidRequest {
-  const { offer, reading, payment, identifier, url, bodyDigest } = readable;
+  const { url, bodyDigest } = readable;
+  const { offer, reading, payment, identifier } = readable.read;
   const { description, mimeType, service } = route;
   const place = locate();
   const extensions = route.declareAt({ method: request.method, locate: () => place });

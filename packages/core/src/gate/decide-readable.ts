@@ -67,8 +67,7 @@ function decideDigested(
   config: PaymentsConfig,
 ): Decision | Promise<Decision> {
   if (bodyDigest === undefined) return answered(incompleteRequestAnswer());
-  // Fields behind a spread make V8 copy in its slowest way, ten times as slow as before it.
-  const paid = toPaidRequest(arrival, { url, bodyDigest, ...read });
+  const paid = toPaidRequest(arrival, { url, bodyDigest, read });
   const { reading } = read;
   if (reading.kind === "expired") return decideExpired(paid, reading.expiredReason, config);
   return arrival.route.validate === undefined ? claimPayment(paid, config) : validateFirst(arrival, paid, config);
