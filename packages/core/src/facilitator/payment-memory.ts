@@ -58,75 +58,94 @@ class Known implements Link<Known> {
 /** Payments in order of age: all are remembered equally long, so the oldest is the first to go, for time as for number. */
 type Recent = Chain<Known>;
 
-/**
- * Creates an empty memory. What is open is kept apart from what was answered, and from what was only verified: however
- * many payments go well, none that is in doubt is forgotten for them. Circuit breakers keep those that are in doubt few.
- */
+/** Creates an empty memory. */
 export function createPaymentMemory({ now }: Pick<Clock, "now">): PaymentMemory {
-  const payments = new Map<string, Known>();
-  const [verified, open, answered]: [Recent, Recent, Recent] = [new Chain(), new Chain(), new Chain()];
+  return new Memory(now);
+}
 
-  const forget = (known: Known) => {
-    known.recent?.remove(known);
-    payments.delete(known.payment);
-  };
-  const live = (payment: string, nowMs: number) => {
-    const known = payments.get(payment);
+/**
+ * What is open is kept apart from what was answered, and from what was only verified: however many payments go well, none that is
+ * in doubt is forgotten for them. Circuit breakers keep those that are in doubt few.
+ */
+class Memory implements PaymentMemory {
+  readonly #now: () => number;
+  readonly #payments = new Map<string, Known>();
+  readonly #verified: Recent = new Chain();
+  readonly #open: Recent = new Chain();
+  readonly #answered: Recent = new Chain();
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  find(payment: string): Holder | undefined {
+    const known = this.#live(payment, this.#now());
+    const name = known?.toldTo ?? known?.verifiedBy;
+    return name === undefined ? undefined : { name, firm: known?.toldTo !== undefined };
+  }
+
+  verified(payment: string, name: string): void {
+    const nowMs = this.#now();
+    const known = this.#know(payment, nowMs);
+    known.verifiedBy = name;
+    if (known.toldTo === undefined) this.#renew(known, this.#verified, nowMs);
+  }
+
+  sent(payment: string, name: string): void {
+    const nowMs = this.#now();
+    const known = this.#know(payment, nowMs);
+    known.toldTo = name;
+    this.#renew(known, this.#open, nowMs);
+  }
+
+  unsent(payment: string): void {
+    const nowMs = this.#now();
+    const known = this.#live(payment, nowMs);
+    if (known?.recent !== this.#open) return;
+    known.toldTo = undefined;
+    if (known.verifiedBy === undefined) this.#forget(known);
+    else this.#renew(known, this.#verified, nowMs);
+  }
+
+  answered(payment: string, name: string): void {
+    const nowMs = this.#now();
+    const known = this.#know(payment, nowMs);
+    known.toldTo = name;
+    known.verifiedBy = undefined;
+    this.#renew(known, this.#answered, nowMs);
+  }
+
+  #live(payment: string, nowMs: number): Known | undefined {
+    const known = this.#payments.get(payment);
     return known !== undefined && known.untilMs > nowMs ? known : undefined;
-  };
-  /** The newest of its kind from now on. */
-  const renew = (known: Known, recent: Recent, nowMs: number) => {
+  }
+
+  #know(payment: string, nowMs: number): Known {
+    const known = this.#payments.get(payment);
+    if (known !== undefined && known.untilMs > nowMs) return known;
+    if (known !== undefined) this.#forget(known);
+    const added = new Known(payment);
+    this.#payments.set(payment, added);
+    return added;
+  }
+
+  #forget(known: Known): void {
+    known.recent?.remove(known);
+    this.#payments.delete(known.payment);
+  }
+
+  /** It is the newest of its kind from now on. */
+  #renew(known: Known, recent: Recent, nowMs: number): void {
     known.recent?.remove(known);
     recent.add(known);
     known.recent = recent;
     known.untilMs = nowMs + REMEMBERED_MS;
-    for (let { first } = recent; first !== undefined && isTooMuch(recent, nowMs); { first } = recent) forget(first);
-  };
-  const know = (payment: string, nowMs: number) => {
-    const known = live(payment, nowMs);
-    if (known !== undefined) return known;
-    const outdated = payments.get(payment);
-    if (outdated !== undefined) forget(outdated);
-    const added = new Known(payment);
-    payments.set(payment, added);
-    return added;
-  };
-  return {
-    find(payment) {
-      const known = live(payment, now());
-      const name = known?.toldTo ?? known?.verifiedBy;
-      return name === undefined ? undefined : { name, firm: known?.toldTo !== undefined };
-    },
-    verified(payment, name) {
-      const nowMs = now();
-      const known = know(payment, nowMs);
-      known.verifiedBy = name;
-      if (known.toldTo === undefined) renew(known, verified, nowMs);
-    },
-    sent(payment, name) {
-      const nowMs = now();
-      const known = know(payment, nowMs);
-      known.toldTo = name;
-      renew(known, open, nowMs);
-    },
-    unsent(payment) {
-      const nowMs = now();
-      const known = live(payment, nowMs);
-      if (known?.recent !== open) return;
-      known.toldTo = undefined;
-      if (known.verifiedBy === undefined) forget(known);
-      else renew(known, verified, nowMs);
-    },
-    answered(payment, name) {
-      const nowMs = now();
-      const known = know(payment, nowMs);
-      known.toldTo = name;
-      known.verifiedBy = undefined;
-      renew(known, answered, nowMs);
-    },
-  };
+    for (let { first } = recent; first !== undefined && isTooMuch(recent, nowMs); { first } = recent) {
+      this.#forget(first);
+    }
+  }
 }
 
-function isTooMuch(recent: Recent, nowMs: number): boolean {
-  return recent.size > MAX_REMEMBERED || (recent.first !== undefined && recent.first.untilMs <= nowMs);
+function isTooMuch({ size, first }: Recent, nowMs: number): boolean {
+  return size > MAX_REMEMBERED || (first !== undefined && first.untilMs <= nowMs);
 }

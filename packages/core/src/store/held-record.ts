@@ -53,10 +53,22 @@ export class HeldRecord implements Expiring<HeldRecord> {
 
   /** A record for others, without what is not there. */
   toRecord(): PaymentRecord {
-    const { before: _before, after: _after, ...fields } = this;
-    const present = Object.entries(fields).filter(([, value]) => value !== undefined);
-    return Object.freeze(Object.fromEntries(present)) as unknown as PaymentRecord;
+    const { identity, binding, state, owner, expiresAtMs } = this;
+    const record: Draft = { identity, binding, state, owner, expiresAtMs };
+    put(record, "facilitator", this.facilitator);
+    put(record, "identifier", this.identifier);
+    put(record, "request", this.request);
+    put(record, "leaseUntilMs", this.leaseUntilMs);
+    put(record, "answer", this.answer);
+    put(record, "receipt", this.receipt);
+    return Object.freeze(record);
   }
+}
+
+type Draft = { -readonly [K in keyof PaymentRecord]: PaymentRecord[K] };
+
+function put<K extends keyof Draft>(draft: Draft, name: K, value: Draft[K] | undefined): void {
+  if (value !== undefined) draft[name] = value;
 }
 
 /** `undefined` leaves a field as it is, `null` forgets it. */
