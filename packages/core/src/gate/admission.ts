@@ -95,7 +95,7 @@ class RunAdmission implements Admission {
     const [paid, config] = [this.#paid, this.#config];
     this.#run.end();
     const answer = dropOverride(paid, given, config);
-    const completion = { answer, amount: this.#tab.close(), cancelled: this };
+    const completion = { answer, amount: this.#tab.close(), admission: this };
     let release: Release;
     try {
       release = await completeRun(paid, completion, config);
@@ -110,7 +110,7 @@ class RunAdmission implements Admission {
     const [paid, config] = [this.#paid, this.#config];
     this.#run.leave();
     await releaseClaim(paid, config);
-    this.tell("client_gone");
+    this.tellCancelled("client_gone");
     config.ongoing.end(paid.claim);
   }
 
@@ -131,12 +131,12 @@ class RunAdmission implements Admission {
   }
 
   /** Tells who listens that nothing is charged, once. */
-  tell(reason: CancelReason): void {
+  tellCancelled(reason: CancelReason): void {
     if (this.#isCancelled) return;
     this.#isCancelled = true;
     const [paid, config] = [this.#paid, this.#config];
-    const durationMs = () => config.now() - this.#startedMs;
-    config.events.emit("cancelled", () => ({ ...factsOf(paid), reason, durationMs: durationMs() }));
+    const cancelled = () => ({ ...factsOf(paid), reason, durationMs: config.now() - this.#startedMs });
+    config.events.emit("cancelled", cancelled);
     tellHook("onCancel", () => [factsOf(paid), reason], config);
   }
 
@@ -147,7 +147,7 @@ class RunAdmission implements Admission {
 
   async #answerExpired(): Promise<Answer> {
     await releaseClaim(this.#paid, this.#config);
-    this.tell("expired");
+    this.tellCancelled("expired");
     this.#config.ongoing.end(this.#paid.claim, expiredAnswer);
     return expiredAnswer();
   }
@@ -176,24 +176,24 @@ interface Completion {
   readonly answer: HandlerAnswer;
   /** Atomic units; `undefined` when the handler was to say and did not. */
   readonly amount: bigint | undefined;
-  readonly cancelled: Pick<RunAdmission, "tell">;
+  readonly admission: Pick<RunAdmission, "tellCancelled">;
 }
 
-function notStarted(paid: PaidRequest, { cancelled }: Completion, { logger }: PaymentsConfig): Release {
+function notStarted(paid: PaidRequest, { admission }: Completion, { logger }: PaymentsConfig): Release {
   logger.error("settlement_not_started", { identity: paid.claim.identity, error: "the store failed" });
-  cancelled.tell("failed");
+  admission.tellCancelled("failed");
   return { kind: "replace", answer: unreachableAnswer("unexpected_settle_error", RETRY_AFTER_SECONDS) };
 }
 
 async function completeRun(
   paid: PaidRequest,
-  { answer, amount, cancelled }: Completion,
+  { answer, amount, admission }: Completion,
   config: PaymentsConfig,
 ): Promise<Release> {
   const { identity, owner, expiresAtMs } = paid.claim;
   const giveUp = async (reason: CancelReason): Promise<void> => {
     await config.store.release(identity, owner);
-    cancelled.tell(reason);
+    admission.tellCancelled(reason);
   };
   const report: Logger["error"] = (event, fields) => config.logger.error(event, { route: paid.route.key, ...fields });
   if (!isChargeable(paid.route.chargeable, answer, report)) {
@@ -221,7 +221,7 @@ async function completeRun(
     { from: "serving", owner, facilitator: undefined, answer: toStored(answer), waiting: { client: paid.client } },
     config,
   );
-  if (settlement.kind === "lost") cancelled.tell("failed");
+  if (settlement.kind === "lost") admission.tellCancelled("failed");
   if (settlement.kind !== "settled") return { kind: "replace", answer: unservedAnswer(paid, settlement) };
   return paidRelease(settlement.receipt, relayHeaders(settlement.said ?? paid.said, config));
 }
