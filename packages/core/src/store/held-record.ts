@@ -24,6 +24,8 @@ export class HeldRecord implements Expiring<HeldRecord> {
   receipt: SettlementResponse | undefined;
   before: HeldRecord | undefined;
   after: HeldRecord | undefined;
+  /** For others, since the last change. */
+  #shown: PaymentRecord | undefined;
 
   constructor({ identity, binding, owner, expiresAtMs, identifier }: ClaimRequest) {
     this.identity = identity;
@@ -40,6 +42,7 @@ export class HeldRecord implements Expiring<HeldRecord> {
 
   /** Carries out a change that is allowed. */
   apply(change: Transition): void {
+    this.#shown = undefined;
     this.state = change.to;
     this.owner = change.newOwner ?? this.owner;
     this.facilitator = changed(this.facilitator, change.facilitator);
@@ -51,8 +54,19 @@ export class HeldRecord implements Expiring<HeldRecord> {
     if (this.keptAnswer !== undefined) this.answer = withBodyOfItsOwn(this.keptAnswer);
   }
 
-  /** A record for others, without what is not there. */
+  /** Its room is another's. */
+  forgetAnswer(): void {
+    this.#shown = undefined;
+    this.answer = undefined;
+  }
+
+  /** A record for others, without what is not there: the same one until something changes. */
   toRecord(): PaymentRecord {
+    this.#shown ??= Object.freeze(this.#copy());
+    return this.#shown;
+  }
+
+  #copy(): PaymentRecord {
     const { identity, binding, state, owner, expiresAtMs } = this;
     const record: Draft = { identity, binding, state, owner, expiresAtMs };
     put(record, "facilitator", this.facilitator);
@@ -61,7 +75,7 @@ export class HeldRecord implements Expiring<HeldRecord> {
     put(record, "leaseUntilMs", this.leaseUntilMs);
     put(record, "answer", this.answer);
     put(record, "receipt", this.receipt);
-    return Object.freeze(record);
+    return record;
   }
 }
 

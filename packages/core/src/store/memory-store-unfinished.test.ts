@@ -82,7 +82,7 @@ describe("unfinished", () => {
     for (const state of STATES) await bring(store, state, { identity: state });
     const found = await unfinishedOf(store);
     expect(found.map(({ identity }) => identity).sort()).toEqual([...UNFINISHED].sort());
-    for (const record of found) expect(record).toEqual(await store.find(record.identity));
+    for (const record of found) expect(record).toBe(await store.find(record.identity));
   });
 
   test("yields a payment as it is when its turn comes, and none whose settlement has ended by then", async () => {

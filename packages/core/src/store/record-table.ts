@@ -34,8 +34,7 @@ export function createRecordTable(maxAnswerBytes: number): RecordTable {
 
   const keepAnswer = ({ identity, keptAnswer }: HeldRecord) => {
     for (const crowdedOut of room.keep(identity, keptAnswer)) {
-      const other = records.get(crowdedOut);
-      if (other !== undefined) other.answer = undefined;
+      records.get(crowdedOut)?.forgetAnswer();
     }
   };
   const forget = ({ identity, identifier, keptAnswer }: HeldRecord) => {
