@@ -240,6 +240,6 @@ export interface PaymentsOptions {
   readonly logger?: Logger;
   /** Unix milliseconds. Default `Date.now`. */
   readonly now?: () => number;
-  /** Waits for the end of a payment's time. Default: `setTimeout`, keeping no process alive. For tests, as `now` is. */
+  /** Waits for the end of a payment's time. Default: timers of Node's that keep no process alive. For tests, as `now` is. */
   readonly timer?: StartTimer;
 }
