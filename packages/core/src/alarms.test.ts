@@ -5,7 +5,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 /** Alarms by their delays; yields when each went off. */
-function setAll(delays: readonly number[], kind: "kept" | "unref" = "unref") {
+function setAll(delays: readonly number[], kind: "ref" | "unref" = "unref") {
   const rang: [delayMs: number, afterMs: number][] = [];
   const startMs = performance.now();
   const alarms = delays.map((delayMs) =>
@@ -66,13 +66,13 @@ test("a tick that was taken away with its timers is made up for", async () => {
   expect(rang).toHaveLength(1);
 });
 
-test("the process stays for those that are kept, and for no longer", () => {
+test("the process stays for those that are not unref, and for no longer", () => {
   vi.useRealTimers();
   const active = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
   const before = active();
   const { alarms: others } = setAll([5_000, 500]);
   expect(active()).toBe(before);
-  const { alarms } = setAll([5_000, 6_000], "kept");
+  const { alarms } = setAll([5_000, 6_000], "ref");
   expect(active()).toBe(before + 1);
   alarms[0]?.stop();
   expect(active()).toBe(before + 1);

@@ -1,8 +1,8 @@
 /**
  * Alarms: what is to happen after so many milliseconds, and is nearly always called off before.
  *
- * A payment sets three, and a timer of Node's for each would cost more than all the rest of remembering it. So one timer ticks
- * once a second for all of them, as long as there are any; an alarm gets a timer of its own for the last part of its time.
+ * A payment sets three. One timer of Node's ticks once a second for all of them, as long as there are any; an alarm gets a timer of its
+ * own for the last part of its time.
  *
  * @see `docs/performance.md`, "Timers"
  * @module
@@ -15,8 +15,8 @@ export interface Alarm {
   stop(): void;
 }
 
-/** Whether the process stays for it, as for a timer of Node's, or may end before. */
-type Kind = "kept" | "unref";
+/** Whether the process stays for it, or may end before, in Node's words for timers. */
+type Kind = "ref" | "unref";
 
 const TICK_MS = 1_000;
 
@@ -47,7 +47,7 @@ class Waiting implements Alarm, Link<Waiting> {
 
 /** Buckets by the second in which their alarms are due. */
 const buckets = new Map<number, Bucket>();
-const waiting: Record<Kind, number> = { kept: 0, unref: 0 };
+const waiting: Record<Kind, number> = { ref: 0, unref: 0 };
 let ticking: Ticking | undefined;
 
 interface Ticking {
@@ -82,7 +82,7 @@ function enter(alarm: Waiting, nowMs: number): void {
   bucket.add(alarm);
   waiting[alarm.kind]++;
   if (!isTicking(nowMs)) startTicking(nowMs);
-  else if (alarm.kind === "kept" && waiting.kept === 1) ticking?.timer.ref();
+  else if (alarm.kind === "ref" && waiting.ref === 1) ticking?.timer.ref();
 }
 
 /** Whether a tick will come. One that is long overdue, or is yet to come in a time that is no more, will not. */
@@ -94,7 +94,7 @@ function startTicking(nowMs: number): void {
   const timer = setTimeout(() => {
     if (ticking?.timer === timer) tick();
   }, TICK_MS);
-  if (waiting.kept === 0) timer.unref();
+  if (waiting.ref === 0) timer.unref();
   ticking = { timer, by: setTimeout, dueMs: nowMs + TICK_MS };
 }
 
@@ -110,7 +110,7 @@ function leave(alarm: Waiting, bucket: Bucket): void {
   bucket.remove(alarm);
   alarm.bucket = undefined;
   waiting[alarm.kind]--;
-  if (alarm.kind === "kept" && waiting.kept === 0) ticking?.timer.unref();
+  if (alarm.kind === "ref" && waiting.ref === 0) ticking?.timer.unref();
 }
 
 /** Whatever is due before the next tick gets a timer of its own. */
@@ -122,7 +122,7 @@ function tick(): void {
     buckets.delete(second);
     startTimers(bucket, nowMs);
   }
-  if (waiting.kept + waiting.unref > 0) startTicking(nowMs);
+  if (waiting.ref + waiting.unref > 0) startTicking(nowMs);
 }
 
 function startTimers(bucket: Bucket, nowMs: number): void {

@@ -82,7 +82,7 @@ class LimitedCall {
     this.#limits = limits;
     this.#reject = reject;
     // What is asked in the background keeps no process alive.
-    const kind = limits.operation === "supported" ? "unref" : "kept";
+    const kind = limits.operation === "supported" ? "unref" : "ref";
     this.#alarm = setAlarm(() => this.#end(`within ${limits.deadlineMs} ms`), limits.deadlineMs, kind);
     if (limits.signal !== undefined) this.#heed(limits.signal);
   }

@@ -23,7 +23,7 @@ import { createPaymentMemory, type Holder, type PaymentMemory } from "./payment-
 import type { Attempt, PoolMember } from "./pool-member.js";
 import { createMembers, type FacilitatorEntry, type PoolOptions } from "./pool-options.js";
 import { facilitatorAddresses, mergeSupported, type Support, spelledAs } from "./supported-kinds.js";
-import { createTurns, type TakeTurn } from "./turns.js";
+import { createTurns } from "./turns.js";
 
 /** What a caller knows of a payment that the request does not say. */
 export interface PoolCallOptions extends CallOptions {
@@ -74,8 +74,7 @@ export function createFacilitatorPool(
   let revision = 0;
   const { members, clock } = createMembers(entries, options, () => revision++);
   const memory = createPaymentMemory(clock);
-  // No two settlements of one payment can choose different facilitators; where there is one, there is no choice.
-  const takeTurn: TakeTurn = members.length === 1 ? (_payment, task) => task() : createTurns();
+  const takeTurn = createTurns();
   const start = () => {
     for (const member of members) member.start();
   };
@@ -90,6 +89,7 @@ export function createFacilitatorPool(
     },
     settle(request, more = {}) {
       const payment = more.payment ?? payloadOf(request);
+      // One at a time, so that no two settlements of one payment can choose different facilitators.
       return takeTurn(payment, () => {
         const holder = more.facilitator === undefined ? memory.find(payment) : { name: more.facilitator, firm: true };
         const able = forSettling(members, request.paymentRequirements, holder);

@@ -117,12 +117,12 @@ class Memory implements PaymentMemory {
 
   #live(payment: string, nowMs: number): Known | undefined {
     const known = this.#payments.get(payment);
-    return known !== undefined && known.untilMs > nowMs ? known : undefined;
+    return known === undefined || isOutdated(known, nowMs) ? undefined : known;
   }
 
   #know(payment: string, nowMs: number): Known {
     const known = this.#payments.get(payment);
-    if (known !== undefined && known.untilMs > nowMs) return known;
+    if (known !== undefined && !isOutdated(known, nowMs)) return known;
     if (known !== undefined) this.#forget(known);
     const added = new Known(payment);
     this.#payments.set(payment, added);
@@ -147,5 +147,9 @@ class Memory implements PaymentMemory {
 }
 
 function isTooMuch({ size, first }: Recent, nowMs: number): boolean {
-  return size > MAX_REMEMBERED || (first !== undefined && first.untilMs <= nowMs);
+  return size > MAX_REMEMBERED || (first !== undefined && isOutdated(first, nowMs));
+}
+
+function isOutdated({ untilMs }: Known, nowMs: number): boolean {
+  return untilMs <= nowMs;
 }

@@ -5,6 +5,7 @@
  * @see `docs/protocol-notes.md`, "What facilitators answer"
  * @module
  */
+import { type Draft, put } from "../draft.js";
 import { type ExtensionResponses, readExtensionResponses } from "../protocol/extension-responses.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
@@ -74,10 +75,4 @@ function texts(value: unknown): string[] {
 
 function text(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
-}
-
-type Draft<T> = { -readonly [K in keyof T]: T[K] };
-
-function put<T, K extends keyof T>(draft: T, name: K, value: T[K] | undefined): void {
-  if (value !== undefined) draft[name] = value;
 }

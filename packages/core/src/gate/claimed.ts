@@ -42,6 +42,7 @@ export async function serveClaim(paid: PaidRequest, config: PaymentsConfig): Pro
   }
 }
 
+/** `return await`, here and below: `docs/performance.md`, "Functions for each payment". */
 async function decideClaimed(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
   const asked = askHook("beforeVerify", paid, config);
   const barred = asked && (await asked);

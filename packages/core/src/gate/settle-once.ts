@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { type Draft, put } from "../draft.js";
 import type { ExtensionResponses } from "../protocol/extension-responses.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { PaymentState, StoredAnswer } from "../store/payment-record.js";
@@ -35,8 +36,6 @@ export type SettledOnce =
     })
   | { readonly kind: "lost" };
 
-type Draft<T> = { -readonly [K in keyof T]: T[K] };
-
 /** Settles. Never rejects once the facilitator has been told; a store that fails before that rejects, uncharged. */
 export async function settleOnce(
   payment: UnsettledPayment,
@@ -55,8 +54,8 @@ export async function settleOnce(
     request,
     leaseUntilMs: config.now() + config.leaseMs,
   };
-  if (facilitator !== undefined) change.facilitator = facilitator;
-  if (start.answer !== undefined) change.answer = start.answer;
+  put(change, "facilitator", facilitator);
+  put(change, "answer", start.answer);
   if (!(await config.store.transition(change))) return { kind: "lost" };
 
   config.ongoing.settle(claim, start.waiting?.client);
@@ -122,9 +121,8 @@ function addAnswer(change: Draft<Transition>, claim: UnsettledPayment["claim"], 
 
 /** The one that was to be asked first may have provably got nothing; then another one has the payment, or nobody. */
 function addHolder(change: Draft<Transition>, { settlement, start }: Ended, { facilitator }: PaymentsConfig): void {
-  const name = start.facilitator === undefined ? facilitator.facilitatorOf(change.identity) : undefined;
   if (settlement.kind === "unsent") change.facilitator = null;
-  else if (name !== undefined) change.facilitator = name;
+  else if (start.facilitator === undefined) put(change, "facilitator", facilitator.facilitatorOf(change.identity));
 }
 
 /**

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { type Draft, put } from "../draft.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { PaymentRecord, PaymentState, StoredAnswer } from "./payment-record.js";
@@ -35,11 +36,6 @@ export class HeldRecord implements Expiring<HeldRecord> {
     this.identifier = identifier;
   }
 
-  /** What counts as kept. While it settles is not for long, and hardly any answer is kept for longer. */
-  get keptAnswer(): StoredAnswer | undefined {
-    return this.state === "settling" ? undefined : this.answer;
-  }
-
   /** Carries out a change that is allowed. */
   apply(change: Transition): void {
     this.#shown = undefined;
@@ -51,7 +47,8 @@ export class HeldRecord implements Expiring<HeldRecord> {
     this.leaseUntilMs = changed(this.leaseUntilMs, change.leaseUntilMs);
     this.receipt = changed(this.receipt, change.receipt);
     this.answer = changed(this.answer, change.answer);
-    if (this.keptAnswer !== undefined) this.answer = withBodyOfItsOwn(this.keptAnswer);
+    // While it settles is not for long, and hardly any answer is kept for longer.
+    if (this.answer !== undefined && change.to !== "settling") this.answer = withBodyOfItsOwn(this.answer);
   }
 
   /** Its room is another's. */
@@ -68,7 +65,7 @@ export class HeldRecord implements Expiring<HeldRecord> {
 
   #copy(): PaymentRecord {
     const { identity, binding, state, owner, expiresAtMs } = this;
-    const record: Draft = { identity, binding, state, owner, expiresAtMs };
+    const record: Draft<PaymentRecord> = { identity, binding, state, owner, expiresAtMs };
     put(record, "facilitator", this.facilitator);
     put(record, "identifier", this.identifier);
     put(record, "request", this.request);
@@ -77,12 +74,6 @@ export class HeldRecord implements Expiring<HeldRecord> {
     put(record, "receipt", this.receipt);
     return record;
   }
-}
-
-type Draft = { -readonly [K in keyof PaymentRecord]: PaymentRecord[K] };
-
-function put<K extends keyof Draft>(draft: Draft, name: K, value: Draft[K] | undefined): void {
-  if (value !== undefined) draft[name] = value;
 }
 
 /** `undefined` leaves a field as it is, `null` forgets it. */

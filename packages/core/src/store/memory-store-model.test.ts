@@ -7,10 +7,7 @@ import type { Claim, ClaimRequest, Transition } from "./payment-store.js";
 const SEED = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31);
 const ROOM = 100;
 
-/**
- * The contract in its simplest form: a list of records, searched each time. Answers are as old as their place in `written`; that
- * of a payment that settles takes no room.
- */
+/** The contract in its simplest form: a list of records, searched each time. Answers are as old as their place in `written`. */
 function createModel(now: () => number) {
   let records: PaymentRecord[] = [];
   let written: string[] = [];
@@ -18,11 +15,10 @@ function createModel(now: () => number) {
   const put = (record: PaymentRecord) => {
     records = [...records.filter(({ identity }) => identity !== record.identity), record];
   };
-  const kept = (record: PaymentRecord | undefined) => (record?.state === "settling" ? undefined : record?.answer);
-  const bytes = () => records.reduce((sum, record) => sum + (kept(record)?.body.byteLength ?? 0), 0);
+  const bytes = () => records.reduce((sum, { answer }) => sum + (answer?.body.byteLength ?? 0), 0);
   const write = (identity: string) => {
     written = [...written.filter((other) => other !== identity), identity];
-    const own = kept(find(identity))?.body.byteLength ?? 0;
+    const own = find(identity)?.answer?.body.byteLength ?? 0;
     if (own > ROOM) return put(withoutAnswer(identity));
     for (const oldest of written) if (bytes() > ROOM) put(withoutAnswer(oldest));
   };
@@ -49,10 +45,9 @@ function createModel(now: () => number) {
     transition(change: Transition): boolean {
       const record = find(change.identity);
       if (record === undefined || !mayBe(record, change)) return false;
-      const next = changed(record, change);
-      put(next);
-      if (kept(next) === undefined) written = written.filter((other) => other !== change.identity);
-      else if (kept(next) !== kept(record)) write(change.identity);
+      put(changed(record, change));
+      if (change.answer === null) written = written.filter((other) => other !== change.identity);
+      if (change.answer) write(change.identity);
       return true;
     },
     release(identity: string, owner: string) {

@@ -32,15 +32,15 @@ export function createRecordTable(maxAnswerBytes: number): RecordTable {
   const expiries = createRecordExpiries<HeldRecord>();
   const room = createAnswerRoom(maxAnswerBytes);
 
-  const keepAnswer = ({ identity, keptAnswer }: HeldRecord) => {
-    for (const crowdedOut of room.keep(identity, keptAnswer)) {
+  const keepAnswer = ({ identity, answer }: HeldRecord) => {
+    for (const crowdedOut of room.keep(identity, answer)) {
       records.get(crowdedOut)?.forgetAnswer();
     }
   };
-  const forget = ({ identity, identifier, keptAnswer }: HeldRecord) => {
+  const forget = ({ identity, identifier, answer }: HeldRecord) => {
     records.delete(identity);
     if (identifier !== undefined) identifiers.delete(identifier);
-    if (keptAnswer !== undefined) room.keep(identity, undefined);
+    if (answer !== undefined) room.keep(identity, undefined);
   };
   return {
     get size() {
@@ -55,11 +55,11 @@ export function createRecordTable(maxAnswerBytes: number): RecordTable {
       expiries.add(record);
     },
     change(record, change) {
-      const { identifier, keptAnswer } = record;
+      const { identifier, answer } = record;
       record.apply(change);
       if (identifier !== undefined && record.identifier === undefined) identifiers.delete(identifier);
       // An answer is as old as when it was written, whatever becomes of its payment meanwhile.
-      if (record.keptAnswer !== keptAnswer) keepAnswer(record);
+      if (record.answer !== answer) keepAnswer(record);
     },
     remove(record) {
       forget(record);
