@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { EventEmitter } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
@@ -39,6 +40,8 @@ export interface RpcProxy {
   readonly headers: () => NodeJS.Dict<string | string[]>;
   /** Decides what becomes of each call from now on. */
   decide(fate: (call: RpcCall) => Fate): void;
+  /** Resolves with the next call of a method, or the one that is so many calls later, when it comes. */
+  next(method: string, later?: number): Promise<RpcCall>;
   close(): Promise<void>;
 }
 
@@ -57,6 +60,7 @@ export async function startRpcProxy(target: string): Promise<RpcProxy> {
   const calls: string[] = [];
   let decide: (call: RpcCall) => Fate = () => "pass";
   let headers: NodeJS.Dict<string | string[]> = {};
+  const heard = new EventEmitter();
   const server = createServer(async (req, res) => {
     const chunks: Buffer[] = [];
     for await (const chunk of req) chunks.push(chunk);
@@ -64,6 +68,7 @@ export async function startRpcProxy(target: string): Promise<RpcProxy> {
     const call = { params: [], ...JSON.parse(body) } as RpcCall & { readonly id: number };
     calls.push(call.method);
     headers = req.headers;
+    heard.emit(call.method, call);
     await carryOut(decide(call), { res, id: call.id, forward: () => post(target, body) });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -74,6 +79,15 @@ export async function startRpcProxy(target: string): Promise<RpcProxy> {
     decide: (fate) => {
       decide = fate;
     },
+    next: (method, later = 0) =>
+      new Promise((resolve) => {
+        let left = later;
+        heard.on(method, function hear(call: RpcCall) {
+          if (left-- > 0) return;
+          heard.off(method, hear);
+          resolve(call);
+        });
+      }),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

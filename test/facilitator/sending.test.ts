@@ -1,5 +1,6 @@
 /**
- * Transactions of one signer: in what order, with which counts, and what a node that refuses one does to the next.
+ * Transactions of one signer: in what order, with which counts, and what a node that refuses one does to the next. What
+ * becomes of one that another one takes the count of is in `crowded-out.test.ts`.
  */
 import type { FacilitatorRequest, SettlementResponse } from "@farebox/core";
 import { createWalletClient, type Hex, http } from "viem";
@@ -30,10 +31,10 @@ const countOf = (privateKey: Hex) =>
   stage.client.getTransactionCount({ address: privateKeyToAccount(privateKey).address });
 
 /** Sends a transaction of the signer past the facilitator, as another process with the same key would. */
-async function useElsewhere(privateKey: Hex, fees: { readonly nonce?: number; readonly gasPrice?: bigint } = {}) {
+async function useElsewhere(privateKey: Hex) {
   const account = privateKeyToAccount(privateKey);
   const wallet = createWalletClient({ account, transport: http(stage.chain.rpcUrl) });
-  return wallet.sendTransaction({ to: account.address, gas: 21_000n, gasPrice: 10n ** 10n, chain: null, ...fees });
+  return wallet.sendTransaction({ to: account.address, gas: 21_000n, gasPrice: 10n ** 10n, chain: null });
 }
 
 function expectPaid(answer: SettlementResponse | undefined): void {
@@ -143,55 +144,6 @@ describe("a transaction that the node refuses", () => {
       transaction: "",
     });
     expectPaid(await stage.scheme({ privateKey }).settle(payment));
-  });
-});
-
-describe("a transaction that is crowded out", () => {
-  test("is no success, and is sent again with another count", async () => {
-    const privateKey = await stage.signer();
-    const scheme = stage.scheme({ privateKey, receiptTimeoutMs: 100 });
-    const payment = await stage.payment();
-    const payer = payloadOf(payment).authorization.from as Hex;
-    await stage.chain.pauseMining();
-    const { transaction, errorReason } = await scheme.settle(payment);
-    expect(errorReason).toBe("settlement_pending");
-    await useElsewhere(privateKey, { nonce: 0, gasPrice: 10n ** 12n });
-    // The other one is not on chain either: who is crowded out is not decided yet.
-    expect(await scheme.settle(payment)).toMatchObject({ errorReason: "settlement_pending", transaction });
-    await stage.chain.resumeMining();
-
-    expect(await scheme.settle(payment)).toMatchObject({ errorReason: "unexpected_settle_error", transaction: "" });
-    expect(await stage.chain.balanceOf(payer)).toBe(AMOUNT);
-    const again = await scheme.settle(payment);
-    expectPaid(again);
-    expect(again.transaction).not.toBe(transaction);
-    expect(await countOf(privateKey)).toBe(2);
-  });
-
-  test("is replaced by whoever pays more, also among those who ask for it at once", async () => {
-    const privateKey = await stage.signer();
-    const scheme = stage.scheme({ privateKey, receiptTimeoutMs: 100 });
-    const payment = await stage.payment();
-    await stage.chain.pauseMining();
-    await scheme.settle(payment);
-    await useElsewhere(privateKey, { nonce: 0, gasPrice: 10n ** 12n });
-    await stage.chain.resumeMining();
-    const answers = await Promise.all(Array.from({ length: 5 }, () => scheme.settle(payment)));
-    const later = await Promise.all(Array.from({ length: 5 }, () => scheme.settle(payment)));
-    expect([...answers, ...later].filter(({ success }) => success)).toHaveLength(1);
-    expect(await stage.chain.balanceOf(payment.paymentRequirements.payTo as Hex)).toBe(AMOUNT);
-  });
-
-  test("that the node has lost is handed over again", async () => {
-    const privateKey = await stage.signer();
-    const scheme = stage.scheme({ privateKey, receiptTimeoutMs: 100 });
-    const payment = await stage.payment();
-    await stage.chain.pauseMining();
-    const { transaction } = await scheme.settle(payment);
-    await stage.rpc("anvil_dropTransaction", transaction);
-    expect(await scheme.settle(payment)).toMatchObject({ errorReason: "settlement_pending", transaction });
-    await stage.chain.resumeMining();
-    expect(await scheme.settle(payment)).toMatchObject({ success: true, transaction });
   });
 });
 

@@ -3,6 +3,7 @@ import { createAttempts, isAttemptFor } from "./attempts.js";
 import type { MovementKey } from "./movement.js";
 
 const HASH = `0x${"1".repeat(64)}` as const;
+const OTHER = `0x${"2".repeat(64)}` as const;
 const HOUR_MS = 3_600_000;
 
 function authorization(nonce: number, to = "0xcc"): MovementKey {
@@ -32,13 +33,61 @@ describe("attempts", () => {
     expect(attempts.find(authorization(74))).toBeUndefined();
   });
 
-  test("are forgotten on demand only while they are of that transaction", () => {
+  test("are forgotten with their transaction, and with no other", () => {
     const attempts = createAttempts(() => 0);
     attempts.remember(authorization(1), { transaction: HASH, amount: 5n, state: "sent" });
-    attempts.forget(authorization(1), `0x${"2".repeat(64)}`);
+    attempts.drop(authorization(1), OTHER);
     expect(attempts.size).toBe(1);
-    attempts.forget(authorization(1), HASH);
+    attempts.drop(authorization(1), HASH);
     expect(attempts.size).toBe(0);
+  });
+
+  test("that are settled stay so, whatever is heard of another transaction", () => {
+    const attempts = createAttempts(() => 0);
+    const settled = { transaction: HASH, amount: 5n, state: "settled" } as const;
+    attempts.remember(authorization(1), settled);
+    attempts.remember(authorization(1), { transaction: OTHER, amount: 5n, state: "sent" });
+    attempts.remember(authorization(1), { transaction: OTHER, amount: 5n, state: "reverted" });
+    for (const transaction of [OTHER, HASH]) attempts.drop(authorization(1), transaction);
+    expect(attempts.find(authorization(1))).toMatchObject(settled);
+  });
+
+  test("that have failed are not forgotten when their transaction is given up late", () => {
+    const attempts = createAttempts(() => 0);
+    attempts.remember(authorization(1), { transaction: HASH, amount: 5n, state: "reverted" });
+    attempts.drop(authorization(1), HASH);
+    expect(attempts.find(authorization(1))).toMatchObject({ state: "reverted" });
+  });
+
+  test("know a transaction that was given up by the very payment that it was sent for", () => {
+    const attempts = createAttempts(() => 0);
+    attempts.remember(authorization(1), { transaction: HASH, amount: 5n, state: "sent" });
+    expect(attempts.wasDropped(authorization(1), HASH)).toBe(false);
+    attempts.drop(authorization(1), HASH);
+    expect(attempts.wasDropped(authorization(1), HASH)).toBe(true);
+    expect(attempts.wasDropped(authorization(1), OTHER)).toBe(false);
+    expect(attempts.wasDropped(authorization(1, "0xdd"), HASH)).toBe(false);
+    expect(attempts.wasDropped(authorization(2), HASH)).toBe(false);
+    attempts.drop(authorization(1), OTHER);
+    expect([HASH, OTHER].map((transaction) => attempts.wasDropped(authorization(1), transaction))).toEqual([
+      true,
+      true,
+    ]);
+  });
+
+  test("know nothing of what was given up for a payment that is settled, also when that is forgotten", () => {
+    let now = 0;
+    const attempts = createAttempts(() => now);
+    attempts.drop(authorization(1), HASH);
+    attempts.remember(authorization(1), { transaction: HASH, amount: 5n, state: "settled" });
+    attempts.drop(authorization(1), OTHER);
+    now += 26 * HOUR_MS;
+    attempts.remember(authorization(2), { transaction: OTHER, amount: 5n, state: "sent" });
+    expect(attempts.find(authorization(1))).toBeUndefined();
+    expect([HASH, OTHER].map((transaction) => attempts.wasDropped(authorization(1), transaction))).toEqual([
+      false,
+      false,
+    ]);
   });
 
   test("are made by one caller at a time, in the order in which they came, and a failure stops nobody", async () => {

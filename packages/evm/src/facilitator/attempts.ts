@@ -24,9 +24,12 @@ export interface Attempt extends Moved {
 /** Remembers attempts, and lets only one caller at a time work on an authorization. */
 export interface Attempts {
   find(key: MovementKey): Attempt | undefined;
+  /** Remembers an attempt. What is settled stays so, whatever is heard later of another transaction. */
   remember(key: MovementKey, attempt: Omit<Attempt, "fingerprint">): void;
-  /** Forgets an attempt, if it is still the one that `transaction` was sent for. */
-  forget(key: MovementKey, transaction: Hash): void;
+  /** Gives up a transaction, and forgets the attempt if it is still waiting for that one. */
+  drop(key: MovementKey, transaction: Hash): void;
+  /** Whether a transaction was sent for this very payment, and given up, and the payment has not been settled since. */
+  wasDropped(key: MovementKey, transaction: Moved["transaction"]): boolean;
   /** Runs `work` when nobody else works on this authorization any more. */
   exclusively<T>(key: MovementKey, work: () => Promise<T>): Promise<T>;
   /** How many attempts are remembered. */
@@ -43,18 +46,29 @@ const REMEMBERED_MS = 25 * 60 * 60 * 1000;
  */
 export function createAttempts(now: () => number): Attempts {
   const attempts = createMemory<Attempt>({ rememberedMs: REMEMBERED_MS, now });
+  const dropped = createMemory<ReadonlySet<Moved["transaction"]>>({ rememberedMs: REMEMBERED_MS, now });
+  const nameOf = ({ identity, fingerprint }: MovementKey): string => `${identity}|${fingerprint}`;
 
   return {
     get size() {
       return attempts.size;
     },
     find: ({ identity }) => attempts.find(identity),
-    remember({ identity, fingerprint }, attempt) {
+    remember(key, attempt) {
+      const { identity, fingerprint } = key;
+      if (attempts.find(identity)?.state === "settled") return;
       attempts.remember(identity, { ...attempt, fingerprint });
+      // Nothing that was given up may outlive the note of a success, or it could become a second one.
+      if (attempt.state === "settled") dropped.forget(nameOf(key));
     },
-    forget({ identity }, transaction) {
-      if (attempts.find(identity)?.transaction === transaction) attempts.forget(identity);
+    drop(key, transaction) {
+      const attempt = attempts.find(key.identity);
+      if (attempt?.state === "settled") return;
+      const before = dropped.find(nameOf(key)) ?? [];
+      dropped.remember(nameOf(key), new Set([...before, transaction]));
+      if (attempt?.state === "sent" && attempt.transaction === transaction) attempts.forget(key.identity);
     },
+    wasDropped: (key, transaction) => dropped.find(nameOf(key))?.has(transaction) === true,
     exclusively: ({ identity }, work) => attempts.exclusively(identity, work),
   };
 }

@@ -128,9 +128,10 @@ export type Simulation = { readonly ok: true } | { readonly ok: false; readonly 
  * - `confirmed`: on chain, deep enough, and it did what it was sent for.
  * - `reverted`: on chain, deep enough, and it failed.
  * - `pending`: not on chain as far as anyone knows, or not deep enough; it may still come.
- * - `dropped`: provably never to come, because another transaction of the sender took its place.
+ * - `dropped`: never to come, because another transaction of the sender took its place.
+ * - `dropped-early`: the same, told while there is time to send the transfer again and to wait for that.
  */
-export type TransactionOutcome = "confirmed" | "reverted" | "pending" | "dropped";
+export type TransactionOutcome = "confirmed" | "reverted" | "pending" | "dropped" | "dropped-early";
 
 /** One chain, with an account that can send transactions on it. */
 export interface EvmChain {
@@ -152,8 +153,12 @@ export interface EvmChain {
    * broadcast, so that it may be called again.
    */
   submit(signed: SignedAuthorization): Promise<Hash>;
-  /** Waits, for a bounded time, until the transaction is as deep as this chain is asked to wait for. */
-  outcomeOf(transaction: Hash): Promise<TransactionOutcome>;
+  /**
+   * Waits, for a bounded time, until the transaction is as deep as this chain is asked to wait for.
+   *
+   * @param waitedMs - How much of that time is used up already, because another transaction was waited for first. Default 0.
+   */
+  outcomeOf(transaction: Hash, waitedMs?: number): Promise<TransactionOutcome>;
   /**
    * Finds the transaction that used the nonce for exactly this transfer: asset, from, to and value. A cancelled
    * authorization, and one used for another transfer, has none.

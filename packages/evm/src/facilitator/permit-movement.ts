@@ -28,8 +28,9 @@ class PermitMovement implements Movement {
   readonly identity: string;
   readonly fingerprint: string;
   readonly #chain: Permit2Chain;
-  /** The approval is used only where an allowance lacks: whoever carries it out first uses it up. */
-  #signed: SignedPermit;
+  readonly #signed: SignedPermit;
+  /** With an approval only where an allowance lacks: whoever carries it out first uses it up. */
+  #chosen: SignedPermit;
 
   constructor({ payer, amount, signed }: PermitTerms, chain: Permit2Chain) {
     const { from, nonce, token, amount: most, deadline, to, validAfter, facilitator, signature } = signed.permit;
@@ -39,6 +40,7 @@ class PermitMovement implements Movement {
     this.fingerprint = [token, most, deadline, to, validAfter, facilitator, signature].join("|").toLowerCase();
     this.#chain = chain;
     this.#signed = signed;
+    this.#chosen = signed;
   }
 
   async verify(nowSeconds: number): Promise<Refusal | undefined> {
@@ -53,9 +55,9 @@ class PermitMovement implements Movement {
 
   /** The approval comes first. Whatever becomes of it, the payment itself is not sent before it is on chain. */
   async submit(): Promise<Hash> {
-    const { approvalTransaction } = this.#signed;
+    const { approvalTransaction } = this.#chosen;
     if (approvalTransaction !== undefined) await this.#chain.approvals?.carryOut(approvalTransaction);
-    return this.#chain.submit(this.#signed, this.amount);
+    return this.#chain.submit(this.#chosen, this.amount);
   }
 
   async findEarlier(): Promise<Moved | undefined> {
@@ -104,24 +106,24 @@ class PermitMovement implements Movement {
   /** Keeps the cheapest that will do: the allowance there is, one by EIP-2612, one that takes a transaction. */
   async #chooseAllowance(allowance: bigint, now: bigint): Promise<Refusal | undefined> {
     const { approval, approvalTransaction, ...payment } = this.#signed;
-    this.#signed = payment;
+    this.#chosen = payment;
     if (allowance >= this.amount) return undefined;
     if (approval !== undefined && approval.deadline >= now + BigInt(SETTLEMENT_MARGIN_SECONDS)) {
-      this.#signed = { ...payment, approval };
+      this.#chosen = { ...payment, approval };
       return undefined;
     }
     const { approvals } = this.#chain;
     if (approvals === undefined || approvalTransaction === undefined) return NOT_ALLOWED;
     const fault = await approvals.findFault(approvalTransaction);
     if (fault !== undefined) return refuse("permit2_allowance_required", `the approval is not carried out: ${fault}`);
-    this.#signed = { ...payment, approvalTransaction };
+    this.#chosen = { ...payment, approvalTransaction };
     return undefined;
   }
 
   async #simulate(): Promise<Simulation> {
-    const { approvalTransaction } = this.#signed;
-    if (approvalTransaction === undefined) return this.#chain.simulate(this.#signed, this.amount);
-    const trial = this.#chain.approvals?.simulate(this.#signed, approvalTransaction, this.amount);
+    const { approvalTransaction } = this.#chosen;
+    if (approvalTransaction === undefined) return this.#chain.simulate(this.#chosen, this.amount);
+    const trial = this.#chain.approvals?.simulate(this.#chosen, approvalTransaction, this.amount);
     return trial ?? { ok: false, problem: "approvals are not carried out here" };
   }
 }

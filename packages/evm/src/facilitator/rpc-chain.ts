@@ -19,7 +19,7 @@ import type { Call } from "./costs.js";
 import { EIP3009_ABI } from "./eip3009-abi.js";
 import { findTransfer } from "./find-transfer.js";
 import { createGrants } from "./grants.js";
-import { waitForReceipt } from "./receipt.js";
+import { waitUnlessCrowdedOut } from "./receipt.js";
 import { isRevert } from "./revert.js";
 import { createRpcApprovals } from "./rpc-approvals.js";
 import { type ParsedRpcOptions, parseRpcOptions, type RpcChainOptions, type RpcClient } from "./rpc-options.js";
@@ -88,11 +88,14 @@ class RpcChain implements EvmChain {
     return this.#send({ to: signed.asset, data: encodeTransfer(signed) });
   }
 
-  async outcomeOf(transaction: Hash): Promise<TransactionOutcome> {
-    const receipt = await waitForReceipt(this.#options, transaction);
-    if (receipt === undefined) return this.#sender.sendAgain(transaction);
+  async outcomeOf(transaction: Hash, waitedMs = 0): Promise<TransactionOutcome> {
+    const receiptTimeoutMs = Math.max(this.#options.receiptTimeoutMs - waitedMs, 0);
+    const options = { ...this.#options, receiptTimeoutMs };
+    const seen = await waitUnlessCrowdedOut(options, transaction, () => this.#sender.isCrowdedOut(transaction));
+    if (seen === "crowded-out") return "dropped-early";
+    if (seen === undefined) return this.#sender.sendAgain(transaction);
     this.#sender.forget(transaction);
-    return receipt.status === "success" ? "confirmed" : "reverted";
+    return seen.status === "success" ? "confirmed" : "reverted";
   }
 
   findTransfer(signed: SignedAuthorization): Promise<Hash | undefined> {

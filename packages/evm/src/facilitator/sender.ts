@@ -22,6 +22,11 @@ export interface Sender {
    * cannot get there any more, because another one of the account has its count. Never rejects.
    */
   sendAgain(transaction: Hash): Promise<"pending" | "dropped">;
+  /**
+   * Whether another transaction seems to have taken the count of one that was sent here: the account's count on chain is
+   * past it, and the node does not know it. Nodes that disagree can make it seem so. Never rejects.
+   */
+  isCrowdedOut(transaction: Hash): Promise<boolean>;
   /** Says that a transaction is on chain. */
   forget(transaction: Hash): void;
 }
@@ -69,10 +74,14 @@ class AccountSender implements Sender {
     const waiting = this.#waiting.get(transaction);
     if (waiting === undefined) return "pending";
     const delivery = await broadcast(this.#options.client, waiting.serialized);
-    if (delivery.kind !== "count-taken") return "pending";
-    if ((await this.#mayBeKnown(transaction)) || !(await this.#isMined(waiting.count))) return "pending";
-    this.#waiting.delete(transaction);
-    return "dropped";
+    // It is kept, for others may wait for it too, and have to hear the same.
+    return delivery.kind === "count-taken" && (await this.isCrowdedOut(transaction)) ? "dropped" : "pending";
+  }
+
+  async isCrowdedOut(transaction: Hash): Promise<boolean> {
+    const count = this.#waiting.get(transaction)?.count;
+    // The count comes first: what is mined between the two questions is known by the second.
+    return count !== undefined && (await this.#isMined(count)) && !(await this.#mayBeKnown(transaction));
   }
 
   forget(transaction: Hash): void {

@@ -17,10 +17,17 @@ export interface MovementReading {
   readonly movement: Reading<Movement>;
 }
 
+/** A transfer that was sent. */
+interface Sent {
+  readonly transaction: Hash;
+  readonly amount: bigint;
+}
+
 /** What came of the wish to send a transfer: a transaction, now or before, or an answer instead. */
-type Sending =
-  | { readonly kind: "sent"; readonly transaction: Hash; readonly amount: bigint }
-  | { readonly kind: "answered"; readonly answer: SettlementResponse };
+type Sending = ({ readonly kind: "sent" } & Sent) | { readonly kind: "answered"; readonly answer: SettlementResponse };
+
+/** How many transactions one call waits for, one after the other, as long as each is crowded out. */
+const MAX_SENDINGS = 3;
 
 /** Settles for one scheme on one chain. */
 export class SettlementDesk {
@@ -46,9 +53,19 @@ export class SettlementDesk {
   async settle({ payer, movement: reading }: MovementReading): Promise<SettlementResponse> {
     if (!reading.ok) return this.#refused(payer, reading);
     const movement = reading.value;
-    // Only the sending is done by one at a time: many may wait for the outcome, and the first to hear of it is paid.
-    const sending = await this.#attempts.exclusively(movement, () => this.#send(movement));
-    return sending.kind === "sent" ? this.#conclude(movement, sending) : sending.answer;
+    let sinceMs: number | undefined;
+    for (let dropped = 0; ; dropped++) {
+      // Only the sending is done by one at a time: many may wait for the outcome, and the first to hear of it is paid.
+      const sending = await this.#attempts.exclusively(movement, () => this.#send(movement));
+      if (sending.kind === "answered") return weigh(sending.answer, dropped);
+      // All transactions share the time that there is for one.
+      sinceMs ??= performance.now();
+      const outcome = await this.#outcomeOf(sending.transaction, performance.now() - sinceMs);
+      if (outcome !== "dropped-early" || dropped + 1 === MAX_SENDINGS) {
+        return weigh(await this.#conclude(movement, sending, outcome), dropped);
+      }
+      this.#attempts.drop(movement, sending.transaction);
+    }
   }
 
   async #check(movement: Movement): Promise<Refusal | undefined> {
@@ -83,31 +100,32 @@ export class SettlementDesk {
   }
 
   /** Says how a transaction that was sent has ended, as far as is known. */
-  async #conclude(
-    movement: Movement,
-    sent: { readonly transaction: Hash; readonly amount: bigint },
-  ): Promise<SettlementResponse> {
-    const { transaction, amount } = sent;
-    const outcome = await this.#outcomeOf(transaction);
+  async #conclude(movement: Movement, sent: Sent, outcome: TransactionOutcome): Promise<SettlementResponse> {
+    const { transaction } = sent;
     switch (outcome) {
-      case "confirmed": {
-        // Nothing is awaited between this question and the note that answers it for everybody else. Who has asked for
-        // another amount than was moved is no success of theirs.
-        const isTold = this.#attempts.find(movement)?.state === "settled";
-        if (isTold || amount !== movement.amount) return this.#settledBefore(movement, sent);
-        return this.#settled(movement, transaction);
-      }
+      case "confirmed":
+        return this.#confirmed(movement, sent);
       case "reverted":
         this.#attempts.remember(movement, { ...sent, state: "reverted" });
         return this.#lookBack(movement, REVERTED, transaction);
       case "dropped":
-        this.#attempts.forget(movement, transaction);
+      case "dropped-early":
+        this.#attempts.drop(movement, transaction);
         return this.#refused(movement.payer, DROPPED);
       case "pending":
         return this.#refused(movement.payer, PENDING, transaction);
       default:
         return outcome satisfies never;
     }
+  }
+
+  /** Says that a transaction of ours has moved the money: as a success to the first who asks, once. */
+  #confirmed(movement: Movement, moved: Moved): SettlementResponse {
+    // Nothing is awaited between this question and the note that answers it for everybody else. Who has asked for another
+    // amount than was moved is no success of theirs.
+    const isTold = this.#attempts.find(movement)?.state === "settled";
+    if (isTold || moved.amount !== movement.amount) return this.#settledBefore(movement, moved);
+    return this.#settled(movement, moved.transaction);
   }
 
   /** The only place where a success is said. */
@@ -137,13 +155,16 @@ export class SettlementDesk {
 
   /**
    * Refuses a payment, unless it is already paid: others may carry it out too, and a facilitator forgets what it did before
-   * it was restarted. Then the answer names the transaction.
+   * it was restarted. Then the answer names the transaction. One of ours that was given up, and is on chain after all, is a
+   * success that nobody has heard of.
    */
   async #lookBack(movement: Movement, refusal: Refusal, transaction = ""): Promise<SettlementResponse> {
     try {
       const earlier = await movement.findEarlier();
-      if (earlier !== undefined) return this.#settledBefore(movement, earlier);
-      return this.#refused(movement.payer, refusal, transaction);
+      if (earlier === undefined) return this.#refused(movement.payer, refusal, transaction);
+      const { transaction: found, amount } = earlier;
+      if (found === "" || !this.#attempts.wasDropped(movement, found)) return this.#settledBefore(movement, earlier);
+      return await this.#concludeDropped(movement, { transaction: found, amount });
     } catch (error) {
       // Whoever hears a plain refusal takes it that nobody was paid, and that is not known.
       const message = `it cannot be told whether this was settled before: ${messageOf(error)}`;
@@ -151,9 +172,16 @@ export class SettlementDesk {
     }
   }
 
-  async #outcomeOf(transaction: Hash): Promise<TransactionOutcome> {
+  /** It is looked at once, since the time for waiting may be over. */
+  async #concludeDropped(movement: Movement, sent: Sent): Promise<SettlementResponse> {
+    const outcome = await this.#outcomeOf(sent.transaction, Number.POSITIVE_INFINITY);
+    if (outcome === "confirmed") return this.#confirmed(movement, sent);
+    return this.#refused(movement.payer, PENDING, sent.transaction);
+  }
+
+  async #outcomeOf(transaction: Hash, waitedMs: number): Promise<TransactionOutcome> {
     try {
-      return await this.#chain.outcomeOf(transaction);
+      return await this.#chain.outcomeOf(transaction, waitedMs);
     } catch {
       return "pending";
     }
@@ -181,6 +209,16 @@ const REFUSAL_AFTER: Readonly<Record<AttemptState, Refusal>> = {
   settled: SETTLED_BEFORE,
   reverted: REVERTED,
 };
+
+/**
+ * Whoever is refused for good takes it that nobody was paid. Right after a transaction was given up nobody is: the node that
+ * does not know it may only be late, and the refusal be because of it.
+ */
+function weigh(answer: SettlementResponse, dropped: number): SettlementResponse {
+  const { success, errorReason } = answer;
+  const isSeen = success || errorReason === SETTLED_BEFORE.reason || errorReason === PENDING.reason;
+  return dropped === 0 || isSeen ? answer : { ...answer, errorReason: "unexpected_settle_error" };
+}
 
 function answered(answer: SettlementResponse): Sending {
   return { kind: "answered", answer };

@@ -1,0 +1,156 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { accept } from "@farebox/core/scheme";
+import { describe, expect, test } from "vitest";
+import type { Hash, TransactionOutcome } from "./chain.js";
+import type { Moved, Movement } from "./movement.js";
+import { SettlementDesk } from "./settlement-desk.js";
+
+const NETWORK = "eip155:84532";
+
+/** The hash of the transaction that is sent as the first, the second, and so on. */
+const hashOf = (sending: number): Hash => `0x${String(sending).repeat(64)}`;
+
+type OutcomeOf = (transaction: Hash, waitedMs?: number) => Promise<TransactionOutcome>;
+
+interface Play {
+  readonly outcomeOf: OutcomeOf;
+  /** What is found on chain before something is sent. */
+  findEarlier?(): Promise<Moved | undefined>;
+  submit?(sending: number): Promise<Hash>;
+}
+
+/** A desk at which one payment is settled, and how often it was sent. */
+function open({ outcomeOf, findEarlier = async () => undefined, submit = async (sending) => hashOf(sending) }: Play) {
+  let sendings = 0;
+  const movement: Movement = {
+    payer: "0xaa",
+    amount: 5n,
+    identity: "0xbb|0xaa|1",
+    fingerprint: "0xcc|5",
+    verify: async () => undefined,
+    submit: () => submit(++sendings),
+    findEarlier,
+  };
+  const desk = new SettlementDesk({ network: NETWORK, outcomeOf }, () => 0);
+  const settle = () => desk.settle({ payer: movement.payer, movement: accept(movement) });
+  return { settle, sendings: () => sendings };
+}
+
+describe("a transaction that is dropped", () => {
+  test("early is sent again, up to three times in one call, and then refused without a hash", async () => {
+    const { settle, sendings } = open({ outcomeOf: async () => "dropped-early" });
+    const refused = { success: false, errorReason: "unexpected_settle_error", transaction: "" };
+    expect(await settle()).toMatchObject(refused);
+    expect(sendings()).toBe(3);
+    expect(await settle()).toMatchObject(refused);
+    expect(sendings()).toBe(6);
+  });
+
+  test("when the time is over is sent again by the next call only", async () => {
+    const outcomes: TransactionOutcome[] = ["dropped", "confirmed"];
+    const { settle, sendings } = open({ outcomeOf: async () => outcomes.shift() ?? "pending" });
+    expect(await settle()).toMatchObject({ success: false, errorReason: "unexpected_settle_error", transaction: "" });
+    expect(sendings()).toBe(1);
+    expect(await settle()).toMatchObject({ success: true, transaction: hashOf(2) });
+  });
+
+  test("leaves to the one after it only the time that it has not used", async () => {
+    const uses: { readonly waitedMs: number; readonly spentMs: number }[] = [];
+    let spentMs = 0;
+    const { settle } = open({
+      outcomeOf: async (_, waitedMs = -1) => {
+        uses.push({ waitedMs, spentMs });
+        const sinceMs = performance.now();
+        await turn();
+        spentMs += performance.now() - sinceMs;
+        return uses.length < 3 ? "dropped-early" : "pending";
+      },
+    });
+    expect(await settle()).toMatchObject({ errorReason: "settlement_pending", transaction: hashOf(3) });
+    expect(uses).toHaveLength(3);
+    for (const use of uses) expect(use.waitedMs).toBeGreaterThanOrEqual(use.spentMs);
+    expect(uses[1]?.spentMs).toBeGreaterThan(0);
+  });
+
+  test("and fails when it is sent again is not refused for good by the same call", async () => {
+    const outcomes: TransactionOutcome[] = ["dropped-early", "reverted"];
+    const { settle } = open({ outcomeOf: async () => outcomes.shift() ?? "pending" });
+    const failed = { success: false, errorMessage: "the transaction failed on chain", transaction: hashOf(2) };
+    expect(await settle()).toMatchObject({ ...failed, errorReason: "unexpected_settle_error" });
+    expect(await settle()).toMatchObject({ ...failed, errorReason: "invalid_transaction_state" });
+  });
+});
+
+describe("a transaction that was dropped, and is on chain after all", () => {
+  const findEarlier = async (): Promise<Moved> => ({ transaction: hashOf(1), amount: 5n });
+
+  test("is pending until it is as deep as is asked for, and then succeeds once", async () => {
+    let isDeep = false;
+    const { settle } = open({
+      outcomeOf: async (transaction, waitedMs) => {
+        if (transaction === hashOf(2)) return "reverted";
+        if (waitedMs !== Number.POSITIVE_INFINITY) return "dropped-early";
+        return isDeep ? "confirmed" : "pending";
+      },
+      findEarlier,
+    });
+    const pending = { success: false, errorReason: "settlement_pending", transaction: hashOf(1) };
+    expect([await settle(), await settle()]).toMatchObject([pending, pending]);
+    isDeep = true;
+    const answers = await Promise.all([settle(), settle(), settle()]);
+    expect(answers.map(({ transaction }) => transaction)).toEqual([hashOf(1), hashOf(1), hashOf(1)]);
+    expect(answers.filter(({ success }) => success)).toHaveLength(1);
+  });
+
+  test.each<TransactionOutcome>(["dropped-early", "dropped"])(
+    "is one success where one of two sees it as %s",
+    async (late) => {
+      let tell = () => {};
+      const told = new Promise<void>((resolve) => {
+        tell = resolve;
+      });
+      let asked = 0;
+      const { settle, sendings } = open({
+        outcomeOf: async () => {
+          if (++asked !== 1) return "confirmed";
+          await told;
+          return late;
+        },
+        findEarlier,
+      });
+      const [first, second] = [settle(), settle()];
+      expect(await second).toMatchObject({ success: true, transaction: hashOf(1) });
+      tell();
+      expect(await first).toMatchObject({ success: false });
+      const repeat = { success: false, errorReason: "payment_already_settled", transaction: hashOf(1) };
+      expect(await settle()).toMatchObject(repeat);
+      expect(sendings()).toBe(1);
+    },
+  );
+
+  test("is a success for one of two, when one has seen it while the other sends it again", async () => {
+    const outcomes: TransactionOutcome[] = ["dropped-early", "confirmed"];
+    let sendAgain = () => {};
+    const sendingAgain = new Promise<void>((resolve) => {
+      sendAgain = resolve;
+    });
+    const { settle, sendings } = open({
+      outcomeOf: async (transaction, waitedMs) => {
+        if (transaction === hashOf(2)) return "reverted";
+        return waitedMs === Number.POSITIVE_INFINITY ? "confirmed" : (outcomes.shift() ?? "pending");
+      },
+      submit: async (sending) => {
+        if (sending === 2) await sendingAgain;
+        return hashOf(sending);
+      },
+      findEarlier,
+    });
+    const [first, second] = [settle(), settle()];
+    expect(await second).toMatchObject({ success: true, transaction: hashOf(1) });
+    sendAgain();
+    const told = { success: false, errorReason: "payment_already_settled", transaction: hashOf(1) };
+    expect(await first).toMatchObject(told);
+    expect(await settle()).toMatchObject(told);
+    expect(sendings()).toBe(2);
+  });
+});
