@@ -108,6 +108,7 @@ export {
 export { createRpcNode, type RpcNode, type RpcNodeOptions } from "./http/rpc-node.js";
 export { isSettlementOverrides } from "./http/settlement-overrides.js";
 export { createIssues, type Issues, join as issuePath, type NumberRange } from "./issues.js";
+export type { MaybePromise } from "./maybe-promise.js";
 export { canonicalNetwork, isNetwork, type Network, type NetworkPattern, sameNetwork } from "./network/caip2.js";
 export {
   type AssetPrice,

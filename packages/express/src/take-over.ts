@@ -68,18 +68,16 @@ const METHODS = {
 };
 
 /** The same two getters for all responses. */
-const GETTERS: PropertyDescriptorMap & ThisType<Kept> = {
-  headersSent: {
-    configurable: true,
-    get() {
-      return this[KEEPER].isSet("headersSent");
-    },
+const HEADERS_SENT: PropertyDescriptor & ThisType<Kept> = {
+  configurable: true,
+  get() {
+    return this[KEEPER].isSet("headersSent");
   },
-  writableEnded: {
-    configurable: true,
-    get() {
-      return this[KEEPER].isSet("writableEnded");
-    },
+};
+const WRITABLE_ENDED: PropertyDescriptor & ThisType<Kept> = {
+  configurable: true,
+  get() {
+    return this[KEEPER].isSet("writableEnded");
   },
 };
 
@@ -92,7 +90,9 @@ export function takeOver(res: ServerResponse, keeper: Keeper): void {
   res.write = write as ServerResponse["write"];
   res.end = end as ServerResponse["end"];
   res.writeEarlyHints = writeEarlyHints;
-  Object.defineProperties(res, GETTERS);
+  // One by one, which takes half as long as `Object.defineProperties`.
+  Object.defineProperty(res, "headersSent", HEADERS_SENT);
+  Object.defineProperty(res, "writableEnded", WRITABLE_ENDED);
 }
 
 /** What a flag is without ours. */

@@ -6,6 +6,7 @@
 import {
   type ClaimRequest,
   createMemoryStore,
+  type MaybePromise,
   type PaymentRecord,
   type PaymentStore,
   type Transition,
@@ -64,7 +65,7 @@ function watched(store: PaymentStore, see: (seen: Seen) => Iterable<string>): Pa
   const { claim, transition, release, find } = store;
   const refresh = async (identity: string) => see({ identity, record: await find(identity) });
   let seen: Iterable<string> = [];
-  const note = async <T>(identity: string, change: Promise<T>): Promise<T> => {
+  const note = async <T>(identity: string, change: MaybePromise<T>): Promise<T> => {
     const outcome = await change;
     seen = await refresh(identity);
     return outcome;
@@ -85,7 +86,7 @@ function connectTo(base: PaymentStore, orphans: Set<string>): Connection {
   let isCut = false;
   const owners = new Set<string>();
   const travel = () => new Promise<void>((resolve) => void setImmediate(() => isCut || resolve()));
-  const ask = async <T>(owner: string, question: () => Promise<T>): Promise<T> => {
+  const ask = async <T>(owner: string, question: () => MaybePromise<T>): Promise<T> => {
     owners.add(owner);
     await travel();
     const answer = await question();

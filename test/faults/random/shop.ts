@@ -98,7 +98,7 @@ export async function createShop(stage: Stage, plan: SellerPlan): Promise<Shop> 
       sellers[seller] = await start();
       await sellers[seller].recover();
     },
-    find: (payment) => shared.base.find(payment.identity),
+    find: async (payment) => shared.base.find(payment.identity),
     timers: () => sellers.reduce((sum, seller) => sum + seller.timers(), 0),
     async settleDown() {
       await takeSteps(12);

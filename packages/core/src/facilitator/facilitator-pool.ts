@@ -19,7 +19,7 @@ import type { VerifyResponse } from "../protocol/verify-response.js";
 import type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator.js";
 import type { FacilitatorHealth } from "./facilitator-status.js";
 import { unavailable } from "./http-failures.js";
-import { createPaymentMemory, type Holder, type PaymentMemory } from "./payment-memory.js";
+import { createPaymentMemory, createSoleMemory, type Holder, type PaymentMemory } from "./payment-memory.js";
 import type { Attempt, PoolMember } from "./pool-member.js";
 import { createMembers, type FacilitatorEntry, type PoolOptions } from "./pool-options.js";
 import { facilitatorAddresses, mergeSupported, type Support, spelledAs } from "./supported-kinds.js";
@@ -73,7 +73,9 @@ export function createFacilitatorPool(
 ): FacilitatorPool {
   let revision = 0;
   const { members, clock } = createMembers(entries, options, () => revision++);
-  const memory = createPaymentMemory(clock);
+  const [first] = members;
+  const isSole = first !== undefined && members.length === 1;
+  const memory = isSole ? createSoleMemory(first.name, clock) : createPaymentMemory(clock);
   const takeTurn = createTurns();
   const start = () => {
     for (const member of members) member.start();
@@ -201,7 +203,8 @@ function forSettling(
 /** An offer may name an address of one facilitator; to every other one the payment would look like a bad one. */
 function ableFor(members: readonly PoolMember[], requirements: PaymentRequirements): readonly PoolMember[] {
   const { scheme, network } = requirements;
-  const able = members.filter((member) => member.supports(scheme, network) !== "no");
+  const isAble = (member: PoolMember) => member.supports(scheme, network) !== "no";
+  const able = members.every(isAble) ? members : members.filter(isAble);
   if (able.length < 2) return able;
   const addresses = facilitatorAddresses(requirements);
   const owners = addresses.length === 0 ? [] : able.filter((member) => member.owns(addresses, requirements));

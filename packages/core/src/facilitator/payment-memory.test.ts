@@ -1,5 +1,11 @@
 import { beforeEach, expect, test } from "vitest";
-import { createPaymentMemory, MAX_REMEMBERED, type PaymentMemory, REMEMBERED_MS } from "./payment-memory.js";
+import {
+  createPaymentMemory,
+  createSoleMemory,
+  MAX_REMEMBERED,
+  type PaymentMemory,
+  REMEMBERED_MS,
+} from "./payment-memory.js";
 
 let nowMs: number;
 let memory: PaymentMemory;
@@ -33,6 +39,31 @@ test("who has answered keeps it", () => {
   memory.answered("p", "b");
   memory.unsent("p");
   expect(memory.find("p")).toEqual({ name: "b", firm: true });
+});
+
+test("a facilitator that is alone has every payment, for good from when it is told until it answers", () => {
+  const sole = createSoleMemory("a", { now: () => nowMs });
+  const holders = [sole.find("p")];
+  sole.verified("p", "a");
+  holders.push(sole.find("p"));
+  sole.sent("p", "a");
+  holders.push(sole.find("p"));
+  sole.unsent("p");
+  holders.push(sole.find("p"));
+  sole.sent("p", "a");
+  sole.answered("p", "a");
+  holders.push(sole.find("p"), sole.find("q"));
+  expect(holders.map((holder) => holder?.name)).toEqual(["a", "a", "a", "a", "a", "a"]);
+  expect(holders.map((holder) => holder?.firm)).toEqual([false, false, true, false, false, false]);
+});
+
+test("a facilitator that is alone and does not answer has the payment for as long as any other would", () => {
+  const sole = createSoleMemory("a", { now: () => nowMs });
+  sole.sent("p", "a");
+  nowMs = REMEMBERED_MS - 1;
+  expect(sole.find("p")).toEqual({ name: "a", firm: true });
+  nowMs = REMEMBERED_MS;
+  expect(sole.find("p")).toEqual({ name: "a", firm: false });
 });
 
 test("all is forgotten once no payment can settle any more", () => {

@@ -64,6 +64,14 @@ export function createPaymentMemory({ now }: Pick<Clock, "now">): PaymentMemory 
 }
 
 /**
+ * Creates the memory of a pool with one facilitator. It has every payment, so that nothing is remembered but what it was told to settle
+ * and has not answered yet.
+ */
+export function createSoleMemory(name: string, { now }: Pick<Clock, "now">): PaymentMemory {
+  return new SoleMemory(name, new Memory(now));
+}
+
+/**
  * What is open is kept apart from what was answered, and from what was only verified: however many payments go well, none that is
  * in doubt is forgotten for them. Circuit breakers keep those that are in doubt few.
  */
@@ -115,6 +123,11 @@ class Memory implements PaymentMemory {
     this.#renew(known, this.#answered, nowMs);
   }
 
+  forget(payment: string): void {
+    const known = this.#payments.get(payment);
+    if (known !== undefined) this.#forget(known);
+  }
+
   #live(payment: string, nowMs: number): Known | undefined {
     const known = this.#payments.get(payment);
     return known === undefined || isOutdated(known, nowMs) ? undefined : known;
@@ -143,6 +156,34 @@ class Memory implements PaymentMemory {
     for (let { first } = recent; first !== undefined && isTooMuch(recent, nowMs); { first } = recent) {
       this.#forget(first);
     }
+  }
+}
+
+class SoleMemory implements PaymentMemory {
+  readonly #anybody: Holder;
+  readonly #open: Memory;
+
+  constructor(name: string, open: Memory) {
+    this.#anybody = Object.freeze({ name, firm: false });
+    this.#open = open;
+  }
+
+  find(payment: string): Holder {
+    return this.#open.find(payment) ?? this.#anybody;
+  }
+
+  verified(): void {}
+
+  sent(payment: string, name: string): void {
+    this.#open.sent(payment, name);
+  }
+
+  unsent(payment: string): void {
+    this.#open.unsent(payment);
+  }
+
+  answered(payment: string): void {
+    this.#open.forget(payment);
   }
 }
 

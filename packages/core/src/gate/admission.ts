@@ -185,35 +185,41 @@ function notStarted(paid: PaidRequest, { admission }: Completion, { logger }: Pa
   return { kind: "replace", answer: unreachableAnswer("unexpected_settle_error", RETRY_AFTER_SECONDS) };
 }
 
+/** Nothing is charged. */
+async function giveUp(
+  { claim }: PaidRequest,
+  { admission, reason }: Pick<Completion, "admission"> & { readonly reason: CancelReason },
+  { store }: PaymentsConfig,
+): Promise<void> {
+  await store.release(claim.identity, claim.owner);
+  admission.tellCancelled(reason);
+}
+
 async function completeRun(
   paid: PaidRequest,
   { answer, amount, admission }: Completion,
   config: PaymentsConfig,
 ): Promise<Release> {
-  const { identity, owner, expiresAtMs } = paid.claim;
-  const giveUp = async (reason: CancelReason): Promise<void> => {
-    await config.store.release(identity, owner);
-    admission.tellCancelled(reason);
-  };
+  const { owner, expiresAtMs } = paid.claim;
   const report: Logger["error"] = (event, fields) => config.logger.error(event, { route: paid.route.key, ...fields });
   if (!isChargeable(paid.route.chargeable, answer, report)) {
-    await giveUp("not_chargeable");
+    await giveUp(paid, { admission, reason: "not_chargeable" }, config);
     return { kind: "release", paid: false, headers: [[PAYMENT_RESPONSE, encodePaymentResponse(notCharged(paid))]] };
   }
   if (amount === undefined) {
     config.logger.error("amount_not_said", { route: paid.route.key, remedy: "call req.payment.settle(amount)" });
-    await giveUp("not_chargeable");
+    await giveUp(paid, { admission, reason: "not_chargeable" }, config);
     return { kind: "replace", answer: unmeteredAnswer() };
   }
   const payment = withAmount(paid, amount);
   const asked = askHook("beforeSettle", payment, config);
   const denied = asked && (await asked);
   if (denied !== undefined) {
-    await giveUp("denied");
+    await giveUp(paid, { admission, reason: "denied" }, config);
     return { kind: "replace", answer: denied };
   }
   if (expiresAtMs - config.now() < SETTLEMENT_MARGIN_MS) {
-    await giveUp("expired");
+    await giveUp(paid, { admission, reason: "expired" }, config);
     return { kind: "replace", answer: expiredAnswer() };
   }
   const settlement = await settleOnce(

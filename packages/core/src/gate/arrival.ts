@@ -3,6 +3,8 @@
  *
  * @module
  */
+import { type Draft, put } from "../draft.js";
+import type { ClaimRequest } from "../store/payment-store.js";
 import { bindingOf } from "./binding.js";
 import { toFacilitatorRequest } from "./canonical-payment.js";
 import type { PricedRequest } from "./hooks.js";
@@ -38,7 +40,10 @@ export function toPaidRequest({ route, locate, request }: Arrival, readable: Rea
   const resource = { url, description, mimeType, ...service };
   const { identity, payer, expiresAtSeconds } = reading;
   const bound = { routeKey: route.key, method: request.method, target: targetOf(request), bodyDigest };
-  return {
+  const binding = bindingOf(bound, offer);
+  const claim: Draft<ClaimRequest> = { identity, binding, owner: nextOwner(), expiresAtMs: expiresAtSeconds * 1000 };
+  put(claim, "identifier", identifier);
+  const paid: Draft<PaidRequest> = {
     route,
     routeKey: route.key,
     offer,
@@ -46,18 +51,13 @@ export function toPaidRequest({ route, locate, request }: Arrival, readable: Rea
     payer,
     url,
     place,
-    ...(route.key === CHARGE ? { listedAs: `${request.method} ${place.routeTemplate ?? CHARGE}` } : {}),
     method: request.method,
     client: request.client,
-    claim: {
-      identity,
-      binding: bindingOf(bound, offer),
-      owner: nextOwner(),
-      expiresAtMs: expiresAtSeconds * 1000,
-      ...(identifier === undefined ? {} : { identifier }),
-    },
+    claim,
     facilitatorRequest: toFacilitatorRequest(payment, offer, { resource, extensions }),
   };
+  if (route.key === CHARGE) paid.listedAs = `${request.method} ${place.routeTemplate ?? CHARGE}`;
+  return paid;
 }
 
 /** Not the host: a client may come back by another name of the same server, and `Host` is its own word anyway. */

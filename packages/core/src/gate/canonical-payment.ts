@@ -5,6 +5,7 @@
  * @see x402 v2 §5.1.2 "Extensions": a client may add to the info it received, not change it
  * @module
  */
+import { type Draft, put } from "../draft.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { Extensions } from "../protocol/extensions.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
@@ -23,18 +24,14 @@ export function toFacilitatorRequest(
   about: { readonly resource: ResourceInfo; readonly extensions: Extensions | undefined },
 ): FacilitatorRequest {
   const ours = withHelpful(about.extensions, offer, payment.extensions);
-  const extensions = mergeExtensions(ours, payment.extensions);
-  return {
+  const paymentPayload: Draft<FacilitatorRequest["paymentPayload"]> = {
     x402Version: 2,
-    paymentPayload: {
-      x402Version: 2,
-      payload: payment.payload,
-      accepted: offer.requirements,
-      resource: about.resource,
-      ...(extensions === undefined ? {} : { extensions }),
-    },
-    paymentRequirements: offer.requirements,
+    payload: payment.payload,
+    accepted: offer.requirements,
+    resource: about.resource,
   };
+  put(paymentPayload, "extensions", mergeExtensions(ours, payment.extensions));
+  return { x402Version: 2, paymentPayload, paymentRequirements: offer.requirements };
 }
 
 /** Together with what the offer's scheme declares by itself, where the client has made use of that. */
@@ -43,8 +40,9 @@ function withHelpful(
   { scheme, requirements }: Offer,
   theirs: PaymentPayload["extensions"],
 ): Extensions | undefined {
+  if (!isJsonObject(theirs)) return declared;
   const helpful = Object.entries(scheme.extensionsFor?.(requirements) ?? {});
-  const used = helpful.filter(([identifier]) => isJsonObject(theirs) && Object.hasOwn(theirs, identifier));
+  const used = helpful.filter(([identifier]) => Object.hasOwn(theirs, identifier));
   return used.length === 0 ? declared : { ...Object.fromEntries(used), ...declared };
 }
 

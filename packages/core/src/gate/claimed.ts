@@ -5,6 +5,7 @@
  * @module
  */
 import { FacilitatorError } from "../errors.js";
+import { isPromise, type MaybePromise } from "../maybe-promise.js";
 import { isReason } from "../protocol/reasons.js";
 import type { VerifyResponse } from "../protocol/verify-response.js";
 import { createAdmission } from "./admission.js";
@@ -36,9 +37,18 @@ export async function serveClaim(paid: PaidRequest, config: PaymentsConfig): Pro
     else if (decision.kind === "prepaid") config.ongoing.end(claim);
     return decision;
   } catch (error) {
-    await config.store.release(claim.identity, claim.owner).catch(() => {});
+    await tryToRelease(paid, config);
     config.ongoing.end(claim);
     throw error;
+  }
+}
+
+/** A claim that cannot be released expires. */
+async function tryToRelease({ claim }: PaidRequest, { store }: PaymentsConfig): Promise<void> {
+  try {
+    await store.release(claim.identity, claim.owner);
+  } catch {
+    // What went wrong before is what is told.
   }
 }
 
@@ -52,7 +62,8 @@ async function decideClaimed(paid: PaidRequest, config: PaymentsConfig): Promise
   const askedAgain = verified.refused === undefined ? askHook("afterVerify", paid, config) : undefined;
   const refused = verified.refused ?? (askedAgain && (await askedAgain));
   if (refused !== undefined) return await giveUp(paid, refused, config);
-  return await serve(verified.said === undefined ? paid : { said: verified.said, ...paid }, config);
+  const served = serve(verified.said === undefined ? paid : { said: verified.said, ...paid }, config);
+  return isPromise(served) ? await served : served;
 }
 
 /** The payment is free to be used again. */
@@ -62,14 +73,18 @@ async function giveUp(paid: PaidRequest, answer: Answer, { store }: PaymentsConf
 }
 
 /** The handler runs only for a claim that is still ours. */
-async function serve(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
+function serve(paid: PaidRequest, config: PaymentsConfig): MaybePromise<Decision> {
   const { identity, owner } = paid.claim;
   if (!config.ongoing.serve(paid.claim, paid.payer.toLowerCase())) {
     config.events.emit("denied", () => ({ ...factsOf(paid), by: "maxRunsPerPayer" }));
-    return await giveUp(paid, tooManyRunsAnswer(), config);
+    return giveUp(paid, tooManyRunsAnswer(), config);
   }
-  const serving = await config.store.transition({ identity, from: "claimed", to: "serving", owner });
-  if (!serving) return { kind: "answer", answer: inProgressAnswer() };
+  const serving = config.store.transition({ identity, from: "claimed", to: "serving", owner });
+  return isPromise(serving) ? serving.then((isOurs) => admit(paid, isOurs, config)) : admit(paid, serving, config);
+}
+
+function admit(paid: PaidRequest, isOurs: boolean, config: PaymentsConfig): Decision {
+  if (!isOurs) return { kind: "answer", answer: inProgressAnswer() };
   const admission = createAdmission(paid, config);
   config.events.emit("admitted", () => factsOf(paid));
   return { kind: "admitted", admission };
@@ -83,15 +98,12 @@ interface Verified {
 }
 
 /** Asks the facilitator. Never rejects. */
-async function verify(paid: PaidRequest, config: PaymentsConfig): Promise<Verified> {
+function verify(paid: PaidRequest, config: PaymentsConfig): Promise<Verified> {
   const asked: Asked = { paid, startedMs: config.now() };
-  let response: VerifyResponse;
-  try {
-    response = await config.facilitator.verify(paid.facilitatorRequest, { payment: paid.claim.identity });
-  } catch (error) {
-    return unverified(asked, error, config);
-  }
-  return judge(asked, response, config);
+  return config.facilitator.verify(paid.facilitatorRequest, { payment: paid.claim.identity }).then(
+    (response) => judge(asked, response, config),
+    (error) => unverified(asked, error, config),
+  );
 }
 
 interface Asked {

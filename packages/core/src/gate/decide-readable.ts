@@ -4,7 +4,9 @@
  * @see `docs/lifecycle.md`
  * @module
  */
+import { isPromise, type MaybePromise } from "../maybe-promise.js";
 import type { Reason } from "../protocol/reasons.js";
+import type { Claim } from "../store/payment-store.js";
 import { type Arrival, toPaidRequest } from "./arrival.js";
 import { serveClaim } from "./claimed.js";
 import type { Decision } from "./decision.js";
@@ -97,10 +99,19 @@ async function decideExpired(paid: PaidRequest, reason: Reason, config: Payments
 }
 
 /** One request gets the payment; the others go by what became of it. */
-async function claimPayment(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
+function claimPayment(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
+  const claim = config.store.claim(paid.claim);
+  const isOurs = !isPromise(claim) && claim.kind === "claimed";
+  return isOurs ? serveClaim(paid, config) : decideClaim(paid, claim, config);
+}
+
+async function decideClaim(
+  paid: PaidRequest,
+  claiming: MaybePromise<Claim>,
+  config: PaymentsConfig,
+): Promise<Decision> {
   const untilMs = config.now() + config.copyWaitMs;
-  for (;;) {
-    const claim = await config.store.claim(paid.claim);
+  for (let claim = await claiming; ; claim = await config.store.claim(paid.claim)) {
     if (claim.kind === "claimed") return await serveClaim(paid, config);
     if (claim.kind === "identifier_taken") {
       config.events.emit("denied", () => ({ ...factsOf(paid), by: "payment-identifier" }));

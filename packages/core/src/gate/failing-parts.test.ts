@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { MaybePromise } from "../maybe-promise.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentState } from "../store/payment-record.js";
 import type { PaymentStore, Transition } from "../store/payment-store.js";
@@ -21,7 +22,7 @@ type Step = "claim" | "find" | "release" | `${PaymentState} to ${PaymentState}`;
 function createFailingStore() {
   const memory = createMemoryStore(() => NOW_SECONDS * 1000);
   const failing = { steps: [] as Step[], after: false };
-  async function attempt<T>(step: Step, work: () => Promise<T>): Promise<T> {
+  async function attempt<T>(step: Step, work: () => MaybePromise<T>): Promise<T> {
     if (!failing.steps.includes(step)) return await work();
     if (failing.after) await work();
     throw new RangeError("the store's own secret");

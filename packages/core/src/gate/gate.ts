@@ -114,7 +114,7 @@ function decidePriced(arrival: Arrival, config: PaymentsConfig): Decision | Prom
   const { request, route } = arrival;
   const url = route.url ?? resourceUrl(request, config);
   notePlace(arrival, url, config);
-  const asked = askOnRequest(toPricedRequest(arrival, url), config);
+  const asked = askOnRequest(() => toPricedRequest(arrival, url), config);
   const isAtOnce = asked === undefined && !route.isPending() && route.priceFor === undefined;
   return isAtOnce ? decideRead(arrival, url, config) : decideAsked(arrival, { url, asked }, config);
 }

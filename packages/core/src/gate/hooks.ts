@@ -109,12 +109,13 @@ export function parseHooks(hooks: unknown, issues: Issues): PaymentHooks {
   return Object.freeze(parsed) as PaymentHooks;
 }
 
-/** Asks `onRequest`. Never rejects. */
+/** Asks `onRequest`, if there is one, about a request that is put together then. Never rejects. */
 export function askOnRequest(
-  request: PricedRequest,
+  toRequest: () => PricedRequest,
   { hooks: { onRequest }, events, logger }: HookParts,
 ): Promise<Verdict> | undefined {
   if (onRequest === undefined) return undefined;
+  const request = toRequest();
   return ask({ name: "onRequest", run: () => onRequest(request) }, logger).then((verdict) => {
     const { route } = request;
     if (verdict?.kind === "granted") events.emit("granted", () => ({ route }));

@@ -53,10 +53,11 @@ export function readPayment(
   if (!Number.isSafeInteger(reading.expiresAtSeconds)) throw new TypeError("the scheme does not say when it expires");
   const identified = identifyPayment(route.paymentIdentifier, payment.extensions);
   if (identified.kind === "refused") return { ...identified, status: 400 };
-  const lapsed = { kind: "expired", expiredReason: "invalid_payment_requirements" } as const;
-  const read = meant.kind === "lapsed" ? { ...reading, ...lapsed } : reading;
+  const read = meant.kind === "lapsed" ? { ...reading, ...LAPSED } : reading;
   return { kind: "read", payment, offer, reading: read, identifier: identified.digest };
 }
+
+const LAPSED = Object.freeze({ kind: "expired", expiredReason: "invalid_payment_requirements" } as const);
 
 type Meant = { readonly kind: "offered" | "lapsed"; readonly offer: Offer } | RefusedPayment;
 

@@ -4,6 +4,7 @@
  * @module
  */
 import { type Draft, put } from "../draft.js";
+import { isPromise, type MaybePromise } from "../maybe-promise.js";
 import type { ExtensionResponses } from "../protocol/extension-responses.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { PaymentState, StoredAnswer } from "../store/payment-record.js";
@@ -56,6 +57,7 @@ export async function settleOnce(
   };
   put(change, "facilitator", facilitator);
   put(change, "answer", start.answer);
+  // Waited for, whatever the store: a copy that came before this has yet to say that it did.
   if (!(await config.store.transition(change))) return { kind: "lost" };
 
   config.ongoing.settle(claim, start.waiting?.client);
@@ -66,7 +68,8 @@ export async function settleOnce(
     said = config.listings.note({ payment, operation: "settle", responses });
   };
   const settlement = await settle({ payment, facilitator: start.facilitator, repeated, onSaid }, config);
-  await record(payment, { settlement, start }, config);
+  const recorded = record(payment, { settlement, start }, config);
+  if (isPromise(recorded)) await recorded;
   tell(payment, { settlement, start, startedMs }, config);
   return said === undefined ? settlement : { ...settlement, said };
 }
@@ -83,14 +86,16 @@ interface Ended {
 }
 
 /** The outcome stands whether or not the store takes it; a store that does not is a matter for the operator. */
-async function record(payment: UnsettledPayment, ended: Ended, config: PaymentsConfig): Promise<void> {
-  const { identity } = payment.claim;
-  const { kind } = ended.settlement;
+function record(payment: UnsettledPayment, ended: Ended, config: PaymentsConfig): MaybePromise<void> {
+  const note = (isRecorded: boolean) => {
+    const { identity } = payment.claim;
+    if (!isRecorded) config.logger.error("outcome_not_recorded", { identity, outcome: ended.settlement.kind });
+  };
   try {
-    const recorded = await config.store.transition(outcomeOf(payment, ended, config));
-    if (!recorded) config.logger.error("outcome_not_recorded", { identity, outcome: kind });
+    const recorded = config.store.transition(outcomeOf(payment, ended, config));
+    return isPromise(recorded) ? recorded.then(note, () => note(false)) : note(recorded);
   } catch {
-    config.logger.error("outcome_not_recorded", { identity, outcome: kind });
+    note(false);
   }
 }
 

@@ -32,7 +32,7 @@ export function createMemoryStore(
     get size() {
       return records.size;
     },
-    async claim(request: ClaimRequest): Promise<Claim> {
+    claim(request: ClaimRequest): Claim {
       records.removeExpired(now());
       const { identity, identifier } = request;
       const record = records.get(identity);
@@ -41,16 +41,16 @@ export function createMemoryStore(
       records.add(request);
       return { kind: "claimed" };
     },
-    async find(identity: string): Promise<PaymentRecord | undefined> {
+    find(identity: string): PaymentRecord | undefined {
       return records.get(identity)?.toRecord();
     },
-    async transition(change: Transition): Promise<boolean> {
+    transition(change: Transition): boolean {
       const record = records.get(change.identity);
       if (record === undefined || !allows(record, change)) return false;
       records.change(record, change);
       return true;
     },
-    async release(identity: string, owner: string): Promise<void> {
+    release(identity: string, owner: string): void {
       const record = records.get(identity);
       if (record?.owner === owner && RELEASABLE.includes(record.state)) records.remove(record);
     },

@@ -4,6 +4,7 @@
  * @module
  */
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
+import type { MaybePromise } from "../maybe-promise.js";
 import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { PaymentRecord, PaymentState, StoredAnswer } from "./payment-record.js";
 
@@ -48,16 +49,19 @@ export interface Transition {
   readonly identifier?: null;
 }
 
-/** Keeps payments. Every method is atomic with regard to every other, across processes where the store is shared. */
+/**
+ * Keeps payments. Every method is atomic with regard to every other, across processes where the store is shared. One that is
+ * in this process may answer at once.
+ */
 export interface PaymentStore {
   /** Gives the payment to exactly one of any number of claimants. */
-  claim(request: ClaimRequest): Promise<Claim>;
+  claim(request: ClaimRequest): MaybePromise<Claim>;
   /** The record of a payment, if there is one. */
-  find(identity: string): Promise<PaymentRecord | undefined>;
+  find(identity: string): MaybePromise<PaymentRecord | undefined>;
   /** Changes the state; `false` when the record is not what the caller thinks it is, and then nothing changed. */
-  transition(change: Transition): Promise<boolean>;
+  transition(change: Transition): MaybePromise<boolean>;
   /** Forgets a payment in one of the states of `RELEASABLE`, so that it can be used again. Only its owner may. */
-  release(identity: string, owner: string): Promise<void>;
+  release(identity: string, owner: string): MaybePromise<void>;
   /** Every record in one of the states of `UNFINISHED`, once, in any order. Records may change meanwhile. */
   unfinished(): AsyncIterable<PaymentRecord>;
 }

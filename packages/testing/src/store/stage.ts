@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { PaymentStore } from "@farebox/core";
+import type { MaybePromise, PaymentStore } from "@farebox/core";
 
 /** A clock that moves when it is told to. Stores that can be given a clock are given this one. */
 export interface StoreClock {
@@ -52,7 +52,7 @@ export interface Check {
 export function atOnce<T>(
   stage: Stage,
   count: number,
-  ask: (store: PaymentStore, at: number) => Promise<T>,
+  ask: (store: PaymentStore, at: number) => MaybePromise<T>,
 ): Promise<T[]> {
   const { stores } = stage;
   return Promise.all(Array.from({ length: count }, (_, at) => ask(stores[at % stores.length] ?? stage.store, at)));
