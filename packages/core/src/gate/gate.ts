@@ -7,7 +7,7 @@
  * @module
  */
 import { errorName } from "../events/error-name.js";
-import { type DecodedPayment, decodePayment, decodePaymentSignature } from "../http/payment-signature.js";
+import { type DecodedPayment, decodePayment, decodePaymentHeader } from "../http/payment-signature.js";
 import type { CoverageQuery } from "../route/coverage.js";
 import { UNKNOWN_RECEIVERS } from "../route/receivers.js";
 import type { RouteTable } from "../route/route-table.js";
@@ -131,7 +131,7 @@ async function decideAsked(
   // Just after the start: each facilitator is asked within its deadline, and this waits for no longer.
   if (route.isPending()) await config.facilitator.ready();
   if (route.priceFor === undefined) return decideRead(arrival, url, config);
-  const decoded = decodeRequest(request);
+  const decoded = decodeRequest(arrival, config);
   const bodyDigest = await digestOf(request);
   if (bodyDigest === undefined) return answered(incompleteRequestAnswer());
   const priced = await route.priceFor({
@@ -149,11 +149,13 @@ async function decideAsked(
 }
 
 function decideRead(arrival: Arrival, url: string, config: PaymentsConfig): Decision | Promise<Decision> {
-  return decideDecoded(arrival, { url, decoded: decodeRequest(arrival.request) }, config);
+  return decideDecoded(arrival, { url, decoded: decodeRequest(arrival, config) }, config);
 }
 
-function decodeRequest({ payment, paymentSignature }: GateRequest): DecodedPayment {
-  return payment === undefined ? decodePaymentSignature(paymentSignature) : decodePayment(payment);
+function decodeRequest({ request, route }: Arrival, { echoes }: PaymentsConfig): DecodedPayment {
+  const { payment, paymentSignature } = request;
+  if (payment !== undefined) return decodePayment(payment);
+  return decodePaymentHeader(paymentSignature, (text) => echoes.parse(text, route));
 }
 
 function decideDecoded(

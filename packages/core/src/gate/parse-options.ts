@@ -15,6 +15,7 @@ import type { FacilitatorHealth } from "../facilitator/facilitator-status.js";
 import { createHttpFacilitator } from "../facilitator/http-facilitator.js";
 import type { FacilitatorEntry } from "../facilitator/pool-options.js";
 import { parseBaseUrl } from "../http/base-url.js";
+import { Echoes } from "../http/echoes.js";
 import { isHost } from "../http/host.js";
 import type { RpcNode } from "../http/rpc-node.js";
 import { type Issues, join } from "../issues.js";
@@ -54,6 +55,7 @@ export interface PaymentsConfig {
   readonly includeQuery: boolean;
   readonly strict: boolean;
   readonly findings: Findings;
+  readonly echoes: Echoes;
   readonly holdBytes: number;
   /** Nodes by network, in its canonical spelling. */
   readonly rpc: ReadonlyMap<string, RpcNode>;
@@ -138,6 +140,7 @@ export function parseOptions(given: PaymentsOptions, builtIn: BuiltIn, issues: I
     includeQuery: parseFlag(options, "includeQuery", issues),
     strict: parseFlag(options, "strict", issues),
     findings: createFindings(safeLogger),
+    echoes: new Echoes(),
     rpc: parseRpc(options.rpc, issues),
     signatures: createSignatureChecks(parseFlag(options, "verifySignatures", issues)),
     store: parseStore(options.store, now, issues),

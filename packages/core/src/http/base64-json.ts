@@ -16,10 +16,14 @@ export function encodeBase64(text: string): string {
   return Buffer.from(text, "utf8").toString("base64");
 }
 
-/** Decodes standard base64 of JSON. Total: anything else yields `ok: false`. */
-export function decodeBase64Json(text: string): ParsedJson {
+/**
+ * Decodes standard base64 of JSON. Total: anything else yields `ok: false`.
+ *
+ * @param parse - Does what `parseJson` does, perhaps faster.
+ */
+export function decodeBase64Json(text: string, parse: (json: string) => ParsedJson = parseJson): ParsedJson {
   const bytes = Buffer.from(text, "base64");
-  return isStandard(text, bytes) ? parseJson(bytes.toString("utf8")) : { ok: false };
+  return isStandard(text, bytes) ? parse(bytes.toString("utf8")) : { ok: false };
 }
 
 /**

@@ -23,9 +23,11 @@ const NUL = "\\u0000";
  *
  * The depth is counted before parsing, in one pass over the text, so that a deep document costs what a flat one costs:
  * whatever walks the value afterwards cannot be made to recurse.
+ *
+ * @param above - How deep the text itself is nested in another. Default 0.
  */
-export function parseJson(text: string): ParsedJson {
-  if (depthExceeds(text, MAX_DEPTH) || text.includes(NUL)) return MALFORMED;
+export function parseJson(text: string, above = 0): ParsedJson {
+  if (depthExceeds(text, MAX_DEPTH - above) || text.includes(NUL)) return MALFORMED;
   try {
     return { ok: true, value: JSON.parse(text) };
   } catch {
