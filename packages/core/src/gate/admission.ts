@@ -130,6 +130,13 @@ class RunAdmission implements Admission {
     this.#listener = listener;
   }
 
+  /** Nothing is charged. Rejects when the store fails. */
+  async giveUp(reason: CancelReason): Promise<void> {
+    const { identity, owner } = this.#paid.claim;
+    await this.#config.store.release(identity, owner);
+    this.tellCancelled(reason);
+  }
+
   /** Tells who listens that nothing is charged, once. */
   tellCancelled(reason: CancelReason): void {
     if (this.#isCancelled) return;
@@ -176,23 +183,13 @@ interface Completion {
   readonly answer: HandlerAnswer;
   /** Atomic units; `undefined` when the handler was to say and did not. */
   readonly amount: bigint | undefined;
-  readonly admission: Pick<RunAdmission, "tellCancelled">;
+  readonly admission: Pick<RunAdmission, "giveUp" | "tellCancelled">;
 }
 
 function notStarted(paid: PaidRequest, { admission }: Completion, { logger }: PaymentsConfig): Release {
   logger.error("settlement_not_started", { identity: paid.claim.identity, error: "the store failed" });
   admission.tellCancelled("failed");
   return { kind: "replace", answer: unreachableAnswer("unexpected_settle_error", RETRY_AFTER_SECONDS) };
-}
-
-/** Nothing is charged. */
-async function giveUp(
-  { claim }: PaidRequest,
-  { admission, reason }: Pick<Completion, "admission"> & { readonly reason: CancelReason },
-  { store }: PaymentsConfig,
-): Promise<void> {
-  await store.release(claim.identity, claim.owner);
-  admission.tellCancelled(reason);
 }
 
 async function completeRun(
@@ -203,23 +200,23 @@ async function completeRun(
   const { owner, expiresAtMs } = paid.claim;
   const report: Logger["error"] = (event, fields) => config.logger.error(event, { route: paid.route.key, ...fields });
   if (!isChargeable(paid.route.chargeable, answer, report)) {
-    await giveUp(paid, { admission, reason: "not_chargeable" }, config);
+    await admission.giveUp("not_chargeable");
     return { kind: "release", paid: false, headers: [[PAYMENT_RESPONSE, encodePaymentResponse(notCharged(paid))]] };
   }
   if (amount === undefined) {
     config.logger.error("amount_not_said", { route: paid.route.key, remedy: "call req.payment.settle(amount)" });
-    await giveUp(paid, { admission, reason: "not_chargeable" }, config);
+    await admission.giveUp("not_chargeable");
     return { kind: "replace", answer: unmeteredAnswer() };
   }
   const payment = withAmount(paid, amount);
   const asked = askHook("beforeSettle", payment, config);
   const denied = asked && (await asked);
   if (denied !== undefined) {
-    await giveUp(paid, { admission, reason: "denied" }, config);
+    await admission.giveUp("denied");
     return { kind: "replace", answer: denied };
   }
   if (expiresAtMs - config.now() < SETTLEMENT_MARGIN_MS) {
-    await giveUp(paid, { admission, reason: "expired" }, config);
+    await admission.giveUp("expired");
     return { kind: "replace", answer: expiredAnswer() };
   }
   const settlement = await settleOnce(
