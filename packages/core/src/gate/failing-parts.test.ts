@@ -18,14 +18,17 @@ const IDENTITY = `${NETWORK}|n1`;
 
 type Step = "claim" | "find" | "release" | `${PaymentState} to ${PaymentState}`;
 
-/** A memory store that fails at some steps; `after`: it does the work first, and then fails, as a lost reply does. */
+/** A memory store that fails at some steps; `after`: it does the work first, and then fails, as a lost reply does; `atOnce`: it throws. */
 function createFailingStore() {
   const memory = createMemoryStore(() => NOW_SECONDS * 1000);
-  const failing = { steps: [] as Step[], after: false };
-  async function attempt<T>(step: Step, work: () => MaybePromise<T>): Promise<T> {
-    if (!failing.steps.includes(step)) return await work();
-    if (failing.after) await work();
+  const failing = { steps: [] as Step[], after: false, atOnce: false };
+  function answer<T>(step: Step, work: () => MaybePromise<T>): MaybePromise<T> {
+    if (!failing.steps.includes(step)) return work();
+    if (failing.after) work();
     throw new RangeError("the store's own secret");
+  }
+  function attempt<T>(step: Step, work: () => MaybePromise<T>): MaybePromise<T> {
+    return failing.atOnce ? answer(step, work) : (async () => answer(step, work))();
   }
   const store: PaymentStore = {
     claim: (request) => attempt("claim", () => memory.claim(request)),
@@ -42,13 +45,18 @@ function createFailingShop() {
   return { ...createShop({ store }), failing, memory };
 }
 
-describe.each([false, true])("a store that fails, having done its work: %s", (after) => {
+describe.each([
+  [false, false],
+  [true, false],
+  [false, true],
+  [true, true],
+])("a store that fails, having done its work: %s, at once: %s", (after, atOnce) => {
   test.each<[step: Step, verified: number]>([
     ["claim", 0],
     ["claimed to serving", 1],
   ])("at %s: 503, nobody is charged, no handler runs", async (step, verified) => {
     const { pay, till, failing, log } = createFailingShop();
-    Object.assign(failing, { steps: [step], after });
+    Object.assign(failing, { steps: [step], after, atOnce });
     const { status, headers, json, text } = answerOf(await pay());
     expect([status, headers["retry-after"], json["error"]]).toEqual([503, "5", "unexpected_verify_error"]);
     expect(headers).not.toHaveProperty("payment-required");
@@ -59,7 +67,7 @@ describe.each([false, true])("a store that fails, having done its work: %s", (af
 
   test("at claimed to serving: the same payment may be tried again at once", async () => {
     const { pay, failing } = createFailingShop();
-    Object.assign(failing, { steps: ["claimed to serving"], after });
+    Object.assign(failing, { steps: ["claimed to serving"], after, atOnce });
     await pay();
     failing.steps = [];
     expect((await pay()).kind).toBe("admitted");
@@ -68,7 +76,7 @@ describe.each([false, true])("a store that fails, having done its work: %s", (af
   test("at release of a payment that was refused: 503, and nobody is charged", async () => {
     const { pay, till, failing } = createFailingShop();
     till.verifies = { isValid: false, invalidReason: "insufficient_funds" };
-    Object.assign(failing, { steps: ["release"], after });
+    Object.assign(failing, { steps: ["release"], after, atOnce });
     expect(answerOf(await pay()).status).toBe(503);
     expect(till.count("settle")).toBe(0);
   });
@@ -79,7 +87,7 @@ describe.each([false, true])("a store that fails, having done its work: %s", (af
   ])("at %s after the handler: 503, nobody is charged, the answer is not given away", async (step, status) => {
     const { pay, till, failing } = createFailingShop();
     const admission = admissionOf(await pay());
-    Object.assign(failing, { steps: [step], after });
+    Object.assign(failing, { steps: [step], after, atOnce });
     const release = await admission.complete({ ...HANDLED, status });
     const answer = readAnswer(release.kind === "replace" ? release.answer : ({} as never));
     expect([answer.status, answer.headers["retry-after"]]).toEqual([503, "5"]);
@@ -95,7 +103,7 @@ describe.each([false, true])("a store that fails, having done its work: %s", (af
     const { pay, till, failing, log } = createFailingShop();
     const admission = admissionOf(await pay());
     till.settles = settles;
-    Object.assign(failing, { steps: [step], after });
+    Object.assign(failing, { steps: [step], after, atOnce });
     expect((await admission.complete(HANDLED)).kind).toBe(kind);
     expect(log.map(({ event }) => event)).toContain("outcome_not_recorded");
     expect(till.count("settle")).toBe(1);
@@ -105,7 +113,7 @@ describe.each([false, true])("a store that fails, having done its work: %s", (af
   test("when the client is gone: nothing is thrown, the operator is told", async () => {
     const { pay, failing, log } = createFailingShop();
     const admission = admissionOf(await pay());
-    Object.assign(failing, { steps: ["release"], after });
+    Object.assign(failing, { steps: ["release"], after, atOnce });
     await expect(admission.cancel()).resolves.toBeUndefined();
     expect(log).toMatchObject([{ event: "claim_not_released" }]);
   });
@@ -114,7 +122,7 @@ describe.each([false, true])("a store that fails, having done its work: %s", (af
     const { pay, failing, log } = createFailingShop();
     const admission = admissionOf(await pay());
     await admission.complete(HANDLED);
-    Object.assign(failing, { steps: ["settled to settled"], after });
+    Object.assign(failing, { steps: ["settled to settled"], after, atOnce });
     await expect(admission.undelivered(HANDLED)).resolves.toBeUndefined();
     expect(log).toMatchObject([{ event: "answer_not_kept" }]);
   });
@@ -127,7 +135,7 @@ describe.each([false, true])("a store that fails, having done its work: %s", (af
     const admission = admissionOf(await pay());
     till.settles = new Error("lost");
     await admission.complete(HANDLED);
-    Object.assign(failing, { steps: [step], after });
+    Object.assign(failing, { steps: [step], after, atOnce });
     const { status, text } = answerOf(await pay(more));
     expect(status).toBe(503);
     expect(text).not.toContain("Nothing was charged");
