@@ -6,36 +6,12 @@ import { exactEvm } from "@farebox/evm";
 import { createPayer } from "@farebox/testing";
 import { encodeFunctionData, type Hex, parseSignature, toHex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { once, type RpcProxy, startRpcProxy } from "../facilitator/rpc-proxy.js";
-import {
-  AMOUNT,
-  createOffer,
-  newAddress,
-  openStage,
-  payloadOf,
-  type Stage,
-  signFor,
-  TOKEN,
-} from "../facilitator/stage.js";
+import { describe, expect, test } from "vitest";
+import { openProxiedStage } from "../facilitator/proxied-stage.js";
+import { once } from "../facilitator/rpc-proxy.js";
+import { AMOUNT, createOffer, newAddress, payloadOf, signFor, TOKEN } from "../facilitator/stage.js";
 
-let stage: Stage;
-let proxy: RpcProxy;
-
-beforeAll(async () => {
-  stage = await openStage();
-  proxy = await startRpcProxy(stage.chain.rpcUrl);
-});
-
-afterEach(async () => {
-  proxy.decide(() => "pass");
-  await stage.chain.resumeMining();
-});
-
-afterAll(async () => {
-  await proxy.close();
-  await stage.close();
-});
+const { stage, proxy } = await openProxiedStage();
 
 async function find({ paymentPayload, paymentRequirements }: FacilitatorRequest): Promise<ChainFinding | undefined> {
   const rpc = createRpcNode(proxy.url);

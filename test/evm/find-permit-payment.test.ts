@@ -6,7 +6,7 @@ import { type ChainFinding, createRpcNode, type FacilitatorRequest } from "@fare
 import { exactEvm, uptoEvm } from "@farebox/evm";
 import type { Payer } from "@farebox/testing";
 import { concatHex, type Hex, numberToHex, padHex, toHex } from "viem";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   createAllower,
   createPermitOffer,
@@ -17,30 +17,14 @@ import {
   signPermitFor,
   taking,
 } from "../facilitator/permit2-stage.js";
-import { once, type RpcProxy, startRpcProxy } from "../facilitator/rpc-proxy.js";
-import { AMOUNT, openStage, type Stage } from "../facilitator/stage.js";
+import { openProxiedStage } from "../facilitator/proxied-stage.js";
+import { once } from "../facilitator/rpc-proxy.js";
+import { AMOUNT } from "../facilitator/stage.js";
 
 const SCHEMES = { exact: exactEvm(), upto: uptoEvm() };
 
-let stage: Stage;
-let proxy: RpcProxy;
-let privateKey: Hex;
-
-beforeAll(async () => {
-  stage = await openStage();
-  proxy = await startRpcProxy(stage.chain.rpcUrl);
-  privateKey = await stage.signer();
-});
-
-afterEach(async () => {
-  proxy.decide(() => "pass");
-  await stage.chain.resumeMining();
-});
-
-afterAll(async () => {
-  await proxy.close();
-  await stage.close();
-});
+const { stage, proxy } = await openProxiedStage();
+const privateKey = await stage.signer();
 
 async function find(kind: Kind, { paymentPayload, paymentRequirements }: FacilitatorRequest) {
   const query = { payload: paymentPayload.payload, requirements: paymentRequirements, rpc: createRpcNode(proxy.url) };

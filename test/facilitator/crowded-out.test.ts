@@ -1,31 +1,15 @@
 /**
  * A transaction whose count another one of the same account gets: no money is moved by it, and the payment is sent again.
  */
-import type { FacilitatorRequest, SettlementResponse } from "@farebox/core";
+import type { FacilitatorRequest } from "@farebox/core";
 import { createWalletClient, encodeFunctionData, type Hex, http, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { openPatience } from "./patience.js";
-import { type RpcProxy, startRpcProxy } from "./rpc-proxy.js";
-import { AMOUNT, newAddress, openStage, payloadOf, type Stage, TOKEN } from "./stage.js";
+import { expectPaid, openProxiedStage } from "./proxied-stage.js";
+import { AMOUNT, newAddress, payloadOf, TOKEN } from "./stage.js";
 
-let stage: Stage;
-let proxy: RpcProxy;
-
-beforeAll(async () => {
-  stage = await openStage();
-  proxy = await startRpcProxy(stage.chain.rpcUrl);
-});
-
-afterEach(async () => {
-  proxy.decide(() => "pass");
-  await stage.chain.resumeMining();
-});
-
-afterAll(async () => {
-  await proxy.close();
-  await stage.close();
-});
+const { stage, proxy } = await openProxiedStage();
 
 const [SENDING, LOOK] = ["eth_sendRawTransaction", "eth_getTransactionReceipt"];
 const HIGH_PRICE = 10n ** 11n;
@@ -49,10 +33,6 @@ async function takeCount(privateKey: Hex, nonce: number): Promise<void> {
   // The node suggests what was paid last, so each has to pay more than the one before.
   const gasPrice = HIGH_PRICE * 4n ** BigInt(nonce);
   await wallet.sendTransaction({ to: account.address, gas: 21_000n, gasPrice, nonce, chain: null });
-}
-
-function expectPaid(answer: SettlementResponse | undefined): void {
-  expect(answer).toMatchObject({ success: true, transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) });
 }
 
 /** A payment whose transaction waits, and is not waited for. */

@@ -5,28 +5,13 @@
 import type { SettlementResponse } from "@farebox/core";
 import { type Hex, parseAbi, toFunctionSelector, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { openPatience } from "./patience.js";
-import { type Fate, type RpcCall, type RpcProxy, startRpcProxy } from "./rpc-proxy.js";
-import { AMOUNT, openStage, type Stage } from "./stage.js";
+import { openProxiedStage } from "./proxied-stage.js";
+import type { Fate, RpcCall } from "./rpc-proxy.js";
+import { AMOUNT } from "./stage.js";
 
-let stage: Stage;
-let proxy: RpcProxy;
-
-beforeAll(async () => {
-  stage = await openStage();
-  proxy = await startRpcProxy(stage.chain.rpcUrl);
-});
-
-afterEach(async () => {
-  proxy.decide(() => "pass");
-  await stage.chain.resumeMining();
-});
-
-afterAll(async () => {
-  await proxy.close();
-  await stage.close();
-});
+const { stage, proxy } = await openProxiedStage();
 
 const [SENDING, LOOK] = ["eth_sendRawTransaction", "eth_getTransactionReceipt"];
 const UNKNOWN: Fate = { result: null };

@@ -2,28 +2,13 @@
  * A node that loses answers, or gives none: what is sent keeps its hash, what is not known is not guessed.
  */
 import type { Hex } from "viem";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { openPatience } from "./patience.js";
-import { type Fate, once, type RpcProxy, startRpcProxy, times } from "./rpc-proxy.js";
-import { AMOUNT, NETWORK, openStage, payloadOf, type Stage } from "./stage.js";
+import { openProxiedStage } from "./proxied-stage.js";
+import { type Fate, once, times } from "./rpc-proxy.js";
+import { AMOUNT, NETWORK, payloadOf } from "./stage.js";
 
-let stage: Stage;
-let proxy: RpcProxy;
-
-beforeAll(async () => {
-  stage = await openStage();
-  proxy = await startRpcProxy(stage.chain.rpcUrl);
-});
-
-afterEach(async () => {
-  proxy.decide(() => "pass");
-  await stage.chain.resumeMining();
-});
-
-afterAll(async () => {
-  await proxy.close();
-  await stage.close();
-});
+const { stage, proxy } = await openProxiedStage();
 
 /** A facilitator that goes through the proxy, and loses patience soon. */
 async function hasty() {

@@ -2,30 +2,15 @@
  * Transactions of one signer: in what order, with which counts, and what a node that refuses one does to the next. What
  * becomes of one that another one takes the count of is in `crowded-out.test.ts`.
  */
-import type { FacilitatorRequest, SettlementResponse } from "@farebox/core";
+import type { FacilitatorRequest } from "@farebox/core";
 import { createWalletClient, type Hex, http } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { once, type RpcProxy, startRpcProxy, times } from "./rpc-proxy.js";
-import { AMOUNT, createOffer, openStage, payloadOf, type Stage, signFor } from "./stage.js";
+import { describe, expect, test } from "vitest";
+import { expectPaid, openProxiedStage } from "./proxied-stage.js";
+import { once, times } from "./rpc-proxy.js";
+import { AMOUNT, createOffer, payloadOf, signFor } from "./stage.js";
 
-let stage: Stage;
-let proxy: RpcProxy;
-
-beforeAll(async () => {
-  stage = await openStage();
-  proxy = await startRpcProxy(stage.chain.rpcUrl);
-});
-
-afterEach(async () => {
-  proxy.decide(() => "pass");
-  await stage.chain.resumeMining();
-});
-
-afterAll(async () => {
-  await proxy.close();
-  await stage.close();
-});
+const { stage, proxy } = await openProxiedStage();
 
 const countOf = (privateKey: Hex) =>
   stage.client.getTransactionCount({ address: privateKeyToAccount(privateKey).address });
@@ -35,10 +20,6 @@ async function useElsewhere(privateKey: Hex) {
   const account = privateKeyToAccount(privateKey);
   const wallet = createWalletClient({ account, transport: http(stage.chain.rpcUrl) });
   return wallet.sendTransaction({ to: account.address, gas: 21_000n, gasPrice: 10n ** 10n, chain: null });
-}
-
-function expectPaid(answer: SettlementResponse | undefined): void {
-  expect(answer).toMatchObject({ success: true, transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) });
 }
 
 describe("one signer", () => {

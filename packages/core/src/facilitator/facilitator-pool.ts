@@ -50,7 +50,7 @@ export interface FacilitatorPool extends Facilitator {
   extensions(scheme: string, network: string): readonly string[];
   /** Grows when what facilitators support, add to offers, or call a network, may be something else. */
   readonly revision: number;
-  /** Which facilitator a payment was last sent to: it verified it, or was told to settle it. */
+  /** Which facilitator a payment was last sent to: it verified it, or was told to settle it. One that is alone has every payment. */
   facilitatorOf(payment: string): string | undefined;
   /** How each facilitator is doing. */
   health(): readonly FacilitatorHealth[];

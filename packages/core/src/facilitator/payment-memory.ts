@@ -159,6 +159,7 @@ class Memory implements PaymentMemory {
   }
 }
 
+/** Who verified a payment, and who has answered, need not be remembered: there is nobody else whom it could be taken to. */
 class SoleMemory implements PaymentMemory {
   readonly #anybody: Holder;
   readonly #open: Memory;
