@@ -33,19 +33,19 @@ export type DecodedPayment =
  * @param value - The header's text, `undefined` when the request has none.
  */
 export function decodePaymentSignature(value: string | undefined): DecodedPayment {
-  return decodePaymentHeader(value, parseJson);
+  return decodePaymentHeader(value, decodeBase64Json);
 }
 
 /**
  * Does what {@link decodePaymentSignature} does.
  *
- * @param parse - Does what `parseJson` does, perhaps faster.
+ * @param decode - Does what `decodeBase64Json` does, perhaps faster.
  */
-export function decodePaymentHeader(value: string | undefined, parse: (text: string) => ParsedJson): DecodedPayment {
+export function decodePaymentHeader(value: string | undefined, decode: (text: string) => ParsedJson): DecodedPayment {
   if (value === undefined) return { kind: "absent" };
   if (value.length > MAX_CHARACTERS) return malformed(`longer than ${MAX_CHARACTERS} characters`);
 
-  const json = decodeBase64Json(value, parse);
+  const json = decode(value);
   if (!json.ok) return malformed("not standard base64 of JSON, or nested too deeply");
   return readPayload(json.value);
 }
