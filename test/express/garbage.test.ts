@@ -8,8 +8,8 @@ const run = promisify(execFile);
 const SCRIPT = fileURLToPath(new URL("garbage.mjs", import.meta.url));
 const REQUESTS = 1_500;
 
-/** Express alone leaves 8 kB of each request until a full collection; with all that leads from a response it was 17. */
-const MOST_BYTES_KEPT = 11_000;
+/** A payment is remembered, in some 700 bytes. Express alone leaves 8 kB of each request until a full collection. */
+const MOST_BYTES_KEPT = 2_000;
 
 test("a request that is over is gone with the next small collection", async () => {
   const flags = ["--trace-gc-nvp", "--allow-natives-syntax"];
@@ -23,7 +23,8 @@ test("a request that is over is gone with the next small collection", async () =
   const bytes = kept.reduce((sum, one) => sum + one, 0);
   expect(bytes).toBeGreaterThan(0);
   expect(bytes / REQUESTS).toBeLessThan(MOST_BYTES_KEPT);
-  expect(JSON.parse(counted.trim().split("\n").at(-1) ?? "")).toEqual({ fast: [] });
+  // Of a server only the first request is not met before its app.
+  expect(JSON.parse(counted.trim().split("\n").at(-1) ?? "")).toEqual({ fast: [], fastBefore: 1 });
 });
 
 function promotedIn(line: string): number {

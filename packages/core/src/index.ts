@@ -106,7 +106,7 @@ export {
   PAYMENT_SIGNATURE,
 } from "./http/payment-signature.js";
 export { createRpcNode, type RpcNode, type RpcNodeOptions } from "./http/rpc-node.js";
-export { SETTLEMENT_OVERRIDES } from "./http/settlement-overrides.js";
+export { isSettlementOverrides } from "./http/settlement-overrides.js";
 export { createIssues, type Issues, join as issuePath, type NumberRange } from "./issues.js";
 export type { MaybePromise } from "./maybe-promise.js";
 export { canonicalNetwork, isNetwork, type Network, type NetworkPattern, sameNetwork } from "./network/caip2.js";

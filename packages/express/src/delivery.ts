@@ -12,8 +12,12 @@ export function isAbandoned(res: ServerResponse): boolean {
 
 /** Acts, once the connection is done with the answer: told whether all of it was handed to the network. */
 export function onOver(res: ServerResponse, act: (isDelivered: boolean) => void): void {
-  // `writableFinished` is true of an answer that broke off, too. Only the socket knows.
-  res.on("close", () => act(res.writableFinished && !res.req.socket.destroyed));
+  let isDelivered = false;
+  // Node says "finish" of an answer that broke off, too; `writableFinished` is true then. Only the socket knows.
+  res.on("finish", () => {
+    isDelivered = !isAbandoned(res);
+  });
+  res.on("close", () => act(isDelivered));
 }
 
 /** Acts, once the connection is done with the answer, if not all of it was handed to the network. */

@@ -9,9 +9,8 @@
  * @module
  */
 import type { ServerResponse } from "node:http";
-import { type Admission, type Answer, type HandlerAnswer, type Release, SETTLEMENT_OVERRIDES } from "@farebox/core";
+import type { Admission, Answer, HandlerAnswer, Release } from "@farebox/core";
 import { isAbandoned, onOver } from "./delivery.js";
-import { HeadLock } from "./head-lock.js";
 import {
   type ChunkArguments,
   InvalidChunkError,
@@ -26,22 +25,14 @@ import {
   insistOnPrivate,
   isEventStream,
   lockHead,
-  makePrivate,
   putHead,
   type ResponseHead,
   setHeaders,
   takeHead,
   type WriteHeadArguments,
+  withoutOverrides,
 } from "./response-head.js";
-import {
-  areNodesOwn,
-  type Flag,
-  type Keeper,
-  type Originals,
-  originalFlag,
-  takeOriginals,
-  takeOver,
-} from "./take-over.js";
+import { type Flag, type Keeper, type Originals, originalFlag, takeOriginals, takeOver } from "./take-over.js";
 import { prepareAnswer } from "./write-answer.js";
 
 /**
@@ -69,7 +60,6 @@ class HeldResponse implements Keeper {
   readonly #before: ResponseHead;
   readonly #rehearsal: HeadRehearsal;
   readonly #original: Originals;
-  #lock: HeadLock | undefined;
   #phase: Phase = "holding";
   #chunks: Buffer[] = [];
   /** What `end` was given. */
@@ -200,14 +190,14 @@ class HeldResponse implements Keeper {
       return;
     }
     this.#phase = "deciding";
-    this.#lock = new HeadLock(this.#res);
-    const { status, headers } = takeHead(this.#res);
-    void this.#complete({ status, headers, body: this.#wholeBody() });
+    void this.#complete(takeHead(this.#res));
   }
 
-  async #complete(answer: HandlerAnswer): Promise<void> {
+  async #complete(head: ResponseHead): Promise<void> {
     try {
-      this.#carryOut(await this.#admission.complete(answer), answer);
+      const answer: HandlerAnswer = { status: head.status, headers: head.headers, body: this.#wholeBody() };
+      const release = await this.#admission.complete(answer);
+      this.#carryOut(release, head, answer);
     } catch {
       this.#res.destroy();
     }
@@ -219,7 +209,7 @@ class HeldResponse implements Keeper {
     return Buffer.concat(this.#lastChunk === undefined ? this.#chunks : [...this.#chunks, this.#lastChunk]);
   }
 
-  #carryOut(release: Release, answer: HandlerAnswer): void {
+  #carryOut(release: Release, head: ResponseHead, answer: HandlerAnswer): void {
     const isPaid = release.kind === "release" && release.paid;
     if (isAbandoned(this.#res)) {
       this.#drop();
@@ -227,24 +217,18 @@ class HeldResponse implements Keeper {
       return;
     }
     if (isPaid) this.#owed = answer;
-    if (release.kind === "release") this.#release(release);
+    if (release.kind === "release") this.#release(release, head);
     else this.#replace(release.answer);
   }
 
-  #release({ headers, paid }: Extract<Release, { kind: "release" }>): void {
+  #release(release: Extract<Release, { kind: "release" }>, head: ResponseHead): void {
     this.#phase = "released";
     this.#stepAside();
-    this.#res.removeHeader(SETTLEMENT_OVERRIDES);
-    setHeaders(this.#res, headers);
+    putHead(this.#res, withoutOverrides(head));
+    setHeaders(this.#res, release.headers);
     appendExposeHeaders(this.#res);
-    if (paid) this.#keepPrivate();
+    if (release.paid) insistOnPrivate(this.#res);
     this.#replay();
-  }
-
-  /** Middleware before us may have something to say as the head goes out. */
-  #keepPrivate(): void {
-    if (areNodesOwn(this.#original)) makePrivate(this.#res);
-    else insistOnPrivate(this.#res);
   }
 
   /** What the handler wrote goes out as it was written. */
@@ -281,7 +265,6 @@ class HeldResponse implements Keeper {
   /** Middleware before us, and Node, now meet the response as it really is: nothing sent yet. */
   #stepAside(): void {
     this.#isAside = true;
-    this.#lock?.open();
     this.#res.writeHead = this.#original.writeHead;
   }
 

@@ -4,7 +4,7 @@
  * @module
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Prepaid, SETTLEMENT_OVERRIDES } from "@farebox/core";
+import type { Prepaid } from "@farebox/core";
 import { onBrokenOff } from "./delivery.js";
 import {
   appendExposeHeaders,
@@ -29,7 +29,7 @@ export function markPrepaid(res: ServerResponse, prepaid: Prepaid): void {
   mark();
   onHead(res, () => {
     mark();
-    res.removeHeader(SETTLEMENT_OVERRIDES);
+    res.removeHeader("Settlement-Overrides");
     insistOnPrivate(res);
   });
   onBrokenOff(res, () => prepaid.leave());

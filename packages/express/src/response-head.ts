@@ -4,7 +4,7 @@
  * @module
  */
 import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from "node:http";
-import { EXPOSE_HEADERS, exposeHeaders, privateCacheControl } from "@farebox/core";
+import { EXPOSE_HEADERS, exposeHeaders, isSettlementOverrides, privateCacheControl } from "@farebox/core";
 import { overrideMethod } from "./take-over.js";
 
 type Headers = readonly (readonly [name: string, value: string | readonly string[]])[];
@@ -32,6 +32,12 @@ export function takeHead(res: ServerResponse): ResponseHead {
   return { status: res.statusCode, statusMessage: res.statusMessage ?? "", headers };
 }
 
+/** The head without what is never sent on. */
+export function withoutOverrides(head: ResponseHead): ResponseHead {
+  if (!head.headers.some(([name]) => isSettlementOverrides(name))) return head;
+  return { ...head, headers: head.headers.filter(([name]) => !isSettlementOverrides(name)) };
+}
+
 /** Names in the case they were written in. Node has this method on every outgoing message, its types only on one. */
 function rawHeaderNames(res: ServerResponse & { readonly getRawHeaderNames?: () => string[] }): readonly string[] {
   return res.getRawHeaderNames?.() ?? res.getHeaderNames();
@@ -41,8 +47,16 @@ function rawHeaderNames(res: ServerResponse & { readonly getRawHeaderNames?: () 
 export function putHead(res: ServerResponse, head: ResponseHead): void {
   res.statusCode = head.status;
   res.statusMessage = head.statusMessage;
+  if (hasHeaders(res, head.headers)) return;
   for (const name of res.getHeaderNames()) res.removeHeader(name);
   setHeaders(res, head.headers);
+}
+
+/** Hardly ever has anything changed, and Node looks closely at each header that is set. */
+function hasHeaders(res: ServerResponse, headers: Headers): boolean {
+  return (
+    res.getHeaderNames().length === headers.length && headers.every(([name, value]) => res.getHeader(name) === value)
+  );
 }
 
 /** Sets headers over whatever is there under the same names. */
@@ -134,18 +148,13 @@ export function appendExposeHeaders(res: ServerResponse): void {
   res.setHeader(EXPOSE_HEADERS, exposeHeaders(current === undefined ? undefined : String(current)));
 }
 
-/** Keeps shared caches from keeping a paid answer. */
-export function makePrivate(res: ServerResponse): void {
-  res.setHeader("Cache-Control", privateCacheControl(String(res.getHeader("cache-control") ?? "")));
-}
-
-/** The same, whatever middleware says as the head goes out. */
+/** Keeps shared caches from keeping a paid answer, whatever middleware says as the head goes out. */
 export function insistOnPrivate(res: ServerResponse): void {
   const setHeader = res.setHeader.bind(res);
   overrideMethod(res, "setHeader", (name, value) =>
     setHeader(name, name.toLowerCase() === "cache-control" ? privateCacheControl(String(value)) : value),
   );
-  makePrivate(res);
+  res.setHeader("Cache-Control", String(res.getHeader("cache-control") ?? ""));
 }
 
 /** Headers that say how a body travels: middleware may compress even an answer of ours. */

@@ -8,7 +8,7 @@
  * @see `docs/performance.md`, "What is put on a response"
  * @module
  */
-import { ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import { later } from "./held-body.js";
 
 /** Node's own methods, or those of middleware that came before. */
@@ -17,13 +17,6 @@ export type Originals = Pick<ServerResponse, "writeHead" | "flushHeaders" | "wri
 /** Takes them as they are now. They are to be called on the response. */
 export function takeOriginals({ writeHead, flushHeaders, write, end }: ServerResponse): Originals {
   return { writeHead, flushHeaders, write, end };
-}
-
-/** Whether nobody came before us. */
-export function areNodesOwn({ writeHead, flushHeaders, write, end }: Originals): boolean {
-  const { prototype } = ServerResponse;
-  const isSame = writeHead === prototype.writeHead && flushHeaders === prototype.flushHeaders;
-  return isSame && write === prototype.write && end === prototype.end;
 }
 
 /** Puts a method of ours on a response. */

@@ -155,7 +155,7 @@ function decideRead(arrival: Arrival, url: string, config: PaymentsConfig): Deci
 function decodeRequest({ request, route }: Arrival, { echoes }: PaymentsConfig): DecodedPayment {
   const { payment, paymentSignature } = request;
   if (payment !== undefined) return decodePayment(payment);
-  return decodePaymentHeader(paymentSignature, (text) => echoes.decode(text, route));
+  return decodePaymentHeader(paymentSignature, (text) => echoes.parse(text, route));
 }
 
 function decideDecoded(

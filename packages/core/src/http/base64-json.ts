@@ -16,16 +16,14 @@ export function encodeBase64(text: string): string {
   return Buffer.from(text, "utf8").toString("base64");
 }
 
-/** Decodes standard base64 of JSON. Total: anything else yields `ok: false`. */
-export function decodeBase64Json(text: string): ParsedJson {
-  const json = decodeBase64(text);
-  return json === undefined ? { ok: false } : parseJson(json);
-}
-
-/** Decodes standard base64 of text; `undefined`: it is none. */
-export function decodeBase64(text: string): string | undefined {
+/**
+ * Decodes standard base64 of JSON. Total: anything else yields `ok: false`.
+ *
+ * @param parse - Does what `parseJson` does, perhaps faster.
+ */
+export function decodeBase64Json(text: string, parse: (json: string) => ParsedJson = parseJson): ParsedJson {
   const bytes = Buffer.from(text, "base64");
-  return isStandard(text, bytes) ? bytes.toString("utf8") : undefined;
+  return isStandard(text, bytes) ? parse(bytes.toString("utf8")) : { ok: false };
 }
 
 /**

@@ -33,19 +33,19 @@ export type DecodedPayment =
  * @param value - The header's text, `undefined` when the request has none.
  */
 export function decodePaymentSignature(value: string | undefined): DecodedPayment {
-  return decodePaymentHeader(value, decodeBase64Json);
+  return decodePaymentHeader(value, parseJson);
 }
 
 /**
  * Does what {@link decodePaymentSignature} does.
  *
- * @param decode - Does what `decodeBase64Json` does, perhaps faster.
+ * @param parse - Does what `parseJson` does, perhaps faster.
  */
-export function decodePaymentHeader(value: string | undefined, decode: (text: string) => ParsedJson): DecodedPayment {
+export function decodePaymentHeader(value: string | undefined, parse: (text: string) => ParsedJson): DecodedPayment {
   if (value === undefined) return { kind: "absent" };
   if (value.length > MAX_CHARACTERS) return malformed(`longer than ${MAX_CHARACTERS} characters`);
 
-  const json = decode(value);
+  const json = decodeBase64Json(value, parse);
   if (!json.ok) return malformed("not standard base64 of JSON, or nested too deeply");
   return readPayload(json.value);
 }

@@ -5,9 +5,6 @@
  * @module
  */
 
-/** Its name. */
-export const SETTLEMENT_OVERRIDES = "Settlement-Overrides";
-
 /** Whether a header is that one. */
 export function isSettlementOverrides(name: string): boolean {
   return name.toLowerCase() === "settlement-overrides";
