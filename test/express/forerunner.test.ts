@@ -21,6 +21,15 @@ function seenOf(req: Request, res: Response, app: Express) {
   };
 }
 
+/** As over HTTP/2: what there is to know is not the object's own. */
+class OtherRequest {
+  get url(): string {
+    return "/other";
+  }
+}
+
+class OtherResponse {}
+
 /** Opens a server for the time of the test. */
 async function open(listeners: readonly RequestListener[]): Promise<{ readonly server: Server; readonly url: string }> {
   const server = createServer();
@@ -103,6 +112,19 @@ describe.each(VERSIONS)("on %s, a server", (_name, express) => {
       expect(await pay(url, { path: "/paid", payer })).toMatchObject({ status: 200, receipt: { success: true } });
     }
     expect(server.listeners("request")).toEqual(listeners);
+  });
+
+  test("may have requests that are not of node:http, and they are left as they are", async () => {
+    const shop = await openShop(express);
+    await shop.ask({ path: "/free" });
+    const [forerunner] = shop.server.listeners("request");
+    const [req, res] = [new OtherRequest(), new OtherResponse()];
+    forerunner?.(req, res);
+    expect([req, res].map((object) => Object.getPrototypeOf(object))).toEqual([
+      OtherRequest.prototype,
+      OtherResponse.prototype,
+    ]);
+    expect([req.url, Object.getOwnPropertyNames(req), Object.getOwnPropertySymbols(req)]).toEqual(["/other", [], []]);
   });
 
   test("that gets another app later serves with that one", async () => {

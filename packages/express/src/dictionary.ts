@@ -56,13 +56,14 @@ function isApp(listener: unknown): listener is Express {
 
 /**
  * Sets the prototypes, as the app is about to: whenever that of a dictionary is set, it gets a hidden class of its own
- * again.
+ * again. What is not of `node:http`, as over HTTP/2, has its properties elsewhere and is left alone.
  */
-function meet(req: Met, res: ServerResponse, { request, response }: Express): void {
+function meet(req: unknown, res: unknown, { request, response }: Express): void {
+  if (!(req instanceof IncomingMessage && res instanceof ServerResponse)) return;
   Object.setPrototypeOf(req, request);
   Object.setPrototypeOf(res, response);
   // Node has set both by plain assignment.
   putBack(req, "url");
   putBack(res, "req");
-  req[READY] = true;
+  (req as Met)[READY] = true;
 }
