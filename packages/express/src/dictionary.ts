@@ -40,17 +40,20 @@ function putBack(object: object, property: string): void {
 /** Servers whose requests are met, or cannot be. */
 const known = new WeakSet<EventEmitter>();
 
-/** Listens to the server of a request before its app does, if nothing but an app of Express's listens to it. */
+/**
+ * Listens to the server of a request before its app does, if the app listens to it itself. Whoever else listens, to count
+ * requests, say, gets the same ones as the app.
+ */
 function meetTheNext({ socket }: Request): void {
   const server: unknown = Reflect.get(socket ?? {}, "server");
   if (!(server instanceof EventEmitter) || known.has(server)) return;
   known.add(server);
-  const [app, ...others]: readonly unknown[] = server.listeners("request");
-  if (isApp(app) && others.length === 0) server.prependListener("request", (req, res) => meet(req, res, app));
+  const [app, ...others] = server.listeners("request").filter(isApp);
+  if (app !== undefined && others.length === 0) server.prependListener("request", (req, res) => meet(req, res, app));
 }
 
-function isApp(listener: unknown): listener is Express {
-  const { request, response } = (listener ?? {}) as Partial<Express>;
+function isApp(listener: object): listener is Express {
+  const { request, response } = listener as Partial<Express>;
   return request instanceof IncomingMessage && response instanceof ServerResponse;
 }
 
