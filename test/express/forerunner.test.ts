@@ -9,6 +9,9 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { openShop, PRICED, VERSIONS } from "./shop.js";
 import { createTill } from "./till.js";
 
+/** From Node 24 on nothing is gained by it. */
+const FORERUNNERS = Number.parseInt(process.versions.node, 10) < 24 ? 1 : 0;
+
 /** What an app's first middleware sees of a request. */
 function seenOf(req: Request, res: Response, app: Express) {
   const { method, url, originalUrl, path, query, headers } = req;
@@ -62,7 +65,7 @@ describe.each(VERSIONS)("on %s, a server", (_name, express) => {
       await ask();
       counts.push(shop.server.listenerCount("request"));
     }
-    expect(counts).toEqual([1, 2, 2, 2]);
+    expect(counts.map((count) => count - 1)).toEqual([0, FORERUNNERS, FORERUNNERS, FORERUNNERS]);
   });
 
   test("gives its app the requests as ever", async () => {
@@ -97,11 +100,11 @@ describe.each(VERSIONS)("on %s, a server", (_name, express) => {
     for (let count = 0; count < 3; count++) {
       expect(await shop.pay({ path: "/v1/paid" })).toMatchObject({ status: 200, text: "paid" });
     }
-    expect(shop.server.listenerCount("request")).toBe(2);
+    expect(shop.server.listenerCount("request")).toBe(1 + FORERUNNERS);
   });
 
   test.each<[string, (app: Express) => readonly RequestListener[], number]>([
-    ["whose listener hands on to the app is left as it is", (app) => [(req, res) => void app(req, res)], 1],
+    ["whose listener hands on to the app is left as it is", (app) => [(req, res) => void app(req, res)], 0],
     [
       "to which another app listens is left as it is",
       (app) => [
@@ -112,9 +115,9 @@ describe.each(VERSIONS)("on %s, a server", (_name, express) => {
       ],
       2,
     ],
-    ["to which somebody else listens before the app is listened to", (app) => [() => {}, app], 3],
-    ["to which somebody else listens after the app is listened to", (app) => [app, () => {}], 3],
-  ])("%s", async (_what, listenersFor, count) => {
+    ["to which somebody else listens before the app is listened to", (app) => [() => {}, app], FORERUNNERS],
+    ["to which somebody else listens after the app is listened to", (app) => [app, () => {}], FORERUNNERS],
+  ])("%s", async (_what, listenersFor, added) => {
     const { payer, gate, handler } = sell();
     const listeners = listenersFor(express().use(gate).get("/paid", handler));
     const { server, url } = await open(listeners);
@@ -122,14 +125,14 @@ describe.each(VERSIONS)("on %s, a server", (_name, express) => {
       expect(await pay(url, { path: "/paid", payer })).toMatchObject({ status: 200, receipt: { success: true } });
     }
     const all = server.listeners("request");
-    expect(all).toHaveLength(count);
-    expect(all.slice(count - listeners.length)).toEqual(listeners);
+    expect(all).toHaveLength(listeners.length + added);
+    expect(all.slice(added)).toEqual(listeners);
   });
 
   test("may have requests that are not of node:http, and they are left as they are", async () => {
     const shop = await openShop(express);
     await shop.ask({ path: "/free" });
-    const [forerunner] = shop.server.listeners("request");
+    const [forerunner] = shop.server.listeners("request").slice(0, FORERUNNERS);
     const [req, res] = [new OtherRequest(), new OtherResponse()];
     forerunner?.(req, res);
     expect([req, res].map((object) => Object.getPrototypeOf(object))).toEqual([

@@ -11,6 +11,9 @@ const REQUESTS = 1_500;
 /** A payment is remembered, in some 700 bytes. Express alone leaves 8 kB of each request until a full collection. */
 const MOST_BYTES_KEPT = 2_000;
 
+/** From Node 24 on nothing is gained by it. */
+const MAKES_DICTIONARIES = Number.parseInt(process.versions.node, 10) < 24;
+
 test("a request that is over is gone with the next small collection", async () => {
   const flags = ["--trace-gc-nvp", "--allow-natives-syntax"];
   const { stdout } = await run(process.execPath, [...flags, SCRIPT, String(REQUESTS)], {
@@ -23,8 +26,11 @@ test("a request that is over is gone with the next small collection", async () =
   const bytes = kept.reduce((sum, one) => sum + one, 0);
   expect(bytes).toBeGreaterThan(0);
   expect(bytes / REQUESTS).toBeLessThan(MOST_BYTES_KEPT);
+  const seen: unknown = JSON.parse(counted.trim().split("\n").at(-1) ?? "");
   // Of a server only the first request is not met before its app.
-  expect(JSON.parse(counted.trim().split("\n").at(-1) ?? "")).toEqual({ fast: [], fastBefore: 1 });
+  if (MAKES_DICTIONARIES) expect(seen).toEqual({ fast: [], fastBefore: 1 });
+  else expect(seen).toEqual({ fast: ["/free", "/paid"], fastBefore: 2 * REQUESTS + 2 });
+});
 });
 
 function promotedIn(line: string): number {
