@@ -113,7 +113,7 @@ describe.each(VERSIONS)("on %s, a server", (_name, express) => {
           .disable("x-powered-by")
           .use(() => {}),
       ],
-      2,
+      0,
     ],
     ["to which somebody else listens before the app is listened to", (app) => [() => {}, app], FORERUNNERS],
     ["to which somebody else listens after the app is listened to", (app) => [app, () => {}], FORERUNNERS],

@@ -31,7 +31,6 @@ test("a request that is over is gone with the next small collection", async () =
   if (MAKES_DICTIONARIES) expect(seen).toEqual({ fast: [], fastBefore: 1 });
   else expect(seen).toEqual({ fast: ["/free", "/paid"], fastBefore: 2 * REQUESTS + 2 });
 });
-});
 
 function promotedIn(line: string): number {
   return Number(/ promoted=(\d+) /.exec(line)?.[1]);
