@@ -14,8 +14,8 @@ import { EventEmitter } from "node:events";
 import { IncomingMessage, ServerResponse } from "node:http";
 import type { Express, Request, Response } from "express";
 
-/** From Node 24 on V8 has one hidden class for all whose prototype is set, and is faster with those than with dictionaries. */
-const IS_FASTER = Number.parseInt(process.versions.node, 10) < 24;
+/** Dictionaries are, until Node 24: from then on V8 does not mind that a prototype is set. */
+const ARE_FASTER = Number.parseInt(process.versions.node, 10) < 24;
 
 /** On a request that was a dictionary before its app got it. */
 const READY = Symbol("farebox.ready");
@@ -27,16 +27,15 @@ type Met = IncomingMessage & { [READY]?: true };
  * about them changes but what it takes to read and write them.
  */
 export function keepAsDictionaries(req: Request, res: Response): void {
-  if (!IS_FASTER || (req as Met)[READY]) return;
+  if (!ARE_FASTER || (req as Met)[READY]) return;
   // Express has set both by plain assignment.
-  putBack(req, "res");
-  putBack(res, "req");
+  putBack(req, "res", res);
+  putBack(res, "req", req);
   meetTheNext(req);
 }
 
 /** Takes a property away and puts it back. Does not throw, whatever somebody has made of it. */
-function putBack(object: object, property: string): void {
-  const value: unknown = Reflect.get(object, property);
+function putBack(object: object, property: string, value: unknown): void {
   if (Reflect.deleteProperty(object, property)) Reflect.set(object, property, value);
 }
 
@@ -69,7 +68,7 @@ function meet(req: unknown, res: unknown, { request, response }: Express): void 
   Object.setPrototypeOf(req, request);
   Object.setPrototypeOf(res, response);
   // Node has set both by plain assignment.
-  putBack(req, "url");
-  putBack(res, "req");
+  putBack(req, "url", req.url);
+  putBack(res, "req", req);
   (req as Met)[READY] = true;
 }

@@ -9,8 +9,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { openShop, PRICED, VERSIONS } from "./shop.js";
 import { createTill } from "./till.js";
 
-/** From Node 24 on nothing is gained by it. */
-const FORERUNNERS = Number.parseInt(process.versions.node, 10) < 24 ? 1 : 0;
+/** How many listeners are added: from Node 24 on nothing is gained by it. */
+const ADDED = Number.parseInt(process.versions.node, 10) < 24 ? 1 : 0;
 
 /** What an app's first middleware sees of a request. */
 function seenOf(req: Request, res: Response, app: Express) {
@@ -65,7 +65,7 @@ describe.each(VERSIONS)("on %s, a server", (_name, express) => {
       await ask();
       counts.push(shop.server.listenerCount("request"));
     }
-    expect(counts.map((count) => count - 1)).toEqual([0, FORERUNNERS, FORERUNNERS, FORERUNNERS]);
+    expect(counts.map((count) => count - 1)).toEqual([0, ADDED, ADDED, ADDED]);
   });
 
   test("gives its app the requests as ever", async () => {
@@ -100,7 +100,7 @@ describe.each(VERSIONS)("on %s, a server", (_name, express) => {
     for (let count = 0; count < 3; count++) {
       expect(await shop.pay({ path: "/v1/paid" })).toMatchObject({ status: 200, text: "paid" });
     }
-    expect(shop.server.listenerCount("request")).toBe(1 + FORERUNNERS);
+    expect(shop.server.listenerCount("request")).toBe(1 + ADDED);
   });
 
   test.each<[string, (app: Express) => readonly RequestListener[], number]>([
@@ -115,8 +115,8 @@ describe.each(VERSIONS)("on %s, a server", (_name, express) => {
       ],
       0,
     ],
-    ["to which somebody else listens before the app is listened to", (app) => [() => {}, app], FORERUNNERS],
-    ["to which somebody else listens after the app is listened to", (app) => [app, () => {}], FORERUNNERS],
+    ["to which somebody else listens before the app is listened to", (app) => [() => {}, app], ADDED],
+    ["to which somebody else listens after the app is listened to", (app) => [app, () => {}], ADDED],
   ])("%s", async (_what, listenersFor, added) => {
     const { payer, gate, handler } = sell();
     const listeners = listenersFor(express().use(gate).get("/paid", handler));
@@ -132,9 +132,9 @@ describe.each(VERSIONS)("on %s, a server", (_name, express) => {
   test("may have requests that are not of node:http, and they are left as they are", async () => {
     const shop = await openShop(express);
     await shop.ask({ path: "/free" });
-    const [forerunner] = shop.server.listeners("request").slice(0, FORERUNNERS);
+    const [first] = shop.server.listeners("request").slice(0, ADDED);
     const [req, res] = [new OtherRequest(), new OtherResponse()];
-    forerunner?.(req, res);
+    first?.(req, res);
     expect([req, res].map((object) => Object.getPrototypeOf(object))).toEqual([
       OtherRequest.prototype,
       OtherResponse.prototype,
