@@ -8,14 +8,14 @@ import { keccak_256 } from "@noble/hashes/sha3.js";
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 
-/** Whether a value has the form of an address. For a client's input, where the checksum is of no interest. */
+/** Whether a value has the form of an address. For a client's input, where the checksum does not matter. */
 export function isAddressShaped(value: unknown): value is `0x${string}` {
   return typeof value === "string" && ADDRESS.test(value);
 }
 
 /**
- * Whether a value is an address whose checksum is right. For a seller's input, where a mistyped digit sends money to
- * nobody. An address all in one case has no checksum and passes.
+ * Whether a value is an address with a correct checksum. For a seller's input, where a mistyped digit would lose money. An
+ * address all in one case has no checksum and passes.
  */
 export function isAddress(value: unknown): value is `0x${string}` {
   if (!isAddressShaped(value)) return false;
@@ -24,12 +24,17 @@ export function isAddress(value: unknown): value is `0x${string}` {
   return value === toChecksum(value);
 }
 
-/** Whether two addresses are the same one, in whatever case they are written. */
+/** Whether two addresses are the same, regardless of case. */
 export function sameAddress(a: string, b: string): boolean {
   return a === b || a.toLowerCase() === b.toLowerCase();
 }
 
-/** An address with its checksum in the capitals. */
+/** Hex in lower case. Libraries that insist on the checksum of an address accept it. */
+export function lowerCase(hex: string): `0x${string}` {
+  return `0x${hex.slice(2).toLowerCase()}`;
+}
+
+/** An address with its checksum, which EIP-55 writes in capitals. */
 export function toChecksum(address: `0x${string}`): `0x${string}` {
   const digits = address.slice(2).toLowerCase();
   const hash = Buffer.from(keccak_256(Buffer.from(digits, "ascii"))).toString("hex");

@@ -4,16 +4,16 @@
  * @module
  */
 
-/** How a token can be moved on a payer's signature. */
+/** How a payer's signature can move a token. */
 export type TransferMethod = "eip3009" | "permit2" | "permit2+eip2612";
 
-/** A token, as the schemes of this package need to know it. */
+/** A token. */
 export interface EvmAsset {
   readonly network: `eip155:${number}`;
-  /** The network's name, for people. */
+  /** For people, e.g. `Base`. */
   readonly networkName: string;
   readonly address: `0x${string}`;
-  /** Name in the token's EIP-712 domain; not always the name it goes by. */
+  /** Name in the token's EIP-712 domain. It can differ from the token's usual name. */
   readonly name: string;
   /** Version in the token's EIP-712 domain. */
   readonly version: string;
@@ -72,12 +72,12 @@ export const ASSETS: readonly EvmAsset[] = ROWS.map(
     Object.freeze({ network, networkName, address, name, version, decimals, symbol, transfer }),
 );
 
-/** What prices may be in on a network, what `$` means there first; none where nothing is known. */
+/** The known assets of a network, its default first. Empty for an unknown network. */
 export function assetsOn(network: string): readonly EvmAsset[] {
   return ASSETS.filter((asset) => asset.network === network);
 }
 
-/** A known asset by its address, in any case. */
+/** Finds a known asset by its address, in any case. */
 export function findAsset(network: string, address: string): EvmAsset | undefined {
   return ASSETS.find((asset) => asset.network === network && asset.address.toLowerCase() === address.toLowerCase());
 }

@@ -1,5 +1,5 @@
 /**
- * From what a seller writes to the asset and amount of an offer, for every scheme on `eip155:*`.
+ * Converts the terms that a seller writes to the asset and amount of an offer, for both schemes on `eip155:*`.
  *
  * @module
  */
@@ -11,13 +11,13 @@ import { assetsOn, type EvmAsset, findAsset } from "./assets.js";
 /** How a token is moved, as `extra.assetTransferMethod` has it. */
 export type AssetTransferMethod = "eip3009" | "permit2";
 
-/** Chain ids are numbers, written without leading zeros, or the same chain would have many names. */
+/** Chain ids have no leading zeros: with them, one chain would have many names. */
 const CHAIN = /^eip155:[1-9]\d{0,15}$/;
 
 /**
  * Implements `compileTerms`.
  *
- * @param methods - What the scheme can do, the usual one first.
+ * @param methods - The transfer methods of the scheme, its default first.
  */
 export function compileEvmTerms(terms: OfferTerms, methods: readonly AssetTransferMethod[]): CompiledTerms {
   const priced = priceTerms(terms, pricingBy(methods));
@@ -67,12 +67,12 @@ function wrong(term: TermsIssue["term"], expected: string): NamedAsset {
   return { ok: false, term, expected };
 }
 
-/** Every token can be moved by Permit2. */
+/** The methods that can move a token. Permit2 moves every token. */
 function methodsOf({ transfer }: EvmAsset, methods: readonly AssetTransferMethod[]): readonly AssetTransferMethod[] {
   return transfer === "eip3009" ? methods : methods.filter((method) => method === "permit2");
 }
 
-/** A token's EIP-712 domain. With Permit2 it says that the token has EIP-2612 and an allowance can be signed for. */
+/** A token's EIP-712 domain. In a Permit2 offer it says that the token has EIP-2612: payers can sign an allowance. */
 interface Domain {
   readonly name: string;
   readonly version: string;
@@ -84,7 +84,7 @@ function toOfferAsset(asset: EvmAsset, method: AssetTransferMethod): KnownAsset 
   return { id: address, symbol, decimals, extra: toExtra(domain, method) };
 }
 
-/** EIP-3009 is signed for in the token's domain, which must be known; Permit2 in its own. */
+/** Payers sign an EIP-3009 transfer in the token's domain, so it must be known. Permit2 has a domain of its own. */
 function unknownAsset({ asset, extra }: AssetPrice, method: AssetTransferMethod): OfferAsset | undefined {
   const { name, version } = extra ?? {};
   const domain = isText(name) && isText(version) ? { name, version } : undefined;
@@ -103,8 +103,7 @@ function isText(value: unknown): value is string {
 
 function checkPayTo(payTo: string, asset: string | undefined): string | undefined {
   if (!isAddress(payTo)) return "an EVM address: 0x and 40 hex digits, checksum right if mixed case";
-  if (/^0x0{40}$/i.test(payTo)) return "an address somebody holds, not the zero address";
-  if (asset !== undefined && sameAddress(payTo, asset))
-    return "an address somebody holds, not the token's own contract";
+  if (/^0x0{40}$/i.test(payTo)) return "an address of your own, not the zero address";
+  if (asset !== undefined && sameAddress(payTo, asset)) return "an address of your own, not the token's own contract";
   return undefined;
 }

@@ -1,5 +1,6 @@
 /**
- * Everything exported here is public API. Verification and settlement are in `@farebox/evm/facilitator`.
+ * The seller's side of `exact` and `upto` on EVM. Everything exported here is public API. Verification and settlement are in
+ * `@farebox/evm/facilitator`.
  *
  * @module
  */

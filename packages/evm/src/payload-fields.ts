@@ -1,6 +1,6 @@
 /**
- * What the payloads of both transfer methods are made of, and how long a payment may be good for. Total: any value can be
- * asked about.
+ * Fields of a client's payload, as both transfer methods write them, and the limits on how long a payment stays valid.
+ * Total: each function accepts any value.
  *
  * @module
  */
@@ -9,31 +9,52 @@
 export const SETTLEMENT_MARGIN_SECONDS = 6;
 
 /**
- * A payment is remembered until it expires, so a window without end would be memory without end. Clients sign for
- * `maxTimeoutSeconds`, at most a day; the hour more is for clocks that disagree.
+ * The store remembers a payment until it expires, so a window without end would need memory without end. Clients sign for
+ * `maxTimeoutSeconds`, at most a day; the extra hour is for clocks that disagree.
  */
 export const LONGEST_WINDOW_SECONDS: number = 25 * 60 * 60;
 
-/** 2^256 has 78 digits. One number is written in one way: without leading zeros. */
-export const DECIMAL: RegExp = /^(0|[1-9]\d{0,77})$/;
+/** How long before its expiry a payment may have been carried out. The extra hour is for clocks that disagree. */
+const LONGEST_SEARCH_SECONDS = BigInt(LONGEST_WINDOW_SECONDS + 60 * 60);
 
-/** 32 bytes. */
-export const WORD: RegExp = /^0x[0-9a-fA-F]{64}$/;
-
-/** 65 bytes for a key; contract wallets sign with what they like, here up to 4 KiB. */
-const SIGNATURE: RegExp = /^0x(?:[0-9a-fA-F]{2}){1,4096}$/;
-
-/** Whether a value is text of a form. */
-export function matches(form: RegExp, value: unknown): value is string {
-  return typeof value === "string" && form.test(value);
+/** The Unix second before which a payment with this window cannot have been carried out. */
+export function earliestUse(validAfter: bigint, validBefore: bigint): bigint {
+  const accepted = validBefore - LONGEST_SEARCH_SECONDS;
+  return validAfter > accepted ? validAfter : accepted;
 }
 
-/** Whether a value is {@link WORD}. */
+/** 2^256 has 78 digits. Leading zeros are refused, so that a number is written in one way only. */
+const DECIMAL = /^(?:0|[1-9]\d{0,77})$/;
+
+/** 32 bytes. */
+const WORD = /^0x[0-9a-fA-F]{64}$/;
+
+/** A key signs with 65 bytes. Contract wallets sign with any number of bytes, here up to 4 KiB. */
+const SIGNATURE = /^0x(?:[0-9a-fA-F]{2}){1,4096}$/;
+
+const UINT256_LIMIT = 2n ** 256n;
+
+/** Whether a value is a decimal number of at most 78 digits. */
+export function isDecimal(value: unknown): value is string {
+  return matches(DECIMAL, value);
+}
+
+/** Whether a value is 32 bytes in hex. */
 export function isWord(value: unknown): value is `0x${string}` {
   return matches(WORD, value);
 }
 
-/** Whether a value is {@link SIGNATURE}. */
+/** Whether a value has the form of a signature. */
 export function isSignature(value: unknown): value is `0x${string}` {
   return matches(SIGNATURE, value);
+}
+
+/** Reads a decimal string from 0 to 2^256 - 1. A JSON number is refused: above 2^53 it has been rounded. */
+export function readUint256(value: unknown): bigint | undefined {
+  const number = isDecimal(value) ? BigInt(value) : undefined;
+  return number !== undefined && number < UINT256_LIMIT ? number : undefined;
+}
+
+function matches(form: RegExp, value: unknown): value is string {
+  return typeof value === "string" && form.test(value);
 }

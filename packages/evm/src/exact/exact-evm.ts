@@ -1,6 +1,6 @@
 /**
- * The `exact` scheme on `eip155:*`, seller's side: the payer signs a transfer of exactly the price, by EIP-3009 or by
- * Permit2, and whoever holds the signature can carry it out, once.
+ * The `exact` scheme on `eip155:*`, seller's side. The payer signs a transfer of exactly the price, by EIP-3009 or by
+ * Permit2. Any holder of the signature can carry the transfer out, once.
  *
  * @see x402 v2, scheme `exact` on EVM, §1 "AssetTransferMethod: EIP-3009" and §2 "AssetTransferMethod: Permit2"
  * @module
@@ -11,12 +11,12 @@ import { sameAddress } from "../address.js";
 import { compileEvmTerms } from "../compile-terms.js";
 import { findPermitPayment } from "../permit2/find-payment.js";
 import { gasSponsoringFor } from "../permit2/gas-sponsoring.js";
-import { readPermitPayment } from "../permit2/read-permit.js";
+import { readPermitPayment } from "../permit2/permit2.js";
 import { prepareSignatureCheck, readSignedPermit, readSignedTransfer } from "../signatures/check-signature.js";
+import { readAuthorizationPayment } from "./eip3009.js";
 import { findAuthorizationPayment } from "./find-payment.js";
-import { readAuthorizationPayment } from "./read-payment.js";
 
-/** Creates the scheme. It needs no key and no chain library, and asks no node but the one that `findPayment` is given. */
+/** Creates the scheme. It needs no key and no chain library. Only `findPayment` asks a node, the one it is given. */
 export function exactEvm(): Scheme {
   return Object.freeze({
     scheme: "exact",
@@ -39,7 +39,7 @@ export function exactEvm(): Scheme {
   } as const satisfies Scheme);
 }
 
-/** Asked also of terms that were kept for long, and may be of any form. */
+/** Accepts any value: terms from an old record may have any form. */
 function isByPermit2(requirements: PaymentRequirements): boolean {
   const { extra } = fieldsOf(requirements);
   return fieldsOf(extra)["assetTransferMethod"] === "permit2";

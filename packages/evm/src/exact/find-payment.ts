@@ -1,34 +1,47 @@
 /**
- * Looks on chain for what became of an EIP-3009 payment. That its nonce was used proves nothing: a payer can cancel an
- * authorization, or use its nonce for another one. So the transfer itself is looked for.
+ * Looks on chain for the outcome of an EIP-3009 payment. A used nonce proves nothing: a payer can cancel an authorization,
+ * or use its nonce for another one. So this looks for the transfer itself.
  *
- * @see EIP-3009, "Use of Unique Random Nonce, Instead of Sequential Nonce"
+ * @see EIP-3009, "Use of Unique Random Nonce, Instead of Sequential Nonce", `AuthorizationUsed`, `AuthorizationCanceled`
  * @module
  */
-import type { ChainFinding, PaymentQuery, PaymentRequirements } from "@farebox/core";
+import { type ChainFinding, type PaymentQuery, type PaymentRequirements, RpcError } from "@farebox/core";
 import { orUnclear, unclear } from "@farebox/core/scheme";
-import { addressWord, TRANSFER, uintWord } from "../abi-words.js";
 import { isAddressShaped, sameAddress } from "../address.js";
 import {
   type Ask,
+  addressWord,
+  type Block,
   createAsk,
   type Log,
-  readAuthorizationState,
   readBlock,
+  readFlag,
   readLogsBeside,
   readNetwork,
+  TRANSFER,
+  uintWord,
 } from "../node/node-questions.js";
-import { AUTHORIZATION_CANCELED } from "./eip3009-wire.js";
-import { findUse } from "./find-use.js";
-import { type Authorization, readAuthorization } from "./read-payment.js";
+import { scanLogs } from "../node/scan-logs.js";
+import { earliestUse } from "../payload-fields.js";
+import {
+  AUTHORIZATION_CANCELED,
+  AUTHORIZATION_USED,
+  type Authorization,
+  encodeAuthorizationState,
+  readAuthorization,
+} from "./eip3009.js";
 
-/** Enough for a day's blocks on most chains; where blocks are many, for the window of most payments. */
+/** Enough for a day's blocks on most chains; on chains with many blocks, for the window of most payments. */
 const MAX_QUESTIONS = 60;
 
-/** No payment is accepted longer than 25 hours before it expires; the hour more is for clocks that disagree. */
-const LONGEST_WINDOW_SECONDS = 26n * 60n * 60n;
+/** A signed authorization, and the token it is for. */
+interface SoughtPayment {
+  readonly network: string;
+  readonly asset: string;
+  readonly authorization: Authorization;
+}
 
-/** Implements `findPayment` of the `exact` scheme. Total. */
+/** Implements `findPayment` of the `exact` scheme for EIP-3009. Total. */
 export function findAuthorizationPayment(query: PaymentQuery): Promise<ChainFinding> {
   return orUnclear(async () => {
     const payment = readSought(query);
@@ -37,14 +50,7 @@ export function findAuthorizationPayment(query: PaymentQuery): Promise<ChainFind
   });
 }
 
-/** What was signed, and where it is worth something. */
-interface SoughtPayment {
-  readonly network: string;
-  readonly asset: string;
-  readonly authorization: Authorization;
-}
-
-/** Whether the payment is for the terms has been checked when it was accepted; this is about money, so it is again. */
+/** Checks the payment against its terms once more: it was checked when it was accepted, but this decides about money. */
 function readSought({ payload, requirements }: PaymentQuery): SoughtPayment | undefined {
   const authorization = readAuthorization(payload);
   const { network, asset }: PaymentRequirements = requirements;
@@ -56,26 +62,33 @@ function readSought({ payload, requirements }: PaymentQuery): SoughtPayment | un
 async function find(ask: Ask, payment: SoughtPayment): Promise<ChainFinding> {
   const { network, asset, authorization } = payment;
   if ((await readNetwork(ask)) !== network) return unclear(`the node is not of ${network}`);
-  const nonce = { asset, authorizer: authorization.from, nonce: authorization.nonce };
   const head = await readBlock(ask, "latest");
-  if (!(await readAuthorizationState(ask, nonce, head))) {
+  const data = encodeAuthorizationState(authorization.from, authorization.nonce);
+  if (!(await readFlag(ask, { to: asset, data }, head))) {
     // From this block on no transaction can carry it out: the token demands a time before `validBefore`.
     return { kind: head.timestamp >= BigInt(authorization.validBefore) ? "never" : "open" };
   }
-  const use = await findUse(ask, { ...nonce, head, since: earliestUse(authorization) });
+  const use = await findUse(ask, payment, head);
   if (use === undefined) return unclear("the nonce was used, but the log of that was not found");
   return judge(use, await readLogsBeside(ask, use), payment);
 }
 
-/** Unix seconds before which the payment cannot have been carried out. */
-function earliestUse({ validAfter, validBefore }: Authorization): bigint {
-  const [after, before] = [BigInt(validAfter), BigInt(validBefore) - LONGEST_WINDOW_SECONDS];
-  return after > before ? after : before;
+/** Finds the one log by which the nonce was used or cancelled; `undefined` when these blocks have none. */
+async function findUse(ask: Ask, { asset, authorization }: SoughtPayment, head: Block): Promise<Log | undefined> {
+  const { from, nonce, validAfter, validBefore } = authorization;
+  const topics = [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], addressWord(from), nonce.toLowerCase()];
+  const since = earliestUse(BigInt(validAfter), BigInt(validBefore));
+  for await (const logs of scanLogs(ask, { address: asset, topics }, { head, since })) {
+    // A nonce is used or cancelled once. A token or a node that says otherwise cannot be believed.
+    if (logs.length > 1) throw new RpcError("node says that one nonce was used more than once", "unreadable");
+    if (logs.length === 1) return logs[0];
+  }
+  return undefined;
 }
 
 /**
- * Circle's token, and EIP-3009's own, write a transfer right behind the use of its authorization. No other transfer is
- * taken for it: one transaction can carry out several authorizations of one payer.
+ * Circle's token, and EIP-3009's own, write a transfer right after the use of its authorization. No other transfer counts:
+ * one transaction can carry out several authorizations of one payer.
  */
 function judge(use: Log, beside: readonly Log[], { asset, authorization }: SoughtPayment): ChainFinding {
   const ofAsset = beside.filter(({ address }) => sameAddress(address, asset));
@@ -88,7 +101,7 @@ function judge(use: Log, beside: readonly Log[], { asset, authorization }: Sough
   }
   const isOurs =
     to === addressWord(authorization.to) && ofAsset[at + 1]?.data === uintWord(BigInt(authorization.value));
-  // Otherwise another authorization had the same nonce, and this one can never be carried out.
+  // If not, another authorization had the same nonce, and this one can never be carried out.
   return isOurs ? { kind: "moved", transaction: use.transactionHash } : { kind: "never" };
 }
 

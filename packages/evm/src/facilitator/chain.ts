@@ -1,27 +1,26 @@
 /**
- * The chain as the schemes see it: a port. `createRpcChain` is the implementation over JSON-RPC; a ledger in memory
- * can stand in for it.
+ * The chain as the schemes see it: a port. `createRpcChain` implements it over JSON-RPC; tests implement it in memory.
  *
- * Every method may reject when the chain cannot be reached; an error's message is for a log and holds no key and no URL
- * with credentials. What a stranger's payment can cause is always a value.
+ * A method may reject with a {@link ChainError} when the chain cannot be reached. The message is for a log, and contains no
+ * key and no URL with credentials. Everything that a client's payment can cause is a value, never an error.
  *
  * @see EIP-3009, `transferWithAuthorization`
  * @module
  */
-import type { SchemeHealth } from "@farebox/core";
-import type { ProxyKind } from "../permit2/proxies.js";
-import type { Permit } from "../permit2/read-permit.js";
+import { FareboxError, legible, type SchemeHealth } from "@farebox/core";
+import { BaseError, ExecutionRevertedError, HttpRequestError, RpcRequestError } from "viem";
+import type { Permit, ProxyKind } from "../permit2/permit2.js";
 
-/** `0x` and 40 hexadecimal digits, in any case; compare without regard to case. */
+/** `0x` and 40 hexadecimal digits. Compare without regard to case. */
 export type Address = `0x${string}`;
 
 /** `0x` and an even number of hexadecimal digits. */
 export type Hex = `0x${string}`;
 
-/** `0x` and 64 hexadecimal digits: a transaction's hash. */
+/** A transaction's hash: `0x` and 64 hexadecimal digits. */
 export type Hash = `0x${string}`;
 
-/** The message that a payer signs: one transfer, valid once, within a window of time. */
+/** The message that a payer signs by EIP-3009: one transfer, valid once, within a window of time. */
 export interface TransferAuthorization {
   /** The payer. */
   readonly from: Address;
@@ -43,29 +42,28 @@ export interface SignedAuthorization {
   /** The rest of the token's EIP-712 domain. */
   readonly domain: { readonly name: string; readonly version: string; readonly chainId: number };
   readonly authorization: TransferAuthorization;
-  /** 65 bytes from a key; of any length from a contract wallet (ERC-1271). Not yet known to be valid. */
+  /** 65 bytes from a key, any length from a contract wallet (ERC-1271). Not verified yet. */
   readonly signature: Hex;
 }
 
-/** An allowance for Permit2 that the payer has signed, to be handed to the token together with the payment. */
+/** An allowance for Permit2 that the payer has signed by EIP-2612. The proxy hands it to the token with the payment. */
 export interface SignedApproval {
-  /** Atomic units; the proxies take no other than the payment's own maximum. */
+  /** Atomic units. The proxies accept only the payment's own maximum. */
   readonly value: bigint;
   /** Unix time in seconds. */
   readonly deadline: bigint;
-  /** 65 bytes. Not yet known to be valid. */
+  /** 65 bytes. Not verified yet. */
   readonly signature: Hex;
 }
 
-/** An allowance for Permit2 that the payer has signed as a transaction of its own. Not yet known to be the payer's. */
+/** An allowance for Permit2 that the payer has signed as a transaction. The signature is not verified yet. */
 export interface ApprovalTransaction {
-  /** The payer; in lower case, as is the token. */
+  /** The payer. In lower case, like the token. */
   readonly from: Address;
   readonly token: Address;
-  /** What is sent to the network, byte for byte. */
+  /** The bytes to send to the network. */
   readonly serialized: Hex;
   readonly hash: Hash;
-  /** The payer's count of transactions, of which this is the next. */
   readonly nonce: number;
   readonly gas: bigint;
   /** Wei for a unit of gas. */
@@ -73,97 +71,136 @@ export interface ApprovalTransaction {
   readonly data: Hex;
 }
 
-/** A payment by Permit2, with the payer's signature. */
+/** A payment by Permit2, with the payer's signature and approvals. */
 export interface SignedPermit {
   readonly chainId: number;
   /** Which proxy carries it out. */
   readonly kind: ProxyKind;
-  /** Addresses in lower case; the signature is not yet known to be valid. */
+  /** Addresses are in lower case. The signature is not verified yet. */
   readonly permit: Permit;
-  /** Where the payer has not allowed Permit2 to move the token yet (EIP-2612). */
+  /** Allows Permit2 to move the token, if the payer has not allowed it yet (EIP-2612). */
   readonly approval?: SignedApproval | undefined;
   /** The same for a token without EIP-2612; needs {@link Permit2Chain.approvals}. */
   readonly approvalTransaction?: ApprovalTransaction | undefined;
 }
 
-/** What carries out approvals that payers have signed as transactions. */
+/** Carries out approvals that payers have signed as transactions. */
 export interface ApprovalChain {
-  /** What keeps the approval from being carried out now, for a log; `undefined` when nothing does. */
+  /** Why the approval cannot be carried out now, for a log; `undefined` when it can. */
   findFault(approval: ApprovalTransaction): Promise<string | undefined>;
-  /** Tries the approval, and behind it the transfer of `amount`, without sending anything. */
+  /** Tries the approval and then the transfer of `amount`, without sending anything. */
   simulate(signed: SignedPermit, approval: ApprovalTransaction, amount: bigint): Promise<Simulation>;
   /**
-   * Gives the payer what it lacks to pay for the gas, sends the approval, and waits until it is on chain. Rejects when it is
-   * not there in time, or has failed; it may be called again.
+   * Gives the payer the coin it lacks for the gas, sends the approval, and waits until it is on chain. Rejects if it is not
+   * there in time, or failed. May be called again.
    */
   carryOut(approval: ApprovalTransaction): Promise<void>;
 }
 
-/** What Permit2 and its proxies do on a chain. */
+/** Permit2 and its proxies on a chain. */
 export interface Permit2Chain {
-  /** Whether the payer signed this: with the key of `from`, or as the contract at `from` says (ERC-1271). */
+  /** Whether the payer signed this: with the key of `from`, or by the contract at `from` (ERC-1271). */
   verifySignature(signed: SignedPermit): Promise<boolean>;
   /** Atomic units of `asset` that `owner` has. */
   balanceOf(asset: Address, owner: Address): Promise<bigint>;
-  /** Atomic units of `asset` that Permit2 may move of `owner`'s. */
+  /** Atomic units of `owner`'s `asset` that Permit2 may move. */
   allowanceOf(asset: Address, owner: Address): Promise<bigint>;
-  /** Whether the nonce is used up: by a transfer of whatever token, or because the payer took it back. */
+  /** Whether the nonce is used: by a transfer of any token, or because the payer took it back. */
   isNonceUsed(owner: Address, nonce: bigint): Promise<boolean>;
   /** Tries to move `amount` without sending anything. `problem` is for a log. */
   simulate(signed: SignedPermit, amount: bigint): Promise<Simulation>;
-  /** Sends the transfer of `amount`. Rejects only when provably nothing was broadcast. */
+  /** Sends the transfer of `amount`. Rejects only if provably nothing was broadcast. */
   submit(signed: SignedPermit, amount: bigint): Promise<Hash>;
-  /** Carries out approvals that payers have signed as transactions; without it none is. */
+  /** Without it, no approval is carried out that a payer has signed as a transaction. */
   readonly approvals?: ApprovalChain;
-  /** Finds the call of the proxy that used the nonce to pay this recipient in this token, and what it moved. */
+  /** Finds the call of the proxy that used the nonce to pay this recipient in this token, and the amount it moved. */
   findTransfer(signed: SignedPermit): Promise<{ readonly transaction: Hash; readonly amount: bigint } | undefined>;
 }
 
-/** What a transfer would do if it were mined now. */
+/** Whether a transfer would succeed if it were mined now. */
 export type Simulation = { readonly ok: true } | { readonly ok: false; readonly problem: string };
 
 /**
- * What is known about a transaction.
+ * The outcome of a transaction, as far as it is known.
  *
- * - `confirmed`: on chain, deep enough, and it did what it was sent for.
- * - `reverted`: on chain, deep enough, and it failed.
- * - `pending`: not on chain as far as anyone knows, or not deep enough; it may still come.
- * - `dropped`: never to come, because another transaction of the sender took its place.
- * - `dropped-early`: the same, told while there is time to send the transfer again and to wait for that.
+ * - `confirmed`: on chain, deep enough, and successful.
+ * - `reverted`: on chain, deep enough, and failed.
+ * - `pending`: not known to be on chain, or not deep enough. It may still get there.
+ * - `dropped`: crowded out. Another transaction of the sender took its nonce, so it never gets there.
+ * - `dropped-early`: the same, known while there is time to send the transfer again and to wait for that.
  */
 export type TransactionOutcome = "confirmed" | "reverted" | "pending" | "dropped" | "dropped-early";
 
 /** One chain, with an account that can send transactions on it. */
 export interface EvmChain {
   readonly network: `eip155:${number}`;
-  /** The accounts that send transactions. */
+  /** Addresses of the accounts that send transactions. */
   readonly signers: readonly Address[];
-  /** Payments by Permit2; without it there are none here. */
+  /** Without it, this chain settles no payments by Permit2. */
   readonly permit2?: Permit2Chain;
-  /** Whether the payer signed this: with the key of `from`, or as the contract at `from` says (ERC-1271). */
+  /** Whether the payer signed this: with the key of `from`, or by the contract at `from` (ERC-1271). */
   verifySignature(signed: SignedAuthorization): Promise<boolean>;
   /** Atomic units of `asset` that `owner` has. */
   balanceOf(asset: Address, owner: Address): Promise<bigint>;
-  /** Whether the nonce is used up: by a transfer, or because the payer cancelled it. */
+  /** Whether the nonce is used: by a transfer, or because the payer cancelled it. */
   isAuthorizationUsed(asset: Address, authorizer: Address, nonce: Hex): Promise<boolean>;
   /** Tries the transfer without sending it. `problem` is for a log. */
   simulate(signed: SignedAuthorization): Promise<Simulation>;
   /**
-   * Sends the transfer. Once it resolves, the transaction is out, or may be. Rejects only when provably nothing was
-   * broadcast, so that it may be called again.
+   * Sends the transfer. When it resolves, the transaction is out, or may be. Rejects only if provably nothing was broadcast.
+   * May then be called again.
    */
   submit(signed: SignedAuthorization): Promise<Hash>;
   /**
-   * Waits, for a bounded time, until the transaction is as deep as this chain is asked to wait for.
+   * Waits, for a bounded time, until the transaction is deep enough.
    *
-   * @param waitedMs - How much of that time is used up already, because another transaction was waited for first. Default 0.
+   * @param waitedMs - How much of that time is used up, because another transaction was waited for first. Default 0.
    */
   outcomeOf(transaction: Hash, waitedMs?: number): Promise<TransactionOutcome>;
   /**
-   * Finds the transaction that used the nonce for exactly this transfer: asset, from, to and value. A cancelled
-   * authorization, and one used for another transfer, has none.
+   * Finds the transaction that used the nonce for exactly this transfer: asset, from, to and value. There is no such
+   * transaction if the payer cancelled the authorization, or used its nonce for another transfer.
    */
   findTransfer(signed: SignedAuthorization): Promise<Hash | undefined>;
   /** Whether the network answers and the signer can pay for transactions. Never rejects. */
   health(): Promise<SchemeHealth>;
+}
+
+/**
+ * The chain could not be asked, or refused a transaction. The message repeats the node's own in short. Neither the message
+ * nor the error contains a key, a URL or a signature. There is no `cause`, because RPC URLs have keys in their path.
+ */
+export class ChainError extends FareboxError {
+  override readonly name = "ChainError";
+  override readonly code = "ERR_FAREBOX_CHAIN";
+}
+
+/** Converts any error of a call to a node. */
+export function toChainError(error: unknown): ChainError {
+  return error instanceof ChainError ? error : new ChainError(problemOf(error));
+}
+
+/** Describes an error in one short line. Texts of nodes and contracts are untrusted, so they are made {@link legible}. */
+export function problemOf(error: unknown): string {
+  if (error instanceof ChainError) return error.message;
+  if (!(error instanceof BaseError)) return error instanceof Error ? error.name : "not an error";
+  const reverted = error.walk((cause) => cause instanceof ExecutionRevertedError);
+  if (reverted instanceof ExecutionRevertedError) return legible(reverted.shortMessage);
+  const said = error.walk((cause) => cause instanceof RpcRequestError);
+  if (said instanceof RpcRequestError) return legible(`the node said: ${said.details}`);
+  const failed = error.walk((cause) => cause instanceof HttpRequestError);
+  if (failed instanceof HttpRequestError && failed.status !== undefined)
+    return `the node answered HTTP ${failed.status}`;
+  return legible(error.shortMessage);
+}
+
+/** The messages of nodes when a contract fails other than by a revert. There is no code for that. */
+const FAILED = /revert|invalid ?(?:fe ?)?opcode|invalid jump|out ?of ?gas|stack (?:under|over)flow|evm error/i;
+
+/** Whether a call failed in the called contract, as opposed to a call that could not be made. */
+export function isRevert(error: unknown): boolean {
+  if (!(error instanceof BaseError)) return false;
+  if (error.walk((cause) => cause instanceof ExecutionRevertedError) !== null) return true;
+  const said = error.walk((cause) => cause instanceof RpcRequestError);
+  return said instanceof RpcRequestError && FAILED.test(said.details);
 }

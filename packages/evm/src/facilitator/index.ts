@@ -1,10 +1,10 @@
 /**
- * Everything exported here is public API. This subpath needs viem; the package's root does not.
+ * The facilitator's side of `exact` and `upto` on EVM. Everything exported here is public API. This subpath needs viem; the
+ * package's root does not.
  *
  * @module
  */
-export type { ProxyKind } from "../permit2/proxies.js";
-export type { Permit } from "../permit2/read-permit.js";
+export type { Permit, ProxyKind } from "../permit2/permit2.js";
 export type {
   Address,
   ApprovalChain,
@@ -20,9 +20,12 @@ export type {
   TransactionOutcome,
   TransferAuthorization,
 } from "./chain.js";
-export { ChainError } from "./chain-error.js";
-export { createExactEvmScheme, type ExactEvmSchemeOptions } from "./exact-scheme.js";
+export { ChainError } from "./chain.js";
 export { createRpcChain } from "./rpc-chain.js";
-export type { RpcChainOptions } from "./rpc-options.js";
-export type { SponsoringOptions } from "./sponsoring-options.js";
-export { createUptoEvmScheme, type UptoEvmSchemeOptions } from "./upto-scheme.js";
+export type { RpcChainOptions, SponsoringOptions } from "./rpc-options.js";
+export {
+  createExactEvmScheme,
+  createUptoEvmScheme,
+  type ExactEvmSchemeOptions,
+  type UptoEvmSchemeOptions,
+} from "./schemes.js";

@@ -1,38 +1,47 @@
 /**
  * A chain over JSON-RPC.
  *
+ * @see EIP-3009; x402 v2, scheme `exact` on EVM, §1 and §2; scheme `upto` on EVM; EIP-712; ERC-1271
  * @module
  */
 import type { SchemeHealth } from "@farebox/core";
-import type {
-  Address,
-  EvmChain,
-  Hash,
-  Hex,
-  Permit2Chain,
-  SignedAuthorization,
-  Simulation,
-  TransactionOutcome,
+import { encodeFunctionData, hashTypedData, parseAbi, recoverAddress } from "viem";
+import { hasNonce, PERMIT2 } from "../permit2/permit2.js";
+import { permitTypedData, type TypedData, transferTypedData } from "../signatures/typed-data.js";
+import { encodeTransfer } from "./authorization.js";
+import {
+  type Address,
+  ChainError,
+  type EvmChain,
+  type Hash,
+  type Hex,
+  isRevert,
+  type Permit2Chain,
+  problemOf,
+  type SignedAuthorization,
+  type Simulation,
+  type TransactionOutcome,
+  toChainError,
 } from "./chain.js";
-import { ChainError, problemOf, toChainError } from "./chain-error.js";
-import type { Call } from "./costs.js";
-import { EIP3009_ABI } from "./eip3009-abi.js";
-import { findTransfer } from "./find-transfer.js";
-import { createGrants } from "./grants.js";
-import { waitUnlessCrowdedOut } from "./receipt.js";
-import { isRevert } from "./revert.js";
+import { findAuthorizationTransfer, findPermitTransfer } from "./find-transfer.js";
+import { encodePermitCall } from "./permit.js";
 import { createRpcApprovals } from "./rpc-approvals.js";
 import { type ParsedRpcOptions, parseRpcOptions, type RpcChainOptions, type RpcClient } from "./rpc-options.js";
-import { createRpcPermit2, type RpcParts } from "./rpc-permit2.js";
-import { createSender, type Sender } from "./sender.js";
-import { isSignedByContract, isSignedByKey } from "./signature.js";
-import { encodeTransfer, hashAuthorization } from "./transfer.js";
+import { type Call, createSender, type Sender, waitForReceipt } from "./sender.js";
+
+const ABI = parseAbi([
+  "function allowance(address owner, address spender) view returns (uint256)",
+  "function authorizationState(address authorizer, bytes32 nonce) view returns (bool)",
+  "function balanceOf(address owner) view returns (uint256)",
+  "function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)",
+  "function nonceBitmap(address owner, uint256 word) view returns (uint256)",
+]);
 
 /**
- * Creates a chain over JSON-RPC, with one account that sends transactions. Nothing is asked before the first use; then
- * the chain id is compared with `network` first.
+ * Creates a chain over JSON-RPC, with one account that sends transactions. The node is not asked before the first use. Then
+ * its chain id is compared with `network` first.
  *
- * @throws ConfigError with every issue at once; neither the key nor the URL is ever quoted.
+ * @throws ConfigError with every issue at once. It quotes neither the key nor the URL.
  */
 export function createRpcChain(options: RpcChainOptions): EvmChain {
   return new RpcChain(parseRpcOptions(options));
@@ -51,33 +60,20 @@ class RpcChain implements EvmChain {
     this.signers = [options.account.address];
     this.#options = options;
     this.#sender = createSender(options);
-    const { sponsoring, lookbackBlocks } = options;
-    const ask: RpcParts["ask"] = (question) => this.#ask(question);
-    const send: RpcParts["send"] = (call) => this.#send(call);
-    const approvals =
-      sponsoring && createRpcApprovals({ options, sponsoring, grants: createGrants(sponsoring, Date.now), ask, send });
-    this.permit2 = createRpcPermit2({
-      simulate: (call) => this.#simulate(call),
-      ...{ ask, send, lookbackBlocks, approvals },
-    });
+    this.permit2 = this.#createPermit2();
   }
 
-  async verifySignature(signed: SignedAuthorization): Promise<boolean> {
-    const hashed = hashAuthorization(signed);
-    return (await isSignedByKey(hashed)) || this.#ask((client) => isSignedByContract(client, hashed));
+  verifySignature(signed: SignedAuthorization): Promise<boolean> {
+    return this.#isSigned(transferTypedData(signed), signed.authorization.from, signed.signature);
   }
 
-  balanceOf(asset: Address, owner: Address): Promise<bigint> {
-    return this.#ask((client) =>
-      client.readContract({ address: asset, abi: EIP3009_ABI, functionName: "balanceOf", args: [owner] }),
-    );
+  balanceOf(address: Address, owner: Address): Promise<bigint> {
+    return this.#ask((client) => client.readContract({ address, abi: ABI, functionName: "balanceOf", args: [owner] }));
   }
 
-  isAuthorizationUsed(asset: Address, authorizer: Address, nonce: Hex): Promise<boolean> {
-    const functionName = "authorizationState";
-    return this.#ask((client) =>
-      client.readContract({ address: asset, abi: EIP3009_ABI, functionName, args: [authorizer, nonce] }),
-    );
+  isAuthorizationUsed(address: Address, authorizer: Address, nonce: Hex): Promise<boolean> {
+    const call = { address, abi: ABI, functionName: "authorizationState", args: [authorizer, nonce] } as const;
+    return this.#ask((client) => client.readContract(call));
   }
 
   simulate(signed: SignedAuthorization): Promise<Simulation> {
@@ -88,18 +84,47 @@ class RpcChain implements EvmChain {
     return this.#send({ to: signed.asset, data: encodeTransfer(signed) });
   }
 
+  findTransfer(signed: SignedAuthorization): Promise<Hash | undefined> {
+    return this.#ask((client) => findAuthorizationTransfer(client, signed, this.#options.lookbackBlocks));
+  }
+
+  #createPermit2(): Permit2Chain {
+    const { sponsoring, lookbackBlocks } = this.#options;
+    const approvals =
+      sponsoring &&
+      createRpcApprovals({
+        options: this.#options,
+        sponsoring,
+        ask: (question) => this.#ask(question),
+        send: (call) => this.#send(call),
+      });
+    return Object.freeze({
+      verifySignature: ({ chainId, permit }) =>
+        this.#isSigned(permitTypedData(chainId, permit), permit.from, permit.signature),
+      balanceOf: (asset, owner) => this.balanceOf(asset, owner),
+      allowanceOf: (address, owner) => {
+        const call = { address, abi: ABI, functionName: "allowance", args: [owner, PERMIT2] } as const;
+        return this.#ask((client) => client.readContract(call));
+      },
+      isNonceUsed: async (owner, nonce) => {
+        const call = { address: PERMIT2, abi: ABI, functionName: "nonceBitmap", args: [owner, nonce >> 8n] } as const;
+        return hasNonce(await this.#ask((client) => client.readContract(call)), nonce);
+      },
+      simulate: (signed, amount) => this.#simulate(encodePermitCall(signed, amount)),
+      submit: (signed, amount) => this.#send(encodePermitCall(signed, amount)),
+      ...(approvals === undefined ? {} : { approvals }),
+      findTransfer: (signed) => this.#ask((client) => findPermitTransfer(client, signed, lookbackBlocks)),
+    } satisfies Permit2Chain);
+  }
+
   async outcomeOf(transaction: Hash, waitedMs = 0): Promise<TransactionOutcome> {
     const receiptTimeoutMs = Math.max(this.#options.receiptTimeoutMs - waitedMs, 0);
     const options = { ...this.#options, receiptTimeoutMs };
-    const seen = await waitUnlessCrowdedOut(options, transaction, () => this.#sender.isCrowdedOut(transaction));
+    const seen = await waitForReceipt(options, transaction, () => this.#sender.isCrowdedOut(transaction));
     if (seen === "crowded-out") return "dropped-early";
     if (seen === undefined) return this.#sender.sendAgain(transaction);
     this.#sender.forget(transaction);
     return seen.status === "success" ? "confirmed" : "reverted";
-  }
-
-  findTransfer(signed: SignedAuthorization): Promise<Hash | undefined> {
-    return this.#ask((client) => findTransfer(client, signed, this.#options.lookbackBlocks));
   }
 
   async health(): Promise<SchemeHealth> {
@@ -111,6 +136,25 @@ class RpcChain implements EvmChain {
     } catch (error) {
       return { ok: false, problem: problemOf(error) };
     }
+  }
+
+  /** Whether the signer's key made the signature, which needs no node, or the contract at its address accepts it. */
+  async #isSigned(message: TypedData, signer: Address, signature: Hex): Promise<boolean> {
+    const hash = hashTypedData(message);
+    return (await isSignedByKey(hash, signer, signature)) || this.#isSignedByContract(hash, signer, signature);
+  }
+
+  #isSignedByContract(hash: Hex, signer: Address, signature: Hex): Promise<boolean> {
+    const data = encodeFunctionData({ abi: ABI, functionName: "isValidSignature", args: [hash, signature] });
+    return this.#ask(async (client) => {
+      try {
+        const result = await client.call({ to: signer, data });
+        return result.data?.slice(0, ACCEPTED.length) === ACCEPTED;
+      } catch (error) {
+        if (isRevert(error)) return false;
+        throw error;
+      }
+    });
   }
 
   #simulate(call: Call): Promise<Simulation> {
@@ -139,7 +183,7 @@ class RpcChain implements EvmChain {
     }
   }
 
-  /** Once it is known to be the right chain, it stays so; until then it is asked each time. */
+  /** Asks for the chain id until it was right once. */
   async #check(): Promise<void> {
     const checking = this.#checked ?? this.#compareChainId();
     this.#checked = checking;
@@ -158,5 +202,19 @@ class RpcChain implements EvmChain {
     if (chainId !== this.#options.chainId) {
       throw new ChainError(`the RPC URL is of chain ${chainId}, not of ${this.network}`);
     }
+  }
+}
+
+/** The first word that a contract returns for a signature that it accepts. */
+const ACCEPTED = `0x1626ba7e${"0".repeat(56)}`;
+
+async function isSignedByKey(hash: Hex, signer: Address, signature: Hex): Promise<boolean> {
+  if (signature.length !== 132) return false;
+  try {
+    const address = await recoverAddress({ hash, signature });
+    return address.toLowerCase() === signer.toLowerCase();
+  } catch {
+    // Not a point on the curve, so no key made it. A contract wallet may still accept it.
+    return false;
   }
 }

@@ -2,9 +2,9 @@ import { inspect } from "node:util";
 import { ConfigError } from "@farebox/core";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
-import { createExactEvmScheme } from "./exact-scheme.js";
 import { createRpcChain } from "./rpc-chain.js";
 import { parseRpcOptions, type RpcChainOptions } from "./rpc-options.js";
+import { createExactEvmScheme } from "./schemes.js";
 
 const privateKey = generatePrivateKey();
 const GOOD: RpcChainOptions = { network: "eip155:84532", rpcUrl: "http://127.0.0.1:1/v3/path-key", privateKey };

@@ -1,5 +1,5 @@
 /**
- * Options of a chain over JSON-RPC, checked once.
+ * The options of a chain over JSON-RPC, checked once.
  *
  * @module
  */
@@ -7,35 +7,48 @@ import { ConfigError, createIssues, type Issues } from "@farebox/core";
 import { createPublicClient, http, type PublicClient } from "viem";
 import { type LocalAccount, privateKeyToAccount } from "viem/accounts";
 import { isAddressShaped } from "../address.js";
-import { type ParsedSponsoring, parseSponsoring, type SponsoringOptions } from "./sponsoring-options.js";
+import type { Address } from "./chain.js";
 
-/** How to reach a chain, and who sends transactions. */
+/** A node of the chain, and the account that sends transactions. */
 export interface RpcChainOptions {
   /** CAIP-2, e.g. `eip155:84532`. */
   readonly network: `eip155:${number}`;
-  /** http or https; a name and password in it become a header. */
+  /** An http or https URL. A name and password in it become a header. */
   readonly rpcUrl: string;
-  /** 32 bytes; either this or `account`. It pays for transactions and never for payments. */
+  /** 32 bytes. Either this or `account`. The key pays for gas, never for payments. */
   readonly privateKey?: `0x${string}`;
-  /** An account that can sign transactions, e.g. one whose key is in a vault; either this or `privateKey`. */
+  /** An account that signs transactions, e.g. one with its key in a vault. Either this or `privateKey`. */
   readonly account?: LocalAccount;
-  /** Blocks that must stand on a transaction's before it counts, itself included, 1 to 1000. Default 1. */
+  /** Number of blocks, from the transaction's own on, until a transaction counts, 1 to 1000. Default 1. */
   readonly confirmations?: number;
   /** How often to look for a receipt, 10 to 60000 ms. Default 1000. */
   readonly pollingIntervalMs?: number;
   /** How long to wait for a receipt, 100 to 600000 ms. Default 25000, below a seller's deadline of 30 s. */
   readonly receiptTimeoutMs?: number;
-  /** How long one question to the node may take, 100 to 60000 ms. Default 5000. */
+  /** How long one request to the node may take, 100 to 60000 ms. Default 5000. */
   readonly requestTimeoutMs?: number;
-  /** How far back to look for a transfer that was made before, 1 to 1000000 blocks. Default 9000. */
+  /** How many blocks to search for an earlier transfer, 1 to 1000000. Default 9000. */
   readonly lookbackBlocks?: number;
   /** Gas that one transfer may take, 50000 to 100000000. Default 2000000; USDC takes some 100000. */
   readonly maxGas?: number;
-  /** Carries out approvals for Permit2 that payers have signed as transactions. Default: it does not. */
+  /** Carries out approvals for Permit2 that payers have signed as transactions. Default: no such approvals. */
   readonly sponsoring?: SponsoringOptions;
 }
 
-/** Asks the chain. */
+/**
+ * Limits on sponsoring approvals that payers have signed as transactions (extension `erc20ApprovalGasSponsoring`). A payer
+ * keeps the coin that it did not use, and a quick one can keep it all. So the facilitator loses at most this much to payers.
+ */
+export interface SponsoringOptions {
+  /** The most that one payer is given within an hour, in wei. `0n`: nothing, so payers pay for the gas. */
+  readonly maxGrantWei: bigint;
+  /** The most that all payers are given within an hour, in wei, including the gas for the transfers. */
+  readonly maxGrantWeiPerHour: bigint;
+  /** Tokens whose approvals are carried out. Default: any. */
+  readonly assets?: readonly Address[];
+}
+
+/** Asks the node. */
 export type RpcClient = PublicClient;
 
 /** The options, checked. */
@@ -52,6 +65,14 @@ export interface ParsedRpcOptions {
   readonly sponsoring: ParsedSponsoring | undefined;
 }
 
+/** The options of sponsoring, checked. */
+export interface ParsedSponsoring {
+  readonly maxGrantWei: bigint;
+  readonly maxGrantWeiPerHour: bigint;
+  /** In lower case; `undefined`: any. */
+  readonly assets: ReadonlySet<string> | undefined;
+}
+
 const RANGES = {
   confirmations: { least: 1, most: 1_000, usual: 1 },
   pollingIntervalMs: { least: 10, most: 60_000, usual: 1_000 },
@@ -66,8 +87,8 @@ const KEYS = ["network", "rpcUrl", "privateKey", "account", "sponsoring", ...Obj
 const PRIVATE_KEY = /^0x[0-9a-fA-F]{64}$/;
 
 /**
- * Questions that move nothing are asked again when they fail, once, for a seller waits 5 s for a verification. What is
- * done about a transaction is in `broadcast.ts`.
+ * Requests that move no money are repeated once when they fail, because a seller waits only 5 s for a verification.
+ * `broadcast` in `sender.ts` repeats transactions.
  */
 const RETRIES = 1;
 
@@ -128,4 +149,33 @@ function parseNumber(key: keyof typeof RANGES, options: RpcChainOptions, issues:
 
 function isHttpUrl(value: unknown): boolean {
   return typeof value === "string" && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol);
+}
+
+/** The result counts only if nothing was added to `issues`. */
+function parseSponsoring(options: unknown, issues: Issues): ParsedSponsoring | undefined {
+  if (options === undefined) return undefined;
+  const path = "options.sponsoring";
+  if (!issues.checkKeys(path, options, ["maxGrantWei", "maxGrantWeiPerHour", "assets"])) return undefined;
+  const { maxGrantWei, maxGrantWeiPerHour, assets } = options;
+  return {
+    maxGrantWei: parseWei(maxGrantWei, `${path}.maxGrantWei`, issues),
+    maxGrantWeiPerHour: parseWei(maxGrantWeiPerHour, `${path}.maxGrantWeiPerHour`, issues),
+    assets: parseAssets(assets, `${path}.assets`, issues),
+  };
+}
+
+function parseWei(value: unknown, path: string, issues: Issues): bigint {
+  if (typeof value === "bigint" && value >= 0n) return value;
+  const received = typeof value === "bigint" ? "a negative one" : typeof value;
+  issues.addText(path, "wei as a bigint that is not negative, such as 10n ** 14n", received);
+  return 0n;
+}
+
+function parseAssets(assets: unknown, path: string, issues: Issues): ReadonlySet<string> | undefined {
+  if (assets === undefined) return undefined;
+  if (Array.isArray(assets) && assets.every(isAddressShaped)) {
+    return new Set(assets.map((asset) => asset.toLowerCase()));
+  }
+  issues.addText(path, "a list of token addresses", "something else");
+  return undefined;
 }

@@ -1,25 +1,41 @@
 /**
- * Sends transactions of one account, one after the other, so that each gets the count that is its own.
+ * Sends the transactions of one account, one after the other, so that each gets its own nonce, and waits for receipts.
+ *
+ * A nonce of the account is called its count here, because payments have nonces too.
  *
  * @module
  */
-import { type Hash, type Hex, keccak256, TransactionNotFoundError } from "viem";
-import { broadcast } from "./broadcast.js";
-import { ChainError, toChainError } from "./chain-error.js";
-import { type Call, type Costs, estimateCosts } from "./costs.js";
-import type { ParsedRpcOptions } from "./rpc-options.js";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  BaseError,
+  keccak256,
+  RpcRequestError,
+  TransactionNotFoundError,
+  type TransactionReceipt,
+  TransactionReceiptNotFoundError,
+} from "viem";
+import { type Address, ChainError, type Hash, type Hex, toChainError } from "./chain.js";
+import type { ParsedRpcOptions, RpcClient } from "./rpc-options.js";
+
+/** A call of a contract. */
+export interface Call {
+  readonly to: Address;
+  readonly data: Hex;
+  /** Wei that go with it. Default 0. */
+  readonly value?: bigint;
+}
 
 /** Sends calls. */
 export interface Sender {
   /**
-   * Sends a call. Once it resolves, the transaction is out, or may be.
+   * Sends a call. When it resolves, the transaction is out, or may be.
    *
-   * @throws {@link ChainError} when provably nothing was broadcast
+   * @throws {@link ChainError} if provably nothing was broadcast
    */
   send(call: Call): Promise<Hash>;
   /**
-   * Hands over a transaction again that is not on chain: a node may never have got it, or have lost it. `dropped`: it
-   * cannot get there any more, because another one of the account has its count. Never rejects.
+   * Sends a transaction again that is not on chain: the node may never have received it, or have lost it. `dropped`: it can
+   * no longer get there, because another transaction of the account has its count. Never rejects.
    */
   sendAgain(transaction: Hash): Promise<"pending" | "dropped">;
   /**
@@ -27,7 +43,7 @@ export interface Sender {
    * past it, and the node does not know it. Nodes that disagree can make it seem so. Never rejects.
    */
   isCrowdedOut(transaction: Hash): Promise<boolean>;
-  /** Says that a transaction is on chain. */
+  /** Forgets a transaction that is on chain. */
   forget(transaction: Hash): void;
 }
 
@@ -42,7 +58,7 @@ interface Waiting {
   readonly count: number;
 }
 
-/** How often another count is tried when somebody else uses the account at the same time. */
+/** How often another count is tried when another process uses the account at the same time. */
 const MAX_TRIES = 16;
 
 /** The oldest are forgotten first. */
@@ -70,24 +86,6 @@ class AccountSender implements Sender {
     }
   }
 
-  async sendAgain(transaction: Hash): Promise<"pending" | "dropped"> {
-    const waiting = this.#waiting.get(transaction);
-    if (waiting === undefined) return "pending";
-    const delivery = await broadcast(this.#options.client, waiting.serialized);
-    // It is kept, for others may wait for it too, and have to hear the same.
-    return delivery.kind === "count-taken" && (await this.isCrowdedOut(transaction)) ? "dropped" : "pending";
-  }
-
-  async isCrowdedOut(transaction: Hash): Promise<boolean> {
-    const count = this.#waiting.get(transaction)?.count;
-    // The count comes first: what is mined between the two questions is known by the second.
-    return count !== undefined && (await this.#isMined(count)) && !(await this.#mayBeKnown(transaction));
-  }
-
-  forget(transaction: Hash): void {
-    this.#waiting.delete(transaction);
-  }
-
   async #sendInTurn(call: Call, costs: Costs): Promise<Hash> {
     for (let tries = 1; ; tries++) {
       const count = await this.#takeCount();
@@ -99,10 +97,10 @@ class AccountSender implements Sender {
           this.#next = count + 1;
           return this.#wait(transaction, { serialized, count });
         case "unclear":
-          // The node is asked for the next count, since it alone knows whether this one is taken.
+          // The next count is asked from the node, since only the node knows whether this one is taken.
           return this.#wait(transaction, { serialized, count });
         case "count-taken":
-          // By somebody else; or by this very transaction, handed over twice on the way.
+          // By another process; or by this very transaction, handed over twice on the way.
           if (await this.#mayBeKnown(transaction)) return this.#wait(transaction, { serialized, count });
           if (tries >= MAX_TRIES) throw new ChainError("other users of the account keep taking its counts");
           break;
@@ -114,7 +112,7 @@ class AccountSender implements Sender {
     }
   }
 
-  /** Whatever goes wrong from here on, the node is asked next time, so that no gap can arise. */
+  /** If anything fails after this, the node is asked for the next count, so that no gap can arise. */
   async #takeCount(): Promise<number> {
     const { client, account } = this.#options;
     const count = this.#next ?? (await client.getTransactionCount({ address: account.address, blockTag: "pending" }));
@@ -134,6 +132,24 @@ class AccountSender implements Sender {
     return transaction;
   }
 
+  async sendAgain(transaction: Hash): Promise<"pending" | "dropped"> {
+    const waiting = this.#waiting.get(transaction);
+    if (waiting === undefined) return "pending";
+    const delivery = await broadcast(this.#options.client, waiting.serialized);
+    // The transaction is kept: other callers may wait for it too, and must get the same outcome.
+    return delivery.kind === "count-taken" && (await this.isCrowdedOut(transaction)) ? "dropped" : "pending";
+  }
+
+  async isCrowdedOut(transaction: Hash): Promise<boolean> {
+    const count = this.#waiting.get(transaction)?.count;
+    // The count comes first: the second question covers a transaction that is mined between the two.
+    return count !== undefined && (await this.#isMined(count)) && !(await this.#mayBeKnown(transaction));
+  }
+
+  forget(transaction: Hash): void {
+    this.#waiting.delete(transaction);
+  }
+
   async #mayBeKnown(hash: Hash): Promise<boolean> {
     try {
       await this.#options.client.getTransaction({ hash });
@@ -150,5 +166,133 @@ class AccountSender implements Sender {
     } catch {
       return false;
     }
+  }
+}
+
+/** The limits of one transaction. */
+interface Costs {
+  readonly gas: bigint;
+  readonly fees:
+    | { readonly type: "eip1559"; readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint }
+    | { readonly type: "legacy"; readonly gasPrice: bigint };
+}
+
+/**
+ * Asks the node for the costs of a call.
+ *
+ * @throws {@link ChainError} if it takes more gas than `maxGas`. The request names the token, and a hostile contract could
+ *   burn the signer's money.
+ */
+async function estimateCosts({ client, account, maxGas }: ParsedRpcOptions, call: Call): Promise<Costs> {
+  const [estimated, { baseFeePerGas }] = await Promise.all([
+    client.estimateGas({ account, ...call }),
+    client.getBlock({ blockTag: "latest" }),
+  ]);
+  // A fifth more than estimated: storage may change between the estimate and the block.
+  const gas = estimated + estimated / 5n;
+  if (gas > maxGas) throw new ChainError(`the transfer takes ${gas} gas, and maxGas is ${maxGas}`);
+  if (baseFeePerGas === null) return { gas, fees: { type: "legacy", gasPrice: await client.getGasPrice() } };
+  const maxPriorityFeePerGas = await client.estimateMaxPriorityFeePerGas();
+  // Twice the base fee lasts for six full blocks in a row. The signer pays only the fee of the block.
+  const maxFeePerGas = baseFeePerGas * 2n + maxPriorityFeePerGas;
+  return { gas, fees: { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas } };
+}
+
+/**
+ * What a node's response to a transaction means.
+ *
+ * - `out`: the node has the transaction.
+ * - `unclear`: the node may have it. Its response was lost, or says nothing definite.
+ * - `count-taken`: the node knows another transaction of the account with the same count, or it knows this one.
+ * - `refused`: the node does not accept it.
+ */
+export type Delivery =
+  | { readonly kind: "out" | "unclear" }
+  | { readonly kind: "count-taken" | "refused"; readonly error: unknown };
+
+/** Messages by which a node says that it has this very transaction. */
+const KNOWN =
+  /already ?known|already (?:been )?imported|already_exists|known transaction|already in (?:the )?(?:mem)?pool/i;
+
+/** Messages by which a node says that the count is used, or waits in its pool. */
+const COUNT_TAKEN =
+  /nonce (?:is )?too low|old ?nonce|nonce (?:has )?already (?:been )?used|replacement transaction underpriced/i;
+
+/**
+ * Codes of a definite refusal: bad request, unknown method, bad parameters, not accepted, over the limit. An internal error
+ * (-32603) or a time-out is not definite: it can come after the node passed the transaction on.
+ */
+const REFUSALS = new Set([-32_700, -32_600, -32_601, -32_602, -32_000, -32_003, -32_004, -32_005, -32_006, 429]);
+
+/**
+ * Hands a signed transaction to a node; a second time if the first response is unclear. Never rejects. May be called again
+ * with the same bytes: they are one transaction.
+ */
+export async function broadcast(client: RpcClient, serializedTransaction: Hex): Promise<Delivery> {
+  const first = await handOver(client, serializedTransaction);
+  if (first.kind !== "unclear") return first;
+  const second = await handOver(client, serializedTransaction);
+  // Only a yes is definite: a no to the second can be because of the first.
+  return second.kind === "out" ? second : first;
+}
+
+async function handOver(client: RpcClient, serializedTransaction: Hex): Promise<Delivery> {
+  try {
+    await client.sendRawTransaction({ serializedTransaction });
+    return { kind: "out" };
+  } catch (error) {
+    const said = error instanceof BaseError ? error.walk((cause) => cause instanceof RpcRequestError) : null;
+    if (!(said instanceof RpcRequestError)) return { kind: "unclear" };
+    if (KNOWN.test(said.details)) return { kind: "out" };
+    if (COUNT_TAKEN.test(said.details)) return { kind: "count-taken", error };
+    if (!REFUSALS.has(said.code) || /timed?[ -]?out/i.test(said.details)) return { kind: "unclear" };
+    return { kind: "refused", error };
+  }
+}
+
+/** A transaction counts as crowded out after so many signs in a row: behind one URL can be nodes of which one lags. */
+const SIGNS = 2;
+
+/**
+ * Waits until a transaction is on chain, as deep as `confirmations` says, for at most `receiptTimeoutMs`. Ends early if
+ * another transaction has clearly taken its place. `undefined` when the time is over. Never rejects.
+ *
+ * The receipt is fetched anew each time, because a block can be removed from the chain. Only the receipt of this very
+ * transaction counts: a replacement with the same count is another transaction, and pays nothing.
+ *
+ * @param isCrowdedOut - Whether the transaction looks crowded out now. Never rejects. It is asked only if there is no
+ *   receipt, but not after the first look, which comes before the next block, nor when no time is left to use the result.
+ */
+export async function waitForReceipt(
+  options: ParsedRpcOptions,
+  transaction: Hash,
+  isCrowdedOut?: () => Promise<boolean>,
+): Promise<TransactionReceipt | "crowded-out" | undefined> {
+  const { receiptTimeoutMs, pollingIntervalMs } = options;
+  const deadline = performance.now() + receiptTimeoutMs;
+  for (let looks = 1, signs = 0; ; looks++) {
+    const seen = await look(options, transaction);
+    if (typeof seen === "object") return seen;
+    const left = deadline - performance.now();
+    if (left <= 0) return undefined;
+    const isAsked = seen === "none" && looks > 1 && left > pollingIntervalMs;
+    signs = isAsked && (await isCrowdedOut?.()) ? signs + 1 : 0;
+    if (signs === SIGNS) return "crowded-out";
+    await sleep(Math.min(pollingIntervalMs, left));
+  }
+}
+
+/** `unclear`: the transaction is not deep enough, or the node does not say. */
+async function look(
+  { client, confirmations }: ParsedRpcOptions,
+  hash: Hash,
+): Promise<TransactionReceipt | "none" | "unclear"> {
+  try {
+    const receipt = await client.getTransactionReceipt({ hash });
+    if (confirmations === 1) return receipt;
+    const head = await client.getBlockNumber({ cacheTime: 0 });
+    return head - receipt.blockNumber + 1n >= BigInt(confirmations) ? receipt : "unclear";
+  } catch (error) {
+    return error instanceof TransactionReceiptNotFoundError ? "none" : "unclear";
   }
 }

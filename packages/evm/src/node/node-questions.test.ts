@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { toHex } from "viem";
+import { maxUint256, numberToHex, padHex, toEventSelector, toHex } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
 import {
   blockOf,
@@ -16,6 +16,7 @@ import {
   transfer,
   USE,
 } from "../exact/node.fixture.js";
+import { addressWord, TRANSFER, uintWord } from "./node-questions.js";
 
 afterEach(closeNodes);
 
@@ -140,4 +141,15 @@ describe("a node that is not to be believed", () => {
       { numRuns: 50 },
     );
   });
+});
+
+const ADDRESS = "0x857b06519E91e3A54538791bDbb0E22373e36b66";
+
+test("a transfer has the topic of ERC-20's event", () => {
+  expect(TRANSFER).toBe(toEventSelector("event Transfer(address indexed from, address indexed to, uint256 value)"));
+});
+
+test("addresses and amounts are words of 32 bytes", () => {
+  expect(addressWord(ADDRESS)).toBe(padHex(ADDRESS).toLowerCase());
+  for (const amount of [0n, 1n, 10_000n, maxUint256]) expect(uintWord(amount)).toBe(numberToHex(amount, { size: 32 }));
 });

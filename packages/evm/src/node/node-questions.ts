@@ -1,18 +1,18 @@
 /**
- * The questions that a node is asked about a payment. No answer is believed to have the form it should have, or to be
- * about what was asked: one that is not rejects with a `RpcError`, as one that does not come.
+ * The questions that a node is asked about a payment. Each response is checked: does it have the right form, and is it about
+ * the thing that was asked? If not, the question rejects with a `RpcError`, as it does when no response comes.
  *
- * @see Ethereum JSON-RPC Specification; EIP-1898 for state at a block's hash
+ * @see Ethereum JSON-RPC Specification; EIP-1898 for state at a block's hash; Contract ABI Specification, "Formal
+ *   Specification of the Encoding"; ERC-20, "Events"
  * @module
  */
 import { isJsonObject, type JsonObject, type PaymentQuery, RpcError } from "@farebox/core";
 import { sameAddress } from "../address.js";
-import { encodeAuthorizationState } from "../exact/eip3009-wire.js";
 
-/** Asks a node, so many times and no more. */
+/** Asks a node, a limited number of times. */
 export type Ask = (method: string, params: readonly unknown[]) => Promise<unknown>;
 
-/** Where a chain was at some moment. */
+/** One block, without its transactions. */
 export interface Block {
   readonly number: bigint;
   readonly hash: string;
@@ -20,7 +20,7 @@ export interface Block {
   readonly timestamp: bigint;
 }
 
-/** An event of a contract, hex in lower case. */
+/** An event of a contract. Hex is in lower case. */
 export interface Log {
   readonly address: string;
   readonly topics: readonly string[];
@@ -28,23 +28,36 @@ export interface Log {
   readonly transactionHash: string;
   readonly blockHash: string;
   readonly blockNumber: bigint;
-  /** Its place in the block. */
+  /** Its position in the block. */
   readonly logIndex: bigint;
 }
 
-/** What logs are asked for. `topics` are as the node wants them: a list stands for any of its members. */
+/** Which logs to ask for. In `topics`, a list matches any of its members. */
 export interface LogFilter {
   readonly address: string;
   readonly topics: readonly (string | readonly string[])[];
 }
 
-/** Blocks, both ends included. */
+/** A range of blocks, both ends included. */
 export interface BlockRange {
   readonly from: bigint;
   readonly to: bigint;
 }
 
-/** A limited number of questions to a node. */
+/** `Transfer(address indexed from, address indexed to, uint256 value)` */
+export const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+
+/** Encodes an address as a word of 32 bytes, in lower case. */
+export function addressWord(address: string): string {
+  return `0x${address.slice(2).toLowerCase().padStart(64, "0")}`;
+}
+
+/** Encodes an amount as a word of 32 bytes. */
+export function uintWord(amount: bigint): string {
+  return `0x${amount.toString(16).padStart(64, "0")}`;
+}
+
+/** Creates a limited number of questions to a node. */
 export function createAsk({ rpc, signal }: Pick<PaymentQuery, "rpc" | "signal">, limit: number): Ask {
   let asked = 0;
   return async (method, params) => {
@@ -53,13 +66,13 @@ export function createAsk({ rpc, signal }: Pick<PaymentQuery, "rpc" | "signal">,
   };
 }
 
-/** The network that the node is of, in CAIP-2. */
+/** Asks for the node's network, in CAIP-2. */
 export async function readNetwork(ask: Ask): Promise<string> {
   const method = "eth_chainId";
   return `eip155:${readQuantity(method, await ask(method, []))}`;
 }
 
-/** A block, without its transactions. */
+/** Asks for a block. */
 export async function readBlock(ask: Ask, which: bigint | "latest"): Promise<Block> {
   const method = "eth_getBlockByNumber";
   const tag = which === "latest" ? which : toQuantity(which);
@@ -69,21 +82,7 @@ export async function readBlock(ask: Ask, which: bigint | "latest"): Promise<Blo
   return { number, hash: readHash(method, block["hash"]), timestamp: readQuantity(method, block["timestamp"]) };
 }
 
-/** Whether a nonce was used or cancelled at that very block, whichever node behind the URL answers. */
-export async function readAuthorizationState(
-  ask: Ask,
-  { asset, authorizer, nonce }: { readonly asset: string; readonly authorizer: string; readonly nonce: string },
-  { hash }: Block,
-): Promise<boolean> {
-  const method = "eth_call";
-  const call = { to: asset, data: encodeAuthorizationState(authorizer, nonce) };
-  const result = await ask(method, [call, { blockHash: hash }]);
-  if (result === `0x${"0".repeat(64)}`) return false;
-  if (result === `0x${"0".repeat(63)}1`) return true;
-  throw nonsense(method);
-}
-
-/** A word of 32 bytes that a contract answers at that very block, whichever node behind the URL answers. */
+/** Calls a contract that returns a word of 32 bytes, at one exact block, regardless of which node behind the URL responds. */
 export async function readWord(
   ask: Ask,
   call: { readonly to: string; readonly data: string },
@@ -93,7 +92,14 @@ export async function readWord(
   return BigInt(readHash(method, await ask(method, [call, { blockHash: hash }])));
 }
 
-/** The call that a transaction made, which a log is of; `to` is `undefined` where it created a contract. */
+/** Calls a contract that returns a boolean, as {@link readWord} does. */
+export async function readFlag(ask: Ask, call: Parameters<typeof readWord>[1], block: Block): Promise<boolean> {
+  const word = await readWord(ask, call, block);
+  if (word > 1n) throw nonsense("eth_call");
+  return word === 1n;
+}
+
+/** Asks for the call by which a log's transaction began; `to` is `undefined` if it created a contract. */
 export async function readCallOf(
   ask: Ask,
   { transactionHash, blockHash }: Log,
@@ -108,7 +114,7 @@ export async function readCallOf(
   return { to, input: readText(method, BYTES, transaction["input"]) };
 }
 
-/** The logs that pass a filter in some blocks. */
+/** Asks for the logs that pass a filter in a range of blocks. */
 export async function readLogs(ask: Ask, filter: LogFilter, range: BlockRange): Promise<readonly Log[]> {
   const method = "eth_getLogs";
   const bounds = { fromBlock: toQuantity(range.from), toBlock: toQuantity(range.to) };
@@ -119,7 +125,7 @@ export async function readLogs(ask: Ask, filter: LogFilter, range: BlockRange): 
   return logs;
 }
 
-/** All logs of the transaction that a log is of, in their order; it must have succeeded, and be in the log's block. */
+/** Asks for all logs of a log's transaction, in order. The transaction must have succeeded, in the log's block. */
 export async function readLogsBeside(ask: Ask, { transactionHash, blockHash }: Log): Promise<readonly Log[]> {
   const method = "eth_getTransactionReceipt";
   const receipt = readObject(method, await ask(method, [transactionHash]));
@@ -159,7 +165,7 @@ function readList(method: string, value: unknown): readonly Log[] {
 
 function readLog(method: string, log: JsonObject): Log {
   const { topics, removed = false } = log;
-  // A removed log was in a block that is no longer part of the chain.
+  // A removed log comes from a block that is no longer part of the chain.
   if (removed !== false || !Array.isArray(topics) || topics.length > MAX_TOPICS) throw nonsense(method);
   return {
     address: readText(method, ADDRESS, log["address"]),
@@ -190,5 +196,5 @@ function toQuantity(value: bigint): string {
 }
 
 function nonsense(method: string): RpcError {
-  return new RpcError(`node's answer to ${method} is none to what it was asked`, "unreadable");
+  return new RpcError(`node's response to ${method} does not fit the question`, "unreadable");
 }

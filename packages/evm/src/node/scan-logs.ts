@@ -1,5 +1,5 @@
 /**
- * Goes through the logs of a contract, the newest blocks first, in pieces that the node is willing to look through.
+ * Scans the logs of a contract, newest blocks first, in ranges that the node accepts.
  *
  * @see Ethereum JSON-RPC Specification, `eth_getLogs`
  * @module
@@ -7,57 +7,43 @@
 import { RpcError } from "@farebox/core";
 import { type Ask, type Block, type Log, type LogFilter, readBlock, readLogs } from "./node-questions.js";
 
-/** Where to look. */
-export interface LogStretch {
-  /** The newest block to look into. */
+/** Which blocks to scan. */
+interface Stretch {
+  /** The newest block. */
   readonly head: Block;
-  /** Unix seconds. Blocks before are not looked into, but for those asked for together with later ones. */
+  /** Unix seconds. The scan ends with the range that reaches a block before this. */
   readonly since: bigint;
 }
 
-/** Most nodes look through at most 10000 blocks at once. */
+/** Most nodes search at most 10,000 blocks at once. */
 const BLOCKS_AT_ONCE = 9_000n;
-/** Some look through ten. */
+/** Some nodes search ten. */
 const FEWEST_BLOCKS_AT_ONCE = 8n;
 
-/** Yields the logs that pass the filter, piece by piece, each in the order of the chain; some have none. */
+/** Yields the logs that pass the filter, one list for each range, each list in the order of the chain. Some are empty. */
 export async function* scanLogs(
   ask: Ask,
   filter: LogFilter,
-  { head, since }: LogStretch,
+  { head, since }: Stretch,
 ): AsyncGenerator<readonly Log[], void> {
   let [to, span] = [head.number, BLOCKS_AT_ONCE];
   for (;;) {
-    const { logs, from, span: possible } = await readUpTo(ask, filter, { to, span });
-    yield logs;
+    const from = to < span ? 0n : to - span + 1n;
+    try {
+      yield await readLogs(ask, filter, { from, to });
+    } catch (error) {
+      if (span <= FEWEST_BLOCKS_AT_ONCE || !isAboutSize(error)) throw error;
+      span /= 2n;
+      continue;
+    }
     if (from === 0n || (await readBlock(ask, from)).timestamp < since) return;
-    [to, span] = [from - 1n, possible];
+    to = from - 1n;
   }
 }
 
-/** The newest blocks that are still to be looked into. */
-interface Stretch {
-  readonly to: bigint;
-  /** How many blocks to ask for at once. */
-  readonly span: bigint;
-}
-
-/** Asks for fewer blocks until the node answers. Nodes refuse in many words, and some by an HTTP status. */
-async function readUpTo(
-  ask: Ask,
-  filter: LogFilter,
-  { to, span }: Stretch,
-): Promise<{ readonly logs: readonly Log[]; readonly from: bigint; readonly span: bigint }> {
-  const from = to < span ? 0n : to - span + 1n;
-  try {
-    return { logs: await readLogs(ask, filter, { from, to }), from, span };
-  } catch (error) {
-    const canBeLess = span > FEWEST_BLOCKS_AT_ONCE && error instanceof RpcError && isAboutSize(error);
-    if (!canBeLess) throw error;
-  }
-  return readUpTo(ask, filter, { to, span: span / 2n });
-}
-
-function isAboutSize({ problem, status }: RpcError): boolean {
+/** Nodes refuse a large range in many words, and some by an HTTP status. */
+function isAboutSize(error: unknown): boolean {
+  if (!(error instanceof RpcError)) return false;
+  const { problem, status } = error;
   return problem === "refused" || (problem === "status" && (status === 400 || status === 413));
 }

@@ -1,17 +1,17 @@
 /**
- * Looks on chain for what became of a payment by Permit2. That its nonce was used proves nothing: a payer can take it back,
- * or use it for another payment. Permit2 writes no event for a payment, so the token's transfers to the recipient are gone
- * through, and the call that made each is read.
+ * Looks on chain for the outcome of a Permit2 payment. A used nonce proves nothing: a payer can take the nonce back, or use
+ * it for another payment. Permit2 writes no event for a payment. So this reads the token's transfers from the payer to the
+ * recipient, and the call that made each of them.
  *
  * @see x402 v2, scheme `exact` on EVM, Annex; scheme `upto` on EVM, Annex
  * @module
  */
 import type { ChainFinding, PaymentQuery } from "@farebox/core";
 import { orUnclear, unclear } from "@farebox/core/scheme";
-import { addressWord, TRANSFER } from "../abi-words.js";
 import { isAddressShaped, sameAddress } from "../address.js";
 import {
   type Ask,
+  addressWord,
   type Block,
   createAsk,
   type Log,
@@ -20,20 +20,26 @@ import {
   readLogs,
   readNetwork,
   readWord,
+  TRANSFER,
 } from "../node/node-questions.js";
 import { scanLogs } from "../node/scan-logs.js";
-import { encodeNonceBitmap, hasNonce, NONCE_INVALIDATION } from "./permit2-wire.js";
-import { PERMIT2, PROXIES, type ProxyKind } from "./proxies.js";
-import { type Permit, readPermit } from "./read-permit.js";
+import { earliestUse } from "../payload-fields.js";
+import {
+  encodeNonceBitmap,
+  hasNonce,
+  NONCE_INVALIDATION,
+  PERMIT2,
+  type Permit,
+  PROXIES,
+  type ProxyKind,
+  readPermit,
+} from "./permit2.js";
 import { isCallFor, readSettleCall } from "./settle-call.js";
 
-/** Two ways through a day's blocks on most chains, and some dozens of transfers between the same two. */
+/** Enough to scan a day's blocks twice on most chains, and for some dozens of transfers between the same two accounts. */
 const MAX_QUESTIONS = 100;
 
-/** No payment is accepted longer than 25 hours before it expires; the hour more is for clocks that disagree. */
-const LONGEST_WINDOW_SECONDS = 26n * 60n * 60n;
-
-/** What was signed, and what was to be taken of it. */
+/** A signed payment, and the amount to be taken. */
 interface SoughtPayment {
   readonly kind: ProxyKind;
   readonly network: string;
@@ -42,7 +48,7 @@ interface SoughtPayment {
   readonly amount: bigint;
 }
 
-/** Implements `findPayment` of both schemes for payments by Permit2. Total. */
+/** Implements `findPayment` of both schemes for Permit2. Total. */
 export function findPermitPayment(kind: ProxyKind, query: PaymentQuery): Promise<ChainFinding> {
   return orUnclear(async () => {
     const payment = readSought(kind, query);
@@ -51,7 +57,7 @@ export function findPermitPayment(kind: ProxyKind, query: PaymentQuery): Promise
   });
 }
 
-/** Whether the payment is for the terms has been checked when it was accepted; this is about money, so it is again. */
+/** Checks the payment against its terms once more: it was checked when it was accepted, but this decides about money. */
 function readSought(kind: ProxyKind, { payload, requirements }: PaymentQuery): SoughtPayment | undefined {
   const permit = readPermit(payload, kind);
   const { network, asset, payTo } = requirements;
@@ -68,7 +74,7 @@ async function find(ask: Ask, payment: SoughtPayment): Promise<ChainFinding> {
   if ((await readNetwork(ask)) !== network) return unclear(`the node is not of ${network}`);
   const head = await readBlock(ask, "latest");
   if (!(await isNonceUsed(ask, permit, head))) {
-    // Permit2 takes a payment in the second of its deadline too, and two blocks can be of one second.
+    // Permit2 accepts a payment in the second of its deadline, and two blocks can have the same second.
     return { kind: head.timestamp > permit.deadline ? "never" : "open" };
   }
   return (await findTransfer(ask, payment, head)) ?? (await findInvalidation(ask, payment, head)) ?? UNEXPLAINED;
@@ -80,9 +86,9 @@ async function isNonceUsed(ask: Ask, { from, nonce }: Permit, block: Block): Pro
 
 async function findTransfer(ask: Ask, payment: SoughtPayment, head: Block): Promise<ChainFinding | undefined> {
   const { permit, amount } = payment;
-  const stretch = { head, since: earliest(permit) };
+  const stretch = { head, since: earliestUse(permit.validAfter, permit.deadline) };
   for await (const logs of scanLogs(ask, transfersOf(permit), stretch)) {
-    // A transaction can have several of them, and has one call.
+    // A transaction can have several transfers, but has one call.
     const transactions = new Map(logs.map((log) => [log.transactionHash, log]));
     for (const log of [...transactions.values()].toReversed()) {
       const moved = await amountMoved(ask, payment, log);
@@ -93,7 +99,7 @@ async function findTransfer(ask: Ask, payment: SoughtPayment, head: Block): Prom
   return undefined;
 }
 
-/** What the transaction moved by this payment; `undefined` when it was sent for another one, or by way of a contract. */
+/** The amount that a transaction moved by this payment; `undefined` if it made another payment, or called another contract. */
 async function amountMoved(ask: Ask, { kind, permit }: SoughtPayment, log: Log): Promise<bigint | undefined> {
   const { to, input } = await readCallOf(ask, log);
   const call = to !== undefined && sameAddress(to, PROXIES[kind]) ? readSettleCall(input, kind) : undefined;
@@ -101,12 +107,12 @@ async function amountMoved(ask: Ask, { kind, permit }: SoughtPayment, log: Log):
 }
 
 /**
- * A nonce that was unused until the payer took it back has moved nothing, and never will. Where there is a transfer in the
- * same block, it cannot be told which of them was first.
+ * A nonce that was unused until the payer took it back has moved nothing, and never will. If the same block has a transfer,
+ * their order is unknown, so nothing is concluded.
  */
 async function findInvalidation(ask: Ask, { permit }: SoughtPayment, head: Block): Promise<ChainFinding | undefined> {
   const filter = { address: PERMIT2, topics: [NONCE_INVALIDATION, addressWord(permit.from)] };
-  for await (const logs of scanLogs(ask, filter, { head, since: earliest(permit) })) {
+  for await (const logs of scanLogs(ask, filter, { head, since: earliestUse(permit.validAfter, permit.deadline) })) {
     for (const { blockNumber } of logs.filter((log) => takesBack(log, permit)).toReversed()) {
       if (await isNonceUsed(ask, permit, await readBlock(ask, blockNumber - 1n))) continue;
       const beside = await readLogs(ask, transfersOf(permit), { from: blockNumber, to: blockNumber });
@@ -120,16 +126,10 @@ function transfersOf({ token, from, to }: Permit) {
   return { address: token, topics: [TRANSFER, addressWord(from), addressWord(to)] };
 }
 
-/** The event's data are the bitmap's place and the bits that were set in it. */
+/** The event's data is the index of a bitmap, and the bits that were set in it. */
 function takesBack({ data }: Log, { nonce }: Permit): boolean {
   if (data.length !== 2 + 2 * 64) return false;
   return BigInt(data.slice(0, 66)) === nonce >> 8n && hasNonce(BigInt(`0x${data.slice(66)}`), nonce);
-}
-
-/** Unix seconds before which the payment cannot have been carried out. */
-function earliest({ validAfter, deadline }: Permit): bigint {
-  const accepted = deadline - LONGEST_WINDOW_SECONDS;
-  return validAfter > accepted ? validAfter : accepted;
 }
 
 const UNEXPLAINED = unclear("the nonce was used, but by what was not found");

@@ -1,6 +1,6 @@
 /**
- * Declarations of the extensions by which a payer need not send a transaction to allow Permit2 what it pays: it signs for
- * the allowance, and the facilitator sees to the rest.
+ * Declarations of the two extensions by which a payer need not send a transaction to allow Permit2 an amount. The payer
+ * signs for the allowance, and the facilitator carries it out.
  *
  * @see x402 v2, extensions `eip2612GasSponsoring` and `erc20ApprovalGasSponsoring`
  * @module
@@ -33,14 +33,14 @@ const BY_TRANSACTION: Extensions = Object.freeze({
   }),
 });
 
+/** Implements `extensionsFor` of Permit2 offers. Tokens whose EIP-712 domain is in the offer have EIP-2612; others do not. */
+export function gasSponsoringFor({ extra }: PaymentRequirements): Extensions {
+  const { name, version } = fieldsOf(extra);
+  return typeof name === "string" && typeof version === "string" ? BY_SIGNATURE : BY_TRANSACTION;
+}
+
 function declare(description: string, properties: Readonly<Record<string, object>>): ExtensionDeclaration {
   const $schema = "https://json-schema.org/draft/2020-12/schema";
   const schema = Object.freeze({ $schema, type: "object", properties, required: Object.keys(properties) });
   return Object.freeze({ info: Object.freeze({ description, version: "1" }), schema });
-}
-
-/** Implements `extensionsFor` of offers by Permit2: a token whose domain is in the offer has EIP-2612, and others have not. */
-export function gasSponsoringFor({ extra }: PaymentRequirements): Extensions {
-  const { name, version } = fieldsOf(extra);
-  return typeof name === "string" && typeof version === "string" ? BY_SIGNATURE : BY_TRANSACTION;
 }

@@ -1,11 +1,8 @@
 import fc from "fast-check";
 import type { Hex } from "viem";
-import { toEventSelector, toFunctionSelector } from "viem";
 import { describe, expect, test } from "vitest";
-import { encodePermitCall } from "../facilitator/permit-transfer.js";
-import { encodeNonceBitmap, hasNonce, NONCE_INVALIDATION } from "./permit2-wire.js";
-import { PROXIES, type ProxyKind } from "./proxies.js";
-import type { Permit } from "./read-permit.js";
+import { encodePermitCall } from "../facilitator/permit.js";
+import { type Permit, PROXIES, type ProxyKind } from "./permit2.js";
 import { isCallFor, readSettleCall } from "./settle-call.js";
 
 const address = fc.bigInt({ min: 0n, max: 2n ** 160n - 1n }).map((n): Hex => `0x${n.toString(16).padStart(40, "0")}`);
@@ -67,25 +64,6 @@ describe.each<ProxyKind>(["exact", "upto"])("a call of the proxy of %s", (kind) 
         expect(readSettleCall(data.slice(0, length), kind) === undefined).toBe(length < words);
         expect(readSettleCall(text, kind)).toBeUndefined();
         expect(readSettleCall(data.slice(0, 10) + text, kind)).toBeUndefined();
-      }),
-    );
-  });
-});
-
-describe("Permit2", () => {
-  test("is asked by the selectors and topics of its contract", () => {
-    const event = "event UnorderedNonceInvalidation(address indexed owner, uint256 word, uint256 mask)";
-    expect(NONCE_INVALIDATION).toBe(toEventSelector(event));
-    const call = encodeNonceBitmap(`0x${"ab".repeat(20)}`, 0x123n);
-    expect(call).toBe(
-      `${toFunctionSelector("function nonceBitmap(address, uint256)")}${"ab".repeat(20).padStart(64, "0")}${"1".padStart(64, "0")}`,
-    );
-  });
-
-  test("has one bit for each nonce", () => {
-    fc.assert(
-      fc.property(uint, fc.integer({ min: 0, max: 255 }), (nonce, bit) => {
-        expect(hasNonce(1n << BigInt(bit), nonce)).toBe((nonce & 0xffn) === BigInt(bit));
       }),
     );
   });

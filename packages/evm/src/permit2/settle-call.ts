@@ -1,23 +1,22 @@
 /**
- * Calls of the proxies, read back: Permit2 writes no event when it moves a token, so which payment a transfer belongs to is
- * only in the call that made it.
+ * Reads calls of the proxies. Permit2 writes no event when it moves a token, so only the call says which payment a transfer
+ * belongs to.
  *
  * @see x402 v2, scheme `exact` on EVM, Annex; Contract ABI Specification, "Function Selector and Argument Encoding"
  * @module
  */
-import type { ProxyKind } from "./proxies.js";
-import type { Permit } from "./read-permit.js";
+import type { Permit, ProxyKind } from "./permit2.js";
 
-/** What was carried out, addresses in lower case. */
+/** A payment that a call carried out. Addresses are in lower case. */
 export interface SettleCall {
   readonly token: string;
-  /** Atomic units that were signed for. */
+  /** Atomic units in the signature. */
   readonly permitted: bigint;
   readonly nonce: bigint;
   readonly deadline: bigint;
   /** Atomic units that were moved. */
   readonly amount: bigint;
-  /** Whose nonce and money it was. */
+  /** The payer. */
   readonly owner: string;
   readonly to: string;
 }
@@ -30,16 +29,16 @@ const SELECTORS = {
 
 const APPROVAL_WORDS = 5;
 
-/** Up to the recipient, which comes last of what is read. */
+/** Up to the recipient, the last word that is read. */
 const WORDS_READ = 7;
 
-/** Where the words are behind the permit's own four: all that is of fixed size comes first. */
-const PLACES = {
+/** The position of each word. The permit's own four come first, and everything of fixed size before the rest. */
+const POSITIONS = {
   exact: { amount: 1, owner: 4, to: 5 },
   upto: { amount: 4, owner: 5, to: 6 },
 } as const;
 
-/** Reads what a proxy was called with; `undefined` when it is another call. Total. */
+/** Reads a call of a proxy; `undefined` for any other call. Total. */
 export function readSettleCall(data: string, kind: ProxyKind): SettleCall | undefined {
   const selector = data.slice(0, 10).toLowerCase();
   const { settle, settleWithPermit } = SELECTORS[kind];
@@ -50,7 +49,7 @@ export function readSettleCall(data: string, kind: ProxyKind): SettleCall | unde
   if (!/^[0-9a-f]*$/.test(words) || words.length < 64 * WORDS_READ) return undefined;
   const uintAt = (at: number): bigint => BigInt(`0x${words.slice(64 * at, 64 * (at + 1))}`);
   const addressAt = (at: number): string => `0x${words.slice(64 * at + 24, 64 * (at + 1))}`;
-  const { amount, owner, to } = PLACES[kind];
+  const { amount, owner, to } = POSITIONS[kind];
   return {
     token: addressAt(0),
     permitted: uintAt(1),
@@ -62,7 +61,7 @@ export function readSettleCall(data: string, kind: ProxyKind): SettleCall | unde
   };
 }
 
-/** Whether a call has carried out this very permit, as far as it was signed for this recipient. */
+/** Whether a call carried out this permit, for this recipient. */
 export function isCallFor(call: SettleCall, permit: Permit): boolean {
   return (
     call.token === permit.token.toLowerCase() &&

@@ -1,30 +1,30 @@
 /**
- * Whether a payer's key has made a payment's signature, as far as that can be told without a node.
+ * Checks, without asking a node, whether a payer's key made a payment's signature.
  *
- * A contract wallet signs as it likes (ERC-1271), and only its contract can tell. What has not the 65 bytes of a key's
- * signature is left to the facilitator; 65 bytes are taken for a key's.
+ * A contract wallet signs in its own way (ERC-1271), and only its contract can tell. So a signature that does not have the
+ * 65 bytes of a key's is left to the facilitator. One with 65 bytes is taken for a key's.
  *
  * @see EIP-712; EIP-3009; x402 v2, schemes `exact` and `upto` on EVM
  * @module
  */
 import type { PaymentRequirements, Reason, SignatureCheck } from "@farebox/core";
 import { fieldsOf } from "@farebox/core/scheme";
-import { readAuthorization } from "../exact/read-payment.js";
-import type { ProxyKind } from "../permit2/proxies.js";
-import { readPermit } from "../permit2/read-permit.js";
-import { loadViem, type Viem } from "./load-viem.js";
+import { lowerCase } from "../address.js";
+import { readAuthorization } from "../exact/eip3009.js";
+import { type ProxyKind, permitInLowerCase, readPermit } from "../permit2/permit2.js";
+import { loadViem } from "./load-viem.js";
 import { permitTypedData, type TypedData, transferTypedData } from "./typed-data.js";
 
 type Hex = `0x${string}`;
 
-/** A message, and whose signature over it this is said to be. */
+/** A message, a signature over it, and the claimed signer. */
 interface Signed {
   readonly message: TypedData;
   readonly signer: Hex;
   readonly signature: Hex;
 }
 
-/** What 65 bytes are in text. */
+/** The length of 65 bytes in hex, with `0x`. */
 const KEY_SIGNATURE_LENGTH = 132;
 
 const FORGED: Reason = "invalid_exact_evm_payload_signature";
@@ -42,56 +42,46 @@ export function prepareSignatureCheck(
     async check(payload, requirements) {
       const signed = read(payload, requirements);
       if (signed === undefined) return FORGED;
-      if (signed.signature.length !== KEY_SIGNATURE_LENGTH) return undefined;
-      return (await isSignedByKey(viem, signed)) ? undefined : FORGED;
+      const { message, signer, signature } = signed;
+      if (signature.length !== KEY_SIGNATURE_LENGTH) return undefined;
+      try {
+        const address = await viem.recoverAddress({ hash: viem.hashTypedData(message), signature });
+        return address.toLowerCase() === signer.toLowerCase() ? undefined : FORGED;
+      } catch {
+        // Not a point on the curve, so no key made it.
+        return FORGED;
+      }
     },
   };
 }
 
-async function isSignedByKey(viem: Viem, { message, signer, signature }: Signed): Promise<boolean> {
-  try {
-    const address = await viem.recoverAddress({ hash: viem.hashTypedData(message), signature });
-    return address.toLowerCase() === signer.toLowerCase();
-  } catch {
-    // No point of the curve: nobody's.
-    return false;
-  }
-}
-
-/** Reads what is signed for a transfer by EIP-3009. */
+/** Reads the message of a transfer by EIP-3009. */
 export function readSignedTransfer(payload: unknown, requirements: PaymentRequirements): Signed | undefined {
   const read = readAuthorization(payload);
   const { name, version } = fieldsOf(requirements.extra);
   if (read === undefined || typeof name !== "string" || typeof version !== "string") return undefined;
   const { from, to, value, validAfter, validBefore, nonce, signature } = read;
   const authorization = {
-    ...{ from: lower(from), to: lower(to), nonce },
-    ...{ value: BigInt(value), validAfter: BigInt(validAfter), validBefore: BigInt(validBefore) },
+    from: lowerCase(from),
+    to: lowerCase(to),
+    value: BigInt(value),
+    validAfter: BigInt(validAfter),
+    validBefore: BigInt(validBefore),
+    nonce,
   };
+  const asset = lowerCase(requirements.asset);
   const domain = { name, version, chainId: chainIdOf(requirements) };
-  return {
-    message: transferTypedData({ asset: lower(requirements.asset), domain, authorization }),
-    signer: from,
-    signature,
-  };
+  return { message: transferTypedData({ asset, domain, authorization }), signer: from, signature };
 }
 
-/** Reads what is signed for a payment by Permit2. */
+/** Reads the message of a payment by Permit2. */
 export function readSignedPermit(kind: ProxyKind) {
   return (payload: unknown, requirements: PaymentRequirements): Signed | undefined => {
     const permit = readPermit(payload, kind);
     if (permit === undefined) return undefined;
-    const { from, token, spender, to, facilitator, signature } = permit;
-    const addresses = { token: lower(token), spender: lower(spender), to: lower(to) };
-    const settler = facilitator === undefined ? undefined : lower(facilitator);
-    const message = permitTypedData(chainIdOf(requirements), { ...permit, ...addresses, facilitator: settler });
-    return { message, signer: from, signature };
+    const message = permitTypedData(chainIdOf(requirements), permitInLowerCase(permit));
+    return { message, signer: permit.from, signature: permit.signature };
   };
-}
-
-/** Libraries that insist on the checksum in the capitals would throw. */
-function lower(address: string): Hex {
-  return `0x${address.slice(2).toLowerCase()}`;
 }
 
 function chainIdOf({ network }: PaymentRequirements): number {

@@ -1,13 +1,13 @@
 /**
- * The one place where the seller's side may load viem: when the seller asks for it, by `require`, so that neither a bundler
- * nor a type checker follows, and so that a lack of it is known at start-up.
+ * The only place where the seller's side loads viem, and only if the seller asks for signature checks. It uses `require`, so
+ * that no bundler and no type checker follows, and so that start-up shows whether viem is missing.
  *
  * @module
  */
 import { createRequire } from "node:module";
 import type { TypedData } from "./typed-data.js";
 
-/** The functions of viem that check a signature. */
+/** The two functions of viem that check a signature. */
 export interface Viem {
   hashTypedData(data: TypedData): `0x${string}`;
   recoverAddress(signed: { readonly hash: `0x${string}`; readonly signature: `0x${string}` }): Promise<string>;
@@ -15,7 +15,7 @@ export interface Viem {
 
 const require = createRequire(import.meta.url);
 
-/** Loads viem; `undefined` where it is not installed, or is another one than it is taken for. */
+/** Loads viem; `undefined` if it is not installed, or lacks these functions. */
 export function loadViem(): Viem | undefined {
   try {
     const found: unknown = require("viem/utils");

@@ -1,15 +1,14 @@
 /**
- * What payers sign, as typed data: the same for whoever checks it, on either side, with whatever library.
+ * The messages that payers sign, as typed data. The seller's side and the facilitator's side check the same ones.
  *
  * @see EIP-712; EIP-3009; x402 v2, scheme `exact` on EVM, §2 and Annex; scheme `upto` on EVM
  * @module
  */
-import { PERMIT2 } from "../permit2/proxies.js";
-import type { Permit } from "../permit2/read-permit.js";
+import { PERMIT2, type Permit } from "../permit2/permit2.js";
 
 type Address = `0x${string}`;
 
-/** A message as a wallet is asked to sign it. */
+/** A message in the form that a wallet signs. */
 export interface TypedData {
   readonly domain: {
     readonly name: string;
@@ -47,14 +46,14 @@ const TRANSFER = {
   ],
 };
 
-/** Yields what is signed for a transfer by EIP-3009. */
+/** Builds the message of a transfer by EIP-3009. */
 export function transferTypedData({ asset, domain, authorization }: TransferMessage): TypedData {
   const primaryType = "TransferWithAuthorization";
   const message = { ...authorization };
   return { domain: { ...domain, verifyingContract: asset }, types: TRANSFER, primaryType, message };
 }
 
-/** The message that Permit2 checks, but for the witness. */
+/** The message that Permit2 checks, without the witness. */
 const PERMIT = {
   PermitWitnessTransferFrom: [
     { name: "permitted", type: "TokenPermissions" },
@@ -76,7 +75,7 @@ const VALID_AFTER = { name: "validAfter", type: "uint256" } as const;
 const EXACT = { ...PERMIT, Witness: [TO, VALID_AFTER] } as const;
 const UPTO = { ...PERMIT, Witness: [TO, FACILITATOR, VALID_AFTER] };
 
-/** Yields what is signed for a payment by Permit2: with a facilitator by `upto`, without one by `exact`. */
+/** Builds the message of a payment by Permit2. Only `upto` has a facilitator in it. */
 export function permitTypedData(chainId: number, permit: Permit): TypedData {
   const { token, amount, spender, nonce, deadline, to, validAfter, facilitator } = permit;
   const domain = { name: "Permit2", chainId, verifyingContract: PERMIT2 } as const;

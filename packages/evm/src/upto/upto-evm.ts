@@ -1,6 +1,6 @@
 /**
- * The `upto` scheme on `eip155:*`, seller's side: the payer signs for the most that may be taken (Permit2), and the
- * facilitator whom the payer has named takes what the seller says, once.
+ * The `upto` scheme on `eip155:*`, seller's side. The payer signs for a maximum, by Permit2. The facilitator that the payer
+ * named takes the amount that the seller says, once.
  *
  * @see x402 v2, scheme `upto` on EVM
  * @module
@@ -10,10 +10,10 @@ import { isAddressShaped, sameAddress, toChecksum } from "../address.js";
 import { compileEvmTerms } from "../compile-terms.js";
 import { findPermitPayment } from "../permit2/find-payment.js";
 import { gasSponsoringFor } from "../permit2/gas-sponsoring.js";
-import { readPermitPayment } from "../permit2/read-permit.js";
+import { readPermitPayment } from "../permit2/permit2.js";
 import { prepareSignatureCheck, readSignedPermit } from "../signatures/check-signature.js";
 
-/** Creates the scheme. It needs no key and no chain library, and asks no node but the one that `findPayment` is given. */
+/** Creates the scheme. It needs no key and no chain library. Only `findPayment` asks a node, the one it is given. */
 export function uptoEvm(): Scheme {
   return Object.freeze({
     scheme: "upto",
@@ -30,7 +30,7 @@ export function uptoEvm(): Scheme {
   } as const satisfies Scheme);
 }
 
-/** Payers sign for one facilitator, so an offer must say for which. */
+/** Payers sign for one facilitator, so an offer must name it. */
 function completeExtra({ facilitatorAddress }: Readonly<Record<string, unknown>>) {
   if (!isAddressShaped(facilitatorAddress) || /^0x0{40}$/.test(facilitatorAddress)) return undefined;
   return { facilitatorAddress: toChecksum(facilitatorAddress) };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createGrants } from "./grants.js";
+import { createGrants } from "./rpc-approvals.js";
 
 const HOUR_MS = 60 * 60 * 1000;
 const LIMITS = { maxGrantWei: 100n, maxGrantWeiPerHour: 250n };

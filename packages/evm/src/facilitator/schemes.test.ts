@@ -1,9 +1,8 @@
 import { ConfigError, type FacilitatorRequest } from "@farebox/core";
 import { describe, expect, test } from "vitest";
 import type { EvmChain } from "./chain.js";
-import { createExactEvmScheme } from "./exact-scheme.js";
 import { createRpcChain } from "./rpc-chain.js";
-import { createUptoEvmScheme } from "./upto-scheme.js";
+import { createExactEvmScheme, createUptoEvmScheme } from "./schemes.js";
 
 const SIGNER = "0x857b06519E91e3A54538791bDbb0E22373e36b66";
 const { permit2, ...rest } = createRpcChain({

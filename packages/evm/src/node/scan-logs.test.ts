@@ -17,7 +17,7 @@ import {
   type RunningNode,
   USE,
   USED_AT,
-} from "./node.fixture.js";
+} from "../exact/node.fixture.js";
 
 afterEach(closeNodes);
 

@@ -1,48 +1,7 @@
 import fc from "fast-check";
 import { checkSync } from "recheck";
 import { describe, expect, test } from "vitest";
-import { readAddress, readBytes, readBytes32, readFields, readText, readUint256 } from "./wire-fields.js";
-
-const LIMIT = 2n ** 256n;
-
-describe("readUint256", () => {
-  test.each([
-    { why: "zero", text: "0", number: 0n },
-    { why: "the largest", text: String(LIMIT - 1n), number: LIMIT - 1n },
-  ])("reads $why", ({ text, number }) => {
-    expect(readUint256(text)).toBe(number);
-  });
-
-  test.each([
-    { why: "one too many", value: String(LIMIT) },
-    { why: "far too many digits", value: "1".repeat(100_000) },
-    { why: "a number of JSON, which may have been rounded", value: 10_000 },
-    { why: "a bigint, which no JSON has", value: 1n },
-    { why: "nothing", value: "" },
-    { why: "a sign", value: "-1" },
-    { why: "the other sign", value: "+1" },
-    { why: "a fraction", value: "1.0" },
-    { why: "an exponent", value: "1e3" },
-    { why: "hexadecimal", value: "0x10" },
-    { why: "a leading zero", value: "01" },
-    { why: "a space", value: " 1" },
-    { why: "a line break at the end", value: "1\n" },
-    { why: "digits of another script", value: "١" },
-    { why: "full-width digits", value: "１" },
-    { why: "a separator", value: "1_000" },
-    { why: "a list of one", value: ["1"] },
-  ])("does not read $why", ({ value }) => {
-    expect(readUint256(value)).toBeUndefined();
-  });
-
-  test("reads every number that there is, and writes it back the same", () => {
-    fc.assert(
-      fc.property(fc.bigInt({ min: 0n, max: LIMIT - 1n }), (number) => {
-        expect(readUint256(String(number))).toBe(number);
-      }),
-    );
-  });
-});
+import { readAddress, readBytes, readBytes32, readFields, readText } from "./wire.js";
 
 describe("readers of hexadecimal", () => {
   const address = `0x${"aB".repeat(20)}`;
@@ -88,7 +47,6 @@ test("no reader throws, whatever it is given", () => {
   const readers = [
     readAddress,
     readBytes32,
-    readUint256,
     readFields,
     (value: unknown) => readText(value, 8),
     (value: unknown) => readBytes(value, 8),
@@ -104,7 +62,6 @@ test("no reader throws, whatever it is given", () => {
 test.each([
   /^0x[0-9a-fA-F]{40}$/,
   /^0x(?:[0-9a-fA-F]{2})+$/,
-  /^(?:0|[1-9][0-9]{0,77})$/,
   /already ?known|already (?:been )?imported|already_exists|known transaction|already in (?:the )?(?:mem)?pool/i,
   /nonce (?:is )?too low|old ?nonce|nonce (?:has )?already (?:been )?used|replacement transaction underpriced/i,
   /revert|invalid ?(?:fe ?)?opcode|invalid jump|out ?of ?gas|stack (?:under|over)flow|evm error/i,

@@ -1,9 +1,10 @@
 import type { PaymentRequirements } from "@farebox/core";
 import fc from "fast-check";
+import { toEventSelector, toFunctionSelector } from "viem";
 import { describe, expect, test } from "vitest";
 import { exactEvm } from "../exact/exact-evm.js";
 import { uptoEvm } from "../upto/upto-evm.js";
-import { PROXIES, type ProxyKind } from "./proxies.js";
+import { encodeNonceBitmap, hasNonce, NONCE_INVALIDATION, PROXIES, type ProxyKind } from "./permit2.js";
 
 const NOW = 1_800_000_000;
 const STRANGER = `0x${"33".repeat(20)}`;
@@ -167,4 +168,23 @@ test("a payment by one method is none by the other", () => {
   const payload = { signature, authorization };
   expect(SCHEMES.exact.readPayment(payload, byAuthorization, NOW)).toMatchObject({ kind: "readable" });
   expect(SCHEMES.exact.readPayment(payload, requirements, NOW)).toMatchObject({ kind: "refused" });
+});
+
+describe("Permit2", () => {
+  test("is asked by the selectors and topics of its contract", () => {
+    const event = "event UnorderedNonceInvalidation(address indexed owner, uint256 word, uint256 mask)";
+    expect(NONCE_INVALIDATION).toBe(toEventSelector(event));
+    const call = encodeNonceBitmap(`0x${"ab".repeat(20)}`, 0x123n);
+    expect(call).toBe(
+      `${toFunctionSelector("function nonceBitmap(address, uint256)")}${"ab".repeat(20).padStart(64, "0")}${"1".padStart(64, "0")}`,
+    );
+  });
+
+  test("has one bit for each nonce", () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }), fc.integer({ min: 0, max: 255 }), (nonce, bit) => {
+        expect(hasNonce(1n << BigInt(bit), nonce)).toBe((nonce & 0xffn) === BigInt(bit));
+      }),
+    );
+  });
 });

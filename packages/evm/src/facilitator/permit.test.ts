@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Permit2Chain, SignedApproval, SignedPermit } from "./chain.js";
-import { createPermitMovement } from "./permit-movement.js";
+import { createPermitMovement } from "./permit.js";
 
 const HASH = `0x${"1".repeat(64)}` as const;
 

@@ -1,8 +1,8 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { waitForReceipt, waitUnlessCrowdedOut } from "./receipt.js";
 import { type ParsedRpcOptions, parseRpcOptions } from "./rpc-options.js";
+import { waitForReceipt } from "./sender.js";
 
 const HASH = `0x${"1".repeat(64)}` as const;
 
@@ -51,7 +51,7 @@ function openOptions(...said: readonly Look[]): ParsedRpcOptions {
 /** Waits, and is told one sign after the other whether the transaction is crowded out. */
 async function wait(options: ParsedRpcOptions, signs: readonly boolean[]) {
   let asked = 0;
-  const seen = await waitUnlessCrowdedOut(options, HASH, async () => signs[asked++] ?? false);
+  const seen = await waitForReceipt(options, HASH, async () => signs[asked++] ?? false);
   return { seen: typeof seen === "object" ? "receipt" : seen, asked };
 }
 

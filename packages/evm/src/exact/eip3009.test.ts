@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import type { PaymentPayload, PaymentRequirements } from "@farebox/core";
 import fc from "fast-check";
+import { encodeFunctionData, parseAbi, toEventSelector } from "viem";
 import { describe, expect, test } from "vitest";
+import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, encodeAuthorizationState } from "./eip3009.js";
 import { exactEvm } from "./exact-evm.js";
 
 /** Any UTF-16 code unit, lone surrogates too. */
@@ -213,4 +215,21 @@ test("reading is total over anything, and over any authorization with anything i
       for (const { kind } of readings) expect(["readable", "expired", "refused"]).toContain(kind);
     }),
   );
+});
+
+const ADDRESS = "0x857b06519E91e3A54538791bDbb0E22373e36b66";
+const NONCE = `0x${"F3".repeat(32)}` as const;
+
+test.each([
+  [AUTHORIZATION_USED, "event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)"],
+  [AUTHORIZATION_CANCELED, "event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)"],
+])("%s is the topic of %s", (topic, event) => {
+  expect(topic).toBe(toEventSelector(event));
+});
+
+test("the call for a nonce's state is what viem makes of the contract's description", () => {
+  const args = [ADDRESS, NONCE] as const;
+  const ours = encodeAuthorizationState(ADDRESS, NONCE);
+  const abi = parseAbi(["function authorizationState(address authorizer, bytes32 nonce) view returns (bool)"]);
+  expect(ours).toBe(encodeFunctionData({ abi, args }).toLowerCase());
 });

@@ -2,8 +2,8 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createPublicClient, http } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { broadcast, type Delivery } from "./broadcast.js";
-import { problemOf } from "./chain-error.js";
+import { problemOf } from "./chain.js";
+import { broadcast, type Delivery } from "./sender.js";
 
 /** What the node says, one answer after the other; the last one again and again. */
 type Said = { readonly code: number; readonly message: string } | "yes" | "hangs up";
