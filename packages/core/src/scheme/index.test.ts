@@ -5,8 +5,8 @@ test("the public surface is exactly this", () => {
   expect(Object.keys(scheme).sort()).toMatchInlineSnapshot(`
     [
       "SIGNATURE_BYTES",
+      "SettlementDesk",
       "accept",
-      "createAttempts",
       "createTransactionDesk",
       "createTransactionScheme",
       "fieldsOf",

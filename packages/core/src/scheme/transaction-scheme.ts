@@ -7,7 +7,7 @@
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { FacilitatorScheme, SchemeHealth } from "./facilitator-scheme.js";
 import type { Reading } from "./reading.js";
-import { createTransactionDesk, type PayerTransaction, type TransactionDeskOptions } from "./transaction-desk.js";
+import { createTransactionDesk, type PayerTransaction, type TransactionDeskOptions } from "./settlement-desk.js";
 
 /** What such a scheme is made of. */
 export interface TransactionSchemeOptions extends Omit<TransactionDeskOptions, "network"> {

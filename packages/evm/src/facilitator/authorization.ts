@@ -4,11 +4,10 @@
  * @see x402 v2 §6.1.2; scheme `exact` on EVM, §1; EIP-3009, `transferWithAuthorization`
  * @module
  */
-import { accept, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
+import { accept, type DeskPayment, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import { encodeFunctionData, parseAbi, slice } from "viem";
 import { readUint256, SETTLEMENT_MARGIN_SECONDS } from "../payload-fields.js";
-import type { EvmChain, Hex, SignedAuthorization, TransferAuthorization } from "./chain.js";
-import type { Movement } from "./movement.js";
+import { type EvmChain, type Hex, outcomesOn, type SignedAuthorization, type TransferAuthorization } from "./chain.js";
 import {
   checkAccepted,
   type Envelope,
@@ -67,8 +66,8 @@ function readAuthorization(value: unknown): Reading<TransferAuthorization> {
   return accept({ from, to, value: amount, validAfter, validBefore, nonce });
 }
 
-/** Makes a movement of a signed authorization. */
-export function createAuthorizationMovement(payer: string, signed: SignedAuthorization, chain: EvmChain): Movement {
+/** Makes a payment for the settlement desk. */
+export function createAuthorizationPayment(payer: string, signed: SignedAuthorization, chain: EvmChain): DeskPayment {
   const { asset, authorization, signature } = signed;
   const { from, to, value, validAfter, validBefore, nonce } = authorization;
   return {
@@ -78,6 +77,7 @@ export function createAuthorizationMovement(payer: string, signed: SignedAuthori
     fingerprint: [to, value, validAfter, validBefore, signature].join("|").toLowerCase(),
     verify: (nowSeconds) => verify(signed, chain, nowSeconds),
     submit: () => chain.submit(signed),
+    outcomeOf: outcomesOn(chain),
     findEarlier: async () => {
       if (!(await chain.isAuthorizationUsed(asset, from, nonce))) return undefined;
       const transaction = await chain.findTransfer(signed);

@@ -8,6 +8,7 @@
  * @module
  */
 import { FareboxError, legible, type SchemeHealth } from "@farebox/core";
+import type { SettlementOutcome } from "@farebox/core/scheme";
 import { BaseError, ExecutionRevertedError, HttpRequestError, RpcRequestError } from "viem";
 import type { Permit, ProxyKind } from "../permit2/permit2.js";
 
@@ -164,6 +165,14 @@ export interface EvmChain {
   findTransfer(signed: SignedAuthorization): Promise<Hash | undefined>;
   /** Whether the network answers and the signer can pay for transactions. Never rejects. */
   health(): Promise<SchemeHealth>;
+}
+
+/** The outcomes of a chain's transactions, in the words of the settlement desk. */
+export function outcomesOn(chain: Pick<EvmChain, "outcomeOf">) {
+  return async (transaction: string, waitedMs: number): Promise<SettlementOutcome> => {
+    const outcome = await chain.outcomeOf(transaction as Hash, waitedMs);
+    return outcome === "reverted" ? "failed" : outcome;
+  };
 }
 
 /**

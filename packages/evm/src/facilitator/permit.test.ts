@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Permit2Chain, SignedApproval, SignedPermit } from "./chain.js";
-import { createPermitMovement } from "./permit.js";
+import { PermitPayment } from "./permit.js";
 
 const HASH = `0x${"1".repeat(64)}` as const;
 
@@ -47,10 +47,10 @@ test.each([
   { why: "is not used when an allowance has come", allowances: [0n, 5n], approvals: [APPROVAL, undefined] },
 ])("a payment that is sent again: its approval $why meanwhile", async ({ allowances, approvals }) => {
   const { chain, sent } = openChain(allowances);
-  const movement = createPermitMovement({ payer: "0xaa", amount: 5n, signed: SIGNED }, chain);
+  const payment = new PermitPayment({ payer: "0xaa", amount: 5n, signed: SIGNED }, chain, async () => "confirmed");
   for (const _ of approvals) {
-    expect(await movement.verify(500)).toBeUndefined();
-    await movement.submit();
+    expect(await payment.verify(500)).toBeUndefined();
+    await payment.submit();
   }
   expect(sent.map(({ approval }) => approval)).toEqual(approvals);
 });

@@ -5,14 +5,13 @@
  * @see x402 v2, scheme `exact` on EVM, §2 and Annex; scheme `upto` on EVM, §1 and Annex
  * @module
  */
-import { accept, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
+import { accept, type DeskPayment, type Reading, type Refusal, refuse, type Transfer } from "@farebox/core/scheme";
 import { encodeFunctionData, parseAbi, slice } from "viem";
 import { lowerCase } from "../address.js";
 import { SETTLEMENT_MARGIN_SECONDS } from "../payload-fields.js";
 import { PROXIES, permitInLowerCase, readPermit } from "../permit2/permit2.js";
 import { readApproval, readApprovalTransaction } from "./approvals.js";
 import type { Address, Hash, Hex, Permit2Chain, SignedPermit, Simulation } from "./chain.js";
-import type { Moved, Movement } from "./movement.js";
 import { checkAccepted, type Envelope, type PaymentKind, type Terms } from "./wire.js";
 
 /**
@@ -41,35 +40,30 @@ export function readPermitPayment(
   return accept({ chainId, kind: scheme, permit, approval, approvalTransaction });
 }
 
-/** A payment by Permit2, and the amount to take. */
-export interface PermitTerms {
-  readonly payer: string;
-  /** Atomic units; at most the amount in the signature. */
-  readonly amount: bigint;
-  readonly signed: SignedPermit;
-}
-
-/** Makes a movement of a signed permit. */
-export function createPermitMovement(terms: PermitTerms, chain: Permit2Chain): Movement {
-  return new PermitMovement(terms, chain);
-}
-
-class PermitMovement implements Movement {
+/** A payment for the settlement desk. */
+export class PermitPayment implements DeskPayment {
   readonly payer: string;
   readonly amount: bigint;
   readonly identity: string;
   readonly fingerprint: string;
+  readonly outcomeOf: DeskPayment["outcomeOf"];
   readonly #chain: Permit2Chain;
   readonly #signed: SignedPermit;
   /** Has an approval only if an allowance is missing, because an approval can be used up by others. */
   #chosen: SignedPermit;
 
-  constructor({ payer, amount, signed }: PermitTerms, chain: Permit2Chain) {
+  /** @param amount - Atomic units to take; at most the amount in the signature. */
+  constructor(
+    { payer, amount, signed }: { readonly payer: string; readonly amount: bigint; readonly signed: SignedPermit },
+    chain: Permit2Chain,
+    outcomeOf: DeskPayment["outcomeOf"],
+  ) {
     const { from, nonce, token, amount: most, deadline, to, validAfter, facilitator, signature } = signed.permit;
     this.payer = payer;
     this.amount = amount;
     this.identity = ["permit2", from, nonce].join("|").toLowerCase();
     this.fingerprint = [token, most, deadline, to, validAfter, facilitator, signature].join("|").toLowerCase();
+    this.outcomeOf = outcomeOf;
     this.#chain = chain;
     this.#signed = signed;
     this.#chosen = signed;
@@ -139,13 +133,14 @@ class PermitMovement implements Movement {
   }
 
   /** Carries out the approval first. The payment is not sent before the approval is on chain. */
-  async submit(): Promise<Hash> {
+  async submit(): Promise<Hash | ""> {
+    if (this.amount === 0n) return "";
     const { approvalTransaction } = this.#chosen;
     if (approvalTransaction !== undefined) await this.#chain.approvals?.carryOut(approvalTransaction);
     return this.#chain.submit(this.#chosen, this.amount);
   }
 
-  async findEarlier(): Promise<Moved | undefined> {
+  async findEarlier(): Promise<Transfer | undefined> {
     const { from, nonce } = this.#signed.permit;
     return (await this.#chain.isNonceUsed(from, nonce)) ? this.#chain.findTransfer(this.#signed) : undefined;
   }

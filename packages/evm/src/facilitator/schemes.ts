@@ -7,13 +7,19 @@
  * @module
  */
 import { createIssues, type FacilitatorRequest, type FacilitatorScheme } from "@farebox/core";
-import { accept, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
+import {
+  accept,
+  type DeskPayment,
+  type DeskReading,
+  type Reading,
+  type Refusal,
+  refuse,
+  SettlementDesk,
+} from "@farebox/core/scheme";
 import { sameAddress, toChecksum } from "../address.js";
-import { createAuthorizationMovement, readAuthorizationPayment } from "./authorization.js";
-import type { EvmChain } from "./chain.js";
-import type { Movement } from "./movement.js";
-import { createPermitMovement, readPermitPayment } from "./permit.js";
-import { type MovementReading, SettlementDesk } from "./settlement-desk.js";
+import { createAuthorizationPayment, readAuthorizationPayment } from "./authorization.js";
+import { type EvmChain, outcomesOn } from "./chain.js";
+import { PermitPayment, readPermitPayment } from "./permit.js";
 import {
   type Envelope,
   type PaymentKind,
@@ -42,7 +48,7 @@ export interface UptoEvmSchemeOptions extends ExactEvmSchemeOptions {}
 export function createExactEvmScheme(options: ExactEvmSchemeOptions): FacilitatorScheme {
   const { chain, now } = parseOptions(options);
   const kind = kindOf("exact", chain);
-  const desk = new SettlementDesk(chain, now);
+  const desk = openDesk(chain, now);
   return Object.freeze({
     scheme: kind.scheme,
     network: chain.network,
@@ -64,7 +70,7 @@ export function createExactEvmScheme(options: ExactEvmSchemeOptions): Facilitato
 export function createUptoEvmScheme(options: UptoEvmSchemeOptions): FacilitatorScheme {
   const { chain, now } = parseOptions(options, (given) => given.permit2 !== undefined && given.signers.length > 0);
   const kind = kindOf("upto", chain);
-  const desk = new SettlementDesk(chain, now);
+  const desk = openDesk(chain, now);
   const [signer] = chain.signers;
   return Object.freeze({
     scheme: kind.scheme,
@@ -79,21 +85,21 @@ export function createUptoEvmScheme(options: UptoEvmSchemeOptions): FacilitatorS
   } satisfies FacilitatorScheme);
 }
 
-function readExactPayment(request: FacilitatorRequest, kind: PaymentKind, chain: EvmChain): MovementReading {
+function readExactPayment(request: FacilitatorRequest, kind: PaymentKind, chain: EvmChain): DeskReading {
   const envelope = readEnvelope(request);
-  if (!envelope.ok) return { payer: undefined, movement: envelope };
+  if (!envelope.ok) return { payer: undefined, payment: envelope };
   const { payload, requirements } = envelope.value;
   const byAuthorization = readPayer(payload["authorization"]);
   const byPermit2 = readPayer(payload["permit2Authorization"]);
   const terms = readTerms(requirements, kind);
-  if (!terms.ok) return { payer: byAuthorization ?? byPermit2, movement: terms };
+  if (!terms.ok) return { payer: byAuthorization ?? byPermit2, payment: terms };
   const method = readTransferMethod(terms.value, "eip3009");
-  if (!method.ok) return { payer: byAuthorization ?? byPermit2, movement: method };
+  if (!method.ok) return { payer: byAuthorization ?? byPermit2, payment: method };
   // A payload may have both authorizations. The terms decide which payer is charged.
   const payer = method.value === "permit2" ? byPermit2 : byAuthorization;
-  if (terms.value.amount === 0n) return { payer, movement: refuse("invalid_payment_requirements", "amount is zero") };
+  if (terms.value.amount === 0n) return { payer, payment: refuse("invalid_payment_requirements", "amount is zero") };
   const read = method.value === "permit2" ? readExactByPermit2 : readExactByAuthorization;
-  return { payer, movement: read(envelope.value, terms.value, { kind, chain, payer }) };
+  return { payer, payment: read(envelope.value, terms.value, { kind, chain, payer }) };
 }
 
 /** A scheme on a chain, and the payer as the client wrote it. */
@@ -107,13 +113,13 @@ function readExactByAuthorization(
   envelope: Envelope,
   terms: Terms,
   { kind, chain, payer }: Context,
-): Reading<Movement> {
+): Reading<DeskPayment> {
   const signed = readAuthorizationPayment(envelope, terms, kind);
   if (!signed.ok) return signed;
-  return accept(createAuthorizationMovement(payer ?? signed.value.authorization.from, signed.value, chain));
+  return accept(createAuthorizationPayment(payer ?? signed.value.authorization.from, signed.value, chain));
 }
 
-function readExactByPermit2(envelope: Envelope, terms: Terms, { kind, chain, payer }: Context): Reading<Movement> {
+function readExactByPermit2(envelope: Envelope, terms: Terms, { kind, chain, payer }: Context): Reading<DeskPayment> {
   if (chain.permit2 === undefined) {
     return refuse("invalid_payment_requirements", "this facilitator does not settle by Permit2");
   }
@@ -123,8 +129,8 @@ function readExactByPermit2(envelope: Envelope, terms: Terms, { kind, chain, pay
   if (permit.amount !== terms.amount) {
     return refuse("invalid_exact_evm_payload_authorization_value_mismatch", "the payment is of another amount");
   }
-  const movement = { payer: payer ?? permit.from, amount: terms.amount, signed: signed.value };
-  return accept(createPermitMovement(movement, chain.permit2));
+  const taken = { payer: payer ?? permit.from, amount: terms.amount, signed: signed.value };
+  return accept(new PermitPayment(taken, chain.permit2, outcomesOn(chain)));
 }
 
 /** The amount of the terms is the maximum at verification, and the amount to take at settlement. */
@@ -134,24 +140,24 @@ function readUptoPayment(
   request: FacilitatorRequest,
   kind: PaymentKind,
   { chain, checkAmount }: { readonly chain: EvmChain; readonly checkAmount: CheckAmount },
-): MovementReading {
+): DeskReading {
   const envelope = readEnvelope(request);
-  if (!envelope.ok) return { payer: undefined, movement: envelope };
+  if (!envelope.ok) return { payer: undefined, payment: envelope };
   const payer = readPayer(envelope.value.payload["permit2Authorization"]);
   const terms = readTerms(envelope.value.requirements, kind);
-  if (!terms.ok) return { payer, movement: terms };
+  if (!terms.ok) return { payer, payment: terms };
   const method = readTransferMethod(terms.value, "permit2");
   if (!method.ok || method.value !== "permit2" || chain.permit2 === undefined) {
-    return { payer, movement: refuse("invalid_payment_requirements", "upto is settled by Permit2 only") };
+    return { payer, payment: refuse("invalid_payment_requirements", "upto is settled by Permit2 only") };
   }
   const signed = readPermitPayment(envelope.value, terms.value, kind);
-  if (!signed.ok) return { payer, movement: signed };
+  if (!signed.ok) return { payer, payment: signed };
   const { permit } = signed.value;
   const { amount } = terms.value;
   const disagreement = checkAmount(amount, permit.amount) ?? checkFacilitator(permit.facilitator, chain);
-  if (disagreement !== undefined) return { payer, movement: disagreement };
-  const movement = { payer: payer ?? permit.from, amount, signed: signed.value };
-  return { payer, movement: accept(createPermitMovement(movement, chain.permit2)) };
+  if (disagreement !== undefined) return { payer, payment: disagreement };
+  const taken = { payer: payer ?? permit.from, amount, signed: signed.value };
+  return { payer, payment: accept(new PermitPayment(taken, chain.permit2, outcomesOn(chain))) };
 }
 
 function checkMaximum(amount: bigint, most: bigint): Refusal | undefined {
@@ -169,6 +175,23 @@ function checkTaken(amount: bigint, most: bigint): Refusal | undefined {
 function checkFacilitator(facilitator: string | undefined, { signers }: EvmChain): Refusal | undefined {
   if (facilitator !== undefined && signers.some((signer) => sameAddress(signer, facilitator))) return undefined;
   return refuse("invalid_payload", "the payer has signed for another facilitator");
+}
+
+/** Authorizations live at most 25 hours. After that the chain still knows them. */
+const REMEMBERED_MS = 25 * 60 * 60 * 1000;
+
+function openDesk({ network }: EvmChain, now: () => number): SettlementDesk {
+  return new SettlementDesk({
+    network,
+    now,
+    rememberedMs: REMEMBERED_MS,
+    looksBack: "when-refused",
+    prose: {
+      unsent: "the transaction was not sent",
+      pending: "sent, and not yet on chain",
+      dropped: "the transaction was crowded out, and can be sent again",
+    },
+  });
 }
 
 function kindOf(scheme: PaymentKind["scheme"], { network }: EvmChain): PaymentKind {

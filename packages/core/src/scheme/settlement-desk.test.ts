@@ -1,28 +1,26 @@
 import { setImmediate as turn } from "node:timers/promises";
-import { accept } from "@farebox/core/scheme";
 import { describe, expect, test } from "vitest";
-import type { Hash, TransactionOutcome } from "./chain.js";
-import type { Moved, Movement } from "./movement.js";
-import { SettlementDesk } from "./settlement-desk.js";
+import { accept } from "./reading.js";
+import { type DeskPayment, SettlementDesk, type SettlementOutcome, type Transfer } from "./settlement-desk.js";
 
 const NETWORK = "eip155:84532";
 
 /** The hash of the transaction that is sent as the first, the second, and so on. */
-const hashOf = (sending: number): Hash => `0x${String(sending).repeat(64)}`;
+const hashOf = (sending: number): string => `0x${String(sending).repeat(64)}`;
 
-type OutcomeOf = (transaction: Hash, waitedMs?: number) => Promise<TransactionOutcome>;
+type OutcomeOf = DeskPayment["outcomeOf"];
 
 interface Play {
   readonly outcomeOf: OutcomeOf;
   /** What is found on chain before something is sent. */
-  findEarlier?(): Promise<Moved | undefined>;
-  submit?(sending: number): Promise<Hash>;
+  findEarlier?(): Promise<Transfer | undefined>;
+  submit?(sending: number): Promise<string>;
 }
 
 /** A desk at which one payment is settled, and how often it was sent. */
 function open({ outcomeOf, findEarlier = async () => undefined, submit = async (sending) => hashOf(sending) }: Play) {
   let sendings = 0;
-  const movement: Movement = {
+  const payment: DeskPayment = {
     payer: "0xaa",
     amount: 5n,
     identity: "0xbb|0xaa|1",
@@ -30,9 +28,12 @@ function open({ outcomeOf, findEarlier = async () => undefined, submit = async (
     verify: async () => undefined,
     submit: () => submit(++sendings),
     findEarlier,
+    outcomeOf,
   };
-  const desk = new SettlementDesk({ network: NETWORK, outcomeOf }, () => 0);
-  const settle = () => desk.settle({ payer: movement.payer, movement: accept(movement) });
+  const prose = { unsent: "not sent", pending: "may come", dropped: "crowded out" };
+  const limits = { rememberedMs: 5000, now: () => 0 };
+  const desk = new SettlementDesk({ network: NETWORK, ...limits, looksBack: "when-refused", prose });
+  const settle = () => desk.settle({ payer: payment.payer, payment: accept(payment) });
   return { settle, sendings: () => sendings };
 }
 
@@ -47,7 +48,7 @@ describe("a transaction that is dropped", () => {
   });
 
   test("when the time is over is sent again by the next call only", async () => {
-    const outcomes: TransactionOutcome[] = ["dropped", "confirmed"];
+    const outcomes: SettlementOutcome[] = ["dropped", "confirmed"];
     const { settle, sendings } = open({ outcomeOf: async () => outcomes.shift() ?? "pending" });
     expect(await settle()).toMatchObject({ success: false, errorReason: "unexpected_settle_error", transaction: "" });
     expect(sendings()).toBe(1);
@@ -58,7 +59,7 @@ describe("a transaction that is dropped", () => {
     const uses: { readonly waitedMs: number; readonly spentMs: number }[] = [];
     let spentMs = 0;
     const { settle } = open({
-      outcomeOf: async (_, waitedMs = -1) => {
+      outcomeOf: async (_, waitedMs) => {
         uses.push({ waitedMs, spentMs });
         const sinceMs = performance.now();
         await turn();
@@ -73,7 +74,7 @@ describe("a transaction that is dropped", () => {
   });
 
   test("and fails when it is sent again is not refused for good by the same call", async () => {
-    const outcomes: TransactionOutcome[] = ["dropped-early", "reverted"];
+    const outcomes: SettlementOutcome[] = ["dropped-early", "failed"];
     const { settle } = open({ outcomeOf: async () => outcomes.shift() ?? "pending" });
     const failed = { success: false, errorMessage: "the transaction failed on chain", transaction: hashOf(2) };
     expect(await settle()).toMatchObject({ ...failed, errorReason: "unexpected_settle_error" });
@@ -82,13 +83,13 @@ describe("a transaction that is dropped", () => {
 });
 
 describe("a transaction that was dropped, and is on chain after all", () => {
-  const findEarlier = async (): Promise<Moved> => ({ transaction: hashOf(1), amount: 5n });
+  const findEarlier = async (): Promise<Transfer> => ({ transaction: hashOf(1), amount: 5n });
 
   test("is pending until it is as deep as is asked for, and then succeeds once", async () => {
     let isDeep = false;
     const { settle } = open({
       outcomeOf: async (transaction, waitedMs) => {
-        if (transaction === hashOf(2)) return "reverted";
+        if (transaction === hashOf(2)) return "failed";
         if (waitedMs !== Number.POSITIVE_INFINITY) return "dropped-early";
         return isDeep ? "confirmed" : "pending";
       },
@@ -102,7 +103,7 @@ describe("a transaction that was dropped, and is on chain after all", () => {
     expect(answers.filter(({ success }) => success)).toHaveLength(1);
   });
 
-  test.each<TransactionOutcome>(["dropped-early", "dropped"])(
+  test.each<SettlementOutcome>(["dropped-early", "dropped"])(
     "is one success where one of two sees it as %s",
     async (late) => {
       let tell = () => {};
@@ -129,14 +130,14 @@ describe("a transaction that was dropped, and is on chain after all", () => {
   );
 
   test("is a success for one of two, when one has seen it while the other sends it again", async () => {
-    const outcomes: TransactionOutcome[] = ["dropped-early", "confirmed"];
+    const outcomes: SettlementOutcome[] = ["dropped-early", "confirmed"];
     let sendAgain = () => {};
     const sendingAgain = new Promise<void>((resolve) => {
       sendAgain = resolve;
     });
     const { settle, sendings } = open({
       outcomeOf: async (transaction, waitedMs) => {
-        if (transaction === hashOf(2)) return "reverted";
+        if (transaction === hashOf(2)) return "failed";
         return waitedMs === Number.POSITIVE_INFINITY ? "confirmed" : (outcomes.shift() ?? "pending");
       },
       submit: async (sending) => {

@@ -6,7 +6,7 @@ import {
   type PayerTransaction,
   type PayerTransactionOutcome,
   type TransactionDesk,
-} from "./transaction-desk.js";
+} from "./settlement-desk.js";
 
 const OUTCOMES: readonly PayerTransactionOutcome[] = ["confirmed", "failed", "pending", "dropped", "forgotten"];
 const POOR = refuse("insufficient_funds", "the payer has less than the amount");

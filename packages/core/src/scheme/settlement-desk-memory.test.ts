@@ -1,13 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { createAttempts, isAttemptFor } from "./attempts.js";
-import type { MovementKey } from "./movement.js";
+import { AgingMap, Attempts, isAttemptFor } from "./settlement-desk.js";
 
 const HASH = `0x${"1".repeat(64)}` as const;
 const OTHER = `0x${"2".repeat(64)}` as const;
 const HOUR_MS = 3_600_000;
 
-function authorization(nonce: number, to = "0xcc"): MovementKey {
+function authorization(nonce: number, to = "0xcc") {
   return { identity: `0xaa|0xbb|${nonce}`, fingerprint: `${to}|5|0x11` };
+}
+
+function createAttempts(now: () => number): Attempts {
+  return new Attempts({ rememberedMs: 25 * HOUR_MS, now });
 }
 
 describe("attempts", () => {
@@ -47,16 +50,16 @@ describe("attempts", () => {
     const settled = { transaction: HASH, amount: 5n, state: "settled" } as const;
     attempts.remember(authorization(1), settled);
     attempts.remember(authorization(1), { transaction: OTHER, amount: 5n, state: "sent" });
-    attempts.remember(authorization(1), { transaction: OTHER, amount: 5n, state: "reverted" });
+    attempts.remember(authorization(1), { transaction: OTHER, amount: 5n, state: "failed" });
     for (const transaction of [OTHER, HASH]) attempts.drop(authorization(1), transaction);
     expect(attempts.find(authorization(1))).toMatchObject(settled);
   });
 
   test("that have failed are not forgotten when their transaction is given up late", () => {
     const attempts = createAttempts(() => 0);
-    attempts.remember(authorization(1), { transaction: HASH, amount: 5n, state: "reverted" });
+    attempts.remember(authorization(1), { transaction: HASH, amount: 5n, state: "failed" });
     attempts.drop(authorization(1), HASH);
-    expect(attempts.find(authorization(1))).toMatchObject({ state: "reverted" });
+    expect(attempts.find(authorization(1))).toMatchObject({ state: "failed" });
   });
 
   test("know a transaction that was given up by the very payment that it was sent for", () => {
@@ -114,4 +117,47 @@ describe("attempts", () => {
     ]);
     expect(order.indexOf("another nonce")).toBeLessThan(2);
   });
+});
+
+test("attempts are forgotten after their time since they were last heard of, the oldest first", () => {
+  let nowMs = 0;
+  const attempts = new AgingMap<string>({ rememberedMs: 5000, now: () => nowMs });
+  attempts.set("a", "sent");
+  nowMs = 1000;
+  attempts.set("b", "sent");
+  nowMs = 4999;
+  attempts.set("b", "settled");
+  expect(attempts.size).toBe(2);
+  nowMs = 5000;
+  attempts.set("c", "sent");
+  expect([attempts.get("a"), attempts.get("b"), attempts.size]).toEqual([undefined, "settled", 2]);
+});
+
+test("an attempt is forgotten on demand, and no other with it", () => {
+  const attempts = new AgingMap<string>({ rememberedMs: 5000, now: () => 0 });
+  attempts.set("a", "sent");
+  attempts.set("b", "sent");
+  attempts.delete("a");
+  attempts.delete("c");
+  expect([attempts.get("a"), attempts.get("b"), attempts.size]).toEqual([undefined, "sent", 1]);
+});
+
+test("one works on a payment at a time, after a failure too, and others are not waited for", async () => {
+  const attempts = createAttempts(() => 0);
+  const order: string[] = [];
+  let open = () => {};
+  const gate = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const first = attempts.exclusively({ identity: "a" }, async () => {
+    await gate;
+    order.push("first");
+    throw new RangeError("failed");
+  });
+  const second = attempts.exclusively({ identity: "a" }, async () => order.push("second"));
+  await attempts.exclusively({ identity: "b" }, async () => order.push("other"));
+  open();
+  await expect(first).rejects.toThrow("failed");
+  await second;
+  expect(order).toEqual(["other", "first", "second"]);
 });
