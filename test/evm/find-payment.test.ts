@@ -1,5 +1,5 @@
 /**
- * What the seller's side learns from a chain about payments, with Circle's token on it: no facilitator is asked.
+ * The seller's side looks for payments on a chain with Circle's token. No facilitator is asked.
  */
 import { type ChainFinding, createRpcNode, type FacilitatorRequest } from "@farebox/core";
 import { exactEvm } from "@farebox/evm";
@@ -18,7 +18,7 @@ async function find({ paymentPayload, paymentRequirements }: FacilitatorRequest)
   return exactEvm().findPayment?.({ payload: paymentPayload.payload, requirements: paymentRequirements, rpc });
 }
 
-/** The chain's clock may be ahead of this machine's, because a test has moved it. */
+/** A test may have moved the chain's clock ahead of this machine's. */
 async function chainTime() {
   const seconds = await stage.chain.now();
   return { now: () => seconds * 1000 };
@@ -28,7 +28,7 @@ async function pay(): Promise<FacilitatorRequest> {
   return stage.payment(await chainTime());
 }
 
-/** Carries a payment out, and waits until that is in a block. */
+/** Carries a payment out, and waits until it is in a block. */
 async function carryOut(payment: FacilitatorRequest): Promise<Hex> {
   const hash = await stage.frontRun(payment);
   await stage.client.waitForTransactionReceipt({ hash });
@@ -36,7 +36,7 @@ async function carryOut(payment: FacilitatorRequest): Promise<Hex> {
 }
 
 describe("a payment that was carried out", () => {
-  test("has moved, in that transaction, once it is in a block", async () => {
+  test("a payment has moved, in its transaction, once it is in a block", async () => {
     const payment = await pay();
     expect(await find(payment)).toEqual({ kind: "open" });
     await stage.chain.pauseMining();
@@ -46,14 +46,14 @@ describe("a payment that was carried out", () => {
     expect(await find(payment)).toEqual({ kind: "moved", transaction });
   });
 
-  test("has moved also after it would have expired, and many blocks later", async () => {
+  test("a payment has moved even after its expiry and many blocks later", async () => {
     const payment = await pay();
     const transaction = await carryOut(payment);
     await stage.rpc("anvil_mine", toHex(100), toHex(60));
     expect(await find(payment)).toEqual({ kind: "moved", transaction });
   });
 
-  test("by a contract wallet has moved", async () => {
+  test("a payment of a contract wallet has moved", async () => {
     const privateKey = generatePrivateKey();
     const wallet = await stage.chain.deployWallet(privateKeyToAccount(privateKey).address);
     await stage.chain.fund(wallet, { usdc: AMOUNT });
@@ -66,7 +66,7 @@ describe("a payment that was carried out", () => {
     expect(await find(payment)).toEqual({ kind: "moved", transaction });
   });
 
-  test("is unclear, and neither lost nor made, while the node does not say so", async () => {
+  test("a payment is unclear while the node does not tell", async () => {
     const payment = await pay();
     const transaction = await carryOut(payment);
     for (const method of [
@@ -84,7 +84,7 @@ describe("a payment that was carried out", () => {
 });
 
 describe("a payment that was not carried out", () => {
-  test("may still be, until the chain's own clock says that it ran out", async () => {
+  test("an unused payment is open until it expires by the chain's clock", async () => {
     const payment = await pay();
     const left = Number(payloadOf(payment).authorization.validBefore) - (await stage.chain.now());
     await stage.chain.increaseTime(left - 30);
@@ -93,7 +93,7 @@ describe("a payment that was not carried out", () => {
     expect(await find(payment)).toEqual({ kind: "never" });
   });
 
-  test("because its transaction failed may still be", async () => {
+  test("a payment whose transaction failed is open", async () => {
     const payment = await pay();
     const payer = payloadOf(payment).authorization.from as Hex;
     const data = encodeFunctionData({ abi: TOKEN, functionName: "transfer", args: [newAddress(), 1n] });
@@ -103,7 +103,7 @@ describe("a payment that was not carried out", () => {
     expect(await find(payment)).toEqual({ kind: "open" });
   });
 
-  test("because the payer cancelled it never will be, although its nonce counts as used", async () => {
+  test("a cancelled payment never moves, although its nonce counts as used", async () => {
     const privateKey = generatePrivateKey();
     const account = privateKeyToAccount(privateKey);
     await stage.chain.fund(account.address, { usdc: AMOUNT });
@@ -130,7 +130,7 @@ describe("a payment that was not carried out", () => {
   test.each([
     { what: "to another recipient", change: { payTo: newAddress() } },
     { what: "of another amount", change: { amount: String(AMOUNT - 1n) } },
-  ])("because the payer used its nonce for a payment $what never will be", async ({ change }) => {
+  ])("a payment never moves if the payer used its nonce for a payment $what", async ({ change }) => {
     const payer = await stage.payer(2n * AMOUNT);
     const offer = createOffer();
     const options = { ...(await chainTime()), nonce: toHex(7n, { size: 32 }) };

@@ -1,6 +1,5 @@
 /**
- * What the seller's side learns from a chain about payments by Permit2, which writes no event for them: no facilitator is
- * asked.
+ * The seller's side looks on a chain for payments by Permit2, which writes no event for them. No facilitator is asked.
  */
 import { type ChainFinding, createRpcNode, type FacilitatorRequest } from "@farebox/core";
 import { exactEvm, uptoEvm } from "@farebox/evm";
@@ -31,7 +30,7 @@ async function find(kind: Kind, { paymentPayload, paymentRequirements }: Facilit
   return SCHEMES[kind].findPayment?.(query);
 }
 
-/** The chain's clock may be ahead of this machine's, because a test has moved it. */
+/** A test may have moved the chain's clock ahead of this machine's. */
 async function chainNow(): Promise<() => number> {
   const seconds = await stage.chain.now();
   return () => seconds * 1000;
@@ -51,7 +50,7 @@ async function settle(kind: Kind, request: FacilitatorRequest): Promise<string> 
 const UNEXPLAINED: ChainFinding = { kind: "unclear", problem: "the nonce was used, but by what was not found" };
 
 describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
-  test("that was made has moved, in that transaction, and may still be made before", async () => {
+  test("a payment is open before it is made, and has moved, in its transaction, after", async () => {
     const request = await sign(kind);
     expect(await find(kind, request)).toEqual({ kind: "open" });
     const transaction = await settle(kind, request);
@@ -60,7 +59,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     expect(await find(kind, request)).toEqual({ kind: "moved", transaction });
   });
 
-  test("is told from others between the same two", async () => {
+  test("a payment is told apart from others between the same two accounts", async () => {
     const payer = await createAllower(stage, 3n * AMOUNT);
     const offer = createPermitOffer(kind, privateKey);
     const now = await chainNow();
@@ -76,7 +75,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     expect(await find(kind, third)).toEqual({ kind: "open" });
   });
 
-  test("may be made until the chain's own clock says that it ran out", async () => {
+  test("an unused payment is open until it expires by the chain's clock", async () => {
     const request = await sign(kind);
     const left = Number(permitOf(request).permit2Authorization.deadline) - (await stage.chain.now());
     await stage.chain.increaseTime(left - 30);
@@ -85,27 +84,27 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     expect(await find(kind, request)).toEqual({ kind: "never" });
   });
 
-  test("whose nonce the payer took back will never be made", async () => {
+  test("a payment never moves after the payer took its nonce back", async () => {
     const request = await sign(kind);
     await invalidate(stage, request);
     expect(await find(kind, request)).toEqual({ kind: "never" });
   });
 
-  test("that was made is not undone by taking its nonce back afterwards", async () => {
+  test("a payment has moved even if the payer takes its nonce back afterwards", async () => {
     const request = await sign(kind);
     const transaction = await settle(kind, request);
     await invalidate(stage, request);
     expect(await find(kind, request)).toEqual({ kind: "moved", transaction });
   });
 
-  test("whose nonce was taken back twice will never be made", async () => {
+  test("a payment never moves if its nonce was taken back twice", async () => {
     const request = await sign(kind);
     await invalidate(stage, request);
     await invalidate(stage, request);
     expect(await find(kind, request)).toEqual({ kind: "never" });
   });
 
-  test("whose nonce was used for another payment is neither made nor refused for good", async () => {
+  test("a payment is unclear if its nonce was used for another payment", async () => {
     const [payer, nonce] = [await createAllower(stage, 2n * AMOUNT), toHex(7n, { size: 32 })];
     const [request, other] = [await sign(kind, payer, nonce), await sign(kind, payer, nonce)];
     const transaction = await settle(kind, other);
@@ -113,7 +112,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     expect(await find(kind, other)).toEqual({ kind: "moved", transaction });
   });
 
-  test("that cannot be looked for is unclear, whatever the node fails to say", async () => {
+  test("a payment is unclear if the node fails in any question", async () => {
     const request = await sign(kind);
     const transaction = await settle(kind, request);
     for (const method of [
@@ -129,7 +128,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     expect(await find(kind, request)).toEqual({ kind: "moved", transaction });
   });
 
-  test("is not believed to be made by a node that says it of another transaction", async () => {
+  test("a payment is unclear if the node names another transaction", async () => {
     const request = await sign(kind);
     const other = await sign(kind, await createAllower(stage));
     const transaction = await settle(kind, other);
@@ -139,7 +138,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     expect(await find(kind, request)).toMatchObject({ kind: "unclear" });
   });
 
-  test("is not given up on the word of an event while logs of transfers are missing", async () => {
+  test("a payment is not given up for an event while logs of transfers are missing", async () => {
     const request = await sign(kind);
     await settle(kind, request);
     proxy.decide(({ method }) => (method === "eth_getLogs" ? { result: [] } : "pass"));
@@ -151,7 +150,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     expect(await find(kind, request)).toEqual(UNEXPLAINED);
   });
 
-  test("of another chain, or for other terms, is not looked for", async () => {
+  test("a payment of another chain, or for other terms, is not looked for", async () => {
     const request = await sign(kind);
     proxy.decide(({ method }) => (method === "eth_chainId" ? { result: "0x2105" } : "pass"));
     expect(await find(kind, request)).toMatchObject({ kind: "unclear" });
@@ -164,7 +163,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
   });
 });
 
-test("a part that was taken has moved, and another part has not", async () => {
+test("a taken part of upto has moved, and another part has not", async () => {
   const request = await sign("upto");
   const transaction = await settle("upto", taking(request, 40n));
   expect(await find("upto", taking(request, 40n))).toEqual({ kind: "moved", transaction });
@@ -172,7 +171,7 @@ test("a part that was taken has moved, and another part has not", async () => {
   expect(await find("upto", request)).toEqual({ kind: "unclear", problem });
 });
 
-test("an event of another payer, place or mask takes nothing back", async () => {
+test("an event of another payer, word or mask takes no nonce back", async () => {
   const request = await sign("exact");
   const { from, nonce } = permitOf(request).permit2Authorization;
   await invalidate(stage, request);

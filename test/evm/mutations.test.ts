@@ -1,6 +1,6 @@
 /**
  * Every field of a payment on EVM, changed one at a time, sent to a seller over HTTP whose facilitator is on a real chain:
- * refused with a word of the protocol, the handler does not run, and no money moves. In the end each payment is good as it is.
+ * refused with a reason of the protocol, the handler does not run, and no money moves. In the end each payment settles unchanged.
  */
 import type { PaymentPayload, PaymentRequirements } from "@farebox/core";
 import { createExactEvmScheme, createRpcChain, createUptoEvmScheme } from "@farebox/evm/facilitator";
@@ -48,7 +48,7 @@ afterAll(async () => {
   await chain.close();
 });
 
-/** A seller of one way to pay, a payer who has allowed what it takes, and a payment that nobody has seen yet. */
+/** A seller with one way to pay, a payer with the allowance that it needs, and an unused payment. */
 async function openSale({ scheme, method }: Way, verifySignatures: boolean) {
   const payer = createPayer();
   await chain.fund(payer.address, { usdc: PURSE });
@@ -74,13 +74,13 @@ async function openSale({ scheme, method }: Way, verifySignatures: boolean) {
   const signed = await (scheme === "exact"
     ? payer.signExact(offer, { challenge })
     : payer.signUpto(offer, { challenge }));
-  // As the protocol has it: an amount by its older name would do in place of the one that is taken away.
+  // The protocol accepts an amount by its older name in place of a removed one.
   const { maxAmountRequired: _, ...accepted } = signed.accepted;
   const payment = { ...signed, accepted };
   return { send, payment, runs: () => runs, moved: async () => PURSE - (await chain.balanceOf(payer.address)) };
 }
 
-/** Fields that say how it is paid: each has to be as it is. */
+/** Fields of the payment itself. Each must stay as it is. */
 const ACCEPTED: readonly (keyof PaymentRequirements)[] = ["scheme", "network", "amount", "asset", "payTo"];
 
 function pathsOf({ payload }: PaymentPayload): readonly (readonly string[])[] {
@@ -107,7 +107,7 @@ const MISSING = Symbol("missing");
 
 const of = (kind: Mutation["kind"], values: readonly unknown[]): Mutation[] => values.map((value) => ({ kind, value }));
 
-/** Every change of one value, by what kind of value it is. None leaves it the same. */
+/** Every change of one value, by its kind. Each differs from the value. */
 function mutationsOf(value: unknown): readonly Mutation[] {
   const wrongTypes = [null, true, [], [value], { value }, -1, 1.5, ""];
   const common = [...of("missing", [MISSING]), ...of("another type", wrongTypes)];
@@ -141,7 +141,7 @@ function bordersOf(text: string): readonly Mutation[] {
   ]);
 }
 
-/** What would be right on another chain, for another token, by another scheme, or for somebody else. */
+/** Values that would be right on another chain, for another token, by another scheme, or for another account. */
 function othersFor(text: string): readonly Mutation[] {
   if (text.startsWith("eip155:"))
     return of("another's", ["eip155:8453", "eip155:084532", "eip155:*", SOLANA, ALGORAND]);
@@ -181,7 +181,7 @@ describe.each(WAYS)("$name", (way) => {
   test.each([
     { where: "facilitator", verifySignatures: false },
     { where: "seller", verifySignatures: true },
-  ])("whatever is changed is refused, signatures being checked by the $where", async ({ verifySignatures }) => {
+  ])("any changed field is refused, with signatures checked by the $where", async ({ verifySignatures }) => {
     const { send, payment, runs, moved } = await openSale(way, verifySignatures);
     const kinds = new Set<string>();
     let count = 0;
@@ -203,7 +203,7 @@ describe.each(WAYS)("$name", (way) => {
     expect([runs(), await moved()]).toEqual([1, AMOUNT]);
   });
 
-  test("what is added anywhere changes nothing: it is paid for, once, as it was signed", async () => {
+  test("an added field changes nothing: the payment settles once, as it was signed", async () => {
     const { send, payment, runs, moved } = await openSale(way, true);
     const extras = [["payload"], ["accepted"], ...pathsOf(payment).filter((path) => isObject(valueAt(payment, path)))];
     const added = extras.reduce<unknown>(
@@ -215,7 +215,7 @@ describe.each(WAYS)("$name", (way) => {
     expect([runs(), await moved()]).toEqual([1, AMOUNT]);
   });
 
-  test("with the payload of another way to pay it is refused", async () => {
+  test("the payload of another way to pay is refused", async () => {
     const { send, payment, runs, moved } = await openSale(way, false);
     for (const other of WAYS.filter(({ name }) => name !== way.name)) {
       const foreign = await openSale(other, false);

@@ -1,5 +1,5 @@
 /**
- * A price by its ticker is paid in that token, by us and by the reference's client, and the money of no other one moves.
+ * A price by ticker is paid in that token, by our client and by that of `@x402/fetch`, and no other token moves.
  */
 import { ASSETS } from "@farebox/evm";
 import { paymentMiddleware, setSettlementOverrides } from "@farebox/express";
@@ -16,11 +16,11 @@ const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 
 const onCelo = ASSETS.filter(({ network }) => network === CELO);
 
-test("Celo has more than one stablecoin, and that is what this is about", () => {
+test("Celo has more than one stablecoin", () => {
   expect(onCelo.map(({ symbol }) => symbol)).toEqual(["USDC", "USDT", "USAT"]);
 });
 
-test.each(onCelo)("0.02 $symbol is paid in it", async (asset) => {
+test.each(onCelo)("a price of 0.02 $symbol is paid in $symbol", async (asset) => {
   const { symbol } = asset;
   const facilitator = createTestFacilitator({ network: CELO, asset });
   const app = express();

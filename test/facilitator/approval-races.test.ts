@@ -1,4 +1,4 @@
-/** What can go wrong between the approval that a facilitator pays for and the payment that it is for. */
+/** Failures between the approval that a facilitator sponsors and the payment that needs it. */
 import { createWalletClient, http } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -31,8 +31,8 @@ beforeAll(async () => {
 
 afterAll(() => stage.close());
 
-describe("a payer who is quicker", () => {
-  test("keeps what it was given, once: the payment is not sent, and nothing more is given", async () => {
+describe("a quick payer", () => {
+  test("a payer that spends the grant keeps it once: the payment is not sent, and nothing more is given", async () => {
     const { account, payment } = await openPayment(at, "exact");
     const proxy = await startRpcProxy(stage.chain.rpcUrl);
     onTestFinished(() => proxy.close());
@@ -48,7 +48,7 @@ describe("a payer who is quicker", () => {
         isSpent = true;
         return hash;
       });
-      // Sent again, it would get there first.
+      // Sent again, the approval would get there first.
       return "lose-request";
     });
     const before = await purseOf(at);
@@ -70,7 +70,7 @@ describe("a payer who is quicker", () => {
   }
 });
 
-test("an approval whose answer was lost is waited for, and the payment made; so is one that the network has already", async () => {
+test("a payment is made after an approval whose response was lost, and after one that the network has already", async () => {
   const proxy = await startRpcProxy(stage.chain.rpcUrl);
   onTestFinished(() => proxy.close());
   const scheme = openScheme(stage, "exact", { privateKey: at.privateKey, sponsoring: GENEROUS, rpcUrl: proxy.url });
@@ -81,10 +81,10 @@ test("an approval whose answer was lost is waited for, and the payment made; so 
   expect(await scheme.settle(request)).toMatchObject({ success: true });
 });
 
-test("where the network's data costs extra, the payer is given that too", async () => {
+test("a grant covers the extra cost of data on a rollup", async () => {
   const oracle = "0x420000000000000000000000000000000000000F";
   const fee = 10n ** 12n;
-  // Answers 10^12 to whatever it is asked.
+  // Returns 10^12 to every call.
   await stage.rpc("anvil_setCode", oracle, `0x64${fee.toString(16).padStart(10, "0")}60005260206000f3`);
   onTestFinished(() => void stage.rpc("anvil_setCode", oracle, "0x"));
   const { account, payment } = await openPayment(at, "exact");

@@ -1,5 +1,5 @@
 /**
- * Payers on a stage whose token has nothing but ERC-20, and the approvals that they sign as transactions.
+ * Payers on a stage with a plain ERC-20 token, and the approvals that they sign as transactions.
  *
  * @module
  */
@@ -21,7 +21,7 @@ export const ERC20 = parseAbi([
 
 export const GENEROUS: SponsoringOptions = { maxGrantWei: 10n ** 16n, maxGrantWeiPerHour: 10n ** 18n };
 
-/** A stage with a plain token, and a signer who sponsors. */
+/** A stage with a plain token, and a sponsoring signer. */
 export interface ApprovalStage {
   readonly stage: Stage;
   readonly token: Hex;
@@ -35,7 +35,7 @@ export async function openApprovalStage(stage: Stage): Promise<ApprovalStage> {
   return { stage, privateKey, holder, token: await stage.chain.deployToken(holder.address) };
 }
 
-/** The scheme, as a new process would have it. */
+/** The scheme in a new process. */
 export function openSponsor(
   { stage, privateKey }: ApprovalStage,
   kind: Kind,
@@ -44,7 +44,7 @@ export function openSponsor(
   return openScheme(stage, kind, { privateKey, sponsoring });
 }
 
-/** A payment of somebody who has the token, no coin of the network, and has allowed Permit2 nothing. */
+/** A payment of a payer with the token, but without coin of the network and without an allowance. */
 export async function openPayment(at: ApprovalStage, kind: Kind) {
   const key = generatePrivateKey();
   const account = privateKeyToAccount(key);
@@ -52,7 +52,7 @@ export async function openPayment(at: ApprovalStage, kind: Kind) {
   return { account, key, payment: await payBy(at, kind, key) };
 }
 
-/** A payment to a seller who is nobody else's. */
+/** A payment to a new seller. */
 export function payBy({ token, privateKey }: ApprovalStage, kind: Kind, key: Hex): Promise<FacilitatorRequest> {
   const { name: _, version: __, ...extra } = createPermitOffer(kind, privateKey).extra;
   const offer = createPermitOffer(kind, privateKey, { asset: token, extra });
@@ -81,7 +81,7 @@ export function approveData(spender: Hex = PERMIT2, amount: bigint = maxUint256)
   return encodeFunctionData({ abi: ERC20, functionName: "approve", args: [spender, amount] });
 }
 
-/** A good approval, but for the changes. */
+/** A good approval, except for the changes. */
 export async function fillApproval(at: ApprovalStage, changes: Partial<Approval> = {}): Promise<Approval> {
   const { maxFeePerGas, maxPriorityFeePerGas } = await at.stage.client.estimateFeesPerGas();
   return {
@@ -91,7 +91,7 @@ export async function fillApproval(at: ApprovalStage, changes: Partial<Approval>
   };
 }
 
-/** What a client sends about its approval. */
+/** The client's extension about its approval. */
 export function describeApproval(at: ApprovalStage, from: Hex, signedTransaction: Hex) {
   const amount = String(maxUint256);
   return { from, asset: at.token, spender: PERMIT2, amount, signedTransaction, version: "1" };
@@ -115,14 +115,14 @@ export function allowanceOf({ stage, token }: ApprovalStage, owner: Hex): Promis
   return stage.client.readContract({ address: token, abi: ERC20, functionName: "allowance", args: [owner, PERMIT2] });
 }
 
-/** Coin and count of the signer's: the same before and after, unless it has sent something. */
+/** Coin and count of the signer. Both stay the same unless it sends a transaction. */
 export async function purseOf({ stage, privateKey }: ApprovalStage): Promise<readonly [bigint, number]> {
   const { address } = privateKeyToAccount(privateKey);
   const { client } = stage;
   return [await client.getBalance({ address }), await client.getTransactionCount({ address })];
 }
 
-/** Verify and settle say the same; no money moves, no allowance is made, and the signer sends nothing. */
+/** Expects verify and settle to agree, no money to move, no allowance to be made, and the signer to send nothing. */
 export async function expectNothingIsSpent(
   at: ApprovalStage,
   scheme: FacilitatorScheme,

@@ -1,4 +1,4 @@
-/** An approval that the payer signs as a transaction, for a token with nothing but ERC-20: carried out before the payment. */
+/** Approvals that the payer signs as transactions, for a plain ERC-20 token: carried out before the payment. */
 import { serializeTransaction } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -35,7 +35,7 @@ beforeAll(async () => {
 afterAll(() => stage.close());
 
 describe.each<Kind>(["exact", "upto"])("%s with a signed approval transaction", (kind) => {
-  test("is verified without spending anything, settled once, and told its transaction ever after", async () => {
+  test("a sponsored payment is verified for free, settled once, and then named with its transaction", async () => {
     const { account, payment } = await openPayment(at, kind);
     const request = sponsored(payment, await signApproval(at, account));
     const before = await purseOf(at);
@@ -53,7 +53,7 @@ describe.each<Kind>(["exact", "upto"])("%s with a signed approval transaction", 
     }
   });
 
-  test("costs its sponsor what was lacking, and the payer's own coin is used first", async () => {
+  test("a sponsor gives only the missing coin, and the payer's own coin is used first", async () => {
     const { account, payment } = await openPayment(at, kind);
     const approval = await fillApproval(at);
     const { client } = stage;
@@ -66,7 +66,7 @@ describe.each<Kind>(["exact", "upto"])("%s with a signed approval transaction", 
     expect(await client.getBalance({ address: account.address })).toBeLessThan(needed);
   });
 
-  test("is sent for a payer who can pay for it, without giving anything", async () => {
+  test("an approval of a payer with enough coin is sent without a grant", async () => {
     const { account, payment } = await openPayment(at, kind);
     await stage.chain.fund(account.address, { eth: 10n ** 18n });
     const request = sponsored(payment, await signApproval(at, account));
@@ -77,7 +77,7 @@ describe.each<Kind>(["exact", "upto"])("%s with a signed approval transaction", 
     expect(after - before).toBe(1);
   });
 
-  test("does not use the approval where the allowance is there already", async () => {
+  test("an approval is not sent if the allowance exists already", async () => {
     const { account, key, payment } = await openPayment(at, kind);
     const first = sponsored(payment, await signApproval(at, account));
     expect(await openSponsor(at, kind).settle(first)).toMatchObject({ success: true });
@@ -88,7 +88,7 @@ describe.each<Kind>(["exact", "upto"])("%s with a signed approval transaction", 
     expect(await count()).toBe(before);
   });
 
-  test("is refused by a facilitator that does not do it", async () => {
+  test("an approval is refused by a facilitator without sponsoring", async () => {
     const { account, payment } = await openPayment(at, kind);
     const request = sponsored(payment, await signApproval(at, account));
     const scheme = openScheme(stage, kind, { privateKey: at.privateKey });
@@ -96,7 +96,7 @@ describe.each<Kind>(["exact", "upto"])("%s with a signed approval transaction", 
     await expectNothingIsSpent(at, scheme, { request, reason: ALLOWANCE });
   });
 
-  test.each(["legacy", "eip2930"] as const)("is settled by a transaction of the type %s", async (type) => {
+  test.each(["legacy", "eip2930"] as const)("an approval of the type %s is carried out", async (type) => {
     const { account, payment } = await openPayment(at, kind);
     const { maxFeePerGas: gasPrice, maxPriorityFeePerGas: _, ...approval } = await fillApproval(at);
     const signedTransaction = await account.signTransaction({ ...approval, type, gasPrice });
@@ -106,7 +106,7 @@ describe.each<Kind>(["exact", "upto"])("%s with a signed approval transaction", 
   });
 });
 
-test("a part is taken, and nothing is spent on a settlement at zero", async () => {
+test("a sponsored upto payment can settle for a part, and spends nothing at zero", async () => {
   const { account, payment } = await openPayment(at, "upto");
   const request = sponsored(payment, await signApproval(at, account));
   const scheme = openSponsor(at, "upto");
@@ -118,7 +118,7 @@ test("a part is taken, and nothing is spent on a settlement at zero", async () =
   expect(await purseOf(at)).toEqual(before);
 });
 
-test("two payments at once by one approval are both settled, and the payer is given something once", async () => {
+test("two payments at once with one approval are both settled, with one grant", async () => {
   const { account, key, payment } = await openPayment(at, "exact");
   const info = await signApproval(at, account);
   const scheme = openSponsor(at, "exact");
@@ -130,7 +130,7 @@ test("two payments at once by one approval are both settled, and the payer is gi
   expect(after - before).toBe(3);
 });
 
-describe("an approval is refused and nothing is spent", () => {
+describe("a wrong approval", () => {
   type Info = Readonly<Record<string, unknown>>;
   interface Case {
     readonly what: string;
@@ -161,14 +161,14 @@ describe("an approval is refused and nothing is spent", () => {
       },
     },
     {
-      what: "signed by somebody else",
+      what: "signed by another account",
       async change(info) {
         const stranger = await signApproval(at, privateKeyToAccount(generatePrivateKey()));
         return { ...info, signedTransaction: stranger.signedTransaction };
       },
     },
     {
-      what: "of somebody else",
+      what: "of another account",
       change: () => signApproval(at, privateKeyToAccount(generatePrivateKey())),
     },
     {
@@ -194,19 +194,22 @@ describe("an approval is refused and nothing is spent", () => {
       },
     },
     {
-      what: "whose signature is the other one of the two there are",
+      what: "with the other of the two possible signatures",
       change: (info) => ({ ...info, signedTransaction: mirrored(String(info["signedTransaction"])) }),
     },
   ];
 
-  test.each(CASES)("$what", async ({ what, change, reason = ALLOWANCE }) => {
-    const { account, payment } = await openPayment(at, "exact");
-    const info = await change(await signApproval(at, account), account);
-    const request = sponsored(payment, info);
-    await expectNothingIsSpent(at, openSponsor(at, "exact"), { request, reason, what });
-  });
+  test.each(CASES)(
+    "an approval $what is refused, and nothing is spent",
+    async ({ what, change, reason = ALLOWANCE }) => {
+      const { account, payment } = await openPayment(at, "exact");
+      const info = await change(await signApproval(at, account), account);
+      const request = sponsored(payment, info);
+      await expectNothingIsSpent(at, openSponsor(at, "exact"), { request, reason, what });
+    },
+  );
 
-  test("of another form, field by field, and nothing is thrown", async () => {
+  test("an approval with any field of another form is refused, and nothing is thrown", async () => {
     const { account, payment } = await openPayment(at, "exact");
     const info: Info = await signApproval(at, account);
     const scheme = openSponsor(at, "exact");
@@ -218,7 +221,7 @@ describe("an approval is refused and nothing is spent", () => {
     expect(await scheme.settle(sponsored(payment, info))).toMatchObject({ success: true });
   });
 
-  test("with another digit anywhere in what is signed", async () => {
+  test("an approval with any digit changed is refused", async () => {
     const { account, payment } = await openPayment(at, "exact");
     const info = await signApproval(at, account);
     const scheme = openSponsor(at, "exact");
@@ -231,7 +234,7 @@ describe("an approval is refused and nothing is spent", () => {
     }
   });
 
-  test("where the payer has less of the token than the payment is of", async () => {
+  test("an approval is not carried out if the payer has less of the token than the amount", async () => {
     const { account, payment, key } = await openPayment(at, "exact");
     const info = await signApproval(at, account);
     expect(await openSponsor(at, "exact").settle(sponsored(payment, info))).toMatchObject({ success: true });
@@ -240,14 +243,14 @@ describe("an approval is refused and nothing is spent", () => {
     await expectNothingIsSpent(at, openSponsor(at, "exact"), { request, reason: "insufficient_funds" });
   });
 
-  test("where the payer's account has code", async () => {
+  test("an approval is not carried out if the payer's account has code", async () => {
     const { account, payment } = await openPayment(at, "exact");
     const info = await signApproval(at, account);
     await stage.rpc("anvil_setCode", account.address, `0xef0100${newAddress().slice(2)}`);
     await expectNothingIsSpent(at, openSponsor(at, "exact"), { request: sponsored(payment, info), reason: ALLOWANCE });
   });
 
-  test("where more would be given than may be: to one, to all, or for another token", async () => {
+  test("an approval is not carried out above the limit for one payer, for all payers, or for another token", async () => {
     const { account, payment } = await openPayment(at, "exact");
     const request = sponsored(payment, await signApproval(at, account));
     const { maxGrantWei, maxGrantWeiPerHour } = GENEROUS;
@@ -264,7 +267,7 @@ describe("an approval is refused and nothing is spent", () => {
   });
 });
 
-/** What a client says about its approval, with each field changed in many ways. */
+/** The client's extension about its approval, with each field changed in many ways. */
 function changesOf(info: Readonly<Record<string, unknown>>): readonly unknown[] {
   return Object.entries(info).flatMap(([field, value]) => {
     const text = String(value);

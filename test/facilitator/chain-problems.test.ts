@@ -1,4 +1,4 @@
-/** What an operator learns when the chain is the wrong one or out of reach, and what nobody learns: keys and URLs. */
+/** Problems with the chain: an operator learns of them, and no message contains a key or a URL. */
 import { inspect } from "node:util";
 import type { FacilitatorRequest, Logger } from "@farebox/core";
 import { ChainError, createExactEvmScheme, createRpcChain, type SignedAuthorization } from "@farebox/evm/facilitator";
@@ -68,7 +68,7 @@ function toSigned(request: FacilitatorRequest): SignedAuthorization {
 describe("the wrong chain behind rpcUrl", () => {
   const problem = "the RPC URL is of chain 84532, not of eip155:8453";
 
-  test("is a problem of the facilitator, and pays nobody", async () => {
+  test("a node of another chain is reported, and no payment is made", async () => {
     const chain = createRpcChain({ network: "eip155:8453", rpcUrl: stage.chain.rpcUrl, privateKey });
     const scheme = createExactEvmScheme({ chain });
     const wrong = await signFor(await stage.payer(), createOffer({ network: "eip155:8453" }));
@@ -83,7 +83,7 @@ describe("the wrong chain behind rpcUrl", () => {
     expect(await stage.client.getTransactionCount({ address })).toBe(0);
   });
 
-  test("is found out again as soon as the URL leads to the right one", async () => {
+  test("a node is compared again until it is of the right chain", async () => {
     const scheme = stage.scheme({ privateKey, rpcUrl: proxy.url });
     proxy.decide(({ method }) => (method === "eth_chainId" ? { result: "0x1" } : "pass"));
     expect(await Promise.all([scheme.health(), scheme.health()])).toMatchObject([{ ok: false }, { ok: false }]);
@@ -91,7 +91,7 @@ describe("the wrong chain behind rpcUrl", () => {
     expect(await scheme.health()).toEqual({ ok: true });
   });
 
-  test("is asked for once, not with every payment", async () => {
+  test("the chain id is asked for once, not with each payment", async () => {
     const scheme = stage.scheme({ privateKey, rpcUrl: proxy.url });
     const before = proxy.calls.length;
     await Promise.all([scheme.verify(payment), scheme.verify(payment), scheme.health()]);
@@ -100,7 +100,7 @@ describe("the wrong chain behind rpcUrl", () => {
 });
 
 describe("a URL with a name and a password", () => {
-  test("is asked with them in a header", async () => {
+  test("a name and a password of the URL are sent in a header", async () => {
     const scheme = stage.scheme({ privateKey, rpcUrl: secretUrl() });
     expect(await scheme.health()).toEqual({ ok: true });
     const credentials = Buffer.from(`${SECRETS[2]}:${SECRETS[1]}`).toString("base64");
@@ -119,7 +119,7 @@ describe("a URL with a name and a password", () => {
     { why: "answers nonsense", fate: { result: { path: "x" } } },
   ];
 
-  test.each(FATES)("is in no message, no error and no log when the node $why", async ({ fate }) => {
+  test.each(FATES)("secrets of the URL are in no message, error or log when the node $why", async ({ fate }) => {
     const lines: unknown[] = [];
     const note = (event: string, fields: unknown) => lines.push([event, fields]);
     const logger: Logger = { info: note, warn: note, error: note };
@@ -154,7 +154,7 @@ describe("a URL with a name and a password", () => {
   });
 });
 
-test("a log line has no text of a token's contract but printable one, and not too much of it", async () => {
+test("a log line quotes a token's contract in printable and short text only", async () => {
   const lines: string[] = [];
   const note = (event: string, fields: unknown) => lines.push(JSON.stringify([event, fields]));
   const scheme = stage.scheme({ privateKey, rpcUrl: proxy.url });
@@ -169,7 +169,7 @@ test("a log line has no text of a token's contract but printable one, and not to
   expect(lines).toEqual([expect.stringMatching(/^[\x20-\x7e]{1,600}$/)]);
 });
 
-test("a fresh key that is nobody's is not shown either", () => {
+test("an unused key is not shown either", () => {
   const fresh = generatePrivateKey();
   const scheme = stage.scheme({ privateKey: fresh });
   expect(inspect(scheme, { depth: 20, showHidden: true })).not.toContain(fresh.slice(2));

@@ -14,7 +14,7 @@ import { onTestFinished } from "vitest";
 
 const require = createRequire(import.meta.url);
 
-/** What every test of the router runs on. Express 4 has no types of its own here. */
+/** The versions of Express that each router test runs on. Express 4 has no types of its own here. */
 export const VERSIONS: readonly (readonly [name: string, express: typeof express5])[] = [
   ["Express 5", express5],
   ["Express 4", require("express4")],
@@ -27,7 +27,7 @@ export interface Counter {
   get(path: string): Promise<Answer>;
   /** Opens a connection and sends text, as it is. */
   connect(text: string): Promise<Line>;
-  /** How many connections are open. */
+  /** The number of open connections. */
   connections(): Promise<number>;
 }
 
@@ -40,7 +40,7 @@ export interface Answer {
 
 export interface Line {
   readonly socket: Socket;
-  /** All that came, when the other side has hung up. */
+  /** All received text, once the other side has closed the connection. */
   readonly ended: Promise<string>;
 }
 
@@ -101,7 +101,7 @@ async function collect(socket: Socket): Promise<string> {
   socket.on("data", (chunk: Buffer) => {
     text += chunk.toString("latin1");
   });
-  // A reset after the answer is as good as an end: the rest of what was sent was not read.
+  // A reset after the response counts as an end: the rest of the request was not read.
   socket.on("error", () => {});
   await once(socket, "close");
   return text;

@@ -1,5 +1,5 @@
 /**
- * A transaction whose count another one of the same account gets: no money is moved by it, and the payment is sent again.
+ * A crowded-out transaction: another one of the same account gets its count. It moves no money, and the payment is sent again.
  */
 import type { FacilitatorRequest } from "@farebox/core";
 import { createWalletClient, encodeFunctionData, type Hex, http, toHex } from "viem";
@@ -26,16 +26,16 @@ const countOf = (privateKey: Hex) =>
 const payerOf = (payment: FacilitatorRequest) => payloadOf(payment).authorization.from as Hex;
 const paidTo = (payment: FacilitatorRequest) => stage.chain.balanceOf(payment.paymentRequirements.payTo as Hex);
 
-/** Takes a count of the signer past the facilitator, whatever has it now. */
+/** Takes a count of the signer past the facilitator, even if a waiting transaction has it. */
 async function takeCount(privateKey: Hex, nonce: number): Promise<void> {
   const account = privateKeyToAccount(privateKey);
   const wallet = createWalletClient({ account, transport: http(stage.chain.rpcUrl) });
-  // The node suggests what was paid last, so each has to pay more than the one before.
+  // The node suggests the last price, so each transaction has to pay more than the one before.
   const gasPrice = HIGH_PRICE * 4n ** BigInt(nonce);
   await wallet.sendTransaction({ to: account.address, gas: 21_000n, gasPrice, nonce, chain: null });
 }
 
-/** A payment whose transaction waits, and is not waited for. */
+/** A payment with a waiting transaction, and a scheme that does not wait for it. */
 async function openWaiting() {
   const privateKey = await stage.signer();
   const patience = openPatience(stage, { privateKey, rpcUrl: proxy.url });
@@ -48,10 +48,10 @@ async function openWaiting() {
 }
 
 describe("a transaction that is crowded out", () => {
-  test("is no success, and is sent again with another count as soon as that is decided", async () => {
+  test("a crowded-out transaction is no success, and the payment is sent again with another count", async () => {
     const { privateKey, patience, scheme, payment, transaction } = await openWaiting();
     await takeCount(privateKey, 0);
-    // The other one is not on chain either: who is crowded out is not decided yet.
+    // The other transaction is not on chain either, so it is undecided which one is crowded out.
     expect(await scheme.settle(payment)).toMatchObject({ errorReason: "settlement_pending", transaction });
     patience.hasTime = true;
     const sent = proxy.calls.length;
@@ -70,7 +70,7 @@ describe("a transaction that is crowded out", () => {
     expect(await scheme.settle(payment)).toMatchObject(repeat);
   });
 
-  test("by another facilitator of the same account: both settle", async () => {
+  test("two facilitators of one account that crowd each other out both settle", async () => {
     const privateKey = await stage.signer();
     const rival = { privateKey, rpcUrl: proxy.url };
     const [first, second] = [openPatience(stage, { privateKey }), openPatience(stage, rival)];
@@ -99,7 +99,7 @@ describe("a transaction that is crowded out", () => {
     expect(await countOf(privateKey)).toBe(2);
   });
 
-  test("is replaced by one transaction for all who ask for it at once, and succeeds for one of them", async () => {
+  test("a crowded-out transaction is replaced once for all callers, and succeeds for one of them", async () => {
     const { privateKey, patience, scheme, payment, transaction: crowdedOut } = await openWaiting();
     await takeCount(privateKey, 0);
     await stage.chain.resumeMining();
@@ -116,12 +116,12 @@ describe("a transaction that is crowded out", () => {
     expect(await countOf(privateKey)).toBe(2);
   });
 
-  test("is refused where that is seen when the time is over, charges nobody, and is sent again by the next call", async () => {
+  test("a transaction crowded out at the end of the time is refused, charges no payer, and is sent again by the next call", async () => {
     const { privateKey, patience, scheme, payment, transaction } = await openWaiting();
     await takeCount(privateKey, 0);
     await stage.chain.resumeMining();
     const sent = proxy.calls.filter((method) => method === SENDING).length;
-    // Many may wait for it, and all hear the same.
+    // Many callers may wait for it, and all get the same response.
     const answers = await Promise.all([scheme.settle(payment), scheme.settle(payment)]);
     expect(answers).toMatchObject([DROPPED, DROPPED]);
     // Each has handed it over again, and has sent nothing else.
@@ -134,7 +134,7 @@ describe("a transaction that is crowded out", () => {
     expect(await countOf(privateKey)).toBe(2);
   });
 
-  test("three times is refused, charges nobody, leaves no gap, and can be settled later", async () => {
+  test("a payment crowded out three times is refused, charges no payer, leaves no gap, and can be settled later", async () => {
     const privateKey = await stage.signer();
     const { scheme } = openPatience(stage, { privateKey, rpcUrl: proxy.url });
     const payment = await stage.payment();
@@ -163,7 +163,7 @@ describe("a transaction that is crowded out", () => {
     expect(await countOf(privateKey)).toBe(4);
   });
 
-  test("is not refused for good by the call that has seen it, also where the money is gone meanwhile", async () => {
+  test("a call that saw a transaction crowded out gives no final refusal, even if the money is gone meanwhile", async () => {
     const { privateKey, patience, scheme, payment } = await openWaiting();
     await takeCount(privateKey, 0);
     const payer = payerOf(payment);
@@ -180,7 +180,7 @@ describe("a transaction that is crowded out", () => {
     expect(await countOf(privateKey)).toBe(1);
   });
 
-  test("that the node has lost is handed over again", async () => {
+  test("a transaction that the node has lost is handed over again", async () => {
     const { patience, scheme, payment, transaction } = await openWaiting();
     await stage.rpc("anvil_dropTransaction", transaction);
     expect(await scheme.settle(payment)).toMatchObject({ errorReason: "settlement_pending", transaction });

@@ -1,5 +1,5 @@
 /**
- * What happens to a payment outside of the facilitator: the payer cancels it, somebody else carries it out, the payer
+ * Events outside of the facilitator: the payer cancels a payment, another account carries it out, the payer
  * signs another one under the same nonce, the token stops.
  */
 import { createPayer } from "@farebox/testing";
@@ -31,7 +31,7 @@ afterAll(() => stage.close());
 const NEVER = { success: false, errorReason: "invalid_transaction_state", transaction: "" };
 
 describe("a cancelled authorization", () => {
-  test("is never paid, neither now nor after a restart", async () => {
+  test("a cancelled authorization is never paid, neither now nor after a restart", async () => {
     const privateKey = generatePrivateKey();
     const account = privateKeyToAccount(privateKey);
     await stage.chain.fund(account.address, { usdc: AMOUNT });
@@ -63,8 +63,8 @@ describe("a cancelled authorization", () => {
   });
 });
 
-describe("an authorization that somebody else carries out", () => {
-  test("before us is answered with that transaction, and sent no second time", async () => {
+describe("an authorization that another account carries out", () => {
+  test("an authorization that another account carried out is reported with that transaction, and not sent", async () => {
     const privateKey = await stage.signer();
     const scheme = stage.scheme({ privateKey });
     const payment = await stage.payment();
@@ -79,13 +79,13 @@ describe("an authorization that somebody else carries out", () => {
     expect(await stage.chain.balanceOf(payment.paymentRequirements.payTo as Hex)).toBe(AMOUNT);
   });
 
-  test("while our transaction waits makes ours fail, and is answered with theirs", async () => {
+  test("an authorization that another account carries out meanwhile is reported with that transaction, and ours fails", async () => {
     const scheme = stage.scheme({ privateKey: await stage.signer(), receiptTimeoutMs: 100 });
     const payment = await stage.payment();
     await stage.chain.pauseMining();
     const { transaction: ours, errorReason } = await scheme.settle(payment);
     expect(errorReason).toBe("settlement_pending");
-    // Theirs comes first although it is sent later: who pays more is mined first.
+    // Their transaction comes first although it is sent later, because it pays more.
     const theirs = await stage.frontRun(payment, 10n ** 12n);
     await stage.chain.resumeMining();
 
@@ -104,22 +104,25 @@ describe("another authorization under the same nonce", () => {
     { what: "of another amount", change: { amount: "99" } },
   ];
 
-  test.each(CASES)("$what is not paid, and not taken for the first", async ({ change }) => {
-    const privateKey = await stage.signer();
-    const scheme = stage.scheme({ privateKey });
-    const payer = await stage.payer(500n);
-    const offer = createOffer();
-    const first = await signFor(payer, offer, { nonce });
-    const second = await signFor(payer, { ...offer, ...change }, { nonce });
-    expect(await scheme.settle(first)).toMatchObject({ success: true });
-    for (const facilitator of [scheme, stage.scheme({ privateKey })]) {
-      expect(await facilitator.settle(second)).toMatchObject(NEVER);
-      expect(await facilitator.verify(second)).toMatchObject({ invalidReason: NEVER.errorReason });
-    }
-    expect(await stage.chain.balanceOf(payer.address)).toBe(400n);
-  });
+  test.each(CASES)(
+    "another authorization under the same nonce $what is not paid, and not taken for the first",
+    async ({ change }) => {
+      const privateKey = await stage.signer();
+      const scheme = stage.scheme({ privateKey });
+      const payer = await stage.payer(500n);
+      const offer = createOffer();
+      const first = await signFor(payer, offer, { nonce });
+      const second = await signFor(payer, { ...offer, ...change }, { nonce });
+      expect(await scheme.settle(first)).toMatchObject({ success: true });
+      for (const facilitator of [scheme, stage.scheme({ privateKey })]) {
+        expect(await facilitator.settle(second)).toMatchObject(NEVER);
+        expect(await facilitator.verify(second)).toMatchObject({ invalidReason: NEVER.errorReason });
+      }
+      expect(await stage.chain.balanceOf(payer.address)).toBe(400n);
+    },
+  );
 
-  test("is not paid by another payment in the same transaction", async () => {
+  test("an authorization is not paid by another payment in the same transaction", async () => {
     const scheme = stage.scheme({ privateKey: await stage.signer() });
     const payer = await stage.payer(500n);
     const offer = createOffer();
@@ -133,7 +136,7 @@ describe("another authorization under the same nonce", () => {
     expect(await scheme.settle(other)).toMatchObject({ success: false, errorReason: "payment_already_settled" });
   });
 
-  test("that comes while the first is being settled is refused", async () => {
+  test("another authorization under the same nonce is refused while the first is being settled", async () => {
     const scheme = stage.scheme({ privateKey: await stage.signer() });
     const payer = await stage.payer(500n);
     const offer = createOffer();
@@ -144,7 +147,7 @@ describe("another authorization under the same nonce", () => {
     expect(await stage.chain.balanceOf(payer.address)).toBe(400n);
   });
 
-  test("by another payer is another payment", async () => {
+  test("the same nonce of another payer is another payment", async () => {
     const scheme = stage.scheme({ privateKey: await stage.signer() });
     const offer = createOffer();
     const payers = [await stage.payer(), await stage.payer()];
@@ -154,7 +157,7 @@ describe("another authorization under the same nonce", () => {
     expect(await stage.chain.balanceOf(offer.payTo as Hex)).toBe(2n * AMOUNT);
   });
 
-  test("a settled authorization with a made-up signature is not told its transaction", async () => {
+  test("a settled authorization with a false signature does not learn its transaction", async () => {
     const scheme = stage.scheme({ privateKey: await stage.signer() });
     const payment = await stage.payment();
     await scheme.settle(payment);
@@ -167,7 +170,7 @@ describe("a token that does not move", () => {
     return stage.client.readContract({ address: stage.chain.asset, abi: TOKEN, functionName });
   }
 
-  test("because the payer is blacklisted is seen before anything is sent", async () => {
+  test("a transfer of a blacklisted payer is refused before anything is sent", async () => {
     const scheme = stage.scheme({ privateKey: await stage.signer() });
     const payment = await stage.payment();
     const payer = payloadOf(payment).authorization.from as Hex;
@@ -185,7 +188,7 @@ describe("a token that does not move", () => {
     expect(await stage.chain.balanceOf(payer)).toBe(AMOUNT);
   });
 
-  test("because it is paused is paid when it moves again", async () => {
+  test("a payment in a paused token is made when the token moves again", async () => {
     const scheme = stage.scheme({ privateKey: await stage.signer() });
     const payment = await stage.payment();
     const pauser = await role("pauser");
@@ -195,7 +198,7 @@ describe("a token that does not move", () => {
     expect(await scheme.settle(payment)).toMatchObject({ success: true, network: NETWORK });
   });
 
-  test("because the payer has spent the money meanwhile is a failed transaction, and final", async () => {
+  test("a payment whose payer spent the money meanwhile fails on chain, and that is final", async () => {
     const privateKey = await stage.signer();
     const scheme = stage.scheme({ privateKey, receiptTimeoutMs: 100 });
     const payment = await stage.payment();

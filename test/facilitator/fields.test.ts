@@ -32,7 +32,7 @@ type Json = Record<string, unknown>;
 const MISSING = Symbol("missing");
 const TWO_256 = (2n ** 256n).toString();
 
-/** What a field is, as far as that says which changes are none. */
+/** The fields, each with its kind, which says how to change it. */
 type Kind = "object" | "version" | "text" | "address" | "number" | "bytes" | "seconds";
 
 const FIELDS: readonly (readonly [kind: Kind, path: string])[] = [
@@ -130,10 +130,10 @@ const ASKED = new Set([
   "insufficient_funds",
 ]);
 
-describe.each(FIELDS)("a %s", (kind, name) => {
+describe.each(FIELDS)("a changed %s", (kind, name) => {
   const path = name.split(".");
 
-  test(`changed at ${name} is refused, by the scheme and by the facilitator`, async () => {
+  test(`a payment with another ${name} is refused, by the scheme and by the facilitator`, async () => {
     const wrong: unknown[] = [];
     for (const value of changesOf(kind, valueAt(payment, path))) {
       const request = change(payment, path, value);
@@ -152,7 +152,7 @@ describe.each(FIELDS)("a %s", (kind, name) => {
   });
 });
 
-describe("a field", () => {
+describe("a harmless change", () => {
   const HARMLESS: readonly {
     readonly why: string;
     readonly path: string;
@@ -169,31 +169,31 @@ describe("a field", () => {
       write: () => "eip3009",
     },
     { why: "an echo without extra", path: "paymentPayload.accepted.extra", write: () => MISSING },
-    { why: "a field that nobody knows", path: "paymentRequirements.outputSchema", write: () => ({ a: [1] }) },
+    { why: "an unknown field", path: "paymentRequirements.outputSchema", write: () => ({ a: [1] }) },
     { why: "a resource that is nonsense", path: "paymentPayload.resource", write: () => 17 },
     { why: "extensions that are nonsense", path: "paymentPayload.extensions", write: () => ["x"] },
   ];
 
-  test.each(HARMLESS)("that is $why changes nothing", async ({ path, write }) => {
+  test.each(HARMLESS)("$why changes nothing", async ({ path, write }) => {
     const keys = path.split(".");
     const request = change(payment, keys, write(valueAt(payment, keys)));
     expect(await facilitator.verify(request)).toMatchObject({ isValid: true });
   });
 
-  test("amount of accepted may have its older name", async () => {
+  test("the amount of accepted may have its older name", async () => {
     const { amount, ...accepted } = payment.paymentPayload.accepted;
     const older = { ...accepted, maxAmountRequired: amount };
     const request = change(payment, ["paymentPayload", "accepted"], older);
     expect(await facilitator.verify(request)).toMatchObject({ isValid: true });
   });
 
-  test.each(["erc7710", "", 3, {}])("extra.assetTransferMethod that is %j is refused", async (method) => {
+  test.each(["erc7710", "", 3, {}])("the transfer method %j is refused", async (method) => {
     const request = change(payment, ["paymentRequirements", "extra", "assetTransferMethod"], method);
     expect(await facilitator.verify(request)).toMatchObject({ invalidReason: "invalid_payment_requirements" });
   });
 });
 
-test("all that was refused has moved nothing, and the payment is still good", async () => {
+test("refused payments move nothing, and the unchanged payment still settles", async () => {
   const { from, to } = payloadOf(payment).authorization;
   expect(await stage.client.getTransactionCount({ address: scheme.signers[0] as Hex })).toBe(0);
   expect(await stage.chain.balanceOf(from as Hex)).toBe(AMOUNT);

@@ -1,6 +1,6 @@
 /**
- * Nodes behind one URL that disagree, because one of them lags: a transaction is not given up for that, and where it was,
- * the payment is still told once, with the transaction that made it.
+ * Nodes behind one URL that disagree, because one of them lags. A transaction is not given up for that. If it was, the
+ * success of the payment is still reported once, with the right transaction.
  */
 import type { SettlementResponse } from "@farebox/core";
 import { type Hex, parseAbi, toFunctionSelector, toHex } from "viem";
@@ -22,8 +22,8 @@ const isAboutCount = ({ method, params }: RpcCall) => method === "eth_getTransac
 const isAboutTransaction = ({ method }: RpcCall) => method === "eth_getTransactionByHash";
 const countSendings = (from: number) => proxy.calls.slice(from).filter((method) => method === SENDING).length;
 
-describe("a transaction that waits is not given up", () => {
-  /** Says what a call is answered; `looks` is how often the receipt was asked for. */
+describe("a waiting transaction", () => {
+  /** Decides on a call. `looks`: how often the receipt was asked for. */
   type Lie = (call: RpcCall, looks: number) => Fate;
   const lie =
     (count: Fate, transaction: Fate): Lie =>
@@ -46,7 +46,7 @@ describe("a transaction that waits is not given up", () => {
     },
   ];
 
-  test.each(CASES)("because $why", async ({ lie }) => {
+  test.each(CASES)("a waiting transaction is not given up when $why", async ({ lie }) => {
     const { scheme } = openPatience(stage, { privateKey: await stage.signer(), rpcUrl: proxy.url });
     const payment = await stage.payment();
     let looks = 0;
@@ -68,7 +68,7 @@ describe("a transaction that was given up although it is on chain", () => {
   const STATE = parseAbi(["function authorizationState(address, bytes32) view returns (bool)"]);
   const BALANCE = parseAbi(["function balanceOf(address) view returns (uint256)"]);
 
-  /** What a node says that has not seen the block with the transfer. */
+  /** The responses of a node that has not seen the block with the transfer. */
   function sayAsBefore({ params: [call] }: RpcCall): Fate {
     const { data } = call as { readonly data: Hex };
     if (data.startsWith(toFunctionSelector(STATE[0]))) return { result: toHex(0n, { size: 32 }) };
@@ -83,7 +83,7 @@ describe("a transaction that was given up although it is on chain", () => {
     [LOOK]: () => UNKNOWN,
   };
 
-  /** From the first look on, nodes that lag are asked `methods`, until it is over: by itself, or when that is said. */
+  /** From the first look on, lagging nodes respond to `methods`, until `isOver`. */
   function lag(methods: readonly string[], isOver: (call: RpcCall, transaction: unknown) => boolean = () => false) {
     const state = { transaction: undefined as unknown, isOver: false };
     proxy.decide((call) => {
@@ -114,13 +114,13 @@ describe("a transaction that was given up although it is on chain", () => {
   const UNSEEN = ["eth_getTransactionByHash", LOOK];
   const CASES = [
     {
-      when: "before it is sent again",
+      when: "before the payment is sent again",
       methods: UNSEEN,
       isOver: ({ method }: RpcCall) => method === "eth_call",
       sendings: 1,
     },
     {
-      when: "when the second one has failed",
+      when: "after the second transaction failed",
       methods: Object.keys(LATE),
       isOver: ({ method, params }: RpcCall, transaction: unknown) => method === LOOK && params[0] !== transaction,
       sendings: 2,
@@ -128,7 +128,7 @@ describe("a transaction that was given up although it is on chain", () => {
   ];
   const ASKED = CASES.flatMap((one) => [1, 4].map((callers) => ({ ...one, callers })));
 
-  test.each(ASKED)("is one success of $callers, where that is seen $when", async (one) => {
+  test.each(ASKED)("a given-up transaction on chain is one success for $callers callers, found $when", async (one) => {
     const { scheme, payment, paid, count } = await openPayment();
     const seen = lag(one.methods, one.isOver);
     const from = proxy.calls.length;
@@ -142,18 +142,21 @@ describe("a transaction that was given up although it is on chain", () => {
   });
 
   const MIXED = [
-    { why: "and only the trial run has seen it", methods: [...UNSEEN, "eth_call"] },
-    { why: "and so are those after it, which have failed", methods: Object.keys(LATE) },
+    { why: "in all but the trial run", methods: [...UNSEEN, "eth_call"] },
+    { why: "in everything", methods: Object.keys(LATE) },
   ];
 
-  test.each(MIXED)("is not refused for good $why, and succeeds when nodes agree", async ({ methods }) => {
-    const { scheme, payment, paid } = await openPayment();
-    const seen = lag(methods);
-    const refused = await scheme.settle(payment);
-    expect(refused).toMatchObject({ success: false, errorReason: "unexpected_settle_error", transaction: "" });
-    seen.isOver = true;
-    const answers = await Promise.all([scheme.settle(payment), scheme.settle(payment)]);
-    expectOneSuccess(answers, seen.transaction);
-    expect(await paid()).toBe(AMOUNT);
-  });
+  test.each(MIXED)(
+    "a payment gets no final refusal while nodes lag $why, and succeeds when they agree",
+    async ({ methods }) => {
+      const { scheme, payment, paid } = await openPayment();
+      const seen = lag(methods);
+      const refused = await scheme.settle(payment);
+      expect(refused).toMatchObject({ success: false, errorReason: "unexpected_settle_error", transaction: "" });
+      seen.isOver = true;
+      const answers = await Promise.all([scheme.settle(payment), scheme.settle(payment)]);
+      expectOneSuccess(answers, seen.transaction);
+      expect(await paid()).toBe(AMOUNT);
+    },
+  );
 });

@@ -1,5 +1,5 @@
 /**
- * A node that loses answers, or gives none: what is sent keeps its hash, what is not known is not guessed.
+ * A node that loses responses, or gives none. A sent transaction keeps its hash, and an unknown outcome is not guessed.
  */
 import type { Hex } from "viem";
 import { describe, expect, test } from "vitest";
@@ -10,7 +10,7 @@ import { AMOUNT, NETWORK, payloadOf } from "./stage.js";
 
 const { stage, proxy } = await openProxiedStage();
 
-/** A facilitator that goes through the proxy, and loses patience soon. */
+/** A facilitator behind the proxy, with short time limits. */
 async function hasty() {
   const privateKey = await stage.signer();
   const limits = { requestTimeoutMs: 250, receiptTimeoutMs: 100 };
@@ -20,7 +20,7 @@ async function hasty() {
 
 const SUCCESS = { success: true, transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) };
 
-describe("the answer to a transaction", () => {
+describe("the response to a transaction", () => {
   const LOST: readonly { readonly why: string; readonly fate: Fate }[] = [
     { why: "is lost after the node has it", fate: "lose-answer" },
     { why: "never comes although the node has it", fate: "silence" },
@@ -33,18 +33,21 @@ describe("the answer to a transaction", () => {
   ];
   const UNTRUE = { why: "is that it knows the transaction", fate: { code: -32_000, message: "already known" } };
 
-  test.each([...LOST, ...VAGUE])("$why once: it is handed over again, and one payment is made", async ({ fate }) => {
-    const { scheme, countOf } = await hasty();
-    const payment = await stage.payment();
-    proxy.decide(once("eth_sendRawTransaction", fate));
-    expect(await scheme.settle(payment)).toMatchObject(SUCCESS);
-    expect(await scheme.settle(await stage.payment())).toMatchObject(SUCCESS);
-    expect(await countOf()).toBe(2);
-    expect(await stage.chain.balanceOf(payment.paymentRequirements.payTo as Hex)).toBe(AMOUNT);
-  });
+  test.each([...LOST, ...VAGUE])(
+    "a transaction is handed over again, and one payment is made, if one response $why",
+    async ({ fate }) => {
+      const { scheme, countOf } = await hasty();
+      const payment = await stage.payment();
+      proxy.decide(once("eth_sendRawTransaction", fate));
+      expect(await scheme.settle(payment)).toMatchObject(SUCCESS);
+      expect(await scheme.settle(await stage.payment())).toMatchObject(SUCCESS);
+      expect(await countOf()).toBe(2);
+      expect(await stage.chain.balanceOf(payment.paymentRequirements.payTo as Hex)).toBe(AMOUNT);
+    },
+  );
 
   test.each([...LOST, UNTRUE])(
-    "$why, always: the hash is kept, and the payment is made when the node is well",
+    "a transaction keeps its hash, and is paid when the node is well, if each response $why",
     async ({ fate }) => {
       const { scheme, countOf } = await hasty();
       const payment = await stage.payment();
@@ -58,7 +61,7 @@ describe("the answer to a transaction", () => {
       await stage.chain.resumeMining();
       const { transaction } = pending;
       const answers = [await scheme.settle(payment), await scheme.settle(payment), await scheme.settle(payment)];
-      // Where the node never had it, the first of these hands it over, and the second sees it on chain.
+      // If the node never had it, the first of these hands it over, and the second sees it on chain.
       const told = answers.map(({ success, errorReason }) => (success ? "success" : errorReason));
       expect(told.filter((what) => what === "success")).toHaveLength(1);
       expect(told.at(-1)).toBe("payment_already_settled");
@@ -67,7 +70,7 @@ describe("the answer to a transaction", () => {
     },
   );
 
-  test("that never reached the node gives way to the next payment, and is paid after it", async () => {
+  test("a transaction that never reached the node gives way to the next payment, and is paid after it", async () => {
     const privateKey = await stage.signer();
     const patience = openPatience(stage, { privateKey, rpcUrl: proxy.url });
     const { scheme } = patience;
@@ -88,17 +91,20 @@ describe("the answer to a transaction", () => {
   });
 
   const TWICE: readonly { readonly why: string; readonly fate: Fate }[] = [
-    { why: "by us, because the first answer was lost", fate: "lose-answer" },
+    { why: "by us, because the first response was lost", fate: "lose-answer" },
     { why: "by something on the way", fate: { after: { code: -32_000, message: "nonce too low" } } },
   ];
 
-  test.each(TWICE)("is that the count is taken when it was handed over twice $why", async ({ fate }) => {
-    const { scheme, countOf } = await hasty();
-    proxy.decide(once("eth_sendRawTransaction", fate));
-    expect(await scheme.settle(await stage.payment())).toMatchObject(SUCCESS);
-    expect(await scheme.settle(await stage.payment())).toMatchObject(SUCCESS);
-    expect(await countOf()).toBe(2);
-  });
+  test.each(TWICE)(
+    "a response that the count is taken is no failure if the transaction was handed over twice $why",
+    async ({ fate }) => {
+      const { scheme, countOf } = await hasty();
+      proxy.decide(once("eth_sendRawTransaction", fate));
+      expect(await scheme.settle(await stage.payment())).toMatchObject(SUCCESS);
+      expect(await scheme.settle(await stage.payment())).toMatchObject(SUCCESS);
+      expect(await countOf()).toBe(2);
+    },
+  );
 });
 
 describe("a node that cannot be asked", () => {
@@ -109,7 +115,7 @@ describe("a node that cannot be asked", () => {
     { why: "is broken", fate: { code: -32_603, message: "boom\r\n\u001b[31m" }, says: "the node said: boom [31m" },
   ];
 
-  test.each(DOWN)("and $why is no reason to call a payment invalid, and to settle it later is free", async (down) => {
+  test.each(DOWN)("a payment is not called invalid while the node $why, and can be settled later", async (down) => {
     const { scheme, countOf } = await hasty();
     const payment = await stage.payment();
     const { from: payer } = payloadOf(payment).authorization;
@@ -132,7 +138,7 @@ describe("a node that cannot be asked", () => {
     expect(await countOf()).toBe(1);
   });
 
-  test("about a contract's signature is no reason to call it a wrong one", async () => {
+  test("a contract's signature is not called wrong while the node cannot be asked about it", async () => {
     const { scheme } = await hasty();
     const payment = await stage.payment();
     expect(await scheme.health()).toEqual({ ok: true });
@@ -144,7 +150,7 @@ describe("a node that cannot be asked", () => {
     expect(await scheme.verify(request)).toMatchObject({ invalidReason: "invalid_exact_evm_payload_signature" });
   });
 
-  test("whether a nonce was used for this payment does not say that it was not", async () => {
+  test("a payment is not called unpaid while the node cannot be asked for its nonce", async () => {
     const { scheme } = await hasty();
     const payment = await stage.payment();
     const transaction = await stage.frontRun(payment);
@@ -154,7 +160,7 @@ describe("a node that cannot be asked", () => {
     expect(await scheme.settle(payment)).toMatchObject({ errorReason: "payment_already_settled", transaction });
   });
 
-  test("for the receipt leaves the payment pending, and the outcome is told once", async () => {
+  test("a payment is pending while the node cannot be asked for the receipt, and its outcome is reported once", async () => {
     const { scheme } = await hasty();
     const payment = await stage.payment();
     proxy.decide(({ method }) => (method === "eth_getTransactionReceipt" ? { status: 500 } : "pass"));

@@ -16,8 +16,8 @@ async function transactionsOf(privateKey: `0x${string}`): Promise<number> {
   return stage.client.getTransactionCount({ address: address as `0x${string}` });
 }
 
-describe("a payment that is settled more than once", () => {
-  test("succeeds for one of twenty that ask at once, by one transaction that all are told", async () => {
+describe("repeated settlement", () => {
+  test("a payment succeeds for one of twenty callers, by one transaction that all of them learn", async () => {
     const privateKey = await stage.signer();
     const scheme = stage.scheme({ privateKey });
     const payment = await stage.payment();
@@ -42,7 +42,7 @@ describe("a payment that is settled more than once", () => {
     expect(await stage.chain.balanceOf(payment.paymentRequirements.payTo as `0x${string}`)).toBe(AMOUNT);
   });
 
-  test("is told its transaction later, after expiry, and by a process that has just started", async () => {
+  test("a settled payment is named with its transaction later, after expiry, and by a new process", async () => {
     const privateKey = await stage.signer();
     let now = Date.now();
     const scheme = stage.scheme({ privateKey }, () => now);
@@ -56,14 +56,14 @@ describe("a payment that is settled more than once", () => {
     now += 3_600_000;
     expect(await scheme.settle(payment)).toMatchObject(repeat);
     expect(await stage.scheme({ privateKey }, () => now).settle(payment)).toMatchObject(repeat);
-    // A day later it has forgotten, and the chain has not.
+    // A day later the facilitator has forgotten the payment, but the chain has not.
     now += 26 * 3_600_000;
     await scheme.settle(await stage.payment({ now: () => now }));
     expect(await scheme.settle(payment)).toMatchObject(repeat);
     expect(await transactionsOf(privateKey)).toBe(2);
   });
 
-  test("is not asked about again on chain while it is remembered", async () => {
+  test("a remembered payment is not looked up on chain again", async () => {
     const scheme = stage.scheme({ privateKey: await stage.signer() });
     const payment = await stage.payment();
     const { transaction } = await scheme.settle(payment);
@@ -74,7 +74,7 @@ describe("a payment that is settled more than once", () => {
     await stage.chain.resumeMining();
   });
 
-  test("is found by a process that has just started as far back as lookbackBlocks, and is never paid again", async () => {
+  test("a new process finds a payment as far back as lookbackBlocks, and never pays it again", async () => {
     const privateKey = await stage.signer();
     const payment = await stage.payment();
     const { transaction } = await stage.scheme({ privateKey }).settle(payment);
@@ -87,7 +87,7 @@ describe("a payment that is settled more than once", () => {
     expect(await transactionsOf(privateKey)).toBe(1);
   });
 
-  test("is looked for in pieces of a size that nodes accept, and everywhere", async () => {
+  test("a payment is looked for in all blocks, in ranges that nodes accept", async () => {
     const privateKey = await stage.signer();
     const payment = await stage.payment();
     const { transaction } = await stage.scheme({ privateKey }).settle(payment);
@@ -113,8 +113,8 @@ describe("a payment that is settled more than once", () => {
   });
 });
 
-describe("a payment whose transaction waits to be mined", () => {
-  test("is pending with its hash as often as it is asked for, then succeeds once", async () => {
+describe("a waiting transaction", () => {
+  test("a waiting transaction is pending with its hash in each call, then succeeds once", async () => {
     const privateKey = await stage.signer();
     const scheme = stage.scheme({ privateKey, receiptTimeoutMs: 100 });
     const payment = await stage.payment();
@@ -138,13 +138,13 @@ describe("a payment whose transaction waits to be mined", () => {
     expect(await transactionsOf(privateKey)).toBe(1);
   });
 
-  test("is paid once when another process, started meanwhile, settles it too", async () => {
+  test("a waiting payment is paid once if another process settles it too", async () => {
     const payment = await stage.payment();
     const before = stage.scheme({ privateKey: await stage.signer(), receiptTimeoutMs: 100 });
     const after = stage.scheme({ privateKey: await stage.signer(), receiptTimeoutMs: 100 });
     await stage.chain.pauseMining();
     expect(await before.settle(payment)).toMatchObject({ errorReason: "settlement_pending" });
-    // The chain foresees that a second transaction would fail; that does not say that nobody is paid.
+    // The trial run of a second transaction fails. That does not mean that the payment was not made.
     expect(await after.settle(payment)).toMatchObject({ success: false, errorReason: "unexpected_settle_error" });
     await stage.chain.resumeMining();
 
@@ -154,7 +154,7 @@ describe("a payment whose transaction waits to be mined", () => {
     expect(await stage.chain.balanceOf(payment.paymentRequirements.payTo as `0x${string}`)).toBe(AMOUNT);
   });
 
-  test("counts only as deep as confirmations says", async () => {
+  test("a transaction counts once it is as deep as confirmations says", async () => {
     const scheme = stage.scheme({ privateKey: await stage.signer(), confirmations: 3, receiptTimeoutMs: 100 });
     const payment = await signFor(await stage.payer(), createOffer());
     expect(await scheme.settle(payment)).toMatchObject({ errorReason: "settlement_pending" });

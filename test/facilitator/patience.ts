@@ -1,6 +1,5 @@
 /**
- * A scheme that waits for a transaction until it is decided, or looks at it once: so that no test depends on how long
- * anything takes.
+ * A scheme that waits for a transaction until its outcome is known, or looks at it once. So no test depends on durations.
  *
  * @module
  */
@@ -11,11 +10,11 @@ import { NETWORK, type Stage } from "./stage.js";
 
 export interface Patience {
   readonly scheme: FacilitatorScheme;
-  /** Whether to wait from now on; at first it does. */
+  /** Whether to wait from now on. Initially it waits. */
   hasTime: boolean;
 }
 
-/** Opens a scheme, as a new process would have it. */
+/** Opens a scheme, as in a new process. */
 export function openPatience(stage: Stage, options: Partial<RpcChainOptions> & { readonly privateKey: Hex }): Patience {
   const limits = { pollingIntervalMs: 10, receiptTimeoutMs: 600_000 };
   const chain = createRpcChain({ network: NETWORK, rpcUrl: stage.chain.rpcUrl, ...limits, ...options });

@@ -40,7 +40,7 @@ afterAll(() => stage.close());
 
 type Json = Record<string, unknown>;
 
-/** What a field is, as far as that says which changes are none. */
+/** The fields by their form, which says how to change them. */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
   object: [
     "paymentPayload",
@@ -122,15 +122,15 @@ function change(request: FacilitatorRequest, path: string, value: unknown): Faci
   return copy as unknown as FacilitatorRequest;
 }
 
-/** Without its method, `exact` means EIP-3009, and `upto` cannot be settled for another amount than is asked for. */
+/** Without its method, `exact` means EIP-3009. `upto` cannot be settled for another amount than the terms say. */
 const ROWS = KINDS.flatMap((kind) =>
   Object.entries(FIELDS).flatMap(([form, paths]) =>
     paths.filter((path) => kind === "upto" || path !== FACILITATOR).map((path) => ({ kind, form, path })),
   ),
 );
 
-describe("a field", () => {
-  test.each(ROWS)("of $kind that is changed is refused: $path", async ({ kind, form, path }) => {
+describe("a changed field", () => {
+  test.each(ROWS)("a payment of $kind with another $path is refused", async ({ kind, form, path }) => {
     const payment = payments.get(kind)!;
     const before = await balancesOf(stage, payment);
     const value = get(payment, path);
@@ -150,7 +150,7 @@ describe("a field", () => {
   });
 });
 
-/** `upto` has nothing in `extra` that a facilitator needs: what binds is what the payer signed. */
+/** For `upto`, a facilitator needs nothing in `extra`: the payer's signature binds. */
 function isHarmless(kind: Kind, path: string, value: unknown): boolean {
   return (
     kind === "upto" &&
@@ -161,7 +161,7 @@ function isHarmless(kind: Kind, path: string, value: unknown): boolean {
   );
 }
 
-/** Less than the maximum is settled, which is what the scheme is for. */
+/** `upto` may settle for less than the maximum. */
 function isLess(kind: Kind, path: string, value: unknown): boolean {
   return (
     kind === "upto" &&
@@ -172,7 +172,7 @@ function isLess(kind: Kind, path: string, value: unknown): boolean {
   );
 }
 
-test.each(KINDS)("any change to what was signed for %s leaves the money where it is", async (kind) => {
+test.each(KINDS)("a payment of %s with any change to the signed message moves no money", async (kind) => {
   const payment = payments.get(kind)!;
   const before = await balancesOf(stage, payment);
   const { permit2Authorization, signature } = permitOf(payment);
@@ -203,7 +203,7 @@ test.each(KINDS)("any change to what was signed for %s leaves the money where it
   expect(await balancesOf(stage, payment)).toEqual(before);
 });
 
-test.each(KINDS)("whatever is sent for %s is answered with a word of the protocol", async (kind) => {
+test.each(KINDS)("any payload for %s gets a reason of the protocol", async (kind) => {
   const { paymentPayload, paymentRequirements } = payments.get(kind)!;
   const part = (value: unknown) => fc.oneof(fc.jsonValue(), fc.constant(value), fc.constant(JSON.parse("{}")));
   const payload = fc.record({
@@ -230,6 +230,6 @@ test.each(KINDS)("whatever is sent for %s is answered with a word of the protoco
   );
 });
 
-test.each(KINDS)("the payment of %s that was changed in so many ways is good as it is", async (kind) => {
+test.each(KINDS)("the unchanged payment of %s settles", async (kind) => {
   expect(await facilitator.settle(payments.get(kind)!)).toMatchObject({ success: true, amount: String(AMOUNT) });
 });

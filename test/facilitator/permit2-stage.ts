@@ -1,5 +1,5 @@
 /**
- * Payments by Permit2 on a stage: offers, payers who have allowed it, and what they sign.
+ * Payments by Permit2 on a stage: offers, payers with an allowance, and their signatures.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import { AMOUNT, createOffer, NETWORK, type Stage } from "./stage.js";
 export const PERMIT2: Hex = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
 export const PERMIT2_ABI = parseAbi(["function invalidateUnorderedNonces(uint256 word, uint256 mask)"]);
 
-/** Which of the two schemes moves money by Permit2. */
+/** A scheme that moves money by Permit2. */
 export type Kind = "exact" | "upto";
 
 export interface PermitPayload {
@@ -33,14 +33,14 @@ export function permitOf(request: FacilitatorRequest): PermitPayload {
   return request.paymentPayload.payload as unknown as PermitPayload;
 }
 
-/** The offer of a seller who is nobody else's, by way of a facilitator. */
+/** The offer of a new seller, with a facilitator. */
 export function createPermitOffer(kind: Kind, privateKey: Hex, changes: Partial<PaymentRequirements> = {}) {
   const facilitator = kind === "upto" ? { facilitatorAddress: privateKeyToAccount(privateKey).address } : {};
   const extra = { assetTransferMethod: "permit2", name: "USDC", version: "2", ...facilitator };
   return createOffer({ scheme: kind, extra, ...changes });
 }
 
-/** A scheme as a new process would have it. */
+/** A scheme in a new process. */
 export function openScheme(
   stage: Stage,
   kind: Kind,
@@ -53,7 +53,7 @@ export function openScheme(
   return createUptoEvmScheme({ chain: createRpcChain({ network: NETWORK, rpcUrl, ...quick, ...options }), now });
 }
 
-/** The request of a seller to whom a payment was sent. */
+/** A seller's request to a facilitator. */
 export async function signPermitFor(
   payer: Payer,
   offer: PaymentRequirements,
@@ -65,25 +65,25 @@ export async function signPermitFor(
   return { x402Version: 2, paymentPayload: { x402Version: 2, accepted: offer, payload }, paymentRequirements: offer };
 }
 
-/** The same payment, of which so much is to be taken. */
+/** The same payment, with the amount to take. */
 export function taking(request: FacilitatorRequest, amount: bigint | string): FacilitatorRequest {
   return { ...request, paymentRequirements: { ...request.paymentRequirements, amount: String(amount) } };
 }
 
-/** A new payer with so many atomic units, who has allowed Permit2 to move them. */
+/** A new payer with so many atomic units and an allowance for Permit2. */
 export async function createAllower(stage: Stage, usdc: bigint = AMOUNT): Promise<Payer> {
   const payer = await stage.payer(usdc);
   await stage.chain.approvePermit2(payer.address);
   return payer;
 }
 
-/** What the payer and the recipient of a payment have. */
+/** The balances of the payer and the recipient. */
 export async function balancesOf(stage: Stage, request: FacilitatorRequest): Promise<readonly [bigint, bigint]> {
   const { from, witness } = permitOf(request).permit2Authorization;
   return [await stage.chain.balanceOf(from), await stage.chain.balanceOf(witness.to)];
 }
 
-/** A payment by a new payer who has so many atomic units, and has allowed Permit2 to move them. */
+/** A payment by a new payer with so many atomic units and an allowance for Permit2. */
 export async function payWith(
   stage: Stage,
   { kind, privateKey, usdc }: { readonly kind: Kind; readonly privateKey: Hex; readonly usdc?: bigint | undefined },
@@ -91,7 +91,7 @@ export async function payWith(
   return signPermitFor(await createAllower(stage, usdc), createPermitOffer(kind, privateKey));
 }
 
-/** Verify and settle say the same, and nothing moves. */
+/** Expects verify and settle to agree, and no money to move. */
 export async function expectNothingMoves(
   stage: Stage,
   scheme: FacilitatorScheme,

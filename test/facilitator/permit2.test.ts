@@ -1,4 +1,4 @@
-/** What is settled by Permit2, with whom, and how often: both schemes, on a chain, balances to the unit. */
+/** Payments by Permit2: both schemes, on a chain, with balances to the unit. */
 import type { FacilitatorRequest, FacilitatorScheme } from "@farebox/core";
 import { createPayer } from "@farebox/testing";
 import type { Hex } from "viem";
@@ -41,7 +41,7 @@ const expectRefused = (scheme: FacilitatorScheme, request: FacilitatorRequest, r
 describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
   const open = (now?: () => number) => openScheme(stage, kind, { privateKey }, now);
 
-  test("is verified, settled once, and told its transaction ever after", async () => {
+  test("a payment is verified, settled once, and then named with its transaction", async () => {
     const [scheme, request] = [open(), await payment(kind)];
     const { from } = permitOf(request).permit2Authorization;
     expect(await scheme.verify(request)).toEqual({ isValid: true, payer: from });
@@ -63,7 +63,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     expect(await open(() => Date.now() + 3_600_000).settle(request)).toMatchObject(repeat);
   });
 
-  test("succeeds for one of ten that ask at once", async () => {
+  test("a payment succeeds for one of ten callers", async () => {
     const [scheme, request] = [open(), await payment(kind)];
     const answers = await Promise.all(Array.from({ length: 10 }, () => scheme.settle(request)));
     const won = answers.filter(({ success }) => success);
@@ -75,7 +75,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     expect(await balancesOf(stage, request)).toEqual([0n, AMOUNT]);
   });
 
-  test("is not made before the payer has allowed Permit2 to, and then is", async () => {
+  test("a payment is made only after the payer has allowed Permit2 to move the token", async () => {
     const payer = await stage.payer();
     const request = await signPermitFor(payer, createPermitOffer(kind, privateKey));
     await expectRefused(open(), request, "permit2_allowance_required");
@@ -85,11 +85,11 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     expect(await open().settle(request)).toMatchObject({ success: true });
   });
 
-  test("takes money that is there", async () => {
+  test("a payment is refused if the payer lacks the money", async () => {
     await expectRefused(open(), await payment(kind, AMOUNT - 1n), "insufficient_funds");
   });
 
-  test("is not made when it has run out, or has too little time left", async () => {
+  test("a payment is refused if it has expired or has too little time left", async () => {
     const request = await payment(kind);
     const deadline = Number(permitOf(request).permit2Authorization.deadline);
     for (const left of [5, 0, -1, -1_000_000])
@@ -101,13 +101,13 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     expect(await open(() => (deadline - 6) * 1000).verify(request)).toMatchObject({ isValid: true });
   });
 
-  test("whose nonce the payer has taken back is never made", async () => {
+  test("a payment is never made after the payer took its nonce back", async () => {
     const request = await payment(kind);
     await invalidate(stage, request);
     await expectRefused(open(), request, STATE);
   });
 
-  test("whose nonce was used for another payment is never made, and is not that one", async () => {
+  test("a payment is never made if its nonce was used for another one, and is not taken for that one", async () => {
     const payer = await createAllower(stage, 2n * AMOUNT);
     const nonce = `0x${"0".repeat(61)}123` as const;
     const [first, second] = [createPermitOffer(kind, privateKey), createPermitOffer(kind, privateKey)];
@@ -117,7 +117,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     for (const request of [other, same]) await expectRefused(open(), request, STATE);
   });
 
-  test("of a contract wallet is made on its owner's signature, and on nobody else's", async () => {
+  test("a payment of a contract wallet is made with its owner's signature only", async () => {
     const key = generatePrivateKey();
     const wallet = await stage.chain.deployWallet(privateKeyToAccount(key).address);
     await stage.chain.fund(wallet, { usdc: AMOUNT });
@@ -130,7 +130,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     expect(await balancesOf(stage, request)).toEqual([0n, AMOUNT]);
   });
 
-  test("whose transaction waits is pending with its hash, and succeeds once", async () => {
+  test("a payment with a waiting transaction is pending with its hash, and succeeds once", async () => {
     const scheme = openScheme(stage, kind, { privateKey, receiptTimeoutMs: 100 });
     const request = await payment(kind);
     await stage.chain.pauseMining();
@@ -142,7 +142,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     for (const { transaction } of both) expect(transaction).toBe(pending.transaction);
   });
 
-  test("is not lost when the node's answer to the sending is", async () => {
+  test("a payment is not lost if the node's response to the sending is", async () => {
     const proxy = await startRpcProxy(stage.chain.rpcUrl);
     const scheme = openScheme(stage, kind, { privateKey, rpcUrl: proxy.url });
     const request = await payment(kind);
@@ -152,7 +152,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     expect(await balancesOf(stage, request)).toEqual([0n, AMOUNT]);
   });
 
-  test("is neither made nor refused for good while the node does not answer", async () => {
+  test("a payment is neither made nor finally refused while the node does not respond", async () => {
     const proxy = await startRpcProxy(stage.chain.rpcUrl);
     const scheme = openScheme(stage, kind, { privateKey, rpcUrl: proxy.url });
     const request = await payment(kind);
@@ -166,7 +166,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
   });
 });
 
-test("a payload with two authorizations is paid by whom the terms ask, and nobody else is named", async () => {
+test("a payload with two authorizations is paid by the payer that the terms ask for, and names no other", async () => {
   const scheme = openScheme(stage, "exact", { privateKey });
   const byPermit2 = await payment("exact");
   const byAuthorization = await stage.payment();
@@ -182,7 +182,7 @@ test("a payload with two authorizations is paid by whom the terms ask, and nobod
   }
 });
 
-test("a payment of one scheme is none of the other", async () => {
+test("a payment of one scheme is refused by the other", async () => {
   for (const [kind, other] of [
     ["exact", "upto"],
     ["upto", "exact"],

@@ -23,7 +23,7 @@ export async function openProxiedStage(): Promise<{ readonly stage: Stage; reado
   return { stage, proxy };
 }
 
-/** It is a success, with its transaction. */
+/** Matches a success with its transaction. */
 export function expectPaid(answer: SettlementResponse | undefined): void {
   expect(answer).toMatchObject({ success: true, transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) });
 }

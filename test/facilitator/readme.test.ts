@@ -1,4 +1,4 @@
-/** What the packages' READMEs say about options is what the options are. */
+/** The packages' READMEs describe the options as they are. */
 import { readFileSync } from "node:fs";
 import { createAlgodChain, createExactAvmScheme } from "@farebox/avm/facilitator";
 import { ConfigError } from "@farebox/core";
@@ -18,7 +18,7 @@ function documented(
   return Object.fromEntries(cells.map(([, option = "", range = "", usual = ""]) => [option, { range, usual }]));
 }
 
-/** What is wrong with options, by path. */
+/** The issues of options, by path. */
 function issuesOf(create: () => unknown): ReadonlyMap<string, string> {
   try {
     create();

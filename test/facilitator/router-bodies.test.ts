@@ -1,4 +1,4 @@
-/** Bodies that are no request: a clear 400, no stack, no hang, no connection that stays. */
+/** Invalid bodies: a clear 400, no stack, no hang, and no connection left open. */
 import { once } from "node:events";
 import type { IncomingMessage, Server } from "node:http";
 import type { FacilitatorRequest } from "@farebox/core";
@@ -14,7 +14,7 @@ beforeEach(() => {
   facilitator = createTestFacilitator();
 });
 
-// What is no request never gets as far as the facilitator.
+// Invalid bodies never get as far as the facilitator.
 afterEach(() => {
   expect(facilitator.calls.settle).toEqual([]);
 });
@@ -78,7 +78,7 @@ const REFUSED: readonly {
 ];
 
 describe.each(VERSIONS)("on %s", (_name, express) => {
-  test.each(REFUSED)("$why is answered 400", async ({ body, type, error }) => {
+  test.each(REFUSED)("the router answers 400 to $why", async ({ body, type, error }) => {
     const counter = await openCounter(express, facilitator);
     for (const path of ["/verify", "/settle"]) {
       const answer = await counter.post(path, body, type);
@@ -89,7 +89,7 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
   });
 
   const PARSED = REFUSED.filter(({ error }) => !error.includes("JSON,") && !error.includes("not JSON"));
-  test.each(PARSED)("$why is answered 400 where the app has parsed it", async ({ body, type, error }) => {
+  test.each(PARSED)("the router answers 400 to $why that the app has parsed", async ({ body, type, error }) => {
     const before = [express.json({ strict: false }), express.text(), express.urlencoded({ extended: false })];
     const counter = await openCounter(express, facilitator, { before });
     const answer = await counter.post("/settle", body, type);
@@ -98,7 +98,7 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
     expect(answer).toMatchObject({ status: 400, json: { error: expect.stringMatching(expected) } });
   });
 
-  test("a body that somebody else has read away is answered 400", async () => {
+  test("the router answers 400 if other middleware has read the body", async () => {
     const counter = await openCounter(express, facilitator, {
       before: [(req, _res, next) => void req.resume().once("end", () => next())],
     });
@@ -108,7 +108,7 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
     });
   });
 
-  test("a body of the limit is read, and of one byte more is not", async () => {
+  test("the router reads a body of the limit, and not of one byte more", async () => {
     const counter = await openCounter(express, facilitator, { bodyLimitBytes: 2_048 });
     const text = JSON.stringify(request);
     expect(await counter.post("/verify", text.padEnd(2_048))).toMatchObject({ status: 200 });
@@ -117,7 +117,7 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
     expect(refused.headers.get("connection")).toBe("close");
   });
 
-  test("a body without an end is answered when the limit is reached, and hung up on", async () => {
+  test("the router answers an endless body at the limit, and closes the connection", async () => {
     const counter = await openCounter(express, facilitator, { bodyLimitBytes: 4_096 });
     const { socket, ended } = await counter.connect(head("/settle", { "transfer-encoding": "chunked" }));
     const chunk = `1000\r\n${"a".repeat(4_096)}\r\n`;
@@ -127,14 +127,14 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
     await untilNobodyIsConnected(counter.server);
   });
 
-  test("a body that never comes is answered when the time is up, and hung up on", async () => {
+  test("the router answers a missing body when the time is up, and closes the connection", async () => {
     const counter = await openCounter(express, facilitator, { bodyTimeoutMs: 60 });
     const { ended } = await counter.connect(`${head("/settle", { "content-length": "1000" })}{"x402Version"`);
     expect(await ended).toMatch(/^HTTP\/1\.1 400 [\s\S]*must arrive within 60 ms/);
     await untilNobodyIsConnected(counter.server);
   });
 
-  test("a client that hangs up in the middle leaves nothing behind, not even a timer", async () => {
+  test("a client that hangs up in the middle leaves no connection and no timer", async () => {
     const counter = await openCounter(express, facilitator, { bodyTimeoutMs: 600_000 });
     const waiting = watchTimers(600_000);
     const arrived = once(counter.server, "request");
@@ -147,7 +147,7 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
     expect(waiting()).toBe(0);
   });
 
-  test("a client that has hung up before we look leaves nothing behind", async () => {
+  test("a client that hangs up before its body is read leaves no connection and no timer", async () => {
     const passed = latch();
     const counter = await openCounter(express, facilitator, {
       bodyTimeoutMs: 600_000,
@@ -168,7 +168,7 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
     expect(waiting()).toBe(0);
   });
 
-  test("any JSON is answered below 500, in JSON", async () => {
+  test("the router answers any JSON with a status below 500, in JSON", async () => {
     const seed = Math.floor(Date.now() / 86_400_000);
     const counter = await openCounter(express, facilitator);
     const parsed = await openCounter(express, facilitator, { before: [express.json({ strict: false })] });
@@ -195,7 +195,7 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
   });
 });
 
-/** Counts timers of one length that were set from now on and not cleared: those of others in this process do not matter. */
+/** Counts timers of one length that are set from now on and not cleared. Other timers of this process do not count. */
 function watchTimers(delayMs: number): () => number {
   const set = vi.spyOn(globalThis, "setTimeout");
   const clear = vi.spyOn(globalThis, "clearTimeout");
@@ -207,7 +207,7 @@ function watchTimers(delayMs: number): () => number {
   };
 }
 
-/** Resolves when a request is over, in whatever way. */
+/** Resolves when a request is over, completed or not. */
 function closing(req: IncomingMessage): Promise<void> {
   return new Promise((resolve) => void req.once("close", resolve));
 }

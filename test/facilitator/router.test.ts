@@ -25,7 +25,7 @@ describe.each(VERSIONS)("on %s", (_name, version) => {
     { why: "behind a parser of other bodies", before: [version.urlencoded({ extended: true }), version.text()] },
   ];
 
-  test.each(PARSERS)("$why a payment is verified, settled, and settled once", async ({ before }) => {
+  test.each(PARSERS)("the router verifies a payment and settles it once $why", async ({ before }) => {
     const counter = await openCounter(version, facilitator, { before });
     const payment = await stage.payment();
     const { from: payer } = payloadOf(payment).authorization;
@@ -45,7 +45,7 @@ describe.each(VERSIONS)("on %s", (_name, version) => {
     expect(await counter.post("/verify", body, "APPLICATION/JSON ;charset=UTF-8")).toMatchObject({ status: 200 });
   });
 
-  test("tells what it supports and how it is", async () => {
+  test("the router serves /supported and /health", async () => {
     const counter = await openCounter(version, facilitator);
     expect(await counter.get("/supported")).toMatchObject({ status: 200, json: await facilitator.supported() });
     expect(await counter.get("/health")).toMatchObject({
@@ -54,7 +54,7 @@ describe.each(VERSIONS)("on %s", (_name, version) => {
     });
   });
 
-  test("serves connections that are kept alive, one request after the other, without piling up listeners", async () => {
+  test("the router serves many requests on one connection without piling up listeners", async () => {
     const warnings: Error[] = [];
     const listen = (warning: Error) => warnings.push(warning);
     process.on("warning", listen);
@@ -66,18 +66,18 @@ describe.each(VERSIONS)("on %s", (_name, version) => {
     process.off("warning", listen);
     expect(warnings).toEqual([]);
     expect(listeners.size).toBe(1);
-    // The client may open a second one while it reads the end of an answer.
+    // The client may open a second connection while it reads the end of a response.
     expect(await counter.connections()).toBeLessThanOrEqual(2);
   });
 
-  test("does not know other paths and methods", async () => {
+  test("the router answers 404 to other paths and methods", async () => {
     const counter = await openCounter(version, facilitator);
     expect((await counter.get("/verify")).status).toBe(404);
     expect((await counter.post("/supported", "{}")).status).toBe(404);
     expect((await counter.post("/", "{}")).status).toBe(404);
   });
 
-  test("answers in the protocol when a scheme throws, and in 503 when it is ill", async () => {
+  test("the router answers in the protocol if a scheme throws, and 503 if it is unhealthy", async () => {
     const counter = await openCounter(version, createFacilitator({ schemes: [brokenScheme()] }));
     const body = JSON.stringify(await signFor(await stage.payer(), createOffer()));
     expect(await counter.post("/verify", body)).toMatchObject({
@@ -93,7 +93,7 @@ describe.each(VERSIONS)("on %s", (_name, version) => {
     for (const { text } of [health, await counter.post("/verify", body)]) expect(text).not.toContain("secret");
   });
 
-  test("answers 500 with no more than a sentence when the facilitator itself fails", async () => {
+  test("the router answers 500 with one sentence if the facilitator itself fails", async () => {
     const lines: unknown[] = [];
     const rejecting = { ...facilitator, settle: async () => Promise.reject(new TypeError("secret")) };
     const error = (...line: unknown[]) => {
@@ -117,7 +117,7 @@ function brokenScheme(): FacilitatorScheme {
 }
 
 describe("the reference's client of facilitators", () => {
-  test("reads every answer", async () => {
+  test("the client of @x402/core reads every response", async () => {
     const counter = await openCounter(express, facilitator);
     const client = new HTTPFacilitatorClient({ url: counter.url });
     const supported = await client.getSupported();

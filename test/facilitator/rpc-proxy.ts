@@ -18,9 +18,14 @@ interface RpcFailure {
 }
 
 /**
- * What to do with a call. `pass`: nothing special. `lose-request`: hang up before the node has it. `lose-answer`: hang up
- * after the node has it. `silence`: the node has it, and no answer ever comes. `after`: the node has it, and the answer is an error. Otherwise the node is not asked: an error, a result, or an HTTP
- * status.
+ * How to treat a call.
+ *
+ * - `pass`: the node responds.
+ * - `lose-request`: the connection is closed before the node has the call.
+ * - `lose-answer`: the connection is closed after the node has the call.
+ * - `silence`: the node has the call, and no response comes.
+ * - `after`: the node has the call, and the response is an error.
+ * - an error, a result or an HTTP status: the node is not asked, and this is the response.
  */
 export type Fate =
   | "pass"
@@ -38,19 +43,19 @@ export interface RpcProxy {
   readonly calls: string[];
   /** Headers of the last call. */
   readonly headers: () => NodeJS.Dict<string | string[]>;
-  /** Decides what becomes of each call from now on. */
+  /** Decides on each call from now on. */
   decide(fate: (call: RpcCall) => Fate): void;
-  /** Resolves with the next call of a method, or the one that is so many calls later, when it comes. */
+  /** Resolves with the next call of a method, or with the one so many calls later. */
   next(method: string, later?: number): Promise<RpcCall>;
   close(): Promise<void>;
 }
 
-/** Decides once about a method, and lets all else pass. */
+/** Decides once about a method, and lets all other calls pass. */
 export function once(method: string, fate: Fate): (call: RpcCall) => Fate {
   return times(1, method, fate);
 }
 
-/** Decides some times about a method, and lets all else pass. */
+/** Decides some times about a method, and lets all other calls pass. */
 export function times(count: number, method: string, fate: Fate): (call: RpcCall) => Fate {
   let left = count;
   return (call) => (call.method === method && left-- > 0 ? fate : "pass");

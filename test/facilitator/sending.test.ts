@@ -1,6 +1,6 @@
 /**
- * Transactions of one signer: in what order, with which counts, and what a node that refuses one does to the next. What
- * becomes of one that another one takes the count of is in `crowded-out.test.ts`.
+ * Transactions of one signer: their order, their counts, and the next one after a refusal. Crowded-out transactions are in
+ * `crowded-out.test.ts`.
  */
 import type { FacilitatorRequest } from "@farebox/core";
 import { createWalletClient, type Hex, http } from "viem";
@@ -15,7 +15,7 @@ const { stage, proxy } = await openProxiedStage();
 const countOf = (privateKey: Hex) =>
   stage.client.getTransactionCount({ address: privateKeyToAccount(privateKey).address });
 
-/** Sends a transaction of the signer past the facilitator, as another process with the same key would. */
+/** Sends a transaction of the signer past the facilitator, like another process with the same key. */
 async function useElsewhere(privateKey: Hex) {
   const account = privateKeyToAccount(privateKey);
   const wallet = createWalletClient({ account, transport: http(stage.chain.rpcUrl) });
@@ -23,7 +23,7 @@ async function useElsewhere(privateKey: Hex) {
 }
 
 describe("one signer", () => {
-  test("settles fifty payments of different payers at once, one transaction each, without a gap", async () => {
+  test("one signer settles fifty payments at once, one transaction each, without a gap", async () => {
     const privateKey = await stage.signer();
     const scheme = stage.scheme({ privateKey });
     const offer = createOffer();
@@ -38,7 +38,7 @@ describe("one signer", () => {
     expect(await stage.chain.balanceOf(offer.payTo as Hex)).toBe(50n * AMOUNT);
   });
 
-  test("that another process uses meanwhile goes on with the next free count", async () => {
+  test("a signer that another process uses too goes on with the next free count", async () => {
     const privateKey = await stage.signer();
     const scheme = stage.scheme({ privateKey });
     expectPaid(await scheme.settle(await stage.payment()));
@@ -49,7 +49,7 @@ describe("one signer", () => {
     expect(await countOf(privateKey)).toBe(5);
   });
 
-  test("of two facilitators at once settles for both", async () => {
+  test("one signer settles for two facilitators at once", async () => {
     const privateKey = await stage.signer();
     const schemes = [stage.scheme({ privateKey }), stage.scheme({ privateKey })];
     const payments = await Promise.all(Array.from({ length: 8 }, () => stage.payment()));
@@ -58,7 +58,7 @@ describe("one signer", () => {
     expect(await countOf(privateKey)).toBe(8);
   });
 
-  test("gives up after a few counts that others took, and leaves no gap", async () => {
+  test("a signer gives up after a few counts that others took, and leaves no gap", async () => {
     const privateKey = await stage.signer();
     const scheme = stage.scheme({ privateKey, rpcUrl: proxy.url });
     proxy.decide(times(16, "eth_sendRawTransaction", { code: -32_003, message: "nonce too low" }));
@@ -82,27 +82,30 @@ describe("a transaction that the node refuses", () => {
     { why: "the node is asked too much", code: -32_005, message: "limit exceeded" },
   ];
 
-  test.each(REFUSALS)("because $why is not sent, leaves no gap, and can be sent later", async ({ code, message }) => {
-    const privateKey = await stage.signer();
-    const scheme = stage.scheme({ privateKey, rpcUrl: proxy.url });
-    expectPaid(await scheme.settle(await stage.payment()));
-    proxy.decide(once("eth_sendRawTransaction", { code, message }));
-    const [refused, next] = [await stage.payment(), await stage.payment()];
-    const [first, second] = await Promise.all([scheme.settle(refused), scheme.settle(next)]);
-    const answers = [first, second];
-    expect(answers.filter(({ success }) => success)).toHaveLength(1);
-    expect(answers.filter(({ success }) => !success)).toMatchObject([
-      {
-        errorReason: "unexpected_settle_error",
-        errorMessage: `the transaction was not sent: the node said: ${message}`,
-        transaction: "",
-      },
-    ]);
-    expectPaid(await scheme.settle(first.success ? next : refused));
-    expect(await countOf(privateKey)).toBe(3);
-  });
+  test.each(REFUSALS)(
+    "a transaction that the node refuses because $why leaves no gap, and can be sent later",
+    async ({ code, message }) => {
+      const privateKey = await stage.signer();
+      const scheme = stage.scheme({ privateKey, rpcUrl: proxy.url });
+      expectPaid(await scheme.settle(await stage.payment()));
+      proxy.decide(once("eth_sendRawTransaction", { code, message }));
+      const [refused, next] = [await stage.payment(), await stage.payment()];
+      const [first, second] = await Promise.all([scheme.settle(refused), scheme.settle(next)]);
+      const answers = [first, second];
+      expect(answers.filter(({ success }) => success)).toHaveLength(1);
+      expect(answers.filter(({ success }) => !success)).toMatchObject([
+        {
+          errorReason: "unexpected_settle_error",
+          errorMessage: `the transaction was not sent: the node said: ${message}`,
+          transaction: "",
+        },
+      ]);
+      expectPaid(await scheme.settle(first.success ? next : refused));
+      expect(await countOf(privateKey)).toBe(3);
+    },
+  );
 
-  test("because the signer has no ETH is paid for once it has some", async () => {
+  test("a payment is settled once the signer has ETH", async () => {
     const privateKey = generatePrivateKey();
     const scheme = stage.scheme({ privateKey });
     const payment = await stage.payment();
@@ -115,7 +118,7 @@ describe("a transaction that the node refuses", () => {
     expect(await countOf(privateKey)).toBe(1);
   });
 
-  test("is not made at all when the token takes more gas than is allowed", async () => {
+  test("a transaction is not made if the token takes more gas than maxGas", async () => {
     const privateKey = await stage.signer();
     const payment = await stage.payment();
     const frugal = stage.scheme({ privateKey, maxGas: 50_000 });
@@ -128,7 +131,7 @@ describe("a transaction that the node refuses", () => {
   });
 });
 
-test("a node without a market for fees is sent transactions with one price", async () => {
+test("a node without a base fee gets legacy transactions", async () => {
   const scheme = stage.scheme({ privateKey: await stage.signer(), rpcUrl: proxy.url });
   const block = await stage.rpc("eth_getBlockByNumber", "latest", false);
   const legacy = { ...(block as object), baseFeePerGas: undefined };

@@ -1,4 +1,4 @@
-/** Who has signed what: keys, contract wallets, other forms of a signature, and signatures over something else. */
+/** Signatures: by keys, by contract wallets, in other forms, and over other messages. */
 import type { FacilitatorScheme, PaymentRequirements } from "@farebox/core";
 import { createPayer } from "@farebox/testing";
 import { concatHex, encodeAbiParameters, type Hex, numberToHex, parseSignature, size } from "viem";
@@ -26,7 +26,7 @@ const SIGNATURE = "invalid_exact_evm_payload_signature";
 const STATE = "invalid_transaction_state";
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
-/** Verify and settle say the same, and nothing moves. */
+/** Expects verify and settle to agree, and no money to move. */
 async function expectRefused(request: Parameters<FacilitatorScheme["verify"]>[0], reason: string): Promise<void> {
   const { from, to } = payloadOf(request).authorization;
   const balances = async () => [await stage.chain.balanceOf(from as Hex), await stage.chain.balanceOf(to as Hex)];
@@ -45,7 +45,7 @@ describe("a key's signature", () => {
     readonly reason: string;
   }[] = [
     {
-      why: "the other one that the same key could have made (high s)",
+      why: "with a high s",
       form: ({ r, s, yParity }) =>
         concatHex([r, numberToHex(ORDER - BigInt(s), { size: 32 }), yParity === 0 ? "0x1c" : "0x1b"]),
       reason: STATE,
@@ -63,7 +63,7 @@ describe("a key's signature", () => {
     { why: "with v 29", form: ({ r, s }) => concatHex([r, s, "0x1d"]), reason: SIGNATURE },
     { why: "with v 255", form: ({ r, s }) => concatHex([r, s, "0xff"]), reason: SIGNATURE },
     {
-      why: "compact (64 bytes)",
+      why: "of 64 bytes, compact",
       form: ({ r, s, yParity }) => concatHex([r, numberToHex(BigInt(s) | (BigInt(yParity) << 255n), { size: 32 })]),
       reason: SIGNATURE,
     },
@@ -82,13 +82,13 @@ describe("a key's signature", () => {
     { why: "of half a byte", form: () => "0x123", reason: SIGNATURE },
   ];
 
-  test.each(FORMS)("$why is refused", async ({ form, reason }) => {
+  test.each(FORMS)("a signature $why is refused", async ({ form, reason }) => {
     const payment = await stage.payment();
     const signature = form(parseSignature(payloadOf(payment).signature));
     await expectRefused(withSignature(payment, signature), reason);
   });
 
-  test("in capitals is the same signature", async () => {
+  test("a signature in capitals is accepted", async () => {
     const payment = await stage.payment();
     const { signature } = payloadOf(payment);
     expect(await scheme.settle(withSignature(payment, `0x${signature.slice(2).toUpperCase()}`))).toMatchObject({
@@ -97,22 +97,22 @@ describe("a key's signature", () => {
     expect(await scheme.settle(payment)).toMatchObject({ errorReason: "payment_already_settled" });
   });
 
-  test("of somebody else is refused", async () => {
+  test("a signature of another account is refused", async () => {
     const payer = await stage.payer();
     await expectRefused(await signFor(createPayer({ wallet: payer.address }), createOffer()), SIGNATURE);
   });
 
-  test("is checked without asking the node", async () => {
+  test("a key's signature is checked without asking the node", async () => {
     const payment = await stage.payment();
     await scheme.health();
     const before = proxy.calls.length;
     expect(await scheme.verify(payment)).toMatchObject({ isValid: true });
-    // The nonce, the balance, the trial run: the signature costs nothing.
+    // The nonce, the balance, the trial run. The signature takes no call.
     expect(proxy.calls.slice(before)).toEqual(["eth_call", "eth_call", "eth_call"]);
   });
 });
 
-describe("a signature over something else", () => {
+describe("a signature over another message", () => {
   const DOMAINS: readonly { readonly why: string; readonly signed: Partial<PaymentRequirements> }[] = [
     { why: "another name of the token", signed: { extra: { name: "USD Coin", version: "2" } } },
     { why: "another version of the token", signed: { extra: { name: "USDC", version: "1" } } },
@@ -120,7 +120,7 @@ describe("a signature over something else", () => {
     { why: "another token", signed: { asset: newAddress() } },
   ];
 
-  test.each(DOMAINS)("$why is refused", async ({ signed }) => {
+  test.each(DOMAINS)("a signature over $why is refused", async ({ signed }) => {
     const offer = createOffer();
     const { payload } = await (await stage.payer()).signExact({ ...offer, ...signed });
     await expectRefused(
@@ -144,7 +144,7 @@ describe("a signature over something else", () => {
     { field: "nonce", value: `0x${"0".repeat(64)}` },
   ];
 
-  test.each(FIELDS)("another $field is refused", async ({ field, value }) => {
+  test.each(FIELDS)("a signature over another $field is refused", async ({ field, value }) => {
     const payment = await stage.payment();
     const { signature, authorization } = payloadOf(payment);
     const payload = { signature, authorization: { ...authorization, [field]: value } };
@@ -180,7 +180,7 @@ describe("a contract wallet", () => {
     { why: "never ends", code: "0x5b600056", reason: SIGNATURE },
   ];
 
-  test("pays on its owner's signature of 65 bytes", async () => {
+  test("a contract wallet pays with its owner's signature of 65 bytes", async () => {
     const payment = await signFor(createPayer(await openWallet()), createOffer());
     expect(size(payloadOf(payment).signature)).toBe(65);
     expect(await scheme.verify(payment)).toMatchObject({ isValid: true });
@@ -188,7 +188,7 @@ describe("a contract wallet", () => {
     expect(await scheme.settle(payment)).toMatchObject({ errorReason: "payment_already_settled" });
   });
 
-  test("pays on a signature of any other length that it accepts, and on no other", async () => {
+  test("a contract wallet pays with a signature of any length that it accepts, and with no other", async () => {
     const wallet = await openCode(ACCEPTS_LONG_ONES);
     const payment = await signFor(createPayer({ wallet }), createOffer());
     const { signature } = payloadOf(payment);
@@ -199,20 +199,20 @@ describe("a contract wallet", () => {
     expect(await stage.chain.balanceOf(wallet)).toBe(0n);
   });
 
-  test.each(BROKEN)("that $why when it is asked does not pay", async ({ code, reason }) => {
+  test.each(BROKEN)("a contract wallet that $why does not pay", async ({ code, reason }) => {
     await expectRefused(await signFor(createPayer({ wallet: await openCode(code) }), createOffer()), reason);
   });
 
-  test("does not pay on anybody else's signature", async () => {
+  test("a contract wallet does not pay with another account's signature", async () => {
     const { wallet } = await openWallet();
     await expectRefused(await signFor(createPayer({ wallet }), createOffer()), SIGNATURE);
   });
 
-  test("that is not deployed does not pay, whatever the signature promises", async () => {
+  test("a wallet that is not deployed does not pay", async () => {
     const from = newAddress();
     await stage.chain.fund(from, { usdc: AMOUNT });
     const payment = await signFor(createPayer({ wallet: from }), createOffer());
-    // ERC-6492: a signature that brings the wallet's deployment along. The token does not know it.
+    // ERC-6492: a signature that contains the wallet's deployment. The token does not know it.
     const wrapped = encodeAbiParameters(
       [{ type: "address" }, { type: "bytes" }, { type: "bytes" }],
       [newAddress(), "0x1234", payloadOf(payment).signature],
@@ -220,7 +220,7 @@ describe("a contract wallet", () => {
     await expectRefused(withSignature(payment, concatHex([wrapped, `0x${"6492".repeat(16)}`])), SIGNATURE);
   });
 
-  test("whose contract is no wallet does not pay", async () => {
+  test("a contract that is no wallet does not pay", async () => {
     const payment = await signFor(createPayer({ wallet: stage.chain.asset }), createOffer());
     await expectRefused(payment, SIGNATURE);
   });

@@ -1,4 +1,4 @@
-/** An allowance that the payer only signs (EIP-2612), handed to the token together with the payment. */
+/** Allowances that the payer signs by EIP-2612, handed to the token together with the payment. */
 import type { FacilitatorRequest, FacilitatorScheme } from "@farebox/core";
 import { createPayer } from "@farebox/testing";
 import { type Hex, maxUint256, parseAbi } from "viem";
@@ -69,7 +69,7 @@ async function allow(owner: PrivateKeyAccount, changes: Partial<Allowed> = {}) {
   };
 }
 
-/** A payment of somebody who has allowed Permit2 nothing. */
+/** A payment of a payer without an allowance. */
 async function openPayment(kind: Kind) {
   const key = generatePrivateKey();
   const account = privateKeyToAccount(key);
@@ -96,7 +96,7 @@ const expectRefused = (scheme: FacilitatorScheme, request: FacilitatorRequest, r
 describe.each<Kind>(["exact", "upto"])("%s with a signed allowance", (kind) => {
   const open = () => openScheme(stage, kind, { privateKey });
 
-  test("is verified, settled once, and told its transaction ever after", async () => {
+  test("a payment is verified, settled once, and then named with its transaction", async () => {
     const { account, payment } = await openPayment(kind);
     const request = sponsored(payment, await allow(account));
     expect(await open().verify(request)).toMatchObject({ isValid: true });
@@ -108,7 +108,7 @@ describe.each<Kind>(["exact", "upto"])("%s with a signed allowance", (kind) => {
     }
   });
 
-  test("does not use what is signed where the allowance is there already", async () => {
+  test("a signed allowance is not used if an allowance exists already", async () => {
     const { account, payment } = await openPayment(kind);
     await stage.chain.approvePermit2(account.address);
     expect(await open().settle(sponsored(payment, await allow(account)))).toMatchObject({ success: true });
@@ -118,28 +118,28 @@ describe.each<Kind>(["exact", "upto"])("%s with a signed allowance", (kind) => {
   const ALLOWANCE = "permit2_allowance_required";
   const STATE = "invalid_transaction_state";
   const OTHERS: readonly (readonly [what: string, changes: Partial<Allowed>, reason: string])[] = [
-    ["for somebody else than Permit2", { spender: newAddress() }, ALLOWANCE],
+    ["for another spender than Permit2", { spender: newAddress() }, ALLOWANCE],
     ["for less", { value: AMOUNT - 1n }, ALLOWANCE],
-    ["for more, which the proxies do not take", { value: maxUint256 }, ALLOWANCE],
-    ["that has run out", { deadline: 1n }, ALLOWANCE],
-    ["that runs out in a moment", { deadline: LATER - 597n }, ALLOWANCE],
-    ["of another count", { nonce: 1n }, STATE],
+    ["for more, which the proxies do not accept", { value: maxUint256 }, ALLOWANCE],
+    ["that has expired", { deadline: 1n }, ALLOWANCE],
+    ["that expires in a moment", { deadline: LATER - 597n }, ALLOWANCE],
+    ["of another nonce", { nonce: 1n }, STATE],
   ];
 
-  test.each(OTHERS)("%s is refused", async (_what, changes, reason) => {
+  test.each(OTHERS)("a signed allowance %s is refused", async (_what, changes, reason) => {
     const { account, payment } = await openPayment(kind);
     await expectRefused(open(), sponsored(payment, await allow(account, changes)), reason);
     expect(await read("allowance", account.address)).toBe(0n);
   });
 
-  test("of somebody else is refused", async () => {
+  test("a signed allowance of another account is refused", async () => {
     const { account, payment } = await openPayment(kind);
     const stranger = await allow(privateKeyToAccount(generatePrivateKey()));
     await expectRefused(open(), sponsored(payment, stranger), ALLOWANCE);
     await expectRefused(open(), sponsored(payment, { ...stranger, from: account.address }), STATE);
   });
 
-  test("of another form is none, and nothing is thrown", async () => {
+  test("a signed allowance of another form does not count, and nothing is thrown", async () => {
     const { account, payment } = await openPayment(kind);
     const info: Record<string, unknown> = await allow(account);
     const { signature } = info;
@@ -154,7 +154,7 @@ describe.each<Kind>(["exact", "upto"])("%s with a signed allowance", (kind) => {
   });
 });
 
-test("a part is taken with an allowance for the whole", async () => {
+test("upto takes a part with an allowance for the whole", async () => {
   const { account, payment } = await openPayment("upto");
   const request = taking(sponsored(payment, await allow(account)), 30n);
   const scheme = openScheme(stage, "upto", { privateKey });
@@ -162,7 +162,7 @@ test("a part is taken with an allowance for the whole", async () => {
   expect(await balancesOf(stage, request)).toEqual([AMOUNT - 30n, 30n]);
 });
 
-test("nothing is taken without using what is signed", async () => {
+test("a settlement at zero does not use the signed allowance", async () => {
   const { account, payment } = await openPayment("upto");
   const scheme = openScheme(stage, "upto", { privateKey });
   expect(await scheme.settle(taking(sponsored(payment, await allow(account)), 0n))).toMatchObject({ success: true });

@@ -1,5 +1,5 @@
 /**
- * What the tests of the facilitator play on: a chain, payers with money on it, and the scheme over JSON-RPC.
+ * The stage of the facilitator's tests: a chain, payers with money on it, and the scheme over JSON-RPC.
  *
  * @module
  */
@@ -32,10 +32,10 @@ export const TOKEN = parseAbi([
 
 export const NETWORK = "eip155:84532";
 
-/** What is paid in these tests, unless they say otherwise. */
+/** The default amount of a payment. */
 export const AMOUNT = 100n;
 
-/** The offer of a seller who is nobody else's. */
+/** The offer of a new seller. */
 export function createOffer(changes: Partial<PaymentRequirements> = {}): PaymentRequirements {
   return {
     scheme: "exact",
@@ -53,7 +53,7 @@ export function newAddress(): Hex {
   return privateKeyToAccount(generatePrivateKey()).address;
 }
 
-/** The request of a seller to whom a payment was sent. */
+/** A seller's request to a facilitator. */
 export async function signFor(
   payer: Payer,
   offer: PaymentRequirements,
@@ -63,7 +63,7 @@ export async function signFor(
   return { x402Version: 2, paymentPayload: { x402Version: 2, accepted: offer, payload }, paymentRequirements: offer };
 }
 
-/** The two parts of a payload that tests look into. */
+/** The two parts of a payload that tests read. */
 export function payloadOf(request: FacilitatorRequest) {
   return request.paymentPayload.payload as {
     readonly signature: Hex;
@@ -77,24 +77,24 @@ export function withSignature(request: FacilitatorRequest, signature: string): F
   return { ...request, paymentPayload: { ...request.paymentPayload, payload } };
 }
 
-/** A chain and who acts on it. */
+/** A chain, and the accounts that act on it. */
 export interface Stage {
   readonly chain: LocalChain;
   readonly client: PublicClient;
   rpc(method: string, ...params: readonly unknown[]): Promise<unknown>;
   /** A new account that can pay for transactions. */
   signer(): Promise<Hex>;
-  /** The scheme, as a new process would have it. */
+  /** The scheme in a new process. */
   scheme(options: Partial<RpcChainOptions> & { readonly privateKey: Hex }, now?: () => number): FacilitatorScheme;
   /** A new payer with so many atomic units. */
   payer(usdc?: bigint): Promise<Payer>;
   /** A payment of {@link AMOUNT} by a new payer. */
   payment(options?: SignOptions): Promise<FacilitatorRequest>;
-  /** Carries out a signed payment as anybody may, past the facilitator. */
+  /** Carries out a signed payment past the facilitator, as any account may. */
   frontRun(request: FacilitatorRequest, gasPrice?: bigint): Promise<Hex>;
   /** Carries out two payments in one transaction, in this order. */
   frontRunBoth(first: FacilitatorRequest, second: FacilitatorRequest): Promise<void>;
-  /** Calls the token as whoever may, waits for it to be mined. */
+  /** Calls the token from an account that may, and waits until the call is mined. */
   command(from: Hex, data: Hex): Promise<void>;
   close(): Promise<void>;
 }
@@ -108,7 +108,7 @@ export async function openStage(): Promise<Stage> {
     await chain.fund(privateKeyToAccount(privateKey).address, { eth: 10n ** 18n });
     return privateKey;
   };
-  // One after the other: minting is done by one account of the chain's.
+  // One after the other, because one account of the chain mints.
   let minting: Promise<unknown> = Promise.resolve();
   const payer: Stage["payer"] = async (usdc = AMOUNT) => {
     const created = createPayer();
@@ -154,7 +154,7 @@ export async function openStage(): Promise<Stage> {
   };
 }
 
-/** Code that calls a contract with the first half of what it is called with, and then with the second. */
+/** Code that calls a contract with the first half of its calldata, and then with the second. */
 function callTwice(target: Hex): Hex {
   const half = "610124";
   const call = `60006000${half}6000600073${target.slice(2)}5af150`;

@@ -1,4 +1,4 @@
-/** Whatever is asked, there is an answer of the protocol, and the node is not troubled with what is plainly wrong. */
+/** Every request gets a response of the protocol, and the node is not asked about plainly wrong ones. */
 import type { FacilitatorRequest, FacilitatorScheme } from "@farebox/core";
 import { createFacilitator, type LocalFacilitator } from "@farebox/facilitator";
 import fc from "fast-check";
@@ -26,10 +26,10 @@ afterAll(async () => {
   await stage.close();
 });
 
-/** Another one every day, the same one all day long; a failure prints it. */
+/** A new seed every day. A failure prints it. */
 const seed = Math.floor(Date.now() / 86_400_000);
 
-/** Asks both, of both, and checks the form of what they say. */
+/** Calls verify and settle of both, and checks the form of the responses. */
 async function expectAnswers(request: unknown): Promise<void> {
   const asked = request as FacilitatorRequest;
   for (const { verify, settle } of [bound(scheme), facilitator]) {
@@ -49,7 +49,7 @@ function bound(one: FacilitatorScheme) {
 }
 
 describe(`any request (seed ${seed})`, () => {
-  test("gets an answer, and the node is not asked", async () => {
+  test("any JSON gets a response, and the node is not asked", async () => {
     await expectAnswers(undefined);
     const before = proxy.calls.length;
     await fc.assert(fc.asyncProperty(fc.anything(), expectAnswers), { seed, numRuns: 1_000 });
@@ -57,7 +57,7 @@ describe(`any request (seed ${seed})`, () => {
     expect(proxy.calls.length).toBe(before);
   });
 
-  test("that looks like one of the protocol gets an answer, and the node is not asked", async () => {
+  test("a request in the form of the protocol gets a response, and the node is not asked", async () => {
     const before = proxy.calls.length;
     const part = fc.oneof(
       { withCrossShrink: true },
@@ -84,7 +84,7 @@ describe(`any request (seed ${seed})`, () => {
     expect(proxy.calls.length).toBe(before);
   });
 
-  test("with a good payment and any authorization in it gets an answer, and nobody is paid", async () => {
+  test("a good payment with any authorization gets a response, and no money moves", async () => {
     const digits = fc.bigInt({ min: 0n, max: 2n ** 256n }).map(String);
     const hex = (bytes: number) => fc.uint8Array({ minLength: bytes, maxLength: bytes }).map(toHex);
     const authorization = fc.record({
@@ -111,13 +111,13 @@ describe(`any request (seed ${seed})`, () => {
   test.each([
     ["a proxy without an end", new Proxy({}, { get: (_target, key) => (typeof key === "string" ? {} : undefined) })],
     ["a cycle", cycle()],
-  ])("that is no JSON at all, but %s, gets an answer", async (_what, request) => {
+  ])("%s gets a response", async (_what, request) => {
     const answer = await facilitator.verify(request as unknown as FacilitatorRequest);
     expect(isKnownReason(answer.invalidReason)).toBe(true);
   });
 });
 
-test("the payment itself is still good after all that", async () => {
+test("the unchanged payment still settles", async () => {
   expect(await facilitator.settle(payment)).toMatchObject({ success: true });
 });
 

@@ -1,18 +1,18 @@
 /**
- * Requests to a facilitator's scheme, and that one is refused.
+ * Requests to a facilitator's scheme, and the expectation that one is refused.
  *
  * @module
  */
 import { type FacilitatorRequest, type FacilitatorScheme, isReason, type PaymentRequirements } from "@farebox/core";
 import { expect } from "vitest";
 
-/** What was paid, and for what. */
+/** A payment and its terms. */
 export function requestFor(paid: unknown, offer: PaymentRequirements): FacilitatorRequest {
   const paymentPayload = { x402Version: 2, accepted: offer, payload: paid } as FacilitatorRequest["paymentPayload"];
   return { x402Version: 2, paymentPayload, paymentRequirements: offer };
 }
 
-/** The facilitator refuses whatever it is sent, in the same word both times. */
+/** Expects verify and settle to refuse a request for the same reason. */
 export async function expectUnsettled(facilitator: FacilitatorScheme, request: unknown, reason: string): Promise<void> {
   expect(isReason(reason)).toBe(true);
   const asked = request as FacilitatorRequest;

@@ -1,4 +1,4 @@
-/** How much of an authorization is taken: all, a part, nothing, and never more. */
+/** The amount taken from an authorization: all, a part, nothing, and never more. */
 import type { FacilitatorRequest, FacilitatorScheme } from "@farebox/core";
 import { createPayer } from "@farebox/testing";
 import type { Hex } from "viem";
@@ -33,11 +33,11 @@ const expectRefused = (scheme: FacilitatorScheme, request: FacilitatorRequest, r
 
 const open = () => openScheme(stage, "upto", { privateKey });
 
-test("is offered with the address that payers have to sign for", () => {
+test("upto lists the address that payers have to sign for", () => {
   expect(open().extra).toEqual({ facilitatorAddress: privateKeyToAccount(privateKey).address });
 });
 
-test.each([1n, AMOUNT / 2n, AMOUNT - 1n, AMOUNT])("takes %i of 100, and no more later", async (taken) => {
+test.each([1n, AMOUNT / 2n, AMOUNT - 1n, AMOUNT])("upto takes %i of 100, and no more later", async (taken) => {
   const [scheme, request] = [open(), await payment()];
   expect(await scheme.verify(request)).toMatchObject({ isValid: true });
   const settled = await scheme.settle(taking(request, taken));
@@ -53,7 +53,7 @@ test.each([1n, AMOUNT / 2n, AMOUNT - 1n, AMOUNT])("takes %i of 100, and no more 
   expect(await balancesOf(stage, request)).toEqual([AMOUNT - taken, taken]);
 });
 
-test("takes nothing without a transaction, says so once, and takes no more later", async () => {
+test("upto at zero succeeds once without a transaction, and takes no more later", async () => {
   const [scheme, request] = [open(), await payment()];
   const sent = await stage.client.getTransactionCount({ address: privateKeyToAccount(privateKey).address });
   const { from: payer } = permitOf(request).permit2Authorization;
@@ -76,13 +76,13 @@ test("takes nothing without a transaction, says so once, and takes no more later
   expect(await stage.client.getTransactionCount({ address: privateKeyToAccount(privateKey).address })).toBe(sent);
 });
 
-test("takes nothing also where there is nothing to take any more", async () => {
+test("upto at zero succeeds even if the payer has no money any more", async () => {
   const request = await signPermitFor(createPayer(), createPermitOffer("upto", privateKey));
   const late = openScheme(stage, "upto", { privateKey }, () => Date.now() + 3_600_000);
   expect(await late.settle(taking(request, 0n))).toMatchObject({ success: true, transaction: "", amount: "0" });
 });
 
-test("takes nothing on nobody's signature", async () => {
+test("upto at zero is refused with a false signature", async () => {
   const { address: wallet } = createPayer();
   const request = await signPermitFor(createPayer({ wallet }), createPermitOffer("upto", privateKey));
   expect(await open().settle(taking(request, 0n))).toMatchObject({
@@ -91,7 +91,7 @@ test("takes nothing on nobody's signature", async () => {
   });
 });
 
-test("does not take more than was authorized", async () => {
+test("upto does not take more than was authorized", async () => {
   const [scheme, request] = [open(), await payment(2n * AMOUNT)];
   for (const amount of [AMOUNT + 1n, 2n ** 256n - 1n]) {
     expect(await scheme.settle(taking(request, amount))).toMatchObject({
@@ -104,7 +104,7 @@ test("does not take more than was authorized", async () => {
   expect(await scheme.settle(request)).toMatchObject({ success: true });
 });
 
-test("is verified for the whole of what was authorized, and for nothing else", async () => {
+test("upto verifies the authorized maximum, and no other amount", async () => {
   const [scheme, request] = [open(), await payment()];
   const mismatch = "invalid_exact_evm_payload_authorization_value_mismatch";
   const amounts = [
@@ -117,7 +117,7 @@ test("is verified for the whole of what was authorized, and for nothing else", a
   }
 });
 
-test("of two who ask for different amounts at once, one succeeds, with what it has asked for", async () => {
+test("one of two callers with different amounts succeeds, with its own amount", async () => {
   const [scheme, request] = [open(), await payment()];
   const amounts = [10n, 20n, 30n];
   const answers = await Promise.all(amounts.map((amount) => scheme.settle(taking(request, amount))));
@@ -127,7 +127,7 @@ test("of two who ask for different amounts at once, one succeeds, with what it h
   expect(await balancesOf(stage, request)).toEqual([AMOUNT - (amounts[won] ?? 0n), amounts[won]]);
 });
 
-test("of a transaction that waits, who asks for another amount is told what was moved, and it is no success", async () => {
+test("a caller with another amount than a waiting transaction learns the moved amount, without a success", async () => {
   const scheme = openScheme(stage, "upto", { privateKey, receiptTimeoutMs: 100 });
   const request = await payment();
   await stage.chain.pauseMining();
@@ -142,7 +142,7 @@ test("of a transaction that waits, who asks for another amount is told what was 
   expect(await scheme.settle(taking(request, 40n))).toMatchObject({ success: true, transaction, amount: "40" });
 });
 
-test("is taken only by the facilitator that the payer has signed for", async () => {
+test("upto settles only for the facilitator that the payer has signed for", async () => {
   const request = await payment();
   await expectRefused(openScheme(stage, "upto", { privateKey: await stage.signer() }), request, "invalid_payload");
 });

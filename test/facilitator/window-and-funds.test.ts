@@ -1,4 +1,4 @@
-/** When a payment is valid, and whether the payer has the money: at the limits. */
+/** The limits of a payment's window, and of the payer's funds. */
 import type { FacilitatorRequest, FacilitatorScheme } from "@farebox/core";
 import { createPayer } from "@farebox/testing";
 import type { Hex } from "viem";
@@ -8,7 +8,7 @@ import { AMOUNT, createOffer, openStage, payloadOf, type Stage, signFor } from "
 
 let stage: Stage;
 let privateKey: Hex;
-/** What the facilitator's clock shows, in Unix seconds. */
+/** The time of the facilitator's clock, in Unix seconds. */
 let now: number;
 let scheme: FacilitatorScheme;
 
@@ -37,7 +37,7 @@ interface Window {
   readonly validBefore?: number;
 }
 
-/** A payment with any window, which `createPayer` does not sign. */
+/** A payment with any window. `createPayer` does not sign such a one. */
 async function payWithin({ validAfter = 0, validBefore = now + 600 }: Window): Promise<FacilitatorRequest> {
   const account = privateKeyToAccount(generatePrivateKey());
   await stage.chain.fund(account.address, { usdc: AMOUNT });
@@ -82,7 +82,7 @@ describe("an authorization by the facilitator's clock", () => {
     { why: "that never ends is good", window: () => ({ validBefore: Number.MAX_SAFE_INTEGER }) },
   ];
 
-  test.each(WINDOWS)("$why", async ({ window, reason }) => {
+  test.each(WINDOWS)("an authorization $why", async ({ window, reason }) => {
     const payment = await payWithin(window());
     const { from } = payloadOf(payment).authorization;
     const verified = await scheme.verify(payment);
@@ -92,7 +92,7 @@ describe("an authorization by the facilitator's clock", () => {
     expect(await stage.chain.balanceOf(from as Hex)).toBe(reason === undefined ? 0n : AMOUNT);
   });
 
-  test("that is good when it is verified and too old when it is settled is not paid", async () => {
+  test("an authorization that expires between verification and settlement is not paid", async () => {
     const payment = await payWithin({ validBefore: now + 8 });
     expect(await scheme.verify(payment)).toMatchObject({ isValid: true });
     now += 3;
@@ -100,7 +100,7 @@ describe("an authorization by the facilitator's clock", () => {
     now -= 3;
   });
 
-  test("that has expired after it was paid by somebody else is told so", async () => {
+  test("an expired authorization that another account carried out is reported as settled", async () => {
     const payment = await payWithin({ validBefore: now + 60 });
     const transaction = await stage.frontRun(payment);
     const late = stage.scheme({ privateKey }, () => (now + 3_600) * 1000);
@@ -109,7 +109,7 @@ describe("an authorization by the facilitator's clock", () => {
 });
 
 describe("an authorization by the chain's clock", () => {
-  test("that is over there is not paid, though the facilitator's clock is behind", async () => {
+  test("an authorization that has expired by the chain's clock is not paid, even if the facilitator's clock is behind", async () => {
     const payment = await payWithin({ validBefore: now + 100 });
     await stage.chain.increaseTime(200);
     const refused = { errorReason: "invalid_transaction_state", transaction: "" };
@@ -122,7 +122,7 @@ describe("an authorization by the chain's clock", () => {
     now = await stage.chain.now();
   });
 
-  test("that has not begun there is not paid, though the facilitator's clock is ahead", async () => {
+  test("an authorization not yet valid by the chain's clock is not paid, even if the facilitator's clock is ahead", async () => {
     const begins = (await stage.chain.now()) + 1_000;
     const payment = await payWithin({ validAfter: begins, validBefore: begins + 1_000 });
     const ahead = stage.scheme({ privateKey }, () => (begins + 1) * 1000);
@@ -132,10 +132,10 @@ describe("an authorization by the chain's clock", () => {
 
 describe("a payer", () => {
   test.each([
-    { why: "who has the amount exactly", has: AMOUNT, reason: undefined },
-    { why: "who has one unit too little", has: AMOUNT - 1n, reason: "insufficient_funds" },
-    { why: "who has nothing", has: 0n, reason: "insufficient_funds" },
-  ])("$why gets the answer", async ({ has, reason }) => {
+    { why: "the exact amount", has: AMOUNT, reason: undefined },
+    { why: "one unit too little", has: AMOUNT - 1n, reason: "insufficient_funds" },
+    { why: "nothing", has: 0n, reason: "insufficient_funds" },
+  ])("a payer with $why gets the right response", async ({ has, reason }) => {
     const payer = createPayer();
     await stage.chain.fund(payer.address, { usdc: has });
     const payment = await signFor(payer, createOffer(), { now: () => now * 1000 });
@@ -144,7 +144,7 @@ describe("a payer", () => {
     expect(await stage.chain.balanceOf(payer.address)).toBe(reason === undefined ? 0n : has);
   });
 
-  test("who has money for one of two payments pays one, also when both are settled at once", async () => {
+  test("a payer with money for one of two payments pays one, even if both are settled at once", async () => {
     const payer = await stage.payer(AMOUNT * 2n - 1n);
     const offer = createOffer();
     const sign = () => signFor(payer, offer, { now: () => now * 1000 });
@@ -158,19 +158,19 @@ describe("a payer", () => {
     expect(await stage.chain.balanceOf(payer.address)).toBe(AMOUNT - 1n);
   });
 
-  test("cannot pay more than anybody can have", async () => {
+  test("an amount above the balance of any payer is refused", async () => {
     const payer = await stage.payer();
     const offer = createOffer({ amount: (2n ** 256n - 1n).toString() });
     const payment = await signFor(payer, offer, { now: () => now * 1000 });
     expect(await scheme.settle(payment)).toMatchObject({ errorReason: "insufficient_funds" });
   });
 
-  test("cannot pay nothing", async () => {
+  test("an amount of zero is refused", async () => {
     const payment = await signFor(await stage.payer(), createOffer({ amount: "0" }));
     expect(await scheme.settle(payment)).toMatchObject({ errorReason: "invalid_payment_requirements" });
   });
 
-  test("is told of a token that is none with a word of the protocol", async () => {
+  test("a token address without a contract gets a reason of the protocol", async () => {
     const offer = createOffer({ asset: createPayer().address });
     const payment = await signFor(await stage.payer(), offer, { now: () => now * 1000 });
     expect(await scheme.verify(payment)).toMatchObject({ isValid: false, invalidReason: "unexpected_verify_error" });

@@ -1,5 +1,5 @@
 /**
- * Terms that are none on any network, one thing wrong at a time, and what is said of them.
+ * Terms that are wrong on every network, one thing wrong at a time, and their reasons.
  *
  * @module
  */
@@ -10,7 +10,7 @@ export type WrongTerms = readonly [what: string, change: object, reason: string]
 export const WRONG_TERMS: readonly WrongTerms[] = [
   ["another scheme", { scheme: "upto" }, "unsupported_scheme"],
   ["another family", { network: "eip155:84532" }, "invalid_network"],
-  ["an asset that is none", { asset: "USDC" }, "invalid_payment_requirements"],
+  ["an asset that is no address", { asset: "USDC" }, "invalid_payment_requirements"],
   [
     "a payTo of another family",
     { payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C" },
@@ -19,10 +19,10 @@ export const WRONG_TERMS: readonly WrongTerms[] = [
   ["an amount in hex", { amount: "0x3e8" }, "invalid_payment_requirements"],
   ["an amount as a number", { amount: 1000 }, "invalid_payment_requirements"],
   ["no amount", { amount: undefined }, "invalid_payment_requirements"],
-  ["nothing", { amount: "0" }, "invalid_payment_requirements"],
+  ["an amount of zero", { amount: "0" }, "invalid_payment_requirements"],
   ["an amount of 2^64", { amount: (2n ** 64n).toString() }, "invalid_payment_requirements"],
   ["no time", { maxTimeoutSeconds: 0 }, "invalid_payment_requirements"],
-  ["a time that is none", { maxTimeoutSeconds: "60" }, "invalid_payment_requirements"],
+  ["a time as text", { maxTimeoutSeconds: "60" }, "invalid_payment_requirements"],
 ];
 
 /** Requests that lack terms, or a payment. */

@@ -19,11 +19,11 @@ const hexDigit = fc.constantFrom(..."0123456789abcdef");
 const address = fc.array(hexDigit, { minLength: 40, maxLength: 40 }).map((digits) => `0x${digits.join("")}` as const);
 
 describe("isAddress", () => {
-  test.each(Object.values(EIP_55).flat())("takes %s, as EIP-55 has it", (text) => {
+  test.each(Object.values(EIP_55).flat())("isAddress accepts %s, from EIP-55", (text) => {
     expect(isAddress(text)).toBe(true);
   });
 
-  test.each(EIP_55.mixed)("refuses %s with the case of any one letter changed", (text) => {
+  test.each(EIP_55.mixed)("isAddress refuses %s with the case of any one letter changed", (text) => {
     for (let at = 2; at < text.length; at++) {
       const letter = text.charAt(at);
       const other = letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase();
@@ -32,7 +32,7 @@ describe("isAddress", () => {
     }
   });
 
-  test.each(EIP_55.mixed)("takes %s all in one case, which has no checksum", (text) => {
+  test.each(EIP_55.mixed)("isAddress accepts %s all in one case, which has no checksum", (text) => {
     expect(isAddress(text.toLowerCase())).toBe(true);
     expect(isAddress(`0x${text.slice(2).toUpperCase()}`)).toBe(true);
   });
@@ -51,12 +51,12 @@ describe("isAddress", () => {
     [["0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"], "a list"],
     [0x5aae, "a number"],
     [null, "nothing"],
-  ])("refuses %j: %s", (text) => {
+  ])("isAddress refuses %j: %s", (text) => {
     expect(isAddress(text)).toBe(false);
     expect(isAddressShaped(text)).toBe(false);
   });
 
-  test("agrees with viem about the checksum of any address", () => {
+  test("isAddress agrees with viem about the checksum of any address", () => {
     fc.assert(
       fc.property(address, fc.nat(39), (lower, at) => {
         const checksummed = getAddress(lower);
@@ -71,16 +71,16 @@ describe("isAddress", () => {
     );
   });
 
-  test("is total", () => {
+  test("isAddress throws for no value", () => {
     fc.assert(fc.property(fc.anything(), (value) => void expect(isAddress(value)).toBe(isAddress(value))));
   });
 });
 
-test("isAddressShaped takes any case, for a client's checksum says nothing about the seller's money", () => {
+test("isAddressShaped accepts any case, because a client's checksum does not matter", () => {
   expect(isAddressShaped("0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")).toBe(true);
 });
 
-test("sameAddress knows an address in any case, and no other", () => {
+test("sameAddress finds an address equal to itself in any case, and to no other", () => {
   fc.assert(
     fc.property(address, address, (a, b) => {
       expect(sameAddress(getAddress(a), a)).toBe(true);

@@ -15,17 +15,17 @@ describe("the asset table", () => {
     expect(Object.isFrozen(asset)).toBe(true);
   });
 
-  test("has no asset twice", () => {
+  test("the table has no asset twice", () => {
     const keys = ASSETS.map(({ network, address }) => `${network} ${address.toLowerCase()}`);
     expect(new Set(keys).size).toBe(keys.length);
   });
 
-  test("has no ticker twice on one network, in whatever case", () => {
+  test("the table has no ticker twice on one network, in any case", () => {
     const tickers = ASSETS.map(({ network, symbol }) => `${network} ${symbol.toUpperCase()}`);
     expect(new Set(tickers).size).toBe(tickers.length);
   });
 
-  test("is the reference implementation's, in its order, but for the case of addresses", () => {
+  test("the table equals that of @x402/evm, in its order, except for the case of addresses", () => {
     const theirs = Object.entries(DEFAULT_ASSETS).flatMap(([network, assets]) =>
       assets.map(({ asset, assetTransferMethod, supportsEip2612, name, version, decimals, symbol }) => {
         const permit2 = supportsEip2612 === true ? "permit2+eip2612" : "permit2";
@@ -37,7 +37,7 @@ describe("the asset table", () => {
     expect(inOrderOfNetworks(ours)).toEqual(inOrderOfNetworks(theirs));
   });
 
-  test("has the names of the tokens' EIP-712 domains, which are not always those they go by", () => {
+  test("names are those of the EIP-712 domains, which can differ from the usual ones", () => {
     expect(assetsOn("eip155:8453")[0]?.name).toBe("USD Coin");
     expect(assetsOn("eip155:84532")[0]?.name).toBe("USDC");
     // A tugrik sign, U+20AE.
@@ -45,20 +45,20 @@ describe("the asset table", () => {
   });
 });
 
-describe("an asset is found", () => {
-  test.each(ASSETS)("by its address in any case: $symbol on $networkName", (asset) => {
+describe("finding an asset", () => {
+  test.each(ASSETS)("findAsset finds $symbol on $networkName by its address in any case", (asset) => {
     const { network, address } = asset;
     for (const written of [address, address.toLowerCase(), `0x${address.slice(2).toUpperCase()}`]) {
       expect(findAsset(network, written)).toBe(asset);
     }
   });
 
-  test("only on its own network", () => {
+  test("findAsset finds an asset only on its own network", () => {
     expect(findAsset("eip155:1", ASSETS[0]!.address)).toBeUndefined();
     expect(findAsset("eip155:8453", "0x")).toBeUndefined();
   });
 
-  test("as the first of its network, which is what a $ price means there", () => {
+  test("assetsOn lists the default of a network first", () => {
     expect(assetsOn("eip155:42220")[0]?.symbol).toBe("USDC");
     for (const { network } of ASSETS) {
       expect(assetsOn(network)[0]).toBe(ASSETS.find((asset) => asset.network === network));

@@ -6,7 +6,7 @@ import { exactEvm } from "./exact/exact-evm.js";
 const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 const NETWORKS = [...new Set(ASSETS.map(({ network }) => network))];
 
-test.each(NETWORKS)("a dollar on %s is on the wire what the reference's server makes of it", async (network) => {
+test.each(NETWORKS)("a dollar on %s has the wire form that @x402/evm gives it", async (network) => {
   const ours = exactEvm().compileTerms({ network, price: "$1.00", payTo: PAY_TO });
   const theirs = await new TheirScheme().parsePrice("$1.00", network);
   if (!ours.ok) throw new Error("not for sale");
@@ -16,7 +16,7 @@ test.each(NETWORKS)("a dollar on %s is on the wire what the reference's server m
   });
 });
 
-test("the domain of a token is on the wire, but for one that has none to sign in", () => {
+test("an offer has the token's domain, except for a token without one", () => {
   const extraOf = (network: string, price: "$1.00" | { readonly asset: string; readonly amount: string }) => {
     const terms = exactEvm().compileTerms({ network: network as "eip155:1", price, payTo: PAY_TO });
     return terms.ok ? terms.asset.extra : undefined;

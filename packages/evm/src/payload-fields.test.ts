@@ -9,7 +9,7 @@ describe("readUint256", () => {
   test.each([
     { why: "zero", text: "0", number: 0n },
     { why: "the largest", text: String(LIMIT - 1n), number: LIMIT - 1n },
-  ])("reads $why", ({ text, number }) => {
+  ])("readUint256 reads $why", ({ text, number }) => {
     expect(readUint256(text)).toBe(number);
   });
 
@@ -31,11 +31,11 @@ describe("readUint256", () => {
     { why: "full-width digits", value: "１" },
     { why: "a separator", value: "1_000" },
     { why: "a list of one", value: ["1"] },
-  ])("does not read $why", ({ value }) => {
+  ])("readUint256 does not read $why", ({ value }) => {
     expect(readUint256(value)).toBeUndefined();
   });
 
-  test("reads every number that there is, and writes it back the same", () => {
+  test("readUint256 reads every number below 2^256 exactly", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: LIMIT - 1n }), (number) => {
         expect(readUint256(String(number))).toBe(number);
@@ -44,14 +44,14 @@ describe("readUint256", () => {
   });
 });
 
-test("readUint256 does not throw, whatever it is given", () => {
+test("readUint256 throws for no value", () => {
   fc.assert(
     fc.property(fc.anything(), (value) => void readUint256(value)),
     { numRuns: 2_000 },
   );
 });
 
-test("the form of a decimal number takes time in proportion to the text", () => {
+test("the form of a decimal number is matched in linear time", () => {
   const { source, flags } = /^(?:0|[1-9]\d{0,77})$/;
   expect(checkSync(source, flags).status).toBe("safe");
 });

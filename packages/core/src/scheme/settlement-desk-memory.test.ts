@@ -13,8 +13,8 @@ function createAttempts(now: () => number): Attempts {
   return new Attempts({ rememberedMs: 25 * HOUR_MS, now });
 }
 
-describe("attempts", () => {
-  test("are found by what they use up, and told apart by all else", () => {
+describe("Attempts", () => {
+  test("an attempt is found by its identity, and compared by its fingerprint", () => {
     const attempts = createAttempts(() => 0);
     attempts.remember(authorization(1), { transaction: HASH, amount: 5n, state: "sent" });
     const found = attempts.find(authorization(1, "0xdd"));
@@ -24,7 +24,7 @@ describe("attempts", () => {
     expect(attempts.find(authorization(2))).toBeUndefined();
   });
 
-  test("are forgotten after 25 hours, the oldest first, so that memory has an end", () => {
+  test("attempts are forgotten after the time, so that memory is bounded", () => {
     let now = 0;
     const attempts = createAttempts(() => now);
     for (let nonce = 0; nonce < 100; nonce += 1) {
@@ -36,7 +36,7 @@ describe("attempts", () => {
     expect(attempts.find(authorization(74))).toBeUndefined();
   });
 
-  test("are forgotten with their transaction, and with no other", () => {
+  test("an attempt is forgotten when its own transaction is given up", () => {
     const attempts = createAttempts(() => 0);
     attempts.remember(authorization(1), { transaction: HASH, amount: 5n, state: "sent" });
     attempts.drop(authorization(1), OTHER);
@@ -45,7 +45,7 @@ describe("attempts", () => {
     expect(attempts.size).toBe(0);
   });
 
-  test("that are settled stay so, whatever is heard of another transaction", () => {
+  test("a settled attempt stays settled, regardless of another transaction", () => {
     const attempts = createAttempts(() => 0);
     const settled = { transaction: HASH, amount: 5n, state: "settled" } as const;
     attempts.remember(authorization(1), settled);
@@ -55,14 +55,14 @@ describe("attempts", () => {
     expect(attempts.find(authorization(1))).toMatchObject(settled);
   });
 
-  test("that have failed are not forgotten when their transaction is given up late", () => {
+  test("a failed attempt is not forgotten when its transaction is given up late", () => {
     const attempts = createAttempts(() => 0);
     attempts.remember(authorization(1), { transaction: HASH, amount: 5n, state: "failed" });
     attempts.drop(authorization(1), HASH);
     expect(attempts.find(authorization(1))).toMatchObject({ state: "failed" });
   });
 
-  test("know a transaction that was given up by the very payment that it was sent for", () => {
+  test("a given-up transaction is known for the payment that it was sent for, and for no other", () => {
     const attempts = createAttempts(() => 0);
     attempts.remember(authorization(1), { transaction: HASH, amount: 5n, state: "sent" });
     expect(attempts.wasDropped(authorization(1), HASH)).toBe(false);
@@ -78,7 +78,7 @@ describe("attempts", () => {
     ]);
   });
 
-  test("know nothing of what was given up for a payment that is settled, also when that is forgotten", () => {
+  test("a settlement clears the given-up transactions of its payment, also after it is forgotten", () => {
     let now = 0;
     const attempts = createAttempts(() => now);
     attempts.drop(authorization(1), HASH);
@@ -93,7 +93,7 @@ describe("attempts", () => {
     ]);
   });
 
-  test("are made by one caller at a time, in the order in which they came, and a failure stops nobody", async () => {
+  test("callers work on a payment one at a time, in order, and a failure does not stop the next", async () => {
     const attempts = createAttempts(() => 0);
     const order: string[] = [];
     const work = (name: string, fails = false) =>
@@ -119,7 +119,7 @@ describe("attempts", () => {
   });
 });
 
-test("attempts are forgotten after their time since they were last heard of, the oldest first", () => {
+test("AgingMap forgets an entry after its time since it was last set, the oldest first", () => {
   let nowMs = 0;
   const attempts = new AgingMap<string>({ rememberedMs: 5000, now: () => nowMs });
   attempts.set("a", "sent");
@@ -133,7 +133,7 @@ test("attempts are forgotten after their time since they were last heard of, the
   expect([attempts.get("a"), attempts.get("b"), attempts.size]).toEqual([undefined, "settled", 2]);
 });
 
-test("an attempt is forgotten on demand, and no other with it", () => {
+test("AgingMap deletes one entry and no other", () => {
   const attempts = new AgingMap<string>({ rememberedMs: 5000, now: () => 0 });
   attempts.set("a", "sent");
   attempts.set("b", "sent");
@@ -142,7 +142,7 @@ test("an attempt is forgotten on demand, and no other with it", () => {
   expect([attempts.get("a"), attempts.get("b"), attempts.size]).toEqual([undefined, "sent", 1]);
 });
 
-test("one works on a payment at a time, after a failure too, and others are not waited for", async () => {
+test("a caller waits for the same payment only, also after a failure", async () => {
   const attempts = createAttempts(() => 0);
   const order: string[] = [];
   let open = () => {};

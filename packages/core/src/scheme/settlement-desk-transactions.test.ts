@@ -17,14 +17,14 @@ function desk(now: () => number = () => 0): TransactionDesk {
   return createTransactionDesk({ network: "test:1", rememberedMs: 5000, now, prose });
 }
 
-/** What a chain says about a payment; `gone` is a chain that cannot be asked. */
+/** The chain's responses about a payment. `gone`: the chain cannot be asked. */
 interface Said {
   readonly refusal?: Refusal;
   readonly earlier?: PayerTransactionOutcome | "gone";
   readonly outcome?: () => PayerTransactionOutcome | "gone";
 }
 
-/** A payment by what its chain says; usually all is well. */
+/** A payment on a chain with these responses. By default all is well. */
 function payment(said: Said = {}, identity = "one"): PayerTransaction & { readonly submitted: () => number } {
   let submitted = 0;
   const transaction = `the transaction of ${identity}`;
@@ -48,7 +48,7 @@ function reach(outcome: PayerTransactionOutcome | "gone"): PayerTransactionOutco
   return outcome;
 }
 
-test("what is not read is refused, without a payer", async () => {
+test("a request that cannot be read is refused without a payer", async () => {
   const [verified, settled] = await Promise.all([desk().verify(POOR), desk().settle(POOR)]);
   expect(verified).toEqual({ isValid: false, invalidReason: POOR.reason, invalidMessage: POOR.message });
   expect(settled).toEqual({
@@ -71,12 +71,15 @@ describe("before a transaction is sent", () => {
     ["pending", NODE_GONE, "unexpected_settle_error", false],
     ["gone", POOR, "unexpected_settle_error", false],
     ["gone", undefined, "unexpected_settle_error", false],
-  ])("when it is %s, and %j besides, it is refused as %s", async (earlier, refusal, errorReason, named) => {
-    const asked = payment({ earlier, ...(refusal && { refusal }) });
-    const transaction = named ? "the transaction of one" : "";
-    expect(await desk().settle(accept(asked))).toMatchObject({ success: false, errorReason, transaction });
-    expect(asked.submitted()).toBe(0);
-  });
+  ])(
+    "a transaction that is %s already, with the refusal %j, is refused as %s",
+    async (earlier, refusal, errorReason, named) => {
+      const asked = payment({ earlier, ...(refusal && { refusal }) });
+      const transaction = named ? "the transaction of one" : "";
+      expect(await desk().settle(accept(asked))).toMatchObject({ success: false, errorReason, transaction });
+      expect(asked.submitted()).toBe(0);
+    },
+  );
 });
 
 describe("after a transaction is sent", () => {
@@ -87,16 +90,19 @@ describe("after a transaction is sent", () => {
     ["pending", "settlement_pending", "settlement_pending"],
     ["forgotten", "settlement_pending", "settlement_pending"],
     ["gone", "settlement_pending", "settlement_pending"],
-  ])("and %s, the first to ask hears %s and others %s", async (outcome, first, later) => {
-    const [asked, own] = [payment({ outcome: () => outcome }), desk()];
-    const answers = [await own.settle(accept(asked)), await own.settle(accept(asked))];
-    expect(answers.map(({ errorReason }) => errorReason)).toEqual([first, later]);
-    expect(answers.map(({ transaction }) => transaction)).toEqual(Array(2).fill("the transaction of one"));
-    expect(await own.verify(accept(asked))).toMatchObject({ isValid: false, invalidReason: later });
-    expect(asked.submitted()).toBe(1);
-  });
+  ])(
+    "a transaction that is %s is reported as %s to the first caller and %s to others",
+    async (outcome, first, later) => {
+      const [asked, own] = [payment({ outcome: () => outcome }), desk()];
+      const answers = [await own.settle(accept(asked)), await own.settle(accept(asked))];
+      expect(answers.map(({ errorReason }) => errorReason)).toEqual([first, later]);
+      expect(answers.map(({ transaction }) => transaction)).toEqual(Array(2).fill("the transaction of one"));
+      expect(await own.verify(accept(asked))).toMatchObject({ isValid: false, invalidReason: later });
+      expect(asked.submitted()).toBe(1);
+    },
+  );
 
-  test("it is forgotten in time", async () => {
+  test("a transaction is forgotten after the time", async () => {
     let nowMs = 0;
     const own = desk(() => nowMs);
     await own.settle(accept(payment()));
@@ -107,7 +113,7 @@ describe("after a transaction is sent", () => {
   });
 });
 
-test("whatever the chain says and however often it is asked at once, a success is said once and one transaction is sent", async () => {
+test("a desk reports a success once and sends one transaction, for all outcomes and any number of callers", async () => {
   const outcomes = fc.array(fc.constantFrom(...OUTCOMES, "gone" as const), { minLength: 1, maxLength: 8 });
   await fc.assert(
     fc.asyncProperty(outcomes, fc.array(fc.nat(3), { maxLength: 6 }), async (said, waves) => {

@@ -5,19 +5,19 @@ import { type DeskPayment, SettlementDesk, type SettlementOutcome, type Transfer
 
 const NETWORK = "eip155:84532";
 
-/** The hash of the transaction that is sent as the first, the second, and so on. */
+/** The hash of the first transaction that is sent, the second, and so on. */
 const hashOf = (sending: number): string => `0x${String(sending).repeat(64)}`;
 
 type OutcomeOf = DeskPayment["outcomeOf"];
 
 interface Play {
   readonly outcomeOf: OutcomeOf;
-  /** What is found on chain before something is sent. */
+  /** The earlier settlement on chain. */
   findEarlier?(): Promise<Transfer | undefined>;
   submit?(sending: number): Promise<string>;
 }
 
-/** A desk at which one payment is settled, and how often it was sent. */
+/** A desk that settles one payment, and the number of times it was sent. */
 function open({ outcomeOf, findEarlier = async () => undefined, submit = async (sending) => hashOf(sending) }: Play) {
   let sendings = 0;
   const payment: DeskPayment = {
@@ -37,8 +37,8 @@ function open({ outcomeOf, findEarlier = async () => undefined, submit = async (
   return { settle, sendings: () => sendings };
 }
 
-describe("a transaction that is dropped", () => {
-  test("early is sent again, up to three times in one call, and then refused without a hash", async () => {
+describe("a dropped transaction", () => {
+  test("a transaction dropped early is sent again, up to three times in one call, then refused without a hash", async () => {
     const { settle, sendings } = open({ outcomeOf: async () => "dropped-early" });
     const refused = { success: false, errorReason: "unexpected_settle_error", transaction: "" };
     expect(await settle()).toMatchObject(refused);
@@ -47,7 +47,7 @@ describe("a transaction that is dropped", () => {
     expect(sendings()).toBe(6);
   });
 
-  test("when the time is over is sent again by the next call only", async () => {
+  test("a transaction dropped at the end of the time is sent again by the next call only", async () => {
     const outcomes: SettlementOutcome[] = ["dropped", "confirmed"];
     const { settle, sendings } = open({ outcomeOf: async () => outcomes.shift() ?? "pending" });
     expect(await settle()).toMatchObject({ success: false, errorReason: "unexpected_settle_error", transaction: "" });
@@ -55,7 +55,7 @@ describe("a transaction that is dropped", () => {
     expect(await settle()).toMatchObject({ success: true, transaction: hashOf(2) });
   });
 
-  test("leaves to the one after it only the time that it has not used", async () => {
+  test("a dropped transaction leaves the remaining time to the next one", async () => {
     const uses: { readonly waitedMs: number; readonly spentMs: number }[] = [];
     let spentMs = 0;
     const { settle } = open({
@@ -73,7 +73,7 @@ describe("a transaction that is dropped", () => {
     expect(uses[1]?.spentMs).toBeGreaterThan(0);
   });
 
-  test("and fails when it is sent again is not refused for good by the same call", async () => {
+  test("a payment that was dropped and then fails gets no final refusal from the same call", async () => {
     const outcomes: SettlementOutcome[] = ["dropped-early", "failed"];
     const { settle } = open({ outcomeOf: async () => outcomes.shift() ?? "pending" });
     const failed = { success: false, errorMessage: "the transaction failed on chain", transaction: hashOf(2) };
@@ -82,10 +82,10 @@ describe("a transaction that is dropped", () => {
   });
 });
 
-describe("a transaction that was dropped, and is on chain after all", () => {
+describe("a dropped transaction that is on chain after all", () => {
   const findEarlier = async (): Promise<Transfer> => ({ transaction: hashOf(1), amount: 5n });
 
-  test("is pending until it is as deep as is asked for, and then succeeds once", async () => {
+  test("a dropped transaction on chain is pending until it is deep enough, then succeeds once", async () => {
     let isDeep = false;
     const { settle } = open({
       outcomeOf: async (transaction, waitedMs) => {
@@ -104,7 +104,7 @@ describe("a transaction that was dropped, and is on chain after all", () => {
   });
 
   test.each<SettlementOutcome>(["dropped-early", "dropped"])(
-    "is one success where one of two sees it as %s",
+    "a transaction succeeds once if one of two callers sees it as %s",
     async (late) => {
       let tell = () => {};
       const told = new Promise<void>((resolve) => {
@@ -129,7 +129,7 @@ describe("a transaction that was dropped, and is on chain after all", () => {
     },
   );
 
-  test("is a success for one of two, when one has seen it while the other sends it again", async () => {
+  test("a payment succeeds for one of two callers if one sees it settled while the other sends it again", async () => {
     const outcomes: SettlementOutcome[] = ["dropped-early", "confirmed"];
     let sendAgain = () => {};
     const sendingAgain = new Promise<void>((resolve) => {

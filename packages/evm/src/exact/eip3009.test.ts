@@ -38,7 +38,7 @@ const INVALID = refused("invalid_payload");
 const TOO_EARLY = refused("invalid_exact_evm_payload_authorization_valid_after");
 const TOO_LONG = refused("invalid_exact_evm_payload_authorization_valid_before");
 
-test("the specification's example is read", () => {
+test("readPayment reads the specification's example", () => {
   expect(readPayment(EXAMPLE.payload, REQUIREMENTS, NOW)).toEqual({
     kind: "readable",
     identity:
@@ -49,7 +49,7 @@ test("the specification's example is read", () => {
   });
 });
 
-describe("a field of another form", () => {
+describe("form of the fields", () => {
   const NEITHER_TEXT: readonly unknown[] = [undefined, null, 0, 1, true, [], {}, ["x"], { a: "x" }];
   const NO_DECIMAL = ["", "-1", "+1", "1.0", "1e3", "0x10", "01", "00", " 1", "1 ", "1\n", "1n", "١", "9".repeat(79)];
   const NO_ADDRESS = [
@@ -79,52 +79,55 @@ describe("a field of another form", () => {
     ["nonce", [...NEITHER_TEXT, ...NO_NONCE, 5]],
   ];
 
-  test.each(cases)("of the authorization: %s", (name, values) => {
+  test.each(cases)("a payment is refused if %s of the authorization has another form", (name, values) => {
     for (const value of values) expect(read({}, { [name]: value }), JSON.stringify(value)).toEqual(INVALID);
   });
 
-  test("of the payload: signature", () => {
+  test("a payment is refused if its signature has another form", () => {
     for (const signature of [...NEITHER_TEXT, ...NO_SIGNATURE]) {
       expect(read({ signature }), String(signature)).toEqual(INVALID);
     }
   });
 
-  test.each([undefined, null, 5, "x", [], {}, { signature: PAYLOAD.signature }])("of the whole: %j", (payload) => {
-    expect(readPayment(payload, REQUIREMENTS, NOW)).toEqual(INVALID);
-    expect(readPayment({ ...PAYLOAD, authorization: payload }, REQUIREMENTS, NOW)).toEqual(INVALID);
-  });
+  test.each([undefined, null, 5, "x", [], {}, { signature: PAYLOAD.signature }])(
+    "a payment is refused if its payload or authorization is %j",
+    (payload) => {
+      expect(readPayment(payload, REQUIREMENTS, NOW)).toEqual(INVALID);
+      expect(readPayment({ ...PAYLOAD, authorization: payload }, REQUIREMENTS, NOW)).toEqual(INVALID);
+    },
+  );
 
-  test("that a prototype lends", () => {
+  test("fields of a prototype do not count", () => {
     const payload = JSON.parse(`{"__proto__":${JSON.stringify(PAYLOAD)}}`);
     expect(readPayment(payload, REQUIREMENTS, NOW)).toEqual(INVALID);
     expect(readPayment(Object.create(PAYLOAD), REQUIREMENTS, NOW)).toEqual(INVALID);
   });
 
   test.each([1, 65, 130, 4096])(
-    "is not what a signature of %i bytes is: contract wallets sign as they like",
+    "a signature of %i bytes is accepted, because contract wallets sign in their own way",
     (bytes) => {
       expect(read({ signature: `0x${"ab".repeat(bytes)}` }).kind).toBe("readable");
     },
   );
 
-  test("is not what fields besides are", () => {
+  test("extra fields are accepted", () => {
     expect(read({ more: 1 }, { more: 1 }).kind).toBe("readable");
   });
 });
 
-describe("a payment of other terms", () => {
+describe("agreement with the terms", () => {
   test.each<[authorization: object, reason: string, why: string]>([
-    [{ to: REQUIREMENTS.asset }, "invalid_exact_evm_payload_recipient_mismatch", "to somebody else"],
+    [{ to: REQUIREMENTS.asset }, "invalid_exact_evm_payload_recipient_mismatch", "to another account"],
     [{ value: "9999" }, "invalid_exact_evm_payload_authorization_value_mismatch", "less"],
     [{ value: "10001" }, "invalid_exact_evm_payload_authorization_value_mismatch", "more, which is not exact"],
     [{ value: "0" }, "invalid_exact_evm_payload_authorization_value_mismatch", "nothing"],
     [{ value: "9".repeat(78) }, "invalid_exact_evm_payload_authorization_value_mismatch", "more than there is"],
     [{ to: REQUIREMENTS.asset, value: "1" }, "invalid_exact_evm_payload_recipient_mismatch", "the recipient first"],
-  ])("%j: %s (%s)", (authorization, reason) => {
+  ])("a payment with %j is refused: %s (%s)", (authorization, reason) => {
     expect(read({}, authorization)).toEqual(refused(reason));
   });
 
-  test("is not one whose recipient is written in another case", () => {
+  test("the recipient may be written in another case", () => {
     expect(read({}, { to: PAYLOAD.authorization.to.toLowerCase() }).kind).toBe("readable");
   });
 });
@@ -137,7 +140,7 @@ describe("the time window", () => {
     [VALID_BEFORE - 5, "expired", "five are not enough"],
     [VALID_BEFORE, "expired", "none is left"],
     [VALID_BEFORE + 1_000_000, "expired", "long ago"],
-  ])("at %i: %s (%s)", (nowSeconds, kind) => {
+  ])("a payment at %i is %s (%s)", (nowSeconds, kind) => {
     const reading = read({}, {}, nowSeconds);
     expect(reading.kind).toBe(kind);
     if (kind === "refused") expect(reading).toEqual(TOO_EARLY);
@@ -152,7 +155,7 @@ describe("the time window", () => {
     [(2n ** 256n - 1n).toString(), TOO_LONG, "for ever, as some wallets write it"],
     ["9".repeat(78), TOO_LONG, "more than the chain holds"],
     ["0", { kind: "expired", expiresAtSeconds: 0 }, "never"],
-  ])("that ends at %s: %j (%s)", (validBefore, reading) => {
+  ])("a payment with validBefore %s is %j (%s)", (validBefore, reading) => {
     expect(read({}, { validBefore })).toMatchObject(reading);
   });
 
@@ -162,11 +165,11 @@ describe("the time window", () => {
     [String(NOW + 1), false],
     [(2n ** 256n - 1n).toString(), false],
     ["9".repeat(78), false],
-  ])("that begins at %s: %s", (validAfter, ok) => {
+  ])("a payment with validAfter %s is accepted: %s", (validAfter, ok) => {
     expect(read({}, { validAfter }).kind).toBe(ok ? "readable" : "refused");
   });
 
-  test("is looked at last, and never hides that a payment is known", () => {
+  test("an expired payment still has an identity", () => {
     const reading = read({}, {}, VALID_BEFORE + 1);
     expect(reading).toMatchObject({ kind: "expired", identity: expect.stringContaining("eip155:84532|") });
   });
@@ -188,7 +191,7 @@ describe("the identity", () => {
     [{ signature: "0xabcd" }, {}, "another signature"],
     [{ more: 1 }, { more: 1 }, "fields besides"],
     [{}, { validBefore: String(NOW + 3600), validAfter: "0" }, "another window: the nonce can be used once"],
-  ])("is the same for %j %j: %s", (change, authorization) => {
+  ])("the identity is the same with %j %j: %s", (change, authorization) => {
     expect(identityOf(change, authorization)).toBe(identity);
   });
 
@@ -197,12 +200,12 @@ describe("the identity", () => {
     [{ nonce: `0x${"0".repeat(64)}` }, {}, "another nonce"],
     [{}, { asset: from }, "another token, which has nonces of its own"],
     [{}, { network: "eip155:8453" }, "another chain, which has nonces of its own"],
-  ])("is another for %j %j: %s", (authorization, requirements) => {
+  ])("the identity differs with %j %j: %s", (authorization, requirements) => {
     expect(identityOf({}, authorization, requirements)).not.toBe(identity);
   });
 });
 
-test("reading is total over anything, and over any authorization with anything in it", () => {
+test("readPayment throws for no payload", () => {
   const names = fc.constantFrom(...Object.keys(PAYLOAD.authorization), "signature", "authorization", "__proto__");
   const values = fc.oneof(fc.anything(), fc.bigInt().map(String), fc.string({ unit: codeUnit }));
   fc.assert(
@@ -227,7 +230,7 @@ test.each([
   expect(topic).toBe(toEventSelector(event));
 });
 
-test("the call for a nonce's state is what viem makes of the contract's description", () => {
+test("the call for a nonce's state equals viem's", () => {
   const args = [ADDRESS, NONCE] as const;
   const ours = encodeAuthorizationState(ADDRESS, NONCE);
   const abi = parseAbi(["function authorizationState(address authorizer, bytes32 nonce) view returns (bool)"]);

@@ -26,14 +26,14 @@ function issuesOf(change: Partial<OfferTerms>): readonly string[] {
 }
 
 describe("the scheme", () => {
-  test("says what it is, and cannot be changed", () => {
+  test("exactEvm names its scheme and networks, and is frozen", () => {
     expect(scheme).toMatchObject({ scheme: "exact", networks: "eip155:*" });
     expect(Object.isFrozen(scheme)).toBe(true);
   });
 });
 
 describe("a price in dollars", () => {
-  test("is in the network's stablecoin, whose EIP-712 domain goes into the offer", () => {
+  test("a dollar price is in the network's stablecoin, with its EIP-712 domain in the offer", () => {
     expect(compile({})).toEqual({
       ok: true,
       asset: { id: USDC, symbol: "USDC", decimals: 6, extra: { name: "USDC", version: "2" } },
@@ -45,7 +45,7 @@ describe("a price in dollars", () => {
   test.each(
     ASSETS.filter(({ network, address }) => ASSETS.find((asset) => asset.network === network)?.address === address),
   )(
-    "on $networkName is in its stablecoin, moved as that can be ($transfer)",
+    "a dollar price on $networkName is in its stablecoin, moved by $transfer",
     ({ network, address, decimals, symbol, transfer, name, version }) => {
       const amount = 10n ** BigInt(decimals - 2);
       const extra = {
@@ -60,29 +60,32 @@ describe("a price in dollars", () => {
 
   test.each<[change: Partial<OfferTerms>, issue: string, why: string]>([
     [{ price: "0.01" }, 'price: a dollar price such as "$0.01"', "no currency"],
-    [{ price: "1.5 EURC" }, "price: one of what is known there: USDC", "a ticker that nobody knows there"],
+    [{ price: "1.5 EURC" }, "price: one of what is known there: USDC", "a ticker that is unknown there"],
     [{ price: "1.5USDC" }, "price: a dollar price such as", "no space"],
     [{ price: "$0.0000001" }, "price: at most 6 decimals", "would be rounded"],
     [{ price: "" }, 'price: a dollar price such as "$0.01"', "empty"],
     [{ network: "eip155:31337" }, "price: { asset, amount, extra: { name, version } }", "no stablecoin known"],
-  ])("of %j is refused: %s (%s)", (change, issue) => {
+  ])("a dollar price of %j is refused: %s (%s)", (change, issue) => {
     expect(issuesOf(change)).toEqual([expect.stringContaining(issue)]);
   });
 });
 
 describe("a price by a ticker", () => {
-  test.each(ASSETS)("is in $symbol on $networkName, by its decimals", ({ network, address, symbol, decimals }) => {
-    const asset = { id: address, symbol, decimals };
-    for (const ticker of [symbol, symbol.toLowerCase(), symbol.toUpperCase()]) {
-      expect(compile({ network, price: `0.10 ${ticker}` })).toMatchObject({
-        ok: true,
-        asset,
-        amount: 10n ** BigInt(decimals - 1),
-      });
-    }
-  });
+  test.each(ASSETS)(
+    "a price by ticker is in $symbol on $networkName, with its decimals",
+    ({ network, address, symbol, decimals }) => {
+      const asset = { id: address, symbol, decimals };
+      for (const ticker of [symbol, symbol.toLowerCase(), symbol.toUpperCase()]) {
+        expect(compile({ network, price: `0.10 ${ticker}` })).toMatchObject({
+          ok: true,
+          asset,
+          amount: 10n ** BigInt(decimals - 1),
+        });
+      }
+    },
+  );
 
-  test("carries what a token is moved by", () => {
+  test("a price by ticker has the token's domain in the offer", () => {
     const terms = compile({ network: "eip155:42220", price: "0.10 USDT" });
     expect(terms.ok && terms.asset).toEqual({
       id: "0x48065fbBE25f71C9282ddf5e1cD6D6A887483D5e",
@@ -92,7 +95,7 @@ describe("a price by a ticker", () => {
     });
   });
 
-  test("is refused where it is known on another network only, with what is known there", () => {
+  test("a ticker of another network is refused, and the known ones are named", () => {
     expect(issuesOf({ network: "eip155:42220", price: "1 PYUSD" })).toEqual([
       "price: one of what is known there: USDC, USDT, USAT",
     ]);
@@ -101,7 +104,7 @@ describe("a price by a ticker", () => {
 });
 
 describe("a price in an asset", () => {
-  test("that is known needs no more than its address, in any case", () => {
+  test("a known asset needs only its address, in any case", () => {
     for (const asset of [USDC, USDC.toLowerCase()]) {
       expect(compile({ price: { asset, amount: "7" } })).toEqual({
         ok: true,
@@ -112,18 +115,18 @@ describe("a price in an asset", () => {
     }
   });
 
-  test("that is known keeps its EIP-712 domain, whatever the seller thinks it is", () => {
+  test("a known asset keeps its EIP-712 domain, regardless of the seller's extra", () => {
     const terms = compile({ price: { asset: USDC, amount: "7", extra: DOMAIN } });
     expect(terms.ok && terms.asset.extra).toEqual({ name: "USDC", version: "2" });
   });
 
-  test("that is not the network's first is known too", () => {
+  test("a known asset need not be the network's first", () => {
     const asset = "0x48065fbBE25f71C9282ddf5e1cD6D6A887483D5e";
     const terms = compile({ network: "eip155:42220", price: { asset, amount: "7" } });
     expect(terms.ok && terms.asset.symbol).toBe("USDT");
   });
 
-  test.each(["eip155:84532", "eip155:31337"] as const)("that is unknown on %s needs its EIP-712 domain", (network) => {
+  test.each(["eip155:84532", "eip155:31337"] as const)("an unknown asset on %s needs its EIP-712 domain", (network) => {
     expect(compile({ network, price: { asset: UNKNOWN, amount: "7", extra: { ...DOMAIN, more: 1 } } })).toEqual({
       ok: true,
       asset: { id: UNKNOWN, symbol: "Some Token", decimals: undefined, extra: DOMAIN },
@@ -148,7 +151,7 @@ describe("a price in an asset", () => {
     [{ asset: USDC, amount: "1e3" }, "price.amount: atomic units", "an exponent"],
     [{ asset: USDC, amount: "$1" }, "price.amount: atomic units", "dollars"],
     [{ asset: USDC, amount: (2n ** 256n).toString() }, "price.amount: an amount below 2^256", "too much"],
-  ])("of %j is refused: %s (%s)", (price, issue) => {
+  ])("a price of %j is refused: %s (%s)", (price, issue) => {
     expect(issuesOf({ price })).toEqual([expect.stringContaining(issue)]);
   });
 
@@ -163,12 +166,12 @@ describe("a price in an asset", () => {
       { price: { asset: UNKNOWN, amount: "7", extra: { ...DOMAIN, ...BY_PERMIT2 } } },
       DOMAIN,
     ],
-  ])("that %s is moved by Permit2 where the seller says so, or there is no other way", (_what, change, extra) => {
+  ])("an asset that %s is moved by Permit2 if the seller says so, or as the only method", (_what, change, extra) => {
     const terms = compile(change);
     expect(terms.ok && terms.asset.extra).toEqual({ ...extra, ...BY_PERMIT2 });
   });
 
-  test("that is unknown and has no name goes by its address", () => {
+  test("an unknown asset without a name has its address as symbol", () => {
     const terms = compile({ price: { asset: UNKNOWN, amount: "7", extra: BY_PERMIT2 } });
     expect(terms.ok && terms.asset.symbol).toBe(UNKNOWN);
   });
@@ -189,14 +192,14 @@ describe("a price in an asset", () => {
       "price.extra: the token's EIP-712 domain",
       "half a domain",
     ],
-  ])("with %j is refused: %s (%s)", (change, issue) => {
+  ])("terms with %j are refused: %s (%s)", (change, issue) => {
     expect(issuesOf(change)).toEqual([expect.stringContaining(issue)]);
   });
 });
 
 describe("a network", () => {
   test.each(["eip155:base", "eip155:084532", "eip155:0", "eip155:-1", "eip155:1e3", "eip155:0x1"] as const)(
-    "%s is no chain",
+    "%s is refused as a network",
     (network) => {
       const price = { asset: UNKNOWN, amount: "7", extra: DOMAIN };
       expect(issuesOf({ network, price })).toEqual(["network: eip155 and a chain id, as in eip155:84532"]);
@@ -211,25 +214,28 @@ describe("payTo", () => {
     [PAY_TO.slice(0, -1), "an EVM address", "a digit short"],
     [PAY_TO.replace("Bc", "bC"), "an EVM address", "a mistyped checksum"],
     ["2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4", "an EVM address", "of another family"],
-    [`0x${"0".repeat(40)}`, "not the zero address", "nobody's"],
+    [`0x${"0".repeat(40)}`, "not the zero address", "no owner"],
     [USDC, "not the token's own contract", "lost for good"],
     [USDC.toLowerCase(), "not the token's own contract", "lost for good, in any case"],
-  ])("%s is refused: %s (%s)", (payTo, issue) => {
+  ])("payTo %s is refused: %s (%s)", (payTo, issue) => {
     expect(issuesOf({ payTo })).toEqual([expect.stringContaining(issue)]);
     expect(issuesOf({ payTo })[0]).toMatch(/^payTo: /);
   });
 
-  test.each([PAY_TO, PAY_TO.toLowerCase(), `0x${PAY_TO.slice(2).toUpperCase()}`])("%s is taken as it is", (payTo) => {
-    const terms = compile({ payTo });
-    expect(terms.ok && terms.payTo).toBe(payTo);
-  });
+  test.each([PAY_TO, PAY_TO.toLowerCase(), `0x${PAY_TO.slice(2).toUpperCase()}`])(
+    "payTo %s is kept as it is",
+    (payTo) => {
+      const terms = compile({ payTo });
+      expect(terms.ok && terms.payTo).toBe(payTo);
+    },
+  );
 
-  test("is checked whatever is wrong with the price", () => {
-    expect(issuesOf({ payTo: "nobody", price: "1" })).toHaveLength(2);
+  test("payTo is checked even if the price is wrong", () => {
+    expect(issuesOf({ payTo: "alice", price: "1" })).toHaveLength(2);
   });
 });
 
-test("compiling is total over texts, and what it sells is never below zero", () => {
+test("compileTerms throws for no text, and never yields an amount below zero", () => {
   const price = fc.oneof(
     fc.string(),
     fc.record({

@@ -26,7 +26,7 @@ afterEach(closeNodes);
 
 const UNUSED: Method = () => ({ result: toHex(0n, { size: 32 }) });
 
-describe("a nonce that was not used", () => {
+describe("an unused nonce", () => {
   /** The newest block has this time. */
   const at = (seconds: number): Methods => ({
     eth_call: UNUSED,
@@ -38,11 +38,11 @@ describe("a nonce that was not used", () => {
     [1_800_000_299, "open", "there is a second"],
     [1_800_000_300, "never", "the token demands a time before"],
     [1_900_000_000, "never", "it is long over"],
-  ])("at %i is %s: %s", async (seconds, kind) => {
+  ])("an unused nonce at %i means %s: %s", async (seconds, kind) => {
     expect((await find(at(seconds))).finding).toEqual({ kind });
   });
 
-  test("is asked for at the very block whose time counts, and nothing else is asked", async () => {
+  test("the nonce is asked for at the block whose time counts, and nothing else is asked", async () => {
     const { node } = await find({ eth_call: UNUSED });
     const [to, data] = [REQUIREMENTS.asset, expect.stringMatching(/^0xe94a0102[0-9a-f]{128}$/)];
     expect(node.calls).toEqual([
@@ -53,14 +53,14 @@ describe("a nonce that was not used", () => {
   });
 });
 
-describe("a nonce that was used", () => {
+describe("a used nonce", () => {
   const says = (...logs: readonly unknown[]): Methods => ({
     eth_getTransactionReceipt: () => ({ result: receipt(logs) }),
   });
   const byOther = transfer({ from: STRANGER, logIndex: "0x4" });
   const second = { ...USE, topics: [...USE.topics.slice(0, 2), OTHER], logIndex: "0x7" };
 
-  test("has moved the money when the transfer follows", async () => {
+  test("the payment has moved the money if the transfer follows the use", async () => {
     const { finding, node } = await find();
     expect(finding).toEqual(MOVED);
     expect(node.calls.slice(3).map(({ method }) => method)).toEqual(["eth_getLogs", "eth_getTransactionReceipt"]);
@@ -101,18 +101,18 @@ describe("a nonce that was used", () => {
     ["unclear", [{ ...USE, topics: [...USE.topics.slice(0, 2), OTHER] }, transfer()], "the use is of another nonce"],
     ["unclear", [USE, transfer({ logIndex: "0x4" })], "the transfer was before, and the logs are in no order"],
     ["unclear", [USE, transfer({ logIndex: "0x5" })], "two logs have one place"],
-  ])("is %j: %j %s", async (finding, logs) => {
+  ])("a used nonce means %j: %j %s", async (finding, logs) => {
     const expected = finding === "unclear" ? { kind: "unclear", problem: expect.any(String) } : finding;
     expect((await find(says(...logs))).finding).toEqual(expected);
   });
 
-  test("by a cancellation has moved nothing and never will", async () => {
+  test("a cancelled authorization has moved nothing and never will", async () => {
     const eth_getLogs: Method = () => ({ result: [CANCELLATION] });
     expect((await find({ eth_getLogs, ...says(CANCELLATION) })).finding).toEqual({ kind: "never" });
     expect((await find({ eth_getLogs, ...says(USE, transfer()) })).finding).toMatchObject({ kind: "unclear" });
   });
 
-  test("is found whatever case addresses and hashes are written in", async () => {
+  test("the transfer is found with addresses and hashes in any case", async () => {
     const upper = (text: string) => `0x${text.slice(2).toUpperCase()}`;
     const loud = (log: typeof USE) => ({
       ...log,
@@ -125,27 +125,27 @@ describe("a nonce that was used", () => {
   });
 });
 
-describe("a question that makes no sense", () => {
+describe("a query that cannot be answered", () => {
   test.each<[query: Partial<PaymentQuery>, why: string]>([
     [{ payload: undefined }, "there is no payment"],
     [{ payload: { ...PAYLOAD, authorization: null } }, "nothing was signed"],
-    [{ payload: changed({ nonce: "0x1" }) }, "the nonce is none"],
-    [{ payload: changed({ to: STRANGER }) }, "the payment is for somebody else"],
+    [{ payload: changed({ nonce: "0x1" }) }, "the nonce is not 32 bytes"],
+    [{ payload: changed({ to: STRANGER }) }, "the payment is for another account"],
     [{ payload: changed({ value: "1" }) }, "the payment is of another amount"],
-    [{ requirements: { ...REQUIREMENTS, asset: "USDC" } }, "the asset is none"],
+    [{ requirements: { ...REQUIREMENTS, asset: "USDC" } }, "the asset is not an address"],
     [{ requirements: {} as never }, "there are no terms"],
     [{ requirements: null as never }, "there are no terms at all"],
-  ])("asks nobody: %j, %s", async (query) => {
+  ])("findPayment does not ask the node: %j, %s", async (query) => {
     const { finding, node } = await find({}, query);
     expect(finding).toMatchObject({ kind: "unclear" });
     expect(node.calls).toEqual([]);
   });
 
-  test("because nobody waits for the answer is unclear", async () => {
+  test("findPayment is unclear if its signal is aborted", async () => {
     expect((await find({}, { signal: AbortSignal.abort() })).finding).toMatchObject({ kind: "unclear" });
   });
 
-  test("by a client that throws something of its own is unclear, and not quoted", async () => {
+  test("findPayment is unclear if its RPC client throws, and does not quote the error", async () => {
     const fail = async () => {
       throw new RangeError("https://node.example/secret");
     };

@@ -1,5 +1,5 @@
 /**
- * A node on this machine that knows one payment, tells the truth about it, and lies where a test wants it to.
+ * A node on this machine that knows one payment. It tells the truth about it, except in methods that a test replaces.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { type ChainFinding, createRpcNode, type PaymentQuery, type PaymentRequir
 import { encodeAbiParameters, type Hex, padHex, toEventSelector, toHex } from "viem";
 import { exactEvm } from "./exact-evm.js";
 
-/** What a node writes: an answer, or whatever it likes. */
+/** A node's response: a result, an error, or any bytes. */
 export type Reply =
   | { readonly result: unknown }
   | { readonly error: unknown }
@@ -99,7 +99,7 @@ export function receipt(logs: readonly unknown[]): Readonly<Record<string, unkno
   return { transactionHash: TRANSACTION, blockHash: hashOf(USED_AT), blockNumber: toHex(USED_AT), status: "0x1", logs };
 }
 
-/** What a node says that is well, and saw the payment being made. */
+/** The responses of a healthy node that saw the payment. */
 export const PAID: Readonly<Record<string, Method>> = {
   eth_chainId: () => ({ result: "0x14a34" }),
   eth_getBlockByNumber: ([tag]) => ({ result: blockOf(tag === "latest" ? HEAD : BigInt(tag as string)) }),
@@ -120,7 +120,7 @@ export function isIn({ fromBlock, toBlock }: Range, block: bigint): boolean {
 
 export interface RunningNode {
   readonly url: string;
-  /** What it was asked, in order. */
+  /** The calls to the node, in order. */
   readonly calls: { readonly method: string; readonly params: readonly unknown[] }[];
 }
 
@@ -159,7 +159,7 @@ export const MOVED: ChainFinding = { kind: "moved", transaction: TRANSACTION };
 export const OTHER: Hex = `0x${"22".repeat(32)}`;
 export const STRANGER: Hex = `0x${"33".repeat(20)}`;
 
-/** What to ask otherwise than usual. */
+/** Changes to the usual query. */
 export type Changes = Partial<PaymentQuery> & { readonly deadlineMs?: number };
 
 /** Asks a node about the payment. */
@@ -168,7 +168,7 @@ export function findAt(url: string, { deadlineMs = 5_000, ...query }: Changes = 
   return exactEvm().findPayment?.({ payload: PAYLOAD, requirements: REQUIREMENTS, rpc, ...query });
 }
 
-/** Asks a node that lies in these methods, and keeps what it was asked. */
+/** Asks a node with these methods replaced, and returns the node too. */
 export async function find(methods: Methods = {}, changes: Changes = {}) {
   const node = await startNode(methods);
   return { finding: await findAt(node.url, changes), node };
@@ -179,7 +179,7 @@ export function changed(authorization: Partial<Record<keyof typeof AUTHORIZATION
   return { ...PAYLOAD, authorization: { ...AUTHORIZATION, ...authorization } };
 }
 
-/** How often a node was asked something. */
+/** The number of calls of a method. */
 export function countOf({ calls }: RunningNode, method: string): number {
   return calls.filter((call) => call.method === method).length;
 }

@@ -24,7 +24,7 @@ const SIGNED: SignedPermit = {
   },
 };
 
-/** A chain on which Permit2 may move what `allowances` say, one after the other, and what it is sent. */
+/** A chain with these allowances, one after the other, and the payments that are sent to it. */
 function openChain(allowances: bigint[]) {
   const sent: SignedPermit[] = [];
   const chain: Permit2Chain = {
@@ -43,9 +43,9 @@ function openChain(allowances: bigint[]) {
 }
 
 test.each([
-  { why: "is used when the allowance is gone", allowances: [5n, 0n], approvals: [undefined, APPROVAL] },
-  { why: "is not used when an allowance has come", allowances: [0n, 5n], approvals: [APPROVAL, undefined] },
-])("a payment that is sent again: its approval $why meanwhile", async ({ allowances, approvals }) => {
+  { why: "is used if the allowance is gone meanwhile", allowances: [5n, 0n], approvals: [undefined, APPROVAL] },
+  { why: "is not used if there is an allowance meanwhile", allowances: [0n, 5n], approvals: [APPROVAL, undefined] },
+])("the approval of a payment that is sent again $why", async ({ allowances, approvals }) => {
   const { chain, sent } = openChain(allowances);
   const payment = new PermitPayment({ payer: "0xaa", amount: 5n, signed: SIGNED }, chain, async () => "confirmed");
   for (const _ of approvals) {

@@ -10,14 +10,14 @@ function open() {
   return { clock, grants: createGrants(LIMITS, () => clock.ms) };
 }
 
-describe("what payers are given for gas", () => {
-  test("is at most so much for one, what giving it costs not counted", () => {
+describe("grants for gas", () => {
+  test("a grant to one payer is limited, without the fees for giving it", () => {
     const { grants } = open();
     expect(grants.findFault("a", { given: 100n, fees: 90n })).toBeUndefined();
     expect(grants.findFault("a", { given: 101n, fees: 0n })).toContain("lacks 101 wei");
   });
 
-  test("is given to one payer once an hour", () => {
+  test("one payer gets one grant an hour", () => {
     const { clock, grants } = open();
     grants.note("a", COST);
     clock.ms += HOUR_MS - 1;
@@ -26,7 +26,7 @@ describe("what payers are given for gas", () => {
     expect(grants.findFault("a", COST)).toBeUndefined();
   });
 
-  test("is at most so much for all in an hour, what giving it costs counted", () => {
+  test("the grants of one hour are limited in sum, with the fees for giving them", () => {
     const { clock, grants } = open();
     grants.note("a", COST);
     clock.ms += 1_000;
@@ -37,7 +37,7 @@ describe("what payers are given for gas", () => {
     expect(grants.findFault("c", { given: 90n, fees: 60n })).toBeUndefined();
   });
 
-  test("is none where nothing was given after all", () => {
+  test("a grant that was taken back does not count", () => {
     const { grants } = open();
     const takeBack = grants.note("a", COST);
     takeBack();
@@ -47,7 +47,7 @@ describe("what payers are given for gas", () => {
     expect(grants.findFault("a", COST)).toContain("within the last hour");
   });
 
-  test("is remembered for so many, where it costs nothing", () => {
+  test("the number of remembered grants is limited, even if they cost nothing", () => {
     const { grants } = open();
     for (let at = 0; at < 10_000; at++) grants.note(`payer ${at}`, { given: 0n, fees: 0n });
     expect(grants.findFault("another", { given: 0n, fees: 0n })).toContain("used up");

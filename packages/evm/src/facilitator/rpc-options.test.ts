@@ -9,7 +9,7 @@ import { createExactEvmScheme } from "./schemes.js";
 const privateKey = generatePrivateKey();
 const GOOD: RpcChainOptions = { network: "eip155:84532", rpcUrl: "http://127.0.0.1:1/v3/path-key", privateKey };
 
-/** What is wrong with options, each as `path: expected`. */
+/** The issues of options, each as `path: expected`. */
 function issuesOf(create: () => unknown): readonly string[] {
   try {
     create();
@@ -25,7 +25,7 @@ function issuesOf(create: () => unknown): readonly string[] {
 const withOption = (option: object) => () => createRpcChain({ ...GOOD, ...option } as RpcChainOptions);
 
 describe("options of a chain", () => {
-  test("have defaults, and the parts of a chain in them", () => {
+  test("createRpcChain fills in defaults", () => {
     const { client: _client, account, ...rest } = parseRpcOptions(GOOD);
     expect(rest).toEqual({
       network: "eip155:84532",
@@ -40,7 +40,7 @@ describe("options of a chain", () => {
     expect(createRpcChain(GOOD)).toMatchObject({ network: "eip155:84532", signers: [account.address] });
   });
 
-  test("that are all wrong are all named at once", () => {
+  test("createRpcChain names all wrong options at once", () => {
     const wrong = {
       network: "base",
       rpcUrl: "ftp://127.0.0.1",
@@ -81,7 +81,7 @@ describe("options of a chain", () => {
     { why: "another family of networks", option: { network: "solana:mainnet" }, says: "options.network" },
     { why: "a key for a network", option: { network: privateKey }, says: "not a text of 66 characters" },
     { why: "no URL", option: { rpcUrl: undefined }, says: "options.rpcUrl" },
-    { why: "a URL that is none", option: { rpcUrl: "localhost:8545" }, says: "options.rpcUrl" },
+    { why: "a host and port without a scheme", option: { rpcUrl: "localhost:8545" }, says: "options.rpcUrl" },
     { why: "a key for a URL", option: { rpcUrl: privateKey }, says: "options.rpcUrl" },
     { why: "no key", option: { privateKey: undefined }, says: "not neither" },
     { why: "a key and an account", option: { account: privateKeyToAccount(privateKey) }, says: "not both" },
@@ -107,20 +107,20 @@ describe("options of a chain", () => {
     { why: "an unknown key", option: { confirmation: 1 }, says: "options.confirmation" },
   ];
 
-  test.each(WRONG)("with $why are refused", ({ option, says }) => {
+  test.each(WRONG)("createRpcChain refuses $why", ({ option, says }) => {
     const issues = issuesOf(withOption(option));
     expect(issues).toHaveLength(1);
     expect(issues[0]).toContain(says);
   });
 
-  test("may name an account in place of a key", () => {
+  test("createRpcChain accepts an account in place of a key", () => {
     const account = privateKeyToAccount(privateKey);
     expect(issuesOf(withOption({ privateKey: undefined, account }))).toEqual([]);
   });
 });
 
 describe("options of the scheme", () => {
-  test("that are wrong are all named at once", () => {
+  test("createExactEvmScheme names all wrong options at once", () => {
     const wrong = { chain: undefined, now: 5, chains: [] };
     expect(issuesOf(() => createExactEvmScheme(wrong as never))).toEqual([
       "options.chains: one of the keys chain, now, not an unknown key",

@@ -11,7 +11,7 @@ const { permit2, ...rest } = createRpcChain({
   privateKey: `0x${"1".repeat(64)}`,
 });
 
-/** A chain that can do nothing but be one. */
+/** A chain without Permit2. */
 const WITHOUT: EvmChain = { ...(rest as EvmChain), network: "eip155:84532", signers: [SIGNER] };
 const WITH: EvmChain = { ...WITHOUT, ...(permit2 === undefined ? {} : { permit2 }) };
 
@@ -26,7 +26,7 @@ function issuesOf(create: () => unknown): readonly string[] {
 }
 
 describe("options of a scheme", () => {
-  test.each([createExactEvmScheme, createUptoEvmScheme])("%o are checked, all at once", (create) => {
+  test.each([createExactEvmScheme, createUptoEvmScheme])("%o names all wrong options at once", (create) => {
     const options = { chain: null, now: 5, more: 1 } as never;
     expect(issuesOf(() => create(options))).toEqual([
       expect.stringContaining("options.more"),
@@ -36,7 +36,7 @@ describe("options of a scheme", () => {
     expect(issuesOf(() => create({ chain: WITH }))).toEqual([]);
   });
 
-  test("of upto must have a chain with Permit2, and somebody to sign for", () => {
+  test("createUptoEvmScheme demands a chain with Permit2 and a signer", () => {
     const expected = ["options.chain: a chain with permit2 and a signer"];
     expect(issuesOf(() => createUptoEvmScheme({ chain: WITHOUT }))).toEqual(expected);
     expect(issuesOf(() => createUptoEvmScheme({ chain: { ...WITH, signers: [] } }))).toEqual(expected);
@@ -48,7 +48,7 @@ describe("options of a scheme", () => {
   });
 });
 
-test("a chain without Permit2 refuses payments by it, and no others", async () => {
+test("exact without Permit2 refuses only payments by Permit2", async () => {
   const terms = {
     scheme: "exact",
     network: "eip155:84532",

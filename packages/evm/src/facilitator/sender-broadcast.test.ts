@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { problemOf } from "./chain.js";
 import { broadcast, type Delivery } from "./sender.js";
 
-/** What the node says, one answer after the other; the last one again and again. */
+/** Responses of the node, in order. The last one is repeated. */
 type Said = { readonly code: number; readonly message: string } | "yes" | "hangs up";
 
 let server: Server;
@@ -43,7 +43,7 @@ async function broadcastTo(...answers: readonly Said[]): Promise<Delivery & { re
 
 const error = (code: number, message: string) => ({ code, message });
 
-describe("a node's answer to a transaction", () => {
+describe("a node's response to a transaction", () => {
   const ANSWERS: readonly { readonly node: string; readonly answer: Said; readonly kind: Delivery["kind"] }[] = [
     { node: "any", answer: "yes", kind: "out" },
     { node: "geth", answer: error(-32_000, "already known"), kind: "out" },
@@ -64,18 +64,18 @@ describe("a node's answer to a transaction", () => {
     { node: "a provider", answer: error(-32_603, "internal error"), kind: "unclear" },
     { node: "geth", answer: error(-32_002, "request timed out"), kind: "unclear" },
     { node: "a provider", answer: error(-32_000, "upstream time-out"), kind: "unclear" },
-    { node: "a provider", answer: error(1_234, "whatever"), kind: "unclear" },
+    { node: "a provider", answer: error(1_234, "something else"), kind: "unclear" },
     { node: "any", answer: "hangs up", kind: "unclear" },
   ];
 
-  test.each(ANSWERS)("$node: $answer means $kind", async ({ answer, kind }) => {
+  test.each(ANSWERS)("the response $answer of $node means $kind", async ({ answer, kind }) => {
     const delivery = await broadcastTo(answer);
     expect(delivery.kind).toBe(kind);
-    // viem asks again by itself where it thinks it may; here that would hide what the first answer was.
+    // viem can repeat a request by itself; here that would hide the first response.
     expect(delivery.asked).toBe(kind === "unclear" ? 2 : 1);
   });
 
-  test("that is unclear is settled by a second yes, and by nothing else", async () => {
+  test("an unclear response is cleared by a second yes, and by nothing else", async () => {
     expect(await broadcastTo("hangs up", "yes")).toMatchObject({ kind: "out", asked: 2 });
     expect(await broadcastTo("hangs up", error(-32_000, "already known"))).toMatchObject({ kind: "out" });
     expect(await broadcastTo("hangs up", error(-32_000, "nonce too low"))).toMatchObject({ kind: "unclear" });
@@ -83,7 +83,7 @@ describe("a node's answer to a transaction", () => {
   });
 });
 
-describe("a problem", () => {
+describe("problemOf", () => {
   const HEX = "ab".repeat(70);
 
   test.each([
@@ -96,7 +96,7 @@ describe("a problem", () => {
     { why: "line breaks and escapes", message: "a\r\nb\u001b[31mc\u202ed", says: "the node said: a b [31mc d" },
     { why: "a megabyte", message: "y".repeat(1_000_000), says: `the node said: ${"y".repeat(185)}` },
     { why: "nothing", message: "", says: "the node said: " },
-  ])("with $why in it is told in one short, harmless line", async ({ message, says }) => {
+  ])("a message with $why becomes one short, harmless line", async ({ message, says }) => {
     const delivery = await broadcastTo(error(-32_000, message));
     expect("error" in delivery && problemOf(delivery.error)).toBe(says);
   });
@@ -105,7 +105,7 @@ describe("a problem", () => {
     [new RangeError("secret"), "RangeError"],
     ["secret", "not an error"],
     [undefined, "not an error"],
-  ])("that is none of viem's is told by its name: %o", (thrown, says) => {
+  ])("an error that is not from viem becomes its name: %o", (thrown, says) => {
     expect(problemOf(thrown)).toBe(says);
   });
 });

@@ -6,7 +6,7 @@ import { waitForReceipt } from "./sender.js";
 
 const HASH = `0x${"1".repeat(64)}` as const;
 
-/** What one question for the receipt is answered; two blocks are asked for, and `new` has one. */
+/** The node's response to one question for the receipt. Two confirmations are needed, and `new` has one. */
 type Look = "none" | "error" | "new" | "deep";
 
 let server: Server;
@@ -48,7 +48,7 @@ function openOptions(...said: readonly Look[]): ParsedRpcOptions {
   });
 }
 
-/** Waits, and is told one sign after the other whether the transaction is crowded out. */
+/** Waits, with these signs, one after the other, of whether the transaction is crowded out. */
 async function wait(options: ParsedRpcOptions, signs: readonly boolean[]) {
   let asked = 0;
   const seen = await waitForReceipt(options, HASH, async () => signs[asked++] ?? false);
@@ -56,13 +56,13 @@ async function wait(options: ParsedRpcOptions, signs: readonly boolean[]) {
 }
 
 describe("waiting for a receipt", () => {
-  test("lasts until it is as deep as is asked for, whatever the node says before", async () => {
+  test("waitForReceipt waits until the receipt is deep enough, regardless of earlier responses", async () => {
     const options = openOptions("none", "error", "new", "none", "deep");
     expect(await waitForReceipt(options, HASH)).toMatchObject({ transactionHash: HASH, blockNumber: 15n });
     expect(looked).toBe(5);
   });
 
-  test("ends without one when the time is over", async () => {
+  test("waitForReceipt ends without a receipt when the time is over", async () => {
     const options = { ...openOptions("none"), receiptTimeoutMs: 0 };
     expect(await waitForReceipt(options, HASH)).toBeUndefined();
     expect(looked).toBe(1);
@@ -74,21 +74,39 @@ describe("a transaction that seems to be crowded out", () => {
   type Row = readonly [why: string, looks: readonly Look[], signs: readonly boolean[], seen: string, asked: number];
 
   test.each<Row>([
-    ["is not asked about where there is a receipt at once", ["deep"], [YES], "receipt", 0],
-    ["is not asked about after the first look", ["none", "deep"], [YES], "receipt", 0],
-    ["is waited for after one sign", ["none", "none", "deep"], [YES], "receipt", 1],
-    ["is not waited for after two", ["none", "none", "none"], [YES, YES], "crowded-out", 2],
-    ["is not waited for after two at last", ["none", "none", "none", "none"], [NO, YES, YES], "crowded-out", 3],
-    ["is waited for with a no in between", ["none", "none", "none", "none", "deep"], [YES, NO, YES], "receipt", 3],
-    ["is waited for with an error in between", ["none", "none", "error", "none", "deep"], [YES, YES], "receipt", 2],
-    ["is waited for with a receipt in between", ["none", "none", "new", "none", "deep"], [YES, YES], "receipt", 2],
-    ["is not asked about where the node fails", ["error", "error", "error", "deep"], [YES, YES], "receipt", 0],
+    ["no sign is asked for if there is a receipt at once", ["deep"], [YES], "receipt", 0],
+    ["no sign is asked for after the first look", ["none", "deep"], [YES], "receipt", 0],
+    ["one sign does not end the wait", ["none", "none", "deep"], [YES], "receipt", 1],
+    ["two signs end the wait", ["none", "none", "none"], [YES, YES], "crowded-out", 2],
+    ["two late signs end the wait", ["none", "none", "none", "none"], [NO, YES, YES], "crowded-out", 3],
+    [
+      "signs with a no in between do not end the wait",
+      ["none", "none", "none", "none", "deep"],
+      [YES, NO, YES],
+      "receipt",
+      3,
+    ],
+    [
+      "signs with an error in between do not end the wait",
+      ["none", "none", "error", "none", "deep"],
+      [YES, YES],
+      "receipt",
+      2,
+    ],
+    [
+      "signs with a receipt in between do not end the wait",
+      ["none", "none", "new", "none", "deep"],
+      [YES, YES],
+      "receipt",
+      2,
+    ],
+    ["no sign is asked for while the node fails", ["error", "error", "error", "deep"], [YES, YES], "receipt", 0],
   ])("%s", async (_, said, signs, seen, asked) => {
     expect(await wait(openOptions(...said), signs)).toEqual({ seen, asked });
     expect(looked).toBe(said.length);
   });
 
-  test("is not asked about when no time is left to send it again", async () => {
+  test("no sign is asked for when no time is left to send the payment again", async () => {
     const options = { ...openOptions(...Array<Look>(100).fill("none")), receiptTimeoutMs: 10 };
     expect(await wait(options, [YES, YES])).toEqual({ seen: undefined, asked: 0 });
   });

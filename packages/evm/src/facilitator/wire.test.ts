@@ -7,13 +7,13 @@ describe("readers of hexadecimal", () => {
   const address = `0x${"aB".repeat(20)}`;
   const bytes32 = `0x${"aB".repeat(32)}`;
 
-  test("write addresses and words in lower case, and leave bytes as they are", () => {
+  test("readAddress and readBytes32 yield lower case, and readBytes keeps the case", () => {
     expect(readAddress(address)).toBe(address.toLowerCase());
     expect(readBytes32(bytes32)).toBe(bytes32.toLowerCase());
     expect(readBytes("0xaB", 1)).toBe("0xaB");
   });
 
-  test("count bytes", () => {
+  test("readers of hexadecimal refuse another number of bytes", () => {
     expect([readBytes("0x", 1), readBytes("0xabc", 2), readBytes("0xabcdef", 2)]).toEqual([
       undefined,
       undefined,
@@ -23,12 +23,15 @@ describe("readers of hexadecimal", () => {
     expect(readBytes32(address)).toBeUndefined();
   });
 
-  test.each([0, null, "", "0X", "aB", `${address}\n`, ` ${address}`, [address]])("do not read %j", (value) => {
-    expect([readAddress(value), readBytes32(value)]).toEqual([undefined, undefined]);
-  });
+  test.each([0, null, "", "0X", "aB", `${address}\n`, ` ${address}`, [address]])(
+    "readers of hexadecimal refuse %j",
+    (value) => {
+      expect([readAddress(value), readBytes32(value)]).toEqual([undefined, undefined]);
+    },
+  );
 });
 
-test("readers of anything else refuse what they do not expect", () => {
+test("readFields and readText refuse other types and lengths", () => {
   expect([readFields(null), readFields([]), readFields("x"), readFields(undefined)]).toEqual([
     undefined,
     undefined,
@@ -43,7 +46,7 @@ test("readers of anything else refuse what they do not expect", () => {
   ]);
 });
 
-test("no reader throws, whatever it is given", () => {
+test("no reader throws for any value", () => {
   const readers = [
     readAddress,
     readBytes32,
@@ -66,6 +69,6 @@ test.each([
   /nonce (?:is )?too low|old ?nonce|nonce (?:has )?already (?:been )?used|replacement transaction underpriced/i,
   /revert|invalid ?(?:fe ?)?opcode|invalid jump|out ?of ?gas|stack (?:under|over)flow|evm error/i,
   /[a-z][a-z0-9+.-]{0,19}:\/\/\S*/gi,
-])("%s takes time in proportion to the text", (expression) => {
+])("%s is matched in linear time", (expression) => {
   expect(checkSync(expression.source, expression.flags).status).toBe("safe");
 });

@@ -20,7 +20,7 @@ import { addressWord, TRANSFER, uintWord } from "./node-questions.js";
 
 afterEach(closeNodes);
 
-describe("a node that is not to be believed", () => {
+describe("an untrusted node", () => {
   const log = (change: object): Methods => ({ eth_getLogs: () => ({ result: [{ ...USE, ...change }] }) });
   const result = (method: string, value: unknown): Methods => ({ [method]: () => ({ result: value }) });
   const raw = (method: string, write: Extract<Reply, { write: unknown }>["write"]): Methods => ({
@@ -90,13 +90,13 @@ describe("a node that is not to be believed", () => {
     ],
     [raw("eth_getTransactionReceipt", (response) => response.writeHead(302, { location: "/" }).end()), "a redirect"],
     [raw("eth_chainId", (response) => response.writeHead(500).end()), "a failure"],
-  ])("decides nothing: %j, %s", async (methods) => {
+  ])("a wrong response decides nothing: %j, %s", async (methods) => {
     const { finding } = await find(methods);
     expect(finding).toEqual({ kind: "unclear", problem: expect.stringMatching(/^[\w ():,'-]{1,120}$/) });
   });
 
   test.each(["eth_chainId", "eth_getBlockByNumber", "eth_call", "eth_getLogs", "eth_getTransactionReceipt"])(
-    "and does not finish its answer to %s in time decides nothing",
+    "a response to %s that does not end in time decides nothing",
     async (method) => {
       const { finding } = await find(
         raw(method, (response) => void response.writeHead(200).write("{")),
@@ -106,7 +106,7 @@ describe("a node that is not to be believed", () => {
     },
   );
 
-  test("and writes a use with a topic more, also in the receipt, decides nothing", async () => {
+  test("a use with an extra topic, in the receipt too, decides nothing", async () => {
     const use = { ...USE, topics: [...USE.topics, OTHER] };
     const said = {
       ...result("eth_getLogs", [use]),
@@ -115,7 +115,7 @@ describe("a node that is not to be believed", () => {
     expect((await find(said)).finding).toMatchObject({ kind: "unclear" });
   });
 
-  test("and answers with another block than the one asked for is not asked on", async () => {
+  test("a node that responds with another block is not asked again", async () => {
     const { finding, node } = await find({
       ...result("eth_getLogs", []),
       ...result("eth_getBlockByNumber", blockOf(HEAD)),
@@ -124,18 +124,18 @@ describe("a node that is not to be believed", () => {
     expect(countOf(node, "eth_getLogs")).toBe(1);
   });
 
-  test("is not asked anything but which chain it is of while it is of another", async () => {
+  test("a node of another chain is asked only for its chain id", async () => {
     const { finding, node } = await find(result("eth_chainId", "0x1"));
     expect(finding).toEqual({ kind: "unclear", problem: "the node is not of eip155:84532" });
     expect(node.calls).toHaveLength(1);
   });
 
-  test("whatever it says, is believed only where it says it saw the transfer, and nothing is thrown", async () => {
+  test("a false response to any question decides nothing, and nothing is thrown", async () => {
     const methods = ["eth_chainId", "eth_getBlockByNumber", "eth_call", "eth_getLogs", "eth_getTransactionReceipt"];
     const lie = fc.record({ method: fc.constantFrom(...methods), value: fc.jsonValue() });
     await fc.assert(
       fc.asyncProperty(lie, async ({ method, value }) => {
-        // An empty list of logs is an answer; that the log was not found is, too.
+        // An empty list of logs is a valid response; so the log was not found.
         expect((await find(result(method, value))).finding).toMatchObject({ kind: "unclear" });
       }),
       { numRuns: 50 },
@@ -145,11 +145,11 @@ describe("a node that is not to be believed", () => {
 
 const ADDRESS = "0x857b06519E91e3A54538791bDbb0E22373e36b66";
 
-test("a transfer has the topic of ERC-20's event", () => {
+test("the topic of a transfer is that of ERC-20's event", () => {
   expect(TRANSFER).toBe(toEventSelector("event Transfer(address indexed from, address indexed to, uint256 value)"));
 });
 
-test("addresses and amounts are words of 32 bytes", () => {
+test("addresses and amounts are encoded as words of 32 bytes", () => {
   expect(addressWord(ADDRESS)).toBe(padHex(ADDRESS).toLowerCase());
   for (const amount of [0n, 1n, 10_000n, maxUint256]) expect(uintWord(amount)).toBe(numberToHex(amount, { size: 32 }));
 });

@@ -29,8 +29,8 @@ function rangesOf({ calls }: RunningNode): readonly (readonly [bigint, bigint])[
     .map(({ fromBlock, toBlock }) => [HEAD - BigInt(fromBlock), HEAD - BigInt(toBlock)] as const);
 }
 
-describe("the blocks that are looked through", () => {
-  /** A node that looks through so many blocks at once. */
+describe("scanLogs", () => {
+  /** A node that searches at most so many blocks at once. */
   const atMost = (blocks: bigint, refusal: Reply, used = USED_AT): Method => {
     return ([filter]) => {
       const { fromBlock, toBlock } = filter as Range;
@@ -42,7 +42,7 @@ describe("the blocks that are looked through", () => {
   const REFUSED: Reply = { error: { code: -32_005, message: "query returned more than 10000 results" } };
   const EMPTY: Methods = { eth_getLogs: () => ({ result: [] }) };
 
-  test("are the newest first, and 9000 at once", async () => {
+  test("the scan asks for the newest blocks first, 9000 at once", async () => {
     const { finding, node } = await find(EMPTY);
     expect(finding).toMatchObject({ kind: "unclear" });
     expect(rangesOf(node).slice(0, 3)).toEqual([
@@ -53,16 +53,19 @@ describe("the blocks that are looked through", () => {
   });
 
   test.each<[validAfter: string, ranges: number, why: string]>([
-    ["0", 6, "26 hours before it runs out, at two seconds a block"],
+    ["0", 6, "26 hours before its expiry take so many, at two seconds a block"],
     ["1799999700", 1, "it became valid only 10 minutes before"],
     ["1799970000", 2, "it became valid eight hours before"],
-  ])("end where the payment cannot have been made: valid from %s takes %i, for %s", async (validAfter, ranges) => {
-    const { finding, node } = await find(EMPTY, { payload: changed({ validAfter }) });
-    expect(finding).toMatchObject({ kind: "unclear" });
-    expect(rangesOf(node)).toHaveLength(ranges);
-  });
+  ])(
+    "the scan ends before the payment was valid: with validAfter %s it takes %i ranges, because %s",
+    async (validAfter, ranges) => {
+      const { finding, node } = await find(EMPTY, { payload: changed({ validAfter }) });
+      expect(finding).toMatchObject({ kind: "unclear" });
+      expect(rangesOf(node)).toHaveLength(ranges);
+    },
+  );
 
-  test("end with the first block of the chain", async () => {
+  test("the scan ends with the first block of the chain", async () => {
     const young: Methods = {
       eth_getBlockByNumber: ([tag]) => ({
         result: { number: tag === "latest" ? "0x2710" : tag, hash: OTHER, timestamp: toHex(1_800_000_000) },
@@ -81,14 +84,14 @@ describe("the blocks that are looked through", () => {
     [500n, { error: { code: -32_602, message: "range too large" } }, "another error"],
     [10n, { write: (response) => response.writeHead(400).end("{}") }, "status 400"],
     [1_000n, { write: (response) => response.writeHead(413).end() }, "status 413"],
-  ])("are halved until the node takes them: %i, %j %s", async (blocks, refusal) => {
+  ])("a range is halved until the node accepts it: %i, %j %s", async (blocks, refusal) => {
     const { finding, node } = await find({ eth_getLogs: atMost(blocks, refusal) });
     expect(finding).toEqual(MOVED);
     const first = rangesOf(node).findIndex(([from, to]) => from - to < blocks);
     for (const [from, to] of rangesOf(node).slice(first)) expect(from - to).toBeLessThan(blocks);
   });
 
-  test("are not asked for in pieces of fewer than eight", async () => {
+  test("a range is not halved below eight blocks", async () => {
     const { finding, node } = await find({ eth_getLogs: atMost(5n, REFUSED) });
     expect(finding).toMatchObject({ kind: "unclear" });
     expect(countOf(node, "eth_getLogs")).toBe(11);
@@ -99,13 +102,13 @@ describe("the blocks that are looked through", () => {
     [{ write: (response) => response.writeHead(429).end() }, "status 429"],
     [{ write: (response) => response.writeHead(503).end() }, "status 503"],
     [{ write: (response) => void response.destroy() }, "a connection that breaks off"],
-  ])("are not asked for again when the node is not well: %j %s", async (refusal) => {
+  ])("a range is not asked for again after another failure: %j %s", async (refusal) => {
     const { finding, node } = await find({ eth_getLogs: () => refusal });
     expect(finding).toMatchObject({ kind: "unclear" });
     expect(countOf(node, "eth_getLogs")).toBe(1);
   });
 
-  test("are given up after 60 questions", async () => {
+  test("the scan gives up after 60 questions", async () => {
     const { finding, node } = await find({ eth_getLogs: atMost(10n, REFUSED, HEAD - 5_000n) });
     expect(finding).toEqual({ kind: "unclear", problem: "node was asked 60 times without a result" });
     expect(node.calls).toHaveLength(60);

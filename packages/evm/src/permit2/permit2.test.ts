@@ -62,8 +62,8 @@ const RECIPIENT = "invalid_exact_evm_payload_recipient_mismatch";
 const AFTER = "invalid_exact_evm_payload_authorization_valid_after";
 const BEFORE = "invalid_exact_evm_payload_authorization_valid_before";
 
-describe.each(KINDS)("a payment of %s by Permit2", (kind) => {
-  test("is read, and known by payer and nonce, whatever the token and however they are written", () => {
+describe.each(KINDS)("readPayment of %s by Permit2", (kind) => {
+  test("a payment is identified by payer and nonce, in any spelling, regardless of the token", () => {
     const identity = `eip155:84532|permit2|0x857b06519e91e3a54538791bdbb0e22373e36b66|${BigInt(NONCE)}`;
     const reading = {
       kind: "readable",
@@ -91,7 +91,7 @@ describe.each(KINDS)("a payment of %s by Permit2", (kind) => {
     ["permit2Authorization.permitted.amount", "10001", VALUE, "more"],
     ["permit2Authorization.permitted.amount", 10_000, "invalid_payload", "a number"],
     ["permit2Authorization.permitted.amount", "010000", "invalid_payload", "a zero in front"],
-    ["permit2Authorization.spender", STRANGER, "invalid_payload", "somebody who could send it anywhere"],
+    ["permit2Authorization.spender", STRANGER, "invalid_payload", "an account that could send it anywhere"],
     [
       "permit2Authorization.spender",
       PROXIES[kind === "exact" ? "upto" : "exact"],
@@ -104,12 +104,12 @@ describe.each(KINDS)("a payment of %s by Permit2", (kind) => {
     ["permit2Authorization.deadline", String(NOW + 90_001), BEFORE, "more than 25 hours"],
     ["permit2Authorization.deadline", "soon", "invalid_payload", "no number"],
     ["permit2Authorization.witness", [], "invalid_payload", "a list"],
-    ["permit2Authorization.witness.to", STRANGER, RECIPIENT, "somebody else"],
+    ["permit2Authorization.witness.to", STRANGER, RECIPIENT, "another account"],
     ["permit2Authorization.witness.validAfter", String(NOW + 1), AFTER, "later"],
     ["permit2Authorization.witness.validAfter", undefined, "invalid_payload", "none"],
   ];
 
-  test.each(REFUSED)("with %s %j is refused: %s (%s)", (path, value, reason) => {
+  test.each(REFUSED)("a payment with %s %j is refused: %s (%s)", (path, value, reason) => {
     expect(read(kind, changed(kind, path, value))).toEqual({ kind: "refused", reason });
   });
 
@@ -118,11 +118,11 @@ describe.each(KINDS)("a payment of %s by Permit2", (kind) => {
     [NOW + 5, "expired"],
     [0, "expired"],
     [NOW + 90_000, "readable"],
-  ])("with the deadline %i is %s", (deadline, state) => {
+  ])("a payment with the deadline %i is %s", (deadline, state) => {
     expect(read(kind, changed(kind, "permit2Authorization.deadline", String(deadline)))).toMatchObject({ kind: state });
   });
 
-  test("is read without a throw, whatever it is", () => {
+  test("reading throws for no value", () => {
     const field = fc.oneof(fc.anything(), fc.constantFrom(...Object.values(payloadOf(kind).permit2Authorization)));
     const authorization = fc.dictionary(
       fc.constantFrom("from", "permitted", "spender", "nonce", "deadline", "witness"),
@@ -138,21 +138,21 @@ describe.each(KINDS)("a payment of %s by Permit2", (kind) => {
   });
 });
 
-describe("the facilitator that a payer has signed for", () => {
-  test("must be there", () => {
+describe("the facilitator in an upto payment", () => {
+  test("an upto payment without a facilitator is refused", () => {
     for (const facilitator of [undefined, "0x1", 5]) {
       const payload = changed("upto", "permit2Authorization.witness.facilitator", facilitator);
       expect(read("upto", payload)).toEqual({ kind: "refused", reason: "invalid_payload" });
     }
   });
 
-  test("may be another than the offer names now: facilitators have several addresses", () => {
+  test("an upto payment may name another facilitator than the offer, because facilitators have several addresses", () => {
     const payload = changed("upto", "permit2Authorization.witness.facilitator", STRANGER);
     expect(read("upto", payload)).toMatchObject({ kind: "readable" });
   });
 });
 
-test("a payment by one method is none by the other", () => {
+test("a payment by one transfer method is refused if the terms ask for the other", () => {
   const requirements = termsOf("exact");
   const byAuthorization = { ...requirements, extra: { name: "USDC", version: "2" } };
   expect(SCHEMES.exact.readPayment(payloadOf("exact"), byAuthorization, NOW)).toMatchObject({ kind: "refused" });
@@ -170,8 +170,8 @@ test("a payment by one method is none by the other", () => {
   expect(SCHEMES.exact.readPayment(payload, requirements, NOW)).toMatchObject({ kind: "refused" });
 });
 
-describe("Permit2", () => {
-  test("is asked by the selectors and topics of its contract", () => {
+describe("words of Permit2", () => {
+  test("selectors and topics are those of the Permit2 contract", () => {
     const event = "event UnorderedNonceInvalidation(address indexed owner, uint256 word, uint256 mask)";
     expect(NONCE_INVALIDATION).toBe(toEventSelector(event));
     const call = encodeNonceBitmap(`0x${"ab".repeat(20)}`, 0x123n);
@@ -180,7 +180,7 @@ describe("Permit2", () => {
     );
   });
 
-  test("has one bit for each nonce", () => {
+  test("a bitmap has one bit for each nonce", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }), fc.integer({ min: 0, max: 255 }), (nonce, bit) => {
         expect(hasNonce(1n << BigInt(bit), nonce)).toBe((nonce & 0xffn) === BigInt(bit));

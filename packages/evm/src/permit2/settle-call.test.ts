@@ -19,7 +19,7 @@ function permitFor(kind: ProxyKind): fc.Arbitrary<Permit> {
   return fc.record({ ...fields, deadline: uint, to: address, validAfter: uint, facilitator, signature: bytes });
 }
 
-describe.each<ProxyKind>(["exact", "upto"])("a call of the proxy of %s", (kind) => {
+describe.each<ProxyKind>(["exact", "upto"])("calls of the %s proxy", (kind) => {
   const signed = fc.record({
     permit: permitFor(kind),
     approval: fc.constantFrom(undefined, APPROVAL),
@@ -27,7 +27,7 @@ describe.each<ProxyKind>(["exact", "upto"])("a call of the proxy of %s", (kind) 
     chainId: fc.constant(1),
   });
 
-  test("is read as it was encoded, with an allowance and without", () => {
+  test("a call is read as it was encoded, with an allowance and without", () => {
     fc.assert(
       fc.property(signed, uint, (some, amount) => {
         const { from: owner, to, token, amount: permitted, nonce, deadline } = some.permit;
@@ -42,7 +42,7 @@ describe.each<ProxyKind>(["exact", "upto"])("a call of the proxy of %s", (kind) 
   });
 
   test.each(["from", "token", "amount", "nonce", "deadline", "to"] as const)(
-    "is for no permit of another %s",
+    "a call does not fit a permit with another %s",
     (field) => {
       fc.assert(
         fc.property(signed, permitFor(kind), (some, other) => {
@@ -56,7 +56,7 @@ describe.each<ProxyKind>(["exact", "upto"])("a call of the proxy of %s", (kind) 
     },
   );
 
-  test("is nothing else, and is cut off nowhere, whatever is read", () => {
+  test("a cut-off call and any other text are not read", () => {
     fc.assert(
       fc.property(permitFor(kind), fc.nat(500), fc.string(), (permit, length, text) => {
         const { data } = encodePermitCall({ chainId: 1, kind, permit }, 1n);

@@ -11,7 +11,7 @@ function compile(change: Partial<OfferTerms>) {
   return scheme.compileTerms({ network: "eip155:84532", price: "$0.10", payTo: PAY_TO, ...change });
 }
 
-test("says what it is, and cannot be changed", () => {
+test("uptoEvm names its scheme and networks, and is frozen", () => {
   expect(scheme).toMatchObject({ scheme: "upto", networks: "eip155:*", allowsLess: true });
   expect(Object.isFrozen(scheme)).toBe(true);
 });
@@ -58,16 +58,16 @@ describe("a maximum", () => {
       7n,
     ],
     [
-      "in an unknown token that is said to be nothing more",
+      "in an unknown token without a domain",
       { price: { asset: UNKNOWN, amount: "7" } },
       { id: UNKNOWN, symbol: UNKNOWN, decimals: undefined, extra: { assetTransferMethod: "permit2" } },
       7n,
     ],
-  ])("%s is authorized by Permit2", (_what, change, asset, amount) => {
+  ])("a maximum %s is authorized by Permit2", (_what, change, asset, amount) => {
     expect(compile(change)).toEqual({ ok: true, asset, amount, payTo: PAY_TO });
   });
 
-  test("cannot be authorized by EIP-3009, which signs for one amount", () => {
+  test("a maximum cannot be authorized by EIP-3009, which signs for one amount", () => {
     const terms = compile({ price: { asset: USDC, amount: "7", extra: { assetTransferMethod: "eip3009" } } });
     expect(terms).toEqual({
       ok: false,
@@ -76,8 +76,8 @@ describe("a maximum", () => {
   });
 });
 
-describe("what a facilitator adds to an offer", () => {
-  test("is its address, with the checksum that clients insist on", () => {
+describe("completeExtra", () => {
+  test("an offer gets the facilitator's address, with the checksum that clients insist on", () => {
     const kind = { facilitatorAddress: PAY_TO.toLowerCase(), more: 1 };
     expect(scheme.completeExtra?.(kind)).toEqual({ facilitatorAddress: PAY_TO });
   });
@@ -88,8 +88,8 @@ describe("what a facilitator adds to an offer", () => {
     [{ facilitatorAddress: "0xFacilitatorAddress1234567890123456789012" }, "no hex"],
     [{ facilitatorAddress: PAY_TO.slice(0, -1) }, "a digit short"],
     [{ facilitatorAddress: [PAY_TO] }, "a list"],
-    [{ facilitatorAddress: `0x${"0".repeat(40)}` }, "nobody's"],
-  ])("%j is none that can be paid by way of: %s", (kindExtra) => {
+    [{ facilitatorAddress: `0x${"0".repeat(40)}` }, "the zero address"],
+  ])("a facilitator with %j cannot be used: %s", (kindExtra) => {
     expect(scheme.completeExtra?.(kindExtra)).toBeUndefined();
   });
 });
