@@ -76,7 +76,7 @@ describe("a payment that was carried out", () => {
       "eth_getLogs",
       "eth_getTransactionReceipt",
     ]) {
-      proxy.decide(once(method, "lose-answer"));
+      proxy.decide(once(method, "lose-response"));
       expect(await find(payment)).toMatchObject({ kind: "unclear", problem: expect.stringContaining(method) });
     }
     expect(await find(payment)).toEqual({ kind: "moved", transaction });

@@ -47,7 +47,7 @@ async function settle(kind: Kind, request: FacilitatorRequest): Promise<string> 
   return transaction;
 }
 
-const UNEXPLAINED: ChainFinding = { kind: "unclear", problem: "the nonce was used, but by what was not found" };
+const UNEXPLAINED: ChainFinding = { kind: "unclear", problem: "the nonce was used, but its transaction was not found" };
 
 describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
   test("a payment is open before it is made, and has moved, in its transaction, after", async () => {
@@ -122,7 +122,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
       "eth_getLogs",
       "eth_getTransactionByHash",
     ]) {
-      proxy.decide(once(method, "lose-answer"));
+      proxy.decide(once(method, "lose-response"));
       expect(await find(kind, request)).toMatchObject({ kind: "unclear", problem: expect.stringContaining(method) });
     }
     expect(await find(kind, request)).toEqual({ kind: "moved", transaction });

@@ -40,8 +40,8 @@ test.each(onCelo)("a price of 0.02 $symbol is paid in $symbol", async (asset) =>
   const account = privateKeyToAccount(generatePrivateKey());
   facilitator.ledger.fund(account.address, 50_000n);
   const schemes = [{ network: "eip155:*", client: new ExactEvmScheme(account) }] as const;
-  const answer = await wrapFetchWithPaymentFromConfig(fetch, { schemes: [...schemes] })(`${await open(app)}/x`);
-  expect([answer.status, await answer.json()]).toEqual([200, sold]);
+  const response = await wrapFetchWithPaymentFromConfig(fetch, { schemes: [...schemes] })(`${await open(app)}/x`);
+  expect([response.status, await response.json()]).toEqual([200, sold]);
   expect(facilitator.ledger.balanceOf(PAY_TO)).toBe(40_000n);
 });
 

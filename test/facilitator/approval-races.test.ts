@@ -76,7 +76,7 @@ test("a payment is made after an approval whose response was lost, and after one
   const scheme = openScheme(stage, "exact", { privateKey: at.privateKey, sponsoring: GENEROUS, rpcUrl: proxy.url });
   const { account, payment } = await openPayment(at, "exact");
   let sent = 0;
-  proxy.decide(({ method }) => (method === "eth_sendRawTransaction" && ++sent === 2 ? "lose-answer" : "pass"));
+  proxy.decide(({ method }) => (method === "eth_sendRawTransaction" && ++sent === 2 ? "lose-response" : "pass"));
   const request = sponsored(payment, await signApproval(at, account));
   expect(await scheme.settle(request)).toMatchObject({ success: true });
 });

@@ -124,8 +124,8 @@ test("two payments at once with one approval are both settled, with one grant", 
   const scheme = openSponsor(at, "exact");
   const requests = [sponsored(payment, info), sponsored(await payBy(at, "exact", key), info)];
   const [, before] = await purseOf(at);
-  const answers = await Promise.all(requests.map((request) => scheme.settle(request)));
-  expect(answers).toMatchObject([{ success: true }, { success: true }]);
+  const responses = await Promise.all(requests.map((request) => scheme.settle(request)));
+  expect(responses).toMatchObject([{ success: true }, { success: true }]);
   const [, after] = await purseOf(at);
   expect(after - before).toBe(3);
 });
@@ -229,8 +229,8 @@ describe("a wrong approval", () => {
     for (let place = 2; place < text.length; place += 7) {
       const digit = text[place] === "f" ? "0" : "f";
       const signedTransaction = text.slice(0, place) + digit + text.slice(place + 1);
-      const answer = await scheme.verify(sponsored(payment, { ...info, signedTransaction }));
-      expect(answer, signedTransaction).toMatchObject({ isValid: false, invalidReason: ALLOWANCE });
+      const response = await scheme.verify(sponsored(payment, { ...info, signedTransaction }));
+      expect(response, signedTransaction).toMatchObject({ isValid: false, invalidReason: ALLOWANCE });
     }
   });
 

@@ -110,13 +110,13 @@ describe("a URL with a name and a password", () => {
   const FATES: readonly { readonly why: string; readonly fate: Fate }[] = [
     { why: "hangs up", fate: "lose-request" },
     { why: "is silent", fate: "silence" },
-    { why: "answers 401", fate: { status: 401 } },
-    { why: "answers 500", fate: { status: 500 } },
+    { why: "responds with 401", fate: { status: 401 } },
+    { why: "responds with 500", fate: { status: 500 } },
     {
       why: "quotes the URL",
       fate: { code: -32_000, message: `bad key at https://x:${"pass-word-77"}@node/v3/path-key-5f3a` },
     },
-    { why: "answers nonsense", fate: { result: { path: "x" } } },
+    { why: "responds with nonsense", fate: { result: { path: "x" } } },
   ];
 
   test.each(FATES)("secrets of the URL are in no message, error or log when the node $why", async ({ fate }) => {

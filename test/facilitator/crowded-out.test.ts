@@ -93,9 +93,9 @@ describe("a transaction that is crowded out", () => {
     const settling = second.scheme.settle(payments[1]);
     await looked;
     await stage.chain.resumeMining();
-    const answers = [await settling, await first.scheme.settle(payments[0])];
-    for (const answer of answers) expectPaid(answer);
-    expect(answers[1]?.transaction).not.toBe(transaction);
+    const responses = [await settling, await first.scheme.settle(payments[0])];
+    for (const response of responses) expectPaid(response);
+    expect(responses[1]?.transaction).not.toBe(transaction);
     expect(await countOf(privateKey)).toBe(2);
   });
 
@@ -104,14 +104,14 @@ describe("a transaction that is crowded out", () => {
     await takeCount(privateKey, 0);
     await stage.chain.resumeMining();
     patience.hasTime = true;
-    const answers = await Promise.all(Array.from({ length: 5 }, () => scheme.settle(payment)));
+    const responses = await Promise.all(Array.from({ length: 5 }, () => scheme.settle(payment)));
     const later = await Promise.all(Array.from({ length: 5 }, () => scheme.settle(payment)));
-    const [won, ...others] = [...answers, ...later].toSorted((a, b) => Number(b.success) - Number(a.success));
+    const [won, ...others] = [...responses, ...later].toSorted((a, b) => Number(b.success) - Number(a.success));
     expectPaid(won);
     expect(won?.transaction).not.toBe(crowdedOut);
     const { transaction } = won ?? {};
     const told = { success: false, errorReason: "payment_already_settled", transaction };
-    for (const answer of others) expect(answer).toMatchObject(told);
+    for (const response of others) expect(response).toMatchObject(told);
     expect(await paidTo(payment)).toBe(AMOUNT);
     expect(await countOf(privateKey)).toBe(2);
   });
@@ -122,8 +122,8 @@ describe("a transaction that is crowded out", () => {
     await stage.chain.resumeMining();
     const sent = proxy.calls.filter((method) => method === SENDING).length;
     // Many callers may wait for it, and all get the same response.
-    const answers = await Promise.all([scheme.settle(payment), scheme.settle(payment)]);
-    expect(answers).toMatchObject([DROPPED, DROPPED]);
+    const responses = await Promise.all([scheme.settle(payment), scheme.settle(payment)]);
+    expect(responses).toMatchObject([DROPPED, DROPPED]);
     // Each has handed it over again, and has sent nothing else.
     expect(proxy.calls.filter((method) => method === SENDING)).toHaveLength(sent + 2);
     expect(await stage.chain.balanceOf(payerOf(payment))).toBe(AMOUNT);

@@ -142,8 +142,8 @@ describe("another authorization under the same nonce", () => {
     const offer = createOffer();
     const first = await signFor(payer, offer, { nonce });
     const second = await signFor(payer, { ...offer, payTo: newAddress() }, { nonce });
-    const answers = await Promise.all([scheme.settle(first), scheme.settle(second)]);
-    expect(answers).toMatchObject([{ success: true }, NEVER]);
+    const responses = await Promise.all([scheme.settle(first), scheme.settle(second)]);
+    expect(responses).toMatchObject([{ success: true }, NEVER]);
     expect(await stage.chain.balanceOf(payer.address)).toBe(400n);
   });
 
@@ -152,8 +152,8 @@ describe("another authorization under the same nonce", () => {
     const offer = createOffer();
     const payers = [await stage.payer(), await stage.payer()];
     const payments = await Promise.all(payers.map((payer) => signFor(payer, offer, { nonce })));
-    const answers = await Promise.all(payments.map((payment) => scheme.settle(payment)));
-    expect(answers).toMatchObject([{ success: true }, { success: true }]);
+    const responses = await Promise.all(payments.map((payment) => scheme.settle(payment)));
+    expect(responses).toMatchObject([{ success: true }, { success: true }]);
     expect(await stage.chain.balanceOf(offer.payTo as Hex)).toBe(2n * AMOUNT);
   });
 

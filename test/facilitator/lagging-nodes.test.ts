@@ -104,10 +104,10 @@ describe("a transaction that was given up although it is on chain", () => {
     return { scheme, payment, paid, count: () => stage.client.getTransactionCount({ address }) };
   }
 
-  function expectOneSuccess(answers: readonly SettlementResponse[], transaction: unknown): void {
-    expect(answers.filter(({ success }) => success)).toMatchObject([{ transaction }]);
-    for (const answer of answers.filter(({ success }) => !success)) {
-      expect(answer).toMatchObject({ errorReason: "payment_already_settled", transaction });
+  function expectOneSuccess(responses: readonly SettlementResponse[], transaction: unknown): void {
+    expect(responses.filter(({ success }) => success)).toMatchObject([{ transaction }]);
+    for (const response of responses.filter(({ success }) => !success)) {
+      expect(response).toMatchObject({ errorReason: "payment_already_settled", transaction });
     }
   }
 
@@ -132,9 +132,9 @@ describe("a transaction that was given up although it is on chain", () => {
     const { scheme, payment, paid, count } = await openPayment();
     const seen = lag(one.methods, one.isOver);
     const from = proxy.calls.length;
-    const answers = await Promise.all(Array.from({ length: one.callers }, () => scheme.settle(payment)));
+    const responses = await Promise.all(Array.from({ length: one.callers }, () => scheme.settle(payment)));
     const { transaction } = seen;
-    expectOneSuccess(answers, transaction);
+    expectOneSuccess(responses, transaction);
     expect(countSendings(from)).toBe(one.sendings);
     expect(await scheme.settle(payment)).toMatchObject({ errorReason: "payment_already_settled", transaction });
     expect(await paid()).toBe(AMOUNT);
@@ -154,8 +154,8 @@ describe("a transaction that was given up although it is on chain", () => {
       const refused = await scheme.settle(payment);
       expect(refused).toMatchObject({ success: false, errorReason: "unexpected_settle_error", transaction: "" });
       seen.isOver = true;
-      const answers = await Promise.all([scheme.settle(payment), scheme.settle(payment)]);
-      expectOneSuccess(answers, seen.transaction);
+      const responses = await Promise.all([scheme.settle(payment), scheme.settle(payment)]);
+      expectOneSuccess(responses, seen.transaction);
       expect(await paid()).toBe(AMOUNT);
     },
   );

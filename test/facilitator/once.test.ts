@@ -21,9 +21,9 @@ describe("repeated settlement", () => {
     const privateKey = await stage.signer();
     const scheme = stage.scheme({ privateKey });
     const payment = await stage.payment();
-    const answers = await Promise.all(Array.from({ length: 20 }, () => scheme.settle(payment)));
+    const responses = await Promise.all(Array.from({ length: 20 }, () => scheme.settle(payment)));
 
-    const [won, ...others] = answers.toSorted((a, b) => Number(b.success) - Number(a.success));
+    const [won, ...others] = responses.toSorted((a, b) => Number(b.success) - Number(a.success));
     expect(won).toEqual({
       success: true,
       payer: payloadOf(payment).authorization.from,
@@ -31,8 +31,8 @@ describe("repeated settlement", () => {
       network: "eip155:84532",
       amount: "100",
     });
-    for (const answer of others) {
-      expect(answer).toMatchObject({
+    for (const response of others) {
+      expect(response).toMatchObject({
         success: false,
         errorReason: "payment_already_settled",
         transaction: won?.transaction,

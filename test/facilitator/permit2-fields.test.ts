@@ -194,9 +194,9 @@ test.each(KINDS)("a payment of %s with any change to the signed message moves no
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...paths), value, async (path, some) => {
       if (some === get(payment, path) || some === (get(payment, path) as Hex).toLowerCase()) return;
-      const answer = await facilitator.settle(change(payment, path, some));
-      expect(answer.success).toBe(false);
-      expect(isKnownReason(answer.errorReason)).toBe(true);
+      const response = await facilitator.settle(change(payment, path, some));
+      expect(response.success).toBe(false);
+      expect(isKnownReason(response.errorReason)).toBe(true);
     }),
     { numRuns: 200 },
   );

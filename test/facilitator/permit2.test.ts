@@ -65,12 +65,12 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
 
   test("a payment succeeds for one of ten callers", async () => {
     const [scheme, request] = [open(), await payment(kind)];
-    const answers = await Promise.all(Array.from({ length: 10 }, () => scheme.settle(request)));
-    const won = answers.filter(({ success }) => success);
+    const responses = await Promise.all(Array.from({ length: 10 }, () => scheme.settle(request)));
+    const won = responses.filter(({ success }) => success);
     expect(won).toHaveLength(1);
     const { transaction } = won[0] ?? {};
-    for (const answer of answers.filter(({ success }) => !success)) {
-      expect(answer).toMatchObject({ errorReason: "payment_already_settled", transaction });
+    for (const response of responses.filter(({ success }) => !success)) {
+      expect(response).toMatchObject({ errorReason: "payment_already_settled", transaction });
     }
     expect(await balancesOf(stage, request)).toEqual([0n, AMOUNT]);
   });
@@ -146,7 +146,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     const proxy = await startRpcProxy(stage.chain.rpcUrl);
     const scheme = openScheme(stage, kind, { privateKey, rpcUrl: proxy.url });
     const request = await payment(kind);
-    proxy.decide(once("eth_sendRawTransaction", "lose-answer"));
+    proxy.decide(once("eth_sendRawTransaction", "lose-response"));
     expect(await scheme.settle(request)).toMatchObject({ success: true, transaction: expect.stringMatching(HASH) });
     await proxy.close();
     expect(await balancesOf(stage, request)).toEqual([0n, AMOUNT]);

@@ -8,7 +8,7 @@ import { afterAll, afterEach, expect } from "vitest";
 import { type RpcProxy, startRpcProxy } from "./rpc-proxy.js";
 import { openStage, type Stage } from "./stage.js";
 
-/** Opens it until the tests of the file are over. After each of them the node answers again, and blocks are mined. */
+/** Opens it until the tests of the file are over. After each of them the node responds again, and blocks are mined. */
 export async function openProxiedStage(): Promise<{ readonly stage: Stage; readonly proxy: RpcProxy }> {
   const stage = await openStage();
   const proxy = await startRpcProxy(stage.chain.rpcUrl);
@@ -24,6 +24,6 @@ export async function openProxiedStage(): Promise<{ readonly stage: Stage; reado
 }
 
 /** Matches a success with its transaction. */
-export function expectPaid(answer: SettlementResponse | undefined): void {
-  expect(answer).toMatchObject({ success: true, transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) });
+export function expectPaid(response: SettlementResponse | undefined): void {
+  expect(response).toMatchObject({ success: true, transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) });
 }

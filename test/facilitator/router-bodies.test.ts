@@ -81,10 +81,10 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
   test.each(REFUSED)("the router answers 400 to $why", async ({ body, type, error }) => {
     const counter = await openCounter(express, facilitator);
     for (const path of ["/verify", "/settle"]) {
-      const answer = await counter.post(path, body, type);
-      expect(answer).toMatchObject({ status: 400, json: { error: expect.stringContaining(error) } });
-      expect(Object.keys(answer.json as object)).toEqual(["error"]);
-      expect(answer.text).not.toMatch(/\bat .*:\d+/);
+      const response = await counter.post(path, body, type);
+      expect(response).toMatchObject({ status: 400, json: { error: expect.stringContaining(error) } });
+      expect(Object.keys(response.json as object)).toEqual(["error"]);
+      expect(response.text).not.toMatch(/\bat .*:\d+/);
     }
   });
 
@@ -92,10 +92,10 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
   test.each(PARSED)("the router answers 400 to $why that the app has parsed", async ({ body, type, error }) => {
     const before = [express.json({ strict: false }), express.text(), express.urlencoded({ extended: false })];
     const counter = await openCounter(express, facilitator, { before });
-    const answer = await counter.post("/settle", body, type);
+    const response = await counter.post("/settle", body, type);
     // Depth is bounded before parsing; a body that was parsed is looked at in its outer form.
     const expected = error === "nested too deeply" ? /must be a JSON object|x402Version/ : new RegExp(error);
-    expect(answer).toMatchObject({ status: 400, json: { error: expect.stringMatching(expected) } });
+    expect(response).toMatchObject({ status: 400, json: { error: expect.stringMatching(expected) } });
   });
 
   test("the router answers 400 if other middleware has read the body", async () => {

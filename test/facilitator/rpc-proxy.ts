@@ -22,7 +22,7 @@ interface RpcFailure {
  *
  * - `pass`: the node responds.
  * - `lose-request`: the connection is closed before the node has the call.
- * - `lose-answer`: the connection is closed after the node has the call.
+ * - `lose-response`: the connection is closed after the node has the call.
  * - `silence`: the node has the call, and no response comes.
  * - `after`: the node has the call, and the response is an error.
  * - an error, a result or an HTTP status: the node is not asked, and this is the response.
@@ -30,7 +30,7 @@ interface RpcFailure {
 export type Fate =
   | "pass"
   | "lose-request"
-  | "lose-answer"
+  | "lose-response"
   | "silence"
   | RpcFailure
   | { readonly after: RpcFailure }
@@ -116,10 +116,10 @@ async function carryOut(fate: Fate, { res, id, forward }: Exchange): Promise<voi
   if (typeof fate === "object" && "status" in fate) return reply(fate.status, "{}");
   if (typeof fate === "object" && "result" in fate) return reply(200, JSON.stringify({ jsonrpc: "2.0", id, ...fate }));
   if (typeof fate === "object" && "code" in fate) return fail(fate);
-  const answer = await forward();
-  if (fate === "lose-answer") return void res.destroy();
+  const response = await forward();
+  if (fate === "lose-response") return void res.destroy();
   if (typeof fate === "object") return fail(fate.after);
-  if (fate === "pass") reply(200, answer);
+  if (fate === "pass") reply(200, response);
 }
 
 async function post(url: string, body: string): Promise<string> {

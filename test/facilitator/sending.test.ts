@@ -30,10 +30,12 @@ describe("one signer", () => {
     const payments: FacilitatorRequest[] = [];
     for (let at = 0; at < 50; at += 1) payments.push(await signFor(await stage.payer(), offer));
 
-    const answers = await Promise.all(payments.map((payment) => scheme.settle(payment)));
-    for (const answer of answers) expectPaid(answer);
-    expect(answers.map(({ payer }) => payer)).toEqual(payments.map((payment) => payloadOf(payment).authorization.from));
-    expect(new Set(answers.map(({ transaction }) => transaction)).size).toBe(50);
+    const responses = await Promise.all(payments.map((payment) => scheme.settle(payment)));
+    for (const response of responses) expectPaid(response);
+    expect(responses.map(({ payer }) => payer)).toEqual(
+      payments.map((payment) => payloadOf(payment).authorization.from),
+    );
+    expect(new Set(responses.map(({ transaction }) => transaction)).size).toBe(50);
     expect(await countOf(privateKey)).toBe(50);
     expect(await stage.chain.balanceOf(offer.payTo as Hex)).toBe(50n * AMOUNT);
   });
@@ -53,8 +55,8 @@ describe("one signer", () => {
     const privateKey = await stage.signer();
     const schemes = [stage.scheme({ privateKey }), stage.scheme({ privateKey })];
     const payments = await Promise.all(Array.from({ length: 8 }, () => stage.payment()));
-    const answers = await Promise.all(payments.map((payment, at) => schemes[at % 2]?.settle(payment)));
-    for (const answer of answers) expectPaid(answer);
+    const responses = await Promise.all(payments.map((payment, at) => schemes[at % 2]?.settle(payment)));
+    for (const response of responses) expectPaid(response);
     expect(await countOf(privateKey)).toBe(8);
   });
 
@@ -91,9 +93,9 @@ describe("a transaction that the node refuses", () => {
       proxy.decide(once("eth_sendRawTransaction", { code, message }));
       const [refused, next] = [await stage.payment(), await stage.payment()];
       const [first, second] = await Promise.all([scheme.settle(refused), scheme.settle(next)]);
-      const answers = [first, second];
-      expect(answers.filter(({ success }) => success)).toHaveLength(1);
-      expect(answers.filter(({ success }) => !success)).toMatchObject([
+      const responses = [first, second];
+      expect(responses.filter(({ success }) => success)).toHaveLength(1);
+      expect(responses.filter(({ success }) => !success)).toMatchObject([
         {
           errorReason: "unexpected_settle_error",
           errorMessage: `the transaction was not sent: the node said: ${message}`,

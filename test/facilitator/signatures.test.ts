@@ -173,9 +173,9 @@ describe("a contract wallet", () => {
   const ACCEPTS_LONG_ONES = "0x3660c810631626ba7e60e01b0260005260206000f3";
   const BROKEN: readonly { readonly why: string; readonly code: Hex; readonly reason: string }[] = [
     { why: "reverts", code: "0x60006000fd", reason: SIGNATURE },
-    { why: "answers nothing", code: "0x00", reason: SIGNATURE },
-    { why: "answers four bytes", code: "0x631626ba7e60e01b60005260046000f3", reason: SIGNATURE },
-    { why: "answers with a word of ones", code: "0x60001960005260206000f3", reason: SIGNATURE },
+    { why: "returns nothing", code: "0x00", reason: SIGNATURE },
+    { why: "returns four bytes", code: "0x631626ba7e60e01b60005260046000f3", reason: SIGNATURE },
+    { why: "returns a word of ones", code: "0x60001960005260206000f3", reason: SIGNATURE },
     { why: "runs into an invalid instruction", code: "0xfe", reason: SIGNATURE },
     { why: "never ends", code: "0x5b600056", reason: SIGNATURE },
   ];

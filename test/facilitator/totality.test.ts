@@ -112,8 +112,8 @@ describe(`any request (seed ${seed})`, () => {
     ["a proxy without an end", new Proxy({}, { get: (_target, key) => (typeof key === "string" ? {} : undefined) })],
     ["a cycle", cycle()],
   ])("%s gets a response", async (_what, request) => {
-    const answer = await facilitator.verify(request as unknown as FacilitatorRequest);
-    expect(isKnownReason(answer.invalidReason)).toBe(true);
+    const response = await facilitator.verify(request as unknown as FacilitatorRequest);
+    expect(isKnownReason(response.invalidReason)).toBe(true);
   });
 });
 

@@ -120,10 +120,10 @@ test("upto verifies the authorized maximum, and no other amount", async () => {
 test("one of two callers with different amounts succeeds, with its own amount", async () => {
   const [scheme, request] = [open(), await payment()];
   const amounts = [10n, 20n, 30n];
-  const answers = await Promise.all(amounts.map((amount) => scheme.settle(taking(request, amount))));
-  const won = answers.findIndex(({ success }) => success);
-  expect(answers.filter(({ success }) => success)).toHaveLength(1);
-  expect(answers[won]).toMatchObject({ amount: String(amounts[won]) });
+  const responses = await Promise.all(amounts.map((amount) => scheme.settle(taking(request, amount))));
+  const won = responses.findIndex(({ success }) => success);
+  expect(responses.filter(({ success }) => success)).toHaveLength(1);
+  expect(responses[won]).toMatchObject({ amount: String(amounts[won]) });
   expect(await balancesOf(stage, request)).toEqual([AMOUNT - (amounts[won] ?? 0n), amounts[won]]);
 });
 

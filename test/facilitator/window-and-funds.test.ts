@@ -148,9 +148,9 @@ describe("a payer", () => {
     const payer = await stage.payer(AMOUNT * 2n - 1n);
     const offer = createOffer();
     const sign = () => signFor(payer, offer, { now: () => now * 1000 });
-    const answers = await Promise.all([scheme.settle(await sign()), scheme.settle(await sign())]);
-    expect(answers.filter(({ success }) => success)).toHaveLength(1);
-    for (const { success, errorReason, transaction } of answers) {
+    const responses = await Promise.all([scheme.settle(await sign()), scheme.settle(await sign())]);
+    expect(responses.filter(({ success }) => success)).toHaveLength(1);
+    for (const { success, errorReason, transaction } of responses) {
       if (success) continue;
       const isFailed = errorReason === "invalid_transaction_state" && transaction !== "";
       expect(isFailed || ["insufficient_funds", "unexpected_settle_error"].includes(String(errorReason))).toBe(true);

@@ -8,7 +8,7 @@ import { type KnownAsset, type NamedAsset, type Pricing, priceTerms } from "@far
 import { isAddress, sameAddress } from "./address.js";
 import { assetsOn, type EvmAsset, findAsset } from "./assets.js";
 
-/** How a token is moved, as `extra.assetTransferMethod` has it. */
+/** How a payer's signature moves a token: the values of `extra.assetTransferMethod`. */
 export type AssetTransferMethod = "eip3009" | "permit2";
 
 /** Chain ids have no leading zeros: with them, one chain would have many names. */

@@ -94,9 +94,9 @@ describe("after a transaction is sent", () => {
     "a transaction that is %s is reported as %s to the first caller and %s to others",
     async (outcome, first, later) => {
       const [asked, own] = [payment({ outcome: () => outcome }), desk()];
-      const answers = [await own.settle(accept(asked)), await own.settle(accept(asked))];
-      expect(answers.map(({ errorReason }) => errorReason)).toEqual([first, later]);
-      expect(answers.map(({ transaction }) => transaction)).toEqual(Array(2).fill("the transaction of one"));
+      const responses = [await own.settle(accept(asked)), await own.settle(accept(asked))];
+      expect(responses.map(({ errorReason }) => errorReason)).toEqual([first, later]);
+      expect(responses.map(({ transaction }) => transaction)).toEqual(Array(2).fill("the transaction of one"));
       expect(await own.verify(accept(asked))).toMatchObject({ isValid: false, invalidReason: later });
       expect(asked.submitted()).toBe(1);
     },
@@ -122,8 +122,8 @@ test("a desk reports a success once and sends one transaction, for all outcomes 
       const own = desk();
       const successes: boolean[] = [];
       for (const count of waves) {
-        const answers = await Promise.all(Array.from({ length: count }, () => own.settle(accept(asked))));
-        successes.push(...answers.map(({ success }) => success).filter(Boolean));
+        const responses = await Promise.all(Array.from({ length: count }, () => own.settle(accept(asked))));
+        successes.push(...responses.map(({ success }) => success).filter(Boolean));
       }
       expect(successes.length).toBeLessThanOrEqual(1);
       expect(asked.submitted()).toBeLessThanOrEqual(1);

@@ -98,9 +98,9 @@ describe("a dropped transaction that is on chain after all", () => {
     const pending = { success: false, errorReason: "settlement_pending", transaction: hashOf(1) };
     expect([await settle(), await settle()]).toMatchObject([pending, pending]);
     isDeep = true;
-    const answers = await Promise.all([settle(), settle(), settle()]);
-    expect(answers.map(({ transaction }) => transaction)).toEqual([hashOf(1), hashOf(1), hashOf(1)]);
-    expect(answers.filter(({ success }) => success)).toHaveLength(1);
+    const responses = await Promise.all([settle(), settle(), settle()]);
+    expect(responses.map(({ transaction }) => transaction)).toEqual([hashOf(1), hashOf(1), hashOf(1)]);
+    expect(responses.filter(({ success }) => success)).toHaveLength(1);
   });
 
   test.each<SettlementOutcome>(["dropped-early", "dropped"])(

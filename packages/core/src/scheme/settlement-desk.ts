@@ -1,6 +1,6 @@
 /**
- * A settlement desk: verifies and settles payments for one scheme on one network. It remembers what was done about each
- * payment, so that a success is reported once.
+ * A settlement desk: verifies and settles payments for one scheme on one network. It remembers each payment, so that a
+ * success is reported once.
  *
  *   verify → look back → send → wait for the outcome → report
  *
@@ -21,7 +21,7 @@ export interface DeskPayment {
   readonly payer: string;
   /** Atomic units to move. */
   readonly amount: bigint;
-  /** Names what the payment uses up, e.g. token, payer and nonce. Two payments with one identity exclude each other. */
+  /** Its part that can be used once, e.g. token, payer and nonce. Of two payments with one identity, one is carried out. */
   readonly identity: string;
   /** Everything else in the payment that the payer signed, and the signature. */
   readonly fingerprint: string;
@@ -143,7 +143,7 @@ export class SettlementDesk {
 
   async #check(payment: DeskPayment): Promise<Refusal | undefined> {
     const attempt = this.#attempts.find(payment);
-    if (attempt === undefined) return payment.verify(Math.floor(this.#options.now() / 1000));
+    if (attempt === undefined) return payment.verify(this.#nowSeconds());
     return isAttemptFor(attempt, payment) ? this.#refusalAfter[attempt.state] : NONCE_USED;
   }
 
@@ -169,8 +169,10 @@ export class SettlementDesk {
   async #send(payment: DeskPayment): Promise<Sending> {
     const attempt = this.#attempts.find(payment);
     if (attempt !== undefined) return this.#resume(payment, attempt);
-    const refusal = await this.#check(payment);
-    const found = this.#looksBackNow(refusal) ? await this.#lookBack(payment) : undefined;
+    const refusal = await payment.verify(this.#nowSeconds());
+    const isExplained = refusal !== undefined && EXPLAINED_BY_SETTLEMENT.has(refusal.reason);
+    const looksBack = this.#options.looksBack === "before-sending" || isExplained;
+    const found = looksBack ? await this.#lookBack(payment) : undefined;
     if (found !== undefined) return responded(found);
     if (refusal !== undefined) return responded(this.#refused(payment.payer, toSettlement(refusal)));
     try {
@@ -232,11 +234,7 @@ export class SettlementDesk {
     return { success: true, payer, transaction, network: this.#options.network, amount: amount.toString() };
   }
 
-  #looksBackNow(refusal: Refusal | undefined): boolean {
-    if (this.#options.looksBack === "before-sending") return true;
-    return refusal !== undefined && EXPLAINED_BY_SETTLEMENT.has(refusal.reason);
-  }
-
+  /** Refuses after a failure. A desk that has not looked back before looks back now. */
   async #refusedOrFound(payment: DeskPayment, refusal: Refusal, transaction = ""): Promise<SettlementResponse> {
     const found = this.#options.looksBack === "when-refused" ? await this.#lookBack(payment, transaction) : undefined;
     return found ?? this.#refused(payment.payer, refusal, transaction);
@@ -258,7 +256,7 @@ export class SettlementDesk {
       return this.#refused(payment.payer, this.#refusalAfter.sent, earlier.transaction);
     } catch (error) {
       // A plain refusal would mean that no money was moved, and that is not known.
-      const message = `it cannot be told whether this was settled before: ${messageOf(error)}`;
+      const message = `it is unknown whether this was settled before: ${messageOf(error)}`;
       return this.#refused(payment.payer, refuse("unexpected_settle_error", message), transaction);
     }
   }
@@ -272,6 +270,10 @@ export class SettlementDesk {
     const isCertain =
       success || errorReason === SETTLED_BEFORE.reason || errorReason === this.#refusalAfter.sent.reason;
     return dropped === 0 || isCertain ? response : { ...response, errorReason: "unexpected_settle_error" };
+  }
+
+  #nowSeconds(): number {
+    return Math.floor(this.#options.now() / 1000);
   }
 
   #settledBefore({ payer }: DeskPayment, { transaction, amount }: Transfer): SettlementResponse {
@@ -317,7 +319,7 @@ function messageOf(error: unknown): string {
  */
 type AttemptState = "sent" | "settled" | "failed" | "expired";
 
-/** What the desk did about a payment. */
+/** The last action of the desk on a payment. */
 interface Attempt extends Transfer {
   readonly state: AttemptState;
   readonly fingerprint: string;
@@ -461,7 +463,7 @@ export function createTransactionDesk(options: TransactionDeskOptions): Transact
 
 const FORGOTTEN = refuse(
   "unexpected_settle_error",
-  "it cannot be told whether this was settled before: it is older than what the node remembers",
+  "it is unknown whether this was settled before: it is older than what the node remembers",
 );
 
 function toDeskReading(reading: Reading<PayerTransaction>): DeskReading {

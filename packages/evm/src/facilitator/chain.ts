@@ -163,7 +163,7 @@ export interface EvmChain {
    * transaction if the payer cancelled the authorization, or used its nonce for another transfer.
    */
   findTransfer(signed: SignedAuthorization): Promise<Hash | undefined>;
-  /** Whether the network answers and the signer can pay for transactions. Never rejects. */
+  /** Whether the network responds and the signer can pay for transactions. Never rejects. */
   health(): Promise<SchemeHealth>;
 }
 

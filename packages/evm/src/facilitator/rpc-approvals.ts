@@ -142,7 +142,7 @@ function costOf({ lackingWei, grantFeesWei }: ApprovalState): Cost {
 }
 
 function failed(what: string, error: unknown): Simulation {
-  return { ok: false, problem: `${what} fails: ${error === undefined ? "without a word" : problemOf(error)}` };
+  return { ok: false, problem: `${what} fails: ${error === undefined ? "no reason was given" : problemOf(error)}` };
 }
 
 /** What the node says about an approval. */

@@ -63,8 +63,8 @@ test("exact without Permit2 refuses only payments by Permit2", async () => {
     paymentPayload: { x402Version: 2, accepted: terms, payload: {} },
     paymentRequirements: terms,
   } as const satisfies FacilitatorRequest;
-  const answer = { isValid: false, invalidReason: "invalid_payment_requirements" };
-  expect(await createExactEvmScheme({ chain: WITHOUT }).verify(request)).toMatchObject(answer);
+  const response = { isValid: false, invalidReason: "invalid_payment_requirements" };
+  expect(await createExactEvmScheme({ chain: WITHOUT }).verify(request)).toMatchObject(response);
   const other = { isValid: false, invalidReason: "invalid_payload" };
   expect(await createExactEvmScheme({ chain: WITH }).verify(request)).toMatchObject(other);
 });

@@ -15,10 +15,10 @@ let asked = 0;
 beforeAll(async () => {
   server = createServer((req, res) => {
     req.resume().on("end", () => {
-      const answer = said[Math.min(asked, said.length - 1)];
+      const response = said[Math.min(asked, said.length - 1)];
       asked += 1;
-      if (answer === "hangs up" || answer === undefined) return void res.destroy();
-      const body = answer === "yes" ? { result: `0x${"1".repeat(64)}` } : { error: answer };
+      if (response === "hangs up" || response === undefined) return void res.destroy();
+      const body = response === "yes" ? { result: `0x${"1".repeat(64)}` } : { error: response };
       res.setHeader("content-type", "application/json").end(JSON.stringify({ jsonrpc: "2.0", id: 1, ...body }));
     });
   });
@@ -30,8 +30,8 @@ afterAll(() => {
   server.closeAllConnections();
 });
 
-async function broadcastTo(...answers: readonly Said[]): Promise<Delivery & { readonly asked: number }> {
-  said = answers;
+async function broadcastTo(...responses: readonly Said[]): Promise<Delivery & { readonly asked: number }> {
+  said = responses;
   asked = 0;
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/path-key`;
   const delivery = await broadcast(
@@ -44,32 +44,32 @@ async function broadcastTo(...answers: readonly Said[]): Promise<Delivery & { re
 const error = (code: number, message: string) => ({ code, message });
 
 describe("a node's response to a transaction", () => {
-  const ANSWERS: readonly { readonly node: string; readonly answer: Said; readonly kind: Delivery["kind"] }[] = [
-    { node: "any", answer: "yes", kind: "out" },
-    { node: "geth", answer: error(-32_000, "already known"), kind: "out" },
-    { node: "anvil", answer: error(-32_003, "transaction already imported"), kind: "out" },
-    { node: "Erigon", answer: error(-32_000, "ALREADY_EXISTS: already known"), kind: "out" },
-    { node: "Nethermind", answer: error(-32_010, "AlreadyKnown"), kind: "out" },
-    { node: "Besu", answer: error(-32_000, "Known transaction"), kind: "out" },
-    { node: "geth", answer: error(-32_000, "nonce too low: next nonce 7, tx nonce 5"), kind: "count-taken" },
-    { node: "geth", answer: error(-32_000, "replacement transaction underpriced"), kind: "count-taken" },
-    { node: "anvil", answer: error(-32_003, "nonce too low"), kind: "count-taken" },
-    { node: "Nethermind", answer: error(-32_010, "OldNonce, Current nonce: 7"), kind: "count-taken" },
-    { node: "Besu", answer: error(-32_001, "Nonce too low"), kind: "count-taken" },
-    { node: "geth", answer: error(-32_000, "insufficient funds for gas * price + value"), kind: "refused" },
-    { node: "geth", answer: error(-32_000, "transaction underpriced"), kind: "refused" },
-    { node: "geth", answer: error(-32_000, "intrinsic gas too low"), kind: "refused" },
-    { node: "any", answer: error(-32_602, "invalid params"), kind: "refused" },
-    { node: "a provider", answer: error(429, "too many requests"), kind: "refused" },
-    { node: "a provider", answer: error(-32_603, "internal error"), kind: "unclear" },
-    { node: "geth", answer: error(-32_002, "request timed out"), kind: "unclear" },
-    { node: "a provider", answer: error(-32_000, "upstream time-out"), kind: "unclear" },
-    { node: "a provider", answer: error(1_234, "something else"), kind: "unclear" },
-    { node: "any", answer: "hangs up", kind: "unclear" },
+  const RESPONSES: readonly { readonly node: string; readonly response: Said; readonly kind: Delivery["kind"] }[] = [
+    { node: "any", response: "yes", kind: "out" },
+    { node: "geth", response: error(-32_000, "already known"), kind: "out" },
+    { node: "anvil", response: error(-32_003, "transaction already imported"), kind: "out" },
+    { node: "Erigon", response: error(-32_000, "ALREADY_EXISTS: already known"), kind: "out" },
+    { node: "Nethermind", response: error(-32_010, "AlreadyKnown"), kind: "out" },
+    { node: "Besu", response: error(-32_000, "Known transaction"), kind: "out" },
+    { node: "geth", response: error(-32_000, "nonce too low: next nonce 7, tx nonce 5"), kind: "count-taken" },
+    { node: "geth", response: error(-32_000, "replacement transaction underpriced"), kind: "count-taken" },
+    { node: "anvil", response: error(-32_003, "nonce too low"), kind: "count-taken" },
+    { node: "Nethermind", response: error(-32_010, "OldNonce, Current nonce: 7"), kind: "count-taken" },
+    { node: "Besu", response: error(-32_001, "Nonce too low"), kind: "count-taken" },
+    { node: "geth", response: error(-32_000, "insufficient funds for gas * price + value"), kind: "refused" },
+    { node: "geth", response: error(-32_000, "transaction underpriced"), kind: "refused" },
+    { node: "geth", response: error(-32_000, "intrinsic gas too low"), kind: "refused" },
+    { node: "any", response: error(-32_602, "invalid params"), kind: "refused" },
+    { node: "a provider", response: error(429, "too many requests"), kind: "refused" },
+    { node: "a provider", response: error(-32_603, "internal error"), kind: "unclear" },
+    { node: "geth", response: error(-32_002, "request timed out"), kind: "unclear" },
+    { node: "a provider", response: error(-32_000, "upstream time-out"), kind: "unclear" },
+    { node: "a provider", response: error(1_234, "something else"), kind: "unclear" },
+    { node: "any", response: "hangs up", kind: "unclear" },
   ];
 
-  test.each(ANSWERS)("the response $answer of $node means $kind", async ({ answer, kind }) => {
-    const delivery = await broadcastTo(answer);
+  test.each(RESPONSES)("the response $response of $node means $kind", async ({ response, kind }) => {
+    const delivery = await broadcastTo(response);
     expect(delivery.kind).toBe(kind);
     // viem can repeat a request by itself; here that would hide the first response.
     expect(delivery.asked).toBe(kind === "unclear" ? 2 : 1);

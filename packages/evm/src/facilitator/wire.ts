@@ -9,6 +9,7 @@ import { isJsonObject } from "@farebox/core";
 import { accept, type Fields, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import type { Address, Hex } from "viem";
 import { isAddressShaped, lowerCase } from "../address.js";
+import type { AssetTransferMethod } from "../compile-terms.js";
 import { isWord, readUint256 } from "../payload-fields.js";
 
 /** The objects of a request. */
@@ -82,11 +83,8 @@ export function readTerms(requirements: Fields, { scheme, network }: PaymentKind
   return extra === undefined ? refuse(INVALID, "extra is not an object") : accept({ asset, payTo, amount, extra });
 }
 
-/** How a payer's signature moves a token. */
-export type TransferMethod = "eip3009" | "permit2";
-
 /** Reads the transfer method of the terms. */
-export function readTransferMethod({ extra }: Terms, usual: TransferMethod): Reading<TransferMethod> {
+export function readTransferMethod({ extra }: Terms, usual: AssetTransferMethod): Reading<AssetTransferMethod> {
   const method = extra["assetTransferMethod"] ?? usual;
   if (method === "eip3009" || method === "permit2") return accept(method);
   return refuse(INVALID, "extra.assetTransferMethod is neither eip3009 nor permit2");

@@ -132,4 +132,4 @@ function takesBack({ data }: Log, { nonce }: Permit): boolean {
   return BigInt(data.slice(0, 66)) === nonce >> 8n && hasNonce(BigInt(`0x${data.slice(66)}`), nonce);
 }
 
-const UNEXPLAINED = unclear("the nonce was used, but by what was not found");
+const UNEXPLAINED = unclear("the nonce was used, but its transaction was not found");

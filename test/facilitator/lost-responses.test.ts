@@ -22,7 +22,7 @@ const SUCCESS = { success: true, transaction: expect.stringMatching(/^0x[0-9a-f]
 
 describe("the response to a transaction", () => {
   const LOST: readonly { readonly why: string; readonly fate: Fate }[] = [
-    { why: "is lost after the node has it", fate: "lose-answer" },
+    { why: "is lost after the node has it", fate: "lose-response" },
     { why: "never comes although the node has it", fate: "silence" },
     { why: "is lost with the request", fate: "lose-request" },
   ];
@@ -60,12 +60,12 @@ describe("the response to a transaction", () => {
       proxy.decide(() => "pass");
       await stage.chain.resumeMining();
       const { transaction } = pending;
-      const answers = [await scheme.settle(payment), await scheme.settle(payment), await scheme.settle(payment)];
+      const responses = [await scheme.settle(payment), await scheme.settle(payment), await scheme.settle(payment)];
       // If the node never had it, the first of these hands it over, and the second sees it on chain.
-      const told = answers.map(({ success, errorReason }) => (success ? "success" : errorReason));
+      const told = responses.map(({ success, errorReason }) => (success ? "success" : errorReason));
       expect(told.filter((what) => what === "success")).toHaveLength(1);
       expect(told.at(-1)).toBe("payment_already_settled");
-      for (const answer of answers) expect(answer.transaction).toBe(transaction);
+      for (const response of responses) expect(response.transaction).toBe(transaction);
       expect(await countOf()).toBe(1);
     },
   );
@@ -91,7 +91,7 @@ describe("the response to a transaction", () => {
   });
 
   const TWICE: readonly { readonly why: string; readonly fate: Fate }[] = [
-    { why: "by us, because the first response was lost", fate: "lose-answer" },
+    { why: "by us, because the first response was lost", fate: "lose-response" },
     { why: "by something on the way", fate: { after: { code: -32_000, message: "nonce too low" } } },
   ];
 
@@ -111,7 +111,7 @@ describe("a node that cannot be asked", () => {
   const DOWN: readonly { readonly why: string; readonly fate: Fate; readonly says: string }[] = [
     { why: "hangs up", fate: "lose-request", says: "HTTP request failed." },
     { why: "is silent", fate: "silence", says: "The request took too long to respond." },
-    { why: "answers 503", fate: { status: 503 }, says: "the node answered HTTP 503" },
+    { why: "responds with 503", fate: { status: 503 }, says: "the node answered HTTP 503" },
     { why: "is broken", fate: { code: -32_603, message: "boom\r\n\u001b[31m" }, says: "the node said: boom [31m" },
   ];
 
