@@ -101,7 +101,7 @@ async function collect(socket: Socket): Promise<string> {
   socket.on("data", (chunk: Buffer) => {
     text += chunk.toString("latin1");
   });
-  // A reset after the response counts as an end: the rest of the request was not read.
+  // A reset after the answer is as good as an end: the rest of what was sent was not read.
   socket.on("error", () => {});
   await once(socket, "close");
   return text;
