@@ -18,7 +18,7 @@ import {
   STRANGER,
   transfer,
   USDC,
-} from "../../packages/avm/src/groups.fixture.js";
+} from "../../packages/avm/src/payments.fixture.js";
 import { NOW } from "./court.js";
 
 const seed = Number(process.env["FAREBOX_SEED"] ?? 20_261_121);

@@ -16,7 +16,7 @@ import {
   requirements,
   STRANGER,
   USDC,
-} from "../../packages/avm/src/groups.fixture.js";
+} from "../../packages/avm/src/payments.fixture.js";
 import { expectUnsettled, requestFor } from "../facilitator/unsettled.js";
 import { RICH } from "./ledger.js";
 import { LocalAlgod } from "./local-algod.js";

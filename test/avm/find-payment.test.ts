@@ -16,7 +16,7 @@ import {
   requirements,
   transfer,
   USDC,
-} from "../../packages/avm/src/groups.fixture.js";
+} from "../../packages/avm/src/payments.fixture.js";
 import { decode } from "../interop/servers.js";
 import { facilitatorOf, toRequest } from "./court.js";
 import { openMarkets } from "./market.js";

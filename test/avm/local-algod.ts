@@ -8,7 +8,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { decodeMsgpack, encodeMsgpack, modelsv2, msgpackRawDecode, msgpackRawEncode, SignedTransaction } from "algosdk";
-import { GENESIS_HASH } from "../../packages/avm/src/groups.fixture.js";
+import { GENESIS_HASH } from "../../packages/avm/src/payments.fixture.js";
 import { Ledger, LedgerError } from "./ledger.js";
 
 /** An answer: a status, and JSON. */

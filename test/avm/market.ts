@@ -5,7 +5,7 @@
  */
 import type { Express } from "express";
 import { afterEach, beforeEach } from "vitest";
-import { FEE_PAYER, PAY_TO, PAYER, USDC } from "../../packages/avm/src/groups.fixture.js";
+import { FEE_PAYER, PAY_TO, PAYER, USDC } from "../../packages/avm/src/payments.fixture.js";
 import { listen, type Running } from "../interop/servers.js";
 import { RICH } from "./ledger.js";
 import { LocalAlgod } from "./local-algod.js";

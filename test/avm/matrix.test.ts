@@ -11,7 +11,7 @@ import {
   payload,
   requirements,
   USDC,
-} from "../../packages/avm/src/groups.fixture.js";
+} from "../../packages/avm/src/payments.fixture.js";
 import { decode } from "../interop/servers.js";
 import { RICH } from "./ledger.js";
 import { openMarkets } from "./market.js";

@@ -21,7 +21,7 @@ import {
   type TransferParts,
   transfer,
   USDC,
-} from "../../packages/avm/src/groups.fixture.js";
+} from "../../packages/avm/src/payments.fixture.js";
 import { Court, NOW, OTHER_ASSET, scheme, toRequest } from "./court.js";
 
 const AVM = "invalid_exact_avm_";

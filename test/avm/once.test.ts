@@ -15,7 +15,7 @@ import {
   transfer,
   USDC,
   WHOLE_NETWORK,
-} from "../../packages/avm/src/groups.fixture.js";
+} from "../../packages/avm/src/payments.fixture.js";
 import { Court, facilitatorOf, toRequest } from "./court.js";
 import { RICH } from "./ledger.js";
 

@@ -12,7 +12,7 @@ import {
   PAY_TO,
   USDC,
   WHOLE_NETWORK,
-} from "../../packages/avm/src/groups.fixture.js";
+} from "../../packages/avm/src/payments.fixture.js";
 import { facilitatorOf } from "./court.js";
 import { RICH } from "./ledger.js";
 import { LocalAlgod } from "./local-algod.js";

@@ -2,7 +2,7 @@
  * Payloads that are no group of transactions: the seller and the facilitator refuse them with the same reason.
  */
 import { afterAll, afterEach, beforeAll, describe, test } from "vitest";
-import { payload } from "../../packages/avm/src/groups.fixture.js";
+import { payload } from "../../packages/avm/src/payments.fixture.js";
 import { Court } from "./court.js";
 
 const BAD = "invalid_exact_avm_invalid_transaction";

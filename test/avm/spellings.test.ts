@@ -14,7 +14,7 @@ import {
   NETWORK as SHORT,
   USDC,
   WHOLE_NETWORK as WHOLE,
-} from "../../packages/avm/src/groups.fixture.js";
+} from "../../packages/avm/src/payments.fixture.js";
 import { decode } from "../interop/servers.js";
 import { facilitatorOf, toRequest } from "./court.js";
 import { openMarkets } from "./market.js";

@@ -3,7 +3,7 @@
  */
 import type { PaymentRequirements } from "@farebox/core";
 import { afterAll, afterEach, beforeAll, describe, test } from "vitest";
-import { FEE_PAYER, MAINNET, payload, requirements, STRANGER } from "../../packages/avm/src/groups.fixture.js";
+import { FEE_PAYER, MAINNET, payload, requirements, STRANGER } from "../../packages/avm/src/payments.fixture.js";
 import { MISSING_TERMS, WRONG_TERMS, type WrongTerms } from "../facilitator/wrong-terms.js";
 import { Court, OTHER_ASSET, toRequest } from "./court.js";
 

@@ -26,7 +26,7 @@ import {
   tokenAccount,
   transfer,
   USDC,
-} from "../../packages/svm/src/transactions.fixture.js";
+} from "../../packages/svm/src/payments.fixture.js";
 import { NOW } from "./court.js";
 
 const seed = Number(process.env["FAREBOX_SEED"] ?? 20_261_121);

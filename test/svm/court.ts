@@ -19,7 +19,7 @@ import {
   payload,
   requirements,
   STRANGER,
-} from "../../packages/svm/src/transactions.fixture.js";
+} from "../../packages/svm/src/payments.fixture.js";
 import { expectUnsettled, requestFor } from "../facilitator/unsettled.js";
 import { type LocalSvm, startLocalSvm } from "./local-svm.js";
 

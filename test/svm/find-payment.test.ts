@@ -16,7 +16,7 @@ import {
   payload,
   requirements,
   transfer,
-} from "../../packages/svm/src/transactions.fixture.js";
+} from "../../packages/svm/src/payments.fixture.js";
 import { type LocalSvm, startLocalSvm } from "./local-svm.js";
 
 let local: LocalSvm;

@@ -27,7 +27,7 @@ import {
   type TransactionInstruction,
   tokenAccount,
   transfer,
-} from "../../packages/svm/src/transactions.fixture.js";
+} from "../../packages/svm/src/payments.fixture.js";
 import { requestFor } from "../facilitator/unsettled.js";
 import { Court, NOW, OTHER_MINT, scheme } from "./court.js";
 

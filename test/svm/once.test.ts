@@ -17,7 +17,7 @@ import {
   requirements,
   TOKEN_2022,
   tokenAccount,
-} from "../../packages/svm/src/transactions.fixture.js";
+} from "../../packages/svm/src/payments.fixture.js";
 import { type LocalSvm, startLocalSvm } from "./local-svm.js";
 
 let local: LocalSvm;

@@ -6,7 +6,7 @@ import { createFacilitator } from "@farebox/facilitator";
 import { createExactSvmScheme, createRpcSvmChain } from "@farebox/svm/facilitator";
 import express from "express";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { FEE_PAYER, NETWORK, PAY_TO, PAYER, TOKEN_2022, USDC } from "../../packages/svm/src/transactions.fixture.js";
+import { FEE_PAYER, NETWORK, PAY_TO, PAYER, TOKEN_2022, USDC } from "../../packages/svm/src/payments.fixture.js";
 import { type LocalSvm, startLocalSvm } from "./local-svm.js";
 
 let local: LocalSvm;

@@ -2,7 +2,7 @@
  * Payloads that are no transaction: the seller and the facilitator refuse them with the same reason.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { PAYER, requirements } from "../../packages/svm/src/transactions.fixture.js";
+import { PAYER, requirements } from "../../packages/svm/src/payments.fixture.js";
 import { requestFor } from "../facilitator/unsettled.js";
 import { Court, NOW, scheme } from "./court.js";
 

@@ -3,7 +3,7 @@
  */
 import type { PaymentRequirements } from "@farebox/core";
 import { afterAll, afterEach, beforeAll, describe, test } from "vitest";
-import { FEE_PAYER, requirements, STRANGER, USDC } from "../../packages/svm/src/transactions.fixture.js";
+import { FEE_PAYER, requirements, STRANGER, USDC } from "../../packages/svm/src/payments.fixture.js";
 import { requestFor } from "../facilitator/unsettled.js";
 import { MISSING_TERMS, WRONG_TERMS, type WrongTerms } from "../facilitator/wrong-terms.js";
 import { Court, OTHER_MINT } from "./court.js";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { assetsOn, findAsset } from "./assets.js";
-import { GENESIS_HASH, MAINNET, NETWORK, WHOLE_NETWORK } from "./groups.fixture.js";
 import { isAvmNetwork, isNetworkOf, isSameNetwork, networkAliases } from "./networks.js";
+import { GENESIS_HASH, MAINNET, NETWORK, WHOLE_NETWORK } from "./payments.fixture.js";
 
 const OTHER = `algorand:${Buffer.alloc(32, 7).toString("base64")}` as const;
 

@@ -1,12 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isAddress } from "./address.js";
-import { associatedTokenAccount } from "./associated-token-account.js";
-import { decodeBase58, encodeBase58 } from "./base58.js";
-import { isOnCurve } from "./curve.js";
-import { TOKEN as OUR_TOKEN, TOKEN_2022 as OUR_TOKEN_2022 } from "./programs.js";
-import { tokenAccountOf } from "./token-account-of.js";
-import { PublicKey, TOKEN, TOKEN_2022, tokenAccount } from "./transactions.fixture.js";
+import {
+  associatedTokenAccount,
+  decodeBase58,
+  encodeBase58,
+  isAddress,
+  isOnCurve,
+  TOKEN as OUR_TOKEN,
+  TOKEN_2022 as OUR_TOKEN_2022,
+  tokenAccountOf,
+} from "./address.js";
+import { PublicKey, TOKEN, TOKEN_2022, tokenAccount } from "./payments.fixture.js";
 
 const key = fc.uint8Array({ minLength: 32, maxLength: 32 });
 

@@ -1,7 +1,7 @@
 import { type ChainFinding, RpcError, type RpcNode } from "@farebox/core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { algos, GENESIS_HASH, MAINNET_HASH, payload, ROUND, requirements, transfer } from "../groups.fixture.js";
+import { algos, GENESIS_HASH, MAINNET_HASH, payload, ROUND, requirements, transfer } from "../payments.fixture.js";
 import { findTransferPayment } from "./find-payment.js";
 
 const PAYING = transfer();

@@ -7,9 +7,8 @@ import {
 } from "algosdk";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { account, algos, base64, PAYER, transfer } from "../groups.fixture.js";
-import { isGroup } from "./group.js";
-import { readTransaction } from "./read-transaction.js";
+import { account, algos, base64, PAYER, transfer } from "../payments.fixture.js";
+import { isGroup, readTransaction } from "./read-transaction.js";
 
 const address = fc
   .integer({ min: 1, max: 250 })

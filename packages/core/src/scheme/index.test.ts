@@ -4,18 +4,30 @@ import * as scheme from "./index.js";
 test("the public surface is exactly this", () => {
   expect(Object.keys(scheme).sort()).toMatchInlineSnapshot(`
     [
+      "CHAIN_TIMES",
+      "ChainError",
+      "MAX_UINT64",
       "SIGNATURE_BYTES",
+      "SentTransactions",
       "accept",
+      "askAtMost",
+      "compileTerms",
       "createAttempts",
+      "createExactScheme",
       "createTransactionDesk",
       "createTransactionScheme",
+      "expectSignature",
       "fieldsOf",
+      "healthOf",
       "isSignedBy",
       "orUnclear",
       "priceTerms",
-      "readSigningKey",
+      "readChainTimes",
+      "readSigner",
+      "readUint64",
       "refuse",
       "unclear",
+      "untilPassed",
     ]
   `);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type PricedTerms, type Pricing, priceTerms } from "./price-terms.js";
+import { compileTerms, type PricedTerms, type Pricing, priceTerms } from "./price-terms.js";
 import type { OfferTerms } from "./scheme.js";
 
 const USDX = { id: "token-1", symbol: "USDX", decimals: 6, extra: { version: "1" } };
@@ -78,5 +78,28 @@ describe("a price in a named asset", () => {
     [{ asset: "token-9", amount: "1000001", extra: {} }, "price.amount", "a million at most", "more than there can be"],
   ])("%j is refused: %s is to be %s (%s)", (given, term, expected) => {
     expect(price(given, capped, "test:3")).toEqual({ ok: false, issues: [{ term, expected }] });
+  });
+});
+
+describe("compiling terms", () => {
+  const terms: OfferTerms = { network: "test:1", price: "$0.01", payTo: "somebody" };
+  const wrong = { term: "payTo", expected: "an address" } as const;
+
+  test("yields asset, amount and payee when price and check find nothing", () => {
+    const checked: unknown[] = [];
+    const compiled = compileTerms(terms, pricing, (assetId) => {
+      checked.push(assetId);
+      return [];
+    });
+    expect(compiled).toEqual({ ok: true, asset: USDX, amount: 10_000n, payTo: "somebody" });
+    expect(checked).toEqual(["token-1"]);
+  });
+
+  test("yields all issues at once, those of the price first", () => {
+    expect(compileTerms(terms, pricing, () => [wrong])).toEqual({ ok: false, issues: [wrong] });
+    const compiled = compileTerms({ ...terms, price: "rubbish" }, pricing, (assetId) =>
+      assetId === undefined ? [wrong] : [],
+    );
+    expect(compiled).toMatchObject({ ok: false, issues: [{ term: "price" }, wrong] });
   });
 });

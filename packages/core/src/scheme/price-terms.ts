@@ -1,24 +1,24 @@
 /**
- * From a price as a seller writes it to an asset and an amount, on whatever network.
+ * Compiles the terms of an offer, on any network: from a price as a seller writes it to an asset and an amount.
  *
  * @module
  */
 import { type AssetPrice, parseAtomic, parsePrice } from "../price/price.js";
-import type { OfferAsset, OfferTerms, TermsIssue } from "./scheme.js";
+import type { CompiledTerms, OfferAsset, OfferTerms, TermsIssue } from "./scheme.js";
 
 /** What prices can be in on the networks of a scheme. */
 export interface Pricing {
-  /** What a price in dollars or by a ticker may be in, what `$` means first; none where no stablecoin is known. */
+  /** The assets of prices in dollars or by a ticker, the asset of `$` first. Empty where no stablecoin is known. */
   assetsOn(network: string): readonly KnownAsset[];
   /** How a price in any other asset is written, for an error message: `{ asset, amount }`. */
   readonly assetForm: string;
   /** Finds the asset that a price names, known or not. */
   nameAsset(price: AssetPrice, network: string): NamedAsset;
-  /** The most that anybody can be asked for. Default: all below 2^256. */
+  /** The most that an offer can ask for. Default: all below 2^256. */
   readonly most?: {
     /** Atomic units. */
     readonly amount: bigint;
-    /** What is said of more than that: what an amount has to be. */
+    /** For the issue about more than that. */
     readonly expected: string;
   };
 }
@@ -29,7 +29,7 @@ export interface KnownAsset extends OfferAsset {
   readonly decimals: number;
 }
 
-/** The asset that a price names, or why nothing can be sold in it. */
+/** The asset that a price names, or why no offer can be in it. */
 export type NamedAsset = { readonly ok: true; readonly asset: OfferAsset } | ({ readonly ok: false } & TermsIssue);
 
 /** A price converted exactly, or what is wrong with it. */
@@ -37,7 +37,23 @@ export type PricedTerms =
   | { readonly ok: true; readonly asset: OfferAsset; readonly amount: bigint }
   | { readonly ok: false; readonly issues: readonly TermsIssue[] };
 
-/** Converts the price of some terms, for `compileTerms` of a scheme. */
+/**
+ * Compiles terms, for `compileTerms` of a scheme.
+ *
+ * @param check - Finds what is wrong besides the price. Gets the id of the asset, if the price names one.
+ */
+export function compileTerms(
+  terms: OfferTerms,
+  pricing: Pricing,
+  check: (assetId: string | undefined) => readonly TermsIssue[],
+): CompiledTerms {
+  const priced = priceTerms(terms, pricing);
+  const issues = [...(priced.ok ? [] : priced.issues), ...check(priced.ok ? priced.asset.id : undefined)];
+  if (!priced.ok || issues.length > 0) return { ok: false, issues };
+  return { ok: true, asset: priced.asset, amount: priced.amount, payTo: terms.payTo };
+}
+
+/** Converts the price of terms. */
 export function priceTerms({ network, price }: OfferTerms, pricing: Pricing): PricedTerms {
   const isNamed = typeof price !== "string";
   const priced = isNamed ? priceInNamed(price, network, pricing) : priceInKnown(price, network, pricing);

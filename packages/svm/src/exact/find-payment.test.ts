@@ -1,8 +1,8 @@
 import type { ChainFinding, RpcNode } from "@farebox/core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { encodeBase58 } from "../base58.js";
-import { FEE_PAYER, NETWORK, PAYER, payload, requirements, transaction } from "../transactions.fixture.js";
+import { encodeBase58 } from "../address.js";
+import { FEE_PAYER, NETWORK, PAYER, payload, requirements, transaction } from "../payments.fixture.js";
 import { findTransferPayment } from "./find-payment.js";
 
 const GENESIS = `${NETWORK.slice("solana:".length)}wcaWoxPkrZBG`;

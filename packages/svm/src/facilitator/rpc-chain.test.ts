@@ -7,9 +7,9 @@ import type { AddressInfo } from "node:net";
 import type { FacilitatorRequest } from "@farebox/core";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { FEE_PAYER, NETWORK, payload, requirements } from "../transactions.fixture.js";
-import { createExactSvmScheme } from "./exact-scheme.js";
+import { FEE_PAYER, NETWORK, payload, transaction as payment, requirements } from "../payments.fixture.js";
 import { createRpcSvmChain } from "./rpc-chain.js";
+import { createExactSvmScheme } from "./scheme.js";
 
 let answer: (method: string) => unknown = () => null;
 
@@ -101,7 +101,7 @@ test("a transaction is dropped only where a node that is as far on as the one th
   const processed = { context: { slot: 30 }, value: [{ slot: 30, err: null, confirmationStatus: "processed" }] };
 
   says({ slot: 10, value: true }, none(10));
-  const transaction = { message: Buffer.from("any"), payerSignature: Buffer.alloc(64), blockhash: "any" };
+  const transaction = { message: payment().message.serialize(), payerSignature: Buffer.alloc(64), blockhash: "any" };
   const signature = await chain.submit(transaction);
   expect(await chain.outcomeOf(signature)).toBe("pending");
   says({ slot: 9, value: false }, none(30));

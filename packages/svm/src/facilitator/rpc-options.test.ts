@@ -1,10 +1,10 @@
 import { ConfigError } from "@farebox/core";
 import { describe, expect, test } from "vitest";
-import { encodeBase58 } from "../base58.js";
-import { keypair, NETWORK } from "../transactions.fixture.js";
-import { createExactSvmScheme } from "./exact-scheme.js";
+import { encodeBase58 } from "../address.js";
+import { keypair, NETWORK } from "../payments.fixture.js";
 import { createRpcSvmChain } from "./rpc-chain.js";
 import { parseRpcOptions, type RpcSvmChainOptions } from "./rpc-options.js";
+import { createExactSvmScheme } from "./scheme.js";
 import { signAs } from "./signer.js";
 
 const { secretKey, publicKey } = keypair(5);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { encodeBase58 } from "../base58.js";
+import { encodeBase58 } from "../address.js";
 import {
   AddressLookupTableAccount,
   encode,
@@ -12,7 +12,7 @@ import {
   STRANGER,
   tokenAccount,
   transaction,
-} from "../transactions.fixture.js";
+} from "../payments.fixture.js";
 import { MAX_TRANSACTION_BYTES, readTransaction } from "./read-transaction.js";
 
 /** The parts of an ordinary payment, so that each can be changed by itself. */

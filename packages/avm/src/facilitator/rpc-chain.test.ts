@@ -1,0 +1,104 @@
+/**
+ * A chain over REST whose node says anything at all. What an honest one says is in `test/avm`.
+ */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { FacilitatorRequest } from "@farebox/core";
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { FEE_PAYER, GENESIS_HASH, MAINNET, NETWORK, payload, requirements } from "../payments.fixture.js";
+import { createAlgodChain } from "./rpc-chain.js";
+import { createExactAvmScheme } from "./scheme.js";
+
+let answer: () => readonly [status: number, body: unknown] = () => [200, null];
+
+const server = createServer((req, res) => {
+  const params = { "genesis-hash": GENESIS_HASH.toString("base64"), "last-round": 50_010 };
+  const [status, body] = req.url === "/v2/transactions/params" ? [200, params] : answer();
+  req.resume();
+  res.statusCode = status;
+  res.setHeader("content-type", "application/json").end(JSON.stringify(body ?? null));
+});
+
+beforeAll(async () => {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+});
+
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+test("whatever a node says, nothing rejects and nothing is settled that it does not say is on chain", async () => {
+  const { port } = server.address() as AddressInfo;
+  const request: FacilitatorRequest = {
+    x402Version: 2,
+    paymentPayload: { x402Version: 2, accepted: requirements(), payload: payload() },
+    paymentRequirements: requirements(),
+  };
+  const json = fc.jsonValue();
+  const keys = ["asset-holding", "amount", "txn-groups", "failure-message", "pool-error", "min-balance"];
+  const value = fc.oneof(
+    json,
+    fc.dictionary(fc.constantFrom(...keys), json),
+    fc.record({ "asset-holding": fc.record({ amount: fc.oneof(fc.nat(), json) }) }),
+    fc.record({ "txn-groups": fc.array(fc.record({ "txn-results": json }), { maxLength: 2 }) }),
+  );
+  const said = fc.tuple(fc.constantFrom(200, 200, 200, 302, 404, 500), value);
+  const chain = createAlgodChain({
+    network: NETWORK,
+    algodUrl: `http://127.0.0.1:${port}`,
+    privateKey: FEE_PAYER.sk,
+    pollingIntervalMs: 10,
+    confirmTimeoutMs: 100,
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(said, { minLength: 1, maxLength: 6 }), async (values) => {
+      let at = 0;
+      answer = () => values[at++ % values.length] ?? [500, null];
+      const scheme = createExactAvmScheme({ chain });
+      expect(typeof (await scheme.verify(request)).isValid).toBe("boolean");
+      expect(await scheme.settle(request)).toMatchObject({ success: false });
+      expect(typeof (await scheme.health()).ok).toBe("boolean");
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test.each<[what: string, change: object, problem: string]>([
+  ["another network", { network: MAINNET }, `the node is not of ${MAINNET}`],
+  ["nothing there", { algodUrl: "http://127.0.0.1:1" }, "the node could not be reached"],
+])("%s is told, and is no reason to send", async (_, change, problem) => {
+  const { port } = server.address() as AddressInfo;
+  const options = {
+    network: NETWORK,
+    algodUrl: `http://127.0.0.1:${port}`,
+    privateKey: FEE_PAYER.sk,
+    ...change,
+  } as const;
+  const chain = createAlgodChain(options);
+  expect(await chain.health()).toEqual({ ok: false, problem });
+  const group = { members: [], transfer: { id: "A", firstValid: 1n, lastValid: 2n } };
+  await expect(chain.submit(group)).rejects.toMatchObject({ code: "ERR_FAREBOX_CHAIN", message: problem });
+});
+
+test("a node that says nothing, or too much, is not waited for", async () => {
+  const talker = createServer((req, res) => {
+    req.resume();
+    if (req.url?.startsWith("/much")) res.end("x".repeat(2 * 1024 * 1024));
+  });
+  talker.listen(0, "127.0.0.1");
+  await once(talker, "listening");
+  const { port } = talker.address() as AddressInfo;
+  const problemAt = async (path: string) => {
+    const algodUrl = `http://127.0.0.1:${port}${path}`;
+    const chain = createAlgodChain({ network: NETWORK, algodUrl, privateKey: FEE_PAYER.sk, requestTimeoutMs: 100 });
+    return (await chain.health()).problem;
+  };
+  expect(await problemAt("/nothing")).toBe("the node did not respond within 100 ms");
+  expect(await problemAt("/much")).toBe("the node's response is longer than 1048576 bytes");
+  talker.closeAllConnections();
+  talker.close();
+});
