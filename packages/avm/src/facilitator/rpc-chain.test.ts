@@ -4,10 +4,11 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { inspect } from "node:util";
 import type { FacilitatorRequest } from "@farebox/core";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { FEE_PAYER, GENESIS_HASH, MAINNET, NETWORK, payload, requirements } from "../payments.fixture.js";
+import { FEE_PAYER, GENESIS_HASH, MAINNET, NETWORK, payload, requirements, transfer } from "../payments.fixture.js";
 import { createAlgodChain } from "./rpc-chain.js";
 import { createExactAvmScheme } from "./scheme.js";
 
@@ -101,4 +102,58 @@ test("a node that says nothing, or too much, is not waited for", async () => {
   expect(await problemAt("/much")).toBe("the node's response is longer than 1048576 bytes");
   talker.closeAllConnections();
   talker.close();
+});
+
+test.each<[what: string, status: number, body: string, problem: string]>([
+  ["fails with a secret", 500, '{"message":"secret"}', "the node responded with status 500"],
+  ["wants another token", 401, '{"message":"secret"}', "the node responded with status 401"],
+  ["redirects", 302, "secret", "the node responded with status 302"],
+  ["has no such account", 404, '{"message":"secret"}', "the node responded with status 404"],
+  ["responds with another type", 200, '{"amount":"secret"}', "the node's response is unreadable"],
+  ["responds with text", 200, "secret", "the node's response is unreadable"],
+  ["responds in great depth", 200, `${"[".repeat(500_000)}"secret"`, "the node's response is unreadable"],
+])("a node that %s is asked once, and neither its words nor its URL are quoted", async (_, status, body, problem) => {
+  const asked: string[] = [];
+  const rude = createServer((req, res) => {
+    req.resume();
+    const isState = req.url?.startsWith("/secret/v2/transactions/params") === true;
+    const state = { "genesis-hash": GENESIS_HASH.toString("base64"), "last-round": 50_010 };
+    if (isState) return void res.end(JSON.stringify(state));
+    asked.push(`${req.headers["x-algo-api-token"]}`);
+    res.statusCode = status;
+    if (status === 302) res.setHeader("location", "/secret");
+    res.end(body);
+  });
+  rude.listen(0, "127.0.0.1");
+  await once(rude, "listening");
+  const { port } = rude.address() as AddressInfo;
+  const algodUrl = `http://127.0.0.1:${port}/secret`;
+  const chain = createAlgodChain({ network: NETWORK, algodUrl, token: "secret-token", privateKey: FEE_PAYER.sk });
+  const health = await chain.health();
+  expect(health).toEqual({ ok: false, problem });
+  expect(asked).toEqual(["secret-token"]);
+  const group = { members: [], transfer: { id: "A", firstValid: 1n, lastValid: 2n } };
+  const simulated = await chain.simulate(group).catch((error: unknown) => error);
+  expect(simulated).toMatchObject({ code: "ERR_FAREBOX_CHAIN" });
+  expect(inspect(simulated, { depth: 9 })).not.toMatch(/secret|127\.0\.0\.1/);
+  rude.closeAllConnections();
+  rude.close();
+});
+
+test("a transaction that the library would write in another way is neither simulated nor sent", async () => {
+  const { port } = server.address() as AddressInfo;
+  const chain = createAlgodChain({
+    network: NETWORK,
+    algodUrl: `http://127.0.0.1:${port}`,
+    privateKey: FEE_PAYER.sk,
+  });
+  const bytes = Buffer.from(transfer().toByte());
+  // The same map, its size written in two bytes more.
+  const longer = Buffer.concat([Buffer.of(0xde, 0, (bytes[0] ?? 0) & 0x0f), bytes.subarray(1)]);
+  for (const member of [longer, Buffer.concat([bytes, Buffer.of(0)]), Buffer.from("any"), Buffer.alloc(0)]) {
+    const members = [{ bytes: member, signature: Buffer.alloc(64) }];
+    const group = { members, transfer: { id: "A", firstValid: 1n, lastValid: 2n } };
+    await expect(chain.simulate(group)).rejects.toMatchObject({ code: "ERR_FAREBOX_CHAIN" });
+    await expect(chain.submit(group)).rejects.toMatchObject({ code: "ERR_FAREBOX_CHAIN" });
+  }
 });

@@ -116,11 +116,15 @@ class AlgodChain implements AvmChain {
 
 /** The library writes a transaction anew. It has to be the one that was signed. */
 function toSigned({ bytes, signature }: GroupMember): SignedTransaction {
-  const txn = decodeUnsignedTransaction(bytes);
-  if (!Buffer.from(bytes).equals(txn.toByte())) {
-    throw new ChainError("a transaction is not in its canonical form");
+  try {
+    const txn = decodeUnsignedTransaction(bytes);
+    if (Buffer.from(bytes).equals(txn.toByte())) {
+      return new SignedTransaction(signature === undefined ? { txn } : { txn, sig: signature });
+    }
+  } catch {
+    // Told below.
   }
-  return new SignedTransaction(signature === undefined ? { txn } : { txn, sig: signature });
+  throw new ChainError("a transaction is not in its canonical form");
 }
 
 /** The library's errors about a response quote it. Only our own errors pass. */
