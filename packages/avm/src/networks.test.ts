@@ -12,7 +12,7 @@ test("a network has two spellings, the shorter first", () => {
   expect(networkAliases(OTHER)).toEqual([OTHER.slice(0, 41), OTHER]);
 });
 
-test("of a network that is not known, and is written short, the other spelling is not known", () => {
+test("an unknown network in its short spelling has no other spelling", () => {
   const short = `algorand:${"A".repeat(32)}` as const;
   expect(networkAliases(short)).toEqual([short]);
 });
@@ -27,11 +27,11 @@ test.each<[a: unknown, b: unknown, same: boolean]>([
   [NETWORK, NETWORK.replace("algorand", "solana"), false],
   [undefined, undefined, false],
   ["algorand:testnet", "algorand:testnet", false],
-])("%s and %s: %s", (a, b, same) => {
+])("isSameNetwork of %s and %s is %s", (a, b, same) => {
   expect(isSameNetwork(a, b)).toBe(same);
 });
 
-test("a network is known by the hash of its first block, in either spelling", () => {
+test("isNetworkOf compares either spelling with the hash of the first block", () => {
   for (const network of [NETWORK, WHOLE_NETWORK] as const) {
     expect(isNetworkOf(network, GENESIS_HASH)).toBe(true);
     expect(isNetworkOf(network, Buffer.alloc(32))).toBe(false);
@@ -42,7 +42,7 @@ test("a network is known by the hash of its first block, in either spelling", ()
   expect(assetsOn(OTHER)).toEqual([]);
 });
 
-test("any value is a network or is none, without a throw", () => {
+test("isAvmNetwork and isSameNetwork are total", () => {
   fc.assert(
     fc.property(fc.anything(), (value) => {
       expect(isAvmNetwork(value)).toBe(false);

@@ -118,7 +118,7 @@ function rest({ note, lease, rekeyTo }: Partial<Parts>): {
 export interface Plan {
   readonly transactions: readonly Transaction[];
   readonly index: number;
-  /** Whoever signs: the transactions that they send. */
+  /** Each signs the transactions that it sends. */
   readonly signers: readonly Account[];
   readonly grouped: boolean;
 }

@@ -24,7 +24,7 @@ describe("a payment", () => {
   const paying = transfer();
   const good = payload({ transactions: [algos(), paying] });
 
-  test("is its paying transaction, and is remembered for the rounds that it is good for", () => {
+  test("a payment is identified by its paying transaction, and remembered for the rounds in which it is valid", () => {
     expect(read(good)).toEqual({
       kind: "readable",
       identity: `algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe|${paying.txID()}`,
@@ -34,16 +34,16 @@ describe("a payment", () => {
     });
   });
 
-  test("is the same under both spellings of the network", () => {
+  test("a payment has one identity under both spellings of the network", () => {
     expect(read(good, { network: WHOLE_NETWORK })).toEqual(read(good));
   });
 
-  test("is remembered for three minutes at least", () => {
+  test("a payment is remembered for three minutes at least", () => {
     const short = payload({ transactions: [transfer({ fee: 1000n, lastValid: 50_000 })] });
     expect(read(short)).toMatchObject({ expiresAtSeconds: NOW + 180 });
   });
 
-  test("may have the fee payer's transaction without an envelope", () => {
+  test("a payment may have the fee payer's transaction without an envelope", () => {
     const transactions = [algos({ note: Buffer.from("x402-fee-payer") }), transfer()];
     const paid = payload({ transactions });
     const bare = Buffer.from(transactions[0]?.toByte() ?? "").toString("base64");
@@ -52,11 +52,11 @@ describe("a payment", () => {
 
   test.each<[what: string, transactions: readonly Transaction[], extra: object]>([
     ["by itself", [transfer({ fee: 1000n })], {}],
-    ["by itself, though somebody would pay the fee", [transfer({ fee: 1000n })], requirements().extra],
+    ["by itself, although a fee payer is offered", [transfer({ fee: 1000n })], requirements().extra],
     ["in front of the fee payer", [transfer(), algos()], requirements().extra],
     ["with a note and a lease", [algos(), transfer({ note: Buffer.alloc(1024, 7), lease: Buffer.alloc(32, 1) })], {}],
     ["among sixteen", [transfer(), ...Array.from({ length: 15 }, (_, nth) => own(nth))], {}],
-  ])("is taken %s", (_, transactions, extra) => {
+  ])("a payment is readable %s", (_, transactions, extra) => {
     const signers = [PAYER, STRANGER, ...("feePayer" in extra ? [] : [FEE_PAYER])];
     expect(read(payload({ transactions, signers }), { extra })).toMatchObject({ kind: "readable" });
   });
@@ -66,7 +66,7 @@ describe("a payment", () => {
     return algos({ sender: STRANGER.addr, receiver: PAYER.addr, amount: BigInt(nth) });
   }
 
-  test("is refused without terms that are any", () => {
+  test("a payment is refused with malformed terms", () => {
     expect(read(good, { asset: "USDC" })).toEqual({ kind: "refused", reason: "invalid_payment_requirements" });
     expect(read(good, { payTo: PAY_TO.toString().toLowerCase() })).toMatchObject({ kind: "refused" });
   });

@@ -23,36 +23,36 @@ function issuesOf(change: Partial<OfferTerms>): readonly string[] {
   return terms.ok ? [] : terms.issues.map(({ term, expected }) => `${term}: ${expected}`);
 }
 
-test("the scheme says what it is, and cannot be changed", () => {
+test("the scheme names its networks, and is frozen", () => {
   expect(scheme).toMatchObject({ scheme: "exact", networks: "algorand:*" });
   expect(Object.isFrozen(scheme)).toBe(true);
 });
 
 describe("a price in dollars", () => {
-  test("is in the network's USDC, and needs nothing of the seller", () => {
+  test("a price in dollars is in the network's USDC", () => {
     const asset = { id: USDC, symbol: "USDC", decimals: 6, extra: {} };
     expect(compile({})).toEqual({ ok: true, asset, amount: 10_000n, payTo: ADDRESS });
   });
 
-  test.each([NETWORK, WHOLE_NETWORK, MAINNET] as const)("is understood on %s", (network) => {
+  test.each([NETWORK, WHOLE_NETWORK, MAINNET] as const)("a price in dollars is known on %s", (network) => {
     const terms = compile({ network });
     expect(terms.ok && terms.asset.symbol).toBe("USDC");
   });
 
   test.each<[change: Partial<OfferTerms>, issue: string, why: string]>([
     [{ price: "0.01" }, 'price: a dollar price such as "$0.01"', "no currency"],
-    [{ price: "1.5 EURC" }, "price: one of what is known there: USDC", "a ticker that nobody knows there"],
+    [{ price: "1.5 EURC" }, "price: one of what is known there: USDC", "a ticker that is not known there"],
     [{ price: "1.5USDC" }, "price: a dollar price such as", "no space"],
     [{ price: "$0.0000001" }, "price: at most 6 decimals", "would be rounded"],
     [{ price: "$100000000000000" }, "price: an amount below 2^64", "more than an asset can have"],
     [{ network: ELSEWHERE }, "price: { asset, amount }, because no stablecoin is known", "no stablecoin"],
-  ])("of %j is refused: %s (%s)", (change, issue) => {
+  ])("terms with %j are refused: %s (%s)", (change, issue) => {
     expect(issuesOf(change)).toEqual([expect.stringContaining(issue)]);
   });
 });
 
 describe("a price by a ticker", () => {
-  test.each(ASSETS)("is in $symbol on $networkName", ({ network, asset: id, symbol }) => {
+  test.each(ASSETS)("a price in $symbol is in that asset on $networkName", ({ network, asset: id, symbol }) => {
     for (const ticker of [symbol, symbol.toLowerCase()]) {
       expect(compile({ network, price: `0.10 ${ticker}` })).toMatchObject({
         ok: true,
@@ -64,12 +64,12 @@ describe("a price by a ticker", () => {
 });
 
 describe("a price in an asset", () => {
-  test.each(ASSETS)("that is known has its name: $symbol on $networkName", ({ network, asset: id, symbol }) => {
+  test.each(ASSETS)("a known asset is named $symbol on $networkName", ({ network, asset: id, symbol }) => {
     const terms = compile({ network, price: { asset: id, amount: "7" } });
     expect(terms).toMatchObject({ ok: true, amount: 7n, asset: { id, symbol, decimals: 6, extra: {} } });
   });
 
-  test.each([TERMS.network, ELSEWHERE])("that is unknown on %s needs no more than its id", (network) => {
+  test.each([TERMS.network, ELSEWHERE])("an asset that is unknown on %s needs no more than its id", (network) => {
     const asset = { id: UNKNOWN, symbol: UNKNOWN, decimals: undefined, extra: {} };
     expect(compile({ network, price: { asset: UNKNOWN, amount: "7" } })).toMatchObject({ ok: true, asset, amount: 7n });
   });
@@ -82,17 +82,17 @@ describe("a price in an asset", () => {
     [{ asset: (2n ** 64n).toString(), amount: "7" }, "price.asset: an asset's id", "too much"],
     [{ asset: USDC, amount: "0.01" }, "price.amount: atomic units", "a point"],
     [{ asset: USDC, amount: (2n ** 64n).toString() }, "price.amount: an amount below 2^64", "too much"],
-  ])("of %j is refused: %s (%s)", (price, issue) => {
+  ])("terms with %j are refused: %s (%s)", (price, issue) => {
     expect(issuesOf({ price })).toEqual([expect.stringContaining(issue)]);
   });
 
-  test("of all that a token account can hold is taken", () => {
+  test("a price may be the most that an account can hold", () => {
     expect(compile({ price: { asset: USDC, amount: (2n ** 64n - 1n).toString() } }).ok).toBe(true);
   });
 });
 
 test.each(["algorand:testnet", `algorand:${"-".repeat(32)}`, `algorand:${"7".repeat(31)}`, `${NETWORK}a`] as const)(
-  "%s is no network",
+  "%s is not a network",
   (network) => {
     expect(issuesOf({ network, price: { asset: UNKNOWN, amount: "7" } })).toEqual([
       "network: algorand and 32 or all 44 characters, as in algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe",
@@ -108,39 +108,39 @@ describe("payTo", () => {
     [`${ADDRESS.slice(0, -1)}${ADDRESS.endsWith("A") ? "E" : "A"}`, "its checksum", "another checksum"],
     ["0x209693Bc6afc0C5328bA36FaF03C514EF312287C", "an Algorand address", "of another family"],
     ["AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAY5HFKQ", "not the zero address", "the zero address"],
-  ])("%s is refused: %s (%s)", (payTo, issue) => {
+  ])("payTo %s is refused: %s (%s)", (payTo, issue) => {
     expect(issuesOf({ payTo })).toEqual([expect.stringContaining(issue)]);
     expect(issuesOf({ payTo })[0]).toMatch(/^payTo: /);
   });
 
-  test("is checked whatever is wrong with the price", () => {
-    expect(issuesOf({ payTo: "nobody", price: "1" })).toHaveLength(2);
+  test("payTo is checked although the price is wrong too", () => {
+    expect(issuesOf({ payTo: "unknown", price: "1" })).toHaveLength(2);
   });
 });
 
-describe("what an offer gets of a facilitator", () => {
-  test("is the address that pays fees, and nothing else", () => {
+describe("the extra of an offer", () => {
+  test("an offer takes over the fee payer of a facilitator's kind, and no other field", () => {
     expect(scheme.completeExtra?.({ feePayer: ADDRESS, memo: "x", features: {} })).toEqual({ feePayer: ADDRESS });
   });
 
-  test("may be nothing, for a payer may pay the fee", () => {
+  test("an offer needs no fee payer, because a payer may pay the fee", () => {
     expect(scheme.completeExtra?.({})).toEqual({});
   });
 
   test.each([{ feePayer: "" }, { feePayer: 1 }, { feePayer: null }, { feePayer: ADDRESS.toLowerCase() }])(
-    "is nothing of %j, so that it cannot be offered",
+    "an offer cannot be completed with %j",
     (kindExtra) => {
       expect(scheme.completeExtra?.(kindExtra)).toBeUndefined();
     },
   );
 });
 
-test("addresses are the same only letter by letter", () => {
+test("addresses that differ in case are two addresses", () => {
   expect(scheme.sameAddress(ADDRESS, ADDRESS)).toBe(true);
   expect(scheme.sameAddress(ADDRESS, ADDRESS.toLowerCase())).toBe(false);
 });
 
-test("compiling is total over texts, and what it sells is never below zero", () => {
+test("compileTerms yields terms of zero or more, or issues, for any texts", () => {
   const price = fc.oneof(fc.string(), fc.record({ asset: fc.constantFrom(USDC, UNKNOWN, "x"), amount: fc.string() }));
   fc.assert(
     fc.property(fc.string(), price, fc.oneof(fc.string(), fc.constant(ADDRESS)), (reference, some, payTo) => {
@@ -186,16 +186,16 @@ test.each<[what: string, holding: unknown, kind: PayeeCheck["kind"]]>([
   ["has not opted in", status(404), "unpayable"],
   ["has only created it", { "created-asset": {} }, "unpayable"],
   ["cannot be asked about", status(500), "unclear"],
-  ["has what is no holding", { "asset-holding": 5 }, "unclear"],
-  ["is answered with a list", [], "unclear"],
-  ["is answered with an error of its own", new TypeError("https://node.example/secret"), "unclear"],
-])("a payee who %s", async (_, holding, kind) => {
+  ["has a holding of another type", { "asset-holding": 5 }, "unclear"],
+  ["is described by a list", [], "unclear"],
+  ["ends in an error of another kind", new TypeError("https://node.example/secret"), "unclear"],
+])("checkPayee judges a payee who %s", async (_, holding, kind) => {
   const checked = await check(holding);
   expect(checked.kind).toBe(kind);
   expect(JSON.stringify(checked)).not.toContain("secret");
 });
 
-test("the command that helps is said, in whatever spelling the network is written", async () => {
+test("checkPayee names the command that opts in, for either spelling of the network", async () => {
   for (const network of [NETWORK, WHOLE_NETWORK]) {
     expect(await check(status(404), { network })).toEqual({
       kind: "unpayable",
@@ -213,11 +213,11 @@ test.each<[what: string, change: Change]>([
   ["a network of others", { network: "eip155:1" }],
   ["an asset of others", { asset: "0x1" }],
   ["a payee of others", { payTo: "0x1" }],
-])("%s makes it unclear", async (_, change) => {
+])("checkPayee is unclear with %s", async (_, change) => {
   expect(await check(status(404), change)).toMatchObject({ kind: "unclear" });
 });
 
-test("whatever a node says, there is an answer", async () => {
+test("checkPayee is total for any response of a node", async () => {
   await fc.assert(
     fc.asyncProperty(fc.oneof(fc.anything(), fc.record({ "asset-holding": fc.anything() })), async (holding) => {
       expect(["payable", "unpayable", "unclear"]).toContain((await check(holding)).kind);

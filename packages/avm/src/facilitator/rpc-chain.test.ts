@@ -32,7 +32,7 @@ afterAll(() => {
   server.close();
 });
 
-test("whatever a node says, nothing rejects and nothing is settled that it does not say is on chain", async () => {
+test("a chain never rejects and never settles what its node does not confirm, for any responses of the node", async () => {
   const { port } = server.address() as AddressInfo;
   const request: FacilitatorRequest = {
     x402Version: 2,
@@ -71,7 +71,7 @@ test("whatever a node says, nothing rejects and nothing is settled that it does 
 test.each<[what: string, change: object, problem: string]>([
   ["another network", { network: MAINNET }, `the node is not of ${MAINNET}`],
   ["nothing there", { algodUrl: "http://127.0.0.1:1" }, "the node could not be reached"],
-])("%s is told, and is no reason to send", async (_, change, problem) => {
+])("a chain says that there is %s, and sends nothing", async (_, change, problem) => {
   const { port } = server.address() as AddressInfo;
   const options = {
     network: NETWORK,
@@ -85,7 +85,7 @@ test.each<[what: string, change: object, problem: string]>([
   await expect(chain.submit(group)).rejects.toMatchObject({ code: "ERR_FAREBOX_CHAIN", message: problem });
 });
 
-test("a node that says nothing, or too much, is not waited for", async () => {
+test("a chain does not wait for a node that is silent, and does not read a response without a bound", async () => {
   const talker = createServer((req, res) => {
     req.resume();
     if (req.url?.startsWith("/much")) res.end("x".repeat(2 * 1024 * 1024));

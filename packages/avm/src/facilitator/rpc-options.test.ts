@@ -23,11 +23,11 @@ describe("a key", () => {
   test.each<[form: string, privateKey: unknown]>([
     ["base64", base64(sk)],
     ["bytes", sk],
-  ])("as %s is the fee payer's", (_, privateKey) => {
+  ])("a key in %s makes its address the fee payer", (_, privateKey) => {
     expect(createAlgodChain({ ...OPTIONS, privateKey: privateKey as string }).feePayer).toBe(addr.toString());
   });
 
-  test("in a vault signs by itself", async () => {
+  test("a signer makes its address the fee payer, and has to sign with that key", async () => {
     const signer = { address: addr.toString(), signBytes: async () => new Uint8Array(64) };
     const { privateKey: _, ...rest } = OPTIONS;
     expect(createAlgodChain({ ...rest, signer }).feePayer).toBe(signer.address);
@@ -41,7 +41,7 @@ describe("a key", () => {
     ["a mnemonic", "abandon ".repeat(25)],
     ["a list", [...sk]],
     ["a number", 7],
-  ])("is refused, and not quoted: %s", (_, privateKey) => {
+  ])("a key is refused and not quoted: %s", (_, privateKey) => {
     const [issue, ...more] = issuesOf({ privateKey });
     expect(more).toEqual([]);
     expect(issue).toMatch(/^options\.privateKey: a key of 64 bytes.*, not something else$/);
@@ -68,7 +68,7 @@ test.each<[change: object, issue: string]>([
   expect(issues.join()).not.toContain("secret");
 });
 
-test("everything that is wrong is said at once", () => {
+test("options with five faults are refused with five issues", () => {
   expect(issuesOf({ network: 1, algodUrl: 2, privateKey: 3, token: 4, pollingIntervalMs: 5 })).toHaveLength(5);
 });
 

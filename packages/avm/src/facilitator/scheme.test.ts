@@ -42,24 +42,27 @@ function settle(answers: Partial<AvmChain>): Promise<SettlementResponse> {
   return createExactAvmScheme({ chain: chain(answers) }).settle(REQUEST);
 }
 
-describe("a chain that cannot be asked", () => {
+describe("a chain that does not respond", () => {
   test.each<[question: string, answers: Partial<AvmChain>, reason: string, transaction: string]>([
     ["what they hold", { holdingOf: fail }, "unexpected_settle_error", ""],
     ["what would happen", { simulate: fail }, "unexpected_settle_error", ""],
     ["whether it was made before", { statusOf: fail }, "unexpected_settle_error", ""],
     ["to send", { submit: fail }, "unexpected_settle_error", ""],
-    ["what came of it", { outcomeOf: fail }, "settlement_pending", ID],
-  ])("for %s settles nothing, and says what is known", async (_, answers, errorReason, transaction) => {
-    expect(await settle(answers)).toMatchObject({ success: false, errorReason, transaction, network: NETWORK });
-  });
+    ["the outcome", { outcomeOf: fail }, "settlement_pending", ID],
+  ])(
+    "a scheme settles nothing and says what is known, when the chain cannot be asked for %s",
+    async (_, answers, errorReason, transaction) => {
+      expect(await settle(answers)).toMatchObject({ success: false, errorReason, transaction, network: NETWORK });
+    },
+  );
 
-  test("is no reason to refuse a payment that it had made before", async () => {
+  test("a scheme finds its earlier settlement, when the chain cannot be asked for anything else", async () => {
     const answers: Partial<AvmChain> = { holdingOf: fail, statusOf: async () => "confirmed" };
     expect(await settle(answers)).toMatchObject({ errorReason: "payment_already_settled", transaction: ID });
   });
 });
 
-test("who holds too little, or is not opted in, is told apart", async () => {
+test("a scheme tells a payer with too little from one that has not opted in", async () => {
   expect(await settle({ holdingOf: async () => undefined })).toMatchObject({
     errorReason: "invalid_payment_requirements",
   });
@@ -68,7 +71,7 @@ test("who holds too little, or is not opted in, is told apart", async () => {
   });
 });
 
-test("a payment that is older than the node remembers is not said to have failed", async () => {
+test("a scheme does not call a payment failed that is older than the node remembers", async () => {
   expect(await settle({ statusOf: async () => "forgotten" })).toMatchObject({
     errorReason: "unexpected_settle_error",
     transaction: "",
@@ -79,14 +82,14 @@ test("a payment that is older than the node remembers is not said to have failed
   });
 });
 
-test("a payment that is refused is not refused if it was made before", async () => {
+test("a scheme answers payment_already_settled for a payment that now fails and was settled before", async () => {
   const simulate = async () => ({ ok: false, problem: "transaction already in ledger" }) as const;
   const made = await settle({ simulate, statusOf: async () => "confirmed" });
   expect(made).toMatchObject({ errorReason: "payment_already_settled", transaction: ID });
   expect(await settle({ simulate })).toMatchObject({ errorReason: "invalid_transaction_state", transaction: "" });
 });
 
-test("a transaction that was dropped is told so from then on, and not sent again", async () => {
+test("a scheme refuses a dropped transaction from then on, and does not send it again", async () => {
   const dropped = chain({ outcomeOf: async () => "dropped" });
   const scheme = createExactAvmScheme({ chain: dropped });
   for (const _ of [1, 2])
@@ -95,7 +98,7 @@ test("a transaction that was dropped is told so from then on, and not sent again
   expect(dropped.submitted()).toBe(1);
 });
 
-test("what was done about a payment is forgotten two hours after it was last heard of", async () => {
+test("a scheme forgets a payment two hours after its last request", async () => {
   let nowMs = 0;
   const scheme = createExactAvmScheme({ chain: chain(), now: () => nowMs });
   const settleOther = (firstValid: number) => {
@@ -111,7 +114,7 @@ test("what was done about a payment is forgotten two hours after it was last hea
   expect(await scheme.verify(REQUEST)).toMatchObject({ isValid: true });
 });
 
-test("whatever the chain says and however often it is asked at once, a success is said once and one transaction is sent", async () => {
+test("a scheme reports one success and sends one transaction, for any outcomes and any number of requests at once", async () => {
   const outcome = fc.constantFrom<TransactionOutcome | "gone">("confirmed", "forgotten", "pending", "dropped", "gone");
   await fc.assert(
     fc.asyncProperty(

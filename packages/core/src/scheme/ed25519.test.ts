@@ -37,7 +37,7 @@ function bent(bytes: Uint8Array, at: number): Buffer {
 }
 
 describe("a signature of the RFC", () => {
-  test.each(VECTORS)("over $name belongs to its key", ({ publicKey, message, signature }) => {
+  test.each(VECTORS)("a signature over $name belongs to its key", ({ publicKey, message, signature }) => {
     expect(signature).toHaveLength(SIGNATURE_BYTES);
     expect(isSignedBy(publicKey, message, signature)).toBe(true);
   });
@@ -59,11 +59,11 @@ describe("a signature is refused", () => {
     ["of a key a byte short", publicKey.subarray(0, 31), message, signature],
     ["of a key a byte long", Buffer.concat([publicKey, Buffer.of(0)]), message, signature],
     ["of no key", Buffer.alloc(0), message, signature],
-  ])("%s", (_why, key, over, given) => {
+  ])("a signature is refused %s", (_why, key, over, given) => {
     expect(isSignedBy(key, over, given)).toBe(false);
   });
 
-  test("of any other bytes, and never throws", () => {
+  test("isSignedBy is total over bytes", () => {
     const bytes = fc.uint8Array({ maxLength: 80 });
     const keys = fc.oneof(bytes, fc.uint8Array({ minLength: 32, maxLength: 32 }));
     const signatures = fc.oneof(bytes, fc.uint8Array({ minLength: SIGNATURE_BYTES, maxLength: SIGNATURE_BYTES }));

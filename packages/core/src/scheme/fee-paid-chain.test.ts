@@ -16,7 +16,7 @@ import {
 const FAST = { pollingIntervalMs: 10, confirmTimeoutMs: 60, requestTimeoutMs: 100 };
 
 describe("the times of a chain", () => {
-  test("have defaults, and the polling interval that of its network", () => {
+  test("readChainTimes has defaults, with the polling interval of the network", () => {
     const issues = createIssues();
     expect(readChainTimes({}, { usualPollingMs: 500, issues })).toEqual({
       pollingIntervalMs: 500,
@@ -27,7 +27,7 @@ describe("the times of a chain", () => {
     expect(issues.found.map(({ path }) => path)).toEqual(["options.confirmTimeoutMs"]);
   });
 
-  test("are each checked", () => {
+  test("readChainTimes checks each time", () => {
     const issues = createIssues();
     readChainTimes(
       { pollingIntervalMs: 9, confirmTimeoutMs: "1", requestTimeoutMs: 60_001 },
@@ -52,14 +52,14 @@ describe("a signer", () => {
     [{ privateKey: "key", signer: "signer" }, undefined, "options.privateKey: either privateKey or signer, not both"],
     [{ privateKey: "secret" }, undefined, "options.privateKey: a key, not something else"],
     [{ signer: "secret" }, undefined, "options.signer: a signer, not something else"],
-  ])("of %j is %s", (options, signer, issue) => {
+  ])("readSigner of %j yields %s", (options, signer, issue) => {
     const issues = createIssues();
     expect(readSigner(options, kind, issues)).toBe(signer);
     const found = issues.found.map(({ path, expected, received }) => `${path}: ${expected}, not ${received}`);
     expect(found).toEqual(issue === undefined ? [] : [issue]);
   });
 
-  test("has to yield the signature of its address", async () => {
+  test("expectSignature refuses every signature but that of the address over the message", async () => {
     const { privateKey, publicKey } = generateKeyPairSync("ed25519");
     const key = Buffer.from(publicKey.export({ format: "jwk" }).x ?? "", "base64url");
     const message = Buffer.from("message");
@@ -79,7 +79,7 @@ describe("a signer", () => {
   });
 });
 
-test("a check is repeated until it has passed once, and callers share a running one", async () => {
+test("untilPassed repeats a check until it has passed once, and callers share a running one", async () => {
   let [runs, passes] = [0, false];
   const check = untilPassed(async () => {
     runs++;
@@ -105,7 +105,7 @@ test.each<[what: string, read: () => Promise<bigint | number>, health: object]>(
     rejecting(new TypeError("secret")),
     { ok: false, problem: "the node could not be asked" },
   ],
-])("a chain %s", async (_, read, health) => {
+])("healthOf reports a chain %s", async (_, read, health) => {
   expect(await healthOf("payer", read)).toEqual(health);
 });
 
@@ -114,7 +114,7 @@ function rejecting(error: Error): () => Promise<never> {
 }
 
 describe("a sent transaction", () => {
-  test("is sent again until its outcome is known, although each sending fails", async () => {
+  test("a sent transaction is sent again until its outcome is known, although each sending fails", async () => {
     const handed: string[] = [];
     const sent = new SentTransactions<string>(FAST, async (bytes) => {
       handed.push(bytes);
@@ -131,7 +131,7 @@ describe("a sent transaction", () => {
     expect(sent.find("a")).toBeUndefined();
   });
 
-  test("is pending after its time, and still known", async () => {
+  test("a sent transaction is pending after its time, and not forgotten", async () => {
     const sent = new SentTransactions<string>(FAST, async () => {});
     await sent.send("a", "bytes");
     expect(await sent.outcomeOf("a", async () => "pending")).toBe("pending");
@@ -140,12 +140,12 @@ describe("a sent transaction", () => {
     expect(sent.find("a")).toBeUndefined();
   });
 
-  test("of another process is waited for, and not sent", async () => {
+  test("a transaction of another process is waited for, and not sent", async () => {
     const sent = new SentTransactions<string>(FAST, () => Promise.reject(new TypeError("sent")));
     expect(await sent.outcomeOf("b", async () => "pending")).toBe("pending");
   });
 
-  test("is forgotten when ten thousand others were sent after it", async () => {
+  test("a sent transaction is forgotten when ten thousand others were sent after it", async () => {
     const sent = new SentTransactions<number>(FAST, async () => {});
     for (let nth = 0; nth <= 10_000; nth++) await sent.send(`${nth}`, nth);
     expect([sent.find("0"), sent.find("1"), sent.find("10000")]).toEqual([undefined, 1, 10_000]);

@@ -30,7 +30,7 @@ test.each<[why: string, problem: string, ask: () => Promise<never>]>([
       throw new RangeError("https://key@node");
     },
   ],
-])("%s is unclear: %s", async (_why, problem, ask) => {
+])("orUnclear makes %s unclear: %s", async (_why, problem, ask) => {
   expect(await orUnclear(ask)).toEqual({ kind: "unclear", problem });
 });
 
@@ -74,7 +74,7 @@ describe("askAtMost", () => {
     get: async (path, options) => asked.push({ path, ...options }),
   };
 
-  test("passes so many questions on, whichever they are, with the caller's signal", async () => {
+  test("askAtMost passes on so many questions of either kind, with the caller's signal", async () => {
     const { signal } = new AbortController();
     const node = askAtMost(2, { rpc, signal });
     await node.call("a", []);

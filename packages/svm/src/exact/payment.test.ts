@@ -6,7 +6,7 @@ const NOW = 1_800_000_000;
 
 describe("an ordinary payment", () => {
   test.each(["legacy", 0] as const)(
-    "of version %s is readable, and its payer is the transfer's authority",
+    "a payment of version %s is readable, and its payer is the transfer's authority",
     (version) => {
       expect(readTransferPayment(payload({ version }), requirements(), NOW)).toEqual({
         kind: "readable",
@@ -22,7 +22,7 @@ describe("an ordinary payment", () => {
     [60, 180, "shorter than a transaction can live"],
     [300, 300, "longer"],
     [86_400, 3600, "a day"],
-  ])("that may take %i seconds is remembered for %i: %s", (maxTimeoutSeconds, remembered) => {
+  ])("a payment with a timeout of %i seconds is remembered for %i: %s", (maxTimeoutSeconds, remembered) => {
     const reading = readTransferPayment(payload(), requirements({ maxTimeoutSeconds }), NOW);
     expect(reading).toMatchObject({ expiresAtSeconds: NOW + remembered });
   });
@@ -34,17 +34,17 @@ describe("two payments", () => {
     return reading.kind === "refused" ? reading.reason : reading.identity;
   };
 
-  test("are one when only their signatures differ", () => {
+  test("payments that differ only in their signatures have one identity", () => {
     const wire = Buffer.from(payload().transaction, "base64").fill(9, 1, 65);
     expect(identityOf({ transaction: wire.toString("base64") })).toBe(identityOf(payload()));
   });
 
-  test("are two when a byte of their messages differs", () => {
+  test("payments that differ in a byte of their messages have two identities", () => {
     const other = payload({ blockhash: PAYER.publicKey.toBase58() });
     expect(identityOf(other)).not.toBe(identityOf(payload()));
   });
 
-  test("are two on two networks", () => {
+  test("payments on two networks have two identities", () => {
     const testnet = { network: "solana:4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z" };
     expect(identityOf(payload(), testnet)).not.toBe(identityOf(payload()));
   });

@@ -32,7 +32,7 @@ afterAll(() => {
   server.close();
 });
 
-test("whatever a node says, nothing rejects and nothing is settled that it does not say is on chain", async () => {
+test("a chain never rejects and never settles what its node does not confirm, for any responses of the node", async () => {
   const { port } = server.address() as AddressInfo;
   const request: FacilitatorRequest = {
     x402Version: 2,
@@ -61,7 +61,7 @@ test("whatever a node says, nothing rejects and nothing is settled that it does 
   );
 });
 
-test("a transaction is confirmed as deep as it was asked for", async () => {
+test("a transaction counts as confirmed at the depth of the option commitment", async () => {
   const { port } = server.address() as AddressInfo;
   const options = { network: NETWORK, rpcUrl: `http://127.0.0.1:${port}`, privateKey: FEE_PAYER.secretKey } as const;
   const statusAt = (confirmationStatus: string, err: unknown = null) => {
@@ -83,7 +83,7 @@ test("a transaction is confirmed as deep as it was asked for", async () => {
   expect(await usual.statusOf("x")).toBe("pending");
 });
 
-test("a transaction is dropped only where a node that is as far on as the one that took its blockhash knows none", async () => {
+test("a transaction is dropped only when a node that is no further back than at sending knows nothing of it", async () => {
   const { port } = server.address() as AddressInfo;
   const chain = createRpcSvmChain({
     network: NETWORK,

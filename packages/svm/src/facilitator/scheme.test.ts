@@ -64,32 +64,35 @@ function settle(answers: Partial<SvmChain>): Promise<SettlementResponse> {
   return createExactSvmScheme({ chain: chain(answers) }).settle(REQUEST);
 }
 
-describe("a chain that cannot be asked", () => {
+describe("a chain that does not respond", () => {
   test.each<[question: string, answers: Partial<SvmChain>, reason: string, transaction: string]>([
     ["accounts", { readAccounts: fail }, "unexpected_settle_error", ""],
     ["what would happen", { simulate: fail }, "unexpected_settle_error", ""],
     ["the signature", { signatureOf: fail }, "unexpected_settle_error", ""],
     ["whether it was made before", { statusOf: fail }, "unexpected_settle_error", ""],
     ["to send", { submit: fail }, "unexpected_settle_error", ""],
-    ["what came of it", { outcomeOf: fail }, "settlement_pending", SIGNATURE],
-  ])("for %s settles nothing, and says what is known", async (_, answers, errorReason, transaction) => {
-    expect(await settle(answers)).toMatchObject({ success: false, errorReason, transaction, network: NETWORK });
-  });
+    ["the outcome", { outcomeOf: fail }, "settlement_pending", SIGNATURE],
+  ])(
+    "a scheme settles nothing and says what is known, when the chain cannot be asked for %s",
+    async (_, answers, errorReason, transaction) => {
+      expect(await settle(answers)).toMatchObject({ success: false, errorReason, transaction, network: NETWORK });
+    },
+  );
 
-  test("is no reason to refuse a payment that it had made before", async () => {
+  test("a scheme finds its earlier settlement, when the chain cannot be asked for anything else", async () => {
     const answers: Partial<SvmChain> = { readAccounts: fail, statusOf: async () => "confirmed" };
     expect(await settle(answers)).toMatchObject({ errorReason: "payment_already_settled", transaction: SIGNATURE });
   });
 });
 
-test("a payment that is refused is not refused if it was made before", async () => {
+test("a scheme answers payment_already_settled for a payment that now fails and was settled before", async () => {
   const simulate = async () => ({ ok: false, problem: "AlreadyProcessed" }) as const;
   const made = await settle({ simulate, statusOf: async () => "confirmed" });
   expect(made).toMatchObject({ errorReason: "payment_already_settled", transaction: SIGNATURE });
   expect(await settle({ simulate })).toMatchObject({ errorReason: "invalid_transaction_state", transaction: "" });
 });
 
-describe("accounts that are not what they should be", () => {
+describe("accounts that do not fit a payment", () => {
   const [payer, payee, mint] = ACCOUNTS;
   const other: SvmAccount = { owner: TOKEN_2022.toBase58(), data: payer?.data ?? Buffer.alloc(0) };
   const ofStranger = held(STRANGER.publicKey.toBuffer(), 5000n);
@@ -101,14 +104,14 @@ describe("accounts that are not what they should be", () => {
     ["an account that the payee gave away", [payer, ofStranger, mint], "invalid_payment_requirements"],
     ["an account of another program", [other, payee, mint], "insufficient_funds"],
     ["an empty account", [{ owner: TOKEN.toBase58(), data: Buffer.alloc(0) }, payee, mint], "insufficient_funds"],
-    ["fewer answers than questions", [payer], "invalid_exact_svm_payload_mint_mismatch"],
-  ])("%s", async (_, accounts, invalidReason) => {
+    ["fewer accounts than were asked for", [payer], "invalid_exact_svm_payload_mint_mismatch"],
+  ])("a payment is refused with %s", async (_, accounts, invalidReason) => {
     const scheme = createExactSvmScheme({ chain: chain({ readAccounts: async () => accounts }) });
     expect(await scheme.verify(REQUEST)).toMatchObject({ isValid: false, invalidReason });
   });
 });
 
-test("a part of a lamport counts as one, as the chain charges it", async () => {
+test("the priority fee is rounded up to a lamport, as the chain charges it", async () => {
   const verify = (maxPriorityFeeLamports: number) =>
     createExactSvmScheme({ chain: chain(), maxPriorityFeeLamports }).verify(REQUEST);
   expect(await verify(1)).toMatchObject({ isValid: true });
@@ -116,7 +119,7 @@ test("a part of a lamport counts as one, as the chain charges it", async () => {
   expect(await verify(0)).toMatchObject({ isValid: false, invalidReason: reason });
 });
 
-test("a transaction that was dropped is told so from then on, and not sent again", async () => {
+test("a scheme refuses a dropped transaction from then on, and does not send it again", async () => {
   const dropped = chain({ outcomeOf: async () => "dropped" });
   const scheme = createExactSvmScheme({ chain: dropped });
   for (const _ of [1, 2])
@@ -125,7 +128,7 @@ test("a transaction that was dropped is told so from then on, and not sent again
   expect(dropped.submitted()).toBe(1);
 });
 
-test("what was done about a payment is forgotten an hour after it was last heard of", async () => {
+test("a scheme forgets a payment an hour after its last request", async () => {
   let nowMs = 0;
   const scheme = createExactSvmScheme({ chain: chain(), now: () => nowMs });
   const other = { ...REQUEST.paymentPayload, payload: payload({ blockhash: STRANGER.publicKey.toBase58() }) };
@@ -138,7 +141,7 @@ test("what was done about a payment is forgotten an hour after it was last heard
   expect(await scheme.verify(REQUEST)).toMatchObject({ isValid: true });
 });
 
-test("whatever the chain says and however often it is asked at once, a success is said once and one transaction is sent", async () => {
+test("a scheme reports one success and sends one transaction, for any outcomes and any number of requests at once", async () => {
   const outcome = fc.constantFrom<TransactionOutcome | "gone">("confirmed", "failed", "pending", "dropped", "gone");
   await fc.assert(
     fc.asyncProperty(

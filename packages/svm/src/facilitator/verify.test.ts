@@ -32,12 +32,12 @@ test.each<[what: string, data: Buffer, hasTransferFee: boolean]>([
   ["a fee that ends", mint(fee(1, 0)), true],
   ["a fee that begins", mint(CLOSE_AUTHORITY, fee(0, 1)), true],
   ["a fee that is cut off", mint(fee(0, 0).subarray(0, 50)), true],
-])("%s", (_, data, hasTransferFee) => {
+])("readMint reads %s", (_, data, hasTransferFee) => {
   expect(readMint(data)).toEqual({ decimals: 6, hasTransferFee });
   expect(readTokenAccount(data)).toBeUndefined();
 });
 
-test("any bytes are read or not, and never throw", () => {
+test("readMint and readTokenAccount are total over bytes", () => {
   const bytes = fc.oneof(
     fc.uint8Array({ maxLength: 400 }),
     fc.uint8Array({ maxLength: 300 }).map((more) => mint(Buffer.from(more))),
