@@ -152,7 +152,7 @@ test.each([401, 429, 500])(
 );
 
 test.each<[what: string, paid: unknown, terms: object]>([
-  ["that is none", { paymentGroup: ["AAAA"], paymentIndex: 0 }, {}],
+  ["that is not one", { paymentGroup: ["AAAA"], paymentIndex: 0 }, {}],
   ["for other terms", PAYLOAD, { amount: "999" }],
 ])("findPayment is unclear for a payment %s, and asks nothing", async (_, paid, terms) => {
   const { find, asked } = node(LAST);

@@ -49,7 +49,7 @@ export function readChainTimes(
 
 /** How one family of networks makes signers of type `S`. */
 export interface SignerKind<S> {
-  /** Makes a signer of a key; `undefined` when the key is none. Total. */
+  /** Makes a signer of a key; `undefined` when the value is not a key. Total. */
   fromKey(privateKey: unknown): S | undefined;
   readonly keyExpected: string;
   isSigner(value: unknown): value is S;

@@ -40,7 +40,7 @@ export type TransactionOutcome = "confirmed" | "failed" | "pending" | "dropped";
 /** One chain, with an account that pays for transactions on it. */
 export interface SvmChain extends FeePaidChain {
   readonly network: SvmNetwork;
-  /** The accounts at some addresses, in their order; `undefined` where there is none. */
+  /** The accounts at some addresses, in their order; `undefined` where no account exists. */
   readAccounts(addresses: readonly string[]): Promise<readonly (SvmAccount | undefined)[]>;
   /** Tries the transaction without the fee payer's signature, so that a node cannot send it. */
   simulate(transaction: PayerSigned): Promise<Simulation>;

@@ -1,6 +1,6 @@
 /**
- * Where changed payments are tried: a seller and a facilitator of ours, a ledger on which everybody could pay, and somebody
- * who watches that nothing moves.
+ * A seller and a facilitator of ours that are sent changed payments, and a ledger on which every account has enough to pay. The
+ * ledger is watched, so that nothing moves.
  *
  * @module
  */
@@ -25,7 +25,7 @@ export const scheme = exactAvm();
 export const OTHER_ASSET = 31566704n;
 export const NOW = 1_800_000_000;
 
-/** What was paid, and for what. */
+/** The body of a request to the facilitator. */
 export function toRequest(paid: unknown, offer: PaymentRequirements = requirements()): FacilitatorRequest {
   return requestFor(paid, offer);
 }
@@ -38,7 +38,7 @@ export function facilitatorOf(local: LocalAlgod, options: object = {}): Facilita
   return createExactAvmScheme({ chain });
 }
 
-export class Court {
+export class BothSides {
   readonly local: LocalAlgod;
   readonly facilitator: FacilitatorScheme;
   readonly #before: ReadonlyMap<string, bigint>;
@@ -52,8 +52,8 @@ export class Court {
     this.#before = local.ledger.snapshot();
   }
 
-  static async open(): Promise<Court> {
-    return new Court(await LocalAlgod.start());
+  static async open(): Promise<BothSides> {
+    return new BothSides(await LocalAlgod.start());
   }
 
   /** Both sides refuse a payload, in the same word. */
@@ -62,7 +62,7 @@ export class Court {
     await this.expectUnsettled(toRequest(paid, offer), reason);
   }
 
-  /** The facilitator refuses whatever it is sent. */
+  /** The facilitator refuses a request. */
   async expectUnsettled(request: unknown, reason: string): Promise<void> {
     await expectUnsettled(this.facilitator, request, reason);
   }

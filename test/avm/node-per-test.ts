@@ -1,5 +1,5 @@
 /**
- * A new node for each test, on whose ledger everybody can pay and be paid, and servers that end with the test.
+ * A new node for each test, on whose ledger every account can pay and be paid, and servers that end with the test.
  *
  * @module
  */
@@ -10,16 +10,16 @@ import { listen, type Running } from "../interop/servers.js";
 import { RICH } from "./ledger.js";
 import { LocalAlgod } from "./local-algod.js";
 
-/** What a test file gets. */
-export interface Market {
+/** For the tests of a file. */
+export interface NodePerTest {
   /** Of the test that runs. */
   readonly local: LocalAlgod;
   /** Starts a server; yields its origin. */
   listen(app: Express): Promise<string>;
 }
 
-/** Opens one before each test of a file. */
-export function openMarkets(): Market {
+/** Starts a node before each test of a file. */
+export function nodePerTest(): NodePerTest {
   let local: LocalAlgod;
   let servers: Running[] = [];
 

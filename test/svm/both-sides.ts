@@ -1,6 +1,6 @@
 /**
- * Where changed payments are tried: a seller and a facilitator of ours, a chain on which everybody could pay, and somebody
- * who watches that nothing moves.
+ * A seller and a facilitator of ours that are sent changed payments, and a chain on which every account has enough to pay. The
+ * chain is watched, so that nothing moves.
  *
  * @module
  */
@@ -29,7 +29,7 @@ export const NOW = 1_800_000_000;
 
 const RICH = 1_000_000n;
 
-export class Court {
+export class BothSides {
   readonly local: LocalSvm;
   readonly facilitator: FacilitatorScheme;
   readonly #lamports: bigint;
@@ -41,14 +41,14 @@ export class Court {
     this.#lamports = local.lamportsOf(FEE_PAYER.publicKey);
   }
 
-  static async open(): Promise<Court> {
+  static async open(): Promise<BothSides> {
     const local = await startLocalSvm(FEE_PAYER.publicKey);
     local.createMint(OTHER_MINT);
     for (const owner of [PAYER.publicKey, STRANGER.publicKey, FEE_PAYER.publicKey, PAY_TO]) {
       local.fund(owner, RICH);
       local.fund(owner, RICH, OTHER_MINT);
     }
-    return new Court(local);
+    return new BothSides(local);
   }
 
   /** A payload that the chain would carry out. */
@@ -62,7 +62,7 @@ export class Court {
     await this.expectUnsettled(requestFor(paid, offer), reason);
   }
 
-  /** The facilitator refuses whatever it is sent. */
+  /** The facilitator refuses a request. */
   async expectUnsettled(request: unknown, reason: string): Promise<void> {
     await expectUnsettled(this.facilitator, request, reason);
   }
