@@ -34,8 +34,3 @@ export const ASSETS: readonly AvmAsset[] = ROWS.map(([network, networkName, asse
 export function assetsOn(network: string): readonly AvmAsset[] {
   return ASSETS.filter((asset) => isSameNetwork(asset.network, network));
 }
-
-/** A known asset by its id. */
-export function findAsset(network: string, id: string): AvmAsset | undefined {
-  return ASSETS.find(({ asset, network: where }) => asset === id && isSameNetwork(where, network));
-}

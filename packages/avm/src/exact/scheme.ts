@@ -5,20 +5,10 @@
  * @see x402 v2, scheme `exact` on Algorand
  * @module
  */
-import type { AssetPrice, OfferTerms, PayeeCheck, PayeeQuery, Scheme, TermsIssue } from "@farebox/core";
-import {
-  askAtMost,
-  compileTerms,
-  type KnownAsset,
-  MAX_UINT64,
-  type NamedAsset,
-  orUnclear,
-  type Pricing,
-  readUint64,
-  unclear,
-} from "@farebox/core/scheme";
+import type { OfferTerms, PayeeCheck, PayeeQuery, Scheme, TermsIssue } from "@farebox/core";
+import { askAtMost, compileTerms, orUnclear, pricingById, readUint64, unclear } from "@farebox/core/scheme";
 import { isAddress, sameAddress } from "../address.js";
-import { type AvmAsset, assetsOn, findAsset } from "../assets.js";
+import { assetsOn } from "../assets.js";
 import { isAvmNetwork, isNetworkOf } from "../networks.js";
 import { findTransferPayment } from "./find-payment.js";
 import { readHolding, readState } from "./node-questions.js";
@@ -51,25 +41,10 @@ function checkTerms({ network, payTo }: OfferTerms): readonly TermsIssue[] {
   return issues;
 }
 
-const PRICING: Pricing = {
-  assetsOn: (network) => assetsOn(network).map(toOfferAsset),
-  assetForm: "{ asset, amount }",
-  nameAsset,
-  most: { amount: MAX_UINT64, expected: "an amount below 2^64 atomic units, which is all an asset can have" },
-};
-
-function nameAsset({ asset }: AssetPrice, network: string): NamedAsset {
-  if (readUint64(asset) === undefined) {
-    return { ok: false, term: "price.asset", expected: "an asset's id: a decimal number below 2^64" };
-  }
-  const known = findAsset(network, asset);
-  if (known !== undefined) return { ok: true, asset: toOfferAsset(known) };
-  return { ok: true, asset: { id: asset, symbol: asset, decimals: undefined, extra: {} } };
-}
-
-function toOfferAsset({ asset, symbol, decimals }: AvmAsset): KnownAsset {
-  return { id: asset, symbol, decimals, extra: {} };
-}
+const PRICING = pricingById({
+  assetsOn: (network) => assetsOn(network).map(({ asset, symbol, decimals }) => ({ id: asset, symbol, decimals })),
+  checkId: (id) => (readUint64(id) === undefined ? "an asset's id: a decimal number below 2^64" : undefined),
+});
 
 /** A payer may pay the fee too, so a facilitator may name no fee payer. The one that it names has to be an address. */
 function completeExtra({ feePayer }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | undefined {

@@ -192,7 +192,8 @@ class BoundedHttpClient implements BaseHTTPClient {
     const signal = AbortSignal.timeout(deadlineMs);
     const headers = { ...init.headers, ...this.#headers } as Headers;
     try {
-      const url = `${this.#algodUrl}${path}?${new URLSearchParams(query)}`;
+      const search = new URLSearchParams(query).toString();
+      const url = `${this.#algodUrl}${path}${search === "" ? "" : `?${search}`}`;
       const response = await fetch(url, { ...init, headers, redirect: "manual", signal });
       if (response.ok) return { status: response.status, headers: {}, body: await readBody(response) };
       // Not waited for: neither the rest of the body nor an error in it matters.

@@ -19,8 +19,8 @@ export interface BytesSigner {
 export const BYTES_SIGNER: SignerKind<BytesSigner> = {
   fromKey: createKeySigner,
   keyExpected: "a key of 64 bytes, in base64 or as bytes, whose second half is the address of the first",
-  isSigner: isBytesSigner,
-  signerExpected: "a signer with an address and signBytes",
+  isAddress,
+  method: "signBytes",
 };
 
 /** Signs bytes. @throws ChainError when the signer yields another signature, or none */
@@ -52,9 +52,4 @@ function readKey(value: unknown): Buffer | undefined {
     return bytes.length === KEY_BYTES && bytes.toString("base64") === value ? bytes : undefined;
   }
   return value instanceof Uint8Array && value.length === KEY_BYTES ? Buffer.from(value) : undefined;
-}
-
-function isBytesSigner(value: unknown): value is BytesSigner {
-  if (typeof value !== "object" || value === null || !("address" in value) || !("signBytes" in value)) return false;
-  return isAddress(value.address) && typeof value.signBytes === "function";
 }

@@ -134,17 +134,12 @@ export function createExactScheme<T, P, C extends FeePaidChain>(
   family: ExactFamily<T, P, C>,
 ): FacilitatorScheme {
   const { name, range } = family.feeOption;
-  const {
-    chain,
-    now = Date.now,
-    [name]: givenFee,
-  }: ExactSchemeOptions<C> & Readonly<Record<string, unknown>> = {
-    ...options,
-  };
+  const { chain, now = Date.now } = options;
+  const given: Readonly<Record<string, unknown>> = { ...options };
   const issues = createIssues();
   issues.checkKeys("options", options, ["chain", name, "now"]);
   if (typeof chain !== "object" || chain === null) issues.add("options.chain", family.chainExpected, chain);
-  const mostFee = issues.readNumber(`options.${name}`, givenFee, range);
+  const mostFee = issues.readNumber(`options.${name}`, given[name], range);
   if (typeof now !== "function") issues.add("options.now", "a function that yields Unix milliseconds", now);
   issues.throwIfAny();
   return createTransactionScheme({

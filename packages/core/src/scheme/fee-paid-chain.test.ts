@@ -38,23 +38,27 @@ describe("the times of a chain", () => {
 });
 
 describe("a signer", () => {
-  const kind: SignerKind<string> = {
-    fromKey: (key) => (key === "key" ? "of the key" : undefined),
+  const signer = { address: "address", sign: async () => new Uint8Array(64) };
+  const kind: SignerKind<typeof signer> = {
+    fromKey: (key) => (key === "key" ? signer : undefined),
     keyExpected: "a key",
-    isSigner: (value): value is string => value === "signer",
-    signerExpected: "a signer",
+    isAddress: (value) => value === "address",
+    method: "sign",
   };
 
-  test.each<[options: object, signer: string | undefined, issue?: string]>([
-    [{ privateKey: "key" }, "of the key"],
-    [{ signer: "signer" }, "signer"],
-    [{}, undefined, "options.privateKey: either privateKey or signer, not neither"],
-    [{ privateKey: "key", signer: "signer" }, undefined, "options.privateKey: either privateKey or signer, not both"],
-    [{ privateKey: "secret" }, undefined, "options.privateKey: a key, not something else"],
-    [{ signer: "secret" }, undefined, "options.signer: a signer, not something else"],
-  ])("readSigner of %j yields %s", (options, signer, issue) => {
+  test.each<[options: object, issue: string | undefined]>([
+    [{ privateKey: "key" }, undefined],
+    [{ signer }, undefined],
+    [{}, "options.privateKey: either privateKey or signer, not neither"],
+    [{ privateKey: "key", signer }, "options.privateKey: either privateKey or signer, not both"],
+    [{ privateKey: "secret" }, "options.privateKey: a key, not something else"],
+    [{ signer: "secret" }, "options.signer: a signer with an address and sign, not something else"],
+    [{ signer: { ...signer, address: "x" } }, "options.signer: a signer with an address and sign, not something else"],
+    [{ signer: { ...signer, sign: 1 } }, "options.signer: a signer with an address and sign, not something else"],
+    [{ signer: { address: "address" } }, "options.signer: a signer with an address and sign, not something else"],
+  ])("readSigner reads %j, with the issue %s", (options, issue) => {
     const issues = createIssues();
-    expect(readSigner(options, kind, issues)).toBe(signer);
+    expect(readSigner(options, kind, issues)).toBe(issue === undefined ? signer : undefined);
     const found = issues.found.map(({ path, expected, received }) => `${path}: ${expected}, not ${received}`);
     expect(found).toEqual(issue === undefined ? [] : [issue]);
   });

@@ -47,17 +47,19 @@ export function readChainTimes(
   };
 }
 
-/** How one family of networks makes signers of type `S`. */
-export interface SignerKind<S> {
+/** The signers of one family of networks. */
+export interface SignerKind<S extends { readonly address: string }> {
   /** Makes a signer of a key; `undefined` when the value is not a key. Total. */
   fromKey(privateKey: unknown): S | undefined;
+  /** For the issue about a value that is not a key. */
   readonly keyExpected: string;
-  isSigner(value: unknown): value is S;
-  readonly signerExpected: string;
+  isAddress(value: unknown): boolean;
+  /** The method of a signer that signs. */
+  readonly method: Exclude<keyof S & string, "address">;
 }
 
 /** Reads the signer from options, of which either `privateKey` or `signer` is given. Neither is ever quoted. */
-export function readSigner<S>(
+export function readSigner<S extends { readonly address: string }>(
   { privateKey, signer }: { readonly privateKey?: unknown; readonly signer?: unknown },
   kind: SignerKind<S>,
   issues: Issues,
@@ -67,13 +69,18 @@ export function readSigner<S>(
     return undefined;
   }
   if (signer !== undefined) {
-    if (kind.isSigner(signer)) return signer;
-    issues.addText("options.signer", kind.signerExpected, "something else");
+    if (isSigner(signer, kind)) return signer;
+    issues.addText("options.signer", `a signer with an address and ${kind.method}`, "something else");
     return undefined;
   }
   const own = kind.fromKey(privateKey);
   if (own === undefined) issues.addText("options.privateKey", kind.keyExpected, "something else");
   return own;
+}
+
+function isSigner<S extends { readonly address: string }>(value: unknown, kind: SignerKind<S>): value is S {
+  if (typeof value !== "object" || value === null || !("address" in value)) return false;
+  return kind.isAddress(value.address) && typeof Reflect.get(value, kind.method) === "function";
 }
 
 /**

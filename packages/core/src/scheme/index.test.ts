@@ -6,7 +6,6 @@ test("the public surface is exactly this", () => {
     [
       "CHAIN_TIMES",
       "ChainError",
-      "MAX_UINT64",
       "SIGNATURE_BYTES",
       "SentTransactions",
       "accept",
@@ -22,6 +21,7 @@ test("the public surface is exactly this", () => {
       "isSignedBy",
       "orUnclear",
       "priceTerms",
+      "pricingById",
       "readChainTimes",
       "readSigner",
       "readUint64",

@@ -34,7 +34,9 @@ export {
   type NamedAsset,
   type PricedTerms,
   type Pricing,
+  type PricingById,
   priceTerms,
+  pricingById,
 } from "./price-terms.js";
 export {
   type AskedNode,
@@ -42,7 +44,6 @@ export {
   askAtMost,
   type Fields,
   fieldsOf,
-  MAX_UINT64,
   orUnclear,
   type Reading,
   type Refusal,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { compileTerms, type PricedTerms, type Pricing, priceTerms } from "./price-terms.js";
+import { compileTerms, type PricedTerms, type Pricing, priceTerms, pricingById } from "./price-terms.js";
 import type { OfferTerms } from "./scheme.js";
 
 const USDX = { id: "token-1", symbol: "USDX", decimals: 6, extra: { version: "1" } };
@@ -101,5 +101,28 @@ describe("compiling terms", () => {
       assetId === undefined ? [wrong] : [],
     );
     expect(compiled).toMatchObject({ ok: false, issues: [{ term: "price" }, wrong] });
+  });
+});
+
+describe("pricing by id", () => {
+  const byId = pricingById({
+    assetsOn: (network) => (network === "test:1" ? [{ id: "1", symbol: "USDX", decimals: 6 }] : []),
+    checkId: (id) => (/^\d+$/.test(id) ? undefined : "a number"),
+  });
+
+  test("pricingById knows assets by ticker and by id, and any other by its id alone", () => {
+    const known = { id: "1", symbol: "USDX", decimals: 6, extra: {} };
+    expect(price("$1", byId)).toEqual({ ok: true, asset: known, amount: 1_000_000n });
+    expect(price({ asset: "1", amount: "7" }, byId)).toEqual({ ok: true, asset: known, amount: 7n });
+    const unknown = { id: "2", symbol: "2", decimals: undefined, extra: {} };
+    expect(price({ asset: "2", amount: "7" }, byId)).toEqual({ ok: true, asset: unknown, amount: 7n });
+    expect(price({ asset: "1", amount: "7" }, byId, "test:2")).toMatchObject({ asset: { decimals: undefined } });
+  });
+
+  test("pricingById refuses other ids, and amounts of more than 64 bits", () => {
+    const refusalOf = (asset: string, amount: bigint) => price({ asset, amount: amount.toString() }, byId);
+    expect(refusalOf("USDX", 7n)).toMatchObject({ issues: [{ term: "price.asset", expected: "a number" }] });
+    expect(refusalOf("1", 2n ** 64n - 1n)).toMatchObject({ ok: true });
+    expect(refusalOf("1", 2n ** 64n)).toMatchObject({ issues: [{ term: "price.amount" }] });
   });
 });

@@ -4,6 +4,7 @@
  * @module
  */
 import { type AssetPrice, parseAtomic, parsePrice } from "../price/price.js";
+import { MAX_UINT64 } from "./reading.js";
 import type { CompiledTerms, OfferAsset, OfferTerms, TermsIssue } from "./scheme.js";
 
 /** What prices can be in on the networks of a scheme. */
@@ -80,4 +81,29 @@ function priceInNamed(price: AssetPrice, network: string, { nameAsset }: Pricing
 
 function refused(term: TermsIssue["term"], expected: string): PricedTerms {
   return { ok: false, issues: [{ term, expected }] };
+}
+
+/** Networks where the id of an asset is all that an offer says of it, and where amounts have 64 bits. */
+export interface PricingById {
+  /** The known assets on a network, the asset of `$` first. */
+  assetsOn(network: string): readonly Omit<KnownAsset, "extra">[];
+  /** For the issue about an id that cannot be one; `undefined` for any other. */
+  checkId(id: string): string | undefined;
+}
+
+/** Creates the {@link Pricing} of such networks. */
+export function pricingById({ assetsOn, checkId }: PricingById): Pricing {
+  const known = (network: string) =>
+    assetsOn(network).map(({ id, symbol, decimals }) => ({ id, symbol, decimals, extra: {} }));
+  return {
+    assetsOn: known,
+    assetForm: "{ asset, amount }",
+    nameAsset({ asset: id }, network) {
+      const expected = checkId(id);
+      if (expected !== undefined) return { ok: false, term: "price.asset", expected };
+      const asset = known(network).find((each) => each.id === id);
+      return { ok: true, asset: asset ?? { id, symbol: id, decimals: undefined, extra: {} } };
+    },
+    most: { amount: MAX_UINT64, expected: "an amount below 2^64 atomic units, which is all an account can hold" },
+  };
 }

@@ -5,17 +5,8 @@
  * @see x402 v2, scheme `exact` on SVM
  * @module
  */
-import type { AssetPrice, OfferTerms, PayeeCheck, PayeeQuery, Scheme, TermsIssue } from "@farebox/core";
-import {
-  askAtMost,
-  compileTerms,
-  type KnownAsset,
-  MAX_UINT64,
-  type NamedAsset,
-  orUnclear,
-  type Pricing,
-  unclear,
-} from "@farebox/core/scheme";
+import type { OfferTerms, PayeeCheck, PayeeQuery, Scheme, TermsIssue } from "@farebox/core";
+import { askAtMost, compileTerms, orUnclear, pricingById, unclear } from "@farebox/core/scheme";
 import {
   associatedTokenAccount,
   decodeAddress,
@@ -27,7 +18,7 @@ import {
   TOKEN,
   TOKEN_2022,
 } from "../address.js";
-import { assetsOn, findAsset, type SvmAsset } from "../assets.js";
+import { assetsOn } from "../assets.js";
 import { DEVNET, isSvmNetwork, MAINNET, TESTNET } from "../networks.js";
 import { findTransferPayment } from "./find-payment.js";
 import { readNetwork, readOwners } from "./node-questions.js";
@@ -61,24 +52,13 @@ function checkTerms({ network, payTo, extra }: OfferTerms, mint: string | undefi
   return issues;
 }
 
-const PRICING: Pricing = {
-  assetsOn: (network) => assetsOn(network).map(toOfferAsset),
-  assetForm: "{ asset, amount }",
-  nameAsset,
-  most: { amount: MAX_UINT64, expected: "an amount below 2^64 atomic units, which is all a token can have" },
-};
-
-function nameAsset({ asset }: AssetPrice, network: string): NamedAsset {
-  if (!isAddress(asset)) return { ok: false, term: "price.asset", expected: "a token's mint: 32 bytes in base58" };
-  if (isProgram(asset)) return { ok: false, term: "price.asset", expected: "a token's mint, not a program" };
-  const known = findAsset(network, asset);
-  if (known !== undefined) return { ok: true, asset: toOfferAsset(known) };
-  return { ok: true, asset: { id: asset, symbol: asset, decimals: undefined, extra: {} } };
-}
-
-function toOfferAsset({ mint, symbol, decimals }: SvmAsset): KnownAsset {
-  return { id: mint, symbol, decimals, extra: {} };
-}
+const PRICING = pricingById({
+  assetsOn: (network) => assetsOn(network).map(({ mint, symbol, decimals }) => ({ id: mint, symbol, decimals })),
+  checkId(mint) {
+    if (!isAddress(mint)) return "a token's mint: 32 bytes in base58";
+    return isProgram(mint) ? "a token's mint, not a program" : undefined;
+  },
+});
 
 /** Payers sign for one fee payer, so an offer has to name the facilitator's. */
 function completeExtra({ feePayer }: Readonly<Record<string, unknown>>): { readonly feePayer: string } | undefined {

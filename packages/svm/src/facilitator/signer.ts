@@ -19,8 +19,8 @@ export interface MessageSigner {
 export const MESSAGE_SIGNER: SignerKind<MessageSigner> = {
   fromKey: createKeySigner,
   keyExpected: "a key of 64 bytes, in base58 or as a list, whose second half is the address of the first",
-  isSigner: isMessageSigner,
-  signerExpected: "a signer with an address and signMessage",
+  isAddress,
+  method: "signMessage",
 };
 
 /** Signs a message. @throws ChainError when the signer yields another signature, or none */
@@ -60,9 +60,4 @@ function sign(keypair: Keypair, message: Uint8Array): Uint8Array {
   const [signature] = transaction.signatures;
   if (signature === undefined) throw new ChainError("the transaction has no fee payer");
   return signature;
-}
-
-function isMessageSigner(value: unknown): value is MessageSigner {
-  if (typeof value !== "object" || value === null || !("address" in value) || !("signMessage" in value)) return false;
-  return isAddress(value.address) && typeof value.signMessage === "function";
 }
