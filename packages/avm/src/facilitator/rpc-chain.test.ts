@@ -157,3 +157,31 @@ test("a transaction that the library would write in another way is neither simul
     await expect(chain.submit(group)).rejects.toMatchObject({ code: "ERR_FAREBOX_CHAIN" });
   }
 });
+
+test("a transaction is never dropped by a node that does not say its round", async () => {
+  let states: readonly object[] = [];
+  let asked = 0;
+  const forgetful = createServer((req, res) => {
+    req.resume();
+    if (req.url?.startsWith("/v2/transactions/params") !== true) return void res.writeHead(404).end("{}");
+    res.end(JSON.stringify({ "genesis-hash": GENESIS_HASH.toString("base64"), ...states[asked++ % states.length] }));
+  });
+  forgetful.listen(0, "127.0.0.1");
+  await once(forgetful, "listening");
+  const { port } = forgetful.address() as AddressInfo;
+  const chain = createAlgodChain({
+    network: NETWORK,
+    algodUrl: `http://127.0.0.1:${port}`,
+    privateKey: FEE_PAYER.sk,
+    pollingIntervalMs: 10,
+    confirmTimeoutMs: 100,
+  });
+  const transaction = { id: transfer().txID(), firstValid: 50_000n, lastValid: 50_100n };
+  states = [{ "last-round": 50_200 }, {}];
+  await expect(chain.statusOf(transaction)).rejects.toMatchObject({ message: "the node's response is unreadable" });
+  expect(await chain.outcomeOf(transaction)).toBe("pending");
+  states = [{ "last-round": 50_200 }];
+  expect(await chain.outcomeOf(transaction)).toBe("dropped");
+  forgetful.closeAllConnections();
+  forgetful.close();
+});

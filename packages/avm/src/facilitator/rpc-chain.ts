@@ -32,7 +32,7 @@ export function createAlgodChain(options: AlgodChainOptions): AvmChain {
   return new AlgodChain(parseAlgodOptions(options));
 }
 
-/** A node that is behind by fewer rounds is not asked whether a transaction's rounds are over. */
+/** For so many rounds after its last one a transaction still counts as pending, because a node may be behind. */
 const MARGIN = 10n;
 
 class AlgodChain implements AvmChain {
@@ -110,6 +110,8 @@ class AlgodChain implements AvmChain {
   async #lastRound(): Promise<bigint> {
     const { genesisHash = Buffer.alloc(0), firstValid } = await ask(() => this.#client.getTransactionParams().do());
     if (!isNetworkOf(this.network, genesisHash)) throw new ChainError(`the node is not of ${this.network}`);
+    // The library reads a missing number as zero.
+    if (BigInt(firstValid) === 0n) throw unreadable();
     return BigInt(firstValid);
   }
 }
