@@ -1,5 +1,5 @@
 /**
- * Payments of any bytes: nothing throws, and what is taken has the effect that was asked for and no other.
+ * Payments of any bytes: nothing throws, and an accepted payment does what its terms say and nothing else.
  * `FAREBOX_SEED` repeats a run.
  */
 import { exactAvm } from "@farebox/avm";
@@ -18,8 +18,8 @@ import {
   STRANGER,
   transfer,
   USDC,
-} from "../../packages/avm/src/groups.fixture.js";
-import { NOW } from "./court.js";
+} from "../../packages/avm/src/payments.fixture.js";
+import { NOW } from "./both-sides.js";
 
 const seed = Number(process.env["FAREBOX_SEED"] ?? 20_261_121);
 console.log(`Algorand payments of any bytes: FAREBOX_SEED=${seed}`);
@@ -43,7 +43,7 @@ describe.each([
   const good = Buffer.from(text, "base64");
   const withBytes = (bytes: Uint8Array) => ({ paymentGroup: paymentGroup.with(at, base64(bytes)), paymentIndex });
 
-  test("is refused whatever bit of it is turned", () => {
+  test("a transaction with any bit turned is refused", () => {
     expect(IDENTITY).not.toBe("");
     for (let bit = 0; bit < good.length * 8; bit++) {
       const wire = Buffer.from(good);
@@ -52,7 +52,7 @@ describe.each([
     }
   });
 
-  test("is refused with any bytes put in, taken out or replaced, but for the envelope of what is not signed", () => {
+  test("a transaction with any bytes put in, taken out or replaced is refused, but for an unsigned envelope", () => {
     const change = fc.record({ at: fc.nat(good.length), cut: fc.nat(80), put: fc.uint8Array({ maxLength: 80 }) });
     fc.assert(
       fc.property(change, ({ at: where, cut, put }) => {
@@ -65,7 +65,7 @@ describe.each([
   });
 });
 
-test("any payload, and any bytes, are refused without a throw", () => {
+test("readPayment refuses any payload and any bytes without a throw", () => {
   const bytes = fc.uint8Array({ maxLength: 1800 }).map(base64);
   const some = fc.oneof(
     fc.anything(),
@@ -79,7 +79,7 @@ test("any payload, and any bytes, are refused without a throw", () => {
   );
 });
 
-test("any MessagePack under the right keys is refused without a throw", () => {
+test("readPayment refuses any MessagePack under the right keys without a throw", () => {
   const keys = ["aamt", "arcv", "fee", "fv", "gh", "grp", "lv", "note", "snd", "type", "xaid", "sig", "txn"];
   const value = fc.oneof(
     fc.nat(),
@@ -102,7 +102,7 @@ test("any MessagePack under the right keys is refused without a throw", () => {
   );
 });
 
-describe("transactions thrown together, each signed by its sender", () => {
+describe("random transactions, each signed by its sender", () => {
   const ACCOUNTS = [PAYER, STRANGER];
   const address = fc.constantFrom(PAYER.addr, STRANGER.addr, FEE_PAYER.addr, PAY_TO);
   const maybe = fc.option(address, { nil: undefined, freq: 9 });
@@ -118,7 +118,7 @@ describe("transactions thrown together, each signed by its sender", () => {
   const sponsor = fc.constant(0).map(() => algos());
   const group = fc.array(fc.oneof(wild, tame, sponsor), { minLength: 1, maxLength: 4 });
 
-  test("are taken only with one transfer of the price, and nothing that takes anything back", () => {
+  test("random transactions are accepted only with one transfer of the price, and none that takes anything back", () => {
     let taken = 0;
     fc.assert(
       fc.property(group, fc.nat(3), (transactions, at) => {

@@ -1,5 +1,5 @@
 /**
- * What became of an Algorand payment, asked of a stand-in for a node over HTTP: by the scheme, and by a whole seller whose
+ * An Algorand payment is looked for at a stand-in for a node over HTTP: by the scheme, and by a whole seller whose
  * facilitator has said that it does not know.
  */
 import { exactAvm } from "@farebox/avm";
@@ -16,13 +16,13 @@ import {
   requirements,
   transfer,
   USDC,
-} from "../../packages/avm/src/groups.fixture.js";
+} from "../../packages/avm/src/payments.fixture.js";
 import { decode } from "../interop/servers.js";
-import { facilitatorOf, toRequest } from "./court.js";
-import { openMarkets } from "./market.js";
+import { facilitatorOf, toRequest } from "./both-sides.js";
+import { nodePerTest } from "./node-per-test.js";
 import { ourFacilitator, ourSeller } from "./peers.js";
 
-const market = openMarkets();
+const market = nodePerTest();
 
 const LAST = ROUND + 1000;
 
@@ -36,7 +36,7 @@ async function find(paid: unknown, url = market.local.url): Promise<ChainFinding
   return exactAvm().findPayment?.({ payload: paid, requirements: requirements(), rpc: createRpcNode(url) });
 }
 
-test("it has moved, and by which transaction: while the node remembers it, and in its blocks after that", async () => {
+test("findPayment names the transaction that paid, while the node remembers it and in its blocks after that", async () => {
   const { paid, id } = ordinary();
   expect(await facilitatorOf(market.local).settle(toRequest(paid))).toMatchObject({ success: true, transaction: id });
   for (const round of [ROUND + 12, LAST, LAST + 50]) {
@@ -46,7 +46,7 @@ test("it has moved, and by which transaction: while the node remembers it, and i
   expect(market.local.asked.at(-1)).toMatch(/^GET \/v2\/blocks\/\d+\/txids$/);
 });
 
-test("it is open while it waits, and as long as its rounds are not over", async () => {
+test("findPayment is open while the transaction waits, and until its rounds are over", async () => {
   const { paid } = ordinary();
   expect(await find(paid)).toEqual({ kind: "open" });
   market.local.mode = "keep";
@@ -54,21 +54,21 @@ test("it is open while it waits, and as long as its rounds are not over", async 
   expect(await find(paid)).toEqual({ kind: "open" });
 });
 
-test("it was never made once its rounds are over, whatever else its payer paid", async () => {
+test("findPayment says never once the rounds are over, also when the payer paid something else", async () => {
   const other = payload({ transactions: [algos(), transfer({ note: Buffer.from("another") })] });
   expect(await facilitatorOf(market.local).settle(toRequest(other))).toMatchObject({ success: true });
   market.local.ledger.round = LAST + 11;
   expect(await find(ordinary().paid)).toEqual({ kind: "never" });
 });
 
-test("a node that has not kept the blocks makes it unclear", async () => {
+test("findPayment is unclear when the node has not kept the blocks", async () => {
   const { paid } = ordinary();
   market.local.ledger.round = LAST + 50;
   market.local.oldestBlock = ROUND + 2;
   expect(await find(paid)).toMatchObject({ kind: "unclear", problem: expect.stringContaining("404") });
 });
 
-test("a node of another network, and one that is gone, make it unclear, and are named nowhere", async () => {
+test("findPayment is unclear with a node of another network or one that is gone, and does not name it", async () => {
   market.local.genesisHash = MAINNET_HASH;
   expect(await find(ordinary().paid)).toMatchObject({ kind: "unclear" });
   const gone = await find(ordinary().paid, "http://127.0.0.1:1/secret-key");
@@ -93,7 +93,7 @@ describe("a seller with a node", () => {
     return { app, send, id };
   }
 
-  test("serves a payment that got on chain although the facilitator knew nothing of it, once", async () => {
+  test("a seller serves a payment once that got on chain although the facilitator knew nothing of it", async () => {
     const { app, send, id } = await leaveUnknown(node());
     market.local.land();
     market.local.ledger.round = LAST + 50;
@@ -105,7 +105,7 @@ describe("a seller with a node", () => {
     expect([app.locals["served"], market.local.ledger.balanceOf(PAY_TO, USDC)]).toEqual([1, 1000n]);
   });
 
-  test("says for certain that nothing was charged, when the payment's rounds are over and none has it", async () => {
+  test("a seller says that nothing was charged, when the payment's rounds are over and no round has it", async () => {
     const { send } = await leaveUnknown(node());
     market.local.ledger.round = LAST + 50;
     const refused = await send();
@@ -117,7 +117,7 @@ describe("a seller with a node", () => {
     expect(market.local.ledger.balanceOf(PAY_TO, USDC)).toBe(0n);
   });
 
-  test("goes on knowing nothing while the payment waits, and without a node", async () => {
+  test("a seller does not know the outcome while the payment waits, or without a node", async () => {
     const { send } = await leaveUnknown(node());
     expect((await send()).status).toBe(503);
     const other = await leaveUnknown({});
@@ -125,7 +125,7 @@ describe("a seller with a node", () => {
     expect((await other.send()).status).toBe(503);
   });
 
-  test("tells the node its token, without which it says nothing", async () => {
+  test("a seller sends the node its token", async () => {
     const { send } = await leaveUnknown(node());
     market.local.ledger.round = LAST + 50;
     market.local.token = "another";

@@ -6,7 +6,7 @@
  */
 import { createPublicKey, verify } from "node:crypto";
 import { type Address, computeGroupID, type SignedTransaction, type Transaction } from "algosdk";
-import { GENESIS_HASH, ROUND } from "../../packages/avm/src/groups.fixture.js";
+import { GENESIS_HASH, ROUND } from "../../packages/avm/src/payments.fixture.js";
 
 const KEY_HEADER = Buffer.from("302a300506032b6570032100", "hex");
 const MIN_FEE = 1000n;

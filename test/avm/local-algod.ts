@@ -1,5 +1,5 @@
 /**
- * A stand-in for a node of Algorand: a real HTTP server with the answers of algod that a payment needs, which decodes with
+ * A stand-in for a node of Algorand: a real HTTP server with the responses of algod that a payment needs, which decodes with
  * `algosdk` and keeps a ledger of its own. No node and no virtual machine of Algorand runs here. What happens to a group
  * between the node and the chain can be decided by a test.
  *
@@ -8,17 +8,17 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { decodeMsgpack, encodeMsgpack, modelsv2, msgpackRawDecode, msgpackRawEncode, SignedTransaction } from "algosdk";
-import { GENESIS_HASH } from "../../packages/avm/src/groups.fixture.js";
+import { GENESIS_HASH } from "../../packages/avm/src/payments.fixture.js";
 import { Ledger, LedgerError } from "./ledger.js";
 
-/** An answer: a status, and JSON. */
-type Answer = readonly [status: number, body: unknown];
+/** A status, and JSON. */
+type Reply = readonly [status: number, body: unknown];
 
 export class LocalAlgod {
   readonly ledger: Ledger = new Ledger();
   /** Every question that was asked: its method, and its path without the query. */
   readonly asked: string[] = [];
-  /** What the node does with groups. `lose`: carries them out, but its answer gets lost. */
+  /** What the node does with groups. `lose`: carries them out, but its response gets lost. */
   mode: "carry-out" | "keep" | "forget" | "lose" = "carry-out";
   /** The first block that it has kept. */
   oldestBlock = 0;
@@ -62,7 +62,7 @@ export class LocalAlgod {
     this.asked.push(question);
     const body = await readAll(req);
     const isAllowed = this.token === undefined || req.headers["x-algo-api-token"] === this.token;
-    const [status, said]: Answer = isAllowed ? this.#answer(question, body) : [401, { message: "Invalid API Token" }];
+    const [status, said]: Reply = isAllowed ? this.#answer(question, body) : [401, { message: "Invalid API Token" }];
     if (question === "POST /v2/transactions" && this.mode === "lose") return void res.destroy();
     res.statusCode = status;
     if (searchParams.get("format") === "msgpack") {
@@ -73,7 +73,7 @@ export class LocalAlgod {
       .end(JSON.stringify(said, (_, value) => (typeof value === "bigint" ? Number(value) : value)));
   }
 
-  #answer(question: string, body: Buffer): Answer {
+  #answer(question: string, body: Buffer): Reply {
     if (question === "GET /v2/transactions/params") return [200, this.#params()];
     if (/^GET \/v2\/status(\/wait-for-block-after\/\d+)?$/.test(question)) return [200, this.#status()];
     if (question === "POST /v2/transactions/simulate") return this.#simulate(body);
@@ -87,7 +87,7 @@ export class LocalAlgod {
     return [404, { message: "Not Found" }];
   }
 
-  #block(round: number): Answer {
+  #block(round: number): Reply {
     const isKept = round >= this.oldestBlock && round <= this.ledger.round;
     return isKept ? [200, { blockTxids: this.ledger.idsIn(round) }] : [404, { message: "failed to retrieve" }];
   }
@@ -116,7 +116,7 @@ export class LocalAlgod {
     };
   }
 
-  #account(address: string, asset: string | undefined): Answer {
+  #account(address: string, asset: string | undefined): Reply {
     if (asset === undefined) {
       return [200, { address, amount: Number(this.ledger.balanceOf(address) ?? 0n), "min-balance": 100_000 }];
     }
@@ -126,7 +126,7 @@ export class LocalAlgod {
     return [200, { round: this.ledger.round, "asset-holding": holding }];
   }
 
-  #simulate(body: Buffer): Answer {
+  #simulate(body: Buffer): Reply {
     const { txnGroups, allowEmptySignatures } = decodeMsgpack(body, modelsv2.SimulateRequest);
     const signatures = allowEmptySignatures === true ? "may-be-missing" : "all";
     const groups = txnGroups.map(({ txns }) => {
@@ -137,7 +137,7 @@ export class LocalAlgod {
     return [200, { "last-round": this.ledger.round, "txn-groups": groups, version: 2 }];
   }
 
-  #take(body: Buffer): Answer {
+  #take(body: Buffer): Reply {
     const group = split(body).map((bytes) => decodeMsgpack(bytes, SignedTransaction));
     if (this.mode === "forget") return [200, { txId: group[0]?.txn.txID() }];
     const problem = problemOf(() => this.ledger.try(group, { signatures: "all" }));
@@ -152,7 +152,7 @@ export class LocalAlgod {
     for (const signed of group) this.#landed.set(signed.txn.txID(), signed);
   }
 
-  #pending(id: string): Answer {
+  #pending(id: string): Reply {
     const round = this.ledger.roundOf(id);
     const waits = this.#kept.flat().find(({ txn }) => txn.txID() === id);
     const signed = waits ?? this.#landed.get(id);
@@ -164,7 +164,7 @@ export class LocalAlgod {
   }
 }
 
-/** A group in the answer of a node that has not got it is no fault of the test. */
+/** A group that the ledger refuses is no fault of the test. */
 function problemOf(work: () => void): string | undefined {
   try {
     work();
@@ -175,7 +175,7 @@ function problemOf(work: () => void): string | undefined {
   }
 }
 
-/** As MessagePack has it; what is bytes in it is of no use in JSON, and nobody reads it there. */
+/** As MessagePack has it. Bytes in it are of no use in JSON, where no client reads them. */
 function rawOf(signed: SignedTransaction): unknown {
   return msgpackRawDecode(encodeMsgpack(signed));
 }

@@ -11,45 +11,45 @@ import {
   payload,
   requirements,
   USDC,
-} from "../../packages/avm/src/groups.fixture.js";
+} from "../../packages/avm/src/payments.fixture.js";
 import { decode } from "../interop/servers.js";
 import { RICH } from "./ledger.js";
-import { openMarkets } from "./market.js";
+import { nodePerTest } from "./node-per-test.js";
 import { ourFacilitator, ourSeller, referenceClient, referenceFacilitator, referenceSeller } from "./peers.js";
 
 const SELLERS = { "our seller": ourSeller, "the reference seller": referenceSeller };
 const FACILITATORS = { "our facilitator": ourFacilitator, "the reference facilitator": referenceFacilitator };
 
-const market = openMarkets();
+const node = nodePerTest();
 
 describe.each(Object.entries(SELLERS))("%s", (_, createSeller) => {
   test.each(Object.entries(FACILITATORS))("with %s is paid by the reference client", async (_, createFacilitator) => {
-    const facilitator = await market.listen(createFacilitator(market.local));
-    const seller = await market.listen(await createSeller(facilitator));
-    const pay = referenceClient(PAYER, market.local);
+    const facilitator = await node.listen(createFacilitator(node.local));
+    const seller = await node.listen(await createSeller(facilitator));
+    const pay = referenceClient(PAYER, node.local);
 
     for (const paid of [1000n, 2000n]) {
       const response = await pay(`${seller}/weather`);
       expect([response.status, await response.json()]).toEqual([200, { weather: "sunny" }]);
       const receipt = decode(response.headers.get("PAYMENT-RESPONSE"));
       expect(receipt).toMatchObject({ success: true, network: NETWORK, payer: PAYER.addr.toString() });
-      expect(market.local.ledger.balanceOf(PAY_TO, USDC)).toBe(paid);
-      expect(market.local.ledger.balanceOf(PAYER.addr, USDC)).toBe(5_000n - paid);
-      expect(market.local.ledger.balanceOf(PAYER.addr)).toBe(RICH);
-      expect(market.local.ledger.balanceOf(FEE_PAYER.addr)).toBe(RICH - 2n * paid);
+      expect(node.local.ledger.balanceOf(PAY_TO, USDC)).toBe(paid);
+      expect(node.local.ledger.balanceOf(PAYER.addr, USDC)).toBe(5_000n - paid);
+      expect(node.local.ledger.balanceOf(PAYER.addr)).toBe(RICH);
+      expect(node.local.ledger.balanceOf(FEE_PAYER.addr)).toBe(RICH - 2n * paid);
     }
   });
 });
 
 test("a payment that is sent twice to our seller is served once, and moves the money once", async () => {
-  const facilitator = await market.listen(ourFacilitator(market.local));
+  const facilitator = await node.listen(ourFacilitator(node.local));
   const app = await ourSeller(facilitator);
-  const seller = await market.listen(app);
+  const seller = await node.listen(app);
   const paid = { x402Version: 2, accepted: requirements(), payload: payload() };
   const header = Buffer.from(JSON.stringify(paid)).toString("base64");
   const send = () => fetch(`${seller}/weather`, { headers: { "PAYMENT-SIGNATURE": header } });
   const answers = [...(await Promise.all([send(), send()])), await send()];
   expect(answers.map(({ status }) => status)).toContain(200);
   expect(app.locals["served"]).toBe(1);
-  expect(market.local.ledger.balanceOf(PAY_TO, USDC)).toBe(1000n);
+  expect(node.local.ledger.balanceOf(PAY_TO, USDC)).toBe(1000n);
 });

@@ -1,5 +1,5 @@
 /**
- * Payments changed in one thing at a time: refused by the seller and the facilitator, in the same word, and nothing is
+ * Payments changed in one thing at a time: the seller and the facilitator refuse them with the same reason, and nothing is
  * moved. On this ledger each would be carried out, unless its signatures or its group were wrong.
  */
 import { msgpackRawDecode, msgpackRawEncode } from "algosdk";
@@ -21,41 +21,41 @@ import {
   type TransferParts,
   transfer,
   USDC,
-} from "../../packages/avm/src/groups.fixture.js";
-import { Court, NOW, OTHER_ASSET, scheme, toRequest } from "./court.js";
+} from "../../packages/avm/src/payments.fixture.js";
+import { BothSides, NOW, OTHER_ASSET, scheme, toRequest } from "./both-sides.js";
 
 const AVM = "invalid_exact_avm_";
 const BAD = `${AVM}invalid_transaction`;
 const GIVING = `${AVM}facilitator_transferring`;
 
-let court: Court;
+let sides: BothSides;
 
 beforeAll(async () => {
-  court = await Court.open();
+  sides = await BothSides.open();
 });
 
-afterAll(() => court.local.close());
+afterAll(() => sides.local.close());
 
-afterEach(() => court.expectNothingMoved());
+afterEach(() => sides.expectNothingMoved());
 
-test("unchanged, it is fine", async () => {
+test("both sides accept the payment unchanged", async () => {
   expect(scheme.readPayment(payload(), requirements(), NOW)).toMatchObject({ kind: "readable" });
-  expect(await court.facilitator.verify(toRequest(payload()))).toMatchObject({ isValid: true });
+  expect(await sides.facilitator.verify(toRequest(payload()))).toMatchObject({ isValid: true });
 });
 
 describe("the transfer", () => {
   test.each<[what: string, change: Partial<TransferParts>, reason: string]>([
-    ["less", { amount: 999n }, `${AVM}amount_mismatch`],
-    ["more", { amount: 1001n }, `${AVM}amount_mismatch`],
-    ["nothing", { amount: 0n }, `${AVM}amount_mismatch`],
-    ["another asset", { asset: OTHER_ASSET }, `${AVM}asset_mismatch`],
-    ["to somebody else", { receiver: STRANGER.addr }, `${AVM}receiver_mismatch`],
+    ["of less", { amount: 999n }, `${AVM}amount_mismatch`],
+    ["of more", { amount: 1001n }, `${AVM}amount_mismatch`],
+    ["of nothing", { amount: 0n }, `${AVM}amount_mismatch`],
+    ["of another asset", { asset: OTHER_ASSET }, `${AVM}asset_mismatch`],
+    ["to a stranger", { receiver: STRANGER.addr }, `${AVM}receiver_mismatch`],
     ["to the payer", { receiver: PAYER.addr }, `${AVM}receiver_mismatch`],
     ["to the fee payer", { receiver: FEE_PAYER.addr }, `${AVM}receiver_mismatch`],
     ["from the payee", { sender: PAY_TO }, `${AVM}receiver_mismatch`],
     ["from the fee payer", { sender: FEE_PAYER.addr }, GIVING],
-    ["by somebody who does not sign", { sender: STRANGER.addr }, `${AVM}payment_not_signed`],
-    ["out of somebody else's account", { clawedBackFrom: STRANGER.addr }, BAD],
+    ["by a stranger who does not sign", { sender: STRANGER.addr }, `${AVM}payment_not_signed`],
+    ["out of a stranger's account", { clawedBackFrom: STRANGER.addr }, BAD],
     ["out of the payee's account", { clawedBackFrom: PAY_TO }, BAD],
     ["closing the payer's account", { close: STRANGER.addr }, BAD],
     ["closing the payer's account to the payee", { close: PAY_TO }, BAD],
@@ -63,13 +63,13 @@ describe("the transfer", () => {
     ["on another network", { genesisHash: MAINNET_HASH }, `${AVM}network_mismatch`],
     ["good for too long", { lastValid: ROUND + 1001 }, BAD],
     ["good for no round", { firstValid: ROUND, lastValid: ROUND - 1 }, BAD],
-  ])("%s", async (_, change, reason) => {
-    await court.expectRefused(payload({ transactions: [algos(), transfer(change)] }), reason);
+  ])("both sides refuse a transfer %s", async (_, change, reason) => {
+    await sides.expectRefused(payload({ transactions: [algos(), transfer(change)] }), reason);
   });
 
-  test("is a payment of Algos", async () => {
+  test("both sides refuse a payment of Algos", async () => {
     const transactions = [algos(), algos({ sender: PAYER.addr, receiver: PAY_TO, amount: 1000n })];
-    await court.expectRefused(payload({ transactions, index: 1 }), `${AVM}not_asset_transfer`);
+    await sides.expectRefused(payload({ transactions, index: 1 }), `${AVM}not_asset_transfer`);
   });
 });
 
@@ -83,8 +83,8 @@ describe("the fee payer's transaction", () => {
     ["is of another network", { genesisHash: MAINNET_HASH }, `${AVM}network_mismatch`],
     ["is good for too long", { lastValid: ROUND + 1001 }, BAD],
     ["is a stranger's, who does not sign", { sender: STRANGER.addr }, `${AVM}unsigned_non_facilitator`],
-  ])("%s", async (_, change, reason) => {
-    await court.expectRefused(payload({ transactions: [algos(change), transfer()] }), reason);
+  ])("both sides refuse a group when the fee payer's transaction %s", async (_, change, reason) => {
+    await sides.expectRefused(payload({ transactions: [algos(change), transfer()] }), reason);
   });
 
   test.each<[what: string, plan: () => Partial<Plan>, reason: string]>([
@@ -94,18 +94,18 @@ describe("the fee payer's transaction", () => {
       GIVING,
     ],
     [
-      "is there twice",
+      "comes twice",
       () => ({ transactions: [algos(), algos({ note: Buffer.from("again") }), transfer()] }),
       `${AVM}invalid_fee_payer`,
     ],
     ["is signed already", () => ({ signers: [PAYER, FEE_PAYER] }), `${AVM}invalid_fee_payer`],
-  ])("%s", async (_, plan, reason) => {
-    await court.expectRefused(payload(plan()), reason);
+  ])("both sides refuse a group when the fee payer's transaction %s", async (_, plan, reason) => {
+    await sides.expectRefused(payload(plan()), reason);
   });
 
-  test("costs more than this facilitator pays", async () => {
+  test("the facilitator refuses a group that costs more than it pays", async () => {
     const paid = payload({ transactions: [algos({ fee: 16_001n }), transfer()] });
-    await court.expectUnsettled(toRequest(paid), `${AVM}fee_too_high`);
+    await sides.expectUnsettled(toRequest(paid), `${AVM}fee_too_high`);
   });
 });
 
@@ -127,13 +127,13 @@ describe("the group", () => {
       () => ({ ...with3(own({})), signers: [PAYER] }),
       `${AVM}unsigned_non_facilitator`,
     ],
-    ["is none", () => ({ grouped: false }), `${AVM}invalid_group_id`],
+    ["lacks its id", () => ({ grouped: false }), `${AVM}invalid_group_id`],
     ["has 17", () => many(15), `${AVM}group_size_exceeded`],
     ["names nothing as what pays", () => ({ index: 2 }), `${AVM}payment_index`],
     ["names the fee payer's as what pays", () => ({ index: 0 }), GIVING],
     ["is not signed by the payer", () => ({ signers: [] }), `${AVM}payment_not_signed`],
-  ])("%s", async (_, plan, reason) => {
-    await court.expectRefused(payload(plan()), reason);
+  ])("both sides refuse a group that %s", async (_, plan, reason) => {
+    await sides.expectRefused(payload(plan()), reason);
   });
 
   test.each<[what: string, change: (group: string[]) => string[], reason: string]>([
@@ -142,14 +142,14 @@ describe("the group", () => {
     ["with one more", ([a = "", b = ""]) => [a, b, encode(own({ fee: 1000n }), BOTH)], `${AVM}invalid_group_id`],
     ["with another fee payer's", ([, b = ""]) => [encode(algos({ note: Buffer.of(1) })), b], `${AVM}invalid_group_id`],
     ["with the transfer twice", ([, b = ""]) => [b, b], `${AVM}invalid_group_id`],
-  ])("is put together %s", async (_, change, reason) => {
+  ])("both sides refuse a group %s", async (_, change, reason) => {
     const { paymentGroup, paymentIndex } = payload();
-    await court.expectRefused({ paymentGroup: change([...paymentGroup]), paymentIndex }, reason);
+    await sides.expectRefused({ paymentGroup: change([...paymentGroup]), paymentIndex }, reason);
   });
 
-  test("lacks the transaction that its transfer counts on", async () => {
+  test("both sides refuse a group without the transaction that its transfer counts on", async () => {
     const [, alone] = payload().paymentGroup;
-    await court.expectRefused({ paymentGroup: [alone], paymentIndex: 0 }, `${AVM}invalid_group_id`);
+    await sides.expectRefused({ paymentGroup: [alone], paymentIndex: 0 }, `${AVM}invalid_group_id`);
   });
 
   function with3(third: Plan["transactions"][number]): Partial<Plan> {
@@ -165,7 +165,7 @@ describe("the group", () => {
 describe("the payer's envelope", () => {
   type Envelope = Record<string, unknown> & { txn: Record<string, unknown>; sig?: Uint8Array };
 
-  /** Everything in its canonical form, whatever it is. */
+  /** Any value in its canonical form. */
   function changed(change: (envelope: Envelope) => unknown): unknown {
     const { paymentGroup, paymentIndex } = payload();
     const envelope = msgpackRawDecode(Buffer.from(paymentGroup[1] ?? "", "base64")) as Envelope;
@@ -173,8 +173,8 @@ describe("the payer's envelope", () => {
     return { paymentGroup: [paymentGroup[0], base64(written)], paymentIndex };
   }
 
-  test("unchanged, it is fine", async () => {
-    expect(await court.facilitator.verify(toRequest(changed((same) => same)))).toMatchObject({ isValid: true });
+  test("both sides accept the envelope unchanged", async () => {
+    expect(await sides.facilitator.verify(toRequest(changed((same) => same)))).toMatchObject({ isValid: true });
   });
 
   const INVALID_SIGNATURE = `${AVM}invalid_signature`;
@@ -195,7 +195,7 @@ describe("the payer's envelope", () => {
     ["the sender is missing", field({ snd: undefined }), BAD],
     ["the sender is too short", field({ snd: Buffer.alloc(31, 1) }), BAD],
     ["the receiver is missing", field({ arcv: undefined }), `${AVM}receiver_mismatch`],
-    ["the receiver is nobody", field({ arcv: Buffer.alloc(32) }), BAD],
+    ["the receiver is the zero address", field({ arcv: Buffer.alloc(32) }), BAD],
     ["the asset is missing", field({ xaid: undefined }), `${AVM}asset_mismatch`],
     ["the asset is a text", field({ xaid: USDC.toString() }), BAD],
     ["the amount is missing", field({ aamt: undefined }), `${AVM}amount_mismatch`],
@@ -221,8 +221,8 @@ describe("the payer's envelope", () => {
     ["it pays Algos as well", field({ amt: 1 }), BAD],
     ["it has something else", field({ zz: 1 }), BAD],
     ["it calls a program", field({ apid: 1 }), BAD],
-  ])("%s", async (_, change, reason) => {
-    await court.expectRefused(changed(change), reason);
+  ])("both sides refuse an envelope when %s", async (_, change, reason) => {
+    await sides.expectRefused(changed(change), reason);
   });
 
   function field(change: Record<string, unknown>): (envelope: Envelope) => unknown {

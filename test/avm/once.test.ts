@@ -15,19 +15,19 @@ import {
   transfer,
   USDC,
   WHOLE_NETWORK,
-} from "../../packages/avm/src/groups.fixture.js";
-import { Court, facilitatorOf, toRequest } from "./court.js";
+} from "../../packages/avm/src/payments.fixture.js";
+import { BothSides, facilitatorOf, toRequest } from "./both-sides.js";
 import { RICH } from "./ledger.js";
 
-let court: Court;
+let sides: BothSides;
 
 beforeEach(async () => {
-  court = await Court.open();
+  sides = await BothSides.open();
 });
 
-afterEach(() => court.local.close());
+afterEach(() => sides.local.close());
 
-const paidTo = () => (court.local.ledger.balanceOf(PAY_TO, USDC) ?? 0n) - RICH;
+const paidTo = () => (sides.local.ledger.balanceOf(PAY_TO, USDC) ?? 0n) - RICH;
 
 function ordinary() {
   const paying = transfer();
@@ -37,29 +37,29 @@ function ordinary() {
 test("a payment is verified and settled, and costs the fee payer the fee alone", async () => {
   const { request, id } = ordinary();
   const payer = PAYER.addr.toString();
-  expect(await court.facilitator.verify(request)).toEqual({ isValid: true, payer });
-  court.expectNothingMoved();
-  const said = await court.facilitator.settle(request);
+  expect(await sides.facilitator.verify(request)).toEqual({ isValid: true, payer });
+  sides.expectNothingMoved();
+  const said = await sides.facilitator.settle(request);
   expect(said).toEqual({ success: true, payer, transaction: id(), network: NETWORK, amount: "1000" });
   expect(paidTo()).toBe(1000n);
-  expect(court.local.ledger.balanceOf(PAYER.addr)).toBe(RICH);
-  expect(court.local.ledger.balanceOf(FEE_PAYER.addr)).toBe(RICH - 2000n);
+  expect(sides.local.ledger.balanceOf(PAYER.addr)).toBe(RICH);
+  expect(sides.local.ledger.balanceOf(FEE_PAYER.addr)).toBe(RICH - 2000n);
 });
 
 test("a payment whose payer pays the fee is settled as well", async () => {
   const offer = requirements({ extra: {} });
   const request = toRequest(payload({ transactions: [transfer({ fee: 1000n })] }), offer);
-  expect(await court.facilitator.verify(request)).toMatchObject({ isValid: true });
-  expect(await court.facilitator.settle(request)).toMatchObject({ success: true });
-  expect([paidTo(), court.local.ledger.balanceOf(FEE_PAYER.addr)]).toEqual([1000n, RICH]);
+  expect(await sides.facilitator.verify(request)).toMatchObject({ isValid: true });
+  expect(await sides.facilitator.settle(request)).toMatchObject({ success: true });
+  expect([paidTo(), sides.local.ledger.balanceOf(FEE_PAYER.addr)]).toEqual([1000n, RICH]);
 });
 
 test("a full group is settled", async () => {
   const bystanders = Array.from({ length: 14 }, (_, nth) => own(BigInt(nth)));
   const transactions = [...bystanders, algos({ fee: 16_000n }), transfer()];
   const request = toRequest(payload({ transactions, signers: [PAYER, STRANGER] }));
-  expect(await court.facilitator.verify(request)).toMatchObject({ isValid: true });
-  expect(await court.facilitator.settle(request)).toMatchObject({ success: true });
+  expect(await sides.facilitator.verify(request)).toMatchObject({ isValid: true });
+  expect(await sides.facilitator.settle(request)).toMatchObject({ success: true });
   expect(paidTo()).toBe(1000n);
 
   function own(amount: bigint) {
@@ -70,88 +70,88 @@ test("a full group is settled", async () => {
 test("the terms may name the network in its other spelling", async () => {
   const { request } = ordinary();
   const other = toRequest(request.paymentPayload.payload, requirements({ network: WHOLE_NETWORK }));
-  expect(await court.facilitator.settle(other)).toMatchObject({ success: true, network: NETWORK });
+  expect(await sides.facilitator.settle(other)).toMatchObject({ success: true, network: NETWORK });
 });
 
-test("of any number of settlements at once, and later ones, one succeeds", async () => {
+test("a payment succeeds once when it is settled many times at once, and later", async () => {
   const { request, id } = ordinary();
-  const said = await Promise.all(Array.from({ length: 5 }, () => court.facilitator.settle(request)));
-  said.push(await court.facilitator.settle(request), await facilitatorOf(court.local).settle(request));
+  const said = await Promise.all(Array.from({ length: 5 }, () => sides.facilitator.settle(request)));
+  said.push(await sides.facilitator.settle(request), await facilitatorOf(sides.local).settle(request));
   expect(said.filter(({ success }) => success)).toHaveLength(1);
   const repeats = said.filter(({ success }) => !success);
   for (const repeat of repeats) {
     expect(repeat).toMatchObject({ errorReason: "payment_already_settled", transaction: id() });
   }
   expect(paidTo()).toBe(1000n);
-  expect(await court.facilitator.verify(request)).toMatchObject({ invalidReason: "payment_already_settled" });
+  expect(await sides.facilitator.verify(request)).toMatchObject({ invalidReason: "payment_already_settled" });
 });
 
-test("another signature or envelope makes no other payment", async () => {
+test("a payment with another signature or envelope is the same payment", async () => {
   const transactions = [algos(), transfer()];
   const first = payload({ transactions });
   const bare = Buffer.from(transactions[0]?.toByte() ?? []).toString("base64");
   const second = { ...first, paymentGroup: [bare, first.paymentGroup[1]] };
-  expect(await court.facilitator.settle(toRequest(first))).toMatchObject({ success: true });
-  expect(await court.facilitator.settle(toRequest(second))).toMatchObject({ errorReason: "payment_already_settled" });
+  expect(await sides.facilitator.settle(toRequest(first))).toMatchObject({ success: true });
+  expect(await sides.facilitator.settle(toRequest(second))).toMatchObject({ errorReason: "payment_already_settled" });
 });
 
-test("an answer that gets lost loses nothing", async () => {
-  court.local.mode = "lose";
+test("a group is settled although the node's response was lost", async () => {
+  sides.local.mode = "lose";
   const { request, id } = ordinary();
-  expect(await court.facilitator.settle(request)).toMatchObject({ success: true, transaction: id() });
+  expect(await sides.facilitator.settle(request)).toMatchObject({ success: true, transaction: id() });
   expect(paidTo()).toBe(1000n);
 });
 
-test("what is sent and not on chain is pending, and succeeds once it is there", async () => {
-  court.local.mode = "keep";
+test("a group that is sent and not on chain is pending, and succeeds once it is there", async () => {
+  sides.local.mode = "keep";
   const { request, id } = ordinary();
   const pending = { success: false, errorReason: "settlement_pending", transaction: id() };
-  expect(await court.facilitator.settle(request)).toMatchObject(pending);
-  expect(await court.facilitator.verify(request)).toMatchObject({ invalidReason: "settlement_pending" });
-  court.local.land();
-  expect(await court.facilitator.settle(request)).toMatchObject({ success: true, transaction: id() });
-  expect(await court.facilitator.settle(request)).toMatchObject({ errorReason: "payment_already_settled" });
+  expect(await sides.facilitator.settle(request)).toMatchObject(pending);
+  expect(await sides.facilitator.verify(request)).toMatchObject({ invalidReason: "settlement_pending" });
+  sides.local.land();
+  expect(await sides.facilitator.settle(request)).toMatchObject({ success: true, transaction: id() });
+  expect(await sides.facilitator.settle(request)).toMatchObject({ errorReason: "payment_already_settled" });
   expect(paidTo()).toBe(1000n);
 });
 
-test("what a node has forgotten is sent again while it is waited for", async () => {
-  court.local.mode = "forget";
+test("a group that the node has forgotten is sent again while the facilitator waits", async () => {
+  sides.local.mode = "forget";
   const { request } = ordinary();
-  const settling = court.facilitator.settle(request);
-  while (!court.local.sent) await new Promise((resolve) => setImmediate(resolve));
-  court.local.mode = "carry-out";
+  const settling = sides.facilitator.settle(request);
+  while (!sides.local.sent) await new Promise((resolve) => setImmediate(resolve));
+  sides.local.mode = "carry-out";
   expect(await settling).toMatchObject({ success: true });
 });
 
 test("a group is given up when its rounds are over, and provably none of them has it", async () => {
-  court.local.mode = "forget";
+  sides.local.mode = "forget";
   const paid = payload({ transactions: [algos({ lastValid: ROUND + 50 }), transfer({ lastValid: ROUND + 50 })] });
-  expect(await court.facilitator.settle(toRequest(paid))).toMatchObject({ errorReason: "settlement_pending" });
-  court.local.ledger.round = ROUND + 60;
-  expect(await court.facilitator.settle(toRequest(paid))).toMatchObject({ errorReason: "settlement_pending" });
-  court.local.ledger.round = ROUND + 61;
-  expect(await court.facilitator.settle(toRequest(paid))).toMatchObject({ errorReason: "invalid_transaction_state" });
-  expect(await court.facilitator.settle(toRequest(paid))).toMatchObject({ errorReason: "invalid_transaction_state" });
+  expect(await sides.facilitator.settle(toRequest(paid))).toMatchObject({ errorReason: "settlement_pending" });
+  sides.local.ledger.round = ROUND + 60;
+  expect(await sides.facilitator.settle(toRequest(paid))).toMatchObject({ errorReason: "settlement_pending" });
+  sides.local.ledger.round = ROUND + 61;
+  expect(await sides.facilitator.settle(toRequest(paid))).toMatchObject({ errorReason: "invalid_transaction_state" });
+  expect(await sides.facilitator.settle(toRequest(paid))).toMatchObject({ errorReason: "invalid_transaction_state" });
   expect(paidTo()).toBe(0n);
 });
 
-test("what is older than the node remembers stays unknown, to who has sent it and to who may have", async () => {
-  court.local.mode = "keep";
+test("a group that is older than the node remembers stays unknown, before and after a restart", async () => {
+  sides.local.mode = "keep";
   const { request, id } = ordinary();
-  await court.facilitator.settle(request);
-  court.local.land();
-  court.local.ledger.round += 2000;
+  await sides.facilitator.settle(request);
+  sides.local.land();
+  sides.local.ledger.round += 2000;
   const pending = { errorReason: "settlement_pending", transaction: id() };
-  expect(await court.facilitator.settle(request)).toMatchObject(pending);
+  expect(await sides.facilitator.settle(request)).toMatchObject(pending);
   const unknown = { errorReason: "unexpected_settle_error", transaction: "" };
-  expect(await facilitatorOf(court.local).settle(request)).toMatchObject(unknown);
+  expect(await facilitatorOf(sides.local).settle(request)).toMatchObject(unknown);
 });
 
-test("a payer who has sent the transaction before is not told success", async () => {
+test("a group that its payer has sent before does not succeed again", async () => {
   const paid = payload({ transactions: [transfer({ fee: 1000n })] });
   const wire = Buffer.from(paid.paymentGroup[0] ?? "", "base64");
-  await fetch(`${court.local.url}/v2/transactions`, { method: "POST", body: wire });
+  await fetch(`${sides.local.url}/v2/transactions`, { method: "POST", body: wire });
   expect(paidTo()).toBe(1000n);
-  const said = await court.facilitator.settle(toRequest(paid));
+  const said = await sides.facilitator.settle(toRequest(paid));
   expect(said).toMatchObject({ success: false, errorReason: "payment_already_settled" });
 });

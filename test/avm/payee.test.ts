@@ -12,8 +12,8 @@ import {
   PAY_TO,
   USDC,
   WHOLE_NETWORK,
-} from "../../packages/avm/src/groups.fixture.js";
-import { facilitatorOf } from "./court.js";
+} from "../../packages/avm/src/payments.fixture.js";
+import { facilitatorOf } from "./both-sides.js";
 import { RICH } from "./ledger.js";
 import { LocalAlgod } from "./local-algod.js";
 
@@ -46,7 +46,7 @@ async function start(options: object = {}) {
 
 const COMMAND = `goal asset optin --assetid ${USDC} --account ${PAY_TO}`;
 
-test("a payee who has not opted in is a finding that has the command, until it has", async () => {
+test("ready finds a payee who has not opted in, names the command, and finds nothing once it has", async () => {
   const { findings } = await start();
   expect(findings).toMatchObject([{ code: "FAREBOX_PAYEE_UNPAYABLE", remedy: expect.stringContaining(COMMAND) }]);
   await expect(start({ strict: true })).rejects.toThrow(COMMAND);
@@ -54,7 +54,7 @@ test("a payee who has not opted in is a finding that has the command, until it h
   expect((await start({ strict: true })).findings).toEqual([]);
 });
 
-test("a node that is of another network, or wants a token, is a note and no obstacle", async () => {
+test("ready logs a node of another network, or one that wants a token, and finds nothing", async () => {
   local.token = "node-token";
   const refused = await start({ strict: true });
   expect([refused.findings, refused.log.map(([event]) => event)]).toEqual([
@@ -66,7 +66,7 @@ test("a node that is of another network, or wants a token, is a note and no obst
   expect((await start({ strict: true })).findings).toEqual([]);
 });
 
-test("a node with a token is told it", async () => {
+test("ready sends the node its token", async () => {
   local.token = "node-token";
   const rpc = { [NETWORK]: { url: local.url, headers: { "X-Algo-API-Token": "node-token" } } };
   expect((await start({ rpc })).findings).toMatchObject([{ code: "FAREBOX_PAYEE_UNPAYABLE" }]);

@@ -1,23 +1,23 @@
 /**
- * Payloads that are no group of transactions: the seller and the facilitator refuse them with the same reason.
+ * Payloads without a group of transactions: the seller and the facilitator refuse them with the same reason.
  */
 import { afterAll, afterEach, beforeAll, describe, test } from "vitest";
-import { payload } from "../../packages/avm/src/groups.fixture.js";
-import { Court } from "./court.js";
+import { payload } from "../../packages/avm/src/payments.fixture.js";
+import { BothSides } from "./both-sides.js";
 
 const BAD = "invalid_exact_avm_invalid_transaction";
 const SIZE = "invalid_exact_avm_group_size_exceeded";
 const INDEX = "invalid_exact_avm_payment_index";
 
-let court: Court;
+let sides: BothSides;
 
 beforeAll(async () => {
-  court = await Court.open();
+  sides = await BothSides.open();
 });
 
-afterAll(() => court.local.close());
+afterAll(() => sides.local.close());
 
-afterEach(() => court.expectNothingMoved());
+afterEach(() => sides.expectNothingMoved());
 
 describe("the payload", () => {
   const { paymentGroup, paymentIndex } = payload();
@@ -54,7 +54,7 @@ describe("the payload", () => {
     ["has half", group(paying.slice(0, 200)), BAD],
     ["is too long", group(Buffer.alloc(2000, 0x81).toString("base64")), BAD],
     ["is nothing but depth", group(Buffer.alloc(1700, 0x81).toString("base64")), BAD],
-  ])("%s", async (_, paid, reason) => {
-    await court.expectRefused(paid, reason);
+  ])("both sides refuse a payload that %s", async (_, paid, reason) => {
+    await sides.expectRefused(paid, reason);
   });
 });

@@ -14,9 +14,9 @@ import { HTTPFacilitatorClient } from "@x402/core/server";
 import { paymentMiddleware as referenceMiddleware, x402ResourceServer } from "@x402/express";
 import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
 import express, { type Express } from "express";
-import { type Account, base64, FEE_PAYER, NETWORK, PAY_TO } from "../../packages/avm/src/groups.fixture.js";
+import { type Account, base64, FEE_PAYER, NETWORK, PAY_TO } from "../../packages/avm/src/payments.fixture.js";
 import { endpointsOf, weatherSeller } from "../interop/servers.js";
-import { facilitatorOf } from "./court.js";
+import { facilitatorOf } from "./both-sides.js";
 import type { LocalAlgod } from "./local-algod.js";
 
 /** Our facilitator. */

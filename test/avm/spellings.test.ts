@@ -14,10 +14,10 @@ import {
   NETWORK as SHORT,
   USDC,
   WHOLE_NETWORK as WHOLE,
-} from "../../packages/avm/src/groups.fixture.js";
+} from "../../packages/avm/src/payments.fixture.js";
 import { decode } from "../interop/servers.js";
-import { facilitatorOf, toRequest } from "./court.js";
-import { openMarkets } from "./market.js";
+import { facilitatorOf, toRequest } from "./both-sides.js";
+import { nodePerTest } from "./node-per-test.js";
 import { ourFacilitator, ourSeller, referenceClient, referenceFacilitator } from "./peers.js";
 
 type Spelling = typeof SHORT | typeof WHOLE;
@@ -26,7 +26,7 @@ const SPELLINGS: readonly Spelling[] = [SHORT, WHOLE];
 const FACILITATORS = { ours: ourFacilitator, "the reference's": referenceFacilitator };
 const NAMES: Readonly<Record<Spelling, string>> = { [SHORT]: "short", [WHOLE]: "whole" };
 
-const market = openMarkets();
+const node = nodePerTest();
 
 /** A facilitator that keeps by which name of the network it was asked, in both places. */
 async function startFacilitator(facilitator: Express): Promise<{ readonly url: string; readonly told: Set<unknown> }> {
@@ -37,7 +37,7 @@ async function startFacilitator(facilitator: Express): Promise<{ readonly url: s
     }
     next();
   });
-  return { url: await market.listen(app.use(facilitator)), told };
+  return { url: await node.listen(app.use(facilitator)), told };
 }
 
 const option = (network: string, more: object = {}) =>
@@ -75,16 +75,16 @@ const CASES = Object.entries(FACILITATORS).flatMap(([whose, facilitator]) =>
   ),
 );
 
-test.each(CASES)("$title: paid once", async ({ facilitator, sellers, facilitators, clients }) => {
-  const { url, told } = await startFacilitator(facilitator(market.local, facilitators));
+test.each(CASES)("a payment is made once: $title", async ({ facilitator, sellers, facilitators, clients }) => {
+  const { url, told } = await startFacilitator(facilitator(node.local, facilitators));
   const app = await ourSeller(url, {}, option(sellers));
-  const weather = `${await market.listen(app)}/weather`;
+  const weather = `${await node.listen(app)}/weather`;
 
   const challenge = decode((await fetch(weather)).headers.get("PAYMENT-REQUIRED")) as { accepts: object[] };
   expect(challenge.accepts).toMatchObject([{ network: facilitators }]);
 
   const { send, sent } = respelling(clients);
-  const served = await referenceClient(PAYER, market.local, send)(weather);
+  const served = await referenceClient(PAYER, node.local, send)(weather);
   expect([served.status, await served.json()]).toEqual([200, { weather: "sunny" }]);
   const receipt = decode(served.headers.get("PAYMENT-RESPONSE"));
   expect(receipt).toMatchObject({ success: true, network: facilitators, payer: PAYER.addr.toString() });
@@ -95,14 +95,14 @@ test.each(CASES)("$title: paid once", async ({ facilitator, sellers, facilitator
     const again = await fetch(weather, { headers: { "PAYMENT-SIGNATURE": respell(header, network) } });
     expect([again.status, await again.json()]).toMatchObject([402, { error: "payment_already_used" }]);
   }
-  expect([app.locals["served"], market.local.ledger.balanceOf(PAY_TO, USDC)]).toEqual([1, 1000n]);
+  expect([app.locals["served"], node.local.ledger.balanceOf(PAY_TO, USDC)]).toEqual([1, 1000n]);
 });
 
 describe("a payment in two spellings at once", () => {
-  test("is served once, and moves the money once", async () => {
-    const { url } = await startFacilitator(ourFacilitator(market.local));
+  test("a payment in two spellings at once is served once, and moves the money once", async () => {
+    const { url } = await startFacilitator(ourFacilitator(node.local));
     const app = await ourSeller(url, {}, option(WHOLE));
-    const weather = `${await market.listen(app)}/weather`;
+    const weather = `${await node.listen(app)}/weather`;
     const paid = { x402Version: 2, accepted: requirements(), payload: payload() };
     const header = Buffer.from(JSON.stringify(paid)).toString("base64");
     const answers = await Promise.all(
@@ -111,17 +111,17 @@ describe("a payment in two spellings at once", () => {
       ),
     );
     expect(answers.map(({ status }) => status)).toContain(200);
-    expect([app.locals["served"], market.local.ledger.balanceOf(PAY_TO, USDC)]).toEqual([1, 1000n]);
+    expect([app.locals["served"], node.local.ledger.balanceOf(PAY_TO, USDC)]).toEqual([1, 1000n]);
   });
 
-  test("of our facilitator is settled once", async () => {
-    const facilitator = createFacilitator({ schemes: [facilitatorOf(market.local)] });
+  test("a payment in two spellings at once is settled once by our facilitator", async () => {
+    const facilitator = createFacilitator({ schemes: [facilitatorOf(node.local)] });
     const paid = payload();
     const said = await Promise.all(
       SPELLINGS.map((network) => facilitator.settle(toRequest(paid, requirements({ network })))),
     );
     expect(said.filter(({ success }) => success)).toHaveLength(1);
-    expect(market.local.ledger.balanceOf(PAY_TO, USDC)).toBe(1000n);
+    expect(node.local.ledger.balanceOf(PAY_TO, USDC)).toBe(1000n);
   });
 });
 
@@ -129,47 +129,45 @@ describe("every option that names a network takes either spelling", () => {
   test.each<[what: string, options: (facilitator: string) => object]>([
     ["payTo", () => ({ payTo: { [WHOLE]: PAY_TO.toString(), "algorand:*": FEE_PAYER.addr.toString() } })],
     ["a facilitator's networks", (url) => ({ facilitator: [{ url, networks: [WHOLE] }] })],
-    ["rpc", () => ({ rpc: { [WHOLE]: market.local.url } })],
-  ])("%s", async (_, options) => {
-    const { url } = await startFacilitator(ourFacilitator(market.local));
+    ["rpc", () => ({ rpc: { [WHOLE]: node.local.url } })],
+  ])("an option takes either spelling: %s", async (_, options) => {
+    const { url } = await startFacilitator(ourFacilitator(node.local));
     const { payTo: _payTo, ...offer } = option(SHORT) as { payTo: string };
     const accepts = option(SHORT, "payTo" in options(url) ? { ...offer, payTo: undefined } : {});
     const app = await ourSeller(url, options(url), accepts);
-    const served = await referenceClient(PAYER, market.local)(`${await market.listen(app)}/weather`);
-    expect([served.status, market.local.ledger.balanceOf(PAY_TO, USDC)]).toEqual([200, 1000n]);
+    const served = await referenceClient(PAYER, node.local)(`${await node.listen(app)}/weather`);
+    expect([served.status, node.local.ledger.balanceOf(PAY_TO, USDC)]).toEqual([200, 1000n]);
   });
 
-  test("a price by request holds in the other one", async () => {
-    const { url } = await startFacilitator(ourFacilitator(market.local, WHOLE));
+  test("a dynamic price holds in the other spelling", async () => {
+    const { url } = await startFacilitator(ourFacilitator(node.local, WHOLE));
     const app = await ourSeller(url, {}, option(SHORT, { price: () => "$0.002" }));
     for (const [network, paid] of [[SHORT, 2000n] as const, [WHOLE, 4000n] as const]) {
       const { send } = respelling(network);
-      expect((await referenceClient(PAYER, market.local, send)(`${await market.listen(app)}/weather`)).status).toBe(
-        200,
-      );
-      expect(market.local.ledger.balanceOf(PAY_TO, USDC)).toBe(paid);
+      expect((await referenceClient(PAYER, node.local, send)(`${await node.listen(app)}/weather`)).status).toBe(200);
+      expect(node.local.ledger.balanceOf(PAY_TO, USDC)).toBe(paid);
     }
   });
 
-  test("two recipients for one network are a mistake, and two schemes of a facilitator", async () => {
+  test("two recipients for one network are refused, and two schemes of a facilitator", async () => {
     const payTo = { [SHORT]: PAY_TO.toString(), [WHOLE]: FEE_PAYER.addr.toString() };
     await expect(ourSeller("http://localhost", { payTo }, option(SHORT))).rejects.toThrow("one entry for a network");
-    const schemes = SPELLINGS.map((network) => facilitatorOf(market.local, { network }));
+    const schemes = SPELLINGS.map((network) => facilitatorOf(node.local, { network }));
     expect(() => createFacilitator({ schemes })).toThrow("one scheme per name and network");
   });
 });
 
-test("the chain is asked by a node that is named in the other spelling", async () => {
-  market.local.mode = "keep";
-  const { url } = await startFacilitator(ourFacilitator(market.local, WHOLE));
-  const app = await ourSeller(url, { rpc: { [SHORT]: market.local.url } }, option(SHORT));
+test("a seller asks a node that is named in the other spelling", async () => {
+  node.local.mode = "keep";
+  const { url } = await startFacilitator(ourFacilitator(node.local, WHOLE));
+  const app = await ourSeller(url, { rpc: { [SHORT]: node.local.url } }, option(SHORT));
   const paid = { x402Version: 2, accepted: requirements(), payload: payload() };
   const header = Buffer.from(JSON.stringify(paid)).toString("base64");
-  const weather = `${await market.listen(app)}/weather`;
+  const weather = `${await node.listen(app)}/weather`;
   const send = (network: Spelling) => fetch(weather, { headers: { "PAYMENT-SIGNATURE": respell(header, network) } });
   expect((await send(SHORT)).status).toBe(503);
-  market.local.land();
-  market.local.ledger.round += 500;
+  node.local.land();
+  node.local.ledger.round += 500;
   expect((await send(WHOLE)).status).toBe(200);
-  expect([app.locals["served"], market.local.ledger.balanceOf(PAY_TO, USDC)]).toEqual([1, 1000n]);
+  expect([app.locals["served"], node.local.ledger.balanceOf(PAY_TO, USDC)]).toEqual([1, 1000n]);
 });

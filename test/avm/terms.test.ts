@@ -3,21 +3,21 @@
  */
 import type { PaymentRequirements } from "@farebox/core";
 import { afterAll, afterEach, beforeAll, describe, test } from "vitest";
-import { FEE_PAYER, MAINNET, payload, requirements, STRANGER } from "../../packages/avm/src/groups.fixture.js";
+import { FEE_PAYER, MAINNET, payload, requirements, STRANGER } from "../../packages/avm/src/payments.fixture.js";
 import { MISSING_TERMS, WRONG_TERMS, type WrongTerms } from "../facilitator/wrong-terms.js";
-import { Court, OTHER_ASSET, toRequest } from "./court.js";
+import { BothSides, OTHER_ASSET, toRequest } from "./both-sides.js";
 
 const AVM = "invalid_exact_avm_";
 
-let court: Court;
+let sides: BothSides;
 
 beforeAll(async () => {
-  court = await Court.open();
+  sides = await BothSides.open();
 });
 
-afterAll(() => court.local.close());
+afterAll(() => sides.local.close());
 
-afterEach(() => court.expectNothingMoved());
+afterEach(() => sides.expectNothingMoved());
 
 describe("the terms", () => {
   const FEE = FEE_PAYER.addr.toString();
@@ -31,12 +31,12 @@ describe("the terms", () => {
     ["Algos", { asset: "0" }, "invalid_payment_requirements"],
     ["no extra", { extra: undefined }, `${AVM}unsigned_non_facilitator`],
     ["no fee payer", { extra: {} }, `${AVM}unsigned_non_facilitator`],
-    ["a fee payer that is none", { extra: { feePayer: `${FEE}1` } }, "invalid_payment_requirements"],
+    ["a fee payer that is not an address", { extra: { feePayer: `${FEE}1` } }, "invalid_payment_requirements"],
     ["a fee payer that is null", { extra: { feePayer: null } }, "invalid_payment_requirements"],
     ["a fee payer of another", { extra: { feePayer: STRANGER.addr.toString() } }, `${AVM}invalid_fee_payer`],
-  ])("of a facilitator's request: %s", async (_, change, reason) => {
+  ])("the facilitator refuses a request with %s", async (_, change, reason) => {
     const offer = { ...requirements(), ...change } as PaymentRequirements;
-    await court.expectUnsettled(toRequest(payload(), offer), reason);
+    await sides.expectUnsettled(toRequest(payload(), offer), reason);
   });
 
   test.each<WrongTerms>([
@@ -46,13 +46,13 @@ describe("the terms", () => {
     ["another payTo", { payTo: STRANGER.addr.toString() }, `${AVM}receiver_mismatch`],
     ["another amount", { amount: "1" }, `${AVM}amount_mismatch`],
     ["no amount", { amount: undefined }, `${AVM}amount_mismatch`],
-  ])("that the payer accepted: %s", async (_, change, reason) => {
+  ])("the facilitator refuses accepted terms with %s", async (_, change, reason) => {
     const request = toRequest(payload(), requirements());
     const accepted = { ...requirements(), ...change };
-    await court.expectUnsettled({ ...request, paymentPayload: { ...request.paymentPayload, accepted } }, reason);
+    await sides.expectUnsettled({ ...request, paymentPayload: { ...request.paymentPayload, accepted } }, reason);
   });
 
-  test.each(MISSING_TERMS)("are missing: %s", async (_, request, reason) => {
-    await court.expectUnsettled(request, reason);
+  test.each(MISSING_TERMS)("the facilitator refuses a request without terms: %s", async (_, request, reason) => {
+    await sides.expectUnsettled(request, reason);
   });
 });

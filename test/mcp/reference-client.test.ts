@@ -17,7 +17,7 @@ import express from "express";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { FEE_PAYER, PAY_TO } from "../../packages/svm/src/transactions.fixture.js";
+import { FEE_PAYER, PAY_TO } from "../../packages/svm/src/payments.fixture.js";
 import { type Bank, openChain } from "../faults/bank.js";
 import { listen } from "../interop/servers.js";
 import { challengeOf, openShop, PRICE, receiptOf, type Shop, type ShopPlan, textOf } from "./shop.js";

@@ -47,7 +47,7 @@ const CORE = {
   events: ["errors", "protocol"],
   price: ["errors", "protocol", "network"],
   facilitator: ["errors", "lazy-abort", "chain", "draft", "alarms", "protocol", "network", "http", "events"],
-  scheme: ["errors", "protocol", "network", "http", "price", "facilitator"],
+  scheme: ["errors", "protocol", "issues", "network", "http", "price", "facilitator"],
   store: ["errors", "chain", "draft", "maybe-promise", "protocol", "facilitator", "scheme"],
   route: ["errors", "protocol", "network", "http", "events", "price", "scheme"],
   extension: ["errors", "protocol", "issues", "events", "route"],
@@ -79,10 +79,8 @@ const CHAIN_FREE = [
   "@farebox/express",
   "@farebox/mcp",
   "@farebox/avm",
-  "@farebox/avm/facilitator",
   "@farebox/evm",
   "@farebox/svm",
-  "@farebox/svm/facilitator",
 ];
 /** Who may load which chain library when a seller asks for it. */
 const AT_WILL = { "packages/evm/src/signatures/load-viem.ts": ["viem/utils"] };

@@ -21,7 +21,7 @@ const SOUND: Record<string, string> = {
   "packages/core/src/protocol/word.ts": 'export const word = "word";',
   "packages/avm/package.json": manifest("avm", { "./facilitator": { default: "./dist/facilitator/index.js" } }),
   "packages/avm/src/index.ts": 'export { gate } from "@farebox/core";',
-  "packages/avm/src/facilitator/index.ts": 'export { gate } from "@farebox/core";',
+  "packages/avm/src/facilitator/index.ts": 'export { Algodv2 } from "algosdk";',
   "packages/evm/package.json": manifest("evm", { "./facilitator": { default: "./dist/facilitator/index.js" } }),
   "packages/evm/src/index.ts":
     'export { gate } from "@farebox/core";\nexport { viem } from "./signatures/load-viem.js";',
@@ -30,7 +30,7 @@ const SOUND: Record<string, string> = {
   "packages/evm/src/facilitator/index.ts": 'export { verifyTypedData } from "viem";',
   "packages/svm/package.json": manifest("svm", { "./facilitator": { default: "./dist/facilitator/index.js" } }),
   "packages/svm/src/index.ts": 'export { gate } from "@farebox/core";',
-  "packages/svm/src/facilitator/index.ts": 'export { gate } from "@farebox/core";',
+  "packages/svm/src/facilitator/index.ts": 'export { Connection } from "@solana/web3.js";',
   "packages/express/package.json": manifest("express"),
   "packages/express/src/index.ts": 'export { gate } from "@farebox/evm";',
   "packages/mcp/package.json": manifest("mcp"),
@@ -111,10 +111,10 @@ const FAULTS: { why: string; file: string; text: string; finding: string }[] = [
     finding: "@farebox/evm reaches ethers",
   },
   {
-    why: "a facilitator that needs no chain library gets one",
-    file: "packages/svm/src/facilitator/index.ts",
+    why: "the seller's side of a chain gets its library",
+    file: "packages/svm/src/index.ts",
     text: 'export { Connection } from "@solana/web3.js";',
-    finding: "@farebox/svm/facilitator reaches @solana/web3.js",
+    finding: "@farebox/svm reaches @solana/web3.js",
   },
   {
     why: "an import is computed",

@@ -1,5 +1,5 @@
 /**
- * Payments of any bytes: nothing throws, and what is taken has the effect that was asked for and no other.
+ * Payments of any bytes: nothing throws, and an accepted payment does what its terms say and nothing else.
  * `FAREBOX_SEED` repeats a run.
  */
 import type { PaymentReading } from "@farebox/core";
@@ -26,8 +26,8 @@ import {
   tokenAccount,
   transfer,
   USDC,
-} from "../../packages/svm/src/transactions.fixture.js";
-import { NOW } from "./court.js";
+} from "../../packages/svm/src/payments.fixture.js";
+import { NOW } from "./both-sides.js";
 
 const seed = Number(process.env["FAREBOX_SEED"] ?? 20_261_121);
 console.log(`Solana payments of any bytes: FAREBOX_SEED=${seed}`);
@@ -38,7 +38,7 @@ const read = (paid: unknown): PaymentReading => scheme.readPayment(paid, require
 
 const GOOD = Buffer.from(payload().transaction, "base64");
 const IDENTITY = identityOf(read(payload()));
-/** The only bytes that mean nothing: the fee payer signs at the end, whatever stood there. */
+/** The only bytes that may change: the fee payer signs at the end, and overwrites them. */
 const FEE_PAYER_SIGNATURE = { from: 1, to: 65 };
 
 function identityOf(reading: PaymentReading): string {
@@ -50,7 +50,7 @@ function encoded(wire: Uint8Array): { readonly transaction: string } {
 }
 
 describe("a payment", () => {
-  test("is refused whatever bit of it is turned, but for the fee payer's signature, which makes it no other", () => {
+  test("a payment with any bit turned is refused, and is the same payment in the fee payer's signature", () => {
     for (let bit = 0; bit < GOOD.length * 8; bit++) {
       const wire = Buffer.from(GOOD);
       wire[bit >> 3] = (wire[bit >> 3] ?? 0) ^ (1 << (bit & 7));
@@ -59,7 +59,7 @@ describe("a payment", () => {
     }
   });
 
-  test("is refused with any bytes put in, taken out or replaced", () => {
+  test("a payment with any bytes put in, taken out or replaced is refused", () => {
     const change = fc.record({ at: fc.nat(GOOD.length), cut: fc.nat(80), put: fc.uint8Array({ maxLength: 80 }) });
     fc.assert(
       fc.property(change, ({ at, cut, put }) => {
@@ -74,7 +74,7 @@ describe("a payment", () => {
   });
 });
 
-test("any payload, and any bytes, are refused without a throw", () => {
+test("readPayment refuses any payload and any bytes without a throw", () => {
   const bytes = fc.uint8Array({ maxLength: 1400 });
   const some = fc.oneof(
     fc.anything(),
@@ -88,7 +88,7 @@ test("any payload, and any bytes, are refused without a throw", () => {
   );
 });
 
-describe("instructions thrown together, all signed by the payer", () => {
+describe("random instructions, all signed by the payer", () => {
   const keys = [PAYER.publicKey, STRANGER.publicKey, PAY_TO, USDC, tokenAccount(PAYER.publicKey), tokenAccount(PAY_TO)];
   const account = fc
     .record({ pubkey: fc.constantFrom(...keys), isWritable: fc.boolean() })
@@ -104,7 +104,7 @@ describe("instructions thrown together, all signed by the payer", () => {
   const own = fc.constantFrom(...ordinary(), memo("m"), transfer({ amount: 1n }), transfer({ mint: new PublicKey(7) }));
   const tail = fc.array(fc.oneof(own, wild), { maxLength: 4 });
 
-  test("are taken only with one transfer of the price, and nothing besides that moves anything", () => {
+  test("random instructions are accepted only with one transfer of the price, and no other that moves anything", () => {
     let taken = 0;
     fc.assert(
       fc.property(

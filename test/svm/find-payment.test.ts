@@ -1,5 +1,5 @@
 /**
- * What became of a Solana payment, asked of a real node's answers over HTTP.
+ * A seller looks for a Solana payment, at a node over HTTP.
  */
 import { type ChainFinding, createRpcNode, type FacilitatorRequest, type PaymentQuery } from "@farebox/core";
 import { exactSvm } from "@farebox/svm";
@@ -16,7 +16,7 @@ import {
   payload,
   requirements,
   transfer,
-} from "../../packages/svm/src/transactions.fixture.js";
+} from "../../packages/svm/src/payments.fixture.js";
 import { type LocalSvm, startLocalSvm } from "./local-svm.js";
 
 let local: LocalSvm;
@@ -53,7 +53,7 @@ async function settle(transaction: { readonly transaction: string }): Promise<st
   return (await scheme.settle(request)).transaction;
 }
 
-test("it has moved, and by which transaction, although the seller has never seen the fee payer's signature", async () => {
+test("findPayment names the transaction that paid, although the seller has never seen the fee payer's signature", async () => {
   const other = payload({ blockhash: local.blockhash(), instructions: [LIMIT, PRICE, transfer(), memo("another")] });
   const transaction = await settle(paid);
   await settle(other);
@@ -63,12 +63,12 @@ test("it has moved, and by which transaction, although the seller has never seen
   expect(await find()).toEqual({ kind: "moved", transaction });
 });
 
-test("it is open as long as its blockhash is good, whatever else the payer paid", async () => {
+test("findPayment is open as long as the blockhash is good, also when the payer paid something else", async () => {
   await settle(payload({ blockhash: local.blockhash(), instructions: [LIMIT, PRICE, transfer(), memo("another")] }));
   expect(await find()).toEqual({ kind: "open" });
 });
 
-test("it was never made once its blockhash has run out and the chain's time is past its record", async () => {
+test("findPayment says never once the blockhash has run out and the chain's time is past the record", async () => {
   local.expire();
   local.network.setTime(EXPIRES - 1);
   expect(await find()).toMatchObject({ kind: "unclear", problem: expect.stringContaining("blockhash") });
@@ -76,7 +76,7 @@ test("it was never made once its blockhash has run out and the chain's time is p
   expect(await find()).toEqual({ kind: "never" });
 });
 
-test("it is unclear without its record's time, for the node may be behind", async () => {
+test("findPayment is unclear without the record's time, because the node may be behind", async () => {
   local.expire();
   local.network.setTime(EXPIRES * 2);
   const { expiresAtSeconds: _, ...query } = { expiresAtSeconds: 0, payload: paid, requirements: requirements() };
@@ -85,7 +85,7 @@ test("it is unclear without its record's time, for the node may be behind", asyn
   });
 });
 
-test("it was never made when it failed on chain", async () => {
+test("findPayment says never when the transaction failed on chain", async () => {
   local.network.handling = "keep";
   await settle(paid);
   local.fund(PAYER.publicKey, 0n);
@@ -95,14 +95,14 @@ test("it was never made when it failed on chain", async () => {
 
 test.each<[what: string, change: Partial<PaymentQuery>]>([
   ["of other terms", { requirements: requirements({ amount: "1" }) }],
-  ["that is none", { payload: { transaction: "AAAA" } }],
+  ["that is not a transaction", { payload: { transaction: "AAAA" } }],
   ["on another network", { requirements: requirements({ network: "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp" }) }],
-])("a payment %s is unclear", async (_, change) => {
+])("findPayment is unclear for a payment %s", async (_, change) => {
   await settle(paid);
   expect(await find(change)).toMatchObject({ kind: "unclear" });
 });
 
-test("a node that is gone makes it unclear, and is named nowhere", async () => {
+test("findPayment is unclear when the node is gone, and does not name it", async () => {
   const rpc = createRpcNode("http://127.0.0.1:1/secret-key");
   const found = await find({ rpc });
   expect(found).toMatchObject({ kind: "unclear" });

@@ -4,7 +4,7 @@
  * @module
  */
 import { type LocalToken, type LocalSvm as Network, startLocalSvm as start } from "@farebox/testing";
-import { type PublicKey, TOKEN, TOKEN_2022, USDC } from "../../packages/svm/src/transactions.fixture.js";
+import { type PublicKey, TOKEN, TOKEN_2022, USDC } from "../../packages/svm/src/payments.fixture.js";
 
 /** A local network. */
 export type LocalSvm = Awaited<ReturnType<typeof startLocalSvm>>;

@@ -4,14 +4,7 @@
  */
 import type { Express } from "express";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import {
-  FEE_PAYER,
-  NETWORK,
-  PAY_TO,
-  PAYER,
-  payload,
-  requirements,
-} from "../../packages/svm/src/transactions.fixture.js";
+import { FEE_PAYER, NETWORK, PAY_TO, PAYER, payload, requirements } from "../../packages/svm/src/payments.fixture.js";
 import { decode, type Running, listen as start } from "../interop/servers.js";
 import { type LocalSvm, startLocalSvm } from "./local-svm.js";
 import { ourFacilitator, ourSeller, referenceClient, referenceFacilitator, referenceSeller } from "./peers.js";

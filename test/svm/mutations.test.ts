@@ -1,6 +1,6 @@
 /**
  * An ordinary payment, changed in one thing at a time: the seller and the facilitator refuse it with the same reason, and
- * nothing is moved. On the chain below most of it would be carried out, if somebody signed for the fee and sent it.
+ * nothing is moved. On the chain below most of these would be carried out, if the fee payer signed them.
  */
 import { createPrivateKey, sign } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -27,9 +27,9 @@ import {
   type TransactionInstruction,
   tokenAccount,
   transfer,
-} from "../../packages/svm/src/transactions.fixture.js";
+} from "../../packages/svm/src/payments.fixture.js";
 import { requestFor } from "../facilitator/unsettled.js";
-import { Court, NOW, OTHER_MINT, scheme } from "./court.js";
+import { BothSides, NOW, OTHER_MINT, scheme } from "./both-sides.js";
 
 const SVM = "invalid_exact_svm_payload_";
 const LENGTH = `${SVM}transaction_instructions_length`;
@@ -39,15 +39,15 @@ const NO_TRANSFER = `${SVM}no_transfer_instruction`;
 const DRAINS = `${SVM}transaction_fee_payer_transferring_funds`;
 const UNSIGNED = `${SVM}signature_invalid`;
 
-let court: Court;
+let sides: BothSides;
 
 beforeAll(async () => {
-  court = await Court.open();
+  sides = await BothSides.open();
 });
 
-afterAll(() => court.local.close());
+afterAll(() => sides.local.close());
 
-afterEach(() => court.expectNothingMoved());
+afterEach(() => sides.expectNothingMoved());
 
 type Change = () => Partial<Plan>;
 
@@ -146,13 +146,13 @@ describe("the transaction", () => {
     ],
     ["is for the other token program", instead(2, transfer({ program: TOKEN_2022 })), `${SVM}mint_mismatch`],
     [
-      "pays somebody else",
+      "pays a stranger",
       instead(2, transfer({ destination: tokenAccount(STRANGER.publicKey) })),
       `${SVM}recipient_mismatch`,
     ],
     ["pays the payer", instead(2, transfer({ destination: MINE })), `${SVM}recipient_mismatch`],
     [
-      "pays payTo itself, which is no token account",
+      "pays payTo itself, which is not a token account",
       instead(2, transfer({ destination: PAY_TO })),
       `${SVM}recipient_mismatch`,
     ],
@@ -194,7 +194,7 @@ describe("the transaction", () => {
     ["asserts sixth", besides(memo(""), memo(""), instruction(LIGHTHOUSE, [0])), `${SVM}unknown_sixth_instruction`],
     ["has another fee payer", () => ({ feePayer: STRANGER.publicKey }), "invalid_exact_svm_fee_payer_mismatch"],
     ["has the payer pay the fee", () => ({ feePayer: PAYER.publicKey }), "invalid_exact_svm_fee_payer_mismatch"],
-    ["is signed by nobody", () => ({ signers: [] }), UNSIGNED],
+    ["is not signed", () => ({ signers: [] }), UNSIGNED],
     [
       "is to be signed by a stranger too",
       () => ({
@@ -209,7 +209,7 @@ describe("the transaction", () => {
       UNSIGNED,
     ],
     [
-      "is signed by somebody who is not the authority",
+      "is signed by another than the authority",
       () => ({
         instructions: ordinary()
           .with(2, unsignedTransfer())
@@ -218,8 +218,8 @@ describe("the transaction", () => {
       }),
       UNSIGNED,
     ],
-  ])("%s", async (_, change, reason) => {
-    await court.expectRefused(court.payload(change()), reason);
+  ])("both sides refuse a transaction that %s", async (_, change, reason) => {
+    await sides.expectRefused(sides.payload(change()), reason);
   });
 
   function unsignedTransfer(): TransactionInstruction {
@@ -231,47 +231,47 @@ describe("the transaction", () => {
     );
   }
 
-  test("has the payer's signature over another message", async () => {
-    const wire = Buffer.from(court.payload().transaction, "base64");
-    const other = court.payload({ instructions: [LIMIT, PRICE, transfer(), memo("another")] });
+  test("both sides refuse a transaction with the payer's signature over another message", async () => {
+    const wire = Buffer.from(sides.payload().transaction, "base64");
+    const other = sides.payload({ instructions: [LIMIT, PRICE, transfer(), memo("another")] });
     Buffer.from(other.transaction, "base64").copy(wire, 65, 65, 129);
-    await court.expectRefused({ transaction: wire.toString("base64") }, UNSIGNED);
+    await sides.expectRefused({ transaction: wire.toString("base64") }, UNSIGNED);
   });
 
-  test("has the payer's signature in a stranger's place", async () => {
+  test("both sides refuse a transaction with the payer's signature in a stranger's place", async () => {
     const instructions = ordinary()
       .with(2, unsignedTransfer())
       .with(3, memo("x", [writable(STRANGER.publicKey, true)]));
-    const wire = Buffer.from(court.payload({ instructions, signers: [] }).transaction, "base64");
+    const wire = Buffer.from(sides.payload({ instructions, signers: [] }).transaction, "base64");
     const seed = Buffer.concat([
       Buffer.from("302e020100300506032b657004220420", "hex"),
       PAYER.secretKey.subarray(0, 32),
     ]);
     const key = createPrivateKey({ key: seed, format: "der", type: "pkcs8" });
     sign(null, wire.subarray(129), key).copy(wire, 65);
-    await court.expectRefused({ transaction: wire.toString("base64") }, UNSIGNED);
+    await sides.expectRefused({ transaction: wire.toString("base64") }, UNSIGNED);
   });
 
-  test("costs more than this facilitator pays, within the protocol's bound", async () => {
+  test("the facilitator refuses a transaction that costs more than it pays, within the protocol's bound", async () => {
     const instructions = [
       ComputeBudgetProgram.setComputeUnitLimit({ units: 1_400_000 }),
       unitPrice(5_000_000),
       transfer(),
     ];
-    const paid = court.payload({ instructions });
+    const paid = sides.payload({ instructions });
     expect(scheme.readPayment(paid, requirements(), NOW)).toMatchObject({ kind: "readable" });
-    await court.expectUnsettled(requestFor(paid, requirements()), `${PRICE_REASON}_too_high`);
+    await sides.expectUnsettled(requestFor(paid, requirements()), `${PRICE_REASON}_too_high`);
   });
 });
 
-describe("what a wallet adds", () => {
+describe("a wallet", () => {
   test.each<[what: string, change: Change]>([
     ["nothing, not even a memo", besides()],
     ["two assertions and a memo", besides(instruction(LIGHTHOUSE, [0]), instruction(LIGHTHOUSE, [0]), memo("n"))],
     ["a memo that the payer signs", besides(memo("n", [writable(PAYER.publicKey, true)]))],
     ["a price at the bound", instead(1, unitPrice(5_000_000))],
     ["the fee payer's slot filled in", () => ({ signers: [PAYER, FEE_PAYER] })],
-  ])("is taken: %s", (_, change) => {
+  ])("both sides accept what a wallet adds: %s", (_, change) => {
     expect(scheme.readPayment(payload(change()), requirements(), NOW)).toMatchObject({ kind: "readable" });
   });
 });
@@ -280,16 +280,16 @@ describe("a memo that the seller wants", () => {
   const offer = requirements({ extra: { feePayer: FEE_PAYER.publicKey.toBase58(), memo: "invoice 7" } });
   test.each<[what: string, memos: TransactionInstruction[], reason: string]>([
     ["is missing", [], `${SVM}memo_count`],
-    ["is there twice", [memo("invoice 7"), memo("invoice 7")], `${SVM}memo_count`],
+    ["comes twice", [memo("invoice 7"), memo("invoice 7")], `${SVM}memo_count`],
     ["is another", [memo("invoice 8")], `${SVM}memo_mismatch`],
     ["is longer", [memo("invoice 77")], `${SVM}memo_mismatch`],
     ["is empty", [memo("")], `${SVM}memo_mismatch`],
-  ])("%s", async (_, memos, reason) => {
-    await court.expectRefused(court.payload({ instructions: [LIMIT, PRICE, transfer(), ...memos] }), reason, offer);
+  ])("both sides refuse a payment whose memo %s", async (_, memos, reason) => {
+    await sides.expectRefused(sides.payload({ instructions: [LIMIT, PRICE, transfer(), ...memos] }), reason, offer);
   });
 
-  test("is taken", async () => {
-    const paid = court.payload({ instructions: [LIMIT, PRICE, transfer(), memo("invoice 7")] });
+  test("both sides accept a payment with the memo that the seller wants", async () => {
+    const paid = sides.payload({ instructions: [LIMIT, PRICE, transfer(), memo("invoice 7")] });
     expect(scheme.readPayment(paid, offer, NOW)).toMatchObject({ kind: "readable" });
   });
 });

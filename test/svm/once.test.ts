@@ -1,5 +1,5 @@
 /**
- * Our facilitator over JSON-RPC with the real token programs: who gets what, and that a success is said once.
+ * Our facilitator over JSON-RPC with the real token programs: who is paid, and that each payment succeeds once.
  */
 import type { FacilitatorRequest, FacilitatorScheme, PaymentRequirements } from "@farebox/core";
 import { createExactSvmScheme, createRpcSvmChain } from "@farebox/svm/facilitator";
@@ -17,7 +17,7 @@ import {
   requirements,
   TOKEN_2022,
   tokenAccount,
-} from "../../packages/svm/src/transactions.fixture.js";
+} from "../../packages/svm/src/payments.fixture.js";
 import { type LocalSvm, startLocalSvm } from "./local-svm.js";
 
 let local: LocalSvm;
@@ -53,7 +53,7 @@ function request(plan: Partial<Plan> = {}, offer: PaymentRequirements = requirem
 }
 
 describe("a payment", () => {
-  test("is verified without moving anything, and settled to the unit, at the fee payer's cost", async () => {
+  test("the facilitator verifies without moving anything, and settles to the unit, at the fee payer's cost", async () => {
     const lamports = local.lamportsOf(FEE_PAYER.publicKey);
     const asked = request();
     expect(await scheme.verify(asked)).toEqual({ isValid: true, payer: PAYER.publicKey.toBase58() });
@@ -71,7 +71,7 @@ describe("a payment", () => {
     expect(lamports - local.lamportsOf(FEE_PAYER.publicKey)).toBe(10_001n);
   });
 
-  test("of a Token-2022 token is settled too", async () => {
+  test("the facilitator settles a payment in a token of Token-2022", async () => {
     const mint = keypair(20).publicKey;
     local.createMint(mint, TOKEN_2022);
     local.fund(PAYER.publicKey, 5_000n, mint, TOKEN_2022);
@@ -84,15 +84,15 @@ describe("a payment", () => {
     expect(local.balanceOf(PAY_TO, mint, TOKEN_2022)).toBe(1001n);
   });
 
-  test("in a legacy message is settled too", async () => {
+  test("the facilitator settles a payment in a legacy message", async () => {
     expect(await scheme.settle(request({ version: "legacy" }))).toMatchObject({ success: true });
   });
 });
 
-describe("a success is said once", () => {
+describe("a payment succeeds once", () => {
   const repeated = { success: false, errorReason: "payment_already_settled" };
 
-  test("when it is settled again", async () => {
+  test("a payment succeeds once when it is settled again", async () => {
     const asked = request();
     const { transaction } = await scheme.settle(asked);
     expect(await scheme.settle(asked)).toMatchObject({ ...repeated, transaction });
@@ -100,7 +100,7 @@ describe("a success is said once", () => {
     expect(local.balanceOf(PAY_TO)).toBe(1000n);
   });
 
-  test("when it is settled twenty times at once", async () => {
+  test("a payment succeeds once when it is settled twenty times at once", async () => {
     const asked = request();
     const answers = await Promise.all(Array.from({ length: 20 }, () => scheme.settle(asked)));
     expect(answers.filter(({ success }) => success)).toHaveLength(1);
@@ -109,7 +109,7 @@ describe("a success is said once", () => {
     expect(local.balanceOf(PAY_TO)).toBe(1000n);
   });
 
-  test("when the payer signs the same message anew, or fills in the fee payer's signature", async () => {
+  test("a payment succeeds once when the payer signs the message anew, or fills in the fee payer's signature", async () => {
     const asked = request();
     const { transaction } = await scheme.settle(asked);
     const wire = Buffer.from(String((asked.paymentPayload.payload as { transaction: string }).transaction), "base64");
@@ -118,7 +118,7 @@ describe("a success is said once", () => {
     expect(await scheme.settle({ ...asked, paymentPayload: other })).toMatchObject({ ...repeated, transaction });
   });
 
-  test("after a restart, even when the blockhash has run out", async () => {
+  test("a payment succeeds once after a restart, even when the blockhash has run out", async () => {
     const asked = request();
     const { transaction } = await scheme.settle(asked);
     expect(await createScheme().settle(asked)).toMatchObject({ ...repeated, transaction });
@@ -129,7 +129,7 @@ describe("a success is said once", () => {
 });
 
 describe("a transaction that is not on chain yet", () => {
-  test("is pending with its signature, and a success once it is there", async () => {
+  test("a transaction that is not on chain is pending with its signature, and succeeds once it is there", async () => {
     local.network.handling = "keep";
     const asked = request();
     const pending = await scheme.settle(asked);
@@ -142,13 +142,13 @@ describe("a transaction that is not on chain yet", () => {
     expect(local.balanceOf(PAY_TO)).toBe(1000n);
   });
 
-  test("is settled although the node's answer was lost", async () => {
+  test("a transaction is settled although the node's response was lost", async () => {
     local.network.handling = "lose-answer";
     expect(await scheme.settle(request())).toMatchObject({ success: true });
     expect(local.balanceOf(PAY_TO)).toBe(1000n);
   });
 
-  test("is refused once its blockhash has run out, and never before", async () => {
+  test("a transaction is refused once its blockhash has run out, and never before", async () => {
     local.network.handling = "forget";
     const asked = request();
     const { transaction } = await scheme.settle(asked);
@@ -160,7 +160,7 @@ describe("a transaction that is not on chain yet", () => {
     expect(local.balanceOf(PAY_TO)).toBe(0n);
   });
 
-  test("is refused with its signature when it fails on chain", async () => {
+  test("a transaction is refused with its signature when it fails on chain", async () => {
     local.network.handling = "keep";
     const asked = request();
     const { transaction } = await scheme.settle(asked);
@@ -172,24 +172,24 @@ describe("a transaction that is not on chain yet", () => {
   });
 });
 
-describe("what the chain says against it", () => {
+describe("a payment that the chain would not carry out", () => {
   const settleAnd = async (reason: string, asked: FacilitatorRequest) => {
     expect(await scheme.verify(asked)).toMatchObject({ isValid: false, invalidReason: reason });
     expect(await scheme.settle(asked)).toMatchObject({ success: false, errorReason: reason, transaction: "" });
     expect(local.asked).not.toContain("sendTransaction");
   };
 
-  test("too little money", async () => {
+  test("the facilitator refuses a payer with too little money", async () => {
     local.fund(PAYER.publicKey, 999n);
     await settleAnd("insufficient_funds", request());
   });
 
-  test("a payer without an account", async () => {
+  test("the facilitator refuses a payer without a token account", async () => {
     const instructions = ordinary({ source: keypair(30).publicKey });
     await settleAnd("insufficient_funds", request({ instructions }));
   });
 
-  test("a payee without an account", async () => {
+  test("the facilitator refuses a payee without a token account", async () => {
     const payTo = keypair(31).publicKey;
     const destination = tokenAccount(payTo);
     await settleAnd(
@@ -198,32 +198,32 @@ describe("what the chain says against it", () => {
     );
   });
 
-  test("a blockhash that has run out", async () => {
+  test("the facilitator refuses a blockhash that has run out", async () => {
     const asked = request();
     local.expire();
     await settleAnd("invalid_transaction_state", asked);
   });
 
-  test("an authority who may not move the payer's tokens", async () => {
+  test("the facilitator refuses an authority who may not move the payer's tokens", async () => {
     local.fund(keypair(32).publicKey, 5_000n);
     const source = tokenAccount(keypair(32).publicKey);
     await settleAnd("invalid_transaction_state", request({ instructions: ordinary({ source }) }));
   });
 
-  test("an asset that is no mint", async () => {
+  test("the facilitator refuses an asset that is not a mint", async () => {
     const mint = keypair(33).publicKey;
     const asked = request({ instructions: ordinary({ mint }) }, requirements({ asset: mint.toBase58() }));
     await settleAnd("invalid_exact_svm_payload_mint_mismatch", asked);
   });
 
-  test("decimals that an unknown token has not", async () => {
+  test("the facilitator refuses other decimals than those of an unknown token", async () => {
     const mint = keypair(34).publicKey;
     local.createMint(mint);
     const asked = request({ instructions: ordinary({ mint, decimals: 9 }) }, requirements({ asset: mint.toBase58() }));
     await settleAnd("invalid_exact_svm_payload_amount_mismatch", asked);
   });
 
-  test("a token that keeps a part of what is transferred", async () => {
+  test("the facilitator refuses a token that keeps a part of each transfer", async () => {
     const mint = keypair(35).publicKey;
     const fee = Buffer.alloc(4 + 108);
     fee.writeUInt16LE(1, 0);
@@ -239,7 +239,7 @@ describe("what the chain says against it", () => {
     await settleAnd("invalid_payment_requirements", asked);
   });
 
-  test("a node that is gone", async () => {
+  test("the facilitator settles nothing when the node is gone", async () => {
     const asked = request();
     await local.close();
     expect(await scheme.verify(asked)).toMatchObject({ invalidReason: "unexpected_verify_error" });
@@ -248,7 +248,7 @@ describe("what the chain says against it", () => {
     local = await startLocalSvm(FEE_PAYER.publicKey);
   });
 
-  test("a node of another network", async () => {
+  test("the facilitator settles nothing with a node of another network", async () => {
     const network = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp";
     const chain = createRpcSvmChain({ network, rpcUrl: local.rpcUrl, privateKey: FEE_PAYER.secretKey });
     expect(await createExactSvmScheme({ chain }).health()).toEqual({
@@ -258,13 +258,13 @@ describe("what the chain says against it", () => {
   });
 });
 
-test("health says whether fees can be paid", async () => {
+test("health tells whether fees can be paid", async () => {
   expect(await scheme.health()).toEqual({ ok: true });
   const poor = createRpcSvmChain({ network: NETWORK, rpcUrl: local.rpcUrl, privateKey: keypair(40).secretKey });
   expect(await poor.health()).toMatchObject({ ok: false, problem: expect.stringContaining("nothing to pay") });
 });
 
-test("what offers must carry, and who signs, is the fee payer", () => {
+test("the scheme names the fee payer as extra and signer", () => {
   const address = new PublicKey(FEE_PAYER.publicKey).toBase58();
   expect(scheme).toMatchObject({ scheme: "exact", network: NETWORK, extra: { feePayer: address }, signers: [address] });
 });

@@ -1,12 +1,12 @@
 /**
- * What a seller's start-up finds out about a payee on Solana, asked of a real node's answers over HTTP.
+ * A seller checks a payee on Solana at start, at a node over HTTP.
  */
 import { createPayments } from "@farebox/express";
 import { createFacilitator } from "@farebox/facilitator";
 import { createExactSvmScheme, createRpcSvmChain } from "@farebox/svm/facilitator";
 import express from "express";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { FEE_PAYER, NETWORK, PAY_TO, PAYER, TOKEN_2022, USDC } from "../../packages/svm/src/transactions.fixture.js";
+import { FEE_PAYER, NETWORK, PAY_TO, PAYER, TOKEN_2022, USDC } from "../../packages/svm/src/payments.fixture.js";
 import { type LocalSvm, startLocalSvm } from "./local-svm.js";
 
 let local: LocalSvm;
@@ -18,7 +18,7 @@ beforeEach(async () => {
 
 afterEach(() => local.close());
 
-/** A seller in this process with its facilitator, and what `ready` has found and told. */
+/** A seller in this process with its facilitator, and the findings and log of `ready`. */
 async function start(options: object = {}, payTo = PAY_TO) {
   const chain = createRpcSvmChain({ network: NETWORK, rpcUrl: local.rpcUrl, privateKey: FEE_PAYER.secretKey });
   const log: [event: string, fields: object][] = [];
@@ -40,7 +40,7 @@ async function start(options: object = {}, payTo = PAY_TO) {
 
 const COMMAND = `spl-token create-account ${USDC.toBase58()} --owner ${PAY_TO.toBase58()} --fee-payer <keypair file> --url devnet`;
 
-test("a payee without a token account is a finding that has the command, until there is one", async () => {
+test("ready finds a payee without a token account, names the command, and finds nothing once it exists", async () => {
   const { findings, log } = await start();
   expect(findings).toMatchObject([{ code: "FAREBOX_PAYEE_UNPAYABLE", remedy: expect.stringContaining(COMMAND) }]);
   expect(log).toContainEqual(["FAREBOX_PAYEE_UNPAYABLE", expect.objectContaining({ remedy: findings[0]?.remedy })]);
@@ -48,23 +48,23 @@ test("a payee without a token account is a finding that has the command, until t
   expect((await start()).findings).toEqual([]);
 });
 
-test("with strict it keeps the seller from starting", async () => {
+test("ready rejects with strict when a payee has no token account", async () => {
   await expect(start({ strict: true })).rejects.toThrow(COMMAND);
 });
 
-test("without a node nobody is asked, and nothing is found", async () => {
+test("ready checks no payee without a node", async () => {
   expect((await start({ rpc: {}, strict: true })).findings).toEqual([]);
   expect(local.asked).not.toContain("getMultipleAccounts");
 });
 
-test("a node that is gone is a note, which names it nowhere, and no obstacle", async () => {
+test("ready logs a node that is gone without naming it, and finds nothing", async () => {
   const { findings, log } = await start({ rpc: { [NETWORK]: "http://127.0.0.1:1/secret-key" }, strict: true });
   expect(findings).toEqual([]);
   expect(log.filter(([event]) => event === "payee_not_checked")).toHaveLength(1);
   expect(JSON.stringify(log)).not.toContain("secret-key");
 });
 
-test("an account under the other token program is not the one that is paid", async () => {
+test("ready finds a payee whose account is under the other token program", async () => {
   local.fund(PAY_TO, 0n, PAYER.publicKey, TOKEN_2022);
   expect((await start()).findings).toHaveLength(1);
 });
@@ -76,7 +76,7 @@ test.each<[memo: unknown, isGood: boolean]>([
   ["", false],
   [7, false],
   [null, false],
-])("an offer's memo is checked at start: %j", (memo, isGood) => {
+])("charge checks the memo %j of an offer", (memo, isGood) => {
   const payments = createPayments({ facilitator: "http://127.0.0.1:1" });
   const accepts = { network: NETWORK, price: "$0.001", payTo: PAY_TO.toBase58(), extra: { memo } } as const;
   const charge = () => payments.charge({ accepts });

@@ -1,34 +1,34 @@
 /**
- * Payloads that are no transaction: the seller and the facilitator refuse them with the same reason.
+ * Payloads without a transaction: the seller and the facilitator refuse them with the same reason.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { PAYER, requirements } from "../../packages/svm/src/transactions.fixture.js";
+import { PAYER, requirements } from "../../packages/svm/src/payments.fixture.js";
 import { requestFor } from "../facilitator/unsettled.js";
-import { Court, NOW, scheme } from "./court.js";
+import { BothSides, NOW, scheme } from "./both-sides.js";
 
 const DECODED = "invalid_exact_svm_payload_transaction_could_not_be_decoded";
 
-let court: Court;
+let sides: BothSides;
 
 beforeAll(async () => {
-  court = await Court.open();
+  sides = await BothSides.open();
 });
 
-afterAll(() => court.local.close());
+afterAll(() => sides.local.close());
 
-afterEach(() => court.expectNothingMoved());
+afterEach(() => sides.expectNothingMoved());
 
-test("unchanged, it is fine", async () => {
-  const paid = court.payload();
+test("both sides accept the payload unchanged", async () => {
+  const paid = sides.payload();
   expect(scheme.readPayment(paid, requirements(), NOW)).toMatchObject({
     kind: "readable",
     payer: PAYER.publicKey.toBase58(),
   });
-  expect(await court.facilitator.verify(requestFor(paid, requirements()))).toMatchObject({ isValid: true });
+  expect(await sides.facilitator.verify(requestFor(paid, requirements()))).toMatchObject({ isValid: true });
 });
 
 describe("the payload", () => {
-  const good = () => court.payload().transaction;
+  const good = () => sides.payload().transaction;
   test.each<[what: string, paid: () => unknown, reason: string]>([
     ["is missing", () => undefined, "invalid_payload"],
     ["is null", () => null, "invalid_payload"],
@@ -51,7 +51,7 @@ describe("the payload", () => {
     ],
     ["has half", () => ({ transaction: good().slice(0, 200) }), DECODED],
     ["is a packet too long", () => ({ transaction: Buffer.alloc(1233, 1).toString("base64") }), DECODED],
-  ])("%s", async (_, paid, reason) => {
-    await court.expectRefused(paid(), reason);
+  ])("both sides refuse a payload that %s", async (_, paid, reason) => {
+    await sides.expectRefused(paid(), reason);
   });
 });

@@ -16,7 +16,7 @@ import { ExactSvmScheme as ClientScheme } from "@x402/svm/exact/client";
 import { ExactSvmScheme as FacilitatorScheme } from "@x402/svm/exact/facilitator";
 import { ExactSvmScheme as ServerScheme } from "@x402/svm/exact/server";
 import express, { type Express } from "express";
-import { FEE_PAYER, type Keypair, NETWORK, PAY_TO } from "../../packages/svm/src/transactions.fixture.js";
+import { FEE_PAYER, type Keypair, NETWORK, PAY_TO } from "../../packages/svm/src/payments.fixture.js";
 import { endpointsOf, weatherSeller } from "../interop/servers.js";
 
 /** Our facilitator. */

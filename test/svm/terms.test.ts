@@ -3,22 +3,22 @@
  */
 import type { PaymentRequirements } from "@farebox/core";
 import { afterAll, afterEach, beforeAll, describe, test } from "vitest";
-import { FEE_PAYER, requirements, STRANGER, USDC } from "../../packages/svm/src/transactions.fixture.js";
+import { FEE_PAYER, requirements, STRANGER, USDC } from "../../packages/svm/src/payments.fixture.js";
 import { requestFor } from "../facilitator/unsettled.js";
 import { MISSING_TERMS, WRONG_TERMS, type WrongTerms } from "../facilitator/wrong-terms.js";
-import { Court, OTHER_MINT } from "./court.js";
+import { BothSides, OTHER_MINT } from "./both-sides.js";
 
 const SVM = "invalid_exact_svm_payload_";
 
-let court: Court;
+let sides: BothSides;
 
 beforeAll(async () => {
-  court = await Court.open();
+  sides = await BothSides.open();
 });
 
-afterAll(() => court.local.close());
+afterAll(() => sides.local.close());
 
-afterEach(() => court.expectNothingMoved());
+afterEach(() => sides.expectNothingMoved());
 
 describe("the terms", () => {
   const FEE = FEE_PAYER.publicKey.toBase58();
@@ -30,17 +30,17 @@ describe("the terms", () => {
     ["another amount", { amount: "1001" }, `${SVM}amount_mismatch`],
     ["no extra", { extra: undefined }, `${SVM}missing_fee_payer`],
     ["no fee payer", { extra: {} }, `${SVM}missing_fee_payer`],
-    ["a fee payer that is none", { extra: { feePayer: `${FEE}1` } }, `${SVM}missing_fee_payer`],
+    ["a fee payer that is not an address", { extra: { feePayer: `${FEE}1` } }, `${SVM}missing_fee_payer`],
     [
       "a fee payer of another",
       { extra: { feePayer: STRANGER.publicKey.toBase58() } },
       "invalid_exact_svm_fee_payer_not_managed_by_facilitator",
     ],
-    ["a memo that is no text", { extra: { feePayer: FEE, memo: 7 } }, "invalid_payment_requirements"],
+    ["a memo that is not a text", { extra: { feePayer: FEE, memo: 7 } }, "invalid_payment_requirements"],
     ["a memo that is too long", { extra: { feePayer: FEE, memo: "é".repeat(129) } }, "invalid_payment_requirements"],
-  ])("of a facilitator's request: %s", async (_, change, reason) => {
+  ])("the facilitator refuses a request with %s", async (_, change, reason) => {
     const offer = { ...requirements(), ...change } as PaymentRequirements;
-    await court.expectUnsettled(requestFor(court.payload(), offer), reason);
+    await sides.expectUnsettled(requestFor(sides.payload(), offer), reason);
   });
 
   test.each<WrongTerms>([
@@ -50,13 +50,13 @@ describe("the terms", () => {
     ["another payTo", { payTo: STRANGER.publicKey.toBase58() }, `${SVM}recipient_mismatch`],
     ["another amount", { amount: "1" }, `${SVM}amount_mismatch`],
     ["no amount", { amount: undefined }, `${SVM}amount_mismatch`],
-  ])("that the payer accepted: %s", async (_, change, reason) => {
-    const request = requestFor(court.payload(), requirements());
+  ])("the facilitator refuses accepted terms with %s", async (_, change, reason) => {
+    const request = requestFor(sides.payload(), requirements());
     const accepted = { ...requirements(), ...change };
-    await court.expectUnsettled({ ...request, paymentPayload: { ...request.paymentPayload, accepted } }, reason);
+    await sides.expectUnsettled({ ...request, paymentPayload: { ...request.paymentPayload, accepted } }, reason);
   });
 
-  test.each(MISSING_TERMS)("are missing: %s", async (_, request, reason) => {
-    await court.expectUnsettled(request, reason);
+  test.each(MISSING_TERMS)("the facilitator refuses a request without terms: %s", async (_, request, reason) => {
+    await sides.expectUnsettled(request, reason);
   });
 });

@@ -13,7 +13,7 @@ import {
   PublicKey,
   TOKEN,
   TOKEN_2022,
-} from "../../packages/svm/src/transactions.fixture.js";
+} from "../../packages/svm/src/payments.fixture.js";
 import { listen } from "../interop/servers.js";
 import { startLocalSvm } from "./local-svm.js";
 import { ourFacilitator, referenceClient } from "./peers.js";

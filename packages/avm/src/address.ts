@@ -1,11 +1,12 @@
 /**
- * Algorand addresses as text: 32 bytes and the last 4 of their hash, in base32. Each is written in one way only.
+ * Algorand addresses as text: 32 bytes and the last 4 of their hash, in base32. Each is written in one way only. With them,
+ * the hash that also names transactions and groups.
  *
  * @see x402 v2, scheme `exact` on Algorand, "Algorand Addresses and Public Key relationship"
  * @module
  */
-import { decodeBase32, encodeBase32 } from "./base32.js";
-import { sha512_256 } from "./hash.js";
+import { createHash } from "node:crypto";
+import { base32nopad } from "@scure/base";
 
 /** How many bytes an address has, without its checksum. */
 export const ADDRESS_BYTES = 32;
@@ -13,15 +14,15 @@ export const ADDRESS_BYTES = 32;
 const CHECKSUM_BYTES = 4;
 const ADDRESS_LENGTH = 58;
 
-/** Nobody's: all bytes are zero. In a transaction it stands for none. */
+/** The address of all zeros, for which no key exists. In a transaction it means that there is no address. */
 const ZERO: Buffer = Buffer.alloc(ADDRESS_BYTES);
 
-/** The bytes of an address; `undefined` when a value is none, or is nobody's. */
+/** The bytes of an address; `undefined` when a value is not one, or is the zero address. */
 export function decodeAddress(value: unknown): Buffer | undefined {
   if (typeof value !== "string" || value.length !== ADDRESS_LENGTH) return undefined;
   const bytes = decodeBase32(value);
   const key = bytes?.subarray(0, ADDRESS_BYTES);
-  if (bytes === undefined || key === undefined || isNobodys(key)) return undefined;
+  if (bytes === undefined || key === undefined || isZeroAddress(key)) return undefined;
   return bytes.subarray(ADDRESS_BYTES).equals(checksumOf(key)) ? key : undefined;
 }
 
@@ -30,19 +31,42 @@ export function encodeAddress(key: Uint8Array): string {
   return encodeBase32(Buffer.concat([key, checksumOf(key)]));
 }
 
-/** Whether a value is the address of somebody. */
+/** Whether a value is an address, and not the zero address. */
 export function isAddress(value: unknown): value is string {
   return decodeAddress(value) !== undefined;
 }
 
-/** Whether 32 bytes are nobody's address. */
-export function isNobodys(key: Uint8Array): boolean {
+/** Whether bytes are the zero address. */
+export function isZeroAddress(key: Uint8Array): boolean {
   return ZERO.equals(key);
 }
 
 /** Whether two addresses or asset ids are the same one. */
 export function sameAddress(a: string, b: string): boolean {
   return a === b;
+}
+
+/** Writes bytes in base32 without padding, as addresses and names of transactions have it. */
+export function encodeBase32(bytes: Uint8Array): string {
+  return base32nopad.encode(bytes);
+}
+
+/** How many bytes a hash has. */
+export const HASH_BYTES = 32;
+
+/** Algorand's hash, SHA-512/256, of bytes one after the other. */
+export function sha512_256(...parts: readonly (Uint8Array | string)[]): Buffer {
+  const hash = createHash("sha512-256");
+  for (const part of parts) hash.update(part);
+  return hash.digest();
+}
+
+function decodeBase32(text: string): Buffer | undefined {
+  try {
+    return Buffer.from(base32nopad.decode(text));
+  } catch {
+    return undefined;
+  }
 }
 
 function checksumOf(key: Uint8Array): Buffer {

@@ -30,12 +30,7 @@ export const ASSETS: readonly AvmAsset[] = ROWS.map(([network, networkName, asse
   Object.freeze({ network, networkName, asset, decimals, symbol }),
 );
 
-/** What prices may be in on a network, in either spelling, what `$` means there first; none where nothing is known. */
+/** The known assets on a network, in either spelling, the asset of `$` first. Empty where none is known. */
 export function assetsOn(network: string): readonly AvmAsset[] {
   return ASSETS.filter((asset) => isSameNetwork(asset.network, network));
-}
-
-/** A known asset by its id. */
-export function findAsset(network: string, id: string): AvmAsset | undefined {
-  return ASSETS.find(({ asset, network: where }) => asset === id && isSameNetwork(where, network));
 }

@@ -4,5 +4,5 @@
  * @module
  */
 export { ASSETS, type AvmAsset } from "./assets.js";
-export { exactAvm } from "./exact/exact-avm.js";
+export { exactAvm } from "./exact/scheme.js";
 export { type AvmNetwork, isSameNetwork, networkAliases } from "./networks.js";

@@ -4,7 +4,6 @@
  *
  * @module
  */
-
 import { sameNetwork } from "@farebox/core";
 
 /** A network in either spelling. */
@@ -18,7 +17,7 @@ const NETWORK = /^algorand:[A-Za-z0-9+/]{32}(?:[A-Za-z0-9+/]{11}=)?$/;
 /** Where a network's reference is cut to be short. */
 const SHORT = 32;
 
-/** The networks whose both spellings are known. */
+/** Networks with both spellings known. */
 const KNOWN: Readonly<Record<string, string>> = {
   wGHE2Pwdvd7S12BL5FaOP20EGYesN73k: "wGHE2Pwdvd7S12BL5FaOP20EGYesN73ktiC1qzkkit8=",
   SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe: "SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI=",
@@ -41,7 +40,7 @@ export function networkAliases(network: AvmNetwork): readonly AvmNetwork[] {
   return whole === undefined ? [short] : [short, `${PREFIX}${whole}`];
 }
 
-/** Whether two texts are the same network of Algorand, in whatever spelling. Total. */
+/** Whether two texts are the same network of Algorand, in either spelling. Total. */
 export function isSameNetwork(a: unknown, b: unknown): boolean {
   return isAvmNetwork(a) && isAvmNetwork(b) && sameNetwork(a, b);
 }

@@ -1,17 +1,21 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isAddress } from "./address.js";
-import { associatedTokenAccount } from "./associated-token-account.js";
-import { decodeBase58, encodeBase58 } from "./base58.js";
-import { isOnCurve } from "./curve.js";
-import { TOKEN as OUR_TOKEN, TOKEN_2022 as OUR_TOKEN_2022 } from "./programs.js";
-import { tokenAccountOf } from "./token-account-of.js";
-import { PublicKey, TOKEN, TOKEN_2022, tokenAccount } from "./transactions.fixture.js";
+import {
+  associatedTokenAccount,
+  decodeBase58,
+  encodeBase58,
+  isAddress,
+  isOnCurve,
+  TOKEN as OUR_TOKEN,
+  TOKEN_2022 as OUR_TOKEN_2022,
+  tokenAccountOf,
+} from "./address.js";
+import { PublicKey, TOKEN, TOKEN_2022, tokenAccount } from "./payments.fixture.js";
 
 const key = fc.uint8Array({ minLength: 32, maxLength: 32 });
 
 describe("base58", () => {
-  test("reads what it wrote, zeros at the front included", () => {
+  test("base58 is read as it was written, with zeros at the front", () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1, maxLength: 64 }), fc.nat(8), (bytes, zeros) => {
         const all = Buffer.concat([Buffer.alloc(zeros), bytes]);
@@ -20,7 +24,7 @@ describe("base58", () => {
     );
   });
 
-  test("writes addresses as the library does", () => {
+  test("base58 of addresses is that of @solana/web3.js", () => {
     fc.assert(fc.property(key, (bytes) => void expect(encodeBase58(bytes)).toBe(new PublicKey(bytes).toBase58())));
   });
 
@@ -28,26 +32,26 @@ describe("base58", () => {
     ["", "empty"],
     ["1".repeat(31), "too short"],
     ["1".repeat(33), "a byte too long"],
-    [`${"1".repeat(31)}0`, "a digit that is none"],
-    [`${"1".repeat(31)}é`, "a letter that is none"],
+    [`${"1".repeat(31)}0`, "a digit that base58 lacks"],
+    [`${"1".repeat(31)}é`, "a letter that base58 lacks"],
     ["z".repeat(44), "above what 32 bytes can be"],
     ["z".repeat(100_000), "endless"],
     ["0x209693Bc6afc0C5328bA36FaF03C514EF312287C", "an address of another family"],
     [Buffer.alloc(32), "bytes"],
     [undefined, "nothing"],
-  ])("%# is no address: %s", (text) => {
+  ])("text %# is not an address: %s", (text) => {
     expect(isAddress(text)).toBe(false);
   });
 });
 
-test("an address is on the curve where the library says so", () => {
+test("isOnCurve agrees with @solana/web3.js", () => {
   fc.assert(
     fc.property(key, (bytes) => void expect(isOnCurve(bytes)).toBe(PublicKey.isOnCurve(bytes))),
     { numRuns: 200 },
   );
 });
 
-test("a token account is where the library derives it", () => {
+test("a token account has the address that @solana/web3.js derives", () => {
   fc.assert(
     fc.property(key, key, fc.boolean(), (owner, mint, isNew) => {
       const [program, ours] = isNew ? [TOKEN_2022, OUR_TOKEN_2022] : [TOKEN, OUR_TOKEN];
@@ -58,11 +62,11 @@ test("a token account is where the library derives it", () => {
   );
 });
 
-test("a token account is told in text, for either program", () => {
+test("tokenAccountOf yields the token account of either program as text", () => {
   const [owner, mint] = [new PublicKey(7), new PublicKey(8)];
   const texts = [owner.toBase58(), mint.toBase58()] as const;
   expect(tokenAccountOf(...texts)).toBe(tokenAccount(owner, mint).toBase58());
   expect(tokenAccountOf(...texts, "token-2022")).toBe(tokenAccount(owner, mint, TOKEN_2022).toBase58());
-  expect(() => tokenAccountOf("nobody", texts[1])).toThrow("owner: expected a Solana address");
+  expect(() => tokenAccountOf("unknown", texts[1])).toThrow("owner: expected a Solana address");
   expect(() => tokenAccountOf(texts[0], "USDC")).toThrow("mint: expected a Solana address");
 });

@@ -3,13 +3,12 @@
  *
  * @module
  */
-
-/** The program that a mint belongs to. Payments name it, and a payee has another token account under each. */
-export type TokenProgram = "token" | "token-2022";
+import type { TokenProgram } from "./address.js";
+import { DEVNET, MAINNET, type SvmNetwork, TESTNET } from "./networks.js";
 
 /** A token, as the schemes of this package need to know it. */
 export interface SvmAsset {
-  readonly network: `solana:${string}`;
+  readonly network: SvmNetwork;
   /** The network's name, for people. */
   readonly networkName: string;
   readonly mint: string;
@@ -18,13 +17,9 @@ export interface SvmAsset {
   readonly program: TokenProgram;
 }
 
-type Row = readonly [network: `solana:${string}`, networkName: string, mint: string, symbol: string, TokenProgram];
+type Row = readonly [network: SvmNetwork, networkName: string, mint: string, symbol: string, TokenProgram];
 
-const MAINNET = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp";
-const DEVNET = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";
-const TESTNET = "solana:4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z";
-
-/** All of them have six. */
+/** Of every asset below. */
 const DECIMALS = 6;
 
 /** The first row of a network is what a `$` price means there. */
@@ -48,7 +43,7 @@ export const ASSETS: readonly SvmAsset[] = ROWS.map(([network, networkName, mint
   Object.freeze({ network, networkName, mint, decimals: DECIMALS, symbol, program }),
 );
 
-/** What prices may be in on a network, what `$` means there first; none where nothing is known. */
+/** The known assets on a network, the asset of `$` first. Empty where none is known. */
 export function assetsOn(network: string): readonly SvmAsset[] {
   return ASSETS.filter((asset) => asset.network === network);
 }

@@ -3,6 +3,6 @@
  *
  * @module
  */
-export { ASSETS, type SvmAsset, type TokenProgram } from "./assets.js";
-export { exactSvm } from "./exact/exact-svm.js";
-export { tokenAccountOf } from "./token-account-of.js";
+export { type TokenProgram, tokenAccountOf } from "./address.js";
+export { ASSETS, type SvmAsset } from "./assets.js";
+export { exactSvm } from "./exact/scheme.js";

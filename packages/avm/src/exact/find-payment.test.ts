@@ -1,7 +1,7 @@
 import { type ChainFinding, RpcError, type RpcNode } from "@farebox/core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { algos, GENESIS_HASH, MAINNET_HASH, payload, ROUND, requirements, transfer } from "../groups.fixture.js";
+import { algos, GENESIS_HASH, MAINNET_HASH, payload, ROUND, requirements, transfer } from "../payments.fixture.js";
 import { findTransferPayment } from "./find-payment.js";
 
 const PAYING = transfer();
@@ -54,42 +54,45 @@ describe("a payment that the node knows", () => {
     ["that it has thrown away, and others have not", { "pool-error": "overspend" }, "open"],
     ["before its first round", { "confirmed-round": ROUND - 1 }, "unclear"],
     ["after its last round", { "confirmed-round": LAST + 1 }, "unclear"],
-    ["in a round that is none", { "confirmed-round": "50001" }, "unclear"],
+    ["in a round of another type", { "confirmed-round": "50001" }, "unclear"],
     ["in half a round", { "confirmed-round": 50_001.5 }, "unclear"],
     ["in a word", "yes", "unclear"],
     ["in null", null, "unclear"],
-  ])("%s", async (_, answer, kind) => {
+  ])("findPayment looks for a payment that the node knows %s", async (_, answer, kind) => {
     const found = await node(LAST, pending(answer)).find();
     expect(found).toMatchObject(kind === "moved" ? { kind, transaction: ID } : { kind });
   });
 });
 
 describe("a payment that the node does not know", () => {
-  test.each([ROUND - 5, ROUND, LAST, LAST + 10])("is open in round %i, and no block is asked for", async (round) => {
-    const { find, asked } = node(round);
-    expect(await find()).toEqual({ kind: "open" });
-    expect(asked).toHaveLength(2);
-  });
+  test.each([ROUND - 5, ROUND, LAST, LAST + 10])(
+    "findPayment is open in round %i, and asks for no block",
+    async (round) => {
+      const { find, asked } = node(round);
+      expect(await find()).toEqual({ kind: "open" });
+      expect(asked).toHaveLength(2);
+    },
+  );
 
-  test("was never made once its rounds are over, and the blocks that the node has forgotten have it not", async () => {
+  test("findPayment says never once the rounds are over and no block of them has the payment", async () => {
     const { find, blocks } = node(LAST + 11);
     expect(await find()).toEqual({ kind: "never" });
     const rounds = Array.from({ length: 21 }, (_, nth) => `/v2/blocks/${ROUND + nth}/txids?format=json`);
     expect(blocks()).toEqual(rounds);
   });
 
-  test.each([ROUND, ROUND + 7, ROUND + 20])("is found in the block of round %i", async (round) => {
+  test.each([ROUND, ROUND + 7, ROUND + 20])("findPayment finds a payment in the block of round %i", async (round) => {
     expect(await node(LAST + 11, inBlock(round)).find()).toEqual({ kind: "moved", transaction: ID });
   });
 
-  test("is looked for in as many blocks as the later of two answers makes it", async () => {
+  test("findPayment searches the blocks that the later of two last rounds leaves", async () => {
     const rounds = [LAST + 11, LAST + 30];
     const { find, blocks } = node(0, (path) => (path.includes("params") ? stateAt(rounds.shift()) : undefined));
     expect(await find()).toEqual({ kind: "never" });
     expect(blocks()).toHaveLength(40);
   });
 
-  test("is looked for in no block when the node remembers all of its rounds", async () => {
+  test("findPayment searches no block when the node remembers all rounds of the payment", async () => {
     const paying = transfer({ lastValid: ROUND + 50 });
     const { find, asked } = node(ROUND + 61);
     expect(await find(payload({ transactions: [algos({ lastValid: ROUND + 50 }), paying] }))).toEqual({
@@ -98,7 +101,7 @@ describe("a payment that the node does not know", () => {
     expect(asked).toHaveLength(3);
   });
 
-  test("is looked for in its own blocks and no others, however long ago that was", async () => {
+  test("findPayment searches the payment's own blocks and no others, however long ago they were", async () => {
     const paying = transfer({ lastValid: ROUND + 50 });
     const { find, blocks } = node(ROUND + 1_000_000);
     expect(await find(payload({ transactions: [algos({ lastValid: ROUND + 50 }), paying] }))).toEqual({
@@ -107,14 +110,14 @@ describe("a payment that the node does not know", () => {
     expect(blocks()).toHaveLength(51);
   });
 
-  test("is unclear when too many blocks would have to be asked for, and none is", async () => {
+  test("findPayment is unclear and asks for no block when there are too many", async () => {
     expect(await node(LAST + 290).find()).toEqual({ kind: "never" });
     const { find, asked } = node(LAST + 291);
     expect(await find()).toMatchObject({ kind: "unclear", problem: expect.stringContaining("too long") });
     expect(asked).toHaveLength(3);
   });
 
-  test.each([404, 429, 500])("is unclear when one block is answered with %i: it may be in that", async (status) => {
+  test.each([404, 429, 500])("findPayment is unclear when the node responds with %i for one block", async (status) => {
     const path = `/v2/blocks/${ROUND + 9}/txids?format=json`;
     const { find } = node(LAST + 11, (asked) => (asked === path ? status : undefined));
     expect(await find()).toMatchObject({ kind: "unclear", problem: expect.stringContaining(String(status)) });
@@ -135,26 +138,29 @@ test.each<[what: string, answer: unknown]>([
   ["that says no round", stateAt(undefined)],
   ["with a round below zero", stateAt(-1)],
   ["that wants a token", 401],
-])("a node %s makes it unclear, and is asked nothing else", async (_, answer) => {
+])("findPayment is unclear when the node is %s, and asks nothing else", async (_, answer) => {
   const { find, asked } = node(LAST, () => answer);
   expect(await find()).toMatchObject({ kind: "unclear" });
   expect(asked).toHaveLength(1);
 });
 
-test.each([401, 429, 500])("an answer of %i about the transaction is no answer", async (status) => {
-  expect(await node(LAST + 11, pending(status)).find()).toMatchObject({ kind: "unclear" });
-});
+test.each([401, 429, 500])(
+  "findPayment is unclear when the node responds with %i for the transaction",
+  async (status) => {
+    expect(await node(LAST + 11, pending(status)).find()).toMatchObject({ kind: "unclear" });
+  },
+);
 
 test.each<[what: string, paid: unknown, terms: object]>([
-  ["that is none", { paymentGroup: ["AAAA"], paymentIndex: 0 }, {}],
+  ["that is not one", { paymentGroup: ["AAAA"], paymentIndex: 0 }, {}],
   ["for other terms", PAYLOAD, { amount: "999" }],
-])("a payment %s is unclear, and nothing is asked", async (_, paid, terms) => {
+])("findPayment is unclear for a payment %s, and asks nothing", async (_, paid, terms) => {
   const { find, asked } = node(LAST);
   expect(await find(paid, requirements(terms))).toMatchObject({ kind: "unclear" });
   expect(asked).toEqual([]);
 });
 
-test("a client that throws something of its own makes it unclear, and is not quoted", async () => {
+test("findPayment is unclear when the RPC client throws another error, and does not quote it", async () => {
   const fail = async () => {
     throw new RangeError("https://node.example/secret");
   };
@@ -162,7 +168,7 @@ test("a client that throws something of its own makes it unclear, and is not quo
   expect(await findTransferPayment(query)).toEqual({ kind: "unclear", problem: "the node could not be asked" });
 });
 
-test("whatever a node says, the finding is one, and never is said only of rounds that are over", async () => {
+test("findPayment is total for any responses, and says never only when the rounds are over", async () => {
   const round = fc.oneof(fc.integer({ min: ROUND - 5, max: LAST + 10 }), fc.anything());
   const said = fc.oneof(fc.anything(), fc.record({ "confirmed-round": fc.anything() }), fc.constant(404));
   const block = fc.oneof(fc.anything(), fc.constant({ blockTxids: [] }));

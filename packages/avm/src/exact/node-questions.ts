@@ -1,82 +1,76 @@
 /**
- * The questions that a seller asks a node about a payment. An answer that has not the form it should have rejects with an
+ * The questions that a seller asks a node. Each response is checked: one that has not the right form rejects with an
  * `RpcError`, as one that does not come.
  *
  * @see Algorand documentation, "algod REST API"
  * @module
  */
-import { isJsonObject, type JsonObject, type PaymentQuery, RpcError } from "@farebox/core";
-import {
-  holdingPath,
-  type NodeState,
-  readCount,
-  readNodeState,
-  STATE_PATH,
-  transactionPath,
-} from "../node/read-answers.js";
+import { isJsonObject, type JsonObject, RpcError, type RpcNode } from "@farebox/core";
+import { fieldsOf } from "@farebox/core/scheme";
+import { HASH_BYTES } from "../address.js";
 
-/** Asks a node, so many times and no more. */
-export type Ask = (path: string) => Promise<unknown>;
-
-/** A limited number of questions to a node. */
-export function createAsk({ rpc, signal }: Pick<PaymentQuery, "rpc" | "signal">, limit: number): Ask {
-  let asked = 0;
-  return async (path) => {
-    if (++asked > limit) throw new RpcError(`node was asked ${limit} times without a result`, "given_up");
-    return rpc.get(path, signal === undefined ? {} : { signal });
-  };
+/** Which network a node is of, and its last round. */
+export interface NodeState {
+  readonly genesisHash: Buffer;
+  readonly lastRound: bigint;
 }
 
-/** The node's network and last round. */
-export async function readState(ask: Ask): Promise<NodeState> {
-  return readNodeState(await ask(STATE_PATH)) ?? nonsense(STATE_PATH);
+/** The node's network and last round, in one response. */
+export async function readState(node: RpcNode): Promise<NodeState> {
+  const path = "/v2/transactions/params";
+  const { "genesis-hash": hash, "last-round": round } = fieldsOf(await node.get(path));
+  const genesisHash = Buffer.from(typeof hash === "string" ? hash : "", "base64");
+  if (genesisHash.length !== HASH_BYTES) unreadable(path);
+  return { genesisHash, lastRound: readCount(round) ?? unreadable(path) };
 }
 
 /**
- * The round in which a transaction got on chain; `undefined` when it is in none of those that the node remembers, and waits
- * or is not known.
+ * The round in which a transaction got on chain; `undefined` when it is in none that the node remembers, or still waits. A
+ * node remembers a thousand rounds.
  */
-export async function readConfirmedRound(ask: Ask, id: string): Promise<bigint | undefined> {
-  const path = transactionPath(id);
-  const { "confirmed-round": round } = await askOrNothing(ask, path);
+export async function readConfirmedRound(node: RpcNode, id: string): Promise<bigint | undefined> {
+  const path = `/v2/transactions/pending/${id}?format=json`;
+  const { "confirmed-round": round } = await askOrNothing(node, path);
   if (round === undefined) return undefined;
-  const confirmed = readCount(round) ?? nonsense(path);
+  const confirmed = readCount(round) ?? unreadable(path);
   return confirmed > 0n ? confirmed : undefined;
 }
 
-/** What an account has of an asset; `undefined` when it has not opted in. */
+/** An account's holding of an asset; `undefined` when it has not opted in. */
 export async function readHolding(
-  ask: Ask,
+  node: RpcNode,
   address: string,
   asset: string,
 ): Promise<{ readonly isFrozen: boolean } | undefined> {
-  const path = holdingPath(address, asset);
-  const answer = await askOrNothing(ask, path);
-  const holding = answer["asset-holding"];
+  const path = `/v2/accounts/${address}/assets/${asset}?format=json`;
+  const { "asset-holding": holding } = await askOrNothing(node, path);
   if (holding === undefined) return undefined;
-  return isJsonObject(holding) ? { isFrozen: holding["is-frozen"] === true } : nonsense(path);
+  return isJsonObject(holding) ? { isFrozen: holding["is-frozen"] === true } : unreadable(path);
+}
+
+/** The names of the transactions in a block. Rejects where the node has not kept it. */
+export async function readTransactionIds(node: RpcNode, round: bigint): Promise<readonly unknown[]> {
+  const path = `/v2/blocks/${round}/txids?format=json`;
+  const { blockTxids: ids } = fieldsOf(await node.get(path));
+  return Array.isArray(ids) ? ids : unreadable(path);
 }
 
 /** The object at a path; an empty one where the node says that there is nothing. */
-async function askOrNothing(ask: Ask, path: string): Promise<JsonObject> {
+async function askOrNothing(node: RpcNode, path: string): Promise<JsonObject> {
   try {
-    const answer = await ask(path);
-    return isJsonObject(answer) ? answer : nonsense(path);
+    const response = await node.get(path);
+    return isJsonObject(response) ? response : unreadable(path);
   } catch (error) {
     if (error instanceof RpcError && error.status === 404) return {};
     throw error;
   }
 }
 
-/** The names of the transactions in a block. Rejects where the node has not kept it. */
-export async function readTransactionIds(ask: Ask, round: bigint): Promise<readonly unknown[]> {
-  const path = `/v2/blocks/${round}/txids?format=json`;
-  const answer = await ask(path);
-  const ids = isJsonObject(answer) ? answer["blockTxids"] : undefined;
-  return Array.isArray(ids) ? ids : nonsense(path);
+function readCount(value: unknown): bigint | undefined {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? BigInt(value) : undefined;
 }
 
-function nonsense(path: string): never {
+function unreadable(path: string): never {
   const [name] = path.split("?", 1);
-  throw new RpcError(`node's answer to ${name} is none to what it was asked`, "unreadable");
+  throw new RpcError(`node's response to ${name} is unreadable`, "unreadable");
 }

@@ -1,25 +1,31 @@
 /**
- * A payment, read from its group of transactions and compared with what is asked for, as far as that goes without a chain.
- * Both sides read it by this: what a seller takes is what a facilitator of ours settles.
+ * Reads a payment from its group of transactions, and compares it with the terms, as far as that goes without a chain.
+ * Seller and facilitator read it by this: a payment that a seller takes is one that our facilitator settles.
  *
  * @see x402 v2, scheme `exact` on Algorand, "Verification"
  * @module
  */
+import type { PaymentReading, PaymentRequirements } from "@farebox/core";
 import { accept, fieldsOf, isSignedBy, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import { encodeAddress } from "../address.js";
-import { isNetworkOf } from "../networks.js";
-import { isGroup, MAX_GROUP_SIZE } from "../transaction/group.js";
-import { readTransaction, SIGNED_PREFIX, type Transaction } from "../transaction/read-transaction.js";
-import type { Terms } from "./terms.js";
+import { isNetworkOf, shortNetwork } from "../networks.js";
+import {
+  isGroup,
+  MAX_GROUP_SIZE,
+  readTransaction,
+  SIGNED_PREFIX,
+  type Transaction,
+} from "../transaction/read-transaction.js";
+import { readTerms, type Terms } from "./terms.js";
 
-/** A payment that does what is asked for, if the chain lets it. */
+/** A payment that fulfils the terms, if the chain lets it. */
 export interface AvmPayment {
   /** The sender of the transfer. */
   readonly payer: string;
   readonly group: readonly Transaction[];
-  /** The one of the group that pays. */
+  /** The transaction of the group that pays. */
   readonly transfer: Transaction;
-  /** What the fee payer pays for the group, in millionths of an Algo; 0 where there is none. */
+  /** The fee payer's fee for the group, in millionths of an Algo; 0 where the payer pays. */
   readonly sponsoredFee: bigint;
 }
 
@@ -41,13 +47,46 @@ export function readAvmPayment(payload: unknown, terms: Terms): Reading<AvmPayme
     checkSigned(transfer, "invalid_exact_avm_payment_not_signed") ??
     checkCompanions(transactions, { transfer, terms });
   if (refusal !== undefined) return refusal;
-  const sponsor = transactions.find((transaction) => isSponsors(transaction, terms));
+  const sponsor = transactions.find((transaction) => isOfSponsor(transaction, terms));
   const payer = encodeAddress(transfer.sender);
   return accept({ payer, group: transactions, transfer, sponsoredFee: sponsor?.fee ?? 0n });
 }
 
+/**
+ * A round has taken from 2.7 to 4.5 seconds as a rule. The seller does not know the present round, so a payment counts as
+ * good from now on for all the rounds that it names. It has to be remembered for longer than it can be made, or it could be
+ * shown again.
+ */
+const SECONDS_PER_ROUND = 5;
+const SHORTEST_MEMORY_SECONDS = 180;
+
+/** Implements `readPayment` of the `exact` scheme. Total. */
+export function readTransferPayment(
+  payload: unknown,
+  requirements: PaymentRequirements,
+  nowSeconds: number,
+): PaymentReading {
+  const terms = readTerms(requirements);
+  const payment = terms.ok ? readAvmPayment(payload, terms.value) : terms;
+  if (!terms.ok || !payment.ok) return { kind: "refused", reason: payment.ok ? "invalid_payload" : payment.reason };
+  const { payer, transfer } = payment.value;
+  return {
+    kind: "readable",
+    // The chain carries a transaction out once, with any signatures, and the transaction names its group.
+    identity: `${shortNetwork(terms.value.network)}|${transfer.id}`,
+    payer,
+    expiresAtSeconds: Math.ceil(nowSeconds + memorySeconds(transfer)),
+    expiredReason: "invalid_transaction_state",
+  };
+}
+
+/** At most 5005 seconds, for no transaction is good for more than 1001 rounds. */
+function memorySeconds({ firstValid, lastValid }: { readonly firstValid: bigint; readonly lastValid: bigint }): number {
+  return Math.max(Number(lastValid - firstValid + 1n) * SECONDS_PER_ROUND, SHORTEST_MEMORY_SECONDS);
+}
+
 /** Whether a transaction is the fee payer's. */
-function isSponsors({ sender }: Transaction, { feePayer }: Pick<Terms, "feePayer">): boolean {
+function isOfSponsor({ sender }: Transaction, { feePayer }: Pick<Terms, "feePayer">): boolean {
   return feePayer !== undefined && sender.equals(feePayer);
 }
 
@@ -64,23 +103,23 @@ function readGroup(payload: unknown): Reading<Group> {
     return refuse("invalid_exact_avm_group_size_exceeded", message);
   }
   if (!Number.isInteger(paymentIndex) || Number(paymentIndex) < 0 || Number(paymentIndex) >= paymentGroup.length) {
-    return refuse("invalid_exact_avm_payment_index", "payload.paymentIndex is the place of none in the group");
+    return refuse("invalid_exact_avm_payment_index", "payload.paymentIndex is not an index of the group");
   }
   const transactions = Array.from(paymentGroup, readTransaction).filter((transaction) => transaction !== undefined);
   const transfer = transactions[Number(paymentIndex)];
   if (transactions.length < paymentGroup.length || transfer === undefined) {
-    const message = "payload.paymentGroup has something else than payments and transfers in their canonical form";
+    const message = "payload.paymentGroup has other than payments and transfers in their canonical form";
     return refuse("invalid_exact_avm_invalid_transaction", message);
   }
   return accept({ transactions, transfer });
 }
 
 function checkTransfer(transfer: Transaction, terms: Terms): Refusal | undefined {
-  if (isSponsors(transfer, terms)) {
+  if (isOfSponsor(transfer, terms)) {
     return refuse("invalid_exact_avm_facilitator_transferring", "the fee payer would pay");
   }
   if (transfer.type !== "axfer") {
-    return refuse("invalid_exact_avm_not_asset_transfer", "what pays is no transfer of an asset");
+    return refuse("invalid_exact_avm_not_asset_transfer", "the paying transaction is not a transfer of an asset");
   }
   if (transfer.asset !== terms.asset) {
     return refuse("invalid_exact_avm_asset_mismatch", "another asset is transferred");
@@ -90,7 +129,7 @@ function checkTransfer(transfer: Transaction, terms: Terms): Refusal | undefined
   }
   // From an account to itself nothing would be moved.
   if (transfer.receiver?.equals(terms.payTo) !== true || transfer.sender.equals(terms.payTo)) {
-    return refuse("invalid_exact_avm_receiver_mismatch", "it does not go from somebody else to payTo");
+    return refuse("invalid_exact_avm_receiver_mismatch", "it does not go to payTo from another account");
   }
   return undefined;
 }
@@ -101,7 +140,7 @@ function checkWindows(transactions: readonly Transaction[], { network }: Terms):
       return refuse("invalid_exact_avm_network_mismatch", "a transaction is of another network");
     }
     if (lastValid < firstValid || lastValid - firstValid > MAX_ROUNDS) {
-      const message = `a transaction is good for no round, or for more than ${MAX_ROUNDS}`;
+      const message = `a transaction is valid in no round, or in more than ${MAX_ROUNDS}`;
       return refuse("invalid_exact_avm_invalid_transaction", message);
     }
   }
@@ -118,14 +157,14 @@ function checkSigned(
   return refuse("invalid_exact_avm_invalid_signature", "a transaction is not signed with its sender's own key");
 }
 
-/** Whoever else takes part does so on their own account, and neither takes anything back nor pays a second time. */
+/** The other transactions cost only their own senders, take nothing back, and do not pay a second time. */
 function checkCompanions(
   transactions: readonly Transaction[],
   { transfer, terms }: { readonly transfer: Transaction; readonly terms: Terms },
 ): Refusal | undefined {
-  const sponsors = transactions.filter((transaction) => isSponsors(transaction, terms));
+  const sponsors = transactions.filter((transaction) => isOfSponsor(transaction, terms));
   for (const transaction of sponsors) {
-    const refusal = checkSponsors(transaction, sponsors.length);
+    const refusal = checkSponsor(transaction, sponsors.length);
     if (refusal !== undefined) return refusal;
   }
   for (const transaction of transactions) {
@@ -151,7 +190,7 @@ function checkBystander(transaction: Transaction, { payTo }: Terms): Refusal | u
 }
 
 /** The fee payer signs this last, so it must cost nothing but a fee. */
-function checkSponsors({ type, amount, dangers, fee, signing }: Transaction, count: number): Refusal | undefined {
+function checkSponsor({ type, amount, dangers, fee, signing }: Transaction, count: number): Refusal | undefined {
   if (type !== "pay" || amount !== 0n || dangers.length > 0) {
     return refuse("invalid_exact_avm_facilitator_transferring", "the fee payer would give away more than a fee");
   }

@@ -1,15 +1,14 @@
 /**
- * The terms of a payment: what `paymentRequirements` ask for, as it is compared with a group of transactions.
+ * Reads the terms of a payment: `paymentRequirements`, in the form in which they are compared with a group of transactions.
  *
  * @see x402 v2, scheme `exact` on Algorand, "paymentRequirements for Payment Required Response"
  * @module
  */
-import { parseAtomic } from "@farebox/core";
-import { accept, fieldsOf, type Reading, refuse } from "@farebox/core/scheme";
+import { accept, fieldsOf, type Reading, readUint64, refuse } from "@farebox/core/scheme";
 import { decodeAddress } from "../address.js";
 import { type AvmNetwork, isAvmNetwork } from "../networks.js";
 
-/** What is asked for, the addresses as bytes. */
+/** The terms, with addresses as bytes. */
 export interface Terms {
   readonly network: AvmNetwork;
   readonly asset: bigint;
@@ -20,15 +19,12 @@ export interface Terms {
   readonly feePayer: Buffer | undefined;
 }
 
-/** The most that an amount can be, and the last id that an asset can have. */
-export const MAX_UINT64: bigint = 2n ** 64n - 1n;
-
 const INVALID = "invalid_payment_requirements";
 
 /** Reads the terms. Total: a seller's are right, but a facilitator's come from a stranger. */
 export function readTerms(requirements: unknown): Reading<Terms> {
   const { network, asset, payTo, amount, extra } = fieldsOf(requirements);
-  if (!isAvmNetwork(network)) return refuse("invalid_network", "the network is none of Algorand's");
+  if (!isAvmNetwork(network)) return refuse("invalid_network", "the network is not one of Algorand's");
   const id = readUint64(asset);
   if (id === undefined) return refuse(INVALID, "asset is not the id of an asset");
   const payee = decodeAddress(payTo);
@@ -39,11 +35,4 @@ export function readTerms(requirements: unknown): Reading<Terms> {
   const payer = decodeAddress(feePayer);
   if (feePayer !== undefined && payer === undefined) return refuse(INVALID, "extra.feePayer is not an address");
   return accept({ network, asset: id, payTo: payee, amount: atomic, feePayer: payer });
-}
-
-/** Reads a number above zero; `undefined` when the value is none, or has more than 64 bits. */
-export function readUint64(value: unknown): bigint | undefined {
-  if (typeof value !== "string" || !/^[1-9]\d{0,19}$/.test(value)) return undefined;
-  const parsed = parseAtomic(value);
-  return parsed.ok && parsed.amount <= MAX_UINT64 ? parsed.amount : undefined;
 }

@@ -1,19 +1,18 @@
 /**
- * Everything exported here is public API. It needs a key and a node, and no chain library.
+ * Everything exported here is public API. It needs a key, a node and `algosdk`.
  *
  * @module
  */
-export { createAlgodChain } from "./algod-chain.js";
-export type { AlgodChainOptions } from "./algod-options.js";
+export { ChainError, type Simulation } from "@farebox/core/scheme";
 export type {
   AvmChain,
   AvmHolding,
   GroupMember,
   PayerSigned,
-  Simulation,
   TransactionName,
   TransactionOutcome,
 } from "./chain.js";
-export { ChainError } from "./chain-error.js";
-export { createExactAvmScheme, type ExactAvmSchemeOptions } from "./exact-scheme.js";
+export { createAlgodChain } from "./rpc-chain.js";
+export type { AlgodChainOptions } from "./rpc-options.js";
+export { createExactAvmScheme, type ExactAvmSchemeOptions } from "./scheme.js";
 export type { BytesSigner } from "./signer.js";

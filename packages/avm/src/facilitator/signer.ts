@@ -1,12 +1,12 @@
 /**
  * The key that pays for transactions.
  *
- * @see RFC 8032
  * @module
  */
-import { isSignedBy, readSigningKey } from "@farebox/core/scheme";
-import { decodeAddress, encodeAddress, isAddress } from "../address.js";
-import { ChainError } from "./chain-error.js";
+import { expectSignature, type SignerKind } from "@farebox/core/scheme";
+import { decodeUnsignedTransaction, mnemonicFromSeed, mnemonicToSecretKey } from "algosdk";
+import { decodeAddress, isAddress } from "../address.js";
+import { SIGNED_PREFIX } from "../transaction/read-transaction.js";
 
 /** Signs transactions, e.g. with a key in a vault. */
 export interface BytesSigner {
@@ -15,19 +15,36 @@ export interface BytesSigner {
   signBytes(bytes: Uint8Array): Promise<Uint8Array>;
 }
 
-/** A secret key as Algorand's tools write it: 32 secret bytes, and the 32 of the address. */
-const KEY_BYTES = 64;
+/** The ways to give a signer in the options. */
+export const BYTES_SIGNER: SignerKind<BytesSigner> = {
+  fromKey: createKeySigner,
+  keyExpected: "a key of 64 bytes, in base64 or as bytes, whose second half is the address of the first",
+  isAddress,
+  method: "signBytes",
+};
 
-/** Makes a signer of a key: base64, or bytes. `undefined` when it is none, or its halves differ. Total. */
-export function createKeySigner(privateKey: unknown): BytesSigner | undefined {
+/** Signs bytes. @throws ChainError when the signer yields another signature, or none */
+export function signAs(signer: BytesSigner, bytes: Uint8Array): Promise<Buffer> {
+  return expectSignature(signer.signBytes(bytes), decodeAddress(signer.address), bytes);
+}
+
+/** A key is base64, or bytes. `undefined` when it is not one, or its halves differ. Total. */
+function createKeySigner(privateKey: unknown): BytesSigner | undefined {
   const bytes = readKey(privateKey);
-  const key = bytes === undefined ? undefined : readSigningKey(bytes);
-  if (key === undefined) return undefined;
+  if (bytes === undefined) return undefined;
+  // The library makes an account of a seed by way of its mnemonic only.
+  const { addr, sk } = mnemonicToSecretKey(mnemonicFromSeed(bytes.subarray(0, SEED_BYTES)));
+  if (!bytes.equals(sk)) return undefined;
   return Object.freeze({
-    address: encodeAddress(key.publicKey),
-    signBytes: async (message: Uint8Array) => key.sign(message),
+    address: addr.toString(),
+    signBytes: async (message: Uint8Array) =>
+      decodeUnsignedTransaction(message.subarray(SIGNED_PREFIX.length)).rawSignTxn(sk),
   });
 }
+
+/** 32 secret bytes, and the 32 of the address. */
+const KEY_BYTES = 64;
+const SEED_BYTES = 32;
 
 function readKey(value: unknown): Buffer | undefined {
   if (typeof value === "string") {
@@ -35,22 +52,4 @@ function readKey(value: unknown): Buffer | undefined {
     return bytes.length === KEY_BYTES && bytes.toString("base64") === value ? bytes : undefined;
   }
   return value instanceof Uint8Array && value.length === KEY_BYTES ? Buffer.from(value) : undefined;
-}
-
-/** Whether a value can be a signer. */
-export function isBytesSigner(value: unknown): value is BytesSigner {
-  if (typeof value !== "object" || value === null || !("address" in value) || !("signBytes" in value)) return false;
-  return isAddress(value.address) && typeof value.signBytes === "function";
-}
-
-/**
- * Signs some bytes.
- *
- * @throws {@link ChainError} when what comes is no signature of this signer
- */
-export async function signAs(signer: BytesSigner, message: Uint8Array): Promise<Buffer> {
-  const signature = Buffer.from(await signer.signBytes(message));
-  const key = decodeAddress(signer.address);
-  if (key !== undefined && isSignedBy(key, message, signature)) return signature;
-  throw new ChainError("the signer did not sign");
 }

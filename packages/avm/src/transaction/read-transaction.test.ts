@@ -7,9 +7,8 @@ import {
 } from "algosdk";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { account, algos, base64, PAYER, transfer } from "../groups.fixture.js";
-import { isGroup } from "./group.js";
-import { readTransaction } from "./read-transaction.js";
+import { account, algos, base64, PAYER, transfer } from "../payments.fixture.js";
+import { isGroup, readTransaction } from "./read-transaction.js";
 
 const address = fc
   .integer({ min: 1, max: 250 })
@@ -25,7 +24,7 @@ const note = fc.oneof(
 );
 const parts = fc.record({ sender: address, receiver: address, amount: uint64, fee: uint64, note, firstValid: round });
 
-test("a transaction is read as algosdk wrote it, under the same name", () => {
+test("a transaction is read as algosdk wrote it, with the same id", () => {
   fc.assert(
     fc.property(parts, fc.bigInt(1n, 2n ** 64n - 1n), fc.boolean(), (change, asset, isTransfer) => {
       const written = isTransfer ? transfer({ ...change, asset }) : algos(change);
@@ -49,7 +48,7 @@ test("a transaction is read as algosdk wrote it, under the same name", () => {
   );
 });
 
-test("what gives away more is seen", () => {
+test("fields that give away more are read as dangers", () => {
   const other = account(9).addr;
   const read = (written: ReturnType<typeof algos>) => readTransaction(base64(written.toByte()))?.dangers;
   expect(read(algos({ close: other, rekeyTo: other }))).toEqual(["close", "rekey"]);
@@ -57,7 +56,7 @@ test("what gives away more is seen", () => {
   expect(read(transfer({ clawedBackFrom: other }))).toEqual(["asnd"]);
 });
 
-test("the group of any number is the one that algosdk computes, and no other order", () => {
+test("isGroup accepts the group that algosdk computes, in that order only", () => {
   for (let size = 1; size <= 16; size++) {
     const written = Array.from({ length: size }, (_, nth) => transfer({ amount: BigInt(nth + 1) }));
     assignGroupID(written);
@@ -71,7 +70,7 @@ test("the group of any number is the one that algosdk computes, and no other ord
   }
 });
 
-test("one transaction need not be in a group, and two have to", () => {
+test("isGroup accepts one transaction without a group, and not two", () => {
   const read = [transfer(), transfer()]
     .map((one) => readTransaction(base64(one.signTxn(PAYER.sk))))
     .filter((one) => one !== undefined);

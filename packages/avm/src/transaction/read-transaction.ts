@@ -1,17 +1,15 @@
 /**
- * A transaction of a payment group, signed or not: a payment of Algos or a transfer of an asset, with the fields that these
- * have and no other.
+ * Reads the transactions of a payment group, signed or not: payments of Algos and transfers of an asset, with the fields that
+ * these have and no other.
  *
- * @see Algorand specification, "Transactions"; x402 v2, scheme `exact` on Algorand, "Encoding"
+ * @see Algorand specification, "Transactions" and "Transaction Groups"; x402 v2, scheme `exact` on Algorand, "Encoding"
  * @module
  */
 import { SIGNATURE_BYTES } from "@farebox/core/scheme";
-import { ADDRESS_BYTES, isNobodys } from "../address.js";
-import { encodeBase32 } from "../base32.js";
-import { HASH_BYTES, sha512_256 } from "../hash.js";
-import { decodeMap, type Entry, type Fields, mapHeader, type Value } from "./decode-map.js";
+import { ADDRESS_BYTES, encodeBase32, HASH_BYTES, isZeroAddress, sha512_256 } from "../address.js";
+import { decodeMap, type Entry, type Fields, mapHeader, type Value } from "./encoding.js";
 
-/** A transaction, its addresses as bytes. What is not there is zero, or `undefined`. */
+/** A transaction, its addresses as bytes. A missing field is zero, or `undefined`. */
 export interface Transaction {
   readonly type: "pay" | "axfer";
   readonly sender: Buffer;
@@ -26,11 +24,11 @@ export interface Transaction {
   readonly amount: bigint;
   readonly receiver: Buffer | undefined;
   readonly asset: bigint;
-  /** Fields that give away more than the amount, or take it from somebody else: `close`, `aclose`, `asnd`, `rekey`. */
+  /** Fields that give away more than the amount, or take it from another account: `close`, `aclose`, `asnd`, `rekey`. */
   readonly dangers: readonly string[];
   /** Its name on chain, in base32. */
   readonly id: string;
-  /** What the members of a group are known by in it. */
+  /** Its hash without the group, of which the hash of the group is made. */
   readonly idInGroup: Buffer;
   /** As it is signed, without the prefix. */
   readonly bytes: Buffer;
@@ -43,7 +41,7 @@ export type Signing =
   | { readonly kind: "single"; readonly signature: Buffer }
   | { readonly kind: "other" };
 
-/** What stands before the bytes of a transaction when they are hashed or signed. */
+/** Stands before the bytes of a transaction when they are hashed or signed. */
 export const SIGNED_PREFIX = "TX";
 
 /** A note has 1024 bytes at most, and everything else 400. */
@@ -58,7 +56,7 @@ const KEYS: Readonly<Record<Transaction["type"], ReadonlySet<string>>> = {
   axfer: new Set([...EVERYWHERE, "aamt", "aclose", "arcv", "asnd", "xaid"]),
 };
 
-/** Reads a transaction from base64: in its envelope, or bare if it is not signed. `undefined` when it is none. Total. */
+/** Reads a transaction from base64: in its envelope, or bare if it is not signed. `undefined` when it is not one. Total. */
 export function readTransaction(text: unknown): Transaction | undefined {
   const bytes = decodeBase64(text);
   const fields = bytes === undefined ? undefined : decodeMap(bytes);
@@ -110,7 +108,7 @@ function readFields(
   };
 }
 
-/** Of which form each field has to be. */
+/** The form of each field. */
 const FORMS: Readonly<Record<string, (value: Value) => boolean>> = {
   ...of(["aamt", "amt", "fee", "fv", "lv", "xaid"], (value) => typeof value === "bigint"),
   ...of(["aclose", "arcv", "asnd", "close", "rcv", "rekey", "snd"], isFilled(ADDRESS_BYTES)),
@@ -128,9 +126,9 @@ function of<T>(keys: readonly string[], form: T): Record<string, T> {
   return Object.fromEntries(keys.map((key) => [key, form]));
 }
 
-/** Zeros only would have been left out. */
+/** Zeros alone would have been left out. */
 function isFilled(length: number): (value: Value) => boolean {
-  return (value) => Buffer.isBuffer(value) && value.length === length && !isNobodys(value);
+  return (value) => Buffer.isBuffer(value) && value.length === length && !isZeroAddress(value);
 }
 
 function readNumber(value: Value | undefined): bigint {
@@ -145,4 +143,30 @@ function readBytes(entry: Entry | undefined, length: number): Buffer | undefined
 function withoutGroup(fields: Fields): Buffer {
   const kept = [...fields].filter(([key]) => key !== "grp").map(([, { bytes }]) => bytes);
   return Buffer.concat([mapHeader(kept.length), ...kept]);
+}
+
+/** The most that a group can have. */
+export const MAX_GROUP_SIZE = 16;
+
+const GROUP_PREFIX = "TG";
+const LIST_KEY = Buffer.from("\xa6txlist", "latin1");
+/** Before each hash in the list: 32 bytes follow. */
+const MEMBER_HEADER = Buffer.of(0xc4, 32);
+
+/** Whether transactions are one group, in this order: each carries the hash of them all. A single one need not. */
+export function isGroup(transactions: readonly Transaction[]): boolean {
+  const [only] = transactions;
+  if (transactions.length === 1 && only?.group === undefined) return true;
+  const id = groupId(transactions);
+  return transactions.every(({ group }) => group?.equals(id) === true);
+}
+
+function groupId(transactions: readonly Transaction[]): Buffer {
+  const members = transactions.flatMap(({ idInGroup }) => [MEMBER_HEADER, idInGroup]);
+  return sha512_256(GROUP_PREFIX, mapHeader(1), LIST_KEY, listHeader(transactions.length), ...members);
+}
+
+/** A list of 16 has a longer header than a shorter one. */
+function listHeader(length: number): Buffer {
+  return length < 16 ? Buffer.of(0x90 | length) : Buffer.of(0xdc, 0, length);
 }

@@ -4,18 +4,30 @@ import * as scheme from "./index.js";
 test("the public surface is exactly this", () => {
   expect(Object.keys(scheme).sort()).toMatchInlineSnapshot(`
     [
+      "CHAIN_TIMES",
+      "ChainError",
       "SIGNATURE_BYTES",
+      "SentTransactions",
       "SettlementDesk",
       "accept",
+      "askAtMost",
+      "compileTerms",
+      "createExactScheme",
       "createTransactionDesk",
       "createTransactionScheme",
+      "expectSignature",
       "fieldsOf",
+      "healthOf",
       "isSignedBy",
       "orUnclear",
       "priceTerms",
-      "readSigningKey",
+      "pricingById",
+      "readChainTimes",
+      "readSigner",
+      "readUint64",
       "refuse",
       "unclear",
+      "untilPassed",
     ]
   `);
 });

@@ -1,13 +1,56 @@
 /**
- * What authors of schemes share. Everything exported here is public API. What a scheme fulfils, `Scheme` and
- * `FacilitatorScheme`, is in `@farebox/core`.
+ * Shared by the authors of schemes. Everything exported here is public API. The contracts of a scheme, `Scheme` and
+ * `FacilitatorScheme`, are in `@farebox/core`.
  *
  * @module
  */
-export { isSignedBy, readSigningKey, SIGNATURE_BYTES, type SigningKey } from "./ed25519.js";
-export { type Fields, fieldsOf } from "./fields.js";
-export { type KnownAsset, type NamedAsset, type PricedTerms, type Pricing, priceTerms } from "./price-terms.js";
-export { accept, type Reading, type Refusal, refuse } from "./reading.js";
+export { isSignedBy, SIGNATURE_BYTES } from "./ed25519.js";
+export {
+  createExactScheme,
+  createTransactionScheme,
+  type ExactFamily,
+  type ExactSchemeOptions,
+  type ExactTransaction,
+  type FeePaidChain,
+  type Simulation,
+  type TransactionSchemeOptions,
+} from "./facilitator-scheme.js";
+export {
+  CHAIN_TIMES,
+  ChainError,
+  type ChainTimes,
+  expectSignature,
+  healthOf,
+  readChainTimes,
+  readSigner,
+  SentTransactions,
+  type SignerKind,
+  untilPassed,
+} from "./fee-paid-chain.js";
+export {
+  compileTerms,
+  type KnownAsset,
+  type NamedAsset,
+  type PricedTerms,
+  type Pricing,
+  type PricingById,
+  priceTerms,
+  pricingById,
+} from "./price-terms.js";
+export {
+  type AskedNode,
+  accept,
+  askAtMost,
+  type Fields,
+  fieldsOf,
+  orUnclear,
+  type Reading,
+  type Refusal,
+  readUint64,
+  refuse,
+  type Unclear,
+  unclear,
+} from "./reading.js";
 export {
   createTransactionDesk,
   type DeskPayment,
@@ -22,5 +65,3 @@ export {
   type TransactionDeskOptions,
   type Transfer,
 } from "./settlement-desk.js";
-export { createTransactionScheme, type FeePaidChain, type TransactionSchemeOptions } from "./transaction-scheme.js";
-export { orUnclear, type Unclear, unclear } from "./unclear.js";

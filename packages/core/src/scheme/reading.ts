@@ -1,18 +1,43 @@
 /**
- * What reading a part of a request yields. A payment comes from a stranger, so a refusal is a value and never an exception.
+ * Reads what strangers and nodes write. A stranger's payment is accepted or refused, and a node's response is clear or not:
+ * both are values, never exceptions.
  *
  * @module
  */
+import { RpcError } from "../errors.js";
+import type { RpcNode } from "../http/rpc-node.js";
+import { parseAtomic } from "../price/price.js";
+import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import type { Reason } from "../protocol/reasons.js";
 
-/** Why a payment is not accepted: the protocol's word for it, and prose for the log. */
+/** A JSON object whose fields are unchecked. */
+export type Fields = JsonObject;
+
+/** Reads an object's own fields. Anything else, and an array, yields `{}`. */
+export function fieldsOf(value: unknown): Fields {
+  if (!isJsonObject(value)) return {};
+  const prototype: unknown = Object.getPrototypeOf(value);
+  // Objects of JSON need no copy, which takes V8 long for objects of many shapes.
+  return prototype === Object.prototype || prototype === null ? value : { ...value };
+}
+
+/** The most that 64 bits hold. */
+export const MAX_UINT64: bigint = 2n ** 64n - 1n;
+
+/** Reads a decimal string above zero and below 2^64, without leading zeros; `undefined` for any other value. */
+export function readUint64(value: unknown): bigint | undefined {
+  const parsed = typeof value === "string" ? parseAtomic(value) : undefined;
+  return parsed?.ok === true && parsed.amount > 0n && parsed.amount <= MAX_UINT64 ? parsed.amount : undefined;
+}
+
+/** Why a payment is refused: the protocol's word for it, and prose for the log. */
 export interface Refusal {
   readonly ok: false;
   readonly reason: Reason;
   readonly message: string;
 }
 
-/** What was read, or why it is not accepted. */
+/** What was read, or why it is refused. */
 export type Reading<T> = { readonly ok: true; readonly value: T } | Refusal;
 
 /** Makes a {@link Refusal}. `message` must not quote the request: signatures and transactions do not belong in a log. */
@@ -23,4 +48,51 @@ export function refuse(reason: Reason, message: string): Refusal {
 /** Makes the other outcome of a {@link Reading}. */
 export function accept<T>(value: T): Reading<T> {
   return { ok: true, value };
+}
+
+/** Part of `ChainFinding` and of `PayeeCheck`: the chain could not be asked, or does not tell. */
+export interface Unclear {
+  readonly kind: "unclear";
+  /** For the log: short, without a node's words or URL. */
+  readonly problem: string;
+}
+
+/** Makes an {@link Unclear}. */
+export function unclear(problem: string): Unclear {
+  return { kind: "unclear", problem };
+}
+
+/** Asks a chain, for `findPayment` or `checkPayee` of a scheme. An error is {@link Unclear}. Total. */
+export async function orUnclear<T>(ask: () => Promise<T>): Promise<T | Unclear> {
+  try {
+    return await ask();
+  } catch (error) {
+    // Any other error may quote the node, or its URL.
+    return unclear(error instanceof RpcError ? error.message : "the node could not be asked");
+  }
+}
+
+/** A node, and the signal that ends each question to it. */
+export interface AskedNode {
+  readonly rpc: RpcNode;
+  readonly signal?: AbortSignal;
+}
+
+/** Passes at most `limit` questions on to a node, all with the caller's signal. The next one rejects with `given_up`. */
+export function askAtMost(limit: number, { rpc, signal }: AskedNode): RpcNode {
+  const options = signal === undefined ? {} : { signal };
+  let asked = 0;
+  const count = () => {
+    if (++asked > limit) throw new RpcError(`node was asked ${limit} times without a result`, "given_up");
+  };
+  return Object.freeze({
+    async call(method: string, params: readonly unknown[]) {
+      count();
+      return rpc.call(method, params, options);
+    },
+    async get(path: string) {
+      count();
+      return rpc.get(path, options);
+    },
+  });
 }

@@ -1,14 +1,14 @@
 import type { ChainFinding, RpcNode } from "@farebox/core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { encodeBase58 } from "../base58.js";
-import { FEE_PAYER, NETWORK, PAYER, payload, requirements, transaction } from "../transactions.fixture.js";
+import { encodeBase58 } from "../address.js";
+import { FEE_PAYER, NETWORK, PAYER, payload, requirements, transaction } from "../payments.fixture.js";
 import { findTransferPayment } from "./find-payment.js";
 
 const GENESIS = `${NETWORK.slice("solana:".length)}wcaWoxPkrZBG`;
 const EXPIRES = 1_800_000_000;
 
-/** The fee payer's signature over the ordinary payment, and somebody's over another. */
+/** The fee payer's signature over the ordinary payment, and another signature. */
 const OURS = encodeBase58(transaction({ signers: [PAYER, FEE_PAYER] }).signatures[0] ?? new Uint8Array());
 const OTHER = encodeBase58(Buffer.alloc(64, 7));
 
@@ -20,7 +20,7 @@ const entry = (signature: string, change: object = {}) => ({
   ...change,
 });
 
-/** A node by its answers; what it is not told here it answers as a node does to whom nothing has happened. */
+/** A node by its responses; those that are not given are those of a node that has seen no payment. */
 function node(answers: Readonly<Record<string, (params: readonly unknown[]) => unknown>> = {}) {
   const asked: { readonly method: string; readonly params: readonly unknown[] }[] = [];
   const usual: typeof answers = {
@@ -53,11 +53,11 @@ describe("a payment", () => {
     ],
     ["that failed", [entry(OURS, { err: { InstructionError: [2, { Custom: 1 }] } })], { kind: "never" }],
     ["that failed, not final", [entry(OURS, { err: "x", confirmationStatus: "confirmed" })], { kind: "open" }],
-  ])("%s", async (_, history, finding) => {
+  ])("findPayment looks for a payment %s", async (_, history, finding) => {
     expect(await node({ getSignaturesForAddress: () => history }).find()).toEqual(finding);
   });
 
-  test("is looked for in blocks as late as the one at which its blockhash was bad", async () => {
+  test("findPayment searches blocks up to the one at which the blockhash had run out", async () => {
     const { asked, find } = node();
     await find();
     const history = asked.find(({ method }) => method === "getSignaturesForAddress");
@@ -67,7 +67,7 @@ describe("a payment", () => {
     );
   });
 
-  test("is looked for page by page", async () => {
+  test("findPayment searches page by page", async () => {
     const page = Array.from({ length: 200 }, (_, at) => entry(encodeBase58(Buffer.alloc(64, at + 1))));
     const { asked, find } = node({
       getSignaturesForAddress: ([, options]) =>
@@ -77,13 +77,13 @@ describe("a payment", () => {
     expect(asked.at(-1)?.params[1]).toMatchObject({ before: page.at(-1)?.signature });
   });
 
-  test("is unclear when a node yields the same page again", async () => {
+  test("findPayment is unclear when a node yields the same page again", async () => {
     const { asked, find } = node({ getSignaturesForAddress: () => Array.from({ length: 200 }, () => entry(OTHER)) });
     expect(await find()).toMatchObject({ kind: "unclear" });
     expect(asked).toHaveLength(4);
   });
 
-  test("is unclear when the account has too many transactions", async () => {
+  test("findPayment is unclear when the account has too many transactions", async () => {
     let count = 0;
     const fresh = () => entry(encodeBase58(Buffer.alloc(64, 1 + (count++ % 250))), { blockTime: null });
     const { asked, find } = node({ getSignaturesForAddress: () => Array.from({ length: 200 }, fresh) });
@@ -91,7 +91,7 @@ describe("a payment", () => {
     expect(asked.length).toBeLessThanOrEqual(12);
   });
 
-  test("is not looked for further back than it can have been made", async () => {
+  test("findPayment searches no further back than the payment can have been made", async () => {
     let count = 0;
     const old = () => entry(encodeBase58(Buffer.alloc(64, 1 + (count++ % 250))), { blockTime: EXPIRES - 4201 });
     expect(await node({ getSignaturesForAddress: () => Array.from({ length: 200 }, old) }).find()).toEqual({
@@ -110,11 +110,11 @@ test.each<[what: string, answers: Parameters<typeof node>[0]]>([
   ["has a history without outcomes", { getSignaturesForAddress: () => [{ signature: OURS }] }],
   ["is behind", { getBlockTime: () => EXPIRES - 1 }],
   ["does not know the time", { getBlockTime: () => null }],
-])("a node that %s makes it unclear", async (_, answers) => {
+])("findPayment is unclear when the node %s", async (_, answers) => {
   expect(await node(answers).find()).toMatchObject({ kind: "unclear" });
 });
 
-test("whatever a node says, the finding is one, and says that money moved only for a signature that is the fee payer's", async () => {
+test("findPayment is total for any responses, and needs the fee payer's signature to say that money moved", async () => {
   const answer = fc.oneof(
     fc.anything(),
     fc.record({ context: fc.record({ slot: fc.anything() }), value: fc.anything() }),

@@ -1,19 +1,39 @@
 /**
- * A payment, read from its transaction and compared with what is asked for, as far as that goes without a chain. Both
- * sides read it by this: what a seller takes is what a facilitator of ours settles.
+ * Reads a payment from its transaction, and compares it with the terms, as far as that goes without a chain. Seller and
+ * facilitator read it by this: a payment that a seller takes is one that our facilitator settles.
  *
  * @see x402 v2, scheme `exact` on SVM, "Facilitator Verification Rules"
  * @module
  */
 import { createHash } from "node:crypto";
+import type { PaymentReading, PaymentRequirements, Reason } from "@farebox/core";
 import { accept, fieldsOf, isSignedBy, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
-import { associatedTokenAccount } from "../associated-token-account.js";
-import { encodeBase58 } from "../base58.js";
-import { readTransaction, type Transaction } from "../transaction/read-transaction.js";
-import { type Layout, readLayout, type Transfer } from "./layout.js";
-import type { Terms } from "./terms.js";
+import {
+  associatedTokenAccount,
+  COMPUTE_BUDGET,
+  encodeBase58,
+  LIGHTHOUSE,
+  MEMO,
+  type Program,
+  TOKEN,
+  TOKEN_2022,
+} from "../address.js";
+import { type Instruction, readTransaction, type Transaction } from "../transaction/read-transaction.js";
+import { readTerms, type Terms } from "./terms.js";
 
-/** A payment that does what is asked for, if the chain lets it. */
+/** A `TransferChecked`. */
+export interface Transfer {
+  readonly program: Program;
+  readonly source: Buffer;
+  readonly mint: Buffer;
+  readonly destination: Buffer;
+  /** May move what `source` holds. */
+  readonly authority: Buffer;
+  readonly amount: bigint;
+  readonly decimals: number;
+}
+
+/** A payment that fulfils the terms, if the chain lets it. */
 export interface SvmPayment {
   /** SHA-256 of the message, in hex. */
   readonly digest: string;
@@ -47,10 +67,139 @@ export function readSvmPayment(payload: unknown, terms: Terms): Reading<SvmPayme
   return accept({ digest, payer: encodeBase58(transfer.authority), transaction, transfer, priorityFeeLamports });
 }
 
-/** Whoever pays the fee signs the whole transaction, and so must be named by nothing in it that could cost more. */
+/**
+ * A transaction is good for 150 slots after its block, and a slot takes some 0.4 seconds. Nothing in the transaction tells the
+ * time of that block. A payment has to be remembered for longer than it can be made, or it could be shown again.
+ */
+const SHORTEST_MEMORY_SECONDS = 180;
+const LONGEST_MEMORY_SECONDS = 60 * 60;
+
+/** Implements `readPayment` of the `exact` scheme. Total. */
+export function readTransferPayment(
+  payload: unknown,
+  requirements: PaymentRequirements,
+  nowSeconds: number,
+): PaymentReading {
+  const terms = readTerms(requirements);
+  const payment = terms.ok ? readSvmPayment(payload, terms.value) : terms;
+  if (!payment.ok) return { kind: "refused", reason: payment.reason };
+  const { digest, payer } = payment.value;
+  return {
+    kind: "readable",
+    // The chain carries a message out once, with any number of signatures and in any encoding.
+    identity: `${requirements.network}|${digest}`,
+    payer,
+    expiresAtSeconds: Math.ceil(nowSeconds + memorySeconds(requirements.maxTimeoutSeconds)),
+    expiredReason: "invalid_transaction_state",
+  };
+}
+
+function memorySeconds(maxTimeoutSeconds: number): number {
+  return Math.min(Math.max(maxTimeoutSeconds, SHORTEST_MEMORY_SECONDS), LONGEST_MEMORY_SECONDS);
+}
+
+/** The parts of a payment, by its instructions. */
+interface Layout {
+  readonly transfer: Transfer;
+  /** The most that the transaction costs above the price of its signatures, in lamports. */
+  readonly priorityFeeLamports: bigint;
+  readonly memos: readonly Buffer[];
+}
+
+const MOST_INSTRUCTIONS = 6;
+
+/** In millionths of a lamport for a compute unit: 5 lamports. */
+const MAX_UNIT_PRICE = 5_000_000n;
+const MILLION = 1_000_000n;
+
+/**
+ * Reads the instructions: their number, order and content. Nothing is compared with the terms yet. Total.
+ *
+ * @see x402 v2, scheme `exact` on SVM, "Facilitator Verification Rules", 1 and 3
+ */
+function readLayout(instructions: readonly Instruction[]): Reading<Layout> {
+  const [limit, price, transfer, ...optional] = instructions;
+  const isComplete = limit !== undefined && price !== undefined && transfer !== undefined;
+  if (!isComplete || instructions.length > MOST_INSTRUCTIONS) {
+    const message = `the transaction has not 3 to ${MOST_INSTRUCTIONS} instructions`;
+    return refuse("invalid_exact_svm_payload_transaction_instructions_length", message);
+  }
+  const budget = readBudget(limit, price);
+  if (!budget.ok) return budget;
+  const moved = readTransfer(transfer);
+  if (moved === undefined) {
+    return refuse(
+      "invalid_exact_svm_payload_no_transfer_instruction",
+      "the third instruction is not a TransferChecked",
+    );
+  }
+  const memos = readOptional(optional);
+  if (!memos.ok) return memos;
+  return accept({ transfer: moved, priorityFeeLamports: budget.value, memos: memos.value });
+}
+
+const PRICE_REASON = "invalid_exact_svm_payload_transaction_instructions_compute_price_instruction";
+
+function readBudget(limit: Instruction, price: Instruction): Reading<bigint> {
+  if (!isBudget(limit, 2, 5)) {
+    const message = "the first instruction does not set the compute unit limit";
+    return refuse("invalid_exact_svm_payload_transaction_instructions_compute_limit_instruction", message);
+  }
+  if (!isBudget(price, 3, 9)) {
+    return refuse(PRICE_REASON, "the second instruction does not set the compute unit price");
+  }
+  const unitPrice = price.data.readBigUInt64LE(1);
+  if (unitPrice > MAX_UNIT_PRICE) {
+    return refuse(`${PRICE_REASON}_too_high`, "a compute unit costs more than 5 lamports");
+  }
+  const units = BigInt(limit.data.readUInt32LE(1));
+  return accept((unitPrice * units + MILLION - 1n) / MILLION);
+}
+
+function isBudget({ program, accounts, data }: Instruction, kind: number, size: number): boolean {
+  return program.equals(COMPUTE_BUDGET.bytes) && accounts.length === 0 && data[0] === kind && data.length === size;
+}
+
+const TRANSFER_CHECKED = 12;
+
+/** Four accounts and not more: others are for owners of several keys, and for tokens that call other programs. */
+function readTransfer({ program, accounts, data }: Instruction): Transfer | undefined {
+  const tokens = [TOKEN, TOKEN_2022].find(({ bytes }) => program.equals(bytes));
+  const [source, mint, destination, authority, ...more] = accounts;
+  const isTransfer = data.length === 10 && data[0] === TRANSFER_CHECKED && more.length === 0;
+  if (tokens === undefined || !isTransfer) return undefined;
+  if (source === undefined || mint === undefined || destination === undefined || authority === undefined) {
+    return undefined;
+  }
+  const [amount, decimals] = [data.readBigUInt64LE(1), data.readUInt8(9)];
+  return { program: tokens, source, mint, destination, authority, amount, decimals };
+}
+
+const UNKNOWN: readonly Reason[] = [
+  "invalid_exact_svm_payload_unknown_fourth_instruction",
+  "invalid_exact_svm_payload_unknown_fifth_instruction",
+  "invalid_exact_svm_payload_unknown_sixth_instruction",
+];
+
+/** Yields the memos among them. */
+function readOptional(instructions: readonly Instruction[]): Reading<readonly Buffer[]> {
+  const memos: Buffer[] = [];
+  for (const [at, { program, data }] of instructions.entries()) {
+    if (program.equals(MEMO.bytes)) memos.push(data);
+    else if (!program.equals(LIGHTHOUSE.bytes) || at === 2) return unknownInstruction(at);
+  }
+  return accept(memos);
+}
+
+function unknownInstruction(at: number): Refusal {
+  const reason = UNKNOWN[at] ?? "invalid_exact_svm_payload_transaction_instructions_length";
+  return refuse(reason, "the transaction does something else besides");
+}
+
+/** The fee payer signs the whole transaction, so no instruction may name it: that could cost more than the fee. */
 function checkFeePayer({ signers, instructions }: Transaction, { feePayer }: Terms): Refusal | undefined {
   if (signers[0]?.equals(feePayer) !== true) {
-    return refuse("invalid_exact_svm_fee_payer_mismatch", "the fee is paid by somebody else than extra.feePayer");
+    return refuse("invalid_exact_svm_fee_payer_mismatch", "extra.feePayer does not pay the fee");
   }
   if (instructions.some(({ accounts }) => accounts.some((account) => account.equals(feePayer)))) {
     const reason = "invalid_exact_svm_payload_transaction_fee_payer_transferring_funds";

@@ -1,11 +1,11 @@
 /**
- * Everything exported here is public API. It needs a key and a node, and no chain library.
+ * Everything exported here is public API. It needs a key, a node and `@solana/web3.js`.
  *
  * @module
  */
-export type { PayerSigned, Simulation, SvmAccount, SvmChain, TransactionOutcome } from "./chain.js";
-export { ChainError } from "./chain-error.js";
-export { createExactSvmScheme, type ExactSvmSchemeOptions } from "./exact-scheme.js";
+export { ChainError, type Simulation } from "@farebox/core/scheme";
+export type { PayerSigned, SvmAccount, SvmChain, TransactionOutcome } from "./chain.js";
 export { createRpcSvmChain } from "./rpc-chain.js";
 export type { RpcSvmChainOptions } from "./rpc-options.js";
+export { createExactSvmScheme, type ExactSvmSchemeOptions } from "./scheme.js";
 export type { MessageSigner } from "./signer.js";

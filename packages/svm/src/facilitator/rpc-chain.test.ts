@@ -4,12 +4,13 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { inspect } from "node:util";
 import type { FacilitatorRequest } from "@farebox/core";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { FEE_PAYER, NETWORK, payload, requirements } from "../transactions.fixture.js";
-import { createExactSvmScheme } from "./exact-scheme.js";
+import { FEE_PAYER, NETWORK, payload, transaction as payment, requirements } from "../payments.fixture.js";
 import { createRpcSvmChain } from "./rpc-chain.js";
+import { createExactSvmScheme } from "./scheme.js";
 
 let answer: (method: string) => unknown = () => null;
 
@@ -31,7 +32,7 @@ afterAll(() => {
   server.close();
 });
 
-test("whatever a node says, nothing rejects and nothing is settled that it does not say is on chain", async () => {
+test("a chain never rejects and never settles what its node does not confirm, for any responses of the node", async () => {
   const { port } = server.address() as AddressInfo;
   const request: FacilitatorRequest = {
     x402Version: 2,
@@ -60,7 +61,7 @@ test("whatever a node says, nothing rejects and nothing is settled that it does 
   );
 });
 
-test("a transaction is confirmed as deep as it was asked for", async () => {
+test("a transaction counts as confirmed at the depth of the option commitment", async () => {
   const { port } = server.address() as AddressInfo;
   const options = { network: NETWORK, rpcUrl: `http://127.0.0.1:${port}`, privateKey: FEE_PAYER.secretKey } as const;
   const statusAt = (confirmationStatus: string, err: unknown = null) => {
@@ -82,7 +83,7 @@ test("a transaction is confirmed as deep as it was asked for", async () => {
   expect(await usual.statusOf("x")).toBe("pending");
 });
 
-test("a transaction is dropped only where a node that is as far on as the one that took its blockhash knows none", async () => {
+test("a transaction is dropped only when a node that is no further back than at sending knows nothing of it", async () => {
   const { port } = server.address() as AddressInfo;
   const chain = createRpcSvmChain({
     network: NETWORK,
@@ -101,7 +102,7 @@ test("a transaction is dropped only where a node that is as far on as the one th
   const processed = { context: { slot: 30 }, value: [{ slot: 30, err: null, confirmationStatus: "processed" }] };
 
   says({ slot: 10, value: true }, none(10));
-  const transaction = { message: Buffer.from("any"), payerSignature: Buffer.alloc(64), blockhash: "any" };
+  const transaction = { message: payment().message.serialize(), payerSignature: Buffer.alloc(64), blockhash: "any" };
   const signature = await chain.submit(transaction);
   expect(await chain.outcomeOf(signature)).toBe("pending");
   says({ slot: 9, value: false }, none(30));
@@ -113,4 +114,58 @@ test("a transaction is dropped only where a node that is as far on as the one th
   says({ slot: 20, value: false }, none(20));
   expect(await chain.outcomeOf(signature)).toBe("dropped");
   await expect(chain.submit(transaction)).rejects.toMatchObject({ code: "ERR_FAREBOX_CHAIN" });
+});
+
+test.each<[what: string, status: number, body: string, problem: string]>([
+  ["fails with a secret", 500, "secret", "node answered getBalance with status 500"],
+  ["limits the rate", 429, "secret", "node answered getBalance with status 429"],
+  ["redirects", 302, "secret", "node answered getBalance with status 302"],
+  ["refuses the question", 200, '{"error":{"code":-32000,"message":"secret"}}', "refused getBalance with code -32000"],
+  ["responds with another type", 200, '{"result":{"context":{"slot":1},"value":"secret"}}', "getBalance is unreadable"],
+  ["responds with text", 200, "secret", "node's answer to getBalance is not one"],
+  ["responds without end", 200, `"${"secret".repeat(200_000)}"`, "longer than 1048576 bytes"],
+])("a node that %s is asked once, and neither its words nor its URL are quoted", async (_, status, body, problem) => {
+  let asked = 0;
+  const rude = createServer(async (req, res) => {
+    let text = "";
+    for await (const chunk of req) text += chunk;
+    const { id, method } = JSON.parse(text);
+    if (method === "getGenesisHash") {
+      return void res.end(JSON.stringify({ jsonrpc: "2.0", id, result: `${NETWORK.slice(7)}wcaWoxPkrZBG` }));
+    }
+    asked++;
+    res.statusCode = status;
+    if (status === 302) res.setHeader("location", "/secret");
+    res.end(body.startsWith("{") ? JSON.stringify({ jsonrpc: "2.0", id, ...JSON.parse(body) }) : body);
+  });
+  rude.listen(0, "127.0.0.1");
+  await once(rude, "listening");
+  const { port } = rude.address() as AddressInfo;
+  const rpcUrl = `http://127.0.0.1:${port}/?api-key=secret`;
+  const chain = createRpcSvmChain({ network: NETWORK, rpcUrl, privateKey: FEE_PAYER.secretKey });
+  const health = await chain.health();
+  expect(health).toEqual({ ok: false, problem: expect.stringContaining(problem) });
+  expect(health.problem).not.toMatch(/secret|127\.0\.0\.1/);
+  expect(asked).toBe(1);
+  const accounts = await chain.readAccounts([FEE_PAYER.publicKey.toBase58()]).catch((error: unknown) => error);
+  expect(accounts).toMatchObject({ code: "ERR_FAREBOX_RPC" });
+  expect(inspect(accounts, { depth: 9 })).not.toMatch(/secret|127\.0\.0\.1/);
+  rude.closeAllConnections();
+  rude.close();
+});
+
+test("a message that the library would write in another way is neither simulated nor signed", async () => {
+  const { port } = server.address() as AddressInfo;
+  const options = { network: NETWORK, rpcUrl: `http://127.0.0.1:${port}`, privateKey: FEE_PAYER.secretKey } as const;
+  const chain = createRpcSvmChain(options);
+  const message = payment().message.serialize();
+  const longer = Buffer.concat([message, Buffer.of(0)]);
+  answer = () => ({ context: { slot: 1 }, value: { err: null, logs: [] } });
+  const signed = (bytes: Uint8Array) => ({ message: bytes, payerSignature: Buffer.alloc(64), blockhash: "any" });
+  expect(await chain.simulate(signed(message))).toEqual({ ok: true });
+  expect(await chain.signatureOf(signed(message))).toMatch(/^[1-9A-HJ-NP-Za-km-z]{86,88}$/);
+  for (const bytes of [longer, Buffer.from("any"), Buffer.alloc(0)]) {
+    await expect(chain.simulate(signed(bytes))).rejects.toMatchObject({ code: "ERR_FAREBOX_CHAIN" });
+    await expect(chain.signatureOf(signed(bytes))).rejects.toThrow();
+  }
 });

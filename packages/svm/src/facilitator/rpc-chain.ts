@@ -1,16 +1,22 @@
 /**
- * A chain over JSON-RPC.
+ * A chain over JSON-RPC, by `@solana/web3.js`. Its questions go through our own client for nodes: each has a deadline, no
+ * response is read without a bound, no redirect is followed, and no error quotes the URL or the node.
  *
  * @module
  */
-import { setTimeout as sleep } from "node:timers/promises";
-import { FareboxError, type SchemeHealth } from "@farebox/core";
-import { SIGNATURE_BYTES } from "@farebox/core/scheme";
-import { encodeBase58 } from "../base58.js";
-import { type Ask, readBlockhashValidity, readNetwork } from "../exact/node-questions.js";
-import type { PayerSigned, Simulation, SvmAccount, SvmChain, TransactionOutcome } from "./chain.js";
-import { ChainError } from "./chain-error.js";
-import { readAccounts, readBalance, readStatus, type Status, simulate } from "./node-answers.js";
+import { FareboxError, legible, RpcError, type RpcNode, type SchemeHealth } from "@farebox/core";
+import {
+  ChainError,
+  healthOf,
+  SentTransactions,
+  SIGNATURE_BYTES,
+  type Simulation,
+  untilPassed,
+} from "@farebox/core/scheme";
+import { Connection, PublicKey, VersionedTransaction } from "@solana/web3.js";
+import { encodeBase58 } from "../address.js";
+import { networkOf, type SvmNetwork } from "../networks.js";
+import type { PayerSigned, SvmAccount, SvmChain, TransactionOutcome } from "./chain.js";
 import { type ParsedRpcOptions, parseRpcOptions, type RpcSvmChainOptions } from "./rpc-options.js";
 import { signAs } from "./signer.js";
 
@@ -24,41 +30,58 @@ export function createRpcSvmChain(options: RpcSvmChainOptions): SvmChain {
   return new RpcSvmChain(parseRpcOptions(options));
 }
 
-/** A transaction that is not known to be on chain. */
-interface Waiting {
-  readonly wire: string;
+/** A transaction that was sent. */
+interface Sent {
+  readonly wire: Buffer;
   readonly blockhash: string;
   /** A slot at which the blockhash was valid. */
   readonly slot: number;
 }
 
-/** The oldest are forgotten first. */
-const MAX_WAITING = 10_000;
+/** The node's view of a transaction, as of a slot. `depth` is `none` where it knows nothing of it. */
+interface Status {
+  readonly slot: number;
+  readonly depth: "none" | "processed" | "confirmed" | "finalized";
+  readonly failed: boolean;
+}
 
 class RpcSvmChain implements SvmChain {
-  readonly network: `solana:${string}`;
+  readonly network: SvmNetwork;
   readonly feePayer: string;
   readonly #options: ParsedRpcOptions;
-  readonly #ask: Ask;
-  readonly #waiting = new Map<string, Waiting>();
-  #checked: Promise<void> | undefined;
+  readonly #connection: Connection;
+  readonly #checkNetwork: () => Promise<void>;
+  readonly #sent: SentTransactions<Sent>;
 
   constructor(options: ParsedRpcOptions) {
     this.network = options.network;
     this.feePayer = options.signer.address;
     this.#options = options;
-    this.#ask = async (method, params) => {
-      await this.#check();
-      return options.rpc.call(method, params);
-    };
+    this.#connection = connect(options.rpc);
+    this.#checkNetwork = untilPassed(() => this.#compareNetwork());
+    // The transaction has been tried already, so the node need not try it again.
+    const sending = { skipPreflight: true, maxRetries: 0 };
+    this.#sent = new SentTransactions(options.times, ({ wire }) =>
+      this.#ask("sendTransaction", (connection) => connection.sendRawTransaction(wire, sending)),
+    );
   }
 
-  readAccounts(addresses: readonly string[]): Promise<readonly (SvmAccount | undefined)[]> {
-    return readAccounts(this.#ask, addresses);
+  async readAccounts(addresses: readonly string[]): Promise<readonly (SvmAccount | undefined)[]> {
+    const method = "getMultipleAccounts";
+    const keys = addresses.map((address) => new PublicKey(address));
+    const ask = (connection: Connection) => connection.getMultipleAccountsInfoAndContext(keys, "confirmed");
+    const { value } = await this.#ask(method, ask);
+    if (value.length !== addresses.length) throw unreadable(method);
+    return value.map((account) => (account === null ? undefined : toAccount(account.owner, account.data)));
   }
 
-  simulate(transaction: PayerSigned): Promise<Simulation> {
-    return simulate(this.#ask, toWire(Buffer.alloc(SIGNATURE_BYTES), transaction));
+  async simulate(transaction: PayerSigned): Promise<Simulation> {
+    const unsigned = toVersioned(toWire(Buffer.alloc(SIGNATURE_BYTES), transaction));
+    const options = { sigVerify: false, replaceRecentBlockhash: false, commitment: "confirmed" } as const;
+    const { value } = await this.#ask("simulateTransaction", (connection) =>
+      connection.simulateTransaction(unsigned, options),
+    );
+    return value.err === null ? { ok: true } : { ok: false, problem: legible(JSON.stringify(value.err)) };
   }
 
   async signatureOf({ message }: PayerSigned): Promise<string> {
@@ -66,101 +89,125 @@ class RpcSvmChain implements SvmChain {
   }
 
   async statusOf(signature: string): Promise<"confirmed" | "failed" | "pending"> {
-    return this.#judge(await readStatus(this.#ask, signature));
-  }
-
-  async submit(transaction: PayerSigned): Promise<string> {
-    const { blockhash, message } = transaction;
-    const { isValid, slot } = await readBlockhashValidity(this.#ask, blockhash, { commitment: "confirmed" });
-    if (!isValid) throw new ChainError("the transaction's blockhash has run out");
-    const signature = await signAs(this.#options.signer, message);
-    const name = encodeBase58(signature);
-    const waiting = { wire: toWire(signature, transaction), blockhash, slot };
-    this.#waiting.set(name, waiting);
-    const [oldest] = this.#waiting.keys();
-    if (this.#waiting.size > MAX_WAITING && oldest !== undefined) this.#waiting.delete(oldest);
-    await this.#handOver(waiting);
-    return name;
-  }
-
-  async outcomeOf(signature: string): Promise<TransactionOutcome> {
-    const { confirmTimeoutMs, pollingIntervalMs } = this.#options;
-    const deadline = performance.now() + confirmTimeoutMs;
-    for (;;) {
-      const outcome = await this.statusOf(signature).catch(() => "pending" as const);
-      if (outcome !== "pending") {
-        this.#waiting.delete(signature);
-        return outcome;
-      }
-      const left = deadline - performance.now();
-      if (left <= 0) return this.#isDropped(signature);
-      await sleep(Math.min(pollingIntervalMs, left));
-      const waiting = this.#waiting.get(signature);
-      // Whoever is to make the next block may have been sent too much to take it.
-      if (waiting !== undefined) await this.#handOver(waiting);
-    }
-  }
-
-  async health(): Promise<SchemeHealth> {
-    try {
-      if ((await readBalance(this.#ask, this.feePayer)) > 0) return { ok: true };
-      return { ok: false, problem: `${this.feePayer} has nothing to pay for transactions with` };
-    } catch (error) {
-      return { ok: false, problem: error instanceof FareboxError ? error.message : "the node could not be asked" };
-    }
-  }
-
-  #judge({ depth, failed }: Status): "confirmed" | "failed" | "pending" {
+    const { depth, failed } = await this.#readStatus(signature);
     const isDeep = depth === "finalized" || depth === this.#options.commitment;
     if (!isDeep) return "pending";
     return failed ? "failed" : "confirmed";
   }
 
-  /**
-   * Never rejects: whatever the node says, it or something between may have passed the transaction on. The same bytes may
-   * be handed over any number of times. It has been tried out before, so the node need not do that again.
-   */
-  async #handOver({ wire }: Waiting): Promise<void> {
-    const options = { encoding: "base64", skipPreflight: true, maxRetries: 0 };
-    await this.#ask("sendTransaction", [wire, options]).catch(() => {});
+  async submit(transaction: PayerSigned): Promise<string> {
+    const { blockhash, message } = transaction;
+    const { isValid, slot } = await this.#readBlockhashValidity(blockhash, 0);
+    if (!isValid) throw new ChainError("the transaction's blockhash has run out");
+    const signature = await signAs(this.#options.signer, message);
+    const name = encodeBase58(signature);
+    await this.#sent.send(name, { wire: toWire(signature, transaction), blockhash, slot });
+    return name;
   }
 
-  /** It is, where a node that had seen the blockhash does not take it any more, and later still knows of no transaction. */
-  async #isDropped(signature: string): Promise<"pending" | "dropped"> {
-    const waiting = this.#waiting.get(signature);
-    if (waiting === undefined) return "pending";
-    try {
-      const question = { commitment: "confirmed", minContextSlot: waiting.slot } as const;
-      const { isValid, slot } = await readBlockhashValidity(this.#ask, waiting.blockhash, question);
-      if (isValid) return "pending";
-      const status = await readStatus(this.#ask, signature);
-      if (status.depth !== "none" || status.slot < slot) return "pending";
-      this.#waiting.delete(signature);
-      return "dropped";
-    } catch {
-      return "pending";
-    }
+  async outcomeOf(signature: string): Promise<TransactionOutcome> {
+    const outcome = await this.#sent.outcomeOf(signature, () => this.statusOf(signature));
+    if (outcome !== "pending" || !(await this.#isDropped(signature).catch(() => false))) return outcome;
+    this.#sent.forget(signature);
+    return "dropped";
   }
 
-  /** Once it is known to be the right chain, it stays so; until then it is asked each time. */
-  async #check(): Promise<void> {
-    const checking = this.#checked ?? this.#compareNetwork();
-    this.#checked = checking;
-    try {
-      await checking;
-    } catch (error) {
-      if (this.#checked === checking) this.#checked = undefined;
-      throw error;
-    }
+  health(): Promise<SchemeHealth> {
+    return healthOf(this.feePayer, async () => {
+      const payer = new PublicKey(this.feePayer);
+      const ask = (connection: Connection) => connection.getBalanceAndContext(payer, "confirmed");
+      return (await this.#ask("getBalance", ask)).value;
+    });
+  }
+
+  /** A node that had seen the blockhash takes it no longer, and at a later slot still knows of no transaction. */
+  async #isDropped(signature: string): Promise<boolean> {
+    const sent = this.#sent.find(signature);
+    if (sent === undefined) return false;
+    const { isValid, slot } = await this.#readBlockhashValidity(sent.blockhash, sent.slot);
+    if (isValid) return false;
+    const status = await this.#readStatus(signature);
+    return status.depth === "none" && status.slot >= slot;
+  }
+
+  /** Whether transactions that name a block are still taken, as of a slot. */
+  async #readBlockhashValidity(
+    blockhash: string,
+    minContextSlot: number,
+  ): Promise<{ readonly isValid: boolean; readonly slot: number }> {
+    const method = "isBlockhashValid";
+    const { context, value } = await this.#ask(method, (connection) =>
+      connection.isBlockhashValid(blockhash, { commitment: "confirmed", minContextSlot }),
+    );
+    if (!Number.isSafeInteger(context.slot) || context.slot < minContextSlot) throw unreadable(method);
+    return { isValid: value, slot: context.slot };
+  }
+
+  async #readStatus(signature: string): Promise<Status> {
+    const method = "getSignatureStatuses";
+    const { context, value } = await this.#ask(method, (connection) =>
+      connection.getSignatureStatuses([signature], { searchTransactionHistory: true }),
+    );
+    const [status] = value;
+    if (status === undefined || value.length !== 1) throw unreadable(method);
+    if (status === null) return { slot: context.slot, depth: "none", failed: false };
+    const { confirmationStatus: depth, err } = status;
+    if (depth === undefined) throw unreadable(method);
+    return { slot: context.slot, depth, failed: err !== null };
+  }
+
+  async #ask<T>(method: string, ask: (connection: Connection) => Promise<T>): Promise<T> {
+    await this.#checkNetwork();
+    return askSafely(method, () => ask(this.#connection));
   }
 
   async #compareNetwork(): Promise<void> {
-    const network = await readNetwork((method, params) => this.#options.rpc.call(method, params));
+    const method = "getGenesisHash";
+    const network = networkOf(await askSafely(method, () => this.#connection.getGenesisHash()));
+    if (network === undefined) throw unreadable(method);
     if (network !== this.network) throw new ChainError(`the RPC URL is of ${network}, not of ${this.network}`);
   }
 }
 
-/** The wire form, in base64: how many signatures, the fee payer's, the payer's, the message. */
-function toWire(feePayerSignature: Uint8Array, { message, payerSignature }: PayerSigned): string {
-  return Buffer.concat([Buffer.of(2), feePayerSignature, payerSignature, message]).toString("base64");
+/** The library's own transport has neither deadline nor bound, and its errors quote the node. It never learns the URL. */
+function connect(rpc: RpcNode): Connection {
+  const send: typeof fetch = async (_url, init) => {
+    const { id, method, params } = JSON.parse(String(init?.body));
+    const result = await rpc.call(method, params);
+    return new Response(JSON.stringify({ jsonrpc: "2.0", id, result }));
+  };
+  return new Connection("http://node.invalid", { fetch: send, httpAgent: false, disableRetryOnRateLimit: true });
+}
+
+/** The library's errors about a response quote it. Only our own errors pass. */
+async function askSafely<T>(method: string, ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    throw error instanceof FareboxError ? error : unreadable(method);
+  }
+}
+
+function unreadable(method: string): RpcError {
+  return new RpcError(`node's response to ${method} is unreadable`, "unreadable");
+}
+
+function toAccount(owner: PublicKey, data: Uint8Array): SvmAccount {
+  return { owner: owner.toBase58(), data };
+}
+
+/** The wire form: how many signatures, the fee payer's, the payer's, the message. */
+function toWire(feePayerSignature: Uint8Array, { message, payerSignature }: PayerSigned): Buffer {
+  return Buffer.concat([Buffer.of(2), feePayerSignature, payerSignature, message]);
+}
+
+/** The library writes a transaction anew for a simulation. It has to be the one that would be sent. */
+function toVersioned(wire: Buffer): VersionedTransaction {
+  try {
+    const transaction = VersionedTransaction.deserialize(wire);
+    if (wire.equals(transaction.serialize())) return transaction;
+  } catch {
+    // Told below.
+  }
+  throw new ChainError("the transaction is not in its canonical form");
 }

@@ -1,10 +1,10 @@
 import { ConfigError } from "@farebox/core";
 import { describe, expect, test } from "vitest";
-import { encodeBase58 } from "../base58.js";
-import { keypair, NETWORK } from "../transactions.fixture.js";
-import { createExactSvmScheme } from "./exact-scheme.js";
+import { encodeBase58 } from "../address.js";
+import { keypair, NETWORK } from "../payments.fixture.js";
 import { createRpcSvmChain } from "./rpc-chain.js";
 import { parseRpcOptions, type RpcSvmChainOptions } from "./rpc-options.js";
+import { createExactSvmScheme } from "./scheme.js";
 import { signAs } from "./signer.js";
 
 const { secretKey, publicKey } = keypair(5);
@@ -25,11 +25,11 @@ describe("a key", () => {
     ["base58", encodeBase58(secretKey)],
     ["bytes", secretKey],
     ["a key file's list", [...secretKey]],
-  ])("as %s is the fee payer's", (_, privateKey) => {
+  ])("a key in %s makes its address the fee payer", (_, privateKey) => {
     expect(createRpcSvmChain({ ...OPTIONS, privateKey: privateKey as string }).feePayer).toBe(publicKey.toBase58());
   });
 
-  test("in a vault signs by itself", async () => {
+  test("a signer makes its address the fee payer, and has to sign with that key", async () => {
     const signer = { address: publicKey.toBase58(), signMessage: async () => new Uint8Array(64) };
     const { privateKey: _, ...rest } = OPTIONS;
     expect(createRpcSvmChain({ ...rest, signer }).feePayer).toBe(signer.address);
@@ -40,10 +40,10 @@ describe("a key", () => {
     ["a seed alone", encodeBase58(secretKey.subarray(0, 32))],
     ["halves that differ", encodeBase58(Buffer.concat([secretKey.subarray(0, 32), keypair(6).publicKey.toBuffer()]))],
     ["hex", Buffer.from(secretKey).toString("hex")],
-    ["a list with what is no byte", [...secretKey.subarray(0, 63), 256]],
+    ["a list with a number that is not a byte", [...secretKey.subarray(0, 63), 256]],
     ["an object", { ...secretKey }],
     ["a number", 7],
-  ])("is refused, and not quoted: %s", (_, privateKey) => {
+  ])("a key is refused and not quoted: %s", (_, privateKey) => {
     const [issue, ...more] = issuesOf({ privateKey });
     expect(more).toEqual([]);
     expect(issue).toMatch(/^options\.privateKey: a key of 64 bytes.*, not something else$/);
@@ -69,7 +69,7 @@ test.each<[change: object, issue: string]>([
   expect(issues.join()).not.toContain("secret");
 });
 
-test("everything that is wrong is said at once", () => {
+test("options with five faults are refused with five issues", () => {
   expect(issuesOf({ network: 1, rpcUrl: 2, privateKey: 3, commitment: 4, pollingIntervalMs: 5 })).toHaveLength(5);
 });
 

@@ -1,13 +1,11 @@
 /**
  * The key that pays for transactions.
  *
- * @see RFC 8032
  * @module
  */
-import { isSignedBy, readSigningKey } from "@farebox/core/scheme";
-import { decodeAddress, isAddress } from "../address.js";
-import { decodeBase58, encodeBase58 } from "../base58.js";
-import { ChainError } from "./chain-error.js";
+import { ChainError, expectSignature, type SignerKind } from "@farebox/core/scheme";
+import { Keypair, VersionedMessage, VersionedTransaction } from "@solana/web3.js";
+import { decodeAddress, decodeBase58, isAddress } from "../address.js";
 
 /** Signs messages, e.g. with a key in a vault. */
 export interface MessageSigner {
@@ -17,42 +15,49 @@ export interface MessageSigner {
   signMessage(message: Uint8Array): Promise<Uint8Array>;
 }
 
-/** A secret key as Solana's tools write it: 32 secret bytes, and the 32 of the address. */
-const KEY_BYTES = 64;
+/** The ways to give a signer in the options. */
+export const MESSAGE_SIGNER: SignerKind<MessageSigner> = {
+  fromKey: createKeySigner,
+  keyExpected: "a key of 64 bytes, in base58 or as a list, whose second half is the address of the first",
+  isAddress,
+  method: "signMessage",
+};
 
-/** Makes a signer of a key: base58, or the bytes of a key file. `undefined` when it is none, or its halves differ. Total. */
-export function createKeySigner(privateKey: unknown): MessageSigner | undefined {
-  const bytes = readKey(privateKey);
-  const key = bytes === undefined ? undefined : readSigningKey(bytes);
-  if (key === undefined) return undefined;
-  return Object.freeze({
-    address: encodeBase58(key.publicKey),
-    signMessage: async (message: Uint8Array) => key.sign(message),
-  });
+/** Signs a message. @throws ChainError when the signer yields another signature, or none */
+export function signAs(signer: MessageSigner, message: Uint8Array): Promise<Buffer> {
+  return expectSignature(signer.signMessage(message), decodeAddress(signer.address), message);
 }
 
-function readKey(value: unknown): Buffer | undefined {
+/** A key is base58, or the bytes of a key file. `undefined` when it is not one, or its halves differ. Total. */
+function createKeySigner(privateKey: unknown): MessageSigner | undefined {
+  const bytes = readKey(privateKey);
+  if (bytes === undefined) return undefined;
+  try {
+    const keypair = Keypair.fromSecretKey(bytes);
+    return Object.freeze({
+      address: keypair.publicKey.toBase58(),
+      signMessage: async (message: Uint8Array) => sign(keypair, message),
+    });
+  } catch {
+    return undefined;
+  }
+}
+
+/** 32 secret bytes, and the 32 of the address. */
+const KEY_BYTES = 64;
+
+function readKey(value: unknown): Uint8Array | undefined {
   if (typeof value === "string") return decodeBase58(value, KEY_BYTES);
   if (!Array.isArray(value) && !(value instanceof Uint8Array)) return undefined;
   const bytes: readonly unknown[] = Array.from(value);
   const areBytes = bytes.every((byte) => Number.isInteger(byte) && Number(byte) >= 0 && Number(byte) < 256);
-  return bytes.length === KEY_BYTES && areBytes ? Buffer.from(bytes.map(Number)) : undefined;
+  return bytes.length === KEY_BYTES && areBytes ? Uint8Array.from(bytes.map(Number)) : undefined;
 }
 
-/** Whether a value can be a signer. */
-export function isMessageSigner(value: unknown): value is MessageSigner {
-  if (typeof value !== "object" || value === null || !("address" in value) || !("signMessage" in value)) return false;
-  return isAddress(value.address) && typeof value.signMessage === "function";
-}
-
-/**
- * Signs a message.
- *
- * @throws {@link ChainError} when what comes is no signature of this signer
- */
-export async function signAs(signer: MessageSigner, message: Uint8Array): Promise<Buffer> {
-  const signature = Buffer.from(await signer.signMessage(message));
-  const key = decodeAddress(signer.address);
-  if (key !== undefined && isSignedBy(key, message, signature)) return signature;
-  throw new ChainError("the signer did not sign");
+function sign(keypair: Keypair, message: Uint8Array): Uint8Array {
+  const transaction = new VersionedTransaction(VersionedMessage.deserialize(message));
+  transaction.sign([keypair]);
+  const [signature] = transaction.signatures;
+  if (signature === undefined) throw new ChainError("the transaction has no fee payer");
+  return signature;
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { encodeBase58 } from "../base58.js";
+import { encodeBase58 } from "../address.js";
 import {
   AddressLookupTableAccount,
   encode,
@@ -12,7 +12,7 @@ import {
   STRANGER,
   tokenAccount,
   transaction,
-} from "../transactions.fixture.js";
+} from "../payments.fixture.js";
 import { MAX_TRANSACTION_BYTES, readTransaction } from "./read-transaction.js";
 
 /** The parts of an ordinary payment, so that each can be changed by itself. */
@@ -28,7 +28,7 @@ function changed(change: (all: Buffer) => Buffer): string {
 }
 
 describe.each(["legacy", 0] as const)("a message of version %s", (version) => {
-  test("is read as another library wrote it", () => {
+  test("a message is read as @solana/web3.js wrote it", () => {
     const built = transaction({ version });
     const read = readTransaction(encode(built));
     expect(read?.message).toEqual(Buffer.from(built.message.serialize()));
@@ -43,7 +43,7 @@ describe.each(["legacy", 0] as const)("a message of version %s", (version) => {
     expect(read?.instructions).toEqual(instructions);
   });
 
-  test("is not read when a byte is missing or follows", () => {
+  test("a message is not read when a byte is missing or one too many", () => {
     const all = bytes(version);
     for (let length = 0; length < all.length; length++) {
       expect(readTransaction(all.subarray(0, length).toString("base64"))).toBeUndefined();
@@ -64,7 +64,7 @@ test("a transaction that fills a packet is read, and one byte more is not", () =
   expect(readTransaction(wire(MAX_TRANSACTION_BYTES + 1))).toBeUndefined();
 });
 
-describe("not read is", () => {
+describe("readTransaction refuses", () => {
   const text = bytes().toString("base64");
   const withByte = (at: number, value: number) => changed((all) => all.fill(value, at, at + 1));
   test.each<[why: string, text: unknown]>([
@@ -82,18 +82,18 @@ describe("not read is", () => {
     ["a signature fewer than signers", changed((all) => Buffer.concat([Buffer.of(1), all.subarray(65)]))],
     ["a signature more", changed((all) => Buffer.concat([Buffer.of(3), Buffer.alloc(64), all.subarray(1)]))],
     ["version 1", withByte(MESSAGE_AT, 0x81)],
-    ["nobody who signs", withByte(MESSAGE_AT + 1, 0)],
+    ["no signer", withByte(MESSAGE_AT + 1, 0)],
     ["a first signer who cannot be charged", withByte(MESSAGE_AT + 2, 2)],
     ["more readonly accounts than there are", withByte(MESSAGE_AT + 3, 200)],
     [
       "an account twice",
       changed((all) => Buffer.concat([all.subarray(0, 166), all.subarray(134, 166), all.subarray(198)])),
     ],
-  ])("%s", (_, value) => {
+  ])("a transaction is not read: %s", (_, value) => {
     expect(readTransaction(value)).toBeUndefined();
   });
 
-  test("a transaction that looks accounts up in a table", () => {
+  test("a transaction that looks up accounts in a table is not read", () => {
     const table = new AddressLookupTableAccount({
       key: STRANGER.publicKey,
       state: {
@@ -108,14 +108,14 @@ describe("not read is", () => {
     expect(readTransaction(encode(built))).toBeUndefined();
   });
 
-  test("a transaction that names a table, although nothing is taken from it", () => {
+  test("a transaction that names a table is not read, although it takes no account from it", () => {
     const all = bytes();
     const lookup = Buffer.concat([Buffer.of(1), STRANGER.publicKey.toBuffer(), Buffer.of(1, 0, 0)]);
     expect(readTransaction(Buffer.concat([all.subarray(0, -1), lookup]).toString("base64"))).toBeUndefined();
     expect(readTransaction(Buffer.concat([all.subarray(0, -1), Buffer.of(1)]).toString("base64"))).toBeUndefined();
   });
 
-  test("an instruction of the fee payer, or of an account that is not there", () => {
+  test("a transaction is not read when the program of an instruction is the fee payer, or missing", () => {
     const all = bytes();
     const program = all.lastIndexOf(Buffer.concat([Buffer.of(0, 7), Buffer.from("a nonce"), Buffer.of(0)])) - 1;
     const accounts = transaction().message.staticAccountKeys.length;
@@ -143,7 +143,7 @@ describe("not read is", () => {
   });
 });
 
-test("any bytes are read or not, and never throw", () => {
+test("readTransaction is total over bytes", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 1300 }), fc.constantFrom(0, 1, 2), (some, count) => {
       const body = Buffer.concat([Buffer.of(count), Buffer.alloc(64 * count), some]);

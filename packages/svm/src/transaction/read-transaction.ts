@@ -6,9 +6,9 @@
  */
 import { SIGNATURE_BYTES } from "@farebox/core/scheme";
 import { ADDRESS_BYTES } from "../address.js";
-import { ByteReader, UNREADABLE } from "./byte-reader.js";
+import { ByteReader, UNREADABLE } from "./encoding.js";
 
-/** A program call: which program, with which accounts, and what it is told. */
+/** A call of a program, with its accounts and its data. */
 export interface Instruction {
   readonly program: Buffer;
   readonly accounts: readonly Buffer[];
@@ -17,18 +17,18 @@ export interface Instruction {
 
 /** A transaction whose parts fit together as the runtime demands before it looks at what is in them. */
 export interface Transaction {
-  /** One for each signer, in their order; zeros where somebody has not signed yet. */
+  /** One for each signer, in their order; zeros where a signature is missing. */
   readonly signatures: readonly Buffer[];
-  /** What is signed. */
+  /** The bytes that are signed. */
   readonly message: Buffer;
-  /** Whoever has to sign; the first pays the fee. */
+  /** All who have to sign; the first pays the fee. */
   readonly signers: readonly Buffer[];
   /** A recent block's, in base58 32 to 44 characters. The transaction is good for some 150 blocks after that one. */
   readonly blockhash: Buffer;
   readonly instructions: readonly Instruction[];
 }
 
-/** What one packet of the network holds, and so the most that a transaction can have. */
+/** One packet of the network, and so the most that a transaction can have. */
 export const MAX_TRANSACTION_BYTES = 1232;
 
 const MAX_BASE64_LENGTH = 4 * Math.ceil(MAX_TRANSACTION_BYTES / 3);
@@ -37,10 +37,10 @@ const MAX_BASE64_LENGTH = 4 * Math.ceil(MAX_TRANSACTION_BYTES / 3);
 const VERSION_0 = 0x80;
 
 /**
- * Reads a transaction in base64, of a legacy or a version 0 message; `undefined` when it is none. Total.
+ * Reads a transaction in base64, of a legacy or a version 0 message; `undefined` when it is not one. Total.
  *
- * One that looks up accounts in a table is not read: who they are only the chain knows, and a payment has few enough to
- * name all of them.
+ * A transaction that looks up accounts in a table is not read, because only the chain knows them. A payment has few enough
+ * accounts to name them all.
  */
 export function readTransaction(text: unknown): Transaction | undefined {
   const bytes = decodeBase64(text);
@@ -53,7 +53,7 @@ export function readTransaction(text: unknown): Transaction | undefined {
   }
 }
 
-/** One payment has one form: base64 with its padding, and nothing else between or behind. */
+/** Each payment has one form: base64 with its padding, and no other character. */
 function decodeBase64(text: unknown): Buffer | undefined {
   if (typeof text !== "string" || text.length > MAX_BASE64_LENGTH) return undefined;
   const bytes = Buffer.from(text, "base64");
@@ -87,7 +87,7 @@ function readHeader(reader: ByteReader): Header {
   return { signers: reader.byte(), readonlySigners: reader.byte(), readonlyOthers: reader.byte() };
 }
 
-/** What the runtime demands of them: a first signer who can be charged, and nobody twice. */
+/** The runtime demands that the first signer can be charged, and that no account comes twice. */
 function checkAccounts(accounts: readonly Buffer[], { signers, readonlySigners, readonlyOthers }: Header): void {
   const areDistinct = new Set(accounts.map((account) => account.toString("latin1"))).size === accounts.length;
   const fits = readonlySigners < signers && signers + readonlyOthers <= accounts.length;
@@ -107,7 +107,7 @@ function readCall(reader: ByteReader): Call {
 }
 
 function resolve({ program, accounts, data }: Call, all: readonly Buffer[]): Instruction {
-  // Whoever pays the fee cannot be a program.
+  // The fee payer cannot be a program.
   if (program === 0) throw UNREADABLE;
   return { program: accountAt(program, all), accounts: accounts.map((at) => accountAt(at, all)), data };
 }

@@ -1,0 +1,73 @@
+import { describe, expect, test } from "vitest";
+import {
+  algos,
+  FEE_PAYER,
+  PAY_TO,
+  PAYER,
+  payload,
+  requirements,
+  STRANGER,
+  type Transaction,
+  transfer,
+  WHOLE_NETWORK,
+} from "../payments.fixture.js";
+import { exactAvm } from "./scheme.js";
+
+const NOW = 1_800_000_000;
+const scheme = exactAvm();
+
+function read(paid: unknown, change = {}) {
+  return scheme.readPayment(paid, requirements(change), NOW);
+}
+
+describe("a payment", () => {
+  const paying = transfer();
+  const good = payload({ transactions: [algos(), paying] });
+
+  test("a payment is identified by its paying transaction, and remembered for the rounds in which it is valid", () => {
+    expect(read(good)).toEqual({
+      kind: "readable",
+      identity: `algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe|${paying.txID()}`,
+      payer: PAYER.addr.toString(),
+      expiresAtSeconds: NOW + 5005,
+      expiredReason: "invalid_transaction_state",
+    });
+  });
+
+  test("a payment has one identity under both spellings of the network", () => {
+    expect(read(good, { network: WHOLE_NETWORK })).toEqual(read(good));
+  });
+
+  test("a payment is remembered for three minutes at least", () => {
+    const short = payload({ transactions: [transfer({ fee: 1000n, lastValid: 50_000 })] });
+    expect(read(short)).toMatchObject({ expiresAtSeconds: NOW + 180 });
+  });
+
+  test("a payment may have the fee payer's transaction without an envelope", () => {
+    const transactions = [algos({ note: Buffer.from("x402-fee-payer") }), transfer()];
+    const paid = payload({ transactions });
+    const bare = Buffer.from(transactions[0]?.toByte() ?? "").toString("base64");
+    expect(read({ ...paid, paymentGroup: [bare, paid.paymentGroup[1]] })).toEqual(read(paid));
+  });
+
+  test.each<[what: string, transactions: readonly Transaction[], extra: object]>([
+    ["by itself", [transfer({ fee: 1000n })], {}],
+    ["by itself, although a fee payer is offered", [transfer({ fee: 1000n })], requirements().extra],
+    ["in front of the fee payer", [transfer(), algos()], requirements().extra],
+    ["with a note and a lease", [algos(), transfer({ note: Buffer.alloc(1024, 7), lease: Buffer.alloc(32, 1) })], {}],
+    ["among sixteen", [transfer(), ...Array.from({ length: 15 }, (_, nth) => own(nth))], {}],
+  ])("a payment is readable %s", (_, transactions, extra) => {
+    const signers = [PAYER, STRANGER, ...("feePayer" in extra ? [] : [FEE_PAYER])];
+    expect(read(payload({ transactions, signers }), { extra })).toMatchObject({ kind: "readable" });
+  });
+
+  /** What a stranger does besides. */
+  function own(nth: number): Transaction {
+    return algos({ sender: STRANGER.addr, receiver: PAYER.addr, amount: BigInt(nth) });
+  }
+
+  test("a payment is refused with malformed terms", () => {
+    expect(read(good, { asset: "USDC" })).toEqual({ kind: "refused", reason: "invalid_payment_requirements" });
+    expect(read(good, { payTo: PAY_TO.toString().toLowerCase() })).toMatchObject({ kind: "refused" });
+  });
+});

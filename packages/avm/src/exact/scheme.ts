@@ -1,0 +1,81 @@
+/**
+ * The `exact` scheme on `algorand:*`, seller's side: the payer signs a group of transactions that transfers exactly the
+ * price, and the fee payer can carry it out, once.
+ *
+ * @see x402 v2, scheme `exact` on Algorand
+ * @module
+ */
+import type { OfferTerms, PayeeCheck, PayeeQuery, Scheme, TermsIssue } from "@farebox/core";
+import { askAtMost, compileTerms, orUnclear, pricingById, readUint64, unclear } from "@farebox/core/scheme";
+import { isAddress, sameAddress } from "../address.js";
+import { assetsOn } from "../assets.js";
+import { isAvmNetwork, isNetworkOf } from "../networks.js";
+import { findTransferPayment } from "./find-payment.js";
+import { readHolding, readState } from "./node-questions.js";
+import { readTransferPayment } from "./payment.js";
+
+/** Creates the scheme. It needs no key and no chain library, and asks only nodes that it is given. */
+export function exactAvm(): Scheme {
+  return Object.freeze({
+    scheme: "exact",
+    networks: "algorand:*",
+    compileTerms: (terms: OfferTerms) => compileTerms(terms, PRICING, () => checkTerms(terms)),
+    sameAddress,
+    readPayment: readTransferPayment,
+    completeExtra,
+    findPayment: findTransferPayment,
+    checkPayee: (query: PayeeQuery) => orUnclear(() => checkOptIn(query)),
+  } as const);
+}
+
+function checkTerms({ network, payTo }: OfferTerms): readonly TermsIssue[] {
+  const issues: TermsIssue[] = [];
+  if (!isAvmNetwork(network)) {
+    const expected = "algorand and 32 or all 44 characters, as in algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe";
+    issues.push({ term: "network", expected });
+  }
+  if (!isAddress(payTo)) {
+    const expected = "an Algorand address, not the zero address: 58 characters, the last of them its checksum";
+    issues.push({ term: "payTo", expected });
+  }
+  return issues;
+}
+
+const PRICING = pricingById({
+  assetsOn: (network) => assetsOn(network).map(({ asset, symbol, decimals }) => ({ id: asset, symbol, decimals })),
+  checkId: (id) => (readUint64(id) === undefined ? "an asset's id: a decimal number below 2^64" : undefined),
+});
+
+/** A payer may pay the fee too, so a facilitator may name no fee payer. The one that it names has to be an address. */
+function completeExtra({ feePayer }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | undefined {
+  if (feePayer === undefined) return {};
+  return isAddress(feePayer) ? { feePayer } : undefined;
+}
+
+/** Whether a payee has opted in to an asset. An account that has not cannot receive it. */
+async function checkOptIn(query: PayeeQuery): Promise<PayeeCheck> {
+  const { network, asset, payTo } = query;
+  if (!isAvmNetwork(network) || !isAddress(payTo) || readUint64(asset) === undefined) {
+    return unclear("network, payTo or asset is not one of Algorand's");
+  }
+  const node = askAtMost(2, query);
+  const { genesisHash } = await readState(node);
+  if (!isNetworkOf(network, genesisHash)) return unclear(`the node is not of ${network}`);
+  const holding = await readHolding(node, payTo, asset);
+  if (holding === undefined) return notOptedIn(payTo, asset);
+  return holding.isFrozen ? FROZEN : { kind: "payable" };
+}
+
+function notOptedIn(payTo: string, asset: string): PayeeCheck {
+  return {
+    kind: "unpayable",
+    problem: `it has not opted in to asset ${asset}`,
+    remedy: `Opt in, with its key and 0.1 Algo more than it has to keep: goal asset optin --assetid ${asset} --account ${payTo}`,
+  };
+}
+
+const FROZEN: PayeeCheck = Object.freeze({
+  kind: "unpayable",
+  problem: "its holding of the asset is frozen",
+  remedy: "Have the asset's issuer unfreeze it, or name another payTo",
+});

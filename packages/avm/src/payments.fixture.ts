@@ -1,0 +1,146 @@
+/**
+ * Builds payments with `algosdk`, which nothing else here uses: what we read is what another library wrote.
+ *
+ * @module
+ */
+import type { PaymentRequirements } from "@farebox/core";
+import {
+  type Account,
+  type Address,
+  assignGroupID,
+  encodeUnsignedSimulateTransaction,
+  makeAssetTransferTxnWithSuggestedParamsFromObject,
+  makePaymentTxnWithSuggestedParamsFromObject,
+  mnemonicFromSeed,
+  mnemonicToSecretKey,
+  type SuggestedParams,
+  type Transaction,
+} from "algosdk";
+
+export type { Account, Address, Transaction };
+
+export const NETWORK = "algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe";
+export const WHOLE_NETWORK = "algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI=";
+export const MAINNET = "algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k";
+export const GENESIS_HASH: Buffer = Buffer.from("SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI=", "base64");
+export const MAINNET_HASH: Buffer = Buffer.from("wGHE2Pwdvd7S12BL5FaOP20EGYesN73ktiC1qzkkit8=", "base64");
+export const USDC = 10458941n;
+
+/** Accounts by number: the same ones in each run. */
+export function account(seed: number): Account {
+  return mnemonicToSecretKey(mnemonicFromSeed(Buffer.alloc(32, seed)));
+}
+
+export const PAYER: Account = account(1);
+export const FEE_PAYER: Account = account(2);
+export const PAY_TO: Address = account(3).addr;
+export const STRANGER: Account = account(4);
+
+/** The round that it is, as far as it matters. */
+export const ROUND = 50_000;
+
+/** What is asked for, unless a test says otherwise. */
+export function requirements(change: Partial<PaymentRequirements> = {}): PaymentRequirements {
+  return {
+    scheme: "exact",
+    network: NETWORK,
+    amount: "1000",
+    asset: USDC.toString(),
+    payTo: PAY_TO.toString(),
+    maxTimeoutSeconds: 300,
+    extra: { feePayer: FEE_PAYER.addr.toString() },
+    ...change,
+  };
+}
+
+/** What every transaction has. */
+export interface Parts {
+  readonly sender: Address;
+  readonly receiver: Address;
+  readonly amount: bigint;
+  readonly fee: bigint;
+  readonly firstValid: number;
+  readonly lastValid: number;
+  readonly genesisHash: Uint8Array;
+  readonly close: Address | undefined;
+  readonly rekeyTo: Address | undefined;
+  readonly note: Uint8Array;
+  readonly lease: Uint8Array | undefined;
+}
+
+/** What a transfer has besides. */
+export interface TransferParts extends Parts {
+  readonly asset: bigint;
+  readonly clawedBackFrom: Address | undefined;
+}
+
+/** A transfer of an asset: the ordinary payment, changed as told. */
+export function transfer(change: Partial<TransferParts> = {}): Transaction {
+  const { sender = PAYER.addr, receiver = PAY_TO, amount = 1000n, asset = USDC, clawedBackFrom, close } = change;
+  return makeAssetTransferTxnWithSuggestedParamsFromObject({
+    ...{ sender, receiver, amount, assetIndex: asset },
+    suggestedParams: paramsOf({ fee: 0n, ...change }),
+    ...(close === undefined ? {} : { closeRemainderTo: close }),
+    ...(clawedBackFrom === undefined ? {} : { assetSender: clawedBackFrom }),
+    ...rest(change),
+  });
+}
+
+/** A payment of Algos: by default the fee payer's, of nothing to itself. */
+export function algos(change: Partial<Parts> = {}): Transaction {
+  const { sender = FEE_PAYER.addr, amount = 0n, close } = change;
+  return makePaymentTxnWithSuggestedParamsFromObject({
+    ...{ sender, receiver: change.receiver ?? sender, amount },
+    suggestedParams: paramsOf({ fee: 2000n, ...change }),
+    ...(close === undefined ? {} : { closeRemainderTo: close }),
+    ...rest(change),
+  });
+}
+
+function paramsOf(parts: Partial<Parts> & { readonly fee: bigint }): SuggestedParams {
+  const { fee, firstValid = ROUND, lastValid = firstValid + 1000, genesisHash = GENESIS_HASH } = parts;
+  return { flatFee: true, fee, minFee: 1000n, firstValid, lastValid, genesisHash, genesisID: "testnet-v1.0" };
+}
+
+function rest({ note, lease, rekeyTo }: Partial<Parts>): {
+  readonly note?: Uint8Array;
+  readonly lease?: Uint8Array;
+  readonly rekeyTo?: Address;
+} {
+  return {
+    ...(note === undefined ? {} : { note }),
+    ...(lease === undefined ? {} : { lease }),
+    ...(rekeyTo === undefined ? {} : { rekeyTo }),
+  };
+}
+
+/** How a group is put together. */
+export interface Plan {
+  readonly transactions: readonly Transaction[];
+  readonly index: number;
+  /** Each signs the transactions that it sends. */
+  readonly signers: readonly Account[];
+  readonly grouped: boolean;
+}
+
+/** A payload. */
+export type GroupPayload = { readonly paymentGroup: readonly string[]; readonly paymentIndex: number };
+
+/** The payload of a payment: by default the fee payer's transaction and the payer's. */
+export function payload(change: Partial<Plan> = {}): GroupPayload {
+  const { transactions = [algos(), transfer()], signers = [PAYER], grouped = true } = change;
+  const index = change.index ?? transactions.findIndex(({ type }) => type === "axfer");
+  if (grouped && transactions.length > 1) assignGroupID([...transactions]);
+  const paymentGroup = transactions.map((transaction) => encode(transaction, signers));
+  return { paymentGroup, paymentIndex: index };
+}
+
+/** One transaction, signed by its sender if that is among the signers. */
+export function encode(transaction: Transaction, signers: readonly Account[] = [PAYER]): string {
+  const signer = signers.find(({ addr }) => addr.toString() === transaction.sender.toString());
+  return base64(signer === undefined ? encodeUnsignedSimulateTransaction(transaction) : transaction.signTxn(signer.sk));
+}
+
+export function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("base64");
+}

@@ -1,0 +1,109 @@
+/**
+ * The `exact` scheme on `solana:*`, seller's side: the payer signs a transaction that transfers exactly the price, and the
+ * fee payer can carry it out, once.
+ *
+ * @see x402 v2, scheme `exact` on SVM
+ * @module
+ */
+import type { OfferTerms, PayeeCheck, PayeeQuery, Scheme, TermsIssue } from "@farebox/core";
+import { askAtMost, compileTerms, orUnclear, pricingById, unclear } from "@farebox/core/scheme";
+import {
+  associatedTokenAccount,
+  decodeAddress,
+  encodeBase58,
+  isAddress,
+  isProgram,
+  type Program,
+  sameAddress,
+  TOKEN,
+  TOKEN_2022,
+} from "../address.js";
+import { assetsOn } from "../assets.js";
+import { DEVNET, isSvmNetwork, MAINNET, TESTNET } from "../networks.js";
+import { findTransferPayment } from "./find-payment.js";
+import { readNetwork, readOwners } from "./node-questions.js";
+import { readTransferPayment } from "./payment.js";
+import { MEMO_EXPECTED, readMemo } from "./terms.js";
+
+/** Creates the scheme. It needs no key and no chain library, and asks only nodes that it is given. */
+export function exactSvm(): Scheme {
+  return Object.freeze({
+    scheme: "exact",
+    networks: "solana:*",
+    compileTerms: (terms: OfferTerms) => compileTerms(terms, PRICING, (mint) => checkTerms(terms, mint)),
+    sameAddress,
+    readPayment: readTransferPayment,
+    completeExtra,
+    findPayment: findTransferPayment,
+    checkPayee: (query: PayeeQuery) => orUnclear(() => checkTokenAccount(query)),
+  } as const);
+}
+
+function checkTerms({ network, payTo, extra }: OfferTerms, mint: string | undefined): readonly TermsIssue[] {
+  const issues: TermsIssue[] = [];
+  if (!isSvmNetwork(network)) {
+    issues.push({ term: "network", expected: `solana and 32 characters, as in ${DEVNET}` });
+  }
+  if (!isAddress(payTo)) issues.push({ term: "payTo", expected: "a Solana address: 32 bytes in base58" });
+  else if (isProgram(payTo)) issues.push({ term: "payTo", expected: "a wallet's address, not a program" });
+  else if (payTo === mint) issues.push({ term: "payTo", expected: "a wallet's address, not the token's own mint" });
+  const memo = extra?.["memo"];
+  if (memo !== undefined && readMemo(memo) === undefined) issues.push({ term: "extra.memo", expected: MEMO_EXPECTED });
+  return issues;
+}
+
+const PRICING = pricingById({
+  assetsOn: (network) => assetsOn(network).map(({ mint, symbol, decimals }) => ({ id: mint, symbol, decimals })),
+  checkId(mint) {
+    if (!isAddress(mint)) return "a token's mint: 32 bytes in base58";
+    return isProgram(mint) ? "a token's mint, not a program" : undefined;
+  },
+});
+
+/** Payers sign for one fee payer, so an offer has to name the facilitator's. */
+function completeExtra({ feePayer }: Readonly<Record<string, unknown>>): { readonly feePayer: string } | undefined {
+  return isAddress(feePayer) && !isProgram(feePayer) ? { feePayer } : undefined;
+}
+
+/** Whether a payee has the account that a token is paid into. A payment cannot create it: the layout has no room for that. */
+async function checkTokenAccount(query: PayeeQuery): Promise<PayeeCheck> {
+  const { network, asset, payTo } = query;
+  const [owner, mint] = [decodeAddress(payTo), decodeAddress(asset)];
+  if (owner === undefined || mint === undefined) return unclear("payTo or asset is not an address");
+  const node = askAtMost(3, query);
+  if ((await readNetwork(node)) !== network) return unclear(`the node is not of ${network}`);
+  const [programOfMint, programOfPayee] = await readOwners(node, [asset, payTo]);
+  const program = asTokenProgram(programOfMint);
+  if (program === undefined) return unclear("the asset is not a token's mint");
+  if (asTokenProgram(programOfPayee) !== undefined) return notAWallet(payTo);
+  const account = encodeBase58(associatedTokenAccount({ owner, mint, program }));
+  const [programOfAccount] = await readOwners(node, [account]);
+  return programOfAccount === program.address ? { kind: "payable" } : withoutAccount(query, account);
+}
+
+function asTokenProgram(address: string | undefined): Program | undefined {
+  return [TOKEN, TOKEN_2022].find((program) => program.address === address);
+}
+
+/** No key exists for the token account of a token account. */
+function notAWallet(payTo: string): PayeeCheck {
+  const remedy = `Write the wallet that owns it as payTo: spl-token account-info --address ${payTo} says which that is`;
+  return { kind: "unpayable", problem: "that is an account of a token program, not a wallet", remedy };
+}
+
+/** The networks that the command line tools have a name for. */
+const CLUSTERS: Readonly<Record<string, string>> = {
+  [MAINNET]: " --url mainnet-beta",
+  [DEVNET]: " --url devnet",
+  [TESTNET]: " --url testnet",
+};
+
+/** Any wallet can create the account, for some 0.002 SOL. */
+function withoutAccount({ network, asset, payTo }: PayeeQuery, account: string): PayeeCheck {
+  const create = `spl-token create-account ${asset} --owner ${payTo} --fee-payer <keypair file>`;
+  return {
+    kind: "unpayable",
+    problem: `its token account ${account} does not exist`,
+    remedy: `Create it, with any wallet that has SOL: ${create}${CLUSTERS[network] ?? ""}`,
+  };
+}

@@ -1,0 +1,83 @@
+/**
+ * The `exact` scheme on one Solana network, facilitator's side: verifies payments, pays their fee and settles them.
+ *
+ * @see x402 v2 §6.1; scheme exact on SVM
+ * @module
+ */
+import type { FacilitatorScheme } from "@farebox/core";
+import { createExactScheme, type ExactFamily } from "@farebox/core/scheme";
+import { encodeBase58 } from "../address.js";
+import { readSvmPayment, type SvmPayment } from "../exact/payment.js";
+import { readTerms, type Terms } from "../exact/terms.js";
+import type { PayerSigned, SvmChain } from "./chain.js";
+import { checkAccounts } from "./verify.js";
+
+/** The options of the scheme. */
+export interface ExactSvmSchemeOptions {
+  readonly chain: SvmChain;
+  /**
+   * The most that one transaction may cost above the 10000 lamports of its two signatures, 0 to 7000000. Default 100000:
+   * the protocol's bound alone would let a payer spend seven million of the fee payer's on each payment.
+   */
+  readonly maxPriorityFeeLamports?: number;
+  /** Unix milliseconds. Default `Date.now`. */
+  readonly now?: () => number;
+}
+
+/**
+ * Creates the scheme. It remembers what it has settled for longer than a transaction can live.
+ *
+ * @throws ConfigError with every issue at once.
+ */
+export function createExactSvmScheme(options: ExactSvmSchemeOptions): FacilitatorScheme {
+  return createExactScheme(options, FAMILY);
+}
+
+const FAMILY: ExactFamily<Terms, SvmPayment, SvmChain> = {
+  chainExpected: "a chain, e.g. createRpcSvmChain(…)",
+  // At most 5 lamports for each of the 1.4 million compute units that a transaction may have.
+  feeOption: { name: "maxPriorityFeeLamports", range: { least: 0, most: 7_000_000, usual: 100_000 } },
+  // The blockhash has long run out by then, and the chain still knows the transaction.
+  rememberedMs: 60 * 60 * 1000,
+  prose: {
+    unsent: "the transaction was not sent",
+    pending: "sent, and not yet on chain",
+    dropped: "the blockhash ran out before the transaction got on chain",
+  },
+  reasons: {
+    asset: "invalid_exact_svm_payload_mint_mismatch",
+    payTo: "invalid_exact_svm_payload_recipient_mismatch",
+    amount: "invalid_exact_svm_payload_amount_mismatch",
+    feePayer: "invalid_exact_svm_fee_payer_not_managed_by_facilitator",
+    fee: "invalid_exact_svm_payload_transaction_instructions_compute_price_instruction_too_high",
+  },
+  isSameNetwork: (a, b) => a === b,
+  readTerms,
+  feePayerOf: ({ feePayer }) => encodeBase58(feePayer),
+  readPayment: readSvmPayment,
+  feeOf: ({ priorityFeeLamports }) => priorityFeeLamports,
+  feeMessage: (most) => `the priority fee is above ${most} lamports`,
+  // Only this facilitator can send the transaction, since it shows the fee payer's signature to nodes alone.
+  toTransaction(payment, terms, chain) {
+    const signed = toPayerSigned(payment);
+    return {
+      identity: payment.digest,
+      payer: payment.payer,
+      amount: payment.transfer.amount,
+      check: () => checkAccounts(payment.transfer, terms, chain),
+      simulate: () => chain.simulate(signed),
+      async findEarlier() {
+        const transaction = await chain.signatureOf(signed);
+        return { transaction, outcome: await chain.statusOf(transaction) };
+      },
+      submit: () => chain.submit(signed),
+      outcomeOf: (transaction) => chain.outcomeOf(transaction),
+    };
+  },
+};
+
+/** Everything but the fee payer's signature. */
+function toPayerSigned({ transaction }: SvmPayment): PayerSigned {
+  const { message, signatures, blockhash } = transaction;
+  return { message, payerSignature: signatures[1] ?? Buffer.alloc(0), blockhash: encodeBase58(blockhash) };
+}
