@@ -49,11 +49,11 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
   test("somebody with a keyboard searches, and gets to what was found", async () => {
     await page.keyboard.press("Tab");
     expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to the services");
-    await page.getByLabel("What it should do").focus();
+    await page.getByLabel("Description").focus();
     await page.keyboard.type("will it rain tomorrow");
     await page.keyboard.press("Enter");
     await page.waitForURL(/query=will\+it\+rain\+tomorrow/);
-    expect(await page.getByLabel("What it should do").inputValue()).toBe("will it rain tomorrow");
+    expect(await page.getByLabel("Description").inputValue()).toBe("will it rain tomorrow");
     expect(await page.getByRole("article").first().textContent()).toMatch(/weather|forecast/i);
   });
 

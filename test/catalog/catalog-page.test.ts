@@ -69,7 +69,7 @@ describe.each([
     const pageOf = async (query: string) => (await fetch(url + query)).text();
     expect(await pageOf("?query=is+it+raining+in+a+town")).toContain("https://api.example.com/weather");
     expect(await pageOf("?type=mcp")).toContain("One service.");
-    expect(await pageOf("?network=eip155:1")).toContain("No service fits.");
+    expect(await pageOf("?network=eip155:1")).toContain("No service matches.");
   });
 });
 
@@ -97,10 +97,10 @@ test("goes from page to page, and back to the first", async () => {
 });
 
 test.each([
-  ["?type=ftp", "The kind is http or mcp."],
+  ["?type=ftp", "The kind must be http or mcp."],
   ["?cursor=nonsense", "There is no such page."],
   ["?query=x&cursor=l.1", "There is no such page."],
-  [`?query=${"a".repeat(1_001)}`, "What it should do has to be said in 1000 characters."],
+  [`?query=${"a".repeat(1_001)}`, "The search text must not be longer than 1000 characters."],
 ])("refuses %s with 400", async (query, problem) => {
   const answer = await fetch((await open(catalog)) + query);
   expect(answer.status).toBe(400);

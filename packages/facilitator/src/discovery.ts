@@ -1,16 +1,16 @@
 /**
- * Parameters of the discovery API. Any bytes may stand there; a parameter that is wrong is said so, by name.
+ * The discovery API: `GET /discovery/resources` lists the catalog, `GET /discovery/search` searches it.
  *
- * @see x402 v2 §8.1
+ * A parameter may hold any bytes. A wrong one is answered 400 with its name and the expected form.
+ *
+ * @see x402 v2 §8
  * @module
  */
 import type { Catalog, CatalogFilter, ListQuery, SearchQuery } from "@farebox/bazaar/facilitator";
 import { isNetwork } from "@farebox/core";
+import type { Request, Response } from "express";
 
-/** A query, or what is wrong with the first parameter that is. */
-export type ReadQuery<Query> =
-  | { readonly ok: true; readonly query: Query }
-  | { readonly ok: false; readonly error: string };
+type DiscoveryHandler = (req: Request, res: Response) => Promise<void>;
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100;
@@ -18,8 +18,49 @@ const MAX_OFFSET = 10_000_000;
 const MAX_QUERY = 500;
 const MAX_EXTENSIONS = 4;
 
-/** Reads the URL of `GET /discovery/resources`. Total. */
-export function readListQuery(url: string, catalog: Catalog): ReadQuery<ListQuery> {
+/** Serves the list, page by page. Rejects after it has answered 503 for a catalog that cannot be reached. */
+export function listHandler(catalog: Catalog): DiscoveryHandler {
+  return (req, res) =>
+    respond(res, readListQuery(req.url, catalog), async (query) => {
+      const { entries, total, cursor } = await catalog.list(query);
+      const { limit, offset } = query;
+      return { x402Version: 2, items: entries, pagination: { limit, offset, total, cursor: cursor ?? null } };
+    });
+}
+
+/** Serves a search, page by page. Rejects like {@link listHandler}. */
+export function searchHandler(catalog: Catalog): DiscoveryHandler {
+  return (req, res) =>
+    respond(res, readSearchQuery(req.url, catalog), async (query) => {
+      const { entries, isPartial, cursor } = await catalog.search(query);
+      const pagination = { limit: query.limit, cursor: cursor ?? null };
+      return { x402Version: 2, resources: entries, partialResults: isPartial, pagination };
+    });
+}
+
+/** A query, or what is wrong with the first wrong parameter. */
+type ReadQuery<Query> = { readonly ok: true; readonly query: Query } | { readonly ok: false; readonly error: string };
+
+async function respond<Query>(
+  res: Response,
+  read: ReadQuery<Query>,
+  ask: (query: Query) => Promise<object>,
+): Promise<void> {
+  // The catalog is public, also for pages in a browser.
+  res.setHeader("Access-Control-Allow-Origin", "*");
+  if (!read.ok) {
+    res.status(400).json({ error: read.error });
+    return;
+  }
+  try {
+    res.status(200).json(await ask(read.query));
+  } catch (error) {
+    res.status(503).setHeader("Retry-After", "5").json({ error: "the catalog cannot be reached" });
+    throw error;
+  }
+}
+
+function readListQuery(url: string, catalog: Catalog): ReadQuery<ListQuery> {
   const read = createParameters(url);
   const filter = readFilter(read);
   const limit = read.number("limit", 1, MAX_LIMIT) ?? DEFAULT_LIMIT;
@@ -30,19 +71,15 @@ export function readListQuery(url: string, catalog: Catalog): ReadQuery<ListQuer
   return read.finish({ ...filter, ...page });
 }
 
-/** Reads the URL of `GET /discovery/search`. Total. */
-export function readSearchQuery(url: string, catalog: Catalog): ReadQuery<SearchQuery> {
+function readSearchQuery(url: string, catalog: Catalog): ReadQuery<SearchQuery> {
   const read = createParameters(url);
-  const query = read.text("query", `a text of 1 to ${MAX_QUERY} characters`, (text) => isQuery(text));
-  if (query === undefined) read.fail("query", `a text of 1 to ${MAX_QUERY} characters`);
+  const expected = `a text of 1 to ${MAX_QUERY} characters`;
+  const query = read.text("query", expected, (text) => text.trim() !== "" && text.length <= MAX_QUERY);
+  if (query === undefined) read.fail("query", expected);
   const filter = readFilter(read);
   const limit = read.number("limit", 1, MAX_LIMIT) ?? DEFAULT_LIMIT;
   const cursor = read.text("cursor", "a cursor of a search", (text) => catalog.isCursor("search", text));
   return read.finish({ ...filter, query: query ?? "", limit, ...(cursor === undefined ? {} : { cursor }) });
-}
-
-function isQuery(text: string): boolean {
-  return text.trim() !== "" && text.length <= MAX_QUERY;
 }
 
 function readFilter(read: Parameters): CatalogFilter {
@@ -66,14 +103,14 @@ function isListOfNames(text: string): boolean {
 }
 
 interface Parameters {
-  /** A parameter's text; `undefined` when it is not there, or noted as wrong. */
-  text(name: string, expected: string, isFit: (text: string) => boolean): string | undefined;
+  /** The text of a parameter; `undefined` when it is absent, or wrong and noted. */
+  text(name: string, expected: string, isValid: (text: string) => boolean): string | undefined;
   number(name: string, least: number, most: number): number | undefined;
   fail(name: string, expected: string): void;
   finish<Query>(query: Query): ReadQuery<Query>;
 }
 
-/** Reads the URL itself: what Express makes of a query depends on its version and settings. */
+/** Parses the URL itself: `req.query` depends on the version and the settings of Express. */
 function createParameters(url: string): Parameters {
   const at = url.indexOf("?");
   const values = new URLSearchParams(at < 0 ? "" : url.slice(at));
@@ -82,10 +119,10 @@ function createParameters(url: string): Parameters {
   const fail: Parameters["fail"] = (name, expected) => {
     error ??= `${name}: expected ${expected}`;
   };
-  const text: Parameters["text"] = (name, expected, isFit) => {
+  const text: Parameters["text"] = (name, expected, isValid) => {
     const [value, ...more] = values.getAll(name);
     if (value === undefined) return undefined;
-    if (more.length === 0 && isFit(value)) return value;
+    if (more.length === 0 && isValid(value)) return value;
     fail(name, more.length === 0 ? expected : "one value");
     return undefined;
   };
@@ -93,10 +130,9 @@ function createParameters(url: string): Parameters {
     fail,
     text,
     number(name, least, most) {
-      const isFit = (digits: string): boolean => {
-        return /^\d{1,8}$/.test(digits) && Number(digits) >= least && Number(digits) <= most;
-      };
-      const digits = text(name, `a whole number from ${least} to ${most}`, isFit);
+      const digits = text(name, `a whole number from ${least} to ${most}`, (given) => {
+        return /^\d{1,8}$/.test(given) && Number(given) >= least && Number(given) <= most;
+      });
       return digits === undefined ? undefined : Number(digits);
     },
     finish: (query) => (error === undefined ? { ok: true, query } : { ok: false, error }),
