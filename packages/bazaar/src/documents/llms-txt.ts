@@ -1,12 +1,12 @@
 /**
- * `/llms.txt`: what a server sells, in words, for agents that read before they call.
+ * `/llms.txt`: the priced routes of a server as text, for agents that read before they call.
  *
  * @module
  */
 import type { DescribedRoute } from "@farebox/core";
 import { type DeclaredField, declarationOf, describeOffers, fieldsOf, inputPart } from "./declared.js";
 
-/** What the text says of the server itself. */
+/** Options of `writeLlmsTxt`. */
 export interface LlmsTxtOptions {
   /** Name of the service. */
   readonly title: string;
@@ -49,14 +49,14 @@ function describeInput(route: DescribedRoute): readonly string[] {
   ];
 }
 
-function describeField(place: string, { name, schema, description, isRequired }: DeclaredField): string {
+function describeField(part: string, { name, schema, description, isRequired }: DeclaredField): string {
   const { type } = schema;
-  const facts = [place, ...(typeof type === "string" ? [type] : []), isRequired ? "required" : "optional"];
+  const facts = [part, ...(typeof type === "string" ? [type] : []), isRequired ? "required" : "optional"];
   const about = description === undefined ? "" : `: ${toLine(description)}`;
   return `  - \`${toLine(name)}\` (${facts.join(", ")})${about}`;
 }
 
-/** One line of text is one line of Markdown. */
+/** A line break would end the Markdown list item. */
 function toLine(text: string): string {
   return text.replaceAll(/\s+/g, " ").trim();
 }

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { affordable, fitsFilter } from "./filter-entries.js";
-import { readEntry } from "./read-entry.js";
+import { affordable, matchesFilter } from "./entry.js";
+import { readEntry } from "./read-page.js";
 
 const SEED = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31);
 console.info(`entries: seed ${SEED}`);
 
 const OFFER = { scheme: "exact", network: "eip155:8453", asset: "0xAbC", payTo: "0xDeF", amount: "1000" };
-/** As version 1 has it: everything in the offer, the amount under its older name. */
+/** An offer of version 1: it holds all fields, and the amount has its older name. */
 const V1_OFFER = {
   scheme: "exact",
   network: "base-sepolia",
@@ -29,8 +29,8 @@ const ENTRY = {
   lastUpdated: "2026-01-31T12:00:00.000Z",
 };
 
-describe("an entry is read", () => {
-  test("as version 1 writes it", () => {
+describe("readEntry", () => {
+  test("an entry of version 1 is read", () => {
     const entry = readEntry({
       resource: "https://a.example/x",
       type: "http",
@@ -43,7 +43,7 @@ describe("an entry is read", () => {
     expect(entry?.accepts[0]).toEqual({ ...V1_OFFER, amount: "200" });
   });
 
-  test("as the reference writes it", () => {
+  test("an entry of the reference implementation is read", () => {
     const bazaar = { info: { input: { type: "mcp", tool: "add", inputSchema: {} } }, schema: {} };
     const entry = readEntry({
       ...ENTRY,
@@ -76,42 +76,42 @@ describe("an entry is read", () => {
     ],
     ["with seconds for a time", { lastUpdated: 1_769_860_800 }, { lastUpdated: "2026-01-31T12:00:00.000Z" }],
     ["with milliseconds for a time", { lastUpdated: 1_769_860_800_007 }, { lastUpdated: "2026-01-31T12:00:00.007Z" }],
-    ["with no time", { lastUpdated: undefined }, { lastUpdated: "1970-01-01T00:00:00.000Z" }],
-    ["with a time that is none", { lastUpdated: "soon" }, { lastUpdated: "1970-01-01T00:00:00.000Z" }],
+    ["without a time", { lastUpdated: undefined }, { lastUpdated: "1970-01-01T00:00:00.000Z" }],
+    ["with an invalid time", { lastUpdated: "soon" }, { lastUpdated: "1970-01-01T00:00:00.000Z" }],
     ["with one offer and no list", { accepts: OFFER }, { accepts: [{ amount: "1000" }] }],
     ["with a number for an amount", { accepts: [{ ...OFFER, amount: 5 }] }, { accepts: [{ amount: "5" }] }],
     [
-      "without the offers that are none",
+      "without the invalid offers",
       { accepts: [null, {}, { ...OFFER, amount: "-1" }, OFFER] },
       { accepts: [{ amount: "1000" }] },
     ],
     [
-      "with nulls where nothing is said",
+      "with nulls for absent fields",
       { description: null, metadata: null, extensions: null, mimeType: null },
       { metadata: {} },
     ],
     ["without its type", { type: undefined, resource: "mcp://tool/x" }, { type: "mcp" }],
     ["without its version", { x402Version: undefined }, { x402Version: 1 }],
   ];
-  test.each(FORMS)("%s", (_why, changes, expected) => {
+  test.each(FORMS)("an entry is read %s", (_why, changes, expected) => {
     expect(readEntry({ ...ENTRY, ...changes })).toMatchObject(expected);
   });
 
   const NONE: readonly (readonly [why: string, json: unknown])[] = [
-    ["nothing", undefined],
+    ["undefined", undefined],
     ["a list", [ENTRY]],
     ["no resource", { ...ENTRY, resource: undefined }],
     ["no offers", { ...ENTRY, accepts: [] }],
-    ["a type that is none", { ...ENTRY, type: "grpc" }],
-    ["only offers in no amount", { ...ENTRY, accepts: [{ ...OFFER, amount: "1e3" }] }],
+    ["an unknown type", { ...ENTRY, type: "grpc" }],
+    ["only offers without a valid amount", { ...ENTRY, accepts: [{ ...OFFER, amount: "1e3" }] }],
     ["a prototype", JSON.parse('{"resource":"x","accepts":[{"__proto__":{}}]}')],
     ["more than 64 KB", { ...ENTRY, metadata: { x: "x".repeat(70_000) } }],
   ];
-  test.each(NONE)("never from %s", (_why, json) => {
+  test.each(NONE)("no entry is read from %s", (_why, json) => {
     expect(readEntry(json)).toBeUndefined();
   });
 
-  test("or not, whatever it is", () => {
+  test("readEntry never throws", () => {
     const offers = fc.array(
       fc.record({
         scheme: fc.string(),
@@ -138,19 +138,19 @@ describe("an entry is read", () => {
   });
 });
 
-describe("entries are chosen", () => {
+describe("filters", () => {
   const entry = readEntry({
     ...ENTRY,
     accepts: [OFFER, { ...OFFER, scheme: "upto", network: "eip155:1", amount: "9" }],
   })!;
 
-  test("by one and the same offer", () => {
-    expect(fitsFilter(entry, { scheme: "upto", network: "eip155:1", payTo: "0XDEF" })).toBe(true);
-    expect(fitsFilter(entry, { scheme: "upto", network: "eip155:8453" })).toBe(false);
-    expect(fitsFilter(entry, { extensions: ["bazaar"] })).toBe(false);
+  test("matchesFilter matches all fields against one offer", () => {
+    expect(matchesFilter(entry, { scheme: "upto", network: "eip155:1", payTo: "0XDEF" })).toBe(true);
+    expect(matchesFilter(entry, { scheme: "upto", network: "eip155:8453" })).toBe(false);
+    expect(matchesFilter(entry, { extensions: ["bazaar"] })).toBe(false);
   });
 
-  test("by what may be spent", () => {
+  test("affordable selects by asset and amount", () => {
     expect(affordable([entry], { asset: "0xabc", maxAmount: "1000" })).toEqual([entry]);
     expect(affordable([entry], { asset: "0xabc", maxAmount: 999n, network: "eip155:8453" })).toEqual([]);
     expect(affordable([entry], { asset: "0xother", maxAmount: "1000" })).toEqual([]);

@@ -1,28 +1,29 @@
 /**
- * How large and how deep a document of a stranger's may be, before anything else looks at it.
+ * Limits for a document from a stranger, checked before anything else reads it: its size, its depth, its keys, and the
+ * references in its schemas.
  *
  * @module
  */
 
 /** Bounds of a document. */
 export interface JsonLimits {
-  /** Bytes of its JSON. */
+  /** Length as JSON. */
   readonly bytes: number;
   readonly depth: number;
   /** Objects, lists and plain values together. */
   readonly values: number;
 }
 
-/** Names that mean something to every object of JavaScript, in whose place a catalog's readers would find a stranger's. */
+/** As keys these names could replace the built-in properties of JavaScript objects in a client of the catalog. */
 const PROTOTYPE_KEYS = new Set(["__proto__", "constructor", "prototype"]);
 const MAX_KEY_LENGTH = 128;
 
-/** Half of a character: databases refuse it, and so does UTF-8. */
+/** Neither databases nor UTF-8 accept half of a surrogate pair. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /**
- * Says what is wrong with a document, in words that follow its name; `undefined` when nothing is. Total, also for values
- * that JSON has no words for and for objects that hold themselves.
+ * Describes what is wrong with a document, as the rest of a sentence after its name; `undefined` for a valid one. Never throws,
+ * not even for a circular object or a value that JSON cannot write.
  */
 export function problemOfJson(value: unknown, limits: JsonLimits): string | undefined {
   try {
@@ -43,7 +44,7 @@ function problemOf(value: unknown, depth: number, walk: Walk): string | undefine
   if (typeof value === "string") return problemOfText(value);
   if (value === null || typeof value === "boolean") return undefined;
   if (typeof value === "number") return Number.isFinite(value) ? undefined : "has a number that JSON cannot write";
-  // In this process a field may be there and undefined; JSON leaves it out.
+  // JSON leaves out a field that is undefined.
   if (value === undefined) return undefined;
   if (typeof value !== "object") return "has a value that JSON cannot write";
   if (Array.isArray(value)) return firstProblem(value, (item) => problemOf(item, depth + 1, walk));
@@ -70,4 +71,29 @@ function firstProblem<T>(items: readonly T[], look: (item: T) => string | undefi
     if (problem !== undefined) return problem;
   }
   return undefined;
+}
+
+/** Keywords that name a schema, so that other schemas could refer to it. */
+const NAMES = ["$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary"];
+const REFERENCES = ["$ref", "$dynamicRef", "$recursiveRef"];
+
+/**
+ * Finds a keyword that names a schema or refers out of the document, at any depth. A reader that resolved such a reference would
+ * fetch a URL that a stranger chose.
+ */
+export function problemOfReferences(value: unknown): string | undefined {
+  if (Array.isArray(value)) return firstProblem(value, problemOfReferences);
+  if (typeof value !== "object" || value === null) return undefined;
+  return firstProblem(
+    Object.entries(value),
+    ([key, field]) => problemOfKeyword(key, field) ?? problemOfReferences(field),
+  );
+}
+
+function problemOfKeyword(key: string, field: unknown): string | undefined {
+  // A described property may have any name. Only a text, or the value of `$vocabulary`, makes it a keyword.
+  if (NAMES.includes(key) && (typeof field === "string" || key === "$vocabulary")) return `has a ${key}`;
+  if (!REFERENCES.includes(key) || typeof field !== "string") return undefined;
+  if (key !== "$ref") return `has a ${key}`;
+  return field === "#" || field.startsWith("#/") ? undefined : "has a $ref to another document";
 }
