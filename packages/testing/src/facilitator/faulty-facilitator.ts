@@ -1,22 +1,22 @@
 /**
- * Faults in a facilitator of this process, where a lost answer is a rejected call.
+ * Faults in a facilitator of this process: a lost response is a rejected call.
  *
  * @module
  */
 import { type Facilitator, FacilitatorError, type FacilitatorFailure } from "@farebox/core";
-import { type Fault, type FaultPlan, type Operation, type Strike, workUntil } from "./faults.js";
+import { type ActiveFault, type Fault, type FaultPlan, type Operation, runUntilFault } from "./faults.js";
 
-/** By these statuses a server refuses a request before it acts on it. */
+/** With these statuses a server refuses a request before it acts on it. */
 const REFUSALS: ReadonlySet<number> = new Set([401, 403, 404, 405, 413, 415, 429]);
 
 /**
- * Puts faults into a facilitator. A call that is left without an answer rejects as a client's over HTTP would: the
- * outcome of a settlement is `"unknown"` whether or not the money moved, because such a client cannot tell.
+ * Adds faults to a facilitator. A call without a response rejects like that of an HTTP client: the outcome of a settlement is
+ * `"unknown"`, whether or not the money moved, because such a client cannot know.
  */
 export function withFaults(facilitator: Facilitator, plan: FaultPlan): Facilitator {
   function call<T extends object>(operation: Operation, run: () => Promise<T>): Promise<T> {
-    const strike = plan.take(operation);
-    return strike === undefined ? run() : suffer(operation, strike, run);
+    const active = plan.take(operation);
+    return active === undefined ? run() : runWithFault(operation, active, run);
   }
   return {
     verify: (request, options) => call("verify", () => facilitator.verify(request, options)),
@@ -25,27 +25,31 @@ export function withFaults(facilitator: Facilitator, plan: FaultPlan): Facilitat
   };
 }
 
-async function suffer<T extends object>(operation: Operation, strike: Strike, run: () => Promise<T>): Promise<T> {
-  const { fault, released } = strike;
-  const answer = await workUntil(strike, run);
+async function runWithFault<T extends object>(
+  operation: Operation,
+  active: ActiveFault,
+  run: () => Promise<T>,
+): Promise<T> {
+  const { fault, released } = active;
+  const response = await runUntilFault(active, run);
   switch (fault.kind) {
     case "hold":
     case "slow-body":
       await released;
-      return answer ?? run();
+      return response ?? run();
     case "duplicate":
-      return answer ?? run();
+      return response ?? run();
     case "rewrite":
-      // What it is rewritten to is the test's business, also when it is no answer any more.
-      return fault.rewrite({ ...answer }) as T;
+      // The test may rewrite the response to any value.
+      return fault.rewrite({ ...response }) as T;
     default:
       throw failure(operation, fault);
   }
 }
 
-type LostAnswer = Exclude<Fault, { readonly kind: "hold" | "slow-body" | "duplicate" | "rewrite" }>;
+type LostResponse = Exclude<Fault, { readonly kind: "hold" | "slow-body" | "duplicate" | "rewrite" }>;
 
-function failure(operation: Operation, fault: LostAnswer): FacilitatorError {
+function failure(operation: Operation, fault: LostResponse): FacilitatorError {
   const lost = operation === "settle" ? "unknown" : "none";
   const fail = (message: string, known: Omit<FacilitatorFailure, "operation">): FacilitatorError =>
     new FacilitatorError(message, { operation, ...known });

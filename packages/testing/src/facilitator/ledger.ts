@@ -1,6 +1,6 @@
 /**
- * A token's ledger in memory: balances, authorizations that were used, transfers. It moves money by the rules of
- * EIP-3009 and of nothing else; contract wallets have no place in it.
+ * The ledger of a token in memory: balances, used authorizations, transfers. It moves money by the rules of EIP-3009 only, and
+ * has no contract wallets.
  *
  * @see EIP-3009
  * @module
@@ -9,14 +9,14 @@ import { randomBytes } from "node:crypto";
 import { StateError } from "@farebox/core";
 import type { Address, Hash, SignedAuthorization } from "@farebox/evm/facilitator";
 
-/** The token that the ledger is of. `name` and `version` are those of its EIP-712 domain. */
+/** The token of the ledger. `name` and `version` are those of its EIP-712 domain. */
 export interface LedgerAsset {
   readonly address: Address;
   readonly name: string;
   readonly version: string;
 }
 
-/** One movement of money. Addresses and nonce in lower case. */
+/** One transfer. Addresses and nonce are in lower case. */
 export interface Transfer {
   readonly transaction: Hash;
   readonly from: Address;
@@ -26,46 +26,46 @@ export interface Transfer {
   readonly nonce: `0x${string}`;
 }
 
-/** What a test does with a ledger. */
+/** The ledger, as a test uses it. */
 export interface Ledger {
   readonly asset: LedgerAsset;
   /**
-   * Adds atomic units to what an address has; a negative amount takes away.
+   * Adds atomic units to the balance of an address, or removes them for a negative amount.
    *
-   * @throws {@link StateError} when more is taken away than is there
+   * @throws {@link StateError} when the balance would be negative
    */
   fund(address: Address, amount: bigint): void;
   /** Atomic units. */
   balanceOf(address: Address): bigint;
   /** Every settled payment, oldest first. */
   readonly transfers: readonly Transfer[];
-  /** Leaves transactions waiting, until {@link Ledger.resumeMining}. */
+  /** Keeps transactions pending until {@link Ledger.resumeMining}. */
   pauseMining(): void;
-  /** Carries out what is waiting, in the order it came, and every transaction at once from now on. */
+  /** Executes pending transactions in their order, and from now on each transaction at once. */
   resumeMining(): void;
 }
 
-/** A token: its ledger, and what a chain does with it. */
+/** A token: its ledger, and the operations of a chain. */
 export interface Token {
   readonly ledger: Ledger;
   isUsed(authorizer: Address, nonce: string): boolean;
-  /** Why a transfer would be reverted now; `undefined` when it would not. The signature is not looked at. */
+  /** Why a transfer would revert now; `undefined` when it would not. Does not check the signature. */
   problemOf(signed: SignedAuthorization): string | undefined;
-  /** Takes a transaction, to be carried out at once or when mining resumes. */
+  /** Sends a transaction. It is executed at once, or when mining resumes. */
   send(signed: SignedAuthorization, signatureIsValid: boolean): Hash;
   outcomeOf(transaction: Hash): "confirmed" | "reverted" | "pending";
 }
 
-/** What a token depends on. */
+/** Options of `createToken`. */
 export interface TokenOptions {
   readonly asset: LedgerAsset;
-  /** Of the EIP-712 domain. */
+  /** The chain id of the EIP-712 domain. */
   readonly chainId: number;
   /** Unix milliseconds. */
   readonly now: () => number;
 }
 
-/** Creates a token that nobody has any of. */
+/** Creates a token with empty balances. */
 export function createToken({ asset, chainId, now }: TokenOptions): Token {
   const balances = createBalances();
   const used = new Set<string>();
@@ -81,7 +81,7 @@ export function createToken({ asset, chainId, now }: TokenOptions): Token {
     if (isUsed(from, nonce)) return "authorization is used";
     return balances.of(from) < value ? "transfer amount exceeds balance" : undefined;
   };
-  const carryOut = (transaction: Hash, { authorization }: SignedAuthorization): void => {
+  const execute = (transaction: Hash, { authorization }: SignedAuthorization): void => {
     const { from, to, value: amount, nonce } = authorization;
     used.add(authorizationKey(from, nonce));
     balances.add(from, -amount);
@@ -98,7 +98,7 @@ export function createToken({ asset, chainId, now }: TokenOptions): Token {
       const transaction: Hash = `0x${randomBytes(32).toString("hex")}`;
       miner.mine(() => {
         const succeeds = signatureIsValid && problemOf(signed) === undefined;
-        if (succeeds) carryOut(transaction, signed);
+        if (succeeds) execute(transaction, signed);
         outcomes.set(transaction, succeeds ? "confirmed" : "reverted");
       });
       return transaction;
@@ -125,7 +125,7 @@ function createBalances(): Balances {
 }
 
 interface Miner {
-  /** Runs a transaction now, or when mining resumes. */
+  /** Executes a transaction now, or when mining resumes. */
   mine(transaction: () => void): void;
   readonly control: Pick<Ledger, "pauseMining" | "resumeMining">;
 }
@@ -150,7 +150,7 @@ function createMiner(): Miner {
   };
 }
 
-/** A signature made for another domain recovers to a stranger on chain, whatever the seller believes the domain is. */
+/** On chain, a signature for another domain recovers another address. So the domain of the offer must be that of the token. */
 function domainProblem(signed: SignedAuthorization, asset: LedgerAsset, chainId: number): string | undefined {
   const { name, version, chainId: signedFor } = signed.domain;
   if (lower(signed.asset) !== lower(asset.address)) return "no such token";

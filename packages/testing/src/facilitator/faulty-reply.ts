@@ -1,10 +1,10 @@
 /**
- * Faults on the wire: what a client gets instead of a facilitator's reply.
+ * Faults over HTTP: the client gets a reset connection, another response, or a late one.
  *
  * @module
  */
 import type { ServerResponse } from "node:http";
-import { type Answer, type Strike, workUntil } from "./faults.js";
+import { type ActiveFault, type ResponseBody, runUntilFault } from "./faults.js";
 
 /** A whole HTTP response. */
 export interface Reply {
@@ -13,20 +13,20 @@ export interface Reply {
   readonly body: Buffer;
 }
 
-/** How a reply comes about: by asking the facilitator, and by the fault that strikes it, if any. */
+/** The source of a reply: the facilitator, and the fault that affects the call, if any. */
 export interface ReplySource {
   forward(): Promise<Reply>;
-  readonly strike: Strike | undefined;
+  readonly fault: ActiveFault | undefined;
 }
 
 const JSON_TYPE = { "content-type": "application/json" };
 const HALF_A_DOCUMENT = '{"isValid":true,"success":true,"transac';
 
-/** Writes the reply, or what the fault makes of it. Rejects when the facilitator cannot be asked. */
-export async function writeReply(res: ServerResponse, { forward, strike }: ReplySource): Promise<void> {
-  if (strike === undefined) return write(res, await forward());
-  const { fault, released } = strike;
-  const reply = await workUntil(strike, forward);
+/** Writes the reply as the fault allows. Rejects when the facilitator cannot be reached. */
+export async function writeReply(res: ServerResponse, { forward, fault: active }: ReplySource): Promise<void> {
+  if (active === undefined) return write(res, await forward());
+  const { fault, released } = active;
+  const reply = await runUntilFault(active, forward);
   switch (fault.kind) {
     case "hold":
       await released;
@@ -62,9 +62,9 @@ async function writeSlowly(res: ServerResponse, reply: Reply, released: Promise<
   res.end(reply.body.subarray(1));
 }
 
-function rewritten(reply: Reply, rewrite: (answer: Answer) => unknown): Reply {
-  const answer: unknown = JSON.parse(reply.body.toString("utf8"));
-  const fields = typeof answer === "object" && answer !== null ? { ...answer } : {};
+function rewritten(reply: Reply, rewrite: (body: ResponseBody) => unknown): Reply {
+  const body: unknown = JSON.parse(reply.body.toString("utf8"));
+  const fields = typeof body === "object" && body !== null ? { ...body } : {};
   return { ...reply, body: Buffer.from(JSON.stringify(rewrite(fields)) ?? "") };
 }
 

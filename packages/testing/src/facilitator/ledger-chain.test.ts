@@ -2,7 +2,7 @@ import type { SignedAuthorization } from "@farebox/evm/facilitator";
 import { concatHex, numberToHex, parseSignature, toHex } from "viem";
 import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
-import { AUTHORIZATION_TYPES } from "../payer/authorization-types.js";
+import { AUTHORIZATION_TYPES } from "../payer/sign.js";
 import { createToken } from "./ledger.js";
 import { createLedgerChain } from "./ledger-chain.js";
 

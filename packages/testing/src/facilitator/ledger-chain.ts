@@ -1,23 +1,23 @@
 /**
- * The ledger as a chain: what the exact scheme needs of one. A transfer is tried by the rules of the token's contract.
+ * The ledger as the chain of the exact scheme. It checks a transfer by the rules of the token contract.
  *
  * @module
  */
 import { randomBytes } from "node:crypto";
 import type { EvmChain, SignedAuthorization } from "@farebox/evm/facilitator";
 import { recoverTypedDataAddress } from "viem/utils";
-import { AUTHORIZATION_TYPES } from "../payer/authorization-types.js";
+import { AUTHORIZATION_TYPES } from "../payer/sign.js";
 import type { Token } from "./ledger.js";
 
-/** Half the order of secp256k1. Above it lies the other signature that the same key could have made; tokens refuse it. */
+/** Half the order of secp256k1. Tokens refuse the second valid signature of a key, which lies above it. */
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 
-/** Presents a ledger as a chain. Transactions are as deep as can be as soon as they are carried out. */
+/** Creates the chain of a ledger. An executed transaction is final at once. */
 export function createLedgerChain(network: `eip155:${number}`, token: Token): EvmChain {
   const { ledger } = token;
-  const belongsHere = (asset: string): boolean => asset.toLowerCase() === ledger.asset.address.toLowerCase();
+  const isToken = (asset: string): boolean => asset.toLowerCase() === ledger.asset.address.toLowerCase();
   const checked = new WeakMap<SignedAuthorization, Promise<boolean>>();
-  /** One call of a facilitator asks up to three times about the same document, and each answer takes milliseconds. */
+  /** One call of a facilitator checks the same document up to three times, and each check takes milliseconds. */
   const verifySignature = (signed: SignedAuthorization): Promise<boolean> => {
     const isValid = checked.get(signed) ?? isSignedByPayer(signed);
     checked.set(signed, isValid);
@@ -29,8 +29,8 @@ export function createLedgerChain(network: `eip155:${number}`, token: Token): Ev
     network,
     signers: [`0x${randomBytes(20).toString("hex")}`],
     verifySignature,
-    balanceOf: async (asset, owner) => (belongsHere(asset) ? ledger.balanceOf(owner) : 0n),
-    isAuthorizationUsed: async (asset, authorizer, nonce) => belongsHere(asset) && token.isUsed(authorizer, nonce),
+    balanceOf: async (asset, owner) => (isToken(asset) ? ledger.balanceOf(owner) : 0n),
+    isAuthorizationUsed: async (asset, authorizer, nonce) => isToken(asset) && token.isUsed(authorizer, nonce),
     simulate: async (signed) => {
       const problem = (await tokenAccepts(signed)) ? token.problemOf(signed) : "invalid signature";
       return problem === undefined ? { ok: true } : { ok: false, problem };
@@ -39,9 +39,9 @@ export function createLedgerChain(network: `eip155:${number}`, token: Token): Ev
     outcomeOf: async (transaction) => token.outcomeOf(transaction),
     findTransfer: async ({ asset, authorization }) => {
       const { from, to, value, nonce } = authorization;
-      const sought = [from, to, value, nonce].join().toLowerCase();
-      const found = ledger.transfers.find((made) => [made.from, made.to, made.amount, made.nonce].join() === sought);
-      return belongsHere(asset) ? found?.transaction : undefined;
+      const wanted = [from, to, value, nonce].join().toLowerCase();
+      const found = ledger.transfers.find((made) => [made.from, made.to, made.amount, made.nonce].join() === wanted);
+      return isToken(asset) ? found?.transaction : undefined;
     },
     health: async () => ({ ok: true }),
   };
@@ -58,12 +58,12 @@ async function isSignedByPayer({ asset, domain, authorization, signature }: Sign
     });
     return signer.toLowerCase() === authorization.from.toLowerCase();
   } catch {
-    // No point of the curve: nobody's signature.
+    // The signature is not a point of the curve.
     return false;
   }
 }
 
-/** What the token insists on besides the signer: 65 bytes, the lower of the two possible `s`, `v` 27 or 28. */
+/** The form that the token requires: 65 bytes, the lower of the two possible `s`, and `v` 27 or 28. */
 function isCanonical(signature: string): boolean {
   if (!/^0x[0-9a-fA-F]{130}$/.test(signature)) return false;
   const v = Number.parseInt(signature.slice(130), 16);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Host, locateAnvil } from "./locate-anvil.js";
+import { type Host, locateAnvil } from "./anvil.js";
 
 function host(platform: string, arch: string, installed: readonly string[]): Host {
   return {
