@@ -46,7 +46,7 @@ function setUp() {
 }
 
 describe("a facilitator with faults", () => {
-  test("answers as it always does when no fault is planned", async () => {
+  test("the facilitator works normally without a planned fault", async () => {
     const { facilitator } = setUp();
     expect(await facilitator.verify(REQUEST)).toEqual({ isValid: true, payer: "0x1" });
     expect(await facilitator.settle(REQUEST)).toMatchObject({ success: true });
@@ -57,8 +57,14 @@ describe("a facilitator with faults", () => {
   const response = "ERR_FAREBOX_FACILITATOR_RESPONSE";
   const status = "ERR_FAREBOX_FACILITATOR_STATUS";
   test.each<[string, Operation, Fault, object, boolean]>([
-    ["dropped unseen", "settle", { kind: "drop" }, { code: unreachable, outcome: "unknown" }, false],
-    ["dropped when done", "settle", { kind: "drop", when: "after" }, { code: unreachable, outcome: "unknown" }, true],
+    ["dropped before the work", "settle", { kind: "drop" }, { code: unreachable, outcome: "unknown" }, false],
+    [
+      "dropped after the work",
+      "settle",
+      { kind: "drop", when: "after" },
+      { code: unreachable, outcome: "unknown" },
+      true,
+    ],
     ["dropped verify", "verify", { kind: "drop" }, { code: unreachable, outcome: "none" }, false],
     ["garbage", "settle", { kind: "garbage", when: "after" }, { code: response, outcome: "unknown" }, true],
     ["empty supported", "supported", { kind: "empty" }, { code: response, outcome: "none" }, false],
@@ -77,7 +83,7 @@ describe("a facilitator with faults", () => {
       { code: status, outcome: "none", status: 503, retryAfterSeconds: undefined },
       false,
     ],
-  ])("rejects as a client over HTTP would: %s", async (_what, operation, fault, expected, worksFirst) => {
+  ])("a call rejects like that of an HTTP client: %s", async (_what, operation, fault, expected, worksFirst) => {
     const { facilitator, faults, worked } = setUp();
     const planned = faults.next(operation, fault);
     const call = operation === "supported" ? facilitator.supported() : facilitator[operation](REQUEST);
@@ -90,7 +96,7 @@ describe("a facilitator with faults", () => {
     [{ kind: "hold" }, false],
     [{ kind: "hold", when: "after" }, true],
     [{ kind: "slow-body" }, true],
-  ])("holds a call until it is released: %o", async (fault, worksFirst) => {
+  ])("a call waits until it is released: %o", async (fault, worksFirst) => {
     const { facilitator, faults, worked } = setUp();
     const held = faults.next("settle", fault);
     let isAnswered = false;
@@ -106,28 +112,31 @@ describe("a facilitator with faults", () => {
     expect(worked).toEqual(["settle"]);
   });
 
-  test("does not hold a call whose fault was released before", async () => {
+  test("a fault that was released before does not hold a call", async () => {
     const { facilitator, faults } = setUp();
     faults.next("verify", { kind: "hold" }).release();
     expect(await facilitator.verify(REQUEST)).toMatchObject({ isValid: true });
   });
 
-  test.each(["first", "second"] as const)("carries a call out twice, and yields the %s answer", async (answer) => {
-    let calls = 0;
-    const plan = createFaultPlan();
-    const inner = { settle: async () => ({ success: ++calls === 1, transaction: "", network: "eip155:1" }) };
-    plan.faults.next("settle", { kind: "duplicate", answer });
-    const settled = await withFaults(inner as never, plan).settle(REQUEST);
-    expect([calls, settled.success]).toEqual([2, answer === "first"]);
-  });
+  test.each(["first", "second"] as const)(
+    "duplicate runs a call twice, and returns the %s response",
+    async (answer) => {
+      let calls = 0;
+      const plan = createFaultPlan();
+      const inner = { settle: async () => ({ success: ++calls === 1, transaction: "", network: "eip155:1" }) };
+      plan.faults.next("settle", { kind: "duplicate", answer });
+      const settled = await withFaults(inner as never, plan).settle(REQUEST);
+      expect([calls, settled.success]).toEqual([2, answer === "first"]);
+    },
+  );
 
-  test("rewrites an answer", async () => {
+  test("rewrite replaces a response", async () => {
     const { facilitator, faults } = setUp();
     faults.next("verify", { kind: "rewrite", rewrite: (answer) => ({ ...answer, isValid: false }) });
     expect(await facilitator.verify(REQUEST)).toEqual({ isValid: false, payer: "0x1" });
   });
 
-  test("strikes as many calls as next was called for, in that order, and always in between", async () => {
+  test("each next affects one call in order, and always affects the others", async () => {
     const { facilitator, faults } = setUp();
     const invalid = (invalidReason: string): Fault => ({ kind: "rewrite", rewrite: (a) => ({ ...a, invalidReason }) });
     faults.always("verify", invalid("standing"));
@@ -140,7 +149,7 @@ describe("a facilitator with faults", () => {
     expect(await facilitator.verify(REQUEST)).toEqual({ isValid: true, payer: "0x1" });
   });
 
-  test("releases what is held when the faults are cleared", async () => {
+  test("clear releases held calls", async () => {
     const { facilitator, faults } = setUp();
     const held = faults.always("settle", { kind: "hold" });
     const calls = [facilitator.settle(REQUEST), facilitator.settle(REQUEST)];

@@ -46,7 +46,7 @@ async function sign(wish: Wish = {}): Promise<SignedAuthorization> {
 }
 
 describe("the ledger as a chain", () => {
-  test("moves money once, and remembers the transfer", async () => {
+  test("a transfer moves money once, and is recorded", async () => {
     const { chain, ledger } = setUp();
     const signed = await sign();
     const { from, nonce } = signed.authorization;
@@ -66,11 +66,11 @@ describe("the ledger as a chain", () => {
 
   test.each<[string, Wish, string]>([
     ["the amount exceeds the balance", { value: 101n }, "transfer amount exceeds balance"],
-    ["the window has not begun", { validAfter: BigInt(NOW_SECONDS) }, "authorization is not yet valid"],
-    ["the window is over", { validBefore: BigInt(NOW_SECONDS) }, "authorization is expired"],
-    ["somebody else signed", { by: stranger }, "invalid signature"],
-    ["it was signed for another name of the token", { name: "USD Coin" }, "invalid signature"],
-  ])("refuses a transfer when %s, and reverts it when it is sent", async (_why, wish, problem) => {
+    ["the authorization is not yet valid", { validAfter: BigInt(NOW_SECONDS) }, "authorization is not yet valid"],
+    ["the authorization is expired", { validBefore: BigInt(NOW_SECONDS) }, "authorization is expired"],
+    ["another key signed", { by: stranger }, "invalid signature"],
+    ["it was signed for another token name", { name: "USD Coin" }, "invalid signature"],
+  ])("a transfer is refused, and reverts when it is sent, when %s", async (_why, wish, problem) => {
     const { chain, ledger } = setUp();
     const signed = await sign(wish);
     expect(await chain.simulate(signed)).toEqual({ ok: false, problem });
@@ -79,20 +79,20 @@ describe("the ledger as a chain", () => {
     expect(ledger.balanceOf(payer.address)).toBe(100n);
   });
 
-  test("accepts the one signature that the token accepts", async () => {
+  test("only the canonical signature is accepted", async () => {
     const { chain } = setUp();
     const signed = await sign();
     const { r, s, yParity } = parseSignature(signed.signature);
     const other = concatHex([r, numberToHex(ORDER - BigInt(s), { size: 32 }), yParity === 0 ? "0x1c" : "0x1b"]);
     const parity = concatHex([r, s, numberToHex(yParity, { size: 1 })]);
-    const nobody = concatHex([toHex(0n, { size: 32 }), s, "0x1b"]);
+    const invalid = concatHex([toHex(0n, { size: 32 }), s, "0x1b"]);
     expect(await chain.simulate(signed)).toEqual({ ok: true });
-    for (const signature of [other, parity, nobody, "0x", "0x00", concatHex([signed.signature, "0x00"])] as const) {
+    for (const signature of [other, parity, invalid, "0x", "0x00", concatHex([signed.signature, "0x00"])] as const) {
       expect(await chain.simulate({ ...signed, signature })).toEqual({ ok: false, problem: "invalid signature" });
     }
   });
 
-  test("knows the payer's signature in any form that names the signer, and nobody else's", async () => {
+  test("verifySignature accepts any form of the payer's signature, and no other signature", async () => {
     const { chain } = setUp();
     const signed = await sign();
     const { r, s, yParity } = parseSignature(signed.signature);
@@ -105,7 +105,7 @@ describe("the ledger as a chain", () => {
     }
   });
 
-  test("has no other token", async () => {
+  test("the ledger has one token", async () => {
     const { chain } = setUp();
     const signed = { ...(await sign()), asset: payTo };
     expect(await chain.balanceOf(payTo, payer.address)).toBe(0n);
@@ -114,7 +114,7 @@ describe("the ledger as a chain", () => {
     expect(await chain.findTransfer(signed)).toBeUndefined();
   });
 
-  test("finds no transfer for another amount or another receiver of the same nonce", async () => {
+  test("findTransfer compares amount and receiver, not only the nonce", async () => {
     const { chain } = setUp();
     await chain.submit(await sign());
     const more = await sign({ value: 41n });
@@ -123,7 +123,7 @@ describe("the ledger as a chain", () => {
     expect(await chain.findTransfer({ ...more, authorization: elsewhere })).toBeUndefined();
   });
 
-  test("leaves transactions pending while mining is paused, and carries them out in order", async () => {
+  test("transactions stay pending while mining is paused, and then run in order", async () => {
     const { chain, ledger, clock } = setUp();
     ledger.pauseMining();
     const first = await chain.submit(await sign({ value: 70n, nonce: 1n }));
@@ -135,13 +135,13 @@ describe("the ledger as a chain", () => {
     expect(ledger.balanceOf(payer.address)).toBe(30n);
   });
 
-  test("knows nothing of a transaction that nobody sent", async () => {
+  test("an unknown transaction is pending", async () => {
     expect(await setUp().chain.outcomeOf(toHex(1n, { size: 32 }))).toBe("pending");
   });
 });
 
 describe("fund", () => {
-  test("adds and takes away, whatever the case of the address", () => {
+  test("fund adds and removes, and ignores the case of the address", () => {
     const { ledger } = setUp();
     ledger.fund(payer.address, 5n);
     ledger.fund(`0x${payer.address.slice(2).toLowerCase()}`, -105n);

@@ -21,12 +21,12 @@ describe("locateAnvil", () => {
     ["darwin", "x64", "darwin-amd64", "anvil"],
     ["darwin", "arm64", "darwin-arm64", "anvil"],
     ["win32", "x64", "win32-amd64", "anvil.exe"],
-  ])("finds the binary for %s on %s", (platform, arch, suffix, name) => {
+  ])("locateAnvil finds the binary for %s on %s", (platform, arch, suffix, name) => {
     const found = locateAnvil(host(platform, arch, [WRAPPER, `@foundry-rs/anvil-${suffix}/package.json`]));
     expect(found).toEqual({ file: `/m/@foundry-rs/anvil-${suffix}/bin/${name}`, args: [] });
   });
 
-  test("falls back to the wrapper when the platform's package is missing", () => {
+  test("locateAnvil returns the wrapper when the package of the platform is missing", () => {
     expect(locateAnvil(host("linux", "x64", [WRAPPER]))).toEqual({
       file: process.execPath,
       args: ["/m/@foundry-rs/anvil/bin.mjs"],
@@ -37,7 +37,7 @@ describe("locateAnvil", () => {
     ["the package is not installed", host("linux", "x64", []), /@foundry-rs\/anvil, which is not installed/],
     ["there is no binary for the platform", host("win32", "arm64", [WRAPPER]), /win32 on arm64/],
     ["the platform is unknown", host("sunos", "x64", [WRAPPER]), /sunos on x64/],
-  ])("throws a LocalChainError when %s", (_why, where, message) => {
+  ])("locateAnvil throws a LocalChainError when %s", (_why, where, message) => {
     expect(() => locateAnvil(where)).toThrow(
       expect.objectContaining({ code: "ERR_FAREBOX_LOCAL_CHAIN", message: expect.stringMatching(message) }),
     );
