@@ -148,10 +148,10 @@ function describe({ schemes, extensions, catalog }: FacilitatorConfig): Supporte
 }
 
 async function askHealth(schemes: readonly FacilitatorScheme[]): Promise<FacilitatorHealth> {
-  const asked = await Promise.all(
+  const health = await Promise.all(
     schemes.map(async (scheme) => ({ scheme: scheme.scheme, network: scheme.network, ...(await healthOf(scheme)) })),
   );
-  return { ok: asked.every(({ ok }) => ok), schemes: asked };
+  return { ok: health.every(({ ok }) => ok), schemes: health };
 }
 
 async function healthOf(scheme: FacilitatorScheme): ReturnType<FacilitatorScheme["health"]> {

@@ -60,7 +60,7 @@ function failure(operation: Operation, fault: LostResponse): FacilitatorError {
         outcome: lost,
       });
     case "status":
-      return fail(`facilitator answered ${operation} with status ${fault.status}`, {
+      return fail(`facilitator responded to ${operation} with status ${fault.status}`, {
         code: "ERR_FAREBOX_FACILITATOR_STATUS",
         outcome: REFUSALS.has(fault.status) ? "none" : lost,
         status: fault.status,
@@ -68,7 +68,7 @@ function failure(operation: Operation, fault: LostResponse): FacilitatorError {
       });
     case "garbage":
     case "empty":
-      return fail(`facilitator's answer to ${operation} is not one`, {
+      return fail(`facilitator response to ${operation} is malformed`, {
         code: "ERR_FAREBOX_FACILITATOR_RESPONSE",
         outcome: lost,
       });

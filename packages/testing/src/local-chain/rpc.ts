@@ -44,7 +44,7 @@ export function toBigInt(result: unknown): bigint {
 }
 
 /**
- * The account that sets up the chain and mints on it. It is none of the accounts of anvil, so that those start with nonce 0.
+ * The account that sets up the chain and mints on it. It differs from the accounts of anvil, so that those start with nonce 0.
  * It has no key; anvil lets it send without a signature.
  */
 export const OPERATOR = "0x00000000000000000000000000000000fa2eb001";
