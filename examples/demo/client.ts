@@ -1,5 +1,5 @@
 /**
- * The client: `@x402/fetch`, which knows nothing of Farebox, with every exchange it makes laid open.
+ * The client: `@x402/fetch`, which is independent of Farebox. Each request and response is passed to a callback.
  *
  * @module
  */
@@ -7,13 +7,13 @@ import { ExactEvmScheme } from "@x402/evm";
 import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
 import { privateKeyToAccount } from "viem/accounts";
 
-/** One request and what came back. */
+/** One request and its response. */
 export interface Exchange {
   readonly request: Request;
   readonly response: Response;
 }
 
-/** Pays whatever a URL asks for, and tells `watch` of each exchange as it happens. */
+/** Requests a URL and pays its price. Calls `watch` after each exchange. */
 export async function payFor(
   url: string,
   privateKey: `0x${string}`,
@@ -32,7 +32,7 @@ export async function payFor(
   return fetchWithPayment(url);
 }
 
-/** Decodes a payment header; `undefined` when there is none. */
+/** Decodes a payment header; `undefined` without one. */
 export function decodeHeader(value: string | null): Record<string, unknown> | undefined {
   return value === null ? undefined : JSON.parse(Buffer.from(value, "base64").toString("utf8"));
 }

@@ -1,9 +1,9 @@
-/** Something went otherwise than it should; its message is all there is to say about it. */
+/** An expected failure of the demo: it prints the message, and no stack. */
 export class DemoError extends Error {
   override readonly name = "DemoError";
 }
 
-/** Insists that something is as it should be. */
+/** Checks a claim of the demo. */
 export function insist(condition: boolean, claim: string): asserts condition {
-  if (!condition) throw new DemoError(`not so: ${claim}`);
+  if (!condition) throw new DemoError(`this claim is false: ${claim}`);
 }

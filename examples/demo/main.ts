@@ -1,7 +1,7 @@
 /**
- * `pnpm demo`: a real client pays a real Express route on a real chain, all on this machine.
+ * `pnpm demo`: a real client pays for a real Express route on a real chain, all on this machine.
  *
- * `--serve` keeps everything running, on fixed ports. `--port N` takes N, N+1 and N+2 instead of 4021 to 4023.
+ * `--serve` keeps all servers running on fixed ports. `--port N` uses N, N+1 and N+2 instead of 4021 to 4023.
  *
  * @module
  */
@@ -25,7 +25,7 @@ async function main(): Promise<void> {
   progress.done();
   try {
     await walkThrough(stage);
-    heading(`All of it is true, in ${((performance.now() - started) / 1000).toFixed(1)} s.`);
+    heading(`All checks passed, in ${((performance.now() - started) / 1000).toFixed(1)} s.`);
     if (serve) await keepServing(stage);
     else line("Keep it running with: npx -y pnpm@10 demo --serve");
   } finally {
@@ -34,7 +34,7 @@ async function main(): Promise<void> {
 }
 
 async function keepServing(stage: Stage): Promise<void> {
-  heading("Everything keeps running until Ctrl-C. Try it from another terminal:");
+  heading("All servers run until Ctrl-C. Try them from another terminal:");
   line(`curl -i ${stage.sellerUrl}/weather`);
   line(`npx -y pnpm@10 pay ${stage.sellerUrl}/weather`);
   heading("For a seller of your own on this machine:");
@@ -47,7 +47,7 @@ async function keepServing(stage: Stage): Promise<void> {
 function readArguments(): { readonly serve: boolean; readonly ports: Ports } {
   const options = { serve: { type: "boolean" }, port: { type: "string" } } as const;
   try {
-    // pnpm hands a `--` through.
+    // pnpm passes `--` on to the script.
     const { values } = parseArgs({ options, args: process.argv.slice(2).filter((argument) => argument !== "--") });
     const serve = values.serve ?? false;
     if (values.port === undefined && !serve) return { serve, ports: ANY_PORTS };

@@ -1,5 +1,5 @@
 /**
- * `pnpm pay <url>`: pays for a URL with the demo's payer, whose money exists only on the local chain.
+ * `pnpm pay <url>`: pays for a URL with the payer of the demo, whose money exists only on the local chain.
  *
  * @module
  */
@@ -19,14 +19,15 @@ if (url === undefined || !URL.canParse(url) || payer === undefined) {
 
 async function pay(target: string, privateKey: `0x${string}`): Promise<void> {
   try {
-    const response = await payFor(target, privateKey, ({ request, response: answer }) => {
-      line(`${request.method} ${request.url} → ${answer.status} ${answer.statusText}`);
+    const response = await payFor(target, privateKey, (exchange) => {
+      const { status, statusText } = exchange.response;
+      line(`${exchange.request.method} ${exchange.request.url} → ${status} ${statusText}`);
     });
     line(await response.text());
     const receipt = decodeHeader(response.headers.get("PAYMENT-RESPONSE"));
     if (receipt !== undefined) value(receipt);
     if (response.ok && receipt?.["success"] === true) good("paid");
-    else fail(response.ok ? "the URL asked for no payment" : `not paid: the answer is ${response.status}`);
+    else fail(response.ok ? "the URL requires no payment" : `not paid: the response status is ${response.status}`);
   } catch (error) {
     fail(explain(error));
   }
@@ -37,7 +38,7 @@ function fail(text: string): void {
   process.exitCode = 1;
 }
 
-/** `fetch` says why it failed in the cause of its error. */
+/** The error of `fetch` holds the reason in its cause. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;

@@ -1,36 +1,36 @@
 /**
- * What the demo prints.
+ * The output of the demo.
  *
  * @module
  */
 const isTerminal = process.stdout.isTTY === true && process.env["NO_COLOR"] === undefined;
 
-/** Starts a part of the story. */
+/** Prints the heading of a section. */
 export function heading(text: string): void {
   console.log(`\n${style("1", text)}`);
 }
 
-/** One line of the story. */
+/** Prints one line. */
 export function line(text: string): void {
   console.log(`  ${text}`);
 }
 
-/** A value, laid out. */
+/** Prints a value as JSON. */
 export function value(json: unknown): void {
   for (const text of JSON.stringify(json, null, 2).split("\n")) console.log(`    ${style("36", text)}`);
 }
 
-/** Something that was checked and is so. */
+/** Prints a claim that was checked. */
 export function good(text: string): void {
   console.log(`  ${style("32", "✓")} ${text}`);
 }
 
-/** Why the demo ends here, in one line. */
+/** Prints why the demo fails, in one line. */
 export function bad(text: string): void {
   console.error(`${style("31", "✗")} ${text}`);
 }
 
-/** Says what is being waited for, and how long it took once the next step begins. */
+/** Prints each step, and its duration when the next step begins. */
 export function createProgress(): { step(text: string): void; done(): void } {
   let started = 0;
   const done = () => {

@@ -1,12 +1,12 @@
 /**
- * The seller: a priced Express route. This is all that a seller writes.
+ * The seller: a priced Express route. This is the whole code of a seller.
  *
  * @module
  */
 import { paymentMiddleware } from "@farebox/express";
 import express, { type Express } from "express";
 
-/** Creates the app that sells the weather for $0.001 a request. */
+/** Creates the app, which charges $0.001 per request for the weather. */
 export function createSeller(payTo: `0x${string}`, facilitatorUrl: string): Express {
   const app = express();
   app.use(

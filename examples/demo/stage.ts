@@ -1,5 +1,5 @@
 /**
- * Everything the demo needs, on this machine: a chain, a facilitator, a seller, and a payer with money.
+ * The servers of the demo, on this machine: a chain, a facilitator and a seller. Also a payer with money.
  *
  * @module
  */
@@ -14,17 +14,17 @@ import express, { type Express } from "express";
 import { DemoError } from "./demo-error.js";
 import { createSeller } from "./seller.js";
 
-/** Who is who. The keys are anvil's own, known to everybody. */
+/** The accounts of the demo. Their keys come with anvil, and are public. */
 const [signer, payer, seller] = anvilAccounts;
 
-/** Ports to listen on; 0 takes any free one. */
+/** Ports to listen on; 0 takes a free one. */
 export interface Ports {
   readonly seller: number;
   readonly facilitator: number;
   readonly chain: number;
 }
 
-/** What runs. */
+/** The running servers and the accounts. */
 export interface Stage {
   readonly chain: LocalChain;
   readonly facilitatorUrl: string;
@@ -34,7 +34,7 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-/** Starts everything, telling `progress` before each step that takes time. */
+/** Starts all servers. Calls `progress` before each slow step. */
 export async function setStage(ports: Ports, progress: (step: string) => void): Promise<Stage> {
   if (signer === undefined || payer === undefined || seller === undefined) throw new DemoError("no accounts");
   const opened: (() => Promise<unknown>)[] = [];
@@ -87,14 +87,16 @@ async function listen(
   return { url: `http://127.0.0.1:${actual}`, close };
 }
 
-/** Says which port is busy before anything is started. */
+/** Checks that the ports are free before a server starts. */
 async function requireFree(ports: Ports): Promise<void> {
   for (const port of Object.values(ports)) {
     const probe = createServer().listen(port, "127.0.0.1");
     try {
       await once(probe, "listening");
     } catch {
-      throw new DemoError(`port ${port} is in use: end what listens there, or choose others with --port N`);
+      throw new DemoError(
+        `port ${port} is in use: stop the process that listens there, or choose other ports with --port N`,
+      );
     } finally {
       probe.close();
     }

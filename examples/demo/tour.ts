@@ -1,5 +1,5 @@
 /**
- * The tour: one request without payment, one with, and what that did on the chain. Everything shown is also checked.
+ * The tour: one request without a payment, one with a payment, and the result on the chain. It checks all that it prints.
  *
  * @module
  */
@@ -10,10 +10,10 @@ import { insist } from "./demo-error.js";
 import { good, heading, line, value } from "./screen.js";
 import type { Stage } from "./stage.js";
 
-/** What `GET /weather` costs, in atomic units: $0.001 of an asset with 6 decimals. */
+/** The price of `GET /weather` in atomic units: $0.001 of an asset with 6 decimals. */
 const PRICE = 1000n;
 
-/** Walks through a payment and insists on every part of it. */
+/** Walks through a payment, and checks each part. */
 export async function walkThrough(stage: Stage): Promise<void> {
   const url = `${stage.sellerUrl}/weather`;
   const before = await readBalances(stage);
@@ -23,12 +23,12 @@ export async function walkThrough(stage: Stage): Promise<void> {
   const [unpaid, paid] = exchanges;
   insist(
     unpaid !== undefined && paid !== undefined && exchanges.length === 2,
-    "the client asks twice: unpaid, then paid",
+    "the client sends two requests: unpaid, then paid",
   );
 
   await showChallenge(unpaid);
   showPayment(paid);
-  const transaction = await showAnswer(paid, response);
+  const transaction = await showResponse(paid, response);
   await showChain(stage, transaction, before);
   await showListing(stage, url);
 }
@@ -43,11 +43,11 @@ async function showChallenge({ request, response }: Exchange): Promise<void> {
   value(challenge);
   const body = await response.json();
   insist(JSON.stringify(body) === JSON.stringify(challenge), "the body is the same challenge");
-  good("402, and the body says the same as the header");
+  good("402, and the body equals the header");
 }
 
 function showPayment({ request }: Exchange): void {
-  heading("The client (@x402/fetch) signs and asks again");
+  heading("The client (@x402/fetch) signs and sends the request again");
   line(`${request.method} ${request.url}`);
   const payment = decodeHeader(request.headers.get("PAYMENT-SIGNATURE"));
   insist(payment !== undefined, "the second request carries PAYMENT-SIGNATURE");
@@ -55,10 +55,10 @@ function showPayment({ request }: Exchange): void {
   value(payment["payload"]);
 }
 
-async function showAnswer({ response }: Exchange, answer: Response): Promise<string> {
-  heading("The answer");
+async function showResponse({ response }: Exchange, paid: Response): Promise<string> {
+  heading("The response");
   line(`${response.status} ${response.statusText}`);
-  line(await answer.text());
+  line(await paid.text());
   const receipt = decodeHeader(response.headers.get("PAYMENT-RESPONSE"));
   insist(response.status === 200 && receipt?.["success"] === true, "a paid request is answered 200 with a receipt");
   line("PAYMENT-RESPONSE, the receipt, decoded:");
@@ -97,7 +97,7 @@ async function showListing({ facilitatorUrl }: Stage, url: string): Promise<void
   line(`GET ${facilitatorUrl}/discovery/search?query=${encodeURIComponent(query)}`);
   const { entries } = await createDiscoveryClient({ url: facilitatorUrl }).search({ query });
   const [entry] = entries;
-  insist(entry?.resource === url, "a service that was paid for is found by its description");
+  insist(entry?.resource === url, "a paid service is found by its description");
   value({ resource: entry.resource, description: entry.description, lastUpdated: entry.lastUpdated });
   good("the facilitator has listed it");
 }

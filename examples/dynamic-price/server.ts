@@ -1,25 +1,25 @@
 /**
- * An app whose price depends on what it is sent: so much for each word.
+ * An app with a price per word of the request body.
  *
  * @module
  */
 import { type PaymentsOptions, type PriceFunction, paymentMiddleware } from "@farebox/express";
 import express, { type Express } from "express";
 
-/** Where this app is paid. */
+/** The address that receives the payments. */
 export const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 
-/** What a word costs, in tenths of a cent. It may change at any time. */
+/** The price of a word, in tenths of a cent. It may change at any time. */
 export interface Tariff {
   perWord: bigint;
 }
 
 /** Creates the app. */
 export function createApp(facilitator: PaymentsOptions["facilitator"], tariff: Tariff): Express {
-  // The body is a stranger's: whatever it is, there is a price.
+  // Any body has a price, because a client may send anything.
   const price: PriceFunction = ({ body }) => inDollars(BigInt(Math.max(countWords(body), 1)) * tariff.perWord);
   const app = express();
-  // Before the payments, so that the price can depend on the body.
+  // The body parser runs before the payments, so that the price can depend on the body.
   app.use(express.json());
   app.use(
     paymentMiddleware(
@@ -43,7 +43,7 @@ function countWords(body: unknown): number {
   return typeof text === "string" ? text.split(/\s+/).filter(Boolean).length : 0;
 }
 
-/** Money is whole numbers; the point is put in at the end. */
+/** Amounts are integers; the decimal point is added at the end. */
 function inDollars(tenthsOfCents: bigint): `$${number}` {
   const digits = tenthsOfCents.toString().padStart(4, "0");
   return `$${digits.slice(0, -3)}.${digits.slice(-3)}` as `$${number}`;

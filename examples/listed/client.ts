@@ -1,5 +1,5 @@
 /**
- * Buys once, finds the service in the catalog by describing it, and calls it from the entry alone.
+ * Pays for a service once, finds it in the catalog by a description, and calls it from its entry alone.
  *
  * @module
  */
@@ -32,22 +32,22 @@ const { app, payments } = createApp(facilitatorServer.url, seller.address);
 const shop = await listen(app);
 
 try {
-  // Somebody buys it.
-  const bought = await pay(`${shop.url}/weather/lisbon?units=metric`, { payer });
-  assert.equal(bought.status, 200);
+  // A first payment lists the service.
+  const first = await pay(`${shop.url}/weather/lisbon?units=metric`, { payer });
+  assert.equal(first.status, 200);
   assert.equal(payments.listing("GET /weather/:city")?.status, "success");
 
-  // Somebody else looks for something like it, in other words.
+  // Another client searches for such a service, in other words.
   const discovery = createDiscoveryClient({ url: facilitatorServer.url });
   const { entries } = await discovery.search({ query: "is it raining outside in my town?", type: "http" });
-  const [entry] = affordable(entries, { asset: bought.payment?.accepted.asset ?? "", maxAmount: "1000" });
+  const [entry] = affordable(entries, { asset: first.payment?.accepted.asset ?? "", maxAmount: "1000" });
   assert.equal(entry?.resource, `${shop.url}/weather/:city`);
   assert.deepEqual(
     (await discovery.findMine(seller.address)).map(({ resource }) => resource),
     [entry.resource],
   );
 
-  // The entry says how it is called: a template, and an example of the query.
+  // The entry says how to call the service: a template, and an example of the query.
   const input = entry.discoveryInfo?.["input"] as { method: "GET"; queryParams: Record<string, string> };
   const url = `${entry.resource.replace(":city", "porto")}?${new URLSearchParams(input.queryParams)}`;
   const called = await pay(url, { payer, method: input.method });

@@ -6,7 +6,7 @@
 import { createPayments, type Payments } from "@farebox/express";
 import express, { type Express } from "express";
 
-/** The app, and its payments, which know whether it is listed. */
+/** Creates the app, and its payments, which know whether the route is listed. */
 export function createApp(facilitator: string, payTo: `0x${string}`): { app: Express; payments: Payments } {
   const payments = createPayments({ facilitator, networks: ["eip155:84532"], payTo: { "eip155:*": payTo } });
   const units = { type: "string", description: "metric or imperial", required: true };

@@ -1,5 +1,5 @@
 /**
- * The bridge: one tool that calls a paid HTTP endpoint and pays for it, with the reference's client.
+ * The bridge: one tool that calls a paid HTTP endpoint, and pays for it with `@x402/fetch`.
  *
  * @module
  */
@@ -22,8 +22,8 @@ export function createBridge(settings: Settings): McpServer {
   const payingFetch = wrapFetchWithPayment(repeatWhilePending, createWallet(settings));
   const server = new McpServer({ name: "farebox-mcp-bridge", version: "0.1.0" });
   const description =
-    `Calls ${settings.endpoint.href} and pays for it, if it asks for no more than a dollar in a known stablecoin. ` +
-    "Every call may cost money: do not repeat one that has failed without asking the user.";
+    `Calls ${settings.endpoint.href} and pays for it, if the price is at most one dollar in a known stablecoin. ` +
+    "Every call may cost money: do not repeat a failed call without asking the user.";
   const annotations = { openWorldHint: true, idempotentHint: false };
   server.registerTool(
     "call_paid_endpoint",
@@ -36,7 +36,7 @@ export function createBridge(settings: Settings): McpServer {
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify(input.body),
       };
-      // A payment is for this server: it is not carried to wherever it redirects.
+      // The payment is for this server, so it does not follow redirects.
       const response = await payingFetch(url, { ...(input.body === undefined ? {} : post), redirect: "error", signal });
       return toResult(response);
     },
@@ -44,7 +44,7 @@ export function createBridge(settings: Settings): McpServer {
   return server;
 }
 
-/** Pays with the keys there are, and by the library's own limits: known stablecoins, and a dollar for each payment. */
+/** Pays with the configured keys, within the limits of the library: known stablecoins, and one dollar per payment. */
 function createWallet({ evm, svm, svmRpcUrl }: Settings): x402Client {
   const wallet = new x402Client();
   if (evm !== undefined) wallet.register("eip155:*", new ExactEvmScheme(evm));
@@ -54,12 +54,12 @@ function createWallet({ evm, svm, svmRpcUrl }: Settings): x402Client {
   return wallet;
 }
 
-const MOST_REPEATS = 3;
-const LONGEST_WAIT_SECONDS = 10;
+const MAX_REPEATS = 3;
+const MAX_WAIT_SECONDS = 10;
 
 /**
- * A paid request that is answered 503 may have been paid for. It is repeated as it is, with the same payment, which cannot be
- * charged twice; another payment could.
+ * After a 503 the payment may have been charged. So the request is repeated with the same payment, which cannot be charged
+ * twice; a new payment could.
  */
 async function repeatWhilePending(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
   const request = new Request(input, init);
@@ -67,9 +67,9 @@ async function repeatWhilePending(...[input, init]: Parameters<typeof fetch>): P
     const response = await fetch(request.clone());
     const seconds = Number(response.headers.get("Retry-After") ?? Number.NaN);
     const isPending = request.headers.has("PAYMENT-SIGNATURE") && response.status === 503 && seconds >= 0;
-    if (!isPending || repeats === MOST_REPEATS) return response;
+    if (!isPending || repeats === MAX_REPEATS) return response;
     await response.body?.cancel();
-    await new Promise((resolve) => setTimeout(resolve, Math.min(seconds, LONGEST_WAIT_SECONDS) * 1000));
+    await new Promise((resolve) => setTimeout(resolve, Math.min(seconds, MAX_WAIT_SECONDS) * 1000));
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Runs the bridge as an MCP client does, as a process, against a seller on a local EVM chain and a local Solana network, and
- * looks at the balances.
+ * Runs the bridge as a process, like an MCP client, with a seller on a local EVM chain and a local Solana network. Checks the
+ * balances.
  *
  * @module
  */
@@ -41,7 +41,7 @@ try {
   svm.setBalance(svmPayer.address, 10_000n);
   svm.setBalance(svmSeller.address, 0n);
 
-  // With a key for an EVM chain, the endpoint's price is paid there.
+  // With a key for an EVM chain, the bridge pays there.
   await withBridge({ EVM_PRIVATE_KEY: evmKey, RESOURCE_SERVER_URL }, async (client) => {
     const { tools } = await client.listTools();
     assert.deepEqual(
@@ -56,7 +56,7 @@ try {
     assert.equal(await evm.balanceOf(evmSeller.address), 1_000n);
   });
 
-  // With a key for Solana, there.
+  // With a key for Solana, the bridge pays on Solana.
   const solana = { SVM_PRIVATE_KEY: svmPayer.secretKey, SVM_RPC_URL: svm.rpcUrl };
   await withBridge({ ...solana, RESOURCE_SERVER_URL, ENDPOINT_PATH: "/weather" }, async (client) => {
     assert.equal((await call(client, {})).isError, undefined);
@@ -64,17 +64,21 @@ try {
     assert.equal(svm.balanceOf(svmSeller.address), 1_000n);
   });
 
-  // What costs too much is not paid.
+  // The bridge does not pay a high price.
   await withBridge({ EVM_PRIVATE_KEY: evmKey, RESOURCE_SERVER_URL, ENDPOINT_PATH: "/mansion" }, async (client) => {
     assert.equal((await call(client, {})).isError, true);
   });
   assert.equal(await evm.balanceOf(evmPayer), 9_000n);
 
-  // Without a key, or with one that is none, it does not start, and says why without showing the key.
+  // Without a valid key the bridge does not start, and says why without printing the key.
   const wrong = `0x${"5".repeat(63)}`;
-  assert.match(await startInVain({}), /at least one of EVM_PRIVATE_KEY and SVM_PRIVATE_KEY must be provided/);
-  const said = await startInVain({ EVM_PRIVATE_KEY: wrong, SVM_PRIVATE_KEY: "0OIl", RESOURCE_SERVER_URL: "ftp://a" });
-  assert.deepEqual(said.trim().split("\n"), [
+  assert.match(await startWrong({}), /at least one of EVM_PRIVATE_KEY and SVM_PRIVATE_KEY must be provided/);
+  const problems = await startWrong({
+    EVM_PRIVATE_KEY: wrong,
+    SVM_PRIVATE_KEY: "0OIl",
+    RESOURCE_SERVER_URL: "ftp://a",
+  });
+  assert.deepEqual(problems.trim().split("\n"), [
     "EVM_PRIVATE_KEY must be 0x and 64 hexadecimal digits",
     "SVM_PRIVATE_KEY must be the 64 bytes of a key pair in base58",
     "RESOURCE_SERVER_URL must be an http or https URL",
@@ -86,7 +90,7 @@ try {
 }
 console.log("an MCP client without a wallet called a paid endpoint");
 
-/** A seller who takes either. */
+/** A seller that accepts both networks. */
 function sellWeather() {
   const keys = { privateKey: evmSigner!.privateKey, pollingIntervalMs: 10 };
   const evmChain = createRpcChain({ network: evm.network, rpcUrl: evm.rpcUrl, ...keys });
@@ -111,21 +115,21 @@ function sellWeather() {
 async function withBridge(env: Record<string, string>, act: (client: Client) => Promise<void>): Promise<void> {
   const client = new Client({ name: "an MCP client", version: "1.0.0" });
   const transport = new StdioClientTransport({ command: process.execPath, args: [BRIDGE], env, stderr: "pipe" });
-  let said = "";
+  let stderr = "";
   transport.stderr?.on("data", (chunk) => {
-    said += chunk;
+    stderr += chunk;
   });
   await client.connect(transport);
   await act(client).finally(() => client.close());
-  assert.equal(said, "");
+  assert.equal(stderr, "");
 }
 
 async function call(client: Client, input: Record<string, unknown>): Promise<CallToolResult> {
   return (await client.callTool({ name: "call_paid_endpoint", arguments: input })) as CallToolResult;
 }
 
-/** What the bridge says on stderr when it does not start. */
-async function startInVain(env: Record<string, string>): Promise<string> {
+/** Starts the bridge with wrong settings, and returns its stderr. */
+async function startWrong(env: Record<string, string>): Promise<string> {
   const bridge = spawn(process.execPath, [BRIDGE], { env, stdio: ["pipe", "pipe", "pipe"] });
   const [[code], out, err] = await Promise.all([once(bridge, "exit"), text(bridge.stdout), text(bridge.stderr)]);
   assert.equal(code, 1);

@@ -1,5 +1,5 @@
 /**
- * Starts the bridge on stdin and stdout. Nothing but MCP may go to stdout.
+ * Starts the bridge on stdin and stdout. Only MCP messages may go to stdout.
  *
  * @module
  */

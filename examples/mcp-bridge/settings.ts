@@ -1,21 +1,21 @@
 /**
- * What the bridge is told by its environment. Whatever is wrong is said at once, and no key is ever quoted.
+ * Reads the settings of the bridge from its environment. Reports all problems at once, and never quotes a key.
  *
  * @module
  */
 import { createKeyPairSignerFromBytes, getBase58Encoder, type KeyPairSigner } from "@solana/kit";
 import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 
-/** Who pays, and for what. */
+/** The wallets and the endpoint. */
 export interface Settings {
   readonly endpoint: URL;
   readonly evm: PrivateKeyAccount | undefined;
   readonly svm: KeyPairSigner | undefined;
-  /** A node of Solana. The client library has one of its own for each network. */
+  /** A Solana node. Default: the one of the client library for the network. */
   readonly svmRpcUrl: string | undefined;
 }
 
-/** What is wrong with the environment, a line each. */
+/** Wrong settings, one line each. */
 export class SettingsError extends Error {
   override readonly name = "SettingsError";
 }
@@ -23,18 +23,18 @@ export class SettingsError extends Error {
 /**
  * Reads the environment.
  *
- * @throws SettingsError with everything that is wrong
+ * @throws SettingsError with all problems
  */
 export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
   const problems: string[] = [];
   const read = async <T>(name: string, must: string, parse: (text: string) => T | Promise<T>, otherwise = "") => {
-    // An empty variable is one that was left out.
+    // An empty variable counts as absent.
     const text = env[name] || otherwise;
     if (text === "") return undefined;
     try {
       return await parse(text);
     } catch {
-      // What is wrong may be said with the key in it: nothing of it is passed on.
+      // The error may quote the key, so nothing of it is passed on.
       problems.push(`${name} must be ${must}`);
       return undefined;
     }

@@ -1,5 +1,5 @@
 /**
- * What a client of such a server sees, with the client of the MCP SDK, without a network, a chain or a wallet.
+ * A client of the server, with the MCP SDK, without a network, a chain or a wallet.
  *
  * @module
  */
@@ -28,7 +28,7 @@ async function call(name: string, args: Record<string, unknown>, payment?: unkno
   return (await client.callTool({ name, arguments: args, _meta })) as CallToolResult;
 }
 
-/** Asks, pays for what is asked for, and asks again. */
+/** Calls a tool, pays its price, and calls it again. */
 async function buy(name: string, args: Record<string, unknown>): Promise<CallToolResult> {
   const [first] = (await call(name, args)).content;
   assert.equal(first?.type, "text");
@@ -43,22 +43,22 @@ const receiptOf = ({ _meta }: CallToolResult) => _meta?.["x402/payment-response"
 const { tools } = await client.listTools();
 assert.match(tools.find(({ name }) => name === "get_weather")?.description ?? "", /Price: 0.001 USDC/);
 
-// What is free stays free.
+// A free tool needs no payment.
 assert.deepEqual((await call("ping", {})).content, [{ type: "text", text: "pong" }]);
 
-// A paid tool asks first; once it is paid it answers, with a receipt.
+// A paid tool responds with a challenge, and after the payment with its result and a receipt.
 assert.equal((await call("get_weather", { city: "Paris" })).isError, true);
 const weather = await buy("get_weather", { city: "Paris" });
 assert.deepEqual(weather.structuredContent, { city: "Paris", weather: "sunny" });
 assert.equal(receiptOf(weather).success, true);
 assert.equal(facilitator.ledger.balanceOf(PAY_TO), 1_000n);
 
-// The price is for the arguments.
+// The price depends on the arguments.
 const words = await buy("count_words", { text: "one two three" });
 assert.deepEqual(words.content, [{ type: "text", text: "3" }]);
 assert.equal(receiptOf(words).amount, "3000");
 
-// An error is not a sale.
+// An error is not charged.
 const failed = await buy("count_words", { text: "route 66" });
 assert.equal(failed.isError, true);
 assert.equal(receiptOf(failed).success, false);
@@ -66,4 +66,4 @@ assert.equal(facilitator.ledger.balanceOf(PAY_TO), 4_000n);
 
 await client.close();
 server.close();
-console.log("tools were sold, each for its price");
+console.log("each tool was charged at its price");

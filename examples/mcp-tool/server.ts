@@ -1,5 +1,5 @@
 /**
- * An MCP server that sells: one tool for a fixed price, one for a price by its arguments, and one that is free.
+ * An MCP server with one tool at a fixed price, one at a price that depends on its arguments, and one free tool.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import express, { type Express } from "express";
 import { z } from "zod";
 
-/** Where this server is paid. */
+/** The address that receives the payments. */
 export const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 
 /** Creates the app. */
@@ -39,7 +39,7 @@ export function createApp(facilitator: PaymentsOptions["facilitator"]): Express 
       inputSchema: { text: z.string().refine((text) => /^[1-9]$/.test(String(countWords(text)))) },
     },
     ({ text }) => {
-      // What is not delivered is not charged for.
+      // An error result is not charged.
       if (/\d/.test(text)) return { isError: true, content: [{ type: "text", text: "these are not only words" }] };
       return { content: [{ type: "text", text: String(countWords(text)) }] };
     },
@@ -50,10 +50,10 @@ export function createApp(facilitator: PaymentsOptions["facilitator"]): Express 
     const server = new McpServer({ name: "weather", version: "1.0.0" });
     server.registerTool("ping", { description: "Free." }, () => ({ content: [{ type: "text", text: "pong" }] }));
     tools.register(server);
-    // One for each request: nothing has to be remembered but payments.
+    // A new transport for each request: the server keeps no session.
     const transport = new StreamableHTTPServerTransport();
     res.once("close", () => void server.close());
-    // The SDK's optional fields are written so that exact types refuse them.
+    // The optional fields of the SDK do not compile with `exactOptionalPropertyTypes`.
     await server.connect(transport as Transport);
     await transport.handleRequest(req, res, req.body);
   });

@@ -1,5 +1,5 @@
 /**
- * Pays such a seller on a local chain, and looks at the balances.
+ * Pays the seller on a local chain, and checks the balances.
  *
  * @module
  */
@@ -23,7 +23,7 @@ try {
   assert.match(paid.receipt?.transaction ?? "", /^0x[0-9a-f]{64}$/);
   assert.equal(await chain.balanceOf(payer.address), 9_000n);
   assert.equal(await chain.balanceOf(seller.address), 1_000n);
-  console.log("paid on chain, with nobody in between");
+  console.log("paid on chain, without a third party");
 } finally {
   await chain.close();
 }

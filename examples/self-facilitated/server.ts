@@ -1,5 +1,5 @@
 /**
- * A seller with a facilitator of its own: no third party verifies, settles or knows of a payment.
+ * A seller with its own facilitator: no third party verifies, settles or sees a payment.
  *
  * @module
  */
@@ -8,21 +8,21 @@ import { createPayments } from "@farebox/express";
 import { createFacilitator } from "@farebox/facilitator";
 import express, { type Express } from "express";
 
-/** What it takes. */
-export interface Own {
+/** The chain, the key and the payee of the seller. */
+export interface SellerOptions {
   readonly network: `eip155:${number}`;
   readonly rpcUrl: string;
-  /** Signs and pays for transactions; it needs no stablecoins, and cannot take any. */
+  /** Signs transactions and pays their fees. It needs no stablecoins, and cannot take any. */
   readonly privateKey: `0x${string}`;
   readonly payTo: `0x${string}`;
 }
 
 /** Creates the app. */
-export function createApp({ network, rpcUrl, privateKey, payTo }: Own): Express {
+export function createApp({ network, rpcUrl, privateKey, payTo }: SellerOptions): Express {
   const chain = createRpcChain({ network, rpcUrl, privateKey, pollingIntervalMs: 50 });
   const payments = createPayments({
     facilitator: createFacilitator({ schemes: [createExactEvmScheme({ chain })] }),
-    // The node also says what became of a payment, should an answer of its own get lost.
+    // Farebox asks the node for the outcome of a settlement if a response is lost.
     rpc: { [network]: rpcUrl },
   });
   const app = express();

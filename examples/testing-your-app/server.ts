@@ -1,12 +1,12 @@
 /**
- * An app that sells: whoever starts it says which facilitator it uses, so a test can bring its own.
+ * An app with a priced route. Its facilitator is a parameter, so that a test can pass its own.
  *
  * @module
  */
 import { type PaymentsOptions, paymentMiddleware } from "@farebox/express";
 import express, { type Express } from "express";
 
-/** Where this app is paid. */
+/** The address that receives the payments. */
 export const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 
 /** Creates the app. */

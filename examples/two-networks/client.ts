@@ -1,5 +1,5 @@
 /**
- * Two clients with nothing in common but the protocol pay for the same route, each on a local network of its own.
+ * Two independent clients pay for the same route, each on its own local network.
  *
  * @module
  */
@@ -31,7 +31,7 @@ solana.airdrop(feePayer, 1_000_000_000n);
 solana.setBalance(solanaBuyer.address, 5_000n);
 solana.setBalance(solanaSeller, 0n);
 
-// One facilitator for both. A seller of yours would name one that is on the web.
+// One facilitator for both networks. A deployed seller would name the URL of a public one.
 const { network, rpcUrl } = chain;
 const evmChain = createRpcChain({ network, rpcUrl, privateKey: sponsor.privateKey, pollingIntervalMs: 50 });
 const svmChain = createRpcSvmChain({
@@ -49,7 +49,7 @@ await once(server, "listening");
 const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/weather`;
 
 try {
-  // Whoever asks is offered both, at one price.
+  // The challenge offers both networks, at one price.
   const { challenge } = await pay(url);
   assert.deepEqual(
     challenge?.accepts.map(({ network: where, amount }) => [where, amount]),
@@ -59,7 +59,7 @@ try {
     ],
   );
 
-  // A client that has USDC on the EVM network alone.
+  // The first client has USDC only on the EVM network.
   const evmScheme = new ExactEvmScheme(privateKeyToAccount(buyer.privateKey));
   const onEvm = wrapFetchWithPaymentFromConfig(fetch, { schemes: [{ network: "eip155:*", client: evmScheme }] });
   const first = await onEvm(url);
@@ -67,7 +67,7 @@ try {
   assert.equal(await chain.balanceOf(buyer.address), 4_000n);
   assert.equal(await chain.balanceOf(seller.address), 1_000n);
 
-  // And one that has it on Solana alone. It needs no SOL: the facilitator pays the fee.
+  // The second client has USDC only on Solana. It needs no SOL: the facilitator pays the fee.
   const svmScheme = new ExactSvmScheme(solanaBuyer, { rpcUrl: solana.rpcUrl });
   const onSolana = wrapFetchWithPaymentFromConfig(fetch, { schemes: [{ network: "solana:*", client: svmScheme }] });
   const second = await onSolana(url);
@@ -75,7 +75,7 @@ try {
   assert.equal(solana.balanceOf(solanaBuyer.address), 4_000n);
   assert.equal(solana.balanceOf(solanaSeller), 1_000n);
 
-  // Neither payment touched the other network.
+  // Each payment moved money on one network only.
   assert.equal(await chain.balanceOf(seller.address), 1_000n);
   console.log("one route, paid once on each network");
 } finally {
@@ -88,7 +88,7 @@ function sunny(paidOn: string, paidBy: string) {
   return { weather: "sunny", paidOn, paidBy };
 }
 
-/** Private key and public key, 32 bytes each, as wallets of Solana keep them. */
+/** The private and the public key, 32 bytes each: the format of Solana wallets. */
 function createSolanaKey(): Uint8Array {
   const { d = "", x = "" } = generateKeyPairSync("ed25519").privateKey.export({ format: "jwk" });
   return Buffer.concat([Buffer.from(d, "base64url"), Buffer.from(x, "base64url")]);

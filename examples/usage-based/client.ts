@@ -1,5 +1,5 @@
 /**
- * Asks such a seller for texts of all lengths, and looks on a local chain at what each has cost.
+ * Requests texts of several lengths, and checks on a local chain what each has cost.
  *
  * @module
  */
@@ -16,7 +16,7 @@ const chain = await startLocalChain();
 try {
   const payer = createPayer();
   await chain.fund(payer.address, { usdc: 10_000n });
-  // Once in the life of a payer: `upto` moves money by Permit2.
+  // `upto` moves money by Permit2, which each payer approves once.
   await chain.approvePermit2(payer.address);
   const { network, rpcUrl } = chain;
   const rpcChain = createRpcChain({ network, rpcUrl, privateKey: signer.privateKey, pollingIntervalMs: 50 });
@@ -25,26 +25,26 @@ try {
   const ask = (body: unknown) => pay(app, { path: "/generate", body, payer });
   const income = () => chain.balanceOf(seller.address);
 
-  // The challenge says the most that it can cost.
+  // The challenge names the maximum.
   const unpaid = await pay(app, { path: "/generate", body: { prompt: "a b c" } });
   assert.deepEqual([unpaid.status, unpaid.challenge?.accepts[0]?.amount], [402, "1000"]);
 
-  // Three tokens cost three.
+  // Three tokens cost three times the price of a token.
   const three = await ask({ prompt: "sunny is it" });
   assert.deepEqual(three.json(), { text: "it is sunny", tokens: 3 });
   assert.equal(three.receipt?.amount, "300");
   assert.equal(await income(), 300n);
 
-  // However long the prompt is, it costs no more than was signed for.
+  // A long prompt costs no more than the signed maximum.
   const long = await ask({ prompt: "word ".repeat(1_000) });
   assert.deepEqual([(long.json() as { tokens: number }).tokens, long.receipt?.amount], [10, "1000"]);
   assert.equal(await income(), 1_300n);
 
-  // Nothing generated, nothing charged: there is not even a transaction.
+  // An empty text is not charged, and needs no transaction.
   const nothing = await ask({ prompt: "" });
   assert.deepEqual([nothing.status, nothing.receipt?.amount, nothing.receipt?.transaction], [200, "0", ""]);
 
-  // An error is not a sale.
+  // An error response is not charged.
   const wrong = await ask({ words: 5 });
   assert.deepEqual([wrong.status, wrong.receipt?.errorReason], [422, "not_charged"]);
 

@@ -1,5 +1,5 @@
 /**
- * A text generator that charges for what it has generated: the payer signs for a maximum, and pays for each token.
+ * A text generator that charges per token: the payer signs a maximum, and pays for the generated tokens.
  *
  * @module
  */
@@ -7,14 +7,14 @@ import { type PaymentsOptions, paymentMiddleware, setSettlementOverrides } from 
 import express, { type Express } from "express";
 import { generate } from "./model.js";
 
-/** What a token costs: a hundredth of a cent, in atomic units of USDC. */
+/** The price of a token: a hundredth of a cent, in atomic units of USDC. */
 const PER_TOKEN = 100n;
 
 /** Creates the app. */
 export function createApp(facilitator: PaymentsOptions["facilitator"], payTo: `0x${string}`): Express {
   const accepts = { scheme: "upto", price: "$0.001", network: "eip155:84532", payTo } as const;
   const app = express();
-  // An answer whose amount nobody has said is a mistake of ours, and not the payer's loss.
+  // A response without an amount is an error of the seller, so the payer is not charged.
   const routes = { "POST /generate": { accepts, unmetered: "error" } } as const;
   app.use(paymentMiddleware(routes, { facilitator }));
   app.use(express.json());
@@ -24,7 +24,7 @@ export function createApp(facilitator: PaymentsOptions["facilitator"], payTo: `0
       res.status(422).json({ error: "send { prompt }" });
       return;
     }
-    // No more than the payer has signed for, whatever the prompt asks for.
+    // The text ends at the maximum that the payer has signed.
     const most = BigInt(req.payment?.maxAmount ?? 0) / PER_TOKEN;
     const tokens = generate(prompt, Number(most));
     setSettlementOverrides(res, { amount: String(BigInt(tokens.length) * PER_TOKEN) });

@@ -9,7 +9,7 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { listSamples } from "./quality/measure.js";
 
-/** Where Debian and others put it; `CHROMIUM` says where else. */
+/** The usual path of Chromium; `CHROMIUM` overrides it. */
 const PLACES = [process.env["CHROMIUM"], "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const executablePath = PLACES.find((place) => place !== undefined && existsSync(place));
 if (executablePath === undefined) {
@@ -41,30 +41,30 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
     await catalog.close();
   });
 
-  test("the page has its style, and nothing is blocked", async () => {
+  test("the page applies its style, and its policy blocks nothing", async () => {
     expect(await page.evaluate("getComputedStyle(document.body).maxWidth")).toBe("768px");
     expect(complaints.filter((text) => !text.includes("favicon"))).toEqual([]);
   });
 
-  test("somebody with a keyboard searches, and gets to what was found", async () => {
+  test("a visitor searches and reaches the results with the keyboard", async () => {
     await page.keyboard.press("Tab");
     expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to the services");
-    await page.getByLabel("What it should do").focus();
+    await page.getByLabel("Description").focus();
     await page.keyboard.type("will it rain tomorrow");
     await page.keyboard.press("Enter");
     await page.waitForURL(/query=will\+it\+rain\+tomorrow/);
-    expect(await page.getByLabel("What it should do").inputValue()).toBe("will it rain tomorrow");
+    expect(await page.getByLabel("Description").inputValue()).toBe("will it rain tomorrow");
     expect(await page.getByRole("article").first().textContent()).toMatch(/weather|forecast/i);
   });
 
-  test("how a service is called unfolds by the keyboard", async () => {
+  test("the keyboard opens the details of a service", async () => {
     const details = page.locator("details").first();
     await details.locator("summary").focus();
     await page.keyboard.press("Enter");
     expect(await details.getAttribute("open")).toBe("");
   });
 
-  test("kinds are chosen, and every field has a name that is read out", async () => {
+  test("the kind can be selected, and every field has an accessible name", async () => {
     await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
     await page.getByLabel("Kind").selectOption("mcp");
     await page.getByRole("button", { name: "Search" }).click();
@@ -74,7 +74,7 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
     expect(kinds.every((text) => text.includes("MCP tool"))).toBe(true);
   });
 
-  test("the next page is a link, and so is the first", async () => {
+  test("the next and the first page are links", async () => {
     await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
     const first = await page.getByRole("article").first().textContent();
     await page.getByRole("link", { name: "Next page" }).click();

@@ -54,7 +54,7 @@ describe.each([
   ["Express 5", express],
   ["Express 4", require("express4") as typeof express],
 ])("on %s", (_name, make) => {
-  test("shows every service, with its price in atomic units", async () => {
+  test("the page shows every service with its price in atomic units", async () => {
     const answer = await fetch(await open(catalog, make));
     const page = await answer.text();
     expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
@@ -64,16 +64,16 @@ describe.each([
     expect(page).toContain("1000 atomic units of");
   });
 
-  test("searches, and keeps to a kind and a network", async () => {
+  test("the page searches, and filters by kind and network", async () => {
     const url = await open(catalog, make);
     const pageOf = async (query: string) => (await fetch(url + query)).text();
     expect(await pageOf("?query=is+it+raining+in+a+town")).toContain("https://api.example.com/weather");
     expect(await pageOf("?type=mcp")).toContain("One service.");
-    expect(await pageOf("?network=eip155:1")).toContain("No service fits.");
+    expect(await pageOf("?network=eip155:1")).toContain("No service matches.");
   });
 });
 
-test("what sellers and visitors write is text", async () => {
+test("text of sellers and visitors is escaped", async () => {
   const url = await open(catalog);
   const page = await (await fetch(`${url}?query=${encodeURIComponent(HOSTILE)}`)).text();
   expect(page).not.toContain("<script");
@@ -81,7 +81,7 @@ test("what sellers and visitors write is text", async () => {
   expect(page).toContain("&quot;&gt;&lt;script&gt;");
 });
 
-test("goes from page to page, and back to the first", async () => {
+test("links lead from page to page, and back to the first", async () => {
   const many = createCatalog({ store: createSqliteCatalogStore() });
   onTestFinished(() => many.close());
   for (let at = 0; at < 45; at++) await many.register(service(`item-${at}`));
@@ -97,17 +97,17 @@ test("goes from page to page, and back to the first", async () => {
 });
 
 test.each([
-  ["?type=ftp", "The kind is http or mcp."],
+  ["?type=ftp", "The kind must be http or mcp."],
   ["?cursor=nonsense", "There is no such page."],
   ["?query=x&cursor=l.1", "There is no such page."],
-  [`?query=${"a".repeat(1_001)}`, "What it should do has to be said in 1000 characters."],
+  [`?query=${"a".repeat(1_001)}`, "The search text must not be longer than 1000 characters."],
 ])("refuses %s with 400", async (query, problem) => {
   const answer = await fetch((await open(catalog)) + query);
   expect(answer.status).toBe(400);
   expect(await answer.text()).toContain(problem);
 });
 
-test("says that a catalog cannot be read, and not why", async () => {
+test("the page says that the catalog cannot be read, without the reason", async () => {
   const closed = createCatalog({ store: createSqliteCatalogStore() });
   await closed.close();
   const heard: unknown[] = [];
@@ -122,7 +122,7 @@ test("says that a catalog cannot be read, and not why", async () => {
   expect(heard[0]).toBe("catalog_page_failed");
 });
 
-test("any query is answered with a page, without markup of the visitor's", async () => {
+test("any query gets a page without markup of the visitor", async () => {
   const url = await open(catalog);
   const text = fc.oneof(fc.string({ maxLength: 40 }), fc.constantFrom(HOSTILE, "\u0000", "\ud800", "%", "l.1", "s.1"));
   const queries = fc.record({ query: text, type: text, network: text, cursor: text }, { requiredKeys: [] });
@@ -138,6 +138,6 @@ test("any query is answered with a page, without markup of the visitor's", async
   );
 });
 
-test("a catalog that is none is refused at once", () => {
+test("catalogPage refuses a value that is not a catalog", () => {
   expect(() => catalogPage({} as never, { loger: 1 } as never)).toThrow(/catalog[\s\S]*loger/);
 });

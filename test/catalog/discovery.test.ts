@@ -29,7 +29,7 @@ afterAll(() => shop.close());
 const items = (json: Record<string, unknown>) => (json["items"] ?? json["resources"]) as CatalogEntry[];
 
 describe("the list", () => {
-  test("has pages of twenty, how many there are, and a cursor", async () => {
+  test("the list has pages of twenty, a total and a cursor", async () => {
     const { status, json, header } = await shop.get("/discovery/resources");
     expect(status).toBe(200);
     expect(header("access-control-allow-origin")).toBe("*");
@@ -58,13 +58,13 @@ describe("the list", () => {
     ["extensions=other", 0],
     ["unheard=of", 28],
   ];
-  test.each(FILTERS)("of ?%s has %i", async (query, total) => {
+  test.each(FILTERS)("the list with ?%s has %i entries", async (query, total) => {
     const { json } = await shop.get(`/discovery/resources?limit=100&${query}`);
     expect(items(json)).toHaveLength(total);
     expect(json["pagination"]).toMatchObject({ total });
   });
 
-  test("gives every entry once, by offset and by cursor, also while others register", async () => {
+  test("the list returns every entry once, by offset and by cursor, during registrations", async () => {
     const own = await openLibrary();
     const urls = Array.from({ length: 11 }, (_, at) => `https://a.example/${at}`);
     await own.list(...urls.map((url) => ({ url })));
@@ -91,7 +91,7 @@ describe("the list", () => {
 });
 
 describe("a search", () => {
-  test("finds by other words than the seller's, and filters", async () => {
+  test("a search finds services by other words than the seller's, and filters", async () => {
     const found = await shop.get("/discovery/search?query=subtract+or+sum+some+figures&limit=3");
     expect(found.status).toBe(200);
     expect(items(found.json)[0]?.resource).toBe("mcp://tool/add");
@@ -101,7 +101,7 @@ describe("a search", () => {
     expect(items(upto.json).map(({ resource }) => resource)).toEqual(["https://b.example/upto"]);
   });
 
-  test("finds by words that nobody knows but the seller", async () => {
+  test("a search finds services by words that only the seller uses", async () => {
     const own = await openLibrary();
     await own.list({ url: "https://a.example/1", description: "Zorblax lookups" }, { url: "https://a.example/2" });
     for (const query of ["zorblax", "zorblacks", "ZORBLAX!"]) {
@@ -110,7 +110,7 @@ describe("a search", () => {
     await own.close();
   });
 
-  test("gives every entry once, also while others register", async () => {
+  test("a search returns every entry once, during registrations", async () => {
     const own = await openLibrary();
     await own.list(
       ...Array.from({ length: 9 }, (_, at) => ({ url: `https://a.example/${at}`, description: `Weather ${at}` })),
@@ -130,7 +130,7 @@ describe("a search", () => {
   });
 });
 
-describe("a wrong parameter is answered 400, by name", () => {
+describe("wrong parameters", () => {
   const WRONG: readonly (readonly [path: string, error: RegExp])[] = [
     ["resources?limit=0", /^limit: expected a whole number from 1 to 100$/],
     ["resources?limit=101", /^limit/],
@@ -155,13 +155,13 @@ describe("a wrong parameter is answered 400, by name", () => {
     ["search?query=a&cursor=l.1", /^cursor/],
     ["search?query=a&limit=x", /^limit/],
   ];
-  test.each(WRONG)("%s", async (path, error) => {
+  test.each(WRONG)("%s answers 400 with the name of the parameter", async (path, error) => {
     const { status, json } = await shop.get(`/discovery/${path}`);
     expect([status, json["error"]]).toEqual([400, expect.stringMatching(error)]);
   });
 });
 
-test("any bytes as a query are answered", async () => {
+test("any bytes as a query get a response", async () => {
   const bytes = fc
     .uint8Array({ minLength: 1, maxLength: 60 })
     .map((some) => [...some].map((byte) => `%${byte.toString(16).padStart(2, "0")}`).join(""));
@@ -191,7 +191,7 @@ test("any bytes as a query are answered", async () => {
   );
 });
 
-test("an entry of a stranger's does no harm to the answer", async () => {
+test("an entry with hostile names does not change the response", async () => {
   const own = await openLibrary();
   const description = `<script>alert(1)</script>"'\u2028`;
   await own.list({ description, bazaar: declare({ more: { toJSON: "x" } }) });

@@ -1,5 +1,5 @@
 /**
- * A facilitator with a catalog behind HTTP, whose scheme lets every payment pass.
+ * A facilitator with a catalog behind HTTP. Its schemes accept every payment.
  *
  * @module
  */
@@ -18,7 +18,7 @@ export const NETWORK = "eip155:84532";
 export const ASSET = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
 export const PAYEE = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 
-/** What may be otherwise in a payment. */
+/** The parts of a payment that a test replaces. */
 export interface PaymentChanges {
   readonly url?: string;
   readonly description?: string;
@@ -47,7 +47,7 @@ export function paymentFor(changes: PaymentChanges = {}): FacilitatorRequest {
   return { x402Version: 2, paymentPayload, paymentRequirements } as unknown as FacilitatorRequest;
 }
 
-/** An answer over HTTP. */
+/** An HTTP response. */
 export interface Reply {
   readonly status: number;
   readonly json: Record<string, unknown>;
@@ -63,12 +63,12 @@ export interface Library {
   readonly catalog: LocalCatalog;
   get(path: string): Promise<Reply>;
   post(path: string, body: unknown): Promise<Reply>;
-  /** Pays, and thereby lists. */
+  /** Settles payments, which lists their services. */
   list(...changes: readonly PaymentChanges[]): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What may be otherwise in a library. */
+/** Options of {@link openLibrary}. */
 export interface LibraryOptions {
   readonly store?: CatalogStore;
   readonly now?: () => number;
@@ -78,7 +78,7 @@ export interface LibraryOptions {
   readonly schemes?: readonly FacilitatorScheme[];
 }
 
-/** A scheme that says yes, with another network for each that is named. */
+/** A scheme that accepts every payment. */
 export function yesScheme(scheme = "exact", network = NETWORK): FacilitatorScheme {
   return {
     scheme,
@@ -94,7 +94,7 @@ export function yesScheme(scheme = "exact", network = NETWORK): FacilitatorSchem
 const SOLANA = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";
 const SCHEMES = [yesScheme(), yesScheme("upto"), yesScheme("exact", "eip155:8453"), yesScheme("exact", SOLANA)];
 
-/** Opens a library. */
+/** Starts the facilitator. */
 export async function openLibrary(options: LibraryOptions = {}): Promise<Library> {
   const { store = createSqliteCatalogStore(), now = Date.now, allowLocal = false, schemes = SCHEMES, logger } = options;
   const catalog = createCatalog({ store, now, allowLocal });

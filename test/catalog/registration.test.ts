@@ -22,7 +22,7 @@ async function entriesOf({ get }: Library): Promise<readonly CatalogEntry[]> {
   return (await get("/discovery/resources?limit=100")).json["items"] as CatalogEntry[];
 }
 
-/** A store of which one call is another. */
+/** A store with one replaced call. */
 function storeWith(changes: Partial<CatalogStore>): CatalogStore {
   return { ...createSqliteCatalogStore(), ...changes };
 }
@@ -30,7 +30,7 @@ function storeWith(changes: Partial<CatalogStore>): CatalogStore {
 describe.each([{ isExpress4: false }, { isExpress4: true }])(
   "a payment with a declaration (Express 4: $isExpress4)",
   (app) => {
-    test("is told processing when it is verified, success when it is settled, and is listed then", async () => {
+    test("a payment gets processing when it is verified and success when it is settled, and is listed then", async () => {
       const shop = await library({ ...app, now: () => Date.parse("2026-01-31T12:00:00.007Z") });
       const verified = await shop.post("/verify", paymentFor());
       expect(verified.json).toEqual({ isValid: true, payer: "0xbb" });
@@ -77,7 +77,7 @@ describe.each([{ isExpress4: false }, { isExpress4: true }])(
 );
 
 describe("the facilitator", () => {
-  test("says the same in this process, and says that it knows the extension", async () => {
+  test("the facilitator returns the same outcomes in this process, and supports the extension", async () => {
     const { facilitator } = await library();
     expect(await facilitator.settle(paymentFor())).toMatchObject({
       success: true,
@@ -86,7 +86,7 @@ describe("the facilitator", () => {
     expect((await facilitator.supported()).extensions).toEqual(["bazaar"]);
   });
 
-  test("says why a declaration is rejected, and lets the payment pass", async () => {
+  test("a rejected declaration gets a reason, and its payment succeeds", async () => {
     const shop = await library();
     const body = paymentFor({ bazaar: declare({ routeTemplate: "/../x" }) });
     for (const path of ["/verify", "/settle"]) {
@@ -98,7 +98,7 @@ describe("the facilitator", () => {
     expect(await entriesOf(shop)).toEqual([]);
   });
 
-  test("says nothing of a payment without a declaration, or one that is refused", async () => {
+  test("a payment without a declaration, or a refused one, gets no outcome", async () => {
     const shop = await library();
     expect((await shop.post("/settle", paymentFor({ bazaar: null }))).outcome).toBeUndefined();
     expect((await shop.post("/settle", paymentFor({ terms: { network: "eip155:1" } }))).outcome).toBeUndefined();
@@ -107,7 +107,7 @@ describe("the facilitator", () => {
 });
 
 describe("an entry", () => {
-  test("is listed anew with each payment", async () => {
+  test("each payment updates the entry", async () => {
     let now = Date.parse("2026-01-01T00:00:00.000Z");
     const shop = await library({ now: () => now });
     await shop.list({});
@@ -119,14 +119,14 @@ describe("an entry", () => {
     expect(entry?.accepts.map(({ amount }) => amount)).toEqual(["2000"]);
   });
 
-  test("of a route with parameters is one, whatever was paid for", async () => {
+  test("a route with parameters has one entry for all its paths", async () => {
     const shop = await library();
     const bazaar = declare({ routeTemplate: "/users/:id" });
     await shop.list({ url: "https://a.example/users/7", bazaar }, { url: "https://a.example/users/8?x=1", bazaar });
     expect((await entriesOf(shop)).map(({ resource }) => resource)).toEqual(["https://a.example/users/:id"]);
   });
 
-  test("of a tool is told apart by the tool's name, also at one URL", async () => {
+  test("two tools at one URL have two entries", async () => {
     const shop = await library();
     const toolOf = (toolName: string) => ({ info: { input: { type: "mcp", toolName, inputSchema: {} } }, schema: {} });
     await shop.list(
@@ -141,7 +141,7 @@ describe("an entry", () => {
     ]);
   });
 
-  test("gathers the offers of several families of networks", async () => {
+  test("an entry collects the offers of several families of networks", async () => {
     const shop = await library();
     const solana = { network: "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1", payTo: "So1", asset: "Usdc1" };
     await shop.list({}, { terms: solana, description: "Not theirs to say" });
@@ -150,7 +150,7 @@ describe("an entry", () => {
     expect(entry?.description).toBe("Weather for a city");
   });
 
-  test("is not changed by a payment to somebody else", async () => {
+  test("a payment to another payee does not change the entry", async () => {
     const shop = await library();
     await shop.list({});
     const { outcome } = await shop.post("/settle", paymentFor({ description: "Mine", terms: { payTo: "0xdead" } }));
@@ -170,7 +170,7 @@ describe("a catalog that fails", () => {
     throw new RangeError("postgres://user:secret@db");
   };
 
-  test("leaves payments as they are, and says so", async () => {
+  test("payments succeed when the catalog fails, and the log says so", async () => {
     const shop = await library({ store: storeWith({ update: async () => down(), list: async () => down() }), logger });
     const { json, outcome } = await shop.post("/settle", paymentFor());
     expect(json["success"]).toBe(true);
@@ -183,7 +183,7 @@ describe("a catalog that fails", () => {
     expect(log).toContainEqual(["catalog_failed", { error: "RangeError" }]);
   });
 
-  test("keeps no payment waiting", async () => {
+  test("a slow catalog does not delay payments", async () => {
     let finish = (): void => {};
     const held = new Promise<void>((resolve) => {
       finish = resolve;
@@ -199,7 +199,7 @@ describe("a catalog that fails", () => {
     expect(await entriesOf(shop)).toHaveLength(1);
   });
 
-  test("takes in no more than it can", async () => {
+  test("registrations in flight are bounded", async () => {
     const shop = await library({ store: storeWith({ update: () => new Promise(() => {}) }) });
     const answers = await Promise.all(Array.from({ length: 300 }, () => shop.facilitator.settle(paymentFor())));
     const statuses = answers.map(({ extensionResponses }) => extensionResponses?.bazaar?.status);
@@ -208,7 +208,7 @@ describe("a catalog that fails", () => {
   });
 });
 
-test("whatever a payment declares, it passes", async () => {
+test("a payment succeeds with any declaration", async () => {
   const { facilitator, get } = await library();
   const strange = fc.anything({ withBigInt: true, withNullPrototype: true });
   const nearly = fc.record({
@@ -240,13 +240,13 @@ test("whatever a payment declares, it passes", async () => {
   expect((await get("/discovery/resources")).status).toBe(200);
 });
 
-test("two payments at once for one resource are one entry", async () => {
+test("two concurrent payments for one resource make one entry", async () => {
   const shop = await library();
   await Promise.all(Array.from({ length: 20 }, () => shop.post("/settle", paymentFor())));
   expect(await entriesOf(shop)).toHaveLength(1);
 });
 
-test("a registration of a program lists too", async () => {
+test("catalog.register lists a service without a payment", async () => {
   const shop = await library();
   const offer = {
     scheme: "exact",

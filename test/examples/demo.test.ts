@@ -33,7 +33,7 @@ test("shows a payment from the challenge to the balances on chain", async () => 
     "payer                10       9.999  0x",
     "seller                0       0.001  0x",
     "the facilitator has listed it",
-    "All of it is true",
+    "All checks passed",
   ];
   expect(story.filter((part) => !out.includes(part))).toEqual([]);
 });
@@ -49,7 +49,7 @@ test("keeps serving with --serve, where a URL can be paid by hand, and stops whe
   expect(paid).toMatchObject({ code: 0, err: "" });
   expect(paid.out).toContain("✓ paid");
   const unpayable = await finish(run("pay.js", `http://127.0.0.1:${port}/nothing`));
-  expect(unpayable).toMatchObject({ code: 1, err: "✗ not paid: the answer is 404\n" });
+  expect(unpayable).toMatchObject({ code: 1, err: "✗ not paid: the response status is 404\n" });
 
   demo.kill("SIGINT");
   const { code, out } = await finished;
@@ -65,7 +65,9 @@ test("says in one line which port is busy", async () => {
   const { code, err } = await finish(run("main.js", "--serve", "--port", String(port)));
   busy.close();
   expect(code).toBe(1);
-  expect(err).toBe(`✗ port ${port} is in use: end what listens there, or choose others with --port N\n`);
+  expect(err).toBe(
+    `✗ port ${port} is in use: stop the process that listens there, or choose other ports with --port N\n`,
+  );
 });
 
 test.each([

@@ -101,8 +101,8 @@ async function collect(socket: Socket): Promise<string> {
   socket.on("data", (chunk: Buffer) => {
     text += chunk.toString("latin1");
   });
-  // A reset after the answer is as good as an end: the rest of what was sent was not read.
+  // A reset after the response is as good as an end: the server did not read the rest. `once` would reject on it.
   socket.on("error", () => {});
-  await once(socket, "close");
+  await new Promise((resolve) => socket.once("close", resolve));
   return text;
 }

@@ -104,7 +104,7 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
     });
     expect(await counter.post("/verify", JSON.stringify(request))).toMatchObject({
       status: 400,
-      json: { error: "the body has been read by somebody else" },
+      json: { error: "the body has already been read, and no body parser has kept it" },
     });
   });
 

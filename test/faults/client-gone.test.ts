@@ -28,7 +28,7 @@ describe.each(BANKS)("%s", (_where, openBank) => {
     };
     const shop = await openShop({ bank, handler });
     const payment = await shop.sign();
-    await expect(shop.buy({ payment, signal: client.signal })).rejects.toThrow("no complete answer");
+    await expect(shop.buy({ payment, signal: client.signal })).rejects.toThrow("no complete response");
     await answered.opened;
     expect(shop.runs()).toBe(1);
     expect([await shop.income(), await shop.spent()]).toEqual([0n, 0n]);

@@ -1,6 +1,6 @@
 /**
- * What is declared goes through the reference's own validators, as a facilitator gets it: every form, every method, with and
- * without parameters in the path.
+ * Checks our declarations with the validators of the reference implementation, as a facilitator gets them: every form and every
+ * method, with and without path parameters.
  *
  * @module
  */
@@ -32,7 +32,7 @@ const TOOL = {
   example: { city: "Paris" },
 } as const;
 
-/** Each form, by what it is called. Each may go with each method of its kind. */
+/** Each form by its name. Each works with every method of its kind. */
 const QUERY_FORMS: readonly (readonly [name: string, form: object])[] = [
   ["nothing but that it is discoverable", { discoverable: true }],
   [
@@ -91,7 +91,7 @@ interface Sent {
   readonly status: number;
 }
 
-/** Pays for a route that is declared, and yields what the client and the facilitator got. */
+/** Pays for a declared route, and returns what the client and the facilitator received. */
 async function send(form: object, { key, path, method }: { key: string; path: string; method: Method }): Promise<Sent> {
   const route: RouteConfig = { ...PRICED, extensions: { bazaar: form } };
   const shop = await openShop(express, {
@@ -108,20 +108,23 @@ async function send(form: object, { key, path, method }: { key: string; path: st
 }
 
 describe("a declared route", () => {
-  test.each(CASES)("%s %s, as %s, is what the reference takes", async (method, _path, _name, { form, path }) => {
-    const [key, at, template] = path;
-    const { payment, challenge, status } = await send(form, { key: `${method} ${key}`, path: at, method });
-    expect(status).toBe(200);
-    const declared = payment.extensions?.["bazaar"] as never;
-    expect(challenge?.extensions?.["bazaar"]).toEqual(declared);
-    expect(validateDiscoveryExtensionSpec(declared)).toEqual({ valid: true });
-    expect(validateDiscoveryExtension(declared)).toEqual({ valid: true });
-    const found = extractDiscoveryInfo(payment as never, payment.accepted as never);
-    expect(found).toMatchObject({ method, discoveryInfo: { input: { type: "http", method } } });
-    expect(found?.resourceUrl).toMatch(new RegExp(`^http://127\\.0\\.0\\.1:\\d+${template ?? at}$`));
-  });
+  test.each(CASES)(
+    "the reference accepts the declaration of %s %s, as %s",
+    async (method, _path, _name, { form, path }) => {
+      const [key, at, template] = path;
+      const { payment, challenge, status } = await send(form, { key: `${method} ${key}`, path: at, method });
+      expect(status).toBe(200);
+      const declared = payment.extensions?.["bazaar"] as never;
+      expect(challenge?.extensions?.["bazaar"]).toEqual(declared);
+      expect(validateDiscoveryExtensionSpec(declared)).toEqual({ valid: true });
+      expect(validateDiscoveryExtension(declared)).toEqual({ valid: true });
+      const found = extractDiscoveryInfo(payment as never, payment.accepted as never);
+      expect(found).toMatchObject({ method, discoveryInfo: { input: { type: "http", method } } });
+      expect(found?.resourceUrl).toMatch(new RegExp(`^http://127\\.0\\.0\\.1:\\d+${template ?? at}$`));
+    },
+  );
 
-  test.each(TOOL_FORMS)("for %s is what the reference takes", async (_name, form) => {
+  test.each(TOOL_FORMS)("the reference accepts the declaration of %s", async (_name, form) => {
     const { payment } = await send(form, { key: "POST /mcp", path: "/mcp", method: "POST" });
     const declared = payment.extensions?.["bazaar"] as never;
     expect(validateDiscoveryExtensionSpec(declared)).toEqual({ valid: true });
@@ -131,7 +134,7 @@ describe("a declared route", () => {
     });
   });
 
-  test("says the values of its path decoded, and those of a wildcard whole", async () => {
+  test("a declaration has decoded path parameters, and the whole value of a wildcard", async () => {
     const params = async (key: string, path: string) => {
       const { payment } = await send({}, { key, path, method: "GET" });
       return payment.extensions?.["bazaar"];
@@ -146,7 +149,7 @@ describe("a declared route", () => {
     expect(await params("GET /*", "/any")).not.toHaveProperty("info.input.pathParams");
   });
 
-  test("tells the facilitator nothing that its client has made of the declaration", async () => {
+  test("the facilitator gets our declaration, not the client's copy", async () => {
     const form: BazaarForm = { inputSchema: CITY };
     const shop = await openShop(express, {
       routes: { "GET /paid": { ...PRICED, extensions: { bazaar: form } } },

@@ -1,5 +1,5 @@
 /**
- * Our catalog with the reference's seller, its clients and its discovery client, and our discovery client with our catalog.
+ * Our catalog with the seller, the clients and the discovery client of the reference implementation. Also our discovery client.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import { listen, type Running } from "./servers.js";
 let library: Library;
 let seller: Running;
 
-/** The reference's seller, with a declaration of each kind. */
+/** The seller of the reference implementation, with a declaration of each kind. */
 function referenceSeller(facilitatorUrl: string): express.Express {
   const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: facilitatorUrl }));
   server.register("eip155:84532", new ServerScheme());
@@ -71,7 +71,7 @@ afterAll(async () => {
 });
 
 describe("the reference's seller", () => {
-  test("is listed by what its clients pay for", async () => {
+  test("the reference's seller is listed when its clients pay", async () => {
     const key = generatePrivateKey();
     expect((await fetchClient(key, `${seller.url}/weather?city=Rome`)).status).toBe(200);
     expect((await fetchClient(key, `${seller.url}/users/7`)).status).toBe(200);
@@ -96,7 +96,7 @@ describe("the reference's seller", () => {
 });
 
 describe("the reference's discovery client", () => {
-  test("lists and searches our catalog", async () => {
+  test("the reference's discovery client lists and searches our catalog", async () => {
     await library.list({ url: "https://a.example/x", terms: { payTo: "0x2222222222222222222222222222222222222222" } });
     const { bazaar } = withBazaar(new HTTPFacilitatorClient({ url: library.url })).extensions;
     const listed = await bazaar.listResources({ type: "http", limit: 2, offset: 1 });
@@ -121,7 +121,7 @@ describe("the reference's discovery client", () => {
 });
 
 describe("our discovery client", () => {
-  test("goes through our catalog, and finds what is its own", async () => {
+  test("our discovery client reads all pages of our catalog, and finds the entries of a payee", async () => {
     const payTo = "0x3333333333333333333333333333333333333333";
     const bazaar = declare();
     for (let at = 0; at < 7; at++) await library.list({ url: `https://mine.example/${at}`, bazaar, terms: { payTo } });

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
 
-test("the contracts' code is what their sources compile to", () => {
+test("the generated code of the contracts is current", () => {
   const script = new URL("../../packages/testing/scripts/compile-contracts.mjs", import.meta.url).pathname;
   const { status, stderr } = spawnSync(process.execPath, [script, "--check"], { encoding: "utf8" });
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });

@@ -45,7 +45,7 @@ const post = async (operation: string, init: RequestInit = {}) =>
   });
 
 describe("a facilitator server", () => {
-  test("verifies and settles over HTTP", async () => {
+  test("the server verifies and settles over HTTP", async () => {
     const client = createHttpFacilitator({ url: server.url });
     const payment = await request();
     expect(await client.verify(payment)).toMatchObject({ isValid: true });
@@ -54,7 +54,7 @@ describe("a facilitator server", () => {
     expect(facilitator.ledger.balanceOf(OFFER.payTo as `0x${string}`)).toBe(10_000n);
   });
 
-  test("records what it is sent", async () => {
+  test("the server records its requests", async () => {
     const payment = await request();
     await post("verify?a=1", {
       body: JSON.stringify(payment),
@@ -69,18 +69,18 @@ describe("a facilitator server", () => {
     ]);
   });
 
-  test("holds a call, before the facilitator has seen it, until it is released", async () => {
+  test("hold keeps a call from the facilitator until it is released", async () => {
     const held = server.faults.next("settle", { kind: "hold" });
     const answer = post("settle");
     await held.reached;
-    // Whatever was under way has had its time when a later call is answered.
+    // When a later call has its response, an earlier one would have reached the facilitator.
     await post("verify");
     expect(facilitator.calls.settle).toHaveLength(0);
     held.release();
     expect(await (await answer).json()).toMatchObject({ success: true });
   });
 
-  test("holds the answer to a call that was carried out until it is released", async () => {
+  test("hold after the call keeps its response until it is released", async () => {
     const held = server.faults.next("settle", { kind: "hold", when: "after" });
     let isAnswered = false;
     const answer = post("settle").finally(() => {
@@ -97,13 +97,13 @@ describe("a facilitator server", () => {
   test.each([
     ["before", 0],
     ["after", 1],
-  ] as const)("resets the connection %s the call is carried out", async (when, transfers) => {
+  ] as const)("drop resets the connection %s the facilitator does its work", async (when, transfers) => {
     server.faults.next("settle", { kind: "drop", when });
     await expect(post("settle")).rejects.toMatchObject({ cause: { code: "ECONNRESET" } });
     expect(facilitator.ledger.transfers).toHaveLength(transfers);
   });
 
-  test("answers with any status, headers and body", async () => {
+  test("status sends any status, headers and body", async () => {
     server.faults.next("verify", { kind: "status", status: 429, headers: { "retry-after": "7" } });
     server.faults.next("verify", {
       kind: "status",
@@ -122,7 +122,7 @@ describe("a facilitator server", () => {
     expect(facilitator.calls.verify).toHaveLength(0);
   });
 
-  test("answers with half a document, or with nothing", async () => {
+  test("garbage sends half a document, and empty sends no body", async () => {
     server.faults.next("settle", { kind: "garbage" });
     server.faults.next("settle", { kind: "empty", when: "after" });
     const garbage = await post("settle");
@@ -133,7 +133,7 @@ describe("a facilitator server", () => {
     expect(facilitator.ledger.transfers).toHaveLength(1);
   });
 
-  test("sends the first byte of an answer, and the rest when it is released", async () => {
+  test("slow-body sends the first byte, and the rest when it is released", async () => {
     const slow = server.faults.next("verify", { kind: "slow-body" });
     const response = await post("verify");
     const reader = response.body!.getReader();
@@ -145,7 +145,7 @@ describe("a facilitator server", () => {
     expect(JSON.parse(`{${rest}`)).toMatchObject({ isValid: true });
   });
 
-  test("rewrites answers", async () => {
+  test("rewrite replaces the response", async () => {
     server.faults.next("settle", { kind: "rewrite", rewrite: ({ transaction: _gone, ...answer }) => answer });
     const answer = await (await post("settle")).json();
     expect(answer).toMatchObject({ success: true });
@@ -157,8 +157,8 @@ describe("a facilitator server", () => {
     ["a 500", { kind: "status", status: 500, body: "<h1>" }, "ERR_FAREBOX_FACILITATOR_STATUS", "unknown"],
     ["a 429", { kind: "status", status: 429 }, "ERR_FAREBOX_FACILITATOR_STATUS", "none"],
     ["garbage", { kind: "garbage" }, "ERR_FAREBOX_FACILITATOR_RESPONSE", "unknown"],
-    ["an empty answer", { kind: "empty" }, "ERR_FAREBOX_FACILITATOR_RESPONSE", "unknown"],
-  ])("fails a client on %s as the same fault in this process does", async (_what, fault, code, outcome) => {
+    ["an empty response", { kind: "empty" }, "ERR_FAREBOX_FACILITATOR_RESPONSE", "unknown"],
+  ])("an HTTP client fails on %s like a call in this process", async (_what, fault, code, outcome) => {
     server.faults.next("settle", fault);
     facilitator.faults.next("settle", fault);
     const client = createHttpFacilitator({ url: server.url });
@@ -166,7 +166,7 @@ describe("a facilitator server", () => {
     await expect(facilitator.settle(await request())).rejects.toMatchObject({ code, outcome });
   });
 
-  test("closes although a call is held", async () => {
+  test("the server closes while a call is held", async () => {
     const held = server.faults.always("settle", { kind: "hold" });
     const answer = expect(post("settle")).rejects.toThrow();
     await held.reached;
@@ -174,7 +174,7 @@ describe("a facilitator server", () => {
     await answer;
   });
 
-  test("fails when its port is busy, and leaves nothing open", async () => {
+  test("the server fails when its port is busy, and leaves nothing open", async () => {
     const port = Number(new URL(server.url).port);
     await expect(startFacilitatorServer({ facilitator, port })).rejects.toMatchObject({ code: "EADDRINUSE" });
   });

@@ -60,7 +60,7 @@ async function authorize(value: bigint, nonce: Hex) {
 }
 
 describe("a local chain", () => {
-  test("has chain id 84532 and Circle's token at the address of USDC on Base Sepolia", async () => {
+  test("the local chain has chain id 84532 and Circle's token at the address of USDC on Base Sepolia", async () => {
     const read = (functionName: "name" | "version" | "symbol" | "decimals") =>
       reader().readContract({ address: "0x036CbD53842c5426634e7929541eC2318f3dCF7e", abi: TOKEN, functionName });
     expect(await reader().getChainId()).toBe(84532);
@@ -72,7 +72,7 @@ describe("a local chain", () => {
     ]);
   });
 
-  test("mints USDC and adds ETH to what an address has", async () => {
+  test("fund mints USDC and adds ETH", async () => {
     const address = privateKeyToAccount(toHex(8n, { size: 32 })).address;
     await chain.fund(address, { usdc: 1_000_000n, eth: 5n });
     await chain.fund(address, { usdc: 2n, eth: 6n });
@@ -80,7 +80,7 @@ describe("a local chain", () => {
     expect(await reader().getBalance({ address })).toBe(11n);
   });
 
-  test("moves USDC by transferWithAuthorization with v, r and s", async () => {
+  test("transferWithAuthorization moves USDC with v, r and s", async () => {
     await chain.fund(payer.address, { usdc: 100n });
     const before = await chain.balanceOf(payTo);
     const { args, signature } = await authorize(60n, toHex(1n, { size: 32 }));
@@ -95,7 +95,7 @@ describe("a local chain", () => {
     expect((await chain.balanceOf(payTo)) - before).toBe(60n);
   });
 
-  test("moves USDC by transferWithAuthorization with the signature as bytes, once", async () => {
+  test("transferWithAuthorization moves USDC once with the signature as bytes", async () => {
     await chain.fund(payer.address, { usdc: 100n });
     const before = await chain.balanceOf(payTo);
     const { args, signature } = await authorize(40n, toHex(2n, { size: 32 }));
@@ -108,14 +108,14 @@ describe("a local chain", () => {
     );
   });
 
-  test("refuses a transferWithAuthorization for another amount than was signed", async () => {
+  test("transferWithAuthorization reverts for another amount than was signed", async () => {
     const { args, signature } = await authorize(1n, toHex(3n, { size: 32 }));
     const more = [args[0], args[1], 2n, args[3], args[4], args[5], signature] as const;
     const call = { address: chain.asset, abi: TOKEN, functionName: "transferWithAuthorization", args: more } as const;
     await expect(sender().writeContract(call)).rejects.toThrow("invalid signature");
   });
 
-  test("moves USDC from a contract wallet on its owner's signature, and on nobody else's", async () => {
+  test("a contract wallet pays with the signature of its owner only", async () => {
     const wallet = await chain.deployWallet(payer.address);
     await chain.fund(wallet, { usdc: 9n });
     const offer = {
@@ -144,7 +144,7 @@ describe("a local chain", () => {
     expect(await chain.balanceOf(wallet)).toBe(0n);
   });
 
-  test("leaves transactions waiting while mining is paused", async () => {
+  test("transactions stay pending while mining is paused", async () => {
     const to = privateKeyToAccount(toHex(9n, { size: 32 })).address;
     await chain.pauseMining();
     await sender().sendTransaction({ to, value: 1n, gas: 21_000n });
@@ -157,13 +157,13 @@ describe("a local chain", () => {
     expect(await reader().getBalance({ address: to })).toBe(2n);
   });
 
-  test("moves its clock forward", async () => {
+  test("increaseTime moves the clock forward", async () => {
     const before = await chain.now();
     await chain.increaseTime(600);
     expect(await chain.now()).toBeGreaterThanOrEqual(before + 600);
   });
 
-  test("does not move its clock faster than real time, however many blocks are mined", async () => {
+  test("the clock keeps real time when many blocks are mined", async () => {
     const other = await startLocalChain();
     for (let block = 0; block < 30; block += 1) await other.mine();
     expect(await other.now()).toBeLessThanOrEqual(Math.floor(Date.now() / 1000) + 1);
@@ -174,7 +174,7 @@ describe("a local chain", () => {
 describe("startLocalChain", () => {
   const refused = { name: "LocalChainError", code: "ERR_FAREBOX_LOCAL_CHAIN" };
 
-  test("fails with one clear error when the port is busy", async () => {
+  test("startLocalChain fails with one clear error when the port is busy", async () => {
     const port = Number(new URL(chain.rpcUrl).port);
     await expect(startLocalChain({ port })).rejects.toMatchObject({
       ...refused,
@@ -182,18 +182,18 @@ describe("startLocalChain", () => {
     });
   });
 
-  test("fails with one clear error when the binary is missing", async () => {
+  test("startLocalChain fails with one clear error when the binary is missing", async () => {
     await expect(startLocalChain({ binary: "/nowhere/anvil" })).rejects.toMatchObject({
       ...refused,
       message: expect.stringContaining("/nowhere/anvil"),
     });
   });
 
-  test.each([-1, 1.5, 65_536, Number.NaN])("refuses %s as a port", async (port) => {
+  test.each([-1, 1.5, 65_536, Number.NaN])("startLocalChain refuses the port %s", async (port) => {
     await expect(startLocalChain({ port })).rejects.toMatchObject(refused);
   });
 
-  test("closes the chain when its signal aborts", async () => {
+  test("an aborted signal closes the chain", async () => {
     const controller = new AbortController();
     const other = await startLocalChain({ signal: controller.signal });
     controller.abort();
@@ -201,7 +201,7 @@ describe("startLocalChain", () => {
     await expect(other.balanceOf(payTo)).rejects.toMatchObject(refused);
   });
 
-  test("fails when its signal aborts before or while it starts", async () => {
+  test("startLocalChain fails when its signal aborts before or during the start", async () => {
     const controller = new AbortController();
     const starting = startLocalChain({ signal: controller.signal });
     controller.abort();
@@ -209,7 +209,7 @@ describe("startLocalChain", () => {
     await expect(startLocalChain({ signal: controller.signal })).rejects.toMatchObject(refused);
   });
 
-  test("starts a dozen chains without a warning, and forgets each when it is closed", async () => {
+  test("a dozen chains start without a warning, and leave no listener when they close", async () => {
     const warnings: Error[] = [];
     const listen = (warning: Error) => warnings.push(warning);
     process.on("warning", listen);
@@ -222,7 +222,7 @@ describe("startLocalChain", () => {
     expect(warnings).toEqual([]);
   });
 
-  test("closes more than once without complaint", async () => {
+  test("close can be called twice", async () => {
     const other = await startLocalChain();
     await Promise.all([other.close(), other.close()]);
     await other.close();
@@ -242,19 +242,19 @@ describe("startLocalChain", () => {
       const connection = connect(Number(new URL(rpcUrl).port), "127.0.0.1");
       await once(connection, "connect");
       child.kill(signal);
-      // Closed by the chain's end: nobody else has the other end of it.
+      // The pipe closes when the chain ends, because only the chain holds its other end.
       await once(connection, "close");
     },
   );
 
-  test("lets its process end although the chain runs", async () => {
+  test("a process ends while its chain runs", async () => {
     const script = `import { startLocalChain } from "@farebox/testing"; await startLocalChain();`;
     const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: "inherit" });
     expect(await once(child, "exit")).toEqual([0, null]);
   });
 });
 
-test("funds any number of payers at once", async () => {
+test("fund works for many payers concurrently", async () => {
   const concurrent = await startLocalChain();
   try {
     const payers = Array.from({ length: 30 }, () => createPayer().address);

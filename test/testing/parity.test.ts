@@ -12,7 +12,7 @@ import {
 import { concatHex, type Hex, numberToHex, parseSignature, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-/** Where a payment can be verified and settled, and who has how much there. */
+/** A facilitator with its balances: a local chain, or a ledger. */
 interface World {
   readonly facilitator: Facilitator;
   fund(address: Hex, amount: bigint): Promise<void>;
@@ -82,17 +82,17 @@ const compactSignature: Pay = resign(({ r, s, yParity }) =>
   concatHex([r, numberToHex(BigInt(s) | (BigInt(yParity) << 255n), { size: 32 })]),
 );
 
-/** What verify, settle, and settle once more say of a payment. */
-type Said = readonly [verified: string | true, settled: string | true, again: string];
+/** The outcomes of verify, settle, and a second settle. */
+type Outcomes = readonly [verified: string | true, settled: string | true, again: string];
 
-const GOOD: Said = [true, true, "payment_already_settled"];
-const never = (reason: string): Said => [reason, reason, reason];
+const GOOD: Outcomes = [true, true, "payment_already_settled"];
+const never = (reason: string): Outcomes => [reason, reason, reason];
 const STATE = never("invalid_transaction_state");
 const FUNDS = never("insufficient_funds");
 const SIGNATURE = never("invalid_exact_evm_payload_signature");
 const EXPIRED = never("invalid_exact_evm_payload_authorization_valid_before");
 
-const CASES: readonly (readonly [string, bigint, Pay, readonly Said[]])[] = [
+const CASES: readonly (readonly [string, bigint, Pay, readonly Outcomes[]])[] = [
   ["a good payment", 100n, sign, [GOOD]],
   ["two payments", 500n, signTwice, [GOOD, GOOD]],
   ["the second use of a nonce", 500n, signOneNonceTwice, [GOOD, STATE]],
@@ -101,7 +101,7 @@ const CASES: readonly (readonly [string, bigint, Pay, readonly Said[]])[] = [
   ["an expired authorization", 100n, async (payer) => [await payer.signExact(OFFER, { now: () => 1e6 })], [EXPIRED]],
   ["another name of the token", 100n, signOffer({ extra: { name: "USD Coin", version: "2" } }), [SIGNATURE]],
   ["another chain", 100n, signOffer({ network: "eip155:8453" }), [SIGNATURE]],
-  ["a signature by somebody else", 100n, (payer) => sign(createPayer({ wallet: payer.address })), [SIGNATURE]],
+  ["a signature by another key", 100n, (payer) => sign(createPayer({ wallet: payer.address })), [SIGNATURE]],
   ["the other signature of the same key", 100n, otherSignature, [STATE]],
   [
     "a signature that ends in 0 or 1",
@@ -117,24 +117,24 @@ function toRequest({ payload }: PaymentPayload): FacilitatorRequest {
   return { x402Version: 2, paymentPayload: { x402Version: 2, accepted: OFFER, payload }, paymentRequirements: OFFER };
 }
 
-async function play({ facilitator }: World, requests: readonly FacilitatorRequest[]): Promise<Said[]> {
-  const said: Said[] = [];
+async function play({ facilitator }: World, requests: readonly FacilitatorRequest[]): Promise<Outcomes[]> {
+  const outcomes: Outcomes[] = [];
   for (const request of requests) {
     const { isValid, invalidReason } = await facilitator.verify(request);
     const settled = await facilitator.settle(request);
     const again = await facilitator.settle(request);
     expect(again.transaction).toBe(settled.transaction);
-    said.push([
+    outcomes.push([
       isValid || String(invalidReason),
       settled.success || String(settled.errorReason),
       String(again.errorReason),
     ]);
   }
-  return said;
+  return outcomes;
 }
 
-describe("the ledger answers as the chain does to", () => {
-  test.each(CASES)("%s", async (_what, funds, pay, expected) => {
+describe("the ledger and the chain", () => {
+  test.each(CASES)("the ledger and the chain have equal outcomes for %s", async (_what, funds, pay, expected) => {
     const payer = createPayer();
     const requests = (await pay(payer)).map(toRequest);
     for (const world of [inLedger(), onChain]) {
@@ -145,7 +145,7 @@ describe("the ledger answers as the chain does to", () => {
     }
   });
 
-  test("a name of the token that payer and seller agree on, but the token does not have", async () => {
+  test("the ledger and the chain refuse a token name that only payer and seller agree on", async () => {
     const payer = createPayer();
     const wrong = { ...OFFER, extra: { name: "USD Coin", version: "2" } };
     const { payload } = await payer.signExact(wrong);
@@ -156,7 +156,7 @@ describe("the ledger answers as the chain does to", () => {
     }
   });
 
-  test("a payment whose transaction waits to be mined", async () => {
+  test("the ledger and the chain have equal outcomes for a pending transaction", async () => {
     const payer = createPayer();
     await onChain.fund(payer.address, 100n);
     const facilitator = createTestFacilitator();

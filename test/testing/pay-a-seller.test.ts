@@ -23,7 +23,7 @@ function setUp() {
 }
 
 describe("a seller's route, paid in a test", () => {
-  test("is paid through a facilitator in this process", async () => {
+  test("a route is paid through a facilitator in this process", async () => {
     const { facilitator, payer } = setUp();
     const result = await pay(createSeller(facilitator), { path: "/weather/paris", payer });
     expect(result.status).toBe(200);
@@ -32,7 +32,7 @@ describe("a seller's route, paid in a test", () => {
     expect(facilitator.ledger.balanceOf(PAY_TO)).toBe(1_000n);
   });
 
-  test("is paid through a facilitator behind HTTP", async () => {
+  test("a route is paid through a facilitator behind HTTP", async () => {
     const { facilitator, payer } = setUp();
     const server = await startFacilitatorServer({ facilitator });
     const result = await pay(createSeller(server.url), { path: "/weather/paris", payer });
@@ -41,7 +41,7 @@ describe("a seller's route, paid in a test", () => {
     await server.close();
   });
 
-  test("says why it refuses a payer who has too little left", async () => {
+  test("a route names the reason when the balance of a payer is too low", async () => {
     const { facilitator, payer } = setUp();
     const app = createSeller(facilitator);
     await pay(app, { path: "/weather/paris", payer });
@@ -51,7 +51,7 @@ describe("a seller's route, paid in a test", () => {
     expect(facilitator.ledger.balanceOf(payer.address)).toBe(500n);
   });
 
-  test("does not ask for money again when the answer to the settlement is lost", async () => {
+  test("a route does not charge again when the response to a settlement is lost", async () => {
     const { facilitator, payer } = setUp();
     facilitator.faults.next("settle", { kind: "drop", when: "after" });
     const result = await pay(createSeller(facilitator), { path: "/weather/paris", payer });

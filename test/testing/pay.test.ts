@@ -7,7 +7,7 @@ import express, { type Express } from "express";
 import { recoverTypedDataAddress, toHex } from "viem";
 import { describe, expect, test } from "vitest";
 
-/** Express 4, which has no types of its own here. */
+/** Express 4 has no types here. */
 const express4: typeof express = createRequire(import.meta.url)("express4");
 
 const OFFER = {
@@ -32,7 +32,7 @@ const RECEIPT: SettlementResponse = { success: true, transaction: "0x01", networ
 
 const toBase64 = (document: unknown) => Buffer.from(JSON.stringify(document)).toString("base64");
 
-/** A seller that believes every payment, and answers with what it was sent. */
+/** A seller that accepts every payment, and responds with the request. */
 function createShop(challenge: unknown = CHALLENGE, factory: () => Express = express): Express {
   const app = factory();
   app.use(express.raw({ type: () => true }), (req, res) => {
@@ -57,7 +57,7 @@ function received(result: { json(): unknown }) {
 describe("pay", () => {
   const payer = createPayer({ privateKey: toHex(5n, { size: 32 }) });
 
-  test("pays the challenge and yields answer, challenge, payment and receipt", async () => {
+  test("pay pays the challenge, and returns response, challenge, payment and receipt", async () => {
     const result = await pay(createShop(), { path: "/weather", payer });
     expect(result).toMatchObject({ status: 200, challenge: CHALLENGE, receipt: RECEIPT });
     expect(result.headers["content-type"]).toContain("application/json");
@@ -65,7 +65,7 @@ describe("pay", () => {
     expect(received(result).payment).toEqual(result.payment);
   });
 
-  test("echoes the offer, the resource and the extensions of the challenge", async () => {
+  test("the payment echoes the offer, the resource and the extensions of the challenge", async () => {
     const { payment } = await pay(createShop(), { payer });
     expect(payment).toMatchObject({
       x402Version: 2,
@@ -75,7 +75,7 @@ describe("pay", () => {
     });
   });
 
-  test("signs for maxTimeoutSeconds from now, with another nonce each time", async () => {
+  test("each payment has a new nonce, and expires maxTimeoutSeconds from now", async () => {
     const now = () => 1_800_000_000_999;
     const first = await pay(createShop(), { payer, now });
     const second = await pay(createShop(), { payer, now });
@@ -90,7 +90,7 @@ describe("pay", () => {
     expect(first.payment?.payload).not.toEqual(second.payment?.payload);
   });
 
-  test("signs with EIP-712 in the domain of the asset", async () => {
+  test("the payer signs with EIP-712 in the domain of the asset", async () => {
     const { payment } = await pay(createShop(), { payer });
     const { authorization, signature } = payment!.payload as {
       authorization: { from: `0x${string}`; to: `0x${string}`; validBefore: string; nonce: `0x${string}` };
@@ -116,12 +116,12 @@ describe("pay", () => {
     expect(signer).toBe(payer.address);
   });
 
-  test("returns the 402 and the challenge when nobody pays", async () => {
+  test("pay returns the 402 and the challenge without a payer", async () => {
     const result = await pay(createShop());
     expect(result).toMatchObject({ status: 402, challenge: CHALLENGE, payment: undefined, receipt: undefined });
   });
 
-  test("asks once when the answer is not 402", async () => {
+  test("pay sends one request when the response is not 402", async () => {
     let asked = 0;
     const open = createServer((_req, res) => {
       asked += 1;
@@ -131,14 +131,14 @@ describe("pay", () => {
     expect(asked).toBe(1);
   });
 
-  test.each([200, 400, 503])("pays nothing for an answer of status %i, whatever it demands", async (status) => {
+  test.each([200, 400, 503])("pay pays nothing for a response with status %i and a challenge", async (status) => {
     const demanding = createServer((_req, res) => {
       res.writeHead(status, { "PAYMENT-REQUIRED": toBase64(CHALLENGE) }).end();
     });
     expect(await pay(demanding, { payer })).toMatchObject({ status, challenge: CHALLENGE, payment: undefined });
   });
 
-  test("returns a refused payment with the reason of the new challenge, and asks no third time", async () => {
+  test("pay returns a refused payment with the reason of the new challenge, after two requests", async () => {
     const answers = [CHALLENGE, { ...CHALLENGE, error: "insufficient_funds" }];
     const refusing = createServer((_req, res) => {
       res.writeHead(402, { "PAYMENT-REQUIRED": toBase64(answers.shift()) }).end("{}");
@@ -149,7 +149,7 @@ describe("pay", () => {
     expect(answers).toEqual([]);
   });
 
-  test("pays the first offer that it can pay", async () => {
+  test("pay pays the first offer that it can pay", async () => {
     const solana = { ...OFFER, network: "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1" };
     const permit2 = { ...OFFER, extra: { ...OFFER.extra, assetTransferMethod: "permit2" } };
     const nameless = { ...OFFER, extra: {} };
@@ -160,14 +160,14 @@ describe("pay", () => {
     expect((await pay(createShop({ ...CHALLENGE, accepts: [solana] }), { payer })).status).toBe(402);
   });
 
-  test("pays the offer that select chooses, or nothing", async () => {
+  test("pay pays the offer that select chooses, or nothing", async () => {
     const other = { ...OFFER, amount: "20000" };
     const shop = createShop({ ...CHALLENGE, accepts: [OFFER, other] });
     expect((await pay(shop, { payer, select: (offers) => offers[1] })).payment?.accepted).toEqual(other);
     expect((await pay(shop, { payer, select: () => undefined })).status).toBe(402);
   });
 
-  test("sends what mutate makes of the payment", async () => {
+  test("pay sends the payment that mutate returns", async () => {
     const changed = await pay(createShop(), { payer, mutate: (payment) => ({ ...payment, resource: { url: "x:y" } }) });
     expect(received(changed).payment.resource).toEqual({ url: "x:y" });
     const raw = await pay(createShop(), { payer, mutate: () => "not base64!" });
@@ -175,7 +175,7 @@ describe("pay", () => {
     expect(raw.payment).toBeUndefined();
   });
 
-  test("sends a given payment at once, and only that", async () => {
+  test("pay sends a given payment with its only request", async () => {
     const { payment } = await pay(createShop(), { payer });
     const again = await pay(createShop(), { payment: payment! });
     expect(again).toMatchObject({ status: 200, challenge: undefined, payment });
@@ -187,20 +187,20 @@ describe("pay", () => {
     ["bytes", Buffer.from("a=b"), "a=b", undefined],
     ["JSON", { a: [1] }, '{"a":[1]}', "application/json"],
     ["null as JSON", null, "null", "application/json"],
-  ])("posts %s on both requests", async (_what, body, sent, type) => {
+  ])("pay posts %s with both requests", async (_what, body, sent, type) => {
     const echo = received(await pay(createShop(), { payer, body }));
     expect(echo).toMatchObject({ method: "POST", body: sent });
     expect(echo.headers["content-type"]).toBe(type);
   });
 
-  test("sends method, headers and path as they are given", async () => {
+  test("pay sends method, headers and path unchanged", async () => {
     const options = { payer, method: "PUT", headers: { "X-Tenant": "a", host: "shop.example" } };
     const echo = received(await pay(createShop(), { ...options, path: "/a/..//b%2F?q=%zz" }));
     expect(echo).toMatchObject({ method: "PUT", url: "/a/..//b%2F?q=%zz" });
     expect(echo.headers).toMatchObject({ "x-tenant": "a", host: "shop.example" });
   });
 
-  test("reads a challenge that is none as no challenge", async () => {
+  test("a malformed challenge is no challenge", async () => {
     for (const header of [
       "%%%",
       toBase64(null),
@@ -212,33 +212,33 @@ describe("pay", () => {
     }
   });
 
-  describe("reaches", () => {
+  describe("targets", () => {
     async function listening() {
       const server = createServer(createShop()).listen(0, "127.0.0.1");
       await once(server, "listening");
       return server;
     }
 
-    test("an Express 4 and an Express 5 app", async () => {
+    test("pay opens an Express 4 and an Express 5 app", async () => {
       for (const factory of [express, express4]) {
         expect((await pay(createShop(CHALLENGE, factory), { payer, path: "/x" })).status).toBe(200);
       }
     });
 
-    test("a server that listens, and leaves it listening", async () => {
+    test("pay leaves a listening server open", async () => {
       const server = await listening();
       expect((await pay(server, { payer })).status).toBe(200);
       expect(server.listening).toBe(true);
       server.close();
     });
 
-    test("a server that does not listen, and leaves it closed", async () => {
+    test("pay opens and closes a server that does not listen", async () => {
       const server = createServer(createShop());
       expect((await pay(server, { payer })).status).toBe(200);
       expect(server.listening).toBe(false);
     });
 
-    test("a URL, with its own path or another", async () => {
+    test("pay requests the path of a URL, or another path", async () => {
       const server = await listening();
       const { port } = server.address() as { port: number };
       const url = `http://127.0.0.1:${port}/own?q=1`;
@@ -248,18 +248,18 @@ describe("pay", () => {
     });
   });
 
-  describe("throws a PayerError", () => {
+  describe("errors", () => {
     const misuse = { name: "PayerError", code: "ERR_FAREBOX_PAYER" };
 
     test.each<[string, unknown]>([
       ["a URL of another protocol", "ftp://127.0.0.1/"],
-      ["text that is no URL", "weather"],
+      ["text that is not a URL", "weather"],
       ["an object", {}],
-    ])("when the target is %s", async (_what, target) => {
+    ])("pay throws a PayerError when the target is %s", async (_what, target) => {
       await expect(pay(target as PayTarget)).rejects.toMatchObject(misuse);
     });
 
-    test("when nobody listens", async () => {
+    test("pay throws a PayerError when no server listens", async () => {
       const server = createServer().listen(0, "127.0.0.1");
       await once(server, "listening");
       const { port } = server.address() as { port: number };
@@ -271,7 +271,7 @@ describe("pay", () => {
       });
     });
 
-    test("when the connection breaks off before or within the answer", async () => {
+    test("pay throws a PayerError when the connection breaks before or within the response", async () => {
       const before = createServer((req) => req.socket.destroy());
       await expect(pay(before)).rejects.toMatchObject(misuse);
       const within = createServer((_req, res) => {
@@ -281,18 +281,18 @@ describe("pay", () => {
       await expect(pay(within)).rejects.toMatchObject(misuse);
     });
 
-    test("when its signal aborts", async () => {
+    test("pay throws a PayerError when its signal aborts", async () => {
       const controller = new AbortController();
       const silent = createServer(() => controller.abort());
       await expect(pay(silent, { signal: controller.signal })).rejects.toMatchObject(misuse);
     });
 
-    test("when select chooses an offer that cannot be paid", async () => {
+    test("pay throws a PayerError when select chooses an offer that cannot be paid", async () => {
       const select = () => ({ ...OFFER, scheme: "upto" });
       await expect(pay(createShop(), { payer, select })).rejects.toMatchObject(misuse);
     });
 
-    test("when the body has no form in JSON, or the answer is not JSON", async () => {
+    test("a body or a response that is not JSON throws a PayerError", async () => {
       await expect(pay(createShop(), { body: () => 1 })).rejects.toMatchObject(misuse);
       const prose = await pay(createServer((_req, res) => res.end("<html>")));
       expect(() => prose.json()).toThrow(expect.objectContaining(misuse));
@@ -301,14 +301,14 @@ describe("pay", () => {
 });
 
 describe("createPayer", () => {
-  test("has the address of its key, and another key each time when none is given", () => {
+  test("a payer has the address of its key, by default of a new key", () => {
     expect(createPayer({ privateKey: toHex(1n, { size: 32 }) }).address).toBe(
       "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf",
     );
     expect(createPayer().address).not.toBe(createPayer().address);
   });
 
-  test("pays from a contract wallet when one is given", async () => {
+  test("a payer pays from its contract wallet", async () => {
     const wallet = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
     const payment = await createPayer({ wallet }).signExact(OFFER);
     expect(payment.payload["authorization"]).toMatchObject({ from: wallet });
@@ -324,7 +324,7 @@ describe("createPayer", () => {
     },
   );
 
-  test("refuses to sign an offer that is not exact on eip155", async () => {
+  test("signExact refuses an offer that is not exact on eip155", async () => {
     await expect(createPayer().signExact({ ...OFFER, network: "solana:x" })).rejects.toMatchObject({
       code: "ERR_FAREBOX_PAYER",
     });

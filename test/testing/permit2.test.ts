@@ -1,4 +1,4 @@
-/** Permit2 and the proxies of x402 on a local chain, against what the reference implementation knows of them. */
+/** Permit2 and the x402 proxies on a local chain, compared with the reference implementation. */
 import { createPayer, type LocalChain, pay, startLocalChain } from "@farebox/testing";
 import {
   PERMIT2_ADDRESS,
@@ -47,7 +47,7 @@ const PROXIES = [
   },
 ] as const;
 
-/** A type as EIP-712 writes it, members of other types left out. */
+/** The EIP-712 encoding of a type, without the types of its members. */
 function encodeType(
   name: "TokenPermissions" | "Witness",
   types: typeof permit2WitnessTypes | typeof uptoPermit2WitnessTypes,
@@ -59,7 +59,7 @@ describe.each(PROXIES)("the $name proxy", ({ address, abi, types }) => {
   const read = (functionName: "PERMIT2" | "WITNESS_TYPEHASH" | "WITNESS_TYPE_STRING") =>
     client.readContract({ address, abi: abi as typeof x402ExactPermit2ProxyABI, functionName });
 
-  test("speaks to Permit2 of the witness that clients sign", async () => {
+  test("the proxy passes the witness to Permit2 that clients sign", async () => {
     expect(await read("PERMIT2")).toBe(PERMIT2_ADDRESS);
     const [token, witness] = [encodeType("TokenPermissions", types), encodeType("Witness", types)];
     expect(await read("WITNESS_TYPEHASH")).toBe(keccak256(toBytes(witness)));
@@ -76,7 +76,7 @@ describe("an allowance for Permit2", () => {
       args: [owner, PERMIT2_ADDRESS],
     });
 
-  test("is given without limit, or of an amount, and taken back", async () => {
+  test("an allowance has no limit or an amount, and can be revoked", async () => {
     const { address } = createPayer();
     await chain.approvePermit2(address);
     expect(await allowance(address)).toBe(maxUint256);
@@ -87,13 +87,13 @@ describe("an allowance for Permit2", () => {
     expect(await client.getBalance({ address })).toBe(0n);
   });
 
-  test("is given by a contract wallet too", async () => {
+  test("a contract wallet can give an allowance", async () => {
     const wallet = await chain.deployWallet(createPayer().address);
     await chain.approvePermit2(wallet);
     expect(await allowance(wallet)).toBe(maxUint256);
   });
 
-  test("cannot be given while mining is paused", async () => {
+  test("an allowance cannot be given while mining is paused", async () => {
     await chain.pauseMining();
     await expect(chain.approvePermit2(createPayer().address)).rejects.toThrow("while mining is paused");
     await chain.resumeMining();
@@ -116,7 +116,7 @@ describe("a payer", () => {
     extra: { facilitatorAddress: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" },
   };
 
-  test("signs what the reference's facilitator would check", async () => {
+  test("a payer signs the message that the reference facilitator checks", async () => {
     const payer = createPayer();
     const options = { nonce: `0x${"0".repeat(62)}ff`, now: () => 1_000_000 } as const;
     for (const [payment, types] of [
@@ -140,13 +140,13 @@ describe("a payer", () => {
     ["signUpto", exact, "it is not scheme upto"],
     ["signUpto", { ...upto, extra: {} }, "its extra has no facilitatorAddress"],
     ["signUpto", { ...upto, amount: "1.5" }, "its amount is not a whole number of atomic units"],
-    ["signExact", { ...exact, payTo: "nobody" }, "its asset or payTo is not an address"],
+    ["signExact", { ...exact, payTo: "unknown" }, "its asset or payTo is not an address"],
     ["signExact", { ...exact, network: "solana:1" }, "it is not scheme exact or upto on an eip155 network"],
   ] as const)("%s does not sign for another offer: %j", async (sign, offer, problem) => {
     await expect(createPayer()[sign](offer)).rejects.toThrow(`the offer cannot be paid: ${problem}`);
   });
 
-  test("pays by Permit2 only where there is no other way", async () => {
+  test("pay chooses Permit2 only without another payable offer", async () => {
     const byAuthorization = { ...exact, extra: { name: "USDC", version: "2" } };
     for (const [accepts, chosen] of [
       [[upto, exact, byAuthorization], byAuthorization],

@@ -26,7 +26,7 @@ function setUp(amount = 10_000n) {
 }
 
 describe("a test facilitator", () => {
-  test("verifies a payment and settles it into the ledger, once", async () => {
+  test("the test facilitator verifies a payment, and settles it once into the ledger", async () => {
     const { facilitator, payer } = setUp();
     const payment = await request(payer);
     expect(await facilitator.verify(payment)).toMatchObject({ isValid: true, payer: payer.address });
@@ -45,7 +45,7 @@ describe("a test facilitator", () => {
     expect(facilitator.ledger.balanceOf(PAY_TO)).toBe(10_000n);
   });
 
-  test("refuses a payer without funds", async () => {
+  test("the test facilitator refuses a payer without funds", async () => {
     const { facilitator, payer } = setUp(9_999n);
     expect(await facilitator.verify(await request(payer))).toMatchObject({
       isValid: false,
@@ -53,7 +53,7 @@ describe("a test facilitator", () => {
     });
   });
 
-  test("refuses a signature of somebody else", async () => {
+  test("the test facilitator refuses a signature of another key", async () => {
     const { facilitator, payer } = setUp();
     const forger = createPayer({ wallet: payer.address });
     expect(await facilitator.verify(await request(forger))).toMatchObject({
@@ -62,7 +62,7 @@ describe("a test facilitator", () => {
     });
   });
 
-  test("refuses to settle what was verified but has been spent since", async () => {
+  test("settle is refused when the balance was spent after verify", async () => {
     const { facilitator, payer } = setUp();
     const payment = await request(payer);
     expect(await facilitator.verify(payment)).toMatchObject({ isValid: true });
@@ -70,7 +70,7 @@ describe("a test facilitator", () => {
     expect(await facilitator.settle(payment)).toMatchObject({ success: false, errorReason: "insufficient_funds" });
   });
 
-  test("has its own clock", async () => {
+  test("the test facilitator uses the given clock", async () => {
     let now = 1_800_000_000_000;
     const facilitator = createTestFacilitator({ now: () => now });
     const payer = createPayer();
@@ -84,7 +84,7 @@ describe("a test facilitator", () => {
     });
   });
 
-  test("supports exact on its network, with the network's stablecoin or a given asset", async () => {
+  test("the test facilitator supports exact on its network, with the stablecoin of the network or a given asset", async () => {
     const base = createTestFacilitator({ network: "eip155:8453" });
     expect((await base.supported()).kinds).toMatchObject([{ x402Version: 2, scheme: "exact", network: "eip155:8453" }]);
     expect(base.ledger.asset.name).toBe("USD Coin");
@@ -99,7 +99,7 @@ describe("a test facilitator", () => {
     expect(() => createTestFacilitator(options)).toThrow(expect.objectContaining({ code: "ERR_FAREBOX_CONFIG" }));
   });
 
-  test("records what it is sent, also where a fault keeps it from seeing the call", async () => {
+  test("calls records every call, including those that a fault stops", async () => {
     const { facilitator, payer } = setUp();
     const payment = await request(payer);
     facilitator.faults.next("settle", { kind: "drop" });
@@ -110,7 +110,7 @@ describe("a test facilitator", () => {
     expect(facilitator.ledger.transfers).toEqual([]);
   });
 
-  test("moves the money although the answer is lost", async () => {
+  test("the money moves when the response is lost", async () => {
     const { facilitator, payer } = setUp();
     facilitator.faults.next("settle", { kind: "drop", when: "after" });
     await expect(facilitator.settle(await request(payer))).rejects.toMatchObject({ outcome: "unknown" });

@@ -1,39 +1,40 @@
 /**
- * The extension `bazaar` as it crosses the wire: what a seller says of a route, so that catalogs can list it.
+ * The extension `bazaar` on the wire: the seller describes a route, so that catalogs can list it.
  *
  * @see x402 v2 extension `bazaar`
  * @module
  */
+import { isJsonObject, type JsonObject } from "@farebox/core";
 
 /** The extension's identifier. */
 export const BAZAAR = "bazaar";
 
-/** The dialect of every schema of the extension. */
+/** The dialect of all schemas in the extension. */
 export const JSON_SCHEMA_2020_12 = "https://json-schema.org/draft/2020-12/schema";
 
 /** A JSON Schema, unchecked. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** How bodies are written. */
+/** The format of a request body. */
 export type BodyType = "json" | "form-data" | "text";
 
-/** Every way to write a body. */
+/** All body formats. */
 export const BODY_TYPES: readonly BodyType[] = ["json", "form-data", "text"];
 
-/** How an MCP tool is reached. */
+/** The transport of an MCP tool. */
 export type McpTransport = "streamable-http" | "sse";
 
-/** Every way to reach an MCP tool, the default first. */
+/** All transports, the default first. */
 export const MCP_TRANSPORTS: readonly McpTransport[] = ["streamable-http", "sse"];
 
-/** What an HTTP endpoint takes. Examples, not types: the types are in the schema. */
+/** The input of an HTTP endpoint, as an example. The types are in the schema. */
 export interface HttpInput {
   readonly type: "http";
-  /** Filled in from the request: `GET`, … */
+  /** The method of the request: `GET`, … */
   readonly method?: string;
   /** An example: `{ city: "Paris" }`. */
   readonly queryParams?: Readonly<Record<string, unknown>>;
-  /** Filled in from the request, decoded: `{ id: "7" }`. Only where there is a {@link BazaarDeclaration.routeTemplate}. */
+  /** The decoded path parameters of the request: `{ id: "7" }`. Only with a {@link BazaarDeclaration.routeTemplate}. */
   readonly pathParams?: Readonly<Record<string, unknown>>;
   /** For POST, PUT and PATCH. */
   readonly bodyType?: BodyType;
@@ -42,33 +43,52 @@ export interface HttpInput {
   readonly [key: string]: unknown;
 }
 
-/** What an MCP tool takes. */
+/** The input of an MCP tool. */
 export interface McpInput {
   readonly type: "mcp";
-  /** Its name in `tools/call`. */
+  /** The name of the tool in `tools/call`. */
   readonly toolName: string;
   readonly description?: string;
   /** Default `streamable-http`. */
   readonly transport?: McpTransport;
-  /** JSON Schema of its arguments. */
+  /** JSON Schema of the arguments. */
   readonly inputSchema: JsonSchema;
-  /** Arguments, as an example. */
+  /** Example arguments. */
   readonly example?: unknown;
   readonly [key: string]: unknown;
 }
 
-/** The data: what goes in, and an example of what comes out. */
+/** The input of a service, and an example of its output. */
 export interface DiscoveryInfo {
   readonly input: HttpInput | McpInput;
   readonly output?: { readonly type?: string; readonly format?: string; readonly example?: unknown };
   readonly [key: string]: unknown;
 }
 
-/** The data, the JSON Schema of the data, and the catalog's name of a route with parameters. */
+/** The discovery info, the JSON Schema of that info, and the template of a route with parameters. */
 export interface BazaarDeclaration {
   readonly info: DiscoveryInfo;
   readonly schema: JsonSchema;
   /** `/users/:id`. */
   readonly routeTemplate?: string;
   readonly [key: string]: unknown;
+}
+
+/** The schema of `info.input`. */
+export function inputSchemaOf(schema: JsonSchema): JsonObject {
+  return schemaAt(schema, ["input"]) ?? {};
+}
+
+/** The schema of `info.output.example`, if declared. */
+export function outputSchemaOf(schema: JsonSchema): JsonObject | undefined {
+  return schemaAt(schema, ["output", "example"]);
+}
+
+/** The schema of a nested property. */
+export function schemaAt(schema: JsonObject, names: readonly string[]): JsonObject | undefined {
+  return names.reduce<JsonObject | undefined>((found, name) => {
+    const properties = found?.["properties"];
+    const property = isJsonObject(properties) ? properties[name] : undefined;
+    return isJsonObject(property) ? property : undefined;
+  }, schema);
 }

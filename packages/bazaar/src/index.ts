@@ -3,16 +3,23 @@
  *
  * @module
  */
-export type { DiscoveryClientOptions, DiscoveryHeaders } from "./catalog/client-options.js";
 export {
   createDiscoveryClient,
   type DiscoveryClient,
+  type DiscoveryClientOptions,
+  type DiscoveryHeaders,
   type DiscoveryListQuery,
   type DiscoverySearchQuery,
 } from "./catalog/discovery-client.js";
-export { DiscoveryError, type DiscoveryProblem } from "./catalog/discovery-error.js";
-export type { CatalogEntry, EntryOffer, EntryType } from "./catalog/entry.js";
-export { affordable, type Budget, type EntryFilter } from "./catalog/filter-entries.js";
+export {
+  affordable,
+  type Budget,
+  type CatalogEntry,
+  type EntryFilter,
+  type EntryOffer,
+  type EntryType,
+} from "./catalog/entry.js";
+export { DiscoveryError, type DiscoveryProblem } from "./catalog/fetch-json.js";
 export type { DiscoveryPage } from "./catalog/read-page.js";
 export type {
   BazaarDeclaration,

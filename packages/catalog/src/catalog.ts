@@ -1,5 +1,5 @@
 /**
- * The catalog of a facilitator: lists services in a store, and finds them.
+ * The catalog of a facilitator: lists services in a store, page by page, and searches them.
  *
  * @module
  */
@@ -16,21 +16,19 @@ import {
   type SearchQuery,
 } from "@farebox/bazaar/facilitator";
 import { createIssues } from "@farebox/core";
-import { readListCursor, readSearchCursor, writeListCursor, writeSearchCursor } from "./cursor.js";
 import { facetsOfEntry, facetsOfFilter } from "./facets.js";
-import { createIndexer, type Indexer } from "./indexer.js";
 import { MAX_RANKED, searchIds } from "./search.js";
 import { mergeService, type Service, toEntry } from "./service.js";
 import type { CatalogStore, EntryChange, EntryKey, StoredEntry } from "./store.js";
 import { textsOf } from "./texts.js";
-import { embedEntry } from "./words/embed.js";
-import { vocabulary } from "./words/vocabulary.js";
+import { createIndexer, type Indexer } from "./vector-index.js";
+import { embedEntry, vocabulary } from "./word-vectors.js";
 
-/** What a catalog is made of. */
+/** Options of `createCatalog`. */
 export interface CatalogOptions {
-  /** Where entries are kept, e.g. `createSqliteCatalogStore()`. The catalog closes it. */
+  /** Stores the entries, e.g. `createSqliteCatalogStore()`. The catalog closes it. */
   readonly store: CatalogStore;
-  /** Whether `http:` and hosts that the public cannot reach are listed, for development. Default false. */
+  /** Whether to list `http:` URLs and private hosts, for development. Default false. */
   readonly allowLocal?: boolean;
   /** Milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number;
@@ -38,7 +36,7 @@ export interface CatalogOptions {
 
 /** A catalog in this process. */
 export interface LocalCatalog extends Catalog {
-  /** Takes an entry out of the list, whoever it is that it pays; `false` when it is not listed. */
+  /** Removes an entry, with any payee; `false` when it is not listed. */
   remove(key: { readonly resource: string; readonly toolName?: string }): Promise<boolean>;
   /** Closes the store. */
   close(): Promise<void>;
@@ -103,7 +101,7 @@ async function list(store: CatalogStore, { limit, offset, cursor, ...filter }: L
   const facets = facetsOfFilter(filter);
   const after = cursor === undefined ? undefined : readListCursor(cursor);
   const page = after === undefined ? { offset, after: 0 } : { offset: 0, after };
-  // One more than is shown tells whether there is a next page.
+  // One entry more than the page shows whether there is a next page.
   const [found, total] = await Promise.all([store.list({ facets, limit: limit + 1, ...page }), store.count(facets)]);
   const shown = found.slice(0, limit);
   const last = shown.at(-1);
@@ -132,4 +130,34 @@ function readService({ service }: StoredEntry): Service {
 
 function readEntry(entry: StoredEntry): CatalogEntry {
   return toEntry(readService(entry), entry.updatedMs);
+}
+
+// A cursor marks where the next page begins. Entries that are registered in the meantime do not shift it.
+
+const LIST = /^l\.([0-9a-z]{1,10})$/;
+const SEARCH = /^s(?:\.[0-9a-z]{1,10}){1,200}$/;
+
+/** A cursor of the list is the id of the last entry on the page. */
+function writeListCursor(id: number): string {
+  return `l.${id.toString(36)}`;
+}
+
+/** Reads a cursor of the list; `undefined` for every other text. */
+function readListCursor(text: string): number | undefined {
+  const [, id] = LIST.exec(text) ?? [];
+  return id === undefined ? undefined : Number.parseInt(id, 36);
+}
+
+/** A cursor of a search holds the ids of the remaining entries, so that their ranking stays the same. */
+function writeSearchCursor(ids: readonly number[]): string {
+  return ["s", ...ids.map((id) => id.toString(36))].join(".");
+}
+
+/** Reads a cursor of a search; `undefined` for every other text. */
+function readSearchCursor(text: string): readonly number[] | undefined {
+  if (!SEARCH.test(text)) return undefined;
+  return text
+    .split(".")
+    .slice(1)
+    .map((id) => Number.parseInt(id, 36));
 }

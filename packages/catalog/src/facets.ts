@@ -1,6 +1,6 @@
 /**
- * Facets: one number for every combination of filters that an entry fits, so that a page of any combination is one range
- * of one index, however far into the list it lies.
+ * Facets: one number for each combination of filters that an entry matches. Any page of a combination is then one range of one
+ * index, at any offset.
  *
  * @module
  */
@@ -10,12 +10,12 @@ import type { CatalogFilter, RegisteredOffer } from "@farebox/bazaar/facilitator
 const FILTERS = ["type", "network", "scheme", "payTo"] as const;
 type Values = Partial<Readonly<Record<(typeof FILTERS)[number], string>>>;
 
-/** The facets of a filter; an entry fits when it has them all. */
+/** The facets of a filter. An entry matches when it has them all. */
 export function facetsOfFilter({ extensions = [], ...values }: CatalogFilter): readonly number[] {
   return [facetOf(values), ...extensions.map(extensionFacet)];
 }
 
-/** The facets of an entry: of each offer every combination, because filters are about one and the same offer. */
+/** The facets of an entry: all combinations for each offer, because a filter must match one and the same offer. */
 export function facetsOfEntry(
   type: "http" | "mcp",
   offers: readonly RegisteredOffer[],
@@ -27,7 +27,7 @@ export function facetsOfEntry(
   return [...new Set([...facets, ...extensions.map(extensionFacet)])];
 }
 
-/** Every choice of the four values. */
+/** Every subset of the four values. */
 function combinations(values: Values): readonly Values[] {
   let sets: readonly Values[] = [{}];
   for (const name of FILTERS) sets = sets.concat(sets.map((set) => ({ ...set, [name]: values[name] })));
@@ -43,18 +43,18 @@ function extensionFacet(name: string): number {
   return hash(["extension", name]);
 }
 
-/** CAIP-2 has 32 characters for the reference; Algorand's older spelling goes on. */
+/** A CAIP-2 reference has at most 32 characters; the older spelling of Algorand is longer. */
 function oneSpelling(network: string): string {
   const at = network.indexOf(":") + 1;
   return network.slice(0, at + 32);
 }
 
-/** Addresses of eip155 may be written in either case. */
+/** Case is ignored for an EVM address. */
 function oneCase(address: string): string {
   return /^0x[0-9a-f]+$/i.test(address) ? address.toLowerCase() : address;
 }
 
-/** 48 bits, which every database and every number of JavaScript can hold. */
+/** 48 bits fit into an integer of any database and a number of JavaScript. */
 function hash(parts: readonly (string | undefined)[]): number {
   return createHash("sha256")
     .update(JSON.stringify(parts.map((part) => part ?? null)))

@@ -1,5 +1,5 @@
 /**
- * A listed service: what the payments for it have declared, taken together.
+ * A listed service: the declarations of all payments for it, merged.
  *
  * @module
  */
@@ -12,28 +12,28 @@ import {
 } from "@farebox/bazaar/facilitator";
 import { isJsonObject, type JsonObject } from "@farebox/core";
 
-/** The service as the store keeps it. Each payment is for one offer; the offers gather here. */
+/** The service as stored. Each payment is for one offer; `offers` collects them. */
 export interface Service extends Omit<Registration, "offer"> {
   readonly offers: readonly RegisteredOffer[];
 }
 
-/** A service after one more registration, or why it stays as it is. */
+/** A service after one more registration, or why the registration is refused. */
 export type Merged = { readonly ok: true; readonly service: Service } | { readonly ok: false; readonly reason: string };
 
 const MAX_OFFERS = 16;
 
 /**
- * Adds a registration to what is listed. Whoever is paid already may change everything. Somebody who is paid on another
- * family of networks adds an offer and changes nothing else, and nobody else changes anything: a resource is a claim that
- * anybody can make, and a payment proves only who was paid.
+ * Merges a registration into a listed service. Anyone can claim a resource, and a payment proves only its payee. So a payee
+ * that is listed may change everything. A new payee on another family of networks only adds an offer. Any other registration
+ * is refused.
  */
 export function mergeService(listed: Service | undefined, { offer, ...declared }: Registration): Merged {
   if (listed === undefined) return { ok: true, service: { ...declared, offers: [offer] } };
   const isKnown = listed.offers.some(({ payTo }) => payTo === offer.payTo);
   const isFamilyTaken = listed.offers.some(({ network }) => familyOf(network) === familyOf(offer.network));
   if (!isKnown && isFamilyTaken) return { ok: false, reason: "the resource is listed with another payTo" };
-  const others = listed.offers.filter((other) => !isSameOffer(other, offer));
-  const offers = [...others, offer].slice(-MAX_OFFERS);
+  const otherOffers = listed.offers.filter((other) => !isSameOffer(other, offer));
+  const offers = [...otherOffers, offer].slice(-MAX_OFFERS);
   return { ok: true, service: { ...(isKnown ? declared : listed), offers } };
 }
 
@@ -45,7 +45,7 @@ function isSameOffer(one: RegisteredOffer, other: RegisteredOffer): boolean {
   return (["scheme", "network", "asset", "payTo"] as const).every((name) => one[name] === other[name]);
 }
 
-/** Writes a service out as an entry, with every field that a reader of any catalog looks for. */
+/** Turns a service into an entry, with the fields of all dialects. */
 export function toEntry(service: Service, updatedMs: number): CatalogEntry {
   const { type, resource, toolName, info, schema, routeTemplate, offers } = service;
   const { description, mimeType, serviceName, tags, iconUrl } = service;

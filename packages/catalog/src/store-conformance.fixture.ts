@@ -1,16 +1,12 @@
 /**
- * What every store of a catalog must do, as tests.
+ * The tests that every store of a catalog must pass.
  *
  * @module
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { CatalogStore } from "./store.js";
-import { ALL, keyAt, registerTen } from "./store-conformance/entries.fixture.js";
-import { testChanges, testReading } from "./store-conformance/reading.fixture.js";
-import { testSearching } from "./store-conformance/searching.fixture.js";
-import { testWriting } from "./store-conformance/writing.fixture.js";
+import type { CatalogStore, EntryChange, EntryTexts } from "./store.js";
 
-/** Runs every check on stores that `open` yields, each with nothing in it. */
+/** Runs every check. `open` returns an empty store. */
 export function describeStore(name: string, open: () => Promise<CatalogStore>): void {
   describe(`${name} with ten entries`, () => {
     const store = openForAll(open);
@@ -19,13 +15,13 @@ export function describeStore(name: string, open: () => Promise<CatalogStore>): 
     testChanges(store);
   });
 
-  // Each test goes on with what the ones before it have written.
-  describe(`${name} that is empty`, () => {
+  // Each test continues with the entries of the tests before it.
+  describe(`${name} without entries`, () => {
     const store = openForAll(open);
     testSearching(store);
     testWriting(store);
 
-    test("refuses when it is closed", async () => {
+    test("calls reject after close", async () => {
       const closed = await open();
       await closed.count([ALL]);
       await closed.close();
@@ -36,7 +32,7 @@ export function describeStore(name: string, open: () => Promise<CatalogStore>): 
   });
 }
 
-/** A store that is there for all tests of a block. */
+/** Opens one store for all tests of a block. */
 function openForAll(open: () => Promise<CatalogStore>): () => CatalogStore {
   let store: CatalogStore;
   beforeAll(async () => {
@@ -44,4 +40,194 @@ function openForAll(open: () => Promise<CatalogStore>): () => CatalogStore {
   }, 60_000);
   afterAll(() => store.close());
   return () => store;
+}
+
+/** Facets. */
+const ALL = 1;
+const EVEN = 2;
+const ODD = 3;
+/** The largest possible facet. */
+const LARGE = 2 ** 48 - 1;
+
+/** A change with a description; other fields have defaults. */
+function change(description: string, changes: Partial<EntryChange> = {}): EntryChange {
+  const texts: EntryTexts = { name: "", description, parameters: "", other: "" };
+  const terms = [...new Set(description.split(" "))];
+  return {
+    service: description,
+    updatedMs: 1_769_860_800_007,
+    texts,
+    terms,
+    facets: [ALL],
+    vector: vector(1),
+    ...changes,
+  };
+}
+
+function vector(first: number): Int8Array {
+  return Int8Array.from({ length: 100 }, (_, at) => (at === 0 ? first : -at));
+}
+
+const keyAt = (at: number) => ({ resource: `https://a.example/${at}`, toolName: "" });
+
+/** `service 0` to `service 9`: even and odd ones, the last with the largest facet. */
+async function registerTen(store: CatalogStore): Promise<void> {
+  for (let at = 0; at < 10; at++) {
+    const facets = [ALL, at % 2 === 0 ? EVEN : ODD, ...(at === 9 ? [LARGE] : [])];
+    await store.update(keyAt(at), () => change(`service ${at}`, { facets, vector: vector(at - 5) }));
+  }
+}
+
+function testReading(store: () => CatalogStore): void {
+  test("lists entries in the order of registration", async () => {
+    const listed = await store().list({ facets: [ALL], limit: 100, offset: 0, after: 0 });
+    expect(listed.map(({ service }) => service)).toEqual(Array.from({ length: 10 }, (_, at) => `service ${at}`));
+    expect(listed[0]).toMatchObject({ updatedMs: 1_769_860_800_007 });
+    const ids = listed.map(({ id }) => id);
+    expect(ids.every((id, at) => Number.isSafeInteger(id) && id > (ids[at - 1] ?? 0))).toBe(true);
+  });
+
+  test("pages by offset, by id, and by facets", async () => {
+    const ids = await idsIn(store());
+    const services = async (query: Parameters<CatalogStore["list"]>[0]) =>
+      (await store().list(query)).map(({ service }) => service);
+    expect(await services({ facets: [ALL], limit: 2, offset: 7, after: 0 })).toEqual(["service 7", "service 8"]);
+    expect(await services({ facets: [ALL], limit: 2, offset: 0, after: ids[2] ?? 0 })).toEqual([
+      "service 3",
+      "service 4",
+    ]);
+    expect(await services({ facets: [EVEN], limit: 9, offset: 1, after: 0 })).toEqual([
+      "service 2",
+      "service 4",
+      "service 6",
+      "service 8",
+    ]);
+    expect(await services({ facets: [ALL, ODD, LARGE], limit: 9, offset: 0, after: 0 })).toEqual(["service 9"]);
+    expect(await services({ facets: [ALL], limit: 9, offset: 99, after: 0 })).toEqual([]);
+  });
+
+  test("counts by facets", async () => {
+    const counted = [[ALL], [EVEN], [ALL, ODD], [EVEN, ODD], [404]].map((facets) => store().count(facets));
+    expect(await Promise.all(counted)).toEqual([10, 5, 5, 0, 0]);
+  });
+
+  test("finds by id the stored entries that have the facets", async () => {
+    const ids = await idsIn(store());
+    const found = await store().find([ids[1] ?? 0, ids[2] ?? 0, 999_999], [EVEN]);
+    expect(found.map(({ service }) => service)).toEqual(["service 2"]);
+    expect(await store().find([], [])).toEqual([]);
+  });
+}
+
+function testChanges(store: () => CatalogStore): void {
+  test("changes lists every entry once, in parts, and then only changed entries", async () => {
+    const ids = await idsIn(store());
+    const seen = new Map<number, Int8Array>();
+    let mark: string | undefined;
+    for (let isMore = true; isMore; ) {
+      const changes = await store().changes(mark, 3);
+      for (const entry of changes.entries) seen.set(entry.id, entry.vector);
+      ({ mark, isMore } = changes);
+    }
+    expect([...seen.keys()].sort((one, other) => one - other)).toEqual(ids);
+    expect(seen.get(ids[0] ?? 0)).toEqual(vector(-5));
+    expect((await store().changes(mark, 3)).entries).toEqual([]);
+    await store().update(keyAt(4), () => change("service 4", { facets: [ALL, EVEN, 77], vector: vector(9) }));
+    const { entries } = await store().changes(mark, 3);
+    expect(entries).toEqual([{ id: ids[4], facets: [ALL, EVEN, 77], vector: vector(9) }]);
+    expect(await store().count([77])).toBe(1);
+  });
+}
+
+/** In the order of registration. */
+async function idsIn(store: CatalogStore): Promise<readonly number[]> {
+  return (await store.list({ facets: [ALL], limit: 100, offset: 0, after: 0 })).map(({ id }) => id);
+}
+
+function testSearching(store: () => CatalogStore): void {
+  test("an empty store returns nothing", async () => {
+    expect(await store().list({ facets: [ALL], limit: 9, offset: 0, after: 0 })).toEqual([]);
+    expect(await rank(store(), "weather")).toEqual([]);
+    expect(await store().changes(undefined, 9)).toMatchObject({ entries: [], isMore: false });
+    expect(await store().remove(keyAt(0))).toBe(false);
+  });
+
+  test("ranks by text with stems and weights, and without the words of replaced entries", async () => {
+    const texts = { name: "weather", description: "nothing else", parameters: "", other: "" };
+    await store().update(keyAt(1), () => change("named", { texts, terms: ["weather"] }));
+    await store().update(keyAt(2), () => change("forecasts of the weather"));
+    await store().update(keyAt(3), () => change("old jokes"));
+    await store().update(keyAt(3), () => change("translations"));
+    expect(await rank(store(), "weather")).toEqual(["named", "forecasts of the weather"]);
+    expect(await rank(store(), "forecasting")).toEqual(["forecasts of the weather"]);
+    expect(await rank(store(), "joke")).toEqual([]);
+    expect(await rank(store(), "joke", "translation")).toEqual(["translations"]);
+    expect(await store().rank({ words: weighted("weather"), facets: [404], limit: 10 })).toEqual([]);
+  });
+
+  test("counts the entries of a term, and finds terms with a similar spelling", async () => {
+    const counts = await store().countTerms(["weather", "jokes", "unheard", "forecasts"]);
+    expect([...counts].sort()).toEqual([
+      ["forecasts", 1],
+      ["weather", 2],
+    ]);
+    expect((await store().similarTerms("wether"))[0]).toBe("weather");
+    expect((await store().similarTerms("forcast"))[0]).toBe("forecasts");
+    expect(await store().similarTerms("zz")).toEqual([]);
+  });
+
+  test("accepts any word", async () => {
+    for (const word of ["the", "½", "ß", "日本", "0", "x".repeat(40), "null", "or", "not", "near"]) {
+      const ranked = store().rank({ words: weighted(word, "weather"), facets: [ALL], limit: 5 });
+      await expect(ranked).resolves.toHaveLength(2);
+      await expect(store().similarTerms(word)).resolves.toBeInstanceOf(Array);
+    }
+  });
+}
+
+/** Services that match some words, best matches first. */
+async function rank(store: CatalogStore, ...words: readonly string[]): Promise<readonly unknown[]> {
+  const ranked = await store.rank({ words: weighted(...words), facets: [ALL], limit: 10 });
+  expect(ranked.every(({ score }) => score > 0)).toBe(true);
+  const ids = ranked.map(({ id }) => id);
+  const found = new Map((await store.find(ids, [])).map(({ id, service }) => [id, service]));
+  return ids.map((id) => found.get(id));
+}
+
+const weighted = (...words: readonly string[]) => words.map((word) => ({ word, weight: 1 }));
+
+function testWriting(store: () => CatalogStore): void {
+  test("update passes the stored entry to decide, and writes nothing when decide returns undefined", async () => {
+    const key = { resource: "mcp://tool/x", toolName: "x" };
+    expect(await store().update(key, (found) => (found === undefined ? change("first") : undefined))).toBe(true);
+    expect(await store().update(key, (found) => (found === undefined ? change("second") : undefined))).toBe(false);
+    const seen: unknown[] = [];
+    await store().update(key, (found) => void seen.push(found?.service));
+    await store().update({ ...key, toolName: "y" }, (found) => void seen.push(found?.service));
+    expect(seen).toEqual(["first", undefined]);
+  });
+
+  test("update writes nothing when decide throws", async () => {
+    const failing = store().update(keyAt(1), () => {
+      throw new RangeError("no");
+    });
+    await expect(failing).rejects.toThrow(RangeError);
+    expect(await rank(store(), "weather")).toHaveLength(2);
+  });
+
+  test("concurrent updates of one key take turns", async () => {
+    const next = (service: unknown) => change(String(Number(service ?? 0) + 1));
+    const writing = Array.from({ length: 20 }, () => store().update(keyAt(50), (found) => next(found?.service)));
+    await Promise.all(writing);
+    const [entry] = await store().list({ facets: [ALL], limit: 1, offset: 4, after: 0 });
+    expect(entry?.service).toBe("20");
+  });
+
+  test("removes an entry with its texts, terms and facets", async () => {
+    expect(await store().remove(keyAt(2))).toBe(true);
+    expect(await rank(store(), "forecast")).toEqual([]);
+    expect(await store().countTerms(["forecasts"])).toEqual(new Map());
+    const left = await store().list({ facets: [ALL], limit: 99, offset: 0, after: 0 });
+    expect(left.map(({ service }) => service)).not.toContain("forecasts of the weather");
+  });
 }

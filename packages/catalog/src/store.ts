@@ -1,11 +1,11 @@
 /**
- * Where a catalog keeps its entries. A store is a database that pages, filters and ranks by text; what the texts mean, and
- * which entries are alike, is not its concern.
+ * The store of a catalog: a database that pages, filters, and ranks by text. The catalog compares meanings itself.
  *
  * @module
  */
+import { createHash } from "node:crypto";
 
-/** An entry as a store has it. */
+/** A stored entry. */
 export interface StoredEntry {
   /** Counts up in the order of registration, and never changes. */
   readonly id: number;
@@ -21,7 +21,7 @@ export interface EntryKey {
   readonly toolName: string;
 }
 
-/** Texts of an entry by their weight for ranking, the heaviest first. */
+/** The texts of an entry. They weigh less from first to last when entries are ranked. */
 export interface EntryTexts {
   readonly name: string;
   readonly description: string;
@@ -29,20 +29,20 @@ export interface EntryTexts {
   readonly other: string;
 }
 
-/** What is written of an entry. */
+/** The new content of an entry. */
 export interface EntryChange {
   readonly service: string;
   readonly updatedMs: number;
   readonly texts: EntryTexts;
   /** Every word of the texts, once. */
   readonly terms: readonly string[];
-  /** One number for each filter that the entry fits. */
+  /** One number for each filter that the entry matches. */
   readonly facets: readonly number[];
-  /** What the entry means. */
+  /** The meaning of the entry. */
   readonly vector: Int8Array;
 }
 
-/** One page of the list. Every facet must be there. */
+/** A request for one page of the list. Entries must have every facet. */
 export interface StoreQuery {
   readonly facets: readonly number[];
   readonly limit: number;
@@ -59,59 +59,70 @@ export interface WeightedWord {
   readonly weight: number;
 }
 
-/** Ranks entries by their texts. */
+/** A request to rank entries by their texts. */
 export interface TextQuery {
-  /** At least one. An entry need not have them all. */
+  /** At least one. An entry may match some of them. */
   readonly words: readonly WeightedWord[];
   readonly facets: readonly number[];
   readonly limit: number;
 }
 
-/** An entry whose texts fit. */
+/** An entry whose texts match. */
 export interface RankedText {
   readonly id: number;
   /** Above zero, the higher the better; comparable only within one ranking. */
   readonly score: number;
 }
 
-/** What an entry means, and which filters it fits. */
+/** The meaning of an entry, and the filters that it matches. */
 export interface StoredVector {
   readonly id: number;
   readonly facets: readonly number[];
   readonly vector: Int8Array;
 }
 
-/** Entries that changed, and where to ask from next time. */
+/** Changed entries, and the mark for the next call. */
 export interface StoreChanges {
   readonly entries: readonly StoredVector[];
   readonly mark: string;
-  /** Whether there is more already. */
+  /** Whether there are more changes already. */
   readonly isMore: boolean;
 }
 
-/** Keeps entries. Calls reject with the database's own error when it cannot be reached. */
+/** Stores entries. Calls reject with the error of the database when it cannot be reached. */
 export interface CatalogStore {
   /**
-   * Reads an entry, lets `decide` say what becomes of it, and writes that, all in one transaction: two registrations of
-   * one key never interleave. `undefined` writes nothing. Yields whether anything was written.
+   * Reads an entry, lets `decide` return its new content, and writes that, in one transaction: two registrations of one key
+   * never interleave. `undefined` writes nothing. Returns whether the entry was written.
    */
   update(key: EntryKey, decide: (found: StoredEntry | undefined) => EntryChange | undefined): Promise<boolean>;
-  /** Removes an entry; `false` when there is none. */
+  /** Removes an entry; `false` when it is not stored. */
   remove(key: EntryKey): Promise<boolean>;
-  /** A page in the order of registration. */
+  /** Lists a page in the order of registration. */
   list(query: StoreQuery): Promise<readonly StoredEntry[]>;
-  /** How many entries have every facet. */
+  /** Counts the entries that have every facet. */
   count(facets: readonly number[]): Promise<number>;
-  /** Those of the ids that are there and have every facet, in any order. */
+  /** Finds the stored entries among the ids that have every facet, in any order. */
   find(ids: readonly number[], facets: readonly number[]): Promise<readonly StoredEntry[]>;
-  /** Entries by how well their texts fit, the best first. */
+  /** Ranks entries by their texts, best matches first. */
   rank(query: TextQuery): Promise<readonly RankedText[]>;
-  /** In how many entries each of the words is; words that are in none are left out. */
+  /** Counts the entries of each word. Words of no entry are left out. */
   countTerms(words: readonly string[]): Promise<ReadonlyMap<string, number>>;
-  /** Terms that are written much like a word, the most alike first, at most 30. */
+  /** Finds terms with a similar spelling, the most similar first, at most 30. */
   similarTerms(word: string): Promise<readonly string[]>;
-  /** What changed since a mark, oldest first; an entry may be told twice. Without a mark, everything. */
+  /** Lists changes since a mark, oldest first. May list an entry twice. Without a mark it lists all entries. */
   changes(mark: string | undefined, limit: number): Promise<StoreChanges>;
-  /** Ends every connection. Further calls reject. */
+  /** Closes every connection. Further calls reject. */
   close(): Promise<void>;
+}
+
+/**
+ * A digest of the indexed parts of an entry: texts, terms, facets and vector. Most registrations repeat the last one; then no
+ * index is written.
+ */
+export function digestOf({ texts, terms, facets, vector }: EntryChange): Buffer {
+  return createHash("sha256")
+    .update(JSON.stringify([texts, terms, facets]))
+    .update(vector)
+    .digest();
 }

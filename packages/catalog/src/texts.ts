@@ -1,5 +1,5 @@
 /**
- * The words of an entry: what it is called, what it says of itself, what it takes, what it gives.
+ * The texts of an entry for search: its name, its description, its parameters, and its output.
  *
  * @module
  */
@@ -10,16 +10,16 @@ import type { EntryTexts } from "./store.js";
 const MAX_WORDS = 400;
 const MAX_WORD = 40;
 
-/** Splits a text into words of lower case: `getUserById` and `user_id` have the words that a reader sees in them. */
+/** Splits a text into lower case words, also within names such as `getUserById` and `user_id`. */
 export function wordsOf(text: string): readonly string[] {
-  const apart = text
+  const separated = text
     .slice(0, 20_000)
     .normalize("NFKD")
     .replaceAll(/\p{M}/gu, "")
     .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")
     .replaceAll(/([A-Z])([A-Z][a-z])/g, "$1 $2")
     .toLowerCase();
-  return (apart.match(/[\p{L}\p{N}]+/gu) ?? []).filter((word) => word.length <= MAX_WORD).slice(0, MAX_WORDS);
+  return (separated.match(/[\p{L}\p{N}]+/gu) ?? []).filter((word) => word.length <= MAX_WORD).slice(0, MAX_WORDS);
 }
 
 /** Gathers the texts of a service. */
@@ -27,19 +27,19 @@ export function textsOf(service: Service): EntryTexts {
   const { toolName, serviceName = "", tags = [], description = "", info, schema, resource } = service;
   const { input } = info;
   const declared = fieldOf(fieldOf(schema, "properties"), "input");
-  const taken = ["queryParams", "body", "pathParams"].map((name) => fieldOf(fieldOf(declared, "properties"), name));
-  const said = typeof input["description"] === "string" ? input["description"] : "";
+  const schemas = ["queryParams", "body", "pathParams"].map((name) => fieldOf(fieldOf(declared, "properties"), name));
+  const own = typeof input["description"] === "string" ? input["description"] : "";
   const parameters = [
-    ...taken.flatMap(describedIn),
+    ...schemas.flatMap(describedIn),
     ...describedIn(input["inputSchema"]),
     ...["queryParams", "body", "pathParams", "example"].flatMap((name) => namesIn(input[name])),
   ];
-  const given = [...describedIn(fieldOf(fieldOf(schema, "properties"), "output")), ...namesIn(info["output"])];
+  const output = [...describedIn(fieldOf(fieldOf(schema, "properties"), "output")), ...namesIn(info["output"])];
   return {
     name: joined([toolName, serviceName, ...tags, ...pathOf(resource)]),
-    description: joined([description, said]),
+    description: joined([description, own]),
     parameters: joined(parameters),
-    other: joined([...given, hostOf(resource)]),
+    other: joined([...output, hostOf(resource)]),
   };
 }
 
@@ -47,7 +47,7 @@ function joined(texts: readonly string[]): string {
   return [...new Set(texts)].flatMap(wordsOf).slice(0, MAX_WORDS).join(" ");
 }
 
-/** Versions and the like say nothing of what a service does. */
+/** Path segments such as `v1` and `api` do not describe a service. */
 function pathOf(resource: string): readonly string[] {
   const path = URL.canParse(resource) ? new URL(resource).pathname : "";
   return path.split("/").filter((segment) => !/^(?:v\d+|api|tool|mcp|rest|:var\d+|)$/i.test(segment));
@@ -59,7 +59,7 @@ function hostOf(resource: string): string {
   return labels.slice(0, -1).join(" ");
 }
 
-/** Names and descriptions of everything that a schema describes. */
+/** Names, descriptions and allowed values in a schema. */
 function describedIn(schema: unknown, depth = 0): readonly string[] {
   if (!isJsonObject(schema) || depth > 8) return [];
   const { description, title, properties, items } = schema;
@@ -73,7 +73,7 @@ function describedIn(schema: unknown, depth = 0): readonly string[] {
   return [...own, ...fields, ...values, ...describedIn(items, depth + 1)];
 }
 
-/** Names of the fields of an example, and its short texts. */
+/** Field names and short texts in an example. */
 function namesIn(example: unknown, depth = 0): readonly string[] {
   if (typeof example === "string") return example.length <= 60 ? [example] : [];
   if (Array.isArray(example)) return example.slice(0, 3).flatMap((item) => namesIn(item, depth + 1));

@@ -1,15 +1,48 @@
 /**
- * The vectors of all entries, in memory: 100 bytes each. Compared one by one, which takes some milliseconds for 100,000 and
- * lets others have their turn in between.
+ * The vectors of all entries, in memory: 100 bytes each. The index follows the store, because other processes may write to it.
+ *
+ * A search compares the vectors one by one. That takes some milliseconds for 100,000 entries, with breaks for other requests.
  *
  * @module
  */
 import { setImmediate } from "node:timers/promises";
-import type { StoredVector } from "./store.js";
-import { QUANTUM } from "./words/embed.js";
-import { VECTOR_SIZE } from "./words/vocabulary.js";
+import type { CatalogStore, StoredVector } from "./store.js";
+import { QUANTUM, VECTOR_SIZE } from "./word-vectors.js";
 
-/** An entry and how near it is: about the cosine of the angle, 1 for the same direction. */
+/** Returns the index in the current state of the store. */
+export interface Indexer {
+  current(): Promise<VectorIndex>;
+}
+
+const BATCH = 2_000;
+
+/** Creates the indexer. The first search reads the store. */
+export function createIndexer(store: CatalogStore): Indexer {
+  const index = createVectorIndex();
+  let mark: string | undefined;
+  let reading: Promise<void> | undefined;
+
+  async function read(): Promise<void> {
+    for (let isMore = true; isMore; ) {
+      const changes = await store.changes(mark, BATCH);
+      index.put(changes.entries);
+      ({ mark, isMore } = changes);
+    }
+  }
+
+  return {
+    async current() {
+      // Concurrent searches wait for the same reading.
+      reading ??= read().finally(() => {
+        reading = undefined;
+      });
+      await reading;
+      return index;
+    },
+  };
+}
+
+/** An entry with its score: about the cosine of the angle between two vectors, 1 for the same direction. */
 export interface Near {
   readonly id: number;
   readonly score: number;
@@ -17,21 +50,21 @@ export interface Near {
 
 /** Finds entries by meaning. */
 export interface VectorIndex {
-  /** Takes entries in, or anew. */
+  /** Adds or replaces entries. */
   put(entries: readonly StoredVector[]): void;
-  /** The nearest that have every facet, the nearest first. */
+  /** Finds the nearest entries that have every facet, the nearest first. */
   nearest(query: Int8Array, facets: readonly number[], limit: number): Promise<readonly Near[]>;
-  /** How near one entry is; 0 when it is not known. */
-  likeness(query: Int8Array, id: number): number;
+  /** The score of one entry; 0 for an unknown one. */
+  similarityOf(query: Int8Array, id: number): number;
 }
 
 const UNIT = QUANTUM ** 2;
 
-/** Rows that are compared before others have their turn: about a millisecond. */
+/** Rows that are compared before the event loop continues: about a millisecond. */
 const TURN = 8_192;
 
-/** Starts empty. */
-export function createVectorIndex(): VectorIndex {
+/** Creates an empty index. */
+function createVectorIndex(): VectorIndex {
   let vectors = new Int8Array(1_024 * VECTOR_SIZE);
   const ids: number[] = [];
   const facetsOf: (readonly number[])[] = [];
@@ -68,14 +101,14 @@ export function createVectorIndex(): VectorIndex {
       }
       return best.sorted();
     },
-    likeness(query, id) {
+    similarityOf(query, id) {
       const row = rowOf.get(id);
       return row === undefined ? 0 : dot(vectors, row * VECTOR_SIZE, query) / UNIT;
     },
   };
 }
 
-/** Whole numbers all along, which is what makes it fast. */
+/** `| 0` keeps the sum an integer, which is fast. */
 function dot(vectors: Int8Array, from: number, query: Int8Array): number {
   let sum = 0;
   for (let at = 0; at < VECTOR_SIZE; at++) sum = (sum + (vectors[from + at] as number) * (query[at] as number)) | 0;
@@ -87,7 +120,7 @@ interface Best {
   sorted(): readonly Near[];
 }
 
-/** Keeps the highest scores: gathers twice as many as are wanted, then drops the lower half. */
+/** Keeps the highest scores: collects twice the limit, then drops the lower half. */
 function createBest(limit: number): Best {
   let kept: Near[] = [];
   let least = Number.NEGATIVE_INFINITY;

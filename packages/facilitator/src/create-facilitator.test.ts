@@ -8,9 +8,9 @@ import {
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createFacilitator } from "./create-facilitator.js";
-import type { FacilitatorOptions } from "./facilitator-options.js";
+import type { FacilitatorOptions } from "./options.js";
 
-/** A scheme that says yes to everything. */
+/** A scheme that accepts every payment. */
 function scheme(changes: Partial<FacilitatorScheme> = {}): FacilitatorScheme {
   const network = changes.network ?? "eip155:84532";
   return {
@@ -32,7 +32,7 @@ function requestFor(name: unknown, network: unknown): FacilitatorRequest {
 }
 
 describe("a facilitator", () => {
-  test("asks the scheme of the payment's name and network", async () => {
+  test("the facilitator asks the scheme with the name and network of the payment", async () => {
     const facilitator = createFacilitator({
       schemes: [scheme(), scheme({ network: "eip155:8453" }), scheme({ scheme: "upto" })],
     });
@@ -58,7 +58,7 @@ describe("a facilitator", () => {
       reason: "invalid_network",
       network: "eip155:1",
     },
-    { why: "a network that is none", request: requestFor("exact", "<script>"), reason: "invalid_network", network: "" },
+    { why: "a malformed network", request: requestFor("exact", "<script>"), reason: "invalid_network", network: "" },
     {
       why: "a network that is a list",
       request: requestFor("exact", ["eip155:84532"]),
@@ -66,22 +66,22 @@ describe("a facilitator", () => {
       network: "",
     },
     {
-      why: "a scheme that is no text",
+      why: "a scheme that is not a string",
       request: requestFor({}, "eip155:84532"),
       reason: "unsupported_scheme",
       network: "eip155:84532",
     },
     {
-      why: "a name that every object has",
+      why: "a name that every JavaScript object has",
       request: requestFor("constructor", "__proto__"),
       reason: "unsupported_scheme",
       network: "",
     },
     { why: "no requirements", request: { x402Version: 2 }, reason: "invalid_payment_requirements", network: "" },
-    { why: "nothing", request: undefined, reason: "invalid_payment_requirements", network: "" },
+    { why: "no fields at all", request: undefined, reason: "invalid_payment_requirements", network: "" },
   ];
 
-  test.each(UNKNOWN)("refuses a request for $why", async ({ request, reason, network }) => {
+  test.each(UNKNOWN)("refuses a request with $why", async ({ request, reason, network }) => {
     const facilitator = createFacilitator({ schemes: [scheme()] });
     expect(await facilitator.verify(request as FacilitatorRequest)).toEqual({ isValid: false, invalidReason: reason });
     expect(await facilitator.settle(request as FacilitatorRequest)).toEqual({
@@ -92,34 +92,42 @@ describe("a facilitator", () => {
     });
   });
 
-  const BROKEN: readonly { readonly why: string; readonly answer: () => unknown }[] = [
+  const BROKEN: readonly { readonly why: string; readonly respond: () => unknown }[] = [
     {
       why: "throws",
-      answer: () => {
+      respond: () => {
         throw new TypeError("secret");
       },
     },
-    { why: "rejects", answer: () => Promise.reject(new TypeError("secret")) },
-    { why: "rejects with nothing", answer: () => Promise.reject(undefined) },
-    { why: "answers nothing", answer: async () => undefined },
-    { why: "answers something else", answer: async () => ({ success: "yes", isValid: 1 }) },
-    { why: "answers at once", answer: () => "yes" },
+    { why: "rejects", respond: () => Promise.reject(new TypeError("secret")) },
+    { why: "rejects with undefined", respond: () => Promise.reject(undefined) },
+    { why: "resolves with undefined", respond: async () => undefined },
+    { why: "resolves with another shape", respond: async () => ({ success: "yes", isValid: 1 }) },
+    { why: "returns a string instead of a promise", respond: () => "yes" },
   ];
 
-  test.each(BROKEN)("answers in the protocol when a scheme $why", async ({ answer }) => {
-    const broken = scheme({ verify: answer, settle: answer, health: answer } as unknown as Partial<FacilitatorScheme>);
+  test.each(BROKEN)("responds in the protocol when a scheme $why", async ({ respond }) => {
+    const broken = scheme({
+      verify: respond,
+      settle: respond,
+      health: respond,
+    } as unknown as Partial<FacilitatorScheme>);
     const facilitator = createFacilitator({ schemes: [broken] });
     const request = requestFor("exact", "eip155:84532");
-    const answers = [await facilitator.verify(request), await facilitator.settle(request), await facilitator.health()];
-    expect(answers).toMatchObject([
+    const responses = [
+      await facilitator.verify(request),
+      await facilitator.settle(request),
+      await facilitator.health(),
+    ];
+    expect(responses).toMatchObject([
       { isValid: false, invalidReason: "unexpected_verify_error" },
       { success: false, errorReason: "unexpected_settle_error", transaction: "", network: "eip155:84532" },
       { ok: false, schemes: [{ scheme: "exact", network: "eip155:84532" }] },
     ]);
-    expect(JSON.stringify(answers)).not.toContain("secret");
+    expect(JSON.stringify(responses)).not.toContain("secret");
   });
 
-  test("answers whatever it is asked", async () => {
+  test("responds to any value that is passed as a request", async () => {
     const facilitator = createFacilitator({ schemes: [scheme()], logger: recorder().logger });
     await fc.assert(
       fc.asyncProperty(fc.anything(), async (request) => {
@@ -129,7 +137,7 @@ describe("a facilitator", () => {
     );
   });
 
-  test("supports what its schemes do, with concrete networks and each signer once", async () => {
+  test("/supported names each scheme with its concrete network, and each signer once", async () => {
     const facilitator = createFacilitator({
       schemes: [
         scheme(),
@@ -158,7 +166,7 @@ function recorder(): { readonly logger: Logger; readonly lines: (readonly [strin
 }
 
 describe("the log", () => {
-  test("has a line per call, with what was asked for and what came of it", async () => {
+  test("the log has one line per call, with the request and its outcome", async () => {
     const { logger, lines } = recorder();
     const refused = {
       isValid: false,
@@ -193,7 +201,7 @@ describe("the log", () => {
     ]);
   });
 
-  test("has nothing of a stranger's or a scheme's that could be a secret or a second line", async () => {
+  test("the log holds no secret and no line break from a client or a scheme", async () => {
     const { logger, lines } = recorder();
     const signature = `0x${"ab".repeat(65)}`;
     const foul = `x\nroot logged in\u001b[2J\u202e https://user:pass@node/key ${signature}`;
@@ -221,7 +229,7 @@ describe("the log", () => {
     }
   });
 
-  test("that fails changes nothing about the answer", async () => {
+  test("a logger that throws does not change the response", async () => {
     const fail = () => {
       throw new RangeError("the log is full");
     };
@@ -261,7 +269,7 @@ describe("options", () => {
     },
   ];
 
-  test.each(WRONG)("with $why are refused, all at once", ({ options, paths }) => {
+  test.each(WRONG)("options with $why are refused, all issues at once", ({ options, paths }) => {
     expect(() => createFacilitator(options as FacilitatorOptions)).toThrow(ConfigError);
     try {
       createFacilitator(options as FacilitatorOptions);

@@ -1,5 +1,5 @@
 /**
- * A facilitator: finds the scheme that a payment is for, and lets it verify or settle.
+ * A facilitator in this process: finds the scheme of a payment, and lets that scheme verify or settle it.
  *
  * @see x402 v2 §7 "Facilitator Interface"
  * @module
@@ -17,13 +17,13 @@ import {
   sameNetwork,
   type VerifyResponse,
 } from "@farebox/core";
-import { createCallLog } from "./call-log.js";
-import { type FacilitatorConfig, type FacilitatorOptions, parseFacilitatorOptions } from "./facilitator-options.js";
+import { createCallLog, nameOf } from "./log.js";
+import { type FacilitatorConfig, type FacilitatorOptions, parseFacilitatorOptions } from "./options.js";
 import { createRegistrar, type Extended } from "./registrar.js";
 
-/** How each scheme is. */
+/** The health of each scheme. */
 export interface FacilitatorHealth {
-  /** Whether every scheme can work right now. */
+  /** Whether every scheme works right now. */
   readonly ok: boolean;
   readonly schemes: readonly {
     readonly scheme: string;
@@ -35,18 +35,18 @@ export interface FacilitatorHealth {
 
 /** A facilitator in this process. */
 export interface LocalFacilitator extends Facilitator {
-  /** With what became of the payment's declaration, where there is a catalog. */
+  /** With a catalog, the response also says how the payment's declaration is listed. */
   verify(request: FacilitatorRequest, options?: CallOptions): Promise<Extended<VerifyResponse>>;
-  /** With what became of the payment's declaration, where there is a catalog. */
+  /** With a catalog, the response also says how the payment's declaration is listed. */
   settle(request: FacilitatorRequest, options?: CallOptions): Promise<Extended<SettlementResponse>>;
-  /** Where it lists what is paid for. */
+  /** The catalog of services that this facilitator lists. */
   readonly catalog: Catalog | undefined;
-  /** Asks every scheme how it is. Never rejects. */
+  /** Asks every scheme for its health. Never rejects. */
   health(): Promise<FacilitatorHealth>;
 }
 
 /**
- * Creates a facilitator. Its calls never reject: what goes wrong is in the answer.
+ * Creates a facilitator. Its calls never reject: the response says what failed.
  *
  * @throws ConfigError with every issue at once.
  */
@@ -57,14 +57,14 @@ export function createFacilitator(options: FacilitatorOptions): LocalFacilitator
   const registrar = createRegistrar(config.catalog, config.logger);
   return Object.freeze({
     async verify(request) {
-      const answer = await verify(config.schemes, request);
-      log.verified(request, answer);
-      return registrar.verified(request, answer);
+      const response = await verify(config.schemes, request);
+      log.verified(request, response);
+      return registrar.verified(request, response);
     },
     async settle(request) {
-      const answer = await settle(config.schemes, request);
-      log.settled(request, answer);
-      return registrar.settled(request, answer);
+      const response = await settle(config.schemes, request);
+      log.settled(request, response);
+      return registrar.settled(request, response);
     },
     supported: async () => supported,
     health: () => askHealth(config.schemes),
@@ -72,11 +72,12 @@ export function createFacilitator(options: FacilitatorOptions): LocalFacilitator
   } satisfies LocalFacilitator);
 }
 
-/** The scheme that a request is for. `request` is still what a caller without types made it. */
+/** The scheme of a request, or the reason why no scheme takes it. */
 type Found =
   | { readonly ok: true; readonly scheme: FacilitatorScheme }
   | { readonly ok: false; readonly reason: "invalid_payment_requirements" | "unsupported_scheme" | "invalid_network" };
 
+/** `request` is unchecked: a caller without types may pass anything. */
 function findScheme(schemes: readonly FacilitatorScheme[], request: unknown): Found {
   const requirements = isJsonObject(request) ? request["paymentRequirements"] : undefined;
   if (!isJsonObject(requirements)) return { ok: false, reason: "invalid_payment_requirements" };
@@ -94,9 +95,9 @@ async function verify(
   const found = findScheme(schemes, request);
   if (!found.ok) return { isValid: false, invalidReason: found.reason };
   try {
-    const answer = await found.scheme.verify(request);
-    if (typeof answer.isValid === "boolean") return answer;
-    return { isValid: false, invalidReason: "unexpected_verify_error", invalidMessage: NO_ANSWER };
+    const response = await found.scheme.verify(request);
+    if (typeof response.isValid === "boolean") return response;
+    return { isValid: false, invalidReason: "unexpected_verify_error", invalidMessage: NO_RESPONSE };
   } catch (error) {
     return { isValid: false, invalidReason: "unexpected_verify_error", invalidMessage: nameOf(error) };
   }
@@ -108,26 +109,27 @@ async function settle(
 ): Promise<SettlementResponse> {
   const found = findScheme(schemes, request);
   if (!found.ok) return { success: false, errorReason: found.reason, transaction: "", network: networkOf(request) };
-  // Says neither that the money moved nor that it did not.
+  // Leaves open whether the money moved: the scheme failed, not the payment.
   const failure = { success: false, errorReason: "unexpected_settle_error", transaction: "" };
   const { network } = found.scheme;
   try {
-    const answer = await found.scheme.settle(request);
-    return typeof answer.success === "boolean" ? answer : { ...failure, errorMessage: NO_ANSWER, network };
+    const response = await found.scheme.settle(request);
+    return typeof response.success === "boolean" ? response : { ...failure, errorMessage: NO_RESPONSE, network };
   } catch (error) {
     return { ...failure, errorMessage: nameOf(error), network };
   }
 }
 
-const NO_ANSWER = "the scheme gave no answer";
+const NO_RESPONSE = "the scheme returned no valid response";
 
-/** The network that was asked for, where it is one; the protocol wants the field in every answer. */
+/** The network of the request, if valid: the protocol requires the field in every settlement response. */
 function networkOf(request: unknown): string {
   const requirements = isJsonObject(request) ? request["paymentRequirements"] : undefined;
   const network = isJsonObject(requirements) ? requirements["network"] : undefined;
   return isNetwork(network) ? network : "";
 }
 
+/** The response to `GET /supported`. */
 function describe({ schemes, extensions, catalog }: FacilitatorConfig): SupportedResponse {
   const signers: Record<string, string[]> = {};
   for (const { network, signers: addresses } of schemes) {
@@ -146,10 +148,10 @@ function describe({ schemes, extensions, catalog }: FacilitatorConfig): Supporte
 }
 
 async function askHealth(schemes: readonly FacilitatorScheme[]): Promise<FacilitatorHealth> {
-  const asked = await Promise.all(
+  const health = await Promise.all(
     schemes.map(async (scheme) => ({ scheme: scheme.scheme, network: scheme.network, ...(await healthOf(scheme)) })),
   );
-  return { ok: asked.every(({ ok }) => ok), schemes: asked };
+  return { ok: health.every(({ ok }) => ok), schemes: health };
 }
 
 async function healthOf(scheme: FacilitatorScheme): ReturnType<FacilitatorScheme["health"]> {
@@ -158,8 +160,4 @@ async function healthOf(scheme: FacilitatorScheme): ReturnType<FacilitatorScheme
   } catch (error) {
     return { ok: false, problem: nameOf(error) };
   }
-}
-
-function nameOf(error: unknown): string {
-  return error instanceof Error ? error.name : "not an error";
 }

@@ -1,23 +1,29 @@
 /**
- * A facilitator behind HTTP: `POST /verify`, `POST /settle`, `GET /supported`, `GET /health`, and where it has a catalog
- * `GET /discovery/resources`, `GET /discovery/search`, and a page for people at `GET /`.
+ * A facilitator behind HTTP: `POST /verify`, `POST /settle`, `GET /supported` and `GET /health`. A facilitator with a catalog
+ * also serves `GET /discovery/resources`, `GET /discovery/search`, and a page for people at `GET /`.
  *
  * @see x402 v2 §7, §8
  * @module
  */
-import { type Facilitator, type FacilitatorRequest, isJsonObject, type LogFields, type Logger } from "@farebox/core";
-import { type Request, type RequestHandler, type Response, Router } from "express";
-import { catalogPage } from "./catalog-page/catalog-page.js";
+import {
+  type Facilitator,
+  type FacilitatorRequest,
+  isJsonObject,
+  parseJson,
+  type SettlementResponse,
+  type VerifyResponse,
+} from "@farebox/core";
+import { type Request, type RequestHandler, type Response, Router, raw } from "express";
+import { catalogPage } from "./catalog-page.js";
 import type { LocalFacilitator } from "./create-facilitator.js";
-import { answerDiscovery, writeList, writeSearch } from "./discovery-answer.js";
-import { readListQuery, readSearchQuery } from "./discovery-query.js";
-import { type BodyLimits, readBody } from "./read-body.js";
+import { listHandler, searchHandler } from "./discovery.js";
+import { logFailure } from "./log.js";
+import { type BodyLimits, type FacilitatorRouterOptions, parseRouterOptions } from "./options.js";
 import type { Extended } from "./registrar.js";
-import { type FacilitatorRouterOptions, parseRouterOptions } from "./router-options.js";
 
 /**
- * Creates a router for Express 4 and 5. A body that is too long, no JSON or no request of the protocol is answered 400
- * with `{ error }`. A payment that is refused is an answer like any other, with status 200.
+ * Creates a router for Express 4 and 5. A body that is too long, late, not JSON, or not a request of the protocol is answered
+ * 400 with `{ error }`. A refused payment is a normal response, with status 200.
  *
  * @throws ConfigError with every issue at once.
  */
@@ -26,80 +32,118 @@ export function facilitatorRouter(
   options: FacilitatorRouterOptions = {},
 ): Router {
   const { limits, logger } = parseRouterOptions(facilitator, options);
-  const handle = (name: string, work: Work): RequestHandler => toHandler(name, work, logger);
-  const call = (name: string, work: Call): RequestHandler =>
-    handle(name, async (req, res) => answer(res, await readRequest(req, limits), work));
+  const readBody = createBodyReader(limits);
 
-  const router = Router()
-    .post(
-      "/verify",
-      call("verify", (request) => facilitator.verify(request)),
-    )
-    .post(
-      "/settle",
-      call("settle", (request) => facilitator.settle(request)),
-    )
-    .get(
-      "/supported",
-      handle("supported", async (_req, res) => send(res, 200, await facilitator.supported())),
-    )
-    .get(
-      "/health",
-      handle("health", (_req, res) => sendHealth(facilitator, res)),
-    );
+  /** Express 4 ignores a handler that rejects, so every rejection is caught here. */
+  function handle(name: string, handler: (req: Request, res: Response) => Promise<void>): RequestHandler {
+    return (req, res) => {
+      handler(req, res).catch((error: unknown) => {
+        if (!res.headersSent) res.status(500).json({ error: "the facilitator failed" });
+        logFailure(logger, "request_failed", error, { call: name });
+      });
+    };
+  }
+
+  function handleCall(
+    name: string,
+    call: (request: FacilitatorRequest) => Promise<Extended<VerifyResponse | SettlementResponse>>,
+  ): RequestHandler {
+    return handle(name, async (req, res) => {
+      const body = await readBody(req, res);
+      const problem = body.ok ? problemOf(body.value) : body.error;
+      if (body.ok && problem === undefined) return sendResponse(res, await call(body.value as FacilitatorRequest));
+      // The rest of the body may still arrive; it is not read.
+      res.setHeader("Connection", "close");
+      res.status(400).json({ error: problem });
+    });
+  }
+
+  const router = Router();
+  router.post(
+    "/verify",
+    handleCall("verify", (request) => facilitator.verify(request)),
+  );
+  router.post(
+    "/settle",
+    handleCall("settle", (request) => facilitator.settle(request)),
+  );
+  router.get(
+    "/supported",
+    handle("supported", async (_req, res) => void res.status(200).json(await facilitator.supported())),
+  );
+  router.get(
+    "/health",
+    handle("health", async (_req, res) => {
+      const health = "health" in facilitator ? await facilitator.health() : { ok: true, schemes: [] };
+      res.status(health.ok ? 200 : 503).json(health);
+    }),
+  );
   const catalog = "catalog" in facilitator ? facilitator.catalog : undefined;
   if (catalog === undefined) return router;
-  const listing = { ask: catalog.list, write: writeList };
-  const searching = { ask: catalog.search, write: writeSearch };
-  return router
-    .get("/", catalogPage(catalog, logger === undefined ? {} : { logger }))
-    .get(
-      "/discovery/resources",
-      handle("list", (req, res) => answerDiscovery(res, readListQuery(req.url, catalog), listing)),
-    )
-    .get(
-      "/discovery/search",
-      handle("search", (req, res) => answerDiscovery(res, readSearchQuery(req.url, catalog), searching)),
-    );
+  router.get("/", catalogPage(catalog, logger === undefined ? {} : { logger }));
+  router.get("/discovery/resources", handle("list", listHandler(catalog)));
+  router.get("/discovery/search", handle("search", searchHandler(catalog)));
+  return router;
 }
 
-const EXTENSION_RESPONSES = "EXTENSION-RESPONSES";
+/** A body, or a sentence for the client that says what is wrong with it. */
+type ReadBody = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: string };
 
-type Work = (req: Request, res: Response) => Promise<void>;
-type Call = (request: FacilitatorRequest) => Promise<object>;
+type BodyReader = (req: Request, res: Response) => Promise<ReadBody>;
 
-/** Catches everything: Express 4 ignores a handler that rejects, and its client would wait for ever. */
-function toHandler(name: string, work: Work, logger: Logger | undefined): RequestHandler {
-  return (req, res) => {
-    work(req, res).catch((error: unknown) => {
-      if (!res.headersSent) send(res, 500, { error: "the facilitator failed" });
-      report(logger, { call: name, error: error instanceof Error ? error.name : "not an error" });
+const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
+
+/** Reads JSON bodies within limits, whether or not a body parser of the app has read them before. Never rejects. */
+function createBodyReader(limits: BodyLimits): BodyReader {
+  const tooLong = refuse(`the body must not be longer than ${limits.bytes} bytes`);
+  const tooLate = refuse(`the body must arrive within ${limits.ms} ms`);
+  const readRaw = raw({ limit: limits.bytes, inflate: false, type: () => true });
+
+  function readBytes(req: Request, res: Response): Promise<ReadBody> {
+    return new Promise((resolve) => {
+      let received = 0;
+      const timer = setTimeout(() => finish(tooLate), limits.ms);
+      req.on("data", count);
+      readRaw(req, res, (error?: unknown) => finish(toOutcome(error, req.body)));
+
+      /** `express.raw` reports a body over its limit only when the client has sent all of it. */
+      function count(chunk: Buffer): void {
+        received += chunk.byteLength;
+        if (received > limits.bytes) finish(tooLong);
+      }
+      function finish(outcome: ReadBody): void {
+        clearTimeout(timer);
+        req.off("data", count);
+        resolve(outcome);
+      }
     });
+  }
+
+  /** Errors of `express.raw` have a `type`. The response to a client that has disconnected is dropped by Node. */
+  function toOutcome(error: unknown, body: unknown): ReadBody {
+    if (error !== undefined) {
+      const { type } = error as { readonly type?: unknown };
+      if (type === "entity.too.large") return tooLong;
+      return refuse(type === "encoding.unsupported" ? "the body must not be compressed" : "the body cannot be read");
+    }
+    const json = parseJson(Buffer.isBuffer(body) ? body.toString("utf8") : "");
+    return json.ok ? json : refuse("the body is not JSON, or nested too deeply");
+  }
+
+  return async (req, res) => {
+    if (!JSON_TYPE.test(req.headers["content-type"] ?? "")) return refuse("the content type must be application/json");
+    if (!req.readableEnded) return readBytes(req, res);
+    // A body parser has read the body. Without one, `req.body` is undefined in Express 5 and absent in Express 4.
+    if (req.body !== undefined) return { ok: true, value: req.body };
+    return refuse("the body has already been read, and no body parser has kept it");
   };
 }
 
-function report(logger: Logger | undefined, fields: LogFields): void {
-  try {
-    logger?.error("request_failed", fields);
-  } catch {
-    // There is nobody left to tell, and the process is not ended for it.
-  }
+function refuse(error: string): ReadBody {
+  return { ok: false, error };
 }
 
-type ReadRequest =
-  | { readonly ok: true; readonly request: FacilitatorRequest }
-  | { readonly ok: false; readonly error: string | undefined };
-
-async function readRequest(req: Request, limits: BodyLimits): Promise<ReadRequest> {
-  const body = await readBody(req, limits);
-  if (!body.ok) return body;
-  const problem = problemOf(body.value);
-  return problem === undefined
-    ? { ok: true, request: body.value as FacilitatorRequest }
-    : { ok: false, error: problem };
-}
-
-/** Only the outer form is checked here; what is in the two documents is the scheme's to refuse. */
+/** Checks the outer form only; each scheme checks the two documents itself. */
 function problemOf(value: unknown): string | undefined {
   if (!isJsonObject(value)) return "the body must be a JSON object";
   const { x402Version, paymentPayload, paymentRequirements } = value;
@@ -111,27 +155,10 @@ function problemOf(value: unknown): string | undefined {
   return undefined;
 }
 
-async function answer(res: Response, read: ReadRequest, work: Call): Promise<void> {
-  if (read.ok) return sendAnswer(res, await work(read.request));
-  if (read.error === undefined) return;
-  // The rest of the body may still be on its way, and nobody will read it.
-  res.setHeader("Connection", "close");
-  send(res, 400, { error: read.error });
-}
-
-/** What extensions have to say travels beside the answer. */
-function sendAnswer(res: Response, { extensionResponses, ...answer }: Extended<object>): void {
+function sendResponse(res: Response, { extensionResponses, ...response }: Extended<object>): void {
   if (extensionResponses !== undefined) {
-    res.setHeader(EXTENSION_RESPONSES, Buffer.from(JSON.stringify(extensionResponses)).toString("base64"));
+    const header = Buffer.from(JSON.stringify(extensionResponses)).toString("base64");
+    res.setHeader("EXTENSION-RESPONSES", header);
   }
-  send(res, 200, answer);
-}
-
-async function sendHealth(facilitator: Facilitator | LocalFacilitator, res: Response): Promise<void> {
-  const health = "health" in facilitator ? await facilitator.health() : { ok: true, schemes: [] };
-  send(res, health.ok ? 200 : 503, health);
-}
-
-function send(res: Response, status: number, json: object): void {
-  res.status(status).json(json);
+  res.status(200).json(response);
 }

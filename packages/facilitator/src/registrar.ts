@@ -1,64 +1,68 @@
 /**
- * Lists what payments declare. A payment never waits long for a catalog, and never fails because of one.
+ * Lists the services that payments declare. A payment never waits long for the catalog, and never fails because of it.
  *
  * @see x402 v2 extension `bazaar`, "EXTENSION-RESPONSES"
  * @module
  */
 import { type Catalog, type ReadRegistration, type Registration, readRegistration } from "@farebox/bazaar/facilitator";
 import type { FacilitatorRequest, Logger, SettlementResponse, VerifyResponse } from "@farebox/core";
+import { logFailure } from "./log.js";
 
-/** What became of a declaration. `processing`: it is in order, and is listed once its payment is settled, or soon. */
+/**
+ * How a declaration was listed. `processing`: the declaration is valid. It is listed once its payment is settled, or as soon
+ * as the catalog has stored it.
+ */
 export type ListingOutcome =
   | { readonly status: "success" | "processing" }
   | { readonly status: "rejected"; readonly rejectedReason: string };
 
-/** What extensions have to say of a payment, by their identifiers: the value of `EXTENSION-RESPONSES`. */
+/** The value of `EXTENSION-RESPONSES`: one outcome per extension, by its identifier. */
 export interface ExtensionResponses {
   readonly bazaar?: ListingOutcome;
 }
 
-/** An answer with what extensions have to say; behind HTTP that is a header beside it. */
-export type Extended<Answer> = Answer & { readonly extensionResponses?: ExtensionResponses };
+/** A response with the outcomes of extensions. Over HTTP they travel in a header beside the response. */
+export type Extended<T> = T & { readonly extensionResponses?: ExtensionResponses };
 
-/** Adds to the answers of a facilitator what became of the declaration. Never rejects. */
+/** Adds the outcome of listing to the facilitator's responses. Never rejects. */
 export interface Registrar {
-  verified(request: FacilitatorRequest, answer: VerifyResponse): Extended<VerifyResponse>;
-  settled(request: FacilitatorRequest, answer: SettlementResponse): Promise<Extended<SettlementResponse>>;
+  verified(request: FacilitatorRequest, response: VerifyResponse): Extended<VerifyResponse>;
+  settled(request: FacilitatorRequest, response: SettlementResponse): Promise<Extended<SettlementResponse>>;
 }
 
 /** How long a settled payment waits for its listing. An embedded store takes a millisecond. */
 const PATIENCE_MS = 250;
-/** Listings that are under way; what comes on top is left to the next payment. */
+/** Listings in flight. Beyond this number a declaration is rejected, and the next payment lists it. */
 const MAX_PENDING = 256;
 
-/** Without a catalog, answers stay as they are. */
+/** Creates the registrar; without a catalog it leaves responses as they are. */
 export function createRegistrar(catalog: Catalog | undefined, logger: Logger | undefined): Registrar {
-  if (catalog === undefined) return { verified: (_, answer) => answer, settled: async (_, answer) => answer };
+  if (catalog === undefined) return { verified: (_, response) => response, settled: async (_, response) => response };
   const { rules } = catalog;
   const list = createLister(catalog, logger);
   return {
-    verified(request, answer) {
-      if (!answer.isValid) return answer;
+    verified(request, response) {
+      if (!response.isValid) return response;
       const read = readRegistration(request, rules);
-      return extend(answer, read.kind === "registration" ? { status: "processing" } : refusalOf(read));
+      return extend(response, read.kind === "registration" ? { status: "processing" } : refusalOf(read));
     },
-    async settled(request, answer) {
-      if (!answer.success) return answer;
+    async settled(request, response) {
+      if (!response.success) return response;
       const read = readRegistration(request, rules);
-      return extend(answer, read.kind === "registration" ? await list(read.registration) : refusalOf(read));
+      return extend(response, read.kind === "registration" ? await list(read.registration) : refusalOf(read));
     },
   };
 }
 
-function extend<Answer extends object>(answer: Answer, bazaar: ListingOutcome | undefined): Extended<Answer> {
-  return bazaar === undefined ? answer : { ...answer, extensionResponses: { bazaar } };
+function extend<T extends object>(response: T, bazaar: ListingOutcome | undefined): Extended<T> {
+  return bazaar === undefined ? response : { ...response, extensionResponses: { bazaar } };
 }
 
 function refusalOf(read: Exclude<ReadRegistration, { kind: "registration" }>): ListingOutcome | undefined {
   return read.kind === "none" ? undefined : { status: "rejected", rejectedReason: read.reason };
 }
 
-/** Registers, and says `processing` when that takes too long; it goes on all the same. */
+/** Registers a service. A slow registration continues in the background, and its outcome is `processing`. */
 function createLister(
   catalog: Catalog,
   logger: Logger | undefined,
@@ -84,7 +88,7 @@ async function register(
     if (outcome.kind === "rejected") return { status: "rejected", rejectedReason: outcome.reason };
     return { status: "success" };
   } catch (error) {
-    report(logger, error);
+    logFailure(logger, "catalog_failed", error);
     return { status: "rejected", rejectedReason: "the catalog cannot be reached; the next payment is listed" };
   }
 }
@@ -97,13 +101,4 @@ async function withinPatience(listing: Promise<ListingOutcome>): Promise<Listing
   const outcome = await Promise.race([listing, late]);
   clearTimeout(timer);
   return outcome;
-}
-
-/** Names the kind of failure only: a database's message may have its address and its password. */
-function report(logger: Logger | undefined, error: unknown): void {
-  try {
-    logger?.error("catalog_failed", { error: error instanceof Error ? error.name : "not an error" });
-  } catch {
-    // There is nobody left to tell.
-  }
 }

@@ -1,28 +1,28 @@
 /**
- * Measures how often a search finds the service that is meant: first, and among the first three.
+ * Measures how often a search ranks the expected service first, and among the first three.
  *
- * `search-quality.test.ts` prints it, and pins it.
+ * `search-quality.test.ts` prints and pins the result.
  *
  * @module
  */
 import type { Catalog, Registration } from "@farebox/bazaar/facilitator";
 import { type SampleService, SERVICES } from "./services.js";
 
-/** What came of one question. */
+/** The result of one question. */
 export interface Answered {
   readonly query: string;
   readonly expected: string;
-  /** Place of the expected service, 1 for the first; 0 when it is not among the first twenty. */
+  /** Rank of the expected service, from 1; 0 when it is not among the first twenty. */
   readonly place: number;
   readonly first: string | undefined;
 }
 
-/** Lists every sample. */
+/** Registers every sample. */
 export async function listSamples(catalog: Catalog, services: readonly SampleService[] = SERVICES): Promise<void> {
   for (const service of services) await catalog.register(toRegistration(service));
 }
 
-/** Asks every question. */
+/** Searches for every question. */
 export async function ask(
   catalog: Catalog,
   queries: readonly (readonly [query: string, expected: string])[],
@@ -41,7 +41,7 @@ export function share(answers: readonly Answered[], most: number): number {
   return answers.filter(({ place }) => place > 0 && place <= most).length / answers.length;
 }
 
-/** What a payment for a sample would declare. */
+/** The registration that a payment for a sample would make. */
 export function toRegistration({ id, tool, description, parameters }: SampleService): Registration {
   const properties = Object.fromEntries(
     Object.entries(parameters).map(([name, text]) => [name, { type: "string", description: text }]),

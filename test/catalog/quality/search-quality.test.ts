@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { ask, listSamples, share } from "./measure.js";
 import { QUERIES } from "./queries.js";
 
-test("paraphrases find the service that is meant", async () => {
+test("paraphrases find the expected service", async () => {
   const catalog = createCatalog({ store: createSqliteCatalogStore() });
   await listSamples(catalog);
   const answers = await ask(catalog, QUERIES);

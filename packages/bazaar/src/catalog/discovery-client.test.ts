@@ -9,7 +9,7 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close().closeAllConnections();
 });
 
-/** A catalog on this machine, and what it was asked. */
+/** A catalog on this machine, and the requests that it received. */
 async function serve(answer: (url: URL, res: ServerResponse, req: IncomingMessage) => unknown) {
   const asked: string[] = [];
   const server = createServer((req, res) => {
@@ -47,7 +47,7 @@ async function resourcesOf(pages: AsyncIterable<{ readonly entries: readonly { r
 const all = (count: number) => entries(count).map(({ resource }) => resource);
 
 describe("a page", () => {
-  test("is asked for where and how the reference's clients ask", async () => {
+  test("a page is requested like by the clients of the reference implementation", async () => {
     const { url, asked } = await serve(() => ({ x402Version: 2, items: [], resources: [], pagination: null }));
     const client = createDiscoveryClient({ url: `${url}/` });
     await client.list({
@@ -66,7 +66,7 @@ describe("a page", () => {
     ]);
   });
 
-  test("has the entries that can be read and are meant, and counts the others", async () => {
+  test("a page holds the readable and matching entries, and counts the others", async () => {
     const { url } = await serve(() => ({
       items: [entry(0), { resource: 1 }, entry(1), null],
       pagination: { limit: 20, offset: 0, total: 4 },
@@ -76,7 +76,7 @@ describe("a page", () => {
     expect(page.entries.map(({ resource }) => resource)).toEqual(["https://a.example/0"]);
   });
 
-  test("may have its cursor beside the list", async () => {
+  test("a page may have its cursor beside the list", async () => {
     const { url } = await serve(() => ({ resources: [entry(0)], cursor: "next", limit: 1, partialResults: true }));
     expect(await createDiscoveryClient({ url }).search({ query: "x" })).toMatchObject({
       cursor: "next",
@@ -119,20 +119,20 @@ describe("all pages", () => {
         return { items: entries(Math.min(4, 10 - from), from), ...(from + 4 < 10 ? { cursor: String(from + 4) } : {}) };
       },
     ],
-    ["on one page, whatever is asked", () => ({ items: entries(10) })],
+    ["on one page for any query", () => ({ items: entries(10) })],
     [
       "on one page, with a total that is too high",
       () => ({ items: entries(10), pagination: { limit: 4, offset: 0, total: 99 } }),
     ],
     ["with a cursor that never changes", () => ({ items: entries(10), cursor: "again" })],
   ];
-  test.each(STYLES)("are gone through %s", async (_why, answer) => {
+  test.each(STYLES)("listPages reads a catalog %s", async (_why, answer) => {
     const { url, asked } = await serve((address) => answer(address));
     expect(await resourcesOf(createDiscoveryClient({ url }).listPages({ limit: 4 }))).toEqual(all(10));
     expect(asked.length).toBeLessThan(5);
   });
 
-  test("are gone through for a search, by cursor only", async () => {
+  test("searchPages reads a catalog by cursor only", async () => {
     const { url, asked } = await serve((address) =>
       address.searchParams.get("cursor") === null
         ? { resources: entries(3), pagination: { limit: 3, cursor: "c" } }
@@ -142,7 +142,7 @@ describe("all pages", () => {
     expect(asked).toHaveLength(2);
   });
 
-  test("end, even where a catalog has no end and nothing that is meant", async () => {
+  test("listPages ends on a catalog without an end and without matching entries", async () => {
     let at = 0;
     const { url, asked } = await serve(() => {
       at += 2;
@@ -152,7 +152,7 @@ describe("all pages", () => {
     expect(asked).toHaveLength(7);
   });
 
-  test("are gone through for what is mine", async () => {
+  test("findMine reads all pages", async () => {
     const { url } = await serve((address) => {
       const { items, ...page } = pageOf(address, entries(250));
       return { items, pagination: { ...page, total: 250 } };
@@ -162,7 +162,7 @@ describe("all pages", () => {
   });
 });
 
-describe("a catalog that gives no page", () => {
+describe("a failed call", () => {
   const PROBLEMS: readonly (readonly [
     problem: string,
     status: number | undefined,
@@ -180,7 +180,7 @@ describe("a catalog that gives no page", () => {
     ["unreachable", undefined, (_url, res) => void res.destroy()],
     ["timeout", undefined, () => undefined],
   ];
-  test.each(PROBLEMS)("is a problem of %s (%s)", async (problem, status, answer) => {
+  test.each(PROBLEMS)("a call fails with the problem %s (%s)", async (problem, status, answer) => {
     const { url } = await serve(answer);
     const client = createDiscoveryClient({
       url,
@@ -193,7 +193,7 @@ describe("a catalog that gives no page", () => {
     expect(String(error)).not.toContain("secret");
   });
 
-  test("is followed to another path of its own, with what it is to be told", async () => {
+  test("a redirect within the origin is followed with the headers", async () => {
     const seen: unknown[] = [];
     const { url } = await serve((address, res, req) => {
       seen.push(req.headers.authorization);
@@ -207,7 +207,7 @@ describe("a catalog that gives no page", () => {
   });
 });
 
-test("wrong options are all named at once, and none is quoted that may be secret", () => {
+test("wrong options are all named at once, and no secret is quoted", () => {
   const wrong = {
     url: "https://user:pass@x",
     headers: { a: 1 },

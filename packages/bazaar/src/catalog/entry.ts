@@ -1,13 +1,15 @@
 /**
- * A catalog entry: one service that can be paid for, as a catalog lists it. It has the fields of every catalog there is:
- * the brief ones, and those that clients of the reference read.
+ * A catalog entry: one service that can be paid for, as a catalog lists it.
+ *
+ * An entry has the fields of every dialect: those of x402 version 1, those of version 2, and those that clients of the
+ * reference implementation read.
  *
  * @see x402 v2 §8 "Discovery API"
  * @module
  */
 import type { JsonObject } from "@farebox/core";
 
-/** What can be listed. */
+/** The kind of a service. */
 export type EntryType = "http" | "mcp";
 
 /** One way to pay for an entry. */
@@ -18,12 +20,12 @@ export interface EntryOffer {
   readonly network: string;
   readonly asset: string;
   readonly payTo: string;
-  /** Atomic units as a decimal string; for `upto` the most that is taken. The same as {@link maxAmountRequired}. */
+  /** Atomic units as a decimal string; for `upto` the maximum. The same as {@link maxAmountRequired}. */
   readonly amount: string;
-  /** The name of {@link amount} in version 1. */
+  /** The name of {@link amount} in x402 version 1. */
   readonly maxAmountRequired: string;
   readonly maxTimeoutSeconds: number;
-  /** The entry's. */
+  /** The resource of the entry. */
   readonly resource: string;
   /** May be empty. */
   readonly description: string;
@@ -38,21 +40,21 @@ export interface CatalogEntry {
   /** The URL, for a route with parameters the origin and its template, or an MCP identifier such as `mcp://tool/add`. */
   readonly resource: string;
   readonly type: EntryType;
-  /** 2; catalogs also list services of version 1. */
+  /** 2, or 1 for a service of x402 version 1. */
   readonly x402Version: number;
   readonly accepts: readonly EntryOffer[];
   /** ISO 8601 with milliseconds: `2026-01-31T12:00:00.000Z`. */
   readonly lastUpdated: string;
   readonly metadata: JsonObject;
   readonly description?: string;
-  /** Of the answer, e.g. `application/json`. */
+  /** Of the response, e.g. `application/json`. */
   readonly mimeType?: string;
   readonly serviceName?: string;
   readonly tags?: readonly string[];
   readonly iconUrl?: string;
-  /** What the seller declared: `{ bazaar: { info, schema, routeTemplate? } }`. */
+  /** The seller's declarations: `{ bazaar: { info, schema, routeTemplate? } }`. */
   readonly extensions?: JsonObject;
-  /** What goes in and what comes out, wherever the catalog had it. */
+  /** The input and output of the service, from any of the fields where catalogs keep them. */
   readonly discoveryInfo?: JsonObject;
   /** `/users/:id`. */
   readonly routeTemplate?: string;
@@ -60,4 +62,61 @@ export interface CatalogEntry {
   readonly method?: string;
   /** Of an MCP tool: its name in `tools/call`. */
   readonly toolName?: string;
+}
+
+/** Which entries to select. An absent field matches anything; all given fields must match one and the same offer. */
+export interface EntryFilter {
+  readonly type?: EntryType;
+  /** Case is ignored for an EVM address. */
+  readonly payTo?: string;
+  /** CAIP-2, e.g. `eip155:8453`. */
+  readonly network?: string;
+  /** `exact`, `upto`, … */
+  readonly scheme?: string;
+  /** Identifiers of extensions, e.g. `["bazaar"]`. */
+  readonly extensions?: readonly string[];
+}
+
+/** The most that a call may cost. */
+export interface Budget {
+  /** Token contract or mint. */
+  readonly asset: string;
+  /** Atomic units, e.g. `"10000"` for 0.01 of an asset with 6 decimals. */
+  readonly maxAmount: string | bigint;
+  /** CAIP-2. Default: any. */
+  readonly network?: string;
+}
+
+/** Whether an entry matches a filter. */
+export function matchesFilter({ type, extensions = {}, accepts }: CatalogEntry, filter: EntryFilter): boolean {
+  if (filter.type !== undefined && filter.type !== type) return false;
+  if (!(filter.extensions ?? []).every((name) => Object.hasOwn(extensions, name))) return false;
+  return accepts.some((offer) => matchesOffer(offer, filter));
+}
+
+function matchesOffer({ payTo, network, scheme }: EntryOffer, filter: EntryFilter): boolean {
+  if (filter.network !== undefined && filter.network !== network) return false;
+  if (filter.scheme !== undefined && filter.scheme !== scheme) return false;
+  return filter.payTo === undefined || isSameAddress(filter.payTo, payTo);
+}
+
+/**
+ * Selects the entries that can be called for at most `maxAmount` of an asset. Keeps their order.
+ *
+ * @throws RangeError or SyntaxError, as `BigInt` does, when `maxAmount` is no whole number
+ */
+export function affordable(
+  entries: Iterable<CatalogEntry>,
+  { asset, maxAmount, network }: Budget,
+): readonly CatalogEntry[] {
+  const most = BigInt(maxAmount);
+  const isWithin = (offer: EntryOffer): boolean =>
+    isSameAddress(offer.asset, asset) &&
+    (network === undefined || network === offer.network) &&
+    BigInt(offer.amount) <= most;
+  return [...entries].filter(({ accepts }) => accepts.some(isWithin));
+}
+
+function isSameAddress(one: string, other: string): boolean {
+  return one === other || (/^0x/i.test(one) && one.toLowerCase() === other.toLowerCase());
 }

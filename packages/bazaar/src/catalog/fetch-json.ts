@@ -1,11 +1,11 @@
 /**
- * Gets JSON from a catalog, within bounds of time and length, and from nowhere else.
+ * Fetches JSON from a catalog, with a limit on time and length, and never from another origin.
  *
  * @module
  */
-import { DiscoveryError } from "./discovery-error.js";
+import { FareboxError } from "@farebox/core";
 
-/** How a catalog is asked. */
+/** Limits of one call. */
 export interface FetchBounds {
   readonly timeoutMs: number;
   readonly maxBytes: number;
@@ -13,7 +13,7 @@ export interface FetchBounds {
 
 const MAX_REDIRECTS = 3;
 
-/** @throws {@link DiscoveryError} when there is no JSON to be had. */
+/** Fetches JSON. @throws {@link DiscoveryError} when the catalog does not respond with JSON. */
 export async function fetchJson(
   url: URL,
   headers: Readonly<Record<string, string>>,
@@ -35,7 +35,7 @@ export async function fetchJson(
   }
 }
 
-/** Follows a catalog to another path of its own; what is sent may be credentials. */
+/** Follows redirects within the origin of the catalog: the headers may hold credentials. */
 async function follow(url: URL, init: RequestInit): Promise<Response> {
   let target = url;
   for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
@@ -66,5 +66,36 @@ function parse(text: string): unknown {
     return JSON.parse(text);
   } catch (cause) {
     throw new DiscoveryError("response", { cause });
+  }
+}
+
+/**
+ * Why a call to a catalog failed. `unreachable`: no connection, or the connection broke. `timeout`: the call took too long.
+ * `redirect`: the catalog redirects to another origin, which is not followed. `status`: the catalog responded with an error
+ * status. `response`: the response is not a page of a catalog, or too long.
+ */
+export type DiscoveryProblem = "unreachable" | "timeout" | "redirect" | "status" | "response";
+
+const MESSAGES: Readonly<Record<DiscoveryProblem, string>> = {
+  unreachable: "the catalog cannot be reached",
+  timeout: "the catalog did not respond in time",
+  redirect: "the catalog redirects to another origin",
+  status: "the catalog responded with an error status",
+  response: "the response is not a page of a catalog",
+};
+
+/** A failed call to a catalog. Holds no text of the catalog and no request header. */
+export class DiscoveryError extends FareboxError {
+  override readonly name = "DiscoveryError";
+  override readonly code = "ERR_FAREBOX_DISCOVERY";
+  readonly problem: DiscoveryProblem;
+  /** The HTTP status, for the problem `status`. */
+  readonly status: number | undefined;
+
+  constructor(problem: DiscoveryProblem, detail: { readonly status?: number; readonly cause?: unknown } = {}) {
+    const { status, cause } = detail;
+    super(`${MESSAGES[problem]}${status === undefined ? "" : ` (${status})`}`, cause === undefined ? {} : { cause });
+    this.problem = problem;
+    this.status = status;
   }
 }

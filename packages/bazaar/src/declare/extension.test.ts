@@ -1,13 +1,46 @@
+import {
+  type CompiledDeclaration,
+  type ConfigIssue,
+  createIssues,
+  type RouteFacts,
+  type RoutePath,
+} from "@farebox/core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { declare, placeAt } from "./declare.fixture.js";
+import type { BazaarDeclaration } from "../declaration.js";
+import { bazaarExtension } from "./extension.js";
+
+interface Declared {
+  readonly compiled: CompiledDeclaration | undefined;
+  readonly issues: readonly ConfigIssue[];
+  /** The declaration that a request sends. */
+  at(method?: string, path?: ReturnType<typeof pathAt>): BazaarDeclaration | undefined;
+}
+
+/** Compiles a declaration as core does at start, by default for `GET /weather`. */
+function declare(form: unknown, route: Partial<RouteFacts> = {}): Declared {
+  const issues = createIssues();
+  const paths: readonly RoutePath[] = [{ template: "/weather", params: [] }];
+  const facts: RouteFacts = { key: "GET /weather", method: "GET", paths, description: "", mimeType: "", ...route };
+  const compiled = bazaarExtension().compile(form, { path: "bazaar", route: facts, issues });
+  return {
+    compiled,
+    issues: issues.found,
+    at: (method = facts.method ?? "GET", path = pathAt("/weather")) =>
+      compiled?.at({ method, locate: () => path }) as BazaarDeclaration | undefined,
+  };
+}
+
+function pathAt(routeTemplate: string | undefined, pathParams: Readonly<Record<string, string>> = {}) {
+  return { routeTemplate, pathParams };
+}
 
 const CITY = { properties: { city: { type: "string" } }, required: ["city"] };
 const POST = { key: "POST /weather", method: "POST" } as const;
 const ANY = { key: "/weather", method: undefined };
 
-describe("a declaration that is good", () => {
-  test("goes out as the wire has it: data, schema, and the method of the request", () => {
+describe("a valid declaration", () => {
+  test("a declaration is sent with its info, its schema and the method of the request", () => {
     const form = {
       discoverable: true,
       input: { city: "Paris" },
@@ -49,67 +82,71 @@ describe("a declaration that is good", () => {
     });
   });
 
-  test("is prepared once where the path has no parameters, and filled in where it has", () => {
+  test("path parameters are filled in per request; without them the declaration is always the same", () => {
     const { at } = declare(
       { pathParamsSchema: { properties: { id: { type: "integer" } } } },
       {
         paths: [{ template: "/weather/:id", params: ["id"] }],
       },
     );
-    expect(at("GET", placeAt("/weather"))).toBe(at("GET", placeAt("/weather")));
-    expect(at("GET", placeAt("/weather/:id", { id: "7" }))).toMatchObject({
+    expect(at("GET", pathAt("/weather"))).toBe(at("GET", pathAt("/weather")));
+    expect(at("GET", pathAt("/weather/:id", { id: "7" }))).toMatchObject({
       routeTemplate: "/weather/:id",
       info: { input: { pathParams: { id: 7 } } },
     });
-    expect(at("GET", placeAt("/weather/:id", { id: "x" }))).toHaveProperty("info.input.pathParams.id", "x");
+    expect(at("GET", pathAt("/weather/:id", { id: "x" }))).toHaveProperty("info.input.pathParams.id", "x");
   });
 
-  test.each<[why: string, place: ReturnType<typeof placeAt>]>([
-    ["a regular expression, which has no template", placeAt(undefined, { 0: "a" })],
-    ["any path, which is no name", placeAt("/:var1", { var1: "a/b" })],
-  ])("is listed by its path where the route is %s", (_why, place) => {
+  test.each<[why: string, path: ReturnType<typeof pathAt>]>([
+    ["a regular expression, which has no template", pathAt(undefined, { 0: "a" })],
+    ["any path, which identifies no route", pathAt("/:var1", { var1: "a/b" })],
+  ])("a route is listed by its path when it is %s", (_why, path) => {
     const { at } = declare({});
-    expect(at("GET", place)).toBe(at("GET", placeAt("/weather")));
+    expect(at("GET", path)).toBe(at("GET", pathAt("/weather")));
   });
 
-  test("does not go out when it is not discoverable", () => {
+  test("a declaration is not sent when it is not discoverable", () => {
     const { at, compiled } = declare({ discoverable: false, inputSchema: CITY });
     expect(at()).toBeUndefined();
     expect(compiled?.isPublic).toBe(false);
   });
 
-  test("of a route for any method is in the query for some and in the body for others", () => {
+  test("a route for any method declares a query for some methods and a body for others", () => {
     const { at } = declare({ inputSchema: CITY }, ANY);
     expect(at("DELETE")).toHaveProperty("schema.properties.input.properties.queryParams.required", ["city"]);
     expect(at("PUT")).toHaveProperty("schema.properties.input.properties.body.required", ["city"]);
     expect(at("QUERY")).toBeUndefined();
   });
 
-  test("with a body is none for methods without", () => {
+  test("a declaration with a body is not sent for methods without a body", () => {
     const { at } = declare({ bodyType: "json", inputSchema: CITY }, ANY);
     expect(at("GET")).toBeUndefined();
     expect(at("POST")).toHaveProperty("info.input.bodyType", "json");
   });
 
   test.each<[why: string, schema: object, body: unknown]>([
-    ["what is required, of its type", CITY, { city: "string" }],
-    ["its default", { properties: { n: { type: "integer", default: 3 } }, required: ["n"] }, { n: 3 }],
-    ["the first of several", { properties: { u: { enum: ["metric", "imperial"] } }, required: ["u"] }, { u: "metric" }],
-    ["nothing where nothing is required", { properties: { n: { type: "integer" } } }, {}],
-  ])("with a body but no example has one made up: %s", (_why, inputSchema, body) => {
+    ["the required properties, of their types", CITY, { city: "string" }],
+    ["the default", { properties: { n: { type: "integer", default: 3 } }, required: ["n"] }, { n: 3 }],
+    [
+      "the first value of an enum",
+      { properties: { u: { enum: ["metric", "imperial"] } }, required: ["u"] },
+      { u: "metric" },
+    ],
+    ["an empty object without required properties", { properties: { n: { type: "integer" } } }, {}],
+  ])("an example of the body is derived from the schema: %s", (_why, inputSchema, body) => {
     const { at, compiled } = declare({ inputSchema }, POST);
     expect(at("POST")).toHaveProperty("info.input.body", body);
     expect(compiled?.notices).toEqual([]);
   });
 
-  test("has no example where none can be made up, and says so", () => {
+  test("a notice says when no example of the body can be derived", () => {
     const zip = { properties: { zip: { type: "string", pattern: "^[0-9]{5}$" } }, required: ["zip"] };
     const { at, compiled } = declare({ inputSchema: zip }, POST);
     expect(at("POST")).not.toHaveProperty("info.input.body");
     expect(compiled?.notices).toMatchObject([{ code: "FAREBOX_EXAMPLE_MISSING" }]);
   });
 
-  test("may refer to its own definitions, wherever they end up", () => {
+  test("references to own definitions are adjusted to their new place", () => {
     const inputSchema = {
       properties: { at: { $ref: "#/$defs/point" } },
       $defs: { point: { type: "object", properties: { x: { type: "number" } }, required: ["x"] } },
@@ -123,16 +160,16 @@ describe("a declaration that is good", () => {
     expect(declare({ inputSchema, input: { at: {} } }).issues).toHaveLength(1);
   });
 
-  test("says what kind of answer there is by its media type", () => {
+  test("the type of the output follows from the media type", () => {
     const typeOf = (mimeType: string) => declare({ output: { example: "x" } }, { mimeType }).at();
     expect(typeOf("text/plain; charset=utf-8")).toHaveProperty("info.output.type", "text");
     expect(typeOf("application/ld+json")).toHaveProperty("info.output.type", "json");
     expect(typeOf("image/png")).toHaveProperty("info.output.type", "image/png");
   });
 
-  test("of a tool is the same whatever the request", () => {
+  test("the declaration of a tool is the same for every request", () => {
     const { at } = declare({ tool: "weather", inputSchema: CITY }, POST);
-    expect(at("POST", placeAt("/:tenant/mcp", { tenant: "a" }))).toBe(at("POST"));
+    expect(at("POST", pathAt("/:tenant/mcp", { tenant: "a" }))).toBe(at("POST"));
     expect(at("POST")?.info.input).toEqual({
       type: "mcp",
       toolName: "weather",
@@ -140,7 +177,7 @@ describe("a declaration that is good", () => {
     });
   });
 
-  test("in the form of older documents has input and output", () => {
+  test("the outline for older documents has input and output", () => {
     const { at, compiled } = declare({ input: { city: "Paris" }, output: { example: { celsius: 1 } } });
     const outline = compiled?.outline?.(at() as never, "https://a.example/weather");
     expect(outline).toEqual({
@@ -150,12 +187,12 @@ describe("a declaration that is good", () => {
   });
 });
 
-describe("a declaration that looks wrong", () => {
+describe("a suspicious declaration", () => {
   test.each<[code: string, form: object, route: object]>([
     ["FAREBOX_PATH_PARAM_UNKNOWN", { pathParams: { idd: 1 } }, { paths: [{ template: "/:id", params: ["id"] }] }],
     ["FAREBOX_TEMPLATE_NOT_LISTABLE", {}, { paths: [{ template: "/50%/:id", params: ["id"] }] }],
     ["FAREBOX_TEMPLATE_NOT_LISTABLE", {}, { paths: [{ template: "/%252e%252e/:id", params: ["id"] }] }],
-  ])("is noted as %s: %j", (code, form, route) => {
+  ])("a declaration is noted as %s: %j", (code, form, route) => {
     expect(declare(form, route).compiled?.notices).toMatchObject([{ code }]);
   });
 });
@@ -169,15 +206,15 @@ const READY = {
   },
 };
 
-describe("a declaration that cannot work", () => {
+describe("an invalid declaration", () => {
   test.each<[path: string, expected: RegExp, form: unknown, route?: object]>([
     ["bazaar", /an object/, true],
     ["bazaar", /an object/, []],
     ["bazaar.discoverable", /true or false/, { discoverable: "yes" }],
     ["bazaar.descripton", /one of the keys/, { descripton: "x" }],
     ["bazaar.input", /an object/, { input: "Paris" }],
-    ["bazaar.input", /its own schema takes/, { inputSchema: CITY, input: { city: 1 } }],
-    ["bazaar.input", /its own schema takes/, { inputSchema: CITY, input: {} }, POST],
+    ["bazaar.input", /matches its own schema/, { inputSchema: CITY, input: { city: 1 } }],
+    ["bazaar.input", /matches its own schema/, { inputSchema: CITY, input: {} }, POST],
     ["bazaar.inputSchema", /an object/, { inputSchema: 7 }],
     ["bazaar.inputSchema.city", /under "properties" or "queryParams"/, { inputSchema: { city: { type: "string" } } }],
     ["bazaar.inputSchema", /draft 2020-12/, { inputSchema: { properties: { a: { type: "text" } } } }],
@@ -205,14 +242,14 @@ describe("a declaration that cannot work", () => {
     ["bazaar.outputSchema", /draft 2020-12/, { outputSchema: { type: "objekt" } }],
     ["bazaar.output", /an object/, { output: 1 }],
     ["bazaar.output.schema", /beside outputSchema/, { outputSchema: {}, output: { schema: {} } }],
-    ["bazaar.output.example", /its own schema takes/, { outputSchema: { type: "string" }, output: { example: 1 } }],
+    ["bazaar.output.example", /matches its own schema/, { outputSchema: { type: "string" }, output: { example: 1 } }],
     ["bazaar", /GET, HEAD/, {}, { key: "OPTIONS /x", method: "OPTIONS" }],
     ["bazaar.toolName", /1 to 128/, { toolName: "", inputSchema: CITY }],
     ["bazaar.toolName", /1 to 128/, { toolName: "a b", inputSchema: CITY }],
     ["bazaar.inputSchema", /a JSON Schema/, { toolName: "a" }],
     ["bazaar.description", /at most 500/, { toolName: "a", inputSchema: CITY, description: "x".repeat(501) }],
     ["bazaar.transport", /streamable-http, sse/, { toolName: "a", inputSchema: CITY, transport: "stdio" }],
-    ["bazaar.example", /its own schema takes/, { toolName: "a", inputSchema: CITY, example: {} }],
+    ["bazaar.example", /matches its own schema/, { toolName: "a", inputSchema: CITY, example: {} }],
     ["bazaar.bazaar", /one level less/, { bazaar: READY }],
     ["bazaar", /both objects/, { info: READY.info }],
     ["bazaar.info.input", /an object/, { ...READY, info: {} }],
@@ -223,13 +260,13 @@ describe("a declaration that cannot work", () => {
       { ...READY, info: { input: { type: "http", method: "POST" } } },
     ],
     ["bazaar.info.input.bodyType", /has no body/, { ...READY, info: { input: { type: "http", bodyType: "json" } } }],
-    ["bazaar.info", /its own schema takes/, { ...READY, info: { input: { type: "http", queryParams: 1 } } }],
+    ["bazaar.info", /matches its own schema/, { ...READY, info: { input: { type: "http", queryParams: 1 } } }],
     ["bazaar.schema", /draft 2020-12/, { ...READY, schema: { type: 1 } }],
     ["bazaar.schema", /references within/, { ...READY, schema: { $ref: "file:///etc/passwd" } }],
     ["bazaar.routeTemplate", /what the route's path says/, { ...READY, routeTemplate: "/other" }],
     ["bazaar.info.input.toolName", /1 to 128/, { info: { input: { type: "mcp" } }, schema: {} }],
     ["bazaar.info.input.inputSchema", /JSON Schema/, { info: { input: { type: "mcp", toolName: "a" } }, schema: {} }],
-  ])("is an issue at %s, %s: %j", (path, expected, form, route) => {
+  ])("a declaration has an issue at %s, %s: %j", (path, expected, form, route) => {
     const { issues } = declare(form, route);
     expect(issues).toEqual([expect.objectContaining({ path, expected: expect.stringMatching(expected) })]);
   });
@@ -258,7 +295,7 @@ describe("any JSON as a declaration", () => {
     ),
   }));
 
-  test(`is compiled, or an issue, or not for catalogs: never a crash, never silence (seed ${SEED})`, () => {
+  test(`any JSON is compiled or has an issue (seed ${SEED})`, () => {
     const routes = fc.constantFrom({}, POST, ANY);
     fc.assert(
       fc.property(fc.oneof(form, fc.jsonValue()), routes, (given, route) => {
@@ -271,7 +308,7 @@ describe("any JSON as a declaration", () => {
     );
   });
 
-  test("may be nested deeply", () => {
+  test("a declaration may be nested deeply", () => {
     expect(() => declare({ inputSchema: NEST })).not.toThrow();
   });
 });

@@ -1,7 +1,7 @@
 /**
- * The extension `bazaar`, for sellers: what is declared of a route is compiled at start, and goes out with its challenges.
+ * The extension `bazaar` for sellers: a declaration is compiled at start, and sent with each challenge.
  *
- * @see x402 v2 extension `bazaar`, and `docs/discovery.md`
+ * @see x402 v2 extension `bazaar`
  * @module
  */
 import {
@@ -12,18 +12,17 @@ import {
   type Extension,
   isJsonObject,
   type JsonObject,
+  type Outline,
 } from "@farebox/core";
-import { BAZAAR, type BazaarDeclaration } from "../declaration.js";
-import { BODY_METHODS, type Draft, methodsOf, QUERY_METHODS, type Reading } from "./draft.js";
+import { BAZAAR, type BazaarDeclaration, outputSchemaOf } from "../declaration.js";
+import { BODY_METHODS, type Draft, type FormContext, methodsOf, QUERY_METHODS } from "./draft.js";
 import { readHttpForm } from "./http-form.js";
 import { createInputCheck } from "./input-check.js";
 import { isMcpForm, readMcpForm } from "./mcp-form.js";
-import { type AtPlace, narrowToMethod, prepareForPlaces } from "./narrow.js";
-import { outlineOf } from "./outline.js";
-import { hasTemplate, noteTemplates } from "./path-params.js";
 import { isReadyForm, readReadyForm } from "./ready-form.js";
+import { type FillPath, hasTemplate, narrowToMethod, noteTemplates, preparePathFields } from "./request-fields.js";
 
-/** Creates the extension. `@farebox/express` brings it. */
+/** Creates the extension. `@farebox/express` includes it. */
 export function bazaarExtension(): Extension {
   return { key: BAZAAR, compile };
 }
@@ -37,7 +36,7 @@ function compile(form: unknown, context: DeclarationContext): CompiledDeclaratio
   const discoverable = form["discoverable"] ?? true;
   if (typeof discoverable !== "boolean") issues.add(`${path}.discoverable`, "true or false", discoverable);
   const notices: DeclarationNotice[] = [];
-  const reading = {
+  const formContext = {
     ...context,
     note: (code: DeclarationNotice["code"], message: string) => void notices.push({ code, message }),
   };
@@ -45,8 +44,8 @@ function compile(form: unknown, context: DeclarationContext): CompiledDeclaratio
     issues.addText(path, `a route for ${LISTED.join(", ")}`, `one for ${route.method}`);
     return undefined;
   }
-  const drafts = readForm(form, reading);
-  if (drafts.some(({ methods }) => methods !== undefined) && discoverable === true) noteTemplates(reading);
+  const drafts = readForm(form, formContext);
+  if (drafts.some(({ methods }) => methods !== undefined) && discoverable === true) noteTemplates(formContext);
   return {
     at: discoverable === true ? createAt(drafts) : () => undefined,
     outline: (declaration, url) => outlineOf(declaration as BazaarDeclaration, url),
@@ -56,7 +55,7 @@ function compile(form: unknown, context: DeclarationContext): CompiledDeclaratio
   };
 }
 
-/** Methods that catalogs know. */
+/** The methods that catalogs list. */
 const LISTED: readonly string[] = [...QUERY_METHODS, ...BODY_METHODS];
 
 function isMcpDeclared(form: JsonObject): boolean {
@@ -64,20 +63,20 @@ function isMcpDeclared(form: JsonObject): boolean {
   return isMcpForm(form) || (isJsonObject(info["input"]) && info["input"]["type"] === "mcp");
 }
 
-function readForm(form: JsonObject, reading: Reading): readonly Draft[] {
+function readForm(form: JsonObject, context: FormContext): readonly Draft[] {
   if (isJsonObject(form[BAZAAR]) && isReadyForm(form[BAZAAR])) {
     const remedy = "extensions: { ...declareDiscoveryExtension(…) }";
-    reading.issues.addText(`${reading.path}.${BAZAAR}`, `one level less: ${remedy}`, "a declaration in a declaration");
+    context.issues.addText(`${context.path}.${BAZAAR}`, `one level less: ${remedy}`, "a declaration in a declaration");
     return [];
   }
-  if (isReadyForm(form)) return readReadyForm(form, reading);
-  return isMcpForm(form) ? readMcpForm(form, reading) : readHttpForm(form, reading);
+  if (isReadyForm(form)) return readReadyForm(form, context);
+  return isMcpForm(form) ? readMcpForm(form, context) : readHttpForm(form, context);
 }
 
-/** What goes out for one method: always the same, or by place. */
+/** The declaration for one method: the same for every request, or with its path filled in. */
 interface Prepared {
   readonly fixed: BazaarDeclaration;
-  readonly atPlace: AtPlace;
+  readonly fillPath: FillPath;
 }
 
 function createAt(drafts: readonly Draft[]): CompiledDeclaration["at"] {
@@ -94,12 +93,25 @@ function createAt(drafts: readonly Draft[]): CompiledDeclaration["at"] {
 }
 
 function prepare(declaration: BazaarDeclaration): Prepared {
-  return { fixed: Object.freeze(declaration), atPlace: prepareForPlaces(declaration) };
+  return { fixed: Object.freeze(declaration), fillPath: preparePathFields(declaration) };
 }
 
-function fillIn({ fixed, atPlace }: Prepared, { locate }: DeclarationOccasion): BazaarDeclaration {
+function fillIn({ fixed, fillPath }: Prepared, { locate }: DeclarationOccasion): BazaarDeclaration {
   const { routeTemplate, pathParams } = locate();
   if (routeTemplate === undefined) return fixed;
   const isListed = hasTemplate({ template: routeTemplate, params: Object.keys(pathParams) });
-  return isListed ? atPlace(routeTemplate, pathParams) : fixed;
+  return isListed ? fillPath(routeTemplate, pathParams) : fixed;
+}
+
+/** Writes the outline: the form of older documents, `outputSchema: { input, output }` in each offer. */
+function outlineOf({ info, schema }: BazaarDeclaration, url: string): Outline {
+  const input = info.input.type === "mcp" ? info.input : { ...info.input, resource: url };
+  return { input, output: outputOf(info.output?.example, schema) };
+}
+
+/** Older catalogs show the example; without one they get the schema. */
+function outputOf(example: unknown, schema: JsonObject): JsonObject | null {
+  if (isJsonObject(example)) return example;
+  const found = outputSchemaOf(schema);
+  return found !== undefined && Object.keys(found).length > 0 ? found : null;
 }

@@ -1,11 +1,11 @@
 /**
- * The forms in which a seller declares, as types.
+ * The forms in which a seller may write a declaration.
  *
  * @module
  */
 import type { BazaarDeclaration, BodyType, JsonSchema, McpTransport } from "../declaration.js";
 
-/** One query parameter: JSON Schema, and whether it has to be there. */
+/** One query parameter: JSON Schema, and whether it is required. */
 export interface QueryParameter {
   readonly type?: string | readonly string[];
   readonly description?: string;
@@ -13,7 +13,7 @@ export interface QueryParameter {
   readonly [keyword: string]: unknown;
 }
 
-/** What goes in: JSON Schema with `properties` and `required`; or a map of query parameters; or both, for a body and a query. */
+/** The input: JSON Schema with `properties` and `required`, a map of query parameters, or both for a body and a query. */
 export interface InputSchema {
   readonly queryParams?: Readonly<Record<string, QueryParameter>>;
   readonly properties?: Readonly<Record<string, unknown>>;
@@ -21,7 +21,7 @@ export interface InputSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** What comes out, by example and by schema. */
+/** The output, by example and by schema. */
 export interface OutputForm {
   readonly example?: unknown;
   readonly schema?: JsonSchema;
@@ -29,39 +29,39 @@ export interface OutputForm {
 
 /** An HTTP route. */
 export interface HttpForm {
-  /** Whether catalogs shall list it. Default `true`. */
+  /** Whether catalogs list it. Default `true`. */
   readonly discoverable?: boolean;
-  /** An example: `{ city: "Paris" }`; for `bodyType: "text"` it may be a text. */
+  /** An example: `{ city: "Paris" }`, or a string for `bodyType: "text"`. */
   readonly input?: unknown;
   readonly inputSchema?: InputSchema;
-  /** How the body is written, of POST, PUT and PATCH. Default `"json"`. */
+  /** The body format of POST, PUT and PATCH. Default `"json"`. */
   readonly bodyType?: BodyType;
-  /** An example, in place of which each request's own parameters go out. */
+  /** An example. Each request replaces it with its own parameters. */
   readonly pathParams?: Readonly<Record<string, unknown>>;
   readonly pathParamsSchema?: JsonSchema;
-  /** JSON Schema of the answer. */
+  /** JSON Schema of the response. */
   readonly outputSchema?: JsonSchema;
   readonly output?: OutputForm;
 }
 
 /** An MCP tool. */
 export interface McpForm {
-  /** Whether catalogs shall list it. Default `true`. */
+  /** Whether catalogs list it. Default `true`. */
   readonly discoverable?: boolean;
-  /** Its name in `tools/call`: 1 to 128 letters, digits and the signs `_ - . /`. */
+  /** The name in `tools/call`: 1 to 128 letters, digits and the characters `_ - . /`. */
   readonly toolName: string;
   /** At most 500 characters. */
   readonly description?: string;
   /** Default `"streamable-http"`. */
   readonly transport?: McpTransport;
-  /** JSON Schema of its arguments. */
+  /** JSON Schema of the arguments. */
   readonly inputSchema: JsonSchema;
-  /** Arguments, as an example. */
+  /** Example arguments. */
   readonly example?: Readonly<Record<string, unknown>>;
-  /** JSON Schema of its result. */
+  /** JSON Schema of the result. */
   readonly outputSchema?: JsonSchema;
   readonly output?: OutputForm;
 }
 
-/** What may stand under `extensions.bazaar`. */
+/** The value of `extensions.bazaar`. */
 export type BazaarForm = HttpForm | McpForm | (BazaarDeclaration & { readonly discoverable?: boolean });

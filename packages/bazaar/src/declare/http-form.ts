@@ -1,18 +1,28 @@
 /**
- * HTTP routes as a seller declares them: `{ discoverable, input, inputSchema, outputSchema }`, or what the reference's helper
- * takes.
+ * HTTP routes as a seller declares them: `{ discoverable, input, inputSchema, outputSchema }`, or the fields of the helper of the
+ * reference implementation, `declareDiscoveryExtension`.
  *
- * @see the brief §2.7, "The bazaar extension declaration"
+ * @see x402 v2 extension `bazaar`
  * @module
  */
 import { isJsonObject, issuePath, type JsonObject } from "@farebox/core";
 import { BODY_TYPES, type BodyType, type HttpInput, JSON_SCHEMA_2020_12, type JsonSchema } from "../declaration.js";
-import { BODY_METHODS, type Draft, methodsOf, QUERY_METHODS, type Reading } from "./draft.js";
+import {
+  BODY_METHODS,
+  checkExample,
+  type DeclaredOutput,
+  type Draft,
+  type FormContext,
+  makeExample,
+  methodsOf,
+  QUERY_METHODS,
+  readObject,
+  readOutput,
+  readSchema,
+  readWord,
+} from "./draft.js";
 import type { HttpForm } from "./forms.js";
 import { compileSchema, moveSchema } from "./json-schema.js";
-import { type DeclaredOutput, readOutput } from "./output.js";
-import { checkExample, makeExample, readObject, readSchema, readWord } from "./parts.js";
-import { readPathParams } from "./path-params.js";
 
 const KEYS = Object.keys({
   discoverable: true,
@@ -25,36 +35,36 @@ const KEYS = Object.keys({
   output: true,
 } satisfies Record<keyof HttpForm, true>);
 
-/** Reads the form; yields one draft for methods with a query, one for methods with a body, as the route has them. */
-export function readHttpForm(form: JsonObject, reading: Reading): readonly Draft[] {
-  const { path, issues } = reading;
+/** Reads the form into one draft for methods with a query and one for methods with a body. */
+export function readHttpForm(form: JsonObject, context: FormContext): readonly Draft[] {
+  const { path, issues } = context;
   if (!issues.checkKeys(path, form, KEYS)) return [];
-  const methods = methodsOf(reading.route);
-  const bodyType = readWord({ path: `${path}.bodyType`, value: form["bodyType"] }, BODY_TYPES, reading);
+  const methods = methodsOf(context.route);
+  const bodyType = readWord(`${path}.bodyType`, form["bodyType"], BODY_TYPES, context);
   const withBody = methods.filter((method) => BODY_METHODS.includes(method));
   const withQuery = bodyType === undefined ? methods.filter((method) => QUERY_METHODS.includes(method)) : [];
   if (bodyType !== undefined && withBody.length === 0) {
     issues.add(`${path}.bodyType`, `nothing for ${methods.join(", ")}, which has no body`, bodyType);
   }
   const common: Common = {
-    schemas: readInputSchema(form["inputSchema"], reading),
-    pathSchema: readPathParams(form, reading),
-    output: readOutput(form, reading),
+    schemas: readInputSchema(form["inputSchema"], context),
+    pathSchema: readPathParams(form, context),
+    output: readOutput(form, context),
   };
   return [
-    ...(withQuery.length > 0 ? [draftQuery(form, { ...common, methods: withQuery }, reading)] : []),
-    ...(withBody.length > 0 ? [draftBody(form, { ...common, methods: withBody, bodyType }, reading)] : []),
+    ...(withQuery.length > 0 ? [draftQuery(form, { ...common, methods: withQuery }, context)] : []),
+    ...(withBody.length > 0 ? [draftBody(form, { ...common, methods: withBody, bodyType }, context)] : []),
   ];
 }
 
-/** What the seller has written of the input: a map of query parameters, a schema of all else. */
-interface InputSchemas {
+/** The two ways in which a seller describes the input: a map of query parameters, and a JSON Schema. */
+interface WrittenSchemas {
   readonly query: JsonSchema | undefined;
   readonly main: JsonSchema | undefined;
 }
 
 interface Common {
-  readonly schemas: InputSchemas;
+  readonly schemas: WrittenSchemas;
   readonly pathSchema: JsonSchema | undefined;
   readonly output: DeclaredOutput;
 }
@@ -63,51 +73,75 @@ interface Drafting extends Common {
   readonly methods: readonly string[];
 }
 
-function readInputSchema(given: unknown, reading: Reading): InputSchemas {
-  const path = `${reading.path}.inputSchema`;
+function readInputSchema(given: unknown, context: FormContext): WrittenSchemas {
+  const path = `${context.path}.inputSchema`;
   if (given === undefined) return { query: undefined, main: undefined };
-  const written = readObject({ path, value: given }, reading) ?? {};
+  const written = readObject(path, given, context) ?? {};
   const { queryParams, ...rest } = written;
   const hasRest = Object.keys(rest).length > 0 || queryParams === undefined;
   return {
-    query: queryParams === undefined ? undefined : readQueryParams(queryParams, reading),
-    main: hasRest ? readSchema({ path, value: rest }, reading) : undefined,
+    query: queryParams === undefined ? undefined : readQueryParams(queryParams, context),
+    main: hasRest ? readSchema(path, rest, context) : undefined,
   };
 }
 
-/** `{ city: { type, description, required: true } }` as JSON Schema has it. */
-function readQueryParams(given: unknown, reading: Reading): JsonSchema | undefined {
-  const path = `${reading.path}.inputSchema.queryParams`;
-  const params = Object.entries(readObject({ path, value: given }, reading) ?? {});
+/** Turns `{ city: { type, description, required: true } }` into JSON Schema. */
+function readQueryParams(given: unknown, context: FormContext): JsonSchema | undefined {
+  const path = `${context.path}.inputSchema.queryParams`;
+  const params = Object.entries(readObject(path, given, context) ?? {});
   const required: string[] = [];
   const properties = params.map(([name, param]) => {
     const at = issuePath(path, name);
     if (!isJsonObject(param)) {
-      reading.issues.add(at, '{ type, description, required }, such as { type: "string" }', param);
+      context.issues.add(at, '{ type, description, required }, such as { type: "string" }', param);
       return [name, {}] as const;
     }
     const { required: isRequired, ...schema } = param;
     if (isRequired === true) required.push(name);
-    // Of a parameter that is an object, the names of its own fields.
+    // For an object parameter, `required` lists its own properties.
     if (Array.isArray(isRequired)) return [name, param] as const;
     if (isRequired !== undefined && typeof isRequired !== "boolean") {
-      reading.issues.add(`${at}.required`, "true or false", isRequired);
+      context.issues.add(`${at}.required`, "true or false", isRequired);
     }
     return [name, schema] as const;
   });
   const schema = { properties: Object.fromEntries(properties), ...(required.length > 0 ? { required } : {}) };
-  return readSchema({ path, value: schema }, reading);
+  return readSchema(path, schema, context);
 }
 
-function draftQuery(form: JsonObject, drafting: Drafting, reading: Reading): Draft {
+/** Reads `pathParams` and `pathParamsSchema`; returns the schema, if there is one. Requests bring the values. */
+function readPathParams(form: JsonObject, context: FormContext): JsonSchema | undefined {
+  const { path } = context;
+  const example = readObject(`${path}.pathParams`, form["pathParams"], context) ?? {};
+  const given = form["pathParamsSchema"];
+  const schema = given === undefined ? undefined : readSchema(`${path}.pathParamsSchema`, given, context);
+  const properties = isJsonObject(schema?.["properties"]) ? Object.keys(schema["properties"]) : [];
+  notePathParams(new Set([...Object.keys(example), ...properties]), context);
+  return schema;
+}
+
+/** An unknown name only looks wrong: the mount path may have parameters that the route key does not show. */
+function notePathParams(names: ReadonlySet<string>, { route: { paths, key }, note }: FormContext): void {
+  if (paths === undefined) return;
+  const known = new Set(paths.flatMap(({ params }) => params));
+  for (const name of names) {
+    if (known.has(name)) continue;
+    note(
+      "FAREBOX_PATH_PARAM_UNKNOWN",
+      `The declaration names the path parameter ${JSON.stringify(name)}, which ${key} does not have`,
+    );
+  }
+}
+
+function draftQuery(form: JsonObject, drafting: Drafting, context: FormContext): Draft {
   const { schemas, methods } = drafting;
-  const { path, issues, route } = reading;
+  const { path, issues, route } = context;
   if (schemas.query !== undefined && schemas.main !== undefined && route.method !== undefined) {
     issues.addText(`${path}.inputSchema`, `queryParams alone, or properties alone, for ${route.method}`, "both");
   }
   const schema = schemas.query ?? schemas.main;
-  const example = readObject({ path: `${path}.input`, value: form["input"] }, reading);
-  checkExample({ path: `${path}.input`, value: example }, schema, reading);
+  const example = readObject(`${path}.input`, form["input"], context);
+  checkExample(`${path}.input`, example, schema, context);
   return toDraft(drafting, {
     info: { type: "http", ...(example === undefined ? {} : { queryParams: example }) },
     properties: { queryParams: schema ?? { type: "object" } },
@@ -119,15 +153,15 @@ function draftQuery(form: JsonObject, drafting: Drafting, reading: Reading): Dra
 function draftBody(
   form: JsonObject,
   drafting: Drafting & { readonly bodyType: BodyType | undefined },
-  reading: Reading,
+  context: FormContext,
 ): Draft {
   const { schemas, methods, bodyType = "json" } = drafting;
-  const { path } = reading;
+  const { path } = context;
   const body = schemas.main ?? { type: bodyType === "text" ? "string" : "object" };
   const given = splitExample(form["input"], schemas.query);
-  checkExample({ path: `${path}.input`, value: given.query }, schemas.query, reading);
-  checkExample({ path: `${path}.input`, value: given.body }, body, reading);
-  const example = given.body ?? exampleFor(body, reading);
+  checkExample(`${path}.input`, given.query, schemas.query, context);
+  checkExample(`${path}.input`, given.body, body, context);
+  const example = given.body ?? exampleFor(body, context);
   return toDraft(drafting, {
     info: {
       type: "http",
@@ -145,7 +179,7 @@ function draftBody(
   });
 }
 
-/** Of an example for query and body, what the query is declared to have, and the rest. */
+/** Splits an example into the declared query parameters and the rest, which is the body. */
 function splitExample(
   input: unknown,
   query: JsonSchema | undefined,
@@ -161,12 +195,15 @@ function splitExample(
   };
 }
 
-/** Facilitators check the example against the schema, so one that does not fit is worse than none. */
-function exampleFor(body: JsonSchema, { route, note }: Reading): unknown {
+/** Facilitators refuse an example that does not match its schema, so a wrong one is left out. */
+function exampleFor(body: JsonSchema, { route, note }: FormContext): unknown {
   const example = makeExample(body);
   const compiled = compileSchema(body);
   if (compiled.ok && compiled.check(example).length === 0) return example;
-  note("FAREBOX_EXAMPLE_MISSING", `Catalogs are given no example of the body of ${route.key}, for none fits by itself`);
+  note(
+    "FAREBOX_EXAMPLE_MISSING",
+    `The declaration of ${route.key} has no example of the body, and none can be derived from its schema`,
+  );
   return undefined;
 }
 

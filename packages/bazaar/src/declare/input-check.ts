@@ -1,14 +1,14 @@
 /**
- * Checks what goes into a request by what is declared of it.
+ * Checks the input of a request against its declaration.
  *
  * @module
  */
 import { type CompiledDeclaration, type InputProblem, type RequestInput, StateError } from "@farebox/core";
 import type { JsonSchema } from "../declaration.js";
 import type { Draft, InputSchemas } from "./draft.js";
-import { compileSchema, type Reading, type SchemaCheck } from "./json-schema.js";
+import { compileSchema, type SchemaCheck, type ValueForm } from "./json-schema.js";
 
-/** The checking side of a declaration; nothing where it says nothing to check by. */
+/** Creates the checks of a declaration; none for an MCP tool. */
 export function createInputCheck(drafts: readonly Draft[]): Pick<CompiledDeclaration, "checkInput" | "bodyType"> {
   const byMethod = new Map<string, Checks>();
   for (const { methods = [], checks } of drafts) {
@@ -27,9 +27,9 @@ interface Checks extends Pick<InputSchemas, "bodyType"> {
 }
 
 function createChecks({ query, body, path, bodyType }: InputSchemas): Checks {
-  // Fields of a form are text, too.
-  const ofBody = later(body, bodyType === "form-data" ? "text" : "json");
-  const [ofQuery, ofPath] = [later(query, "text"), later(path, "text")];
+  // The fields of a form are texts.
+  const ofBody = compileLater(body, bodyType === "form-data" ? "text" : "json");
+  const [ofQuery, ofPath] = [compileLater(query, "text"), compileLater(path, "text")];
   return {
     bodyType,
     problemsOf: (input) => [
@@ -40,13 +40,13 @@ function createChecks({ query, body, path, bodyType }: InputSchemas): Checks {
   };
 }
 
-/** Compiled when it is first needed: few routes check requests. That it compiles is known by then. */
-function later(schema: JsonSchema | undefined, reading: Reading): () => SchemaCheck | undefined {
+/** Compiles a schema on first use, because few routes check requests. Reading the form has shown that it compiles. */
+function compileLater(schema: JsonSchema | undefined, form: ValueForm): () => SchemaCheck | undefined {
   let check: SchemaCheck | undefined;
   return () => {
     if (schema === undefined || check !== undefined) return check;
-    const compiled = compileSchema(schema, reading);
-    // Nothing unchecked is let through.
+    const compiled = compileSchema(schema, form);
+    // Fail closed: no request passes unchecked.
     if (!compiled.ok) throw new StateError(`input schema: ${compiled.problem}`);
     check = compiled.check;
     return check;
@@ -61,12 +61,12 @@ function problems(
   return checkOf()?.(read()).map((problem) => ({ in: part, ...problem })) ?? [];
 }
 
-/** Text stands for numbers and the like once it is read as such, which changes what is read. */
+/** A check of texts converts them in place; the handler gets the original body. */
 function copy(body: unknown): unknown {
   return typeof body === "object" && body !== null ? { ...body } : body;
 }
 
-/** A name that comes more than once is a list. */
+/** A repeated parameter becomes a list. */
 function readQuery(search: string): Readonly<Record<string, unknown>> {
   const values = new Map<string, string[]>();
   for (const [name, value] of new URLSearchParams(search)) {

@@ -1,5 +1,5 @@
 /**
- * JSON Schema 2020-12, by ajv. It takes a tenth of a second to load, so it is loaded with the first declaration.
+ * JSON Schema 2020-12, compiled by ajv. Loading ajv takes a tenth of a second, so the first declaration loads it.
  *
  * @module
  */
@@ -10,10 +10,10 @@ import type { JsonSchema } from "../declaration.js";
 
 const require = createRequire(import.meta.url);
 
-/** Formats are remarks here, as they are to facilitators; unknown keywords are a seller's own. */
+/** `format` is an annotation, as it is for facilitators. Unknown keywords are allowed. */
 const SETTINGS = { strict: false, allErrors: true, validateFormats: false, logger: false } as const;
 
-/** What is wrong with a value. */
+/** A mismatch between a value and its schema. */
 export interface SchemaProblem {
   /** JSON pointer: `/city`; `""` for the value itself. */
   readonly at: string;
@@ -21,21 +21,21 @@ export interface SchemaProblem {
   readonly message: string;
 }
 
-/** A schema, compiled: yields what is wrong with a value, nothing if all is well. */
+/** A compiled schema: returns every mismatch of a value. */
 export type SchemaCheck = (value: unknown) => readonly SchemaProblem[];
 
-/** A compiled schema, or why there is none. */
+/** A compiled schema, or why it cannot be compiled. */
 export type CompiledSchema =
   | { readonly ok: true; readonly check: SchemaCheck }
   | { readonly ok: false; readonly problem: string };
 
-/** What a value is compared with: as it is, or as text that stands for numbers, booleans and lists, as in a query. */
-export type Reading = "json" | "text";
+/** `text`: strings stand for numbers, booleans and lists, as in a query. */
+export type ValueForm = "json" | "text";
 
-/** Compiles a schema; it may have references within itself, and no others. Total. */
-export function compileSchema(schema: JsonSchema, reading: Reading = "json"): CompiledSchema {
+/** Compiles a schema. References must stay within the schema. Never throws. */
+export function compileSchema(schema: JsonSchema, form: ValueForm = "json"): CompiledSchema {
   try {
-    const ajv = ajvFor(reading);
+    const ajv = ajvFor(form);
     if (ajv.validateSchema(schema) !== true) return { ok: false, problem: describe(ajv.errors?.[0]) };
     const validate = ajv.compile(schema);
     return { ok: true, check: (value) => check(validate, value) };
@@ -44,14 +44,14 @@ export function compileSchema(schema: JsonSchema, reading: Reading = "json"): Co
   }
 }
 
-const loaded = new Map<Reading, Ajv2020>();
+const loaded = new Map<ValueForm, Ajv2020>();
 
-function ajvFor(reading: Reading): Ajv2020 {
-  const known = loaded.get(reading);
+function ajvFor(form: ValueForm): Ajv2020 {
+  const known = loaded.get(form);
   if (known !== undefined) return known;
   const { Ajv2020: Ajv } = require("ajv/dist/2020.js") as typeof import("ajv/dist/2020.js");
-  const ajv = new Ajv(reading === "text" ? { ...SETTINGS, coerceTypes: "array" } : SETTINGS);
-  loaded.set(reading, ajv);
+  const ajv = new Ajv(form === "text" ? { ...SETTINGS, coerceTypes: "array" } : SETTINGS);
+  loaded.set(form, ajv);
   return ajv;
 }
 
@@ -61,16 +61,18 @@ function check(validate: ValidateFunction, value: unknown): readonly SchemaProbl
 }
 
 function describe(error: ErrorObject | null | undefined): string {
-  return error == null ? "it is no schema" : `${error.instancePath || "the schema"} ${error.message ?? "does not fit"}`;
+  return error == null
+    ? "it is not a schema"
+    : `${error.instancePath || "the schema"} ${error.message ?? "does not fit"}`;
 }
 
-/** Keywords whose values are data, in which nothing is a reference. */
+/** Keywords whose values are data and hold no references. */
 const DATA: readonly string[] = ["const", "enum", "default", "example", "examples"];
 
-/** Keywords by which a schema points at another, or says that it can be pointed at. */
+/** Keywords that refer to another schema, or name this one. */
 const POINTERS: readonly string[] = ["$ref", "$dynamicRef", "$id"];
 
-/** The first reference to what is not in the schema itself; `undefined`: there is none. Facilitators refuse those. */
+/** The first reference that leaves the schema, if any. Facilitators refuse such schemas. */
 export function findForeignReference(schema: unknown): string | undefined {
   if (Array.isArray(schema)) return firstOf(schema, findForeignReference);
   if (!isJsonObject(schema)) return undefined;
@@ -89,7 +91,7 @@ function firstOf<T>(items: readonly T[], find: (item: T) => string | undefined):
 }
 
 /**
- * Moves a schema to where it is part of another: references within it go there with it.
+ * Moves a schema into another one, and adjusts its references to the new place.
  *
  * @param pointer - JSON pointer of the new place: `#/properties/input`.
  */

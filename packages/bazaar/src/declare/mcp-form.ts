@@ -1,15 +1,22 @@
 /**
  * MCP tools as a seller declares them.
  *
- * @see the brief §2.4 and §2.7
+ * @see x402 v2 extension `bazaar`, "MCP tools"
  * @module
  */
 import type { JsonObject } from "@farebox/core";
 import { JSON_SCHEMA_2020_12, MCP_TRANSPORTS, type McpInput } from "../declaration.js";
-import { type Draft, MAX_DESCRIPTION, type Reading } from "./draft.js";
+import {
+  checkExample,
+  type Draft,
+  type FormContext,
+  MAX_DESCRIPTION,
+  readObject,
+  readOutput,
+  readSchema,
+  readWord,
+} from "./draft.js";
 import type { McpForm } from "./forms.js";
-import { readOutput } from "./output.js";
-import { checkExample, readObject, readSchema, readWord } from "./parts.js";
 
 const KEYS = Object.keys({
   discoverable: true,
@@ -22,28 +29,28 @@ const KEYS = Object.keys({
   output: true,
 } satisfies Record<keyof McpForm, true>);
 
-/** Older documents say `tool`. */
+/** Older documents name the field `tool`. */
 const OLD_NAME = "tool";
 
-/** As MCP has it. */
+/** The form of tool names in MCP. */
 const TOOL_NAME = /^[\w./-]{1,128}$/;
 
-/** Whether a declaration is one of a tool. */
+/** Whether a form declares a tool. */
 export function isMcpForm(form: JsonObject): boolean {
   return "toolName" in form || OLD_NAME in form;
 }
 
-/** Reads the form. */
-export function readMcpForm(form: JsonObject, reading: Reading): readonly Draft[] {
-  const { path, issues } = reading;
+/** Reads the form into one draft. */
+export function readMcpForm(form: JsonObject, context: FormContext): readonly Draft[] {
+  const { path, issues } = context;
   if (!issues.checkKeys(path, form, [...KEYS, OLD_NAME])) return [];
-  const toolName = readToolName(form, reading);
-  const description = readDescription(form["description"], reading);
-  const transport = readWord({ path: `${path}.transport`, value: form["transport"] }, MCP_TRANSPORTS, reading);
-  const inputSchema = readSchema({ path: `${path}.inputSchema`, value: form["inputSchema"] }, reading);
-  const example = readObject({ path: `${path}.example`, value: form["example"] }, reading);
-  checkExample({ path: `${path}.example`, value: example }, inputSchema, reading);
-  const output = readOutput(form, reading);
+  const toolName = readToolName(form, context);
+  const description = readDescription(form["description"], context);
+  const transport = readWord(`${path}.transport`, form["transport"], MCP_TRANSPORTS, context);
+  const inputSchema = readSchema(`${path}.inputSchema`, form["inputSchema"], context);
+  const example = readObject(`${path}.example`, form["example"], context);
+  checkExample(`${path}.example`, example, inputSchema, context);
+  const output = readOutput(form, context);
   if (toolName === undefined || inputSchema === undefined) return [];
   const input: McpInput = {
     type: "mcp",
@@ -77,19 +84,19 @@ export function readMcpForm(form: JsonObject, reading: Reading): readonly Draft[
   return [{ methods: undefined, checks: {}, declaration: { info: { input, ...output.info }, schema } }];
 }
 
-function readToolName(form: JsonObject, { path, issues }: Reading): string | undefined {
+function readToolName(form: JsonObject, { path, issues }: FormContext): string | undefined {
   const name = form["toolName"] ?? form[OLD_NAME];
   if (isToolName(name)) return name;
-  issues.add(`${path}.toolName`, "1 to 128 letters, digits and the signs _ - . /", name);
+  issues.add(`${path}.toolName`, "1 to 128 letters, digits and the characters _ - . /", name);
   return undefined;
 }
 
-/** Whether a text can be the name of a tool. */
+/** Whether a value can be the name of a tool. */
 export function isToolName(name: unknown): name is string {
   return typeof name === "string" && TOOL_NAME.test(name);
 }
 
-function readDescription(description: unknown, { path, issues }: Reading): string | undefined {
+function readDescription(description: unknown, { path, issues }: FormContext): string | undefined {
   if (description === undefined) return undefined;
   if (typeof description === "string" && description.length <= MAX_DESCRIPTION) return description;
   const received = typeof description === "string" ? `${description.length} characters` : typeof description;

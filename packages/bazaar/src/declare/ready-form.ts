@@ -1,5 +1,5 @@
 /**
- * Declarations that are ready: `{ info, schema }`, as the reference's helper makes them.
+ * Complete declarations: `{ info, schema }`, as the helper of the reference implementation writes them.
  *
  * @module
  */
@@ -9,41 +9,49 @@ import {
   BODY_TYPES,
   type DiscoveryInfo,
   type HttpInput,
+  inputSchemaOf,
   type JsonSchema,
   MCP_TRANSPORTS,
   type McpInput,
 } from "../declaration.js";
-import { BODY_METHODS, type Draft, type InputSchemas, MAX_DESCRIPTION, methodsOf, type Reading } from "./draft.js";
+import {
+  BODY_METHODS,
+  type Draft,
+  type FormContext,
+  type InputSchemas,
+  MAX_DESCRIPTION,
+  methodsOf,
+  readWord,
+} from "./draft.js";
 import { compileSchema, findForeignReference, moveSchema } from "./json-schema.js";
 import { isToolName } from "./mcp-form.js";
-import { inputSchemaOf, narrowToMethod } from "./narrow.js";
-import { readWord } from "./parts.js";
+import { narrowToMethod } from "./request-fields.js";
 
-/** Whether a declaration is ready. */
+/** Whether a form is already a declaration. */
 export function isReadyForm(form: JsonObject): boolean {
   return "info" in form || "schema" in form;
 }
 
-/** Reads the form. */
-export function readReadyForm(form: JsonObject, reading: Reading): readonly Draft[] {
-  const { path, issues } = reading;
+/** Reads the form into one draft. */
+export function readReadyForm(form: JsonObject, context: FormContext): readonly Draft[] {
+  const { path, issues } = context;
   const { info, schema, discoverable: _, routeTemplate, ...rest } = form;
   if (!isJsonObject(info) || !isJsonObject(schema)) {
-    issues.addText(path, "{ info, schema }, both objects", "something else beside or in place of one of them");
+    issues.addText(path, "{ info, schema }, both objects", "another value for one of them");
     return [];
   }
-  checkTemplate(routeTemplate, reading);
+  checkTemplate(routeTemplate, context);
   const foreign = findForeignReference(schema);
   if (foreign !== undefined) issues.add(`${path}.schema`, "references within the schema itself", foreign);
-  const input = readInput(info["input"], reading);
+  const input = readInput(info["input"], context);
   if (input === undefined || foreign !== undefined) return [];
   const declaration = withToolName({ ...rest, info: { ...info, input }, schema });
-  const methods = input.type === "mcp" ? undefined : readMethods(input, reading);
-  checkWhole(methods?.[0] === undefined ? declaration : narrowToMethod(declaration, methods[0]), reading);
+  const methods = input.type === "mcp" ? undefined : readMethods(input, context);
+  checkWhole(methods?.[0] === undefined ? declaration : narrowToMethod(declaration, methods[0]), context);
   return [{ methods, declaration, checks: input.type === "mcp" ? {} : checksOf(schema, input) }];
 }
 
-function checkTemplate(template: unknown, { path, route: { paths }, issues }: Reading): void {
+function checkTemplate(template: unknown, { path, route: { paths }, issues }: FormContext): void {
   if (template === undefined) return;
   const known = paths?.map((one) => one.template);
   if (typeof template === "string" && (known === undefined || known.includes(template))) return;
@@ -54,47 +62,43 @@ function checkTemplate(template: unknown, { path, route: { paths }, issues }: Re
   );
 }
 
-function readInput(input: unknown, reading: Reading): HttpInput | McpInput | undefined {
-  const path = `${reading.path}.info.input`;
+function readInput(input: unknown, context: FormContext): HttpInput | McpInput | undefined {
+  const path = `${context.path}.info.input`;
   if (!isJsonObject(input)) {
-    reading.issues.add(path, 'an object such as { type: "http" }', input);
+    context.issues.add(path, 'an object such as { type: "http" }', input);
     return undefined;
   }
-  const type = readWord({ path: `${path}.type`, value: input["type"] }, ["http", "mcp"], reading);
-  if (type === "http") return readHttpInput(input, reading);
-  if (type === "mcp") return readMcpInput(input, reading);
-  if (input["type"] === undefined) reading.issues.add(`${path}.type`, '"http" or "mcp"', undefined);
+  const type = readWord(`${path}.type`, input["type"], ["http", "mcp"], context);
+  if (type === "http") return readHttpInput(input, context);
+  if (type === "mcp") return readMcpInput(input, context);
+  if (input["type"] === undefined) context.issues.add(`${path}.type`, '"http" or "mcp"', undefined);
   return undefined;
 }
 
-function readHttpInput(input: JsonObject, reading: Reading): HttpInput {
-  const bodyType = readWord(
-    { path: `${reading.path}.info.input.bodyType`, value: input["bodyType"] },
-    BODY_TYPES,
-    reading,
-  );
+function readHttpInput(input: JsonObject, context: FormContext): HttpInput {
+  const bodyType = readWord(`${context.path}.info.input.bodyType`, input["bodyType"], BODY_TYPES, context);
   return { ...withoutFilledIn(input), type: "http", ...(bodyType === undefined ? {} : { bodyType }) };
 }
 
-/** What each request fills in. The method says for which it is. */
+/** Each request fills in its own path parameters. */
 function withoutFilledIn({ pathParams: _, ...input }: JsonObject): JsonObject {
   return input;
 }
 
-function readMcpInput(input: JsonObject, reading: Reading): McpInput | undefined {
-  const path = `${reading.path}.info.input`;
+function readMcpInput(input: JsonObject, context: FormContext): McpInput | undefined {
+  const path = `${context.path}.info.input`;
   const { tool, toolName = tool, inputSchema, description, ...rest } = input;
-  const transport = readWord({ path: `${path}.transport`, value: input["transport"] }, MCP_TRANSPORTS, reading);
+  const transport = readWord(`${path}.transport`, input["transport"], MCP_TRANSPORTS, context);
   if (!isToolName(toolName)) {
-    reading.issues.add(`${path}.toolName`, "1 to 128 letters, digits and the signs _ - . /", toolName);
+    context.issues.add(`${path}.toolName`, "1 to 128 letters, digits and the characters _ - . /", toolName);
     return undefined;
   }
   if (!isJsonObject(inputSchema)) {
-    reading.issues.add(`${path}.inputSchema`, "the JSON Schema of its arguments", inputSchema);
+    context.issues.add(`${path}.inputSchema`, "the JSON Schema of its arguments", inputSchema);
     return undefined;
   }
   if (description !== undefined && (typeof description !== "string" || description.length > MAX_DESCRIPTION)) {
-    reading.issues.addText(`${path}.description`, `a text of at most ${MAX_DESCRIPTION} characters`, "another");
+    context.issues.addText(`${path}.description`, `a text of at most ${MAX_DESCRIPTION} characters`, "another");
   }
   return {
     ...rest,
@@ -106,7 +110,7 @@ function readMcpInput(input: JsonObject, reading: Reading): McpInput | undefined
   };
 }
 
-/** A schema written for `tool` is one for `toolName`. */
+/** Renames `tool` to `toolName` in the schema, as in the info. */
 function withToolName(declaration: BazaarDeclaration): BazaarDeclaration {
   const input = inputSchemaOf(declaration.schema);
   const { tool, ...properties } = isJsonObject(input["properties"]) ? input["properties"] : {};
@@ -121,7 +125,7 @@ function withToolName(declaration: BazaarDeclaration): BazaarDeclaration {
   return { ...declaration, schema: { ...declaration.schema, properties: { ...all, input: renamed } } };
 }
 
-function readMethods({ method, bodyType }: HttpInput, { path, route, issues }: Reading): readonly string[] {
+function readMethods({ method, bodyType }: HttpInput, { path, route, issues }: FormContext): readonly string[] {
   const all = methodsOf(route);
   const fitting = bodyType === undefined ? all : all.filter((one) => BODY_METHODS.includes(one));
   if (fitting.length === 0) {
@@ -135,19 +139,22 @@ function readMethods({ method, bodyType }: HttpInput, { path, route, issues }: R
   return named;
 }
 
-/** What facilitators do: the schema is held against what schemas are, the data against the schema. */
-function checkWhole({ info, schema }: { info: DiscoveryInfo; schema: JsonSchema }, { path, issues }: Reading): void {
+/** Checks the same as a facilitator: the schema is valid, and the info matches it. */
+function checkWhole(
+  { info, schema }: { info: DiscoveryInfo; schema: JsonSchema },
+  { path, issues }: FormContext,
+): void {
   const compiled = compileSchema(schema);
   if (!compiled.ok) {
     issues.addText(`${path}.schema`, "a JSON Schema of draft 2020-12", compiled.problem);
     return;
   }
   for (const { at, message } of compiled.check(info).slice(0, 5)) {
-    issues.addText(`${path}.info`, "what its own schema takes", `what it does not: ${at || "it"} ${message}`);
+    issues.addText(`${path}.info`, "info that matches its own schema", `info that does not: ${at || "it"} ${message}`);
   }
 }
 
-/** The parts of a schema, each by itself, with the whole beside it so that its references lead somewhere. */
+/** The schemas of the single parts. Each holds the whole schema, so that its references resolve. */
 function checksOf(schema: JsonSchema, { bodyType }: HttpInput): InputSchemas {
   const input = inputSchemaOf(schema);
   const properties = isJsonObject(input["properties"]) ? input["properties"] : {};

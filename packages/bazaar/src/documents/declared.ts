@@ -1,34 +1,22 @@
 /**
- * What documents read of a declaration.
+ * Readers for the declaration and the prices of a route, which all three documents share.
  *
  * @module
  */
 import { type DescribedRoute, isJsonObject, type JsonObject } from "@farebox/core";
-import { BAZAAR, type BazaarDeclaration } from "../declaration.js";
-import { inputSchemaOf } from "../declare/narrow.js";
+import { BAZAAR, type BazaarDeclaration, schemaAt } from "../declaration.js";
 
 /** The declaration of a route, if it has one. */
 export function declarationOf({ extensions }: DescribedRoute): BazaarDeclaration | undefined {
   return extensions?.[BAZAAR] as BazaarDeclaration | undefined;
 }
 
-/** One part of what goes in (`queryParams`, `pathParams`, `body`), as the schema has it. */
+/** The schema of one part of the input: `queryParams`, `pathParams` or `body`. */
 export function inputPart({ schema }: BazaarDeclaration, name: string): JsonObject | undefined {
-  const properties = inputSchemaOf(schema)["properties"];
-  const part = isJsonObject(properties) ? properties[name] : undefined;
-  return isJsonObject(part) ? part : undefined;
+  return schemaAt(schema, ["input", name]);
 }
 
-/** What comes out, likewise. */
-export function outputPart({ schema }: BazaarDeclaration): JsonObject | undefined {
-  const part = ["properties", "output", "properties", "example"].reduce<unknown>(
-    (value, key) => (isJsonObject(value) ? value[key] : undefined),
-    schema,
-  );
-  return isJsonObject(part) ? part : undefined;
-}
-
-/** One field of what goes in. */
+/** One field of the input. */
 export interface DeclaredField {
   readonly name: string;
   readonly schema: JsonObject;
@@ -36,7 +24,7 @@ export interface DeclaredField {
   readonly isRequired: boolean;
 }
 
-/** The fields of a part. */
+/** The fields of one part. */
 export function fieldsOf(part: JsonObject | undefined): readonly DeclaredField[] {
   const properties = isJsonObject(part?.["properties"]) ? part["properties"] : {};
   const required: readonly unknown[] = Array.isArray(part?.["required"]) ? part["required"] : [];
@@ -47,12 +35,12 @@ export function fieldsOf(part: JsonObject | undefined): readonly DeclaredField[]
   });
 }
 
-/** Prices, for people: `0.01 USDC on eip155:8453 or …`. */
+/** Prices for people: `0.01 USDC on eip155:8453, or …`. */
 export function describeOffers({ offers }: DescribedRoute): string {
-  const ways = offers.map(({ price, symbol, amount, network, isMaximum }) => {
+  const prices = offers.map(({ price, symbol, amount, network, isMaximum }) => {
     const exact = price === undefined ? amount && `${amount} units` : `${price} ${symbol}`;
     if (exact === undefined) return `a price by request on ${network}`;
     return `${isMaximum ? "up to " : ""}${exact} on ${network}`;
   });
-  return ways.join(", or ");
+  return prices.join(", or ");
 }

@@ -1,12 +1,12 @@
 /**
- * `/llms.txt`: what a server sells, in words, for agents that read before they call.
+ * `/llms.txt`: the priced routes of a server as text, for agents that read before they call.
  *
  * @module
  */
 import type { DescribedRoute } from "@farebox/core";
 import { type DeclaredField, declarationOf, describeOffers, fieldsOf, inputPart } from "./declared.js";
 
-/** What the text says of the server itself. */
+/** Options of `writeLlmsTxt`. */
 export interface LlmsTxtOptions {
   /** Name of the service. */
   readonly title: string;
@@ -24,8 +24,8 @@ export function writeLlmsTxt(
     `# ${toLine(title)}`,
     "",
     ...(description === undefined ? [] : [`> ${toLine(description)}`, ""]),
-    "Every request below is paid for over x402: it is answered 402 with the ways to pay in the header `PAYMENT-REQUIRED`, and",
-    "sent again with a signed payment in `PAYMENT-SIGNATURE`. No key and no account is needed.",
+    "Every request below is paid over x402. The first response is 402, with the offers in the header `PAYMENT-REQUIRED`. Send the",
+    "request again with a signed payment in `PAYMENT-SIGNATURE`. You need no API key and no account.",
     "",
     "## Endpoints",
     "",
@@ -49,14 +49,14 @@ function describeInput(route: DescribedRoute): readonly string[] {
   ];
 }
 
-function describeField(place: string, { name, schema, description, isRequired }: DeclaredField): string {
+function describeField(part: string, { name, schema, description, isRequired }: DeclaredField): string {
   const { type } = schema;
-  const facts = [place, ...(typeof type === "string" ? [type] : []), isRequired ? "required" : "optional"];
+  const facts = [part, ...(typeof type === "string" ? [type] : []), isRequired ? "required" : "optional"];
   const about = description === undefined ? "" : `: ${toLine(description)}`;
   return `  - \`${toLine(name)}\` (${facts.join(", ")})${about}`;
 }
 
-/** One line of text is one line of Markdown. */
+/** A line break would end the Markdown list item. */
 function toLine(text: string): string {
   return text.replaceAll(/\s+/g, " ").trim();
 }

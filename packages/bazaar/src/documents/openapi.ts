@@ -1,16 +1,16 @@
 /**
- * An OpenAPI 3.1 document of everything that is priced, with the prices.
+ * An OpenAPI 3.1 document of all priced routes, with their prices.
  *
- * `x-payment-info` is the form that crawlers read: protocols, and a price in dollars where it is one.
+ * Crawlers read `x-payment-info`: the protocols, and the price in dollars if there is one.
  *
  * @module
  */
 import { type DescribedOffer, type DescribedRoute, isJsonObject, type JsonObject } from "@farebox/core";
-import { type BazaarDeclaration, BODY_TYPES, type BodyType } from "../declaration.js";
+import { type BazaarDeclaration, BODY_TYPES, type BodyType, outputSchemaOf } from "../declaration.js";
 import { moveSchema } from "../declare/json-schema.js";
-import { type DeclaredField, declarationOf, describeOffers, fieldsOf, inputPart, outputPart } from "./declared.js";
+import { type DeclaredField, declarationOf, describeOffers, fieldsOf, inputPart } from "./declared.js";
 
-/** What an OpenAPI document says of itself. */
+/** Options of `writeOpenApi`. */
 export interface OpenApiOptions {
   /** Name of the API. */
   readonly title: string;
@@ -42,7 +42,7 @@ export function writeOpenApi(
   };
 }
 
-/** Makes a part of a declaration one of the document. What refers to other parts takes all of them along, once. */
+/** Moves a schema of a declaration into the document. A schema with references brings the whole declared schema, once. */
 type Move = (part: JsonObject) => JsonObject;
 
 function createMover(route: DescribedRoute, schemas: Record<string, JsonObject>): Move {
@@ -55,7 +55,7 @@ function createMover(route: DescribedRoute, schemas: Record<string, JsonObject>)
   };
 }
 
-/** `/users/:id` as OpenAPI has it: `/users/{id}`. */
+/** Turns `/users/:id` into `/users/{id}`. */
 function toPath({ template, params }: DescribedRoute): string {
   const byLength = [...params].sort((a, b) => b.length - a.length);
   return byLength.reduce((path, name) => path.replaceAll(`:${name}`, `{${name}}`), template);
@@ -72,7 +72,7 @@ function describe(route: DescribedRoute, move: Move): JsonObject {
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: body }),
     responses: {
-      "200": describeAnswer(route, declared, move),
+      "200": describeResponse(route, declared, move),
       "402": { description: `Payment required: ${describeOffers(route)}. The ways to pay are in PAYMENT-REQUIRED.` },
     },
     "x-payment-info": describePayment(route.offers),
@@ -126,8 +126,8 @@ function describeBody(declared: BazaarDeclaration, move: Move): JsonObject | und
   return { required: true, content: { [BODY_MEDIA_TYPES[bodyType]]: content } };
 }
 
-function describeAnswer(route: DescribedRoute, declared: BazaarDeclaration | undefined, move: Move): JsonObject {
-  const schema = declared === undefined ? undefined : outputPart(declared);
+function describeResponse(route: DescribedRoute, declared: BazaarDeclaration | undefined, move: Move): JsonObject {
+  const schema = declared === undefined ? undefined : outputSchemaOf(declared.schema);
   const example = declared?.info.output?.example;
   if (route.mimeType === "" && schema === undefined && example === undefined) return { description: "Paid" };
   const content = {
@@ -137,7 +137,7 @@ function describeAnswer(route: DescribedRoute, declared: BazaarDeclaration | und
   return { description: "Paid", content: { [route.mimeType || "application/json"]: content } };
 }
 
-/** Dollars are what crawlers compare; every way to pay is there besides. */
+/** Crawlers compare prices in dollars; `offers` holds every offer. */
 function describePayment(offers: readonly DescribedOffer[]): JsonObject {
   const price = describePrice(offers);
   return {
@@ -149,8 +149,8 @@ function describePayment(offers: readonly DescribedOffer[]): JsonObject {
 
 function describePrice(offers: readonly DescribedOffer[]): JsonObject | undefined {
   const inDollars = offers.find(({ price, symbol }) => price !== undefined && symbol?.startsWith("USD") === true);
-  const isLive = offers.some(({ amount }) => amount === undefined);
-  if (inDollars === undefined) return isLive ? { mode: "dynamic", currency: "USD" } : undefined;
+  const isDynamic = offers.some(({ amount }) => amount === undefined);
+  if (inDollars === undefined) return isDynamic ? { mode: "dynamic", currency: "USD" } : undefined;
   const { price, isMaximum } = inDollars;
   if (isMaximum) return { mode: "dynamic", currency: "USD", min: "0", max: price };
   return { mode: "fixed", currency: "USD", amount: price };

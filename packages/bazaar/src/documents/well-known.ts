@@ -1,8 +1,7 @@
 /**
- * `/.well-known/x402`: what a server sells, for crawlers that begin at its name.
+ * `/.well-known/x402`: the priced routes of a server, for crawlers that know only its host.
  *
- * There is no standard for it. `version` and `resources` are what crawlers read; `items` are the same routes as entries of a
- * catalog.
+ * No standard defines this document. Crawlers read `version` and `resources`; `items` holds the same routes as catalog entries.
  *
  * @module
  */
@@ -10,7 +9,7 @@ import type { DescribedRoute, JsonObject } from "@farebox/core";
 import { BAZAAR } from "../declaration.js";
 import { declarationOf } from "./declared.js";
 
-/** Writes the document. A route with parameters has no URL of its own, so it is among the items only. */
+/** Writes the document. A route with parameters has no single URL, so only `items` holds it. */
 export function writeWellKnown(routes: readonly DescribedRoute[], baseUrl: string): JsonObject {
   const urls = routes.filter(({ params }) => params.length === 0).map(({ template }) => baseUrl + template);
   return {

@@ -1,12 +1,67 @@
 /**
- * A catalog as a facilitator sees it.
+ * A catalog as a facilitator uses it: the registrations that it takes, and the pages that it returns.
  *
  * @module
  */
+import type { JsonObject } from "@farebox/core";
 import type { CatalogEntry, EntryType } from "../catalog/entry.js";
-import type { Registration, RegistrationRules } from "./registration.js";
+import type { DiscoveryInfo, JsonSchema } from "../declaration.js";
 
-/** Which entries are meant; whatever is left out is not asked for. All that is asked for must hold, of one and the same offer. */
+/** Lists and searches services. A call rejects when the store cannot be reached. */
+export interface Catalog {
+  /** The rules for reading registrations. */
+  readonly rules: RegistrationRules;
+  /** Lists a service, or updates its entry. */
+  register(registration: Registration): Promise<Registered>;
+  list(query: ListQuery): Promise<ListPage>;
+  search(query: SearchQuery): Promise<SearchPage>;
+  /** Whether a text has the form of this catalog's cursors for the list, or for a search. */
+  isCursor(kind: "list" | "search", text: string): boolean;
+}
+
+/** One offer, with the terms of the payment. */
+export interface RegisteredOffer {
+  readonly scheme: string;
+  readonly network: string;
+  readonly asset: string;
+  readonly payTo: string;
+  /** Atomic units; for `upto` the maximum. */
+  readonly amount: string;
+  readonly maxTimeoutSeconds: number;
+  readonly extra: JsonObject;
+}
+
+/** A service, as one payment declares it. */
+export interface Registration {
+  readonly type: EntryType;
+  /** First half of the entry's key: see `CatalogEntry.resource`. */
+  readonly resource: string;
+  /** Second half of the entry's key; `""` for HTTP. */
+  readonly toolName: string;
+  readonly info: DiscoveryInfo;
+  readonly schema: JsonSchema;
+  readonly routeTemplate?: string;
+  readonly description?: string;
+  readonly mimeType?: string;
+  readonly serviceName?: string;
+  readonly tags?: readonly string[];
+  readonly iconUrl?: string;
+  readonly offer: RegisteredOffer;
+}
+
+/** The declaration of a payment, checked. `none`: the payment declares nothing. A reason is a sentence for the seller. */
+export type ReadRegistration =
+  | { readonly kind: "none" }
+  | { readonly kind: "rejected"; readonly reason: string }
+  | { readonly kind: "registration"; readonly registration: Registration };
+
+/** Rules for reading a registration. */
+export interface RegistrationRules {
+  /** Whether to list `http:` URLs and private hosts. Default false. */
+  readonly allowLocal?: boolean;
+}
+
+/** Which entries to select. An absent field matches anything; all given fields must match one and the same offer. */
 export interface CatalogFilter {
   readonly type?: EntryType;
   readonly payTo?: string;
@@ -17,55 +72,43 @@ export interface CatalogFilter {
   readonly extensions?: readonly string[];
 }
 
-/** One page of the list, in the order of registration. */
+/** A request for one page of the list, in the order of registration. */
 export interface ListQuery extends CatalogFilter {
   /** 1 to 100. */
   readonly limit: number;
   /** Ignored when there is a cursor. */
   readonly offset: number;
-  /** Of an earlier page. */
+  /** The cursor of an earlier page. */
   readonly cursor?: string;
 }
 
-/** One page of what fits a description, the best first. */
+/** A request for one page of a search, best matches first. */
 export interface SearchQuery extends CatalogFilter {
-  /** In the words of whoever asks. */
+  /** A description in natural language. */
   readonly query: string;
   /** 1 to 100. */
   readonly limit: number;
-  /** Of an earlier page. */
+  /** The cursor of an earlier page. */
   readonly cursor?: string;
 }
 
 /** A page of the list. */
 export interface ListPage {
   readonly entries: readonly CatalogEntry[];
-  /** How many entries fit the filter. */
+  /** Number of entries that match the filter. */
   readonly total: number;
-  /** For the next page; absent on the last. */
+  /** Requests the next page; absent on the last. */
   readonly cursor?: string;
 }
 
 /** A page of a search. */
 export interface SearchPage {
   readonly entries: readonly CatalogEntry[];
-  /** Whether more entries may fit than are ranked. */
+  /** Whether more entries may match than were ranked. */
   readonly isPartial: boolean;
-  /** For the next page; absent on the last. */
+  /** Requests the next page; absent on the last. */
   readonly cursor?: string;
 }
 
-/** What became of a registration. */
+/** The outcome of a registration. */
 export type Registered = { readonly kind: "listed" } | { readonly kind: "rejected"; readonly reason: string };
-
-/** Lists services, and finds them. A call rejects when its store cannot be reached. */
-export interface Catalog {
-  /** How registrations are to be read. */
-  readonly rules: RegistrationRules;
-  /** Lists a service, or lists it anew. */
-  register(registration: Registration): Promise<Registered>;
-  list(query: ListQuery): Promise<ListPage>;
-  search(query: SearchQuery): Promise<SearchPage>;
-  /** Whether a text has the form of this catalog's cursors for the list, or for a search. */
-  isCursor(kind: "list" | "search", text: string): boolean;
-}

@@ -1,5 +1,5 @@
 /**
- * Everything exported here is public API: what a facilitator needs to list what sellers declare.
+ * Everything exported here is public API: for facilitators that list the services of sellers.
  *
  * @module
  */
@@ -10,9 +10,12 @@ export type {
   CatalogFilter,
   ListPage,
   ListQuery,
+  ReadRegistration,
   Registered,
+  RegisteredOffer,
+  Registration,
+  RegistrationRules,
   SearchPage,
   SearchQuery,
 } from "./catalog.js";
 export { readRegistration } from "./read-registration.js";
-export type { ReadRegistration, RegisteredOffer, Registration, RegistrationRules } from "./registration.js";

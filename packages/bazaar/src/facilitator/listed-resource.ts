@@ -1,17 +1,18 @@
 /**
- * The resource under which a payment is listed: the first half of an entry's key.
+ * The resource under which a payment is listed: the first half of an entry's key. Checks the URL, its host and the route
+ * template, because a catalog must not send agents into a private network or to another origin.
  *
+ * @see x402 v2 extension `bazaar`, "Dynamic routes"
  * @module
  */
-import { isPublicHost } from "./public-host.js";
-import { problemOfTemplate } from "./route-template.js";
+import { BlockList, isIP } from "node:net";
 
-/** What the resource is told from. */
+/** Where a payment says that its service is. */
 export interface ResourceClaim {
   readonly url: unknown;
   readonly type: "http" | "mcp";
   readonly routeTemplate: unknown;
-  /** Whether `http:` and hosts that the public cannot reach are listed too. */
+  /** Whether to list `http:` URLs and private hosts. */
   readonly allowLocal: boolean;
 }
 
@@ -23,42 +24,127 @@ export type ListedResource =
 const MAX_URL = 2_048;
 
 /**
- * Yields the resource: for HTTP the URL without query and fragment, or origin and template where there is one; for MCP
- * the identifier, and `mcp:` URLs untouched, because they have no origin. Total.
+ * Reads the resource of a payment. For HTTP it is the URL without query and fragment, or the origin and the route template.
+ * An `mcp:` URL has no origin and stays as it is. Never throws.
  */
 export function listedResource(claim: ResourceClaim): ListedResource {
   const { url } = claim;
-  if (typeof url !== "string" || url === "") return no("the payment names no resource.url");
-  if (url.length > MAX_URL) return no(`resource.url is longer than ${MAX_URL} characters`);
-  if (/[\s\p{Cc}\p{Surrogate}]/u.test(url) || !URL.canParse(url)) return no("resource.url is no absolute URL");
+  if (typeof url !== "string" || url === "") return refuse("the payment names no resource.url");
+  if (url.length > MAX_URL) return refuse(`resource.url is longer than ${MAX_URL} characters`);
+  if (/[\s\p{Cc}\p{Surrogate}]/u.test(url) || !URL.canParse(url)) return refuse("resource.url is not an absolute URL");
   const parsed = new URL(url);
   return parsed.protocol === "mcp:" ? listedTool(url, claim) : listedUrl(parsed, claim);
 }
 
 function listedTool(url: string, { type, routeTemplate }: ResourceClaim): ListedResource {
-  if (type !== "mcp") return no("an mcp: URL is listed only for an MCP tool");
-  return routeTemplate === undefined ? { ok: true, resource: url } : no("an mcp: URL has no routeTemplate");
+  if (type !== "mcp") return refuse("an mcp: URL is listed only for an MCP tool");
+  return routeTemplate === undefined ? { ok: true, resource: url } : refuse("an mcp: URL has no routeTemplate");
 }
 
 function listedUrl(url: URL, { routeTemplate, allowLocal }: ResourceClaim): ListedResource {
   const { origin, pathname } = url;
   const problem = problemOfOrigin(url, allowLocal);
-  if (problem !== undefined) return no(problem);
+  if (problem !== undefined) return refuse(problem);
   if (routeTemplate === undefined) return { ok: true, resource: origin + pathname };
   const badTemplate = problemOfTemplate(routeTemplate, pathname);
   return badTemplate === undefined
     ? { ok: true, resource: `${origin}${routeTemplate}` }
-    : no(`routeTemplate ${badTemplate}`);
+    : refuse(`routeTemplate ${badTemplate}`);
 }
 
 function problemOfOrigin({ protocol, hostname, username, password }: URL, allowLocal: boolean): string | undefined {
   if (protocol !== "https:" && protocol !== "http:") return "resource.url is neither https nor an MCP identifier";
-  if (username !== "" || password !== "") return "resource.url has a name or a password in it";
+  if (username !== "" || password !== "") return "resource.url holds a user name or a password";
   if (allowLocal) return undefined;
   if (protocol !== "https:") return "resource.url is not https";
-  return isPublicHost(hostname) ? undefined : "resource.url is on a host that the public cannot reach";
+  return isPublicHost(hostname) ? undefined : "resource.url has a private host";
 }
 
-function no(reason: string): ListedResource {
+function refuse(reason: string): ListedResource {
   return { ok: false, reason };
+}
+
+const TEMPLATE_FORM = /^\/[a-zA-Z0-9_/:.\-~%]+$/;
+const MAX_TEMPLATE = 512;
+const MAX_DECODINGS = 5;
+
+/** Checks a template such as `/users/:id` against the path of its payment. Never throws. */
+function problemOfTemplate(template: unknown, pathname: string): string | undefined {
+  if (typeof template !== "string") return "is not a string";
+  if (template.length > MAX_TEMPLATE) return `is longer than ${MAX_TEMPLATE} characters`;
+  if (!TEMPLATE_FORM.test(template)) return "is not a path of letters, digits and :param segments";
+  const decoded = decodeFully(template);
+  if (decoded === undefined) return "is not percent-encoded properly";
+  if (decoded.includes("..") || decoded.split("/").includes(".")) return "leads out of its own path";
+  if (decoded.includes("://") || decoded.includes("//") || decoded.includes("\\")) return "leads to another origin";
+  if (/[?#\s]/.test(decoded)) return "has more than a path";
+  return matches(template, pathname) ? undefined : `does not match the path of the payment, ${shorten(pathname)}`;
+}
+
+/** Decodes until nothing changes, because each reader of the catalog may decode once more. */
+function decodeFully(text: string): string | undefined {
+  let decoded = text;
+  for (let pass = 0; pass < MAX_DECODINGS; pass++) {
+    const next = decode(decoded);
+    if (next === undefined || next === decoded) return next;
+    decoded = next;
+  }
+  return undefined;
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a path matches a template: literal segments are equal, parameters match any text. */
+function matches(template: string, pathname: string): boolean {
+  const wanted = segmentsOf(template);
+  const given = segmentsOf(pathname);
+  // A wildcard at the end is written `:varN`. It matches the rest of the path, which may be empty.
+  const isOpen = /^:var\d+$/.test(wanted.at(-1) ?? "");
+  const fixed = isOpen ? wanted.slice(0, -1) : wanted;
+  const isLongEnough = isOpen ? given.length >= fixed.length : given.length === fixed.length;
+  return isLongEnough && fixed.every((segment, at) => segment.includes(":") || isSame(segment, given[at] ?? ""));
+}
+
+function segmentsOf(path: string): readonly string[] {
+  return path.split("/").filter((segment) => segment !== "");
+}
+
+/** Ignores case and percent-encoding, because routers and proxies differ in both. */
+function isSame(one: string, other: string): boolean {
+  return (decode(one) ?? one).toLowerCase() === (decode(other) ?? other).toLowerCase();
+}
+
+function shorten(path: string): string {
+  return path.length > 80 ? `${path.slice(0, 77)}...` : path;
+}
+
+const LOCAL = new BlockList();
+const LOCAL_IPV4 = ["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"];
+const LOCAL_IPV4_MORE = ["192.0.0.0/24", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/4", "240.0.0.0/4"];
+const LOCAL_IPV6 = ["::/128", "::1/128", "64:ff9b::/96", "fc00::/7", "fe80::/10", "ff00::/8"];
+for (const [family, ranges] of [
+  ["ipv4", [...LOCAL_IPV4, ...LOCAL_IPV4_MORE]],
+  ["ipv6", LOCAL_IPV6],
+] as const) {
+  for (const range of ranges) {
+    const [network = "", prefix] = range.split("/");
+    LOCAL.addSubnet(network, Number(prefix), family);
+  }
+}
+
+/** Host names that no public resolver knows. */
+const LOCAL_NAME = /^[^.]*$|\.(?:localhost|local|localdomain|internal|intranet|lan|home\.arpa)$/;
+
+/** Whether a host (`URL.hostname`) may be public. Makes no DNS request. */
+export function isPublicHost(hostname: string): boolean {
+  const host = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  const family = isIP(host);
+  if (family !== 0) return !LOCAL.check(host, family === 4 ? "ipv4" : "ipv6");
+  return !LOCAL_NAME.test(host.toLowerCase());
 }

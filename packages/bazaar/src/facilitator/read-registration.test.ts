@@ -2,7 +2,75 @@ import { performance } from "node:perf_hooks";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { readRegistration } from "./read-registration.js";
-import { DECLARATION, RESOURCE, requestWith, TERMS, TOOL_DECLARATION } from "./request.fixture.js";
+
+/** A declaration of `GET`, as it crosses the wire. */
+const DECLARATION = {
+  info: {
+    input: { type: "http", method: "GET", queryParams: { city: "Paris" } },
+    output: { type: "json", example: {} },
+  },
+  schema: {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    type: "object",
+    properties: {
+      input: {
+        type: "object",
+        properties: {
+          type: { type: "string", const: "http" },
+          method: { type: "string", enum: ["GET"] },
+          queryParams: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+        },
+        required: ["type", "method"],
+        additionalProperties: false,
+      },
+    },
+    required: ["input"],
+  },
+};
+
+/** A declaration of an MCP tool. */
+const TOOL_DECLARATION = {
+  info: {
+    input: {
+      type: "mcp",
+      toolName: "add",
+      description: "Adds two numbers",
+      inputSchema: { type: "object", properties: { a: { type: "number" }, b: { type: "number" } } },
+    },
+  },
+  schema: { type: "object", properties: { input: { type: "object", required: ["type", "toolName"] } } },
+};
+
+const TERMS = {
+  scheme: "exact",
+  network: "eip155:84532",
+  amount: "1000",
+  asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+  payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C",
+  maxTimeoutSeconds: 60,
+  extra: { name: "USDC", version: "2" },
+};
+
+const RESOURCE = {
+  url: "https://api.example.com/weather?city=Paris#top",
+  description: "Weather for a city",
+  mimeType: "application/json",
+};
+
+/** The parts of a request that a test replaces. */
+interface RequestChanges {
+  readonly bazaar?: unknown;
+  readonly resource?: unknown;
+  readonly terms?: unknown;
+  readonly accepted?: unknown;
+}
+
+/** A request to verify or settle. Parts that are not given are valid. */
+function requestWith(changes: RequestChanges = {}) {
+  const { bazaar = DECLARATION, resource = RESOURCE, terms = TERMS, accepted = terms } = changes;
+  const paymentPayload = { x402Version: 2, accepted, payload: {}, resource, extensions: { bazaar } };
+  return { x402Version: 2, paymentPayload, paymentRequirements: terms };
+}
 
 const SEED = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31);
 console.info(`registrations: seed ${SEED}`);
@@ -18,7 +86,7 @@ function registrationOf(changes: Parameters<typeof requestWith>[0], rules = {}) 
 }
 
 describe("a payment with a declaration", () => {
-  test("is read with what it declares, and with what it was asked to pay", () => {
+  test("a registration holds the declaration and the terms of the payment", () => {
     expect(registrationOf({})).toEqual({
       type: "http",
       resource: "https://api.example.com/weather",
@@ -48,9 +116,9 @@ describe("a payment with a declaration", () => {
       "https://a.example/f/:var1",
       "",
     ],
-    ["as an MCP identifier, untouched", "mcp://tool/add", TOOL_DECLARATION, "mcp://tool/add", "add"],
+    ["as an unchanged MCP identifier", "mcp://tool/add", TOOL_DECLARATION, "mcp://tool/add", "add"],
     [
-      "as an MCP identifier with a query, untouched",
+      "as an unchanged MCP identifier with a query",
       "mcp://Tool/add?v=1#x",
       TOOL_DECLARATION,
       "mcp://Tool/add?v=1#x",
@@ -58,11 +126,11 @@ describe("a payment with a declaration", () => {
     ],
     ["as an MCP server's URL", "https://a.example/mcp?x=1", TOOL_DECLARATION, "https://a.example/mcp", "add"],
   ];
-  test.each(KEYS)("has its key %s", (_why, url, bazaar, resource, toolName) => {
+  test.each(KEYS)("an entry has its key %s", (_why, url, bazaar, resource, toolName) => {
     expect(registrationOf({ bazaar, resource: resourceAt(url) })).toMatchObject({ resource, toolName });
   });
 
-  test("keeps what is fit of the service's name, tags and icon, and leaves out the rest", () => {
+  test("a registration keeps the valid service name, tags and icon, and leaves out the rest", () => {
     const service = {
       serviceName: "Weather",
       tags: ["weather", "WEATHER", "x".repeat(33), 7, "\u0007", "a", "b", "c", "d", "e"],
@@ -75,14 +143,14 @@ describe("a payment with a declaration", () => {
     );
   });
 
-  test("is listed with the most that upto takes, not with what was taken this time", () => {
-    const most = { ...TERMS, scheme: "upto", amount: "9000" };
-    const taken = { ...most, amount: "10" };
-    expect(registrationOf({ terms: taken, accepted: most }).offer.amount).toBe("9000");
-    expect(registrationOf({ terms: taken, accepted: { ...most, payTo: "0x1" } }).offer.amount).toBe("10");
+  test("an upto offer is listed with its maximum, not with the amount of one settlement", () => {
+    const maximum = { ...TERMS, scheme: "upto", amount: "9000" };
+    const settled = { ...maximum, amount: "10" };
+    expect(registrationOf({ terms: settled, accepted: maximum }).offer.amount).toBe("9000");
+    expect(registrationOf({ terms: settled, accepted: { ...maximum, payTo: "0x1" } }).offer.amount).toBe("10");
   });
 
-  test("that has none is none", () => {
+  test("a payment without a declaration is no registration", () => {
     for (const bazaar of [null, undefined]) {
       const request = requestWith();
       const payload = { ...request.paymentPayload, extensions: { bazaar } };
@@ -90,7 +158,7 @@ describe("a payment with a declaration", () => {
     }
   });
 
-  test("may be on a local host and without TLS where that is allowed", () => {
+  test("allowLocal lists local hosts without TLS", () => {
     const resource = resourceAt("http://localhost:4021/weather");
     expect(registrationOf({ resource }, { allowLocal: true }).resource).toBe("http://localhost:4021/weather");
   });
@@ -106,17 +174,17 @@ const fanOut = Object.fromEntries(
 );
 
 const REJECTED: readonly (readonly [why: string, changes: Parameters<typeof requestWith>[0], reason: RegExp])[] = [
-  ["is a text", { bazaar: "x" }, /no object/],
-  ["is a list", { bazaar: [] }, /no object/],
+  ["is a string", { bazaar: "x" }, /not an object/],
+  ["is a list", { bazaar: [] }, /not an object/],
   ["has no info", { bazaar: { schema: {} } }, /info.input/],
   ["has no schema", { bazaar: { info: DECLARATION.info } }, /schema must be/],
   ["has an input of another type", { bazaar: inputWith({ type: "ftp" }) }, /"http" or "mcp"/],
   ["has no method", { bazaar: inputWith({ method: undefined }) }, /method must be one of/],
-  ["has a method that is none", { bazaar: inputWith({ method: "TRACE" }) }, /method must be one of/],
+  ["has an unknown method", { bazaar: inputWith({ method: "TRACE" }) }, /method must be one of/],
   ["has a body for GET", { bazaar: inputWith({ bodyType: "json" }) }, /bodyType is only for/],
   ["has a body of another type", { bazaar: inputWith({ method: "POST", bodyType: "xml" }) }, /bodyType must be/],
   [
-    "does not fit its schema",
+    "does not match its schema",
     { bazaar: inputWith({ queryParams: {} }) },
     /^info\.input\.queryParams must have the field city$/,
   ],
@@ -126,7 +194,7 @@ const REJECTED: readonly (readonly [why: string, changes: Parameters<typeof requ
     { bazaar: { ...TOOL_DECLARATION, info: { input: { type: "mcp", inputSchema: {} } } } },
     /toolName/,
   ],
-  ["has a schema that is none", { bazaar: schemaWith({ type: "texts" }) }, /no JSON Schema: its type/],
+  ["has an invalid schema", { bazaar: schemaWith({ type: "texts" }) }, /not a JSON Schema: its type/],
   ["has a reference elsewhere", { bazaar: schemaWith({ $ref: "https://evil.example/s.json" }) }, /\$ref to another/],
   [
     "has a reference to a file",
@@ -162,21 +230,21 @@ const REJECTED: readonly (readonly [why: string, changes: Parameters<typeof requ
   ],
   ["has a constructor in it", { bazaar: schemaWith({ properties: { constructor: {} } }) }, /a key constructor/],
   ["has a NUL in it", { bazaar: inputWith({ queryParams: { city: "a\0" } }) }, /not well-formed/],
-  ["has half a character in it", { bazaar: inputWith({ queryParams: { city: "\ud800" } }) }, /not well-formed/],
+  ["has half of a surrogate pair in it", { bazaar: inputWith({ queryParams: { city: "\ud800" } }) }, /not well-formed/],
   ["has no resource", { resource: null }, /names no resource/],
   ["has no URL", { resource: {} }, /no resource.url/],
-  ["has a relative URL", { resource: resourceAt("/weather") }, /no absolute URL/],
+  ["has a relative URL", { resource: resourceAt("/weather") }, /not an absolute URL/],
   ["has a URL of another kind", { resource: resourceAt("javascript:alert(1)") }, /neither https nor/],
   ["has an MCP URL for an endpoint", { resource: resourceAt("mcp://tool/x") }, /only for an MCP tool/],
-  ["has a password in its URL", { resource: resourceAt("https://u:p@a.example/") }, /a name or a password/],
+  ["has a password in its URL", { resource: resourceAt("https://u:p@a.example/") }, /a user name or a password/],
   ["is not on https", { resource: resourceAt("http://a.example/") }, /not https/],
-  ["is on localhost", { resource: resourceAt("https://localhost/") }, /cannot reach/],
-  ["is on a loopback address", { resource: resourceAt("https://2130706433/") }, /cannot reach/],
-  ["is on a mapped loopback address", { resource: resourceAt("https://[::ffff:127.0.0.1]/") }, /cannot reach/],
-  ["is where clouds keep their keys", { resource: resourceAt("https://169.254.169.254/latest") }, /cannot reach/],
-  ["is on an internal name", { resource: resourceAt("https://db.internal./") }, /cannot reach/],
+  ["is on localhost", { resource: resourceAt("https://localhost/") }, /private host/],
+  ["is on a loopback address", { resource: resourceAt("https://2130706433/") }, /private host/],
+  ["is on a mapped loopback address", { resource: resourceAt("https://[::ffff:127.0.0.1]/") }, /private host/],
+  ["is on the metadata address of clouds", { resource: resourceAt("https://169.254.169.254/latest") }, /private host/],
+  ["is on an internal name", { resource: resourceAt("https://db.internal./") }, /private host/],
   [
-    "has a URL as long as a book",
+    "has a URL of more than 2048 characters",
     { resource: resourceAt(`https://a.example/${"x".repeat(2_100)}`) },
     /longer than 2048/,
   ],
@@ -185,7 +253,7 @@ const REJECTED: readonly (readonly [why: string, changes: Parameters<typeof requ
     { resource: { ...RESOURCE, description: "x".repeat(501) } },
     /longer than 500/,
   ],
-  ["has a description that is none", { resource: { ...RESOURCE, description: 5 } }, /description/],
+  ["has a description that is a number", { resource: { ...RESOURCE, description: 5 } }, /description/],
   ["has a description with a NUL", { resource: { ...RESOURCE, description: "\0" } }, /not well-formed/],
   [
     "sends readers to another origin",
@@ -198,14 +266,14 @@ const REJECTED: readonly (readonly [why: string, changes: Parameters<typeof requ
     },
     /another origin/,
   ],
-  ["has a network that is none", { terms: { ...TERMS, network: "base" } }, /requirements/],
-  ["has an amount that is none", { terms: { ...TERMS, amount: "-1" } }, /requirements/],
+  ["has a malformed network", { terms: { ...TERMS, network: "base" } }, /requirements/],
+  ["has a malformed amount", { terms: { ...TERMS, amount: "-1" } }, /requirements/],
 ];
 
 const TEMPLATES: readonly (readonly [template: unknown, reason: RegExp])[] = [
   ["//evil.example/weather", /another origin/],
   ["/%2F/evil.example", /another origin/],
-  ["https://evil.example/weather", /no path/],
+  ["https://evil.example/weather", /not a path/],
   ["/https:%2F%2Fevil.example", /another origin/],
   ["/%252F%252Fevil.example", /another origin/],
   ["/../admin", /out of its own path/],
@@ -214,34 +282,34 @@ const TEMPLATES: readonly (readonly [template: unknown, reason: RegExp])[] = [
   ["/%25252525252e", /percent-encoded/],
   ["/%zz", /percent-encoded/],
   ["/%5Cevil.example", /another origin/],
-  ["/weather%3Fx=1", /no path|more than a path/],
+  ["/weather%3Fx=1", /not a path|more than a path/],
   ["/weather%20x", /more than a path/],
-  ["/", /no path/],
-  ["*", /no path/],
-  ["/wétter", /no path/],
+  ["/", /not a path/],
+  ["*", /not a path/],
+  ["/wétter", /not a path/],
   ["/weather/:day", /does not match/],
   ["/news", /does not match/],
   [`/${"a".repeat(600)}`, /longer than 512/],
-  [7, /is no text/],
+  [7, /is not a string/],
 ];
 
-describe("a declaration is rejected, with a reason, when it", () => {
-  test.each(REJECTED)("%s", (_why, changes, reason) => {
+describe("a rejected declaration", () => {
+  test.each(REJECTED)("a declaration is rejected when it %s", (_why, changes, reason) => {
     expect(readRegistration(requestWith(changes))).toEqual({ kind: "rejected", reason: expect.stringMatching(reason) });
   });
 
-  test.each(TEMPLATES)("has the template %s", (routeTemplate, reason) => {
+  test.each(TEMPLATES)("a declaration is rejected when it has the template %s", (routeTemplate, reason) => {
     const read = readRegistration(requestWith({ bazaar: { ...DECLARATION, routeTemplate } }));
     expect(read).toEqual({ kind: "rejected", reason: expect.stringMatching(reason) });
   });
 
-  test("has a reason that is one line, whatever the seller wrote", () => {
+  test("the reason is one line for any text of the seller", () => {
     const read = readRegistration(requestWith({ bazaar: inputWith({ "a\nroot\u202e": 1 }) }));
     expect(read).toEqual({ kind: "rejected", reason: "info.input must not have the field a root " });
   });
 });
 
-describe("no declaration takes long", () => {
+describe("bounded work", () => {
   const bomb = "(a+)+$";
   const long = "a".repeat(5_000);
   const HOSTILE: readonly (readonly [why: string, schema: object])[] = [
@@ -252,7 +320,7 @@ describe("no declaration takes long", () => {
     ["a pattern for field names", { patternProperties: { [bomb]: { type: "string" } } }],
     ["references that double", { $defs: { ...fanOut, d40: {} }, anyOf: [{ $ref: "#/$defs/d0" }] }],
     [
-      "a length asked again and again",
+      "a length that is checked again and again",
       {
         allOf: Array.from({ length: 400 }, () => ({ $ref: "#/$defs/a" })),
         $defs: {
@@ -272,7 +340,7 @@ describe("no declaration takes long", () => {
       },
     ],
   ];
-  test.each(HOSTILE)("with %s", (_why, schema) => {
+  test.each(HOSTILE)("a declaration is read quickly with %s", (_why, schema) => {
     const queryParams = { city: `${long}!`, ...wide(300) };
     const request = requestWith({ bazaar: { info: { input: { ...DECLARATION.info.input, queryParams } }, schema } });
     readRegistration(request);
@@ -282,7 +350,7 @@ describe("no declaration takes long", () => {
   });
 });
 
-test("whatever it is asked to read, it answers", () => {
+test("readRegistration returns for any input", () => {
   const anything = fc.anything({ withBigInt: true, withNullPrototype: true, withObjectString: true });
   fc.assert(
     fc.property(anything, anything, anything, (bazaar, resource, terms) => {
@@ -299,7 +367,7 @@ test("whatever it is asked to read, it answers", () => {
   );
 });
 
-test("an object that throws when it is read is rejected", () => {
+test("a declaration with a getter that throws is rejected", () => {
   const trap = {
     get info() {
       throw new RangeError("no");

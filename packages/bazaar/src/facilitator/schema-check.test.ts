@@ -69,8 +69,8 @@ const schema = fc.letrec((tie) => {
   return { schema: fc.oneof({ maxDepth: 4 }, fc.boolean(), object) };
 }).schema;
 
-test("agrees with a compiler about every keyword that is evaluated", () => {
-  let fitting = 0;
+test("the verdict is that of a compiler for every evaluated keyword", () => {
+  let matching = 0;
   fc.assert(
     fc.property(
       schema.filter((some) => typeof some === "object"),
@@ -78,16 +78,16 @@ test("agrees with a compiler about every keyword that is evaluated", () => {
       (some, instance) => {
         const expected = ajv.validate(some as object, instance);
         ajv.removeSchema(some as object);
-        if (expected) fitting += 1;
+        if (expected) matching += 1;
         expect(problemOfInstance(some as never, instance, "it") === undefined).toBe(expected);
       },
     ),
     { seed: SEED, numRuns: 800 },
   );
-  expect(fitting).toBeGreaterThan(50);
+  expect(matching).toBeGreaterThan(50);
 }, 120_000);
 
-describe("what is not evaluated", () => {
+describe("keywords that are not evaluated", () => {
   const CASES: readonly (readonly [why: string, schema: object, instance: unknown])[] = [
     ["a pattern", { pattern: "^b$" }, "a"],
     ["the opposite of a pattern", { not: { pattern: "^a$" } }, "a"],
@@ -98,11 +98,11 @@ describe("what is not evaluated", () => {
     ["items with a pattern", { contains: { pattern: "b" } }, ["a"]],
     ["unevaluated fields", { unevaluatedProperties: false }, { a: 1 }],
   ];
-  test.each(CASES)("counts for the seller: %s", (_why, some, instance) => {
+  test.each(CASES)("an unknown verdict counts as a match: %s", (_why, some, instance) => {
     expect(problemOfInstance(some as never, instance, "it")).toBeUndefined();
   });
 
-  test("does not hide what is evaluated beside it", () => {
+  test("a keyword that is not evaluated does not hide the others", () => {
     expect(problemOfInstance({ pattern: "a", type: "number" }, "a", "it")).toBe("it must be number");
     expect(problemOfInstance({ patternProperties: { a: true }, required: ["b"] }, { a: 1 }, "it")).toMatch(/field b/);
   });

@@ -1,33 +1,32 @@
 /**
- * Whether a stranger's data fits a stranger's schema, decided within a bounded number of steps.
+ * Checks whether data matches a schema, both from a stranger, within a bounded number of steps.
  *
- * The schema is walked, not compiled: a compiler turns a few kilobytes into code for a quarter of a second, and whoever
- * sends a payment to be verified could ask for that again and again. Patterns are not run, since any of them may take for
- * ever; where one would decide, the answer is `unknown`, and an unknown answer counts for the seller. Agrees with a
- * compiler on everything else (JSON Schema Draft 2020-12).
+ * The schema is walked and not compiled: compiling a few kilobytes can take a quarter of a second, and anyone who sends
+ * payments could request that again and again. Patterns are not run, because a pattern may take exponential time. Where a
+ * pattern would decide, the verdict is `unknown`, which counts as a match. All other verdicts are those of a compiler (JSON
+ * Schema Draft 2020-12).
  *
  * @module
  */
 import { isJsonObject, type JsonObject } from "@farebox/core";
-import type { Evaluation, Place, SchemaEvaluation, Verdict } from "./schema-evaluation.js";
-import { KEYWORDS } from "./schema-keywords.js";
+import { type Evaluation, type Instance, KEYWORDS, type SchemaEvaluation, type Verdict } from "./schema-keywords.js";
 
-/** A declaration takes some hundred. */
+/** A usual declaration takes some hundred steps. */
 const MAX_STEPS = 5_000;
 const MAX_DEPTH = 64;
 
-/** Says why data does not fit its schema, in one sentence; `undefined` when it does, or when nobody can say. Total. */
+/** Describes the first mismatch in one sentence; `undefined` for a match and for an unknown verdict. Never throws. */
 export function problemOfInstance(schema: JsonObject, value: unknown, name: string): string | undefined {
   const state: State = { steps: 0, depth: 0, quiet: 0, problem: undefined, trouble: undefined };
   const verdict = createEvaluation(schema, state).check(schema, { value, path: name });
   if (state.trouble !== undefined) return state.trouble;
-  return verdict === "invalid" ? (state.problem ?? `${name} does not fit the schema`) : undefined;
+  return verdict === "invalid" ? (state.problem ?? `${name} does not match the schema`) : undefined;
 }
 
 interface State {
   steps: number;
   depth: number;
-  /** Above zero while a schema is tried that need not hold. */
+  /** Above zero while a schema is tried that need not match. */
   quiet: number;
   problem: string | undefined;
   /** Why the schema cannot be evaluated at all. */
@@ -36,19 +35,19 @@ interface State {
 
 function createEvaluation(root: JsonObject, state: State): Evaluation {
   const evaluation: Evaluation = {
-    check(schema, place) {
+    check(schema, instance) {
       if (schema === true) return "valid";
-      if (schema === false) return evaluation.fail(place, "must not be there");
+      if (schema === false) return evaluation.fail(instance, "must not be there");
       if (!isJsonObject(schema)) return evaluation.malformed("subschema");
       if (!mayGoOn(state)) return "invalid";
       state.depth += 1;
-      const verdict = checkKeywords({ ...evaluation, schema }, place, state);
+      const verdict = checkKeywords({ ...evaluation, schema }, instance, state);
       state.depth -= 1;
       return verdict;
     },
-    try(schema, place) {
+    try(schema, instance) {
       state.quiet += 1;
-      const verdict = evaluation.check(schema, place);
+      const verdict = evaluation.check(schema, instance);
       state.quiet -= 1;
       return verdict;
     },
@@ -58,7 +57,7 @@ function createEvaluation(root: JsonObject, state: State): Evaluation {
       return "invalid";
     },
     malformed(keyword) {
-      state.trouble ??= `the schema is no JSON Schema: its ${keyword} has a value that cannot be`;
+      state.trouble ??= `the schema is not a JSON Schema: its ${keyword} has an invalid value`;
       return "invalid";
     },
   };
@@ -71,20 +70,20 @@ function mayGoOn(state: State): boolean {
   return state.trouble === undefined;
 }
 
-function checkKeywords(evaluation: SchemaEvaluation, place: Place, state: State): Verdict {
+function checkKeywords(evaluation: SchemaEvaluation, instance: Instance, state: State): Verdict {
   const verdicts: Verdict[] = [];
   for (const [keyword, argument] of Object.entries(evaluation.schema)) {
     const keywordCheck = KEYWORDS.get(keyword);
     if (keywordCheck === undefined) continue;
-    state.steps += 1 + effortFor(argument) + effortFor(place.value);
-    const verdict = keywordCheck(argument, place, evaluation);
+    state.steps += 1 + effortFor(argument) + effortFor(instance.value);
+    const verdict = keywordCheck(argument, instance, evaluation);
     if (verdict === "invalid") return "invalid";
     verdicts.push(verdict);
   }
   return verdicts.includes("unknown") ? "unknown" : "valid";
 }
 
-/** Long texts and lists are gone through from end to end, however often a schema refers to them. */
+/** Long texts and lists count as several steps, because each check reads them from end to end. */
 function effortFor(value: unknown): number {
   if (typeof value === "string") return value.length >> 7;
   return Array.isArray(value) ? value.length >> 3 : 0;

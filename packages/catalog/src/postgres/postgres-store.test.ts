@@ -20,7 +20,7 @@ describeStore("a store in PostgreSQL", async () => {
 });
 
 describe("stores of one database", () => {
-  test("make the tables once, also when they begin at once, and see each other's entries", async () => {
+  test("stores that start together create the tables once, and see each other's entries", async () => {
     const stores = Array.from({ length: 4 }, () => createPostgresCatalogStore({ url: server.url, maxConnections: 2 }));
     const texts = { name: "weather", description: "", parameters: "", other: "" };
     await Promise.all(
@@ -42,8 +42,8 @@ describe("stores of one database", () => {
   });
 });
 
-test("a database that is not there makes calls reject, and is found when it is there", async () => {
-  const store = createPostgresCatalogStore({ url: "postgres://nobody:secret@127.0.0.1:1/none" });
+test("calls reject while the database cannot be reached", async () => {
+  const store = createPostgresCatalogStore({ url: "postgres://user:secret@127.0.0.1:1/none" });
   await expect(store.count([1])).rejects.toBeInstanceOf(Error);
   await expect(store.count([1])).rejects.toBeInstanceOf(Error);
   await store.close();

@@ -1,6 +1,8 @@
 /**
- * The store in PostgreSQL, for facilitators of several processes or machines. Full text is PostgreSQL's, typing errors are
- * found by pg_trgm, which the first call installs.
+ * The store in PostgreSQL, for facilitators with several processes or machines. PostgreSQL searches the texts; pg_trgm, which
+ * the first call installs, finds similar spellings.
+ *
+ * Everything exported here is public API.
  *
  * @module
  */
@@ -8,21 +10,20 @@ import { createIssues } from "@farebox/core";
 import pg from "pg";
 import type { CatalogStore } from "../store.js";
 import { createReader } from "./read.js";
-import { SCHEMA } from "./schema.js";
-import { removeEntry, updateEntry } from "./write.js";
+import { removeEntry, SCHEMA, updateEntry } from "./write.js";
 
-/** Where the database is. */
+/** Options of `createPostgresCatalogStore`. */
 export interface PostgresCatalogStoreOptions {
-  /** `postgres://user:password@host:5432/database`. Its user may create tables and the extension pg_trgm, or both are there. */
+  /** `postgres://user:password@host:5432/database`. The user must be able to create tables and the extension pg_trgm, unless both exist. */
   readonly url: string;
   /** Most connections, 1 to 100. Default 10. */
   readonly maxConnections?: number;
-  /** How long one statement may take, 100 to 600000 ms. Default 10000. */
+  /** Time limit of one statement, 100 to 600000 ms. Default 10000. */
   readonly statementTimeoutMs?: number;
 }
 
 /**
- * Prepares the store. Nothing is connected before the first call, which makes the tables; while that fails, so do the calls.
+ * Creates the store. The first call connects and creates the tables. Calls reject until that succeeds.
  *
  * @throws ConfigError when the options are wrong.
  */
@@ -34,7 +35,7 @@ export function createPostgresCatalogStore(options: PostgresCatalogStoreOptions)
     statement_timeout: statementTimeoutMs,
     connectionTimeoutMillis: 5_000,
   });
-  // A connection that breaks while nobody uses it is replaced when somebody does; unheard, it would end the process.
+  // The pool replaces an idle connection that breaks. Without a listener its error would end the process.
   pool.on("error", () => {});
   let prepared: Promise<unknown> | undefined;
   const ready = async (): Promise<pg.Pool> => {
@@ -58,7 +59,7 @@ function parseOptions(options: PostgresCatalogStoreOptions): PostgresCatalogStor
   const { url, maxConnections = 10, statementTimeoutMs = 10_000 } = options ?? {};
   const issues = createIssues();
   issues.checkKeys("options", options, ["url", "maxConnections", "statementTimeoutMs"]);
-  // Not quoted: it has the password.
+  // The issue does not quote the URL, because it holds the password.
   const isUrl = typeof url === "string" && /^postgres(?:ql)?:\/\//.test(url);
   if (!isUrl) issues.addText("options.url", "a URL such as postgres://user:password@host:5432/database", "another");
   if (!isWithin(maxConnections, 1, 100)) {
@@ -75,7 +76,7 @@ function isWithin(value: unknown, least: number, most: number): boolean {
   return Number.isInteger(value) && (value as number) >= least && (value as number) <= most;
 }
 
-/** Everything or nothing. A connection whose transaction cannot be ended is thrown away. */
+/** Runs a transaction. A connection that cannot roll back is discarded. */
 async function inTransaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;

@@ -1,20 +1,20 @@
 /**
- * Reading from PostgreSQL.
+ * The reading calls of the store in PostgreSQL.
  *
  * @module
  */
 import type { CatalogStore, StoredEntry, StoredVector } from "../store.js";
 
-/** Runs a statement and yields its rows. */
+/** Runs a statement and returns its rows. */
 export type RunQuery = (sql: string, values: unknown[]) => Promise<readonly unknown[]>;
 
-/** The store's reading calls. */
+/** The reading calls. */
 export type Reader = Omit<CatalogStore, "update" | "remove" | "close">;
 
-/** Weights of the rest, parameters, description and name, in PostgreSQL's order. */
+/** Weights in the order of PostgreSQL: other texts, parameters, description, name. */
 const WEIGHTS = "{0.08, 0.25, 0.66, 1.0}";
 
-/** PostgreSQL's ranking does not know that rare words say more, so each word is ranked by itself and weighted. */
+/** `ts_rank` ignores how rare a word is, so each word is ranked separately and weighted. */
 const RANK = `
   WITH words AS MATERIALIZED (
     SELECT plainto_tsquery('english', word) AS word, weight FROM unnest($1::text[], $2::float8[]) AS asked (word, weight)
@@ -23,12 +23,12 @@ const RANK = `
   FROM farebox_entries WHERE texts @@ to_tsquery('english', $3) AND facets @> $4::bigint[]
   ORDER BY score DESC, id LIMIT $5`;
 
-/** Transactions before \`xmin\` have all ended; what they wrote is seen now or never. */
+/** All transactions before `xmin` have ended, so no later reading can find more of their rows. */
 const CHANGES = `
   SELECT id, written::text AS written, facets, vector, pg_snapshot_xmin(pg_current_snapshot())::text AS xmin
   FROM farebox_entries WHERE (written, id) > ($1::text::xid8, $2::bigint) ORDER BY written, id LIMIT $3`;
 
-/** Prepares the calls. */
+/** Creates the calls. */
 export function createReader(run: RunQuery): Reader {
   return {
     async list({ facets, limit, offset, after }) {
@@ -67,7 +67,7 @@ export function createReader(run: RunQuery): Reader {
   };
 }
 
-/** A mark has the transaction and the id to go on from and, while there is more, where the next reading is to begin. */
+/** A mark holds the last transaction and id. While there are more rows, it also holds where the next reading begins. */
 async function readChanges(run: RunQuery, mark: string | undefined, limit: number): ReturnType<Reader["changes"]> {
   const [written = "0", id = "0", first] = mark?.split(":") ?? [];
   const rows = (await run(CHANGES, [written, id, limit])) as readonly ChangedRow[];
@@ -78,7 +78,7 @@ async function readChanges(run: RunQuery, mark: string | undefined, limit: numbe
   return { entries: rows.map(toVector), mark: next, isMore };
 }
 
-/** What the facets after the first ask for. */
+/** The condition for the facets after the first. */
 function others(facets: readonly number[], taken: number): string {
   return facets
     .slice(1)

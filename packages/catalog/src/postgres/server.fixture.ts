@@ -1,5 +1,5 @@
 /**
- * A PostgreSQL server for tests: the one at `DATABASE_URL`, in a database of its own, or one that is started here.
+ * A PostgreSQL server for tests: a new database on the server at `DATABASE_URL`, or a server that is started here.
  *
  * @module
  */
@@ -16,7 +16,7 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
-/** Starts, or finds, a server. The first start takes about two seconds. */
+/** Starts a server, or uses the one at `DATABASE_URL`. The first start takes about two seconds. */
 export async function startPostgres(): Promise<PostgresServer> {
   const given = process.env["DATABASE_URL"];
   return given === undefined ? startOwn() : useGiven(given);
@@ -39,7 +39,7 @@ async function run(url: string, sql: string): Promise<void> {
 
 async function startOwn(): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), "farebox-postgres-"));
-  // The server refuses to run as root and becomes another user, who must be able to get there.
+  // The server does not run as root. The user that it switches to needs access to the folder.
   chmodSync(folder, 0o755);
   const port = await freePort();
   const server = new EmbeddedPostgres({

@@ -1,13 +1,43 @@
 /**
- * Writing to PostgreSQL, within a transaction.
+ * The tables and the writing calls of the store in PostgreSQL.
  *
  * @module
  */
 import { createHash } from "node:crypto";
 import type { PoolClient } from "pg";
-import { digestOf } from "../digest.js";
-import type { CatalogStore, EntryKey } from "../store.js";
-import { TEXTS } from "./schema.js";
+import { type CatalogStore, digestOf, type EntryKey } from "../store.js";
+
+/** Creates missing tables. The lock lets two processes that start together take turns. */
+export const SCHEMA = `
+SELECT pg_advisory_xact_lock(7381202611);
+CREATE EXTENSION IF NOT EXISTS pg_trgm;
+CREATE TABLE IF NOT EXISTS farebox_entries (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  key bytea NOT NULL UNIQUE,
+  service text NOT NULL,
+  updated bigint NOT NULL,
+  digest bytea NOT NULL,
+  written xid8 NOT NULL,
+  terms text NOT NULL,
+  facets bigint[] NOT NULL,
+  vector bytea NOT NULL,
+  texts tsvector NOT NULL
+);
+CREATE INDEX IF NOT EXISTS farebox_entries_written ON farebox_entries (written, id);
+CREATE INDEX IF NOT EXISTS farebox_entries_texts ON farebox_entries USING gin (texts);
+CREATE TABLE IF NOT EXISTS farebox_facets (
+  facet bigint NOT NULL,
+  entry bigint NOT NULL,
+  PRIMARY KEY (facet, entry)
+);
+CREATE TABLE IF NOT EXISTS farebox_terms (term text PRIMARY KEY, entries bigint NOT NULL);
+CREATE INDEX IF NOT EXISTS farebox_terms_alike ON farebox_terms USING gin (term gin_trgm_ops);
+`;
+
+/** Weighted texts: name, description, parameters, other. */
+const TEXTS = `
+  setweight(to_tsvector('english', $1), 'A') || setweight(to_tsvector('english', $2), 'B') ||
+  setweight(to_tsvector('english', $3), 'C') || setweight(to_tsvector('english', $4), 'D')`;
 
 interface EntryRow {
   readonly id: string;
@@ -45,7 +75,7 @@ export async function updateEntry(
     ...indexed,
     found?.id ?? key,
   ]);
-  await writeFacets(client, rows[0]?.id ?? "", { before: found?.facets.map(Number) ?? [], after: change.facets });
+  await writeFacets(client, rows[0]?.id ?? "", found?.facets.map(Number) ?? [], change.facets);
   await countTerms(client, found?.terms.split(" ") ?? [], change.terms);
   return true;
 }
@@ -68,7 +98,7 @@ const REWRITE = `
     vector = $10, written = pg_current_xact_id() WHERE id = $11 RETURNING id`;
 const DROP_FACETS = "DELETE FROM farebox_facets WHERE facet = ANY($1::bigint[]) AND entry = $2";
 
-/** Whoever else wants to write this key waits until the transaction ends, also when there is no row yet. */
+/** Locks a key until the transaction ends, even if it has no row yet. */
 async function lock(client: PoolClient, key: Buffer): Promise<EntryRow | undefined> {
   await client.query("SELECT pg_advisory_xact_lock($1)", [String(key.readBigInt64BE())]);
   const sql = "SELECT id, service, updated, digest, terms, facets FROM farebox_entries WHERE key = $1";
@@ -78,7 +108,8 @@ async function lock(client: PoolClient, key: Buffer): Promise<EntryRow | undefin
 async function writeFacets(
   client: PoolClient,
   id: string,
-  { before, after }: { readonly before: readonly number[]; readonly after: readonly number[] },
+  before: readonly number[],
+  after: readonly number[],
 ): Promise<void> {
   const gone = before.filter((facet) => !after.includes(facet));
   const added = after.filter((facet) => !before.includes(facet));
@@ -87,7 +118,7 @@ async function writeFacets(
   await client.query("INSERT INTO farebox_facets (facet, entry) SELECT unnest($1::bigint[]), $2", [added, id]);
 }
 
-/** In one order for everybody, so that two transactions which count the same words wait for each other only one way. */
+/** Counts words in alphabetical order, so that two transactions with the same words cannot deadlock. */
 async function countTerms(client: PoolClient, before: readonly string[], after: readonly string[]): Promise<void> {
   const changed = [
     ...before.filter((term) => term !== "" && !after.includes(term)).map((term) => [term, -1] as const),
@@ -101,7 +132,7 @@ async function countTerms(client: PoolClient, before: readonly string[], after: 
   await client.query(sql, [changed.map(([term]) => term), changed.map(([, by]) => by)]);
 }
 
-/** An index of PostgreSQL cannot hold the longest URLs. */
+/** A hash, because an index of PostgreSQL cannot hold the longest URLs. */
 function keyOf({ resource, toolName }: EntryKey): Buffer {
   return createHash("sha256")
     .update(JSON.stringify([resource, toolName]))

@@ -1,13 +1,13 @@
 /**
- * Reading from the embedded store.
+ * The reading calls of the embedded store.
  *
  * @module
  */
 import type { Database } from "libsql";
 import type { RankedText, StoreChanges, StoredEntry, StoredVector, StoreQuery, TextQuery } from "../store.js";
-import { BLOCK } from "./schema.js";
+import { BLOCK } from "./write.js";
 
-/** The store's reading calls, at once. */
+/** The reading calls, synchronous. */
 export interface Reader {
   list(query: StoreQuery): readonly StoredEntry[];
   count(facets: readonly number[]): number;
@@ -21,7 +21,7 @@ export interface Reader {
 /** Weights of name, description, parameters and the rest. */
 const RANK = "bm25(texts, 6.0, 4.0, 1.5, 0.5)";
 
-/** Prepares nothing that depends on how many facets are asked for; SQLite compiles in microseconds. */
+/** Prepares the statements. Those that depend on the number of facets are compiled per call, in microseconds. */
 export function createReader(db: Database): Reader {
   const termCount = db.prepare("SELECT entries FROM terms WHERE term = ? AND entries > 0");
   const grams = db.prepare("SELECT term FROM grams WHERE grams MATCH ? ORDER BY rank LIMIT 30");
@@ -81,18 +81,18 @@ interface Block {
   readonly entries: number;
 }
 
-/** After which id a page begins, and how many entries are still to be passed over. */
+/** Finds the id after which a page begins, and the rest of its offset. */
 function skipBlocks(blocks: readonly Block[], offset: number): { readonly after: number; readonly offset: number } {
   let left = offset;
   for (const { block, entries } of blocks) {
     if (left < entries) return { after: block * BLOCK - 1, offset: left };
     left -= entries;
   }
-  // Behind the last one.
+  // The offset is behind the last entry.
   return { after: Number.MAX_SAFE_INTEGER, offset: 0 };
 }
 
-/** What the facets after the first ask for. */
+/** The condition for the facets after the first. */
 function others(facets: readonly number[]): string {
   return facets
     .slice(1)
@@ -109,7 +109,7 @@ interface ChangedRow {
   readonly id: number;
   readonly revision: number;
   readonly facets: string;
-  /** What the driver yields depends on whether one row was asked for or all. */
+  /** The driver returns either type: one for a single row, the other for all rows. */
   readonly vector: ArrayBuffer | Uint8Array;
 }
 

@@ -17,7 +17,7 @@ describeStore("a store in a file", async () => {
   return createSqliteCatalogStore({ path: join(folder, `${files}.db`) });
 });
 
-describe("a file", () => {
+describe("a store in a file", () => {
   const texts = { name: "weather", description: "", parameters: "", other: "" };
   const change: EntryChange = {
     service: "{}",
@@ -28,7 +28,7 @@ describe("a file", () => {
     vector: new Int8Array(100),
   };
 
-  test("keeps what was written, and is shared by several stores", async () => {
+  test("a file keeps its entries, and several stores share it", async () => {
     const path = join(folder, "shared.db");
     const [one, other] = [createSqliteCatalogStore({ path }), createSqliteCatalogStore({ path })];
     await one.update({ resource: "https://a.example/", toolName: "" }, () => change);
@@ -45,7 +45,7 @@ test("wrong options are refused", () => {
   expect(() => createSqliteCatalogStore({ path: "", file: "x" } as never)).toThrow(ConfigError);
 });
 
-test("finds every offset among thousands of entries, some of which have gone or lost a facet", async () => {
+test("list finds every offset among thousands of entries, after some were removed or lost a facet", async () => {
   const store = createSqliteCatalogStore();
   const [all, even] = [1, 2];
   const texts = { name: "", description: "a", parameters: "", other: "" };

@@ -1,5 +1,7 @@
 /**
- * The embedded store: SQLite, in memory or in a file. Full text is FTS5's, typing errors are found by its trigrams.
+ * The embedded store: SQLite, in memory or in a file. It searches texts with FTS5, and similar spellings with FTS5 trigrams.
+ *
+ * Everything exported here is public API.
  *
  * @module
  */
@@ -7,17 +9,16 @@ import { createIssues, StateError } from "@farebox/core";
 import Database from "libsql";
 import type { CatalogStore } from "../store.js";
 import { createReader } from "./read.js";
-import { SCHEMA } from "./schema.js";
-import { createWriter } from "./write.js";
+import { createWriter, SCHEMA } from "./write.js";
 
-/** Where the store is. */
+/** Options of `createSqliteCatalogStore`. */
 export interface SqliteCatalogStoreOptions {
-  /** A file, which is made when it is not there. Default: in memory, and gone with the process. */
+  /** Path of a file, which is created if it does not exist. Default: in memory, until the process ends. */
   readonly path?: string;
 }
 
 /**
- * Opens the store. A file may be shared by processes of one machine.
+ * Opens the store. Several processes on one machine may share a file.
  *
  * @throws ConfigError when the options are wrong, and SQLite's own error when the file cannot be opened.
  */
@@ -52,7 +53,7 @@ export function createSqliteCatalogStore(options: SqliteCatalogStoreOptions = {}
 }
 
 interface Guard {
-  /** Makes a call reject once the store is closed: a statement that was prepared before would go on working. */
+  /** Makes a call reject after `close`. Statements that were prepared before would still work. */
   guard<A extends readonly unknown[], R>(call: (...args: A) => R): (...args: A) => Promise<R>;
   end(): void;
 }

@@ -1,13 +1,58 @@
 /**
- * Writing to the embedded store.
+ * The tables and the writing calls of the embedded store.
  *
  * @module
  */
 import type { Database } from "libsql";
-import { digestOf } from "../digest.js";
-import type { CatalogStore, EntryChange, EntryKey, StoredEntry } from "../store.js";
+import { type CatalogStore, digestOf, type EntryChange, type EntryKey, type StoredEntry } from "../store.js";
 
-/** The store's writing calls, at once. */
+/** Ids are counted in blocks of this size per facet, so that an offset is found without counting entries. */
+export const BLOCK = 1024;
+
+/** Creates missing tables. */
+export const SCHEMA: string = `
+CREATE TABLE IF NOT EXISTS entries (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  resource TEXT NOT NULL,
+  tool TEXT NOT NULL,
+  service TEXT NOT NULL,
+  updated INTEGER NOT NULL,
+  digest BLOB NOT NULL,
+  revision INTEGER NOT NULL,
+  terms TEXT NOT NULL,
+  facets TEXT NOT NULL,
+  vector BLOB NOT NULL,
+  UNIQUE (resource, tool)
+);
+CREATE INDEX IF NOT EXISTS entries_revision ON entries (revision);
+CREATE TABLE IF NOT EXISTS revisions (only INTEGER PRIMARY KEY CHECK (only = 1), last INTEGER NOT NULL);
+INSERT OR IGNORE INTO revisions VALUES (1, 0);
+CREATE TABLE IF NOT EXISTS facets (
+  facet INTEGER NOT NULL,
+  entry INTEGER NOT NULL,
+  PRIMARY KEY (facet, entry)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS blocks (
+  facet INTEGER NOT NULL,
+  block INTEGER NOT NULL,
+  entries INTEGER NOT NULL,
+  PRIMARY KEY (facet, block)
+) WITHOUT ROWID;
+CREATE TRIGGER IF NOT EXISTS facet_added AFTER INSERT ON facets BEGIN
+  INSERT INTO blocks VALUES (NEW.facet, NEW.entry / ${BLOCK}, 0) ON CONFLICT (facet, block) DO NOTHING;
+  UPDATE blocks SET entries = entries + 1 WHERE facet = NEW.facet AND block = NEW.entry / ${BLOCK};
+END;
+CREATE TRIGGER IF NOT EXISTS facet_removed AFTER DELETE ON facets BEGIN
+  UPDATE blocks SET entries = entries - 1 WHERE facet = OLD.facet AND block = OLD.entry / ${BLOCK};
+END;
+CREATE VIRTUAL TABLE IF NOT EXISTS texts USING fts5 (
+  name, description, parameters, other, tokenize = 'porter unicode61 remove_diacritics 2'
+);
+CREATE TABLE IF NOT EXISTS terms (term TEXT PRIMARY KEY, entries INTEGER NOT NULL);
+CREATE VIRTUAL TABLE IF NOT EXISTS grams USING fts5 (term, tokenize = 'trigram');
+`;
+
+/** The writing calls, synchronous. */
 export interface Writer {
   update(key: EntryKey, decide: Parameters<CatalogStore["update"]>[1]): boolean;
   remove(key: EntryKey): boolean;
@@ -61,7 +106,7 @@ export function createWriter(db: Database): Writer {
 
   return {
     update: ({ resource, toolName }, decide) =>
-      atOnce(db, () => {
+      inTransaction(db, () => {
         const found = select.get(resource, toolName) as EntryRow | undefined;
         const change = decide(found === undefined ? undefined : toStored(found));
         if (change === undefined) return false;
@@ -69,7 +114,7 @@ export function createWriter(db: Database): Writer {
         return true;
       }),
     remove: ({ resource, toolName }) =>
-      atOnce(db, () => {
+      inTransaction(db, () => {
         const found = select.get(resource, toolName) as EntryRow | undefined;
         if (found === undefined) return false;
         drop.run(found.id);
@@ -85,8 +130,8 @@ function toStored({ id, service, updated }: EntryRow): StoredEntry {
   return { id, service, updatedMs: updated };
 }
 
-/** Everything or nothing. SQLite does not wait, so that nothing else happens in between. */
-function atOnce<T>(db: Database, work: () => T): T {
+/** Runs a transaction. The calls of SQLite are synchronous, so nothing else runs in between. */
+function inTransaction<T>(db: Database, work: () => T): T {
   db.exec("BEGIN IMMEDIATE");
   try {
     const result = work();
@@ -103,7 +148,7 @@ interface Index {
   remove(entry: EntryRow): void;
 }
 
-/** A list goes in as JSON: one statement for a list is several times as fast as one for each of its items. */
+/** Passes lists as JSON: one statement per list is several times as fast as one per item. */
 function createIndex(db: Database): Index {
   const addText = db.prepare("INSERT INTO texts (rowid, name, description, parameters, other) VALUES (?, ?, ?, ?, ?)");
   const removeText = db.prepare("DELETE FROM texts WHERE rowid = ?");
@@ -116,7 +161,7 @@ function createIndex(db: Database): Index {
     `INSERT INTO terms (term, entries) SELECT value, ? FROM json_each(?) WHERE true
      ON CONFLICT (term) DO UPDATE SET entries = entries + 1`,
   );
-  const forgetTerms = db.prepare(
+  const uncountTerms = db.prepare(
     "UPDATE terms SET entries = entries - ? WHERE entries > 0 AND term IN (SELECT value FROM json_each(?))",
   );
 
@@ -130,7 +175,7 @@ function createIndex(db: Database): Index {
     remove({ id, terms, facets }) {
       removeText.run(id);
       removeFacets.run(id, facets);
-      forgetTerms.run(1, JSON.stringify(terms.split(" ")));
+      uncountTerms.run(1, JSON.stringify(terms.split(" ")));
     },
   };
 }

@@ -1,8 +1,8 @@
 /**
- * A facilitator behind HTTP, with faults in between: what a seller's client talks to in a test.
+ * A facilitator behind HTTP, with faults in between, for the HTTP client of a seller.
  *
- * The faults lie in a server of their own, before the one that has the facilitator: so the facilitator's side is never
- * disturbed, and knows nothing of what became of its answer.
+ * The faults are in a server of their own, in front of the server of the facilitator. So a fault never disturbs the facilitator,
+ * which does not know whether its response arrived.
  *
  * @module
  */
@@ -10,39 +10,39 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage } from "no
 import type { Facilitator } from "@farebox/core";
 import { facilitatorRouter } from "@farebox/facilitator";
 import express from "express";
-import { createFaultPlan, type Faults, type Operation } from "../faults/faults.js";
-import { type Reply, writeReply } from "../faults/faulty-reply.js";
-import { exchange, type IncomingAnswer, readAll } from "../http/exchange.js";
+import { exchange, type IncomingResponse, readAll } from "../http/exchange.js";
 import { listen } from "../http/listening.js";
+import { createFaultPlan, type Faults, type Operation } from "./faults.js";
+import { type Reply, writeReply } from "./faulty-reply.js";
 
-/** What to serve, and where. */
+/** Options of `startFacilitatorServer`. */
 export interface FacilitatorServerOptions {
   readonly facilitator: Facilitator;
-  /** Port on 127.0.0.1. Default 0: any free one. */
+  /** Port on 127.0.0.1. Default 0: a free port. */
   readonly port?: number;
 }
 
-/** A request as it arrived, before any fault. */
+/** A received request, before any fault. */
 export interface ReceivedRequest {
-  /** `undefined` when it is none of the three calls. */
+  /** `undefined` for any other request. */
   readonly operation: Operation | undefined;
   readonly method: string;
-  /** With the query. */
+  /** Includes the query. */
   readonly path: string;
   /** Names in lower case. */
   readonly headers: IncomingHttpHeaders;
-  /** As JSON; the text when it is not JSON, `undefined` when it is empty. */
+  /** Parsed JSON, or the text if it is not JSON; `undefined` when it is empty. */
   readonly body: unknown;
 }
 
 /** A running facilitator server. */
 export interface FacilitatorServer {
-  /** Base URL, without a slash at the end. */
+  /** Base URL, without a trailing slash. */
   readonly url: string;
   readonly faults: Faults;
-  /** Everything that arrived, oldest first. */
+  /** All received requests, oldest first. */
   readonly requests: readonly ReceivedRequest[];
-  /** Ends the server and its connections; held calls are lost. */
+  /** Closes the server and its connections. Held calls are lost. */
   close(): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   "GET /supported": "supported",
 };
 
-/** Serves a facilitator on 127.0.0.1. Rejects with Node's own error when the port is busy. */
+/** Serves a facilitator on 127.0.0.1. Rejects with Node's error when the port is busy. */
 export async function startFacilitatorServer(options: FacilitatorServerOptions): Promise<FacilitatorServer> {
   const plan = createFaultPlan();
   const requests: ReceivedRequest[] = [];
@@ -61,11 +61,11 @@ export async function startFacilitatorServer(options: FacilitatorServerOptions):
     receive(req)
       .then(({ received, body }) => {
         requests.push(received);
-        const strike = received.operation === undefined ? undefined : plan.take(received.operation);
+        const fault = received.operation === undefined ? undefined : plan.take(received.operation);
         const { method, path, headers } = received;
         const forward = async (): Promise<Reply> =>
           toReply(await exchange(inner.origin, { method, path, headers, body }));
-        return writeReply(res, { forward, strike });
+        return writeReply(res, { forward, fault });
       })
       .catch(() => res.destroy());
   });
@@ -92,8 +92,8 @@ async function receive(req: IncomingMessage): Promise<{ readonly received: Recei
   return { received: { operation, method, path, headers, body: readBody(body.toString("utf8")) }, body };
 }
 
-/** Without what is true of the inner connection only. */
-function toReply({ status, headers, body }: IncomingAnswer): Reply {
+/** Removes the headers of the inner connection. */
+function toReply({ status, headers, body }: IncomingResponse): Reply {
   const { connection: _connection, "keep-alive": _keepAlive, "transfer-encoding": _encoding, ...rest } = headers;
   return { status, headers: rest, body };
 }

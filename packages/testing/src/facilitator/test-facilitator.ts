@@ -1,5 +1,5 @@
 /**
- * A facilitator that needs no chain: the real verification and settlement over a ledger in memory.
+ * A facilitator without a chain: the real verification and settlement, with a ledger in memory.
  *
  * @module
  */
@@ -7,30 +7,30 @@ import { ConfigError, type Facilitator, type FacilitatorRequest } from "@farebox
 import { ASSETS } from "@farebox/evm";
 import { createExactEvmScheme } from "@farebox/evm/facilitator";
 import { createFacilitator } from "@farebox/facilitator";
-import { createFaultPlan, type Faults } from "../faults/faults.js";
-import { withFaults } from "../faults/faulty-facilitator.js";
-import { createToken, type Ledger, type LedgerAsset } from "../ledger/ledger.js";
-import { createLedgerChain } from "../ledger/ledger-chain.js";
+import { createFaultPlan, type Faults } from "./faults.js";
+import { withFaults } from "./faulty-facilitator.js";
+import { createToken, type Ledger, type LedgerAsset } from "./ledger.js";
+import { createLedgerChain } from "./ledger-chain.js";
 
-/** What the facilitator supports. */
+/** Options of `createTestFacilitator`. */
 export interface TestFacilitatorOptions {
   /** CAIP-2, an eip155 network. Default `eip155:84532`, Base Sepolia. */
   readonly network?: `eip155:${number}`;
-  /** The one token in the ledger. Default: what a `$` price means on the network. */
+  /** The only token of the ledger. Default: the token of a `$` price on the network. */
   readonly asset?: LedgerAsset;
   /** The clock of facilitator and ledger, in Unix milliseconds. Default `Date.now`. */
   readonly now?: () => number;
 }
 
-/** What a facilitator was sent, also where a fault kept it from seeing the call. Oldest first. */
+/** All calls, including those that a fault kept from the facilitator. Oldest first. */
 export interface FacilitatorCalls {
   readonly verify: readonly FacilitatorRequest[];
   readonly settle: readonly FacilitatorRequest[];
-  /** How often `supported` was called. */
+  /** Number of calls. */
   readonly supported: number;
 }
 
-/** A facilitator for tests. Signatures are really checked; money moves in {@link TestFacilitator.ledger} only. */
+/** A facilitator for tests. Checks signatures, and moves money in {@link TestFacilitator.ledger} only. */
 export interface TestFacilitator extends Facilitator {
   readonly ledger: Ledger;
   readonly faults: Faults;
@@ -40,7 +40,7 @@ export interface TestFacilitator extends Facilitator {
 /**
  * Creates a facilitator with an empty ledger, ready at once.
  *
- * @throws {@link ConfigError} when the network is not an eip155 one, or no stablecoin is known on it and none is given
+ * @throws {@link ConfigError} when the network is not an eip155 network, or has no known stablecoin and `asset` is absent
  */
 export function createTestFacilitator(options: TestFacilitatorOptions = {}): TestFacilitator {
   const { network = "eip155:84532", now = Date.now } = options;

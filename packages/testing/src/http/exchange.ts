@@ -1,31 +1,31 @@
 /**
- * One HTTP request and its whole answer. Node's own client, because it sends a path and headers as they are given.
+ * One HTTP request and its whole response. Uses Node's client, because it sends the path and headers unchanged.
  *
  * @module
  */
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 
-/** What to send. */
+/** A request. */
 export interface OutgoingRequest {
   readonly method: string;
-  /** Sent as it is: nothing is normalised or encoded. */
+  /** Sent unchanged, without normalisation or encoding. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body?: Uint8Array | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What came back. */
-export interface IncomingAnswer {
+/** A response. */
+export interface IncomingResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly trailers: Readonly<Record<string, string | undefined>>;
   readonly body: Buffer;
 }
 
-/** Sends a request and collects the answer. Rejects with Node's own error when there is no complete one. */
-export async function exchange(origin: URL, outgoing: OutgoingRequest): Promise<IncomingAnswer> {
+/** Sends a request and reads the response. Rejects with Node's error when the response is not complete. */
+export async function exchange(origin: URL, outgoing: OutgoingRequest): Promise<IncomingResponse> {
   const message = await send(origin, outgoing);
   const body = await readAll(message);
   const { statusCode: status = 0, headers, trailers } = message;
@@ -42,7 +42,7 @@ export async function readAll(message: IncomingMessage): Promise<Buffer> {
 function send(origin: URL, { method, path, headers, body, signal }: OutgoingRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const request = origin.protocol === "https:" ? httpsRequest : httpRequest;
-    // A connection of its own: a kept one would outlive the target of the call.
+    // A new connection, because a kept one would outlive the target of the call.
     const sent = request(origin, {
       method,
       path,

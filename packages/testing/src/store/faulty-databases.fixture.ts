@@ -1,4 +1,4 @@
-/** Stores that are reopened and joined as if they lay in a database, some of them wrongly. */
+/** Stores that are reopened and joined like a database, some of them with a fault. */
 import { setImmediate } from "node:timers/promises";
 import { type Claim, createMemoryStore, type PaymentRecord, type PaymentStore } from "@farebox/core";
 import { broken, connectionTo, createRecords, seesNothing } from "./faulty-stores.fixture.js";
@@ -8,7 +8,7 @@ export type Open = (clock: StoreClock) => Promise<OpenedStore>;
 
 export const openMemory: Open = async ({ now }) => ({ store: createMemoryStore(now), close: async () => {} });
 
-/** A memory that is reopened and joined, as if it lay in a database. */
+/** A memory store that is reopened and joined like a database. */
 export const openDatabase: Open = async ({ now }) => {
   const database = createMemoryStore(now);
   const connect = async () => connectionTo(database);
@@ -28,7 +28,7 @@ export async function joinsAnother(clock: StoreClock): Promise<OpenedStore> {
   return { ...(await openDatabase(clock)), join: async () => createMemoryStore(clock.now) };
 }
 
-/** What it wrote last is lost: a release, or the end of an answer. */
+/** Loses its last write: a release, or a removed response. */
 export async function reopensEarlier({ now }: StoreClock): Promise<OpenedStore> {
   const [store, disk] = [createMemoryStore(now), createMemoryStore(now)];
   const written: PaymentStore = {
@@ -46,7 +46,7 @@ export async function reopensEarlier({ now }: StoreClock): Promise<OpenedStore> 
   return { store: written, reopen: async () => disk, join, close: async () => {} };
 }
 
-/** What each connection does is done in turn; what two do is not. */
+/** The calls of one connection take turns; those of two connections do not. */
 export async function lockPerProcess({ now }: StoreClock): Promise<OpenedStore> {
   const { records, put } = createRecords();
   const connect = (): PaymentStore => {
@@ -70,7 +70,7 @@ export async function lockPerProcess({ now }: StoreClock): Promise<OpenedStore> 
   return { store: connect(), join: async () => connect(), reopen: async () => connect(), close: async () => {} };
 }
 
-/** Each process knows of the unfinished settlements that it began itself. */
+/** Each process lists only its own unfinished settlements. */
 export async function listsItsOwn({ now }: StoreClock): Promise<OpenedStore> {
   const database = createMemoryStore(now);
   const connect = async (): Promise<PaymentStore> => {
@@ -90,13 +90,13 @@ export async function listsItsOwn({ now }: StoreClock): Promise<OpenedStore> {
   return { store: await connect(), join, reopen, close: async () => {} };
 }
 
-/** The list of what is unfinished lies in memory, though the records do not. */
+/** Keeps the list of unfinished payments in memory, and the records in the database. */
 export async function reopensWithoutList(clock: StoreClock): Promise<OpenedStore> {
   const opened = await openDatabase(clock);
   return { ...opened, reopen: async () => ({ ...connectionTo(opened.store), unfinished: noRecords }) };
 }
 
-/** Which identifiers are taken lies in memory, though the records do not. */
+/** Keeps the identifiers in memory, and the records in the database. */
 export async function reopensWithoutIdentifiers(clock: StoreClock): Promise<OpenedStore> {
   const opened = await openDatabase(clock);
   const { store } = opened;

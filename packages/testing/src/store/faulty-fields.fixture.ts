@@ -1,4 +1,4 @@
-/** Payment stores that change what they are told to keep, each in one way. */
+/** Payment stores that change the fields they should keep, each in one way. */
 import {
   createMemoryStore,
   type FacilitatorRequest,
@@ -16,12 +16,12 @@ export function withoutNull(field: "answer" | "facilitator" | "request" | "lease
   };
 }
 
-/** Keeps every answer as another one. */
+/** Changes every response before it is stored. */
 export function answering(now: () => number, other: (answer: StoredAnswer) => StoredAnswer): PaymentStore {
   return changing(now, (change) => (change.answer ? { ...change, answer: other(change.answer) } : change));
 }
 
-/** Keeps every request as another one. */
+/** Changes every request before it is stored. */
 export function requesting(now: () => number, other: (payload: Payload) => Payload): PaymentStore {
   return changing(now, (change) => {
     const { request } = change;
@@ -33,7 +33,7 @@ export function requesting(now: () => number, other: (payload: Payload) => Paylo
 
 type Payload = FacilitatorRequest["paymentPayload"]["payload"];
 
-/** Copied by assignment, a key called `__proto__` is no key any more. */
+/** A copy by assignment loses the key `__proto__`. */
 export function assignedPayload(payload: Payload): Payload {
   const copy: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(payload)) copy[name] = value;
@@ -58,19 +58,19 @@ export function shallowPayload(payload: Payload): Payload {
   return cut(payload, 0) as Payload;
 }
 
-/** A column for seconds. */
+/** Stores seconds. */
 export function leaseInSeconds(change: Transition): Transition {
   const { leaseUntilMs } = change;
   return leaseUntilMs ? { ...change, leaseUntilMs: Math.floor(leaseUntilMs / 1000) * 1000 } : change;
 }
 
-/** Takes 0 for nothing. */
+/** Treats 0 as absent. */
 export function leaseUnlessZero(change: Transition): Transition {
   const { leaseUntilMs, ...rest } = change;
   return leaseUntilMs ? change : { ...rest, leaseUntilMs: null };
 }
 
-/** Shows no lease that is over. */
+/** Hides ended leases. */
 export function hidesPastLeases(now: () => number): PaymentStore {
   return reading(createMemoryStore(now), ({ leaseUntilMs, ...rest }) => ({
     ...rest,
@@ -102,7 +102,7 @@ export function joinedHeaders(answer: StoredAnswer): StoredAnswer {
   return { ...answer, headers: answer.headers.map(([name, value]) => [name, String(value)]) };
 }
 
-/** In a table of their own, which a release does not touch. */
+/** Keeps responses in their own table, which a release does not touch. */
 export function keepsAnswersApart(now: () => number): PaymentStore {
   const store = createMemoryStore(now);
   const answers = new Map<string, StoredAnswer>();

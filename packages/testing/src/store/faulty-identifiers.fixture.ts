@@ -1,4 +1,4 @@
-/** Payment stores that are wrong about identifiers, each in one way. */
+/** Payment stores with a fault in their identifiers, each in one way. */
 import { setImmediate } from "node:timers/promises";
 import { type Claim, createMemoryStore, type PaymentStore, type Transition } from "@farebox/core";
 import { changing, connectionTo, reading } from "./faulty-stores.fixture.js";
@@ -7,7 +7,7 @@ type Now = () => number;
 
 const TAKEN: Claim = { kind: "identifier_taken" };
 
-/** Takes a claim its own way. */
+/** Replaces `claim`. */
 function claiming(now: Now, how: (store: PaymentStore) => PaymentStore["claim"]): PaymentStore {
   const store = createMemoryStore(now);
   return { ...connectionTo(store), claim: how(store) };
@@ -22,7 +22,7 @@ export function ignoresIdentifiers(now: Now): PaymentStore {
   );
 }
 
-/** In a table of their own: looks there, and writes afterwards. */
+/** Keeps identifiers in their own table, and reads before it writes. */
 export function looksThenIdentifies(now: Now): PaymentStore {
   const taken = new Set<string>();
   return claiming(now, (store) => async ({ identifier, ...rest }) => {
@@ -51,7 +51,7 @@ export function reservesBeforeItRefuses(now: Now): PaymentStore {
   });
 }
 
-/** Refuses, and has written a record all the same. */
+/** Refuses a claim, and writes its record anyway. */
 export function recordsWhatItRefuses(now: Now): PaymentStore {
   return claiming(now, (store) => async (request) => {
     const { identifier: _, ...rest } = request;
@@ -69,7 +69,7 @@ export function freesWhatIsSettled(now: Now): PaymentStore {
   return changing(now, (change) => (change.to === "settled" ? { ...change, identifier: null } : change));
 }
 
-/** Digests as a column that does not tell upper case from lower. */
+/** Stores digests in a column that ignores case. */
 export function identifiersInLowerCase(now: Now): PaymentStore {
   return claiming(now, (store) => (request) => {
     const { identifier } = request;
@@ -77,7 +77,7 @@ export function identifiersInLowerCase(now: Now): PaymentStore {
   });
 }
 
-/** Identities and identifiers as keys of one table. */
+/** Keeps identities and identifiers as keys of one table. */
 export function identifiersAmongIdentities(now: Now): PaymentStore {
   return claiming(now, (store) => async (request) => {
     const { identity, identifier } = request;
@@ -86,13 +86,13 @@ export function identifiersAmongIdentities(now: Now): PaymentStore {
   });
 }
 
-/** What frees an identifier that is kept in a table of its own. */
+/** The events that free an identifier in a table of its own. */
 interface Freeing {
-  /** Whether it was this payment's before a release that was carried out or not. */
+  /** Whether a release frees it, and whether the release was done. */
   readonly release: (released: boolean) => boolean;
   readonly transition: (taken: boolean, change: Transition) => boolean;
   readonly expiry: boolean;
-  /** Of the payment that had it last, or of the one that had it first. */
+  /** Of its last payment, or of its first. */
   readonly of: "owner" | "any";
 }
 
@@ -110,7 +110,7 @@ export const neverFreedByNull = (now: Now) => identifiersApart(now, { ...RIGHT, 
 export const freedByRefusedTransition = (now: Now) =>
   identifiersApart(now, { ...RIGHT, transition: (_, { identifier }) => identifier === null });
 export const neverFreedByExpiry = (now: Now) => identifiersApart(now, { ...RIGHT, expiry: false });
-/** A payment that is released frees the identifier that it once had, whosever it is now. */
+/** A released payment frees the identifier that it once had, even if another payment has it now. */
 export const freedByFormerPayment = (now: Now) => identifiersApart(now, { ...RIGHT, of: "any" });
 
 function identifiersApart(now: Now, freeing: Freeing): PaymentStore {

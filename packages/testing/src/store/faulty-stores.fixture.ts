@@ -29,7 +29,7 @@ export async function seesNothing(): Promise<Claim> {
   return { kind: "claimed" };
 }
 
-/** A map without rules, for stores that have others. */
+/** A plain map of records, for stores with their own rules. */
 export function createRecords() {
   const records = new Map<string, PaymentRecord>();
   const put = (record: PaymentRecord, change: Partial<PaymentRecord> = {}) =>
@@ -77,7 +77,7 @@ export function lastClaimWins(now: () => number): PaymentStore {
   };
 }
 
-/** Asks on behalf of the owner, whoever asks. */
+/** Replaces the owner of each call with the stored owner. */
 export function ignoresOwner(now: () => number): PaymentStore {
   const store = createMemoryStore(now);
   const transition = async (change: Transition) => {
@@ -123,7 +123,7 @@ export function writesBeforeItRefuses(now: () => number): PaymentStore {
   };
 }
 
-/** Makes every change another one. */
+/** Changes every transition. */
 export function changing(now: () => number, other: (change: Transition) => Transition): PaymentStore {
   const store = createMemoryStore(now);
   return { ...connectionTo(store), transition: (change) => store.transition(other(change)) };
@@ -137,7 +137,7 @@ export function forgetsWhatIsLeftOut(now: () => number): PaymentStore {
   return changing(now, (change) => ({ answer: null, facilitator: null, ...change }));
 }
 
-/** Takes what is in its state already for done. */
+/** Skips a transition to the current state. */
 export function skipsWhatIsDone(now: () => number): PaymentStore {
   const store = createMemoryStore(now);
   return {
@@ -150,7 +150,7 @@ export function skipsWhatIsDone(now: () => number): PaymentStore {
   };
 }
 
-/** Lets the owner of a settlement do what it likes, also the one that it was taken from. */
+/** Lets the current and the former owner change a settlement. */
 export function letsFormerOwnerEnd(now: () => number): PaymentStore {
   const store = createMemoryStore(now);
   const owners = new Map<string, Set<string>>();
@@ -167,7 +167,7 @@ export function letsFormerOwnerEnd(now: () => number): PaymentStore {
   };
 }
 
-/** Releases what was claimed, as it says, but not what was rejected. */
+/** Releases claimed payments, but not rejected ones. */
 export function keepsRejected(now: () => number): PaymentStore {
   const store = createMemoryStore(now);
   const release = async (identity: string, owner: string) => {
@@ -225,7 +225,7 @@ export function expiresWithFirstClaim(now: () => number): PaymentStore {
   };
 }
 
-/** Keeps payments under another identity than they have. */
+/** Stores payments under another identity. */
 export function renaming(now: () => number, rename: (identity: string) => string): PaymentStore {
   const store = createMemoryStore(now);
   return {
@@ -243,7 +243,7 @@ export function findsNull(now: () => number): PaymentStore {
   return { ...connectionTo(store), find };
 }
 
-/** Shows every record as another one. */
+/** Changes every record that is read. */
 export function reading(store: PaymentStore, other: (record: PaymentRecord) => PaymentRecord): PaymentStore {
   return {
     ...connectionTo(store),

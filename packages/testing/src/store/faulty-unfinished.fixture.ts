@@ -1,10 +1,10 @@
-/** Payment stores that are wrong about what is unfinished, each in one way. */
+/** Payment stores with a fault in `unfinished`, each in one way. */
 import { createMemoryStore, type PaymentRecord, type PaymentStore, UNFINISHED } from "@farebox/core";
 import { connectionTo } from "./faulty-stores.fixture.js";
 
 type Now = () => number;
 
-/** Walks over records its own way. `all`: every record that is there, in the order of their first claims. */
+/** Replaces `unfinished`. `all` returns every record, in the order of the first claims. */
 function walking(
   now: Now,
   walk: (all: () => Promise<readonly PaymentRecord[]>, store: PaymentStore) => AsyncIterable<PaymentRecord>,
@@ -27,7 +27,7 @@ function walking(
 
 const isUnfinished = ({ state }: PaymentRecord) => UNFINISHED.includes(state);
 
-/** Yields those of its records that `fits`. */
+/** Yields the records that `fits` selects. */
 function listing(now: Now, fits: (record: PaymentRecord) => boolean): PaymentStore {
   return walking(now, async function* (all) {
     yield* (await all()).filter(fits);
@@ -38,7 +38,7 @@ export const listsNothing = (now: Now) => listing(now, () => false);
 export const listsEverything = (now: Now) => listing(now, () => true);
 export const listsSettling = (now: Now) => listing(now, ({ state }) => state === "settling");
 export const listsUnknown = (now: Now) => listing(now, ({ state }) => state === "unknown");
-/** Believes that what is leased is not unfinished; but a process may find its own leases after a restart. */
+/** Hides leased payments, although a process may find its own leases after a restart. */
 export const listsWhatIsNotLeased = (now: Now) =>
   listing(now, (record) => isUnfinished(record) && (record.leaseUntilMs ?? 0) <= now());
 
@@ -48,14 +48,14 @@ export function listsColumns(now: Now): PaymentStore {
   });
 }
 
-/** As a database that yields a thousand rows unless it is asked for more. */
+/** Like a database with a default limit of a thousand rows. */
 export function listsThousand(now: Now): PaymentStore {
   return walking(now, async function* (all) {
     yield* (await all()).filter(isUnfinished).slice(0, 1_000);
   });
 }
 
-/** By pages that are counted from the start: what ends on an earlier page moves all others forward. */
+/** Reads pages by offset: a payment that ends on an earlier page moves all others forward. */
 export function listsByOffset(now: Now): PaymentStore {
   return walking(now, async function* (all) {
     const pageSize = 50;
@@ -67,7 +67,7 @@ export function listsByOffset(now: Now): PaymentStore {
   });
 }
 
-/** Takes the first that it has not yielded in this form; one that was written anew is another row. */
+/** Yields the first record that it has not yielded in this form; a rewritten record is a new row. */
 export function listsWhatIsWrittenAnew(now: Now): PaymentStore {
   return walking(now, async function* (all) {
     const yielded = new Set<PaymentRecord>();
@@ -80,7 +80,7 @@ export function listsWhatIsWrittenAnew(now: Now): PaymentStore {
   });
 }
 
-/** One cursor for all who walk; it goes on where the last one stopped. */
+/** One cursor for all iterations; it continues where the last one stopped. */
 export function sharesCursor(now: Now): PaymentStore {
   let open: AsyncIterator<PaymentRecord> | undefined;
   return walking(now, (_, store) => ({
@@ -98,7 +98,7 @@ export function sharesCursor(now: Now): PaymentStore {
   }));
 }
 
-/** Nothing is written while somebody walks. */
+/** Blocks writes during an iteration. */
 export function locksWhileWalked(now: Now): PaymentStore {
   let walkers = 0;
   const store = walking(now, async function* (all) {
@@ -116,12 +116,12 @@ export function locksWhileWalked(now: Now): PaymentStore {
   return { ...store, claim };
 }
 
-/** In a list of their own, from which nothing is taken that has ended. */
+/** Keeps a list of unfinished payments, and never removes ended ones. */
 export function remembersWhatHasEnded(now: Now): PaymentStore {
   return keepingList(now, false);
 }
 
-/** In a list of their own, from which nothing is taken that is forgotten. */
+/** Keeps a list of unfinished payments, and never removes expired ones. */
 export function remembersWhatIsForgotten(now: Now): PaymentStore {
   return keepingList(now, true);
 }

@@ -1,24 +1,23 @@
 /**
- * What is asked of the fields of a record: kept as they were written, until they are replaced or forgotten.
+ * The checks of the fields of a record: the store keeps each field as written, until it is replaced or removed.
  *
  * @module
  */
 import type { FacilitatorRequest, PaymentRecord, StoredAnswer } from "@farebox/core";
-import { demandRecord } from "./demand.js";
-import { ANSWER, broughtTo, IDENTIFIER, moved, RECEIPT, REFUSAL, REQUEST } from "./sample-payments.js";
-import type { Check, Stage } from "./stage.js";
+import { broughtTo, IDENTIFIER, moved, RECEIPT, REFUSAL, REQUEST, RESPONSE } from "./sample-payments.js";
+import { type Check, demandRecord, type Stage } from "./stage.js";
 
 /** The checks of the fields. */
 export const FIELD_CHECKS: readonly Check[] = [
-  { name: "fields: an answer is kept, replaced, and forgotten by null", run: answer },
-  { name: "fields: a facilitator is kept, replaced, and forgotten by null", run: facilitator },
+  { name: "fields: a response is kept, replaced, and removed by null", run: response },
+  { name: "fields: a facilitator is kept, replaced, and removed by null", run: facilitator },
   { name: "fields: a receipt is kept and replaced", run: receipt },
-  { name: "fields: a request is kept, replaced, and forgotten by null", run: request },
-  { name: "fields: a request comes back as it was written", run: wholeRequest },
-  { name: "fields: a lease is kept to the millisecond, replaced, and forgotten by null alone", run: lease },
-  { name: "fields: all of them outlast a change of owner", run: newOwner },
-  { name: "fields: a body comes back byte for byte", run: bodies },
-  { name: "fields: headers come back in their order, as they were written", run: headers },
+  { name: "fields: a request is kept, replaced, and removed by null", run: request },
+  { name: "fields: a request is returned as it was written", run: wholeRequest },
+  { name: "fields: a lease is kept to the millisecond, replaced, and removed by null alone", run: lease },
+  { name: "fields: all fields survive a change of owner", run: newOwner },
+  { name: "fields: a body is returned byte for byte", run: bodies },
+  { name: "fields: headers are returned in their order, as they were written", run: headers },
 ];
 
 const SHORT_REQUEST: FacilitatorRequest = {
@@ -29,16 +28,16 @@ const SHORT_REQUEST: FacilitatorRequest = {
 
 type Change = Parameters<typeof moved>[2];
 
-async function answer(stage: Stage): Promise<void> {
+async function response(stage: Stage): Promise<void> {
   const other: StoredAnswer = { status: 404, headers: [], body: new Uint8Array([0]) };
   await walk(stage, await broughtTo(stage, "serving"), [
-    { to: "settling", answer: ANSWER },
+    { to: "settling", answer: RESPONSE },
     { to: "unknown" },
     { to: "settling", answer: other },
     { to: "unsent", answer: null },
     { to: "settling", answer: null },
     { to: "settled" },
-    { to: "settled", answer: ANSWER },
+    { to: "settled", answer: RESPONSE },
     { to: "settled", answer: null },
   ]);
 }
@@ -60,7 +59,7 @@ async function receipt(stage: Stage): Promise<void> {
     { to: "unknown", receipt: REFUSAL },
     { to: "settling" },
     { to: "settled", receipt: RECEIPT },
-    { to: "settled", answer: ANSWER },
+    { to: "settled", answer: RESPONSE },
     { to: "owed" },
     { to: "settled", answer: null },
   ]);
@@ -88,7 +87,7 @@ async function lease(stage: Stage): Promise<void> {
     { to: "settling", leaseUntilMs: nowMs + 90_001 },
     { to: "settling" },
     { to: "settling", leaseUntilMs: nowMs + 7 },
-    // A lease that is over is as good a lease: what follows from it is not the store's to say.
+    // The store also keeps a lease that has ended.
     { to: "settling", leaseUntilMs: nowMs - 1 },
     { to: "unknown", leaseUntilMs: null },
     { to: "settling", leaseUntilMs: 0 },
@@ -98,7 +97,7 @@ async function lease(stage: Stage): Promise<void> {
 
 async function newOwner(stage: Stage): Promise<void> {
   await walk(stage, await broughtTo(stage, "serving", { identifier: IDENTIFIER }), [
-    { to: "settling", answer: ANSWER, facilitator: "a.example", request: REQUEST, leaseUntilMs: stage.clock.now() },
+    { to: "settling", answer: RESPONSE, facilitator: "a.example", request: REQUEST, leaseUntilMs: stage.clock.now() },
     { to: "unknown", receipt: REFUSAL },
     { to: "settling", newOwner: "next" },
     { to: "settled" },
@@ -143,7 +142,7 @@ async function headers(stage: Stage): Promise<void> {
   ]);
 }
 
-/** Makes the changes one after another, and looks at the record after each. */
+/** Makes the changes one after another, and checks the record after each. */
 async function walk(stage: Stage, record: PaymentRecord, changes: readonly Change[]): Promise<void> {
   let expected = record;
   for (const [at, change] of changes.entries()) {

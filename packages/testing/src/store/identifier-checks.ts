@@ -1,18 +1,17 @@
 /**
- * What is asked of identifiers: of the records that are there, one has it, and it is free as soon as none has it.
+ * The checks of identifiers: only one record has an identifier at a time, and the identifier is free when no record has it.
  *
  * @module
  */
 import { type PaymentRecord, RELEASABLE } from "@farebox/core";
-import { demandEqual, demandForgotten, demandRecord } from "./demand.js";
 import { broughtTo, claimed, claimOf, IDENTIFIER, moved, STATES } from "./sample-payments.js";
-import { atOnce, type Check, type Stage } from "./stage.js";
+import { type Check, concurrently, demandEqual, demandForgotten, demandRecord, type Stage } from "./stage.js";
 
 const CLAIMANTS = 1_000;
 
 const OTHER = "y".repeat(43);
 
-/** Digests are 43 letters, digits, hyphens and underscores, and every one of these is another. */
+/** A digest has 43 letters, digits, hyphens and underscores. Each of these is a different one. */
 const ODD_IDENTIFIERS: readonly string[] = [
   "a".repeat(43),
   "A".repeat(43),
@@ -28,22 +27,26 @@ const ODD_IDENTIFIERS: readonly string[] = [
 
 /** The checks of identifiers. */
 export const IDENTIFIER_CHECKS: readonly Check[] = [
-  { name: `identifier: goes to one of ${CLAIMANTS} payments that are claimed with it at once`, run: one },
-  { name: "identifier: is looked at only for a payment that is not there", run: takenFirst },
-  { name: "identifier: a claim that is refused takes none", run: refusedTakesNone },
-  { name: "identifier: stays its payment's in every state", run: staysInEveryState },
-  { name: "identifier: is free once its payment is released, and not when a release is refused", run: released },
-  { name: "identifier: is free once a transition says null", run: freed },
+  { name: `identifier: belongs to one of ${CLAIMANTS} payments with concurrent claims`, run: one },
+  { name: "identifier: is checked only for a new payment", run: takenFirst },
+  { name: "identifier: a refused claim takes none", run: refusedTakesNone },
+  { name: "identifier: belongs to its payment in every state", run: staysInEveryState },
+  { name: "identifier: is free after a release, and not after a refused release", run: released },
+  { name: "identifier: is free after a transition with null", run: freed },
   {
-    name: "identifier: stays its second payment's when the first, which it was taken from, is released",
+    name: "identifier: belongs to its second payment after a release of the first",
     run: handedOn,
   },
-  { name: "identifier: a transition that is refused does not free it", run: refusedFreesNone },
-  { name: "identifier: is told apart from odd ones, and from identities", run: odd },
+  { name: "identifier: a refused transition does not free it", run: refusedFreesNone },
+  { name: "identifier: is distinguished from odd identifiers, and from identities", run: odd },
 ];
 
-/** Claims another payment with the same identifier, and demands that it is refused and not there. */
-export async function demandTaken(stage: Stage, when: string, identifier: string = IDENTIFIER): Promise<void> {
+/** Claims another payment with the same identifier, and demands that the store refuses it and has no record of it. */
+export async function demandIdentifierTaken(
+  stage: Stage,
+  when: string,
+  identifier: string = IDENTIFIER,
+): Promise<void> {
   const claim = await stage.store.claim(claimOf(stage, { identity: "of another", identifier }));
   demandEqual(claim, { kind: "identifier_taken" }, `claim of another payment with the same identifier ${when}`);
   await demandForgotten(stage.store, "of another", "of a payment whose identifier was taken");
@@ -53,11 +56,11 @@ async function one(stage: Stage): Promise<void> {
   const requests = Array.from({ length: CLAIMANTS }, (_, at) =>
     claimOf(stage, { identity: `p${at}`, owner: `run ${at}`, identifier: IDENTIFIER }),
   );
-  const claims = await atOnce(stage, CLAIMANTS, (store, at) => store.claim(requests[at] ?? claimOf(stage)));
+  const claims = await concurrently(stage, CLAIMANTS, (store, at) => store.claim(requests[at] ?? claimOf(stage)));
   const winners = requests.filter((_, at) => claims[at]?.kind === "claimed");
-  demandEqual(winners.length, 1, "claims that were given");
+  demandEqual(winners.length, 1, "accepted claims");
   for (const claim of claims) {
-    if (claim.kind !== "claimed") demandEqual(claim, { kind: "identifier_taken" }, "claim that was refused");
+    if (claim.kind !== "claimed") demandEqual(claim, { kind: "identifier_taken" }, "refused claim");
   }
   for (const request of requests) {
     if (winners.includes(request))
@@ -71,17 +74,17 @@ async function takenFirst(stage: Stage): Promise<void> {
   await claimed(stage, { identity: "q", identifier: OTHER });
   for (const identifier of [IDENTIFIER, OTHER, "z".repeat(43)]) {
     const claim = await stage.store.claim(claimOf(stage, { owner: "next", identifier }));
-    demandEqual(claim, { kind: "taken", record }, "claim of a payment that is taken");
+    demandEqual(claim, { kind: "taken", record }, "claim of a claimed payment");
   }
   demandEqual(await stage.store.claim(claimOf(stage)), { kind: "taken", record }, "claim without an identifier");
-  await demandRecord(stage.store, record, "after claims that were refused");
+  await demandRecord(stage.store, record, "after refused claims");
 }
 
 async function refusedTakesNone(stage: Stage): Promise<void> {
   await claimed(stage);
   await stage.store.claim(claimOf(stage, { owner: "next", identifier: IDENTIFIER }));
   await claimed(stage, { identity: "q", identifier: IDENTIFIER });
-  await demandTaken(stage, "after it was given to the second who asked");
+  await demandIdentifierTaken(stage, "after the second claim took it");
 }
 
 async function staysInEveryState(stage: Stage): Promise<void> {
@@ -89,7 +92,7 @@ async function staysInEveryState(stage: Stage): Promise<void> {
     const identifier = state.padEnd(43, "_");
     const record = await broughtTo(stage, state, { identity: state, identifier });
     await demandRecord(stage.store, record, `of a payment that is ${state}`);
-    await demandTaken(stage, `as a payment that is ${state}`, identifier);
+    await demandIdentifierTaken(stage, `as a payment that is ${state}`, identifier);
   }
 }
 
@@ -98,10 +101,10 @@ async function released(stage: Stage): Promise<void> {
     const identifier = state.padEnd(43, "_");
     await broughtTo(stage, state, { identity: state, identifier });
     await stage.store.release(state, "other");
-    await demandTaken(stage, `after a release from ${state} by another run`, identifier);
+    await demandIdentifierTaken(stage, `after a release from ${state} by another run`, identifier);
     await stage.store.release(state, "run");
     if (RELEASABLE.includes(state)) await claimed(stage, { identity: `after ${state}`, identifier });
-    else await demandTaken(stage, `after a release from ${state}`, identifier);
+    else await demandIdentifierTaken(stage, `after a release from ${state}`, identifier);
   }
 }
 
@@ -118,7 +121,7 @@ async function handedOn(stage: Stage): Promise<void> {
   await moved(stage, settling, { to: "rejected", identifier: null });
   const second = await claimed(stage, { identity: "q", identifier: IDENTIFIER });
   await stage.store.release("p", "run");
-  await demandTaken(stage, "after the release of the payment that had it first");
+  await demandIdentifierTaken(stage, "after the release of the payment that had it first");
   await demandRecord(stage.store, second, "after the release of the payment that had its identifier first");
 }
 
@@ -126,9 +129,9 @@ async function refusedFreesNone(stage: Stage): Promise<void> {
   const record = await claimed(stage, { identifier: IDENTIFIER });
   const change = { identity: "p", from: "claimed", to: "serving", owner: "run", identifier: null } as const;
   for (const mistake of [{ owner: "other" }, { from: "serving", to: "settling" }, { to: "settled" }] as const) {
-    demandEqual(await stage.store.transition({ ...change, ...mistake }), false, "transition that is to be refused");
-    await demandRecord(stage.store, record, "after a transition that was refused");
-    await demandTaken(stage, "after a transition that was refused");
+    demandEqual(await stage.store.transition({ ...change, ...mistake }), false, "transition that must be refused");
+    await demandRecord(stage.store, record, "after a refused transition");
+    await demandIdentifierTaken(stage, "after a refused transition");
   }
 }
 
@@ -140,5 +143,5 @@ async function odd(stage: Stage): Promise<void> {
     records.push(await claimed(stage, { identity, identifier }));
   }
   for (const record of records) await demandRecord(stage.store, record, "of an odd identifier");
-  for (const identifier of ODD_IDENTIFIERS) await demandTaken(stage, "that is odd", identifier);
+  for (const identifier of ODD_IDENTIFIERS) await demandIdentifierTaken(stage, "that is odd", identifier);
 }

@@ -1,5 +1,5 @@
 /**
- * The payments that the checks put into a store.
+ * The payments of the checks.
  *
  * @module
  */
@@ -14,8 +14,7 @@ import {
   TRANSITIONS,
   type Transition,
 } from "@farebox/core";
-import { demandEqual } from "./demand.js";
-import type { Stage } from "./stage.js";
+import { demandEqual, type Stage } from "./stage.js";
 
 export const MINUTE_MS = 60_000;
 
@@ -23,7 +22,7 @@ export const STATES: readonly PaymentState[] = Object.freeze(Object.keys(TRANSIT
 
 const DEPTH = 20;
 
-/** A digest, as a claim has it. */
+/** The identifier of a claim: a digest. */
 export const IDENTIFIER = "q0Zk-8d_Lr3xW5uT7yB1nM2cV4sA6fG9hJ0pE8iO1wQ";
 
 export const RECEIPT: SettlementResponse = Object.freeze({
@@ -42,13 +41,13 @@ export const REFUSAL: SettlementResponse = Object.freeze({
   network: "eip155:84532",
 });
 
-export const ANSWER: StoredAnswer = Object.freeze({
+export const RESPONSE: StoredAnswer = Object.freeze({
   status: 200,
   headers: [["Content-Type", "text/plain"]] as const,
   body: new TextEncoder().encode("sunny"),
 });
 
-/** What a facilitator is asked. The payload is the client's own, so that there may be anything in it that JSON can say. */
+/** The request to a facilitator. The payload comes from the client, so it may hold any JSON. */
 export const REQUEST: FacilitatorRequest = Object.freeze<FacilitatorRequest>({
   x402Version: 2,
   paymentPayload: {
@@ -76,7 +75,7 @@ export const REQUEST: FacilitatorRequest = Object.freeze<FacilitatorRequest>({
   paymentRequirements: requirements(),
 });
 
-/** A way to each state from a claim. */
+/** The transitions from a claim to each state. */
 const PATHS: Readonly<Record<PaymentState, readonly PaymentState[]>> = {
   claimed: [],
   serving: ["serving"],
@@ -88,20 +87,20 @@ const PATHS: Readonly<Record<PaymentState, readonly PaymentState[]>> = {
   unknown: ["serving", "settling", "unknown"],
 };
 
-/** What a gate would claim: a payment that expires five minutes from now. */
+/** A claim like that of the gate: the payment expires in five minutes. */
 export function claimOf(stage: Stage, change: Partial<ClaimRequest> = {}): ClaimRequest {
   const binding = JSON.stringify(["GET /weather/:city", "GET", "/weather/paris?unit=c"]);
   return { identity: "p", binding, owner: "run", expiresAtMs: stage.clock.now() + 5 * MINUTE_MS, ...change };
 }
 
-/** Claims a payment that nobody has claimed. */
+/** Claims an unclaimed payment. */
 export async function claimed(stage: Stage, change: Partial<ClaimRequest> = {}): Promise<PaymentRecord> {
   const request = claimOf(stage, change);
-  demandEqual(await stage.store.claim(request), { kind: "claimed" }, "claim of a payment that is not there");
+  demandEqual(await stage.store.claim(request), { kind: "claimed" }, "claim of an unclaimed payment");
   return { ...request, state: "claimed" };
 }
 
-/** Claims a payment and takes it to a state. Yields the record that the store should have now. */
+/** Claims a payment, and moves it to a state. Returns the expected record. */
 export async function broughtTo(
   stage: Stage,
   state: PaymentState,
@@ -112,7 +111,7 @@ export async function broughtTo(
   return record;
 }
 
-/** Takes a payment on to a state that may follow. Yields the record that the store should have now. */
+/** Moves a payment to a next state. Returns the expected record. */
 export async function moved(
   stage: Stage,
   record: PaymentRecord,
@@ -124,11 +123,11 @@ export async function moved(
   return expectedAfter(record, change);
 }
 
-/** What a transition may write or forget. */
+/** The fields that a transition may write or remove. */
 const CHANGEABLE = ["answer", "facilitator", "receipt", "request", "leaseUntilMs", "identifier"] as const;
 
 function expectedAfter(record: PaymentRecord, change: Pick<Transition, "to"> & Partial<Transition>): PaymentRecord {
-  // A field that is `undefined` counts as absent; `null` forgets.
+  // `undefined` keeps a field, `null` removes it.
   const written = CHANGEABLE.filter((name) => change[name] !== undefined);
   const fields = Object.fromEntries(written.map((name) => [name, change[name] ?? undefined]));
   return { ...record, ...fields, state: change.to, owner: change.newOwner ?? record.owner };

@@ -1,59 +1,125 @@
 /**
- * What one check of a payment store works with, and what the person who runs the checks has to provide for it.
+ * The tools of the store checks: the opened store with its clock, and assertions that need no test runner.
  *
  * @module
  */
-import type { MaybePromise, PaymentStore } from "@farebox/core";
+import { FareboxError, type MaybePromise, type PaymentRecord, type PaymentStore } from "@farebox/core";
 
-/** A clock that moves when it is told to. Stores that can be given a clock are given this one. */
+/** A clock that only `advance` moves. Pass it to stores that accept a clock. */
 export interface StoreClock {
   /** Unix milliseconds. */
   now(): number;
   advance(ms: number): void;
 }
 
-/** One store under test, with nothing in it. */
+/** One empty store under test. */
 export interface OpenedStore {
   readonly store: PaymentStore;
-  /** Closes the store and opens it again, with what was written into it. */
+  /** Closes the store, and opens it again with its data. */
   reopen?(): Promise<PaymentStore>;
-  /** Opens a second store on the same data while the first is open, the way another process would. */
+  /** Opens a second store on the same data while the first is open, like another process. */
   join?(): Promise<PaymentStore>;
-  /** Closes whatever is open, and forgets the data. */
+  /** Closes all opened stores, and deletes the data. */
   close(): Promise<void>;
 }
 
-/** What is asked of a store beyond what is asked of all. Said beforehand, so that no check is left out unnoticed. */
+/** Properties that only some stores have. They are declared, so that no check is left out unnoticed. */
 export interface StoreTraits {
-  /** What is written outlives the store: `reopen` is there, and checked. Default `false`. */
+  /** The data survives the store: checks `reopen`. Default `false`. */
   readonly durable?: boolean;
-  /** Several processes may use it at once: `join` is there, and those who contend use both. Default `false`. */
+  /** Several processes may use the store: checks `join`, and concurrent calls use both stores. Default `false`. */
   readonly shared?: boolean;
-  /** It goes by a clock that cannot be given to it; that it forgets in time is then not checked. Default `false`. */
+  /** The store has its own clock: expiry is not checked. Default `false`. */
   readonly ownClock?: boolean;
 }
 
-/** A store, as a check sees it. */
+/** The store and the clock of one check. */
 export interface Stage {
   readonly clock: StoreClock;
   readonly store: PaymentStore;
-  /** The same payments, by every way to them: those who contend take turns with these. */
+  /** All opened stores on the same data; concurrent calls are spread over them. */
   readonly stores: readonly [PaymentStore, ...PaymentStore[]];
   reopen(): Promise<PaymentStore>;
 }
 
-/** One thing that is asked of a store. */
+/** One check of a store. */
 export interface Check {
   readonly name: string;
   readonly run: (stage: Stage) => Promise<void>;
 }
 
-/** Asks `count` times at once, by every way there is to the store. */
-export function atOnce<T>(
+/** Calls the opened stores `count` times concurrently. */
+export function concurrently<T>(
   stage: Stage,
   count: number,
-  ask: (store: PaymentStore, at: number) => MaybePromise<T>,
+  call: (store: PaymentStore, at: number) => MaybePromise<T>,
 ): Promise<T[]> {
   const { stores } = stage;
-  return Promise.all(Array.from({ length: count }, (_, at) => ask(stores[at % stores.length] ?? stage.store, at)));
+  return Promise.all(Array.from({ length: count }, (_, at) => call(stores[at % stores.length] ?? stage.store, at)));
+}
+
+/** Characters that a message shows on each side of the first difference. */
+const SHOWN = 60;
+
+/**
+ * Compares values by their content: a database row may have no prototype, and its bytes may be a `Buffer`.
+ *
+ * @throws {@link StoreError} when they differ
+ */
+export function demandEqual(received: unknown, expected: unknown, what: string): void {
+  const [actual, wanted] = [textOf(received), textOf(expected)];
+  if (actual === wanted) return;
+  const from = Math.max(0, firstDifference(actual, wanted) - SHOWN);
+  throw new StoreError(`${what}: expected ${excerpt(wanted, from)}, received ${excerpt(actual, from)}`);
+}
+
+/** Demands that the store returns this record. */
+export async function demandRecord(store: PaymentStore, expected: PaymentRecord, when: string): Promise<void> {
+  demandEqual(await store.find(expected.identity), expected, `find ${when}`);
+}
+
+/** Demands that the store has no record of a payment. */
+export async function demandForgotten(store: PaymentStore, identity: string, when: string): Promise<void> {
+  demandEqual(await store.find(identity), undefined, `find ${when}`);
+}
+
+/** Ignores fields that are `undefined`, and the order of fields. */
+function textOf(value: unknown): string {
+  return JSON.stringify(value, (_, field) => comparable(field)) ?? String(value);
+}
+
+function comparable(value: unknown): unknown {
+  if (value instanceof Uint8Array) return `bytes ${Buffer.from(value).toString("hex")}`;
+  // `JSON.stringify` has already called `toJSON` of a Buffer.
+  if (isBufferJson(value)) return `bytes ${Buffer.from(value.data).toString("hex")}`;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+function isBufferJson(value: unknown): value is { readonly data: readonly number[] } {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "type" in value &&
+    value.type === "Buffer" &&
+    "data" in value &&
+    Array.isArray(value.data)
+  );
+}
+
+function firstDifference(one: string, other: string): number {
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at++;
+  return at;
+}
+
+function excerpt(text: string, from: number): string {
+  const part = text.slice(from, from + 2 * SHOWN);
+  return `${from > 0 ? "…" : ""}${part}${from + part.length < text.length ? "…" : ""}`;
+}
+
+/** A payment store that breaks the contract of `PaymentStore`. `cause` is the error that the store threw, if any. */
+export class StoreError extends FareboxError {
+  override readonly name = "StoreError";
+  override readonly code = "ERR_FAREBOX_STORE";
 }

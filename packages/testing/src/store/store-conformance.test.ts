@@ -5,9 +5,8 @@ import * as fields from "./faulty-fields.fixture.js";
 import * as identifiers from "./faulty-identifiers.fixture.js";
 import * as faulty from "./faulty-stores.fixture.js";
 import * as unfinished from "./faulty-unfinished.fixture.js";
-import type { StoreTraits } from "./stage.js";
+import { StoreError, type StoreTraits } from "./stage.js";
 import { createStoreConformance } from "./store-conformance.js";
-import { StoreError } from "./store-error.js";
 
 const { openDatabase, openMemory } = databases;
 
@@ -21,12 +20,12 @@ describe("a store in a database", () => {
   test.each(createStoreConformance(openDatabase, { durable: true, shared: true }))("$name", ({ run }) => run());
 });
 
-test("every check has a name of its own", () => {
+test("check names are unique", () => {
   const names = createStoreConformance(openDatabase, { durable: true, shared: true }).map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
 });
 
-test("every check opens one store and closes it, also one that fails", async () => {
+test("every check opens one store and closes it, even when it fails", async () => {
   let [opened, closed] = [0, 0];
   const checks = createStoreConformance(async ({ now }) => {
     opened++;
@@ -40,76 +39,68 @@ test("every check opens one store and closes it, also one that fails", async () 
 type Faulty = readonly [fault: string, store: (now: () => number) => PaymentStore, check: RegExp];
 
 const FAULTY_STORES: readonly Faulty[] = [
-  ["what is not there is null", faulty.findsNull, /nobody has claimed/],
-  ["claims that look before they write", faulty.looksThenClaims, /one of 1000 who ask at once/],
-  ["transitions that look before they write", faulty.looksThenChanges, /one of 100 runs take over/],
-  ["a second claim that takes the payment", faulty.lastClaimWins, /tells payments apart/],
+  ["an unclaimed payment is null", faulty.findsNull, /for an unclaimed payment/],
+  ["claims that look before they write", faulty.looksThenClaims, /one of 1000 concurrent claims/],
+  ["transitions that look before they write", faulty.looksThenChanges, /one of 100 owners take over/],
+  ["a second claim that takes the payment", faulty.lastClaimWins, /distinguishes payments/],
   [
     "claims that see no record",
     (now) => faulty.broken(now, { claim: faulty.seesNothing }),
-    /shows it to the others|shows a record/,
+    /shows its record to the others|returns whole records/,
   ],
-  ["anybody may change the state", faulty.ignoresOwner, /those who are mistaken/],
+  ["any owner may change the state", faulty.ignoresOwner, /wrong owner, state or identity/],
   ["any state may follow any", faulty.acceptsAnyTransition, /from settled only to/],
-  ["the state that a change comes from is not looked at", faulty.ignoresFrom, /those who are mistaken/],
-  ["a change that is refused leaves its answer", faulty.writesBeforeItRefuses, /from rejected only to nothing/],
-  ["a new owner is not written down", faulty.ignoresNewOwner, /take over/],
-  ["answers are not kept", (now) => faulty.changing(now, ({ answer: _, ...rest }) => rest), /an answer is kept/],
-  ["answers cannot be forgotten", (now) => faulty.changing(now, fields.withoutNull("answer")), /an answer is kept/],
+  ["the former state is not checked", faulty.ignoresFrom, /wrong owner, state or identity/],
+  ["a refused transition leaves its response", faulty.writesBeforeItRefuses, /from rejected only to nothing/],
+  ["a new owner is not stored", faulty.ignoresNewOwner, /take over/],
+  ["responses are not kept", (now) => faulty.changing(now, ({ answer: _, ...rest }) => rest), /a response is kept/],
+  ["responses cannot be removed", (now) => faulty.changing(now, fields.withoutNull("answer")), /a response is kept/],
   [
-    "facilitators cannot be forgotten",
+    "facilitators cannot be removed",
     (now) => faulty.changing(now, fields.withoutNull("facilitator")),
     /a facilitator is kept/,
   ],
   ["receipts are not kept", (now) => faulty.changing(now, ({ receipt: _, ...rest }) => rest), /a receipt is kept/],
-  ["an answer left out is an answer forgotten", faulty.forgetsWhatIsLeftOut, /an answer is kept/],
+  ["an absent response removes the stored one", faulty.forgetsWhatIsLeftOut, /a response is kept/],
   ["bodies are kept as text", (now) => fields.answering(now, fields.bodyAsText), /byte for byte/],
   ["bodies are kept with the buffer they lie in", (now) => fields.answering(now, fields.wholeBuffer), /byte for byte/],
-  ["headers are sorted", (now) => fields.answering(now, fields.sortedHeaders), /headers come back/],
-  ["headers are an object", (now) => fields.answering(now, fields.headersAsObject), /headers come back/],
-  ["names of headers are in lower case", (now) => fields.answering(now, fields.lowerCaseHeaders), /headers come back/],
-  ["a list of header values is joined", (now) => fields.answering(now, fields.joinedHeaders), /headers come back/],
+  ["headers are sorted", (now) => fields.answering(now, fields.sortedHeaders), /headers are returned/],
+  ["headers are an object", (now) => fields.answering(now, fields.headersAsObject), /headers are returned/],
+  ["header names are in lower case", (now) => fields.answering(now, fields.lowerCaseHeaders), /headers are returned/],
+  ["a list of header values is joined", (now) => fields.answering(now, fields.joinedHeaders), /headers are returned/],
   [
     "nothing can be released",
     (now) => faulty.broken(now, { release: async () => {} }),
     /claimed or serving or rejected/,
   ],
-  ["anybody may release", faulty.anybodyReleases, /release: is for the owner alone/],
-  ["anything may be released", faulty.releasesAnything, /and no other/],
-  ["releases that look before they delete", faulty.looksThenReleases, /comes before settlement/],
-  ["an answer outlasts a release", fields.keepsAnswersApart, /leaves nothing to the next claim/],
-  ["what was rejected cannot be released", faulty.keepsRejected, /claimed or serving or rejected/],
-  [
-    "a take-over of what is settling is none",
-    faulty.skipsWhatIsDone,
-    /take over from one that left its payment settling/,
-  ],
-  [
-    "a former owner may end a settlement",
-    faulty.letsFormerOwnerEnd,
-    /take over from one that left its payment settling/,
-  ],
+  ["any owner may release", faulty.anybodyReleases, /release: works for the owner only/],
+  ["any state may be released", faulty.releasesAnything, /and no other/],
+  ["releases that look before they delete", faulty.looksThenReleases, /happens before settlement/],
+  ["a response survives a release", fields.keepsAnswersApart, /leaves no field to the next claim/],
+  ["a rejected payment cannot be released", faulty.keepsRejected, /claimed or serving or rejected/],
+  ["a settling payment cannot be taken over", faulty.skipsWhatIsDone, /take over a payment that is settling/],
+  ["a former owner may end a settlement", faulty.letsFormerOwnerEnd, /take over a payment that is settling/],
   ["requests are not kept", (now) => faulty.changing(now, ({ request: _, ...rest }) => rest), /a request is kept/],
-  ["requests cannot be forgotten", (now) => faulty.changing(now, fields.withoutNull("request")), /a request is kept/],
+  ["requests cannot be removed", (now) => faulty.changing(now, fields.withoutNull("request")), /a request is kept/],
   [
     "requests are copied by assignment",
     (now) => fields.requesting(now, fields.assignedPayload),
-    /a request comes back/,
+    /a request is returned/,
   ],
-  ["requests have no NUL in them", (now) => fields.requesting(now, fields.payloadWithoutNul), /a request comes back/],
-  ["requests are in Latin-1", (now) => fields.requesting(now, fields.payloadInLatin1), /a request comes back/],
+  ["requests lose NUL", (now) => fields.requesting(now, fields.payloadWithoutNul), /a request is returned/],
+  ["requests are stored in Latin-1", (now) => fields.requesting(now, fields.payloadInLatin1), /a request is returned/],
+  ["deep requests are cut", (now) => fields.requesting(now, fields.shallowPayload), /a request is returned/],
+  ["leases cannot be removed", (now) => faulty.changing(now, fields.withoutNull("leaseUntilMs")), /a lease is kept/],
   [
-    "requests are cut where they are deep",
-    (now) => fields.requesting(now, fields.shallowPayload),
-    /a request comes back/,
+    "leases are stored in seconds",
+    (now) => faulty.changing(now, fields.leaseInSeconds),
+    /a lease is kept to the millisecond/,
   ],
-  ["leases cannot be forgotten", (now) => faulty.changing(now, fields.withoutNull("leaseUntilMs")), /a lease is kept/],
-  ["leases are in seconds", (now) => faulty.changing(now, fields.leaseInSeconds), /a lease is kept to the millisecond/],
-  ["a lease until 0 is none", (now) => faulty.changing(now, fields.leaseUnlessZero), /a lease is kept/],
-  ["leases that are over are not shown", fields.hidesPastLeases, /forgotten by null alone/],
-  ["nothing expires", () => createMemoryStore(() => 0), /forgets a payment in any state/],
+  ["a lease until 0 is dropped", (now) => faulty.changing(now, fields.leaseUnlessZero), /a lease is kept/],
+  ["ended leases are hidden", fields.hidesPastLeases, /removed by null alone/],
+  ["nothing expires", () => createMemoryStore(() => 0), /removes a payment in any state/],
   ["payments expire without grace", (now) => createMemoryStore(() => now() + 10 * 60_000), /until ten minutes after/],
-  ["payments expire with the first claim", faulty.expiresWithFirstClaim, /not by one that was released/],
+  ["payments expire with the first claim", faulty.expiresWithFirstClaim, /not on a released one/],
   ["identities in lower case", (now) => faulty.renaming(now, (identity) => identity.toLowerCase()), /odd identities/],
   ["identities are trimmed", (now) => faulty.renaming(now, (identity) => identity.trimEnd()), /odd identities/],
   ["identities end at a NUL", (now) => faulty.renaming(now, (identity) => identity.split("\0")[0]!), /odd identities/],
@@ -118,41 +109,45 @@ const FAULTY_STORES: readonly Faulty[] = [
 ];
 
 const WRONG_ABOUT_IDENTIFIERS: readonly Faulty[] = [
-  ["nobody looks at identifiers", identifiers.ignoresIdentifiers, /goes to one of 1000 payments/],
-  ["identifiers are looked for before they are written", identifiers.looksThenIdentifies, /one of 1000 payments/],
-  ["identifiers are looked at first", identifiers.looksAtIdentifiersFirst, /only for a payment that is not there/],
-  ["a claim that is refused takes its identifier", identifiers.reservesBeforeItRefuses, /is refused takes none/],
-  ["a claim that is refused leaves a record", identifiers.recordsWhatItRefuses, /goes to one of 1000 payments/],
-  ["records do not show identifiers", identifiers.hidesIdentifiers, /its payment's in every state/],
-  ["settlement frees an identifier", identifiers.freesWhatIsSettled, /its payment's in every state/],
-  ["identifiers outlast a release", identifiers.neverFreedByRelease, /free once its payment is released/],
-  ["a release that is refused frees an identifier", identifiers.freedByAnyRelease, /not when a release is refused/],
-  ["identifiers cannot be freed", identifiers.neverFreedByNull, /free once a transition says null/],
+  ["identifiers are ignored", identifiers.ignoresIdentifiers, /belongs to one of 1000 payments/],
+  ["identifiers are read before they are written", identifiers.looksThenIdentifies, /one of 1000 payments/],
+  ["identifiers are checked first", identifiers.looksAtIdentifiersFirst, /only for a new payment/],
+  ["a refused claim takes its identifier", identifiers.reservesBeforeItRefuses, /refused claim takes none/],
+  ["a refused claim leaves a record", identifiers.recordsWhatItRefuses, /belongs to one of 1000 payments/],
+  ["records do not show identifiers", identifiers.hidesIdentifiers, /its payment in every state/],
+  ["settlement frees an identifier", identifiers.freesWhatIsSettled, /its payment in every state/],
+  ["identifiers survive a release", identifiers.neverFreedByRelease, /free after a release/],
+  ["a refused release frees an identifier", identifiers.freedByAnyRelease, /not after a refused release/],
+  ["identifiers cannot be freed", identifiers.neverFreedByNull, /free after a transition with null/],
   [
-    "a release frees what was another's by then",
+    "a release frees the identifier of another payment",
     identifiers.freedByFormerPayment,
-    /its second payment's when the first/,
+    /its second payment after a release/,
   ],
-  ["a change that is refused frees an identifier", identifiers.freedByRefusedTransition, /refused does not free it/],
-  ["identifiers outlast their payment", identifiers.neverFreedByExpiry, /frees an identifier with its payment/],
-  ["identifiers in lower case", identifiers.identifiersInLowerCase, /is told apart from odd ones/],
-  ["identifiers among identities", identifiers.identifiersAmongIdentities, /and from identities/],
+  [
+    "a refused transition frees an identifier",
+    identifiers.freedByRefusedTransition,
+    /refused transition does not free it/,
+  ],
+  ["identifiers survive their payment", identifiers.neverFreedByExpiry, /frees an identifier with its payment/],
+  ["identifiers in lower case", identifiers.identifiersInLowerCase, /is distinguished from odd identifiers/],
+  ["identifiers share a table with identities", identifiers.identifiersAmongIdentities, /and from identities/],
 ];
 
 const WRONG_ABOUT_UNFINISHED: readonly Faulty[] = [
-  ["nothing is unfinished", unfinished.listsNothing, /yields what is settling or unknown/],
+  ["nothing is unfinished", unfinished.listsNothing, /yields payments that are settling or unknown/],
   ["everything is unfinished", unfinished.listsEverything, /and nothing else/],
-  ["only what is settling is unfinished", unfinished.listsSettling, /yields what is settling or unknown/],
-  ["only what is unknown is unfinished", unfinished.listsUnknown, /yields what is settling or unknown/],
-  ["what is leased is not unfinished", unfinished.listsWhatIsNotLeased, /yields records whole/],
-  ["what is unfinished has no request", unfinished.listsColumns, /yields records whole/],
-  ["a thousand are enough", unfinished.listsThousand, /yields each of 3000 once/],
-  ["pages begin at a number", unfinished.listsByOffset, /misses none while 100 others end/],
-  ["what is written anew is yielded anew", unfinished.listsWhatIsWrittenAnew, /none twice that is taken over/],
-  ["all who walk share a cursor", unfinished.sharesCursor, /begins anew each time/],
-  ["nobody writes while one walks", unfinished.locksWhileWalked, /may claim, settle and find meanwhile/],
-  ["what has ended is unfinished for good", unfinished.remembersWhatHasEnded, /whose settlement has ended/],
-  ["what is forgotten is unfinished for good", unfinished.remembersWhatIsForgotten, /is not unfinished any more/],
+  ["only settling payments are unfinished", unfinished.listsSettling, /yields payments that are settling or unknown/],
+  ["only unknown payments are unfinished", unfinished.listsUnknown, /yields payments that are settling or unknown/],
+  ["leased payments are not unfinished", unfinished.listsWhatIsNotLeased, /yields whole records/],
+  ["unfinished payments have no request", unfinished.listsColumns, /yields whole records/],
+  ["only a thousand are listed", unfinished.listsThousand, /yields each of 3000 once/],
+  ["pages begin at an offset", unfinished.listsByOffset, /misses none while 100 others end/],
+  ["a rewritten record is yielded again", unfinished.listsWhatIsWrittenAnew, /no payment twice during a takeover/],
+  ["all iterations share a cursor", unfinished.sharesCursor, /starts again each time/],
+  ["an iteration blocks writes", unfinished.locksWhileWalked, /allows claims, transitions and finds/],
+  ["ended payments stay unfinished", unfinished.remembersWhatHasEnded, /whose settlement has ended/],
+  ["removed payments stay unfinished", unfinished.remembersWhatIsForgotten, /is no longer unfinished/],
 ];
 
 const ALL_FAULTY_STORES: readonly Faulty[] = [...FAULTY_STORES, ...WRONG_ABOUT_IDENTIFIERS, ...WRONG_ABOUT_UNFINISHED];
@@ -160,24 +155,28 @@ const ALL_FAULTY_STORES: readonly Faulty[] = [...FAULTY_STORES, ...WRONG_ABOUT_I
 type FaultyDatabase = readonly [fault: string, open: Open, check: RegExp];
 
 const FAULTY_DATABASES: readonly FaultyDatabase[] = [
-  ["reopened, it is empty", databases.reopensEmpty, /everything that was written/],
-  ["reopened, what was released is back", databases.reopensEarlier, /released or forgotten stays so/],
-  ["reopened, it does not forget any more", databases.reopensForGood, /forgotten in its time/],
-  ["reopened, it knows nothing of what is unfinished", databases.reopensWithoutList, /left unfinished is found, whole/],
-  ["reopened, all identifiers are free", databases.reopensWithoutIdentifiers, /an identifier is still its payment's/],
-  ["each process lists its own unfinished payments", databases.listsItsOwn, /the other finds and ends/],
-  ["two processes do not see each other", databases.joinsAnother, /the other reads at once/],
-  ["each process has a lock of its own", databases.lockPerProcess, /one of 1000 who ask at once/],
+  ["reopened, it is empty", databases.reopensEmpty, /all written records/],
+  ["reopened, released payments are back", databases.reopensEarlier, /removed fields stay removed/],
+  ["reopened, expired payments stay", databases.reopensForGood, /removed when it expires/],
+  ["reopened, it lists no unfinished payment", databases.reopensWithoutList, /unfinished payments are found, whole/],
+  [
+    "reopened, all identifiers are free",
+    databases.reopensWithoutIdentifiers,
+    /an identifier still belongs to its payment/,
+  ],
+  ["each process lists its own unfinished payments", databases.listsItsOwn, /found and settled by the other store/],
+  ["two processes do not see each other", databases.joinsAnother, /by the other store at once/],
+  ["each process has a lock of its own", databases.lockPerProcess, /one of 1000 concurrent claims/],
 ];
 
-/** Fails everything, and so proves little of each check. */
+/** It fails every check, so it proves little about each. */
 const USELESS_STORE: Faulty = [
   "it throws",
   (now) => faulty.broken(now, { find: () => Promise.reject(new TypeError("no such table")) }),
-  /nobody has/,
+  /for an unclaimed/,
 ];
 
-/** What each faulty store fails. Found out once: who asks second gets the same. */
+/** The failed checks of each faulty store, computed once. */
 const found = new Map<string, ReturnType<typeof failuresOf>>();
 
 function failuresWith(fault: string, open: Open, traits?: StoreTraits) {
@@ -190,19 +189,25 @@ const ofStore = ([fault, store]: Faulty) => failuresWith(`store: ${fault}`, open
 const ofDatabase = ([fault, open]: FaultyDatabase) =>
   failuresWith(`database: ${fault}`, open, { durable: true, shared: true });
 
-describe("a broken store is caught:", () => {
-  test.each([...ALL_FAULTY_STORES, USELESS_STORE].map((row) => [row[0], row] as const))("%s", async (_, row) => {
-    const failures = await ofStore(row);
-    expect(failures.map(({ name }) => name)).toContainEqual(expect.stringMatching(row[2]));
-    for (const { error } of failures) expect(error).toMatchObject({ name: "StoreError", code: "ERR_FAREBOX_STORE" });
-  });
+describe("broken stores", () => {
+  test.each([...ALL_FAULTY_STORES, USELESS_STORE].map((row) => [row[0], row] as const))(
+    "the checks catch a broken store: %s",
+    async (_, row) => {
+      const failures = await ofStore(row);
+      expect(failures.map(({ name }) => name)).toContainEqual(expect.stringMatching(row[2]));
+      for (const { error } of failures) expect(error).toMatchObject({ name: "StoreError", code: "ERR_FAREBOX_STORE" });
+    },
+  );
 
-  test.each(FAULTY_DATABASES.map((row) => [row[0], row] as const))("%s", async (_, row) => {
-    const failures = await ofDatabase(row);
-    expect(failures.map(({ name }) => name)).toContainEqual(expect.stringMatching(row[2]));
-  });
+  test.each(FAULTY_DATABASES.map((row) => [row[0], row] as const))(
+    "the checks catch a broken store: %s",
+    async (_, row) => {
+      const failures = await ofDatabase(row);
+      expect(failures.map(({ name }) => name)).toContainEqual(expect.stringMatching(row[2]));
+    },
+  );
 
-  test("and no check is there that catches none", async () => {
+  test("every check catches a broken store", async () => {
     const caught = new Set<string>();
     for (const row of ALL_FAULTY_STORES) for (const { name } of await ofStore(row)) caught.add(name);
     for (const row of FAULTY_DATABASES) for (const { name } of await ofDatabase(row)) caught.add(name);
@@ -211,15 +216,15 @@ describe("a broken store is caught:", () => {
   });
 });
 
-describe("an error", () => {
-  test("says what was asked, what would be right and what was received", async () => {
+describe("StoreError", () => {
+  test("the message names the call, the expected and the received value", async () => {
     const store = (now: () => number) => fields.answering(now, fields.sortedHeaders);
     const [failure] = await failuresOf(createStoreConformance(opening(store)));
     expect(failure?.error.message).toMatch(/^find after change 1 of 2: expected .*X-Zebra.*, received .*"10","ten"/);
     expect(failure?.error.message.length).toBeLessThan(400);
   });
 
-  test("has what the store threw as its cause", async () => {
+  test("the error of the store is the cause", async () => {
     const cause = new TypeError("no such table");
     const store = faulty.broken(Date.now, { find: () => Promise.reject(cause) });
     const [failure] = await failuresOf(createStoreConformance(async () => ({ store, close: async () => {} })));
@@ -231,25 +236,25 @@ describe("an error", () => {
     [{ shared: true }, openMemory, 'the traits say shared: true, but the opened store has no "join"'],
     [{ shared: true }, openDatabase, 'the opened store has "reopen", but the traits do not say durable: true'],
     [{ durable: true }, openDatabase, 'the opened store has "join", but the traits do not say shared: true'],
-  ])("says that %j does not fit what was opened", async (traits, open, message) => {
+  ])("a mismatch of the traits %j with the opened store is an error", async (traits, open, message) => {
     const [check] = createStoreConformance(open, traits);
     await expect(check!.run()).rejects.toThrow(new StoreError(message));
   });
 });
 
-test("a store with a clock of its own is not asked to forget by another", async () => {
+test("ownClock leaves out the checks of expiry", async () => {
   const open: Open = async () => ({ store: createMemoryStore(), close: async () => {} });
   expect(await failuresOf(createStoreConformance(open, { ownClock: true }))).toEqual([]);
   const left = await failuresOf(createStoreConformance(open));
   expect(left.map(({ name }) => name)).toEqual([
-    "expiry: forgets a payment in any state after that",
+    "expiry: removes a payment in any state after that",
     "expiry: frees an identifier with its payment, and not before",
-    "expiry: a payment that is forgotten is not unfinished any more",
-    "expiry: goes by the payment that is there, not by one that was released",
+    "expiry: a removed payment is no longer unfinished",
+    "expiry: depends on the current claim, not on a released one",
   ]);
 });
 
-test("rows without a prototype, bodies that are Buffers and fields in another order are as good as any", async () => {
+test("records may have no prototype, bodies that are Buffers, and fields in any order", async () => {
   const row = (record: PaymentRecord): PaymentRecord => {
     const { answer } = record;
     const fields = { ...record, ...(answer && { answer: { ...answer, body: Buffer.from(answer.body) } }) };

@@ -1,12 +1,11 @@
 /**
- * What is asked of `transition`: from state to state as TRANSITIONS says, and by nobody but the owner.
+ * The checks of `transition`: from state to state as TRANSITIONS allows, and only by the owner.
  *
  * @module
  */
 import { type PaymentState, TRANSITIONS, type Transition, UNFINISHED } from "@farebox/core";
-import { demandEqual, demandForgotten, demandRecord } from "./demand.js";
-import { ANSWER, broughtTo, claimed, moved, RECEIPT, STATES } from "./sample-payments.js";
-import { atOnce, type Check, type Stage } from "./stage.js";
+import { broughtTo, claimed, moved, RECEIPT, RESPONSE, STATES } from "./sample-payments.js";
+import { type Check, concurrently, demandEqual, demandForgotten, demandRecord, type Stage } from "./stage.js";
 
 const CONTENDERS = 100;
 
@@ -16,25 +15,25 @@ export const TRANSITION_CHECKS: readonly Check[] = [
     name: `transition: from ${from} only to ${TRANSITIONS[from].join(", ") || "nothing"}`,
     run: (stage: Stage) => goesWhereItMay(stage, from),
   })),
-  { name: "transition: changes nothing for those who are mistaken about the record", run: mistaken },
+  { name: "transition: changes nothing for a wrong owner, state or identity", run: mistaken },
   ...UNFINISHED.map((from) => ({
-    name: `transition: lets one of ${CONTENDERS} runs take over from one that left its payment ${from}`,
+    name: `transition: lets one of ${CONTENDERS} owners take over a payment that is ${from}`,
     run: (stage: Stage) => takeOver(stage, from),
   })),
-  { name: `transition: hands a kept answer to one of ${CONTENDERS} who ask for it at once`, run: takeAnswer },
-  { name: `transition: is made once, though its owner asks ${CONTENDERS} times at once`, run: once },
-  { name: "transition: leaves other payments as they are", run: others },
+  { name: `transition: gives a stored response to one of ${CONTENDERS} concurrent owners`, run: takeAnswer },
+  { name: `transition: happens once for ${CONTENDERS} concurrent calls of its owner`, run: once },
+  { name: "transition: does not change other payments", run: others },
 ];
 
-/** What a change that is refused would have written. */
-const BAGGAGE = { newOwner: "thief", facilitator: "z.example", answer: ANSWER, receipt: RECEIPT } as const;
+/** The fields that a refused transition must not write. */
+const REFUSED_FIELDS = { newOwner: "thief", facilitator: "z.example", answer: RESPONSE, receipt: RECEIPT } as const;
 
 async function goesWhereItMay(stage: Stage, from: PaymentState): Promise<void> {
   for (const to of STATES) {
     const before = await broughtTo(stage, from, { identity: to });
     const may = TRANSITIONS[from].includes(to);
     const change = { identity: to, from, to, owner: "run" };
-    const taken = await stage.store.transition(may ? change : { ...change, ...BAGGAGE });
+    const taken = await stage.store.transition(may ? change : { ...change, ...REFUSED_FIELDS });
     demandEqual(taken, may, `transition from ${from} to ${to}`);
     await demandRecord(stage.store, may ? { ...before, state: to } : before, `after ${from} to ${to}`);
   }
@@ -42,19 +41,19 @@ async function goesWhereItMay(stage: Stage, from: PaymentState): Promise<void> {
 
 async function mistaken(stage: Stage): Promise<void> {
   const record = await claimed(stage);
-  const change: Transition = { identity: "p", from: "claimed", to: "serving", owner: "run", ...BAGGAGE };
+  const change: Transition = { identity: "p", from: "claimed", to: "serving", owner: "run", ...REFUSED_FIELDS };
   const mistakes: Readonly<Record<string, Partial<Transition>>> = {
-    "by a run that is not the owner": { owner: "other" },
-    "by a run whose name begins alike": { owner: "ru" },
-    "by the run that would be the owner": { owner: "thief" },
-    "from a state that it is not in": { from: "serving", to: "settling" },
-    "of a payment that nobody has claimed": { identity: "q" },
+    "by another owner": { owner: "other" },
+    "by an owner with a similar name": { owner: "ru" },
+    "by the new owner": { owner: "thief" },
+    "from another state": { from: "serving", to: "settling" },
+    "of an unclaimed payment": { identity: "q" },
   };
-  for (const [who, mistake] of Object.entries(mistakes)) {
-    demandEqual(await stage.store.transition({ ...change, ...mistake }), false, `transition ${who}`);
-    await demandRecord(stage.store, record, `after a transition ${who}`);
+  for (const [what, mistake] of Object.entries(mistakes)) {
+    demandEqual(await stage.store.transition({ ...change, ...mistake }), false, `transition ${what}`);
+    await demandRecord(stage.store, record, `after a transition ${what}`);
   }
-  await demandForgotten(stage.store, "q", "of a payment that nobody has claimed");
+  await demandForgotten(stage.store, "q", "of an unclaimed payment");
 }
 
 async function takeOver(stage: Stage, from: PaymentState): Promise<void> {
@@ -62,40 +61,40 @@ async function takeOver(stage: Stage, from: PaymentState): Promise<void> {
   const leaseUntilMs = stage.clock.now() + 90_000;
   const winner = await contest(stage, { identity: "p", from, to: "settling", owner: "run", leaseUntilMs });
   const after = { ...before, state: "settling", owner: winner, leaseUntilMs } as const;
-  await demandRecord(stage.store, after, "after it was taken over");
+  await demandRecord(stage.store, after, "after the takeover");
 
   for (const to of TRANSITIONS.settling) {
     const late = { identity: "p", from: "settling", to, owner: "run", newOwner: "run", leaseUntilMs: null } as const;
-    demandEqual(await stage.store.transition(late), false, `transition to ${to} by the run that lost the payment`);
+    demandEqual(await stage.store.transition(late), false, `transition to ${to} by the former owner`);
   }
   await stage.store.release("p", "run");
-  await demandRecord(stage.store, after, "after all that the run that lost it may try");
+  await demandRecord(stage.store, after, "after all calls of the former owner");
   await moved(stage, after, { to: "settled" });
 }
 
 async function takeAnswer(stage: Stage): Promise<void> {
   const settled = await broughtTo(stage, "settled");
-  const { answer: _, ...rest } = await moved(stage, settled, { to: "settled", answer: ANSWER, receipt: RECEIPT });
+  const { answer: _, ...rest } = await moved(stage, settled, { to: "settled", answer: RESPONSE, receipt: RECEIPT });
   const change = { identity: "p", from: "settled", to: "settled", owner: "run", answer: null } as const;
   const owner = await contest(stage, change);
-  await demandRecord(stage.store, { ...rest, owner }, "after its answer was taken");
+  await demandRecord(stage.store, { ...rest, owner }, "after its response was removed");
 }
 
-/** Yields the one who got it. */
+/** Returns the owner that won. */
 async function contest(stage: Stage, change: Transition): Promise<string> {
   const runs = Array.from({ length: CONTENDERS }, (_, at) => `run ${at}`);
-  const taken = await atOnce(stage, CONTENDERS, (store, at) =>
+  const taken = await concurrently(stage, CONTENDERS, (store, at) =>
     store.transition({ ...change, newOwner: runs[at] ?? "" }),
   );
   const winners = runs.filter((_, at) => taken[at]);
-  demandEqual(winners.length, 1, "runs that took the payment over");
+  demandEqual(winners.length, 1, "owners that took over the payment");
   return winners[0] ?? "";
 }
 
 async function once(stage: Stage): Promise<void> {
   const before = await claimed(stage);
   const change = { identity: "p", from: "claimed", to: "serving", owner: "run" } as const;
-  const taken = await atOnce(stage, CONTENDERS, (store) => store.transition(change));
+  const taken = await concurrently(stage, CONTENDERS, (store) => store.transition(change));
   demandEqual(taken.filter(Boolean).length, 1, "transitions from claimed to serving");
   await demandRecord(stage.store, { ...before, state: "serving" }, "after one transition");
 }
@@ -103,6 +102,6 @@ async function once(stage: Stage): Promise<void> {
 async function others(stage: Stage): Promise<void> {
   const mine = await claimed(stage);
   const other = await claimed(stage, { identity: "q" });
-  await moved(stage, mine, { to: "serving", facilitator: "a.example", answer: ANSWER });
+  await moved(stage, mine, { to: "serving", facilitator: "a.example", answer: RESPONSE });
   await demandRecord(stage.store, other, "after a transition of another payment");
 }

@@ -1,32 +1,31 @@
 /**
- * What is asked of `unfinished`: it misses no settlement whose outcome nobody knows, whatever happens meanwhile.
+ * The checks of `unfinished`: it misses no settlement with an unknown outcome, even while other payments change.
  *
  * @module
  */
 import { type PaymentRecord, type PaymentStore, UNFINISHED } from "@farebox/core";
-import { demandEqual } from "./demand.js";
-import { ANSWER, broughtTo, claimed, claimOf, IDENTIFIER, moved, REQUEST, STATES } from "./sample-payments.js";
-import { atOnce, type Check, type Stage } from "./stage.js";
+import { broughtTo, claimed, claimOf, IDENTIFIER, moved, REQUEST, RESPONSE, STATES } from "./sample-payments.js";
+import { type Check, concurrently, demandEqual, type Stage } from "./stage.js";
 
 const MANY = 3_000;
 const CHANGES = 100;
 
 /** The checks of `unfinished`. */
 export const UNFINISHED_CHECKS: readonly Check[] = [
-  { name: "unfinished: yields what is settling or unknown, and nothing else", run: twoStates },
-  { name: "unfinished: yields records whole", run: whole },
+  { name: "unfinished: yields payments that are settling or unknown, and nothing else", run: twoStates },
+  { name: "unfinished: yields whole records", run: whole },
   { name: "unfinished: yields no payment whose settlement has ended", run: ended },
   { name: `unfinished: yields each of ${MANY} once`, run: many },
   {
-    name: `unfinished: misses none while ${CHANGES} others end at the same time, and yields none twice`,
+    name: `unfinished: misses none while ${CHANGES} others end, and yields none twice`,
     run: whileOthersEnd,
   },
-  { name: "unfinished: yields none twice that is taken over meanwhile", run: whileTakenOver },
-  { name: "unfinished: begins anew each time, also after it was left early", run: leftEarly },
-  { name: "unfinished: who walks may claim, settle and find meanwhile", run: atWork },
+  { name: "unfinished: yields no payment twice during a takeover", run: whileTakenOver },
+  { name: "unfinished: starts again each time, even after an early end", run: leftEarly },
+  { name: "unfinished: allows claims, transitions and finds during an iteration", run: atWork },
 ];
 
-/** Demands that the store yields these payments as unfinished and no other, each once and whole. */
+/** Demands that `unfinished` yields exactly these payments, each once and whole. */
 export async function demandUnfinished(
   store: PaymentStore,
   expected: readonly PaymentRecord[],
@@ -48,7 +47,7 @@ async function twoStates(stage: Stage): Promise<void> {
 async function whole(stage: Stage): Promise<void> {
   const serving = await broughtTo(stage, "serving", { identifier: IDENTIFIER });
   const leaseUntilMs = stage.clock.now() + 90_000;
-  const full = { request: REQUEST, leaseUntilMs, facilitator: "a.example", answer: ANSWER };
+  const full = { request: REQUEST, leaseUntilMs, facilitator: "a.example", answer: RESPONSE };
   const settling = await moved(stage, serving, { to: "settling", ...full });
   await demandUnfinished(stage.store, [settling], "with a payment that is settling");
   const unknown = await moved(stage, settling, { to: "unknown", leaseUntilMs: null });
@@ -76,7 +75,7 @@ async function many(stage: Stage): Promise<void> {
 
 async function whileOthersEnd(stage: Stage): Promise<void> {
   const records = await settleAtOnce(stage, 3 * CHANGES);
-  // One in three, so that those who end lie among those who stay.
+  // One payment in three ends, so that the others lie between them.
   const ending = records.filter((_, at) => at % 3 === 0);
   const staying = records.filter((_, at) => at % 3 !== 0);
   const found: PaymentRecord[] = [];
@@ -84,10 +83,10 @@ async function whileOthersEnd(stage: Stage): Promise<void> {
   for await (const record of stage.store.unfinished()) {
     found.push(record);
     if (found.length === 1) changes = endAtOnce(stage, ending);
-    // Halfway all have ended: those who come by pages then turn a page of a list that has shrunk.
+    // Halfway, all changes have ended. A store that reads pages then continues with a shorter list.
     if (found.length === CHANGES / 2) await changes;
   }
-  demandEqual((await changes).filter(Boolean).length, CHANGES, "transitions made while unfinished was asked");
+  demandEqual((await changes).filter(Boolean).length, CHANGES, "transitions during an iteration of unfinished");
   demandOnce(found);
   const stayed = found.filter(({ identity }) => staying.some((record) => record.identity === identity));
   demandEqual(byIdentity(stayed), byIdentity(staying), "unfinished while others end");
@@ -101,7 +100,7 @@ async function whileTakenOver(stage: Stage): Promise<void> {
     found.push(record);
     const settling = await moved(stage, record, { to: "settling", newOwner: "next" });
     await moved(stage, settling, { to: "unknown" });
-    // Else a store that yields it again and again would be asked without end.
+    // Ends the loop for a store that yields payments again and again.
     if (found.length > records.length) break;
   }
   demandOnce(found);
@@ -115,7 +114,7 @@ async function leftEarly(stage: Stage): Promise<void> {
     break;
   }
   await demandUnfinished(stage.store, records, "after it was left early");
-  await atOnce(stage, 2, (store) => demandUnfinished(store, records, "asked twice at once"));
+  await concurrently(stage, 2, (store) => demandUnfinished(store, records, "iterated twice concurrently"));
 }
 
 async function atWork(stage: Stage): Promise<void> {
@@ -131,17 +130,17 @@ async function atWork(stage: Stage): Promise<void> {
   await demandUnfinished(stage.store, [], "after each was settled");
 }
 
-/** Payments that are settling, claimed by every way there is to the store. */
+/** Claims payments concurrently, and moves them to settling. */
 async function settleAtOnce(stage: Stage, count: number): Promise<readonly PaymentRecord[]> {
-  return atOnce(stage, count, async (store, at) => {
+  return concurrently(stage, count, async (store, at) => {
     const request = claimOf(stage, { identity: `p${at}` });
-    demandEqual(await store.claim(request), { kind: "claimed" }, "claim of a payment that is not there");
+    demandEqual(await store.claim(request), { kind: "claimed" }, "claim of an unclaimed payment");
     return moved({ ...stage, store }, { ...request, state: "claimed" }, { to: "settling" });
   });
 }
 
 function endAtOnce(stage: Stage, records: readonly PaymentRecord[]): Promise<readonly boolean[]> {
-  return atOnce(stage, records.length, async (store, at) => {
+  return concurrently(stage, records.length, async (store, at) => {
     const { identity = "", owner = "" } = records[at] ?? {};
     return store.transition({ identity, from: "settling", to: "settled", owner });
   });

@@ -1,0 +1,114 @@
+/**
+ * The fields of a declaration that each request fills in: its method, and for a path with parameters the route template and
+ * the values.
+ *
+ * @see x402 v2 extension `bazaar`, "Dynamic routes"
+ * @module
+ */
+import { isJsonObject, type JsonObject, type RoutePath } from "@farebox/core";
+import { type BazaarDeclaration, inputSchemaOf, type JsonSchema } from "../declaration.js";
+import type { FormContext } from "./draft.js";
+
+/** The declaration for requests with one method. */
+export function narrowToMethod(declaration: BazaarDeclaration, method: string): BazaarDeclaration {
+  const { info, schema } = declaration;
+  if (info.input.type === "mcp") return declaration;
+  return {
+    ...declaration,
+    info: { ...info, input: { ...info.input, method } },
+    schema: withInput(schema, { method: { type: "string", enum: [method] } }, ["method"]),
+  };
+}
+
+/** Adds properties to the schema of `info.input`, which usually allows only the properties that it names. */
+function withInput(schema: JsonSchema, added: JsonObject, alsoRequired: readonly string[]): JsonSchema {
+  const input = inputSchemaOf(schema);
+  const properties = isJsonObject(input["properties"]) ? input["properties"] : {};
+  const required = Array.isArray(input["required"]) ? input["required"] : [];
+  const all = isJsonObject(schema["properties"]) ? schema["properties"] : {};
+  return {
+    ...schema,
+    properties: {
+      ...all,
+      input: {
+        ...input,
+        properties: { ...properties, ...added },
+        required: [...new Set([...required, ...alsoRequired])],
+      },
+    },
+  };
+}
+
+/** Fills the route template and the path parameters of a request into a declaration. */
+export type FillPath = (routeTemplate: string, pathParams: Readonly<Record<string, string>>) => BazaarDeclaration;
+
+/** Prepares a declaration for a path with parameters, so that a request only fills in data. */
+export function preparePathFields(declaration: BazaarDeclaration): FillPath {
+  const { info, schema } = declaration;
+  const declared = inputSchemaOf(schema)["properties"];
+  const pathSchema = isJsonObject(declared) ? declared["pathParams"] : undefined;
+  const typed = isJsonObject(pathSchema) && isJsonObject(pathSchema["properties"]) ? pathSchema["properties"] : {};
+  const open = pathSchema === undefined ? withInput(schema, { pathParams: { type: "object" } }, []) : schema;
+  return (routeTemplate, pathParams) => ({
+    ...declaration,
+    info: { ...info, input: { ...info.input, pathParams: toTypes(pathParams, typed) } as typeof info.input },
+    schema: open,
+    routeTemplate,
+  });
+}
+
+/** Path parameters are texts. Facilitators reject a text where the schema declares a number. */
+function toTypes(params: Readonly<Record<string, string>>, types: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, toType(value, types[name])]));
+}
+
+function toType(value: string, schema: unknown): unknown {
+  const type = isJsonObject(schema) ? schema["type"] : undefined;
+  if ((type === "integer" || type === "number") && /^-?\d{1,15}(?:\.\d{1,15})?$/.test(value)) return Number(value);
+  return type === "boolean" && (value === "true" || value === "false") ? value === "true" : value;
+}
+
+const TEMPLATE = /^\/[\w/:.\-~%]+$/;
+
+/** Facilitators decode a template up to five times before they refuse it. */
+const MAX_PASSES = 5;
+
+/** Whether facilitators accept a template: few characters are allowed, and it must stay on its origin and path. */
+function isListableTemplate(template: string): boolean {
+  if (!TEMPLATE.test(template)) return false;
+  let decoded = template;
+  for (let pass = 0; pass < MAX_PASSES; pass++) {
+    const next = decode(decoded);
+    if (next === undefined) return false;
+    if (next === decoded) return !decoded.includes("..") && !decoded.includes("://");
+    decoded = next;
+  }
+  return false;
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The template of `/*`. Many routes have it, so it identifies none of them. */
+const ANY_PATH = "/:var1";
+
+/** Whether catalogs list a route by its template, and not by each path. */
+export function hasTemplate({ template, params }: RoutePath): boolean {
+  return params.length > 0 && template !== ANY_PATH;
+}
+
+/** Notes templates that facilitators do not accept. */
+export function noteTemplates({ route: { paths = [] }, note }: FormContext): void {
+  for (const path of paths) {
+    if (!hasTemplate(path) || isListableTemplate(path.template)) continue;
+    note(
+      "FAREBOX_TEMPLATE_NOT_LISTABLE",
+      `Facilitators do not accept the template ${path.template}, so they list each of its paths separately`,
+    );
+  }
+}

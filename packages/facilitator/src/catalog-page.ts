@@ -1,0 +1,108 @@
+/**
+ * The catalog for people with a browser: one read-only page, rendered on the server, without a script.
+ *
+ * @module
+ */
+import type { Catalog, CatalogFilter } from "@farebox/bazaar/facilitator";
+import { createIssues, type Logger } from "@farebox/core";
+import type { RequestHandler } from "express";
+import { CONTENT_SECURITY_POLICY, type PageQuery, type PageResults, problemPage, resultsPage } from "./catalog-html.js";
+import { logFailure } from "./log.js";
+import { checkLogger, hasMethods } from "./options.js";
+
+/** Services per page. */
+const PER_PAGE = 20;
+
+/** Longest search text, in UTF-16 units. */
+const MAX_QUERY = 1_000;
+
+/** Options of the page. */
+export interface CatalogPageOptions {
+  /** Receives one line per page that could not be rendered. Default: no log. */
+  readonly logger?: Logger;
+}
+
+/**
+ * Creates a handler that shows a catalog as a page: `app.get("/", catalogPage(catalog))`. It reads `query`, `type`,
+ * `network` and `cursor` from the URL, stores nothing, and needs no script, image or cookie. Works in Express 4 and 5.
+ *
+ * @throws ConfigError with every issue at once.
+ */
+export function catalogPage(catalog: Catalog, options: CatalogPageOptions = {}): RequestHandler {
+  const issues = createIssues();
+  if (!hasMethods(catalog, ["list", "search"])) {
+    issues.add("catalog", "a catalog, e.g. createCatalog(…)", catalog);
+  }
+  issues.checkKeys("options", options, ["logger"]);
+  const { logger } = options;
+  checkLogger(logger, issues);
+  issues.throwIfAny();
+  return async (req, res) => {
+    const { status, page } = await renderPage(catalog, req.originalUrl, logger);
+    res.status(status).set({
+      "Content-Type": "text/html; charset=utf-8",
+      "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+      "X-Content-Type-Options": "nosniff",
+      "Referrer-Policy": "no-referrer",
+      "Cache-Control": "no-cache",
+    });
+    res.send(page);
+  };
+}
+
+/** Never rejects: Express 4 ignores a handler that does. */
+async function renderPage(
+  catalog: Catalog,
+  url: string,
+  logger: Logger | undefined,
+): Promise<{ readonly status: number; readonly page: string }> {
+  const at = url.indexOf("?");
+  const parameters = new URLSearchParams(at === -1 ? "" : url.slice(at));
+  const read = (name: string) => (parameters.get(name) ?? "").trim();
+  const query: PageQuery = { query: read("query"), type: read("type"), network: read("network") };
+  const cursor = parameters.get("cursor") ?? undefined;
+  const problem = problemOf(query, cursor, catalog);
+  if (problem !== undefined) return { status: 400, page: problemPage(query, problem) };
+  try {
+    return { status: 200, page: resultsPage(query, await find(catalog, query, cursor)) };
+  } catch (error) {
+    logFailure(logger, "catalog_page_failed", error);
+    return { status: 503, page: problemPage(query, "The catalog cannot be read right now. Please try again later.") };
+  }
+}
+
+function problemOf({ query, type }: PageQuery, cursor: string | undefined, catalog: Catalog): string | undefined {
+  if (query.length > MAX_QUERY) return `The search text must not be longer than ${MAX_QUERY} characters.`;
+  if (type !== "" && type !== "http" && type !== "mcp") return "The kind must be http or mcp.";
+  const kind = query === "" ? "list" : "search";
+  if (cursor !== undefined && !catalog.isCursor(kind, cursor)) return "There is no such page.";
+  return undefined;
+}
+
+async function find(catalog: Catalog, pageQuery: PageQuery, cursor: string | undefined): Promise<PageResults> {
+  const page = { limit: PER_PAGE, ...toFilter(pageQuery), ...(cursor === undefined ? {} : { cursor }) };
+  const { query } = pageQuery;
+  const found =
+    query === ""
+      ? await catalog.list({ ...page, offset: 0 })
+      : { total: undefined, ...(await catalog.search({ ...page, query })) };
+  return {
+    entries: found.entries,
+    total: found.total,
+    nextUrl: found.cursor === undefined ? undefined : urlOf(pageQuery, found.cursor),
+    firstUrl: cursor === undefined ? undefined : urlOf(pageQuery),
+  };
+}
+
+function toFilter({ type, network }: PageQuery): CatalogFilter {
+  return {
+    ...(type === "http" || type === "mcp" ? { type } : {}),
+    ...(network === "" ? {} : { network }),
+  };
+}
+
+/** Relative to the page: the path of a request comes from the client, and is not repeated. */
+function urlOf(query: PageQuery, cursor?: string): string {
+  const given = Object.entries({ ...query, cursor }).filter((entry): entry is [string, string] => Boolean(entry[1]));
+  return `?${new URLSearchParams(given)}`;
+}

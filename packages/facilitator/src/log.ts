@@ -1,0 +1,83 @@
+/**
+ * The facilitator's log: one line per call, and one per internal error.
+ *
+ * Text from a client or a scheme is logged only in a known, harmless form. A logger that throws changes nothing: it must
+ * not decide whether a payment is settled.
+ *
+ * @module
+ */
+import {
+  isJsonObject,
+  isReason,
+  type LogFields,
+  type Logger,
+  legible,
+  type SettlementResponse,
+  type VerifyResponse,
+} from "@farebox/core";
+
+/** Logs calls. Never throws. */
+export interface CallLog {
+  verified(request: unknown, response: VerifyResponse): void;
+  settled(request: unknown, response: SettlementResponse): void;
+}
+
+/** Creates the log of calls; without a logger it writes nothing. */
+export function createCallLog(logger: Logger | undefined): CallLog {
+  function write(event: string, reason: unknown, fields: LogFields): void {
+    const level = reason === "unexpected_verify_error" || reason === "unexpected_settle_error" ? "error" : "info";
+    writeLine(logger, level, event, fields);
+  }
+  return {
+    verified(request, { isValid, invalidReason, invalidMessage, payer }) {
+      const outcome = { isValid, payer: plain(payer), ...failureFields(invalidReason, invalidMessage) };
+      write("verify", invalidReason, { ...requestFields(request), ...outcome });
+    },
+    settled(request, { success, transaction, payer, errorReason, errorMessage }) {
+      const outcome = {
+        success,
+        transaction: plain(transaction),
+        payer: plain(payer),
+        ...failureFields(errorReason, errorMessage),
+      };
+      write("settle", errorReason, { ...requestFields(request), ...outcome });
+    },
+  };
+}
+
+/** Logs an internal error by its name alone: its message may hold a database's address and password. Never throws. */
+export function logFailure(logger: Logger | undefined, event: string, error: unknown, fields: LogFields = {}): void {
+  writeLine(logger, "error", event, { ...fields, error: nameOf(error) });
+}
+
+/** The name of an error, for a log or a client: no message, no stack. */
+export function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : "not an error";
+}
+
+function writeLine(logger: Logger | undefined, level: "info" | "error", event: string, fields: LogFields): void {
+  try {
+    logger?.[level](event, fields);
+  } catch {
+    // The failure of a logger has no other place to be reported.
+  }
+}
+
+function requestFields(request: unknown): LogFields {
+  const requirements = isJsonObject(request) ? request["paymentRequirements"] : undefined;
+  if (!isJsonObject(requirements)) return {};
+  const { scheme, network, amount, payTo } = requirements;
+  return { scheme: plain(scheme), network: plain(network), amount: plain(amount), payTo: plain(payTo) };
+}
+
+function failureFields(reason: unknown, message: unknown): LogFields {
+  return {
+    ...(isReason(reason) ? { reason } : {}),
+    ...(typeof message === "string" ? { message: legible(message) } : {}),
+  };
+}
+
+/** Names, numbers, addresses and hashes have this form; signatures are longer. */
+function plain(text: unknown): string | undefined {
+  return typeof text === "string" && /^[\w:.+/=-]{1,100}$/.test(text) ? text : undefined;
+}
