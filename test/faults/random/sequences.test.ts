@@ -1,13 +1,12 @@
 /**
- * Sequences of payments, with faults and without order: whatever is sent, whenever anybody leaves, fails or dies, a payer
- * is debited once and has the answer, and nothing is left. `FAREBOX_SEED` repeats a run, and
- * `node test/faults/random/long-run.mjs` makes it longer.
+ * Sequences of payments, faults, departures and deaths, in any order: a payer is debited at most once, gets the response, and
+ * nothing is left behind. `draws.ts` says from which seeds sequences are generated.
  *
  * @module
  */
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { readRunSettings } from "../../bypass/run-settings.js";
+import { readDraws } from "../../draws.js";
 import { VERSIONS } from "../../express/shop.js";
 import { judge } from "./judge.js";
 import { KNOWN } from "./known.js";
@@ -15,10 +14,10 @@ import { describeSequence, sequences } from "./plan.js";
 import { play } from "./play.js";
 import { openStage, type Stage } from "./stage.js";
 
-/** For each version of Express. */
-const USUAL_RUNS = 250;
+/** In one draw, for each version of Express. */
+const SEQUENCES = 60;
 
-const settings = readRunSettings("payments with faults, in sequences", USUAL_RUNS);
+const draws = readDraws("payments with faults, in sequences");
 
 afterEach(() => void vi.useRealTimers());
 
@@ -28,20 +27,22 @@ describe.each(VERSIONS.map((version, at) => [...version, at] as const))("on %s",
     async () => {
       const stage = await openStage(express);
       try {
-        const tally = await playMany(stage, settings.seed + at);
-        console.log(`${name}: ${JSON.stringify(tally)}`);
-        // A run in which nothing was sold, or nothing went wrong, would prove nothing.
-        expect(Math.min(tally.debits, tally.reruns, tally.unpaid)).toBeGreaterThan(0);
+        for (const seed of draws.seeds()) {
+          const tally = await playMany(stage, seed, at);
+          console.log(`${name}: ${JSON.stringify(tally)}`);
+          // A run in which nothing was sold, or nothing went wrong, would prove nothing.
+          expect(Math.min(tally.debits, tally.reruns, tally.unpaid)).toBeGreaterThan(0);
+        }
       } finally {
         await stage.close();
       }
     },
-    settings.timeoutMs,
+    draws.timeoutMs,
   );
 });
 
 /** Each version of Express plays sequences of its own. Fails with the smallest sequence that something is wrong with, in words. */
-async function playMany(stage: Stage, seed: number) {
+async function playMany(stage: Stage, seed: number, at: number) {
   const tally = {
     sequences: 0,
     requests: 0,
@@ -74,13 +75,13 @@ async function playMany(stage: Stage, seed: number) {
   });
   const examples = KNOWN.map((one): [typeof one] => [one]);
   // Examples count as runs.
-  const numRuns = settings.runs + examples.length;
-  const { failed, errorInstance, counterexample } = await fc.check(property, { seed, numRuns, examples });
+  const settings = { seed: seed + at, numRuns: SEQUENCES + examples.length, examples };
+  const { failed, errorInstance, counterexample } = await fc.check(property, settings);
   if (!failed) return tally;
   const [sequence] = counterexample ?? [];
   const words = sequence === undefined ? "" : describeSequence(sequence);
   const reason = errorInstance instanceof Error ? (errorInstance.stack ?? "") : "";
-  return expect.fail(`${reason}\n${words}\n  repeat with FAREBOX_SEED=${settings.seed}`);
+  return expect.fail(`${reason}\n${words}\n  repeat with FAREBOX_SEED=${seed}`);
 }
 
 /** Tells a finding from a mistake in the test itself. */
