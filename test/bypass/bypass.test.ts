@@ -7,14 +7,14 @@
 import { createTestFacilitator } from "@farebox/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { readDraws } from "../draws.js";
+import { readDraws, USUAL_SEED } from "../draws.js";
 import { VERSIONS } from "../express/shop.js";
-import { appPlans } from "./app-plan.js";
+import { appPlans, type ItemPlan, REWRITERS, ROUTE_METHODS } from "./app-plan.js";
 import { openCourt } from "./court.js";
 import { type Court, createTally, judgeApp, type Tally } from "./judge.js";
 import type { Dialect } from "./path.js";
 import { readFeatures } from "./purse.js";
-import { requestPlans } from "./request-plan.js";
+import { MUTATION_KINDS, requestPlans } from "./request-plan.js";
 import { resolveApp } from "./resolved-app.js";
 
 const draws = readDraws("requests without payment");
@@ -43,7 +43,32 @@ describe.each(VERSIONS)("on %s", (name, express) => {
     },
     draws.timeoutMs,
   );
+
+  test("the usual draw has every kind of middleware, group, route, price and request", () => {
+    const plans = fc.tuple(appPlans(name as Dialect, features), requests);
+    const drawn = fc.sample(plans, { seed: USUAL_SEED, numRuns: APPS });
+    const [groups, routes] = partition(drawn.flatMap(([app]) => listItems(app.items)));
+    expect(new Set(drawn.flatMap(([app]) => app.rewriters))).toEqual(new Set(REWRITERS));
+    expect(new Set(groups.map(({ sort }) => sort))).toEqual(new Set(["router", "app", "flat"]));
+    expect(new Set(routes.map(({ method }) => method))).toEqual(new Set(ROUTE_METHODS));
+    expect(new Set(routes.map(({ pricing }) => (typeof pricing === "string" ? pricing : "by a key")))).toEqual(
+      new Set(["free", "charge", "by a key"]),
+    );
+    const mutations = drawn.flatMap(([, sent]) => sent.flatMap((request) => request.mutations));
+    expect(new Set(mutations.map(({ kind }) => kind))).toEqual(new Set(MUTATION_KINDS));
+  });
 });
+
+function listItems(items: readonly ItemPlan[]): readonly ItemPlan[] {
+  return items.flatMap((item) => (item.kind === "group" ? [item, ...listItems(item.items)] : [item]));
+}
+
+function partition(items: readonly ItemPlan[]) {
+  return [
+    items.flatMap((item) => (item.kind === "group" ? [item] : [])),
+    items.flatMap((item) => (item.kind === "route" ? [item] : [])),
+  ] as const;
+}
 
 /** Fails with the report of the smallest app and request that something is wrong with. */
 async function judgeMany(court: Court, seed: number): Promise<Tally> {

@@ -79,9 +79,12 @@ const ESCAPED = ['"', "^", "|", "<"];
 
 type Mutation = keyof typeof MUTATIONS;
 
+/** Every way to change a target. */
+export const MUTATION_KINDS = Object.keys(MUTATIONS) as Mutation[];
+
 /** Every one, and more often those that a client could come by without meaning harm. */
 const NAMES = [
-  ...(Object.keys(MUTATIONS) as Mutation[]),
+  ...MUTATION_KINDS,
   ...(["other case", "slash at the end", "slash doubled", "percent-encoded", "absolute form as any client"] as const),
 ];
 

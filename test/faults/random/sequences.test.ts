@@ -6,11 +6,21 @@
  */
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { readDraws } from "../../draws.js";
+import { readDraws, USUAL_SEED } from "../../draws.js";
 import { VERSIONS } from "../../express/shop.js";
 import { judge } from "./judge.js";
 import { KNOWN } from "./known.js";
-import { describeSequence, sequences } from "./plan.js";
+import {
+  CHANGES,
+  CLIENTS,
+  DOINGS,
+  describeSequence,
+  HANDLERS,
+  MOMENTS,
+  SETTLE_FAULTS,
+  sequences,
+  VERIFY_FAULTS,
+} from "./plan.js";
 import { play } from "./play.js";
 import { openStage, type Stage } from "./stage.js";
 
@@ -41,7 +51,29 @@ describe.each(VERSIONS.map((version, at) => [...version, at] as const))("on %s",
   );
 });
 
-/** Each version of Express plays sequences of its own. Fails with the smallest sequence that something is wrong with, in words. */
+test("the usual draw has every handler, client, moment, fault and change", () => {
+  const drawn = VERSIONS.flatMap((_, at) => fc.sample(fc.tuple(sequences), settingsOf(USUAL_SEED, at)));
+  const steps = drawn.flatMap(([sequence]) => sequence.steps);
+  const sent = steps.flatMap((step) => (step.kind === "send" ? [step] : []));
+  expect(new Set(steps.map(({ kind }) => kind))).toEqual(new Set(["send", "pass", "die"]));
+  expect(new Set(sent.map(({ handler }) => handler))).toEqual(new Set(HANDLERS));
+  expect(new Set(sent.map(({ client }) => client))).toEqual(new Set(CLIENTS));
+  expect(new Set(sent.map(({ moment }) => moment?.when))).toEqual(new Set([undefined, ...MOMENTS]));
+  expect(new Set(sent.map(({ moment }) => moment?.doing))).toEqual(new Set([undefined, ...DOINGS]));
+  expect(new Set(sent.map(({ verify }) => verify))).toEqual(new Set([undefined, ...VERIFY_FAULTS]));
+  expect(new Set(sent.map(({ settle }) => settle))).toEqual(new Set([undefined, ...SETTLE_FAULTS]));
+  expect(new Set(sent.map(({ change }) => change))).toEqual(new Set(CHANGES));
+  expect(new Set(sent.map(({ copyChange }) => copyChange))).toEqual(new Set(CHANGES));
+});
+
+/** Each version of Express plays sequences of its own, after those that are known. */
+function settingsOf(seed: number, at: number) {
+  const examples = KNOWN.map((one): [typeof one] => [one]);
+  // Examples count as runs.
+  return { seed: seed + at, numRuns: SEQUENCES + examples.length, examples };
+}
+
+/** Fails with the smallest sequence that something is wrong with, in words. */
 async function playMany(stage: Stage, seed: number, at: number) {
   const tally = {
     sequences: 0,
@@ -73,10 +105,7 @@ async function playMany(stage: Stage, seed: number, at: number) {
       process.off("unhandledRejection", listen);
     }
   });
-  const examples = KNOWN.map((one): [typeof one] => [one]);
-  // Examples count as runs.
-  const settings = { seed: seed + at, numRuns: SEQUENCES + examples.length, examples };
-  const { failed, errorInstance, counterexample } = await fc.check(property, settings);
+  const { failed, errorInstance, counterexample } = await fc.check(property, settingsOf(seed, at));
   if (!failed) return tally;
   const [sequence] = counterexample ?? [];
   const words = sequence === undefined ? "" : describeSequence(sequence);
