@@ -23,7 +23,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { listPackages, pack, ROOT } from "../scripts/pack.mjs";
+import { packAll, ROOT } from "../scripts/pack.mjs";
 
 const run = promisify(execFile);
 const resolveHere = createRequire(import.meta.url);
@@ -41,9 +41,8 @@ const facilitator = createServer((_req, res) => {
 
 beforeAll(async () => {
   await new Promise<void>((listening) => facilitator.listen(0, "127.0.0.1", listening));
-  for (const { folder, manifest } of listPackages()) {
-    const short = manifest.name.replace("@farebox/", "");
-    if (PACKED.includes(short)) tarballs[manifest.name] = `file:${(await pack(folder, home)).tarball}`;
+  for (const [name, { tarball }] of Object.entries(await packAll(home))) {
+    if (PACKED.includes(name.replace("@farebox/", ""))) tarballs[name] = `file:${tarball}`;
   }
 }, 120_000);
 

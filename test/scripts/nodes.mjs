@@ -56,7 +56,11 @@ function environmentOfNpm() {
 /** Runs a script, and has its child processes find the same Node. Returns the exit status. */
 export function runOn(node, argv, env = {}) {
   const path = [dirname(node), process.env["PATH"]].join(delimiter);
-  const { status } = spawnSync(node, argv, { cwd: ROOT, stdio: "inherit", env: { ...process.env, PATH: path, ...env } });
+  const { status } = spawnSync(node, argv, {
+    cwd: ROOT,
+    stdio: "inherit",
+    env: { ...process.env, PATH: path, ...env },
+  });
   return status ?? 1;
 }
 
