@@ -39,7 +39,7 @@ const PRICED_IN_VAIN = [
 describe.each<Version>([5, 4])("on Express %i, without a table", (version) => {
   const serves = { priced: "free", free: "free", "not found": "not found" } as const;
 
-  test("every path that has to be priced or free is served, and no other", async () => {
+  test("every priced or free path of the corpus is served without a table, and no other", async () => {
     for (const subject of CORPUS) {
       const { name, on, must } = subject;
       if (must === "refused" || must === "does not start" || !on.includes(version)) continue;
@@ -50,7 +50,7 @@ describe.each<Version>([5, 4])("on Express %i, without a table", (version) => {
   });
 });
 
-test("names are unique, so that people can refer to them", () => {
+test("the names of the corpus are unique", () => {
   const names = CORPUS.map(({ name }) => name);
   expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
 });

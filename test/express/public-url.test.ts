@@ -82,14 +82,14 @@ describe.each(VERSIONS)("on %s, a resource's URL", (_, express) => {
     expect(told).toEqual(expected);
   });
 
-  test("leaves the query out, unless it is asked for", async () => {
+  test("a resource's URL leaves the query out, unless the seller asks for it", async () => {
     const { shop } = await openWith({});
     expect(await urlOf(shop, "/paid?b=2&a=1", {})).toBe("SELF/paid");
     const { shop: keeping } = await openWith({ options: { includeQuery: true } });
     expect(await urlOf(keeping, "/paid?b=2&a=1", {})).toBe("SELF/paid?b=2&a=1");
   });
 
-  test("carries no markup, in whatever a client has asked for and whoever reads it", async () => {
+  test("a resource's URL carries no markup, whatever path a client asks for", async () => {
     const { shop } = await openWith({ options: { includeQuery: true } });
     const markup = `<script>alert("1")</script>'`;
     for (const browser of ["", "Accept: text/html\r\nUser-Agent: Mozilla/5.0\r\n"]) {

@@ -40,7 +40,7 @@ function listing() {
 }
 
 describe.each(VERSIONS)("on %s, a held response keeps Node's contract", (_, express) => {
-  test("await of a write's callback does not hang", async () => {
+  test("a handler that awaits a write's callback does not hang", async () => {
     const text = await runHandler(
       express,
       async (res) => {
@@ -53,7 +53,7 @@ describe.each(VERSIONS)("on %s, a held response keeps Node's contract", (_, expr
     expect(text).toBeUndefined();
   });
 
-  test("await of a write's callback does not hang beyond what is held", async () => {
+  test("a handler that awaits a write's callback does not hang beyond the hold limit", async () => {
     const shop = await openShop(express, {
       options: { holdBytes: 1 },
       handler: async (_req, res) => {
@@ -76,7 +76,7 @@ describe.each(VERSIONS)("on %s, a held response keeps Node's contract", (_, expr
     expect(calls).toEqual([undefined, undefined, undefined]);
   });
 
-  test("every callback is called once when the answer is replaced", async () => {
+  test("every callback is called once when the response is replaced", async () => {
     const { calls, callback } = listing();
     await runHandler(
       express,
@@ -114,7 +114,7 @@ describe.each(VERSIONS)("on %s, a held response keeps Node's contract", (_, expr
     expect(calls).toEqual([undefined, undefined, undefined]);
   });
 
-  test("a second end and a write after it do no harm; their callbacks get the error", async () => {
+  test("a second end and a write after it do no harm, and their callbacks get the error", async () => {
     expectNoStrayErrors();
     const { calls, callback } = listing();
     await runHandler(
@@ -171,7 +171,7 @@ describe.each(VERSIONS)("on %s, a held response keeps Node's contract", (_, expr
     ]);
   });
 
-  test("what is done to the head after end goes nowhere", async () => {
+  test("changes to the head after end go nowhere", async () => {
     const shop = await openShop(express, {
       handler: (_req, res) => {
         res.set("X-Kept", "1").end("a");

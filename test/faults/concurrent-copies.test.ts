@@ -13,7 +13,7 @@ describe.each(BANKS)("%s", (_where, openBank) => {
   });
   afterAll(() => bank.close());
 
-  test("of ten copies of a payment at once, one runs the handler and is charged, and all get its answer and receipt", async () => {
+  test("of ten duplicates at once, one runs the handler and is charged, and all get its response and receipt", async () => {
     const allAreIn = createLatch();
     let arrived = 0;
     const count: RequestHandler = (req, _res, next) => {

@@ -9,20 +9,17 @@ describe.each(BANKS)("%s", (_where, openBank) => {
   });
   afterAll(() => bank.close());
 
-  test.each(["verify", "settle"] as const)(
-    "a %s that something between repeats moves money once",
-    async (operation) => {
-      const shop = await openShop({ bank });
-      bank.server.faults.next(operation, { kind: "duplicate", answer: "first" });
-      const sold = await shop.buy();
-      expect(sold).toMatchObject({ status: 200, receipt: { success: true } });
-      expect([shop.runs(), await shop.income(), await shop.spent()]).toEqual([1, PRICE, PRICE]);
-      expect((await shop.buy({ payment: sold.payment! })).challenge?.error).toBe("payment_already_used");
-    },
-  );
+  test.each(["verify", "settle"] as const)("a %s that a proxy repeats moves money once", async (operation) => {
+    const shop = await openShop({ bank });
+    bank.server.faults.next(operation, { kind: "duplicate", answer: "first" });
+    const sold = await shop.buy();
+    expect(sold).toMatchObject({ status: 200, receipt: { success: true } });
+    expect([shop.runs(), await shop.income(), await shop.spent()]).toEqual([1, PRICE, PRICE]);
+    expect((await shop.buy({ payment: sold.payment! })).challenge?.error).toBe("payment_already_used");
+  });
 
   // Who sees only the answer to the repeat cannot tell it from a payment that was used elsewhere: docs/lifecycle.md.
-  test("of a settle whose first answer is lost between, the receipt names the transaction", async () => {
+  test("the receipt names the transaction when the first response of a settle is lost", async () => {
     const shop = await openShop({ bank });
     bank.server.faults.next("settle", { kind: "duplicate", answer: "second" });
     const refused = await shop.buy();

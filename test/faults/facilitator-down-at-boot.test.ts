@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { openLedger } from "./bank.js";
 import { openShop, PRICE } from "./shop.js";
 
-test("a facilitator that is down at boot costs free routes nothing; paid ones are 503 until it is back", async () => {
+test("a facilitator that is down at boot costs free routes nothing, and priced ones are 503 until it is back", async () => {
   const bank = await openLedger();
   await bank.server.close();
   const shop = await openShop({ bank });

@@ -16,7 +16,7 @@ async function openLeftShop(accepts: readonly PaymentOption[]) {
   return shop;
 }
 
-test("a network that the facilitator drops is left out, and everything else is sold as before", async () => {
+test("a network that the facilitator drops is left out, and all other offers are sold as before", async () => {
   const shop = await openLeftShop([BASE, SEPOLIA]);
   expect((await shop.ask()).challenge?.accepts.map(({ network }) => network)).toEqual(["eip155:84532"]);
   expect((await shop.ask({ path: "/free" })).status).toBe(200);
@@ -24,7 +24,7 @@ test("a network that the facilitator drops is left out, and everything else is s
   expect(await shop.income()).toBe(PRICE);
 });
 
-test("the only network of a route makes that route 503 and no other", async () => {
+test("a route whose only network is dropped answers 503, and no other route does", async () => {
   const shop = await openLeftShop([BASE]);
   const refused = await shop.ask();
   expect(refused).toMatchObject({ status: 503, challenge: undefined });

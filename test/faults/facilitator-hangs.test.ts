@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { openLedger } from "./bank.js";
 import { DEADLINES, openShop, PRICE } from "./shop.js";
 
-test("nobody waits for a facilitator that does not say what it supports", async () => {
+test("no request waits for a facilitator that does not say what it supports", async () => {
   const bank = await openLedger();
   onTestFinished(() => bank.close());
   const held = bank.server.faults.always("supported", { kind: "hold" });
@@ -14,7 +14,7 @@ test("nobody waits for a facilitator that does not say what it supports", async 
   expect(await shop.income()).toBe(PRICE);
 });
 
-test("a facilitator that does not answer verify is given up, and the payment is good once it does", async () => {
+test("a facilitator that does not respond to verify is given up, and the payment is good once it does", async () => {
   const shop = await openShop({ options: { deadlines: DEADLINES } });
   const held = shop.facilitatorServer.faults.next("verify", { kind: "hold" });
   const refused = await shop.buy();
@@ -25,7 +25,7 @@ test("a facilitator that does not answer verify is given up, and the payment is 
   expect(await shop.income()).toBe(PRICE);
 });
 
-test("a facilitator that does not answer settle is asked again for the same payment, and debits once", async () => {
+test("a facilitator that does not respond to settle is asked again for the same payment, and debits once", async () => {
   const shop = await openShop({ options: { deadlines: DEADLINES } });
   const held = shop.facilitatorServer.faults.next("settle", { kind: "hold", when: "after" });
   const unknown = await shop.buy();

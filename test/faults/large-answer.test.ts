@@ -29,7 +29,7 @@ async function ask<T>(seller: ChildProcess, question: "usage" | "stalled"): Prom
   return answer;
 }
 
-test("200 MB wait for a client that does not read, arrive whole, and never lie in the seller's memory", async () => {
+test("a response of 200 MB waits for a client that does not read, arrives whole, and is never in the seller's memory", async () => {
   const bank = await openLedger();
   onTestFinished(() => bank.close());
   const [payer, payTo] = [createPayer(), createPayer().address];

@@ -9,7 +9,7 @@ test.each([
   ["JSON that is no payment", base64('{"x402Version":2}'), "invalid_payload"],
   ["a payment of another version", base64('{"x402Version":1,"payload":{}}'), "invalid_x402_version"],
 ])(
-  "a payment header that is %s is answered 400 with what is wrong, unlike no payment",
+  "a payment header that is %s is answered 400 with the problem, unlike no payment",
   async (_what, payment, reason) => {
     const shop = await openShop();
     const unpaid = await shop.ask();

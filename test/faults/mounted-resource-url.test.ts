@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openShop } from "./shop.js";
 
-test("below a mount, the challenge names the resource by the whole path that was asked for, and so does the payment", async () => {
+test("a challenge below a mount names the resource by its whole path, and so does the payment", async () => {
   const shop = await openShop({
     routes: { "GET /u/:id": { price: "$0.01" } },
     build: (app, payments, goods) => app.use("/api", payments).get("/api/u/:id", ...goods),

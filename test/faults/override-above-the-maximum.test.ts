@@ -11,7 +11,7 @@ afterAll(() => bank.close());
 
 const UPTO = { "GET /goods": { accepts: { scheme: "upto", price: "$0.01", network: "eip155:84532" } } } as const;
 
-test("an override above what was authorized fails in the handler: the facilitator never hears of it, nothing is charged", async () => {
+test("an override above the authorized amount fails in the handler, and the facilitator is not asked", async () => {
   const codes: unknown[] = [];
   const shop = await openShop({
     bank,

@@ -31,7 +31,7 @@ test.each(["{", "", "1.5", "1e3", "half", "-1", "1 ", "12.345%"])(
   },
 );
 
-test("one in a header, as the reference reads it, is dropped and named; what was not said costs what the route says", async () => {
+test("an override in a header, as the reference reads it, is dropped and named, and the route's price is charged", async () => {
   const warnings: string[] = [];
   const logger = { info() {}, error() {}, warn: (event: string) => void warnings.push(event) };
   for (const [unmetered, taken] of [

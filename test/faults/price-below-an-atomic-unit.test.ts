@@ -11,7 +11,7 @@ test.each<[price: DollarPrice]>([["$0.0000001"], ["$0.0000019"], ["$0.00"]])(
   },
 );
 
-test("the smallest price that there is is asked for and paid", async () => {
+test("the smallest possible price is asked for and paid", async () => {
   const shop = await openShop({ routes: { "GET /goods": { price: "$0.000001" } } });
   expect((await shop.ask()).challenge?.accepts).toMatchObject([{ amount: "1" }]);
   expect((await shop.buy()).status).toBe(200);

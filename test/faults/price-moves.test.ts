@@ -5,7 +5,7 @@ import { openShop } from "./shop.js";
 
 const NETWORK = "eip155:84532";
 
-test("a price that moves between challenge and payment is the one that was named, for that request and body alone", async () => {
+test("a price that moves between challenge and payment stays the challenged one, for that request and body alone", async () => {
   const market = { price: "$0.01" as `$${number}` };
   const price: PriceFunction = ({ body }) => (JSON.stringify(body).includes("gold") ? "$0.5" : market.price);
   const shop = await openShop({

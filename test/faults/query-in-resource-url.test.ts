@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openShop, PRICE } from "./shop.js";
 
-test("whatever the query says, it is one resource, and a payment signed for one query buys another", async () => {
+test("a resource is the same for every query, and a payment signed for one query buys another", async () => {
   const shop = await openShop();
   const urls: unknown[] = [];
   for (const query of ["?b=2&a=1", "?a=1&b=2", ""]) {
@@ -14,7 +14,7 @@ test("whatever the query says, it is one resource, and a payment signed for one 
   expect(await shop.income()).toBe(PRICE);
 });
 
-test("a seller may ask for the query, which then is there as it came", async () => {
+test("a resource has the query as it came where the seller asks for it", async () => {
   const shop = await openShop({ options: { includeQuery: true } });
   const { challenge } = await shop.ask({ path: "/goods?b=2&a=1" });
   expect(challenge?.resource.url).toBe(`${shop.url}/goods?b=2&a=1`);

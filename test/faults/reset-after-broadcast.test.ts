@@ -16,7 +16,7 @@ describe.each(BANKS)("%s", (_where, openBank) => {
   afterAll(() => bank.close());
 
   test.each(FAULTS)(
-    "when the money has moved and %s, nobody is asked to sign again and one debit is made",
+    "a payer is not asked to sign again, and is debited once, when the money has moved and %s",
     async (_what, fault) => {
       const shop = await openShop({ bank });
       const payment = await shop.sign();

@@ -19,7 +19,7 @@ describe.each(BANKS)("%s", (_where, openBank) => {
   });
   afterAll(() => bank.close());
 
-  test("a handler that says 500 by writeHead is not charged for, and the same payment buys the next answer", async () => {
+  test("a handler that says 500 by writeHead is not charged for, and the same payment buys the next response", async () => {
     const shop = await openShop({ bank, handler: createHandler() });
     const failed = await shop.buy();
     expect(failed).toMatchObject({

@@ -50,13 +50,13 @@ function compiled(path: string): readonly RegExp[] {
 }
 
 describe("what a route key becomes", () => {
-  test.each(PATHS)("%s is linear: %s", (path) => {
+  test.each(PATHS)("the route key %s becomes linear expressions: %s", (path) => {
     for (const { source, flags } of compiled(path)) {
       expect(checkSync(source, flags, { timeout: 10_000 }), source).toMatchObject({ status: "safe" });
     }
   });
 
-  test.each(PATHS)("%s takes no time for a path of 16 KB: %s", (path) => {
+  test.each(PATHS)("the route key %s is matched in no time with a path of 16 KB: %s", (path) => {
     const regexps = compiled(path);
     const segments = ["a", "-", "/", "x/", "/a", "a-", "a.", "/x/", "\u0000", "%2F"];
     const started = performance.now();
@@ -76,7 +76,7 @@ describe("any path that is accepted", () => {
   const draws = readDraws("regular expressions of paths");
 
   test(
-    "is linear",
+    "any path that is accepted becomes linear expressions",
     () => {
       const property = fc.property(fc.array(fc.constantFrom(...pieces), { minLength: 1, maxLength: 6 }), (some) => {
         const result = compilePath(`/r${nameApart(some.join(""))}`);

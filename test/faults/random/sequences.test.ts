@@ -33,7 +33,7 @@ afterEach(() => void vi.useRealTimers());
 
 describe.each(VERSIONS.map((version, at) => [...version, at] as const))("on %s", (name, express, at) => {
   test(
-    "a payer is debited at most once, for an answer that it gets, and nothing is left",
+    "a payer is debited at most once, for a response that it gets, and nothing is left",
     async () => {
       const stage = await openStage(express);
       try {
