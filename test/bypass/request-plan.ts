@@ -8,7 +8,7 @@ import { LABELS } from "./app-plan.js";
 import { samplePath } from "./path.js";
 import type { ResolvedApp } from "./resolved-app.js";
 
-/** What becomes of a path; `at` says where in it, `pick` which way. */
+/** Changes a path; `at` says where in it, `pick` which way. */
 type Mutate = (target: string, at: number, pick: number) => string;
 
 const AUTHORITIES = ["http://x", "HTTP://x", "https://u:p@x", "x://y", "http://x?", "http://x;", "http:/", "//x"];

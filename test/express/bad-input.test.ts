@@ -11,7 +11,7 @@ const nested = (depth: number) =>
 /** What a handler must never see, and a client never be sold. */
 const sold: RequestHandler = (_req, res) => void res.set("X-Sold", "1").send("sold");
 
-/** Whatever was sent: nothing sold, nothing charged, nothing told, and the server is still there. */
+/** For any request: nothing sold, nothing charged, nothing told, and the server is still there. */
 async function expectUnharmed(shop: Shop, received: string): Promise<void> {
   expect(received.toLowerCase()).not.toContain("x-sold");
   expect(received).not.toMatch(/own words|\n\s+at |node_modules|\.(js|ts):\d+/);
@@ -117,8 +117,8 @@ describe.each(VERSIONS)("on %s, a payment for something else", (_, express) => {
     ["a window that is over", changeAuthorization({ validBefore: "1" }), "valid_before"],
     ["a window without end", changeAuthorization({ validBefore: "9".repeat(78) }), "valid_before"],
     ["a window to come", changeAuthorization({ validAfter: "9999999999" }), "valid_after"],
-    ["a nonce that is none", changeAuthorization({ nonce: "0x1" }), "invalid_payload"],
-    ["a payer that is none", changeAuthorization({ from: "me" }), "invalid_payload"],
+    ["an invalid nonce", changeAuthorization({ nonce: "0x1" }), "invalid_payload"],
+    ["an invalid payer", changeAuthorization({ from: "me" }), "invalid_payload"],
     ["no signature", (payment) => ({ ...payment, payload: {} }), "invalid_payload"],
   ])("a payment %s, is refused", async (_what, change, reason) => {
     const shop = await openShop(express, { handler: sold });

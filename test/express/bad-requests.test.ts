@@ -23,7 +23,7 @@ describe.each(VERSIONS)("on %s, a request", (_, express) => {
     ["a name with an underscore", "Host: my_service:8080", "http://my_service:8080/paid"],
     ["an IPv6 address", "Host: [::1]:8080", "http://[::1]:8080/paid"],
     [
-      "a forwarded host that nobody trusts",
+      "a forwarded host that the app does not trust",
       "Host: a.example\r\nX-Forwarded-Host: evil\r\nX-Forwarded-Proto: https",
       "http://a.example/paid",
     ],

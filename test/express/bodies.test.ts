@@ -1,5 +1,5 @@
 /**
- * A payment is bound to the body it was sent with, and the handler reads that body as if nobody had looked.
+ * A payment is bound to the body it was sent with, and the handler reads that body as if the gate had not.
  */
 import type { RequestHandler } from "express";
 import { describe, expect, test } from "vitest";

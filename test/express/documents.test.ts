@@ -1,5 +1,5 @@
 /**
- * The documents that are made of the priced routes: whatever they say, the gate says too.
+ * The documents that are made of the priced routes: the gate agrees with all that they say.
  *
  * @module
  */

@@ -71,7 +71,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
   });
 
   test.each<[string, RequestHandler]>([
-    ["that is none", (_req, res) => void res.status(404).send("none")],
+    ["that is a 404", (_req, res) => void res.status(404).send("none")],
     ["that is an error", (_req, _res, next) => next(new Error("broken"))],
   ])("a response %s emits that it is not charged", async (_what, handler) => {
     const shop = await open({ handler });

@@ -146,7 +146,7 @@ describe("of two facilitators", () => {
 
       const after = await openShop([second.url, first.url], SEPOLIA, { store });
       expect((await after.buy({ payment: payment! })).status).toBe(200);
-      // Whoever may have settled it is the only one to ask; what provably nobody has goes to the favourite.
+      // Only the facilitator that may have settled it is asked. A payment that provably no facilitator has goes to the favourite.
       expect(second.asked()).toEqual(asked);
     },
   );
@@ -275,7 +275,7 @@ describe("in the background", () => {
     expect(() => createPayments({ facilitator: [stand.url, "?"] })).toThrow("options.facilitator[1]");
     expect(() => createPayments({ facilitator: stand.url }).routes({ "GET /x": {} })).toThrow("price");
     expect(countTimers()).toBe(timers);
-    // One that is good is asked after whatever the others would have sent.
+    // One that is good is asked after all that the others would have sent.
     await (await openShop(stand.url)).ready();
     expect(stand.requests).toHaveLength(1);
   });

@@ -10,7 +10,7 @@ import { expectNoStrayErrors, onHeaders, openShop, PRICED, VERSIONS } from "./sh
 
 const KEY = { "X-API-Key": "k1" };
 
-/** Whoever has a key need not pay. */
+/** A client with a key need not pay. */
 const apiKeys: PaymentHooks = {
   onRequest: ({ header }) => (header("x-api-key") === "k1" ? { grant: true } : undefined),
 };

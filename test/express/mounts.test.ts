@@ -174,7 +174,7 @@ describe.each(VERSIONS)("on %s, a free route", (_, express) => {
   ])(
     "a free route answers %s %s byte for byte as without us, though the facilitator is down",
     async (method, path, headers) => {
-      // Nobody listens on port 1.
+      // Nothing listens on port 1.
       const options = { facilitator: "http://127.0.0.1:1" };
       const routes = (app: Express) => app.get("/free", serving).post("/paid", serving).get("/paid", serving);
       const priced = await openShop(express, { options, build: (app, payments) => routes(app.use(payments)) });

@@ -244,7 +244,7 @@ describe.each(VERSIONS)("on %s, a client that leaves is not charged", (_, expres
   });
 });
 
-describe.each(VERSIONS)("on %s, when somebody else has answered while the gate was deciding", (_, express) => {
+describe.each(VERSIONS)("on %s, when the app has responded while the gate was deciding", (_, express) => {
   test("a payment stays good and the handler does not run when the app has responded while the gate was deciding", async () => {
     const responses: Response[] = [];
     const before: RequestHandler = (_req, res, next) => [responses.push(res), next()];

@@ -8,7 +8,7 @@ const tell: RequestHandler = (req, res) => {
 };
 
 describe.each(VERSIONS)("on %s, a handler is told where it is", (_, express) => {
-  /** Serves whatever is below the table. */
+  /** Serves all that is below the table. */
   const openAt = (mount: string, key: string) =>
     openShop(express, {
       routes: { [key]: PRICED },

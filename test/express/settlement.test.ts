@@ -3,7 +3,7 @@ import type { RequestHandler, Response } from "express";
 import { describe, expect, test } from "vitest";
 import { onHeaders, openShop, VERSIONS } from "./shop.js";
 
-/** A session that keeps its content in a cookie, which goes out with the head, whatever head that is. */
+/** A session that keeps its content in a cookie, which goes out with any head. */
 const session = onHeaders((res) => {
   const { content } = res.locals as { content?: string };
   if (content !== undefined) res.appendHeader("Set-Cookie", `session=${content}`);

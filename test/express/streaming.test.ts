@@ -144,7 +144,7 @@ describe.each(VERSIONS)("on %s, after settlement", (_, express) => {
     line.socket.pause();
     settle();
     await full.given;
-    // Twice, so that whatever was to happen at once has happened.
+    // Twice, so that all that happens at once has happened.
     await shop.ask({ path: "/free" });
     await shop.ask({ path: "/free" });
     expect(drained.isGiven()).toBe(false);

@@ -1,5 +1,5 @@
 /**
- * A request that comes with a payment is checked before it is charged; one without is told the price, whatever it asks.
+ * A request that comes with a payment is checked before it is charged; one without is told the price, with any input.
  *
  * @module
  */
@@ -88,7 +88,7 @@ describe.each(VERSIONS)("on %s, a paid request", (_name, express) => {
     expect(shop.till.takings).toHaveLength(1);
   });
 
-  test("a request without payment is told the price, whatever its input", async () => {
+  test("a request without payment is told the price, with any input", async () => {
     const shop = await open(checked(BODY), { key: "POST /paid", before: [express.json()] });
     expect(await shop.ask({ method: "POST" })).toMatchObject({ status: 402 });
     expect(await shop.ask({ method: "POST", body: { city: 1 } })).toMatchObject({ status: 402 });

@@ -26,13 +26,13 @@ const send = (shop: Shop, header: string) => shop.ask({ headers: { "PAYMENT-SIGN
 
 describe.each(VERSIONS)("%s", (_name, version) => {
   const OTHERS: readonly (readonly [what: string, change: (signature: string) => string])[] = [
-    ["of nobody", () => `0x${"11".repeat(65)}`],
+    ["of no key", () => `0x${"11".repeat(65)}`],
     ["of zeros", () => `0x${"00".repeat(65)}`],
     [
       "with another digit",
       (signature) => signature.replace(/^0x(.)/, (_all, digit) => (digit === "1" ? "0x2" : "0x1")),
     ],
-    ["of somebody else", (signature) => signature.replace(/..$/, (v) => (v === "1b" ? "1c" : "1b"))],
+    ["of another key", (signature) => signature.replace(/..$/, (v) => (v === "1b" ? "1c" : "1b"))],
     ["with a recovery id that there is not", (signature) => signature.replace(/..$/, "ff")],
   ];
 

@@ -197,15 +197,11 @@ describe.each(VERSIONS)("on %s, a held response keeps Node's contract", (_, expr
   });
 
   test.each([
-    ["a status that is none", "ERR_HTTP_INVALID_STATUS_CODE", (res: Response) => res.writeHead(42)],
+    ["an invalid status", "ERR_HTTP_INVALID_STATUS_CODE", (res: Response) => res.writeHead(42)],
     ["a line break in a value", "ERR_INVALID_CHAR", (res: Response) => res.writeHead(200, { "X-A": "a\r\nb: c" })],
     ["a value beyond latin-1", "ERR_INVALID_CHAR", (res: Response) => res.writeHead(200, ["X-A", "ł"])],
-    ["a name that is none", "ERR_INVALID_HTTP_TOKEN", (res: Response) => res.writeHead(200, { "X A": "a" })],
-    [
-      "a value that is none",
-      "ERR_HTTP_INVALID_HEADER_VALUE",
-      (res: Response) => res.writeHead(200, { "X-A": undefined }),
-    ],
+    ["an invalid name", "ERR_INVALID_HTTP_TOKEN", (res: Response) => res.writeHead(200, { "X A": "a" })],
+    ["an invalid value", "ERR_HTTP_INVALID_HEADER_VALUE", (res: Response) => res.writeHead(200, { "X-A": undefined })],
     ["a list with a name too many", "ERR_INVALID_ARG_VALUE", (res: Response) => res.writeHead(200, ["X-A"])],
     ["a line break in the message", "ERR_INVALID_CHAR", (res: Response) => res.writeHead(200, "a\r\nb: c")],
     ["trailers of a 204", "ERR_HTTP_TRAILER_INVALID", (res: Response) => res.writeHead(204, { Trailer: "X-A" })],

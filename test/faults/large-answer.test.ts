@@ -44,9 +44,9 @@ test("a response of 200 MB waits for a client that does not read, arrives whole,
   expect(answer!.statusCode).toBe(200);
   expect(await bank.balanceOf(payTo)).toBe(PRICE);
 
-  // Its head is here, so it was settled: whatever stalls now stalls at the socket.
+  // Its head is here, so it was settled: a stall from now on is at the socket.
   await ask(seller, "stalled");
-  // Twice, so that whatever would happen without a reader has happened.
+  // Twice, so that all that happens without a reader has happened.
   for (const _again of [1, 2]) expect((await pay(`${url}/free`)).status).toBe(200);
   expect((await ask<Usage>(seller, "usage")).produced).toBeLessThan(32 * MIB);
 

@@ -15,14 +15,14 @@ function buildTrusting(app: Express, payments: RequestHandler, goods: RequestHan
 
 test.each<[what: string, plan: ShopPlan, headers: Record<string, string>, url: string, warnings: string[]]>([
   [
-    "that nobody trusts is not believed, and the seller is told",
+    "that the seller does not trust is not believed, and the seller is told",
     {},
     FORWARDED,
     "http://internal:8080/goods",
     ["FAREBOX_PROXY_IGNORED"],
   ],
   [
-    "that nobody trusts does not matter to a seller who says publicUrl",
+    "that the seller does not trust does not matter to a seller who says publicUrl",
     { options: { publicUrl: "https://api.example.com" } },
     FORWARDED,
     "https://api.example.com/goods",

@@ -4,7 +4,7 @@ import { BANKS, type Bank } from "./bank.js";
 import { openShop, PRICE } from "./shop.js";
 
 const redirect: RequestHandler = (_req, res) => void res.redirect("/elsewhere");
-/** Express answers 304 by itself to whoever has this already. */
+/** Express answers 304 by itself to a client that has this already. */
 const send: RequestHandler = (_req, res) => void res.set("ETag", '"1"').send("sold");
 const HAS_IT = { "If-None-Match": '"1"' };
 

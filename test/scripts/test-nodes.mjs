@@ -17,7 +17,7 @@ const HEART = [
   ...["packages/core/src", "packages/express/src", "packages/testing/src/store"],
   ...["test/express", "test/faults", "test/bypass/corpus"],
 ];
-const VITEST = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", "--reporter=dot"];
+const VITEST = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts"];
 
 const [running] = process.versions.node.split(".");
 const wanted = process.argv.slice(2);

@@ -21,7 +21,7 @@ export interface Load {
   readonly expect: number;
 }
 
-/** What came of it. */
+/** The outcome. */
 export interface LoadResult {
   readonly requests: number;
 }

@@ -64,7 +64,7 @@ export const KNOWN: readonly Sequence[] = [
       { ...SEND, payment: 1, moment: { when: "being served", doing: "the client leaves" } },
     ],
   },
-  // Somebody has seen the payment on chain, or the header somewhere.
+  // A stranger has seen the payment on chain, or its header in a log.
   { seller: SELLER, steps: [{ ...PAID, moment: COPIES, copyChange: "other address" }] },
   { seller: SELLER, steps: [{ ...PAID, moment: COPIES, hasId: true, copyChange: "without id" }] },
   {
