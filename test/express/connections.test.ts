@@ -25,9 +25,10 @@ describe.each(VERSIONS)("on %s, a connection", (_, express) => {
     const requests = [];
     for (const n of [1, 2, 3]) requests.push(shop.request((await shop.sign(`/paid?n=${n}`)).header, `/paid?n=${n}`));
     const line = await shop.connect(requests.join(""));
-    await line.until("\r\n3\r\n0\r\n\r\n");
-    expect(line.received().match(/HTTP\/1\.1 200|\r\n[123]\r\n0/g)).toEqual(
-      ["1", "2", "3"].flatMap((n) => ["HTTP/1.1 200", `\r\n${n}\r\n0`]),
+    // Node 26 puts what is written at once into one chunk.
+    await line.until("3\r\n0\r\n\r\n");
+    expect(line.received().match(/HTTP\/1\.1 200|[123]\r\n0\r\n/g)).toEqual(
+      ["1", "2", "3"].flatMap((n) => ["HTTP/1.1 200", `${n}\r\n0\r\n`]),
     );
     expect(shop.till.takings).toHaveLength(3);
   });

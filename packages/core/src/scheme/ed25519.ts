@@ -4,7 +4,7 @@
  * @see RFC 8032; RFC 8037, §2 for the form in which Node takes a key
  * @module
  */
-import { createPrivateKey, createPublicKey, sign, verify } from "node:crypto";
+import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject, sign, verify } from "node:crypto";
 
 /** How many bytes a signature has. */
 export const SIGNATURE_BYTES = 64;
@@ -38,13 +38,22 @@ const HALF_BYTES = 32;
 export function readSigningKey(bytes: Uint8Array): SigningKey | undefined {
   if (bytes.length !== 2 * HALF_BYTES) return undefined;
   const [d, x] = [toText(bytes.subarray(0, HALF_BYTES)), toText(bytes.subarray(HALF_BYTES))];
-  const key = createPrivateKey({ key: { ...KIND, d, x }, format: "jwk" });
-  // Node reads the secret half only, and makes the other one of it.
-  if (createPublicKey(key).export({ format: "jwk" }).x !== x) return undefined;
+  const key = readJwk({ ...KIND, d, x });
+  // Before 26, Node reads the secret half only, and makes the other one of it.
+  if (key === undefined || createPublicKey(key).export({ format: "jwk" }).x !== x) return undefined;
   return Object.freeze({
     publicKey: Buffer.from(x, "base64url"),
     sign: (message: Uint8Array) => sign(null, message, key),
   });
+}
+
+/** Node 26 refuses halves that differ. */
+function readJwk(key: JsonWebKey): KeyObject | undefined {
+  try {
+    return createPrivateKey({ key, format: "jwk" });
+  } catch {
+    return undefined;
+  }
 }
 
 const KIND = { kty: "OKP", crv: "Ed25519" };
