@@ -4,10 +4,14 @@
  * @module
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Version } from "./case.js";
+import type { Must, Version } from "./case.js";
 import { CORPUS } from "./corpus.js";
 import { farebox, unpriced } from "./sellers.js";
 import { openStage, type Stage, verdictOf } from "./stage.js";
+
+/** Node 20.19.0 and 20.19.1 let raw bytes in. They reach the same prices as any other letters of a path. */
+const LETS_RAW_BYTES_IN = Number.parseInt(process.versions["llhttp"] ?? "9", 10) < 9;
+const OF_RAW_BYTES: Readonly<Record<string, Must>> = { "param-raw-bytes": "priced", "encoded-key-raw-bytes": "free" };
 
 let stage: Stage;
 
@@ -20,7 +24,8 @@ afterAll(() => stage.close());
 describe.each<Version>([5, 4])("on Express %i, without payment", (version) => {
   test.each(CORPUS.filter(({ on }) => on.includes(version)))("$name is $must: $why", async (subject) => {
     const outcome = await stage.run(subject, version, farebox);
-    expect(verdictOf(outcome)).toBe(subject.must);
+    const onOldNode = LETS_RAW_BYTES_IN ? OF_RAW_BYTES[subject.name] : undefined;
+    expect(verdictOf(outcome)).toBe(onOldNode ?? subject.must);
     if (outcome.kind === "did not start") return;
     expect(outcome.settlements).toBe(0);
     if (subject.by !== undefined) expect(outcome.key).toBe(subject.by);
