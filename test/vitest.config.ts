@@ -1,14 +1,41 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
-/** Where to write the results as JSON besides showing them. `.ci/run` counts from that file. */
+const root = new URL("..", import.meta.url).pathname;
+
+/** Where to write the results as JSON besides showing them. `.ci/run` counts from these files. */
 const results = process.env["FAREBOX_TEST_RESULTS"];
 
+const files = ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"];
+
+/** A test that counts timers or memory counts those of the whole process: other tests must not have left any in it. */
+const MEASURES_ITS_PROCESS = /getActiveResourcesInfo|memoryUsage|getTimerCount/;
+const alone = ["packages/", "test/"]
+  .flatMap((folder) => listTests(folder))
+  .filter((file) => MEASURES_ITS_PROCESS.test(readFileSync(root + file, "utf8")));
+
+function listTests(folder: string): readonly string[] {
+  return readdirSync(root + folder, { withFileTypes: true }).flatMap((entry) => {
+    if (entry.isDirectory())
+      return /^(node_modules|dist)$/.test(entry.name) ? [] : listTests(`${folder}${entry.name}/`);
+    return entry.name.endsWith(".test.ts") ? [folder + entry.name] : [];
+  });
+}
+
 export default defineConfig({
-  root: new URL("..", import.meta.url).pathname,
+  root,
   test: {
-    include: ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"],
     exclude: ["**/node_modules/**", "**/dist/**"],
+    projects: [
+      // To load Express, viem and our packages anew for each of 300 files took as long as to run the tests.
+      // `leave-no-trace.ts` checks that a file changes nothing for the next one.
+      {
+        extends: true,
+        test: { name: "shared", include: files, exclude: alone, isolate: false, setupFiles: "test/leave-no-trace.ts" },
+      },
+      { extends: true, test: { name: "alone", include: alone } },
+    ],
     reporters: results === undefined ? ["default"] : ["default", ["json", { outputFile: results }]],
     // On two cores vitest would take one.
     maxWorkers: Math.max(2, availableParallelism() - 1),

@@ -17,7 +17,7 @@ export interface Run {
   readonly method: string;
 }
 
-/** A handler, or a key, that a request would get to if nobody asked for a payment. */
+/** A handler, or a key, that a request would get to without payments. */
 export type Touch = Run | { readonly key: Key; readonly method: string };
 
 /** How the app is told about payments. */

@@ -23,7 +23,7 @@ export type Step =
   /** Middleware that takes the method from `?_method=`. */
   | { readonly kind: "override" }
   | { readonly kind: "route"; readonly verbs: readonly Verb[]; readonly path: Path }
-  /** A router, with the defaults of `express.Router()`: neither strict nor case sensitive, whatever the app is. */
+  /** A router, with the defaults of `express.Router()`: neither strict nor case sensitive, also where the app is. */
   | { readonly kind: "router"; readonly at: Path; readonly steps: readonly Step[] }
   /** `express.static` over a folder of the site: see {@link SITE}. */
   | { readonly kind: "static"; readonly at: string; readonly folder: string }
@@ -46,7 +46,7 @@ export const SITE: readonly string[] = [
  */
 export type Must = "priced" | "free" | "refused" | "not found" | "does not start";
 
-/** An app, a table, a request, and what has to come of it. */
+/** An app, a table, a request, and its required outcome. */
 export interface Case {
   /** Unique and stable; people refer to it. */
   readonly name: string;

@@ -4,10 +4,14 @@
  * @module
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Version } from "./case.js";
+import type { Must, Version } from "./case.js";
 import { CORPUS } from "./corpus.js";
-import { farebox, nobody } from "./sellers.js";
+import { farebox, unpriced } from "./sellers.js";
 import { openStage, type Stage, verdictOf } from "./stage.js";
+
+/** Node 20.19.0 and 20.19.1 let raw bytes in. They reach the same prices as any other letters of a path. */
+const LETS_RAW_BYTES_IN = Number.parseInt(process.versions["llhttp"] ?? "9", 10) < 9;
+const OF_RAW_BYTES: Readonly<Record<string, Must>> = { "param-raw-bytes": "priced", "encoded-key-raw-bytes": "free" };
 
 let stage: Stage;
 
@@ -20,7 +24,8 @@ afterAll(() => stage.close());
 describe.each<Version>([5, 4])("on Express %i, without payment", (version) => {
   test.each(CORPUS.filter(({ on }) => on.includes(version)))("$name is $must: $why", async (subject) => {
     const outcome = await stage.run(subject, version, farebox);
-    expect(verdictOf(outcome)).toBe(subject.must);
+    const onOldNode = LETS_RAW_BYTES_IN ? OF_RAW_BYTES[subject.name] : undefined;
+    expect(verdictOf(outcome)).toBe(onOldNode ?? subject.must);
     if (outcome.kind === "did not start") return;
     expect(outcome.settlements).toBe(0);
     if (subject.by !== undefined) expect(outcome.key).toBe(subject.by);
@@ -39,18 +44,18 @@ const PRICED_IN_VAIN = [
 describe.each<Version>([5, 4])("on Express %i, without a table", (version) => {
   const serves = { priced: "free", free: "free", "not found": "not found" } as const;
 
-  test("every path that has to be priced or free is served, and no other", async () => {
+  test("every priced or free path of the corpus is served without a table, and no other", async () => {
     for (const subject of CORPUS) {
       const { name, on, must } = subject;
       if (must === "refused" || must === "does not start" || !on.includes(version)) continue;
       if (PRICED_IN_VAIN.includes(name)) continue;
-      const outcome = await stage.run(subject, version, nobody);
+      const outcome = await stage.run(subject, version, unpriced);
       expect(verdictOf(outcome), name).toBe(serves[must]);
     }
   });
 });
 
-test("names are unique, so that people can refer to them", () => {
+test("the names of the corpus are unique", () => {
   const names = CORPUS.map(({ name }) => name);
   expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
 });

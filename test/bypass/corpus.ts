@@ -1,5 +1,5 @@
 /**
- * The corpus: apps, tables and requests that a second opinion about paths gets wrong, and what has to come of each.
+ * The corpus: apps, tables and requests that a guess about paths gets wrong, and the required outcome of each.
  *
  * @module
  */

@@ -6,7 +6,7 @@
 import type { Case, Must, Version } from "./case.js";
 import { type Outcome, verdictOf } from "./stage.js";
 
-/** What came of a case when it was tried in a process of its own. */
+/** The outcome of a case that was tried in a process of its own. */
 export type Tried =
   | Outcome
   | { readonly kind: "no answer"; readonly seconds: number }
@@ -62,7 +62,7 @@ ${compared.map(renderRow).join("\n")}
 `;
 }
 
-/** The first cells of a row: what a case asks, whatever came of it. */
+/** The first cells of a row: what a case asks, without its outcome. */
 export function renderQuestion({ name, request, on, must, by }: Case): string {
   const only = on.length === 1 ? ` on Express ${on[0]}` : "";
   const price = by === undefined ? "" : ` by ${code(by)}`;

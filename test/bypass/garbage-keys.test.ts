@@ -1,6 +1,6 @@
 /**
- * Whatever a key is: either the table refuses it with a `ConfigError`, or it protects the route that Express 5 makes of
- * the same text. How many keys and from which seed is said in `run-settings.ts`.
+ * Keys of any text: either the table refuses one with a `ConfigError`, or it protects the route that Express 5 makes of the
+ * same text. `draws.ts` says from which seeds keys are generated.
  *
  * @module
  */
@@ -10,14 +10,14 @@ import { createTestFacilitator } from "@farebox/testing";
 import express5, { type Express, type RequestHandler } from "express";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { readDraws } from "../draws.js";
 import { PRICED } from "./purse.js";
 import { openRawLine, type RawLine } from "./raw-line.js";
-import { readRunSettings } from "./run-settings.js";
 
-const settings = readRunSettings("keys of any garbage");
+const draws = readDraws("keys of any text");
 
-/** Keys cost less than apps. */
-const KEYS_PER_RUN = 15;
+/** In one draw. */
+const KEYS = 1_500;
 
 /** Any UTF-16 code unit, lone surrogates too. */
 const codeUnit = fc.nat(0xffff).map((code) => String.fromCharCode(code));
@@ -56,31 +56,37 @@ const keys = fc.oneof(
 );
 
 test(
-  "a key of any garbage is refused, or protects its route",
+  "a key of any text is refused, or protects its route",
   async () => {
     const line = await openRawLine();
-    const payments = createPayments({ facilitator: createTestFacilitator() });
-    const tally = { keys: 0, accepted: 0, stopped: 0 };
-    const tryKey = async (key: string) => {
-      tally.keys++;
-      const table = accept(() => payments.routes({ [key]: PRICED }));
-      if (table === undefined) return;
-      tally.accepted++;
-      for (const request of requestsFor(key)) {
-        if (!(await reaches(line, key, { request, before: [] }))) continue;
-        const isReached = await reaches(line, key, { request, before: [table] });
-        expect(isReached, `${JSON.stringify(key)} and ${JSON.stringify(request)}`).toBe(false);
-        tally.stopped++;
-      }
-    };
-    const { seed, runs } = settings;
-    await fc.assert(fc.asyncProperty(keys, tryKey), { seed, numRuns: runs * KEYS_PER_RUN });
+    for (const seed of draws.seeds()) {
+      const tally = await tryKeys(line, seed);
+      console.log(`keys: ${JSON.stringify(tally)}`);
+      expect(Math.min(tally.accepted, tally.stopped)).toBeGreaterThan(tally.keys / 50);
+    }
     await line.close();
-    console.log(`keys: ${JSON.stringify(tally)}`);
-    expect(Math.min(tally.accepted, tally.stopped)).toBeGreaterThan(tally.keys / 50);
   },
-  settings.timeoutMs,
+  draws.timeoutMs,
 );
+
+async function tryKeys(line: RawLine, seed: number) {
+  const payments = createPayments({ facilitator: createTestFacilitator() });
+  const tally = { keys: 0, accepted: 0, stopped: 0 };
+  const tryKey = async (key: string) => {
+    tally.keys++;
+    const table = accept(() => payments.routes({ [key]: PRICED }));
+    if (table === undefined) return;
+    tally.accepted++;
+    for (const request of requestsFor(key)) {
+      if (!(await reaches(line, key, { request, before: [] }))) continue;
+      const isReached = await reaches(line, key, { request, before: [table] });
+      expect(isReached, `${JSON.stringify(key)} and ${JSON.stringify(request)}`).toBe(false);
+      tally.stopped++;
+    }
+  };
+  await fc.assert(fc.asyncProperty(keys, tryKey), { seed, numRuns: KEYS });
+  return tally;
+}
 
 /** The table, or nothing if it was refused as a configuration that cannot work. */
 function accept(create: () => RequestHandler): RequestHandler | undefined {

@@ -28,7 +28,7 @@ export interface Court {
   readonly express: ExpressModule;
   readonly line: RawLine;
   readonly purse: Purse;
-  /** Errors that nobody heard since it was last asked. */
+  /** Errors without a listener since it was last asked. */
   takeStray(): readonly unknown[];
 }
 
@@ -47,7 +47,7 @@ export function createTally(): Tally {
   return { requests: 0, stopped: 0, sold: 0, given: 0 };
 }
 
-/** What is wrong with what became of a request. */
+/** What is wrong with the outcome of a request. */
 export interface Finding {
   readonly problem: string;
   readonly report: string;
@@ -149,14 +149,14 @@ function judge(app: ResolvedApp, seen: Seen): string | undefined {
   const { answer, ran, claims } = seen;
   if (answer.kind === "unanswered") return `not answered: ${answer.problem}`;
   const unpaid = ran.find(({ route, method }) => isPriced(route, method) === true);
-  if (unpaid !== undefined && claims === 0) return `handler ${unpaid.route.id} ran, and nobody paid`;
+  if (unpaid !== undefined && claims === 0) return `handler ${unpaid.route.id} ran without payment`;
   const free = ran.find((run) => isFree(app, run));
   if (free !== undefined && claims > 0 && !isChargeable(seen) && !(app.opaque && isOddlyWritten(seen.requestLine)))
     return `handler ${free.route.id} is free, and was charged`;
   return ran.length === 0 ? refusalProblem(app, seen, answer.status) : undefined;
 }
 
-/** What nobody can see through may be a router of its own, to which another spelling of a key is the key. */
+/** Middleware that cannot be seen through may be a router of its own, to which another spelling of a key is the key. */
 function isOddlyWritten(requestLine: string): boolean {
   const [, target = ""] = requestLine.split(" ");
   return /[A-Z%\\]|\/\/|\/$/.test(target);
@@ -214,7 +214,7 @@ function isRun(touch: Touch): touch is Run {
 
 function strayProblem(court: Court): string | undefined {
   const stray = court.takeStray();
-  return stray.length === 0 ? undefined : `an error that nobody heard: ${String(stray[0])}`;
+  return stray.length === 0 ? undefined : `an error without a listener: ${String(stray[0])}`;
 }
 
 function count(tally: Tally, seen: Seen): void {

@@ -71,7 +71,7 @@ const OPTIONAL: readonly Piece[] = [
   { five: "{.:p#}", four: undefined, samples: ["", ".json"], loose: "(?:\\.[^/]+)?" },
 ];
 
-/** How a path may begin: with what is there whatever is asked for, so that it begins with a slash as a key too. */
+/** How a path may begin: with what every request for it has, so that it begins with a slash as a key too. */
 function beginnings(dialect: Dialect): fc.Arbitrary<Piece> {
   return fc.oneof(
     { withCrossShrink: true },
@@ -142,7 +142,7 @@ export function writePath(chain: readonly Path[], dialect: Dialect): string {
   return write(chain, (piece) => writePiece(piece, dialect));
 }
 
-/** The same as a key has it: in the words of Express 5, whatever version there is. */
+/** The same as a key has it: in the words of Express 5, on both versions. */
 export function writeKeyPath(chain: readonly Path[], dialect: Dialect, spelling: Spelling): string {
   return write(chain, (piece, next) => {
     if (piece.star !== undefined && isStarred(next, dialect, spelling)) return piece.star;
@@ -201,7 +201,7 @@ export function writtenOut(chain: readonly Path[]): readonly string[] {
   );
 }
 
-/** Matches at least what the path stands for, in whatever case and with whatever slashes. */
+/** Matches at least what the path stands for, in any case and with any slashes. */
 export function loosePattern(chain: readonly Path[]): RegExp {
   return new RegExp(`^${chain.flatMap((path) => path.pieces.map(({ loose }) => loose)).join("")}/*$`, "i");
 }

@@ -30,7 +30,7 @@ export interface Purse {
   readonly facilitator: Facilitator;
   /** A payment, as a header has it. */
   take(): Promise<string>;
-  /** For a payment that nobody has claimed. */
+  /** For a payment that no request has claimed. */
   giveBack(header: string): void;
 }
 

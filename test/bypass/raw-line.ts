@@ -24,7 +24,7 @@ export interface RawLine {
   close(): Promise<void>;
 }
 
-/** Whoever has not answered by then never will. */
+/** A server that has not responded by then never will. */
 const DEADLINE_MS = 10_000;
 
 /** Starts the server. */

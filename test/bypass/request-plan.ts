@@ -8,7 +8,7 @@ import { LABELS } from "./app-plan.js";
 import { samplePath } from "./path.js";
 import type { ResolvedApp } from "./resolved-app.js";
 
-/** What becomes of a path; `at` says where in it, `pick` which way. */
+/** Changes a path; `at` says where in it, `pick` which way. */
 type Mutate = (target: string, at: number, pick: number) => string;
 
 const AUTHORITIES = ["http://x", "HTTP://x", "https://u:p@x", "x://y", "http://x?", "http://x;", "http:/", "//x"];
@@ -79,9 +79,12 @@ const ESCAPED = ['"', "^", "|", "<"];
 
 type Mutation = keyof typeof MUTATIONS;
 
+/** Every way to change a target. */
+export const MUTATION_KINDS = Object.keys(MUTATIONS) as Mutation[];
+
 /** Every one, and more often those that a client could come by without meaning harm. */
 const NAMES = [
-  ...(Object.keys(MUTATIONS) as Mutation[]),
+  ...MUTATION_KINDS,
   ...(["other case", "slash at the end", "slash doubled", "percent-encoded", "absolute form as any client"] as const),
 ];
 

@@ -23,7 +23,7 @@ export interface ResolvedApp {
   readonly site: GroupPlan | undefined;
   /** Where the table is mounted. */
   readonly siteChain: readonly Path[];
-  /** Whether something is behind the table that nobody can see through from the outside. */
+  /** Whether something is behind the table that cannot be seen through from the outside. */
   readonly opaque: boolean;
 }
 

@@ -29,7 +29,7 @@ export const reference: Seller = ({ referenceKeys }, url) => {
 };
 
 /** Sells nothing: what would happen without a table. */
-export const nobody: Seller = () => (_req, _res, next) => next();
+export const unpriced: Seller = () => (_req, _res, next) => next();
 
 /** Both libraries, by the name that the comparison gives them. */
 export const SELLERS = { reference, farebox } as const;

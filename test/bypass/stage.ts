@@ -14,7 +14,7 @@ import { buildApp } from "./app.js";
 import { type Case, type Must, SITE, type Version } from "./case.js";
 import { readChallengedAmount, type Seller } from "./sellers.js";
 
-/** What came of a case. */
+/** The outcome of a case. */
 export type Outcome =
   | {
       readonly kind: "answered";

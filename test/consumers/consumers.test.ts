@@ -23,7 +23,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { listPackages, pack, ROOT } from "../scripts/pack.mjs";
+import { packAll, ROOT } from "../scripts/pack.mjs";
 
 const run = promisify(execFile);
 const resolveHere = createRequire(import.meta.url);
@@ -41,9 +41,8 @@ const facilitator = createServer((_req, res) => {
 
 beforeAll(async () => {
   await new Promise<void>((listening) => facilitator.listen(0, "127.0.0.1", listening));
-  for (const { folder, manifest } of listPackages()) {
-    const short = manifest.name.replace("@farebox/", "");
-    if (PACKED.includes(short)) tarballs[manifest.name] = `file:${(await pack(folder, home)).tarball}`;
+  for (const [name, { tarball }] of Object.entries(await packAll(home))) {
+    if (PACKED.includes(name.replace("@farebox/", ""))) tarballs[name] = `file:${tarball}`;
   }
 }, 120_000);
 
@@ -56,7 +55,7 @@ describe("on Express 5", () => {
   const folder = join(home, "express-5");
   beforeAll(() => install(folder, ["@farebox/express"], ["express", "@types/express", "@types/node"]), 180_000);
 
-  test("installs no chain library", () => {
+  test("a seller installs no chain library", () => {
     const installed = packagesIn(join(folder, "node_modules"));
     const ours = installed.filter((name) => name.startsWith("@farebox/"));
     expect(installed).toContain("express");
@@ -64,7 +63,7 @@ describe("on Express 5", () => {
     expect(installed.filter((name) => CHAIN_LIBRARY.test(name))).toEqual([]);
   });
 
-  test("a seller who wants signatures checked is told at the start what to install, and starts with it", async () => {
+  test("a seller who wants signatures checked is told at start what to install, and starts with it", async () => {
     const { status, stderr } = await startChecking(folder);
     expect(status).not.toBe(0);
     expect(stderr).toContain("ERR_FAREBOX_CONFIG");
@@ -87,7 +86,7 @@ describe("on Express 4", () => {
   const folder = join(home, "express-4");
   beforeAll(() => install(folder, ["@farebox/express"], ["express4"]), 180_000);
 
-  test("a seller who writes ECMAScript modules answers 402", async () => {
+  test("a seller who writes ECMAScript modules answers 402 on Express 4", async () => {
     const { version } = JSON.parse(readFileSync(join(folder, "node_modules/express/package.json"), "utf8"));
     expect(version).toMatch(/^4\./);
     await expectChallenge(folder, "seller.mjs");
@@ -98,7 +97,7 @@ describe("a facilitator's operator", () => {
   const folder = join(home, "facilitator");
   beforeAll(() => install(folder, ["@farebox/facilitator"], ["express"]), 180_000);
 
-  test("loads the package", async () => {
+  test("a facilitator's operator loads the package", async () => {
     const script = 'console.log(typeof (await import("@farebox/facilitator")));';
     const { stdout } = await run(process.execPath, ["--input-type=module", "-e", script], { cwd: folder });
     expect(stdout.trim()).toBe("object");
@@ -110,7 +109,7 @@ describe("a seller of MCP tools", () => {
   const others = ["express", "@modelcontextprotocol/sdk", "zod"];
   beforeAll(() => install(folder, ["@farebox/express", "@farebox/mcp"], others), 180_000);
 
-  test("installs no chain library, and prices a tool", async () => {
+  test("a seller of MCP tools installs no chain library, and prices a tool", async () => {
     expect(packagesIn(join(folder, "node_modules")).filter((name) => CHAIN_LIBRARY.test(name))).toEqual([]);
     const { stdout } = await run(process.execPath, ["tools.mjs"], { cwd: folder });
     expect(stdout.trim()).toBe("Price: 0.001 USDC (x402, exact, eip155:84532) per call.");

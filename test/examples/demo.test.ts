@@ -20,7 +20,7 @@ async function finish(demo: ChildProcess): Promise<{ code: number | null; out: s
   return { code, out, err };
 }
 
-test("shows a payment from the challenge to the balances on chain", async () => {
+test("the demo shows a payment from the challenge to the balances on chain", async () => {
   const { code, out, err } = await finish(run("main.js"));
   expect(err).toBe("");
   expect(code).toBe(0);
@@ -38,7 +38,7 @@ test("shows a payment from the challenge to the balances on chain", async () => 
   expect(story.filter((part) => !out.includes(part))).toEqual([]);
 });
 
-test("keeps serving with --serve, where a URL can be paid by hand, and stops when asked to", async () => {
+test("the demo keeps serving with --serve, takes a payment by hand, and stops when asked to", async () => {
   const port = await freePorts();
   const demo = run("main.js", "--serve", "--port", String(port));
   const finished = finish(demo);
@@ -58,7 +58,7 @@ test("keeps serving with --serve, where a URL can be paid by hand, and stops whe
   expect(out).toContain(`npx -y pnpm@10 pay http://127.0.0.1:${port}/weather`);
 });
 
-test("says in one line which port is busy", async () => {
+test("the demo says in one line which port is busy", async () => {
   const busy = createServer().listen(0, "127.0.0.1");
   await once(busy, "listening");
   const { port } = busy.address() as AddressInfo;
@@ -73,7 +73,7 @@ test("says in one line which port is busy", async () => {
 test.each([
   { args: ["--port", "abc"], says: '--port takes a number from 1 to 65533, not "abc"' },
   { args: ["--wat"], says: "Usage: demo [--serve] [--port N]" },
-])("refuses $args", async ({ args, says }) => {
+])("the demo refuses $args", async ({ args, says }) => {
   const { code, err } = await finish(run("main.js", ...args));
   expect(code).toBe(1);
   expect(err).toContain(says);

@@ -21,27 +21,27 @@ describe.each(VERSIONS)("on %s, a paid answer is the handler's own", (_, express
     expect(paid.headers["cache-control"]).toMatch(/^private/);
   });
 
-  test("the reason phrase too", async () => {
+  test("a paid response keeps the handler's reason phrase", async () => {
     const shop = await openShop(express, { handler: (_req, res) => void res.writeHead(200, "Quite Fine").end() });
     const { header } = await shop.sign();
     const line = await shop.connect(shop.request(header));
     expect(await line.until("\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 Quite Fine\r\n/);
   });
 
-  test("a header that comes twice in a list goes out twice", async () => {
+  test("a paid response keeps a header that stands twice in a list", async () => {
     const list = ["Set-Cookie", "a=1", "X-A", "x", "Set-Cookie", "b=2"];
     const shop = await openShop(express, { handler: (_req, res) => void res.writeHead(200, list).end() });
     expect((await shop.pay()).headers).toMatchObject({ "set-cookie": ["a=1", "b=2"], "x-a": "x" });
   });
 
-  test("names keep the case they were written in", async () => {
+  test("header names of a paid response keep the case they were written in", async () => {
     const shop = await openShop(express, { handler: (_req, res) => void res.set("X-oDD-case", "1").end() });
     const { header } = await shop.sign();
     const line = await shop.connect(shop.request(header));
     expect(await line.until("\r\n\r\n")).toContain("X-oDD-case: 1");
   });
 
-  test("a buffer that the handler reuses after write and end was copied", async () => {
+  test("a paid response has copies of buffers that the handler reuses after write and end", async () => {
     const shop = await openShop(express, {
       handler: (_req, res) => {
         const reused = Buffer.from("one,");

@@ -11,7 +11,7 @@ const nested = (depth: number) =>
 /** What a handler must never see, and a client never be sold. */
 const sold: RequestHandler = (_req, res) => void res.set("X-Sold", "1").send("sold");
 
-/** Whatever was sent: nothing sold, nothing charged, nothing told, and the server is still there. */
+/** For any request: nothing sold, nothing charged, nothing told, and the server is still there. */
 async function expectUnharmed(shop: Shop, received: string): Promise<void> {
   expect(received.toLowerCase()).not.toContain("x-sold");
   expect(received).not.toMatch(/own words|\n\s+at |node_modules|\.(js|ts):\d+/);
@@ -45,7 +45,7 @@ const MALFORMED: readonly (readonly [what: string, value: string])[] = [
 ];
 
 describe.each(VERSIONS)("on %s, a malformed payment", (_, express) => {
-  test.each(MALFORMED)("of %s is answered 400 with a challenge", async (_what, value) => {
+  test.each(MALFORMED)("a payment header of %s is answered 400 with a challenge", async (_what, value) => {
     const shop = await openShop(express, { handler: sold });
     const answer = await shop.ask({ payment: value });
     expect(answer).toMatchObject({ status: 400, headers: { "cache-control": "no-store" } });
@@ -54,7 +54,7 @@ describe.each(VERSIONS)("on %s, a malformed payment", (_, express) => {
     await expectUnharmed(shop, JSON.stringify(answer));
   });
 
-  test("that comes twice is answered 400, even if both are good", async () => {
+  test("a payment header that comes twice is answered 400, even if both are good", async () => {
     const shop = await openShop(express, { handler: sold });
     const { header } = await shop.sign();
     const twice = shop.request(header).replace(/(PAYMENT-SIGNATURE: .*\r\n)/, "$1$1");
@@ -64,7 +64,7 @@ describe.each(VERSIONS)("on %s, a malformed payment", (_, express) => {
     await expectUnharmed(shop, received);
   });
 
-  test("of 20 KB is refused by Node; by a server that takes it, with 400", async () => {
+  test("a payment header of 20 KB is refused by Node, and answered 400 by a server that takes it", async () => {
     const long = base64("x".repeat(15_000));
     const shop = await openShop(express, { handler: sold });
     const patient = await openShop(express, { handler: sold, server: { maxHeaderSize: 65_536 } });
@@ -74,7 +74,7 @@ describe.each(VERSIONS)("on %s, a malformed payment", (_, express) => {
     await expectUnharmed(patient, JSON.stringify(answer));
   });
 
-  test("takes as long as a plain one, however deep it is", async () => {
+  test("a nested payment takes as long as a plain one, however deep it is", async () => {
     const shop = await openShop(express, { handler: sold });
     const time = async (value: string) => {
       const began = performance.now();
@@ -117,10 +117,10 @@ describe.each(VERSIONS)("on %s, a payment for something else", (_, express) => {
     ["a window that is over", changeAuthorization({ validBefore: "1" }), "valid_before"],
     ["a window without end", changeAuthorization({ validBefore: "9".repeat(78) }), "valid_before"],
     ["a window to come", changeAuthorization({ validAfter: "9999999999" }), "valid_after"],
-    ["a nonce that is none", changeAuthorization({ nonce: "0x1" }), "invalid_payload"],
-    ["a payer that is none", changeAuthorization({ from: "me" }), "invalid_payload"],
+    ["an invalid nonce", changeAuthorization({ nonce: "0x1" }), "invalid_payload"],
+    ["an invalid payer", changeAuthorization({ from: "me" }), "invalid_payload"],
     ["no signature", (payment) => ({ ...payment, payload: {} }), "invalid_payload"],
-  ])("%s, is refused", async (_what, change, reason) => {
+  ])("a payment %s, is refused", async (_what, change, reason) => {
     const shop = await openShop(express, { handler: sold });
     const { payment } = await shop.sign();
     const answer = await shop.ask({ payment: json(change(payment)) });
@@ -130,7 +130,7 @@ describe.each(VERSIONS)("on %s, a payment for something else", (_, express) => {
     await expectUnharmed(shop, JSON.stringify(answer));
   });
 
-  test("only in `extra`, `resource` or fields unknown, is what we offered: facilitators get ours", async () => {
+  test("a payment that differs only in `extra`, `resource` or unknown fields is taken, and facilitators get our offer", async () => {
     const shop = await openShop(express, { handler: sold });
     const { payment } = await shop.sign();
     const { accepted, payload } = payment;
@@ -149,7 +149,7 @@ describe.each(VERSIONS)("on %s, a payment for something else", (_, express) => {
     expect(JSON.stringify(verified)).not.toMatch(/ake|more|elsewhere/);
   });
 
-  test("in other bytes is still the same payment", async () => {
+  test("a payment in other bytes is still the same payment", async () => {
     const shop = await openShop(express, { handler: sold });
     const { payment } = await shop.sign();
     const { x402Version, accepted, payload } = payment;

@@ -23,11 +23,11 @@ describe.each(VERSIONS)("on %s, a request", (_, express) => {
     ["a name with an underscore", "Host: my_service:8080", "http://my_service:8080/paid"],
     ["an IPv6 address", "Host: [::1]:8080", "http://[::1]:8080/paid"],
     [
-      "a forwarded host that nobody trusts",
+      "a forwarded host that the app does not trust",
       "Host: a.example\r\nX-Forwarded-Host: evil\r\nX-Forwarded-Proto: https",
       "http://a.example/paid",
     ],
-  ])("with %s is answered 402 for a URL that is one", async (_what, host, url) => {
+  ])("a request with %s is answered 402 with a valid URL", async (_what, host, url) => {
     const shop = await openShop(express, { handler: sold });
     const line = await shop.connect(`GET /paid HTTP/1.1\r\n${host}\r\nConnection: close\r\n\r\n`);
     const received = await line.ended;
@@ -55,7 +55,7 @@ describe.each(VERSIONS)("on %s, a request", (_, express) => {
     ["a backslash", "GET /x\\..\\paid HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 404],
     ["a path of 14 KB", `GET /${"a/".repeat(7000)} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`, 404],
     ["an asterisk", "OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 404],
-  ])("with %s is answered, and sold nothing", async (_what, text, status) => {
+  ])("a request with %s is answered, and buys nothing", async (_what, text, status) => {
     const shop = await openShop(express, { handler: sold });
     const line = await shop.connect(text);
     const received = await line.ended;
@@ -64,7 +64,7 @@ describe.each(VERSIONS)("on %s, a request", (_, express) => {
     expect(await shop.ask({ path: "/free" })).toMatchObject({ status: 200 });
   });
 
-  test("that names another resource in its target is challenged for ours", async () => {
+  test("a request whose target names another host is challenged for ours", async () => {
     const shop = await openShop(express, { handler: sold });
     const line = await shop.connect(
       "GET http://evil.example/paid HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n",
@@ -72,7 +72,7 @@ describe.each(VERSIONS)("on %s, a request", (_, express) => {
     expect(challengeOf(await line.ended)).toMatchObject({ resource: { url: "http://a.example/paid" } });
   });
 
-  test("that expects 100-continue is answered 402 without its body", async () => {
+  test("a request that expects 100-continue is answered 402 without its body", async () => {
     const shop = await openShop(express, { handler: sold });
     const line = await shop.connect(
       "GET /paid HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n",
@@ -80,26 +80,26 @@ describe.each(VERSIONS)("on %s, a request", (_, express) => {
     expect(await line.until("PAYMENT-REQUIRED")).toContain("HTTP/1.1 402 ");
   });
 
-  test("for HEAD is answered 402 with the length of the challenge, also where Node allows it no body", async () => {
+  test("HEAD is answered 402 with the length of the challenge, also where Node allows it no body", async () => {
     const shop = await openShop(express, { handler: sold, server: { rejectNonStandardBodyWrites: true } });
     const [head, get] = [await shop.ask({ method: "HEAD" }), await shop.ask()];
     expect(head).toMatchObject({ status: 402, text: "", challenge: { error: "Payment required" } });
     expect(Math.abs(Number(head.headers["content-length"]) - Number(get.headers["content-length"]))).toBeLessThan(4);
   });
 
-  test("behind an unpaid one on the same connection is answered in its turn", async () => {
+  test("a request behind an unpaid one on the same connection is answered in its turn", async () => {
     const shop = await openShop(express, { handler: sold });
     const free = "GET /free HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
     const line = await shop.connect(`GET /paid HTTP/1.1\r\nHost: a\r\n\r\n${free}`);
     expect((await line.ended).match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 402", "HTTP/1.1 200"]);
   });
 
-  test("that a publicUrl speaks for is challenged for that URL", async () => {
+  test("a request is challenged for the publicUrl where the seller gives one", async () => {
     const shop = await openShop(express, { handler: sold, options: { publicUrl: "https://api.example.com/v1" } });
     expect((await shop.ask()).challenge?.resource.url).toBe("https://api.example.com/v1/paid");
   });
 
-  test("through a proxy that the app trusts is challenged for https", async () => {
+  test("a request through a proxy that the app trusts is challenged for https", async () => {
     const shop = await openShop(express, {
       build: (app, payments) => app.set("trust proxy", true).use(payments).get("/paid", sold),
     });

@@ -1,5 +1,5 @@
 /**
- * A payment is bound to the body it was sent with, and the handler reads that body as if nobody had looked.
+ * A payment is bound to the body it was sent with, and the handler reads that body as if the gate had not.
  */
 import type { RequestHandler } from "express";
 import { describe, expect, test } from "vitest";
@@ -36,7 +36,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect([status, json()]).toEqual([200, { got }]);
     });
 
-    test("a copy with the same body gets the answer, and one with another body is refused", async () => {
+    test("a duplicate with the same body gets the response, and one with another body is refused", async () => {
       const shop = await openBodies();
       const { header } = await shop.sign("/paid", "POST");
       const asked = shop.till.hold("verify");
@@ -51,7 +51,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect(shop.till.takings).toHaveLength(1);
     });
 
-    test("what is settled later is answered for the same body alone", async () => {
+    test("a response that is settled later goes only to the same body", async () => {
       const shop = await openBodies();
       const { header } = await shop.sign("/paid", "POST");
       shop.till.next("unknown");
@@ -62,7 +62,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     });
   });
 
-  test("a client that leaves in the middle of its body is not charged, and its payment is good for another try", async () => {
+  test("a client that leaves in the middle of its body is not charged, and may pay again with the same payment", async () => {
     const shop = await openShop(express, { routes: { "POST /paid": PRICED }, handler: sayBody });
     const { header } = await shop.sign("/paid", "POST");
     const head = `POST /paid HTTP/1.1\r\nHost: a\r\nPAYMENT-SIGNATURE: ${header}\r\nContent-Length: 100\r\n\r\n`;
@@ -76,7 +76,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     expect([shop.till.verified.length, shop.till.takings.length]).toEqual([1, 1]);
   });
 
-  test("a body that nobody has asked to pay for is not waited for", async () => {
+  test("the gate does not wait for the body of an unpaid request", async () => {
     const shop = await openShop(express, { routes: { "POST /paid": PRICED }, handler: sayBody });
     const line = await shop.connect("POST /paid HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf");
     expect(await line.until("\r\n\r\n")).toMatch(/^HTTP\/1.1 402 /);

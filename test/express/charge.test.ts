@@ -16,7 +16,7 @@ describe.each(VERSIONS)("on %s, a route that charges", (version, express) => {
       build: (app, _table, { till }) => build(app, createPayments({ facilitator: till.facilitator })),
     });
 
-  test("answers 402, takes a payment and runs once", async () => {
+  test("a route with charge() answers 402, takes a payment and runs once", async () => {
     const shop = await open((app, payments) => app.get("/report/:id", payments.charge(PRICED), reached));
     const unpaid = await shop.ask({ path: "/report/7" });
     expect(unpaid).toMatchObject({ status: 402, challenge: { resource: { url: `${shop.url}/report/7` } } });
@@ -64,7 +64,7 @@ describe.each(VERSIONS)("on %s, a route that charges", (version, express) => {
     expect(shop.till.takings).toHaveLength(1);
   });
 
-  test("answers HEAD through GET, and lets OPTIONS pass unless the route is for OPTIONS", async () => {
+  test("a route with charge() answers HEAD through GET, and lets OPTIONS pass unless the route is for OPTIONS", async () => {
     const shop = await open((app, { charge }) =>
       app
         .get("/report", charge(PRICED), reached)
@@ -78,7 +78,7 @@ describe.each(VERSIONS)("on %s, a route that charges", (version, express) => {
     expect((await shop.ask({ path: "/asked", method: "OPTIONS" })).status).toBe(402);
   });
 
-  test("twice, or within a table's reach, charges once", async () => {
+  test("a route with two prices charges once", async () => {
     const shop = await openShop(express, {
       routes: { "GET /both": PRICED },
       build: (app, table, { till }) => {
@@ -95,7 +95,7 @@ describe.each(VERSIONS)("on %s, a route that charges", (version, express) => {
     expect(shop.till.verified).toHaveLength(2);
   });
 
-  test("tells what a request has in place of its parameters", async () => {
+  test("the gate sees the values of a charged route's parameters", async () => {
     const path = version === "Express 4" ? "/f/:name/:rest*" : "/f/:name/*rest";
     const shop = await open((app, { charge }) => app.get(path, charge(PRICED), reached));
     const paid = await shop.pay({ path: "/F/a%20b/c%2Fd/e" });
@@ -104,7 +104,7 @@ describe.each(VERSIONS)("on %s, a route that charges", (version, express) => {
     if (version === "Express 5") expect(pathParams["rest"]).toBe("c/d/e");
   });
 
-  test("keeps a payment to the route it was signed for", async () => {
+  test("a payment is good only for the charged route it was signed for", async () => {
     const shop = await open((app, { charge }) =>
       app.get("/a", charge(PRICED), reached).get("/b", charge(PRICED), reached),
     );
@@ -115,7 +115,7 @@ describe.each(VERSIONS)("on %s, a route that charges", (version, express) => {
   });
 });
 
-test("what cannot be charged is refused at once, with everything that is wrong", () => {
+test("charge() refuses a wrong configuration at once, with every problem", () => {
   const { charge } = createPayments({ facilitator: "https://x402.org/facilitator" });
   const issues = (config: object) => {
     try {

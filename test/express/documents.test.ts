@@ -1,5 +1,5 @@
 /**
- * The documents that are made of the priced routes: whatever they say, the gate says too.
+ * The documents that are made of the priced routes: the gate agrees with all that they say.
  *
  * @module
  */
@@ -66,18 +66,18 @@ describe("the OpenAPI document", () => {
   const read = async (options?: Partial<PaymentsOptions>) =>
     (await pay(openDocumented(options), { path: "/openapi.json" })).json() as Record<string, never>;
 
-  test("is valid by the schema of OpenAPI 3.1", async () => {
+  test("the OpenAPI document is valid by the schema of OpenAPI 3.1", async () => {
     const result = await new Validator().validate(await read());
     expect(result).toMatchObject({ valid: true });
   });
 
-  test("has every path that is priced, with its mounts, and none that is not to be found", async () => {
+  test("the OpenAPI document has every priced path with its mounts, and none that is hidden", async () => {
     const { paths, openapi, info } = await read();
     expect(Object.keys(paths!)).toEqual(PATHS);
     expect([openapi, info]).toEqual(["3.1.0", { title: "Weather", version: "2.1.0" }]);
   });
 
-  test("has prices, parameters and answers as they are declared", async () => {
+  test("the OpenAPI document has prices, parameters and responses as they are declared", async () => {
     const { paths } = await read();
     expect(paths!["/v1/weather/{city}"]).toEqual({
       get: {
@@ -121,7 +121,7 @@ describe("the OpenAPI document", () => {
     });
   });
 
-  test("has a range where less may be taken, and none where the request decides", async () => {
+  test("the OpenAPI document has a range where less may be taken, and no price where the request decides", async () => {
     const { paths } = await read();
     expect(paths!["/v1/route"]).toHaveProperty("post.x-payment-info.price", {
       mode: "dynamic",
@@ -132,7 +132,7 @@ describe("the OpenAPI document", () => {
     expect(paths!["/v1/plain"]).toHaveProperty("get.x-payment-info.price", { mode: "dynamic", currency: "USD" });
   });
 
-  test("refers to definitions of a declaration where they are now", async () => {
+  test("the OpenAPI document refers to a declaration's definitions where they are now", async () => {
     const document = await read();
     const schema = document["paths"]!["/v1/route"]!["post"]!["requestBody"]!["content"]!["application/json"]![
       "schema"
@@ -146,7 +146,7 @@ describe("the OpenAPI document", () => {
 });
 
 describe("/.well-known/x402", () => {
-  test("has a URL for each route that has one, and an item for each", async () => {
+  test("/.well-known/x402 has a URL for each route that has one, and an item for each", async () => {
     const answer = await pay(openDocumented({ publicUrl: "https://api.example.com" }), { path: "/.well-known/x402" });
     const { version, resources, items } = answer.json() as Record<string, never>;
     const at = "https://api.example.com/v1";
@@ -164,7 +164,7 @@ describe("/.well-known/x402", () => {
 });
 
 describe("/llms.txt", () => {
-  test("says in words what there is and what it costs", async () => {
+  test("/llms.txt says in words what is sold and what it costs", async () => {
     const answer = await pay(openDocumented({ publicUrl: "https://api.example.com" }), { path: "/llms.txt" });
     expect(answer.text.split("\n")).toEqual([
       "# Weather",
@@ -189,7 +189,7 @@ describe("/llms.txt", () => {
 });
 
 describe("a document", () => {
-  test("may be kept where the seller says how the server is reached, and not where a request does", async () => {
+  test("a document may be cached where the seller gives the server's URL, and not where it comes from the request", async () => {
     const known = await pay(openDocumented({ publicUrl: "https://a.example" }), { path: "/llms.txt" });
     expect(known.headers["cache-control"]).toBe("public, max-age=300");
     const headers = { Host: "evil.example" };
@@ -200,7 +200,7 @@ describe("a document", () => {
     expect(allowed.text).toContain("http://a.example/v1/plain");
   });
 
-  test.each([["openapi"], ["llmsTxt"]] as const)("by %s has to have a title", (name) => {
+  test.each([["openapi"], ["llmsTxt"]] as const)("the document at %s must have a title", (name) => {
     const payments = createPayments({ facilitator: "http://127.0.0.1:1" });
     expect(() => payments[name]({} as never)).toThrow(ConfigError);
     expect(() => payments[name](undefined as never)).toThrow(ConfigError);

@@ -18,7 +18,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     return openHeardShop(express, plan);
   };
 
-  test("a challenge and a good payment", async () => {
+  test("a challenge and a good payment emit their events in order", async () => {
     const shop = await open();
     const paid = await shop.pay();
     expect(shop.told()).toEqual(["challenged", ...PAID]);
@@ -38,7 +38,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     expect(shop.events[4]).toMatchObject({ durationMs, transaction: paid.receipt!.transaction });
   });
 
-  test("what is free yields nothing; what is no payment is malformed; another offer's payment is mismatched", async () => {
+  test("a free request emits nothing, an invalid header malformed, and another offer's payment mismatched", async () => {
     const shop = await open();
     await shop.ask({ path: "/free" });
     const { payment } = await shop.sign();
@@ -48,7 +48,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     expect(shop.events.at(-1)).toMatchObject({ route: "/paid", field: "amount" });
   });
 
-  test("copies at once, and again later", async () => {
+  test("duplicates emit events, at once and later", async () => {
     let requests = 0;
     let arrive = () => {};
     const arrived = new Promise<void>((resolve) => {
@@ -71,15 +71,15 @@ describe.each(VERSIONS)("on %s", (_, express) => {
   });
 
   test.each<[string, RequestHandler]>([
-    ["that is none", (_req, res) => void res.status(404).send("none")],
+    ["that is a 404", (_req, res) => void res.status(404).send("none")],
     ["that is an error", (_req, _res, next) => next(new Error("broken"))],
-  ])("an answer %s is not charged", async (_what, handler) => {
+  ])("a response %s emits that it is not charged", async (_what, handler) => {
     const shop = await open({ handler });
     await shop.pay();
     expect(shop.told().slice(1)).toEqual(["claimed", "verified", "admitted", "cancelled not_chargeable"]);
   });
 
-  test("a client that leaves while the handler runs", async () => {
+  test("a client that leaves while the handler runs emits that nothing is charged", async () => {
     let run = () => {};
     const running = new Promise<void>((resolve) => {
       run = resolve;
@@ -94,7 +94,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     expect(shop.told().slice(1)).toEqual(["claimed", "verified", "admitted", "cancelled client_gone"]);
   });
 
-  test("a handler that is too late", async () => {
+  test("a handler that is too late emits that nothing is charged", async () => {
     let aheadMs = 0;
     let run = () => {};
     const running = new Promise<void>((resolve) => {
@@ -110,13 +110,13 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     expect(shop.told().slice(1)).toEqual(["claimed", "verified", "admitted", "cancelled expired"]);
   });
 
-  test("a route that settles before its handler", async () => {
+  test("a route that settles before its handler emits the settlement first", async () => {
     const shop = await open();
     await shop.pay({ path: "/upfront" });
     expect(shop.told()).toEqual(["challenged", "claimed", "settled", "admitted"]);
   });
 
-  test.each(["rejected", "unsent"] as const)("a settlement that is %s", async (ending) => {
+  test.each(["rejected", "unsent"] as const)("a settlement that is %s emits its outcome", async (ending) => {
     const shop = await open();
     const { header } = await shop.sign();
     shop.till.next(ending);
@@ -125,7 +125,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     expect(shop.told().slice(1)).toEqual(["claimed", "verified", "admitted", last]);
   });
 
-  test("a settlement that is unknown, and then known in the background", async () => {
+  test("a settlement emits unknown, and its outcome once the background knows it", async () => {
     const shop = await open();
     const { header } = await shop.sign();
     shop.till.next("unknown");
@@ -138,7 +138,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     expect(shop.told().slice(6)).toEqual(["replayed stored"]);
   });
 
-  test("a facilitator that is down, and up again as soon as it answers", async () => {
+  test("a facilitator that is down emits that, and that it is up as soon as it responds", async () => {
     const facilitator = createTestFacilitator();
     facilitator.faults.next("supported", { kind: "status", status: 500 });
     const shop = await open({ options: { facilitator: { facilitator, name: "mine" } } });
@@ -151,7 +151,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     expect(shop.told().slice(1)).toEqual(["claimed", "invalid insufficient_funds"]);
   });
 
-  test("subscribers of diagnostics channels get the same objects, as whoever listens", async () => {
+  test("subscribers of diagnostics channels get the same objects as listeners", async () => {
     const heard: unknown[] = [];
     const hear = (message: unknown) => void heard.push(message);
     for (const type of TYPES) diagnostics.subscribe(`farebox:${type}`, hear);
@@ -163,7 +163,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     for (const [at, event] of shop.events.entries()) expect(said[at]).toBe(event);
   });
 
-  test("events of a request are told in its own async context, where tracers keep their span", async () => {
+  test("events are emitted in their request's async context, where tracers keep the span", async () => {
     const context = new AsyncLocalStorage<string>();
     const shop = await open({
       before: [(req, _res, next) => context.run(req.get("x-trace") ?? "none", next)],
@@ -175,7 +175,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     expect(heard).toEqual(Array(5).fill("t1"));
   });
 
-  test("a listener that throws, or rejects, changes nothing; one that is through hears no more", async () => {
+  test("a listener that throws or rejects changes nothing, and one that was removed hears no more", async () => {
     const shop = await open();
     for (const type of TYPES) {
       shop.payments.on(type, () => {
@@ -194,13 +194,13 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     expect(JSON.stringify(shop.log)).not.toContain("secret");
   });
 
-  test("there are no events of another name", async () => {
+  test("an event of another name cannot be listened to", async () => {
     const { payments } = await open();
     expect(() => payments.on("paid" as never, () => {})).toThrow("a type of event");
     expect(() => payments.on("settled", undefined as never)).toThrow("a function that listens");
   });
 
-  test("nothing secret is in any event or log line of a whole run", async () => {
+  test("no event and no log line of a whole run has anything secret", async () => {
     const id = "the-id-of-the-client-0123";
     const denied = { deny: "the words of the seller" };
     const shop = await open({

@@ -84,14 +84,14 @@ async function openShop(
 }
 
 describe("of two facilitators", () => {
-  test("the first is asked while it answers", async () => {
+  test("the first of two facilitators is asked while it responds", async () => {
     const [first, second] = [await openStand(), await openStand()];
     const shop = await openShop([first.url, second.url]);
     expect((await shop.buy()).status).toBe(200);
     expect([first.asked(), second.asked()]).toEqual([["verify", "settle"], []]);
   });
 
-  test("the second verifies when the first gives no answer, and settles what it verified", async () => {
+  test("the second facilitator verifies when the first gives no response, and settles what it verified", async () => {
     const [first, second] = [await openStand(), await openStand()];
     const shop = await openShop([first.url, { url: second.url }]);
     first.faults.always("verify", { kind: "status", status: 500 });
@@ -99,7 +99,7 @@ describe("of two facilitators", () => {
     expect([first.asked(), second.asked()]).toEqual([["verify"], ["verify", "settle"]]);
   });
 
-  test("the second is not asked for a kinder answer", async () => {
+  test("the second facilitator is not asked when the first refuses", async () => {
     const [first, second] = [await openStand(), await openStand()];
     const shop = await openShop([first.url, second.url]);
     first.faults.next("verify", {
@@ -110,7 +110,7 @@ describe("of two facilitators", () => {
     expect(second.asked()).toEqual([]);
   });
 
-  test("the second settles what the first provably was not told to", async () => {
+  test("the second facilitator settles when the first was provably not asked to", async () => {
     const [first, second] = [await openStand(), await openStand()];
     const shop = await openShop([first.url, second.url]);
     first.faults.next("settle", { kind: "status", status: 429 });
@@ -119,7 +119,7 @@ describe("of two facilitators", () => {
     expect(first.facilitator.ledger.transfers).toHaveLength(0);
   });
 
-  test("the second is never asked about what the first may have settled", async () => {
+  test("the second facilitator is never asked about a payment that the first may have settled", async () => {
     const [first, second] = [await openStand(), await openStand()];
     const shop = await openShop([first.url, second.url]);
     first.faults.next("settle", { kind: "drop", when: "after" });
@@ -134,21 +134,24 @@ describe("of two facilitators", () => {
   test.each<[state: "unknown" | "unsent", fault: Fault, asked: readonly string[]]>([
     ["unknown", { kind: "drop", when: "after" }, []],
     ["unsent", { kind: "status", status: 429 }, ["settle"]],
-  ])("another process knows from the record who has a payment that is %s", async (_state, fault, asked) => {
-    const [first, second] = [await openStand(), await openStand()];
-    const store = createMemoryStore();
-    const before = await openShop([first.url], SEPOLIA, { store });
-    first.faults.next("settle", fault);
-    const { payment } = await before.buy();
-    before.payments.close();
+  ])(
+    "another process knows from the record which facilitator has a payment that is %s",
+    async (_state, fault, asked) => {
+      const [first, second] = [await openStand(), await openStand()];
+      const store = createMemoryStore();
+      const before = await openShop([first.url], SEPOLIA, { store });
+      first.faults.next("settle", fault);
+      const { payment } = await before.buy();
+      before.payments.close();
 
-    const after = await openShop([second.url, first.url], SEPOLIA, { store });
-    expect((await after.buy({ payment: payment! })).status).toBe(200);
-    // Whoever may have settled it is the only one to ask; what provably nobody has goes to the favourite.
-    expect(second.asked()).toEqual(asked);
-  });
+      const after = await openShop([second.url, first.url], SEPOLIA, { store });
+      expect((await after.buy({ payment: payment! })).status).toBe(200);
+      // Only the facilitator that may have settled it is asked. A payment that provably no facilitator has goes to the favourite.
+      expect(second.asked()).toEqual(asked);
+    },
+  );
 
-  test("each is asked about its own networks", async () => {
+  test("each facilitator is asked about its own networks", async () => {
     const [base, sepolia] = [await openStand("eip155:8453"), await openStand()];
     const shop = await openShop(
       [
@@ -170,7 +173,7 @@ describe("of two facilitators", () => {
 });
 
 describe("a facilitator that is down at start", () => {
-  test("costs no free route anything; what is priced is asked for, and not taken until it is back", async () => {
+  test("a facilitator that is down at start costs free routes nothing, and priced routes are 503 until it is back", async () => {
     const gone = await openStand();
     await gone.close();
     const shop = await openShop(gone.url);
@@ -189,7 +192,7 @@ describe("a facilitator that is down at start", () => {
     expect(shop.payments.health()).toMatchObject([{ state: "up" }]);
   });
 
-  test("is waited for by nobody when it does not say what it supports", async () => {
+  test("no request waits for a facilitator that does not say what it supports", async () => {
     const silent = await openStand();
     const held = silent.faults.always("supported", { kind: "hold" });
     const shop = await openShop(silent.url);
@@ -203,7 +206,7 @@ describe("a facilitator that is down at start", () => {
 });
 
 describe("a way to pay that no facilitator supports", () => {
-  test("is left out once that is known, named in the report, and told once", async () => {
+  test("an offer that no facilitator supports is left out, named in the report, and logged once", async () => {
     const stand = await openStand();
     const held = stand.faults.next("supported", { kind: "hold" });
     const shop = await openShop(stand.url, [BASE, SEPOLIA], { strict: true });
@@ -233,22 +236,25 @@ describe("a way to pay that no facilitator supports", () => {
   test.each<[who: string, headers: Readonly<Record<string, string>>]>([
     ["a program", {}],
     ["a person", { accept: "text/html", "user-agent": "Mozilla/5.0" }],
-  ])("and is the only one makes 503 for %s, never a challenge without offers", async (_who, headers) => {
-    const shop = await openShop((await openStand()).url, BASE);
-    await shop.ready();
-    const { status, headers: received, json } = await shop.ask({ headers });
-    expect(status).toBe(503);
-    expect(received["retry-after"]).toMatch(/^[1-9]\d*$/);
-    expect(received["payment-required"]).toBeUndefined();
-    expect(json()).toMatchObject({ error: "unexpected_verify_error" });
-    expect((await shop.ask({ path: "/free" })).status).toBe(200);
-  });
+  ])(
+    "a route whose only offer is unsupported answers 503 for %s, never a challenge without offers",
+    async (_who, headers) => {
+      const shop = await openShop((await openStand()).url, BASE);
+      await shop.ready();
+      const { status, headers: received, json } = await shop.ask({ headers });
+      expect(status).toBe(503);
+      expect(received["retry-after"]).toMatch(/^[1-9]\d*$/);
+      expect(received["payment-required"]).toBeUndefined();
+      expect(json()).toMatchObject({ error: "unexpected_verify_error" });
+      expect((await shop.ask({ path: "/free" })).status).toBe(200);
+    },
+  );
 });
 
 describe("in the background", () => {
   const countTimers = () => process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length;
 
-  test("nothing keeps the process alive, before and after it was closed", async () => {
+  test("Farebox keeps no process alive, before and after it was closed", async () => {
     const stand = await openStand();
     const shop = await openShop([stand.url, createTestFacilitator()]);
     const timers = countTimers();
@@ -263,13 +269,13 @@ describe("in the background", () => {
     expect((await shop.buy()).status).toBe(200);
   });
 
-  test("nobody is asked for a configuration that is refused", async () => {
+  test("no facilitator is asked for a configuration that is refused", async () => {
     const stand = await openStand();
     const timers = countTimers();
     expect(() => createPayments({ facilitator: [stand.url, "?"] })).toThrow("options.facilitator[1]");
     expect(() => createPayments({ facilitator: stand.url }).routes({ "GET /x": {} })).toThrow("price");
     expect(countTimers()).toBe(timers);
-    // One that is good is asked after whatever the others would have sent.
+    // One that is good is asked after all that the others would have sent.
     await (await openShop(stand.url)).ready();
     expect(stand.requests).toHaveLength(1);
   });

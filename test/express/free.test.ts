@@ -24,7 +24,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       },
     };
 
-    test("is served to anybody, and may be cached", async () => {
+    test("a free key among priced ones is served to any client, and may be cached", async () => {
       const shop = await openShop(express, PLAN);
       const { status, headers, json } = await shop.ask({ path: "/api/health" });
       expect([status, json()]).toEqual([200, { url: "/api/health", payer: null }]);
@@ -34,14 +34,14 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect(shop.till.takings).toEqual([10_000n]);
     });
 
-    test("is priced in any other spelling, as its neighbours are", async () => {
+    test("a free key in any other spelling is priced as its neighbours are", async () => {
       const shop = await openShop(express, PLAN);
       for (const path of ["/api/HEALTH", "/api/health/", "/api/he%61lth"]) {
         expect((await shop.ask({ path })).status).toBe(402);
       }
     });
 
-    test("frees no file whose name only looks like it", async () => {
+    test("a free key frees no file whose name only looks like it", async () => {
       const folder = await mkdtemp(join(tmpdir(), "farebox-free-"));
       for (const name of ["open.txt", "OPEN.txt"]) await writeFile(join(folder, name), name);
       const shop = await openShop(express, {
@@ -59,7 +59,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     });
   });
 
-  test("a price by request that is zero is served without payment, and is kept from shared caches", async () => {
+  test("a dynamic price of zero is served without payment, and is kept from shared caches", async () => {
     const price: PriceFunction = ({ header }) => (header("x-plan") === "partner" ? "$0" : "$0.01");
     const shop = await openShop(express, {
       routes: { "GET /paid": { accepts: { price, network: "eip155:84532", payTo: PAY_TO }, free: true } },

@@ -20,7 +20,7 @@ describe.each(VERSIONS)("on %s, Cache-Control", (_, express) => {
     ["no-store", "no-store"],
     ["private, max-age=60", "private, max-age=60"],
     ["immutable", "private, immutable"],
-  ])("of a paid answer: %s becomes %s", async (before, after) => {
+  ])("Cache-Control of a paid response: %s becomes %s", async (before, after) => {
     const shop = await openShop(express, { handler: sending(before) });
     expect((await shop.pay()).headers["cache-control"]).toBe(after);
   });
@@ -29,7 +29,7 @@ describe.each(VERSIONS)("on %s, Cache-Control", (_, express) => {
     ["before", (late: RequestHandler) => ({ before: [late] })],
     ["behind", (late: RequestHandler) => ({ behind: [late] })],
   ])(
-    "of a paid answer stays private, whatever middleware mounted %s us says as the head goes out",
+    "Cache-Control of a paid response stays private when middleware mounted %s us sets it as the head goes out",
     async (_where, mount) => {
       const late = onHeaders((res) => void res.setHeader("Cache-Control", "public, max-age=60"));
       const shop = await openShop(express, { ...mount(late), handler: sending() });
@@ -37,13 +37,13 @@ describe.each(VERSIONS)("on %s, Cache-Control", (_, express) => {
     },
   );
 
-  test("of an answer that was not charged stays as it was", async () => {
+  test("Cache-Control of a response that was not charged stays as it was", async () => {
     const handler: RequestHandler = (_req, res) => void res.set("Cache-Control", "public").status(404).end();
     const shop = await openShop(express, { handler });
     expect((await shop.pay()).headers["cache-control"]).toBe("public");
   });
 
-  test("of a stored answer is private too", async () => {
+  test("Cache-Control of a stored response is private", async () => {
     const shop = await openShop(express, { handler: sending("public, max-age=60") });
     const { header } = await shop.sign();
     shop.till.next("unknown");
@@ -55,7 +55,7 @@ describe.each(VERSIONS)("on %s, Cache-Control", (_, express) => {
     ["a challenge", {}],
     ["a page", { headers: MOZILLA }],
     ["a malformed payment's answer", { payment: "nonsense" }],
-  ])("of %s is no-store", async (_what, options) => {
+  ])("Cache-Control of %s is no-store", async (_what, options) => {
     const shop = await openShop(express, {
       before: [(_req, res, next) => next(void res.set("Cache-Control", "public"))],
     });
@@ -72,7 +72,7 @@ describe.each(VERSIONS)("on %s, the payment headers can be read by scripts", (_,
     ["X-A", "X-A, PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES"],
     [["X-A", "X-B"], "X-A,X-B, PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES"],
     ["payment-response", "payment-response, PAYMENT-REQUIRED, EXTENSION-RESPONSES"],
-  ])("beside %s", async (names, expected) => {
+  ])("scripts can read the payment headers beside %s", async (names, expected) => {
     const shop = await openShop(express, { before: [exposing(names)], handler: (_req, res) => void res.send("a") });
     const name = "access-control-expose-headers";
     expect((await shop.ask()).headers[name]).toBe(expected);
@@ -98,7 +98,7 @@ describe.each(VERSIONS)("on %s, a handler behind us", (_, express) => {
     return seen[0] as Request;
   }
 
-  test("finds no trace of the payment in the headers, and all others as they were", async () => {
+  test("a handler sees no payment headers, and all other headers as they were", async () => {
     const { headers, rawHeaders, headersDistinct } = await requestAsSeen("/paid");
     expect(JSON.stringify([headers, rawHeaders, headersDistinct]).toLowerCase()).not.toContain("payment-signature");
     expect(headers["x-other"]).toBe("kept");
@@ -106,7 +106,7 @@ describe.each(VERSIONS)("on %s, a handler behind us", (_, express) => {
     expect(rawHeaders[rawHeaders.indexOf("X-Other") + 1]).toBe("kept");
   });
 
-  test("finds who pays what in req.payment, which cannot be changed", async () => {
+  test("a handler sees the payer and the amount in req.payment, which cannot be changed", async () => {
     const { payment } = await requestAsSeen("/paid");
     expect(payment).toEqual({
       payer: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/),
@@ -121,13 +121,13 @@ describe.each(VERSIONS)("on %s, a handler behind us", (_, express) => {
     expect(Object.isFrozen(payment)).toBe(true);
   });
 
-  test("finds no req.payment on a free route, and what the client sent", async () => {
+  test("a handler of a free route sees no req.payment, and all that the client sent", async () => {
     const req = await requestAsSeen("/free");
     expect("payment" in req).toBe(false);
     expect(req.headers).toHaveProperty("payment-signature");
   });
 
-  test("cannot forge a receipt", async () => {
+  test("a handler cannot forge a receipt", async () => {
     const handler: RequestHandler = (_req, res) => void res.set("PAYMENT-RESPONSE", "forged").send("a");
     const shop = await openShop(express, { handler });
     expect((await shop.pay()).receipt).toMatchObject({ success: true });
@@ -135,7 +135,7 @@ describe.each(VERSIONS)("on %s, a handler behind us", (_, express) => {
 });
 
 describe.each(VERSIONS)("on %s, a browser", (_, express) => {
-  test("gets a page with the challenge in its header; a fetch by the same browser gets JSON", async () => {
+  test("a browser gets a page with the challenge in its header, and its fetch gets JSON", async () => {
     const shop = await openShop(express);
     const page = await shop.ask({ headers: MOZILLA });
     expect(page).toMatchObject({ status: 402, headers: { "content-type": expect.stringContaining("text/html") } });

@@ -1,5 +1,5 @@
 /**
- * A shop that somebody listens to, and whose time the test has in its hand.
+ * A shop with listeners, whose time is the test's.
  *
  * @module
  */
@@ -25,7 +25,7 @@ export interface HeardShop extends Shop {
   readonly events: readonly PaymentEvent[];
   /** The types of it, each with what tells it from others of its type. */
   told(): readonly string[];
-  /** What has become of facilitators, in order. */
+  /** How facilitators went down and up, in order. */
   readonly facilitators: readonly PaymentEvent[];
   /** Every log line. */
   readonly log: readonly unknown[];

@@ -10,7 +10,7 @@ import { expectNoStrayErrors, onHeaders, openShop, PRICED, VERSIONS } from "./sh
 
 const KEY = { "X-API-Key": "k1" };
 
-/** Whoever has a key need not pay. */
+/** A client with a key need not pay. */
 const apiKeys: PaymentHooks = {
   onRequest: ({ header }) => (header("x-api-key") === "k1" ? { grant: true } : undefined),
 };
@@ -28,25 +28,28 @@ describe.each(VERSIONS)("on %s", (_, express) => {
   };
 
   describe("onRequest with API keys", () => {
-    test.each(["/paid", "/upfront"])("lets a key in at %s, and asks everybody else to pay", async (path) => {
-      const shop = await open(apiKeys, { handler: telling });
-      const granted = await shop.ask({ path, headers: KEY });
-      expect([granted.status, granted.json()]).toMatchObject([200, { paid: false }]);
-      expect(granted.headers).not.toHaveProperty("payment-response");
-      expect((await shop.ask({ path, headers: { "X-API-Key": "k2" } })).status).toBe(402);
-      expect((await shop.pay({ path })).json()).toMatchObject({ paid: true });
-      expect(shop.told().filter((type) => type === "granted")).toHaveLength(1);
-      expect(shop.till.takings).toHaveLength(1);
-    });
+    test.each(["/paid", "/upfront"])(
+      "onRequest lets an API key in at %s, and all other clients are asked to pay",
+      async (path) => {
+        const shop = await open(apiKeys, { handler: telling });
+        const granted = await shop.ask({ path, headers: KEY });
+        expect([granted.status, granted.json()]).toMatchObject([200, { paid: false }]);
+        expect(granted.headers).not.toHaveProperty("payment-response");
+        expect((await shop.ask({ path, headers: { "X-API-Key": "k2" } })).status).toBe(402);
+        expect((await shop.pay({ path })).json()).toMatchObject({ paid: true });
+        expect(shop.told().filter((type) => type === "granted")).toHaveLength(1);
+        expect(shop.till.takings).toHaveLength(1);
+      },
+    );
 
-    test("keeps what was given to a key from shared caches", async () => {
+    test("a response granted to an API key is kept from shared caches", async () => {
       const shop = await open(apiKeys, { handler: telling });
       const { headers } = await shop.ask({ headers: KEY });
       expect(headers["cache-control"]).toMatch(/\bprivate\b/);
       expect(headers["cache-control"]).not.toMatch(/\bpublic\b/);
     });
 
-    test("a payment that comes along stays unused, and the handler does not see it", async () => {
+    test("a payment sent with an API key stays unused, and the handler does not see it", async () => {
       const shop = await open(apiKeys, { handler: telling });
       const { header } = await shop.sign();
       const granted = await shop.ask({ payment: header, headers: KEY });
@@ -56,7 +59,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect(await shop.ask({ payment: header })).toMatchObject({ status: 200, receipt: { success: true } });
     });
 
-    test("is asked once: the same request passes every further gate", async () => {
+    test("onRequest is asked once, and the same request passes every further gate", async () => {
       let asked = 0;
       const onRequest: PaymentHooks["onRequest"] = (request) => {
         asked += 1;
@@ -74,7 +77,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect(shop.told()).toEqual(["granted"]);
     });
 
-    test("does not run the handler for a client that middleware has answered meanwhile", async () => {
+    test("the handler does not run when middleware has responded while onRequest decided", async () => {
       let asked = () => {};
       const wait = new Promise<void>((resolve) => {
         asked = resolve;
@@ -100,7 +103,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect([answer.status, runs]).toEqual([503, 0]);
     });
 
-    test("lets the head be written as ever", async () => {
+    test("a response granted by onRequest may have its head written as ever", async () => {
       const shop = await open(apiKeys, {
         before: [onHeaders((res) => void res.setHeader("X-Seen", String(res.statusCode)))],
         handler: (_req, res) => void res.writeHead(201, "Made", { "X-Own": "1" }).end("made"),
@@ -109,7 +112,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect([status, headers["x-own"], headers["x-seen"], text]).toEqual([201, "1", "201", "made"]);
     });
 
-    test("denies before anything is asked", async () => {
+    test("onRequest denies before the facilitator is asked", async () => {
       const shop = await open({ onRequest: () => ({ deny: "Keys only", status: 401 }) });
       const denied = await shop.ask();
       expect([denied.status, denied.json()]).toEqual([401, { error: "denied", message: "Keys only" }]);
@@ -118,13 +121,13 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect(shop.told()).toEqual(["denied onRequest"]);
     });
 
-    test("is not asked about what is free", async () => {
+    test("onRequest is not asked about free routes", async () => {
       const shop = await open({ onRequest: () => ({ deny: true }) }, { also: (app) => app.get("/free", telling) });
       expect((await shop.ask({ path: "/free" })).status).toBe(200);
     });
   });
 
-  test("afterVerify with an allow list of payers", async () => {
+  test("afterVerify denies payers that are not on its list", async () => {
     const [friend, stranger] = [createPayer(), createPayer()];
     const facilitator = createTestFacilitator();
     for (const { address } of [friend, stranger]) facilitator.ledger.fund(address, 1_000_000n);
@@ -148,7 +151,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     expect([runs, facilitator.ledger.transfers.length]).toEqual([1, 1]);
   });
 
-  test("a denial at beforeSettle withholds the answer, header and body, from the client and from copies", async () => {
+  test("beforeSettle withholds a denied response, header and body, from the client and from duplicates", async () => {
     let isOpen = false;
     const shop = await open(
       { beforeSettle: () => (isOpen ? undefined : { deny: "Sold out", status: 410 }) },
@@ -198,7 +201,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
   });
 
   test.each(["throws", "rejects"])(
-    "hooks that are told and one that %s: the client gets what it has paid for",
+    "a client gets what it has paid for when a hook that only listens %s",
     async (how) => {
       const fail = () => {
         if (how === "throws") throw new TypeError("the seller's secret");

@@ -94,7 +94,7 @@ describe("what a facilitator says of a declaration", () => {
     ["at verification only", { verify: PROCESSING }, { status: "processing", operation: "verify" }, PROCESSING],
     ["twice", { verify: PROCESSING, settle: SUCCESS }, { status: "success", operation: "settle" }, SUCCESS],
     ["no", { settle: REJECTED }, { ...REJECTED.bazaar, operation: "settle" }, REJECTED],
-  ])("is kept and handed on when it is said %s", async (_why, words, listing, relayed) => {
+  ])("a listing is kept and handed on when the facilitator says %s", async (_why, words, listing, relayed) => {
     const { telling, payer } = createTeller(words);
     const { app, payments } = openListedShop(telling, { now: () => 1_800_000_000_000 });
     const paid = await pay(app, { path: "/paid", payer, now: () => 1_800_000_000_000 });
@@ -108,7 +108,7 @@ describe("what a facilitator says of a declaration", () => {
     });
   });
 
-  test("is kept for a route that Express matches, and for one that is paid first", async () => {
+  test("a listing is kept for a route with charge(), and for one that settles first", async () => {
     const { telling, payer } = createTeller({ settle: SUCCESS });
     const { app, payments } = openListedShop(telling);
     expect(relayedBy(await pay(app, { path: "/report/7", payer }))).toEqual(SUCCESS);
@@ -119,7 +119,7 @@ describe("what a facilitator says of a declaration", () => {
     expect(reported?.listing).toMatchObject({ status: "success" });
   });
 
-  test("is told as an event", async () => {
+  test("a listing is emitted as an event", async () => {
     const { telling, payer } = createTeller({ verify: PROCESSING, settle: REJECTED });
     const { app, heard } = openListedShop(telling);
     await pay(app, { path: "/paid", payer });
@@ -129,7 +129,7 @@ describe("what a facilitator says of a declaration", () => {
     ]);
   });
 
-  test("is told to the logger once when it is no, and is among the findings", async () => {
+  test("a refused listing is logged once, and is among the findings", async () => {
     const { telling, payer } = createTeller({ settle: REJECTED });
     const { app, payments, warned } = openListedShop(telling);
     for (let count = 0; count < 3; count++) await pay(app, { path: "/paid", payer });
@@ -141,21 +141,21 @@ describe("what a facilitator says of a declaration", () => {
     });
   });
 
-  test("is not handed on when the seller does not want that, but kept", async () => {
+  test("a listing is kept but not handed on when the seller does not want that", async () => {
     const { telling, payer } = createTeller({ settle: SUCCESS });
     const { app, payments } = openListedShop(telling, { relayExtensionResponses: false });
     expect((await pay(app, { path: "/paid", payer })).headers).not.toHaveProperty("extension-responses");
     expect(payments.listing("GET /paid")).toMatchObject({ status: "success" });
   });
 
-  test("does not count for a route that declares nothing", async () => {
+  test("a listing does not count for a route that declares nothing", async () => {
     const { telling, payer } = createTeller({ settle: SUCCESS });
     const { app, payments } = openListedShop(telling);
     expect((await pay(app, { path: "/silent", payer })).headers).not.toHaveProperty("extension-responses");
     expect(payments.listing("GET /silent")).toBeUndefined();
   });
 
-  test("is in a header of a facilitator behind HTTP", async () => {
+  test("a listing is read from a header of a facilitator behind HTTP", async () => {
     const { url, payer } = await openTeller({
       verify: encodeExtensionResponses(PROCESSING),
       settle: encodeExtensionResponses({ ...REJECTED, other: { status: "success" } }),
@@ -171,7 +171,7 @@ describe("what a facilitator says of a declaration", () => {
     ["sent twice", { settle: [encodeExtensionResponses(SUCCESS), encodeExtensionResponses(REJECTED)] }],
     ["of another form", { settle: Buffer.from('{"bazaar":[1,{"status":{}}]}').toString("base64") }],
     ["too long", { settle: "QUFB".repeat(2500) }],
-  ])("is no obstacle to a payment when it is %s", async (_why, words) => {
+  ])("a listing that is %s does not stop a payment", async (_why, words) => {
     const { url, payer } = await openTeller(words);
     const { app, payments } = openListedShop(url);
     const paid = await pay(app, { path: "/paid", payer });
@@ -181,7 +181,7 @@ describe("what a facilitator says of a declaration", () => {
   });
 
   test.each([[1], ["bazaar"], [[]], [{ bazaar: null }], [{ bazaar: { status: 1 } }], [{ __proto__: null }]])(
-    "is no obstacle to a payment when a facilitator in this process says %o",
+    "a listing of %o by a facilitator in this process does not stop a payment",
     async (said) => {
       const { telling, payer } = createTeller({ verify: said, settle: said });
       const { app, payments } = openListedShop(telling);

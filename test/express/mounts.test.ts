@@ -20,7 +20,7 @@ describe.each(VERSIONS)("on %s, a table", (_, express) => {
     ["GET", "/api/m?free=1", "a query"],
     ["GET", "/api/m?", "an empty query"],
     ["GET", "http://elsewhere.example/api/m", "a target in absolute form"],
-  ])("mounted under /api prices %s %s, %s", async (method, path) => {
+  ])("a table mounted under /api prices %s %s, %s", async (method, path) => {
     const shop = await openShop(express, {
       ...mounted,
       build: (app, payments) => app.use("/api", payments).all(["/api/m", "/api/n/:id"], reached),
@@ -32,7 +32,7 @@ describe.each(VERSIONS)("on %s, a table", (_, express) => {
     expect(paid).toMatchObject({ status: 200, headers: { "x-reached": "1" }, receipt: { success: true } });
   });
 
-  test("names the resource by its full path, without the query", async () => {
+  test("a challenge names the resource by its full path, without the query", async () => {
     const shop = await openShop(express, {
       ...mounted,
       build: (app, payments) => app.use("/api", payments).all("/api/n/:id", reached),
@@ -54,7 +54,7 @@ describe.each(VERSIONS)("on %s, a table", (_, express) => {
     ["an app in an app", (app, payments) => app.use("/v1", express().use(payments).get("/paid", reached))],
     ["front of one route", (app, payments) => app.get("/paid", payments, reached)],
     ["the route of a router", (app, payments) => app.use("/v1", express.Router().get("/paid", payments, reached))],
-  ])("prices what is behind it in %s", async (_where, build) => {
+  ])("a table prices what is behind it in %s", async (_where, build) => {
     const shop = await openShop(express, { build });
     const paths = ["/paid", "/v1/paid", "/v1/acme/paid", "/V1/PAID/", "/v1/acme/PAID"];
     const unpaid = await Promise.all(paths.map((path) => shop.ask({ path })));
@@ -65,7 +65,7 @@ describe.each(VERSIONS)("on %s, a table", (_, express) => {
     expect(await shop.pay({ path })).toMatchObject({ status: 200, receipt: { success: true } });
   });
 
-  test("in an app that a router mounts is asked for as it is there", async () => {
+  test("a table in an app that a router mounts matches the path there", async () => {
     const shop = await openShop(express, {
       build: (app, payments) => {
         const inner = express().set("env", "test").use(payments).get("/paid", reached);
@@ -78,7 +78,7 @@ describe.each(VERSIONS)("on %s, a table", (_, express) => {
     }
   });
 
-  test("is not passed by a URL that Express puts together anew behind a mount", async () => {
+  test("a table cannot be passed by a URL that Express rewrites behind a mount", async () => {
     const shop = await openShop(express, {
       routes: { "GET /:page": PRICED },
       build: (app, payments) => app.use(payments).use("/:any", express.Router()).get("/:page", reached),
@@ -91,7 +91,7 @@ describe.each(VERSIONS)("on %s, a table", (_, express) => {
     }
   });
 
-  test("below a mount that leaves no path of a URL lets pass what is free", async () => {
+  test("a table below a mount that leaves an invalid URL lets free requests pass", async () => {
     const shop = await openShop(express, {
       routes: { "GET /paid/more": PRICED },
       build: (app, payments) => app.use("/paid", payments).get(["/paid", "/paid/more"], reached),
@@ -104,7 +104,7 @@ describe.each(VERSIONS)("on %s, a table", (_, express) => {
     expect(await ask("x://y/paid/more")).toBe("402");
   });
 
-  test("mounted twice charges once", async () => {
+  test("a table mounted twice charges once", async () => {
     const shop = await openShop(express, {
       build: (app, payments) => app.use(payments).use(payments).get("/paid", reached),
     });
@@ -113,7 +113,7 @@ describe.each(VERSIONS)("on %s, a table", (_, express) => {
     expect(shop.till.verified).toHaveLength(1);
   });
 
-  test("besides another: each prices its own, and what both price is charged once", async () => {
+  test("a table besides another prices its own routes, and a route of both is charged once", async () => {
     const shop = await openShop(express, {
       build: (app, payments, { till }) => {
         const other = paymentMiddleware({ "/other": PRICED, "GET /paid": PRICED }, { facilitator: till.facilitator });
@@ -127,7 +127,7 @@ describe.each(VERSIONS)("on %s, a table", (_, express) => {
     expect(shop.till.takings).toHaveLength(2);
   });
 
-  test("lets a payment for one route buy no other", async () => {
+  test("a payment for one route of a table buys no other", async () => {
     const shop = await openShop(express, {
       routes: { "GET /paid": PRICED, "GET /other": PRICED },
       build: (app, payments) => app.use(payments).get(["/paid", "/other"], reached),
@@ -141,7 +141,7 @@ describe.each(VERSIONS)("on %s, a table", (_, express) => {
 });
 
 describe.each(VERSIONS)("on %s, the same payment at the same time", (_, express) => {
-  test("runs the handler once, is charged once and gets one answer", async () => {
+  test("ten duplicates at the same time run the handler once, are charged once and get one response", async () => {
     let runs = 0;
     const shop = await openShop(express, { handler: (_req, res) => void res.send(`run ${++runs}`) });
     const { header } = await shop.sign();
@@ -171,18 +171,23 @@ describe.each(VERSIONS)("on %s, a free route", (_, express) => {
     ["OPTIONS", "/paid", {}],
     ["GET", "/nowhere", {}],
     ["GET", "/free", { "PAYMENT-SIGNATURE": "nonsense" }],
-  ])("%s %s is answered byte for byte as without us, though the facilitator is down", async (method, path, headers) => {
-    // Nobody listens on port 1.
-    const options = { facilitator: "http://127.0.0.1:1" };
-    const routes = (app: Express) => app.get("/free", serving).post("/paid", serving).get("/paid", serving);
-    const priced = await openShop(express, { options, build: (app, payments) => routes(app.use(payments)) });
-    const plain = await openShop(express, { build: routes });
+  ])(
+    "a free route answers %s %s byte for byte as without us, though the facilitator is down",
+    async (method, path, headers) => {
+      // Nothing listens on port 1.
+      const options = { facilitator: "http://127.0.0.1:1" };
+      const routes = (app: Express) => app.get("/free", serving).post("/paid", serving).get("/paid", serving);
+      const priced = await openShop(express, { options, build: (app, payments) => routes(app.use(payments)) });
+      const plain = await openShop(express, { build: routes });
 
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    const text = `${method} ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${lines.join("")}\r\n`;
-    const [expected, actual] = await Promise.all([plain, priced].map(async (shop) => (await shop.connect(text)).ended));
-    const undated = (answer = "") => answer.replace(/Date: .*\r\n/, "");
-    expect(undated(actual)).toBe(undated(expected));
-    expect(expected).toMatch(/^HTTP\/1\.1 /);
-  });
+      const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+      const text = `${method} ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${lines.join("")}\r\n`;
+      const [expected, actual] = await Promise.all(
+        [plain, priced].map(async (shop) => (await shop.connect(text)).ended),
+      );
+      const undated = (answer = "") => answer.replace(/Date: .*\r\n/, "");
+      expect(undated(actual)).toBe(undated(expected));
+      expect(expected).toMatch(/^HTTP\/1\.1 /);
+    },
+  );
 });

@@ -66,7 +66,7 @@ async function expectStillGood(shop: Shop, header: string, headers: Failure["hea
   expect(shop.till.takings).toHaveLength(1);
 }
 
-test("after an async handler that throws, on Express 5, nothing is charged and the payment stays good", async () => {
+test("a payment is not charged and stays good after an async handler that throws, on Express 5", async () => {
   const shop = await openShop(express5, { handler: failOnce(async () => throwing()) });
   const { header } = await shop.sign();
   expect(await shop.ask({ payment: header })).toMatchObject({ status: 500, receipt: { errorReason: "not_charged" } });
@@ -74,7 +74,7 @@ test("after an async handler that throws, on Express 5, nothing is charged and t
 });
 
 describe.each(VERSIONS)("on %s, nothing is charged and the payment stays good", (_, express) => {
-  test.each(ANSWERED)("after $what", async ({ fail, status, headers = {} }) => {
+  test.each(ANSWERED)("a payment is not charged and stays good after $what", async ({ fail, status, headers = {} }) => {
     const shop = await openShop(express, { handler: failOnce(fail) });
     const { header } = await shop.sign();
 
@@ -85,7 +85,7 @@ describe.each(VERSIONS)("on %s, nothing is charged and the payment stays good", 
     await expectStillGood(shop, header);
   });
 
-  test("after an error that the seller's own error handler answers", async () => {
+  test("a payment is not charged and stays good after an error that the seller's own error handler answers", async () => {
     const onError: ErrorRequestHandler = (error: Error, _req, res, _next) => void res.status(418).send(error.message);
     const handler = failOnce((_req, res) => [res.write("half an answer"), throwing()]);
     const shop = await openShop(express, {
@@ -104,7 +104,7 @@ describe.each(VERSIONS)("on %s, nothing is charged and the payment stays good", 
     ["destroys the response, then ends it", (_req, res) => res.destroy().end("too late")],
     ["destroys the socket", (req) => req.socket.destroy()],
     ["destroys the socket between writes", (req, res) => [res.write("a"), req.socket.destroy(), res.end("b")]],
-  ])("after a handler that %s: no byte goes out", async (_what, fail) => {
+  ])("a payment is not charged and no byte goes out after a handler that %s", async (_what, fail) => {
     const shop = await openShop(express, { handler: failOnce(fail) });
     const { header } = await shop.sign();
     const line = await shop.connect(shop.request(header));
@@ -116,7 +116,7 @@ describe.each(VERSIONS)("on %s, nothing is charged and the payment stays good", 
 describe.each(VERSIONS)("on %s, a route that says itself what is chargeable", (_, express) => {
   const routes = (chargeable: Chargeable) => ({ "GET /paid": { ...PRICED, chargeable } });
 
-  test("charges for a 404 and not for an empty 204", async () => {
+  test("a route's own `chargeable` charges for a 404 and not for an empty 204", async () => {
     const shop = await openShop(express, {
       routes: routes(({ status }) => status === 200 || status === 404),
       handler: failOnce((_req, res) => res.sendStatus(204)),
@@ -134,7 +134,7 @@ describe.each(VERSIONS)("on %s, a route that says itself what is chargeable", (_
     expect(missing.till.takings).toHaveLength(1);
   });
 
-  test("never charges for a 304, even if everything is chargeable", async () => {
+  test("a 304 is never charged, even if everything is chargeable", async () => {
     const shop = await openShop(express, {
       routes: routes(() => true),
       handler: failOnce((_req, res) => res.set("ETag", '"v1"').send("unchanged")),
@@ -145,7 +145,7 @@ describe.each(VERSIONS)("on %s, a route that says itself what is chargeable", (_
     await expectStillGood(shop, header);
   });
 
-  test("never charges a client that has left, even if everything is chargeable", async () => {
+  test("a client that has left is never charged, even if everything is chargeable", async () => {
     const shop = await openShop(express, {
       routes: routes(() => true),
       handler: failOnce((_req, res) => [res.write("half"), res.destroy(), res.end()]),
@@ -156,7 +156,7 @@ describe.each(VERSIONS)("on %s, a route that says itself what is chargeable", (_
     await expectStillGood(shop, header);
   });
 
-  test("charges nothing when it throws", async () => {
+  test("a `chargeable` that throws charges nothing", async () => {
     const shop = await openShop(express, {
       routes: routes(failingOnce()),
       handler: (_req, res) => void res.send("at last"),
@@ -195,7 +195,7 @@ describe.each(VERSIONS)("on %s, a client that leaves is not charged", (_, expres
     return { shop, header, line, running };
   }
 
-  test("while the handler is at work; what it writes afterwards goes nowhere", async () => {
+  test("a client that leaves while the handler runs is not charged, and later writes go nowhere", async () => {
     const { shop, header, line, running } = await openAbandoned(() => {});
     const res = await running;
     line.socket.destroy();
@@ -206,7 +206,7 @@ describe.each(VERSIONS)("on %s, a client that leaves is not charged", (_, expres
     await expectStillGood(shop, header);
   });
 
-  test("while the handler streams into what is held", async () => {
+  test("a client that leaves while the handler streams into the held response is not charged", async () => {
     const { shop, header, line, running } = await openAbandoned((_req, res) => void res.write("begun"));
     const res = await running;
     line.socket.destroy();
@@ -214,7 +214,7 @@ describe.each(VERSIONS)("on %s, a client that leaves is not charged", (_, expres
     await expectStillGood(shop, header);
   });
 
-  test("while the payment is verified; the handler does not run", async () => {
+  test("a client that leaves during verification is not charged, and the handler does not run", async () => {
     const shop = await openShop(express, { handler: (_req, res) => void res.send("at last") });
     const { header } = await shop.sign();
     const asked = shop.till.hold("verify");
@@ -228,7 +228,7 @@ describe.each(VERSIONS)("on %s, a client that leaves is not charged", (_, expres
     await expectStillGood(shop, header);
   });
 
-  test("behind another answer on the same connection", async () => {
+  test("a client that leaves behind another response on the same connection is not charged", async () => {
     const slow: RequestHandler = (req, _res, next) => (req.path === "/slow" ? undefined : next());
     const shop = await openShop(express, { before: [slow], handler: failOnce((_req, res) => waiting.push(res)) });
     const waiting: Response[] = [];
@@ -244,8 +244,8 @@ describe.each(VERSIONS)("on %s, a client that leaves is not charged", (_, expres
   });
 });
 
-describe.each(VERSIONS)("on %s, when somebody else has answered while the gate was deciding", (_, express) => {
-  test("a payment stays good and the handler does not run", async () => {
+describe.each(VERSIONS)("on %s, when the app has responded while the gate was deciding", (_, express) => {
+  test("a payment stays good and the handler does not run when the app has responded while the gate was deciding", async () => {
     const responses: Response[] = [];
     const before: RequestHandler = (_req, res, next) => [responses.push(res), next()];
     const shop = await openShop(express, { before: [before], handler: (_req, res) => void res.send("at last") });
@@ -260,7 +260,7 @@ describe.each(VERSIONS)("on %s, when somebody else has answered while the gate w
     await expectStillGood(shop, header);
   });
 
-  test("a challenge is dropped", async () => {
+  test("a challenge is dropped when the app has responded while the gate was deciding", async () => {
     const before: RequestHandler = (req, res, next) => {
       next();
       if (req.path === "/paid") res.status(503).send("first");

@@ -30,7 +30,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     ];
 
     test.each<[how: string, handler: RequestHandler, plan?: ShopPlan]>(WAYS)(
-      "%s goes nowhere and changes nothing",
+      "a Settlement-Overrides header %s goes nowhere and changes nothing",
       async (_how, handler, plan) => {
         const warnings: string[] = [];
         const logger = { info() {}, error() {}, warn: (event: string) => void warnings.push(event) };
@@ -43,7 +43,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       },
     );
 
-    test("is not in an answer that is given again", async () => {
+    test("a Settlement-Overrides header is not in a response that is given again", async () => {
       const handler: RequestHandler = (_req, res) => void res.set("Settlement-Overrides", OVERRIDE).send("a");
       const shop = await openShop(express, { handler });
       shop.till.next("unknown");
@@ -55,7 +55,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
   });
 
   describe("setSettlementOverrides", () => {
-    test("where the scheme takes all or nothing throws, and nothing is charged", async () => {
+    test("setSettlementOverrides throws where the scheme takes all or nothing, and nothing is charged", async () => {
       const errors: unknown[] = [];
       const handler: RequestHandler = (_req, res, next) => {
         try {
@@ -71,7 +71,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect(shop.till.takings).toEqual([]);
     });
 
-    test("of a request that nobody has to pay for says nothing", async () => {
+    test("setSettlementOverrides does nothing on a request that is free", async () => {
       const handler: RequestHandler = (_req, res) => {
         setSettlementOverrides(res, { amount: "anything" });
         res.send("free");

@@ -108,7 +108,7 @@ describe.each(VERSIONS)("on %s, a scheme of the seller's own", (_, express) => {
 
   const GOOD = { id: "abcd", cents: "5", seal: sealOf("abcd", "5") };
 
-  test("is offered, claimed, verified, settled, and taken once", async () => {
+  test("a seller's own scheme is offered, claimed, verified, settled, and taken once", async () => {
     const { bank, shop, send } = await openVoucherShop();
     const { challenge } = await shop.ask();
     expect(challenge?.accepts).toMatchObject([{ scheme: "voucher", network: NETWORK, amount: "5", asset: "cents" }]);
@@ -125,13 +125,13 @@ describe.each(VERSIONS)("on %s, a scheme of the seller's own", (_, express) => {
     ["no seal", { id: "abcd", cents: "5" }, "invalid_payload"],
     ["too little", { id: "abcd", cents: "4", seal: sealOf("abcd", "4") }, "insufficient_funds"],
     ["nothing", {}, "invalid_payload"],
-  ])("refuses %s by itself, and nobody is asked", async (_what, voucher, error) => {
+  ])("a seller's own scheme refuses %s by itself, and no facilitator is asked", async (_what, voucher, error) => {
     const { bank, send } = await openVoucherShop();
     const refused = await send(voucher);
     expect([refused.status, refused.challenge?.error, bank.taken]).toEqual([402, error, []]);
   });
 
-  test("takes into its offers what its facilitator says", async () => {
+  test("a seller's own scheme adds what its facilitator says to its offers", async () => {
     const completeExtra: Scheme["completeExtra"] = ({ bank }) => (typeof bank === "string" ? { bank } : undefined);
     const { shop, send } = await openVoucherShop(voucherScheme({ completeExtra }));
     const { challenge } = await shop.ask();
@@ -151,17 +151,17 @@ describe("a scheme is found", () => {
     ["eip155:*", "eip155:84532"],
     ["eip155:*", "eip155:1"],
     ["eip155:1", "eip155:1"],
-  ])("on %s for %s", (networks, network) => {
+  ])("a scheme is found on %s for %s", (networks, network) => {
     expect(open([voucherScheme({ networks })], network)).toBeTypeOf("function");
   });
 
-  test.each<[networks: Scheme["networks"]]>([["eip155:1"], ["solana:*"]])("not on %s", (networks) => {
+  test.each<[networks: Scheme["networks"]]>([["eip155:1"], ["solana:*"]])("a scheme is not found on %s", (networks) => {
     expect(() => open([voucherScheme({ networks })])).toThrow(
       /a scheme that works on eip155:84532; known are voucher on /,
     );
   });
 
-  test("by name, and the seller's comes before ours", () => {
+  test("a scheme is found by name, and the seller's comes before ours", () => {
     const compiled: string[] = [];
     const mine = (name: string): Scheme => ({
       ...voucherScheme({ scheme: "exact" }),
@@ -177,7 +177,7 @@ describe("a scheme is found", () => {
     expect(compiled).toEqual(["first"]);
   });
 
-  test("by what it is: an object that lacks a part is refused at start", () => {
+  test("a scheme that lacks a part is refused at start", () => {
     const { readPayment: _, ...lacking } = voucherScheme();
     expect(() => open([lacking as Scheme])).toThrow(/options.schemes: expected an array of schemes/);
   });

@@ -8,7 +8,7 @@ const tell: RequestHandler = (req, res) => {
 };
 
 describe.each(VERSIONS)("on %s, a handler is told where it is", (_, express) => {
-  /** Serves whatever is below the table. */
+  /** Serves all that is below the table. */
   const openAt = (mount: string, key: string) =>
     openShop(express, {
       routes: { [key]: PRICED },
@@ -32,10 +32,13 @@ describe.each(VERSIONS)("on %s, a handler is told where it is", (_, express) => 
     ["/api", "/", "/api", "/api", {}],
     ["/:tenant", "GET /users/:id", "/a%20b/users/7", "/:tenant/users/:id", { tenant: "a b", id: "7" }],
     ["/:tenant/v:major", "/list", "/acme/v2/list", "/:tenant/v:major/list", { tenant: "acme", major: "2" }],
-  ])("below %s by the key %s for %s: %s", async (mount, key, path, routeTemplate, pathParams) => {
-    const shop = await openAt(mount, key);
-    const paid = await shop.pay({ path });
-    expect(paid.status).toBe(200);
-    expect(paid.json()).toEqual({ routeTemplate, pathParams });
-  });
+  ])(
+    "a handler is told its place below %s by the key %s for %s: %s",
+    async (mount, key, path, routeTemplate, pathParams) => {
+      const shop = await openAt(mount, key);
+      const paid = await shop.pay({ path });
+      expect(paid.status).toBe(200);
+      expect(paid.json()).toEqual({ routeTemplate, pathParams });
+    },
+  );
 });

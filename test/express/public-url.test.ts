@@ -34,7 +34,7 @@ describe.each(VERSIONS)("on %s, a resource's URL", (_, express) => {
     ["is what the request says", {}, {}, "SELF/paid", []],
     ["has the host of the request", {}, { Host: "api.example.com:8080" }, "http://api.example.com:8080/paid", []],
     [
-      "is publicUrl's, whatever the request says",
+      "is publicUrl's, for any request",
       { options: { publicUrl: "https://api.example.com/" } },
       { Host: "evil.example", "X-Forwarded-Proto": "http" },
       "https://api.example.com/paid",
@@ -75,21 +75,21 @@ describe.each(VERSIONS)("on %s, a resource's URL", (_, express) => {
       "http://api.example.com/paid",
       ["FAREBOX_HOST_NOT_ALLOWED"],
     ],
-    ["has no host that is none", {}, { Host: "a.example/x<script>" }, "http://localhost/paid", []],
+    ["has no host that is invalid", {}, { Host: "a.example/x<script>" }, "http://localhost/paid", []],
   ])("%s", async (_why, setting, headers, url, expected) => {
     const { shop, told } = await openWith(setting);
     for (let times = 0; times < 3; times++) expect(await urlOf(shop, "/paid", headers)).toBe(url);
     expect(told).toEqual(expected);
   });
 
-  test("leaves the query out, unless it is asked for", async () => {
+  test("a resource's URL leaves the query out, unless the seller asks for it", async () => {
     const { shop } = await openWith({});
     expect(await urlOf(shop, "/paid?b=2&a=1", {})).toBe("SELF/paid");
     const { shop: keeping } = await openWith({ options: { includeQuery: true } });
     expect(await urlOf(keeping, "/paid?b=2&a=1", {})).toBe("SELF/paid?b=2&a=1");
   });
 
-  test("carries no markup, in whatever a client has asked for and whoever reads it", async () => {
+  test("a resource's URL carries no markup, for any path that a client asks for", async () => {
     const { shop } = await openWith({ options: { includeQuery: true } });
     const markup = `<script>alert("1")</script>'`;
     for (const browser of ["", "Accept: text/html\r\nUser-Agent: Mozilla/5.0\r\n"]) {

@@ -20,7 +20,7 @@ describe.each(VERSIONS)("on %s, the report", (_, express) => {
     return seller.report(app).findings.map(({ code, route }) => (route === undefined ? [code] : [code, route]));
   }
 
-  test("lists what is priced, where and for how much", () => {
+  test("the report lists what is priced, where and for how much", () => {
     const seller = createSeller();
     const app = express();
     const router = express.Router();
@@ -43,7 +43,7 @@ describe.each(VERSIONS)("on %s, the report", (_, express) => {
     expect(findings).toEqual([]);
   });
 
-  test("says what it can before there is an app", () => {
+  test("the report says what it can before there is an app", () => {
     const seller = createSeller();
     seller.routes({ "GET /a": PRICED });
     expect(seller.report().routes).toMatchObject([{ method: "GET", path: undefined, key: "GET /a" }]);
@@ -112,7 +112,7 @@ describe.each(VERSIONS)("on %s, the report", (_, express) => {
           .use("/r", s.routes({ "GET /b": PRICED }))
           .get("/r/b", serve),
     ],
-  ])("finds nothing wrong with %s", (_why, build) => {
+  ])("the report finds nothing wrong with %s", (_why, build) => {
     expect(codesOf(build)).toEqual([]);
   });
 
@@ -223,11 +223,11 @@ describe.each(VERSIONS)("on %s, the report", (_, express) => {
         app.use(s.routes({ "GET /f/a": PRICED, "GET /f/b": dear })).use("/f", express5.static("."));
       },
     ],
-  ])("finds %s", (_why, expected, build) => {
+  ])("the report finds %s", (_why, expected, build) => {
     expect(codesOf(build)).toEqual(expected);
   });
 
-  test("is told to the logger once, by ready or with the first request", async () => {
+  test("the report is logged once, by ready or with the first request", async () => {
     const told: string[] = [];
     // Its facilitator is down, which may be told before or after.
     const note = (event: string, fields: object) =>
@@ -252,7 +252,7 @@ describe.each(VERSIONS)("on %s, the report", (_, express) => {
     expect(told).toHaveLength(3);
   });
 
-  test("is fatal before the first request, if the seller asked for that", async () => {
+  test("findings are fatal before the first request, if the seller asks for that", async () => {
     const seller = createSeller({ strict: true });
     const app = express();
     app.use(seller.routes({ "GET /nowhere": PRICED })).get("/paid", serve);
@@ -269,7 +269,7 @@ describe.each(VERSIONS)("on %s, the report", (_, express) => {
     expect((await shop.ask()).status).toBe(500);
   });
 
-  test("is no reason to fail where everything is in order", async () => {
+  test("a strict seller starts where everything is in order", async () => {
     const seller = createSeller({ strict: true });
     const shop = await openShop(express, {
       build: (app) =>

@@ -23,12 +23,12 @@ async function openPrepaid(express: ExpressModule, handler: RequestHandler, plan
 }
 
 describe.each(VERSIONS)("on %s, a route that is settled before its handler", (_, express) => {
-  test("says so in its offers", async () => {
+  test("a route that settles first says so in its offers", async () => {
     const { shop } = await openPrepaid(express, (_req, res) => void res.send("a"));
     expect((await shop.ask()).challenge?.accepts).toMatchObject([{ extra: { paymentFlow: "upfront" } }]);
   });
 
-  test("has moved the money, and has the receipt on the response, when the handler begins", async () => {
+  test("a handler that is settled first begins when the money has moved, and has the receipt on the response", async () => {
     const seen: unknown[] = [];
     const { shop } = await openPrepaid(express, (_req, res) => {
       seen.push(shop.till.takings.length, res.getHeader("PAYMENT-RESPONSE"), res.headersSent);
@@ -42,7 +42,7 @@ describe.each(VERSIONS)("on %s, a route that is settled before its handler", (_,
     expect(shop.till.verified).toEqual([]);
   });
 
-  test("streams: each event arrives before the next is written", async () => {
+  test("a response that is settled first streams: each event arrives before the next is written", async () => {
     const { shop, runs } = await openPrepaid(express, (_req, res) => {
       res.type("text/event-stream").write("data: first\n\n");
     });
@@ -63,44 +63,53 @@ describe.each(VERSIONS)("on %s, a route that is settled before its handler", (_,
     ["flush", (_req, res) => [res.flushHeaders(), res.end("a")], "private"],
     ["removal", (_req, res) => [res.removeHeader("PAYMENT-RESPONSE"), res.send("a")], "private"],
     ["forgery", (_req, res) => void res.writeHead(200, { "Payment-Response": "forged" }).end("a"), "private"],
-  ])("keeps its answer private and its receipt, whatever the handler does by %s", async (_how, handler, expected) => {
-    const { shop } = await openPrepaid(express, handler);
-    const paid = await shop.pay();
-    expect(paid).toMatchObject({ status: 200, text: "a", receipt: { success: true } });
-    expect(paid.headers["cache-control"]).toMatch(new RegExp(`^${expected}`));
-    expect(paid.headers["cache-control"]).not.toContain("public");
-  });
+  ])(
+    "a response that is settled first stays private and keeps its receipt when the handler sets headers by %s",
+    async (_how, handler, expected) => {
+      const { shop } = await openPrepaid(express, handler);
+      const paid = await shop.pay();
+      expect(paid).toMatchObject({ status: 200, text: "a", receipt: { success: true } });
+      expect(paid.headers["cache-control"]).toMatch(new RegExp(`^${expected}`));
+      expect(paid.headers["cache-control"]).not.toContain("public");
+    },
+  );
 
-  test.each(["before", "behind"])("works with a session mounted %s us", async (place) => {
-    const session = onHeaders((res) => res.cookie("session", "7").set("Cache-Control", "public"));
-    const { shop } = await openPrepaid(express, (_req, res) => void res.send("a"), { [place]: [session] });
-    const paid = await shop.pay();
-    expect(paid.headers["set-cookie"]).toEqual(["session=7; Path=/"]);
-    expect(paid).toMatchObject({ receipt: { success: true }, headers: { "cache-control": "private" } });
-  });
+  test.each(["before", "behind"])(
+    "a response that is settled first works with a session mounted %s us",
+    async (place) => {
+      const session = onHeaders((res) => res.cookie("session", "7").set("Cache-Control", "public"));
+      const { shop } = await openPrepaid(express, (_req, res) => void res.send("a"), { [place]: [session] });
+      const paid = await shop.pay();
+      expect(paid.headers["set-cookie"]).toEqual(["session=7; Path=/"]);
+      expect(paid).toMatchObject({ receipt: { success: true }, headers: { "cache-control": "private" } });
+    },
+  );
 
   test.each<[string, number, RequestHandler]>([
     ["a thrown error", 500, () => fail()],
     ["next(error)", 500, (_req, _res, next) => next(new Error("broken"))],
     ["a 404", 404, (_req, res) => res.sendStatus(404)],
-  ])("delivers %s as it is, with the receipt: the money has moved", async (_what, status, handler) => {
-    const { shop } = await openPrepaid(express, handler);
-    const { header } = await shop.sign();
-    const answer = await shop.ask({ payment: header });
-    expect(answer).toMatchObject({ status, receipt: { success: true } });
-    expect(answer.challenge).toBeUndefined();
-    expect(await shop.ask({ payment: header })).toMatchObject({ challenge: { error: "payment_already_used" } });
-    expect(shop.till.takings).toHaveLength(1);
-  });
+  ])(
+    "a response that is settled first is delivered as it is, with the receipt, when the handler responds with %s",
+    async (_what, status, handler) => {
+      const { shop } = await openPrepaid(express, handler);
+      const { header } = await shop.sign();
+      const answer = await shop.ask({ payment: header });
+      expect(answer).toMatchObject({ status, receipt: { success: true } });
+      expect(answer.challenge).toBeUndefined();
+      expect(await shop.ask({ payment: header })).toMatchObject({ challenge: { error: "payment_already_used" } });
+      expect(shop.till.takings).toHaveLength(1);
+    },
+  );
 
-  test("answers a conditional request with content, for it is paid for", async () => {
+  test("a conditional request that is settled first gets content", async () => {
     const { shop } = await openPrepaid(express, (_req, res) => void res.set("ETag", '"v1"').send("content"));
     const { header } = await shop.sign();
     const headers = { "If-None-Match": '"v1"', "If-Modified-Since": new Date(Date.now() + 1000).toUTCString() };
     expect(await shop.ask({ payment: header, headers })).toMatchObject({ status: 200, text: "content" });
   });
 
-  test("runs once and is settled once for ten copies of a payment at once", async () => {
+  test("ten duplicates at once run a handler that is settled first once, for one settlement", async () => {
     const { shop, runs } = await openPrepaid(express, (_req, res) => void res.send("once"));
     const { header } = await shop.sign();
     const answers = await Promise.all(Array.from({ length: 10 }, () => shop.ask({ payment: header })));
@@ -111,7 +120,7 @@ describe.each(VERSIONS)("on %s, a route that is settled before its handler", (_,
     expect(shop.till.takings).toHaveLength(1);
   });
 
-  test("does not run when settlement is rejected; the challenge is fresh", async () => {
+  test("a handler that is settled first does not run when settlement is rejected, and the challenge is fresh", async () => {
     const { shop, runs } = await openPrepaid(express, (_req, res) => void res.send("bought"));
     const { header } = await shop.sign();
     // No verification comes first here, so the money is not there to begin with.
@@ -128,25 +137,28 @@ describe.each(VERSIONS)("on %s, a route that is settled before its handler", (_,
     expect(await shop.pay()).toMatchObject({ status: 200, text: "bought" });
   });
 
-  test.each(["unknown", "unsent"] as const)("(%s) is 503, and the same payment again runs it once", async (ending) => {
-    const { shop, runs } = await openPrepaid(express, (_req, res) => void res.send("bought"));
-    const { header } = await shop.sign();
-    shop.till.next(ending);
-    const pending = await shop.ask({ payment: header });
-    expect(pending).toMatchObject({ status: 503, headers: { "retry-after": "5", "cache-control": "no-store" } });
-    expect(pending.challenge).toBeUndefined();
-    expect(runs).toEqual([]);
-    expect(await shop.ask({ payment: header })).toMatchObject({
-      status: 200,
-      text: "bought",
-      receipt: { success: true },
-    });
-    expect(await shop.ask({ payment: header })).toMatchObject({ status: 402 });
-    expect(runs).toHaveLength(1);
-    expect(shop.till.takings).toHaveLength(1);
-  });
+  test.each(["unknown", "unsent"] as const)(
+    "a settlement before the handler (%s) is 503, and the same payment again runs the handler once",
+    async (ending) => {
+      const { shop, runs } = await openPrepaid(express, (_req, res) => void res.send("bought"));
+      const { header } = await shop.sign();
+      shop.till.next(ending);
+      const pending = await shop.ask({ payment: header });
+      expect(pending).toMatchObject({ status: 503, headers: { "retry-after": "5", "cache-control": "no-store" } });
+      expect(pending.challenge).toBeUndefined();
+      expect(runs).toEqual([]);
+      expect(await shop.ask({ payment: header })).toMatchObject({
+        status: 200,
+        text: "bought",
+        receipt: { success: true },
+      });
+      expect(await shop.ask({ payment: header })).toMatchObject({ status: 402 });
+      expect(runs).toHaveLength(1);
+      expect(shop.till.takings).toHaveLength(1);
+    },
+  );
 
-  test("runs for the same payment when the client left while it was settled", async () => {
+  test("a handler that is settled first runs for the same payment when the client left during settlement", async () => {
     const { shop, runs } = await openPrepaid(express, (_req, res) => void res.send("bought"));
     const { header } = await shop.sign();
     const asked = shop.till.hold("settle");
@@ -165,7 +177,7 @@ describe.each(VERSIONS)("on %s, a route that is settled before its handler", (_,
     expect(shop.till.takings).toHaveLength(1);
   });
 
-  test("tells its handler when the client leaves in the middle", async () => {
+  test("a handler that is settled first is told when the client leaves in the middle", async () => {
     const signals: AbortSignal[] = [];
     const { shop } = await openPrepaid(express, (req, res) => {
       signals.push(req.payment!.signal);

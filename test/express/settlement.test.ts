@@ -3,7 +3,7 @@ import type { RequestHandler, Response } from "express";
 import { describe, expect, test } from "vitest";
 import { onHeaders, openShop, VERSIONS } from "./shop.js";
 
-/** A session that keeps its content in a cookie, which goes out with the head, whatever head that is. */
+/** A session that keeps its content in a cookie, which goes out with any head. */
 const session = onHeaders((res) => {
   const { content } = res.locals as { content?: string };
   if (content !== undefined) res.appendHeader("Set-Cookie", `session=${content}`);
@@ -51,21 +51,24 @@ describe.each(VERSIONS)("on %s, a settlement that is rejected", (_, express) => 
   test.each([
     ["before", { before: [requestId, session] }],
     ["behind", { before: [requestId], behind: [session] }],
-  ])("leaves no header of the handler's, nor of a session mounted %s us", async (_where, plan) => {
-    const shop = await openShop(express, { ...plan, handler: lavish });
-    shop.till.next("rejected");
-    const refused = await shop.pay();
+  ])(
+    "a rejected settlement leaves no header of the handler's, nor of a session mounted %s us",
+    async (_where, plan) => {
+      const shop = await openShop(express, { ...plan, handler: lavish });
+      shop.till.next("rejected");
+      const refused = await shop.pay();
 
-    expect(refused).toMatchObject({ status: 402, receipt: { success: false, errorReason: "insufficient_funds" } });
-    expect(refused.challenge).toMatchObject({ error: "insufficient_funds" });
-    expect(refused.json()).toEqual(refused.challenge);
-    expect(refused.headers).toMatchObject({ "cache-control": "no-store", "x-request-id": "7" });
-    expect(Object.keys(refused.headers).sort()).toEqual(EXPECTED);
-    expect(refused.trailers).toEqual({});
-    expect(JSON.stringify(refused)).not.toContain("secret");
-  });
+      expect(refused).toMatchObject({ status: 402, receipt: { success: false, errorReason: "insufficient_funds" } });
+      expect(refused.challenge).toMatchObject({ error: "insufficient_funds" });
+      expect(refused.json()).toEqual(refused.challenge);
+      expect(refused.headers).toMatchObject({ "cache-control": "no-store", "x-request-id": "7" });
+      expect(Object.keys(refused.headers).sort()).toEqual(EXPECTED);
+      expect(refused.trailers).toEqual({});
+      expect(JSON.stringify(refused)).not.toContain("secret");
+    },
+  );
 
-  test("has the reason phrase of a 402", async () => {
+  test("a rejected settlement has the reason phrase of a 402", async () => {
     const shop = await openShop(express, { before: [requestId], handler: lavish });
     const { header } = await shop.sign();
     shop.till.next("rejected");
@@ -73,7 +76,7 @@ describe.each(VERSIONS)("on %s, a settlement that is rejected", (_, express) => 
     expect(await line.until("\r\n\r\n")).toMatch(/^HTTP\/1\.1 402 Payment Required\r\n/);
   });
 
-  test("replaces an answer that streams, and leaves the connection in order", async () => {
+  test("a rejected settlement replaces a response that streams, and leaves the connection in order", async () => {
     const shop = await openShop(express, {
       options: { holdBytes: 2 },
       handler: (_req, res) => {
@@ -89,7 +92,7 @@ describe.each(VERSIONS)("on %s, a settlement that is rejected", (_, express) => 
     expect(await line.until('{"free":true}')).not.toContain("secret");
   });
 
-  test("gives a fresh challenge that can be paid", async () => {
+  test("a rejected settlement gives a fresh challenge that can be paid", async () => {
     const shop = await openShop(express, { handler: (_req, res) => void res.send("bought") });
     shop.till.next("rejected");
     const { challenge } = await shop.pay();
@@ -97,7 +100,7 @@ describe.each(VERSIONS)("on %s, a settlement that is rejected", (_, express) => 
     expect(await shop.pay()).toMatchObject({ status: 200, text: "bought" });
   });
 
-  test("is final for that payment: it gets the same refusal, and the handler does not run", async () => {
+  test("a rejected settlement is final for its payment: the same refusal, and the handler does not run", async () => {
     let runs = 0;
     const shop = await openShop(express, { handler: (_req, res) => void res.send(`run ${++runs}`) });
     const { header } = await shop.sign();
@@ -115,7 +118,7 @@ describe.each(VERSIONS)("on %s, a settlement whose outcome is unknown", (_, expr
   };
 
   test.each(["unknown", "unsent"] as const)(
-    "(%s) yields 503 without a challenge, and nothing of the answer",
+    "a settlement whose outcome is unknown (%s) yields 503 without a challenge, and nothing of the response",
     async (ending) => {
       const shop = await openShop(express, { before: [session], handler: answering });
       shop.till.next(ending);
@@ -128,7 +131,7 @@ describe.each(VERSIONS)("on %s, a settlement whose outcome is unknown", (_, expr
   );
 
   test.each(["unknown", "unsent"] as const)(
-    "(%s) gives the stored answer to the same payment, once",
+    "a settlement whose outcome is unknown (%s) gives the stored response to the same payment, once",
     async (ending) => {
       let runs = 0;
       const shop = await openShop(express, {
@@ -158,7 +161,7 @@ describe.each(VERSIONS)("on %s, a settlement whose outcome is unknown", (_, expr
     ["in pieces", (_req, res) => [res.write("a"), res.write("b"), res.end("c")]],
     ["with an explicit Transfer-Encoding", (_req, res) => res.set("Transfer-Encoding", "chunked").end("abc")],
     ["with trailers", (_req, res) => [res.set("Trailer", "X-Sum"), res.addTrailers({ "X-Sum": "1" }), res.end("abc")]],
-  ])("stores an answer %s in a form that can go out whole", async (_what, handler) => {
+  ])("a response %s is stored in a form that can go out whole", async (_what, handler) => {
     const shop = await openShop(express, { handler });
     const { header } = await shop.sign();
     shop.till.next("unknown");
@@ -166,7 +169,7 @@ describe.each(VERSIONS)("on %s, a settlement whose outcome is unknown", (_, expr
     expect(await shop.ask({ payment: header })).toMatchObject({ status: 200, text: "abc" });
   });
 
-  test("runs the handler once more for an answer too large to store, and charges nothing more", async () => {
+  test("the handler runs once more for a response too large to store, and nothing more is charged", async () => {
     let runs = 0;
     const handler: RequestHandler = (_req, res) => void res.send(`run ${++runs}`.repeat(10));
     const shop = await openShop(express, { handler, options: { holdBytes: 8 } });
@@ -201,7 +204,7 @@ describe.each(VERSIONS)("on %s, an answer whose delivery breaks off after settle
     return { shop, header, responses };
   }
 
-  test("is given to the same payment once more, and then no more", async () => {
+  test("a response whose delivery breaks off after settlement is given to the same payment once more, and then no more", async () => {
     const { shop, header, responses } = await openBrokenOff();
     expect(await shop.ask({ payment: header })).toMatchObject({
       status: 200,
@@ -216,13 +219,13 @@ describe.each(VERSIONS)("on %s, an answer whose delivery breaks off after settle
     expect(shop.till.takings).toHaveLength(1);
   });
 
-  test("is not given to another request", async () => {
+  test("a response whose delivery breaks off after settlement is not given to another request", async () => {
     const { shop, header } = await openBrokenOff();
     expect(await shop.ask({ payment: header, path: "/paid?other" })).toMatchObject({ status: 402 });
     expect(await shop.ask({ payment: header })).toMatchObject({ status: 200 });
   });
 
-  test("is kept for as long as its delivery breaks off", async () => {
+  test("a response whose delivery breaks off after settlement is kept for as long as its delivery breaks off", async () => {
     // More than any kernel takes off our hands.
     const body = Buffer.alloc(32 * 1024 * 1024, "x");
     let runs = 0;

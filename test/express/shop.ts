@@ -168,7 +168,7 @@ export function onHeaders(listener: (res: Response) => void): RequestHandler {
   };
 }
 
-/** Errors that nobody hears end a process; here they end the test. */
+/** Errors without a listener end a process; here they end the test. */
 export function expectNoStrayErrors(): void {
   const stray: unknown[] = [];
   const listen = (error: unknown) => stray.push(error);

@@ -53,7 +53,7 @@ const GONE = { code: "ERR_FAREBOX_PAYMENT_ABORTED", reason: "client_gone" };
 const EXPIRED = { code: "ERR_FAREBOX_PAYMENT_ABORTED", reason: "expired" };
 
 describe.each(VERSIONS)("on %s, the signal of a handler", (_, express) => {
-  test("aborts when the client leaves; the payment stays good", async () => {
+  test("the signal aborts when the client leaves, and the payment stays good", async () => {
     const { shop, header, line, running, timers } = await openWorkshop(express);
     const { signal } = await running;
     expect(signal.aborted).toBe(false);
@@ -70,7 +70,7 @@ describe.each(VERSIONS)("on %s, the signal of a handler", (_, express) => {
     ["while settlement is under way", (res) => res.flushHeaders(), true],
     ["while a paid answer streams", (res) => [res.flushHeaders(), res.write("begun")], false],
     ["while an answer streams that is no sale", (res) => [res.status(404).flushHeaders(), res.write("begun")], false],
-  ])("aborts when the client leaves %s", async (_when, write, held) => {
+  ])("the signal aborts when the client leaves %s", async (_when, write, held) => {
     const { shop, line, running } = await openWorkshop(express);
     const { res, signal } = await running;
     const asked = held ? shop.till.hold("settle") : undefined;
@@ -83,7 +83,7 @@ describe.each(VERSIONS)("on %s, the signal of a handler", (_, express) => {
     expect(signal.reason).toMatchObject(GONE);
   });
 
-  test("does not abort when the answer was delivered, and no timer is left", async () => {
+  test("the signal does not abort when the response was delivered, and no timer is left", async () => {
     const { line, running, timers } = await openWorkshop(express);
     const { res, signal } = await running;
     expect(timers.size).toBe(1);
@@ -99,7 +99,7 @@ describe.each(VERSIONS)("on %s, the signal of a handler", (_, express) => {
     ["never answers", () => {}],
     ["streams into what is held", (_req, res) => void res.write("never seen")],
     ["has begun its head", (_req, res) => void res.writeHead(201, { "X-Never": "seen" })],
-  ])("aborts when a handler that %s is too late: 504, nothing charged", async (_what, work) => {
+  ])("the signal aborts when a handler that %s is too late: 504, nothing charged", async (_what, work) => {
     const { shop, line, running, expire, timers } = await openWorkshop(express, work);
     const { signal } = await running;
     expire();
@@ -118,7 +118,7 @@ describe.each(VERSIONS)("on %s, the signal of a handler", (_, express) => {
     ["end", (res) => res.end("late")],
     ["writes", (res) => [res.write("late"), res.flushHeaders(), res.end()]],
     ["a header", (res) => res.set("X-Late", "1").removeHeader("X-Late")],
-  ])("what a handler that missed its time does by %s goes nowhere and throws nothing", async (_how, write) => {
+  ])("a handler that missed its time responds by %s into nothing, and nothing throws", async (_how, write) => {
     const { shop, line, running, expire } = await openWorkshop(express);
     const { res } = await running;
     expire();
@@ -129,7 +129,7 @@ describe.each(VERSIONS)("on %s, the signal of a handler", (_, express) => {
     expect(shop.till.takings).toEqual([]);
   });
 
-  test("may be what the handler fails with: the client is answered 504 all the same", async () => {
+  test("a handler that fails with its signal's reason is answered 504", async () => {
     const { line, running, expire } = await openWorkshop(express, (req, _res, next) => {
       const { signal } = req.payment!;
       signal.addEventListener("abort", () => next(signal.reason));
@@ -139,7 +139,7 @@ describe.each(VERSIONS)("on %s, the signal of a handler", (_, express) => {
     expect(await line.until("payment_expired")).toMatch(/^HTTP\/1\.1 504 /);
   });
 
-  test("does not abort for lack of time once settlement has begun", async () => {
+  test("the signal does not abort for lack of time once settlement has begun", async () => {
     const { shop, line, running, expire } = await openWorkshop(express);
     const { res, signal } = await running;
     const asked = shop.till.hold("settle");
@@ -154,7 +154,7 @@ describe.each(VERSIONS)("on %s, the signal of a handler", (_, express) => {
     expect(signal.aborted).toBe(false);
   });
 
-  test("does not abort a run whose client was sent another answer, for lack of a client", async () => {
+  test("the signal does not abort when the client was sent another response", async () => {
     const { shop, line, running } = await openWorkshop(express);
     const { res, signal } = await running;
     shop.till.next("rejected");

@@ -22,7 +22,7 @@ describe.each(VERSIONS)("on %s, before settlement", (_, express) => {
     ["an answer of more than is held", 8, (res) => res.write("more secrets")],
     ["the first byte, with nothing held", 0, (res) => res.write("s")],
     ["a hint", MIB, (res) => [res.writeEarlyHints({ link: "</secret.css>; rel=preload" }), res.send("secret")]],
-  ])("not a byte of %s is on the wire", async (_what, holdBytes, write) => {
+  ])("not a byte of %s is on the wire before settlement", async (_what, holdBytes, write) => {
     const shop = await openShop(express, { options: { holdBytes }, handler: (_req, res) => void write(res) });
     const { line, settle } = await askHeld(shop);
     await shop.ask({ path: "/free" });
@@ -31,7 +31,7 @@ describe.each(VERSIONS)("on %s, before settlement", (_, express) => {
     expect(await line.until("PAYMENT-RESPONSE: ")).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   });
 
-  test("a source of 200 MB is stopped at what is held", async () => {
+  test("a source of 200 MB is stopped at the hold limit before settlement", async () => {
     const source = createSource(200);
     const shop = await openShop(express, { handler: (_req, res) => void source.stream.pipe(res) });
     const { line, settle } = await askHeld(shop);
@@ -41,7 +41,7 @@ describe.each(VERSIONS)("on %s, before settlement", (_, express) => {
     settle();
   });
 
-  test("a handler that waits for each write's callback is stopped at what is held", async () => {
+  test("a handler that waits for each write's callback is stopped at the hold limit before settlement", async () => {
     let writes = 0;
     const shop = await openShop(express, {
       options: { holdBytes: 10 },
@@ -58,7 +58,7 @@ describe.each(VERSIONS)("on %s, before settlement", (_, express) => {
     expect(writes).toBe(100);
   });
 
-  test("as much as is held is not yet decided; a byte more is", async () => {
+  test("a response of the hold limit is not yet settled, and one byte more is", async () => {
     const shop = await openShop(express, { options: { holdBytes: 4 }, handler: writeThenWait("abcd") });
     const more = await openShop(express, { options: { holdBytes: 4 }, handler: writeThenWait("abcde") });
     const { header } = await shop.sign();
@@ -73,7 +73,7 @@ describe.each(VERSIONS)("on %s, before settlement", (_, express) => {
 });
 
 describe.each(VERSIONS)("on %s, after settlement", (_, express) => {
-  test("an answer is live: each chunk arrives before the next is written", async () => {
+  test("a response is live after settlement: each chunk arrives before the next is written", async () => {
     const chunks = ["first", "second", "third"];
     const responses: Response[] = [];
     const shop = await openShop(express, {
@@ -94,7 +94,7 @@ describe.each(VERSIONS)("on %s, after settlement", (_, express) => {
     expect(await line.until("0\r\n\r\n")).toContain("last");
   });
 
-  test("a source of 200 MB waits for a client that does not read, and then arrives whole", async () => {
+  test("a source of 200 MB waits after settlement for a client that does not read, and then arrives whole", async () => {
     const source = createSource(200);
     const buffered: number[] = [];
     const shop = await openShop(express, {
@@ -125,7 +125,7 @@ describe.each(VERSIONS)("on %s, after settlement", (_, express) => {
   test.each([
     ["before settlement", false],
     ["after it", true],
-  ])("of a write %s that the client does not read, drain comes when it does", async (_when, isLate) => {
+  ])("drain of a write %s that the client does not read comes when it does", async (_when, isLate) => {
     const full = createSignal();
     const drained = createSignal();
     const shop = await openShop(express, {
@@ -144,7 +144,7 @@ describe.each(VERSIONS)("on %s, after settlement", (_, express) => {
     line.socket.pause();
     settle();
     await full.given;
-    // Twice, so that whatever was to happen at once has happened.
+    // Twice, so that all that happens at once has happened.
     await shop.ask({ path: "/free" });
     await shop.ask({ path: "/free" });
     expect(drained.isGiven()).toBe(false);
@@ -170,7 +170,7 @@ describe.each(VERSIONS)("on %s, after settlement", (_, express) => {
     expect((await shop.pay()).text).toBe(words.join(""));
   });
 
-  test.each(["GET", "HEAD"])("a pipe beyond what is held comes to its end for %s", async (method) => {
+  test.each(["GET", "HEAD"])("a pipe beyond the hold limit comes to its end for %s", async (method) => {
     const blocks = Array.from({ length: 20 }, () => Buffer.alloc(30_000, "x"));
     const ended = createSignal();
     const shop = await openShop(express, {
@@ -183,7 +183,7 @@ describe.each(VERSIONS)("on %s, after settlement", (_, express) => {
     await ended.given;
   });
 
-  test("a handler that waits for drain goes on when its answer is replaced", async () => {
+  test("a handler that waits for drain goes on when its response is replaced", async () => {
     const went = createSignal();
     const shop = await openShop(express, {
       options: { holdBytes: 0 },

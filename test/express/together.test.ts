@@ -40,7 +40,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect(gunzipSync(paid.body).toString()).toBe(TEXT);
     });
 
-    test("a replaced answer can be read, and has no trailers of the handler's", async () => {
+    test("a replaced response can be read under compression, and has no trailers of the handler's", async () => {
       const handler: RequestHandler = (_req, res) => {
         res.type("text").addTrailers({ "X-Sum": "secret" });
         res.send(TEXT);
@@ -57,7 +57,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect(JSON.parse(text)).toEqual(refused.challenge);
     });
 
-    test("a stored answer can be read", async () => {
+    test("a stored response can be read under compression", async () => {
       const handler: RequestHandler = (_req, res) => void res.type("text").send(TEXT);
       const shop = await openShop(express, { ...mount(compression()), handler });
       const { header } = await shop.sign();
@@ -72,7 +72,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
   describe.each(PLACES)("with cors mounted %s us", (_place, mount) => {
     const origin = { Origin: "https://shop.example" };
 
-    test("what it exposes stays exposed beside the payment headers", async () => {
+    test("a header that cors exposes stays exposed beside the payment headers", async () => {
       const plan = mount(cors({ exposedHeaders: ["X-Total"] }));
       const shop = await openShop(express, { ...plan, handler: (_req, res) => void res.send("a") });
       const paid = await shop.pay({ headers: origin });
@@ -89,7 +89,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     });
   });
 
-  test("with cors mounted before us, a challenge can be read from another origin", async () => {
+  test("a challenge can be read from another origin with cors mounted before us", async () => {
     const shop = await openShop(express, { before: [cors({ exposedHeaders: "X-Total" })] });
     expect((await shop.ask({ headers: { Origin: "https://shop.example" } })).headers).toMatchObject({
       "access-control-allow-origin": "*",
@@ -106,7 +106,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       ["writeHead", (_req, res) => void res.writeHead(200, { "X-A": "1" }).end("a")],
       ["flush", (_req, res) => [res.flushHeaders(), res.end("a")]],
       ["redirect", (_req, res) => void res.redirect("/free")],
-    ])("its cookie goes out once, with %s", async (_how, answer) => {
+    ])("a session's cookie goes out once, with %s", async (_how, answer) => {
       const shop = await openShop(express, {
         ...mount(session),
         handler: (req, res, next) => {
@@ -117,7 +117,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect((await shop.pay()).headers["set-cookie"]).toEqual(["session=7; Path=/"]);
     });
 
-    test("that saves before it lets the answer end, the answer is whole", async () => {
+    test("a response is whole behind a session that saves before the end", async () => {
       const saving: RequestHandler = (_req, res, next) => {
         const end = res.end;
         res.end = function saved(this: typeof res, ...args: never[]) {
@@ -140,7 +140,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     test.each([
       ["the handler's answer", undefined, [200, 5]],
       ["the refusal", "rejected" as const, [402, expect.any(Number)]],
-    ])("it logs %s, once, as the client got it", async (_what, ending, expected) => {
+    ])("a logger logs %s, once, as the client got it", async (_what, ending, expected) => {
       const log: unknown[] = [];
       const logger: RequestHandler = (_req, res, next) => {
         const isPaid = _req.get("payment-signature") !== undefined || _req.payment !== undefined;
@@ -164,7 +164,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     expect((await shop.pay({ body: { a: [1, 2] } })).json()).toEqual({ a: [1, 2] });
   });
 
-  test("a body that nobody has read yet arrives whole after the gate has decided", async () => {
+  test("a body that no middleware has read yet arrives whole after the gate has decided", async () => {
     const body = Buffer.alloc(3_000_000, "x");
     const shop = await openShop(express, {
       routes: { "POST /paid": PRICED },

@@ -1,5 +1,5 @@
 /**
- * A request that comes with a payment is checked before it is charged; one without is told the price, whatever it asks.
+ * A request that comes with a payment is checked before it is charged; one without is told the price, with any input.
  *
  * @module
  */
@@ -53,7 +53,7 @@ describe.each(VERSIONS)("on %s, a paid request", (_name, express) => {
     ["?city=Paris&days=0", { in: "query", at: "/days", message: "must be >= 1" }],
     ["?city=Paris&detailed=perhaps", { in: "query", at: "/detailed", message: "must be boolean" }],
     ["?city=Paris&city=Rome", { in: "query", at: "/city", message: "must be string" }],
-  ])("for %s is answered 400 and not charged", async (search, problem) => {
+  ])("a paid request for %s is answered 400 and not charged", async (search, problem) => {
     const shop = await open(checked(QUERY));
     const answer = await shop.pay({ path: `/paid${search}` });
     expect(answer.status).toBe(400);
@@ -70,7 +70,7 @@ describe.each(VERSIONS)("on %s, a paid request", (_name, express) => {
     ["?city=Paris"],
     ["?city=7&days=3&detailed=true&tags=a"],
     ["?city=a&tags=a&tags=b&other=1"],
-  ])("for %s is served, and sees its query as it came", async (search) => {
+  ])("a paid request for %s is served, and sees its query as it came", async (search) => {
     const shop = await open(checked(QUERY));
     expect(await shop.pay({ path: `/paid${search}` })).toMatchObject({ status: 200 });
     expect(runs).toEqual([
@@ -79,7 +79,7 @@ describe.each(VERSIONS)("on %s, a paid request", (_name, express) => {
     expect(JSON.stringify(runs)).not.toMatch(/:(?:true|3)/);
   });
 
-  test("that was refused may be mended, and paid by the same payment", async () => {
+  test("a refused request may be corrected, and paid by the same payment", async () => {
     const shop = await open(checked(QUERY));
     const refused = await shop.pay({ path: "/paid" });
     expect(refused.status).toBe(400);
@@ -88,7 +88,7 @@ describe.each(VERSIONS)("on %s, a paid request", (_name, express) => {
     expect(shop.till.takings).toHaveLength(1);
   });
 
-  test("without its payment is told the price, whatever it asks", async () => {
+  test("a request without payment is told the price, with any input", async () => {
     const shop = await open(checked(BODY), { key: "POST /paid", before: [express.json()] });
     expect(await shop.ask({ method: "POST" })).toMatchObject({ status: 402 });
     expect(await shop.ask({ method: "POST", body: { city: 1 } })).toMatchObject({ status: 402 });
@@ -103,7 +103,7 @@ describe.each(VERSIONS)("on %s, a paid request", (_name, express) => {
       { body: "city=Paris", headers: { "content-type": "text/plain" } },
       { in: "body", at: "", message: "must be sent with Content-Type: application/json" },
     ],
-  ])("%s is answered 400", async (_why, options, problem) => {
+  ])("a paid request %s is answered 400", async (_why, options, problem) => {
     const shop = await open(checked(BODY), { key: "POST /paid", before: [express.json(), express.text()] });
     const answer = await shop.pay({ method: "POST", ...options });
     expect(answer.status).toBe(400);
@@ -111,13 +111,13 @@ describe.each(VERSIONS)("on %s, a paid request", (_name, express) => {
     expect([runs, shop.till.takings]).toEqual([[], []]);
   });
 
-  test("with a good body is served", async () => {
+  test("a paid request with a valid body is served", async () => {
     const shop = await open(checked(BODY), { key: "POST /paid", before: [express.json()] });
     const answer = await shop.pay({ method: "POST", body: { city: "Paris", days: 2 } });
     expect(answer.json()).toMatchObject({ body: { city: "Paris", days: 2 } });
   });
 
-  test("with a form is checked by what its texts stand for, and sees them as they came", async () => {
+  test("a paid form is checked by the values that its texts stand for, and the handler sees them as they came", async () => {
     const shop = await open(checked(FORM), { key: "POST /paid", before: [express.urlencoded({ extended: false })] });
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     const good = await shop.pay({ method: "POST", body: "city=Paris&days=2", headers });
@@ -125,7 +125,7 @@ describe.each(VERSIONS)("on %s, a paid request", (_name, express) => {
     expect((await shop.pay({ method: "POST", body: "city=Paris&days=two", headers })).status).toBe(400);
   });
 
-  test("whose body nobody has read is not served, and the seller is told", async () => {
+  test("a paid request whose body no middleware has read is not served, and the seller is told", async () => {
     const warned: unknown[] = [];
     const logger = {
       info() {},
@@ -151,15 +151,18 @@ describe.each(VERSIONS)("on %s, a paid request", (_name, express) => {
     ["more than fits", () => "x".repeat(500), 400, [{ message: "x".repeat(200) }]],
     ["what it should not", () => false as never, 503],
     ["nothing because it fails", fails, 503],
-  ])("goes by the seller's own function, which says %s", async (_why, validate, status, problems) => {
-    const shop = await open({ ...PRICED, validate });
-    const answer = await shop.pay();
-    expect(answer.status).toBe(status);
-    if (problems !== undefined) expect(answer.json()).toMatchObject({ problems });
-    expect(shop.till.takings).toHaveLength(status === 200 ? 1 : 0);
-  });
+  ])(
+    "a paid request is checked by the seller's own function, which says %s",
+    async (_why, validate, status, problems) => {
+      const shop = await open({ ...PRICED, validate });
+      const answer = await shop.pay();
+      expect(answer.status).toBe(status);
+      if (problems !== undefined) expect(answer.json()).toMatchObject({ problems });
+      expect(shop.till.takings).toHaveLength(status === 200 ? 1 : 0);
+    },
+  );
 
-  test("hears of at most twenty things, and nothing of what it sent but names", async () => {
+  test("a refused request hears of at most twenty problems, and nothing of what it sent but names", async () => {
     const strict: BazaarForm = {
       inputSchema: { type: "object", additionalProperties: { type: "integer" } },
       input: {},
@@ -182,7 +185,7 @@ describe("validate", () => {
     ["true, and nothing is declared", { validate: true }],
     ["true, and a tool is declared", { validate: true, extensions: { bazaar: { toolName: "a", inputSchema: {} } } }],
     ["a text", { validate: "yes" }],
-  ])("is refused at start when it is %s", (_why, route) => {
+  ])("validate is refused at start when it is %s", (_why, route) => {
     expect(create(route)).toThrow(ConfigError);
     expect(create(route)).toThrow(/validate/);
   });
@@ -190,11 +193,11 @@ describe("validate", () => {
   test.each<[why: string, route: object]>([
     ["false", { validate: false }],
     ["true, and the declaration is not for catalogs", checked({ ...QUERY, discoverable: false })],
-  ])("may be %s", (_why, route) => {
+  ])("validate may be %s", (_why, route) => {
     expect(create(route)).not.toThrow();
   });
 
-  test("may be asked again for a payment that was taken before, and is not listened to then", async () => {
+  test("validate is not listened to for a payment that was taken before", async () => {
     let said: string | undefined;
     const shop = await openShop(express5, {
       routes: { "GET /paid": { ...PRICED, validate: () => said } },

@@ -26,17 +26,17 @@ const send = (shop: Shop, header: string) => shop.ask({ headers: { "PAYMENT-SIGN
 
 describe.each(VERSIONS)("%s", (_name, version) => {
   const OTHERS: readonly (readonly [what: string, change: (signature: string) => string])[] = [
-    ["of nobody", () => `0x${"11".repeat(65)}`],
+    ["of no key", () => `0x${"11".repeat(65)}`],
     ["of zeros", () => `0x${"00".repeat(65)}`],
     [
       "with another digit",
       (signature) => signature.replace(/^0x(.)/, (_all, digit) => (digit === "1" ? "0x2" : "0x1")),
     ],
-    ["of somebody else", (signature) => signature.replace(/..$/, (v) => (v === "1b" ? "1c" : "1b"))],
+    ["of another key", (signature) => signature.replace(/..$/, (v) => (v === "1b" ? "1c" : "1b"))],
     ["with a recovery id that there is not", (signature) => signature.replace(/..$/, "ff")],
   ];
 
-  test.each(OTHERS)("a signature %s is refused, and nobody is asked", async (_what, change) => {
+  test.each(OTHERS)("a signature %s is refused, and no facilitator is asked", async (_what, change) => {
     const shop = await openSeller(version, ASKED);
     const { payment } = await shop.sign();
     const { status, challenge } = await send(shop, withSignature(payment, change));
@@ -61,7 +61,7 @@ describe.each(VERSIONS)("%s", (_name, version) => {
     expect(shop.till.takings).toEqual([10_000n]);
   });
 
-  test("a signature of another length is a contract wallet's, and the facilitator's to judge", async () => {
+  test("a signature of another length is a contract wallet's, and goes to the facilitator", async () => {
     const shop = await openSeller(version, ASKED);
     const { payment } = await shop.sign();
     const { status } = await send(
@@ -72,7 +72,7 @@ describe.each(VERSIONS)("%s", (_name, version) => {
     expect(shop.till.verified).toHaveLength(1);
   });
 
-  test("without the option the facilitator is asked", async () => {
+  test("a signature goes to the facilitator without the option", async () => {
     const shop = await openSeller(version, {});
     const { payment } = await shop.sign();
     const { status } = await send(
@@ -84,21 +84,24 @@ describe.each(VERSIONS)("%s", (_name, version) => {
   });
 });
 
-test.each(["checksums", "capitals", "small letters"])("addresses may be written in %s", async (form) => {
-  const write = (address: string): string => {
-    if (form === "capitals") return `0x${address.slice(2).toUpperCase()}`;
-    return form === "checksums" ? address : address.toLowerCase();
-  };
-  const shop = await openSeller(express, ASKED);
-  const { payment } = await shop.sign();
-  const { authorization, ...rest } = payment.payload as unknown as {
-    authorization: { from: string; to: string };
-    signature: string;
-  };
-  const { from, to } = authorization;
-  const payload = { ...rest, authorization: { ...authorization, from: write(from), to: write(to) } };
-  expect((await send(shop, encodePaymentSignature({ ...payment, payload }))).status).toBe(200);
-});
+test.each(["checksums", "capitals", "small letters"])(
+  "addresses in a signed payment may be written in %s",
+  async (form) => {
+    const write = (address: string): string => {
+      if (form === "capitals") return `0x${address.slice(2).toUpperCase()}`;
+      return form === "checksums" ? address : address.toLowerCase();
+    };
+    const shop = await openSeller(express, ASKED);
+    const { payment } = await shop.sign();
+    const { authorization, ...rest } = payment.payload as unknown as {
+      authorization: { from: string; to: string };
+      signature: string;
+    };
+    const { from, to } = authorization;
+    const payload = { ...rest, authorization: { ...authorization, from: write(from), to: write(to) } };
+    expect((await send(shop, encodePaymentSignature({ ...payment, payload }))).status).toBe(200);
+  },
+);
 
 describe.each(["exact", "upto"] as const)("%s by Permit2", (scheme) => {
   const asset = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
@@ -115,7 +118,7 @@ describe.each(["exact", "upto"] as const)("%s by Permit2", (scheme) => {
     extra: { facilitatorAddress: PAY_TO },
   } as const;
 
-  test("is checked in the domain of Permit2: the payer's goes to the facilitator, another one goes nowhere", async () => {
+  test("a Permit2 signature is checked in the domain of Permit2: the payer's goes to the facilitator, another one nowhere", async () => {
     const payer = createPayer();
     const asked: string[] = [];
     const facilitator: PaymentsOptions["facilitator"] = {
@@ -150,7 +153,7 @@ describe.each(["exact", "upto"] as const)("%s by Permit2", (scheme) => {
   });
 });
 
-test("what is not true or false is a mistake at the start", async () => {
+test("verifySignatures must be true or false", async () => {
   const wrong = { verifySignatures: "yes" } as unknown as Partial<PaymentsOptions>;
   await expect(openShop(express, { options: wrong, routes: { "GET /paid": PRICED } })).rejects.toThrow(
     "options.verifySignatures: expected true or false",

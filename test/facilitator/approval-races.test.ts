@@ -86,7 +86,7 @@ test("a grant covers the extra cost of data on a rollup", async () => {
   const fee = 10n ** 12n;
   // Returns 10^12 to every call.
   await stage.rpc("anvil_setCode", oracle, `0x64${fee.toString(16).padStart(10, "0")}60005260206000f3`);
-  onTestFinished(() => void stage.rpc("anvil_setCode", oracle, "0x"));
+  onTestFinished(async () => void (await stage.rpc("anvil_setCode", oracle, "0x")));
   const { account, payment } = await openPayment(at, "exact");
   const approval = await fillApproval(at);
   const signedTransaction = await account.signTransaction({ type: "eip1559", ...approval });

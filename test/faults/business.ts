@@ -1,5 +1,5 @@
 /**
- * What every seller of these tests has: somebody with money, a facilitator to settle with, and accounts of it all. Everything
+ * What every seller of these tests has: a payer with money, a facilitator to settle with, and accounts of it all. Everything
  * is closed with the test.
  *
  * @module

@@ -50,27 +50,30 @@ describe("at verification", () => {
     },
   ];
 
-  test.each(FAULTS)("answers 503 and charges nothing when $why, and takes the same payment later", async (row) => {
-    shop.facilitatorServer.faults.next("verify", row.fault);
-    const refused = await shop.buy();
-    expect(refused.status).toBe(503);
-    expect(refused.headers["retry-after"]).toBe(row.retryAfter ?? "5");
-    expect(refused.headers["payment-required"]).toBeUndefined();
-    expect(refused.headers["cache-control"]).toBe("no-store");
-    expect(refused.json()).toMatchObject({ error: "unexpected_verify_error" });
-    expect(whole(refused)).not.toContain(SECRET);
-    expect(shop.runs()).toBe(0);
-    expect(shop.settlements()).toBe(0);
+  test.each(FAULTS)(
+    "verification answers 503 and charges nothing when $why, and takes the same payment later",
+    async (row) => {
+      shop.facilitatorServer.faults.next("verify", row.fault);
+      const refused = await shop.buy();
+      expect(refused.status).toBe(503);
+      expect(refused.headers["retry-after"]).toBe(row.retryAfter ?? "5");
+      expect(refused.headers["payment-required"]).toBeUndefined();
+      expect(refused.headers["cache-control"]).toBe("no-store");
+      expect(refused.json()).toMatchObject({ error: "unexpected_verify_error" });
+      expect(whole(refused)).not.toContain(SECRET);
+      expect(shop.runs()).toBe(0);
+      expect(shop.settlements()).toBe(0);
 
-    // Long enough for one to be asked again that asked to be left alone.
-    vi.setSystemTime(Date.now() + 17_000);
-    const served = await shop.buy({ payment: refused.payment! });
-    expect(served.status).toBe(200);
-    expect(shop.runs()).toBe(1);
-    expect(await shop.income()).toBe(PRICE);
-  });
+      // Long enough for one to be asked again that asked to be left alone.
+      vi.setSystemTime(Date.now() + 17_000);
+      const served = await shop.buy({ payment: refused.payment! });
+      expect(served.status).toBe(200);
+      expect(shop.runs()).toBe(1);
+      expect(await shop.income()).toBe(PRICE);
+    },
+  );
 
-  test("answers 503 when nothing listens there, and leaves free routes alone", async () => {
+  test("verification answers 503 when no facilitator listens, and leaves free routes alone", async () => {
     await shop.facilitatorServer.close();
     const refused = await shop.buy();
     expect(refused.status).toBe(503);
@@ -81,15 +84,18 @@ describe("at verification", () => {
     { why: "a reason", reason: "insufficient_funds", error: "insufficient_funds" },
     { why: "prose in place of a reason", reason: `Oops: ${SECRET} at /srv/app.js`, error: "invalid_payload" },
     { why: "no reason", reason: undefined, error: "invalid_payload" },
-  ])("answers 402 with a fresh challenge when it says no with $why", async ({ reason, error }) => {
-    const rewrite = () => ({ isValid: false, invalidReason: reason, invalidMessage: SECRET });
-    shop.facilitatorServer.faults.next("verify", { kind: "rewrite", rewrite });
-    const refused = await shop.buy();
-    expect(refused.status).toBe(402);
-    expect(refused.challenge?.error).toBe(error);
-    expect(whole(refused)).not.toContain(SECRET);
-    expect(shop.runs()).toBe(0);
-  });
+  ])(
+    "verification answers 402 with a fresh challenge when the facilitator refuses with $why",
+    async ({ reason, error }) => {
+      const rewrite = () => ({ isValid: false, invalidReason: reason, invalidMessage: SECRET });
+      shop.facilitatorServer.faults.next("verify", { kind: "rewrite", rewrite });
+      const refused = await shop.buy();
+      expect(refused.status).toBe(402);
+      expect(refused.challenge?.error).toBe(error);
+      expect(whole(refused)).not.toContain(SECRET);
+      expect(shop.runs()).toBe(0);
+    },
+  );
 });
 
 describe("at settlement", () => {
@@ -119,19 +125,22 @@ describe("at settlement", () => {
     },
   ];
 
-  test.each(UNKNOWN)("answers 503 and never a challenge when $why; the same payment gets the answer", async (row) => {
-    shop.facilitatorServer.faults.next("settle", row.fault);
-    const unknown = await shop.buy();
-    expect(unknown.status).toBe(503);
-    expect(unknown.headers["retry-after"]).toBe("5");
-    expect(unknown.headers["payment-required"]).toBeUndefined();
-    expect(unknown.headers["x-goods"]).toBeUndefined();
-    expect(unknown.json()).toMatchObject({ error: "settlement_pending" });
-    expect(whole(unknown)).not.toContain(SECRET);
-    shop.facilitatorServer.faults.clear();
+  test.each(UNKNOWN)(
+    "settlement answers 503 and never a challenge when $why, and the same payment gets the response",
+    async (row) => {
+      shop.facilitatorServer.faults.next("settle", row.fault);
+      const unknown = await shop.buy();
+      expect(unknown.status).toBe(503);
+      expect(unknown.headers["retry-after"]).toBe("5");
+      expect(unknown.headers["payment-required"]).toBeUndefined();
+      expect(unknown.headers["x-goods"]).toBeUndefined();
+      expect(unknown.json()).toMatchObject({ error: "settlement_pending" });
+      expect(whole(unknown)).not.toContain(SECRET);
+      shop.facilitatorServer.faults.clear();
 
-    await expectDeliveredOnce(unknown.payment!);
-  });
+      await expectDeliveredOnce(unknown.payment!);
+    },
+  );
 
   const UNSENT: readonly { why: string; fault: Fault; retryAfter?: string }[] = [
     { why: "it wants credentials", fault: { kind: "status", status: 401, body: SECRET } },
@@ -143,21 +152,24 @@ describe("at settlement", () => {
     },
   ];
 
-  test.each(UNSENT)("answers 503 when $why; the same payment gets the answer", async ({ fault, retryAfter = "5" }) => {
-    shop.facilitatorServer.faults.next("settle", fault);
-    const unsent = await shop.buy();
-    expect(unsent.status).toBe(503);
-    expect(unsent.headers["retry-after"]).toBe(retryAfter);
-    expect(unsent.headers["payment-required"]).toBeUndefined();
-    expect(unsent.json()).toMatchObject({ error: "unexpected_settle_error" });
-    expect(whole(unsent)).not.toContain(SECRET);
-    expect(await shop.income()).toBe(0n);
+  test.each(UNSENT)(
+    "settlement answers 503 when $why, and the same payment gets the response",
+    async ({ fault, retryAfter = "5" }) => {
+      shop.facilitatorServer.faults.next("settle", fault);
+      const unsent = await shop.buy();
+      expect(unsent.status).toBe(503);
+      expect(unsent.headers["retry-after"]).toBe(retryAfter);
+      expect(unsent.headers["payment-required"]).toBeUndefined();
+      expect(unsent.json()).toMatchObject({ error: "unexpected_settle_error" });
+      expect(whole(unsent)).not.toContain(SECRET);
+      expect(await shop.income()).toBe(0n);
 
-    vi.setSystemTime(Date.now() + PATIENCE_MS);
-    await expectDeliveredOnce(unsent.payment!);
-  });
+      vi.setSystemTime(Date.now() + PATIENCE_MS);
+      await expectDeliveredOnce(unsent.payment!);
+    },
+  );
 
-  test("stays unknown for as long as it is, and never becomes a challenge", async () => {
+  test("settlement stays unknown until its outcome is known, and never becomes a challenge", async () => {
     shop.facilitatorServer.faults.always("settle", { kind: "drop", when: "after" });
     const { payment } = await shop.buy();
     for (const _again of [1, 2, 3]) {
@@ -170,7 +182,7 @@ describe("at settlement", () => {
     await expectDeliveredOnce(payment!);
   });
 
-  test("does not take a later refusal as proof that the first attempt moved nothing", async () => {
+  test("settlement does not take a later refusal as proof that the first attempt moved nothing", async () => {
     const { faults } = shop.facilitatorServer;
     faults.next("settle", { kind: "drop", when: "after" });
     const { payment } = await shop.buy();
@@ -185,30 +197,33 @@ describe("at settlement", () => {
     { why: "a reason", reason: "insufficient_funds", said: "insufficient_funds" },
     { why: "prose in place of a reason", reason: `Oops ${SECRET}`, said: "unexpected_settle_error" },
     { why: "snake case and no transaction", reason: undefined, said: "insufficient_funds" },
-  ])("answers 402 with the failure and a fresh challenge when it refuses with $why", async ({ reason, said }) => {
-    const answer = { success: false, errorReason: reason, error_reason: "insufficient_funds", errorMessage: SECRET };
-    const headers = { "Content-Type": "application/json" };
-    shop.facilitatorServer.faults.next("settle", {
-      kind: "status",
-      status: 200,
-      headers,
-      body: JSON.stringify(answer),
-    });
-    const rejected = await shop.buy();
-    expect(rejected.status).toBe(402);
-    expect(rejected.receipt).toEqual({
-      success: false,
-      errorReason: said,
-      payer: shop.payer.address,
-      transaction: "",
-      network: "eip155:84532",
-    });
-    expect(rejected.challenge?.error).toBe(said);
-    expect(rejected.headers["x-goods"]).toBeUndefined();
-    expect(rejected.text).not.toContain('goods":');
-    expect(whole(rejected)).not.toContain(SECRET);
-    expect(await shop.income()).toBe(0n);
-  });
+  ])(
+    "settlement answers 402 with the failure and a fresh challenge when the facilitator refuses with $why",
+    async ({ reason, said }) => {
+      const answer = { success: false, errorReason: reason, error_reason: "insufficient_funds", errorMessage: SECRET };
+      const headers = { "Content-Type": "application/json" };
+      shop.facilitatorServer.faults.next("settle", {
+        kind: "status",
+        status: 200,
+        headers,
+        body: JSON.stringify(answer),
+      });
+      const rejected = await shop.buy();
+      expect(rejected.status).toBe(402);
+      expect(rejected.receipt).toEqual({
+        success: false,
+        errorReason: said,
+        payer: shop.payer.address,
+        transaction: "",
+        network: "eip155:84532",
+      });
+      expect(rejected.challenge?.error).toBe(said);
+      expect(rejected.headers["x-goods"]).toBeUndefined();
+      expect(rejected.text).not.toContain('goods":');
+      expect(whole(rejected)).not.toContain(SECRET);
+      expect(await shop.income()).toBe(0n);
+    },
+  );
 });
 
 /** The same payment, sent again, gets the first run's answer; and once it has been delivered, nothing more. */

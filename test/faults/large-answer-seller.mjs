@@ -1,5 +1,5 @@
 /**
- * A seller of 200 MB in a process of its own, so that its memory is nobody else's.
+ * A seller of 200 MB in a process of its own, so that no other code uses its memory.
  *
  * Usage: `fork` with the facilitator's URL and the payee; sends `{ port }`. Asked `"usage"` it answers what it has used;
  * asked `"stalled"` it answers `{ stalled: true }` as soon as the socket takes no more.

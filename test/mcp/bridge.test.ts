@@ -49,7 +49,7 @@ test("a settlement that is lost on its way back is repeated with the same paymen
   expect([shop.runs(), await shop.income()]).toEqual([1, PRICE]);
 }, 60_000);
 
-test("a payment is not carried to wherever the seller redirects", async () => {
+test("a payment is not carried to the target of a seller's redirect", async () => {
   const elsewhere = await openFundedShop();
   const { shop, privateKey } = await openFundedShop({
     handler: (_req, res) => res.redirect(307, `${elsewhere.shop.url}/goods`),
@@ -59,7 +59,7 @@ test("a payment is not carried to wherever the seller redirects", async () => {
   expect([await shop.income(), await elsewhere.shop.income(), elsewhere.shop.runs()]).toEqual([0n, 0n, 0]);
 });
 
-test("who has no money is told so by the seller, and nothing is charged", async () => {
+test("a payer without money is told so by the seller, and is not charged", async () => {
   const { shop } = await openFundedShop();
   const poor = generatePrivateKey();
   const result = await callThroughBridge("/goods", shop.url, poor);

@@ -59,7 +59,7 @@ async function callRaw(shop: Shop, payment: unknown): Promise<{ breakOff(): Prom
 }
 
 describe("a stream that breaks while the handler runs", () => {
-  test("in a session: the call goes on, is charged, and its result is there for the same payment", async () => {
+  test("a call whose stream breaks goes on in a session, is charged, and its result is there for the same payment", async () => {
     const [started, release] = [createLatch(), createLatch()];
     const closed = createLatch();
     const shop = await openShop({
@@ -81,7 +81,7 @@ describe("a stream that breaks while the handler runs", () => {
     expect(problemOf(await shop.ask({ payment })).error).toBe("payment_already_used");
   });
 
-  test("without sessions: the call is cancelled and not charged", async () => {
+  test("a call whose stream breaks without sessions is cancelled and not charged", async () => {
     const [started, release] = [createLatch(), createLatch()];
     const shop = await openShop({ sessions: "stateless", sell: sellSlowly(started, release) });
     const payment = await shop.sign();
@@ -127,7 +127,7 @@ test("a client that comes back with a new session pays with the payment it has s
   expect(await shop.spent()).toBe(PRICE);
 });
 
-test("progress is told as the handler goes, and the payment is not shown to it", async () => {
+test("progress is reported while the handler runs, and the payment is not shown to it", async () => {
   const seen: unknown[] = [];
   const shop = await openShop({
     sell: (tools) => {
@@ -204,7 +204,7 @@ test("tools are sold over the older transport, SSE, too", async () => {
   expect(receiptOf(bought)).toMatchObject({ success: true });
 });
 
-test("tools are sold without Express, by an engine of one's own", async () => {
+test("tools are sold without Express, by a seller's own engine", async () => {
   const engine = createPaymentsEngine({ facilitator }, { schemes: [exactEvm()] });
   onTestFinished(() => engine.close());
   const tools = createPaidTools(engine);

@@ -35,23 +35,26 @@ const FAULTS: readonly { why: string; fault: Fault }[] = [
 ];
 
 describe("at verification", () => {
-  test.each(FAULTS)("says that nothing was charged when $why, and takes the same payment later", async ({ fault }) => {
-    const payment = await shop.sign();
-    shop.facilitatorServer.faults.next("verify", fault);
-    const refused = await shop.ask({ payment });
-    expect(refused.isError).toBe(true);
-    expect(problemOf(refused)).toEqual({
-      error: "unexpected_verify_error",
-      message: expect.stringContaining("Nothing was charged; repeat this request with the same payment."),
-      retryAfterSeconds: 5,
-    });
-    expect(refused.structuredContent).toEqual(problemOf(refused));
-    expect(JSON.stringify(refused)).not.toContain(SECRET);
-    expect([shop.runs(), shop.settlements()]).toEqual([0, 0]);
+  test.each(FAULTS)(
+    "a tool says that nothing was charged when $why at verification, and takes the same payment later",
+    async ({ fault }) => {
+      const payment = await shop.sign();
+      shop.facilitatorServer.faults.next("verify", fault);
+      const refused = await shop.ask({ payment });
+      expect(refused.isError).toBe(true);
+      expect(problemOf(refused)).toEqual({
+        error: "unexpected_verify_error",
+        message: expect.stringContaining("Nothing was charged; repeat this request with the same payment."),
+        retryAfterSeconds: 5,
+      });
+      expect(refused.structuredContent).toEqual(problemOf(refused));
+      expect(JSON.stringify(refused)).not.toContain(SECRET);
+      expect([shop.runs(), shop.settlements()]).toEqual([0, 0]);
 
-    expect(textOf(await shop.ask({ payment }))).toBe("any 1");
-    expect(await shop.income()).toBe(PRICE);
-  });
+      expect(textOf(await shop.ask({ payment }))).toBe("any 1");
+      expect(await shop.income()).toBe(PRICE);
+    },
+  );
 
   test("a payment that is refused is answered with a challenge and the reason", async () => {
     const invalid = {
@@ -66,25 +69,28 @@ describe("at verification", () => {
 });
 
 describe("at settlement", () => {
-  test.each(FAULTS)("withholds the result when $why, and never asks for another payment", async ({ fault }) => {
-    const payment = await shop.sign();
-    shop.facilitatorServer.faults.next("settle", fault);
-    const pending = await shop.ask({ payment });
-    expect(pending.isError).toBe(true);
-    expect(problemOf(pending)).toMatchObject({ error: "settlement_pending", retryAfterSeconds: expect.any(Number) });
-    expect(problemOf(pending)).not.toHaveProperty("accepts");
-    expect(JSON.stringify(pending)).not.toContain(SECRET);
-    expect(JSON.stringify(pending)).not.toContain("any 1");
+  test.each(FAULTS)(
+    "a tool withholds the result when $why at settlement, and never asks for another payment",
+    async ({ fault }) => {
+      const payment = await shop.sign();
+      shop.facilitatorServer.faults.next("settle", fault);
+      const pending = await shop.ask({ payment });
+      expect(pending.isError).toBe(true);
+      expect(problemOf(pending)).toMatchObject({ error: "settlement_pending", retryAfterSeconds: expect.any(Number) });
+      expect(problemOf(pending)).not.toHaveProperty("accepts");
+      expect(JSON.stringify(pending)).not.toContain(SECRET);
+      expect(JSON.stringify(pending)).not.toContain("any 1");
 
-    shop.facilitatorServer.faults.clear();
-    vi.setSystemTime(Date.now() + 31_000);
-    const served = await shop.ask({ payment });
-    expect(textOf(served)).toBe("any 1");
-    expect(receiptOf(served)).toMatchObject({ success: true });
-    expect([shop.runs(), await shop.income(), await shop.spent()]).toEqual([1, PRICE, PRICE]);
-  });
+      shop.facilitatorServer.faults.clear();
+      vi.setSystemTime(Date.now() + 31_000);
+      const served = await shop.ask({ payment });
+      expect(textOf(served)).toBe("any 1");
+      expect(receiptOf(served)).toMatchObject({ success: true });
+      expect([shop.runs(), await shop.income(), await shop.spent()]).toEqual([1, PRICE, PRICE]);
+    },
+  );
 
-  test("a refusal withholds the result, and says so in a challenge and a receipt", async () => {
+  test("a refused settlement withholds the result, and says so in a challenge and a receipt", async () => {
     const payment = await shop.sign();
     const held = shop.facilitatorServer.faults.next("settle", { kind: "hold" });
     const asked = shop.ask({ payment });
@@ -136,7 +142,7 @@ describe.each(BANKS)("copies of a payment, %s", (_where, openBank) => {
   });
   afterEach(() => money.close());
 
-  test("ten at once, by two clients: one runs the handler and is charged, and all of the first client's get its result", async () => {
+  test("ten duplicates by two clients at once run the handler once, and all of the first client's get its result", async () => {
     const release = createLatch();
     const busy = await openShop({
       bank: money,
@@ -164,7 +170,7 @@ describe.each(BANKS)("copies of a payment, %s", (_where, openBank) => {
     expect([busy.settlements(), await busy.income(), await busy.spent()]).toEqual([1, PRICE, PRICE]);
   });
 
-  test("one after the other gets nothing for what was served", async () => {
+  test("a later duplicate gets nothing for a call that was served", async () => {
     const calm = await openShop({ bank: money });
     const payment = await calm.sign();
     expect(textOf(await calm.ask({ payment }))).toBe("any 1");

@@ -77,7 +77,7 @@ test("a paid tool is declared as MCP has it, and the reference's validators take
   });
 });
 
-test("once it was paid for it is listed under its resource and name, and found by description", async () => {
+test("a tool that was paid for is listed under its resource and name, and found by its description", async () => {
   const { buy, discovery, payments, payTo } = await open({ sell: sellWeather });
   await buy({ name: "get_weather", args: { city: "Porto" } });
   expect(payments.listing("tool get_weather")).toMatchObject({ status: "success" });

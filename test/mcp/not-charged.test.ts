@@ -37,7 +37,7 @@ describe("a handler", () => {
     ["leaves out what its schema promises", () => ({ content: [] }), /no structured content/, OUTPUT],
     ["breaks its schema", () => ({ content: [], structuredContent: { weather: 5 } }), /expected string/, OUTPUT],
   ])(
-    "that %s is not charged for, and may be tried again with the same payment",
+    "a handler that %s is not charged for, and may be tried again with the same payment",
     async (_what, handler, said, output) => {
       const shop = await openShop({ sell: sellAtFirst(handler, output) });
       const payment = await shop.sign();
@@ -53,7 +53,7 @@ describe("a handler", () => {
     },
   );
 
-  test("that sends its client to a URL first is not charged for, and its error goes on", async () => {
+  test("a handler that sends its client to a URL first is not charged for, and its error goes on", async () => {
     const shop = await openShop({
       sell: sellAtFirst(() => Promise.reject(new McpError(-32042, "sign in", { elicitations: [] }))),
     });
@@ -70,7 +70,7 @@ describe("a tool with an output schema", () => {
     }));
   };
 
-  test("asks for money in a way that a client which knows the schema can read", async () => {
+  test("a tool with an output schema asks for money in a way that a client which knows the schema can read", async () => {
     const shop = await openShop({ sell });
     const { tools } = await shop.client.listTools();
     expect(tools[0]?.outputSchema).toMatchObject({ required: ["weather"] });
@@ -84,7 +84,7 @@ describe("a tool with an output schema", () => {
 });
 
 describe("a call that is cancelled", () => {
-  test("before there is a result is not charged, tells its handler, and leaves the payment good", async () => {
+  test("a call that is cancelled before its result is not charged, tells its handler, and leaves the payment good", async () => {
     const [started, aborted] = [createLatch(), createLatch()];
     const reasons: unknown[] = [];
     const shop = await openShop({
@@ -117,7 +117,7 @@ describe("a call that is cancelled", () => {
     expect(await shop.spent()).toBe(PRICE);
   });
 
-  test("while it is verified is not charged, and its handler does not run", async () => {
+  test("a call that is cancelled during verification is not charged, and its handler does not run", async () => {
     const shop = await openShop();
     const payment = await shop.sign();
     const held = shop.facilitatorServer.faults.next("verify", { kind: "hold" });
@@ -135,7 +135,7 @@ describe("a call that is cancelled", () => {
     expect(textOf(await shop.ask({ payment }))).toBe("any 1");
   });
 
-  test("while it is settled is charged, and its result is there for the same payment", async () => {
+  test("a call that is cancelled during settlement is charged, and its result is there for the same payment", async () => {
     const shop = await openShop();
     const payment = await shop.sign();
     const held = shop.facilitatorServer.faults.next("settle", { kind: "hold" });
@@ -155,7 +155,7 @@ describe("a call that is cancelled", () => {
   });
 });
 
-test("a payment that runs out under a handler is not charged, and the client hears of it", async () => {
+test("a payment that expires while the handler runs is not charged, and the client hears of it", async () => {
   let fire = () => {};
   let nowMs = Date.now();
   const shop = await openShop({

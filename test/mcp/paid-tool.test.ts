@@ -13,7 +13,7 @@ describe.each(BANKS)("%s", (_where, openBank) => {
   afterAll(() => bank.close());
 
   test.each(["sessions", "stateless"] as const)(
-    "with %s, a tool answers a challenge, then its result with the receipt",
+    "a tool answers a challenge, then its result with the receipt, with %s",
     async (sessions) => {
       const shop = await openShop({ bank, sessions });
       const asked = await shop.ask();

@@ -43,7 +43,7 @@ describe("what clients are told", () => {
     });
   });
 
-  test("catalogs get as much of a description as facilitators take", async () => {
+  test("a catalog gets as much of a description as facilitators take", async () => {
     const shop = await openShop({ sell: SELL });
     expect(challengeOf(await shop.ask({ name: "long" })).resource.description).toBe("x".repeat(500));
     expect(challengeOf(await shop.ask({ name: "plain" })).resource.description).toBe("Tool: plain");
@@ -88,7 +88,7 @@ describe("a price by arguments", () => {
     });
   };
 
-  test("is asked for, and paid", async () => {
+  test("a price by arguments is asked for, and paid", async () => {
     const shop = await openShop({ sell: sellWords });
     const challenge = challengeOf(await shop.ask({ name: "write", args: { words: 3 } }));
     expect(challenge.accepts[0]?.amount).toBe("30000");
@@ -106,7 +106,7 @@ describe("a price by arguments", () => {
     expect(textOf(await shop.ask({ name: "write", args: { words: 1 }, payment }))).toBe("1 words");
   });
 
-  test("arguments that are no such arguments are neither priced nor charged", async () => {
+  test("invalid arguments are neither priced nor charged", async () => {
     const shop = await openShop({ sell: sellWords });
     const answer = await shop.ask({ name: "write", args: { words: "many" } });
     expect(answer.isError).toBe(true);
@@ -126,7 +126,7 @@ describe("a payment that was made for one call", () => {
     ["another tool", { name: "other", args: { kind: "tea" } }],
     ["other arguments", { args: { kind: "coffee" } }],
     ["more arguments", { args: { kind: "tea", size: 2 } }],
-  ])("is not good for %s any more", async (_what, call) => {
+  ])("a payment that was made for one call is not good for %s any more", async (_what, call) => {
     const shop = await openShop({ sell });
     const first = { args: { kind: "tea" } };
     const payment = await shop.sign(first);
@@ -135,7 +135,7 @@ describe("a payment that was made for one call", () => {
     expect([shop.runs(), await shop.spent()]).toEqual([1, PRICE]);
   });
 
-  test("with an id is answered again, whatever the order of the arguments, and not for others", async () => {
+  test("a payment with an id is answered again in any order of the arguments, and not for other arguments", async () => {
     const shop = await openShop({ sell });
     const signed = await shop.sign({ args: { kind: "tea", size: 2 } });
     const declared = signed.extensions!["payment-identifier"] as { info: object };
@@ -150,7 +150,7 @@ describe("a payment that was made for one call", () => {
     expect([shop.runs(), await shop.spent()]).toEqual([1, PRICE]);
   });
 
-  test("is not good for a route either", async () => {
+  test("a payment that was made for a call is not good for a route", async () => {
     const shop = await openShop({
       sell,
       app: (app, payments) => app.get("/goods", payments.charge({ price: "$0.01" }), (_req, res) => void res.json({})),
@@ -164,7 +164,7 @@ describe("a payment that was made for one call", () => {
   });
 });
 
-test("a price up to so much is charged as the handler says", async () => {
+test("a price up to a maximum is charged as the handler says", async () => {
   const bank = await openChain();
   try {
     const shop = await openShop({
@@ -196,7 +196,7 @@ test("a price up to so much is charged as the handler says", async () => {
   }
 });
 
-test("a tool that is settled before is charged whatever it answers, and has the receipt", async () => {
+test("a tool that settles first is charged for any result, and has the receipt", async () => {
   const shop = await openShop({
     sell: (tools, { count }) => {
       tools.tool("goods", { price: "$0.01", settle: "before" }, ({ payment }) => {
@@ -241,7 +241,7 @@ test("a hook may let a call through, by a header of its request", async () => {
   ]);
 });
 
-test("the events of a tool are those of a route, by its name", async () => {
+test("a tool's events are those of a route, by its name", async () => {
   const shop = await openShop();
   const told: string[] = [];
   for (const type of ["challenged", "claimed", "verified", "admitted", "settled"] as const) {

@@ -49,7 +49,7 @@ describe("on an EVM chain", () => {
     }));
   };
 
-  test.each(["goods", "typed"])("%s is paid for by EIP-3009", async (name) => {
+  test.each(["goods", "typed"])("the reference client pays for %s by EIP-3009", async (name) => {
     const shop = await openShop({ bank, sell: SELL });
     // What the reference's client lists, the SDK's validates.
     await shop.client.listTools();
@@ -64,7 +64,7 @@ describe("on an EVM chain", () => {
 });
 
 describe("on Solana", () => {
-  test("a tool is paid for by a transaction", async () => {
+  test("the reference client pays for a tool by a transaction on Solana", async () => {
     const network = await startLocalSvm();
     const running: { close(): Promise<void> }[] = [network];
     try {

@@ -38,7 +38,7 @@ function routes(
 describe("a tool that is a route", () => {
   const paris = { name: "get_weather", args: { city: "Paris & more", units: "C" } };
 
-  test("asks for the route's price, and yields the route's answer with its receipt", async () => {
+  test("a tool that is a route asks for the route's price, and yields the route's response with its receipt", async () => {
     const shop = await openShop(routes());
     const { tools } = await shop.client.listTools();
     expect(tools[0]).toMatchObject({
@@ -62,7 +62,7 @@ describe("a tool that is a route", () => {
     expect([shop.settlements(), await shop.spent()]).toEqual([1, PRICE]);
   });
 
-  test("takes one payment once, whichever way it comes", async () => {
+  test("a tool and its route take one payment once, whichever way it comes", async () => {
     const shop = await openShop(routes());
     const payment = await shop.sign(paris);
     const path = "/weather/Paris%20%26%20more?units=C";
@@ -76,14 +76,14 @@ describe("a tool that is a route", () => {
     expect([shop.settlements(), await shop.spent()]).toEqual([2, 2n * PRICE]);
   });
 
-  test("has a price by its arguments where the route has one by its body", async () => {
+  test("a tool that is a route has a price by its arguments where the route has one by its body", async () => {
     const shop = await openShop(routes());
     const bought = await shop.buy({ name: "echo", args: { n: 3, text: "hello" } });
     expect(bought.structuredContent).toEqual({ n: 3, text: "hello" });
     expect(await shop.income()).toBe(30_000n);
   });
 
-  test("that answers an error is an error, and is not charged", async () => {
+  test("a tool whose route responds with an error yields an error, and is not charged", async () => {
     const shop = await openShop(routes((_req, res) => void res.status(404).json({ error: "no such city" })));
     const answer = await shop.buy(paris);
     expect(answer.isError).toBe(true);
@@ -92,7 +92,7 @@ describe("a tool that is a route", () => {
     expect(await shop.spent()).toBe(0n);
   });
 
-  test("that is cancelled is not charged", async () => {
+  test("a tool that is a route is not charged when the call is cancelled", async () => {
     const started = createLatch();
     const shop = await openShop(
       routes((req) => {
@@ -109,7 +109,7 @@ describe("a tool that is a route", () => {
     expect(await shop.spent()).toBe(0n);
   });
 
-  test.each(["", ".", ".."])("does not take %o for a part of its path", async (city) => {
+  test.each(["", ".", ".."])("a tool that is a route does not take %o for a part of its path", async (city) => {
     const shop = await openShop(routes());
     const answer = await shop.ask({ ...paris, args: { city } });
     expect(textOf(answer)).toBe("The argument city must be a text with something in it.");
@@ -120,7 +120,7 @@ describe("a tool that is a route", () => {
     ["text"],
     [{ x402Version: 2, payload: "x".repeat(50_000) }],
     [JSON.parse("[".repeat(900) + "]".repeat(900))],
-  ])("answers a payment that is none with a challenge", async (payment) => {
+  ])("a tool that is a route answers an invalid payment with a challenge", async (payment) => {
     const shop = await openShop(routes());
     const answer = await shop.ask({ ...paris, payment });
     expect(answer.isError).toBe(true);
@@ -149,7 +149,7 @@ describe("a tool whose route is declared", () => {
     tools.route(app, "POST /echo", { name: "echo" });
   };
 
-  test("has the arguments that are declared, and those of its path", async () => {
+  test("a tool whose route is declared has the declared arguments, and those of its path", async () => {
     const { client } = await openShop({ sell });
     const { tools } = await client.listTools();
     expect(tools.map(({ name, inputSchema }) => [name, inputSchema.properties, inputSchema.required])).toEqual([
@@ -165,7 +165,7 @@ describe("a tool whose route is declared", () => {
     ]);
   });
 
-  test("is called by them, and the route checks what comes before it charges", async () => {
+  test("a tool whose route is declared is called by its arguments, and the route checks them before it charges", async () => {
     const shop = await openShop({ sell });
     const bought = await shop.buy({ name: "get_weather", args: { city: "Paris", units: "F" } });
     expect(bought.structuredContent).toEqual({ city: "Paris", units: "F" });

@@ -22,7 +22,7 @@ import { type Business, type BusinessPlan, openBusiness, serve } from "../faults
 
 export { PRICE } from "../faults/business.js";
 
-/** Whoever sells tools over HTTP has sessions, or a server for each request. */
+/** A seller of tools over HTTP has sessions, or a server for each request. */
 export type Sessions = "sessions" | "stateless";
 
 /** What a shop has that is not the usual. */
@@ -175,7 +175,7 @@ export function challengeOf({ content }: CallToolResult): PaymentRequired {
   return JSON.parse(first?.type === "text" ? first.text : "");
 }
 
-/** What a result says when it is none of the tool's. */
+/** What a result says when it is not the tool's. */
 export function problemOf(result: CallToolResult): { error: string; message?: string; retryAfterSeconds?: number } {
   return challengeOf(result) as never;
 }

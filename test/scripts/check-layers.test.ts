@@ -135,11 +135,11 @@ afterEach(() => {
   for (const folder of made.splice(0)) rmSync(folder, { recursive: true });
 });
 
-test("passes a workspace whose imports all point inwards", () => {
+test("a workspace whose imports all point inwards passes", () => {
   expect(check(SOUND)).toMatchObject({ status: 0, stderr: "" });
 });
 
-test.each(FAULTS)("fails when $why", ({ file, text, finding }) => {
+test.each(FAULTS)("a workspace fails when $why", ({ file, text, finding }) => {
   const other = { "packages/core/src/protocol/other.ts": 'export { word } from "./word.js";' };
   const { status, stderr } = check({ ...SOUND, ...(file.endsWith("word.ts") ? other : {}), [file]: text });
   expect(stderr).toContain(finding);
@@ -161,7 +161,7 @@ function check(files: Record<string, string>): { status: number | null; stderr: 
   return { status, stderr };
 }
 
-test("nothing in this tree reaches a chain library that should not, or imports outwards", () => {
+test("this tree reaches no chain library that it should not, and imports nothing outwards", () => {
   const { status, stdout, stderr } = spawnSync(process.execPath, [SCRIPT], { encoding: "utf8" });
   expect(stderr).toBe("");
   expect(stdout).toContain("all imports point inwards");

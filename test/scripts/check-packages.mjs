@@ -21,7 +21,7 @@ import { promisify } from "node:util";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { importsOf } from "./imports.mjs";
-import { listPackages, pack, ROOT } from "./pack.mjs";
+import { listPackages, packAll, ROOT } from "./pack.mjs";
 
 const run = promisify(execFile);
 
@@ -35,7 +35,8 @@ const ALLOWED = [
 
 const destination = await mkdtemp(join(tmpdir(), "farebox-pack-"));
 try {
-  const reports = await Promise.all(listPackages().map(checkPackage));
+  const packed = await packAll(destination);
+  const reports = await Promise.all(listPackages().map((one) => checkPackage(one, packed[one.manifest.name])));
   for (const { line, problems } of reports) {
     console.log(line);
     for (const problem of problems) console.error(`  ${problem}`);
@@ -45,8 +46,7 @@ try {
   await rm(destination, { recursive: true });
 }
 
-async function checkPackage({ folder, manifest }) {
-  const packed = await pack(folder, destination);
+async function checkPackage({ folder, manifest }, packed) {
   const problems = [
     ...checkFiles(packed.files, folder, manifest),
     ...checkManifest(manifest),

@@ -1,7 +1,6 @@
 /** Types of pack.mjs, for tests. */
 export declare const ROOT: string;
 export declare function listPackages(): { folder: string; manifest: { name: string } }[];
-export declare function pack(
-  folder: string,
+export declare function packAll(
   destination: string,
-): Promise<{ tarball: string; bytes: number; files: string[] }>;
+): Promise<Record<string, { tarball: string; bytes: number; files: string[] }>>;

@@ -1,5 +1,5 @@
 /**
- * Packs a package of the workspace the way it is published.
+ * Packs the packages of the workspace the way they are published.
  *
  * @module
  */
@@ -24,20 +24,22 @@ export function listPackages() {
 }
 
 /**
- * Packs one package. It must have been built.
+ * Packs all packages. They must have been built.
  *
- * @param folder - The package's folder.
- * @param destination - An existing folder for the tarball.
- * @returns The tarball's path, its size in bytes, and the paths of the files in it.
+ * @param destination - An existing folder for the tarballs.
+ * @returns By a package's name: the tarball's path, its size in bytes, and the paths of the files in it.
  */
-export async function pack(folder, destination) {
+export async function packAll(destination) {
   const [command, ...first] = pnpm();
-  const { stdout } = await run(command, [...first, "pack", "--json", "--pack-destination", destination], {
-    cwd: folder,
-  });
-  const { filename } = JSON.parse(stdout);
-  const packed = readFileSync(filename);
-  return { tarball: filename, bytes: packed.length, files: [...namesInTar(gunzipSync(packed))] };
+  const order = ["--recursive", "--filter", "./packages/*", "pack", "--json", "--pack-destination", destination];
+  const { stdout } = await run(command, [...first, ...order], { cwd: ROOT, maxBuffer: 64 * 1024 * 1024 });
+  const packed = JSON.parse(stdout).map(({ name, filename }) => [name, describe(filename)]);
+  return Object.fromEntries(packed);
+}
+
+function describe(tarball) {
+  const packed = readFileSync(tarball);
+  return { tarball, bytes: packed.length, files: [...namesInTar(gunzipSync(packed))] };
 }
 
 /**

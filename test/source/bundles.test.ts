@@ -31,14 +31,14 @@ test(`a seller who imports @farebox/express loads at most ${MOST_FILES} files of
   expect(loaded.length, loaded.join("\n")).toBeLessThanOrEqual(MOST_FILES);
 });
 
-test("@farebox/core has each of its sources in one file: a class and what is remembered exist once", () => {
+test("@farebox/core has each of its sources in one file, so that each class exists once", () => {
   const sources = sourcesIn(join(ROOT, "packages/core"));
   expect(sources.length).toBeGreaterThan(50);
   expect(repeated(sources)).toEqual([]);
 });
 
 test.each(packages)(
-  "what $name has in several files is no error: it would be known by one class only",
+  "$name has no class of errors in several files, as only one of them would be known",
   ({ folder }) => {
     for (const source of repeated(sourcesIn(folder))) {
       expect(readFileSync(join(folder, source), "utf8"), source).not.toMatch(
@@ -48,7 +48,7 @@ test.each(packages)(
   },
 );
 
-test.each(packages)("classes of $name are called what they are called in the source", ({ folder }) => {
+test.each(packages)("$name calls its classes as the source does", ({ folder }) => {
   const built = codeOf(folder).map(withoutOthers).flatMap(namesOfClasses);
   expect(built.filter((name) => !written.has(name))).toEqual([]);
 });

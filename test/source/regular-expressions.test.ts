@@ -16,7 +16,7 @@ const found = readdirSync(PACKAGES, { recursive: true, encoding: "utf8" })
   .filter((file) => /^[a-z]+[/\\]src[/\\].*(?<!\.test|\.test-d|\.fixture|\.generated)\.ts$/.test(file))
   .flatMap((file) => expressionsIn(file).map((text) => ({ file, text })));
 
-test("the expressions are found", () => {
+test("the regular expressions of the packages are found", () => {
   expect(found.length).toBeGreaterThan(20);
 });
 
@@ -24,7 +24,7 @@ test("a quadratic expression is noticed", () => {
   expect(checkSync("^a*a*$", "").status).toBe("vulnerable");
 });
 
-test.each(found)("$file: $text is linear", ({ text }) => {
+test.each(found)("$text of $file is linear", ({ text }) => {
   const [, pattern = "", flags = ""] = /^\/(.*)\/([a-z]*)$/s.exec(text) ?? [];
   const diagnostics = checkSync(pattern, flags, { timeout: 10_000 });
   expect(diagnostics).toMatchObject({ status: "safe", complexity: { type: expect.stringMatching(/^(safe|linear)$/) } });

@@ -17,7 +17,7 @@ interface Measured {
   readonly sizeLimit: number;
 }
 
-test("nothing is larger than .size-limit.json allows", async () => {
+test("no entry is larger than .size-limit.json allows", async () => {
   // It exits with 1 when something is; what is compared here says what.
   const { stdout } = await run("node_modules/.bin/size-limit", ["--json"], { cwd: ROOT }).catch((error) => error);
   const measured: readonly Measured[] = JSON.parse(stdout);

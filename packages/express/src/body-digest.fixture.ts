@@ -120,8 +120,14 @@ export async function post(
   const req = request({ port, host: "127.0.0.1", method: "POST", headers, agent: agent ?? new Agent() });
   const answered = once(req, "response");
   req.flushHeaders();
+  let isAnswered = false;
+  const noteAnswer = () => {
+    isAnswered = true;
+  };
+  answered.then(noteAnswer, noteAnswer);
   for (const piece of pieces) {
-    if (!req.write(piece)) await Promise.race([once(req, "drain"), answered]);
+    // Node 26 forgets to emit `drain` when many pieces were written at once.
+    if (!req.write(piece)) await until(() => isAnswered || req.writableLength === 0);
   }
   req.end();
   const [res] = await answered;

@@ -1,5 +1,5 @@
 /**
- * What a header that nobody in good faith would send costs.
+ * The costs of a header that no client in good faith would send.
  *
  * @module
  */

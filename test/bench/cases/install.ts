@@ -49,10 +49,8 @@ export async function measureInstalls(root: URL, effort: Effort): Promise<Instal
 
 async function planSales(root: URL, home: string): Promise<Sale[]> {
   const scripts = await import(new URL("test/scripts/pack.mjs", root).href);
-  const tarballs: Record<string, string> = {};
-  for (const { folder, manifest } of scripts.listPackages()) {
-    tarballs[manifest.name] = `file:${(await scripts.pack(folder, home)).tarball}`;
-  }
+  const packed: Record<string, { readonly tarball: string }> = await scripts.packAll(home);
+  const tarballs = Object.fromEntries(Object.entries(packed).map(([name, { tarball }]) => [name, `file:${tarball}`]));
   const versionOf = (name: string): string =>
     JSON.parse(readFileSync(new URL(`node_modules/${name}/package.json`, root), "utf8")).version;
   const express = { express: versionOf("express") };

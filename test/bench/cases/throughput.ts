@@ -1,6 +1,6 @@
 /**
  * How many requests a server answers with a second of its processor, of each side and of bare Express that answers the same
- * bytes. Whoever asks may be slower than the server: that does not count.
+ * bytes. The client may be slower than the server: that does not count.
  *
  * @module
  */
@@ -57,7 +57,7 @@ export interface Throughput {
   readonly fareboxToReference: number;
 }
 
-/** Whoever is held against bare Express. */
+/** The libraries that are compared with bare Express. */
 type Seller = Exclude<Side, "bare">;
 type Runner = Seller | `bare for ${Seller}`;
 

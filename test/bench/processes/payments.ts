@@ -1,5 +1,5 @@
 /**
- * Payments for load: each one distinct, by its nonce and its payer. Nobody checks their signatures.
+ * Payments for load: each one distinct, by its nonce and its payer. Their signatures are not checked.
  *
  * @module
  */

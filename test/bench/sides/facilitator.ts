@@ -5,7 +5,7 @@
  */
 import { FEE_PAYER, NETWORKS } from "./offers.js";
 
-/** A transaction hash; which one is nobody's concern here. */
+/** A transaction hash; which one does not matter here. */
 const TRANSACTION = `0x${"5e".repeat(32)}`;
 
 interface Payment {

@@ -13,7 +13,7 @@ const MEDIUM = Buffer.alloc(64 * 1024, "goods ");
 /** 200 MB in pieces of 64 KiB. */
 const LARGE_PIECES = Math.ceil(200_000_000 / MEDIUM.length);
 
-/** Puts the handlers on an app, below whatever prices them. */
+/** Puts the handlers on an app, below the middleware that prices them. */
 export function addGoods(app: Express): Express {
   app.get(PATHS.free, (_req, res) => void res.json({ free: true }));
   app.get(PATHS.challenge, (_req, res) => void res.json({ weather: "sunny" }));
@@ -36,7 +36,7 @@ const sendLarge: RequestHandler = (_req, res) => {
   pieces.pipe(res);
 };
 
-/** The first event at once, the second half a second later: whoever waits for the end is seen. */
+/** The first event at once, the second half a second later: a side that waits for the end is seen. */
 const sendEvents: RequestHandler = (_req, res) => {
   res.type("text/event-stream");
   res.write("data: first\n\n");

@@ -49,7 +49,7 @@ const REFUSED: readonly Case[] = [
     ["optional-of-express-4", "GET /u/7", "does not start", "Express 5 writes it /u{/:id}."],
   ]),
   ...casesOf(refused(["GET /:a:b"]), [
-    ["parameters-that-touch", "GET /x", "does not start", "Nobody could say where one ends."],
+    ["parameters-that-touch", "GET /x", "does not start", "It is not known where one ends."],
   ]),
   ...casesOf(refused(["GET /(a|b)"]), [
     ["key-with-regexp", "GET /a", "does not start", "Express 5 takes no expressions in paths."],

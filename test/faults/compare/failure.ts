@@ -1,5 +1,5 @@
 /**
- * What a failure of the comparison consists of: what is sold, what goes wrong, what has to come of it.
+ * What a failure of the comparison consists of: what is sold, what goes wrong, and the required outcome.
  *
  * @module
  */
@@ -49,7 +49,7 @@ export interface Seen {
   readonly notes?: readonly string[];
 }
 
-/** What came of a failure. */
+/** The outcome of a failure. */
 export interface Facts extends Seen {
   /** How often the handler ran. */
   readonly runs: number;
@@ -70,7 +70,7 @@ export interface Failure {
   readonly act: (scene: Scene) => Promise<Seen>;
 }
 
-/** Says what came of a failure. */
+/** Describes the outcome of a failure. */
 export function describeFacts({ answers, notes = [], runs, debits }: Facts): string {
   const ran = runs === 0 ? [] : [`handler ran ${runs === 1 ? "once" : `${runs} times`}`];
   const moved =

@@ -13,7 +13,7 @@ type Address = `0x${string}`;
 /** Money, and a facilitator that moves it. */
 export interface Money {
   readonly facilitator: Facilitator;
-  /** Gives a payer a dollar, and whatever it takes to pay with it. */
+  /** Gives a payer a dollar, and all that it takes to pay with it. */
   give(payer: Address): Promise<void>;
   /** How often money has moved. */
   debits(): number;

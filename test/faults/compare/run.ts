@@ -8,7 +8,7 @@ import type { Facts, Failure, Library, Seen } from "./failure.js";
 import { FAILURES } from "./failures.js";
 import { BROKEN_OFF, type OpenScene, openScene } from "./scene.js";
 
-/** A failure, and what came of it with each library. */
+/** A failure, and its outcome with each library. */
 export interface ComparedFailure {
   readonly subject: Failure;
   readonly reference: Facts;
@@ -18,7 +18,7 @@ export interface ComparedFailure {
 /** How long a process may take to end once its connections have. */
 const END_MS = 1_000;
 
-/** Most of the time somebody waits for an answer. */
+/** Most of the time is spent waiting for a response. */
 const AT_ONCE = 3;
 
 /** Brings about all failures, some at the same time. */

@@ -20,7 +20,7 @@ import { type SellerProcess, startSeller } from "./seller-process.js";
 /** How long a client waits for an answer. */
 const LIMIT_SECONDS = 10;
 
-/** What the client got; text in place of a status says why there is none. */
+/** What the client got; text in place of a status says why the client got no status. */
 export type Reply = Pick<PayResult, "headers" | "text" | "challenge" | "payment"> & {
   readonly status: number | string;
 };

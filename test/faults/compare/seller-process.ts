@@ -16,7 +16,7 @@ export interface SellerProcess {
   told(event: "working" | "answered"): Promise<void>;
   /** Resolves never when the process has ended. */
   usage(): Promise<Usage>;
-  /** Whatever the seller's process has written so far. */
+  /** All that the seller's process has written so far. */
   log(): string;
   /** Resolves with the exit code if the process ends by itself. */
   readonly ended: Promise<number | null>;
@@ -49,7 +49,7 @@ export async function startSeller(given: SellerArguments): Promise<SellerProcess
     url: isOpen ? `http://127.0.0.1:${started.port}` : undefined,
     told: async (event) => void (await receive(event)),
     usage: () => {
-      // Nobody is there to answer when the process has ended.
+      // No process is left to respond.
       child.send("usage", () => {});
       return receive("usage");
     },

@@ -31,7 +31,7 @@ ${compared.map(renderRow).join("\n")}
 `;
 }
 
-/** The first cells of a row: what goes wrong, and what has to come of it. */
+/** The first cells of a row: what goes wrong, and the required outcome. */
 export function renderFailure({ failure, expected }: Failure): string {
   return `| ${failure} | ${describeFacts(expected)} |`;
 }

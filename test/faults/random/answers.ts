@@ -18,7 +18,7 @@ const ERRORS: Readonly<Record<number, readonly string[]>> = {
 /** Errors after which the same request is to be repeated. */
 const PASSING: readonly string[] = ["payment_in_progress", "too_many_payments", ...(ERRORS[503] ?? [])];
 
-/** 5. Every answer is a documented one, and nobody is misled. */
+/** 5. Every response is a documented one, and misleads no client. */
 export function checkAnswers(shop: Shop, request: Request): readonly string[] {
   const { answer, payment, id, isAlone } = request;
   // Of an answer that broke off there is nothing to be said.

@@ -8,7 +8,7 @@ import type { FaultName } from "./plan.js";
 
 const HTML = "<html><body>at Object.<anonymous> (/srv/app.js:1:1)</body></html>";
 
-/** What is somebody else's: a payer, or an amount, that no sequence has. */
+/** A stranger's: a payer, or an amount, that no sequence has. */
 const OTHER_PAYER = "0x00000000000000000000000000000000000000aa";
 
 /** The fault that is called so. */

@@ -9,7 +9,7 @@ import { SMALL_HOLD_BYTES } from "./plan.js";
 
 /** Longer than what little is held back. */
 const LARGE = Buffer.alloc(25_000, "l");
-/** More than the sockets of two sides take while nobody reads. */
+/** More than the sockets of two sides take while no client reads. */
 const HUGE = Buffer.alloc(6 * 1024 * 1024, "h");
 
 /** What a handler may know. */

@@ -1,5 +1,5 @@
 /**
- * What has to be true of every sequence, whatever was sent and whatever went wrong.
+ * The rules that hold in every sequence, for all requests and faults.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import { checkAnswers } from "./answers.js";
 import { type Answer, type Goods, type Payment, type Request, type Run, readGoods, readReceipt } from "./notes.js";
 import type { Shop } from "./shop.js";
 
-/** Yields everything that is wrong with what came of a sequence, and closes the shop. */
+/** Yields everything that is wrong with a sequence's outcome, and closes the shop. */
 export async function judge(shop: Shop): Promise<readonly string[]> {
   const { notes } = shop;
   const paying = notes.payments.flatMap((payment) => [...checkRuns(shop, payment), ...checkDebit(shop, payment)]);
@@ -40,7 +40,7 @@ function checkRuns({ notes, plan }: Shop, payment: Payment): readonly string[] {
   return found;
 }
 
-/** 2. Whoever was debited was so once, and has the answer; or left what could not be kept. */
+/** 2. A payer was debited at most once, and then has the response; or left what could not be kept. */
 function checkDebit(shop: Shop, payment: Payment): readonly string[] {
   const { transfers } = shop.stage.facilitator.ledger;
   const [transfer, ...more] = transfers.filter(({ nonce }) => nonce === payment.nonce);
@@ -77,7 +77,7 @@ function paidAnswersOf(requests: readonly Request[], payment: Payment): readonly
 /** States in which the facilitator may have been told, so that the payment may have been seen by others. */
 const PUBLIC: readonly (string | undefined)[] = ["settling", "settled", "owed", "unsent", "unknown"];
 
-/** 3. What is sold was paid for when its first byte arrived, by this payment and for this request, and goes to nobody else. */
+/** 3. A sold response was paid for when its first byte arrived, by this payment and for this request, and goes to no other client. */
 function checkGoods(request: Request, requests: readonly Request[]): readonly string[] {
   const { answer, payment, variant, before } = request;
   if (answer === undefined || answer.status < 200 || answer.status > 299) return [];
@@ -98,7 +98,7 @@ function isFor({ payment: name, path, wish }: Goods, { payment, variant }: Reque
   return name === payment.name && path === variant.path && wish === variant.wish;
 }
 
-/** Came while the money moved, from an address from which nobody else got anything, and nothing had broken off. */
+/** Came while the money moved, from an address that no other client got anything at, and nothing had broken off. */
 function isStranger(request: Request, requests: readonly Request[]): boolean {
   const { before, payment, variant } = request;
   if (before.state !== "settling" || before.hasId) return false;

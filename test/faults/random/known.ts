@@ -3,7 +3,14 @@
  *
  * @module
  */
-import { type SellerPlan, type SendStep, type Sequence, SMALL_HOLD_BYTES } from "./plan.js";
+import {
+  SETTLE_FAULTS,
+  type SellerPlan,
+  type SendStep,
+  type Sequence,
+  SMALL_HOLD_BYTES,
+  VERIFY_FAULTS,
+} from "./plan.js";
 
 const SELLER: SellerPlan = {
   way: "table",
@@ -57,7 +64,7 @@ export const KNOWN: readonly Sequence[] = [
       { ...SEND, payment: 1, moment: { when: "being served", doing: "the client leaves" } },
     ],
   },
-  // Somebody has seen the payment on chain, or the header somewhere.
+  // A stranger has seen the payment on chain, or its header in a log.
   { seller: SELLER, steps: [{ ...PAID, moment: COPIES, copyChange: "other address" }] },
   { seller: SELLER, steps: [{ ...PAID, moment: COPIES, hasId: true, copyChange: "without id" }] },
   {
@@ -69,4 +76,7 @@ export const KNOWN: readonly Sequence[] = [
   },
   // Copies at once, while the first handler is at work.
   { seller: SELLER, steps: [{ ...PAID, moment: { when: "being served", doing: "its copies come" }, copies: 3 }] },
+  // Each fault by itself: there are too many for sixty sequences to have them all.
+  ...VERIFY_FAULTS.map((verify) => ({ seller: SELLER, steps: [{ ...PAID, verify }] })),
+  ...SETTLE_FAULTS.map((settle) => ({ seller: SELLER, steps: [{ ...PAID, settle }] })),
 ];

@@ -120,7 +120,7 @@ export interface Goods {
   readonly wish: number;
 }
 
-/** Reads the first line of a priced body; `undefined` when it is none. */
+/** Reads the first line of a priced body; `undefined` when the body is not priced. */
 export function readGoods(body: string): Goods | undefined {
   if (!body.startsWith('{"goods":')) return undefined;
   const end = body.indexOf("\n");

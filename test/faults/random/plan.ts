@@ -150,7 +150,7 @@ const sendSteps: fc.Arbitrary<SendStep> = fc.record({
     fc.record({ when: fc.constantFrom(...MOMENTS), doing: fc.constantFrom(...DOINGS, "the client leaves" as const) }),
     {
       nil: undefined,
-      freq: 1,
+      freq: 2,
     },
   ),
   verify: fc.oneof({ weight: 4, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: seldom(VERIFY_FAULTS) }),

@@ -1,5 +1,5 @@
 /**
- * Plays one sequence on the stage, and notes what came of it.
+ * Plays one sequence on the stage, and notes the outcome.
  *
  * @module
  */
@@ -21,7 +21,7 @@ export async function play(stage: Stage, sequence: Sequence): Promise<Shop> {
   }
   for (let turn = 0; turn < 2; turn++) await letPass(shop, 65);
   for (const payment of shop.notes.payments) await comeBack(shop, payment);
-  // Longer than any payment lives, and than anybody asks what became of it.
+  // Longer than any payment lives, and than any seller or payer asks about it.
   for (let turn = 0; turn < 40 && shop.timers() > 0; turn++) await letPass(shop, 65);
   return shop;
 }
@@ -188,7 +188,7 @@ function doesHang({ shop, step }: Scene): boolean {
 /** More than passes in any step. */
 const SOON_MS = 700_000;
 
-/** Whoever comes when a payment is forgotten gets nothing for it. */
+/** A payer who comes back after its payment was forgotten gets nothing for it. */
 async function comeBackInTime(shop: Shop): Promise<void> {
   const now = shop.stage.time.now();
   const due = shop.notes.payments.filter(({ keptUntilMs }) => now < keptUntilMs && now + SOON_MS > keptUntilMs);

@@ -1,47 +1,80 @@
 /**
- * Sequences of payments, with faults and without order: whatever is sent, whenever anybody leaves, fails or dies, a payer
- * is debited once and has the answer, and nothing is left. `FAREBOX_SEED` repeats a run, and
- * `node test/faults/random/long-run.mjs` makes it longer.
+ * Sequences of payments, faults, departures and deaths, in any order: a payer is debited at most once, gets the response, and
+ * nothing is left behind. `draws.ts` says from which seeds sequences are generated.
  *
  * @module
  */
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { readRunSettings } from "../../bypass/run-settings.js";
+import { readDraws, USUAL_SEED } from "../../draws.js";
 import { VERSIONS } from "../../express/shop.js";
 import { judge } from "./judge.js";
 import { KNOWN } from "./known.js";
-import { describeSequence, sequences } from "./plan.js";
+import {
+  CHANGES,
+  CLIENTS,
+  DOINGS,
+  describeSequence,
+  HANDLERS,
+  MOMENTS,
+  SETTLE_FAULTS,
+  sequences,
+  VERIFY_FAULTS,
+} from "./plan.js";
 import { play } from "./play.js";
 import { openStage, type Stage } from "./stage.js";
 
-/** For each version of Express. */
-const USUAL_RUNS = 250;
+/** In one draw, for each version of Express. */
+const SEQUENCES = 60;
 
-const settings = readRunSettings("payments with faults, in sequences", USUAL_RUNS);
+const draws = readDraws("payments with faults, in sequences");
 
 afterEach(() => void vi.useRealTimers());
 
 describe.each(VERSIONS.map((version, at) => [...version, at] as const))("on %s", (name, express, at) => {
   test(
-    "a payer is debited at most once, for an answer that it gets, and nothing is left",
+    "a payer is debited at most once, for a response that it gets, and nothing is left",
     async () => {
       const stage = await openStage(express);
       try {
-        const tally = await playMany(stage, settings.seed + at);
-        console.log(`${name}: ${JSON.stringify(tally)}`);
-        // A run in which nothing was sold, or nothing went wrong, would prove nothing.
-        expect(Math.min(tally.debits, tally.reruns, tally.unpaid)).toBeGreaterThan(0);
+        for (const seed of draws.seeds()) {
+          const tally = await playMany(stage, seed, at);
+          console.log(`${name}: ${JSON.stringify(tally)}`);
+          // A run in which nothing was sold, or nothing went wrong, would prove nothing.
+          expect(Math.min(tally.debits, tally.reruns, tally.unpaid)).toBeGreaterThan(0);
+        }
       } finally {
         await stage.close();
       }
     },
-    settings.timeoutMs,
+    draws.timeoutMs,
   );
 });
 
-/** Each version of Express plays sequences of its own. Fails with the smallest sequence that something is wrong with, in words. */
-async function playMany(stage: Stage, seed: number) {
+test("the usual draw has every handler, client, moment, fault and change", () => {
+  const drawn = VERSIONS.flatMap((_, at) => fc.sample(fc.tuple(sequences), settingsOf(USUAL_SEED, at)));
+  const steps = drawn.flatMap(([sequence]) => sequence.steps);
+  const sent = steps.flatMap((step) => (step.kind === "send" ? [step] : []));
+  expect(new Set(steps.map(({ kind }) => kind))).toEqual(new Set(["send", "pass", "die"]));
+  expect(new Set(sent.map(({ handler }) => handler))).toEqual(new Set(HANDLERS));
+  expect(new Set(sent.map(({ client }) => client))).toEqual(new Set(CLIENTS));
+  expect(new Set(sent.map(({ moment }) => moment?.when))).toEqual(new Set([undefined, ...MOMENTS]));
+  expect(new Set(sent.map(({ moment }) => moment?.doing))).toEqual(new Set([undefined, ...DOINGS]));
+  expect(new Set(sent.map(({ verify }) => verify))).toEqual(new Set([undefined, ...VERIFY_FAULTS]));
+  expect(new Set(sent.map(({ settle }) => settle))).toEqual(new Set([undefined, ...SETTLE_FAULTS]));
+  expect(new Set(sent.map(({ change }) => change))).toEqual(new Set(CHANGES));
+  expect(new Set(sent.map(({ copyChange }) => copyChange))).toEqual(new Set(CHANGES));
+});
+
+/** Each version of Express plays sequences of its own, after those that are known. */
+function settingsOf(seed: number, at: number) {
+  const examples = KNOWN.map((one): [typeof one] => [one]);
+  // Examples count as runs.
+  return { seed: seed + at, numRuns: SEQUENCES + examples.length, examples };
+}
+
+/** Fails with the smallest sequence that something is wrong with, in words. */
+async function playMany(stage: Stage, seed: number, at: number) {
   const tally = {
     sequences: 0,
     requests: 0,
@@ -72,15 +105,12 @@ async function playMany(stage: Stage, seed: number) {
       process.off("unhandledRejection", listen);
     }
   });
-  const examples = KNOWN.map((one): [typeof one] => [one]);
-  // Examples count as runs.
-  const numRuns = settings.runs + examples.length;
-  const { failed, errorInstance, counterexample } = await fc.check(property, { seed, numRuns, examples });
+  const { failed, errorInstance, counterexample } = await fc.check(property, settingsOf(seed, at));
   if (!failed) return tally;
   const [sequence] = counterexample ?? [];
   const words = sequence === undefined ? "" : describeSequence(sequence);
   const reason = errorInstance instanceof Error ? (errorInstance.stack ?? "") : "";
-  return expect.fail(`${reason}\n${words}\n  repeat with FAREBOX_SEED=${settings.seed}`);
+  return expect.fail(`${reason}\n${words}\n  repeat with FAREBOX_SEED=${seed}`);
 }
 
 /** Tells a finding from a mistake in the test itself. */

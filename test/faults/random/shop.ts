@@ -119,7 +119,7 @@ function bury(request: Request, { runs }: Notes): void {
     if (run.request === request && !run.isOver) Object.assign(run, { isOver: true, isStopped: true });
 }
 
-/** A settlement that a dead process has left behind is nobody's until its lease has run out. */
+/** A settlement that a dead process has left behind belongs to no process until its lease has expired. */
 async function untilSettled({ base, isOrphaned }: SharedStore): Promise<void> {
   const isBusy = async () => {
     for await (const record of base.unfinished()) {
@@ -150,7 +150,7 @@ async function takePayment({ stage, notes, challenge }: Counter, step: SendStep)
   if (known !== undefined) return known;
   const payer = stage.payers[step.payer];
   const [offer] = challenge.accepts;
-  if (payer === undefined || offer === undefined) throw new Error("nobody can pay");
+  if (payer === undefined || offer === undefined) throw new Error("no payer can pay");
   const nonce = stage.nextNonce();
   // 15 seconds are left of those that expire soon.
   const now = () => stage.time.now() - (step.isShort ? 285_000 : 0);

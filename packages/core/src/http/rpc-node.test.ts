@@ -136,7 +136,8 @@ describe("what is no answer is an error that quotes nothing", () => {
 
   test("an answer of any length is read up to a limit, and the rest of it is not waited for", async () => {
     const { url } = await startNode((response) => {
-      const more = () => void response.write("x".repeat(65_536), () => response.destroyed || more());
+      // Node 26 calls back before the bytes have gone anywhere.
+      const more = () => void response.write("x".repeat(65_536), () => response.destroyed || setImmediate(more));
       more();
     });
     await expectProblem(createRpcNode(url).call("eth_call", []), "too_large");

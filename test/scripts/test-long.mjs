@@ -1,0 +1,40 @@
+/**
+ * The generated tests, drawn again and again from new seeds. A failure names the seed that repeats it.
+ *
+ * Usage: `pnpm test:long [--minutes 20] [--seed 7] [part of a file's name ...]`
+ *
+ * @module
+ */
+import { parseArgs } from "node:util";
+import { runOn } from "./nodes.mjs";
+
+/** Each file, and how many of its tests draw: one, or one for each version of Express. */
+const FILES = {
+  "test/bypass/any-bytes.test.ts": 2,
+  "test/bypass/bypass.test.ts": 2,
+  "test/bypass/garbage-keys.test.ts": 1,
+  "test/faults/random/sequences.test.ts": 2,
+  "test/security/redos.test.ts": 1,
+};
+const WORKERS = 2;
+
+const { values, positionals } = parseArgs({
+  options: { minutes: { type: "string", default: "20" }, seed: { type: "string" } },
+  allowPositionals: true,
+});
+const minutes = Number(values.minutes);
+if (!(minutes > 0)) throw new RangeError(`--minutes must be a number above 0, not ${values.minutes}`);
+const files = Object.keys(FILES).filter((file) => positionals.every((part) => file.includes(part)));
+if (files.length === 0) throw new RangeError(`no generated test is called ${positionals.join(" ")}`);
+
+const tests = files.reduce((sum, file) => sum + FILES[file], 0);
+const seconds = Math.ceil((minutes * 60 * Math.min(WORKERS, files.length)) / tests);
+const vitest = [
+  "node_modules/vitest/vitest.mjs",
+  "run",
+  "--config",
+  "test/vitest.config.ts",
+  `--maxWorkers=${WORKERS}`,
+];
+const seed = values.seed === undefined ? {} : { FAREBOX_SEED: values.seed };
+process.exitCode = runOn(process.execPath, [...vitest, ...files], { FAREBOX_SECONDS: String(seconds), ...seed });

@@ -1,0 +1,38 @@
+/**
+ * The heart of the tests on each major of Node but the one that runs this: the gate, stores, bodies, settlement, faults, paths.
+ *
+ * Usage: `pnpm test:nodes [major ...]`. Prints `Node 24.21.0: N passed, N failed` for each.
+ *
+ * With `FAREBOX_TEST_RESULTS=results.json` the results of each are kept in `results-24.json`, say.
+ *
+ * @module
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { countResults } from "./count-results.mjs";
+import { findNode, RELEASES, runOn } from "./nodes.mjs";
+
+const HEART = [
+  ...["packages/core/src", "packages/express/src", "packages/testing/src/store"],
+  ...["test/express", "test/faults", "test/bypass/corpus"],
+];
+const VITEST = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts"];
+
+const [running] = process.versions.node.split(".");
+const wanted = process.argv.slice(2);
+const majors = wanted.length > 0 ? wanted : Object.keys(RELEASES).filter((major) => major !== running);
+const folder = mkdtempSync(join(tmpdir(), "farebox-nodes-"));
+const lines = [];
+for (const major of majors) {
+  const node = findNode(major);
+  const kept = process.env["FAREBOX_TEST_RESULTS"];
+  const results = kept === undefined ? join(folder, `${major}.json`) : kept.replace(/(\.json)?$/, `-${major}.json`);
+  console.log(`== Node ${major}`);
+  const status = runOn(node, [...VITEST, ...HEART], { FAREBOX_TEST_RESULTS: results });
+  const { passed, failed } = countResults([results]);
+  if (status !== 0 || failed > 0) process.exitCode = 1;
+  lines.push(`Node ${major === running ? process.versions.node : RELEASES[major]}: ${passed} passed, ${failed} failed`);
+}
+rmSync(folder, { recursive: true });
+console.log(lines.join("\n"));
