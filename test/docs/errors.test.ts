@@ -1,5 +1,5 @@
 /**
- * Each code of an error or a finding has a heading in `docs/errors.md`, and each heading there is a code.
+ * Each code of an error or a finding has a heading in `docs/reference/errors.md`, and each heading there is a code.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { expect, test } from "vitest";
 
 const ERRORS = new URL("../../packages/core/src/errors.ts", import.meta.url);
 const FINDINGS = new URL("../../packages/core/src/events/findings.ts", import.meta.url);
-const DOCUMENT = new URL("../../docs/errors.md", import.meta.url);
+const DOCUMENT = new URL("../../docs/reference/errors.md", import.meta.url);
 
 const codes = [...codesIn(ERRORS, "FareboxErrorCode"), ...codesIn(FINDINGS, "FindingCode")];
 const headings = [...readFileSync(DOCUMENT, "utf8").matchAll(/^## +`?([^`\n]+)`?$/gm)].map((match) => match[1]!);
@@ -18,11 +18,11 @@ test("the codes are read from the unions", () => {
   expect(codes).toEqual(expect.arrayContaining(["ERR_FAREBOX_CONFIG", "FAREBOX_KEY_UNREACHABLE"]));
 });
 
-test("every code has a heading in docs/errors.md", () => {
+test("every code has a heading in docs/reference/errors.md", () => {
   expect(codes.filter((code) => !headings.includes(code))).toEqual([]);
 });
 
-test("every heading in docs/errors.md is a code, once", () => {
+test("every heading in docs/reference/errors.md is a code, once", () => {
   expect(headings.filter((heading, at) => !codes.includes(heading) || headings.indexOf(heading) !== at)).toEqual([]);
 });
 

@@ -1,5 +1,5 @@
 /**
- * The tables of docs/events.md name exactly the events, what they say, and the hooks that are in the code.
+ * The tables of docs/reference/events.md name exactly the events, what they say, and the hooks that are in the code.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { expect, test } from "vitest";
 
 const EVENTS = new URL("../../packages/core/src/events/payment-events.ts", import.meta.url);
 const HOOKS = new URL("../../packages/core/src/gate/hooks.ts", import.meta.url);
-const DOCUMENT = readFileSync(new URL("../../docs/events.md", import.meta.url), "utf8");
+const DOCUMENT = readFileSync(new URL("../../docs/reference/events.md", import.meta.url), "utf8");
 
 test("every event has one row, in the order of the code, and what it says is in it", () => {
   const rows = rowsOf("Events").map(([name, says]) => [name, [...namesIn(says!)].sort()]);
