@@ -171,7 +171,7 @@ describe("complete blocks run", () => {
     if (/\.listen\(/.test(block.code)) expect(block.probes).not.toEqual([]);
   });
 
-  /** Servers listen on a free port of this machine, whatever the block says, and end with the test. */
+  /** Servers listen on a free port in place of the block's own, and end with the test. */
   function observe() {
     const servers: Server[] = [];
     const lines: string[] = [];

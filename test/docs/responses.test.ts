@@ -253,7 +253,7 @@ const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>
   ],
 ];
 
-/** Nobody is left to read it. */
+/** Its client has disconnected. */
 const UNREAD = "400 invalid_payload";
 
 describe.each([
