@@ -39,7 +39,9 @@ test("each block has a language that says how it is checked", () => {
 });
 
 test("every fence is read", () => {
-  const fences = markdownFiles().flatMap((file) => readFileSync(join(ROOT, file), "utf8").match(/^ *(```|~~~)/gm) ?? []);
+  const fences = markdownFiles().flatMap(
+    (file) => readFileSync(join(ROOT, file), "utf8").match(/^ *(```|~~~)/gm) ?? [],
+  );
   expect(fences.length).toBe(2 * BLOCKS.length);
 });
 

@@ -5,11 +5,12 @@
 //
 // A comment is a sentence or more; `@example` is a value, which is compiled by test/docs/blocks.test.ts; `@defaultValue` is the
 // default. An option without a question mark is required.
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 
-const SOURCES = ["options.ts", "gate/options.ts"].map((name) => new URL(`../src/${name}`, import.meta.url));
+const SOURCES = fileURLToPath(new URL("../src", import.meta.url));
 const TARGET = new URL("../../../docs/reference/options.md", import.meta.url);
 
 /** The tables, in the order of the page. `of` is how the type is written in the compiled examples. */
@@ -157,13 +158,13 @@ function oneLine(text = "") {
   return text.replaceAll(/\s+/g, " ").trim();
 }
 
-/** Every interface of core's sources by its name. Inherited ones may stand in other files. */
+/** Every interface of core's sources by its name. */
 function readInterfaces() {
   const found = new Map();
-  const others = ["facilitator/http-facilitator.ts", "events/hooks.ts", "gate/hooks.ts"];
-  const files = [...SOURCES, ...others.map((name) => new URL(`../src/${name}`, import.meta.url))];
-  for (const url of files.filter((file) => existsSync(file))) {
-    const source = ts.createSourceFile(fileURLToPath(url), readFileSync(url, "utf8"), ts.ScriptTarget.Latest, true);
+  const names = readdirSync(SOURCES, { recursive: true }).filter((name) => /\.ts$/.test(name));
+  for (const name of names.filter((file) => !/\.(test|test-d|fixture|generated)\.ts$/.test(file))) {
+    const text = readFileSync(join(SOURCES, name), "utf8");
+    const source = ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true);
     for (const node of source.statements.filter(ts.isInterfaceDeclaration)) found.set(node.name.text, { node, source });
   }
   return found;
