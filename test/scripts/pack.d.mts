@@ -1,9 +1,6 @@
 /** Types of pack.mjs, for tests. */
 export declare const ROOT: string;
-export declare function listPackages(): {
-  folder: string;
-  manifest: { name: string; files: string[]; repository?: object };
-}[];
+export declare function listPackages(): { folder: string; manifest: { name: string } }[];
 export declare function pack(
   folder: string,
   destination: string,
