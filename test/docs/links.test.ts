@@ -8,6 +8,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { expect, test } from "vitest";
+import { walk } from "../scripts/imports.mjs";
 import { markdownFiles, ROOT } from "./markdown.js";
 
 /** Where the files of the repository are read on the web. */
@@ -36,6 +37,22 @@ test.each(
   expect(relative.filter((link) => !files.includes(link))).toEqual([]);
   const url = "git+https://github.com/farebox/farebox.git";
   expect(repository).toEqual({ type: "git", url, directory: `packages/${name}` });
+});
+
+test("pages and headings that comments in the code name are there", () => {
+  const sources = ["packages", "test", "examples"].flatMap((folder) => walk(join(ROOT, folder)).files);
+  const broken = sources
+    .filter((file) => /\.(ts|mjs)$/.test(file))
+    .flatMap((file) => {
+      const text = readFileSync(file, "utf8");
+      const named = text.matchAll(/`(docs\/[a-z-]+\/[a-z-]+\.md)`(?:, "([^"]+)")?/g);
+      return [...named].map(([, page = "", heading]) => ({ file, page, heading }));
+    })
+    .filter(({ page, heading }) => {
+      if (!existsSync(join(ROOT, page))) return true;
+      return heading !== undefined && !readFileSync(join(ROOT, page), "utf8").includes(`\n## ${heading}\n`);
+    });
+  expect(broken).toEqual([]);
 });
 
 /** Targets of `[text](target)` and `[name]: target` that lead into the repository, outside code. */
