@@ -1,5 +1,5 @@
 /**
- * Measures bare Express, the reference and Farebox side by side, and writes `docs/benchmarks.md` and `docs/benchmarks.json`.
+ * Measures bare Express, the reference and Farebox side by side, and writes `docs/background/benchmarks.md` and `docs/background/benchmarks.json`.
  *
  * Usage: `npx -y pnpm@10 bench`. With `--only <part of a name>` only some of it is measured, and nothing is written.
  *
@@ -45,9 +45,9 @@ async function measureAll(): Promise<void> {
     hostile: await measureHostile(EFFORT),
     installs,
   };
-  writeFileSync(new URL("docs/benchmarks.json", ROOT), `${JSON.stringify(measured, null, 2)}\n`);
-  writeFileSync(new URL("docs/benchmarks.md", ROOT), renderBenchmarks(measured));
-  EFFORT.note("docs/benchmarks.md is written.\n");
+  writeFileSync(new URL("docs/background/benchmarks.json", ROOT), `${JSON.stringify(measured, null, 2)}\n`);
+  writeFileSync(new URL("docs/background/benchmarks.md", ROOT), renderBenchmarks(measured));
+  EFFORT.note("docs/background/benchmarks.md is written.\n");
 }
 
 async function measureSome(part: string): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * `docs/benchmarks.md`: what was measured, and which of our targets it meets.
+ * `docs/background/benchmarks.md`: what was measured, and which of our targets it meets.
  *
  * @module
  */
@@ -28,11 +28,16 @@ export function renderBenchmarks(measured: Measured): string {
   return [
     "# Benchmarks",
     "",
-    "Written by `npx -y pnpm@10 bench`, which measures bare Express, the reference and Farebox side by side in one run: each",
-    "in several processes of its own, in turns, with load from autocannon. Numbers are medians; ratios are medians of the ratios of",
-    "each round. *Bare* is Express that answers the very bytes that Farebox answers: by the same handlers with the same headers",
-    "besides, or, for a 402, with a body that it has ready. Every payment is another one. The facilitator says yes to everything,",
-    "so that only the seller's work is measured; claims, and the check that no payment is served twice, are on in every case.",
+    "One command measures bare Express, the reference (`@x402/express`) and Farebox side by side, and writes this page:",
+    "",
+    "```sh",
+    "npx -y pnpm@10 bench",
+    "```",
+    "",
+    "Each side runs in several processes of its own, in turns, with load from autocannon. Numbers are medians. Ratios are",
+    "medians of the ratios of each round. *Bare* is Express that sends the same bytes as Farebox: the same handlers with the",
+    "same headers, or a prepared body for a 402. Every payment is a new one. The facilitator accepts everything, so only the",
+    "seller's work is measured. Claims and the check for duplicates are on in every case.",
     "",
     ...machineLines(measured.machine),
     "",
@@ -50,7 +55,7 @@ export function renderBenchmarks(measured: Measured): string {
     "",
     "## Requests per second of the server's processor",
     "",
-    "Garbage collection and compilation included; how fast the client asks does not count.",
+    "Garbage collection and compilation are included. The speed of the client does not count.",
     "",
     ...table(
       ["", "bare", "Farebox", "reference", "Farebox to bare", "reference to bare", "Farebox to reference"],
@@ -65,8 +70,8 @@ export function renderBenchmarks(measured: Measured): string {
       ]),
     ),
     "",
-    "The reference is held against bare Express that answers the reference's bytes. How something can be faster than bare Express:",
-    "[performance.md](performance.md), *Requests and responses as dictionaries*.",
+    "The reference is compared with bare Express that sends the reference's bytes. [performance.md](performance.md) explains",
+    "the figures.",
     "",
     "## One paid request at a time",
     "",
@@ -84,7 +89,7 @@ export function renderBenchmarks(measured: Measured): string {
       ]),
     ),
     "",
-    "The way to the facilitator is timed as the requests are, from the core that the servers have, with nothing between. The reference settles after the handler in every row.",
+    "The round trip to the facilitator is timed like the requests, from the servers' core. The reference settles after the handler in every row.",
     "",
     "## A download of 200 MB",
     "",
@@ -100,7 +105,7 @@ export function renderBenchmarks(measured: Measured): string {
     "",
     "## The first of a stream of events",
     "",
-    "The handler writes it at once, and the last one half a second later. Milliseconds.",
+    "The handler writes the first event at once and the last one half a second later. Milliseconds.",
     "",
     ...table(
       ["", "first event"],
@@ -118,7 +123,7 @@ export function renderBenchmarks(measured: Measured): string {
     "",
     "## Install and start",
     "",
-    "From packed tarballs into an empty folder, with npm; then imported in a new process.",
+    "Installed with npm from packed tarballs into an empty folder, then imported in a new process.",
     "",
     ...table(
       ["installed", "packages", "MB", "import, ms", "memory after it, MB"],

@@ -41,18 +41,17 @@ const SLOW_MS = 100;
 export function renderPaths(compared: readonly Compared[]): string {
   return `${HEADING}
 
-Requests that a route table easily gets wrong, from the cases in \`test/bypass/cases/\`, which have the app, the keys and
-the reason of each.
+These requests are easy for a route table to misjudge. The cases are in \`test/bypass/cases/\`, each with its app, its keys
+and its reason.
 
-For each case the same app is made twice, once with each library. The request is written to a socket byte for byte,
-**without payment**, and the status is noted, and whether anything behind the table served it: a handler, a file, a
-server behind a proxy. So \`402\` means priced, and \`200, handler ran unpaid\` means free, which is right where it is
-expected. Both run on Express 5 and 4 unless a case is about one of them; where the versions differ they are named. What
-is not as expected is **bold**.
+Each case builds the same app twice, once per library. The test writes the request to a socket byte for byte, **without
+payment**. It records the status, and whether a handler, a file server or a proxy behind the table served the request.
+\`402\` means priced. \`200, handler ran unpaid\` means free, which some cases expect. Every case runs on Express 5 and 4,
+unless it concerns one of them; differences between versions are named. Unexpected results are **bold**.
 
-Both get the same keys, written as Express 5 writes paths; where a wildcard is only needed to price a folder or a mount,
-the reference gets its own form, \`/files/*\` for \`/files/*path\`. In cases about time, an answer that takes longer than
-${SLOW_MS} ms says how long it took, rounded up to seconds.
+Both libraries get the same keys in the syntax of Express 5. Where a wildcard prices a folder or a mount, the reference
+gets its own form: \`/files/*\` for \`/files/*path\`. In cases about time, a response that takes longer than ${SLOW_MS} ms shows its
+duration, rounded up to seconds.
 
 ${renderSummary(compared)}
 

@@ -1,5 +1,5 @@
 /**
- * Compares Farebox with the reference, failure by failure and path by path, and writes `docs/comparison.md`.
+ * Compares Farebox with the reference, failure by failure and path by path, and writes `docs/background/comparison.md`.
  *
  * @module
  */
@@ -13,7 +13,7 @@ const ROOT = new URL("../../../../", import.meta.url);
 
 const failures = await compareFailures();
 const paths = await comparePaths();
-const document = new URL("docs/comparison.md", ROOT);
+const document = new URL("docs/background/comparison.md", ROOT);
 writeFileSync(document, renderComparison({ failures, paths }, readVersions()));
 console.log(`${failures.length} failures and ${paths.length} paths compared in ${document.pathname}`);
 

@@ -1,5 +1,5 @@
 /**
- * docs/comparison.md has the rows of its cases: a case that was added or changed has been compared.
+ * docs/background/comparison.md has the rows of its cases: a case that was added or changed has been compared.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { readQuestions, renderQuestion } from "../bypass/document.js";
 import { FAILURES } from "../faults/compare/failures.js";
 import { readFailures, renderFailure } from "../faults/compare/table.js";
 
-const DOCUMENT = readFileSync(new URL("../../docs/comparison.md", import.meta.url), "utf8");
+const DOCUMENT = readFileSync(new URL("../../docs/background/comparison.md", import.meta.url), "utf8");
 
 test("the comparison has exactly the failures that are compared", () => {
   expect(readFailures(DOCUMENT)).toEqual(FAILURES.map(renderFailure));

@@ -1,37 +1,32 @@
 /**
- * Each code of an error or a finding has a heading in `docs/errors.md`, and each heading there is a code.
+ * Each code of an error or a finding has a heading in `docs/reference/errors.md`, with its cause, its fix and a snippet; and
+ * each heading there is a code.
  *
  * @module
  */
 import { readFileSync } from "node:fs";
-import ts from "typescript";
 import { expect, test } from "vitest";
+import { literalsOf } from "./declarations.js";
 
-const ERRORS = new URL("../../packages/core/src/errors.ts", import.meta.url);
-const FINDINGS = new URL("../../packages/core/src/events/findings.ts", import.meta.url);
-const DOCUMENT = new URL("../../docs/errors.md", import.meta.url);
+const DOCUMENT = readFileSync(new URL("../../docs/reference/errors.md", import.meta.url), "utf8");
 
-const codes = [...codesIn(ERRORS, "FareboxErrorCode"), ...codesIn(FINDINGS, "FindingCode")];
-const headings = [...readFileSync(DOCUMENT, "utf8").matchAll(/^## +`?([^`\n]+)`?$/gm)].map((match) => match[1]!);
+const codes = [...literalsOf("FareboxErrorCode"), ...literalsOf("FindingCode")];
+const headings = [...DOCUMENT.matchAll(/^## +`?([^`\n]+)`?$/gm)].map((match) => match[1]!);
 
 test("the codes are read from the unions", () => {
   expect(codes).toEqual(expect.arrayContaining(["ERR_FAREBOX_CONFIG", "FAREBOX_KEY_UNREACHABLE"]));
 });
 
-test("every code has a heading in docs/errors.md", () => {
+test("every code has a heading in docs/reference/errors.md", () => {
   expect(codes.filter((code) => !headings.includes(code))).toEqual([]);
 });
 
-test("every heading in docs/errors.md is a code, once", () => {
+test("every heading in docs/reference/errors.md is a code, once", () => {
   expect(headings.filter((heading, at) => !codes.includes(heading) || headings.indexOf(heading) !== at)).toEqual([]);
 });
 
-/** The members of `type … = "…" | "…"`. */
-function codesIn(file: URL, name: string): string[] {
-  const { statements } = ts.createSourceFile("codes.ts", readFileSync(file, "utf8"), ts.ScriptTarget.Latest);
-  const union = statements.find((node) => ts.isTypeAliasDeclaration(node) && node.name.text === name);
-  if (union === undefined || !ts.isTypeAliasDeclaration(union) || !ts.isUnionTypeNode(union.type)) return [];
-  return union.type.types.map((member) =>
-    ts.isLiteralTypeNode(member) && ts.isStringLiteral(member.literal) ? member.literal.text : "not a literal",
-  );
-}
+test("every code has its cause, its fix and a snippet", () => {
+  const sections = DOCUMENT.split(/^## /m).slice(1);
+  const whole = /^\S+\n\n\*\*Cause:\*\* [\s\S]*?\n\n\*\*Fix:\*\* [\s\S]*?\n\n(<!--[\s\S]*?-->\n)?```/;
+  expect(sections.filter((section) => !whole.test(section)).map((section) => section.split("\n", 1)[0])).toEqual([]);
+});

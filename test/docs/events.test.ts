@@ -1,26 +1,25 @@
 /**
- * The tables of docs/events.md name exactly the events, what they say, and the hooks that are in the code.
+ * The tables of docs/reference/events.md name exactly the events, what they say, and the hooks that are in the code.
  *
  * @module
  */
 import { readFileSync } from "node:fs";
 import ts from "typescript";
 import { expect, test } from "vitest";
+import { literalsOf, membersOf } from "./declarations.js";
 
-const EVENTS = new URL("../../packages/core/src/events/payment-events.ts", import.meta.url);
-const HOOKS = new URL("../../packages/core/src/gate/hooks.ts", import.meta.url);
-const DOCUMENT = readFileSync(new URL("../../docs/events.md", import.meta.url), "utf8");
+const DOCUMENT = readFileSync(new URL("../../docs/reference/events.md", import.meta.url), "utf8");
 
 test("every event has one row, in the order of the code, and what it says is in it", () => {
   const rows = rowsOf("Events").map(([name, says]) => [name, [...namesIn(says!)].sort()]);
-  const members = membersOf(EVENTS, "PaymentEventMap").map(({ name, type }) => [name, saidBy(type).sort()]);
+  const members = membersOf("PaymentEventMap").map(({ name, type }) => [name, saidBy(type).sort()]);
   expect(members.length).toBeGreaterThan(10);
   expect(rows).toEqual(members);
 });
 
 test("every hook has one row, in the order of the code", () => {
   const rows = rowsOf("Hooks").map(([name]) => name);
-  expect(rows).toEqual(membersOf(HOOKS, "PaymentHooks").map(({ name }) => name));
+  expect(rows).toEqual(membersOf("PaymentHooks").map(({ name }) => name));
 });
 
 test.each([
@@ -31,14 +30,14 @@ test.each([
     .find(([name]) => name === event)!
     .join("|");
   const hooks = rowsOf("Hooks").map(([name]) => name);
-  const words = literalsOf(EVENTS, type).filter((word) => !hooks.includes(word));
+  const words = literalsOf(type).filter((word) => !hooks.includes(word));
   expect(words.length).toBeGreaterThan(1);
   expect(words.filter((word) => !row.includes(`\`${word}\``))).toEqual([]);
 });
 
 test("the facts of a payment are named", () => {
   const sentence = /^`PaymentFacts` are [^:]*:/m.exec(DOCUMENT)?.[0] ?? "";
-  const facts = membersOf(EVENTS, "PaymentFacts").map(({ name }) => name);
+  const facts = membersOf("PaymentFacts").map(({ name }) => name);
   expect(namesIn(sentence).slice(1)).toEqual(facts);
 });
 
@@ -52,31 +51,10 @@ function namesIn(text: string): string[] {
   return [...text.matchAll(/`(\w+)`/g)].map(([, name]) => name!);
 }
 
-function declarationsIn(file: URL) {
-  return ts.createSourceFile("code.ts", readFileSync(file, "utf8"), ts.ScriptTarget.Latest, true).statements;
-}
-
-function membersOf(file: URL, name: string) {
-  const found = declarationsIn(file)
-    .filter(ts.isInterfaceDeclaration)
-    .find((node) => node.name.text === name);
-  return [...(found?.members ?? [])]
-    .filter((member): member is ts.PropertySignature => ts.isPropertySignature(member))
-    .map(({ name: key, type }) => ({ name: key.getText(), type: type! }));
-}
-
 /** What is in a type: its own fields, and the names of others that it takes in. */
 function saidBy(type: ts.TypeNode): string[] {
   if (ts.isIntersectionTypeNode(type)) return type.types.flatMap(saidBy);
   if (ts.isTypeLiteralNode(type)) return type.members.map((member) => member.name!.getText());
   const text = type.getText();
   return text === "Timed" ? ["durationMs"] : [text.replace(/^Partial<(.*)>$/, "$1")];
-}
-
-function literalsOf(file: URL, name: string): string[] {
-  const found = declarationsIn(file)
-    .filter(ts.isTypeAliasDeclaration)
-    .find((node) => node.name.text === name);
-  if (found === undefined || !ts.isUnionTypeNode(found.type)) return [];
-  return found.type.types.map((member) => member.getText().slice(1, -1));
 }

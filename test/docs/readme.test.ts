@@ -35,14 +35,14 @@ afterAll(async () => {
   await facilitatorServer.close();
 });
 
-test("answers 402 to whoever has not paid", async () => {
+test("the README's app answers 402 to a request without a payment", async () => {
   const { status, challenge, json } = await pay(url);
   expect(status).toBe(402);
   expect(challenge?.accepts[0]).toMatchObject({ scheme: "exact", network: "eip155:84532", amount: "1000" });
   expect(json()).toEqual(challenge);
 });
 
-test("sells the weather to whoever has", async () => {
+test("the README's app sells the weather for one payment", async () => {
   const { status, json, receipt } = await pay(url, { payer });
   expect(status).toBe(200);
   expect(json()).toEqual({ weather: "sunny", temperature: 22 });

@@ -22,7 +22,7 @@ test("the README's examples sell a tool, and a route as a tool", async () => {
   facilitator.ledger.fund(payer.address, 10_000n);
   const facilitatorServer = await startFacilitatorServer({ facilitator });
   onTestFinished(() => facilitatorServer.close());
-  const program = EXAMPLE + ROUTE.replace('name: "get_weather"', 'name: "weather_route"') + LISTEN;
+  const program = EXAMPLE + ROUTE + LISTEN;
   const seller = spawn(process.execPath, ["--input-type=module", "--eval", program], {
     cwd: new URL("../..", import.meta.url),
     env: { ...process.env, FACILITATOR_URL: facilitatorServer.url },
@@ -46,6 +46,6 @@ test("the README's examples sell a tool, and a route as a tool", async () => {
   };
   expect(textOf(await call("ping"))).toBe("free");
   expect(textOf(await buy("get_weather"))).toBe(`sunny in Paris, says ${payer.address}`);
-  expect(textOf(await buy("weather_route"))).toBe('{"city":"Paris","weather":"sunny"}');
+  expect(textOf(await buy("city_weather"))).toBe('{"city":"Paris","weather":"sunny"}');
   expect(facilitator.ledger.transfers.map(({ amount }) => amount)).toEqual([1000n, 1000n]);
 });

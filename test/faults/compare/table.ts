@@ -13,15 +13,15 @@ const HEADING = "## Failures";
 export function renderFailures(compared: readonly ComparedFailure[]): string {
   return `${HEADING}
 
-Each failure is brought about with both libraries: a seller in a process of its own, a payer who really signs, and a
-facilitator behind HTTP that really verifies, settles in a ledger, and fails where the row says so. The failures are in
-\`test/faults/compare/\`, with the handlers in \`goods.ts\`. Both libraries have their defaults, except that in rows with
-"given 2 s" both wait that long for the facilitator. In rows with \`upto\` the payer signs for 10000 atomic units, the money is on a
-local chain, and the handler calls the library's own \`setSettlementOverrides\`.
+Each row runs with both libraries. The seller runs in its own process, the payer signs real payments, and a facilitator
+behind HTTP verifies them and settles in a ledger. The facilitator fails where the row says so. The failures are in
+\`test/faults/compare/\`, their handlers in \`goods.ts\`. Both libraries use their defaults. In rows with "given 2 s" both wait
+2 seconds for the facilitator. In rows with \`upto\` the payer signs for 10000 atomic units on a local chain, and the
+handler calls the library's own \`setSettlementOverrides\`.
 
-The client does what an answer asks for, once: after a 402 it signs a new payment, after a 5xx or 409 with \`Retry-After\`
-it sends the same payment again; it waits for ten seconds at most. \`503, then 200\` are the two answers. A debit is money
-that moved. Memory is what the seller's process grew by, rounded up to 100 MB. What is not as expected is **bold**.
+The client follows each response once. After a 402 it signs a new payment. After a 5xx or 409 with \`Retry-After\` it sends
+the same payment again. It waits for at most ten seconds. \`503, then 200\` lists both responses. A debit is money that
+moved. Memory is the growth of the seller's process, rounded up to 100 MB. Unexpected results are **bold**.
 
 ${renderSummary(compared)}
 

@@ -28,9 +28,18 @@ export type { FacilitatorHeaders } from "./headers.js";
 
 /** Where a facilitator is, and what it wants to be told. */
 export interface HttpFacilitatorOptions {
-  /** Base URL, e.g. `https://x402.org/facilitator`. */
+  /**
+   * Base URL.
+   *
+   * @example "https://x402.org/facilitator"
+   */
   readonly url: string | URL;
-  /** Most often credentials. Default: none. */
+  /**
+   * Usually credentials: an object, or a function that is called per request.
+   *
+   * @example { Authorization: "Bearer …" }
+   * @defaultValue none
+   */
   readonly headers?: FacilitatorHeaders;
 }
 

@@ -14,30 +14,55 @@ import type { SettlementResponse } from "../protocol/settlement-response.js";
 import { type Answer, problemAnswer } from "./answer.js";
 import { factsOf, type UnsettledPayment } from "./unsettled.js";
 
-/** A request at a priced route, before anything has been decided. */
+/** A request at a priced route, before any decision. */
 export interface PricedRequest {
+  /**
+   * HTTP method.
+   *
+   * @example "GET"
+   */
   readonly method: string;
-  /** Raw pathname, mounts included. */
+  /**
+   * Raw path, mounts included.
+   *
+   * @example "/weather/Paris"
+   */
   readonly path: string;
-  /** Absolute URL of the resource, as the challenge names it. */
+  /**
+   * Absolute URL of the resource, as in the challenge.
+   *
+   * @example "https://api.example.com/weather/Paris"
+   */
   readonly url: string;
-  /** The key of the route. */
+  /**
+   * Key of the route.
+   *
+   * @example "GET /weather/:city"
+   */
   readonly route: string;
-  /** Whether it carries a payment, good or bad. */
+  /**
+   * Whether it carries a payment, valid or not.
+   *
+   * @example true
+   */
   readonly hasPayment: boolean;
-  /** Value of a header by its name in any case, e.g. `header("X-API-Key")`. */
+  /**
+   * Value of a header, by its name in any case.
+   *
+   * @example (name) => (name === "x-key" ? "abc" : undefined)
+   */
   header(name: string): string | undefined;
 }
 
-/** No, and what the client is told. */
+/** Refuses a request or payment. */
 export interface Denial {
-  /** For the client, in a sentence of at most 1000 characters; `true`: that the request was refused. */
+  /** A sentence for the client, at most 1000 characters; `true` for a default one. */
   readonly deny: string | true;
   /** 400 to 499, but not 402. Default 403. */
   readonly status?: number;
 }
 
-/** Served without payment: the handler runs, nothing is charged, and a payment that came along stays unused. */
+/** Lets the handler run without payment. Nothing is charged, and a payment that came along stays unused. */
 export interface Grant {
   readonly grant: true;
 }
@@ -46,25 +71,25 @@ export interface Grant {
 type Maybe<T> = T | undefined | void | Promise<T | undefined | void>;
 
 /**
- * What a seller may decide, and hear of. A hook that is asked answers nothing to go on, `{ deny: "…" }` to refuse. The
- * request waits for it, for as long as it takes.
+ * Hooks decide about requests and payments. A hook returns nothing to go on, or `{ deny }`. The request waits for it.
+ * Hooks fail closed: if a hook throws, rejects, or returns anything unexpected, the request is denied with 403.
  *
- * @see `docs/events.md`
+ * @see `docs/reference/events.md`
  */
 export interface PaymentHooks {
-  /** Asked of every request at a priced route, with or without a payment: API keys, allow lists, free trials. */
+  /** Called for every request at a priced route, first: API keys, allow lists, free trials. */
   readonly onRequest?: (request: PricedRequest) => Maybe<Denial | Grant>;
-  /** Asked once the payment is claimed, before the facilitator is asked about it. */
+  /** Called once the payment is claimed, before the facilitator verifies it. */
   readonly beforeVerify?: (payment: PaymentFacts) => Maybe<Denial>;
-  /** Asked of a payment that the facilitator has found good, before the handler runs. Not for `settle: "before"`. */
+  /** Called once the facilitator accepted the payment, before the handler runs. Never with `settle: "before"`. */
   readonly afterVerify?: (payment: PaymentFacts) => Maybe<Denial>;
-  /** Asked before the money moves, once. A denial withholds the handler's answer, and nothing is charged. */
+  /** Called once, before the money moves. A denial drops the handler's response, and nothing is charged. */
   readonly beforeSettle?: (payment: PaymentFacts) => Maybe<Denial>;
-  /** Told once it is known that the money moved, or that it never will; in the background, too. */
+  /** Told once the money moved, or never will; also in the background. */
   readonly afterSettle?: (payment: PaymentFacts, receipt: SettlementResponse) => void | Promise<void>;
-  /** Told that the money may have moved; not again while that is all that is known. */
+  /** Told that the money may have moved; once, until more is known. */
   readonly onSettleUnknown?: (payment: PaymentFacts) => void | Promise<void>;
-  /** Told that nothing is charged though the handler ran, or was to run. */
+  /** Told that nothing is charged although the handler ran or was to run. */
   readonly onCancel?: (payment: PaymentFacts, reason: CancelReason) => void | Promise<void>;
 }
 

@@ -18,40 +18,80 @@ import type { Chargeable } from "./chargeable.js";
 import type { PaymentHooks, PricedRequest } from "./hooks.js";
 import type { StartTimer } from "./run.js";
 
-/** Dollars (`"$0.01"`), a stablecoin by its ticker (`"0.01 USDT"`), or atomic units of a named asset. */
+/** Dollars (`"$0.01"`), a stablecoin by ticker (`"0.01 USDT"`), or atomic units of any token. */
 export type Price = DollarPrice | TickerPrice | AssetPrice;
 
-/** What a price or a recipient may depend on. */
+/** What a price, recipient or validate function gets. */
 export interface PriceRequest extends PricedRequest {
-  /** The query with its `?`, or `""`. */
+  /**
+   * The query with its `?`, or `""`.
+   *
+   * @example "?units=metric"
+   */
   readonly search: string;
-  /** Decoded, e.g. `{ city: "Paris" }`. */
+  /**
+   * Decoded path parameters.
+   *
+   * @example { city: "Paris" }
+   */
   readonly pathParams: Readonly<Record<string, string>>;
-  /** What a body parser has made of the body, if one comes before the payments. A stranger's: check it. */
+  /**
+   * The parsed body, if a parser runs before the payments. It comes from a client: check it.
+   *
+   * @example { text: "hello" }
+   */
   readonly body: unknown;
 }
 
 /**
- * Says what a request costs. The price is signed into the offer, with request and body, and holds for `maxTimeoutSeconds`; so it
- * may be another one by the time of the payment. What it throws, or a price that cannot be sold, is answered 503.
+ * Returns the price of a request. The price is signed into the offer with the request's URL and body, and holds for
+ * `maxTimeoutSeconds`. If it throws, or the price is invalid, the client gets 503.
  */
 export type PriceFunction = (request: PriceRequest) => Price | Promise<Price>;
 
-/** Says who is paid, as {@link PriceFunction} says how much. */
+/** Returns the recipient of a request, as {@link PriceFunction} returns its price. */
 export type PayToFunction = (request: PriceRequest) => string | Promise<string>;
 
 interface OptionOn<N extends string, Address extends string> {
-  /** Default `"exact"`. */
+  /**
+   * Scheme: `exact` takes the price, `upto` takes up to the price.
+   *
+   * @example "upto"
+   * @defaultValue `"exact"`
+   */
   readonly scheme?: string;
-  /** Default: the route's `price`. */
+  /**
+   * Price, as dollars, by ticker, in atomic units, or by request.
+   *
+   * @example "0.01 USDT"
+   * @defaultValue the route's `price`
+   */
   readonly price?: Price | PriceFunction;
-  /** CAIP-2. */
+  /**
+   * CAIP-2 network.
+   *
+   * @example "eip155:8453"
+   */
   readonly network: N;
-  /** Who is paid. Default: the entry for this network in the options' `payTo`. */
+  /**
+   * Recipient: an address, or a function of the request.
+   *
+   * @example "0x209693Bc6afc0C5328bA36FaF03C514EF312287C"
+   * @defaultValue the seller's `payTo` for the network
+   */
   readonly payTo?: Address | PayToFunction;
-  /** How long a payment may take from challenge to settlement, 10 to 86400 seconds. Default 300. */
+  /**
+   * Time from challenge to settlement: 10 to 86400 seconds.
+   *
+   * @example 60
+   * @defaultValue 300
+   */
   readonly maxTimeoutSeconds?: number;
-  /** Added to what the scheme puts into the offer. */
+  /**
+   * Added to the `extra` of the offer.
+   *
+   * @example { assetTransferMethod: "permit2" }
+   */
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
@@ -62,184 +102,372 @@ export type PaymentOption =
   | OptionOn<`algorand:${string}`, string>;
 
 /**
- * Says what is wrong with a request before it is charged: nothing; or a text for its client, or several, of at most 200
- * characters each. What it throws, or another answer, is answered 503.
+ * Returns what is wrong with a request: nothing, or a sentence or several for the client, of at most 200 characters
+ * each. If it throws, or returns anything else, the client gets 503.
  */
 export type InputValidator = (
   request: PriceRequest,
   // biome-ignore lint/suspicious/noConfusingVoidType: a validator that has nothing to say is written without a return
 ) => string | readonly string[] | undefined | void | Promise<string | readonly string[] | undefined | void>;
 
-/** When the money moves, as seen from the handler. */
+/** When the money moves, relative to the handler. */
 export type SettleTime = "after" | "before";
 
-/** What is charged when a handler that may charge less does not say how much. */
+/** What is charged when the handler of an `upto` route sets no amount. */
 export type Unmetered = "maximum" | "zero" | "error";
 
-/** Whether a payment may, must or cannot carry an id of its client's. */
+/** Whether a payment may, must or cannot carry an id of its client. */
 export type IdentifierMode = "optional" | "required" | "off";
 
-/** A priced route. Either it says what it `accepts`, or it has a `price` and the options say the rest. */
+/**
+ * A priced route. It either names its payment options in `accepts`, or has a `price` and the seller's options name
+ * the rest.
+ */
 export interface RouteConfig {
-  /** Ways to pay, the seller's favourite first: clients take the first they can. */
+  /**
+   * Payment options, in order of preference: clients take the first that they can pay.
+   *
+   * @example [{ price: "$0.01", network: "eip155:8453", payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C" }]
+   * @defaultValue one per entry of `networks`
+   */
   readonly accepts?: PaymentOption | readonly PaymentOption[];
-  /** Price of every way to pay that names none itself. */
+  /**
+   * Price of every payment option without its own.
+   *
+   * @example "$0.01"
+   */
   readonly price?: Price | PriceFunction;
   /**
-   * Whether a price of zero is meant, which is refused otherwise. Beside `"$0"`: the route costs nothing, an exception among
-   * keys that are priced. Beside a price by request: what it says zero of is served without payment. Default `false`.
+   * Allows a price of zero, which is refused otherwise. Beside `"$0"` the route is free; beside a price function, a
+   * request with a price of zero is.
+   *
+   * @example true
+   * @defaultValue `false`
    */
   readonly free?: boolean;
-  /** For people and catalogs, at most 500 characters. */
+  /**
+   * For people and catalogs: at most 500 characters.
+   *
+   * @example "The weather, now"
+   * @defaultValue `""`
+   */
   readonly description?: string;
-  /** Media type of the answer, e.g. `application/json`. */
+  /**
+   * Media type of the response.
+   *
+   * @example "application/json"
+   * @defaultValue `""`
+   */
   readonly mimeType?: string;
   /**
-   * Extensions to declare, by identifier: `{ info, schema }` each, or what the extension itself makes of it, as `bazaar` does:
-   * `{ bazaar: { discoverable: true, inputSchema: { … } } }`.
+   * Declared in the challenge: `{ info, schema }` by identifier, or the short form of an extension, such as `bazaar`.
+   *
+   * @example { bazaar: { discoverable: true } }
    */
   readonly extensions?: Readonly<Record<string, object>>;
   /**
-   * Whether a request that comes with a payment is checked before it is charged; what does not pass is answered 400. `true`:
-   * query and body by what is declared of them under `extensions.bazaar`; or a function of the seller's. Default: it is not.
-   * A request without a payment is told the price, whatever it asks.
+   * Checks a paid request before it is charged; a request that fails gets 400. `true` checks query, path and body by
+   * `extensions.bazaar`, and needs it. A function returns nothing, or a sentence or several for the client, of at
+   * most 200 characters each; if it throws, the client gets 503.
+   *
+   * @example ({ body }) => (words(body) > 0 ? undefined : "the text is empty")
+   * @defaultValue `false`
    */
   readonly validate?: boolean | InputValidator;
-  /** For catalogs: 1 to 32 printable ASCII characters. Default: the options'. */
+  /**
+   * For catalogs: 1 to 32 printable ASCII characters.
+   *
+   * @example "Weather"
+   * @defaultValue the seller's
+   */
   readonly serviceName?: string;
-  /** For catalogs: at most 5, each like the name. Default: the options'. */
+  /**
+   * For catalogs: at most 5, each 1 to 32 printable ASCII characters.
+   *
+   * @example ["weather"]
+   * @defaultValue the seller's
+   */
   readonly tags?: readonly string[];
-  /** For catalogs: an http or https URL. Default: the options'. */
+  /**
+   * For catalogs: an http or https URL of at most 2048 characters, on a public host.
+   *
+   * @example "https://api.example.com/icon.png"
+   * @defaultValue the seller's
+   */
   readonly iconUrl?: string;
   /**
-   * Which answers are charged. Default: those with a status from 200 to 299. A 304 and an answer to a client that has left
-   * are never charged, whatever this says; nor is any answer for which it throws or returns no boolean.
+   * Which responses are charged. A 304 and a response to a disconnected client never are; neither is one for which
+   * this throws or returns no boolean. Not allowed with `settle: "before"`.
+   *
+   * @example ({ status }) => status < 400
+   * @defaultValue status 200 to 299
    */
   readonly chargeable?: Chargeable;
   /**
-   * When the money moves. Default `"after"`: once the handler has answered, whose answer is held until then. `"before"`:
-   * the handler runs when it has been paid for, answers freely, and is charged whatever it answers.
+   * When the money moves. `"after"`: the response is held until it has settled. `"before"`: the handler runs once it
+   * has settled, and every response is charged.
+   *
+   * @example "before"
+   * @defaultValue `"after"`
    */
   readonly settle?: SettleTime;
   /**
-   * The extension `payment-identifier`: with an id of its own, a payment that was served can be sent again and gets the same
-   * answer. Default `"optional"`, which says so in the challenge; `"required"`: a payment without is answered 400; `"off"`:
-   * it is neither mentioned nor read. Declared by `extensions`, that counts.
+   * Whether a client can fetch its response again by an id of its own. `"required"`: a payment without an id gets
+   * 400. `"off"`: the extension is neither declared nor read.
+   *
+   * @example "required"
+   * @defaultValue `"optional"`
    */
   readonly paymentIdentifier?: IdentifierMode;
   /**
-   * Of an offer by `upto`: what is charged when the handler does not say how much. Default `"maximum"`, as the protocol has
-   * it. `"zero"`: nothing. `"error"`: nothing, and the client gets a 500 in place of the answer.
+   * For `upto`: the amount when the handler sets none. `"zero"`: nothing is charged. `"error"`: nothing is charged,
+   * and the client gets 500.
+   *
+   * @example "error"
+   * @defaultValue `"maximum"`
    */
   readonly unmetered?: Unmetered;
 }
 
-/** The route table: `{ "GET /weather": { … } }`. */
+/** The route table: `{ "GET /weather": { price: "$0.01" } }`. */
 export type RoutesConfig = { readonly [key in RouteKey]?: RouteConfig };
 
-/** Addresses by network or by pattern: `{ "eip155:*": "0x…", "solana:*": "…" }`; the exact network wins. */
+/** Recipients by network or pattern: `{ "eip155:*": "0x…", "solana:*": "…" }`. The exact network wins. */
 export type PayToByNetwork = { readonly [pattern in `eip155:${string}`]?: `0x${string}` } & {
   readonly [pattern in `solana:${string}` | `algorand:${string}`]?: string;
 };
 
-/** A node that wants to be told something with every question. */
+/** A node that needs headers. */
 export interface RpcEndpoint {
   readonly url: string | URL;
-  /** Most often credentials, e.g. `{ "X-Algo-API-Token": "…" }`. Default: none. */
+  /**
+   * Usually credentials.
+   *
+   * @defaultValue none
+   */
   readonly headers?: HeaderValues;
 }
 
 /**
- * Nodes by network: `{ "eip155:84532": "https://…" }`, or `{ url, headers }` for one that takes its key in a header. In a URL
- * a query is allowed, credentials before the host are not.
+ * RPC URLs by network, or `{ url, headers }` for a node that needs a header. A URL may have a query, but no
+ * credentials before the host.
  */
 export type RpcByNetwork = { readonly [network in PaymentOption["network"]]?: string | URL | RpcEndpoint };
 
-/** A facilitator behind HTTP, chosen for all networks or for some. */
+/** A facilitator behind HTTP, for all networks or for some. */
 export interface HttpFacilitatorChoice extends HttpFacilitatorOptions {
-  /** Networks it is asked about, or patterns such as `"eip155:*"`. Default: all. */
+  /**
+   * Networks or patterns that it is used for.
+   *
+   * @example ["eip155:*"]
+   * @defaultValue all
+   */
   readonly networks?: readonly NetworkPattern[];
-  /** For logs, health and records; unique. Default: the host of the URL. Never a secret. */
+  /**
+   * Unique name for logs, health and records. Never a secret.
+   *
+   * @example "main"
+   * @defaultValue the host of the URL
+   */
   readonly name?: string;
 }
 
-/** A facilitator in this process, chosen for all networks or for some. */
+/** A facilitator in this process, for all networks or for some. */
 export interface ChosenFacilitator {
+  /**
+   * An object with `verify`, `settle` and `supported`.
+   *
+   * @example facilitator
+   */
   readonly facilitator: Facilitator;
-  /** Networks it is asked about, or patterns such as `"eip155:*"`. Default: all. */
+  /**
+   * Networks or patterns that it is used for.
+   *
+   * @example ["eip155:*"]
+   * @defaultValue all
+   */
   readonly networks?: readonly NetworkPattern[];
-  /** For logs, health and records; unique. Default: `facilitator-1` by its position, counted from 1. Never a secret. */
+  /**
+   * Unique name for logs, health and records. Never a secret.
+   *
+   * @example "local"
+   * @defaultValue `facilitator-1`, by position from 1
+   */
   readonly name?: string;
 }
 
-/** Who verifies and settles: a base URL, a URL with headers and networks, or a facilitator in this process. */
+/** A base URL, a URL with headers and networks, or a facilitator in this process. */
 export type FacilitatorChoice = string | URL | HttpFacilitatorChoice | ChosenFacilitator | Facilitator;
 
-/** Options of a seller. What decides where money goes has no default. */
+/** Options of a seller. Options that decide where money goes have no default. */
 export interface PaymentsOptions {
   /**
-   * Who verifies and settles: one, or several, the seller's favourite first. The next one is asked when one gives no
-   * answer; to settle, only when it provably never got the request. Keep the name of one that has payments to settle.
+   * Verifies and settles: one, or several in order of preference. The next one verifies when one fails; it settles
+   * only if the request provably never reached the one before.
+   *
+   * @example [{ url: "https://facilitator.example", headers: { Authorization: "Bearer …" } }, "https://x402.org/facilitator"]
    */
   readonly facilitator: FacilitatorChoice | readonly FacilitatorChoice[];
-  /** For ways to pay that name no `payTo` themselves. */
+  /**
+   * Recipients by network or pattern, for payment options without their own. The exact network wins.
+   *
+   * @example { "eip155:*": "0x209693Bc6afc0C5328bA36FaF03C514EF312287C" }
+   */
   readonly payTo?: PayToByNetwork;
-  /** Networks of routes that only have a `price`. */
+  /**
+   * CAIP-2 networks of routes that only have a `price`.
+   *
+   * @example ["eip155:8453"]
+   */
   readonly networks?: readonly PaymentOption["network"][];
-  /** The seller's own schemes; they are looked at before the built-in ones. */
+  /**
+   * Your own schemes. They come before the built-in ones.
+   *
+   * @example [voucherScheme()]
+   */
   readonly schemes?: readonly Scheme[];
-  /** The seller's own extensions; they are looked at before the built-in ones. */
+  /**
+   * Your own extensions. They come before the built-in one, `bazaar`.
+   *
+   * @example [receiptExtension()]
+   */
   readonly extensions?: readonly Extension[];
-  /** Of routes that name none themselves, for catalogs: 1 to 32 printable ASCII characters. */
+  /**
+   * For catalogs, for routes without their own: 1 to 32 printable ASCII characters.
+   *
+   * @example "Weather"
+   */
   readonly serviceName?: string;
-  /** Of routes that have none themselves, for catalogs: at most 5, each like the name. */
+  /**
+   * For catalogs, for routes without their own: at most 5, each 1 to 32 printable ASCII characters.
+   *
+   * @example ["weather", "forecast"]
+   */
   readonly tags?: readonly string[];
-  /** Of routes that name none themselves, for catalogs: an http or https URL. */
+  /**
+   * For catalogs, for routes without their own: an http or https URL of at most 2048 characters, on a public host.
+   *
+   * @example "https://api.example.com/icon.png"
+   */
   readonly iconUrl?: string;
-  /** Whether clients are told what a facilitator says of declarations, in `EXTENSION-RESPONSES`. Default `true`. */
+  /**
+   * Whether clients get the facilitator's outcome of a listing, in `EXTENSION-RESPONSES`.
+   *
+   * @example false
+   * @defaultValue `true`
+   */
   readonly relayExtensionResponses?: boolean;
-  /** Origin under which clients reach this server, e.g. `https://api.example.com`. Default: what the request says. */
+  /**
+   * Origin under which clients reach this server.
+   *
+   * @example "https://api.example.com"
+   * @defaultValue from the request, by Express's `trust proxy`
+   */
   readonly publicUrl?: string;
-  /** Hosts by which clients reach this server, e.g. `["api.example.com"]`; others are not put into URLs. Default: any. */
+  /**
+   * Hosts that may be in resource URLs. A request for another host gets the first one.
+   *
+   * @example ["api.example.com"]
+   * @defaultValue any
+   */
   readonly allowedHosts?: readonly string[];
-  /** Whether the query is part of the resource's URL. Default `false`: catalogs list a resource once. */
+  /**
+   * Whether the query is part of the resource URL. Catalogs list each URL once.
+   *
+   * @example true
+   * @defaultValue `false`
+   */
   readonly includeQuery?: boolean;
-  /** Whether findings about routes, such as a key that no route can match, are errors. Default `false`. What facilitators support is none. */
+  /**
+   * Whether findings about the configuration throw at start. Findings that depend on facilitators or requests never
+   * do.
+   *
+   * @example true
+   * @defaultValue `false`
+   */
   readonly strict?: boolean;
-  /** How much of an answer is held back until its payment has settled, 0 to 64 MiB, in bytes. Default 1 MiB. */
+  /**
+   * How much of a response is held until its payment has settled: 0 to 67108864 bytes.
+   *
+   * @example 65_536
+   * @defaultValue 1048576 (1 MiB)
+   */
   readonly holdBytes?: number;
-  /** How long calls to the facilitator may take, each 100 to 120000 ms. */
+  /**
+   * Time limits of facilitator calls: each 100 to 120000 ms.
+   *
+   * @example { verifyMs: 5000, settleMs: 30_000, supportedMs: 5000 }
+   * @defaultValue as in the example
+   */
   readonly deadlines?: Partial<Deadlines>;
   /**
-   * Nodes to ask, per network, what became of a payment whose settlement has an unknown outcome. Default: none; then the
-   * facilitator alone is asked, and what it cannot say stays unknown. `payments.ready` also asks them whether payees can be
-   * paid.
+   * RPC URLs by network. Used to resolve settlements with an unknown outcome, and by `ready()` to check recipients. A
+   * URL may have a query, but no credentials before the host.
+   *
+   * @example { "eip155:8453": "https://mainnet.base.org", "algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k": { url: "https://algod.example", headers: { "X-Algo-API-Token": "…" } } }
    */
   readonly rpc?: RpcByNetwork;
   /**
-   * Whether payers' signatures are checked in this process before anybody else is asked. Default `false`: the facilitator
-   * checks them. On `eip155:*` it needs the package viem, takes processor time for every payment, and refuses contract
-   * wallets whose signatures have 65 bytes, as a key's have; other signatures of contract wallets are left to the
-   * facilitator. On Solana and Algorand they are always checked here.
+   * Whether payers' signatures are checked in this process before the facilitator is called. On `eip155:*` it needs
+   * viem, and throws at start without it. Solana and Algorand signatures are always checked.
+   *
+   * @example true
+   * @defaultValue `false`
    */
   readonly verifySignatures?: boolean;
-  /** Remembers payments. Default: in memory, for a seller of one process. */
+  /**
+   * Remembers payments. The default is for one process.
+   *
+   * @example createMemoryStore()
+   * @defaultValue in memory
+   */
   readonly store?: PaymentStore;
-  /** How long a copy of a payment that is being served waits for the first run's answer, 0 to 120000 ms. Default 10000. */
+  /**
+   * How long a duplicate waits for the response of the request in flight: 0 to 120000 ms. Then it gets 409.
+   *
+   * @example 5000
+   * @defaultValue 10000
+   */
   readonly copyWaitMs?: number;
-  /** How many handlers may be at work for one payer before their payments are settled, 1 to 1000000. Default 256. */
+  /**
+   * How many requests of one payer may be in flight before their payments settle: 1 to 1000000. One more gets 429.
+   *
+   * @example 16
+   * @defaultValue 256
+   */
   readonly maxRunsPerPayer?: number;
-  /** The seller's own say in what becomes of requests and payments. */
+  /**
+   * Decide about requests and payments: grant, deny, record.
+   *
+   * @example { onRequest: ({ header }) => (isMember(header("X-API-Key")) ? { grant: true } : undefined) }
+   */
   readonly hooks?: PaymentHooks;
   /**
-   * Signs prices that depend on the request; at least 32 characters, the same in every process of a seller. Default: a new one
-   * for each process, so that no quote holds longer than its process.
+   * Signs prices that depend on the request: at least 32 characters, the same in all processes.
+   *
+   * @example process.env["QUOTE_SECRET"]!
+   * @defaultValue a random one per process
    */
   readonly quoteSecret?: string;
-  /** Takes log lines. Default: in development stderr, for what is priced and findings; otherwise nobody. */
+  /**
+   * Gets log lines. A logger that throws changes nothing.
+   *
+   * @example console
+   * @defaultValue in development the report on stderr; else silent
+   */
   readonly logger?: Logger;
-  /** Unix milliseconds. Default `Date.now`. */
+  /**
+   * The clock, in Unix milliseconds. For tests.
+   *
+   * @example () => Date.now()
+   * @defaultValue `Date.now`
+   */
   readonly now?: () => number;
-  /** Waits for the end of a payment's time. Default: timers of Node's that keep no process alive. For tests, as `now` is. */
+  /**
+   * Calls `act` after `delayMs`, unless the returned function is called first. For tests.
+   *
+   * @example (act, delayMs) => { const timeout = setTimeout(act, delayMs); return () => clearTimeout(timeout); }
+   * @defaultValue `setTimeout`, which keeps no process alive
+   */
   readonly timer?: StartTimer;
 }

@@ -88,7 +88,7 @@ test("the specified reasons are those of the specification's list", () => {
 });
 
 test("every reason added is explained in the protocol notes", () => {
-  const notes = readFileSync(new URL("../../../../docs/protocol-notes.md", import.meta.url), "utf8");
+  const notes = readFileSync(new URL("../../../../docs/background/protocol-notes.md", import.meta.url), "utf8");
   expect([...ADDED, ...SVM, ...AVM].filter((reason) => !notes.includes(`\`${reason}\``))).toEqual([]);
 });
 

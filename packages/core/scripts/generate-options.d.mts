@@ -1,0 +1,2 @@
+export function renderOptions(): string;
+export function optionExamples(): string;

@@ -1,0 +1,308 @@
+/**
+ * docs/reference/responses.md has every response of Farebox: each row is brought about here, and each response has its row.
+ *
+ * @module
+ */
+import { readFileSync } from "node:fs";
+import { decodePaymentRequired, type Facilitator } from "@farebox/core";
+import { type PaymentsOptions, paymentMiddleware, type RouteConfig, type RoutesConfig } from "@farebox/express";
+import { createPayer, createTestFacilitator, type PayOptions, type PayResult, pay } from "@farebox/testing";
+import express, { type Express, type RequestHandler } from "express";
+import { describe, expect, test } from "vitest";
+
+const DOCUMENT = readFileSync(new URL("../../docs/reference/responses.md", import.meta.url), "utf8");
+
+const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
+const PRICED: RouteConfig = { accepts: { price: "$0.01", network: "eip155:84532", payTo: PAY_TO } };
+const UPTO: RouteConfig = { accepts: { scheme: "upto", price: "$0.01", network: "eip155:84532", payTo: PAY_TO } };
+const LONG = "x".repeat(2000);
+const ID = "0123456789abcdef0123456789abcdef";
+
+/** A row of a table: the status, what `error` is or begins with, and the headers besides. */
+interface Row {
+  readonly status: number;
+  readonly error: string;
+  readonly headers: readonly string[];
+}
+
+interface Shop {
+  readonly facilitator: ReturnType<typeof createTestFacilitator>;
+  buy(options?: PayOptions): Promise<PayResult>;
+  ask(options?: PayOptions): Promise<PayResult>;
+}
+
+interface Plan {
+  readonly route?: RouteConfig;
+  readonly routes?: RoutesConfig;
+  readonly options?: Partial<PaymentsOptions>;
+  readonly handler?: RequestHandler;
+  readonly build?: (app: Express) => void;
+}
+
+const answer: RequestHandler = (_req, res) => void res.json({ weather: "sunny" });
+
+function open({ route = PRICED, routes = { "GET /paid": route }, options, handler = answer, build }: Plan = {}): Shop {
+  const facilitator = createTestFacilitator();
+  const payer = createPayer();
+  facilitator.ledger.fund(payer.address, 1_000_000n);
+  const app = express();
+  app.use(paymentMiddleware(routes, { facilitator, ...options }));
+  build?.(app);
+  app.all("/paid", handler);
+  return {
+    facilitator,
+    buy: (given) => pay(app, { path: "/paid", payer, ...given }),
+    ask: (given) => pay(app, { path: "/paid", ...given }),
+  };
+}
+
+/** A payment with an id of its client's. */
+const withId = (id: string): Pick<PayOptions, "mutate"> => ({
+  mutate: (payment) => ({ ...payment, extensions: { "payment-identifier": { info: { id }, schema: {} } } }),
+});
+
+/** A facilitator that takes everything, of some schemes. */
+function agreeable(kinds: readonly object[]): Facilitator {
+  return {
+    supported: async () => ({ kinds, extensions: [], signers: {} }),
+    verify: async () => ({ isValid: true, payer: PAY_TO }),
+    settle: async () => ({ success: true, transaction: "0x1", network: "eip155:84532", payer: PAY_TO }),
+  } as never;
+}
+
+/** Lets one request wait in its handler while another is made. */
+async function whileOneWaits(plan: Plan, second: (shop: Shop, first: PayResult["payment"]) => Promise<PayResult>) {
+  let enter!: () => void;
+  let leave!: () => void;
+  const entered = new Promise<void>((resolve) => {
+    enter = resolve;
+  });
+  const left = new Promise<void>((resolve) => {
+    leave = resolve;
+  });
+  const handler: RequestHandler = async (_req, res) => {
+    enter();
+    await left;
+    res.json({});
+  };
+  const shop = open({ ...plan, handler });
+  let payment: PayResult["payment"];
+  const first = shop.buy({
+    mutate: (signed) => {
+      payment = signed;
+      return signed;
+    },
+  });
+  await entered;
+  const result = await second(shop, payment);
+  leave();
+  await first;
+  return result;
+}
+
+const CHALLENGES: readonly (readonly [error: string, bring: () => Promise<PayResult>])[] = [
+  ["Payment required", () => open().ask()],
+  ["invalid_x402_version", () => open().ask({ headers: { "X-PAYMENT": "e30=" } })],
+  ["invalid_payload", () => open().ask({ payment: "no base64" })],
+  ["invalid_x402_version", () => open().buy({ mutate: (payment) => ({ ...payment, x402Version: 1 }) as never })],
+  ["payment_identifier_required", () => open({ route: { ...PRICED, paymentIdentifier: "required" } }).buy()],
+  ["invalid_payment_identifier", () => open().buy(withId("short"))],
+  [
+    "invalid_payment_requirements",
+    () => open().buy({ mutate: (payment) => ({ ...payment, accepted: { ...payment.accepted, amount: "1" } }) }),
+  ],
+  [
+    "unsupported_scheme",
+    () => {
+      const elsewhere = { price: "$0.01", network: "eip155:8453", payTo: PAY_TO } as const;
+      const shop = open({ route: { accepts: [PRICED.accepts as typeof elsewhere, elsewhere] } });
+      const asset = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
+      return shop.buy({
+        mutate: (payment) => ({ ...payment, accepted: { ...payment.accepted, network: "eip155:8453", asset } }),
+      });
+    },
+  ],
+  [
+    "a reason of the scheme",
+    () => {
+      const steal = { to: "0x0000000000000000000000000000000000000001" };
+      return open().buy({
+        mutate: ({ payload, ...rest }) => {
+          const authorization = { ...(payload["authorization"] as object), ...steal };
+          return { ...rest, payload: { ...payload, authorization } } as never;
+        },
+      });
+    },
+  ],
+  ["a reason of the facilitator", () => open().buy({ payer: createPayer() })],
+  [
+    "permit2_allowance_required",
+    () => {
+      const shop = open();
+      const rewrite = () => ({ isValid: false, invalidReason: "permit2_allowance_required" });
+      shop.facilitator.faults.next("verify", { kind: "rewrite", rewrite });
+      return shop.buy();
+    },
+  ],
+  [
+    "payment_already_used",
+    async () => {
+      const shop = open();
+      const { payment } = await shop.buy();
+      return shop.ask({ payment: payment! });
+    },
+  ],
+  [
+    "a reason of the settlement",
+    () => {
+      const shop = open();
+      const rewrite = () => ({ success: false, errorReason: "insufficient_funds", transaction: "", network: "" });
+      shop.facilitator.faults.next("settle", { kind: "rewrite", rewrite });
+      return shop.buy();
+    },
+  ],
+];
+
+const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>])[] = [
+  [
+    "ambiguous_path",
+    () =>
+      open({
+        routes: { "GET /files/secret": PRICED },
+        build: (app) => void app.use("/files", express.static("/nonexistent")),
+      }).ask({ path: "/files/%2e%2e/files/secret" }),
+  ],
+  ["invalid_input", () => open({ route: { ...PRICED, validate: () => "no such city" } }).buy()],
+  ["denied", () => open({ options: { hooks: { onRequest: () => ({ deny: true }) } } }).ask()],
+  [
+    "payment_in_progress",
+    () => whileOneWaits({ options: { copyWaitMs: 0 } }, (shop, payment) => shop.ask({ payment: payment! })),
+  ],
+  [
+    "payment_identifier_conflict",
+    async () => {
+      const shop = open();
+      await shop.buy(withId(ID));
+      return shop.buy(withId(ID));
+    },
+  ],
+  [
+    "answer_not_kept",
+    async () => {
+      const shop = open({ options: { holdBytes: 1000 }, handler: (_req, res) => void res.send(LONG) });
+      const { payment } = await shop.buy(withId(ID));
+      return shop.ask({ payment: payment! });
+    },
+  ],
+  ["too_many_payments", () => whileOneWaits({ options: { maxRunsPerPayer: 1 } }, (shop) => shop.buy())],
+  [
+    "unexpected_verify_error",
+    () => {
+      const bazaar = { inputSchema: { properties: { text: { type: "string" } }, required: ["text"] } };
+      const route = { ...PRICED, validate: true, extensions: { bazaar } };
+      return open({ routes: { "POST /paid": route } }).buy({ body: { text: "hello" } });
+    },
+  ],
+  [
+    "unexpected_settle_error",
+    () => {
+      const extra = { facilitatorAddress: PAY_TO };
+      const facilitator = agreeable([{ x402Version: 2, scheme: "upto", network: "eip155:84532", extra }]);
+      return open({ route: { ...UPTO, unmetered: "error" }, options: { facilitator } }).buy();
+    },
+  ],
+  [
+    "unexpected_verify_error",
+    () => {
+      const shop = open();
+      shop.facilitator.faults.next("verify", { kind: "status", status: 500 });
+      return shop.buy();
+    },
+  ],
+  ["unexpected_verify_error", () => open({ options: { facilitator: agreeable([]) } }).ask()],
+  [
+    "unexpected_settle_error",
+    () => {
+      const shop = open();
+      shop.facilitator.faults.next("settle", { kind: "status", status: 429 });
+      return shop.buy();
+    },
+  ],
+  [
+    "settlement_pending",
+    () => {
+      const shop = open();
+      shop.facilitator.faults.next("settle", { kind: "drop", when: "after" });
+      return shop.buy();
+    },
+  ],
+  [
+    "payment_expired",
+    () => {
+      let aheadMs = 0;
+      const now = () => Date.now() + aheadMs;
+      const timer: PaymentsOptions["timer"] = (act) => {
+        const immediate = setImmediate(() => {
+          aheadMs = 3_600_000;
+          act();
+        });
+        return () => clearImmediate(immediate);
+      };
+      return open({ options: { now, timer }, handler: () => {} }).buy();
+    },
+  ],
+];
+
+/** Its client has disconnected. */
+const UNREAD = "400 invalid_payload";
+
+describe.each([
+  ["Challenges", CHALLENGES, []],
+  ["Errors", ERRORS, [UNREAD]],
+] as const)("%s", (heading, scenarios, unread) => {
+  const rows = rowsOf(heading);
+
+  test("each response has the status and headers of its row, and those of all", async () => {
+    const seen: Row[] = [];
+    for (const [error, bring] of scenarios) seen.push(toRow(error, await bring()));
+    const written = (row: Row) => `${row.status} ${row.error} ${row.headers.join(", ")}`.trim();
+    const expected = rows.map(written).filter((text) => !(unread as readonly string[]).includes(text));
+    expect(seen.map(written)).toEqual(expected);
+  });
+
+  function toRow(error: string, { status, headers, json }: PayResult): Row {
+    const body = json() as { error: string; message?: string };
+    if (!error.startsWith("a reason of")) expect(body.error).toMatch(new RegExp(`^${error}(:|$)`));
+    expect(body.error).toMatch(/^([a-z0-9_]+|Payment required)(:|$)/);
+    expect(headers).toMatchObject({
+      "content-type": "application/json; charset=utf-8",
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+      "access-control-expose-headers": "PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES",
+    });
+    if (heading === "Challenges") expect(decodePaymentRequired(String(headers["payment-required"]))).toEqual(body);
+    else expect([headers["payment-required"], typeof body.message]).toEqual([undefined, "string"]);
+    const retry = headers["retry-after"];
+    const row = rows.find(
+      (one) => one.status === status && one.error === error && one.headers.includes(`Retry-After: ${retry}`),
+    );
+    return {
+      status,
+      error,
+      headers: [
+        ...(retry === undefined ? [] : [row === undefined ? "Retry-After" : `Retry-After: ${retry}`]),
+        ...(headers["payment-response"] === undefined ? [] : ["PAYMENT-RESPONSE"]),
+      ],
+    };
+  }
+});
+
+/** The rows of the table below a heading. */
+function rowsOf(heading: string): Row[] {
+  const section = DOCUMENT.split(/^## /m).find((part) => part.startsWith(`${heading}\n`)) ?? "";
+  const lines = section.split("\n").filter((line) => /^\| `\d{3}` \|/.test(line));
+  return lines.map((line) => {
+    const [, status = "", error = "", , headers = ""] = line.split("|").map((cell) => cell.trim().replaceAll("`", ""));
+    return { status: Number(status), error, headers: headers === "" ? [] : headers.split(", ") };
+  });
+}
