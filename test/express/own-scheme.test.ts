@@ -1,5 +1,5 @@
 /**
- * A scheme that the library knows nothing of, as docs/writing-a-scheme.md describes it: vouchers, signed with a shared secret.
+ * A scheme that the library knows nothing of, as docs/guides/write-a-scheme.md describes it: vouchers, signed with a shared secret.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import {

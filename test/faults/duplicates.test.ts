@@ -62,7 +62,7 @@ describe.each(BANKS)("%s", (_where, openBank) => {
     expect((await shop.buy({ payment: sold.payment! })).challenge?.error).toBe("payment_already_used");
   });
 
-  // Who sees only the answer to the repeat cannot tell it from a payment that was used elsewhere: docs/lifecycle.md.
+  // Who sees only the answer to the repeat cannot tell it from a payment that was used elsewhere: docs/reference/lifecycle.md.
   test("the receipt names the transaction when the first response of a settle is lost", async () => {
     const shop = await openShop({ bank });
     bank.server.faults.next("settle", { kind: "duplicate", answer: "second" });

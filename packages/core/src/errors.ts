@@ -4,7 +4,7 @@
  * @module
  */
 
-/** Stable codes. Adding one is a minor release, renaming or removing one a major. Each has a heading in `docs/errors.md`. */
+/** Stable codes. Adding one is a minor release, renaming or removing one a major. Each has a heading in `docs/reference/errors.md`. */
 export type FareboxErrorCode =
   | "ERR_FAREBOX_CONFIG"
   | "ERR_FAREBOX_FACILITATOR_UNREACHABLE"

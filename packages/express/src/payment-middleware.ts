@@ -30,7 +30,6 @@ import { exactEvm, uptoEvm } from "@farebox/evm";
 import { exactSvm } from "@farebox/svm";
 import type { Application, NextFunction, Request, RequestHandler, Response } from "express";
 import { isAbandoned, onBrokenOff } from "./delivery.js";
-import { keepAsDictionaries } from "./dictionary.js";
 import { createDocuments, type Documents } from "./documents.js";
 import { markHandler } from "./gate-handlers.js";
 import { holdResponse } from "./held-response.js";
@@ -186,7 +185,6 @@ function toHandler(
   decide: (req: Request) => Decision | Promise<Decision>,
 ): RequestHandler {
   const handler: RequestHandler = function payments(req: Passing, res, next) {
-    keepAsDictionaries(req, res);
     if (req[ADMITTED]) return next();
     try {
       inspection.checkOnce(req.app, gate);

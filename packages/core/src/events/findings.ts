@@ -5,7 +5,7 @@
  */
 import type { Logger } from "./logger.js";
 
-/** Stable codes, like those of errors. Each has a heading in `docs/errors.md`. */
+/** Stable codes, like those of errors. Each has a heading in `docs/reference/errors.md`. */
 export type FindingCode =
   | "FAREBOX_TABLE_NOT_FOUND"
   | "FAREBOX_TABLE_TOO_LATE"

@@ -50,7 +50,7 @@ export type DeniedBy =
 /**
  * Every event, and what it says besides its type and time.
  *
- * @see `docs/events.md`
+ * @see `docs/reference/events.md`
  */
 export interface PaymentEventMap {
   /** A request without a payment was told what it costs. */

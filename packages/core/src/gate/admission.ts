@@ -1,7 +1,7 @@
 /**
  * An admission: one payment whose handler may run, from then until its answer is released or replaced.
  *
- * @see `docs/lifecycle.md`
+ * @see `docs/reference/lifecycle.md`
  * @module
  */
 import type { Logger } from "../events/logger.js";

@@ -1,7 +1,7 @@
 /**
  * What a payment is bound to: the request it came with first, and the terms it was signed for.
  *
- * @see `docs/lifecycle.md`
+ * @see `docs/reference/lifecycle.md`
  * @module
  */
 import { canonicalNetwork } from "../network/caip2.js";

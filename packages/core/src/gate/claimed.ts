@@ -1,7 +1,7 @@
 /**
  * A payment that this request owns: asks the hooks and the facilitator, and lets the handler run.
  *
- * @see `docs/lifecycle.md`
+ * @see `docs/reference/lifecycle.md`
  * @module
  */
 import { FacilitatorError } from "../errors.js";
@@ -52,7 +52,7 @@ async function tryToRelease({ claim }: PaidRequest, { store }: PaymentsConfig): 
   }
 }
 
-/** `return await`, here and below: `docs/performance.md`, "Functions for each payment". */
+/** `return await`, here and below: `docs/background/performance.md`, "Functions for each payment". */
 async function decideClaimed(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
   const asked = askHook("beforeVerify", paid, config);
   const barred = asked && (await asked);

@@ -1,7 +1,7 @@
 /**
  * Copies of a payment that is being served: they wait for its first run, and may be told what its client was told.
  *
- * @see `docs/lifecycle.md`, "The same payment again"
+ * @see `docs/reference/lifecycle.md`, "The same payment again"
  * @module
  */
 import type { PaymentRecord } from "../store/payment-record.js";

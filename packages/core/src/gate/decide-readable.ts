@@ -1,7 +1,7 @@
 /**
  * What becomes of a request whose payment can be read: until its payment is claimed, or turns out to be taken.
  *
- * @see `docs/lifecycle.md`
+ * @see `docs/reference/lifecycle.md`
  * @module
  */
 import { isPromise, type MaybePromise } from "../maybe-promise.js";

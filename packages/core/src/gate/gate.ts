@@ -3,7 +3,7 @@
  *
  * A stranger's request is never an exception here: every branch ends in a {@link Decision}.
  *
- * @see `docs/lifecycle.md`
+ * @see `docs/reference/lifecycle.md`
  * @module
  */
 import { errorName } from "../events/error-name.js";

@@ -1,7 +1,7 @@
 /**
  * A handler that has been paid for before it runs.
  *
- * @see `docs/lifecycle.md`, "Settling before the handler"
+ * @see `docs/reference/lifecycle.md`, "Settling before the handler"
  * @module
  */
 import { encodePaymentResponse, PAYMENT_RESPONSE } from "../http/payment-response.js";

@@ -1,7 +1,7 @@
 /**
  * Routes that are paid before their handler runs: the money moves first, and the handler answers freely.
  *
- * @see `docs/lifecycle.md`, "Settling before the handler"
+ * @see `docs/reference/lifecycle.md`, "Settling before the handler"
  * @module
  */
 import type { Decision } from "./decision.js";

@@ -1,7 +1,7 @@
 /**
  * Settlement: three outcomes, and never a guess which.
  *
- * @see `docs/lifecycle.md`, "How settlement ends"
+ * @see `docs/reference/lifecycle.md`, "How settlement ends"
  * @module
  */
 import { FacilitatorError } from "../errors.js";

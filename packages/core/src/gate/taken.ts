@@ -1,7 +1,7 @@
 /**
  * A payment that has been seen before: what the same payment, sent again, gets.
  *
- * @see `docs/lifecycle.md`, "The same payment again"
+ * @see `docs/reference/lifecycle.md`, "The same payment again"
  * @module
  */
 import type { PaymentEventMap } from "../events/payment-events.js";

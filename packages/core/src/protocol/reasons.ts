@@ -25,7 +25,7 @@ export type SpecifiedReason =
   | "unexpected_settle_error";
 
 /**
- * Reasons the specification has no word for. Each is explained in `docs/protocol-notes.md`.
+ * Reasons the specification has no word for. Each is explained in `docs/background/protocol-notes.md`.
  *
  * - `payment_already_used`: the seller has seen this payment before and will not run the handler for it again.
  * - `payment_already_settled`: the facilitator settled this authorization before; `transaction` names that transfer.
@@ -64,7 +64,7 @@ export type AddedReason =
 
 /**
  * Reasons of the scheme exact on Solana. Its document names none, so these are the reference's; what each means is in
- * `docs/protocol-notes.md`.
+ * `docs/background/protocol-notes.md`.
  */
 export type SvmReason =
   | "invalid_exact_svm_fee_payer_mismatch"
@@ -90,7 +90,7 @@ export type SvmReason =
 
 /**
  * Reasons of the scheme exact on Algorand. Its document names none, so these are the reference's; what each means is in
- * `docs/protocol-notes.md`.
+ * `docs/background/protocol-notes.md`.
  */
 export type AvmReason =
   | "invalid_exact_avm_amount_mismatch"

@@ -1,5 +1,5 @@
 /**
- * What is remembered of one payment, and the states it goes through. The same table is drawn in `docs/lifecycle.md`.
+ * What is remembered of one payment, and the states it goes through. The same table is drawn in `docs/reference/lifecycle.md`.
  *
  * @module
  */
