@@ -4,7 +4,7 @@
  * A payment sets three. One timer of Node's ticks once a second for all of them, as long as there are any; an alarm gets a timer of its
  * own for the last part of its time.
  *
- * @see `docs/background/performance.md`, "Timers"
+ * @see `docs/background/performance.md`
  * @module
  */
 import { Chain, type Link } from "./chain.js";

@@ -1,7 +1,7 @@
 /**
  * What may be known at once, and need not be waited for: each wait costs a payment as much as a lookup in a map.
  *
- * @see `docs/background/performance.md`, "Functions that wait"
+ * @see `docs/background/performance.md`
  * @module
  */
 

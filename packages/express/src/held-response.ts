@@ -5,7 +5,7 @@
  * held back, or writes the first of a stream of events; then the gate decides, once. From there on everything goes straight through, at the client's pace.
  * Our methods stay on the response, because other middleware may have put its own on top of them.
  *
- * @see `docs/reference/lifecycle.md`, "Holding the answer"
+ * @see `docs/reference/lifecycle.md`, "Holding the response"
  * @module
  */
 import type { ServerResponse } from "node:http";

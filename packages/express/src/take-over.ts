@@ -5,7 +5,7 @@
  * `Object.defineProperty(res, name, { get: () => … })` are kept where only a full garbage collection frees anything, and with
  * them all that they lead to: the request, its response, its payment.
  *
- * @see `docs/background/performance.md`, "What is put on a response"
+ * @see `docs/background/performance.md`
  * @module
  */
 import type { ServerResponse } from "node:http";

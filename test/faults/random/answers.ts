@@ -1,7 +1,7 @@
 /**
  * Whether an answer is one of those that `docs/reference/lifecycle.md` has, and says the truth about the money.
  *
- * @see `docs/reference/lifecycle.md`, "What the payer sees"
+ * @see `docs/reference/responses.md`
  * @module
  */
 import { type Answer, type Request, readReceipt } from "./notes.js";

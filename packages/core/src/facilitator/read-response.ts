@@ -2,7 +2,7 @@
  * Reads what facilitators really send: `snake_case` reasons, missing fields, nulls. Anything that does not say clearly
  * how the call ended is not an answer.
  *
- * @see `docs/background/protocol-notes.md`, "What facilitators answer"
+ * @see `docs/background/protocol-notes.md`, "The wire"
  * @module
  */
 import { type Draft, put } from "../draft.js";

@@ -1,7 +1,7 @@
 /**
  * Answers the gate gives in place of the handler.
  *
- * @see `docs/reference/lifecycle.md`, "What the payer sees"
+ * @see `docs/reference/responses.md`
  * @module
  */
 import type { InputProblem } from "../extension/extension.js";

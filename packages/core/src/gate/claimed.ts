@@ -52,7 +52,7 @@ async function tryToRelease({ claim }: PaidRequest, { store }: PaymentsConfig): 
   }
 }
 
-/** `return await`, here and below: `docs/background/performance.md`, "Functions for each payment". */
+/** `return await`, here and below: a rejection keeps this function in its stack. */
 async function decideClaimed(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {
   const asked = askHook("beforeVerify", paid, config);
   const barred = asked && (await asked);

@@ -1,7 +1,7 @@
 /**
  * Asks the chain itself what has become of a payment, where the seller has named a node.
  *
- * @see `docs/reference/lifecycle.md`, "How an unknown outcome becomes known"
+ * @see `docs/reference/lifecycle.md`, "How an unknown outcome is resolved"
  * @module
  */
 import type { Logger } from "../events/logger.js";

@@ -1,7 +1,7 @@
 /**
  * What was paid for and not received: kept for the payer who comes again, or owed.
  *
- * @see `docs/reference/lifecycle.md`, "States of a payment"
+ * @see `docs/reference/lifecycle.md`, "States"
  * @module
  */
 import type { StoredAnswer } from "../store/payment-record.js";

@@ -5,7 +5,7 @@
  * A text that begins and ends like one that was parsed before, as far as the value of `payload` and from behind it, and is
  * JSON in between, is the same document with another payload. JSON has no second way to read it.
  *
- * @see `docs/background/performance.md`, "What clients echo"
+ * @see `docs/background/performance.md`
  * @module
  */
 import { isDeepStrictEqual } from "node:util";

@@ -2,7 +2,7 @@
  * Matching: which of our offers a payment means. Only the five fields that identify an offer count; unknown fields and
  * `extra` do not, because clients drop the ones and facilitators get ours of the other.
  *
- * @see `docs/background/protocol-notes.md`, "Which offer a payment means"
+ * @see `docs/background/protocol-notes.md`, "The wire"
  * @module
  */
 import { sameNetwork } from "../network/caip2.js";
