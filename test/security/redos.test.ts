@@ -9,7 +9,7 @@ import fc from "fast-check";
 import { checkSync } from "recheck";
 import ts from "typescript";
 import { describe, expect, test } from "vitest";
-import { compilePath } from "../../packages/core/src/route/compile-path.js";
+import { compilePath } from "../../packages/core/src/route/path.js";
 import { readDraws } from "../draws.js";
 
 /** Thirty requests of 16 KB, which is all that Node lets in, take a few milliseconds; a quadratic match takes seconds. */

@@ -18,9 +18,6 @@ export {
   type RpcProblem,
   StateError,
 } from "./errors.js";
-export type { Finding, FindingCode } from "./events/findings.js";
-export { legible } from "./events/legible.js";
-export type { LogFields, Logger } from "./events/logger.js";
 export type {
   CancelReason,
   DeniedBy,
@@ -29,7 +26,9 @@ export type {
   PaymentEventType,
   PaymentFacts,
   PaymentListener,
-} from "./events/payment-events.js";
+} from "./events/events.js";
+export type { Finding, FindingCode } from "./events/findings.js";
+export { type LogFields, type Logger, legible } from "./events/logger.js";
 export type {
   CompiledDeclaration,
   DeclarationContext,
@@ -41,15 +40,14 @@ export type {
   RequestInput,
   RouteFacts,
   RoutePath,
-} from "./extension/extension.js";
-export type { Deadlines } from "./facilitator/deadlines.js";
+} from "./extension.js";
 export type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator/facilitator.js";
-export type { FacilitatorHealth, FacilitatorState } from "./facilitator/facilitator-status.js";
 export {
   createHttpFacilitator,
   type FacilitatorHeaders,
   type HttpFacilitatorOptions,
 } from "./facilitator/http-facilitator.js";
+export type { Deadlines, FacilitatorHealth, FacilitatorState } from "./facilitator/pool-member.js";
 export type { Admission, HandlerAnswer, Release } from "./gate/admission.js";
 export type { Answer } from "./gate/answer.js";
 export type { Recovery } from "./gate/background.js";
@@ -86,30 +84,12 @@ export { createPaymentsEngine, createPaymentsGate, type PaymentsEngine } from ".
 export { matchesMount, type Place, placeOfRoute } from "./gate/place.js";
 export type { Prepaid } from "./gate/prepaid.js";
 export type { PaymentsReport, ReportedOffer, ReportedRoute } from "./gate/report.js";
-export type { GateRequest } from "./gate/request.js";
-export type { RegisteredRoute, RouterView } from "./gate/router-view.js";
 export type { StartTimer } from "./gate/run.js";
 export { privateCacheControl } from "./http/cache-control.js";
-export { EXPOSE_HEADERS, exposeHeaders } from "./http/expose-headers.js";
-export {
-  decodeExtensionResponses,
-  EXTENSION_RESPONSES,
-  encodeExtensionResponses,
-} from "./http/extension-responses.js";
-export { isHost } from "./http/host.js";
-export { decodePaymentRequired, PAYMENT_REQUIRED } from "./http/payment-required.js";
-export { decodePaymentResponse, PAYMENT_RESPONSE } from "./http/payment-response.js";
-export {
-  type DecodedPayment,
-  decodePaymentSignature,
-  encodePaymentSignature,
-  PAYMENT_SIGNATURE,
-} from "./http/payment-signature.js";
 export { createRpcNode, type RpcNode, type RpcNodeOptions } from "./http/rpc-node.js";
-export { isSettlementOverrides } from "./http/settlement-overrides.js";
+export { isHost } from "./http/urls.js";
 export { createIssues, type Issues, join as issuePath, type NumberRange } from "./issues.js";
 export type { MaybePromise } from "./maybe-promise.js";
-export { canonicalNetwork, isNetwork, type Network, type NetworkPattern, sameNetwork } from "./network/caip2.js";
 export {
   type AssetPrice,
   type DollarPrice,
@@ -120,13 +100,43 @@ export {
   parsePrice,
   type TickerPrice,
 } from "./price/price.js";
+export { canonicalNetwork, isNetwork, type Network, type NetworkPattern, sameNetwork } from "./protocol/caip2.js";
 export { toCanonicalText } from "./protocol/canonical-text.js";
-export type { ExtensionOutcome, ExtensionResponses, ExtensionStatus } from "./protocol/extension-responses.js";
-export type { ExtensionDeclaration, Extensions } from "./protocol/extensions.js";
+export type {
+  AcceptedRequirements,
+  AdvertisedRequirements,
+  CanonicalPayment,
+  ExtensionDeclaration,
+  ExtensionOutcome,
+  ExtensionResponses,
+  ExtensionStatus,
+  Extensions,
+  PaymentPayload,
+  PaymentRequired,
+  PaymentRequirements,
+  ResourceInfo,
+  SettlementResponse,
+  SupportedKind,
+  SupportedResponse,
+  VerifyResponse,
+} from "./protocol/documents.js";
+export {
+  type DecodedPayment,
+  decodeExtensionResponses,
+  decodePaymentRequired,
+  decodePaymentResponse,
+  decodePaymentSignature,
+  EXPOSE_HEADERS,
+  EXTENSION_RESPONSES,
+  encodeExtensionResponses,
+  encodePaymentSignature,
+  exposeHeaders,
+  isSettlementOverrides,
+  PAYMENT_REQUIRED,
+  PAYMENT_RESPONSE,
+  PAYMENT_SIGNATURE,
+} from "./protocol/headers.js";
 export { isJsonObject, type JsonObject, type ParsedJson, parseJson } from "./protocol/json.js";
-export type { CanonicalPayment, PaymentPayload } from "./protocol/payment-payload.js";
-export type { AdvertisedRequirements, PaymentRequired } from "./protocol/payment-required.js";
-export type { AcceptedRequirements, PaymentRequirements } from "./protocol/payment-requirements.js";
 export {
   type AddedReason,
   type AvmReason,
@@ -135,19 +145,18 @@ export {
   type SpecifiedReason,
   type SvmReason,
 } from "./protocol/reasons.js";
-export type { ResourceInfo } from "./protocol/resource-info.js";
-export type { SettlementResponse } from "./protocol/settlement-response.js";
-export type { SupportedKind, SupportedResponse } from "./protocol/supported-response.js";
-export type { VerifyResponse } from "./protocol/verify-response.js";
-export { samplesOf } from "./route/compile-path.js";
+export { samplesOf } from "./route/path.js";
+export type { GateRequest } from "./route/request.js";
+export type { Method, RouteKey } from "./route/route-key.js";
 export {
   type OpaqueReceiver,
   type Receiver,
   type Receivers,
   type ReceiversOf,
+  type RegisteredRoute,
+  type RouterView,
   UNKNOWN_RECEIVERS,
-} from "./route/receivers.js";
-export type { Method, RouteKey } from "./route/route-key.js";
+} from "./route/router-view.js";
 export type { FacilitatorScheme, SchemeHealth } from "./scheme/facilitator-scheme.js";
 export type {
   ChainFinding,
@@ -165,11 +174,14 @@ export type {
 } from "./scheme/scheme.js";
 export { createMemoryStore, type MemoryStoreOptions } from "./store/memory-store.js";
 export {
+  type Claim,
+  type ClaimRequest,
   type PaymentRecord,
   type PaymentState,
+  type PaymentStore,
   RELEASABLE,
   type StoredAnswer,
   TRANSITIONS,
+  type Transition,
   UNFINISHED,
-} from "./store/payment-record.js";
-export type { Claim, ClaimRequest, PaymentStore, Transition } from "./store/payment-store.js";
+} from "./store/payment-store.js";

@@ -6,7 +6,6 @@
  *
  * @module
  */
-import type { Clock } from "./clock.js";
 
 /** When a breaker opens, and for how long. */
 export interface BreakerThresholds {
@@ -126,3 +125,23 @@ class Breaker implements CircuitBreaker {
     if (mustOpen) this.#open(retryAfterSeconds);
   }
 }
+
+/** Tells the time, schedules, and throws dice. */
+export interface Clock {
+  /** Unix milliseconds. */
+  now(): number;
+  /** From 0 up to, not including, 1. */
+  random(): number;
+  /** Runs something once, later, unless what is returned is called before. Does not keep the process alive. */
+  schedule(run: () => void, delayMs: number): () => void;
+}
+
+/** The real one. */
+export const SYSTEM_CLOCK: Clock = Object.freeze({
+  now: () => Date.now(),
+  random: () => Math.random(),
+  schedule: (run: () => void, delayMs: number) => {
+    const timer = setTimeout(run, delayMs).unref();
+    return () => clearTimeout(timer);
+  },
+});

@@ -4,11 +4,13 @@
  * @see x402 v2 §7
  * @module
  */
-import type { CanonicalPayment } from "../protocol/payment-payload.js";
-import type { PaymentRequirements } from "../protocol/payment-requirements.js";
-import type { SettlementResponse } from "../protocol/settlement-response.js";
-import type { SupportedResponse } from "../protocol/supported-response.js";
-import type { VerifyResponse } from "../protocol/verify-response.js";
+import type {
+  CanonicalPayment,
+  PaymentRequirements,
+  SettlementResponse,
+  SupportedResponse,
+  VerifyResponse,
+} from "../protocol/documents.js";
 
 /** The body of `POST /verify` and `POST /settle`. */
 export interface FacilitatorRequest {

@@ -2,8 +2,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import { inspect } from "node:util";
 import { afterEach, describe, expect, test } from "vitest";
 import { ConfigError } from "../errors.js";
-import type { FacilitatorHeaders } from "./headers.js";
-import { createHttpFacilitator, type HttpFacilitatorOptions } from "./http-facilitator.js";
+import { createHttpFacilitator, type FacilitatorHeaders, type HttpFacilitatorOptions } from "./http-facilitator.js";
 import { call, closeServers, failureOf, listen, type Operation, REQUEST, serve } from "./http-server.fixture.js";
 
 afterEach(closeServers);

@@ -9,7 +9,7 @@
  * @module
  */
 import { Chain, type Link } from "../chain.js";
-import type { Clock } from "./clock.js";
+import type { Clock } from "./circuit-breaker.js";
 
 /** Longer than any payment may take from challenge to settlement. */
 export const REMEMBERED_MS: number = 25 * 60 * 60 * 1000;

@@ -3,19 +3,30 @@
  *
  * @module
  */
-import { FacilitatorError } from "../errors.js";
-import { matchesNetwork } from "../network/caip2.js";
-import type { PaymentRequirements } from "../protocol/payment-requirements.js";
-import type { SettlementResponse } from "../protocol/settlement-response.js";
-import type { SupportedKind, SupportedResponse } from "../protocol/supported-response.js";
-import type { VerifyResponse } from "../protocol/verify-response.js";
-import type { Clock } from "./clock.js";
+
+import { type Alarm, setAlarm } from "../alarms.js";
+import { FacilitatorError, type FacilitatorErrorCode } from "../errors.js";
+import { LazyAbort } from "../lazy-abort.js";
+import { matchesNetwork } from "../protocol/caip2.js";
+import type {
+  PaymentRequirements,
+  SettlementResponse,
+  SupportedKind,
+  SupportedResponse,
+  VerifyResponse,
+} from "../protocol/documents.js";
+import {
+  type BreakerState,
+  type CircuitBreaker,
+  type Clock,
+  createCircuitBreaker,
+  type Permit,
+  SETTLE_THRESHOLDS,
+  VERIFY_THRESHOLDS,
+} from "./circuit-breaker.js";
 import type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator.js";
-import { createFacilitatorStatus, type FacilitatorHealth, type FacilitatorStatus } from "./facilitator-status.js";
-import { unreadable } from "./http-failures.js";
-import { readSettlementResponse, readVerifyResponse } from "./read-response.js";
-import { createSupportedCache } from "./supported-cache.js";
-import { findKind, ownsAnyAddress, type Support, spelledAs } from "./supported-kinds.js";
+import { type Operation, readSettlementResponse, readVerifyResponse, unreadable } from "./http-responses.js";
+import { createSupportedCache, findKind, ownsAnyAddress, type Support, spelledAs } from "./supported.js";
 
 /** How a call to one facilitator ended. */
 export type Attempt<T> =
@@ -170,4 +181,242 @@ async function attempt<T>(
     status.failed(begun.permit, error, more.signal?.aborted ?? false);
     return { kind: "failed", error };
   }
+}
+
+/**
+ * Whether a facilitator works. It is `down` while one of its breakers is not closed, or when it only ever fails to say
+ * what it supports; `unknown` until there is something to go by.
+ */
+export type FacilitatorState = "up" | "down" | "unknown";
+
+/** How a facilitator is doing: plain values, nothing of its own words. */
+export interface FacilitatorHealth {
+  readonly name: string;
+  readonly state: FacilitatorState;
+  /** Since when, in Unix milliseconds. */
+  readonly sinceMs: number;
+  /** Of the latest call that failed, whichever it was. */
+  readonly lastErrorCode: FacilitatorErrorCode | undefined;
+  readonly breakers: { readonly verify: BreakerState; readonly settle: BreakerState };
+  /** When it last said what it supports, in Unix milliseconds. */
+  readonly supportedFetchedAtMs: number | undefined;
+}
+
+/** A call that may be made; or one that may not. */
+export type BegunCall =
+  | { readonly kind: "begun"; readonly permit: Permit }
+  | { readonly kind: "refused"; readonly retryAfterSeconds: number };
+
+/** Watches one facilitator. */
+export interface FacilitatorStatus {
+  begin(operation: "verify" | "settle"): BegunCall;
+  /** A call was answered. */
+  answered(permit: Permit): void;
+  /**
+   * A call failed.
+   *
+   * @param givenUp - By its caller, so that it proves nothing.
+   */
+  failed(permit: Permit, error: FacilitatorError, givenUp: boolean): void;
+  /** It said what it supports. */
+  told(): void;
+  /** It could not be asked what it supports. */
+  silent(error: FacilitatorError): void;
+  health(): Omit<FacilitatorHealth, "supportedFetchedAtMs">;
+}
+
+/** Failures to fetch `/supported`, in a row and with no other answer in between, of a facilitator that was up. */
+const SILENCE_MEANS_DOWN = 3;
+
+/** By these statuses a server says no to one request, not to all: it works. */
+const SAYS_NO_TO_ONE: readonly (number | undefined)[] = [400, 402, 406, 409, 410, 413, 414, 415, 422, 431];
+
+/**
+ * Creates the status of a facilitator of which nothing is known.
+ *
+ * @param onChange - Called after its state has changed.
+ */
+function createFacilitatorStatus(name: string, clock: Pick<Clock, "now">, onChange: () => void): FacilitatorStatus {
+  const breakers = createBreakers(clock);
+  let state: FacilitatorState = "unknown";
+  let sinceMs = clock.now();
+  let lastErrorCode: FacilitatorErrorCode | undefined;
+  let everAnswered = false;
+  let silences = 0;
+
+  const isDown = () => {
+    if (breakers.verify.state() !== "closed" || breakers.settle.state() !== "closed") return true;
+    return silences >= (everAnswered ? SILENCE_MEANS_DOWN : 1);
+  };
+  const reconsider = () => {
+    const next = isDown() ? "down" : everAnswered ? "up" : "unknown";
+    if (next === state) return;
+    state = next;
+    sinceMs = clock.now();
+    onChange();
+  };
+  const answered = () => {
+    everAnswered = true;
+    silences = 0;
+    reconsider();
+  };
+
+  return {
+    begin(operation) {
+      const permit = breakers[operation].enter();
+      if (permit === undefined) return { kind: "refused", retryAfterSeconds: breakers[operation].retryAfterSeconds() };
+      return { kind: "begun", permit };
+    },
+    answered(permit) {
+      permit.answered();
+      answered();
+    },
+    failed(permit, error, givenUp) {
+      if (givenUp) return permit.abandoned();
+      lastErrorCode = error.code;
+      return passOn(permit, error) ? answered() : reconsider();
+    },
+    told: answered,
+    silent({ code }) {
+      lastErrorCode = code;
+      silences++;
+      reconsider();
+    },
+    health: () => ({ name, state, sinceMs, lastErrorCode, breakers: statesOf(breakers) }),
+  };
+}
+
+type Breakers = Readonly<Record<"verify" | "settle", CircuitBreaker>>;
+
+function createBreakers(clock: Pick<Clock, "now">): Breakers {
+  return {
+    verify: createCircuitBreaker(VERIFY_THRESHOLDS, clock),
+    settle: createCircuitBreaker(SETTLE_THRESHOLDS, clock),
+  };
+}
+
+function statesOf({ verify, settle }: Breakers): FacilitatorHealth["breakers"] {
+  return { verify: verify.state(), settle: settle.state() };
+}
+
+/** Tells a breaker of a failure, and yields whether the facilitator works all the same. */
+function passOn(permit: Permit, { status, retryAfterSeconds }: FacilitatorError): boolean {
+  const works = SAYS_NO_TO_ONE.includes(status);
+  if (works) permit.answered();
+  else permit.failed(retryAfterSeconds);
+  return works;
+}
+
+/** How long each call may take, in milliseconds. */
+export interface Deadlines {
+  /** Default 5000. */
+  readonly verifyMs: number;
+  /** Default 30000: a settlement waits for a block. */
+  readonly settleMs: number;
+  /** Default 5000. */
+  readonly supportedMs: number;
+}
+
+/** Used where a seller says nothing. */
+export const DEFAULT_DEADLINES: Deadlines = Object.freeze({ verifyMs: 5_000, settleMs: 30_000, supportedMs: 5_000 });
+
+/**
+ * Puts deadlines on a facilitator. A call that runs over rejects with `ERR_FAREBOX_FACILITATOR_TIMEOUT`, whose outcome
+ * for `settle` is `"unknown"`: the money may have moved.
+ */
+export function withDeadlines(facilitator: Facilitator, deadlines: Deadlines): Facilitator {
+  return {
+    verify: (request, { signal } = {}) => {
+      const limits = { operation: "verify", deadlineMs: deadlines.verifyMs, signal } as const;
+      return within(limits, (options) => facilitator.verify(request, options));
+    },
+    settle: (request, { signal } = {}) => {
+      const limits = { operation: "settle", deadlineMs: deadlines.settleMs, signal } as const;
+      return within(limits, (options) => facilitator.settle(request, options));
+    },
+    supported: ({ signal } = {}) => {
+      const limits = { operation: "supported", deadlineMs: deadlines.supportedMs, signal } as const;
+      return within(limits, (options) => facilitator.supported(options));
+    },
+  };
+}
+
+const GIVEN_UP = "before its caller gave up";
+
+interface Limits {
+  readonly operation: Operation;
+  readonly deadlineMs: number;
+  /** The caller's own: it may give up before. */
+  readonly signal: AbortSignal | undefined;
+}
+
+function within<T>(limits: Limits, call: (options: CallOptions) => Promise<T>): Promise<T> {
+  const { operation, signal } = limits;
+  if (signal?.aborted) return Promise.reject(unanswered(operation, GIVEN_UP, "none"));
+  return new Promise((resolve, reject) => {
+    const limited = new LimitedCall(limits, reject);
+    answerOf(call, limited.theirs).then(
+      (answered) => {
+        limited.over();
+        resolve(answered);
+      },
+      (error) => {
+        limited.over();
+        reject(error);
+      },
+    );
+  });
+}
+
+/** A call under way, which ends with its deadline, or when its caller gives up. */
+class LimitedCall {
+  readonly theirs = new LazyAbort();
+  readonly #limits: Limits;
+  readonly #reject: (error: FacilitatorError) => void;
+  readonly #alarm: Alarm;
+  #ignore: (() => void) | undefined;
+
+  constructor(limits: Limits, reject: (error: FacilitatorError) => void) {
+    this.#limits = limits;
+    this.#reject = reject;
+    // What is asked in the background keeps no process alive.
+    const kind = limits.operation === "supported" ? "unref" : "ref";
+    this.#alarm = setAlarm(() => this.#end(`within ${limits.deadlineMs} ms`), limits.deadlineMs, kind);
+    if (limits.signal !== undefined) this.#heed(limits.signal);
+  }
+
+  over(): void {
+    this.#alarm.stop();
+    this.#ignore?.();
+  }
+
+  #heed(signal: AbortSignal): void {
+    const giveUp = () => this.#end(GIVEN_UP);
+    signal.addEventListener("abort", giveUp);
+    this.#ignore = () => signal.removeEventListener("abort", giveUp);
+  }
+
+  #end(when: string): void {
+    const { operation } = this.#limits;
+    this.over();
+    this.#reject(unanswered(operation, when, operation === "settle" ? "unknown" : "none"));
+    this.theirs.abort();
+  }
+}
+
+/** A seller's own facilitator may throw, or yield what is no promise. */
+function answerOf<T>(call: (options: CallOptions) => Promise<T>, options: CallOptions): Promise<T> {
+  try {
+    return Promise.resolve(call(options));
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
+function unanswered(operation: Operation, when: string, outcome: "none" | "unknown"): FacilitatorError {
+  return new FacilitatorError(`facilitator did not answer ${operation} ${when}`, {
+    code: "ERR_FAREBOX_FACILITATOR_TIMEOUT",
+    operation,
+    outcome,
+  });
 }

@@ -3,12 +3,13 @@
  *
  * @module
  */
+
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { FacilitatorError } from "../errors.js";
-import { createFacilitatorPool } from "./facilitator-pool.js";
 import { REQUEST } from "./http-server.fixture.js";
 import { createManualClock, failure, quiet, scripted, supporting } from "./pool.fixture.js";
+import { createFacilitatorPool } from "./pool.js";
 
 /** A new one each day, so that the tests see more over time and still fail twice in a row. */
 const seed = Math.floor(Date.now() / 86_400_000);

@@ -4,8 +4,8 @@
  * @module
  */
 import { FacilitatorError } from "../errors.js";
-import type { SupportedResponse } from "../protocol/supported-response.js";
-import type { Clock } from "./clock.js";
+import type { SupportedResponse } from "../protocol/documents.js";
+import type { Clock } from "./circuit-breaker.js";
 import type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator.js";
 import type { Operation } from "./http-server.fixture.js";
 

@@ -7,7 +7,7 @@ import {
   LONGEST_BACKOFF_MS,
   SUPPORTED_TTL_MS,
   type SupportedCache,
-} from "./supported-cache.js";
+} from "./supported.js";
 
 const EXACT = supporting(["exact", "eip155:1"]);
 const BOTH = supporting(["exact", "eip155:1"], ["upto", "eip155:1"]);

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { PaymentRequirements } from "../protocol/payment-requirements.js";
-import type { SupportedResponse } from "../protocol/supported-response.js";
-import { facilitatorAddresses, findKind, mergeSupported, ownsAnyAddress, spelledAs } from "./supported-kinds.js";
+import type { PaymentRequirements, SupportedResponse } from "../protocol/documents.js";
+import { facilitatorAddresses, findKind, mergeSupported, ownsAnyAddress, spelledAs } from "./supported.js";
 
 const SOLANA = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";
 

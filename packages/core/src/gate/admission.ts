@@ -4,15 +4,15 @@
  * @see `docs/reference/lifecycle.md`
  * @module
  */
+
+import type { CancelReason } from "../events/events.js";
+import { overrideInHeaderFinding } from "../events/findings.js";
 import type { Logger } from "../events/logger.js";
-import type { CancelReason } from "../events/payment-events.js";
-import { encodePaymentResponse, PAYMENT_RESPONSE } from "../http/payment-response.js";
-import { isSettlementOverrides } from "../http/settlement-overrides.js";
-import type { SettlementResponse } from "../protocol/settlement-response.js";
-import type { StoredAnswer } from "../store/payment-record.js";
+import type { SettlementResponse } from "../protocol/documents.js";
+import { encodePaymentResponse, isSettlementOverrides, PAYMENT_RESPONSE } from "../protocol/headers.js";
+import type { StoredAnswer } from "../store/payment-store.js";
 import { type Answer, problemAnswer, replayAnswer } from "./answer.js";
 import { isChargeable } from "./chargeable.js";
-import { overrideInHeaderFinding } from "./findings.js";
 import { type Payment, toPayment } from "./handlers-payment.js";
 import { askHook, tellHook } from "./hooks.js";
 import { relayHeaders } from "./listings.js";

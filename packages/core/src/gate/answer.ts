@@ -4,13 +4,12 @@
  * @see `docs/reference/responses.md`
  * @module
  */
-import type { InputProblem } from "../extension/extension.js";
+import type { InputProblem } from "../extension.js";
 import { NO_STORE, privateCacheControl } from "../http/cache-control.js";
-import { PAYMENT_REQUIRED } from "../http/payment-required.js";
-import { encodePaymentResponse, PAYMENT_RESPONSE } from "../http/payment-response.js";
+import type { SettlementResponse } from "../protocol/documents.js";
+import { encodePaymentResponse, PAYMENT_REQUIRED, PAYMENT_RESPONSE } from "../protocol/headers.js";
 import type { Reason } from "../protocol/reasons.js";
-import type { SettlementResponse } from "../protocol/settlement-response.js";
-import type { StoredAnswer } from "../store/payment-record.js";
+import type { StoredAnswer } from "../store/payment-store.js";
 import type { WrittenChallenge } from "./challenge.js";
 import { PAYWALL_POLICY } from "./paywall.js";
 

@@ -4,6 +4,7 @@
  * @module
  */
 import { type Draft, put } from "../draft.js";
+import { fullPathOf, type GateRequest } from "../route/request.js";
 import type { ClaimRequest } from "../store/payment-store.js";
 import { bindingOf } from "./binding.js";
 import { toFacilitatorRequest } from "./canonical-payment.js";
@@ -14,7 +15,6 @@ import type { PaidRequest } from "./paid-request.js";
 import { CHARGE, type PricedRoute } from "./parse-routes.js";
 import type { Place } from "./place.js";
 import type { ReadPayment } from "./read-payment.js";
-import { fullPathOf, type GateRequest } from "./request.js";
 
 /** A request at a priced route. */
 export interface Arrival {

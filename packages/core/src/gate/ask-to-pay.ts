@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { SettlementResponse } from "../protocol/settlement-response.js";
+import type { SettlementResponse } from "../protocol/documents.js";
 import { type Answer, type ChallengeStatus, challengeAnswer, pageAnswer, problemAnswer } from "./answer.js";
 import type { ChallengeOccasion } from "./challenge.js";
 import type { OnSale } from "./on-sale.js";

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { FacilitatorError } from "../errors.js";
-import type { PaymentEventType } from "../events/payment-events.js";
+import type { PaymentEventType } from "../events/events.js";
 import type { ChainFinding } from "../scheme/scheme.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";

@@ -6,9 +6,9 @@
  *
  * @module
  */
-import { matchesNetwork } from "../network/caip2.js";
+import { matchesNetwork } from "../protocol/caip2.js";
 import { parseJson } from "../protocol/json.js";
-import { type PaymentRecord, UNFINISHED } from "../store/payment-record.js";
+import { type PaymentRecord, UNFINISHED } from "../store/payment-store.js";
 import { nextOwner } from "./owner.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import type { Attempted } from "./pending.js";

@@ -4,7 +4,7 @@
  * @see `docs/reference/lifecycle.md`
  * @module
  */
-import { canonicalNetwork } from "../network/caip2.js";
+import { canonicalNetwork } from "../protocol/caip2.js";
 import type { Offer } from "../scheme/offer.js";
 
 /** A request that a payment can be bound to. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { ExtensionDeclaration } from "../protocol/extensions.js";
+import type { ExtensionDeclaration } from "../protocol/documents.js";
 import { createOffer } from "../scheme/offer.js";
 import { toFacilitatorRequest } from "./canonical-payment.js";
 import { createTestScheme, NETWORK, PAY_TO, type PaymentWish, paymentOf } from "./shop.fixture.js";

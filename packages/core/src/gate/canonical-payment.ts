@@ -7,11 +7,9 @@
  */
 import { type Draft, put } from "../draft.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
-import type { Extensions } from "../protocol/extensions.js";
+import type { Extensions, PaymentPayload, ResourceInfo } from "../protocol/documents.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import { PAYMENT_IDENTIFIER } from "../protocol/payment-identifier.js";
-import type { PaymentPayload } from "../protocol/payment-payload.js";
-import type { ResourceInfo } from "../protocol/resource-info.js";
 import type { Offer } from "../scheme/offer.js";
 
 /** The discovery declaration is the seller's alone: what a client adds would end up in a public catalog. */

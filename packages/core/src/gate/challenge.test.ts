@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { decodePaymentRequired } from "../http/payment-required.js";
-import type { Extensions } from "../protocol/extensions.js";
-import type { PaymentRequired } from "../protocol/payment-required.js";
+import type { Extensions, PaymentRequired } from "../protocol/documents.js";
+import { decodePaymentRequired } from "../protocol/headers.js";
 import { createOffer, type Offer } from "../scheme/offer.js";
 import { type ChallengeSubject, compileChallenge } from "./challenge.js";
 import { createTestScheme, NETWORK, PAY_TO } from "./shop.fixture.js";

@@ -4,10 +4,9 @@
  * @see x402 v2 §5.1, and HTTP transport, "Payment Required Signaling"
  * @module
  */
-import type { DeclarationOccasion, Outline } from "../extension/extension.js";
-import { encodeBase64 } from "../http/base64-json.js";
-import type { Extensions } from "../protocol/extensions.js";
-import type { AdvertisedRequirements, PaymentRequired } from "../protocol/payment-required.js";
+import type { DeclarationOccasion, Outline } from "../extension.js";
+import type { AdvertisedRequirements, Extensions, PaymentRequired } from "../protocol/documents.js";
+import { encodeBase64 } from "../protocol/headers.js";
 import type { Offer } from "../scheme/offer.js";
 import type { DeclareAt } from "./declarations.js";
 import type { ServiceInfo } from "./service-info.js";

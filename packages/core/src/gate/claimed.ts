@@ -6,8 +6,8 @@
  */
 import { FacilitatorError } from "../errors.js";
 import { isPromise, type MaybePromise } from "../maybe-promise.js";
+import type { VerifyResponse } from "../protocol/documents.js";
 import { isReason } from "../protocol/reasons.js";
-import type { VerifyResponse } from "../protocol/verify-response.js";
 import { createAdmission } from "./admission.js";
 import type { Answer } from "./answer.js";
 import type { Decision } from "./decision.js";

@@ -4,7 +4,7 @@
  * @see `docs/reference/lifecycle.md`, "The same payment again"
  * @module
  */
-import type { PaymentRecord } from "../store/payment-record.js";
+import type { PaymentRecord } from "../store/payment-store.js";
 import type { Answer } from "./answer.js";
 import type { OngoingRun } from "./ongoing.js";
 import type { PaidRequest } from "./paid-request.js";

@@ -6,6 +6,7 @@
  */
 import { isPromise, type MaybePromise } from "../maybe-promise.js";
 import type { Reason } from "../protocol/reasons.js";
+import { digestOf } from "../route/request.js";
 import type { Claim } from "../store/payment-store.js";
 import { type Arrival, toPaidRequest } from "./arrival.js";
 import { serveClaim } from "./claimed.js";
@@ -20,7 +21,6 @@ import {
 import type { PaymentsConfig } from "./parse-options.js";
 import type { ReadPayment, RefusedPayment } from "./read-payment.js";
 import { answered, refuse } from "./refuse.js";
-import { digestOf } from "./request.js";
 import { decideOnTaken, tellReplayed } from "./taken.js";
 import { factsOf } from "./unsettled.js";
 import { refuseInput } from "./validate-input.js";

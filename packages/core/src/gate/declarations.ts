@@ -11,9 +11,9 @@ import type {
   Outline,
   RequestInput,
   RouteFacts,
-} from "../extension/extension.js";
+} from "../extension.js";
 import { type Issues, join } from "../issues.js";
-import type { ExtensionDeclaration, Extensions } from "../protocol/extensions.js";
+import type { ExtensionDeclaration, Extensions } from "../protocol/documents.js";
 import { copyJsonObject, isJsonObject } from "../protocol/json.js";
 
 /** The declarations of a route, prepared. */

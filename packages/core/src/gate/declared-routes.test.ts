@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { CompiledDeclaration, Extension } from "../extension/extension.js";
+import type { CompiledDeclaration, Extension } from "../extension.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { RouteConfig } from "./options.js";
 import { createPaymentsEngine, createPaymentsGate } from "./payments.js";

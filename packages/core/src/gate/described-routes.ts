@@ -5,8 +5,8 @@
  * @module
  */
 import { formatAmount } from "../price/price.js";
-import type { Extensions } from "../protocol/extensions.js";
-import { compileRegistered } from "../route/compile-path.js";
+import type { Extensions } from "../protocol/documents.js";
+import { compileRegistered } from "../route/path.js";
 import { METHODS } from "../route/route-key.js";
 import type { Offer } from "../scheme/offer.js";
 import type { LiveTerms } from "./live-terms.js";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { PaymentEvent, PaymentEventType } from "../events/payment-events.js";
+import type { PaymentEvent, PaymentEventType } from "../events/events.js";
 import type { RoutesConfig } from "./options.js";
 import {
   ASSET,

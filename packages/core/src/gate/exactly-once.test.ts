@@ -4,10 +4,11 @@
  *
  * @module
  */
+
 import fc from "fast-check";
 import { afterEach, expect, test, vi } from "vitest";
 import { FacilitatorError } from "../errors.js";
-import type { SettlementResponse } from "../protocol/settlement-response.js";
+import type { SettlementResponse } from "../protocol/documents.js";
 import type { Admission } from "./admission.js";
 import { admissionOf, answerOf, createShop, HANDLED, readAnswer, SETTLED } from "./shop.fixture.js";
 

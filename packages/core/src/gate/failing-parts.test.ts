@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { MaybePromise } from "../maybe-promise.js";
 import { createMemoryStore } from "../store/memory-store.js";
-import type { PaymentState } from "../store/payment-record.js";
-import type { PaymentStore, Transition } from "../store/payment-store.js";
+import type { PaymentState, PaymentStore, Transition } from "../store/payment-store.js";
 import {
   admissionOf,
   answerOf,

@@ -6,17 +6,19 @@
  * @see `docs/reference/lifecycle.md`
  * @module
  */
-import { errorName } from "../events/error-name.js";
-import { type DecodedPayment, decodePayment, decodePaymentHeader } from "../http/payment-signature.js";
+
+import { foreignHostFinding, notHttpsFinding, proxyFinding } from "../events/findings.js";
+import { errorName } from "../events/logger.js";
+import { type DecodedPayment, decodePayment, decodePaymentSignature } from "../protocol/headers.js";
 import type { CoverageQuery } from "../route/coverage.js";
-import { UNKNOWN_RECEIVERS } from "../route/receivers.js";
+import { digestOf, fullPathOf, type GateRequest } from "../route/request.js";
 import type { RouteTable } from "../route/route-table.js";
+import { UNKNOWN_RECEIVERS } from "../route/router-view.js";
 import { ambiguousAnswer } from "./answer.js";
 import { type Arrival, targetOf, toPricedRequest, toPriceRequest } from "./arrival.js";
 import { askPersonToPay, askToPay } from "./ask-to-pay.js";
 import { decideReadable } from "./decide-readable.js";
 import type { Decision } from "./decision.js";
-import { foreignHostFinding, notHttpsFinding, proxyFinding } from "./findings.js";
 import { coverPriced } from "./free-keys.js";
 import { askOnRequest } from "./hooks.js";
 import { incompleteRequestAnswer, undecidedAnswer } from "./paid-request.js";
@@ -27,7 +29,6 @@ import { type Place, placeOf } from "./place.js";
 import { readPayment } from "./read-payment.js";
 import { answered, refuse } from "./refuse.js";
 import { type ReportedOffer, reportOffers } from "./report.js";
-import { digestOf, fullPathOf, type GateRequest } from "./request.js";
 import { isForeignHost, resourceUrl } from "./resource-url.js";
 import { isPublicWithoutTls } from "./service-info.js";
 
@@ -131,7 +132,7 @@ async function decideAsked(
   // Just after the start: each facilitator is asked within its deadline, and this waits for no longer.
   if (route.isPending()) await config.facilitator.ready();
   if (route.priceFor === undefined) return decideRead(arrival, url, config);
-  const decoded = decodeRequest(arrival, config);
+  const decoded = decodeRequest(arrival);
   const bodyDigest = await digestOf(request);
   if (bodyDigest === undefined) return answered(incompleteRequestAnswer());
   const priced = await route.priceFor({
@@ -149,13 +150,13 @@ async function decideAsked(
 }
 
 function decideRead(arrival: Arrival, url: string, config: PaymentsConfig): Decision | Promise<Decision> {
-  return decideDecoded(arrival, { url, decoded: decodeRequest(arrival, config) }, config);
+  return decideDecoded(arrival, { url, decoded: decodeRequest(arrival) }, config);
 }
 
-function decodeRequest({ request, route }: Arrival, { echoes }: PaymentsConfig): DecodedPayment {
+function decodeRequest({ request }: Arrival): DecodedPayment {
   const { payment, paymentSignature } = request;
   if (payment !== undefined) return decodePayment(payment);
-  return decodePaymentHeader(paymentSignature, (text) => echoes.parse(text, route));
+  return decodePaymentSignature(paymentSignature);
 }
 
 function decideDecoded(

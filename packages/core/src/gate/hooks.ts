@@ -6,11 +6,11 @@
  *
  * @module
  */
-import { errorName } from "../events/error-name.js";
-import type { Logger } from "../events/logger.js";
-import type { CancelReason, PaymentEvents, PaymentFacts } from "../events/payment-events.js";
+
+import type { CancelReason, PaymentEvents, PaymentFacts } from "../events/events.js";
+import { errorName, type Logger } from "../events/logger.js";
 import { type Issues, join } from "../issues.js";
-import type { SettlementResponse } from "../protocol/settlement-response.js";
+import type { SettlementResponse } from "../protocol/documents.js";
 import { type Answer, problemAnswer } from "./answer.js";
 import { factsOf, type UnsettledPayment } from "./unsettled.js";
 

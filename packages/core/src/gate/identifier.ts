@@ -5,9 +5,8 @@
  */
 import { createHash } from "node:crypto";
 import type { Issues } from "../issues.js";
-import type { Extensions } from "../protocol/extensions.js";
+import type { Extensions, PaymentPayload } from "../protocol/documents.js";
 import { declarePaymentIdentifier, PAYMENT_IDENTIFIER, readPaymentIdentifier } from "../protocol/payment-identifier.js";
-import type { PaymentPayload } from "../protocol/payment-payload.js";
 import type { Reason } from "../protocol/reasons.js";
 import type { IdentifierMode } from "./options.js";
 

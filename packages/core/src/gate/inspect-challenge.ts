@@ -3,10 +3,9 @@
  *
  * @module
  */
-import type { Finding } from "../events/findings.js";
-import type { RouteFacts } from "../extension/extension.js";
+import { type Finding, finding } from "../events/findings.js";
+import type { RouteFacts } from "../extension.js";
 import { type ChallengeSubject, compileChallenge, HEADER_BUDGET, type LeveledChallenge } from "./challenge.js";
-import { finding } from "./findings.js";
 
 /** Whoever pays sends most of it back, and servers refuse requests with more than 16 KiB of headers. */
 const MAX_HEADER = 8192;

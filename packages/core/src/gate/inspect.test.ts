@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { FindingCode } from "../events/findings.js";
+import { opaque, type Registered, route, viewOf } from "../route/router-view.fixture.js";
 import type { RouteConfig, RoutesConfig } from "./options.js";
 import { createPaymentsEngine } from "./payments.js";
-import { opaque, type Registered, route, viewOf } from "./router-view.fixture.js";
 import { createTestScheme, createTill, NETWORK, PAY_TO } from "./shop.fixture.js";
 
 const CENT: RouteConfig = { accepts: { network: NETWORK, price: "$0.01", payTo: PAY_TO } };

@@ -3,18 +3,21 @@
  *
  * @module
  */
-import type { Finding } from "../events/findings.js";
-import { samplesOf } from "../route/compile-path.js";
+import { type Finding, finding } from "../events/findings.js";
 import { withoutMount } from "../route/coverage.js";
-import { mayBeTakenUnseen, type Receivers } from "../route/receivers.js";
+import { samplesOf } from "../route/path.js";
 import { METHODS } from "../route/route-key.js";
-import { belowMount, type RouteEntry, type RouteTable } from "../route/route-table.js";
-import { coversPath } from "../route/specificity.js";
-import { findUnordered, sharesMethod } from "../route/unordered.js";
-import { finding } from "./findings.js";
+import {
+  belowMount,
+  coversPath,
+  findUnordered,
+  type RouteEntry,
+  type RouteTable,
+  sharesMethod,
+} from "../route/route-table.js";
+import { mayBeTakenUnseen, type Receivers, type RegisteredRoute, type RouterView } from "../route/router-view.js";
 import { nearest } from "./nearest.js";
 import type { PricedRoute } from "./parse-routes.js";
-import type { RegisteredRoute, RouterView } from "./router-view.js";
 
 /** A table and the gate that stands for it among the app's handlers. */
 export interface PricedTable {

@@ -6,11 +6,12 @@
  * @see the brief §6, "Events"
  * @module
  */
+
+import type { PaymentEvents } from "../events/events.js";
+import { listingRejectedFinding } from "../events/findings.js";
 import type { Logger } from "../events/logger.js";
-import type { PaymentEvents } from "../events/payment-events.js";
-import { EXTENSION_RESPONSES, encodeExtensionResponses } from "../http/extension-responses.js";
-import type { ExtensionOutcome, ExtensionResponses } from "../protocol/extension-responses.js";
-import { listingRejectedFinding } from "./findings.js";
+import type { ExtensionOutcome, ExtensionResponses } from "../protocol/documents.js";
+import { EXTENSION_RESPONSES, encodeExtensionResponses } from "../protocol/headers.js";
 import { factsOf, type UnsettledPayment } from "./unsettled.js";
 
 /** What a facilitator said last of a route. */

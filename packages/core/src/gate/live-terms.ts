@@ -3,10 +3,11 @@
  *
  * @module
  */
-import { type Network, sameNetwork } from "../network/caip2.js";
+
 import { type AssetPrice, isZeroPrice } from "../price/price.js";
+import { type Network, sameNetwork } from "../protocol/caip2.js";
+import type { AcceptedRequirements } from "../protocol/documents.js";
 import { isJsonObject } from "../protocol/json.js";
-import type { AcceptedRequirements } from "../protocol/payment-requirements.js";
 import { createOffer, type Offer } from "../scheme/offer.js";
 import type { OfferTerms, Scheme } from "../scheme/scheme.js";
 import type { PayToFunction, PriceFunction, PriceRequest } from "./options.js";

@@ -6,7 +6,7 @@
  */
 import type { Logger } from "../events/logger.js";
 import type { RpcNode } from "../http/rpc-node.js";
-import { canonicalNetwork } from "../network/caip2.js";
+import { canonicalNetwork } from "../protocol/caip2.js";
 import type { UnsettledPayment } from "./unsettled.js";
 
 /** What is certain. `silent`: nothing is, or there is no node to ask. */

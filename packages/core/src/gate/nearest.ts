@@ -5,7 +5,7 @@
  */
 import { fold } from "../route/path-form.js";
 import type { RouteEntry } from "../route/route-table.js";
-import type { RegisteredRoute } from "./router-view.js";
+import type { RegisteredRoute } from "../route/router-view.js";
 
 /** More than this is another word. */
 const MAX_TYPOS = 2;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Finding } from "../events/findings.js";
-import type { Support } from "../facilitator/supported-kinds.js";
-import type { Extensions } from "../protocol/extensions.js";
+import type { Support } from "../facilitator/supported.js";
+import type { Extensions } from "../protocol/documents.js";
 import type { JsonObject } from "../protocol/json.js";
 import { createOffer } from "../scheme/offer.js";
 import { createSale, inspectSupport } from "./on-sale.js";

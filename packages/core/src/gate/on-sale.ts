@@ -4,14 +4,13 @@
  *
  * @module
  */
-import type { Finding } from "../events/findings.js";
-import type { FacilitatorPool } from "../facilitator/facilitator-pool.js";
-import type { Extensions } from "../protocol/extensions.js";
+import { type Finding, finding } from "../events/findings.js";
+import type { FacilitatorPool } from "../facilitator/pool.js";
+import type { Extensions } from "../protocol/documents.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import { describePrice, type Offer } from "../scheme/offer.js";
 import { type ChallengeSubject, type ChallengeWriter, compileChallenge, type Level } from "./challenge.js";
 import type { DeclareAt } from "./declarations.js";
-import { finding } from "./findings.js";
 
 /** A route as it can be paid for. */
 export interface OnSale extends ChallengeSubject {

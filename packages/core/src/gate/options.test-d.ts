@@ -3,10 +3,10 @@
  *
  * @module
  */
-import type { CancelReason, PaymentEvent, PaymentFacts } from "../events/payment-events.js";
+import type { CancelReason, PaymentEvent, PaymentFacts } from "../events/events.js";
 import type { Facilitator } from "../facilitator/facilitator.js";
 import { createHttpFacilitator } from "../facilitator/http-facilitator.js";
-import type { SettlementResponse } from "../protocol/settlement-response.js";
+import type { SettlementResponse } from "../protocol/documents.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentOption, PaymentsOptions, RoutesConfig } from "./options.js";
 import { createPaymentsGate } from "./payments.js";

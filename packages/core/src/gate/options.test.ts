@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { ConfigError, type ConfigIssue } from "../errors.js";
 import { closeServers, serve } from "../facilitator/http-server.fixture.js";
+import type { GateRequest } from "../route/request.js";
 import type { PaymentsOptions } from "./options.js";
 import { createPaymentsEngine, createPaymentsGate } from "./payments.js";
-import type { GateRequest } from "./request.js";
 import { answerOf, createShop, createTestScheme, createTill, NETWORK, PAY_TO } from "./shop.fixture.js";
 
 /** What is wrong with options, and with nothing else. */

@@ -4,13 +4,13 @@
  * @module
  */
 import type { Logger } from "../events/logger.js";
-import type { Extension } from "../extension/extension.js";
-import type { Deadlines } from "../facilitator/deadlines.js";
+import type { Extension } from "../extension.js";
 import type { Facilitator } from "../facilitator/facilitator.js";
 import type { HttpFacilitatorOptions } from "../facilitator/http-facilitator.js";
-import type { HeaderValues } from "../http/header-values.js";
-import type { NetworkPattern } from "../network/caip2.js";
+import type { Deadlines } from "../facilitator/pool-member.js";
+import type { HeaderValues } from "../http/client.js";
 import type { AssetPrice, DollarPrice, TickerPrice } from "../price/price.js";
+import type { NetworkPattern } from "../protocol/caip2.js";
 import type { RouteKey } from "../route/route-key.js";
 import type { Scheme } from "../scheme/scheme.js";
 import type { PaymentStore } from "../store/payment-store.js";

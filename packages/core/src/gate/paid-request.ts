@@ -3,9 +3,8 @@
  *
  * @module
  */
-import type { ExtensionResponses } from "../protocol/extension-responses.js";
+import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import type { Reason } from "../protocol/reasons.js";
-import type { SettlementResponse } from "../protocol/settlement-response.js";
 import type { Offer } from "../scheme/offer.js";
 import { type Answer, problemAnswer } from "./answer.js";
 import { askToPay } from "./ask-to-pay.js";

@@ -7,12 +7,16 @@
  */
 import { describeValue } from "../errors.js";
 import type { Facilitator } from "../facilitator/facilitator.js";
-import { HEADERS_EXPECTED, isFacilitatorHeaders } from "../facilitator/headers.js";
-import { BASE_URL_EXPECTED, createHttpFacilitator } from "../facilitator/http-facilitator.js";
-import type { FacilitatorEntry } from "../facilitator/pool-options.js";
-import { parseBaseUrl } from "../http/base-url.js";
+import {
+  BASE_URL_EXPECTED,
+  createHttpFacilitator,
+  HEADERS_EXPECTED,
+  isFacilitatorHeaders,
+} from "../facilitator/http-facilitator.js";
+import type { FacilitatorEntry } from "../facilitator/pool.js";
+import { parseBaseUrl } from "../http/urls.js";
 import { type Issues, join } from "../issues.js";
-import { isNetwork, type NetworkPattern } from "../network/caip2.js";
+import { isNetwork, type NetworkPattern } from "../protocol/caip2.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import type { ChosenFacilitator, HttpFacilitatorChoice } from "./options.js";
 

@@ -5,8 +5,8 @@
  */
 
 import { type Issues, join } from "../issues.js";
-import { isNetwork, matchesNetwork, type Network, sameNetwork } from "../network/caip2.js";
 import { type AssetPrice, isZeroPrice } from "../price/price.js";
+import { isNetwork, matchesNetwork, type Network, sameNetwork } from "../protocol/caip2.js";
 import { copyJsonObject, isJsonObject, type JsonObject } from "../protocol/json.js";
 import { createOffer } from "../scheme/offer.js";
 import type { CompiledTerms, Scheme } from "../scheme/scheme.js";

@@ -4,22 +4,17 @@
  * @module
  */
 import { randomBytes } from "node:crypto";
+import { createPaymentEvents, type PaymentEvents } from "../events/events.js";
 import { createFindings, type Findings } from "../events/findings.js";
-import { type Logger, neverThrowing } from "../events/logger.js";
-import { createPaymentEvents, type PaymentEvents } from "../events/payment-events.js";
-import { createStartLogger } from "../events/start-logger.js";
-import type { Extension } from "../extension/extension.js";
-import { DEFAULT_DEADLINES, type Deadlines } from "../facilitator/deadlines.js";
-import { createFacilitatorPool, type FacilitatorPool } from "../facilitator/facilitator-pool.js";
-import type { FacilitatorHealth } from "../facilitator/facilitator-status.js";
+import { createStartLogger, type Logger, neverThrowing } from "../events/logger.js";
+import type { Extension } from "../extension.js";
 import { createHttpFacilitator } from "../facilitator/http-facilitator.js";
-import type { FacilitatorEntry } from "../facilitator/pool-options.js";
-import { parseBaseUrl } from "../http/base-url.js";
-import { Echoes } from "../http/echoes.js";
-import { isHost } from "../http/host.js";
+import { createFacilitatorPool, type FacilitatorEntry, type FacilitatorPool } from "../facilitator/pool.js";
+import { DEFAULT_DEADLINES, type Deadlines, type FacilitatorHealth } from "../facilitator/pool-member.js";
 import type { RpcNode } from "../http/rpc-node.js";
+import { isHost, parseBaseUrl } from "../http/urls.js";
 import { type Issues, join } from "../issues.js";
-import { isNetwork, sameNetwork } from "../network/caip2.js";
+import { isNetwork, sameNetwork } from "../protocol/caip2.js";
 import { isJsonObject } from "../protocol/json.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { createMemoryStore } from "../store/memory-store.js";
@@ -55,7 +50,6 @@ export interface PaymentsConfig {
   readonly includeQuery: boolean;
   readonly strict: boolean;
   readonly findings: Findings;
-  readonly echoes: Echoes;
   readonly holdBytes: number;
   /** Nodes by network, in its canonical spelling. */
   readonly rpc: ReadonlyMap<string, RpcNode>;
@@ -140,7 +134,6 @@ export function parseOptions(given: PaymentsOptions, builtIn: BuiltIn, issues: I
     includeQuery: parseFlag(options, "includeQuery", issues),
     strict: parseFlag(options, "strict", issues),
     findings: createFindings(safeLogger),
-    echoes: new Echoes(),
     rpc: parseRpc(options.rpc, issues),
     signatures: createSignatureChecks(parseFlag(options, "verifySignatures", issues)),
     store: parseStore(options.store, now, issues),

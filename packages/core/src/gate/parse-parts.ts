@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Extension } from "../extension/extension.js";
+import type { Extension } from "../extension.js";
 import type { Issues } from "../issues.js";
 import { isJsonObject } from "../protocol/json.js";
 import type { Scheme } from "../scheme/scheme.js";

@@ -4,12 +4,12 @@
  * @module
  */
 import { describeValue } from "../errors.js";
-import type { Finding } from "../events/findings.js";
+import { type Finding, finding, notHttpsFinding } from "../events/findings.js";
 import type { Logger } from "../events/logger.js";
-import type { RouteFacts } from "../extension/extension.js";
+import type { RouteFacts } from "../extension.js";
 import { type Issues, join } from "../issues.js";
 import { isJsonObject, type JsonObject, parseJson } from "../protocol/json.js";
-import { compilePath } from "../route/compile-path.js";
+import { compilePath } from "../route/path.js";
 import type { PathForm } from "../route/path-form.js";
 import { parseRouteKey } from "../route/route-key.js";
 import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
@@ -17,7 +17,6 @@ import type { Offer } from "../scheme/offer.js";
 import type { ChallengeSubject, Level } from "./challenge.js";
 import type { Chargeable } from "./chargeable.js";
 import { createDeclareAt, type Declarations, outlineOf, parseDeclarations } from "./declarations.js";
-import { finding, notHttpsFinding } from "./findings.js";
 import { parseIdentifierMode, withIdentifier } from "./identifier.js";
 import { type ChallengeSize, inspectSample, sampleChallenge, sizeOf } from "./inspect-challenge.js";
 import { type LiveTerms, type PricingOccasion, priceNow } from "./live-terms.js";

@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { HEADER_VALUES_EXPECTED, isHeaderValues } from "../http/header-values.js";
+import { HEADER_VALUES_EXPECTED, isHeaderValues } from "../http/client.js";
 import { createRpcNode, parseRpcUrl, RPC_URL_EXPECTED, type RpcNode } from "../http/rpc-node.js";
 import { type Issues, join } from "../issues.js";
-import { canonicalNetwork, isNetwork } from "../network/caip2.js";
+import { canonicalNetwork, isNetwork } from "../protocol/caip2.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import type { RpcEndpoint } from "./options.js";
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { LogFields } from "../events/logger.js";
+import { viewOf } from "../route/router-view.fixture.js";
 import type { PayeeCheck, PayeeQuery } from "../scheme/scheme.js";
 import type { PaymentsOptions } from "./options.js";
 import { createPaymentsEngine } from "./payments.js";
-import { viewOf } from "./router-view.fixture.js";
 import { createTestScheme, createTill, NETWORK, PAY_TO } from "./shop.fixture.js";
 
 const OTHER = "eip155:1";

@@ -4,11 +4,10 @@
  *
  * @module
  */
-import type { Finding } from "../events/findings.js";
-import { canonicalNetwork } from "../network/caip2.js";
+import { type Finding, payeeFinding } from "../events/findings.js";
+import { canonicalNetwork } from "../protocol/caip2.js";
 import type { Offer } from "../scheme/offer.js";
 import type { PayeeCheck } from "../scheme/scheme.js";
-import { payeeFinding } from "./findings.js";
 import type { PaymentsConfig } from "./parse-options.js";
 
 /** What was found out so far. */

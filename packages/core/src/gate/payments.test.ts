@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { ConfigError } from "../errors.js";
 import type { LogFields } from "../events/logger.js";
+import { route, viewOf } from "../route/router-view.fixture.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentsOptions, RoutesConfig } from "./options.js";
 import { createPaymentsEngine, createPaymentsGate } from "./payments.js";
-import { route, viewOf } from "./router-view.fixture.js";
 import { answerOf, createTestScheme, createTill, NETWORK, PAY_TO, REQUEST } from "./shop.fixture.js";
 
 const PRICED = { accepts: { network: NETWORK, price: "$0.01", payTo: PAY_TO } } as const;

@@ -4,15 +4,16 @@
  * @module
  */
 import { ConfigError } from "../errors.js";
-import { isPaymentEventType, type PaymentEventType, type PaymentListener } from "../events/payment-events.js";
-import type { FacilitatorHealth } from "../facilitator/facilitator-status.js";
+import { isPaymentEventType, type PaymentEventType, type PaymentListener } from "../events/events.js";
+import { memoryStoreFinding } from "../events/findings.js";
+import type { FacilitatorHealth } from "../facilitator/pool-member.js";
 import { createIssues, type Issues } from "../issues.js";
-import type { Extensions } from "../protocol/extensions.js";
+import type { Extensions } from "../protocol/documents.js";
+import type { RouterView } from "../route/router-view.js";
 import { isMemoryStore } from "../store/memory-store.js";
 import { findSeveralProcesses } from "../store/several-processes.js";
 import { attemptAgain, type Recovery, recoverSettlements } from "./background.js";
 import type { DescribedRoute } from "./described-routes.js";
-import { memoryStoreFinding } from "./findings.js";
 import { createGate, createRouteGate, type Gate, type RouteGate } from "./gate.js";
 import type { PricedTable } from "./inspect.js";
 import type { Listing } from "./listings.js";
@@ -24,7 +25,6 @@ import { createPayees } from "./payees.js";
 import type { PaymentsReport, PricedHandler } from "./report.js";
 import { createReporter, fixedOffers } from "./reporter.js";
 import { originFor } from "./resource-url.js";
-import type { RouterView } from "./router-view.js";
 
 /** What an adapter builds on. */
 export interface PaymentsEngine {

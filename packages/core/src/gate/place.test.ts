@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { GateRequest } from "../route/request.js";
 import { formOf } from "../route/route.fixture.js";
 import { matchesMount, type Place, placeOf, placeOfRoute } from "./place.js";
-import type { GateRequest } from "./request.js";
 import { REQUEST } from "./shop.fixture.js";
 
 type Mounted = Partial<Pick<GateRequest, "mountPath" | "mountTemplate">>;

@@ -4,10 +4,10 @@
  * @see the brief §2.5, "Dynamic (parameterized) routes"
  * @module
  */
-import { compileRegistered } from "../route/compile-path.js";
+import { compileRegistered } from "../route/path.js";
 import { collapseSlashes, encodeTemplate } from "../route/path-form.js";
+import type { GateRequest } from "../route/request.js";
 import type { RouteCandidate } from "../route/route-table.js";
-import type { GateRequest } from "./request.js";
 
 /** A route's path in the syntax of catalogs, and what a request has in place of its parameters. */
 export interface Place {

@@ -4,8 +4,9 @@
  * @see `docs/reference/lifecycle.md`, "Settling before the handler"
  * @module
  */
-import { encodePaymentResponse, PAYMENT_RESPONSE } from "../http/payment-response.js";
-import type { SettlementResponse } from "../protocol/settlement-response.js";
+
+import type { SettlementResponse } from "../protocol/documents.js";
+import { encodePaymentResponse, PAYMENT_RESPONSE } from "../protocol/headers.js";
 import { type Payment, toPayment } from "./handlers-payment.js";
 import { relayHeaders } from "./listings.js";
 import type { PaidRequest } from "./paid-request.js";

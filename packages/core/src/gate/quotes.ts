@@ -5,7 +5,7 @@
  * @module
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { canonicalNetwork } from "../network/caip2.js";
+import { canonicalNetwork } from "../protocol/caip2.js";
 
 /** Signs and checks quotes. */
 export interface Quotes {

@@ -3,10 +3,9 @@
  *
  * @module
  */
-import type { PaymentPayload } from "../protocol/payment-payload.js";
+import type { PaymentPayload } from "../protocol/documents.js";
 import type { Reason } from "../protocol/reasons.js";
-import { matchOffer } from "../scheme/match.js";
-import type { Offer } from "../scheme/offer.js";
+import { matchOffer, type Offer } from "../scheme/offer.js";
 import type { IdentifiedPayment } from "../scheme/scheme.js";
 import { identifyPayment } from "./identifier.js";
 import type { PaymentsConfig } from "./parse-options.js";

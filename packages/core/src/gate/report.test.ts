@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { type Registered, route, viewOf } from "../route/router-view.fixture.js";
 import type { RoutesConfig } from "./options.js";
 import { createPaymentsEngine } from "./payments.js";
 import { describeLine, type ReportedOffer, type ReportedRoute } from "./report.js";
-import { type Registered, route, viewOf } from "./router-view.fixture.js";
 import { ASSET, createTestScheme, createTill, NETWORK, PAY_TO } from "./shop.fixture.js";
 
 const PRICED = { accepts: { network: NETWORK, price: "$0.01", payTo: PAY_TO } } as const;

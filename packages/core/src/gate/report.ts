@@ -4,15 +4,15 @@
  * @module
  */
 import type { Finding } from "../events/findings.js";
-import { compileRegistered } from "../route/compile-path.js";
+import { compileRegistered } from "../route/path.js";
 import { belowMount } from "../route/route-table.js";
+import type { RouterView } from "../route/router-view.js";
 import { describePrice, type Offer } from "../scheme/offer.js";
 import type { PricedTable } from "./inspect.js";
 import type { Listing, Listings } from "./listings.js";
 import type { LiveTerms } from "./live-terms.js";
 import type { SettleTime } from "./options.js";
 import type { PricedRoute } from "./parse-routes.js";
-import type { RouterView } from "./router-view.js";
 
 /** One way to pay, as it is offered. */
 export interface ReportedOffer {

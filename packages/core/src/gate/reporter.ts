@@ -4,11 +4,11 @@
  * @module
  */
 import { ConfigError } from "../errors.js";
-import type { Finding, FindingCode } from "../events/findings.js";
-import type { Extensions } from "../protocol/extensions.js";
+import { type Finding, type FindingCode, listingRejectedFinding } from "../events/findings.js";
+import type { Extensions } from "../protocol/documents.js";
+import type { RouterView } from "../route/router-view.js";
 import type { Offer } from "../scheme/offer.js";
 import { type DescribedRoute, describeRoutes } from "./described-routes.js";
-import { listingRejectedFinding } from "./findings.js";
 import { inspectRoutes, inspectTable, type PricedTable } from "./inspect.js";
 import { inspectSupport } from "./on-sale.js";
 import type { PaymentsConfig } from "./parse-options.js";
@@ -22,7 +22,6 @@ import {
   type ReportedRoute,
   reportRoutes,
 } from "./report.js";
-import type { RouterView } from "./router-view.js";
 
 /** What is priced so far; it grows. */
 export interface Goods {

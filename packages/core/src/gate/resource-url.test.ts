@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { GateRequest } from "./request.js";
+import type { GateRequest } from "../route/request.js";
 import { isForeignHost, type PublicUrlConfig, resourceUrl } from "./resource-url.js";
 import { REQUEST } from "./shop.fixture.js";
 

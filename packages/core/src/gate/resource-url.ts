@@ -4,7 +4,7 @@
  * @see x402 v2 §5.1.2, "ResourceInfo Schema"
  * @module
  */
-import type { GateRequest } from "./request.js";
+import type { GateRequest } from "../route/request.js";
 
 /** What a seller says about the URLs of the server. */
 export interface PublicUrlConfig {

@@ -7,8 +7,8 @@
  */
 import { isIP } from "node:net";
 import { type Issues, join } from "../issues.js";
+import type { ResourceInfo } from "../protocol/documents.js";
 import type { JsonObject } from "../protocol/json.js";
-import type { ResourceInfo } from "../protocol/resource-info.js";
 
 /** Name, tags and icon, as far as they are given. */
 export type ServiceInfo = Pick<ResourceInfo, "serviceName" | "tags" | "iconUrl">;

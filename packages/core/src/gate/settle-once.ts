@@ -5,10 +5,8 @@
  */
 import { type Draft, put } from "../draft.js";
 import { isPromise, type MaybePromise } from "../maybe-promise.js";
-import type { ExtensionResponses } from "../protocol/extension-responses.js";
-import type { SettlementResponse } from "../protocol/settlement-response.js";
-import type { PaymentState, StoredAnswer } from "../store/payment-record.js";
-import type { Transition } from "../store/payment-store.js";
+import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
+import type { PaymentState, StoredAnswer, Transition } from "../store/payment-store.js";
 import type { Answer } from "./answer.js";
 import { tellHook } from "./hooks.js";
 import { inProgressAnswer, type PaidRequest, unsettledAnswer } from "./paid-request.js";

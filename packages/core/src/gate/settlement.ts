@@ -5,11 +5,10 @@
  * @module
  */
 import { FacilitatorError } from "../errors.js";
-import type { FacilitatorPool } from "../facilitator/facilitator-pool.js";
-import { sameNetwork } from "../network/caip2.js";
-import type { ExtensionResponses } from "../protocol/extension-responses.js";
+import type { FacilitatorPool } from "../facilitator/pool.js";
+import { sameNetwork } from "../protocol/caip2.js";
+import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import { isReason } from "../protocol/reasons.js";
-import type { SettlementResponse } from "../protocol/settlement-response.js";
 import { canLookUp, type LookUpParts, lookUp } from "./look-up.js";
 import type { UnsettledPayment } from "./unsettled.js";
 

@@ -6,19 +6,17 @@
  */
 import type { LogFields, Logger } from "../events/logger.js";
 import type { Facilitator, FacilitatorRequest } from "../facilitator/facilitator.js";
-import { encodePaymentSignature } from "../http/payment-signature.js";
 import { parsePrice } from "../price/price.js";
+import type { PaymentPayload, SettlementResponse, VerifyResponse } from "../protocol/documents.js";
+import { encodePaymentSignature } from "../protocol/headers.js";
 import { isJsonObject } from "../protocol/json.js";
-import type { PaymentPayload } from "../protocol/payment-payload.js";
-import type { SettlementResponse } from "../protocol/settlement-response.js";
-import type { VerifyResponse } from "../protocol/verify-response.js";
+import type { GateRequest } from "../route/request.js";
 import type { PaymentReading, Scheme } from "../scheme/scheme.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { HandlerAnswer } from "./admission.js";
 import type { Decision } from "./decision.js";
 import type { PaymentsOptions, RoutesConfig } from "./options.js";
 import { createPaymentsGate } from "./payments.js";
-import type { GateRequest } from "./request.js";
 import type { StartTimer } from "./run.js";
 
 export const NETWORK = "eip155:84532" as const;

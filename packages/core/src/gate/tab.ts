@@ -4,8 +4,7 @@
  * @module
  */
 import { AmountError, StateError } from "../errors.js";
-import { createMeter } from "../price/meter.js";
-import type { SettlementAmount } from "../price/settlement-amount.js";
+import { createMeter, type SettlementAmount } from "../price/settlement-amount.js";
 import type { Offer } from "../scheme/offer.js";
 import type { Unmetered } from "./options.js";
 

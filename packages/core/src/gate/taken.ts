@@ -4,10 +4,9 @@
  * @see `docs/reference/lifecycle.md`, "The same payment again"
  * @module
  */
-import type { PaymentEventMap } from "../events/payment-events.js";
-import type { SettlementResponse } from "../protocol/settlement-response.js";
-import type { PaymentRecord, StoredAnswer } from "../store/payment-record.js";
-import type { ClaimRequest } from "../store/payment-store.js";
+import type { PaymentEventMap } from "../events/events.js";
+import type { SettlementResponse } from "../protocol/documents.js";
+import type { ClaimRequest, PaymentRecord, StoredAnswer } from "../store/payment-store.js";
 import { createPrepaidAdmission } from "./admission.js";
 import { receiptHeaders, replayAnswer } from "./answer.js";
 import { leaseLeft } from "./background.js";

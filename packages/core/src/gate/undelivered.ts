@@ -4,7 +4,7 @@
  * @see `docs/reference/lifecycle.md`, "States"
  * @module
  */
-import type { StoredAnswer } from "../store/payment-record.js";
+import type { StoredAnswer } from "../store/payment-store.js";
 import type { PaidRequest } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { PaymentFacts } from "../events/payment-events.js";
+import type { PaymentFacts } from "../events/events.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { Scheme } from "../scheme/scheme.js";
 import type { ClaimRequest } from "../store/payment-store.js";

@@ -3,11 +3,12 @@
  *
  * @module
  */
-import type { InputProblem } from "../extension/extension.js";
+
+import { bodyNotParsedFinding } from "../events/findings.js";
+import type { InputProblem } from "../extension.js";
 import { type Answer, invalidInputAnswer, problemAnswer } from "./answer.js";
 import { type Arrival, toPriceRequest } from "./arrival.js";
 import { bodyTypeOf, checkDeclaredInput } from "./declarations.js";
-import { bodyNotParsedFinding } from "./findings.js";
 import type { InputValidator } from "./options.js";
 import type { PaymentsConfig } from "./parse-options.js";
 

@@ -7,9 +7,15 @@
  */
 import { ConfigError, RpcError } from "../errors.js";
 import { isJsonObject, parseJson } from "../protocol/json.js";
-import { causeCode } from "./cause-code.js";
-import { HEADER_VALUES_EXPECTED, type HeaderValues, isHeaderValues, mergeHeaders } from "./header-values.js";
-import { createHttpClient, type HttpOutcome } from "./http-client.js";
+import {
+  causeCode,
+  createHttpClient,
+  HEADER_VALUES_EXPECTED,
+  type HeaderValues,
+  type HttpOutcome,
+  isHeaderValues,
+  mergeHeaders,
+} from "./client.js";
 
 /** Asks one node. Each question is asked once: what is to be asked again is for the caller to know. */
 export interface RpcNode {

@@ -31,7 +31,7 @@ const FORMS = 'atomic units ("10000"), a percentage with at most two decimals ("
 const PARTS_OF_WHOLE = 10_000n;
 
 /** So fine that every form is read in full. */
-export const PARTS_PER_UNIT: bigint = 10n ** BigInt(MOST_DECIMALS);
+const PARTS_PER_UNIT: bigint = 10n ** BigInt(MOST_DECIMALS);
 
 /** An amount before it is rounded, or what would be right. */
 export type ExactAmount =
@@ -57,7 +57,7 @@ export function parseSettlementAmount(text: unknown, authorized: Authorized): Se
 }
 
 /** Reads the same forms without rounding, and without a bound: parts of an atomic unit, {@link PARTS_PER_UNIT} to one. */
-export function readExactly(text: unknown, { maximum, decimals }: Authorized): ExactAmount {
+function readExactly(text: unknown, { maximum, decimals }: Authorized): ExactAmount {
   if (typeof text !== "string") return { ok: false, expected: FORMS };
   return (
     readAtomic(text) ?? readPercent(text, maximum) ?? readDollars(text, decimals) ?? { ok: false, expected: FORMS }
@@ -65,7 +65,7 @@ export function readExactly(text: unknown, { maximum, decimals }: Authorized): E
 }
 
 /** Whole atomic units. */
-export function roundHalfUp(parts: bigint): bigint {
+function roundHalfUp(parts: bigint): bigint {
   return (2n * parts + PARTS_PER_UNIT) / (2n * PARTS_PER_UNIT);
 }
 
@@ -88,4 +88,46 @@ function readDollars(text: string, decimals: number | undefined): ExactAmount | 
   }
   const parts = BigInt(whole + fraction) * 10n ** BigInt(MOST_DECIMALS + decimals - fraction.length);
   return { ok: true, parts, form: "dollars" };
+}
+
+/** What is charged of one payment, as it is counted. */
+export interface Meter {
+  /** Atomic units, rounded half up; `undefined`: nothing was said so far. */
+  readonly amount: bigint | undefined;
+  /** Whole atomic units that can still be added. */
+  readonly remaining: bigint;
+  /** Says the sum, whatever was counted before. What is refused changes nothing. */
+  say(amount: unknown): SettlementAmount;
+  /** Adds to the sum, without rounding. What is refused changes nothing. */
+  add(amount: unknown): SettlementAmount;
+}
+
+/** Creates a meter that stands at nothing. */
+export function createMeter(authorized: Authorized): Meter {
+  const most = authorized.maximum * PARTS_PER_UNIT;
+  let parts: bigint | undefined;
+  const left = () => most - (parts ?? 0n);
+  const remaining = () => left() / PARTS_PER_UNIT;
+  return {
+    get amount() {
+      return parts === undefined ? undefined : roundHalfUp(parts);
+    },
+    get remaining() {
+      return remaining();
+    },
+    say(amount) {
+      const parsed = parseSettlementAmount(amount, authorized);
+      if (parsed.ok) parts = parsed.amount * PARTS_PER_UNIT;
+      return parsed;
+    },
+    add(amount) {
+      const read = readExactly(amount, authorized);
+      if (!read.ok) return read;
+      if (read.parts > left()) {
+        return { ok: false, expected: `at most what is left of what was authorized, ${remaining()} atomic units` };
+      }
+      parts = (parts ?? 0n) + read.parts;
+      return { ok: true, amount: roundHalfUp(parts) };
+    },
+  };
 }

@@ -5,9 +5,8 @@
  * @see x402 v2 extension `payment-identifier`
  * @module
  */
-import type { ExtensionDeclaration } from "./extensions.js";
+import type { ExtensionDeclaration, PaymentPayload } from "./documents.js";
 import { isJsonObject } from "./json.js";
-import type { PaymentPayload } from "./payment-payload.js";
 
 /** The extension's identifier. */
 export const PAYMENT_IDENTIFIER = "payment-identifier";

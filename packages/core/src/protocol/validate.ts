@@ -5,13 +5,15 @@
  *
  * @module
  */
-import type { PaymentPayload } from "./payment-payload.js";
-import type { PaymentRequired } from "./payment-required.js";
-import type { PaymentRequirements } from "./payment-requirements.js";
+import type {
+  PaymentPayload,
+  PaymentRequired,
+  PaymentRequirements,
+  SettlementResponse,
+  SupportedResponse,
+  VerifyResponse,
+} from "./documents.js";
 import { validators } from "./schema/validators.generated.js";
-import type { SettlementResponse } from "./settlement-response.js";
-import type { SupportedResponse } from "./supported-response.js";
-import type { VerifyResponse } from "./verify-response.js";
 
 /** Whether a value is a challenge with at least one offer. */
 export function isPaymentRequired(value: unknown): value is PaymentRequired {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { type Coverage, cover } from "./coverage.js";
-import { type Receiver, type Receivers, type ReceiversOf, UNKNOWN_RECEIVERS } from "./receivers.js";
 import { entryOf } from "./route.fixture.js";
 import { createRouteTable } from "./route-table.js";
+import { type Receiver, type Receivers, type ReceiversOf, UNKNOWN_RECEIVERS } from "./router-view.js";
 
 const NOBODY: Receivers = { isFound: true, before: [], after: [], beyond: [], opaque: [] };
 const OPAQUE: Receivers = { ...NOBODY, opaque: [{ handler: {}, isMeant: false }] };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compilePath } from "./compile-path.js";
+import { compilePath } from "./path.js";
 import { parseRouteKey } from "./route-key.js";
 import { createRouteTable, type RouteEntry, type RouteQuery } from "./route-table.js";
 

@@ -3,10 +3,8 @@
  *
  * @module
  */
-import type { PathForm } from "./path-form.js";
+import { type FormSegment, fold, type PathForm } from "./path-form.js";
 import { coversMethod, type Method } from "./route-key.js";
-import { createRouteTrie } from "./route-trie.js";
-import { compareForms, coversPath, type Specificity } from "./specificity.js";
 
 /** One key of the table, compiled, with whatever it stands for. */
 export interface RouteEntry<T> {
@@ -144,4 +142,210 @@ function compareLeaves<T>(a: Leaf<T>, b: Leaf<T>): Specificity {
 function methodRank(method: Method | undefined): number {
   if (method === undefined) return 2;
   return method === "HEAD" ? 0 : 1;
+}
+
+/** What one form is to another; `"unordered"` when each takes requests that the other does not, and both take some. */
+export type Specificity = "more" | "less" | "same" | "unordered";
+
+/** Compares two forms that take the same path, segment by segment: text, then parameter, then wildcard. */
+export function compareForms(a: PathForm, b: PathForm): Specificity {
+  const length = Math.max(a.ranks.length, b.ranks.length);
+  let isMore = false;
+  let isLess = false;
+  for (let at = 0; at < length; at++) {
+    const difference = rankAt(a, at) - rankAt(b, at);
+    if (difference < 0) isMore = true;
+    if (difference > 0) isLess = true;
+  }
+  if (isMore && isLess) return "unordered";
+  if (isMore) return "more";
+  return isLess ? "less" : "same";
+}
+
+/** Beyond its end a form takes nothing, unless it ends in a wildcard, which takes everything from there on. */
+function rankAt({ ranks }: PathForm, at: number): number {
+  return ranks[at] ?? (ranks.at(-1) === 2 || ranks.at(-1) === 1.5 ? 2 : 0);
+}
+
+/** Whether one path takes everything that another takes, form by form. */
+export function coversPath(wide: readonly PathForm[], narrow: readonly PathForm[]): boolean {
+  return narrow.every((form) => wide.some((other) => coversForm(other, form)));
+}
+
+function coversForm(wide: PathForm, narrow: PathForm): boolean {
+  if (wide.shape === narrow.shape) return true;
+  for (const [at, segment] of wide.segments.entries()) {
+    const other = narrow.segments[at];
+    if (other === undefined) return false;
+    if (segment.kind === "rest") return segment.shape === WILDCARD && at === wide.segments.length - 1;
+    if (!coversSegment(segment, other)) return false;
+  }
+  return wide.segments.length === narrow.segments.length;
+}
+
+const PARAMETER = "\0param";
+const WILDCARD = "\0wildcard";
+
+function coversSegment(wide: FormSegment, narrow: FormSegment): boolean {
+  return wide.shape === narrow.shape || (wide.shape === PARAMETER && narrow.kind !== "rest");
+}
+
+type Pair<T> = readonly [first: RouteEntry<T>, second: RouteEntry<T>];
+
+/** Comparing takes time by the square of the number of keys; a seller with more of them has generated them. */
+const MAX_COMPARISONS = 2_000_000;
+
+/** Pairs of keys that overlap and cannot be ordered, as they are written. */
+export function findUnordered<T>(entries: readonly RouteEntry<T>[]): readonly Pair<T>[] {
+  // Text on its own overlaps with nothing that is not less specific.
+  const open = entries.filter(({ forms }) =>
+    forms.some(({ segments }) => segments.some(({ kind }) => kind !== "text")),
+  );
+  const pairs: Pair<T>[] = [];
+  let comparisons = 0;
+  for (const [at, second] of open.entries()) {
+    for (const first of open.slice(0, at)) {
+      if (++comparisons > MAX_COMPARISONS) return pairs;
+      if (sharesMethod(first, second) && isUnordered(first, second)) pairs.push([first, second]);
+    }
+  }
+  return pairs;
+}
+
+/** Whether some method is covered by both. */
+export function sharesMethod<T>(a: Pick<RouteEntry<T>, "method">, b: Pick<RouteEntry<T>, "method">): boolean {
+  if (a.method === undefined) return b.method !== "OPTIONS";
+  return coversMethod(b.method, a.method) || (b.method !== undefined && coversMethod(a.method, b.method));
+}
+
+function isUnordered<T>(a: RouteEntry<T>, b: RouteEntry<T>): boolean {
+  return a.forms.some((one) =>
+    b.forms.some((other) => compareForms(one, other) === "unordered" && overlap(one, other)),
+  );
+}
+
+/** Whether some path is matched by both. */
+function overlap(a: PathForm, b: PathForm): boolean {
+  for (let at = 0; ; at++) {
+    const [one, other] = [a.segments[at], b.segments[at]];
+    if (one === undefined && other === undefined) return true;
+    if (one?.kind === "rest" || other?.kind === "rest") return true;
+    if (one === undefined || other === undefined || !isCompatible(one, other)) return false;
+  }
+}
+
+function isCompatible(one: FormSegment, other: FormSegment): boolean {
+  return one.kind !== "text" || other.kind !== "text" || one.shape === other.shape;
+}
+
+/** Adds forms, and finds what was added. */
+export interface RouteTrie<T> {
+  add(form: PathForm, value: T): void;
+  /** What was added for every form that the path could be meant for, in no particular order. */
+  find(path: string): readonly T[];
+}
+
+interface Node<T> {
+  readonly texts: Map<string, Node<T>>;
+  any: Node<T> | undefined;
+  /** Forms that end here. */
+  readonly ends: T[];
+  /** Forms that take anything from here on, up to what they end in. */
+  readonly rests: { readonly value: T; readonly after: readonly FormSegment[] }[];
+}
+
+/** Creates an empty tree. */
+export function createRouteTrie<T>(): RouteTrie<T> {
+  const root = createNode<T>();
+  return {
+    add(form, value) {
+      let node = root;
+      for (const [at, segment] of form.segments.entries()) {
+        if (segment.kind === "rest") {
+          node.rests.push({ value, after: form.segments.slice(at + 1) });
+          return;
+        }
+        node = segment.kind === "text" ? childOf(node, segment.shape) : anyOf(node);
+      }
+      node.ends.push(value);
+    },
+    find(path) {
+      const folded = fold(path);
+      if (!mayBegin(root, folded)) return [];
+      const found: T[] = [];
+      const segments = cut(folded);
+      collect(root, { segments, found }, 0);
+      return found;
+    },
+  };
+}
+
+function createNode<T>(): Node<T> {
+  return { texts: new Map(), any: undefined, ends: [], rests: [] };
+}
+
+function childOf<T>(node: Node<T>, folded: string): Node<T> {
+  const known = node.texts.get(folded);
+  if (known !== undefined) return known;
+  const child = createNode<T>();
+  node.texts.set(folded, child);
+  return child;
+}
+
+function anyOf<T>(node: Node<T>): Node<T> {
+  node.any ??= createNode();
+  return node.any;
+}
+
+/** What is between the slashes, where there is something. */
+function cut(path: string): string[] {
+  const segments: string[] = [];
+  for (let start = 0; start < path.length; ) {
+    const slash = path.indexOf("/", start);
+    const end = slash === -1 ? path.length : slash;
+    if (end > start) segments.push(path.slice(start, end));
+    start = end + 1;
+  }
+  return segments;
+}
+
+/** Most free paths differ from every form in their first segment: then nothing need be cut in pieces. */
+function mayBegin<T>({ texts, any, rests }: Node<T>, folded: string): boolean {
+  if (any !== undefined || rests.length > 0) return true;
+  let start = 0;
+  while (folded.startsWith("/", start)) start++;
+  const end = folded.indexOf("/", start);
+  return start === folded.length || texts.has(folded.slice(start, end === -1 ? undefined : end));
+}
+
+/** As deep as the deepest form, not as the path. */
+function collect<T>(
+  node: Node<T>,
+  walk: { readonly segments: readonly string[]; readonly found: T[] },
+  at: number,
+): void {
+  for (const { value, after } of node.rests) if (mayFollow(walk.segments, after, at)) walk.found.push(value);
+  const segment = walk.segments[at];
+  if (segment === undefined) {
+    walk.found.push(...node.ends);
+    return;
+  }
+  const text = node.texts.get(segment);
+  if (text !== undefined) collect(text, walk, at + 1);
+  if (node.any !== undefined) collect(node.any, walk, at + 1);
+}
+
+/** Whether what comes after a wildcard can be found, in order, in what is left of a path. Wildcards stand for anything. */
+function mayFollow(segments: readonly string[], after: readonly FormSegment[], from: number): boolean {
+  const tail = after.slice(after.findLastIndex(({ kind }) => kind === "rest") + 1);
+  let at = from;
+  for (const { kind, shape } of after.slice(0, after.length - tail.length)) {
+    if (kind === "any") at += 1;
+    if (kind !== "text") continue;
+    const found = segments.indexOf(shape, at);
+    if (found === -1) return false;
+    at = found + 1;
+  }
+  const start = segments.length - tail.length;
+  return start >= at && tail.every(({ kind, shape }, offset) => kind !== "text" || segments[start + offset] === shape);
 }

@@ -3,8 +3,9 @@
  *
  * @module
  */
+
 import fc from "fast-check";
-import { compilePath } from "./compile-path.js";
+import { compilePath } from "./path.js";
 import type { PathForm } from "./path-form.js";
 import { parseRouteKey } from "./route-key.js";
 import type { RouteEntry } from "./route-table.js";

@@ -10,9 +10,8 @@
  */
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import { createIssues, type NumberRange } from "../issues.js";
+import type { SettlementResponse, VerifyResponse } from "../protocol/documents.js";
 import type { Reason } from "../protocol/reasons.js";
-import type { SettlementResponse } from "../protocol/settlement-response.js";
-import type { VerifyResponse } from "../protocol/verify-response.js";
 import { accept, type Fields, fieldsOf, type Reading, type Refusal, refuse } from "./reading.js";
 import { createTransactionDesk, type PayerTransaction, type TransactionDeskOptions } from "./settlement-desk.js";
 

@@ -1,10 +1,15 @@
 /**
- * Offers: our prepared payment requirements. Computed once at start, shared by every request, never changed.
+ * Offers: our prepared payment requirements, and which of them a payment means. Offers are computed once at start and never changed.
+ *
+ * Only the five fields that identify an offer are compared. Clients drop unknown fields and `extra`.
+ *
+ * @see `docs/background/protocol-notes.md`, "The wire"
  *
  * @module
  */
 import { formatAmount } from "../price/price.js";
-import type { PaymentRequirements } from "../protocol/payment-requirements.js";
+import { sameNetwork } from "../protocol/caip2.js";
+import type { AcceptedRequirements, PaymentRequirements } from "../protocol/documents.js";
 import type { OfferAsset, Scheme } from "./scheme.js";
 
 /** One way to pay for one route. */
@@ -43,4 +48,43 @@ export function createOffer(
 export function describePrice({ asset, amount }: Offer): string {
   const { decimals, symbol } = asset;
   return decimals === undefined ? `${amount} units of ${symbol}` : `${formatAmount(amount, decimals)} ${symbol}`;
+}
+
+/** The fields that identify an offer, in the order in which a difference is reported. */
+export const MATCHED_FIELDS = ["scheme", "network", "asset", "payTo", "amount"] as const;
+
+/** A field that identifies an offer. */
+export type MatchedField = (typeof MATCHED_FIELDS)[number];
+
+/** The offer a payment means, or the field in which it differs from the nearest one. */
+export type Match =
+  | { readonly kind: "matched"; readonly offer: Offer }
+  | { readonly kind: "mismatched"; readonly field: MatchedField };
+
+/** Finds the offer that a client accepted. */
+export function matchOffer(offers: readonly Offer[], accepted: AcceptedRequirements): Match {
+  let furthest = 0;
+  for (const offer of offers) {
+    const differing = MATCHED_FIELDS.findIndex((field) => !agrees(field, offer, accepted));
+    if (differing === -1) return { kind: "matched", offer };
+    furthest = Math.max(furthest, differing);
+  }
+  return { kind: "mismatched", field: MATCHED_FIELDS[furthest] ?? "scheme" };
+}
+
+function agrees(field: MatchedField, offer: Offer, accepted: AcceptedRequirements): boolean {
+  const ours = offer.requirements;
+  switch (field) {
+    case "scheme":
+      return accepted[field] === ours[field];
+    case "network":
+      return sameNetwork(accepted[field], ours[field]);
+    case "asset":
+    case "payTo":
+      return offer.scheme.sameAddress(accepted[field], ours[field]);
+    case "amount":
+      return (accepted.amount ?? accepted.maxAmountRequired) === ours.amount;
+    default:
+      return field satisfies never;
+  }
 }

@@ -5,10 +5,9 @@
  * @module
  */
 import type { RpcNode } from "../http/rpc-node.js";
-import type { Network, NetworkPattern } from "../network/caip2.js";
 import type { AssetPrice } from "../price/price.js";
-import type { Extensions } from "../protocol/extensions.js";
-import type { PaymentRequirements } from "../protocol/payment-requirements.js";
+import type { Network, NetworkPattern } from "../protocol/caip2.js";
+import type { Extensions, PaymentRequirements } from "../protocol/documents.js";
 import type { Reason } from "../protocol/reasons.js";
 
 /** One way to pay as a seller wrote it, defaults filled in. The types are promises of the caller, not of TypeScript. */

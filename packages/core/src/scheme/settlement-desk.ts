@@ -11,8 +11,7 @@
  * @see x402 v2 §6.1
  * @module
  */
-import type { SettlementResponse } from "../protocol/settlement-response.js";
-import type { VerifyResponse } from "../protocol/verify-response.js";
+import type { SettlementResponse, VerifyResponse } from "../protocol/documents.js";
 import { accept, type Reading, type Refusal, refuse } from "./reading.js";
 
 /** A payment at a desk, and a chain that can carry it out. Made for one request. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createAnswerRoom } from "./answer-room.js";
-import type { StoredAnswer } from "./payment-record.js";
+import type { StoredAnswer } from "./payment-store.js";
 
 const SEED = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31);
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { StoredAnswer } from "./payment-record.js";
+import type { StoredAnswer } from "./payment-store.js";
 
 /** Counts what is kept. */
 export interface AnswerRoom {

@@ -5,9 +5,8 @@
  */
 import { type Draft, put } from "../draft.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
-import type { SettlementResponse } from "../protocol/settlement-response.js";
-import type { PaymentRecord, PaymentState, StoredAnswer } from "./payment-record.js";
-import type { ClaimRequest, Transition } from "./payment-store.js";
+import type { SettlementResponse } from "../protocol/documents.js";
+import type { ClaimRequest, PaymentRecord, PaymentState, StoredAnswer, Transition } from "./payment-store.js";
 import type { Expiring } from "./record-expiries.js";
 
 /** All its fields are there from the start: objects that grow are slow. */

@@ -1,8 +1,16 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { CLAIM, createClock, MINUTE, STATES, unfinishedOf } from "./memory-store.fixture.js";
-import { type PaymentRecord, RELEASABLE, type StoredAnswer, TRANSITIONS, UNFINISHED } from "./payment-record.js";
-import type { Claim, ClaimRequest, Transition } from "./payment-store.js";
+import {
+  type Claim,
+  type ClaimRequest,
+  type PaymentRecord,
+  RELEASABLE,
+  type StoredAnswer,
+  TRANSITIONS,
+  type Transition,
+  UNFINISHED,
+} from "./payment-store.js";
 
 const SEED = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31);
 const ROOM = 100;

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { bring, CLAIM, createClock, MINUTE, move, RECEIPT } from "./memory-store.fixture.js";
 import { createMemoryStore } from "./memory-store.js";
-import type { StoredAnswer } from "./payment-record.js";
-import type { PaymentStore } from "./payment-store.js";
+import type { PaymentStore, StoredAnswer } from "./payment-store.js";
 
 const ROOM = 100;
 

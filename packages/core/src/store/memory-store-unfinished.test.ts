@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { bring, CLAIM, createClock, MINUTE, move, STATES, unfinishedOf } from "./memory-store.fixture.js";
-import { RELEASABLE, UNFINISHED } from "./payment-record.js";
+import { RELEASABLE, UNFINISHED } from "./payment-store.js";
 
 const IDENTIFIER = "x".repeat(43);
 const IDENTIFIED = { ...CLAIM, identifier: IDENTIFIER };

@@ -1,8 +1,14 @@
 /** A memory store with a clock that is set by hand, and what the tests put into it. */
 import { expect } from "vitest";
 import { createMemoryStore, type MemoryStoreOptions } from "./memory-store.js";
-import { type PaymentRecord, type PaymentState, TRANSITIONS } from "./payment-record.js";
-import type { ClaimRequest, PaymentStore, Transition } from "./payment-store.js";
+import {
+  type ClaimRequest,
+  type PaymentRecord,
+  type PaymentState,
+  type PaymentStore,
+  TRANSITIONS,
+  type Transition,
+} from "./payment-store.js";
 
 export const MINUTE = 60_000;
 export const STATES = Object.keys(TRANSITIONS) as PaymentState[];

@@ -3,8 +3,7 @@ import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ANSWER, CLAIM, createClock, MINUTE, RECEIPT, STATES, storeIn } from "./memory-store.fixture.js";
-import { type PaymentState, RELEASABLE, TRANSITIONS } from "./payment-record.js";
-import type { PaymentStore, Transition } from "./payment-store.js";
+import { type PaymentState, type PaymentStore, RELEASABLE, TRANSITIONS, type Transition } from "./payment-store.js";
 
 describe("claim", () => {
   test("gives a payment to one of a thousand who ask at once, and shows the others whose it is", async () => {

@@ -5,8 +5,16 @@
  */
 import { ConfigError, describeValue } from "../errors.js";
 import type { HeldRecord } from "./held-record.js";
-import { type PaymentRecord, RELEASABLE, TRANSITIONS, UNFINISHED } from "./payment-record.js";
-import type { Claim, ClaimRequest, PaymentStore, Transition } from "./payment-store.js";
+import {
+  type Claim,
+  type ClaimRequest,
+  type PaymentRecord,
+  type PaymentStore,
+  RELEASABLE,
+  TRANSITIONS,
+  type Transition,
+  UNFINISHED,
+} from "./payment-store.js";
 import { createRecordTable } from "./record-table.js";
 
 /** How much room a memory store takes. */

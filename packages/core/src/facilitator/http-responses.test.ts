@@ -1,0 +1,138 @@
+import { readFileSync } from "node:fs";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { isSettlementResponse, isSupportedResponse, isVerifyResponse } from "../protocol/validate.js";
+import { readSettlementResponse, readSupportedResponse, readVerifyResponse } from "./http-responses.js";
+
+const NETWORK = "eip155:84532";
+
+const { vectors } = JSON.parse(
+  readFileSync(new URL("../../../../test/vectors/specification-v2.json", import.meta.url), "utf8"),
+) as { readonly vectors: readonly { readonly kind: string; readonly clause: string; readonly document: object }[] };
+
+const JUNK: readonly unknown[] = [undefined, null, true, 0, "", "ok", [], [{}], {}, { error: "no" }, () => {}];
+
+describe("readVerifyResponse", () => {
+  test.each(vectors.filter(({ kind }) => kind === "VerifyResponse"))("reads $clause as it is", ({ document }) => {
+    expect(readVerifyResponse(document)).toEqual(document);
+  });
+
+  test.each<[answer: object, read: object | undefined, why: string]>([
+    [{ isValid: true }, { isValid: true }, "the least"],
+    [
+      { is_valid: false, invalid_reason: "insufficient_funds", invalid_message: "no money" },
+      { isValid: false, invalidReason: "insufficient_funds", invalidMessage: "no money" },
+      "snake_case",
+    ],
+    [{ isValid: true, invalidReason: null, payer: null }, { isValid: true }, "null is nothing"],
+    [{ isValid: null, is_valid: true }, { isValid: true }, "null is nothing, under both names"],
+    [{ isValid: true, extra: 1, payer: "0x1" }, { isValid: true, payer: "0x1" }, "only known fields"],
+    [{ isValid: false, invalidReason: { a: 1 } }, { isValid: false }, "a reason that is no text is none"],
+    [{ isValid: "true" }, undefined, "a text is no truth"],
+    [{ isValid: 1 }, undefined, "a number is no truth"],
+    [{ invalidReason: "insufficient_funds" }, undefined, "a reason alone decides nothing"],
+    [{ success: true }, undefined, "an answer to another question"],
+  ])("reads %j as %j: %s", (answer, read) => {
+    expect(readVerifyResponse(answer)).toStrictEqual(read);
+  });
+});
+
+describe("readSettlementResponse", () => {
+  test.each(vectors.filter(({ kind }) => kind === "SettlementResponse"))("reads $clause as it is", ({ document }) => {
+    expect(readSettlementResponse(document, NETWORK)).toEqual(document);
+  });
+
+  test.each<[answer: object, read: object | undefined, why: string]>([
+    [{ success: true }, { success: true, transaction: "", network: NETWORK }, "the least"],
+    [
+      { success: false, error_reason: "insufficient_funds", network: "eip155:1" },
+      { success: false, errorReason: "insufficient_funds", transaction: "", network: "eip155:1" },
+      "snake_case, no transaction, and the network is what it says",
+    ],
+    [{ success: true, network: "" }, { success: true, transaction: "", network: NETWORK }, "an empty network"],
+    [
+      { success: true, transaction: null, network: null, errorReason: null, amount: null },
+      { success: true, transaction: "", network: NETWORK },
+      "null is nothing",
+    ],
+    [{ success: true, amount: 5 }, { success: true, transaction: "", network: NETWORK }, "an amount is a text"],
+    [
+      { success: true, transaction: "0x1", amount: "5", payer: "0x2", secret: "s" },
+      { success: true, transaction: "0x1", network: NETWORK, amount: "5", payer: "0x2" },
+      "only known fields",
+    ],
+    [{ success: "true", transaction: "0x1" }, undefined, "a text is no truth"],
+    [{ success: 1, transaction: "0x1" }, undefined, "a number is no truth"],
+    [{ transaction: "0x1", network: NETWORK }, undefined, "a transaction alone does not say how it ended"],
+    [{ errorReason: "insufficient_funds" }, undefined, "a reason alone does not either"],
+  ])("reads %j as %j: %s", (answer, read) => {
+    expect(readSettlementResponse(answer, NETWORK)).toStrictEqual(read);
+  });
+});
+
+describe("readSupportedResponse", () => {
+  test.each(vectors.filter(({ kind }) => kind === "SupportedResponse"))("reads $clause as it is", ({ document }) => {
+    expect(readSupportedResponse(document)).toEqual(document);
+  });
+
+  const kind = { x402Version: 2, scheme: "exact", network: NETWORK };
+  const none = { kinds: [], extensions: [], signers: {} };
+
+  test.each<[answer: object, read: object | undefined, why: string]>([
+    [{ kinds: [] }, none, "the least"],
+    [{ kinds: [], extensions: null, signers: null }, none, "null is nothing"],
+    [
+      { kinds: [kind, null, [], "exact", { ...kind, network: 5 }] },
+      { ...none, kinds: [kind] },
+      "bad kinds are left out",
+    ],
+    [{ kinds: [{ ...kind, scheme: null }, { ...kind, x402Version: "2" }, {}] }, none, "each of the three is needed"],
+    [{ kinds: [{ ...kind, extra: null }] }, { ...none, kinds: [kind] }, "an extra of null is none"],
+    [{ kinds: [{ ...kind, extra: { a: 1 } }] }, { ...none, kinds: [{ ...kind, extra: { a: 1 } }] }, "an extra"],
+    [{ kinds: [], extensions: ["bazaar", 5, null] }, { ...none, extensions: ["bazaar"] }, "identifiers are texts"],
+    [
+      { kinds: [], signers: { "eip155:*": ["0x1", 5], "solana:*": "0x1" } },
+      { ...none, signers: { "eip155:*": ["0x1"], "solana:*": [] } },
+      "addresses are texts in a list",
+    ],
+    [{ kinds: {} }, undefined, "kinds are a list"],
+    [{ kinds: null }, undefined, "kinds are a list"],
+  ])("reads %j as %j: %s", (answer, read) => {
+    expect(readSupportedResponse(answer)).toStrictEqual(read);
+  });
+
+  test("keeps a signer under __proto__ from becoming one", () => {
+    const read = readSupportedResponse(JSON.parse('{"kinds":[],"signers":{"__proto__":["0x1"]}}'));
+    expect(Object.getPrototypeOf(read?.signers)).toBe(Object.prototype);
+  });
+});
+
+test.each(JUNK)("%j is no answer to anything", (junk) => {
+  expect(readVerifyResponse(junk)).toBeUndefined();
+  expect(readSettlementResponse(junk, NETWORK)).toBeUndefined();
+  expect(readSupportedResponse(junk)).toBeUndefined();
+});
+
+test("reading is total, and what is read is of the protocol's form", () => {
+  const names = fc.constantFrom(
+    "isValid",
+    "success",
+    "transaction",
+    "network",
+    "kinds",
+    "extensions",
+    "signers",
+    "payer",
+  );
+  const values = fc.oneof(fc.jsonValue(), fc.boolean(), fc.string());
+  fc.assert(
+    fc.property(fc.oneof(fc.anything(), fc.dictionary(names, values)), (value) => {
+      expect(isVerifyResponse(readVerifyResponse(value) ?? { isValid: true })).toBe(true);
+      expect(isSupportedResponse(readSupportedResponse(value) ?? { kinds: [], extensions: [], signers: {} })).toBe(
+        true,
+      );
+      const read = readSettlementResponse(value, NETWORK);
+      expect(isSettlementResponse(read ?? { success: true, transaction: "", network: NETWORK })).toBe(true);
+    }),
+  );
+});

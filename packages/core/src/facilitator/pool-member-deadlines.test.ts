@@ -1,0 +1,122 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { FacilitatorError } from "../errors.js";
+import type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator.js";
+import { DEFAULT_DEADLINES, withDeadlines } from "./pool-member.js";
+
+const REQUEST = {} as FacilitatorRequest;
+const ANSWERS = {
+  verify: { isValid: true },
+  settle: { success: true, transaction: "0x1", network: "eip155:1" },
+  supported: { kinds: [], extensions: [], signers: {} },
+} as const;
+
+type Operation = keyof typeof ANSWERS;
+const OPERATIONS = Object.keys(ANSWERS) as Operation[];
+
+/** A facilitator that does one thing, whatever it is asked, and keeps the signals it got. */
+function facilitatorThat(behave: (operation: Operation) => unknown) {
+  const signals: AbortSignal[] = [];
+  const answer = (operation: Operation, options?: CallOptions) => {
+    signals.push(options!.signal!);
+    return behave(operation) as Promise<never>;
+  };
+  const facilitator: Facilitator = {
+    verify: (_, options) => answer("verify", options),
+    settle: (_, options) => answer("settle", options),
+    supported: (options) => answer("supported", options),
+  };
+  const hurried = withDeadlines(facilitator, { verifyMs: 100, settleMs: 200, supportedMs: 300 });
+  const call = (operation: Operation, options?: CallOptions): Promise<unknown> =>
+    operation === "supported" ? hurried.supported(options) : hurried[operation](REQUEST, options);
+  return { call, signals };
+}
+
+const DEADLINES_MS = { verify: 100, settle: 200, supported: 300 };
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+describe.each(OPERATIONS)("%s with a deadline", (operation) => {
+  test("passes the answer on and leaves no timer behind", async () => {
+    const { call, signals } = facilitatorThat(async (asked) => ANSWERS[asked]);
+    await expect(call(operation)).resolves.toEqual(ANSWERS[operation]);
+    expect(vi.getTimerCount()).toBe(0);
+    expect(signals[0]?.aborted).toBe(false);
+  });
+
+  test("passes an error on as it is", async () => {
+    const error = new RangeError("of its own");
+    await expect(facilitatorThat(() => Promise.reject(error)).call(operation)).rejects.toBe(error);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("makes a rejection of a throw", async () => {
+    const { call } = facilitatorThat(() => {
+      throw new RangeError("at once");
+    });
+    await expect(call(operation)).rejects.toThrow("at once");
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("takes an answer that is no promise", async () => {
+    await expect(facilitatorThat((asked) => ANSWERS[asked]).call(operation)).resolves.toEqual(ANSWERS[operation]);
+  });
+
+  test("ends a call that never ends, tells the facilitator, and knows what that means for the money", async () => {
+    const { call, signals } = facilitatorThat(() => new Promise(() => {}));
+    const failure = call(operation).catch((error: FacilitatorError) => error);
+    await vi.advanceTimersByTimeAsync(DEADLINES_MS[operation] - 1);
+    expect(signals[0]?.aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await failure).toMatchObject({
+      name: "FacilitatorError",
+      code: "ERR_FAREBOX_FACILITATOR_TIMEOUT",
+      operation,
+      outcome: operation === "settle" ? "unknown" : "none",
+      message: `facilitator did not answer ${operation} within ${DEADLINES_MS[operation]} ms`,
+    });
+    expect(signals[0]?.aborted).toBe(true);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("ends a call whose caller gives up, and tells the facilitator", async () => {
+    const { call, signals } = facilitatorThat(() => new Promise(() => {}));
+    const caller = new AbortController();
+    const failure = call(operation, { signal: caller.signal }).catch((error: FacilitatorError) => error);
+    await vi.advanceTimersByTimeAsync(50);
+    caller.abort();
+    expect(await failure).toMatchObject({
+      code: "ERR_FAREBOX_FACILITATOR_TIMEOUT",
+      outcome: operation === "settle" ? "unknown" : "none",
+      message: `facilitator did not answer ${operation} before its caller gave up`,
+    });
+    expect(signals[0]?.aborted).toBe(true);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("does not begin a call whose caller has given up already", async () => {
+    const { call, signals } = facilitatorThat(async (asked) => ANSWERS[asked]);
+    await expect(call(operation, { signal: AbortSignal.abort() })).rejects.toMatchObject({ outcome: "none" });
+    expect(signals).toEqual([]);
+  });
+
+  test("hears no more of a call that fails after its deadline", async () => {
+    const unheard: unknown[] = [];
+    const listen = (reason: unknown) => unheard.push(reason);
+    process.on("unhandledRejection", listen);
+    const { call } = facilitatorThat(
+      () => new Promise((_, reject) => void setTimeout(() => reject(new RangeError("late")), 1_000)),
+    );
+    const failure = call(operation).catch((error: FacilitatorError) => error.code);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await failure).toBe("ERR_FAREBOX_FACILITATOR_TIMEOUT");
+    vi.useRealTimers();
+    await new Promise(setImmediate);
+    process.off("unhandledRejection", listen);
+    expect(unheard).toEqual([]);
+  });
+});
+
+test("a settlement has longer by default, for it waits for a block", () => {
+  expect(DEFAULT_DEADLINES).toEqual({ verifyMs: 5_000, settleMs: 30_000, supportedMs: 5_000 });
+});

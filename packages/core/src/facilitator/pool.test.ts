@@ -1,0 +1,599 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { ConfigError, type FacilitatorError } from "../errors.js";
+import { SETTLE_THRESHOLDS, VERIFY_THRESHOLDS } from "./circuit-breaker.js";
+import { createHttpFacilitator } from "./http-facilitator.js";
+import { closeServers, failureOf, listen, REQUEST, serve } from "./http-server.fixture.js";
+import {
+  createManualClock,
+  failing,
+  failure,
+  type ManualClock,
+  quiet,
+  type ScriptedFacilitator,
+  scripted,
+  supporting,
+} from "./pool.fixture.js";
+import { createFacilitatorPool, type FacilitatorEntry, type FacilitatorPool } from "./pool.js";
+import type { FacilitatorHealth } from "./pool-member.js";
+import { SUPPORTED_TTL_MS } from "./supported.js";
+
+const { network: NETWORK } = REQUEST.paymentRequirements;
+const SOLANA = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";
+const PAYMENT = { payment: "p" };
+
+let clock: ManualClock;
+let a: ScriptedFacilitator;
+let b: ScriptedFacilitator;
+let pool: FacilitatorPool;
+let changes: FacilitatorHealth[];
+const logger = { info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+
+function create(...entries: FacilitatorEntry[]): FacilitatorPool {
+  const onChange = (health: FacilitatorHealth) => {
+    changes.push(health);
+    throw new RangeError("a listener that fails");
+  };
+  return createFacilitatorPool(entries, { clock, logger, onChange });
+}
+
+beforeEach(() => {
+  vi.resetAllMocks();
+  clock = createManualClock();
+  [a, b] = [scripted(), scripted()];
+  changes = [];
+  pool = create({ name: "a", facilitator: a }, { name: "b", facilitator: b });
+});
+afterEach(() => {
+  pool.close();
+  closeServers();
+});
+
+async function failTimes(times: number, call: () => Promise<unknown>): Promise<void> {
+  for (let time = 0; time < times; time++) await failureOf(call());
+}
+
+describe("verify", () => {
+  test("asks the first, and nobody else when it answers", async () => {
+    await expect(pool.verify(REQUEST)).resolves.toEqual({ isValid: true });
+    expect([a.asked, b.asked]).toEqual([["verify"], []]);
+  });
+
+  test("takes a refusal for an answer", async () => {
+    a.script.verify = () => ({ isValid: false, invalidReason: "insufficient_funds" });
+    await expect(pool.verify(REQUEST)).resolves.toEqual({ isValid: false, invalidReason: "insufficient_funds" });
+    expect(b.asked).toEqual([]);
+  });
+
+  test.each<[why: string, fail: () => unknown]>([
+    ["fails", failing("verify", "none")],
+    ["throws", () => Promise.reject(new RangeError("a bug"))],
+    ["says nothing that means anything", () => ({ ok: true })],
+  ])("asks the next one when one %s", async (_why, fail) => {
+    a.script.verify = fail;
+    await expect(pool.verify(REQUEST)).resolves.toEqual({ isValid: true });
+    expect([a.asked, b.asked]).toEqual([["verify"], ["verify"]]);
+  });
+
+  test("throws the last failure when all fail, and asks each once", async () => {
+    a.script.verify = failing("verify", "none", 9);
+    b.script.verify = () => ({});
+    expect(await failureOf(pool.verify(REQUEST))).toMatchObject({
+      code: "ERR_FAREBOX_FACILITATOR_RESPONSE",
+      operation: "verify",
+      outcome: "none",
+    });
+    expect([a.asked, b.asked]).toEqual([["verify"], ["verify"]]);
+  });
+
+  test("asks nobody else for a caller who has given up, and holds nothing against who was asked", async () => {
+    const caller = new AbortController();
+    a.script.verify = () => {
+      caller.abort();
+      return new Promise(() => {});
+    };
+    await expect(pool.verify(REQUEST, { signal: caller.signal })).rejects.toMatchObject({ outcome: "none" });
+    expect(b.asked).toEqual([]);
+    expect(pool.health()[0]).toMatchObject({ state: "unknown", lastErrorCode: undefined });
+  });
+
+  test("leaves those for last that cannot settle now: no handler runs for a payment that will not be settled", async () => {
+    a.script.settle = failing("settle", "unknown");
+    for (let payment = 0; payment < SETTLE_THRESHOLDS.failuresToOpen; payment++) {
+      await failureOf(pool.settle(REQUEST, { payment: `p${payment}` }));
+    }
+    await pool.verify(REQUEST);
+    expect([a.asked.includes("verify"), b.asked]).toEqual([false, ["verify"]]);
+    b.script.verify = failing("verify", "none");
+    await expect(pool.verify(REQUEST)).resolves.toEqual({ isValid: true });
+  });
+});
+
+describe("settle", () => {
+  test("asks the next one when the first provably never got it", async () => {
+    a.script.settle = failing("settle", "none");
+    await expect(pool.settle(REQUEST, PAYMENT)).resolves.toMatchObject({ success: true });
+    expect(pool.facilitatorOf("p")).toBe("b");
+  });
+
+  test("throws the last failure when nobody got it, and the payment stays with nobody", async () => {
+    a.script.settle = failing("settle", "none");
+    b.script.settle = failing("settle", "none", 9);
+    expect(await failureOf(pool.settle(REQUEST, PAYMENT))).toMatchObject({ outcome: "none", retryAfterSeconds: 9 });
+    expect(pool.facilitatorOf("p")).toBeUndefined();
+    a.script.settle = () => undefined;
+    await pool.settle(REQUEST, PAYMENT);
+    expect([a.asked, b.asked]).toEqual([["settle", "settle"], ["settle"]]);
+  });
+
+  test.each<[why: string, fail: () => unknown]>([
+    ["fails with an unknown outcome", failing("settle", "unknown")],
+    ["throws", () => Promise.reject(new RangeError("a bug"))],
+    ["says nothing that means anything", () => ({})],
+  ])("asks nobody else when one %s", async (_why, fail) => {
+    a.script.settle = fail;
+    expect(await failureOf(pool.settle(REQUEST, PAYMENT))).toMatchObject({ operation: "settle", outcome: "unknown" });
+    expect([a.asked, b.asked, pool.facilitatorOf("p")]).toEqual([["settle"], [], "a"]);
+  });
+
+  test("takes a refusal for an answer", async () => {
+    const refusal = { success: false, errorReason: "insufficient_funds", transaction: "", network: NETWORK };
+    a.script.settle = () => refusal;
+    await expect(pool.settle(REQUEST)).resolves.toEqual(refusal);
+    expect(b.asked).toEqual([]);
+  });
+
+  test("goes to the one that verified the payment, and only then to the others", async () => {
+    a.script.verify = failing("verify", "none");
+    await pool.verify(REQUEST, PAYMENT);
+    b.script.settle = failing("settle", "none");
+    await expect(pool.settle(REQUEST, PAYMENT)).resolves.toMatchObject({ success: true });
+    expect([a.asked, b.asked]).toEqual([
+      ["verify", "settle"],
+      ["verify", "settle"],
+    ]);
+  });
+
+  test.each<[why: string, again: (() => unknown) | undefined]>([
+    ["answers now", undefined],
+    ["cannot be reached now", failing("settle", "none")],
+    ["is in doubt again", failing("settle", "unknown")],
+  ])("a payment in doubt goes to the same one again and to nobody else: it %s", async (_why, again) => {
+    a.script.settle = failing("settle", "unknown");
+    await failureOf(pool.settle(REQUEST, PAYMENT));
+    a.script.settle = again ?? (() => undefined);
+    for (let time = 0; time < 2; time++) await pool.settle(REQUEST, PAYMENT).catch((error: FacilitatorError) => error);
+    expect([a.asked, b.asked, pool.facilitatorOf("p")]).toEqual([["settle", "settle", "settle"], [], "a"]);
+  });
+
+  test("a payment in doubt does not go elsewhere when its facilitator is left alone or says that it supports nothing", async () => {
+    a.script.settle = failing("settle", "unknown");
+    a.script.supported = () => supporting();
+    await failTimes(SETTLE_THRESHOLDS.failuresToOpen, () => pool.settle(REQUEST, PAYMENT));
+    await pool.ready();
+    expect(await failureOf(pool.settle(REQUEST, PAYMENT))).toMatchObject({
+      code: "ERR_FAREBOX_FACILITATOR_UNAVAILABLE",
+      outcome: "none",
+      retryAfterSeconds: 30,
+    });
+    expect(b.asked).toEqual(["supported"]);
+    await expect(pool.settle(REQUEST, { payment: "another" })).resolves.toMatchObject({ success: true });
+    expect(b.asked).toEqual(["supported", "settle"]);
+  });
+
+  test("a payment that was answered stays where it is", async () => {
+    a.script.settle = failing("settle", "none");
+    await pool.settle(REQUEST, PAYMENT);
+    a.script.settle = () => undefined;
+    b.script.settle = failing("settle", "none");
+    await failureOf(pool.settle(REQUEST, PAYMENT));
+    expect([a.asked, b.asked]).toEqual([["settle"], ["settle", "settle"]]);
+  });
+
+  test("the same payment twice at once cannot end up with two facilitators", async () => {
+    const ends: (() => void)[] = [];
+    const outcomes = [failure("settle", "none"), failure("settle", "unknown")];
+    a.script.settle = () => new Promise((_, reject) => ends.push(() => reject(outcomes.shift())));
+    b.script.settle = failing("settle", "unknown");
+    const first = failureOf(pool.settle(REQUEST, PAYMENT));
+    const second = failureOf(pool.settle(REQUEST, PAYMENT));
+    await quiet();
+    for (const end of ends) end();
+    expect([(await first).outcome, (await second).outcome]).toEqual(["unknown", "unknown"]);
+    expect([a.asked, b.asked]).toEqual([["settle"], ["settle", "settle"]]);
+  });
+
+  test("without a name, a payment is what its scheme's payload says", async () => {
+    a.script.settle = failing("settle", "unknown");
+    await failureOf(pool.settle(REQUEST));
+    a.script.settle = failing("settle", "none");
+    await failureOf(pool.settle(REQUEST));
+    expect(b.asked).toEqual([]);
+    const { paymentPayload } = REQUEST;
+    await pool.settle({ ...REQUEST, paymentPayload: { ...paymentPayload, payload: { signature: "0x02" } } });
+    expect(b.asked).toEqual(["settle"]);
+  });
+
+  test("a record's word for who has a payment is taken, also when it names nobody known", async () => {
+    await pool.settle(REQUEST, { ...PAYMENT, facilitator: "b" });
+    expect([a.asked, b.asked, pool.facilitatorOf("p")]).toEqual([[], ["settle"], "b"]);
+    expect(await failureOf(pool.settle(REQUEST, { payment: "q", facilitator: "c" }))).toMatchObject({
+      code: "ERR_FAREBOX_FACILITATOR_UNAVAILABLE",
+      outcome: "none",
+    });
+    expect([a.asked, b.asked]).toEqual([[], ["settle"]]);
+  });
+});
+
+describe("over HTTP", () => {
+  type Behaviour = Parameters<typeof serve>[0];
+
+  /** Two servers of which the second is well, and how often that was asked. */
+  async function callWith(first: Behaviour | "nobody listens", operation: "verify" | "settle") {
+    const asked: (string | undefined)[] = [];
+    const well = await serve(({ url }, response) => {
+      asked.push(url);
+      response.end('{"isValid":true,"success":true,"transaction":"0x1"}');
+    });
+    const urls = [first === "nobody listens" ? await nobody() : await serve(first), well];
+    const deadlines = { verifyMs: 200, settleMs: 200, supportedMs: 200 };
+    const entries = urls.map((url, at) => ({ name: `f${at}`, facilitator: createHttpFacilitator({ url }) }));
+    const overHttp = createFacilitatorPool(entries, { clock, deadlines });
+    const result = await overHttp[operation](REQUEST).catch((error: FacilitatorError) => error.outcome);
+    return { result, asked: asked.length };
+  }
+
+  async function nobody(): Promise<string> {
+    const server = createServer();
+    const url = await listen(server);
+    server.close();
+    await once(server, "close");
+    return url;
+  }
+
+  const hangs: Behaviour = () => {};
+  const resets: Behaviour = ({ socket }) => void socket.resetAndDestroy();
+  const answers =
+    (status: number, body = ""): Behaviour =>
+    (_, response) =>
+      response.writeHead(status).end(body);
+
+  test.each<[why: string, first: Behaviour | "nobody listens", settlesElsewhere: boolean]>([
+    ["refuses connections", "nobody listens", true],
+    ["refuses our credentials", answers(401), true],
+    ["is busy", answers(429), true],
+    ["hangs", hangs, false],
+    ["resets the connection", resets, false],
+    ["is broken", answers(500), false],
+    ["is a proxy without its server", answers(502, "<h1>Bad gateway</h1>"), false],
+    ["says nothing", answers(200), false],
+  ])(
+    "a first one that %s: verifying goes on to the next, settling only if nothing left",
+    async (_why, first, settles) => {
+      expect(await callWith(first, "verify")).toEqual({ result: { isValid: true }, asked: 1 });
+      const { result, asked } = await callWith(first, "settle");
+      expect(asked).toBe(settles ? 1 : 0);
+      if (settles) expect(result).toMatchObject({ success: true });
+      else expect(result).toBe("unknown");
+    },
+  );
+
+  test("/supported that is limited is asked again after the pause it asks for, and not before", async () => {
+    let requests = 0;
+    const url = await serve((_, response) => {
+      requests++;
+      if (requests === 1) response.writeHead(429, { "retry-after": "30" }).end();
+      else response.end(JSON.stringify(supporting(["exact", NETWORK])));
+    });
+    const limited = create({ name: "a", facilitator: createHttpFacilitator({ url }) });
+    await limited.ready();
+    expect([limited.supports("exact", NETWORK), clock.pendingMs]).toEqual(["unknown", [31_000]]);
+    await clock.advance(30_999);
+    expect(requests).toBe(1);
+    await clock.advance(1);
+    await vi.waitFor(() => expect(limited.supports("exact", NETWORK)).toBe("yes"));
+    limited.close();
+  });
+});
+
+describe("circuit breakers", () => {
+  beforeEach(() => {
+    a.script.verify = failing("verify", "none");
+  });
+
+  test("whoever keeps failing is not asked for a while, then once, and then again as before", async () => {
+    for (let call = 0; call < VERIFY_THRESHOLDS.failuresToOpen + 2; call++) await pool.verify(REQUEST);
+    expect(a.asked).toHaveLength(VERIFY_THRESHOLDS.failuresToOpen);
+    await clock.advance(VERIFY_THRESHOLDS.openMs);
+    a.script.verify = () => ({ isValid: true });
+    await pool.verify(REQUEST);
+    await pool.verify(REQUEST);
+    expect(a.asked).toHaveLength(VERIFY_THRESHOLDS.failuresToOpen + 2);
+  });
+
+  test("when everybody is left alone, it fails at once and says for how long", async () => {
+    b.script.verify = failing("verify", "none", 20);
+    await failTimes(VERIFY_THRESHOLDS.failuresToOpen, () => pool.verify(REQUEST));
+    const asked = a.asked.length + b.asked.length;
+    await clock.advance(1_500);
+    expect(await failureOf(pool.verify(REQUEST))).toMatchObject({
+      code: "ERR_FAREBOX_FACILITATOR_UNAVAILABLE",
+      operation: "verify",
+      outcome: "none",
+      retryAfterSeconds: 9,
+      message: "nobody was asked to verify: every facilitator is left alone for a while after failures",
+    });
+    expect(a.asked.length + b.asked.length).toBe(asked);
+  });
+
+  test("verifying may fail while settling works", async () => {
+    for (let call = 0; call < VERIFY_THRESHOLDS.failuresToOpen; call++) await pool.verify(REQUEST);
+    await pool.settle(REQUEST, PAYMENT);
+    expect(a.asked.at(-1)).toBe("settle");
+    expect(pool.health()[0]?.breakers).toEqual({ verify: "open", settle: "closed" });
+  });
+
+  test("a server that says no to what it is sent is not broken: one bad route must not close the others", async () => {
+    const url = await serve((_, response) => response.writeHead(400).end("{}"));
+    const alone = create({ name: "a", facilitator: createHttpFacilitator({ url }) });
+    await failTimes(VERIFY_THRESHOLDS.failuresToOpen * 2, () => alone.verify(REQUEST));
+    expect(alone.health()[0]).toMatchObject({
+      state: "up",
+      lastErrorCode: "ERR_FAREBOX_FACILITATOR_STATUS",
+      breakers: { verify: "closed" },
+    });
+  });
+
+  test("429 with Retry-After is obeyed at once", async () => {
+    let requests = 0;
+    const url = await serve((_, response) => {
+      requests++;
+      response.writeHead(429, { "retry-after": "40" }).end();
+    });
+    const alone = create({ name: "a", facilitator: createHttpFacilitator({ url }) });
+    await failureOf(alone.verify(REQUEST));
+    expect(await failureOf(alone.verify(REQUEST))).toMatchObject({ retryAfterSeconds: 40 });
+    expect(requests).toBe(1);
+  });
+});
+
+describe("what is supported", () => {
+  test("is unknown until it is told, and that is no reason not to ask", async () => {
+    expect(pool.supports("exact", NETWORK)).toBe("unknown");
+    await expect(pool.verify(REQUEST)).resolves.toEqual({ isValid: true });
+  });
+
+  test("whoever is known not to support an offer is not asked", async () => {
+    a.script.supported = () => supporting(["upto", NETWORK], ["exact", "eip155:1"]);
+    await pool.ready();
+    expect(["exact", "upto", "other"].map((scheme) => pool.supports(scheme, NETWORK))).toEqual(["yes", "yes", "no"]);
+    await pool.verify(REQUEST);
+    expect([a.asked, b.asked]).toEqual([["supported"], ["supported", "verify"]]);
+  });
+
+  test("what nobody supports fails without asking", async () => {
+    a.script.supported = () => supporting();
+    b.script.supported = () => supporting();
+    await pool.ready();
+    expect(await failureOf(pool.verify(REQUEST))).toMatchObject({
+      code: "ERR_FAREBOX_FACILITATOR_UNAVAILABLE",
+      message: "nobody was asked to verify: no facilitator is known to take exact on eip155:84532",
+      retryAfterSeconds: undefined,
+    });
+  });
+
+  test("a facilitator is only asked about its networks", async () => {
+    const only = create(
+      { name: "a", facilitator: a, networks: ["solana:*"] },
+      { name: "b", facilitator: b, networks: ["eip155:84532", "algorand:*"] },
+    );
+    expect(only.supports("exact", NETWORK)).toBe("unknown");
+    expect(only.supports("exact", "eip155:1")).toBe("no");
+    await only.verify(REQUEST);
+    await only.settle(REQUEST);
+    expect([a.asked, b.asked]).toEqual([[], ["verify", "settle"]]);
+    b.script.supported = () => supporting(["exact", NETWORK], ["exact", "eip155:1"]);
+    await expect(only.supported()).resolves.toEqual(supporting(["exact", NETWORK]));
+    only.close();
+  });
+
+  test("the revision grows when something changes, and only then", async () => {
+    await pool.ready();
+    const before = pool.revision;
+    await clock.advance(SUPPORTED_TTL_MS);
+    expect(pool.revision).toBe(before);
+    a.script.supported = () => supporting();
+    await clock.advance(SUPPORTED_TTL_MS);
+    expect(pool.revision).toBe(before + 1);
+  });
+
+  test("an offer's extra is the first one's that supports it; another one's while that is down", async () => {
+    const paidBy = (feePayer: string) => () => ({
+      ...supporting(),
+      kinds: [{ x402Version: 2, scheme: "exact", network: SOLANA, extra: { feePayer } }],
+    });
+    a.script.supported = paidBy("A");
+    b.script.supported = paidBy("B");
+    expect(pool.kindExtra("exact", SOLANA)).toBeUndefined();
+    await pool.ready();
+    expect(pool.kindExtra("exact", SOLANA)).toEqual({ feePayer: "A" });
+    const before = pool.revision;
+    a.script.verify = failing("verify", "none", 60);
+    const requirements = { ...REQUEST.paymentRequirements, network: SOLANA, extra: {} };
+    await pool.verify({ ...REQUEST, paymentRequirements: requirements });
+    expect(pool.kindExtra("exact", SOLANA)).toEqual({ feePayer: "B" });
+    expect(pool.revision).toBeGreaterThan(before);
+  });
+
+  test("an offer that names one facilitator's address goes to nobody else, though that one fails", async () => {
+    const signedBy = (signer: string) => () => ({
+      ...supporting(["exact", NETWORK]),
+      signers: { "eip155:*": [signer] },
+    });
+    a.script.supported = signedBy("0xa");
+    b.script.supported = signedBy("0xb");
+    await pool.ready();
+    const ofB = {
+      ...REQUEST,
+      paymentRequirements: { ...REQUEST.paymentRequirements, extra: { facilitatorAddress: "0xB" } },
+    };
+    b.script.verify = failing("verify", "none");
+    b.script.settle = failing("settle", "none");
+    await failureOf(pool.verify(ofB));
+    await failureOf(pool.settle(ofB));
+    expect(a.asked).toEqual(["supported"]);
+  });
+
+  test("the pool's own list is everybody's, and a failure only when nobody has told", async () => {
+    a.script.supported = failing("supported", "none");
+    b.script.supported = failing("supported", "none");
+    expect(await failureOf(pool.supported())).toMatchObject({
+      code: "ERR_FAREBOX_FACILITATOR_UNAVAILABLE",
+      operation: "supported",
+    });
+    b.script.supported = () => supporting(["exact", NETWORK]);
+    await clock.advance(1_000);
+    await expect(pool.supported()).resolves.toEqual(supporting(["exact", NETWORK]));
+  });
+});
+
+describe("at start", () => {
+  test.each<[why: string, supported: () => unknown]>([
+    ["down", failing("supported", "none")],
+    ["full of garbage", () => ({ kinds: 5 })],
+    [
+      "broken",
+      () => {
+        throw new RangeError("a bug");
+      },
+    ],
+  ])("a facilitator that is %s is no reason to reject, and is asked all the same", async (_why, supported) => {
+    a.script.supported = supported;
+    await expect(pool.ready()).resolves.toBeUndefined();
+    expect(pool.supports("exact", NETWORK)).toBe("yes");
+    await pool.verify(REQUEST);
+    expect(a.asked).toEqual(["supported", "verify"]);
+  });
+
+  test("a server that hangs blocks no payment, and is waited for until its deadline", async () => {
+    const url = await serve(({ url }, response) => {
+      if (url !== "/supported") response.end('{"isValid":true}');
+    });
+    const deadlines = { verifyMs: 5_000, settleMs: 5_000, supportedMs: 100 };
+    const hanging = createFacilitatorPool([{ name: "h", facilitator: createHttpFacilitator({ url }) }], {
+      clock,
+      deadlines,
+    });
+    const ready = hanging.ready();
+    await expect(hanging.verify(REQUEST)).resolves.toEqual({ isValid: true });
+    await expect(ready).resolves.toBeUndefined();
+    expect(hanging.health()[0]?.lastErrorCode).toBe("ERR_FAREBOX_FACILITATOR_TIMEOUT");
+    expect(hanging.supports("exact", NETWORK)).toBe("unknown");
+    hanging.close();
+  });
+
+  test("nothing is asked before it is started, and nothing is left to wait for when it is closed", async () => {
+    await quiet();
+    expect([a.asked, b.asked]).toEqual([[], []]);
+    b.script.supported = () => new Promise(() => {});
+    const ready = pool.ready();
+    await quiet();
+    pool.close();
+    await expect(ready).resolves.toBeUndefined();
+    expect(clock.pendingMs).toEqual([]);
+  });
+
+  test("a closed pool still settles what is under way", async () => {
+    pool.start();
+    pool.close();
+    await expect(pool.settle(REQUEST)).resolves.toMatchObject({ success: true });
+  });
+
+  test("timers of the real clock do not keep the process alive", async () => {
+    const [set, clear] = [vi.spyOn(globalThis, "setTimeout"), vi.spyOn(globalThis, "clearTimeout")];
+    onTestFinished(() => void [set, clear].map((spy) => spy.mockRestore()));
+    const real = createFacilitatorPool([{ name: "a", facilitator: a }]);
+    await real.ready();
+    await quiet();
+    const cleared = new Set<unknown>(clear.mock.calls.map(([timer]) => timer));
+    const left = set.mock.results.map(({ value }) => value as NodeJS.Timeout).filter((timer) => !cleared.has(timer));
+    expect(left).not.toEqual([]);
+    expect(left.filter((timer) => timer.hasRef())).toEqual([]);
+    real.close();
+  });
+});
+
+describe("health", () => {
+  const [health] = [() => pool.health()[0]];
+
+  test("is unknown at first, then up, and says so once", async () => {
+    const sinceMs = clock.now();
+    expect(health()).toEqual({
+      name: "a",
+      state: "unknown",
+      sinceMs,
+      lastErrorCode: undefined,
+      breakers: { verify: "closed", settle: "closed" },
+      supportedFetchedAtMs: undefined,
+    });
+    await clock.advance(5);
+    await pool.ready();
+    await pool.verify(REQUEST);
+    expect(health()).toMatchObject({ state: "up", sinceMs: sinceMs + 5, supportedFetchedAtMs: sinceMs + 5 });
+    expect(logger.info.mock.calls).toEqual([
+      ["facilitator_up", { facilitator: "a" }],
+      ["facilitator_up", { facilitator: "b" }],
+    ]);
+  });
+
+  test("is down while a breaker is not closed, and up after the probe", async () => {
+    await pool.verify(REQUEST);
+    a.script.verify = failing("verify", "none");
+    for (let call = 0; call < VERIFY_THRESHOLDS.failuresToOpen; call++) await pool.verify(REQUEST);
+    expect(health()).toMatchObject({ state: "down", lastErrorCode: "ERR_FAREBOX_FACILITATOR_UNREACHABLE" });
+    expect(logger.error.mock.calls).toEqual([
+      ["facilitator_down", { facilitator: "a", code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE" }],
+    ]);
+    await clock.advance(VERIFY_THRESHOLDS.openMs);
+    expect(health()).toMatchObject({ state: "down", breakers: { verify: "half-open" } });
+    a.script.verify = () => ({ isValid: true });
+    await pool.verify(REQUEST);
+    expect(health()?.state).toBe("up");
+    expect(changes.filter(({ name }) => name === "a").map(({ state }) => state)).toEqual(["up", "down", "up"]);
+  });
+
+  test("is down at once when it never answered anything, and after some silence when it did", async () => {
+    b.script.supported = failing("supported", "none");
+    await pool.ready();
+    expect(pool.health().map(({ state }) => state)).toEqual(["up", "down"]);
+    a.script.supported = failing("supported", "none");
+    await clock.advance(SUPPORTED_TTL_MS);
+    await clock.advance(1_000);
+    expect(health()?.state).toBe("up");
+    await clock.advance(2_000);
+    expect(health()?.state).toBe("down");
+    await pool.verify(REQUEST);
+    expect(health()?.state).toBe("up");
+  });
+
+  test("has nothing of the facilitator's own words", async () => {
+    a.script.verify = () => Promise.reject(new RangeError("hunter2"));
+    await pool.verify(REQUEST);
+    expect(JSON.stringify(pool.health())).not.toContain("hunter2");
+  });
+});
+
+test.each<[entries: unknown[], path: string, why: string]>([
+  [[], "facilitators", "nobody"],
+  [[{ name: "a" }, { name: "a" }], "facilitators[1].name", "the same name twice"],
+  [[{ name: "" }], "facilitators[0].name", "no name"],
+  [[{ name: "a", networks: [] }], "facilitators[0].networks", "never asked"],
+  [[{ name: "a", networks: ["base"] }], "facilitators[0].networks", "no network"],
+  [[{ name: "a", networks: ["eip155:*", "*"] }], "facilitators[0].networks", "no pattern"],
+])("%j makes no pool: %s, %s", (entries, path) => {
+  const create = () =>
+    createFacilitatorPool(entries.map((entry) => ({ facilitator: a, ...(entry as object) })) as never);
+  expect(create).toThrow(ConfigError);
+  expect(create).toThrow(new RegExp(`^${path.replace(/[[\].]/g, "\\$&")}: `));
+});

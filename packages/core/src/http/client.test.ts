@@ -1,0 +1,188 @@
+import { getEventListeners, once } from "node:events";
+import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
+import { createServer as createTcpServer, type Socket } from "node:net";
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
+import { afterEach, describe, expect, test } from "vitest";
+import { closeServers, listen, serve } from "../facilitator/http-server.fixture.js";
+import { createHttpClient, type HttpClientOptions, type HttpRequest } from "./client.js";
+import { CERTIFICATE, PRIVATE_KEY } from "./localhost-certificate.fixture.js";
+
+afterEach(closeServers);
+
+const LIMIT = 1_000;
+
+function send(
+  url: string,
+  { options = {}, ...request }: Partial<HttpRequest> & { options?: Partial<HttpClientOptions> } = {},
+) {
+  return createHttpClient({ maxBodyBytes: LIMIT, ...options })({ url: new URL(url), headers: {}, ...request });
+}
+
+/** Answers every connection with the same bytes, once it has heard something. */
+function saying(bytes: string): Promise<string> {
+  return listen(createTcpServer((socket) => socket.on("error", () => {}).once("data", () => socket.end(bytes))));
+}
+
+async function closed(): Promise<string> {
+  const server = createTcpServer();
+  const url = await listen(server);
+  server.close();
+  await once(server, "close");
+  return url;
+}
+
+describe("nothing was sent", () => {
+  test.each<[why: string, code: RegExp, url: () => Promise<string>]>([
+    ["nobody listens", /^ECONNREFUSED$/, closed],
+    ["nobody has that name", /^(ENOTFOUND|EAI_AGAIN)$/, async () => "http://nobody.invalid/"],
+    ["the server speaks no TLS", /./, async () => (await saying("hello\r\n")).replace("http:", "https:")],
+    [
+      "the server's certificate is its own",
+      /^DEPTH_ZERO_SELF_SIGNED_CERT$/,
+      async () => {
+        const server = createHttpsServer({ cert: CERTIFICATE, key: PRIVATE_KEY }, (_, response) => response.end("{}"));
+        return (await listen(server)).replace("http://127.0.0.1", "https://localhost");
+      },
+    ],
+  ])("%s", async (_why, code, url) => {
+    const outcome = await send(await url(), { body: "secret" });
+    expect(outcome).toMatchObject({ kind: "unanswered", sent: false, cause: { code: expect.stringMatching(code) } });
+  });
+
+  test("there is no connection in time", async () => {
+    const sockets: Socket[] = [];
+    // Accepts, and never shakes hands.
+    const url = await listen(createTcpServer((socket) => void sockets.push(socket)));
+    const outcome = await send(url.replace("http:", "https:"), { body: "secret", options: { connectMs: 100 } });
+    expect(outcome).toMatchObject({ kind: "unanswered", sent: false, cause: { code: "CONNECT_TIMEOUT" } });
+    for (const socket of sockets) socket.destroy();
+  });
+
+  test("its caller has given up before", async () => {
+    let requests = 0;
+    const url = await serve((_, response) => {
+      requests++;
+      response.end();
+    });
+    const outcome = await send(url, { signal: AbortSignal.abort() });
+    expect(outcome).toMatchObject({ kind: "unanswered", sent: false, cause: { name: "AbortError" } });
+    expect(requests).toBe(0);
+  });
+});
+
+describe("sent, and not answered", () => {
+  test.each<[why: string, bytes: string]>([
+    ["closed without a word", ""],
+    ["no HTTP", "hello\r\n\r\n"],
+    ["half a head", "HTTP/1.1 200 OK\r\nContent-"],
+    ["a head without end", `HTTP/1.1 200 OK\r\nX: ${"x".repeat(100_000)}\r\n\r\n`],
+    ["another protocol, which nobody asked for", "HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"],
+    ["two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"],
+  ])("%s", async (_why, bytes) => {
+    expect(await send(await saying(bytes))).toMatchObject({ kind: "unanswered", sent: true });
+  });
+
+  test("on a connection that was kept", async () => {
+    const heard: Socket[] = [];
+    const server = createServer((request, response) => {
+      if (heard.push(request.socket) === 1) response.end("{}");
+      else request.socket.destroy();
+    });
+    const url = new URL(await listen(server));
+    const client = createHttpClient({ maxBodyBytes: LIMIT });
+    expect(await client({ url, headers: {} })).toMatchObject({ kind: "answered", text: "{}" });
+    await new Promise(setImmediate);
+    expect(await client({ url, headers: {} })).toMatchObject({ kind: "unanswered", sent: true });
+    expect(heard[1]).toBe(heard[0]);
+  });
+});
+
+describe("a body", () => {
+  const TEXT = '{"a":"ü"}';
+
+  test.each<[encoding: string, body: Buffer]>([
+    ["identity", Buffer.from(TEXT)],
+    ["gzip", gzipSync(TEXT)],
+    ["X-GZIP", gzipSync(TEXT)],
+    ["deflate", deflateSync(TEXT)],
+    ["br", brotliCompressSync(TEXT)],
+  ])("that is %s is read", async (encoding, body) => {
+    const url = await serve((_, response) => response.writeHead(200, { "content-encoding": encoding }).end(body));
+    expect(await send(url)).toMatchObject({ kind: "answered", status: 200, text: TEXT });
+  });
+
+  test.each<[why: string, encoding: string, body: Buffer, cause: unknown]>([
+    ["of an unknown encoding", "zstd, gzip", Buffer.from(TEXT), TypeError],
+    ["that is not of its encoding", "gzip", Buffer.from(TEXT), Error],
+    ["that becomes too long", "gzip", gzipSync(Buffer.alloc(10_000_000)), RangeError],
+    ["that is too long", "identity", Buffer.alloc(LIMIT + 1), RangeError],
+  ])("%s is broken", async (_why, encoding, body, cause) => {
+    const url = await serve((_, response) => response.writeHead(200, { "content-encoding": encoding }).end(body));
+    expect(await send(url)).toMatchObject({ kind: "broken", status: 200, cause: expect.any(cause) });
+  });
+
+  test.each<[why: string, bytes: string]>([
+    ["by a length", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"],
+    ["by a length, and more than that came", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}{}"],
+    ["by chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"],
+    ["by the connection's end", "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{}"],
+    ["after another head", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"],
+  ])("that ends %s is whole", async (_why, bytes) => {
+    expect(await send(await saying(bytes))).toMatchObject({ kind: "answered", text: "{}" });
+  });
+
+  test.each<[why: string, bytes: string]>([
+    ["a length", "HTTP/1.1 500 No\r\nContent-Length: 3\r\n\r\n{}"],
+    ["chunks", "HTTP/1.1 500 No\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"],
+  ])("that breaks off against %s is broken", async (_why, bytes) => {
+    expect(await send(await saying(bytes))).toMatchObject({ kind: "broken", status: 500 });
+  });
+});
+
+describe("connections", () => {
+  async function connectionsOf(listener: RequestListener, server: Server = createServer(listener)) {
+    let connections = 0;
+    server.on("connection", () => connections++);
+    const url = new URL(await listen(server));
+    const client = createHttpClient({ maxBodyBytes: LIMIT });
+    for (let request = 0; request < 3; request++) {
+      expect(await client({ url, headers: {}, body: "{}" })).toMatchObject({ kind: "answered" });
+      await new Promise(setImmediate);
+    }
+    return connections;
+  }
+
+  test.each<[hint: string, connections: number]>([
+    ["timeout=60", 1],
+    ["timeout=5", 1],
+    ["timeout=1", 3],
+  ])("whose server says %s: %i for three requests", async (hint, connections) => {
+    const count = await connectionsOf((request, response) => {
+      request
+        .resume()
+        .once("end", () => response.writeHead(200, { connection: "keep-alive", "keep-alive": hint }).end());
+    });
+    expect(count).toBe(connections);
+  });
+
+  test("three that are needed at once are three", async () => {
+    const waiting: (() => void)[] = [];
+    const url = await serve((_, response) => {
+      waiting.push(() => response.end("{}"));
+      if (waiting.length === 3) for (const answer of waiting) answer();
+    });
+    const client = createHttpClient({ maxBodyBytes: LIMIT });
+    const request = { url: new URL(url), headers: {} };
+    const outcomes = await Promise.all([client(request), client(request), client(request)]);
+    expect(outcomes.map(({ kind }) => kind)).toEqual(["answered", "answered", "answered"]);
+  });
+});
+
+test("nobody listens to a signal any longer once there is an answer, or none", async () => {
+  const { signal } = new AbortController();
+  const good = await serve((_, response) => response.end("{}"));
+  expect(await send(good, { signal })).toMatchObject({ kind: "answered" });
+  expect(await send(await closed(), { signal })).toMatchObject({ kind: "unanswered" });
+  expect(getEventListeners(signal, "abort")).toEqual([]);
+});

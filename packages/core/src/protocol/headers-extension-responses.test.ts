@@ -1,0 +1,62 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { decodeExtensionResponses, encodeBase64Json, encodeExtensionResponses } from "./headers.js";
+
+const read = (value: unknown) => decodeExtensionResponses(encodeBase64Json(value));
+
+describe("EXTENSION-RESPONSES", () => {
+  test.each<[why: string, sent: unknown, read: unknown]>([
+    ["success", { bazaar: { status: "success" } }, { bazaar: { status: "success" } }],
+    ["processing", { bazaar: { status: "processing" } }, { bazaar: { status: "processing" } }],
+    [
+      "a rejection with its reason",
+      { bazaar: { status: "rejected", rejectedReason: "too long" } },
+      { bazaar: { status: "rejected", rejectedReason: "too long" } },
+    ],
+    ["a rejection without one", { bazaar: { status: "rejected" } }, { bazaar: { status: "rejected" } }],
+    [
+      "a reason under another name",
+      { bazaar: { status: "rejected", reason: "no" } },
+      { bazaar: { status: "rejected", rejectedReason: "no" } },
+    ],
+    [
+      "no reason where nothing was rejected, and no other field",
+      { bazaar: { status: "success", rejectedReason: "x", secret: 1 } },
+      { bazaar: { status: "success" } },
+    ],
+    [
+      "a reason without its line breaks, and not all of a long one",
+      { bazaar: { status: "rejected", rejectedReason: `a\r\nb\u0001${"x".repeat(500)}` } },
+      { bazaar: { status: "rejected", rejectedReason: `a b ${"x".repeat(196)}` } },
+    ],
+    ["what can be read beside what cannot", { a: 1, b: { status: "success" } }, { b: { status: "success" } }],
+    ["nothing of a status that nobody knows", { bazaar: { status: "listed" } }, undefined],
+    ["nothing of a key that is none", { "a b": { status: "success" } }, undefined],
+    ["nothing of a list", [{ status: "success" }], undefined],
+    ["nothing of null", null, undefined],
+  ])("is read as %s", (_why, sent, expected) => {
+    expect(read(sent)).toEqual(expected);
+  });
+
+  test("is read again as it was written", () => {
+    const responses = { bazaar: { status: "rejected", rejectedReason: "no" } } as const;
+    expect(decodeExtensionResponses(encodeExtensionResponses(responses))).toEqual(responses);
+  });
+
+  test.each([[undefined], [null], [""], ["%"], ["e30=, e30="], ["A".repeat(9000)], ["bm90IEpTT04="]])(
+    "that is %o is as good as none",
+    (value) => {
+      expect(decodeExtensionResponses(value)).toBeUndefined();
+    },
+  );
+
+  test("may be any text, and any JSON", () => {
+    fc.assert(fc.property(fc.string(), (text) => void decodeExtensionResponses(text)));
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const found = read(value);
+        for (const outcome of Object.values(found ?? {})) expect(Object.keys(outcome).length).toBeLessThanOrEqual(2);
+      }),
+    );
+  });
+});
