@@ -48,14 +48,12 @@ export {
   type HttpFacilitatorOptions,
 } from "./facilitator/http-facilitator.js";
 export type { Deadlines, FacilitatorHealth, FacilitatorState } from "./facilitator/pool-member.js";
-export type { Admission, HandlerAnswer, Release } from "./gate/admission.js";
-export type { Answer } from "./gate/answer.js";
+export type { Admission, HandlerAnswer, Prepaid, Release } from "./gate/admission.js";
 export type { Recovery } from "./gate/background.js";
 export type { Chargeable, ChargeableAnswer } from "./gate/chargeable.js";
 export type { Decision } from "./gate/decision.js";
 export type { DescribedOffer, DescribedRoute } from "./gate/described-routes.js";
 export type { Gate, RouteGate } from "./gate/gate.js";
-export type { Payment } from "./gate/handlers-payment.js";
 export type { Denial, Grant, PaymentHooks, PricedRequest } from "./gate/hooks.js";
 export type { Listing } from "./gate/listings.js";
 export type {
@@ -80,10 +78,11 @@ export type {
 } from "./gate/options.js";
 export type { BuiltIn } from "./gate/parse-parts.js";
 export type { ChargedAs } from "./gate/parse-routes.js";
+export type { Payment } from "./gate/payment.js";
 export { createPaymentsEngine, createPaymentsGate, type PaymentsEngine } from "./gate/payments.js";
-export { matchesMount, type Place, placeOfRoute } from "./gate/place.js";
-export type { Prepaid } from "./gate/prepaid.js";
 export type { PaymentsReport, ReportedOffer, ReportedRoute } from "./gate/report.js";
+export { matchesMount, type Place, placeOfRoute } from "./gate/resource.js";
+export type { Answer } from "./gate/responses.js";
 export type { StartTimer } from "./gate/run.js";
 export { privateCacheControl } from "./http/cache-control.js";
 export { createRpcNode, type RpcNode, type RpcNodeOptions } from "./http/rpc-node.js";

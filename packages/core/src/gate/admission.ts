@@ -4,25 +4,22 @@
  * @see `docs/reference/lifecycle.md`
  * @module
  */
-
 import type { CancelReason } from "../events/events.js";
 import { overrideInHeaderFinding } from "../events/findings.js";
 import type { Logger } from "../events/logger.js";
 import type { SettlementResponse } from "../protocol/documents.js";
 import { encodePaymentResponse, isSettlementOverrides, PAYMENT_RESPONSE } from "../protocol/headers.js";
 import type { StoredAnswer } from "../store/payment-store.js";
-import { type Answer, problemAnswer, replayAnswer } from "./answer.js";
 import { isChargeable } from "./chargeable.js";
-import { type Payment, toPayment } from "./handlers-payment.js";
 import { askHook, tellHook } from "./hooks.js";
 import { relayHeaders } from "./listings.js";
+import { factsOf, withAmount } from "./outcome.js";
 import { type PaidRequest, unreachableAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
+import { openTab, type Payment, settledTab, type Tab, toPayment } from "./payment.js";
+import { type Answer, problemAnswer, replayAnswer } from "./responses.js";
 import { Run } from "./run.js";
-import { settleOnce, unservedAnswer } from "./settle-once.js";
-import { openTab, settledTab, type Tab } from "./tab.js";
-import { keepAnswer, oweRun } from "./undelivered.js";
-import { factsOf, withAmount } from "./unsettled.js";
+import { settleOnce, unservedAnswer } from "./settle.js";
 
 /** What the handler answered, held back. */
 export interface HandlerAnswer extends Omit<StoredAnswer, "body"> {
@@ -294,4 +291,52 @@ function expiredAnswer(): Answer {
     error: "payment_expired",
     message: "The payment ran out before the answer was ready. Nothing was charged; sign a new payment to try again.",
   });
+}
+
+/** The right to run a handler that has been paid for. Nothing here ever rejects. */
+export interface Prepaid {
+  readonly payment: Payment;
+  /** The receipt: on the response before the handler runs, and on it whatever the handler does. */
+  readonly headers: readonly (readonly [string, string])[];
+  /** The handler cannot be run, for nobody is left to answer: the same payment sent again runs it. */
+  cancel(): Promise<void>;
+  /** The client left before the answer was delivered: tells the handler. */
+  leave(): void;
+}
+
+/** Lets the handler of a settled payment run. The record says `settled`, so no other request runs it too. */
+export function createPrepaid(paid: PaidRequest, receipt: SettlementResponse, config: PaymentsConfig): Prepaid {
+  const run = new Run();
+  return {
+    payment: toPayment(paid, { run, tab: settledTab(paid.offer, BigInt(receipt.amount ?? paid.offer.amount)) }),
+    headers: [[PAYMENT_RESPONSE, encodePaymentResponse(receipt)], ...relayHeaders(paid.said, config)],
+    cancel: () => oweRun(paid, config),
+    leave: () => run.leave(),
+  };
+}
+
+/** Keeps an answer whose delivery broke off; one that is too large to keep is `undefined`, and is lost. Never rejects. */
+export async function keepAnswer(
+  paid: PaidRequest,
+  answer: StoredAnswer | undefined,
+  config: PaymentsConfig,
+): Promise<void> {
+  if (answer === undefined) return;
+  const { identity, owner } = paid.claim;
+  try {
+    await config.store.transition({ identity, from: "settled", to: "settled", owner, answer });
+  } catch {
+    config.logger.error("answer_not_kept", { identity, error: "the store failed" });
+  }
+}
+
+/** Nothing has gone out: the same payment, sent again, runs the handler. Never rejects. */
+async function oweRun(paid: PaidRequest, config: PaymentsConfig): Promise<void> {
+  const { identity, owner } = paid.claim;
+  try {
+    if (await config.store.transition({ identity, from: "settled", to: "owed", owner })) return;
+    config.logger.error("run_not_owed", { identity, error: "the record is not ours" });
+  } catch {
+    config.logger.error("run_not_owed", { identity, error: "the store failed" });
+  }
 }

@@ -13,8 +13,8 @@ import type { PriceRequest } from "./options.js";
 import { nextOwner } from "./owner.js";
 import type { PaidRequest } from "./paid-request.js";
 import { CHARGE, type PricedRoute } from "./parse-routes.js";
-import type { Place } from "./place.js";
 import type { ReadPayment } from "./read-payment.js";
+import type { Place } from "./resource.js";
 
 /** A request at a priced route. */
 export interface Arrival {

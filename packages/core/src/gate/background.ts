@@ -9,11 +9,11 @@
 import { matchesNetwork } from "../protocol/caip2.js";
 import { parseJson } from "../protocol/json.js";
 import { type PaymentRecord, UNFINISHED } from "../store/payment-store.js";
+import { factsOf, type UnsettledPayment } from "./outcome.js";
 import { nextOwner } from "./owner.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import type { Attempted } from "./pending.js";
-import { type SettledOnce, settleOnce } from "./settle-once.js";
-import { factsOf, type UnsettledPayment } from "./unsettled.js";
+import { type SettledOnce, settleOnce } from "./settle.js";
 
 /** What has become of the settlements that were found unfinished. */
 export interface Recovery {

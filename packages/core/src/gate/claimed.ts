@@ -9,14 +9,13 @@ import { isPromise, type MaybePromise } from "../maybe-promise.js";
 import type { VerifyResponse } from "../protocol/documents.js";
 import { isReason } from "../protocol/reasons.js";
 import { createAdmission } from "./admission.js";
-import type { Answer } from "./answer.js";
 import type { Decision } from "./decision.js";
 import { askHook } from "./hooks.js";
+import { explain, factsOf } from "./outcome.js";
 import { inProgressAnswer, type PaidRequest, refusal, tooManyRunsAnswer, unreachableAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
+import type { Answer } from "./responses.js";
 import { settleFirst } from "./settle-first.js";
-import { explain } from "./settlement.js";
-import { factsOf } from "./unsettled.js";
 
 /** How soon a payer may try again when the facilitator does not say. */
 const RETRY_AFTER_SECONDS = 5;

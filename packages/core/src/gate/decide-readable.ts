@@ -11,6 +11,7 @@ import type { Claim } from "../store/payment-store.js";
 import { type Arrival, toPaidRequest } from "./arrival.js";
 import { serveClaim } from "./claimed.js";
 import type { Decision } from "./decision.js";
+import { factsOf } from "./outcome.js";
 import {
   identifierTakenAnswer,
   incompleteRequestAnswer,
@@ -21,8 +22,7 @@ import {
 import type { PaymentsConfig } from "./parse-options.js";
 import type { ReadPayment, RefusedPayment } from "./read-payment.js";
 import { answered, refuse } from "./refuse.js";
-import { decideOnTaken, tellReplayed } from "./taken.js";
-import { factsOf } from "./unsettled.js";
+import { decideOnTaken, tellReplayed } from "./replay.js";
 import { refuseInput } from "./validate-input.js";
 
 interface Readable {

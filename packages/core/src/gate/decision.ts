@@ -3,9 +3,8 @@
  *
  * @module
  */
-import type { Admission } from "./admission.js";
-import type { Answer } from "./answer.js";
-import type { Prepaid } from "./prepaid.js";
+import type { Admission, Prepaid } from "./admission.js";
+import type { Answer } from "./responses.js";
 
 /** What becomes of a request. */
 export type Decision =

@@ -9,7 +9,7 @@ import type { Extensions } from "../protocol/documents.js";
 import { compileRegistered } from "../route/path.js";
 import { METHODS } from "../route/route-key.js";
 import type { Offer } from "../scheme/offer.js";
-import type { LiveTerms } from "./live-terms.js";
+import type { LiveTerms } from "./dynamic-price.js";
 import type { PricedPlace } from "./report.js";
 import type { ServiceInfo } from "./service-info.js";
 

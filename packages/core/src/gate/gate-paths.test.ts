@@ -3,7 +3,7 @@ import { SILENT } from "../events/logger.js";
 import type { GateRequest } from "../route/request.js";
 import type { RouteKey } from "../route/route-key.js";
 import { createPaymentsEngine } from "./payments.js";
-import type { Place } from "./place.js";
+import type { Place } from "./resource.js";
 import {
   admissionOf,
   answerOf,

@@ -14,9 +14,7 @@ import type { CoverageQuery } from "../route/coverage.js";
 import { digestOf, fullPathOf, type GateRequest } from "../route/request.js";
 import type { RouteTable } from "../route/route-table.js";
 import { UNKNOWN_RECEIVERS } from "../route/router-view.js";
-import { ambiguousAnswer } from "./answer.js";
 import { type Arrival, targetOf, toPricedRequest, toPriceRequest } from "./arrival.js";
-import { askPersonToPay, askToPay } from "./ask-to-pay.js";
 import { decideReadable } from "./decide-readable.js";
 import type { Decision } from "./decision.js";
 import { coverPriced } from "./free-keys.js";
@@ -25,11 +23,11 @@ import { incompleteRequestAnswer, undecidedAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import type { PricedRoute } from "./parse-routes.js";
 import { wantsPage } from "./paywall.js";
-import { type Place, placeOf } from "./place.js";
 import { readPayment } from "./read-payment.js";
 import { answered, refuse } from "./refuse.js";
 import { type ReportedOffer, reportOffers } from "./report.js";
-import { isForeignHost, resourceUrl } from "./resource-url.js";
+import { isForeignHost, type Place, placeOf, resourceUrl } from "./resource.js";
+import { ambiguousAnswer, askPersonToPay, askToPay } from "./responses.js";
 import { isPublicWithoutTls } from "./service-info.js";
 
 /** Decides the requests that meet a table. */

@@ -11,8 +11,8 @@ import type { CancelReason, PaymentEvents, PaymentFacts } from "../events/events
 import { errorName, type Logger } from "../events/logger.js";
 import { type Issues, join } from "../issues.js";
 import type { SettlementResponse } from "../protocol/documents.js";
-import { type Answer, problemAnswer } from "./answer.js";
-import { factsOf, type UnsettledPayment } from "./unsettled.js";
+import { factsOf, type UnsettledPayment } from "./outcome.js";
+import { type Answer, problemAnswer } from "./responses.js";
 
 /** A request at a priced route, before any decision. */
 export interface PricedRequest {

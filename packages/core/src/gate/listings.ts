@@ -12,7 +12,7 @@ import { listingRejectedFinding } from "../events/findings.js";
 import type { Logger } from "../events/logger.js";
 import type { ExtensionOutcome, ExtensionResponses } from "../protocol/documents.js";
 import { EXTENSION_RESPONSES, encodeExtensionResponses } from "../protocol/headers.js";
-import { factsOf, type UnsettledPayment } from "./unsettled.js";
+import { factsOf, type UnsettledPayment } from "./outcome.js";
 
 /** What a facilitator said last of a route. */
 export interface Listing extends ExtensionOutcome {

@@ -6,12 +6,10 @@
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import type { Reason } from "../protocol/reasons.js";
 import type { Offer } from "../scheme/offer.js";
-import { type Answer, problemAnswer } from "./answer.js";
-import { askToPay } from "./ask-to-pay.js";
+import type { Settlement, UnsettledPayment } from "./outcome.js";
 import type { PricedRoute } from "./parse-routes.js";
-import type { Place } from "./place.js";
-import type { Settlement } from "./settlement.js";
-import type { UnsettledPayment } from "./unsettled.js";
+import type { Place } from "./resource.js";
+import { type Answer, askToPay, problemAnswer } from "./responses.js";
 
 /** One payment in one request. */
 export interface PaidRequest extends UnsettledPayment {

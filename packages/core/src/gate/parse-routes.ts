@@ -14,26 +14,22 @@ import type { PathForm } from "../route/path-form.js";
 import { parseRouteKey } from "../route/route-key.js";
 import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
 import type { Offer } from "../scheme/offer.js";
-import type { ChallengeSubject, Level } from "./challenge.js";
-import type { Chargeable } from "./chargeable.js";
-import { createDeclareAt, type Declarations, outlineOf, parseDeclarations } from "./declarations.js";
-import { parseIdentifierMode, withIdentifier } from "./identifier.js";
-import { type ChallengeSize, inspectSample, sampleChallenge, sizeOf } from "./inspect-challenge.js";
-import { type LiveTerms, type PricingOccasion, priceNow } from "./live-terms.js";
-import { createSale, type Sale } from "./on-sale.js";
-import type { IdentifierMode, InputValidator, RouteConfig, RoutesConfig, SettleTime, Unmetered } from "./options.js";
-import { parseWays } from "./parse-offers.js";
-import type { PaymentsConfig } from "./parse-options.js";
+import type { Scheme } from "../scheme/scheme.js";
+import { createSale, type Sale } from "./available-offers.js";
 import {
-  checkFree,
-  parseChargeable,
-  parseFree,
-  parseSettle,
-  parseText,
-  parseUnmetered,
-  parseValidate,
-  schemeOf,
-} from "./route-options.js";
+  type ChallengeSubject,
+  compileChallenge,
+  HEADER_BUDGET,
+  type Level,
+  type LeveledChallenge,
+} from "./challenge.js";
+import { type Chargeable, isSuccess } from "./chargeable.js";
+import { canCheckInput, createDeclareAt, type Declarations, outlineOf, parseDeclarations } from "./declarations.js";
+import { type LiveTerms, type PricingOccasion, priceNow, type Way } from "./dynamic-price.js";
+import { parseIdentifierMode, withIdentifier } from "./identifier.js";
+import type { IdentifierMode, InputValidator, RouteConfig, RoutesConfig, SettleTime, Unmetered } from "./options.js";
+import { parseWays } from "./parse-accepts.js";
+import type { PaymentsConfig } from "./parse-options.js";
 import { isPublicWithoutTls, parseServiceInfo } from "./service-info.js";
 
 /** What stands for a route where there is no HTTP: what it is called, and what clients are told of how to call it. */
@@ -262,4 +258,125 @@ function reportDuplicates(entries: readonly RouteEntry<PricedRoute>[], issues: I
     if (earlier === undefined) seen.set(canonical, key);
     else issues.add(join("routes", key), `one key for one route, which ${describeValue(earlier)} already is`, key);
   }
+}
+
+/** Reads a text; `""` where there is none. */
+function parseText(
+  route: JsonObject,
+  text: { readonly path: string; readonly key: string; readonly longest: number; readonly issues: Issues },
+): string {
+  const { path, key, longest, issues } = text;
+  const value = route[key] ?? "";
+  if (typeof value === "string" && value.length <= longest) return value;
+  const expected = `a text of at most ${longest} characters`;
+  if (typeof value === "string") issues.addText(join(path, key), expected, `${value.length} characters`);
+  else issues.add(join(path, key), expected, value);
+  return "";
+}
+
+/** Reads when the money moves. */
+function parseSettle(settle: unknown, path: string, issues: Issues): SettleTime {
+  if (settle === "before" || settle === "after") return settle;
+  if (settle !== undefined) issues.add(path, '"after" or "before"', settle);
+  return "after";
+}
+
+/** Reads which answers are charged. */
+function parseChargeable(
+  chargeable: unknown,
+  { path, settle, issues }: { readonly path: string; readonly settle: SettleTime; readonly issues: Issues },
+): Chargeable {
+  if (chargeable === undefined) return isSuccess;
+  if (settle === "before")
+    issues.add(path, 'nothing beside settle: "before", which charges for any answer', chargeable);
+  if (typeof chargeable === "function") return chargeable as Chargeable;
+  issues.add(path, "a function such as ({ status }) => status === 200", chargeable);
+  return isSuccess;
+}
+
+/** The scheme of a way to pay; nothing is paid by one that is free. */
+function schemeOf(way: Way): Scheme | undefined {
+  if (way.kind === "free") return undefined;
+  return way.kind === "fixed" ? way.offer.scheme : way.terms.scheme;
+}
+
+/** Reads whether a price may be zero. */
+function parseFree(free: unknown, path: string, issues: Issues): boolean {
+  if (free !== undefined && typeof free !== "boolean") issues.add(path, "true or false", free);
+  return free === true;
+}
+
+/** Said of a price that is never zero it would be a mistake; and of several ways to pay, clients take the free one. */
+function checkFree(ways: readonly Way[], path: string, issues: Issues): void {
+  const kinds = new Set(ways.map(({ kind }) => kind));
+  if (kinds.has("free") && kinds.size > 1) {
+    issues.addText(join(path, "accepts"), "a price of zero for every way to pay, or for none", "some of either");
+  } else if (kinds.size === 1 && kinds.has("fixed")) {
+    issues.add(join(path, "free"), "a price that is zero or depends on the request, or nothing", true);
+  }
+}
+
+/** Reads how requests that come with a payment are checked. */
+function parseValidate(
+  validate: unknown,
+  about: { readonly path: string; readonly declarations: Declarations; readonly issues: Issues },
+): true | InputValidator | undefined {
+  const { path, declarations, issues } = about;
+  if (validate === undefined || validate === false) return undefined;
+  if (typeof validate === "function") return validate as InputValidator;
+  if (validate !== true) issues.add(path, "true, or a function that says what is wrong with a request", validate);
+  else if (!canCheckInput(declarations)) {
+    issues.add(path, "extensions.bazaar beside it, which says what a request has to have", validate);
+  }
+  return true;
+}
+
+/** Reads what is taken when the handler does not say. */
+function parseUnmetered(
+  unmetered: unknown,
+  { path, ways, issues }: { readonly path: string; readonly ways: readonly Way[]; readonly issues: Issues },
+): Unmetered {
+  if (unmetered === undefined) return "maximum";
+  if (!ways.some((way) => schemeOf(way)?.allowsLess)) issues.add(path, 'an offer by "upto", or nothing', unmetered);
+  if (unmetered === "maximum" || unmetered === "zero" || unmetered === "error") return unmetered;
+  issues.add(path, '"maximum", "zero" or "error"', unmetered);
+  return "maximum";
+}
+
+/** Whoever pays sends most of it back, and servers refuse requests with more than 16 KiB of headers. */
+const MAX_HEADER = 8192;
+
+/** Stands for the server where the seller has not said how it is reached. */
+const SAMPLE_ORIGIN = "https://api.example.com";
+
+/** `large`: beyond what some proxies take. `too_large`: beyond what most do. */
+export type ChallengeSize = "fits" | "large" | "too_large";
+
+/** A challenge as most requests will get it; `undefined` as long as there is nothing to offer by it. */
+function sampleChallenge(
+  subject: ChallengeSubject,
+  { method = "GET", paths }: RouteFacts,
+  publicUrl: string,
+): LeveledChallenge | undefined {
+  if (subject.offers.length === 0) return undefined;
+  const [path = { template: "/", params: [] }] = paths ?? [];
+  const place = {
+    routeTemplate: path.template,
+    pathParams: Object.fromEntries(path.params.map((name) => [name, "0"])),
+  };
+  const url = `${publicUrl || SAMPLE_ORIGIN}${path.template}`;
+  return compileChallenge(subject)({ url, method, error: "Payment required", locate: () => place });
+}
+
+/** How well a challenge gets through proxies. */
+function sizeOf({ header }: LeveledChallenge): ChallengeSize {
+  if (header.length > MAX_HEADER) return "too_large";
+  return header.length > HEADER_BUDGET ? "large" : "fits";
+}
+
+/** What is too large for most. */
+function inspectSample(challenge: LeveledChallenge, route: string): readonly Finding[] {
+  if (sizeOf(challenge) !== "too_large") return [];
+  const { length } = challenge.header;
+  return [finding("FAREBOX_CHALLENGE_TOO_LARGE", route, `Its PAYMENT-REQUIRED header has ${length} characters`)];
 }

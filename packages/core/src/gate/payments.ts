@@ -15,7 +15,7 @@ import { findSeveralProcesses } from "../store/several-processes.js";
 import { attemptAgain, type Recovery, recoverSettlements } from "./background.js";
 import type { DescribedRoute } from "./described-routes.js";
 import { createGate, createRouteGate, type Gate, type RouteGate } from "./gate.js";
-import type { PricedTable } from "./inspect.js";
+import type { PricedTable } from "./inspect-routes.js";
 import type { Listing } from "./listings.js";
 import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
 import { type PaymentsConfig, parseOptions } from "./parse-options.js";
@@ -24,7 +24,7 @@ import { type ChargedAs, parseCharge, parseRoutes } from "./parse-routes.js";
 import { createPayees } from "./payees.js";
 import type { PaymentsReport, PricedHandler } from "./report.js";
 import { createReporter, fixedOffers } from "./reporter.js";
-import { originFor } from "./resource-url.js";
+import { originFor } from "./resource.js";
 
 /** What an adapter builds on. */
 export interface PaymentsEngine {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
+import type { UnsettledPayment } from "./outcome.js";
 import { type Attempted, createPendingSettlements } from "./pending.js";
 import type { StartTimer } from "./run.js";
 import { createTestScheme } from "./shop.fixture.js";
-import type { UnsettledPayment } from "./unsettled.js";
 
 const AGAIN: Attempted = { kind: "again", retryAfterSeconds: 0 };
 

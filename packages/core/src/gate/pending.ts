@@ -3,8 +3,9 @@
  *
  * @module
  */
+
+import type { UnsettledPayment } from "./outcome.js";
 import type { StartTimer } from "./run.js";
-import type { UnsettledPayment } from "./unsettled.js";
 
 /** What trying again has come to: nothing is left to do, or this payment is to be tried once more. */
 export type Attempted = { readonly kind: "done" } | { readonly kind: "again"; readonly retryAfterSeconds: number };

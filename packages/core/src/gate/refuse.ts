@@ -3,12 +3,12 @@
  *
  * @module
  */
-import type { Answer } from "./answer.js";
+
 import type { Arrival } from "./arrival.js";
-import { askToPay } from "./ask-to-pay.js";
 import type { Decision } from "./decision.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import type { RefusedPayment } from "./read-payment.js";
+import { type Answer, askToPay } from "./responses.js";
 
 /** This goes out, and nothing of a handler's. */
 export function answered(answer: Answer): Decision {

@@ -8,9 +8,9 @@ import { compileRegistered } from "../route/path.js";
 import { belowMount } from "../route/route-table.js";
 import type { RouterView } from "../route/router-view.js";
 import { describePrice, type Offer } from "../scheme/offer.js";
-import type { PricedTable } from "./inspect.js";
+import type { LiveTerms } from "./dynamic-price.js";
+import type { PricedTable } from "./inspect-routes.js";
 import type { Listing, Listings } from "./listings.js";
-import type { LiveTerms } from "./live-terms.js";
 import type { SettleTime } from "./options.js";
 import type { PricedRoute } from "./parse-routes.js";
 

@@ -8,9 +8,9 @@ import { type Finding, type FindingCode, listingRejectedFinding } from "../event
 import type { Extensions } from "../protocol/documents.js";
 import type { RouterView } from "../route/router-view.js";
 import type { Offer } from "../scheme/offer.js";
+import { inspectSupport } from "./available-offers.js";
 import { type DescribedRoute, describeRoutes } from "./described-routes.js";
-import { inspectRoutes, inspectTable, type PricedTable } from "./inspect.js";
-import { inspectSupport } from "./on-sale.js";
+import { inspectRoutes, inspectTable, type PricedTable } from "./inspect-routes.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import type { PricedRoute } from "./parse-routes.js";
 import type { Payees } from "./payees.js";

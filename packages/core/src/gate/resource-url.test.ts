@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { GateRequest } from "../route/request.js";
-import { isForeignHost, type PublicUrlConfig, resourceUrl } from "./resource-url.js";
+import { isForeignHost, type PublicUrlConfig, resourceUrl } from "./resource.js";
 import { REQUEST } from "./shop.fixture.js";
 
 const CONFIG: PublicUrlConfig = { publicUrl: undefined, allowedHosts: [], includeQuery: false };

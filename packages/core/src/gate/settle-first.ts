@@ -4,13 +4,14 @@
  * @see `docs/reference/lifecycle.md`, "Settling before the handler"
  * @module
  */
+
+import { createPrepaid } from "./admission.js";
 import type { Decision } from "./decision.js";
 import { askHook } from "./hooks.js";
+import { factsOf } from "./outcome.js";
 import type { PaidRequest } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
-import { createPrepaid } from "./prepaid.js";
-import { settleOnce, unservedAnswer } from "./settle-once.js";
-import { factsOf } from "./unsettled.js";
+import { settleOnce, unservedAnswer } from "./settle.js";
 
 /** Settles a payment that was just claimed, and lets its handler run if the money has moved. */
 export async function settleFirst(paid: PaidRequest, config: PaymentsConfig): Promise<Decision> {

@@ -6,11 +6,11 @@
 
 import { bodyNotParsedFinding } from "../events/findings.js";
 import type { InputProblem } from "../extension.js";
-import { type Answer, invalidInputAnswer, problemAnswer } from "./answer.js";
 import { type Arrival, toPriceRequest } from "./arrival.js";
 import { bodyTypeOf, checkDeclaredInput } from "./declarations.js";
 import type { InputValidator } from "./options.js";
 import type { PaymentsConfig } from "./parse-options.js";
+import { type Answer, invalidInputAnswer, problemAnswer } from "./responses.js";
 
 /** What a client is told whose request will not do; `undefined`: it will. May reject: by a function of the seller's. */
 export async function refuseInput(

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createIssues } from "../issues.js";
-import { parseFacilitators } from "./parse-facilitators.js";
+import { parseFacilitators } from "./parse-endpoints.js";
 import { createTill } from "./shop.fixture.js";
 
 const TILL = createTill();

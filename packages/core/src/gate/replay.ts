@@ -1,23 +1,22 @@
 /**
- * A payment that has been seen before: what the same payment, sent again, gets.
+ * The same payment again: what a duplicate gets, while the first request is in flight and afterwards.
  *
  * @see `docs/reference/lifecycle.md`, "The same payment again"
+ *
  * @module
  */
 import type { PaymentEventMap } from "../events/events.js";
 import type { SettlementResponse } from "../protocol/documents.js";
 import type { ClaimRequest, PaymentRecord, StoredAnswer } from "../store/payment-store.js";
-import { createPrepaidAdmission } from "./admission.js";
-import { receiptHeaders, replayAnswer } from "./answer.js";
+import { createPrepaid, createPrepaidAdmission, keepAnswer } from "./admission.js";
 import { leaseLeft } from "./background.js";
-import { waitForRun } from "./copies.js";
 import type { Decision } from "./decision.js";
+import type { OngoingRun } from "./in-flight.js";
+import { factsOf } from "./outcome.js";
 import { answerNotKeptAnswer, inProgressAnswer, type PaidRequest, refusal } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
-import { createPrepaid } from "./prepaid.js";
-import { settleOnce, unservedAnswer } from "./settle-once.js";
-import { keepAnswer } from "./undelivered.js";
-import { factsOf } from "./unsettled.js";
+import { type Answer, receiptHeaders, replayAnswer } from "./responses.js";
+import { settleOnce, unservedAnswer } from "./settle.js";
 
 /** What is known of the payment, and until when, in Unix milliseconds, this request may wait for more. */
 export interface Taken {
@@ -177,4 +176,51 @@ export function tellReplayed(
   { events }: Pick<PaymentsConfig, "events">,
 ): void {
   events.emit("replayed", () => ({ ...factsOf(paid), how }));
+}
+
+/** How long a copy has waited for. */
+export type Waited =
+  /** The first run's answer is the copy's, too. */
+  | { readonly kind: "shared"; readonly answer: Answer }
+  /** The first run is over: its record says more. */
+  | { readonly kind: "over" }
+  /** It goes on, or is not here. */
+  | { readonly kind: "running" };
+
+const RUNNING: Waited = Object.freeze({ kind: "running" });
+const OVER: Waited = Object.freeze({ kind: "over" });
+
+/**
+ * Waits for the run that has a payment.
+ *
+ * @param untilMs - Unix milliseconds.
+ */
+async function waitForRun(
+  paid: PaidRequest,
+  { record, untilMs }: { readonly record: PaymentRecord; readonly untilMs: number },
+  { ongoing, now, timer }: Pick<PaymentsConfig, "ongoing" | "now" | "timer">,
+): Promise<Waited> {
+  const run = ongoing.find(paid.claim.identity);
+  const delayMs = untilMs - now();
+  if (run === undefined || delayMs <= 0) return RUNNING;
+  // Decided now: later, whoever has seen the payment on chain could have come in between.
+  const share = mayShare(paid, record, run);
+  let stop: () => void = () => {};
+  const patience = new Promise<"still">((resolve) => {
+    stop = timer(() => resolve("still"), delayMs);
+  });
+  const ended = await Promise.race([run.ended, patience]);
+  stop();
+  if (ended === "still") return RUNNING;
+  return share && ended !== undefined ? { kind: "shared", answer: ended } : OVER;
+}
+
+/**
+ * Until the facilitator is told to move the money, a payment is known to its payer and to us. From then on it may be seen
+ * on chain by anybody: then only what comes with the same id, or from the same address, is the payer's for all we know.
+ */
+function mayShare({ claim, client }: PaidRequest, record: PaymentRecord, run: OngoingRun): boolean {
+  if (!run.isSettling) return true;
+  if (record.identifier !== undefined) return claim.identifier === record.identifier;
+  return client !== undefined && client === run.client;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { problemAnswer } from "./answer.js";
-import { createOngoingRuns } from "./ongoing.js";
+import { createOngoingRuns } from "./in-flight.js";
+import { problemAnswer } from "./responses.js";
 
 const RUN = { identity: "p", owner: "run" };
 const OTHER = { identity: "p", owner: "other" };

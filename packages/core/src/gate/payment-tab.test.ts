@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { AmountError, StateError } from "../errors.js";
 import { createOffer } from "../scheme/offer.js";
 import type { Unmetered } from "./options.js";
+import { openTab, settledTab } from "./payment.js";
 import {
   admissionOf,
   answerOf,
@@ -16,7 +17,6 @@ import {
   readAnswer,
   SETTLED,
 } from "./shop.fixture.js";
-import { openTab, settledTab } from "./tab.js";
 
 const ASSET = { id: "0xA", symbol: "USDC", decimals: 6, extra: {} };
 const WIRE = { network: NETWORK, maxTimeoutSeconds: 300, extra: {} };

@@ -3,14 +3,13 @@
  *
  * @module
  */
-
 import { type Issues, join } from "../issues.js";
 import { type AssetPrice, isZeroPrice } from "../price/price.js";
 import { isNetwork, matchesNetwork, type Network, sameNetwork } from "../protocol/caip2.js";
 import { copyJsonObject, isJsonObject, type JsonObject } from "../protocol/json.js";
 import { createOffer } from "../scheme/offer.js";
 import type { CompiledTerms, Scheme } from "../scheme/scheme.js";
-import { isPrice, type LiveTerms, type Way } from "./live-terms.js";
+import { isPrice, type LiveTerms, type Way } from "./dynamic-price.js";
 import type { PaymentOption, PayToFunction, PriceFunction, SettleTime } from "./options.js";
 import type { PaymentsConfig } from "./parse-options.js";
 

@@ -4,7 +4,7 @@ import type { Support } from "../facilitator/supported.js";
 import type { Extensions } from "../protocol/documents.js";
 import type { JsonObject } from "../protocol/json.js";
 import { createOffer } from "../scheme/offer.js";
-import { createSale, inspectSupport } from "./on-sale.js";
+import { createSale, inspectSupport } from "./available-offers.js";
 import { createTestScheme, PAY_TO } from "./shop.fixture.js";
 
 const NETWORKS = ["eip155:1", "eip155:2"];

@@ -1,16 +1,95 @@
 /**
- * Settlement: three outcomes, and never a guess which.
+ * How a settlement ends: settled, rejected, unsent or unknown, and never a guess which. The facilitator is asked, or the chain itself
+ * where the seller has named a node.
  *
- * @see `docs/reference/lifecycle.md`, "How settlement ends"
+ * @see `docs/reference/lifecycle.md`, "How settlement ends" and "How an unknown outcome is resolved"
+ *
  * @module
  */
+
 import { FacilitatorError } from "../errors.js";
+import type { PaymentFacts } from "../events/events.js";
+import type { Logger } from "../events/logger.js";
+import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
-import { sameNetwork } from "../protocol/caip2.js";
+import type { RpcNode } from "../http/rpc-node.js";
+import { canonicalNetwork, sameNetwork } from "../protocol/caip2.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import { isReason } from "../protocol/reasons.js";
-import { canLookUp, type LookUpParts, lookUp } from "./look-up.js";
-import type { UnsettledPayment } from "./unsettled.js";
+import type { Scheme } from "../scheme/scheme.js";
+import type { ClaimRequest } from "../store/payment-store.js";
+
+/** One payment, as far as settling it goes. */
+export interface UnsettledPayment {
+  readonly claim: ClaimRequest;
+  readonly payer: string;
+  readonly scheme: Scheme;
+  /** The key of its route. */
+  readonly routeKey: string;
+  /** By what its route is listed, where that is not the key. */
+  readonly listedAs?: string;
+  /** What the facilitator is sent, at verification and at settlement. */
+  readonly facilitatorRequest: FacilitatorRequest;
+}
+
+/** The payment, of which only so much is to be taken: at settlement the terms say that. */
+export function withAmount<T extends UnsettledPayment>(payment: T, amount: bigint): T {
+  const { facilitatorRequest } = payment;
+  const { paymentRequirements } = facilitatorRequest;
+  if (paymentRequirements.amount === amount.toString()) return payment;
+  const terms = Object.freeze({ ...paymentRequirements, amount: amount.toString() });
+  return { ...payment, facilitatorRequest: { ...facilitatorRequest, paymentRequirements: terms } };
+}
+
+/** What events and hooks are told of a payment. */
+export function factsOf({ claim, payer, routeKey, facilitatorRequest }: UnsettledPayment): PaymentFacts {
+  const { scheme, network, asset, amount } = facilitatorRequest.paymentRequirements;
+  return Object.freeze({ payment: claim.identity, route: routeKey, payer, scheme, network, asset, amount });
+}
+
+/** What is certain. `silent`: nothing is, or there is no node to ask. */
+export type Seen =
+  | { readonly kind: "moved"; readonly transaction: string }
+  | { readonly kind: "never" }
+  | { readonly kind: "silent" };
+
+/** Whom to ask. */
+export interface LookUpParts {
+  /** Nodes by network, in its canonical spelling. */
+  readonly rpc: ReadonlyMap<string, RpcNode>;
+  readonly logger: Logger;
+}
+
+/** A search may take many questions; the client waits, and what was not found will be looked for again. */
+export const LOOK_UP_MS = 8_000;
+
+const SILENT: Seen = Object.freeze({ kind: "silent" });
+
+/** Looks for a payment on its chain. Never rejects. */
+async function lookUp(payment: UnsettledPayment, parts: LookUpParts): Promise<Seen> {
+  const { payer, scheme, facilitatorRequest } = payment;
+  const { paymentRequirements: requirements, paymentPayload } = facilitatorRequest;
+  const { network } = requirements;
+  const rpc = parts.rpc.get(canonicalNetwork(network));
+  if (rpc === undefined || scheme.findPayment === undefined) return SILENT;
+  try {
+    const signal = AbortSignal.timeout(LOOK_UP_MS);
+    const expiresAtSeconds = payment.claim.expiresAtMs / 1000;
+    const query = { payload: paymentPayload.payload, requirements, rpc, signal, expiresAtSeconds };
+    const found = await scheme.findPayment(query);
+    if (found.kind === "moved" || found.kind === "never") return found;
+    const problem = found.kind === "open" ? "it has not moved so far, and still may" : found.problem;
+    parts.logger.info("payment_not_found", { network, payer, problem });
+  } catch (error) {
+    parts.logger.error("look_up_failed", { network, payer, error: error instanceof Error ? error.name : "unknown" });
+  }
+  return SILENT;
+}
+
+/** Whether there is a node that could be asked. */
+function canLookUp({ scheme, facilitatorRequest }: UnsettledPayment, { rpc }: LookUpParts): boolean {
+  return scheme.findPayment !== undefined && rpc.has(canonicalNetwork(facilitatorRequest.paymentRequirements.network));
+}
 
 /** How a settlement ended, as far as can be known. */
 export type Settlement =

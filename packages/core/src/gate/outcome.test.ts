@@ -6,9 +6,8 @@ import type { Facilitator, FacilitatorRequest } from "../facilitator/facilitator
 import { createFacilitatorPool } from "../facilitator/pool.js";
 import type { SettlementResponse } from "../protocol/documents.js";
 import { createOffer } from "../scheme/offer.js";
-import { explain, type SettlementTask, settle } from "./settlement.js";
+import { explain, type SettlementTask, settle, type UnsettledPayment } from "./outcome.js";
 import { createTestScheme, createTill, NETWORK, PAY_TO, PAYER, paymentOf } from "./shop.fixture.js";
-import type { UnsettledPayment } from "./unsettled.js";
 
 const OFFER = createOffer(
   createTestScheme(),

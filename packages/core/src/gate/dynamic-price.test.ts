@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { createQuotes, type QuotedTerms } from "./dynamic-price.js";
 import type { PriceFunction, RouteConfig } from "./options.js";
-import { createQuotes, type QuotedTerms } from "./quotes.js";
 import {
   admissionOf,
   answerOf,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { RegisteredRoute } from "../route/router-view.js";
-import { nearest } from "./nearest.js";
+import { nearest } from "./inspect-routes.js";
 
 function routeAt(path: string | undefined): RegisteredRoute {
   return { route: {}, path, methods: ["GET"], gates: [] };

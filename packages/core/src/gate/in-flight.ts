@@ -6,7 +6,7 @@
  * @module
  */
 import type { ClaimRequest } from "../store/payment-store.js";
-import type { Answer } from "./answer.js";
+import type { Answer } from "./responses.js";
 
 /** One payment that a request, or a settlement in the background, is busy with. */
 export interface OngoingRun {

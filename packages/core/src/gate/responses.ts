@@ -1,7 +1,8 @@
 /**
- * Answers the gate gives in place of the handler.
+ * Responses that the gate gives in place of the handler's, challenges first.
  *
  * @see `docs/reference/responses.md`
+ *
  * @module
  */
 import type { InputProblem } from "../extension.js";
@@ -10,8 +11,9 @@ import type { SettlementResponse } from "../protocol/documents.js";
 import { encodePaymentResponse, PAYMENT_REQUIRED, PAYMENT_RESPONSE } from "../protocol/headers.js";
 import type { Reason } from "../protocol/reasons.js";
 import type { StoredAnswer } from "../store/payment-store.js";
-import type { WrittenChallenge } from "./challenge.js";
-import { PAYWALL_POLICY } from "./paywall.js";
+import type { OnSale } from "./available-offers.js";
+import type { ChallengeOccasion, WrittenChallenge } from "./challenge.js";
+import { PAYWALL_POLICY, writePaywall } from "./paywall.js";
 
 /** A whole answer, ready to write. */
 export interface Answer {
@@ -24,16 +26,12 @@ export interface Answer {
 export type ChallengeStatus = 400 | 402 | 412;
 
 /** The challenge, as header and as body. */
-export function challengeAnswer(
-  status: ChallengeStatus,
-  challenge: WrittenChallenge,
-  receipt?: SettlementResponse,
-): Answer {
+function challengeAnswer(status: ChallengeStatus, challenge: WrittenChallenge, receipt?: SettlementResponse): Answer {
   return jsonAnswer(status, challenge.body, [[PAYMENT_REQUIRED, challenge.header], ...receiptHeaders(receipt)]);
 }
 
 /** 402 for a person with a browser: the same challenge in the header, a page as body. */
-export function pageAnswer(challenge: WrittenChallenge, page: string): Answer {
+function pageAnswer(challenge: WrittenChallenge, page: string): Answer {
   return {
     status: 402,
     headers: [
@@ -124,4 +122,41 @@ function jsonAnswer(status: number, body: string, headers: readonly (readonly [s
     ],
     body,
   };
+}
+
+/** A route, as far as it can be paid for. */
+interface Sold {
+  readonly onSale: () => OnSale | undefined;
+}
+
+/** How soon a facilitator may support something else: a restart of it, say. */
+const RETRY_AFTER_SECONDS = 30;
+
+/** The challenge, for programs. */
+export function askToPay(
+  { onSale }: Sold,
+  occasion: ChallengeOccasion,
+  { status, receipt }: { readonly status: ChallengeStatus; readonly receipt?: SettlementResponse | undefined },
+): Answer {
+  const sale = onSale();
+  return sale === undefined ? notOnSaleAnswer(receipt) : challengeAnswer(status, sale.challenge(occasion), receipt);
+}
+
+/** The challenge, as a page. */
+export function askPersonToPay({ onSale }: Sold, occasion: ChallengeOccasion): Answer {
+  const sale = onSale();
+  if (sale === undefined) return notOnSaleAnswer();
+  const written = sale.challenge(occasion);
+  return pageAnswer(written, writePaywall(sale, occasion.url, written));
+}
+
+/** A challenge without a way to pay is none. Nothing is said about money: the request may have had a payment. */
+function notOnSaleAnswer(receipt?: SettlementResponse): Answer {
+  return problemAnswer({
+    status: 503,
+    error: "unexpected_verify_error",
+    message: "No payment can be processed for this right now. Repeat this request later.",
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+    receipt,
+  });
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { GateRequest } from "../route/request.js";
 import { formOf } from "../route/route.fixture.js";
-import { matchesMount, type Place, placeOf, placeOfRoute } from "./place.js";
+import { matchesMount, type Place, placeOf, placeOfRoute } from "./resource.js";
 import { REQUEST } from "./shop.fixture.js";
 
 type Mounted = Partial<Pick<GateRequest, "mountPath" | "mountTemplate">>;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createIssues } from "../issues.js";
-import { parseRpc } from "./parse-rpc.js";
+import { parseRpc } from "./parse-endpoints.js";
 
 const SECRET = "hunter2";
 

@@ -7,12 +7,11 @@ import { type Draft, put } from "../draft.js";
 import { isPromise, type MaybePromise } from "../maybe-promise.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import type { PaymentState, StoredAnswer, Transition } from "../store/payment-store.js";
-import type { Answer } from "./answer.js";
 import { tellHook } from "./hooks.js";
+import { factsOf, type Settlement, settle, type UnsettledPayment } from "./outcome.js";
 import { inProgressAnswer, type PaidRequest, unsettledAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
-import { type Settlement, settle } from "./settlement.js";
-import { factsOf, type UnsettledPayment } from "./unsettled.js";
+import type { Answer } from "./responses.js";
 
 /** Where the payment comes from: a claim, a handler that has answered, or an earlier settlement that did not end. */
 export interface SettlementStart {
