@@ -4,9 +4,7 @@
  * @module
  */
 
-import { type Alarm, setAlarm } from "../alarms.js";
 import { FacilitatorError, type FacilitatorErrorCode } from "../errors.js";
-import { LazyAbort } from "../lazy-abort.js";
 import { matchesNetwork } from "../protocol/caip2.js";
 import type {
   PaymentRequirements,
@@ -350,67 +348,38 @@ interface Limits {
   readonly signal: AbortSignal | undefined;
 }
 
-function within<T>(limits: Limits, call: (options: CallOptions) => Promise<T>): Promise<T> {
-  const { operation, signal } = limits;
-  if (signal?.aborted) return Promise.reject(unanswered(operation, GIVEN_UP, "none"));
-  return new Promise((resolve, reject) => {
-    const limited = new LimitedCall(limits, reject);
-    answerOf(call, limited.theirs).then(
-      (answered) => {
-        limited.over();
-        resolve(answered);
-      },
-      (error) => {
-        limited.over();
-        reject(error);
-      },
-    );
-  });
-}
-
-/** A call under way, which ends with its deadline, or when its caller gives up. */
-class LimitedCall {
-  readonly theirs = new LazyAbort();
-  readonly #limits: Limits;
-  readonly #reject: (error: FacilitatorError) => void;
-  readonly #alarm: Alarm;
-  #ignore: (() => void) | undefined;
-
-  constructor(limits: Limits, reject: (error: FacilitatorError) => void) {
-    this.#limits = limits;
-    this.#reject = reject;
-    // What is asked in the background keeps no process alive.
-    const kind = limits.operation === "supported" ? "unref" : "ref";
-    this.#alarm = setAlarm(() => this.#end(`within ${limits.deadlineMs} ms`), limits.deadlineMs, kind);
-    if (limits.signal !== undefined) this.#heed(limits.signal);
-  }
-
-  over(): void {
-    this.#alarm.stop();
-    this.#ignore?.();
-  }
-
-  #heed(signal: AbortSignal): void {
-    const giveUp = () => this.#end(GIVEN_UP);
-    signal.addEventListener("abort", giveUp);
-    this.#ignore = () => signal.removeEventListener("abort", giveUp);
-  }
-
-  #end(when: string): void {
-    const { operation } = this.#limits;
-    this.over();
-    this.#reject(unanswered(operation, when, operation === "settle" ? "unknown" : "none"));
-    this.theirs.abort();
-  }
-}
-
-/** A seller's own facilitator may throw, or yield what is no promise. */
-function answerOf<T>(call: (options: CallOptions) => Promise<T>, options: CallOptions): Promise<T> {
+/** Makes a call that ends with its deadline, or when its caller gives up. The first end counts. */
+async function within<T>(
+  { operation, deadlineMs, signal }: Limits,
+  call: (options: CallOptions) => Promise<T>,
+): Promise<T> {
+  if (signal?.aborted) throw unanswered(operation, GIVEN_UP, "none");
+  const controller = new AbortController();
+  const { promise: ended, reject } = withRejection();
+  const end = (when: string) => {
+    reject(unanswered(operation, when, operation === "settle" ? "unknown" : "none"));
+    controller.abort();
+  };
+  const giveUp = () => end(GIVEN_UP);
+  const timer = setTimeout(() => end(`within ${deadlineMs} ms`), deadlineMs);
+  // `/supported` is asked in the background, which keeps no process alive.
+  if (operation === "supported") timer.unref();
+  signal?.addEventListener("abort", giveUp);
   try {
-    return Promise.resolve(call(options));
-  } catch (error) {
-    return Promise.reject(error);
+    // A seller's own facilitator may yield something that is not a promise.
+    return await Promise.race([call({ signal: controller.signal }), ended]);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", giveUp);
   }
+}
+
+function withRejection(): { readonly promise: Promise<never>; readonly reject: (error: Error) => void } {
+  let reject: (error: Error) => void = () => {};
+  const promise = new Promise<never>((_, rejectIt) => {
+    reject = rejectIt;
+  });
+  return { promise, reject };
 }
 
 function unanswered(operation: Operation, when: string, outcome: "none" | "unknown"): FacilitatorError {

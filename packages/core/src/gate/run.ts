@@ -4,9 +4,7 @@
  *
  * @module
  */
-import { setAlarm } from "../alarms.js";
 import { PaymentAbortedError, type PaymentAbortReason } from "../errors.js";
-import { LazyAbort } from "../lazy-abort.js";
 
 /** Calls back once, after so many milliseconds, unless what it returns is called before. */
 export type StartTimer = (act: () => void, delayMs: number) => () => void;
@@ -25,7 +23,8 @@ const MAX_DELAY_MS = 2 ** 31 - 1;
 
 /** A handler at work. Without a deadline it only ends early when the client leaves. */
 export class Run {
-  readonly #ending = new LazyAbort();
+  #controller: AbortController | undefined;
+  #reason: PaymentAbortedError | undefined;
   readonly #deadline: RunDeadline | undefined;
   #stopTimer: (() => void) | undefined;
 
@@ -36,7 +35,12 @@ export class Run {
 
   /** Tells the handler to stop; its reason is a {@link PaymentAbortedError}. */
   get signal(): AbortSignal {
-    return this.#ending.signal;
+    // Few handlers ask for it, so it is made then.
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#reason !== undefined) this.#controller.abort(this.#reason);
+    }
+    return this.#controller.signal;
   }
 
   /** Nobody is left to answer. */
@@ -69,12 +73,13 @@ export class Run {
   }
 
   #abort(reason: PaymentAbortReason): void {
-    this.#ending.abort(new PaymentAbortedError(reason));
+    this.#reason ??= new PaymentAbortedError(reason);
+    this.#controller?.abort(this.#reason);
   }
 }
 
 /** Keeps no process alive. */
 export const startTimer: StartTimer = (act, delayMs) => {
-  const alarm = setAlarm(act, delayMs, "unref");
-  return () => alarm.stop();
+  const timer = setTimeout(act, delayMs).unref();
+  return () => clearTimeout(timer);
 };
