@@ -48,7 +48,7 @@ export {
   type HttpFacilitatorOptions,
 } from "./facilitator/http-facilitator.js";
 export type { Deadlines, FacilitatorHealth, FacilitatorState } from "./facilitator/pool-member.js";
-export type { Admission, HandlerAnswer, Prepaid, Release } from "./gate/admission.js";
+export type { Admission, HandlerResponse, HeldAdmission, PrepaidAdmission, Release } from "./gate/admission.js";
 export type { Recovery } from "./gate/background.js";
 export type { Chargeable, ChargeableAnswer } from "./gate/chargeable.js";
 export type { Decision } from "./gate/decision.js";
@@ -82,7 +82,7 @@ export type { Payment } from "./gate/payment.js";
 export { createPaymentsEngine, createPaymentsGate, type PaymentsEngine } from "./gate/payments.js";
 export type { PaymentsReport, ReportedOffer, ReportedRoute } from "./gate/report.js";
 export { matchesMount, type Place, placeOfRoute } from "./gate/resource.js";
-export type { Answer } from "./gate/responses.js";
+export type { GateResponse } from "./gate/responses.js";
 export type { StartTimer } from "./gate/run.js";
 export { privateCacheControl } from "./http/cache-control.js";
 export { createRpcNode, type RpcNode, type RpcNodeOptions } from "./http/rpc-node.js";

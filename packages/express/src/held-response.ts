@@ -9,7 +9,7 @@
  * @module
  */
 import type { ServerResponse } from "node:http";
-import type { Admission, Answer, HandlerAnswer, Release } from "@farebox/core";
+import type { GateResponse, HandlerResponse, HeldAdmission, Release } from "@farebox/core";
 import { isAbandoned, onOver } from "./delivery.js";
 import {
   type ChunkArguments,
@@ -48,13 +48,13 @@ type Phase = "holding" | "deciding" | "released" | "dropped";
  *
  * @param holdBytes - How much of the body is held back at most, in bytes.
  */
-export function holdResponse(res: ServerResponse, admission: Admission, holdBytes: number): void {
+export function holdResponse(res: ServerResponse, admission: HeldAdmission, holdBytes: number): void {
   new HeldResponse(res, admission, holdBytes).install();
 }
 
 class HeldResponse implements Keeper {
   readonly #res: ServerResponse;
-  readonly #admission: Admission;
+  readonly #admission: HeldAdmission;
   readonly #holdBytes: number;
   /** The head before the handler ran: what remains of it when the answer is replaced. */
   readonly #before: ResponseHead;
@@ -75,9 +75,9 @@ class HeldResponse implements Keeper {
   /** Something of ours is on its way out: from here on the response says by itself what has become of it. */
   #isAside = false;
   /** What was paid for, and is kept should its delivery break off. */
-  #owed: HandlerAnswer | undefined;
+  #owed: HandlerResponse | undefined;
 
-  constructor(res: ServerResponse, admission: Admission, holdBytes: number) {
+  constructor(res: ServerResponse, admission: HeldAdmission, holdBytes: number) {
     this.#res = res;
     this.#admission = admission;
     this.#holdBytes = holdBytes;
@@ -195,7 +195,7 @@ class HeldResponse implements Keeper {
 
   async #complete(head: ResponseHead): Promise<void> {
     try {
-      const answer: HandlerAnswer = { status: head.status, headers: head.headers, body: this.#wholeBody() };
+      const answer: HandlerResponse = { status: head.status, headers: head.headers, body: this.#wholeBody() };
       const release = await this.#admission.complete(answer);
       this.#carryOut(release, head, answer);
     } catch {
@@ -209,7 +209,7 @@ class HeldResponse implements Keeper {
     return Buffer.concat(this.#lastChunk === undefined ? this.#chunks : [...this.#chunks, this.#lastChunk]);
   }
 
-  #carryOut(release: Release, head: ResponseHead, answer: HandlerAnswer): void {
+  #carryOut(release: Release, head: ResponseHead, answer: HandlerResponse): void {
     const isPaid = release.kind === "release" && release.paid;
     if (isAbandoned(this.#res)) {
       this.#drop();
@@ -218,7 +218,7 @@ class HeldResponse implements Keeper {
     }
     if (isPaid) this.#owed = answer;
     if (release.kind === "release") this.#release(release, head);
-    else this.#replace(release.answer);
+    else this.#replace(release.response);
   }
 
   #release(release: Extract<Release, { kind: "release" }>, head: ResponseHead): void {
@@ -241,7 +241,7 @@ class HeldResponse implements Keeper {
     this.#goOn(hasRoom ?? true);
   }
 
-  #replace(answer: Answer): void {
+  #replace(answer: GateResponse): void {
     this.#replaced = true;
     this.#drop();
     this.#stepAside();
@@ -254,7 +254,7 @@ class HeldResponse implements Keeper {
   }
 
   /** The payment has run out under a handler that may never answer. */
-  #expire(instead: Promise<Answer>): void {
+  #expire(instead: Promise<GateResponse>): void {
     if (this.#phase !== "holding") return;
     this.#phase = "deciding";
     instead

@@ -6,13 +6,13 @@
 import { exactAvm } from "@farebox/avm";
 import { bazaarExtension } from "@farebox/bazaar";
 import {
-  type Admission,
   type BuiltIn,
   createPaymentsEngine,
   createPaymentsGate,
   type Decision,
   type FacilitatorHealth,
   type Gate,
+  type HeldAdmission,
   type Listing,
   type Payment,
   type PaymentEventType,
@@ -20,7 +20,7 @@ import {
   type PaymentsEngine,
   type PaymentsOptions,
   type PaymentsReport,
-  type Prepaid,
+  type PrepaidAdmission,
   type Recovery,
   type RouteConfig,
   type RouteGate,
@@ -53,7 +53,7 @@ const BUILT_IN: BuiltIn = {
   extensions: [bazaarExtension()],
 };
 
-const OPEN: Decision = Object.freeze({ kind: "open" });
+const FREE: Decision = Object.freeze({ kind: "pass", isGranted: false });
 
 /**
  * On a request that was paid for once, or granted: it passes every further gate, is never charged twice, nor asked to pay. A
@@ -173,7 +173,7 @@ function toTableHandler(gate: Gate, seller: Seller): RequestHandler {
 /** OPTIONS is how browsers ask before they pay, so it is free unless the route is for OPTIONS. */
 function toRouteHandler(gate: RouteGate, seller: Seller): RequestHandler {
   return toHandler(gate, seller, (req) => {
-    if (req.method === "OPTIONS" && !isRouteOfItsMethod(req)) return OPEN;
+    if (req.method === "OPTIONS" && !isRouteOfItsMethod(req)) return FREE;
     const request = readRequest(req, gate);
     return gate.decide(request, () => readPlace(req, request));
   });
@@ -210,16 +210,12 @@ async function carryOutLater(decision: Promise<Decision>, exchange: Exchange): P
 }
 
 function carryOut(decision: Decision, exchange: Exchange): void {
-  if (decision.kind === "open") exchange.next();
-  else carryOutPriced(decision, exchange);
-}
-
-function carryOutPriced(decision: Exclude<Decision, { kind: "open" }>, exchange: Exchange): void {
-  if (isAnswered(exchange.res)) giveBack(decision);
-  else if (decision.kind === "granted") grant(exchange);
-  else if (decision.kind === "answer") answer(exchange.res, decision);
-  else if (decision.kind === "prepaid") admitPrepaid(decision.prepaid, exchange);
-  else admit(decision.admission, exchange);
+  if (decision.kind === "pass" && !decision.isGranted) exchange.next();
+  else if (isAnswered(exchange.res)) giveBack(decision);
+  else if (decision.kind === "pass") grant(exchange);
+  else if (decision.kind === "respond") respond(exchange.res, decision);
+  else if (decision.admission.isHeld) admit(decision.admission, exchange);
+  else admitPrepaid(decision.admission, exchange);
 }
 
 /** The payment of a client that need not pay stays unused, and is nobody's business behind us. */
@@ -230,7 +226,7 @@ function grant({ req, res, next }: Exchange): void {
   next();
 }
 
-function admit(admission: Admission, { req, res, next, holdBytes }: Exchange): void {
+function admit(admission: HeldAdmission, { req, res, next, holdBytes }: Exchange): void {
   req[ADMITTED] = true;
   removePayment(req);
   req.payment = admission.payment;
@@ -238,7 +234,7 @@ function admit(admission: Admission, { req, res, next, holdBytes }: Exchange): v
   next();
 }
 
-function admitPrepaid(prepaid: Prepaid, { req, res, next }: Exchange): void {
+function admitPrepaid(prepaid: PrepaidAdmission, { req, res, next }: Exchange): void {
   req[ADMITTED] = true;
   removePayment(req);
   removeConditions(req);
@@ -255,9 +251,7 @@ interface Exchange {
   readonly holdBytes: number;
 }
 
-type Answered = Extract<Decision, { kind: "answer" }>;
-type Granted = Extract<Decision, { kind: "granted" }>;
-type Paid = Extract<Decision, { kind: "admitted" | "prepaid" }>;
+type Responded = Extract<Decision, { kind: "respond" }>;
 
 /** Whether the client has left, or middleware before us (a timeout, say) has answered, while the gate was deciding. */
 function isAnswered(res: Response): boolean {
@@ -265,13 +259,12 @@ function isAnswered(res: Response): boolean {
 }
 
 /** What cannot be used any more stays good for the same payment sent again. */
-function giveBack(decision: Answered | Granted | Paid): void {
-  if (decision.kind === "answer") void decision.undelivered?.();
-  else if (decision.kind !== "granted")
-    void (decision.kind === "admitted" ? decision.admission : decision.prepaid).cancel();
+function giveBack(decision: Decision): void {
+  if (decision.kind === "respond") void decision.undelivered?.();
+  else if (decision.kind === "run") void decision.admission.cancel();
 }
 
-function answer(res: Response, { answer: given, undelivered }: Answered): void {
+function respond(res: Response, { response, undelivered }: Responded): void {
   if (undelivered !== undefined) onBrokenOff(res, undelivered);
-  writeAnswer(res, given);
+  writeAnswer(res, response);
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Prepaid } from "@farebox/core";
+import type { PrepaidAdmission } from "@farebox/core";
 import { onBrokenOff } from "./delivery.js";
 import {
   appendExposeHeaders,
@@ -21,7 +21,7 @@ export function keepPrivate(res: ServerResponse): void {
 }
 
 /** Puts the receipt on a response, and again as its head goes out: the handler, or an error page, may have dropped it. */
-export function markPrepaid(res: ServerResponse, prepaid: Prepaid): void {
+export function markPrepaid(res: ServerResponse, prepaid: PrepaidAdmission): void {
   const mark = () => {
     setHeaders(res, prepaid.headers);
     appendExposeHeaders(res);

@@ -4,11 +4,11 @@
  * @module
  */
 import type { ServerResponse } from "node:http";
-import type { Answer } from "@farebox/core";
+import type { GateResponse } from "@farebox/core";
 import { appendExposeHeaders, setHeaders } from "./response-head.js";
 
 /** Sends a whole answer. */
-export function writeAnswer(res: ServerResponse, answer: Answer): void {
+export function writeAnswer(res: ServerResponse, answer: GateResponse): void {
   res.end(prepareAnswer(res, answer));
 }
 
@@ -16,7 +16,7 @@ export function writeAnswer(res: ServerResponse, answer: Answer): void {
 const ABOUT_PIECES: ReadonlySet<string> = new Set(["transfer-encoding", "trailer"]);
 
 /** Puts the head of an answer on the response and returns what is to follow it: nothing, for HEAD. */
-export function prepareAnswer(res: ServerResponse, answer: Answer): string | Uint8Array | undefined {
+export function prepareAnswer(res: ServerResponse, answer: GateResponse): string | Uint8Array | undefined {
   const { body } = answer;
   res.statusCode = answer.status;
   res.statusMessage = "";

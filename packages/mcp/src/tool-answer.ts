@@ -4,7 +4,13 @@
  * @see x402 v2, MCP transport
  * @module
  */
-import { type Answer, decodePaymentResponse, type HandlerAnswer, isJsonObject, PAYMENT_RESPONSE } from "@farebox/core";
+import {
+  decodePaymentResponse,
+  type GateResponse,
+  type HandlerResponse,
+  isJsonObject,
+  PAYMENT_RESPONSE,
+} from "@farebox/core";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 
 /** Where in a result's `_meta` the receipt is. */
@@ -20,7 +26,7 @@ type Headers = readonly (readonly [name: string, value: string | readonly string
  *
  * @param holdBytes - What is longer is not kept.
  */
-export function toHandlerAnswer(result: CallToolResult, holdBytes: number): HandlerAnswer {
+export function toHandlerResponse(result: CallToolResult, holdBytes: number): HandlerResponse {
   const bytes = Buffer.from(JSON.stringify(result));
   return {
     status: result.isError === true ? 500 : 200,
@@ -41,7 +47,7 @@ export function withReceipt(result: CallToolResult, headers: Headers): CallToolR
  *
  * @param isTextOnly - Whether the tool has an output schema: clients hold whatever is structured against it, errors too.
  */
-export function toResult({ headers, body }: Answer, isTextOnly: boolean): CallToolResult {
+export function toResult({ headers, body }: GateResponse, isTextOnly: boolean): CallToolResult {
   const text = typeof body === "string" ? body : Buffer.from(body).toString("utf8");
   const parsed = parse(text);
   if (headerOf(headers, "Content-Type") === RESULT_TYPE) return withReceipt(parsed as CallToolResult, headers);

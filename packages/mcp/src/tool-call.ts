@@ -3,12 +3,12 @@
  *
  * @module
  */
-import type { Admission, Decision, Payment, Prepaid, Release, RouteGate } from "@farebox/core";
+import type { Decision, HeldAdmission, Payment, PrepaidAdmission, Release, RouteGate } from "@farebox/core";
 import type { McpServer, RegisteredTool } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { checkResult } from "./checked-result.js";
 import { onUndelivered } from "./delivery.js";
-import { toErrorResult, toHandlerAnswer, toResult, withReceipt } from "./tool-answer.js";
+import { toErrorResult, toHandlerResponse, toResult, withReceipt } from "./tool-answer.js";
 import type { CallExtra, PaidCallExtra } from "./tool-config.js";
 import { type CalledTool, PAYMENT_KEY, TOOL_PLACE, toGateRequest } from "./tool-request.js";
 
@@ -43,27 +43,24 @@ export async function callTool(call: ToolCall): Promise<CallToolResult> {
     return CANCELLED;
   }
   switch (decision.kind) {
-    case "answer":
-      if (decision.undelivered !== undefined) onUndelivered(call.server, extra, decision.undelivered);
-      return toResult(decision.answer, call.outputSchema !== undefined);
-    case "admitted":
-      return serve(decision.admission, call);
-    case "prepaid":
-      return servePrepaid(decision.prepaid, call);
-    default:
+    case "pass":
       return runHandler(call, undefined);
+    case "respond":
+      if (decision.undelivered !== undefined) onUndelivered(call.server, extra, decision.undelivered);
+      return toResult(decision.response, call.outputSchema !== undefined);
+    default:
+      return decision.admission.isHeld ? serve(decision.admission, call) : servePrepaid(decision.admission, call);
   }
 }
 
 /** What cannot be used any more stays good for the same payment sent again. */
 function giveBack(decision: Decision): void {
-  if (decision.kind === "answer") void decision.undelivered?.();
-  else if (decision.kind === "admitted") void decision.admission.cancel();
-  else if (decision.kind === "prepaid") void decision.prepaid.cancel();
+  if (decision.kind === "respond") void decision.undelivered?.();
+  else if (decision.kind === "run") void decision.admission.cancel();
 }
 
 /** Runs the handler and settles, unless the client cancels the call, or the payment runs out, before there is a result. */
-function serve(admission: Admission, call: ToolCall): Promise<CallToolResult> {
+function serve(admission: HeldAdmission, call: ToolCall): Promise<CallToolResult> {
   const { signal } = call.extra;
   let isDecided = false;
   /** Whether this is what decides. */
@@ -97,17 +94,17 @@ function serve(admission: Admission, call: ToolCall): Promise<CallToolResult> {
   });
 }
 
-async function completeRun(admission: Admission, result: CallToolResult, call: ToolCall): Promise<CallToolResult> {
+async function completeRun(admission: HeldAdmission, result: CallToolResult, call: ToolCall): Promise<CallToolResult> {
   const { server, extra, tool } = call;
-  const answer = toHandlerAnswer(result, tool.holdBytes);
+  const answer = toHandlerResponse(result, tool.holdBytes);
   const release: Release = await admission.complete(answer);
-  if (release.kind === "replace") return toResult(release.answer, call.outputSchema !== undefined);
+  if (release.kind === "replace") return toResult(release.response, call.outputSchema !== undefined);
   if (release.paid) onUndelivered(server, extra, () => void admission.unreleased(answer));
   return withReceipt(result, release.headers);
 }
 
 /** The money has moved: whatever the handler does, its result has the receipt. */
-async function servePrepaid(prepaid: Prepaid, call: ToolCall): Promise<CallToolResult> {
+async function servePrepaid(prepaid: PrepaidAdmission, call: ToolCall): Promise<CallToolResult> {
   const { signal } = call.extra;
   const leave = () => prepaid.leave();
   signal.addEventListener("abort", leave, { once: true });

@@ -7,12 +7,14 @@ import {
   createShop,
   decodeHeader,
   HANDLED,
+  isHeld,
   NETWORK,
   NOW_SECONDS,
   PAYER,
   ROUTES,
   readAnswer,
   SETTLED,
+  stageOf,
 } from "./shop.fixture.js";
 
 const IDENTITY = `${NETWORK}|n1`;
@@ -49,7 +51,7 @@ describe("an answer that is no sale", () => {
       });
       expect(till.count("settle")).toBe(0);
       expect(await store.find(IDENTITY)).toBeUndefined();
-      expect((await pay()).kind).toBe("admitted");
+      expect(stageOf(await pay())).toBe("held");
     },
   );
 
@@ -83,7 +85,7 @@ describe("an answer on a route that says itself what is chargeable", () => {
     expect(till.count("settle")).toBe(paid ? 1 : 0);
     if (paid) return;
     expect(await store.find(IDENTITY)).toBeUndefined();
-    expect((await pay()).kind).toBe("admitted");
+    expect(stageOf(await pay())).toBe("held");
   });
 
   test("is asked once, with the status and nothing of the payer's", async () => {
@@ -126,7 +128,7 @@ describe("an answer that comes late", () => {
     const release = await admission.complete(HANDLED);
     expect(till.count("settle")).toBe(settled ? 1 : 0);
     if (release.kind === "release") return expect(settled).toBe(true);
-    const { status, json, headers } = readAnswer(release.answer);
+    const { status, json, headers } = readAnswer(release.response);
     expect([status, json["error"], headers["cache-control"]]).toEqual([504, "payment_expired", "no-store"]);
     expect(Object.keys(headers)).toEqual(["content-type", "cache-control", "x-content-type-options"]);
     expect(await store.find(IDENTITY)).toBeUndefined();
@@ -138,7 +140,7 @@ describe("a settlement that does not end well", () => {
     const { admission, till, store } = await admitted();
     till.settles = { ...SETTLED, success: false, errorReason: "insufficient_funds", transaction: "" };
     const release = await admission.complete(HANDLED);
-    const { status, headers, json, text } = readAnswer(release.kind === "replace" ? release.answer : ({} as never));
+    const { status, headers, json, text } = readAnswer(release.kind === "replace" ? release.response : ({} as never));
     expect(status).toBe(402);
     expect(json).toMatchObject({ error: "insufficient_funds", accepts: [{}] });
     expect(decodeHeader(headers["payment-required"])).toEqual(json);
@@ -163,7 +165,7 @@ describe("a settlement that does not end well", () => {
     const { admission, till, store, log } = await admitted();
     till.settles = failure;
     const release = await admission.complete(HANDLED);
-    const { status, headers, json, text } = readAnswer(release.kind === "replace" ? release.answer : ({} as never));
+    const { status, headers, json, text } = readAnswer(release.kind === "replace" ? release.response : ({} as never));
     expect([status, headers["retry-after"], headers["cache-control"]]).toEqual([503, "5", "no-store"]);
     expect(json["error"]).toBe(error);
     expect(headers).not.toHaveProperty("payment-required");
@@ -190,13 +192,13 @@ describe("an admission ends once", () => {
     expect(till.count("settle")).toBe(1);
     expect(releases.filter(({ kind }) => kind === "release")).toHaveLength(1);
     const lost = releases.find((release) => release.kind === "replace");
-    expect(lost?.kind === "replace" && lost.answer.status).toBe(409);
+    expect(lost?.kind === "replace" && lost.response.status).toBe(409);
   });
 
   test("cancelled, it settles no more", async () => {
     const { admission, till } = await admitted();
     await admission.cancel();
-    expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", answer: { status: 409 } });
+    expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", response: { status: 409 } });
     expect(till.count("settle")).toBe(0);
   });
 
@@ -223,10 +225,10 @@ describe("the request to a route while its payment is served", () => {
     const asked = Array.from({ length: 50 }, () => pay());
     const release = await admissionOf(await Promise.race(asked)).complete(HANDLED);
     const decisions = await Promise.all(asked);
-    expect(decisions.filter(({ kind }) => kind === "admitted")).toHaveLength(1);
+    expect(decisions.filter(isHeld)).toHaveLength(1);
     expect([till.count("verify"), till.count("settle")]).toEqual([1, 1]);
     const [[name, receipt] = ["", ""]] = release.kind === "release" ? release.headers : [];
-    for (const decision of decisions.filter(({ kind }) => kind === "answer")) {
+    for (const decision of decisions.filter(({ kind }) => kind === "respond")) {
       const { status, headers, text } = answerOf(decision);
       expect([status, text, headers[name.toLowerCase()]]).toEqual([200, "sunny", receipt]);
     }

@@ -17,44 +17,49 @@ import { factsOf, withAmount } from "./outcome.js";
 import { type PaidRequest, unreachableAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import { openTab, type Payment, settledTab, type Tab, toPayment } from "./payment.js";
-import { type Answer, problemAnswer, replayAnswer } from "./responses.js";
+import { type GateResponse, problemAnswer, replayAnswer } from "./responses.js";
 import { Run } from "./run.js";
 import { settleOnce, unservedAnswer } from "./settle.js";
 
 /** What the handler answered, held back. */
-export interface HandlerAnswer extends Omit<StoredAnswer, "body"> {
+export interface HandlerResponse extends Omit<StoredAnswer, "body"> {
   /** The whole body; `undefined` when there is more than is held back. */
   readonly body: Uint8Array | undefined;
 }
+
+/** A payment whose handler may run. */
+export type Admission = HeldAdmission | PrepaidAdmission;
 
 /** What becomes of the handler's answer. */
 export type Release =
   /** It goes out, with these headers besides. `paid` answers must not be kept by shared caches. */
   | { readonly kind: "release"; readonly paid: boolean; readonly headers: readonly (readonly [string, string])[] }
   /** This goes out instead, and nothing of the handler's. */
-  | { readonly kind: "replace"; readonly answer: Answer };
+  | { readonly kind: "replace"; readonly response: GateResponse };
 
 /**
  * The right to run the handler once. Ends with exactly one of `complete`, `cancel` and what `onExpired` listens to. Nothing
  * here ever rejects.
  */
-export interface Admission {
+export interface HeldAdmission {
+  /** The response is held until `complete` says what goes out. */
+  readonly isHeld: true;
   readonly payment: Payment;
   /** The handler has answered: settles if there is something to charge for. */
-  complete(answer: HandlerAnswer): Promise<Release>;
+  complete(answer: HandlerResponse): Promise<Release>;
   /** The client is gone and the handler's answer with it: nothing is charged. */
   cancel(): Promise<void>;
   /** The answer was released, but its delivery broke off: keeps it for the same payment sent again. */
-  undelivered(answer: HandlerAnswer): Promise<void>;
+  undelivered(answer: HandlerResponse): Promise<void>;
   /** The same, before any of it went out: an answer too large to keep is owed to the same payment sent again. */
-  unreleased(answer: HandlerAnswer): Promise<void>;
+  unreleased(answer: HandlerResponse): Promise<void>;
   /** Nobody is left to answer, whatever has been decided: tells the handler. */
   leave(): void;
   /**
    * Listens, alone, for the end of the payment's time before the handler has answered: nothing is charged, and the answer that is
    * promised goes out instead. The handler hears of it afterwards.
    */
-  onExpired(listener: (instead: Promise<Answer>) => void): void;
+  onExpired(listener: (instead: Promise<GateResponse>) => void): void;
 }
 
 /** A settlement needs this much of the payment's lifetime; facilitators ask for 6 seconds. */
@@ -63,11 +68,12 @@ const SETTLEMENT_MARGIN_MS = 6_000;
 const RETRY_AFTER_SECONDS = 5;
 
 /** Creates the admission of a verified payment. */
-export function createAdmission(paid: PaidRequest, config: PaymentsConfig): Admission {
+export function createAdmission(paid: PaidRequest, config: PaymentsConfig): HeldAdmission {
   return new RunAdmission(paid, config);
 }
 
-class RunAdmission implements Admission {
+class RunAdmission implements HeldAdmission {
+  readonly isHeld = true;
   readonly payment: Payment;
   readonly #paid: PaidRequest;
   readonly #config: PaymentsConfig;
@@ -75,7 +81,7 @@ class RunAdmission implements Admission {
   readonly #tab: Tab;
   readonly #startedMs: number;
   #isCancelled = false;
-  #listener: ((instead: Promise<Answer>) => void) | undefined;
+  #listener: ((instead: Promise<GateResponse>) => void) | undefined;
 
   constructor(paid: PaidRequest, config: PaymentsConfig) {
     const { now, timer } = config;
@@ -88,7 +94,7 @@ class RunAdmission implements Admission {
     this.payment = toPayment(paid, { run: this.#run, tab: this.#tab });
   }
 
-  async complete(given: HandlerAnswer): Promise<Release> {
+  async complete(given: HandlerResponse): Promise<Release> {
     const [paid, config] = [this.#paid, this.#config];
     this.#run.end();
     const answer = dropOverride(paid, given, config);
@@ -111,11 +117,11 @@ class RunAdmission implements Admission {
     config.ongoing.end(paid.claim);
   }
 
-  undelivered(answer: HandlerAnswer): Promise<void> {
+  undelivered(answer: HandlerResponse): Promise<void> {
     return keepAnswer(this.#paid, toStored(answer), this.#config);
   }
 
-  unreleased(answer: HandlerAnswer): Promise<void> {
+  unreleased(answer: HandlerResponse): Promise<void> {
     return keepOrOwe(this.#paid, answer, this.#config);
   }
 
@@ -123,7 +129,7 @@ class RunAdmission implements Admission {
     this.#run.leave();
   }
 
-  onExpired(listener: (instead: Promise<Answer>) => void): void {
+  onExpired(listener: (instead: Promise<GateResponse>) => void): void {
     this.#listener = listener;
   }
 
@@ -149,7 +155,7 @@ class RunAdmission implements Admission {
     this.#listener?.(instead);
   }
 
-  async #answerExpired(): Promise<Answer> {
+  async #answerExpired(): Promise<GateResponse> {
     await releaseClaim(this.#paid, this.#config);
     this.tellCancelled("expired");
     this.#config.ongoing.end(this.#paid.claim, expiredAnswer);
@@ -158,7 +164,7 @@ class RunAdmission implements Admission {
 }
 
 /** What another server writes into a header says nothing about money. */
-function dropOverride(paid: PaidRequest, answer: HandlerAnswer, { findings }: PaymentsConfig): HandlerAnswer {
+function dropOverride(paid: PaidRequest, answer: HandlerResponse, { findings }: PaymentsConfig): HandlerResponse {
   if (!answer.headers.some(([name]) => isSettlementOverrides(name))) return answer;
   const headers = answer.headers.filter(([name]) => !isSettlementOverrides(name));
   findings.add(overrideInHeaderFinding(paid.route.key));
@@ -177,7 +183,7 @@ async function releaseClaim(paid: PaidRequest, config: PaymentsConfig): Promise<
 
 /** What a handler has answered, and whom to tell if nothing is charged for it. */
 interface Completion {
-  readonly answer: HandlerAnswer;
+  readonly answer: HandlerResponse;
   /** Atomic units; `undefined` when the handler was to say and did not. */
   readonly amount: bigint | undefined;
   readonly admission: Pick<RunAdmission, "giveUp" | "tellCancelled">;
@@ -186,7 +192,7 @@ interface Completion {
 function notStarted(paid: PaidRequest, { admission }: Completion, { logger }: PaymentsConfig): Release {
   logger.error("settlement_not_started", { identity: paid.claim.identity, error: "the store failed" });
   admission.tellCancelled("failed");
-  return { kind: "replace", answer: unreachableAnswer("unexpected_settle_error", RETRY_AFTER_SECONDS) };
+  return { kind: "replace", response: unreachableAnswer("unexpected_settle_error", RETRY_AFTER_SECONDS) };
 }
 
 async function completeRun(
@@ -203,18 +209,18 @@ async function completeRun(
   if (amount === undefined) {
     config.logger.error("amount_not_said", { route: paid.route.key, remedy: "call req.payment.settle(amount)" });
     await admission.giveUp("not_chargeable");
-    return { kind: "replace", answer: unmeteredAnswer() };
+    return { kind: "replace", response: unmeteredAnswer() };
   }
   const payment = withAmount(paid, amount);
   const asked = askHook("beforeSettle", payment, config);
   const denied = asked && (await asked);
   if (denied !== undefined) {
     await admission.giveUp("denied");
-    return { kind: "replace", answer: denied };
+    return { kind: "replace", response: denied };
   }
   if (expiresAtMs - config.now() < SETTLEMENT_MARGIN_MS) {
     await admission.giveUp("expired");
-    return { kind: "replace", answer: expiredAnswer() };
+    return { kind: "replace", response: expiredAnswer() };
   }
   const settlement = await settleOnce(
     payment,
@@ -222,13 +228,13 @@ async function completeRun(
     config,
   );
   if (settlement.kind === "lost") admission.tellCancelled("failed");
-  if (settlement.kind !== "settled") return { kind: "replace", answer: unservedAnswer(paid, settlement) };
+  if (settlement.kind !== "settled") return { kind: "replace", response: unservedAnswer(paid, settlement) };
   return paidRelease(settlement.receipt, relayHeaders(settlement.said ?? paid.said, config));
 }
 
 /** A copy of the request is told the same, if all of it was held back. */
-function answerForCopies(answer: HandlerAnswer, release: Release): Answer | undefined {
-  if (release.kind === "replace") return release.answer;
+function answerForCopies(answer: HandlerResponse, release: Release): GateResponse | undefined {
+  if (release.kind === "replace") return release.response;
   const stored = toStored(answer);
   if (stored === undefined) return undefined;
   return replayAnswer(stored, release.headers, { paid: release.paid });
@@ -242,9 +248,10 @@ export function createPrepaidAdmission(
   paid: PaidRequest,
   receipt: SettlementResponse,
   config: PaymentsConfig,
-): Admission {
+): HeldAdmission {
   const run = new Run();
   return {
+    isHeld: true,
     payment: toPayment(paid, { run, tab: settledTab(paid.offer, BigInt(receipt.amount ?? paid.offer.amount)) }),
     complete: async () => paidRelease(receipt),
     async cancel() {
@@ -259,7 +266,7 @@ export function createPrepaidAdmission(
   };
 }
 
-async function keepOrOwe(paid: PaidRequest, answer: HandlerAnswer, config: PaymentsConfig): Promise<void> {
+async function keepOrOwe(paid: PaidRequest, answer: HandlerResponse, config: PaymentsConfig): Promise<void> {
   const stored = toStored(answer);
   await (stored === undefined ? oweRun(paid, config) : keepAnswer(paid, stored, config));
 }
@@ -268,7 +275,7 @@ function paidRelease(receipt: SettlementResponse, relayed: readonly (readonly [s
   return { kind: "release", paid: true, headers: [[PAYMENT_RESPONSE, encodePaymentResponse(receipt)], ...relayed] };
 }
 
-function toStored({ status, headers, body }: HandlerAnswer): StoredAnswer | undefined {
+function toStored({ status, headers, body }: HandlerResponse): StoredAnswer | undefined {
   return body === undefined ? undefined : { status, headers, body };
 }
 
@@ -277,7 +284,7 @@ function notCharged({ offer, payer }: PaidRequest): SettlementResponse {
   return { success: false, errorReason: "not_charged", payer, transaction: "", network };
 }
 
-function unmeteredAnswer(): Answer {
+function unmeteredAnswer(): GateResponse {
   return problemAnswer({
     status: 500,
     error: "unexpected_settle_error",
@@ -285,7 +292,7 @@ function unmeteredAnswer(): Answer {
   });
 }
 
-function expiredAnswer(): Answer {
+function expiredAnswer(): GateResponse {
   return problemAnswer({
     status: 504,
     error: "payment_expired",
@@ -294,7 +301,9 @@ function expiredAnswer(): Answer {
 }
 
 /** The right to run a handler that has been paid for. Nothing here ever rejects. */
-export interface Prepaid {
+export interface PrepaidAdmission {
+  /** The response goes out as the handler writes it. */
+  readonly isHeld: false;
   readonly payment: Payment;
   /** The receipt: on the response before the handler runs, and on it whatever the handler does. */
   readonly headers: readonly (readonly [string, string])[];
@@ -305,9 +314,14 @@ export interface Prepaid {
 }
 
 /** Lets the handler of a settled payment run. The record says `settled`, so no other request runs it too. */
-export function createPrepaid(paid: PaidRequest, receipt: SettlementResponse, config: PaymentsConfig): Prepaid {
+export function createPrepaid(
+  paid: PaidRequest,
+  receipt: SettlementResponse,
+  config: PaymentsConfig,
+): PrepaidAdmission {
   const run = new Run();
   return {
+    isHeld: false,
     payment: toPayment(paid, { run, tab: settledTab(paid.offer, BigInt(receipt.amount ?? paid.offer.amount)) }),
     headers: [[PAYMENT_RESPONSE, encodePaymentResponse(receipt)], ...relayHeaders(paid.said, config)],
     cancel: () => oweRun(paid, config),

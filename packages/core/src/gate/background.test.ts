@@ -10,11 +10,13 @@ import {
   createShop,
   createTestScheme,
   HANDLED,
+  isHeld,
   NETWORK,
   NOW_SECONDS,
   ROUTES,
   SETTLED,
   type ShopOptions,
+  stageOf,
 } from "./shop.fixture.js";
 
 const IDENTITY = `${NETWORK}|n1`;
@@ -100,11 +102,11 @@ describe("a settlement whose outcome is unknown", () => {
     await passTime(A_WHILE_MS);
     expect(await stateOf()).toBe("owed");
     const decisions = await Promise.all([pay(), pay()]);
-    expect(decisions.map(({ kind }) => kind).sort()).toEqual(["admitted", "answer"]);
+    expect(decisions.map(stageOf).sort()).toEqual(["held", "respond"]);
     expect([await stateOf(), till.count("settle")]).toEqual(["settled", 2]);
 
     // The client leaves before the answer: it is owed one still.
-    for (const decision of decisions) if (decision.kind === "admitted") await decision.admission.cancel();
+    for (const decision of decisions) if (isHeld(decision)) await decision.admission.cancel();
     expect(await stateOf()).toBe("owed");
     await admissionOf(await pay()).complete(HANDLED);
     expect(answerOf(await pay()).json["error"]).toBe("payment_already_used");
@@ -118,7 +120,7 @@ describe("a settlement whose outcome is unknown", () => {
     till.settles = SETTLED;
     await passTime(A_WHILE_MS);
     expect(await stateOf()).toBe("owed");
-    expect((await pay()).kind).toBe("prepaid");
+    expect(stageOf(await pay())).toBe("prepaid");
   });
 
   test("is not tried behind the back of a payer who asks in the meantime", async () => {

@@ -14,7 +14,7 @@ import { askHook } from "./hooks.js";
 import { explain, factsOf } from "./outcome.js";
 import { inProgressAnswer, type PaidRequest, refusal, tooManyRunsAnswer, unreachableAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
-import type { Answer } from "./responses.js";
+import type { GateResponse } from "./responses.js";
 import { settleFirst } from "./settle-first.js";
 
 /** How soon a payer may try again when the facilitator does not say. */
@@ -32,8 +32,8 @@ export async function serveClaim(paid: PaidRequest, config: PaymentsConfig): Pro
   config.events.emit("claimed", () => factsOf(paid));
   try {
     const decision = await decideClaimed(paid, config);
-    if (decision.kind === "answer") config.ongoing.end(claim, () => decision.answer);
-    else if (decision.kind === "prepaid") config.ongoing.end(claim);
+    if (decision.kind === "respond") config.ongoing.end(claim, () => decision.response);
+    else if (decision.kind === "run" && !decision.admission.isHeld) config.ongoing.end(claim);
     return decision;
   } catch (error) {
     await tryToRelease(paid, config);
@@ -66,9 +66,9 @@ async function decideClaimed(paid: PaidRequest, config: PaymentsConfig): Promise
 }
 
 /** The payment is free to be used again. */
-async function giveUp(paid: PaidRequest, answer: Answer, { store }: PaymentsConfig): Promise<Decision> {
+async function giveUp(paid: PaidRequest, answer: GateResponse, { store }: PaymentsConfig): Promise<Decision> {
   await store.release(paid.claim.identity, paid.claim.owner);
-  return { kind: "answer", answer };
+  return { kind: "respond", response: answer };
 }
 
 /** The handler runs only for a claim that is still ours. */
@@ -83,15 +83,15 @@ function serve(paid: PaidRequest, config: PaymentsConfig): MaybePromise<Decision
 }
 
 function admit(paid: PaidRequest, isOurs: boolean, config: PaymentsConfig): Decision {
-  if (!isOurs) return { kind: "answer", answer: inProgressAnswer() };
+  if (!isOurs) return { kind: "respond", response: inProgressAnswer() };
   const admission = createAdmission(paid, config);
   config.events.emit("admitted", () => factsOf(paid));
-  return { kind: "admitted", admission };
+  return { kind: "run", admission };
 }
 
 interface Verified {
   /** What the client is told; `undefined` when the payment is good. */
-  readonly refused: Answer | undefined;
+  readonly refused: GateResponse | undefined;
   /** What the facilitator said of our declarations. */
   readonly said?: PaidRequest["said"];
 }

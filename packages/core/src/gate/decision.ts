@@ -1,20 +1,19 @@
 /**
- * Decisions: what becomes of a request.
+ * Decisions: what an adapter does with a request.
  *
  * @module
  */
-import type { Admission, Prepaid } from "./admission.js";
-import type { Answer } from "./responses.js";
+import type { Admission } from "./admission.js";
+import type { GateResponse } from "./responses.js";
 
-/** What becomes of a request. */
+/** What an adapter does with a request. */
 export type Decision =
-  /** Not priced: the handler runs as if we were not there. */
-  | { readonly kind: "open" }
-  /** Priced, and let through by a hook: the handler runs without payment. */
-  | { readonly kind: "granted" }
-  /** Answered here; the handler does not run. `undelivered` is to be called when the answer could not be delivered. */
-  | { readonly kind: "answer"; readonly answer: Answer; readonly undelivered?: () => Promise<void> }
-  /** Paid, as far as can be known before settlement: the handler runs and its answer is held back. */
-  | { readonly kind: "admitted"; readonly admission: Admission }
-  /** Paid and settled: the handler runs and its answer goes out as it is written. */
-  | { readonly kind: "prepaid"; readonly prepaid: Prepaid };
+  /**
+   * The handler runs without payment: the route is free, or a hook let the request through (`isGranted`). Shared caches
+   * must not keep the response to a granted request.
+   */
+  | { readonly kind: "pass"; readonly isGranted: boolean }
+  /** This response goes out, and the handler does not run. `undelivered` is called if the response cannot be delivered. */
+  | { readonly kind: "respond"; readonly response: GateResponse; readonly undelivered?: () => Promise<void> }
+  /** The payment is good: the handler runs. */
+  | { readonly kind: "run"; readonly admission: Admission };

@@ -46,8 +46,8 @@ async function challengeAt(path: string, route: RouteConfig, { key = "GET /a/:id
     { schemes: [createTestScheme()], extensions },
   );
   const decision = await gate.decide({ ...REQUEST, path });
-  if (decision.kind !== "answer") throw new Error(decision.kind);
-  return { engine, answer: decision.answer, json: JSON.parse(String(decision.answer.body)) };
+  if (decision.kind !== "respond") throw new Error(decision.kind);
+  return { engine, answer: decision.response, json: JSON.parse(String(decision.response.body)) };
 }
 
 describe("a route that is declared by an extension", () => {

@@ -11,6 +11,7 @@ import {
   PAY_TO,
   SETTLED,
   type ShopOptions,
+  stageOf,
 } from "./shop.fixture.js";
 
 interface Offered {
@@ -140,7 +141,7 @@ describe("a price that depends on the request", () => {
   test("is the same for a client that drops the quote, as long as it has not moved", async () => {
     const { offerNow, payBy } = createMarket();
     const offer = await offerNow();
-    expect((await payBy({ ...offer, extra: {} as never })).kind).toBe("admitted");
+    expect(stageOf(await payBy({ ...offer, extra: {} as never }))).toBe("held");
   });
 
   test("is asked for once, where several ways to pay share it", async () => {
@@ -291,7 +292,7 @@ describe("quotes", () => {
     const stranger = createMarket();
     const offer = await one.offerNow();
     for (const { market } of [other, stranger]) market.price = "$5";
-    expect((await other.payBy(offer)).kind).toBe("admitted");
+    expect(stageOf(await other.payBy(offer))).toBe("held");
     expect(answerOf(await stranger.payBy(offer)).status).toBe(402);
   });
 });

@@ -9,7 +9,7 @@ import fc from "fast-check";
 import { afterEach, expect, test, vi } from "vitest";
 import { FacilitatorError } from "../errors.js";
 import type { SettlementResponse } from "../protocol/documents.js";
-import type { Admission } from "./admission.js";
+import type { HeldAdmission } from "./admission.js";
 import { admissionOf, answerOf, createShop, HANDLED, readAnswer, SETTLED } from "./shop.fixture.js";
 
 /** What becomes of one call to settle. The chain moves the money once, and says so ever after. */
@@ -52,18 +52,18 @@ function createWorld() {
 
   async function run(): Promise<void> {
     const decision = await shop.pay();
-    if (decision.kind === "answer") expectHonest(answerOf(decision));
+    if (decision.kind === "respond") expectHonest(answerOf(decision));
     else await serve(admissionOf(decision), world.ends.shift() ?? "delivered");
   }
 
-  async function serve(admission: Admission, end: End): Promise<void> {
+  async function serve(admission: HeldAdmission, end: End): Promise<void> {
     if (end === "gone") {
       await admission.cancel();
       return;
     }
     const release = await admission.complete({ ...HANDLED, status: end === "failed" ? 500 : 200 });
     if (release.kind === "replace") {
-      expectHonest(readAnswer(release.answer));
+      expectHonest(readAnswer(release.response));
       return;
     }
     expect(release.paid).toBe(end !== "failed");

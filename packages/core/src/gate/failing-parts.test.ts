@@ -11,6 +11,7 @@ import {
   NOW_SECONDS,
   readAnswer,
   SETTLED,
+  stageOf,
 } from "./shop.fixture.js";
 
 const IDENTITY = `${NETWORK}|n1`;
@@ -69,7 +70,7 @@ describe.each([
     Object.assign(failing, { steps: ["claimed to serving"], after, atOnce });
     await pay();
     failing.steps = [];
-    expect((await pay()).kind).toBe("admitted");
+    expect(stageOf(await pay())).toBe("held");
   });
 
   test("at release of a payment that was refused: 503, and nobody is charged", async () => {
@@ -88,7 +89,7 @@ describe.each([
     const admission = admissionOf(await pay());
     Object.assign(failing, { steps: [step], after, atOnce });
     const release = await admission.complete({ ...HANDLED, status });
-    const answer = readAnswer(release.kind === "replace" ? release.answer : ({} as never));
+    const answer = readAnswer(release.kind === "replace" ? release.response : ({} as never));
     expect([answer.status, answer.headers["retry-after"]]).toEqual([503, "5"]);
     expect(answer.text).not.toMatch(/sunny|secret/);
     expect(till.count("settle")).toBe(0);
@@ -158,7 +159,7 @@ test("a settlement whose record is gone is not made", async () => {
   const admission = admissionOf(await pay());
   const { owner } = (await memory.find(IDENTITY))!;
   await memory.release(IDENTITY, owner);
-  expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", answer: { status: 409 } });
+  expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", response: { status: 409 } });
   expect(till.count("settle")).toBe(0);
 });
 
@@ -180,7 +181,7 @@ describe.each<[string, () => unknown]>([
     till.verifies = { isValid: true };
     const admission = admissionOf(await pay());
     till.settles = new Error("lost");
-    expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", answer: { status: 503 } });
+    expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", response: { status: 503 } });
     expect((await store.find(IDENTITY))?.state).toBe("unknown");
   });
 });

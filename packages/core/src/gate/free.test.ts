@@ -128,30 +128,30 @@ describe("a key that is free", () => {
   const { ask, engine, till } = createShop({ routes: ROUTES as never });
   const kindOf = async (path: string, request = {}) => {
     const decision = await ask({ path, ...request });
-    return decision.kind === "answer" ? decision.answer.status : decision.kind;
+    return decision.kind === "respond" ? decision.response.status : decision.kind;
   };
 
   test.each<[path: string, kind: string | number, why: string]>([
-    ["/api/health", "open", "written just so"],
+    ["/api/health", "pass", "written just so"],
     ["/api/weather", 402, "the rest is priced"],
     ["/api/Health", 402, "another spelling may be another file"],
     ["/api/health/", 402, "a slash too"],
     ["/api/he%61lth", 400, "and an encoding, where no router says who would get it"],
-    ["/alone", "open", "where nothing else is priced"],
-    ["/Alone", "open", "in whatever spelling"],
+    ["/alone", "pass", "where nothing else is priced"],
+    ["/Alone", "pass", "in whatever spelling"],
   ])("%s is %s: %s", async (path, kind) => {
     expect(await kindOf(path)).toBe(kind);
   });
 
   test("is free for HEAD as for GET, and for no other method", async () => {
-    expect(await kindOf("/api/health", { method: "HEAD" })).toBe("open");
-    expect(await kindOf("/api/health", { method: "POST" })).toBe("open");
+    expect(await kindOf("/api/health", { method: "HEAD" })).toBe("pass");
+    expect(await kindOf("/api/health", { method: "POST" })).toBe("pass");
     const both = createShop({ routes: { ...ROUTES, "/api/*": { accepts: { ...WAY, price: "$0.02" } } } as never });
-    expect((await both.ask({ path: "/api/health", method: "POST" })).kind).toBe("answer");
+    expect((await both.ask({ path: "/api/health", method: "POST" })).kind).toBe("respond");
   });
 
   test("is not free where routers may read another path than this", async () => {
-    expect(await kindOf("/api/health", { isUnclear: true })).not.toBe("open");
+    expect(await kindOf("/api/health", { isUnclear: true })).not.toBe("pass");
   });
 
   test("is in the report as what it is, and asks nobody anything", () => {
@@ -163,7 +163,7 @@ describe("a key that is free", () => {
   test("prices nothing as the price of one route either", async () => {
     const gate = engine.charge({ price: "$0", free: true });
     const place = () => ({ routeTemplate: "/x", pathParams: {} });
-    expect(await gate.decide(REQUEST, place)).toEqual({ kind: "open" });
+    expect(await gate.decide(REQUEST, place)).toEqual({ kind: "pass", isGranted: false });
   });
 });
 
@@ -182,7 +182,7 @@ describe("a price by request that is zero", () => {
       const granted: unknown[] = [];
       engine.on("granted", ({ route }) => granted.push(route));
       market.price = price;
-      expect(await ask()).toEqual({ kind: "granted" });
+      expect(await ask()).toEqual({ kind: "pass", isGranted: true });
       expect([granted, till.calls]).toEqual([["GET /weather"], []]);
       market.price = "$0.01";
       expect(answerOf(await ask()).status).toBe(402);
@@ -206,7 +206,7 @@ describe("a price by request that is zero", () => {
 
   test("uses no payment up, and a price that was told before holds", async () => {
     const { ask, pay, market, till } = createMarket(true);
-    expect(await pay()).toEqual({ kind: "granted" });
+    expect(await pay()).toEqual({ kind: "pass", isGranted: true });
     market.price = "$0.01";
     const { headers } = answerOf(await ask());
     const [offer] = decodeHeader(headers["payment-required"])["accepts"] as Record<string, string>[];

@@ -8,6 +8,7 @@ import {
   createShop,
   createTill,
   HANDLED,
+  isPrepaid,
   NETWORK,
   NOW_SECONDS,
   PAYER,
@@ -175,7 +176,7 @@ describe("a route that settles before its handler", () => {
   test("admits once more when the handler could not run", async () => {
     const shop = createHeardShop({ routes: UPFRONT });
     const decision = await shop.pay();
-    if (decision.kind === "prepaid") await decision.prepaid.cancel();
+    if (isPrepaid(decision)) await decision.admission.cancel();
     await shop.pay();
     expect(shop.told().slice(2)).toEqual(["admitted", "replayed owed", "admitted"]);
   });

@@ -42,7 +42,7 @@ describe("a path that may be read in several ways", () => {
   });
 
   test("is let through where no key could be meant by it", async () => {
-    expect(await createShop().ask({ path: "//free/%2e%2e" })).toEqual({ kind: "open" });
+    expect(await createShop().ask({ path: "//free/%2e%2e" })).toEqual({ kind: "pass", isGranted: false });
   });
 });
 
@@ -71,16 +71,16 @@ describe("a router that is asked and fails", () => {
     };
     const { ask, log } = createShop();
     expect(answerOf(await ask({ receiversOf })).status).toBe(402);
-    expect(await ask({ path: "/free", receiversOf })).toEqual({ kind: "open" });
+    expect(await ask({ path: "/free", receiversOf })).toEqual({ kind: "pass", isGranted: false });
     expect(log).toEqual([]);
   });
 });
 
 describe("a request for OPTIONS", () => {
   test.each<[key: RouteKey, kind: string, why: string]>([
-    ["GET /weather", "open", "browsers ask before they pay"],
-    ["/weather", "open", "also where no method is named"],
-    ["OPTIONS /weather", "answer", "unless a key names it"],
+    ["GET /weather", "pass", "browsers ask before they pay"],
+    ["/weather", "pass", "also where no method is named"],
+    ["OPTIONS /weather", "respond", "unless a key names it"],
   ])("with the key %s: %s, %s", async (key, kind) => {
     const { ask } = createShop({ routes: { [key]: { accepts } } });
     expect((await ask({ method: "OPTIONS" })).kind).toBe(kind);

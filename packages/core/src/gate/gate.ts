@@ -48,9 +48,9 @@ export interface RouteGate {
   readonly offers: readonly ReportedOffer[];
 }
 
-const OPEN: Decision = Object.freeze({ kind: "open" });
+const OPEN: Decision = Object.freeze({ kind: "pass", isGranted: false });
 
-const GRANTED: Decision = Object.freeze({ kind: "granted" });
+const GRANTED: Decision = Object.freeze({ kind: "pass", isGranted: true });
 
 /** What the challenge says to a request without a payment. */
 const PAYMENT_REQUIRED_ERROR = "Payment required";

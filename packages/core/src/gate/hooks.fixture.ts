@@ -4,7 +4,7 @@
  * @module
  */
 import type { AskingHook, PaymentHooks } from "./hooks.js";
-import { answerOf, createShop, HANDLED, NETWORK, PAYER, ROUTES, readAnswer } from "./shop.fixture.js";
+import { answerOf, createShop, HANDLED, isHeld, NETWORK, PAYER, ROUTES, readAnswer, stageOf } from "./shop.fixture.js";
 
 export const IDENTITY = `${NETWORK}|n1`;
 export const FACTS = { payment: IDENTITY, route: "GET /weather", payer: PAYER, scheme: "exact", network: NETWORK };
@@ -91,8 +91,8 @@ export function createHookedShop(hooks: Record<string, (...args: never[]) => unk
 /** Pays, and lets the handler answer if it may. Yields what the client gets. */
 export async function buy(shop: ReturnType<typeof createHookedShop>) {
   const decision = await shop.pay();
-  if (decision.kind === "answer") return answerOf(decision);
-  if (decision.kind !== "admitted") return decision.kind;
+  if (decision.kind === "respond") return answerOf(decision);
+  if (!isHeld(decision)) return stageOf(decision);
   const release = await decision.admission.complete(HANDLED);
-  return release.kind === "replace" ? readAnswer(release.answer) : "served";
+  return release.kind === "replace" ? readAnswer(release.response) : "served";
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createIssues } from "../issues.js";
 import { buy, createHookedShop, FACTS, type Hook, IDENTITY, JUNK, UPFRONT } from "./hooks.fixture.js";
 import { type PricedRequest, parseHooks } from "./hooks.js";
-import { admissionOf, answerOf, createShop, HANDLED, ROUTES, SETTLED } from "./shop.fixture.js";
+import { admissionOf, answerOf, createShop, HANDLED, ROUTES, SETTLED, stageOf } from "./shop.fixture.js";
 
 /** How far a payment gets that is denied at a hook. */
 const POINTS: readonly (readonly [
@@ -112,7 +112,7 @@ describe("onRequest", () => {
   ])("grants a request that carries %s: nobody is asked, nothing is claimed", async (_what, sent) => {
     const shop = createHookedShop({ onRequest: () => ({ grant: true }) });
     const decision = sent === "payment" ? await shop.pay() : await shop.ask({ paymentSignature: sent });
-    expect(decision).toEqual({ kind: "granted" });
+    expect(decision).toEqual({ kind: "pass", isGranted: true });
     expect([shop.till.calls, shop.events]).toEqual([[], ["granted"]]);
     expect(await shop.store.find(IDENTITY)).toBeUndefined();
   });
@@ -218,7 +218,7 @@ describe("hooks in the options", () => {
       }
     }
     const shop = createShop({ hooks: new Guard() });
-    expect((await shop.ask({ header: () => "good" })).kind).toBe("granted");
+    expect(stageOf(await shop.ask({ header: () => "good" }))).toBe("granted");
     expect(answerOf(await shop.ask({ header: () => "bad" })).status).toBe(403);
   });
 

@@ -12,7 +12,7 @@ import { errorName, type Logger } from "../events/logger.js";
 import { type Issues, join } from "../issues.js";
 import type { SettlementResponse } from "../protocol/documents.js";
 import { factsOf, type UnsettledPayment } from "./outcome.js";
-import { type Answer, problemAnswer } from "./responses.js";
+import { type GateResponse, problemAnswer } from "./responses.js";
 
 /** A request at a priced route, before any decision. */
 export interface PricedRequest {
@@ -107,7 +107,10 @@ export interface HookParts {
 }
 
 /** What a hook has decided; `undefined`: nothing. */
-export type Verdict = { readonly kind: "granted" } | { readonly kind: "denied"; readonly answer: Answer } | undefined;
+export type Verdict =
+  | { readonly kind: "granted" }
+  | { readonly kind: "denied"; readonly answer: GateResponse }
+  | undefined;
 
 const GRANTED: Verdict = Object.freeze({ kind: "granted" });
 
@@ -154,7 +157,7 @@ export function askHook(
   by: AskingHook,
   payment: UnsettledPayment,
   parts: HookParts,
-): Promise<Answer | undefined> | undefined {
+): Promise<GateResponse | undefined> | undefined {
   const { [by]: hook } = parts.hooks;
   return hook && askAbout(payment, { by, hook }, parts);
 }
@@ -163,7 +166,7 @@ async function askAbout(
   payment: UnsettledPayment,
   { by, hook }: { readonly by: AskingHook; readonly hook: NonNullable<PaymentHooks[AskingHook]> },
   { events, logger }: HookParts,
-): Promise<Answer | undefined> {
+): Promise<GateResponse | undefined> {
   const verdict = await ask({ name: by, run: () => hook(factsOf(payment)) }, logger);
   if (verdict?.kind !== "denied") return undefined;
   events.emit("denied", () => ({ ...factsOf(payment), by }));
@@ -205,7 +208,7 @@ function readVerdict(said: unknown, mayGrant: boolean): Verdict {
   return { kind: "denied", answer: deniedAnswer(deny === true ? REFUSED : deny.slice(0, MAX_TEXT), status) };
 }
 
-function deniedAnswer(message: string, status: number): Answer {
+function deniedAnswer(message: string, status: number): GateResponse {
   return problemAnswer({ status, error: "denied", message });
 }
 

@@ -6,7 +6,7 @@
  * @module
  */
 import type { ClaimRequest } from "../store/payment-store.js";
-import type { Answer } from "./responses.js";
+import type { GateResponse } from "./responses.js";
 
 /** One payment that a request, or a settlement in the background, is busy with. */
 export interface OngoingRun {
@@ -15,7 +15,7 @@ export interface OngoingRun {
   /** Whether the facilitator may have been told to move the money: from then on whoever watches the chain may have a copy. */
   readonly isSettling: boolean;
   /** Resolves when the run is over: to what its client was told, if a copy may be told the same. Never rejects. */
-  readonly ended: Promise<Answer | undefined>;
+  readonly ended: Promise<GateResponse | undefined>;
 }
 
 type Run = Pick<ClaimRequest, "identity" | "owner">;
@@ -38,7 +38,7 @@ export interface OngoingRuns {
   readonly size: number;
 }
 
-type Tell = () => Answer | undefined;
+type Tell = () => GateResponse | undefined;
 
 class Entry implements OngoingRun {
   readonly owner: string;
@@ -46,7 +46,7 @@ class Entry implements OngoingRun {
   isSettling = false;
   payer: string | undefined;
   // There hardly ever is a copy that waits.
-  #ended: Promise<Answer | undefined> | undefined;
+  #ended: Promise<GateResponse | undefined> | undefined;
   #tellWaiting: ((tell: Tell) => void) | undefined;
   #told: Tell | undefined;
 
@@ -55,7 +55,7 @@ class Entry implements OngoingRun {
     this.client = client;
   }
 
-  get ended(): Promise<Answer | undefined> {
+  get ended(): Promise<GateResponse | undefined> {
     this.#ended ??= new Promise((resolve) => {
       if (this.#told !== undefined) resolve(this.#told());
       else this.#tellWaiting = (tell) => resolve(tell());

@@ -183,11 +183,11 @@ const decision = await gate.decide({
   userAgent: undefined,
   paymentSignature: undefined,
 });
-if (decision.kind === "admitted") decision.admission.payment.amount satisfies string;
+if (decision.kind === "run") decision.admission.payment.amount satisfies string;
 // @ts-expect-error an answer is only there when the request was answered
-decision.answer;
+decision.response;
 // @ts-expect-error what the handler may know cannot be changed
-if (decision.kind === "admitted") decision.admission.payment.amount = "0";
+if (decision.kind === "run") decision.admission.payment.amount = "0";
 
 // Events.
 engine.on("settled", (event) => {

@@ -4,7 +4,7 @@ import { closeServers, serve } from "../facilitator/http-server.fixture.js";
 import type { GateRequest } from "../route/request.js";
 import type { PaymentsOptions } from "./options.js";
 import { createPaymentsEngine, createPaymentsGate } from "./payments.js";
-import { answerOf, createShop, createTestScheme, createTill, NETWORK, PAY_TO } from "./shop.fixture.js";
+import { answerOf, createShop, createTestScheme, createTill, NETWORK, PAY_TO, stageOf } from "./shop.fixture.js";
 
 /** What is wrong with options, and with nothing else. */
 function issuesOf(options: unknown): readonly ConfigIssue[] {
@@ -226,14 +226,14 @@ describe("a facilitator behind HTTP", () => {
       response.end('{"isValid":true}');
     });
     const shop = createShop({ facilitator: facilitatorAt(`${url}/base/`) });
-    expect((await shop.pay()).kind).toBe("admitted");
+    expect(stageOf(await shop.pay())).toBe("held");
     expect(asked).toEqual([["/base/verify", key]]);
   });
 
   test("has the deadlines that were given", async () => {
     const url = await serve(() => {});
     const { pay, log } = createShop({ facilitator: url, deadlines: { verifyMs: 100 } });
-    expect((await pay()).kind).toBe("answer");
+    expect(stageOf(await pay())).toBe("respond");
     expect(log).toMatchObject([{ fields: { code: "ERR_FAREBOX_FACILITATOR_TIMEOUT" } }]);
   });
 });
@@ -263,7 +263,7 @@ describe("options, once checked,", () => {
       }),
     });
     const { pay } = createShop({ schemes: [own] });
-    expect((await pay({ accepted: { asset: "0xOwn", amount: "7" } })).kind).toBe("admitted");
+    expect(stageOf(await pay({ accepted: { asset: "0xOwn", amount: "7" } }))).toBe("held");
   });
 
   test.each<[options: Partial<PaymentsOptions>, request: Partial<GateRequest>, url: string, why: string]>([

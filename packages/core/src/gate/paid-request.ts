@@ -9,7 +9,7 @@ import type { Offer } from "../scheme/offer.js";
 import type { Settlement, UnsettledPayment } from "./outcome.js";
 import type { PricedRoute } from "./parse-routes.js";
 import type { Place } from "./resource.js";
-import { type Answer, askToPay, problemAnswer } from "./responses.js";
+import { askToPay, type GateResponse, problemAnswer } from "./responses.js";
 
 /** One payment in one request. */
 export interface PaidRequest extends UnsettledPayment {
@@ -29,7 +29,7 @@ export interface PaidRequest extends UnsettledPayment {
 const ALLOWANCE_REQUIRED = "permit2_allowance_required";
 
 /** 402: this payment will not do; here is what would. */
-export function refusal(paid: PaidRequest, error: string, receipt?: SettlementResponse): Answer {
+export function refusal(paid: PaidRequest, error: string, receipt?: SettlementResponse): GateResponse {
   const { route, url, method, place } = paid;
   return askToPay(
     route,
@@ -39,7 +39,7 @@ export function refusal(paid: PaidRequest, error: string, receipt?: SettlementRe
 }
 
 /** What the payer sees when settlement did not end well. */
-export function unsettledAnswer(paid: PaidRequest, settlement: Exclude<Settlement, { kind: "settled" }>): Answer {
+export function unsettledAnswer(paid: PaidRequest, settlement: Exclude<Settlement, { kind: "settled" }>): GateResponse {
   if (settlement.kind === "rejected") {
     return refusal(paid, settlement.receipt.errorReason ?? "unexpected_settle_error", settlement.receipt);
   }
@@ -54,7 +54,7 @@ export function unsettledAnswer(paid: PaidRequest, settlement: Exclude<Settlemen
 }
 
 /** The facilitator cannot be asked right now. */
-export function unreachableAnswer(error: Reason, retryAfterSeconds: number): Answer {
+export function unreachableAnswer(error: Reason, retryAfterSeconds: number): GateResponse {
   return problemAnswer({
     status: 503,
     error,
@@ -65,7 +65,7 @@ export function unreachableAnswer(error: Reason, retryAfterSeconds: number): Ans
 }
 
 /** Something failed here, perhaps the memory of what became of this payment before: nothing is said about the money. */
-export function undecidedAnswer(retryAfterSeconds: number): Answer {
+export function undecidedAnswer(retryAfterSeconds: number): GateResponse {
   return problemAnswer({
     status: 503,
     error: "unexpected_verify_error",
@@ -76,7 +76,7 @@ export function undecidedAnswer(retryAfterSeconds: number): Answer {
 }
 
 /** Another payment came with the id of this one. */
-export function identifierTakenAnswer(): Answer {
+export function identifierTakenAnswer(): GateResponse {
   return problemAnswer({
     status: 409,
     error: "payment_identifier_conflict",
@@ -85,7 +85,7 @@ export function identifierTakenAnswer(): Answer {
 }
 
 /** The payer can prove to be the payer, but the answer is gone. */
-export function answerNotKeptAnswer(receipt: SettlementResponse | undefined): Answer {
+export function answerNotKeptAnswer(receipt: SettlementResponse | undefined): GateResponse {
   return problemAnswer({
     status: 409,
     error: "answer_not_kept",
@@ -96,7 +96,7 @@ export function answerNotKeptAnswer(receipt: SettlementResponse | undefined): An
 }
 
 /** A payer has as many handlers at work as are allowed. */
-export function tooManyRunsAnswer(): Answer {
+export function tooManyRunsAnswer(): GateResponse {
   return problemAnswer({
     status: 429,
     error: "too_many_payments",
@@ -106,12 +106,12 @@ export function tooManyRunsAnswer(): Answer {
 }
 
 /** The client left before its request was here. Nobody reads this. */
-export function incompleteRequestAnswer(): Answer {
+export function incompleteRequestAnswer(): GateResponse {
   return problemAnswer({ status: 400, error: "invalid_payload", message: "The request ended before its body did." });
 }
 
 /** Another run has this payment in hand. */
-export function inProgressAnswer(): Answer {
+export function inProgressAnswer(): GateResponse {
   return problemAnswer({
     status: 409,
     error: "payment_in_progress",

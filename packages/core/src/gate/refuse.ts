@@ -8,11 +8,11 @@ import type { Arrival } from "./arrival.js";
 import type { Decision } from "./decision.js";
 import type { PaymentsConfig } from "./parse-options.js";
 import type { RefusedPayment } from "./read-payment.js";
-import { type Answer, askToPay } from "./responses.js";
+import { askToPay, type GateResponse } from "./responses.js";
 
 /** This goes out, and nothing of a handler's. */
-export function answered(answer: Answer): Decision {
-  return { kind: "answer", answer };
+export function answered(answer: GateResponse): Decision {
+  return { kind: "respond", response: answer };
 }
 
 /** Says why a payment will not do, and what would. */

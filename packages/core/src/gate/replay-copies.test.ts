@@ -1,6 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { readPaymentIdentifier } from "../protocol/payment-identifier.js";
-import { admissionOf, answerOf, createShop, decodeHeader, HANDLED, NETWORK, ROUTES, SETTLED } from "./shop.fixture.js";
+import {
+  admissionOf,
+  answerOf,
+  createShop,
+  decodeHeader,
+  HANDLED,
+  NETWORK,
+  ROUTES,
+  SETTLED,
+  stageOf,
+} from "./shop.fixture.js";
 
 const IDENTITY = `${NETWORK}|n1`;
 const ID = "pay_0123456789abcdef";
@@ -221,7 +231,7 @@ describe("a payment with an id", () => {
     await admissionOf(await pay(withId(ID))).complete({ ...HANDLED, status: 500 });
     till.settles = { ...SETTLED, success: false, errorReason: "insufficient_funds", transaction: "" };
     await admissionOf(await pay({ ...withId(ID), payload: { nonce: "n2" } })).complete(HANDLED);
-    expect((await pay({ ...withId(ID), payload: { nonce: "n3" } })).kind).toBe("admitted");
+    expect(stageOf(await pay({ ...withId(ID), payload: { nonce: "n3" } }))).toBe("held");
   });
 
   test("is known by its digest alone, and the facilitator does not hear of it", async () => {
@@ -256,7 +266,7 @@ describe("the extension", () => {
   test("is not in the challenge when it is off, and then ids are not read", async () => {
     expect(await challengeOf({ paymentIdentifier: "off" })).toBeUndefined();
     const { pay } = createShop({ routes: routesWith({ paymentIdentifier: "off" }) });
-    expect((await pay(withId("short"))).kind).toBe("admitted");
+    expect(stageOf(await pay(withId("short")))).toBe("held");
   });
 
   test.each([
@@ -281,7 +291,7 @@ describe("the extension", () => {
       0,
     ]);
     expect(decodeHeader(headers["payment-required"])).toEqual(json);
-    expect((await pay(withId(ID))).kind).toBe("admitted");
+    expect(stageOf(await pay(withId(ID)))).toBe("held");
   });
 
   test.each(
@@ -320,14 +330,14 @@ describe("one payer", () => {
     expect([status, headers["retry-after"], json["error"]]).toEqual([429, "1", "too_many_payments"]);
     expect(await store.find(`${NETWORK}|n3`)).toBeUndefined();
     await admissionOf(first!).complete(HANDLED);
-    expect((await pay(payments[2])).kind).toBe("admitted");
+    expect(stageOf(await pay(payments[2]))).toBe("held");
   });
 
   test("is one payer, however the address is written, and another payer is another", async () => {
     const { pay } = createShop({ maxRunsPerPayer: 1 });
     await pay({ payload: { nonce: "n1", payer: "0xAB" } });
     expect(answerOf(await pay({ payload: { nonce: "n2", payer: "0xab" } })).status).toBe(429);
-    expect((await pay({ payload: { nonce: "n3", payer: "0xac" } })).kind).toBe("admitted");
+    expect(stageOf(await pay({ payload: { nonce: "n3", payer: "0xac" } }))).toBe("held");
   });
 });
 

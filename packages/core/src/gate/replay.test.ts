@@ -181,7 +181,7 @@ describe("an answer that was paid for and kept", () => {
     shop.till.settles = SETTLED;
     const decision = await shop.pay();
     expect(answerOf(decision).text).toBe("sunny");
-    if (decision.kind === "answer") await decision.undelivered?.();
+    if (decision.kind === "respond") await decision.undelivered?.();
     expect(answerOf(await shop.pay()).text).toBe("sunny");
     expect(answerOf(await shop.pay()).status).toBe(402);
   });

@@ -15,7 +15,7 @@ import type { OngoingRun } from "./in-flight.js";
 import { factsOf } from "./outcome.js";
 import { answerNotKeptAnswer, inProgressAnswer, type PaidRequest, refusal } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
-import { type Answer, receiptHeaders, replayAnswer } from "./responses.js";
+import { type GateResponse, receiptHeaders, replayAnswer } from "./responses.js";
 import { settleOnce, unservedAnswer } from "./settle.js";
 
 /** What is known of the payment, and until when, in Unix milliseconds, this request may wait for more. */
@@ -40,8 +40,8 @@ export async function decideOnTaken(
     case "rejected":
       tellReplayed(paid, "refused", config);
       return {
-        kind: "answer",
-        answer: refusal(paid, record.receipt?.errorReason ?? "payment_already_used", record.receipt),
+        kind: "respond",
+        response: refusal(paid, record.receipt?.errorReason ?? "payment_already_used", record.receipt),
       };
     default:
       // Whoever watches the chain may have a copy by now, but not the id that its payer gave it.
@@ -62,7 +62,7 @@ async function decideOnRunning(paid: PaidRequest, taken: Taken, config: Payments
   if (waited.kind === "over") return undefined;
   const isShared = waited.kind === "shared";
   tellReplayed(paid, isShared ? "shared" : "pending", config);
-  return { kind: "answer", answer: isShared ? waited.answer : inProgressAnswer() };
+  return { kind: "respond", response: isShared ? waited.answer : inProgressAnswer() };
 }
 
 type EndedRecord = PaymentRecord & { readonly state: "settled" | "owed" | "unsent" | "unknown" };
@@ -77,7 +77,7 @@ async function decideOnEnded(paid: PaidRequest, record: EndedRecord, config: Pay
 function giveAgain(paid: PaidRequest, { answer, receipt }: PaymentRecord, config: PaymentsConfig): Decision {
   if (answer === undefined || receipt === undefined) {
     tellReplayed(paid, "refused", config);
-    return { kind: "answer", answer: answerNotKeptAnswer(receipt) };
+    return { kind: "respond", response: answerNotKeptAnswer(receipt) };
   }
   return replay(paid, { answer, receipt }, config);
 }
@@ -129,7 +129,7 @@ async function settleAgain(
     const settlement = await settleOnce(payment, { from, owner, facilitator, answer, waiting }, config);
     if (settlement.kind !== "settled") {
       tellReplayed(paid, settlement.kind === "rejected" ? "refused" : "pending", config);
-      return { kind: "answer", answer: unservedAnswer(paid, settlement) };
+      return { kind: "respond", response: unservedAnswer(paid, settlement) };
     }
     const { receipt } = settlement;
     return answer === undefined ? admitPaid(paid, receipt, config) : replay(paid, { answer, receipt }, config);
@@ -147,8 +147,8 @@ function asRecorded(claim: ClaimRequest, { identifier, expiresAtMs }: PaymentRec
 function admitPaid(paid: PaidRequest, receipt: SettlementResponse, config: PaymentsConfig): Decision {
   tellReplayed(paid, "owed", config);
   config.events.emit("admitted", () => factsOf(paid));
-  if (paid.route.settle === "before") return { kind: "prepaid", prepaid: createPrepaid(paid, receipt, config) };
-  return { kind: "admitted", admission: createPrepaidAdmission(paid, receipt, config) };
+  if (paid.route.settle === "before") return { kind: "run", admission: createPrepaid(paid, receipt, config) };
+  return { kind: "run", admission: createPrepaidAdmission(paid, receipt, config) };
 }
 
 function replay(
@@ -158,15 +158,15 @@ function replay(
 ): Decision {
   tellReplayed(paid, "stored", config);
   return {
-    kind: "answer",
-    answer: replayAnswer(answer, receiptHeaders(receipt), { paid: true }),
+    kind: "respond",
+    response: replayAnswer(answer, receiptHeaders(receipt), { paid: true }),
     undelivered: () => keepAnswer(paid, answer, config),
   };
 }
 
 function alreadyUsed(paid: PaidRequest, config: PaymentsConfig): Decision {
   tellReplayed(paid, "refused", config);
-  return { kind: "answer", answer: refusal(paid, "payment_already_used") };
+  return { kind: "respond", response: refusal(paid, "payment_already_used") };
 }
 
 /** Says what the client of a payment that was seen before gets. */
@@ -181,7 +181,7 @@ export function tellReplayed(
 /** How long a copy has waited for. */
 export type Waited =
   /** The first run's answer is the copy's, too. */
-  | { readonly kind: "shared"; readonly answer: Answer }
+  | { readonly kind: "shared"; readonly answer: GateResponse }
   /** The first run is over: its record says more. */
   | { readonly kind: "over" }
   /** It goes on, or is not here. */

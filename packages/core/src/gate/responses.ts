@@ -16,7 +16,7 @@ import type { ChallengeOccasion, WrittenChallenge } from "./challenge.js";
 import { PAYWALL_POLICY, writePaywall } from "./paywall.js";
 
 /** A whole answer, ready to write. */
-export interface Answer {
+export interface GateResponse {
   readonly status: number;
   readonly headers: readonly (readonly [name: string, value: string | readonly string[]])[];
   readonly body: string | Uint8Array;
@@ -26,12 +26,16 @@ export interface Answer {
 export type ChallengeStatus = 400 | 402 | 412;
 
 /** The challenge, as header and as body. */
-function challengeAnswer(status: ChallengeStatus, challenge: WrittenChallenge, receipt?: SettlementResponse): Answer {
+function challengeAnswer(
+  status: ChallengeStatus,
+  challenge: WrittenChallenge,
+  receipt?: SettlementResponse,
+): GateResponse {
   return jsonAnswer(status, challenge.body, [[PAYMENT_REQUIRED, challenge.header], ...receiptHeaders(receipt)]);
 }
 
 /** 402 for a person with a browser: the same challenge in the header, a page as body. */
-function pageAnswer(challenge: WrittenChallenge, page: string): Answer {
+function pageAnswer(challenge: WrittenChallenge, page: string): GateResponse {
   return {
     status: 402,
     headers: [
@@ -54,7 +58,7 @@ export function problemAnswer(problem: {
   readonly message: string;
   readonly retryAfterSeconds?: number;
   readonly receipt?: SettlementResponse | undefined;
-}): Answer {
+}): GateResponse {
   const { status, error, message, retryAfterSeconds, receipt } = problem;
   const headers: [string, string][] =
     retryAfterSeconds === undefined ? [] : [["Retry-After", String(retryAfterSeconds)]];
@@ -62,7 +66,7 @@ export function problemAnswer(problem: {
 }
 
 /** 400: nobody knows what this path would cost. */
-export function ambiguousAnswer(): Answer {
+export function ambiguousAnswer(): GateResponse {
   return problemAnswer({
     status: 400,
     error: "ambiguous_path",
@@ -76,7 +80,7 @@ const MAX_PROBLEMS = 20;
 const MAX_TEXT = 200;
 
 /** 400: what was asked for cannot be had, whatever is paid. */
-export function invalidInputAnswer(problems: readonly Partial<InputProblem>[]): Answer {
+export function invalidInputAnswer(problems: readonly Partial<InputProblem>[]): GateResponse {
   const told = problems.slice(0, MAX_PROBLEMS).map(({ message = "", at, ...where }) => ({
     ...where,
     ...(at === undefined ? {} : { at: at.slice(0, MAX_TEXT) }),
@@ -95,7 +99,7 @@ export function replayAnswer(
   { status, headers, body }: StoredAnswer,
   added: readonly (readonly [string, string])[],
   { paid }: { readonly paid: boolean },
-): Answer {
+): GateResponse {
   const isNamed = (name: string) => (header: StoredAnswer["headers"][number]) => header[0].toLowerCase() === name;
   const cacheControl = headers.filter(isNamed("cache-control")).flatMap(([, value]) => value);
   const replaced = [
@@ -111,7 +115,7 @@ export function receiptHeaders(receipt: SettlementResponse | undefined): readonl
   return receipt === undefined ? [] : [[PAYMENT_RESPONSE, encodePaymentResponse(receipt)]];
 }
 
-function jsonAnswer(status: number, body: string, headers: readonly (readonly [string, string])[]): Answer {
+function jsonAnswer(status: number, body: string, headers: readonly (readonly [string, string])[]): GateResponse {
   return {
     status,
     headers: [
@@ -137,13 +141,13 @@ export function askToPay(
   { onSale }: Sold,
   occasion: ChallengeOccasion,
   { status, receipt }: { readonly status: ChallengeStatus; readonly receipt?: SettlementResponse | undefined },
-): Answer {
+): GateResponse {
   const sale = onSale();
   return sale === undefined ? notOnSaleAnswer(receipt) : challengeAnswer(status, sale.challenge(occasion), receipt);
 }
 
 /** The challenge, as a page. */
-export function askPersonToPay({ onSale }: Sold, occasion: ChallengeOccasion): Answer {
+export function askPersonToPay({ onSale }: Sold, occasion: ChallengeOccasion): GateResponse {
   const sale = onSale();
   if (sale === undefined) return notOnSaleAnswer();
   const written = sale.challenge(occasion);
@@ -151,7 +155,7 @@ export function askPersonToPay({ onSale }: Sold, occasion: ChallengeOccasion): A
 }
 
 /** A challenge without a way to pay is none. Nothing is said about money: the request may have had a payment. */
-function notOnSaleAnswer(receipt?: SettlementResponse): Answer {
+function notOnSaleAnswer(receipt?: SettlementResponse): GateResponse {
   return problemAnswer({
     status: 503,
     error: "unexpected_verify_error",

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { PaymentAbortedError } from "../errors.js";
 import { Run, type StartTimer, startTimer } from "./run.js";
-import { admissionOf, createShop, HANDLED, NETWORK, NOW_SECONDS, readAnswer } from "./shop.fixture.js";
+import { admissionOf, createShop, HANDLED, NETWORK, NOW_SECONDS, readAnswer, stageOf } from "./shop.fixture.js";
 
 const IDENTITY = `${NETWORK}|n1`;
 /** Six seconds before the payment expires, a settlement may still begin. */
@@ -55,10 +55,10 @@ test("a run that is late is answered for, the claim released before that, and th
   expect(signal.reason).toMatchObject({ code: "ERR_FAREBOX_PAYMENT_ABORTED", reason: "expired" });
   expect(await answers[0]).toMatchObject({ status: 504, json: { error: "payment_expired" } });
   expect(await store.find(IDENTITY)).toBeUndefined();
-  expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", answer: { status: 504 } });
+  expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", response: { status: 504 } });
   expect(till.count("settle")).toBe(0);
   expect(delays()).toEqual([]);
-  expect((await pay()).kind).toBe("admitted");
+  expect(stageOf(await pay())).toBe("held");
 });
 
 test("a timer that fires early is started again", async () => {

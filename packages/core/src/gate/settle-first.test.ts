@@ -1,7 +1,17 @@
 import { expect, test } from "vitest";
 import { FacilitatorError } from "../errors.js";
 import type { Decision } from "./decision.js";
-import { answerOf, createShop, decodeHeader, NETWORK, PAYER, ROUTES, SETTLED } from "./shop.fixture.js";
+import {
+  answerOf,
+  createShop,
+  decodeHeader,
+  isPrepaid,
+  NETWORK,
+  PAYER,
+  ROUTES,
+  SETTLED,
+  stageOf,
+} from "./shop.fixture.js";
 
 const IDENTITY = `${NETWORK}|n1`;
 const UNREACHABLE = new FacilitatorError("down", {
@@ -17,8 +27,8 @@ function createPrepaidShop() {
 }
 
 function prepaidOf(decision: Decision) {
-  if (decision.kind !== "prepaid") throw new TypeError(`not prepaid but ${decision.kind}`);
-  return decision.prepaid;
+  if (!isPrepaid(decision)) throw new TypeError(`not prepaid but ${decision.kind}`);
+  return decision.admission;
 }
 
 function errorOf(decision: Decision) {
@@ -49,7 +59,7 @@ test("the facilitator is asked once, the receipt is there before the handler run
 test("of fifty copies at once, one is settled and runs", async () => {
   const { pay, till } = createPrepaidShop();
   const decisions = await Promise.all(Array.from({ length: 50 }, () => pay()));
-  expect(decisions.filter(({ kind }) => kind === "prepaid")).toHaveLength(1);
+  expect(decisions.filter(isPrepaid)).toHaveLength(1);
   expect(till.count("settle")).toBe(1);
 });
 
@@ -75,7 +85,7 @@ test.each([
   expect(await stateOf()).toBe(state);
   till.settles = SETTLED;
   const decisions = await Promise.all([pay(), pay(), pay()]);
-  expect(decisions.filter(({ kind }) => kind === "prepaid")).toHaveLength(1);
+  expect(decisions.filter(isPrepaid)).toHaveLength(1);
   expect(await stateOf()).toBe("settled");
   expect(errorOf(await pay())).toEqual([402, "payment_already_used"]);
 });
@@ -85,7 +95,7 @@ test("a handler that could not run is owed: the same payment runs it, once, and 
   await prepaidOf(await pay()).cancel();
   expect(await stateOf()).toBe("owed");
   const decisions = await Promise.all(Array.from({ length: 10 }, () => pay()));
-  const [prepaid, ...others] = decisions.filter(({ kind }) => kind === "prepaid");
+  const [prepaid, ...others] = decisions.filter(isPrepaid);
   expect(others).toEqual([]);
   expect(decodeHeader(prepaidOf(prepaid!).headers[0]?.[1])).toMatchObject({ success: true, transaction: "0xabc" });
   expect([await stateOf(), till.count("settle")]).toEqual(["settled", 1]);
@@ -104,7 +114,7 @@ test("a store that fails before settlement: nothing is charged, and the payment 
   expect(answerOf(await pay()).status).toBe(503);
   expect(till.count("settle")).toBe(0);
   store.transition = transition;
-  expect((await pay()).kind).toBe("prepaid");
+  expect(stageOf(await pay())).toBe("prepaid");
 });
 
 test("a store that fails after settlement: the handler runs, for the money has moved", async () => {

@@ -21,7 +21,7 @@ export async function settleFirst(paid: PaidRequest, config: PaymentsConfig): Pr
   const denied = asked && (await asked);
   if (denied !== undefined) {
     await store.release(identity, owner);
-    return { kind: "answer", answer: denied };
+    return { kind: "respond", response: denied };
   }
   const settlement = await settleOnce(
     paid,
@@ -30,7 +30,7 @@ export async function settleFirst(paid: PaidRequest, config: PaymentsConfig): Pr
   );
   // Whoever refuses a payment outright has not moved it: what is remembered of it would only be memory for strangers to fill.
   if (settlement.kind === "rejected" && settlement.receipt.transaction === "") await store.release(identity, owner);
-  if (settlement.kind !== "settled") return { kind: "answer", answer: unservedAnswer(paid, settlement) };
+  if (settlement.kind !== "settled") return { kind: "respond", response: unservedAnswer(paid, settlement) };
   events.emit("admitted", () => factsOf(paid));
-  return { kind: "prepaid", prepaid: createPrepaid({ ...paid, said: settlement.said }, settlement.receipt, config) };
+  return { kind: "run", admission: createPrepaid({ ...paid, said: settlement.said }, settlement.receipt, config) };
 }

@@ -11,7 +11,7 @@ import { tellHook } from "./hooks.js";
 import { factsOf, type Settlement, settle, type UnsettledPayment } from "./outcome.js";
 import { inProgressAnswer, type PaidRequest, unsettledAnswer } from "./paid-request.js";
 import type { PaymentsConfig } from "./parse-options.js";
-import type { Answer } from "./responses.js";
+import type { GateResponse } from "./responses.js";
 
 /** Where the payment comes from: a claim, a handler that has answered, or an earlier settlement that did not end. */
 export interface SettlementStart {
@@ -72,7 +72,7 @@ export async function settleOnce(
 }
 
 /** What the payer sees while there is nothing to serve for the payment. */
-export function unservedAnswer(paid: PaidRequest, settlement: Exclude<SettledOnce, { kind: "settled" }>): Answer {
+export function unservedAnswer(paid: PaidRequest, settlement: Exclude<SettledOnce, { kind: "settled" }>): GateResponse {
   return settlement.kind === "lost" ? inProgressAnswer() : unsettledAnswer(paid, settlement);
 }
 

@@ -13,7 +13,7 @@ import { isJsonObject } from "../protocol/json.js";
 import type { GateRequest } from "../route/request.js";
 import type { PaymentReading, Scheme } from "../scheme/scheme.js";
 import { createMemoryStore } from "../store/memory-store.js";
-import type { HandlerAnswer } from "./admission.js";
+import type { HandlerResponse, HeldAdmission, PrepaidAdmission } from "./admission.js";
 import type { Decision } from "./decision.js";
 import type { PaymentsOptions, RoutesConfig } from "./options.js";
 import { createPaymentsGate } from "./payments.js";
@@ -190,7 +190,7 @@ export function headerOf(payment: PaymentWish = {}): string {
   return encodePaymentSignature(paymentOf(payment));
 }
 
-export const HANDLED: HandlerAnswer = {
+export const HANDLED: HandlerResponse = {
   status: 200,
   headers: [["Content-Type", "text/plain"]],
   body: Buffer.from("sunny"),
@@ -198,11 +198,11 @@ export const HANDLED: HandlerAnswer = {
 
 /** An answer, its headers by lower-case name and its JSON taken apart. */
 export function answerOf(decision: Decision) {
-  if (decision.kind !== "answer") throw new TypeError(`not answered but ${decision.kind}`);
-  return readAnswer(decision.answer);
+  if (decision.kind !== "respond") throw new TypeError(`not answered but ${decision.kind}`);
+  return readAnswer(decision.response);
 }
 
-export function readAnswer({ status, headers, body }: Extract<Decision, { kind: "answer" }>["answer"]) {
+export function readAnswer({ status, headers, body }: Extract<Decision, { kind: "respond" }>["response"]) {
   const byName = Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), String(value)]));
   const text = Buffer.from(body).toString("utf8");
   return { status, headers: byName, text, json: parse(text) };
@@ -223,6 +223,23 @@ function parse(text: string): Readonly<Record<string, unknown>> {
 }
 
 export function admissionOf(decision: Decision) {
-  if (decision.kind !== "admitted") throw new TypeError(`not admitted: ${JSON.stringify(answerOf(decision).json)}`);
+  if (!isHeld(decision)) throw new TypeError(`not admitted: ${JSON.stringify(answerOf(decision).json)}`);
   return decision.admission;
+}
+
+/** Whether the handler runs, and its response is held until the payment has settled. */
+export function isHeld(decision: Decision): decision is { kind: "run"; admission: HeldAdmission } {
+  return decision.kind === "run" && decision.admission.isHeld;
+}
+
+/** Whether the handler runs for a payment that has settled. */
+export function isPrepaid(decision: Decision): decision is { kind: "run"; admission: PrepaidAdmission } {
+  return decision.kind === "run" && !decision.admission.isHeld;
+}
+
+/** What a decision comes to, in a word. */
+export function stageOf(decision: Decision): "pass" | "granted" | "respond" | "held" | "prepaid" {
+  if (decision.kind === "pass") return decision.isGranted ? "granted" : "pass";
+  if (decision.kind === "respond") return "respond";
+  return decision.admission.isHeld ? "held" : "prepaid";
 }

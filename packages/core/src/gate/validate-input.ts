@@ -10,14 +10,14 @@ import { type Arrival, toPriceRequest } from "./arrival.js";
 import { bodyTypeOf, checkDeclaredInput } from "./declarations.js";
 import type { InputValidator } from "./options.js";
 import type { PaymentsConfig } from "./parse-options.js";
-import { type Answer, invalidInputAnswer, problemAnswer } from "./responses.js";
+import { type GateResponse, invalidInputAnswer, problemAnswer } from "./responses.js";
 
 /** What a client is told whose request will not do; `undefined`: it will. May reject: by a function of the seller's. */
 export async function refuseInput(
   arrival: Arrival,
   url: string,
   config: Pick<PaymentsConfig, "findings">,
-): Promise<Answer | undefined> {
+): Promise<GateResponse | undefined> {
   const { validate } = arrival.route;
   if (validate === undefined) return undefined;
   if (validate !== true) return refuseBy(validate, arrival, url);
@@ -34,7 +34,7 @@ export async function refuseInput(
   return problems.length === 0 ? undefined : invalidInputAnswer(problems);
 }
 
-async function refuseBy(validate: InputValidator, arrival: Arrival, url: string): Promise<Answer | undefined> {
+async function refuseBy(validate: InputValidator, arrival: Arrival, url: string): Promise<GateResponse | undefined> {
   const said: unknown = await validate(toPriceRequest(arrival, url));
   if (said === undefined) return undefined;
   const texts: readonly unknown[] = Array.isArray(said) ? said : [said];
@@ -66,7 +66,7 @@ function explainBody(
 }
 
 /** The seller's fault, and not what the client has paid for. */
-function uncheckedAnswer(): Answer {
+function uncheckedAnswer(): GateResponse {
   return problemAnswer({
     status: 500,
     error: "unexpected_verify_error",
