@@ -44,7 +44,7 @@ describe("at verification", () => {
       expect(refused.isError).toBe(true);
       expect(problemOf(refused)).toEqual({
         error: "unexpected_verify_error",
-        message: expect.stringContaining("Nothing was charged; repeat this request with the same payment."),
+        message: expect.stringContaining("You were not charged; repeat this request with the same payment."),
         retryAfterSeconds: 5,
       });
       expect(refused.structuredContent).toEqual(problemOf(refused));
