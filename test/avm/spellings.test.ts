@@ -151,7 +151,7 @@ describe("every option that names a network takes either spelling", () => {
 
   test("two recipients for one network are refused, and two schemes of a facilitator", async () => {
     const payTo = { [SHORT]: PAY_TO.toString(), [WHOLE]: FEE_PAYER.addr.toString() };
-    await expect(ourSeller("http://localhost", { payTo }, option(SHORT))).rejects.toThrow("one entry for a network");
+    await expect(ourSeller("http://localhost", { payTo }, option(SHORT))).rejects.toThrow("one entry per network");
     const schemes = SPELLINGS.map((network) => facilitatorOf(node.local, { network }));
     expect(() => createFacilitator({ schemes })).toThrow("one scheme per name and network");
   });
