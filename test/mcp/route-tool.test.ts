@@ -112,7 +112,7 @@ describe("a tool that is a route", () => {
   test.each(["", ".", ".."])("a tool that is a route does not take %o for a part of its path", async (city) => {
     const shop = await openShop(routes());
     const answer = await shop.ask({ ...paris, args: { city } });
-    expect(textOf(answer)).toBe("The argument city must be a text with something in it.");
+    expect(textOf(answer)).toBe('The argument city must be a non-empty text other than "." and "..".');
   });
 
   test.each([
