@@ -60,7 +60,8 @@ export function createRouteTool({ app, key, config }: GivenRoute, engine: Paymen
     },
     async call({ args, extra }) {
       const written = writeRequest(route, args);
-      if (!written.ok) return toErrorResult(`The argument ${written.argument} must be a non-empty text other than "." and "..".`);
+      if (!written.ok)
+        return toErrorResult(`The argument ${written.argument} must be a non-empty text other than "." and "..".`);
       const { path, body } = written;
       const host = extra.requestInfo?.headers["host"];
       const payment = extra._meta?.[PAYMENT_KEY];
