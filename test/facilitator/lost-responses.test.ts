@@ -111,7 +111,7 @@ describe("a node that cannot be asked", () => {
   const DOWN: readonly { readonly why: string; readonly fate: Fate; readonly says: string }[] = [
     { why: "hangs up", fate: "lose-request", says: "HTTP request failed." },
     { why: "is silent", fate: "silence", says: "The request took too long to respond." },
-    { why: "responds with 503", fate: { status: 503 }, says: "the node answered HTTP 503" },
+    { why: "responds with 503", fate: { status: 503 }, says: "the node responded with status 503" },
     { why: "is broken", fate: { code: -32_603, message: "boom\r\n\u001b[31m" }, says: "the node said: boom [31m" },
   ];
 

@@ -1,20 +1,20 @@
 /**
- * The packages that the local Solana network needs, which are looked for only when one is started.
+ * The packages that the local Solana network needs. They are loaded only when one is started.
  *
  * @module
  */
 import { LocalChainError } from "../local-chain/local-chain-error.js";
 
-/** Both of them. */
+/** Both packages. */
 export interface Libraries {
   readonly litesvm: typeof import("litesvm");
   readonly kit: typeof import("@solana/kit");
 }
 
 /**
- * Loads them.
+ * Loads the packages.
  *
- * @throws {@link LocalChainError} when one is not installed, or has nothing for this platform
+ * @throws {@link LocalChainError} when one is not installed, or does not support this platform
  */
 export async function loadLibraries(): Promise<Libraries> {
   try {
