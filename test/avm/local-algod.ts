@@ -62,7 +62,7 @@ export class LocalAlgod {
     this.asked.push(question);
     const body = await readAll(req);
     const isAllowed = this.token === undefined || req.headers["x-algo-api-token"] === this.token;
-    const [status, said]: Reply = isAllowed ? this.#answer(question, body) : [401, { message: "Invalid API Token" }];
+    const [status, said]: Reply = isAllowed ? this.#respond(question, body) : [401, { message: "Invalid API Token" }];
     if (question === "POST /v2/transactions" && this.mode === "lose") return void res.destroy();
     res.statusCode = status;
     if (searchParams.get("format") === "msgpack") {
@@ -73,7 +73,7 @@ export class LocalAlgod {
       .end(JSON.stringify(said, (_, value) => (typeof value === "bigint" ? Number(value) : value)));
   }
 
-  #answer(question: string, body: Buffer): Reply {
+  #respond(question: string, body: Buffer): Reply {
     if (question === "GET /v2/transactions/params") return [200, this.#params()];
     if (/^GET \/v2\/status(\/wait-for-block-after\/\d+)?$/.test(question)) return [200, this.#status()];
     if (question === "POST /v2/transactions/simulate") return this.#simulate(body);

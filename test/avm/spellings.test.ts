@@ -105,12 +105,12 @@ describe("a payment in two spellings at once", () => {
     const weather = `${await node.listen(app)}/weather`;
     const paid = { x402Version: 2, accepted: requirements(), payload: payload() };
     const header = Buffer.from(JSON.stringify(paid)).toString("base64");
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [...SPELLINGS, ...SPELLINGS].map((network) =>
         fetch(weather, { headers: { "PAYMENT-SIGNATURE": respell(header, network) } }),
       ),
     );
-    expect(answers.map(({ status }) => status)).toContain(200);
+    expect(responses.map(({ status }) => status)).toContain(200);
     expect([app.locals["served"], node.local.ledger.balanceOf(PAY_TO, USDC)]).toEqual([1, 1000n]);
   });
 

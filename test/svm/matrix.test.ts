@@ -63,8 +63,8 @@ test("a payment that is sent twice to our seller is served once, and moves the m
   const paid = { x402Version: 2, accepted: offer, payload: payload({ blockhash: local.blockhash() }) };
   const header = Buffer.from(JSON.stringify(paid)).toString("base64");
   const send = () => fetch(`${seller}/weather`, { headers: { "PAYMENT-SIGNATURE": header } });
-  const answers = [...(await Promise.all([send(), send()])), await send()];
-  expect(answers.map(({ status }) => status)).toContain(200);
+  const responses = [...(await Promise.all([send(), send()])), await send()];
+  expect(responses.map(({ status }) => status)).toContain(200);
   expect(app.locals["served"]).toBe(1);
   expect(local.balanceOf(PAY_TO)).toBe(1000n);
 });

@@ -102,10 +102,10 @@ describe("a payment succeeds once", () => {
 
   test("a payment succeeds once when it is settled twenty times at once", async () => {
     const asked = request();
-    const answers = await Promise.all(Array.from({ length: 20 }, () => scheme.settle(asked)));
-    expect(answers.filter(({ success }) => success)).toHaveLength(1);
-    expect(answers.filter(({ errorReason }) => errorReason === repeated.errorReason)).toHaveLength(19);
-    expect(new Set(answers.map(({ transaction }) => transaction)).size).toBe(1);
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => scheme.settle(asked)));
+    expect(outcomes.filter(({ success }) => success)).toHaveLength(1);
+    expect(outcomes.filter(({ errorReason }) => errorReason === repeated.errorReason)).toHaveLength(19);
+    expect(new Set(outcomes.map(({ transaction }) => transaction)).size).toBe(1);
     expect(local.balanceOf(PAY_TO)).toBe(1000n);
   });
 

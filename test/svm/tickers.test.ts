@@ -34,8 +34,8 @@ test.each(ASSETS.filter(({ network }) => network === NETWORK))(
     const app = express().use(paymentMiddleware({ "GET /x": { accepts } }, { facilitator }));
     app.get("/x", (req, res) => void res.json({ asset: req.payment?.asset }));
 
-    const answer = await (await referenceClient(PAYER, local.rpcUrl))(`${await open(app)}/x`);
-    expect([answer.status, await answer.json()]).toEqual([200, { asset: mint }]);
+    const response = await (await referenceClient(PAYER, local.rpcUrl))(`${await open(app)}/x`);
+    expect([response.status, await response.json()]).toEqual([200, { asset: mint }]);
     expect(local.balanceOf(PAY_TO, token, owner)).toBe(2_000n);
     expect(local.balanceOf(PAYER.publicKey, token, owner)).toBe(3_000n);
   },

@@ -139,14 +139,14 @@ describe("pay", () => {
   });
 
   test("pay returns a refused payment with the reason of the new challenge, after two requests", async () => {
-    const answers = [CHALLENGE, { ...CHALLENGE, error: "insufficient_funds" }];
+    const challenges = [CHALLENGE, { ...CHALLENGE, error: "insufficient_funds" }];
     const refusing = createServer((_req, res) => {
-      res.writeHead(402, { "PAYMENT-REQUIRED": toBase64(answers.shift()) }).end("{}");
+      res.writeHead(402, { "PAYMENT-REQUIRED": toBase64(challenges.shift()) }).end("{}");
     });
     const result = await pay(refusing, { payer });
     expect(result).toMatchObject({ status: 402, challenge: { error: "insufficient_funds" } });
     expect(result.payment).toBeDefined();
-    expect(answers).toEqual([]);
+    expect(challenges).toEqual([]);
   });
 
   test("pay pays the first offer that it can pay", async () => {

@@ -205,12 +205,12 @@ describe("the log", () => {
     const { logger, lines } = recorder();
     const signature = `0x${"ab".repeat(65)}`;
     const foul = `x\nroot logged in\u001b[2J\u202e https://user:pass@node/key ${signature}`;
-    const answer = { payer: foul, invalidReason: foul, invalidMessage: foul, errorReason: foul, errorMessage: foul };
+    const texts = { payer: foul, invalidReason: foul, invalidMessage: foul, errorReason: foul, errorMessage: foul };
     const facilitator = createFacilitator({
       schemes: [
         scheme({
-          verify: async () => ({ isValid: false, ...answer }),
-          settle: async () => ({ success: false, transaction: foul, network: foul, ...answer }),
+          verify: async () => ({ isValid: false, ...texts }),
+          settle: async () => ({ success: false, transaction: foul, network: foul, ...texts }),
         }),
       ],
       logger,

@@ -16,10 +16,10 @@ import type { McpServer, RegisteredTool } from "@modelcontextprotocol/sdk/server
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import type { App } from "./in-process.js";
 import { createRouteTool, type RouteToolConfig } from "./route-tool.js";
-import { CANCELLED, runAndSettle, runHandler, runSettled, type ToolCall } from "./tool-call.js";
+import { CANCELLED, runAndSettle, runHandler, runSettled } from "./tool-call.js";
 import type { CallExtra, PaidToolHandler, ToolConfig, ToolSchema } from "./tool-config.js";
 import { checkName, type PricedTool, priceTool, type ToolRegistration } from "./tool-price.js";
-import { toGateRequest } from "./tool-request.js";
+import { type ToolCall, toGateRequest } from "./tool-request.js";
 import { onUndelivered, toResult } from "./tool-response.js";
 
 /** The payments of `@farebox/express`, or an engine of `@farebox/core`. */
@@ -84,13 +84,13 @@ export function createPaidTools(payments: PaymentsSource, options: PaidToolsOpti
       tools.set(name, createRouteTool({ app, key, config }, engine));
     },
     register(server) {
-      for (const [name, tool] of tools) register(server, name, tool);
+      for (const [name, tool] of tools) registerTool(server, name, tool);
     },
   };
 }
 
 /** The SDK passes the arguments to the handler of a tool with an input schema only. */
-function register(server: McpServer, name: string, { registration, call }: PaidTool): void {
+function registerTool(server: McpServer, name: string, { registration, call }: PaidTool): void {
   const registered: RegisteredTool =
     registration.inputSchema === undefined
       ? server.registerTool(name, registration, (extra: unknown) => handle(undefined, extra))
@@ -99,13 +99,13 @@ function register(server: McpServer, name: string, { registration, call }: PaidT
     call({ server, outputSchema: registered.outputSchema, args, extra: extra as CallExtra });
 }
 
-/** Calls a tool that has a price. Rejects only with errors of the handler that the SDK wants to see, and never charges for those. */
+/** Calls a tool that has a price. Rejects only when the handler throws. */
 async function callTool(tool: PricedTool, call: ToolCall): Promise<CallToolResult> {
-  const { server, args, extra, outputSchema } = call;
-  const request = toGateRequest(tool, args, extra);
+  const { server, extra, outputSchema } = call;
+  const request = toGateRequest(tool, call);
   const decision = await tool.gate.decide(request, () => ({ routeTemplate: undefined, pathParams: {} }));
   if (extra.signal.aborted) {
-    // The call was cancelled meanwhile. The same payment, sent again, gets what this call did not take.
+    // The client cancelled while the gate was deciding. It can send the same payment again.
     if (decision.kind === "respond") void decision.undelivered?.();
     if (decision.kind === "run") void decision.admission.cancel();
     return CANCELLED;

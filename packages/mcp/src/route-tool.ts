@@ -8,10 +8,9 @@ import { createIssues, decodePaymentResponse, isJsonObject, type PaymentsEngine,
 import type { CallToolResult, ToolAnnotations } from "@modelcontextprotocol/sdk/types.js";
 import { type App, type AppResponse, connectApp } from "./in-process.js";
 import { type CalledRoute, declaredInput, parseCalledRoute, writeRequest } from "./route-request.js";
-import type { ToolCall } from "./tool-call.js";
 import type { ToolSchema } from "./tool-config.js";
 import { describePrice, type ToolRegistration } from "./tool-price.js";
-import { PAYMENT_KEY } from "./tool-request.js";
+import { PAYMENT_KEY, type ToolCall } from "./tool-request.js";
 import { RECEIPT_KEY, toErrorResult } from "./tool-response.js";
 
 /** A tool that is a route. It has the route's price. */

@@ -4,11 +4,10 @@
  * @module
  */
 import type { GateResponse, HeldAdmission, Payment, PrepaidAdmission } from "@farebox/core";
-import type { McpServer, RegisteredTool } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import type { CallExtra, PaidCallExtra } from "./tool-config.js";
 import type { PricedTool } from "./tool-price.js";
-import { PAYMENT_KEY } from "./tool-request.js";
+import { PAYMENT_KEY, type ToolCall } from "./tool-request.js";
 import {
   checkResult,
   onUndelivered,
@@ -17,15 +16,6 @@ import {
   toResult,
   withReceipt,
 } from "./tool-response.js";
-
-/** One call of a tool. */
-export interface ToolCall {
-  readonly server: McpServer;
-  readonly outputSchema: RegisteredTool["outputSchema"];
-  /** The arguments, parsed by the input schema; `undefined` for a tool without one. */
-  readonly args: unknown;
-  readonly extra: CallExtra;
-}
 
 /** The result of a cancelled call. The SDK does not send it. */
 export const CANCELLED: CallToolResult = { content: [], isError: true };

@@ -1,18 +1,28 @@
 /**
- * A tool call as a request for the gate.
+ * A tool call, and the request for the gate that is made of it.
  *
  * @module
  */
 import { createHash, randomUUID } from "node:crypto";
 import { type GateRequest, toCanonicalText } from "@farebox/core";
+import type { McpServer, RegisteredTool } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { CallExtra } from "./tool-config.js";
 import type { PricedTool } from "./tool-price.js";
+
+/** One call of a tool. */
+export interface ToolCall {
+  readonly server: McpServer;
+  readonly outputSchema: RegisteredTool["outputSchema"];
+  /** The arguments, parsed by the input schema; `undefined` for a tool without one. */
+  readonly args: unknown;
+  readonly extra: CallExtra;
+}
 
 /** The key of the payment in a call's `_meta`. */
 export const PAYMENT_KEY = "x402/payment";
 
 /** Binds the payment to the tool and its arguments: `digestBody` stands for both. */
-export function toGateRequest({ name, url }: PricedTool, args: unknown, extra: CallExtra): GateRequest {
+export function toGateRequest({ name, url }: PricedTool, { args, extra }: ToolCall): GateRequest {
   const headers = new Map(Object.entries(extra.requestInfo?.headers ?? {}));
   let digest: string | undefined;
   return {

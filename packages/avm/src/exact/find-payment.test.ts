@@ -10,7 +10,7 @@ const ID = PAYING.txID();
 const LAST = ROUND + 1000;
 
 /** Yields what it says at a path, or a status. */
-type Answers = (path: string) => unknown;
+type Responses = (path: string) => unknown;
 
 const stateAt = (round: unknown, hash: unknown = GENESIS_HASH.toString("base64")) => ({
   "genesis-hash": hash,
@@ -18,7 +18,7 @@ const stateAt = (round: unknown, hash: unknown = GENESIS_HASH.toString("base64")
 });
 
 /** A node whose last round is told, which has all blocks, and nothing in them. */
-function node(round: number, answers: Answers = () => undefined) {
+function node(round: number, responses: Responses = () => undefined) {
   const asked: string[] = [];
   const usual = (path: string): unknown => {
     if (path.startsWith("/v2/transactions/params")) return stateAt(round);
@@ -28,10 +28,10 @@ function node(round: number, answers: Answers = () => undefined) {
     call: () => Promise.reject(new TypeError("nothing is asked by JSON-RPC")),
     async get(path) {
       asked.push(path);
-      const said = answers(path);
-      const answer = said === undefined ? usual(path) : said;
-      if (typeof answer === "number") throw new RpcError(`node answered with status ${answer}`, "status", answer);
-      return answer;
+      const said = responses(path);
+      const response = said === undefined ? usual(path) : said;
+      if (typeof response === "number") throw new RpcError(`node answered with status ${response}`, "status", response);
+      return response;
     },
   };
   const find = (paid: unknown = PAYLOAD, terms = requirements()): Promise<ChainFinding> =>
@@ -39,14 +39,14 @@ function node(round: number, answers: Answers = () => undefined) {
   return { find, asked, blocks: () => asked.filter((path) => path.startsWith("/v2/blocks/")) };
 }
 
-const pending = (answer: unknown) => (path: string) =>
-  path === `/v2/transactions/pending/${ID}?format=json` ? answer : undefined;
+const pending = (response: unknown) => (path: string) =>
+  path === `/v2/transactions/pending/${ID}?format=json` ? response : undefined;
 
 const inBlock = (round: number) => (path: string) =>
   path === `/v2/blocks/${round}/txids?format=json` ? { blockTxids: ["OTHER", ID] } : undefined;
 
 describe("a payment that the node knows", () => {
-  test.each<[what: string, answer: unknown, kind: ChainFinding["kind"]]>([
+  test.each<[what: string, response: unknown, kind: ChainFinding["kind"]]>([
     ["in its first round", { "confirmed-round": ROUND }, "moved"],
     ["in its last round", { "confirmed-round": LAST }, "moved"],
     ["that waits", { "pool-error": "" }, "open"],
@@ -58,8 +58,8 @@ describe("a payment that the node knows", () => {
     ["in half a round", { "confirmed-round": 50_001.5 }, "unclear"],
     ["in a word", "yes", "unclear"],
     ["in null", null, "unclear"],
-  ])("findPayment looks for a payment that the node knows %s", async (_, answer, kind) => {
-    const found = await node(LAST, pending(answer)).find();
+  ])("findPayment looks for a payment that the node knows %s", async (_, response, kind) => {
+    const found = await node(LAST, pending(response)).find();
     expect(found).toMatchObject(kind === "moved" ? { kind, transaction: ID } : { kind });
   });
 });
@@ -132,14 +132,14 @@ describe("a payment that the node does not know", () => {
   );
 });
 
-test.each<[what: string, answer: unknown]>([
+test.each<[what: string, response: unknown]>([
   ["of another network", stateAt(LAST, MAINNET_HASH.toString("base64"))],
   ["of no network", stateAt(LAST, "")],
   ["that says no round", stateAt(undefined)],
   ["with a round below zero", stateAt(-1)],
   ["that wants a token", 401],
-])("findPayment is unclear when the node is %s, and asks nothing else", async (_, answer) => {
-  const { find, asked } = node(LAST, () => answer);
+])("findPayment is unclear when the node is %s, and asks nothing else", async (_, response) => {
+  const { find, asked } = node(LAST, () => response);
   expect(await find()).toMatchObject({ kind: "unclear" });
   expect(asked).toHaveLength(1);
 });
@@ -173,11 +173,11 @@ test("findPayment is total for any responses, and says never only when the round
   const said = fc.oneof(fc.anything(), fc.record({ "confirmed-round": fc.anything() }), fc.constant(404));
   const block = fc.oneof(fc.anything(), fc.constant({ blockTxids: [] }));
   await fc.assert(
-    fc.asyncProperty(round, said, block, async (last, answer, blocks) => {
+    fc.asyncProperty(round, said, block, async (last, response, blocks) => {
       const over = typeof last === "number" && Number.isInteger(last) && last > LAST + 10;
       const { find } = node(0, (path) => {
         if (path.includes("params")) return stateAt(last);
-        return path.startsWith("/v2/blocks/") ? (blocks ?? 500) : (answer ?? 404);
+        return path.startsWith("/v2/blocks/") ? (blocks ?? 500) : (response ?? 404);
       });
       const { kind } = await find();
       expect(over ? ["moved", "never", "unclear"] : ["moved", "open", "unclear"]).toContain(kind);

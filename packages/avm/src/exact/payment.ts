@@ -72,7 +72,7 @@ export function readTransferPayment(
   const { payer, transfer } = payment.value;
   return {
     kind: "readable",
-    // The chain executes a transaction once, whatever its signatures, and the transaction names its group.
+    // The chain executes a transaction once, with any signatures, and the transaction names its group.
     identity: `${shortNetwork(terms.value.network)}|${transfer.id}`,
     payer,
     expiresAtSeconds: Math.ceil(nowSeconds + memorySeconds(transfer)),

@@ -168,9 +168,9 @@ function check(holding: unknown, change: Change = {}): Promise<PayeeCheck> {
   const rpc: RpcNode = {
     call: () => Promise.reject(new TypeError("nothing is asked by JSON-RPC")),
     async get(path) {
-      const answer = path === HOLDING ? holding : state;
-      if (answer instanceof Error) throw answer;
-      return answer;
+      const response = path === HOLDING ? holding : state;
+      if (response instanceof Error) throw response;
+      return response;
     },
   };
   const checked = scheme.checkPayee?.({ network: NETWORK, asset: USDC, payTo: ADDRESS, rpc, ...query });

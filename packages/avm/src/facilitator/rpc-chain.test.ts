@@ -12,11 +12,11 @@ import { FEE_PAYER, GENESIS_HASH, MAINNET, NETWORK, payload, requirements, trans
 import { createAlgodChain } from "./rpc-chain.js";
 import { createExactAvmScheme } from "./scheme.js";
 
-let answer: () => readonly [status: number, body: unknown] = () => [200, null];
+let respond: () => readonly [status: number, body: unknown] = () => [200, null];
 
 const server = createServer((req, res) => {
   const params = { "genesis-hash": GENESIS_HASH.toString("base64"), "last-round": 50_010 };
-  const [status, body] = req.url === "/v2/transactions/params" ? [200, params] : answer();
+  const [status, body] = req.url === "/v2/transactions/params" ? [200, params] : respond();
   req.resume();
   res.statusCode = status;
   res.setHeader("content-type", "application/json").end(JSON.stringify(body ?? null));
@@ -58,7 +58,7 @@ test("a chain never rejects and never settles what its node does not confirm, fo
   await fc.assert(
     fc.asyncProperty(fc.array(said, { minLength: 1, maxLength: 6 }), async (values) => {
       let at = 0;
-      answer = () => values[at++ % values.length] ?? [500, null];
+      respond = () => values[at++ % values.length] ?? [500, null];
       const scheme = createExactAvmScheme({ chain });
       expect(typeof (await scheme.verify(request)).isValid).toBe("boolean");
       expect(await scheme.settle(request)).toMatchObject({ success: false });

@@ -15,8 +15,8 @@ const REQUEST: FacilitatorRequest = {
 
 const ID = PAYING.txID();
 
-/** A chain by its answers; usually all is well. */
-function chain(answers: Partial<AvmChain> = {}): AvmChain & { readonly submitted: () => number } {
+/** A chain by its responses; usually all is well. */
+function chain(responses: Partial<AvmChain> = {}): AvmChain & { readonly submitted: () => number } {
   let submitted = 0;
   return {
     network: NETWORK,
@@ -29,7 +29,7 @@ function chain(answers: Partial<AvmChain> = {}): AvmChain & { readonly submitted
     },
     outcomeOf: async () => "confirmed",
     health: async () => ({ ok: true }),
-    ...answers,
+    ...responses,
     submitted: () => submitted,
   };
 }
@@ -38,12 +38,12 @@ const fail = async (): Promise<never> => {
   throw new RangeError("the node is gone");
 };
 
-function settle(answers: Partial<AvmChain>): Promise<SettlementResponse> {
-  return createExactAvmScheme({ chain: chain(answers) }).settle(REQUEST);
+function settle(responses: Partial<AvmChain>): Promise<SettlementResponse> {
+  return createExactAvmScheme({ chain: chain(responses) }).settle(REQUEST);
 }
 
 describe("a chain that does not respond", () => {
-  test.each<[question: string, answers: Partial<AvmChain>, reason: string, transaction: string]>([
+  test.each<[question: string, responses: Partial<AvmChain>, reason: string, transaction: string]>([
     ["what they hold", { holdingOf: fail }, "unexpected_settle_error", ""],
     ["what would happen", { simulate: fail }, "unexpected_settle_error", ""],
     ["whether it was made before", { statusOf: fail }, "unexpected_settle_error", ""],
@@ -51,14 +51,14 @@ describe("a chain that does not respond", () => {
     ["the outcome", { outcomeOf: fail }, "settlement_pending", ID],
   ])(
     "a scheme settles nothing and says what is known, when the chain cannot be asked for %s",
-    async (_, answers, errorReason, transaction) => {
-      expect(await settle(answers)).toMatchObject({ success: false, errorReason, transaction, network: NETWORK });
+    async (_, responses, errorReason, transaction) => {
+      expect(await settle(responses)).toMatchObject({ success: false, errorReason, transaction, network: NETWORK });
     },
   );
 
   test("a scheme finds its earlier settlement, when the chain cannot be asked for anything else", async () => {
-    const answers: Partial<AvmChain> = { holdingOf: fail, statusOf: async () => "confirmed" };
-    expect(await settle(answers)).toMatchObject({ errorReason: "payment_already_settled", transaction: ID });
+    const responses: Partial<AvmChain> = { holdingOf: fail, statusOf: async () => "confirmed" };
+    expect(await settle(responses)).toMatchObject({ errorReason: "payment_already_settled", transaction: ID });
   });
 });
 
@@ -128,11 +128,11 @@ test("a scheme reports one success and sends one transaction, for any outcomes a
         };
         const watched = chain({ outcomeOf });
         const scheme = createExactAvmScheme({ chain: watched });
-        const answers: SettlementResponse[] = [];
+        const responses: SettlementResponse[] = [];
         for (const count of waves) {
-          answers.push(...(await Promise.all(Array.from({ length: count }, () => scheme.settle(REQUEST)))));
+          responses.push(...(await Promise.all(Array.from({ length: count }, () => scheme.settle(REQUEST)))));
         }
-        expect(answers.filter(({ success }) => success).length).toBeLessThanOrEqual(1);
+        expect(responses.filter(({ success }) => success).length).toBeLessThanOrEqual(1);
         expect(watched.submitted()).toBeLessThanOrEqual(1);
       },
     ),

@@ -21,9 +21,9 @@ const entry = (signature: string, change: object = {}) => ({
 });
 
 /** A node by its responses; those that are not given are those of a node that has seen no payment. */
-function node(answers: Readonly<Record<string, (params: readonly unknown[]) => unknown>> = {}) {
+function node(responses: Readonly<Record<string, (params: readonly unknown[]) => unknown>> = {}) {
   const asked: { readonly method: string; readonly params: readonly unknown[] }[] = [];
-  const usual: typeof answers = {
+  const usual: typeof responses = {
     getGenesisHash: () => GENESIS,
     isBlockhashValid: () => ({ context: { slot: 1000 }, value: false }),
     getSignaturesForAddress: () => [],
@@ -33,7 +33,7 @@ function node(answers: Readonly<Record<string, (params: readonly unknown[]) => u
     get: () => Promise.reject(new TypeError("nothing is asked by GET")),
     async call(method, params) {
       asked.push({ method, params });
-      return { ...usual, ...answers }[method]?.(params);
+      return { ...usual, ...responses }[method]?.(params);
     },
   };
   const find = (): Promise<ChainFinding> =>
@@ -100,7 +100,7 @@ describe("a payment", () => {
   });
 });
 
-test.each<[what: string, answers: Parameters<typeof node>[0]]>([
+test.each<[what: string, responses: Parameters<typeof node>[0]]>([
   ["is of another network", { getGenesisHash: () => "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d" }],
   ["says no network", { getGenesisHash: () => 7 }],
   ["does not know blockhashes", { isBlockhashValid: () => undefined }],
@@ -110,17 +110,17 @@ test.each<[what: string, answers: Parameters<typeof node>[0]]>([
   ["has a history without outcomes", { getSignaturesForAddress: () => [{ signature: OURS }] }],
   ["is behind", { getBlockTime: () => EXPIRES - 1 }],
   ["does not know the time", { getBlockTime: () => null }],
-])("findPayment is unclear when the node %s", async (_, answers) => {
-  expect(await node(answers).find()).toMatchObject({ kind: "unclear" });
+])("findPayment is unclear when the node %s", async (_, responses) => {
+  expect(await node(responses).find()).toMatchObject({ kind: "unclear" });
 });
 
 test("findPayment is total for any responses, and needs the fee payer's signature to say that money moved", async () => {
-  const answer = fc.oneof(
+  const response = fc.oneof(
     fc.anything(),
     fc.record({ context: fc.record({ slot: fc.anything() }), value: fc.anything() }),
   );
   await fc.assert(
-    fc.asyncProperty(answer, answer, answer, async (first, second, third) => {
+    fc.asyncProperty(response, response, response, async (first, second, third) => {
       const found = await node({
         isBlockhashValid: () => first,
         getSignaturesForAddress: () => second,

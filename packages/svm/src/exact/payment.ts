@@ -86,7 +86,7 @@ export function readTransferPayment(
   const { digest, payer } = payment.value;
   return {
     kind: "readable",
-    // The chain executes a message once, whatever its signatures and encoding.
+    // The chain executes a message once, with any signatures and in any encoding.
     identity: `${requirements.network}|${digest}`,
     payer,
     expiresAtSeconds: Math.ceil(nowSeconds + memorySeconds(requirements.maxTimeoutSeconds)),

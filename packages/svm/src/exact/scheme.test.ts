@@ -169,18 +169,18 @@ const SYSTEM = "11111111111111111111111111111111";
 
 type Owners = Readonly<Record<string, string | undefined>>;
 
-/** A node by the programs that accounts belong to; or by what it answers. */
+/** A node by the programs that accounts belong to; or by what it responses. */
 function check(
   owners: Owners,
-  answers: Readonly<Record<string, unknown>> = {},
+  responses: Readonly<Record<string, unknown>> = {},
   change: object = {},
 ): Promise<PayeeCheck> {
   const rpc: RpcNode = {
     get: () => Promise.reject(new TypeError("nothing is asked by GET")),
     async call(method, [addresses]) {
-      const answer = answers[method];
-      if (answer instanceof Error) throw answer;
-      if (answer !== undefined) return answer;
+      const response = responses[method];
+      if (response instanceof Error) throw response;
+      if (response !== undefined) return response;
       if (method === "getGenesisHash") return GENESIS;
       const value = (addresses as string[]).map((address) => {
         const owner = owners[address];
@@ -219,14 +219,14 @@ test("checkPayee names the token account that does not exist", async () => {
   });
 });
 
-test.each<[what: string, answers: Readonly<Record<string, unknown>>]>([
+test.each<[what: string, responses: Readonly<Record<string, unknown>>]>([
   ["is of another network", { getGenesisHash: "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d" }],
   ["does not respond", { getMultipleAccounts: new RpcError("node is silent", "timeout") }],
   ["breaks", { getMultipleAccounts: new TypeError("https://node.example/secret") }],
   ["responds for too few accounts", { getMultipleAccounts: { context: { slot: 1 }, value: [] } }],
   ["responds with accounts without owners", { getMultipleAccounts: { context: { slot: 1 }, value: [{}, {}] } }],
-])("checkPayee is unclear when the node %s, and does not quote it", async (_, answers) => {
-  const checked = await check({}, answers);
+])("checkPayee is unclear when the node %s, and does not quote it", async (_, responses) => {
+  const checked = await check({}, responses);
   expect(checked).toMatchObject({ kind: "unclear" });
   expect(JSON.stringify(checked)).not.toContain("secret");
 });

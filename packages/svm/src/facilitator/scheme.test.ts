@@ -35,8 +35,8 @@ function held(owner: Uint8Array, amount: bigint): SvmAccount {
 const MINT: SvmAccount = { owner: TOKEN.toBase58(), data: Buffer.alloc(82).fill(6, 44, 45) };
 const ACCOUNTS = [held(PAYER.publicKey.toBuffer(), 5000n), held(PAY_TO.toBuffer(), 0n), MINT];
 
-/** A chain by its answers; usually all is well. */
-function chain(answers: Partial<SvmChain> = {}): SvmChain & { readonly submitted: () => number } {
+/** A chain by its responses; usually all is well. */
+function chain(responses: Partial<SvmChain> = {}): SvmChain & { readonly submitted: () => number } {
   let submitted = 0;
   return {
     network: NETWORK,
@@ -51,7 +51,7 @@ function chain(answers: Partial<SvmChain> = {}): SvmChain & { readonly submitted
     },
     outcomeOf: async () => "confirmed",
     health: async () => ({ ok: true }),
-    ...answers,
+    ...responses,
     submitted: () => submitted,
   };
 }
@@ -60,12 +60,12 @@ const fail = async (): Promise<never> => {
   throw new RangeError("the node is gone");
 };
 
-function settle(answers: Partial<SvmChain>): Promise<SettlementResponse> {
-  return createExactSvmScheme({ chain: chain(answers) }).settle(REQUEST);
+function settle(responses: Partial<SvmChain>): Promise<SettlementResponse> {
+  return createExactSvmScheme({ chain: chain(responses) }).settle(REQUEST);
 }
 
 describe("a chain that does not respond", () => {
-  test.each<[question: string, answers: Partial<SvmChain>, reason: string, transaction: string]>([
+  test.each<[question: string, responses: Partial<SvmChain>, reason: string, transaction: string]>([
     ["accounts", { readAccounts: fail }, "unexpected_settle_error", ""],
     ["what would happen", { simulate: fail }, "unexpected_settle_error", ""],
     ["the signature", { signatureOf: fail }, "unexpected_settle_error", ""],
@@ -74,14 +74,14 @@ describe("a chain that does not respond", () => {
     ["the outcome", { outcomeOf: fail }, "settlement_pending", SIGNATURE],
   ])(
     "a scheme settles nothing and says what is known, when the chain cannot be asked for %s",
-    async (_, answers, errorReason, transaction) => {
-      expect(await settle(answers)).toMatchObject({ success: false, errorReason, transaction, network: NETWORK });
+    async (_, responses, errorReason, transaction) => {
+      expect(await settle(responses)).toMatchObject({ success: false, errorReason, transaction, network: NETWORK });
     },
   );
 
   test("a scheme finds its earlier settlement, when the chain cannot be asked for anything else", async () => {
-    const answers: Partial<SvmChain> = { readAccounts: fail, statusOf: async () => "confirmed" };
-    expect(await settle(answers)).toMatchObject({ errorReason: "payment_already_settled", transaction: SIGNATURE });
+    const responses: Partial<SvmChain> = { readAccounts: fail, statusOf: async () => "confirmed" };
+    expect(await settle(responses)).toMatchObject({ errorReason: "payment_already_settled", transaction: SIGNATURE });
   });
 });
 
@@ -155,11 +155,11 @@ test("a scheme reports one success and sends one transaction, for any outcomes a
         };
         const watched = chain({ outcomeOf });
         const scheme = createExactSvmScheme({ chain: watched });
-        const answers: SettlementResponse[] = [];
+        const responses: SettlementResponse[] = [];
         for (const count of waves) {
-          answers.push(...(await Promise.all(Array.from({ length: count }, () => scheme.settle(REQUEST)))));
+          responses.push(...(await Promise.all(Array.from({ length: count }, () => scheme.settle(REQUEST)))));
         }
-        expect(answers.filter(({ success }) => success).length).toBeLessThanOrEqual(1);
+        expect(responses.filter(({ success }) => success).length).toBeLessThanOrEqual(1);
         expect(watched.submitted()).toBeLessThanOrEqual(1);
       },
     ),
