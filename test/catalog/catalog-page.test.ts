@@ -101,7 +101,7 @@ test.each([
   ["?cursor=nonsense", "There is no such page."],
   ["?query=x&cursor=l.1", "There is no such page."],
   [`?query=${"a".repeat(1_001)}`, "The search text must not be longer than 1000 characters."],
-])("refuses %s with 400", async (query, problem) => {
+])("the page refuses %s with 400", async (query, problem) => {
   const response = await fetch((await open(catalog)) + query);
   expect(response.status).toBe(400);
   expect(await response.text()).toContain(problem);

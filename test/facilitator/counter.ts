@@ -25,7 +25,7 @@ export interface Counter {
   readonly server: Server;
   post(path: string, body: string, type?: string): Promise<Reply>;
   get(path: string): Promise<Reply>;
-  /** Opens a connection and sends text, as it is. */
+  /** Opens a connection and sends text unchanged. */
   connect(text: string): Promise<Line>;
   /** The number of open connections. */
   connections(): Promise<number>;

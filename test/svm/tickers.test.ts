@@ -1,5 +1,5 @@
 /**
- * A price by its ticker is paid in that token, also where it is one of Token-2022, by the reference's client.
+ * A price by ticker is paid in that token by the reference's client, also in a token of Token-2022.
  */
 import { paymentMiddleware } from "@farebox/express";
 import { ASSETS } from "@farebox/svm";
@@ -19,7 +19,7 @@ import { startLocalSvm } from "./local-svm.js";
 import { ourFacilitator, referenceClient } from "./peers.js";
 
 test.each(ASSETS.filter(({ network }) => network === NETWORK))(
-  "0.002 $symbol, of $program, is paid in it",
+  "a price of 0.002 $symbol is paid in $symbol, a token of $program",
   async ({ symbol, mint, program }) => {
     const local = await startLocalSvm(FEE_PAYER.publicKey);
     onTestFinished(() => local.close());

@@ -37,11 +37,15 @@ test.each<[what: string, act: () => void, issues: readonly string[]]>([
   ["a name with a space", () => tools.tool("a b", { accepts }, handler), ["name"]],
   ["no handler", () => tools.tool("a", { accepts }, undefined as never), ["handler"]],
   [
-    "a schema without words",
+    "a schema that JSON Schema cannot express",
     () => tools.tool("a", { accepts, inputSchema: { a: z.date() } }, handler),
     ["inputSchema"],
   ],
-  ["a schema that is none", () => tools.tool("a", { accepts, outputSchema: "x" as never }, handler), ["outputSchema"]],
+  [
+    "a schema that is not one",
+    () => tools.tool("a", { accepts, outputSchema: "x" as never }, handler),
+    ["outputSchema"],
+  ],
   ["no price", () => tools.tool("a", {}, handler), ["tool a"]],
   [
     "a bad price",
@@ -49,16 +53,16 @@ test.each<[what: string, act: () => void, issues: readonly string[]]>([
     ["tool a.accepts[0].price"],
   ],
   ["an unknown key", () => tools.tool("a", { accepts, prize: 1 } as never, handler), ["tool a.prize"]],
-  ["two of one name", () => [1, 2].map(() => tools.tool("a", { accepts }, handler)), ["name"]],
-  ["a URL that is none", () => createPaidTools(engine, { url: "/mcp" }), ["options.url"]],
-  ["a transport that is none", () => createPaidTools(engine, { transport: "stdio" as never }), ["options.transport"]],
+  ["a name used twice", () => [1, 2].map(() => tools.tool("a", { accepts }, handler)), ["name"]],
+  ["a URL that is not absolute", () => createPaidTools(engine, { url: "/mcp" }), ["options.url"]],
+  ["an unknown transport", () => createPaidTools(engine, { transport: "stdio" as never }), ["options.transport"]],
   ["an unknown option", () => createPaidTools(engine, { uri: "" } as never), ["options.uri"]],
-  ["a route that is none", () => tools.route((() => {}) as never, "GET a", { name: "a" }), ["route"]],
+  ["a malformed route", () => tools.route((() => {}) as never, "GET a", { name: "a" }), ["route"]],
   [
-    "an app that is none",
+    "an app that is not a function, and an unknown key",
     () => tools.route({} as never, "GET /a", { name: "a", price: "$1" } as never),
     ["app", "config.price"],
   ],
-])("%s", (_what, act, issues) => {
+])("the issues are listed for %s", (_what, act, issues) => {
   expect(issuesOf(act)).toEqual(issues);
 });

@@ -1,5 +1,5 @@
 /**
- * A chain over JSON-RPC whose node says anything at all. What an honest one says is in `test/svm`.
+ * A chain over JSON-RPC whose node responds with anything. For the responses of an honest node see `test/svm`.
  */
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -32,7 +32,7 @@ afterAll(() => {
   server.close();
 });
 
-test("a chain never rejects and never settles what its node does not confirm, for any responses of the node", async () => {
+test("a chain never rejects, and settles only what its node confirms, for any responses of the node", async () => {
   const { port } = server.address() as AddressInfo;
   const request: FacilitatorRequest = {
     x402Version: 2,
@@ -83,7 +83,7 @@ test("a transaction counts as confirmed at the depth of the option commitment", 
   expect(await usual.statusOf("x")).toBe("pending");
 });
 
-test("a transaction is dropped only when a node that is no further back than at sending knows nothing of it", async () => {
+test("a transaction is dropped only when a node that is not behind the slot of sending does not know it", async () => {
   const { port } = server.address() as AddressInfo;
   const chain = createRpcSvmChain({
     network: NETWORK,
@@ -124,7 +124,7 @@ test.each<[what: string, status: number, body: string, problem: string]>([
   ["responds with another type", 200, '{"result":{"context":{"slot":1},"value":"secret"}}', "getBalance is unreadable"],
   ["responds with text", 200, "secret", "node's answer to getBalance is not one"],
   ["responds without end", 200, `"${"secret".repeat(200_000)}"`, "longer than 1048576 bytes"],
-])("a node that %s is asked once, and neither its words nor its URL are quoted", async (_, status, body, problem) => {
+])("a node that %s is asked once, and neither its response nor its URL is quoted", async (_, status, body, problem) => {
   let asked = 0;
   const rude = createServer(async (req, res) => {
     let text = "";
@@ -154,7 +154,7 @@ test.each<[what: string, status: number, body: string, problem: string]>([
   rude.close();
 });
 
-test("a message that the library would write in another way is neither simulated nor signed", async () => {
+test("a message that the library would serialize differently is neither simulated nor signed", async () => {
   const { port } = server.address() as AddressInfo;
   const options = { network: NETWORK, rpcUrl: `http://127.0.0.1:${port}`, privateKey: FEE_PAYER.secretKey } as const;
   const chain = createRpcSvmChain(options);
