@@ -155,7 +155,7 @@ type Extensions = NonNullable<RouteConfig["extensions"]>;
 
 /** Declares the tool for catalogs, with the seller's additions. A complete declaration of the seller's replaces ours. */
 function declare(declaration: object, given: unknown = {}): Extensions {
-  // The route's own check reports values that are no objects.
+  // The route's own check reports values that are not objects.
   if (!isJsonObject(given)) return given as Extensions;
   const own = given[BAZAAR] ?? {};
   if (!isJsonObject(own) || "info" in own) return given as Extensions;

@@ -38,7 +38,7 @@ interface Sent {
   readonly slot: number;
 }
 
-/** What the node knows of a transaction, as of a slot. `depth` is `none` if it knows nothing. */
+/** The node's view of a transaction, as of a slot. `depth` is `none` if it does not know the transaction. */
 interface Status {
   readonly slot: number;
   readonly depth: "none" | "processed" | "confirmed" | "finalized";

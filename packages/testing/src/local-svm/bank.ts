@@ -5,7 +5,27 @@
  */
 import type { Address, Transaction } from "@solana/kit";
 import type { FailedTransactionMetadata, LiteSVM } from "litesvm";
-import type { Libraries } from "./libraries.js";
+import { LocalChainError } from "../local-chain/rpc.js";
+
+/** The packages that the network needs. They are loaded only when one is started. */
+export interface Libraries {
+  readonly litesvm: typeof import("litesvm");
+  readonly kit: typeof import("@solana/kit");
+}
+
+/**
+ * Loads the packages.
+ *
+ * @throws {@link LocalChainError} when one is not installed, or does not support this platform
+ */
+export async function loadLibraries(): Promise<Libraries> {
+  try {
+    const [litesvm, kit] = await Promise.all([import("litesvm"), import("@solana/kit")]);
+    return { litesvm, kit };
+  } catch (cause) {
+    throw new LocalChainError("a local Solana network needs the packages litesvm and @solana/kit", { cause });
+  }
+}
 
 /** A transaction in a block. */
 export interface Landed {

@@ -6,8 +6,7 @@
  */
 import { tokenAccountOf } from "@farebox/svm";
 import type { Listening } from "../http/listening.js";
-import { Bank } from "./bank.js";
-import { loadLibraries } from "./libraries.js";
+import { Bank, loadLibraries } from "./bank.js";
 import { type Handling, LocalNode } from "./node.js";
 import { heldIn, holdingBytes, mintBytes } from "./token-bytes.js";
 
