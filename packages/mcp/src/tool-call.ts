@@ -46,9 +46,9 @@ export async function runAndSettle(
   });
   switch (ending.kind) {
     case "returned":
-      return settle(tool, call, { admission, result: ending.result });
+      return settle(tool, call, admission, ending.result);
     case "threw": {
-      const result = await settle(tool, call, { admission, result: toErrorResult(ending.error) });
+      const result = await settle(tool, call, admission, toErrorResult(ending.error));
       if (isForSdk(ending.error)) throw ending.error;
       return result;
     }
@@ -60,11 +60,12 @@ export async function runAndSettle(
   }
 }
 
-/** Settles if the result is to be charged for, and yields it with its receipt; or the response that replaces it. */
+/** Settles if the result is chargeable. Yields the result with its receipt, or the response that replaces it. */
 async function settle(
   { holdBytes }: PricedTool,
   { server, extra, outputSchema }: ToolCall,
-  { admission, result }: { readonly admission: HeldAdmission; readonly result: CallToolResult },
+  admission: HeldAdmission,
+  result: CallToolResult,
 ): Promise<CallToolResult> {
   const response = toHandlerResponse(result, holdBytes);
   const release = await admission.complete(response);

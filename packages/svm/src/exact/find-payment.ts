@@ -27,25 +27,23 @@ export function findTransferPayment(query: PaymentQuery): Promise<ChainFinding> 
     const terms = readTerms(query.requirements);
     const payment = terms.ok ? readSvmPayment(query.payload, terms.value) : terms;
     if (!terms.ok || !payment.ok) return unclear("the payment is not one of this scheme, or not for these terms");
-    return find(askAtMost(MAX_QUESTIONS, query), { query, terms: terms.value, payment: payment.value });
+    return find(askAtMost(MAX_QUESTIONS, query), query, terms.value, payment.value);
   });
 }
 
-interface Sought {
-  readonly query: PaymentQuery;
-  readonly terms: Terms;
-  readonly payment: SvmPayment;
-}
-
-async function find(node: RpcNode, { query, terms, payment }: Sought): Promise<ChainFinding> {
-  const { network } = query.requirements;
+async function find(
+  node: RpcNode,
+  { requirements, expiresAtSeconds }: PaymentQuery,
+  terms: Terms,
+  payment: SvmPayment,
+): Promise<ChainFinding> {
+  const { network } = requirements;
   if ((await readNetwork(node)) !== network) return unclear(`the node is not of ${network}`);
   const blockhash = encodeBase58(payment.transaction.blockhash);
   // Asked first: if the history at a later slot lacks the transaction, it was not made before this slot.
   const { isValid, slot } = await readBlockhashValidity(node, blockhash);
-  const { expiresAtSeconds } = query;
   const since = expiresAtSeconds === undefined ? undefined : expiresAtSeconds - LONGEST_MEMORY_SECONDS - CLOCK_SECONDS;
-  const search = await findEntry(node, { terms, payment, since, minContextSlot: slot });
+  const search = await findEntry(node, terms, payment, { since, minContextSlot: slot });
   if (search.entry !== undefined) return judge(search.entry);
   if (isValid) return { kind: "open" };
   if (!search.isComplete) return unclear("the payer's token account has too many transactions");
@@ -54,18 +52,16 @@ async function find(node: RpcNode, { query, terms, payment }: Sought): Promise<C
     : unclear("the blockhash is not valid, and may be newer than what the node has seen");
 }
 
-interface Search {
-  readonly terms: Terms;
-  readonly payment: SvmPayment;
-  /** The Unix second before which the payment cannot have been made, if known. */
-  readonly since: number | undefined;
-  readonly minContextSlot: number;
-}
-
-/** `isComplete`: if the payment was made, the search would have found it. */
+/**
+ * Searches the history of the payer's token account. `isComplete`: if the payment was made, the search would have found it.
+ *
+ * @param bounds - `since`: the Unix second before which the payment cannot have been made, if known.
+ */
 async function findEntry(
   node: RpcNode,
-  { terms, payment, since, minContextSlot }: Search,
+  terms: Terms,
+  payment: SvmPayment,
+  { since, minContextSlot }: { readonly since: number | undefined; readonly minContextSlot: number },
 ): Promise<{ readonly entry?: HistoryEntry; readonly isComplete: boolean }> {
   const account = encodeBase58(payment.transfer.source);
   const { message } = payment.transaction;
