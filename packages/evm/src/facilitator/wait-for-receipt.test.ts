@@ -18,7 +18,7 @@ beforeAll(async () => {
     const chunks: Buffer[] = [];
     for await (const chunk of req) chunks.push(chunk);
     const { id, method } = JSON.parse(Buffer.concat(chunks).toString("utf8")) as Record<string, unknown>;
-    const body = method === "eth_blockNumber" ? { result: "0x10" } : answerTo(looks[looked++] ?? "deep");
+    const body = method === "eth_blockNumber" ? { result: "0x10" } : responseTo(looks[looked++] ?? "deep");
     res.setHeader("content-type", "application/json").end(JSON.stringify({ jsonrpc: "2.0", id, ...body }));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -29,7 +29,7 @@ afterAll(() => {
   server.closeAllConnections();
 });
 
-function answerTo(look: Look): object {
+function responseTo(look: Look): object {
   if (look === "none") return { result: null };
   if (look === "error") return { error: { code: -32_602, message: "invalid params" } };
   return { result: { transactionHash: HASH, blockNumber: look === "new" ? "0x10" : "0xf", status: "0x1", logs: [] } };
