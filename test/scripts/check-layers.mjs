@@ -35,17 +35,16 @@ const PACKAGES = {
 /** Who may import whom inside core, by folder, or by name for a file that lies in none. From the inside out. */
 const CORE = {
   errors: [],
-  chain: [],
   draft: [],
-  "maybe-promise": [],
   protocol: ["errors"],
   issues: ["errors", "protocol"],
   http: ["errors", "protocol"],
   events: ["errors", "protocol"],
   price: ["errors", "protocol"],
-  facilitator: ["errors", "chain", "draft", "protocol", "http", "events"],
+  facilitator: ["errors", "protocol", "http", "events"],
   scheme: ["errors", "protocol", "issues", "http", "price", "facilitator"],
-  store: ["errors", "chain", "draft", "maybe-promise", "protocol", "facilitator", "scheme"],
+  store: ["errors", "protocol", "facilitator", "scheme"],
+  "maybe-promise": ["store"],
   route: ["errors", "protocol", "http", "events", "price", "scheme"],
   extension: ["errors", "protocol", "issues", "events", "route"],
   gate: [

@@ -1,14 +1,13 @@
 /**
- * What may be known at once, and need not be waited for: each wait costs a payment as much as a lookup in a map.
+ * Values that are there at once, or later.
  *
- * @see `docs/background/performance.md`
  * @module
  */
+import type { MaybePromise } from "./store/payment-store.js";
 
-/** An answer now, or the promise of one. */
-export type MaybePromise<T> = T | PromiseLike<T>;
+export type { MaybePromise } from "./store/payment-store.js";
 
-/** Whether it has to be waited for. A promise of another library's, or of another realm, is one, too. */
+/** Whether a value is a promise. Promises of other libraries and of other realms count. */
 export function isPromise<T>(value: MaybePromise<T>): value is PromiseLike<T> {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }

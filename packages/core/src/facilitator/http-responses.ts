@@ -10,7 +10,6 @@
  */
 
 import type { IncomingHttpHeaders } from "node:http";
-import { type Draft, put } from "../draft.js";
 import { FacilitatorError } from "../errors.js";
 import { causeCode } from "../http/client.js";
 import {
@@ -28,12 +27,17 @@ export function readVerifyResponse(value: unknown): VerifyResponse | undefined {
   if (!isJsonObject(value)) return undefined;
   const isValid = value["isValid"] ?? value["is_valid"];
   if (typeof isValid !== "boolean") return undefined;
-  const read: Draft<VerifyResponse> = { isValid };
-  put(read, "invalidReason", text(value["invalidReason"]) ?? text(value["invalid_reason"]));
-  put(read, "invalidMessage", text(value["invalidMessage"]) ?? text(value["invalid_message"]));
-  put(read, "payer", text(value["payer"]));
-  put(read, "extensionResponses", outcomes(value));
-  return read;
+  const invalidReason = text(value["invalidReason"]) ?? text(value["invalid_reason"]);
+  const invalidMessage = text(value["invalidMessage"]) ?? text(value["invalid_message"]);
+  const payer = text(value["payer"]);
+  const extensionResponses = outcomes(value);
+  return {
+    isValid,
+    ...(invalidReason !== undefined && { invalidReason }),
+    ...(invalidMessage !== undefined && { invalidMessage }),
+    ...(payer !== undefined && { payer }),
+    ...(extensionResponses !== undefined && { extensionResponses }),
+  };
 }
 
 /**
@@ -44,15 +48,22 @@ export function readVerifyResponse(value: unknown): VerifyResponse | undefined {
 export function readSettlementResponse(value: unknown, network: string): SettlementResponse | undefined {
   if (!isJsonObject(value)) return undefined;
   const { success } = value;
-  const transaction = text(value["transaction"]) ?? "";
   if (typeof success !== "boolean") return undefined;
-  const read: Draft<SettlementResponse> = { success, transaction, network: text(value["network"]) || network };
-  put(read, "errorReason", text(value["errorReason"]) ?? text(value["error_reason"]));
-  put(read, "errorMessage", text(value["errorMessage"]) ?? text(value["error_message"]));
-  put(read, "payer", text(value["payer"]));
-  put(read, "amount", text(value["amount"]));
-  put(read, "extensionResponses", outcomes(value));
-  return read;
+  const errorReason = text(value["errorReason"]) ?? text(value["error_reason"]);
+  const errorMessage = text(value["errorMessage"]) ?? text(value["error_message"]);
+  const payer = text(value["payer"]);
+  const amount = text(value["amount"]);
+  const extensionResponses = outcomes(value);
+  return {
+    success,
+    transaction: text(value["transaction"]) ?? "",
+    network: text(value["network"]) || network,
+    ...(errorReason !== undefined && { errorReason }),
+    ...(errorMessage !== undefined && { errorMessage }),
+    ...(payer !== undefined && { payer }),
+    ...(amount !== undefined && { amount }),
+    ...(extensionResponses !== undefined && { extensionResponses }),
+  };
 }
 
 /** A facilitator in this process says it here; some say it in their documents, too. */
