@@ -1,9 +1,8 @@
 /**
- * One facilitator of a pool: whom it serves, what it supports, and calls that end in a value.
+ * One facilitator of a pool: which networks it serves, what it supports, its health, and calls with deadlines that never reject.
  *
  * @module
  */
-
 import { FacilitatorError, type FacilitatorErrorCode } from "../errors.js";
 import { matchesNetwork } from "../protocol/caip2.js";
 import type {
@@ -30,7 +29,7 @@ import { createSupportedCache, findKind, ownsAnyAddress, type Support, spelledAs
 export type Attempt<T> =
   | { readonly kind: "answered"; readonly answer: T }
   | { readonly kind: "failed"; readonly error: FacilitatorError }
-  /** It is being left alone. Nothing was sent. */
+  /** Its circuit breaker is open. Nothing was sent. */
   | { readonly kind: "skipped"; readonly retryAfterSeconds: number };
 
 /** One facilitator of a pool. */
@@ -38,37 +37,37 @@ export interface PoolMember {
   readonly name: string;
   supports(scheme: string, network: string): Support;
   kind(scheme: string, network: string): SupportedKind | undefined;
-  /** Identifiers of the extensions that it lists; none as long as it has said nothing. */
+  /** Identifiers of the extensions that it lists. Empty before its first `/supported`. */
   extensions(): readonly string[];
-  /** Whether one of the addresses is known to be its own. */
+  /** Whether one of the addresses is known to belong to it. */
   owns(addresses: readonly string[], requirements: PaymentRequirements): boolean;
-  /** What it supports of the networks it serves, as far as is known. */
+  /** Its latest `/supported`, without networks that it does not serve. */
   supported(): SupportedResponse | undefined;
   /** Never rejects. */
   verify(request: FacilitatorRequest, options: CallOptions): Promise<Attempt<VerifyResponse>>;
   /** Never rejects. */
   settle(request: FacilitatorRequest, options: CallOptions): Promise<Attempt<SettlementResponse>>;
   health(): FacilitatorHealth;
-  /** Begins to ask what it supports. */
+  /** Begins to fetch `/supported`. */
   start(): void;
-  /** Resolves once it was asked that, whatever came of it. Never rejects. */
+  /** Resolves after the first fetch, successful or not. Never rejects. */
   readonly asked: Promise<void>;
   close(): void;
 }
 
-/** What a member is made of. */
+/** The options of a member. */
 export interface MemberOptions {
   readonly name: string;
   /** With deadlines. */
   readonly facilitator: Facilitator;
-  /** Networks and patterns it serves; `undefined`: all. */
+  /** CAIP-2 networks and patterns such as `eip155:*` that it serves. `undefined`: all. */
   readonly networks: readonly string[] | undefined;
   readonly clock: Clock;
-  /** Told when what can be offered may have changed: what it supports, or whether it works. */
+  /** Called when offers may have changed, with the reason: its `/supported`, or its health. */
   onChange(change: "supported" | "state"): void;
 }
 
-/** Creates a member that asks nothing until it is started or used. */
+/** Creates a member. It makes no request until it is started or used. */
 export function createPoolMember(options: MemberOptions): PoolMember {
   const { name, facilitator, clock } = options;
   const status = createFacilitatorStatus(name, clock, () => options.onChange("state"));
@@ -113,7 +112,7 @@ export function createPoolMember(options: MemberOptions): PoolMember {
 
 type KindFinder = (scheme: string, network: string) => SupportedKind | undefined;
 
-/** Looked for once in each answer: a seller has few offers, and each payment asks several times. */
+/** Looks up each offer once per `/supported` response: a seller has few offers, and each payment asks several times. */
 function createKindFinder(latest: () => SupportedResponse | undefined): KindFinder {
   let response: SupportedResponse | undefined;
   const found = new Map<string, Map<string, SupportedKind | undefined>>();
@@ -131,7 +130,7 @@ function createKindFinder(latest: () => SupportedResponse | undefined): KindFind
   };
 }
 
-/** The network of a request in the spelling of whom it goes to; an offer may have been made in another one's. */
+/** Spells the network of a request as the member does. The offer may have another facilitator's spelling. */
 function respell(request: FacilitatorRequest, kindOf: KindFinder): FacilitatorRequest {
   const { paymentRequirements: terms, paymentPayload } = request;
   const network = spelledAs(kindOf(terms.scheme, terms.network), terms.network);
@@ -151,16 +150,16 @@ interface Parts {
   readonly kindOf: KindFinder;
 }
 
-/** What a facilitator is asked. */
+/** One call to a facilitator. */
 interface Call<T> {
   readonly operation: "verify" | "settle";
   readonly request: FacilitatorRequest;
-  /** Yields `undefined` for an answer that cannot be read. */
+  /** Returns `undefined` for an invalid response. */
   readonly read: (answer: unknown, network: string) => T | undefined;
   readonly more: CallOptions;
 }
 
-/** Makes a call, unless the facilitator is being left alone, and notes how it ended. Never rejects. */
+/** Makes a call, unless the circuit breaker is open, and notes how it ended. Never rejects. */
 async function attempt<T>(
   { facilitator, status, kindOf }: Parts,
   { operation, request, read, more }: Call<T>,
@@ -174,7 +173,7 @@ async function attempt<T>(
     status.answered(begun.permit);
     return { kind: "answered", answer };
   } catch (cause) {
-    // A facilitator in this process may throw anything; what that means for the money, it does not say.
+    // A facilitator in this process may throw anything, which does not say whether money moved.
     const error = cause instanceof FacilitatorError ? cause : unreadable(operation, cause);
     status.failed(begun.permit, error, more.signal?.aborted ?? false);
     return { kind: "failed", error };
@@ -182,25 +181,28 @@ async function attempt<T>(
 }
 
 /**
- * Whether a facilitator works. It is `down` while one of its breakers is not closed, or when it only ever fails to say
- * what it supports; `unknown` until there is something to go by.
+ * Whether a facilitator works.
+ *
+ * - `up`: it has responded.
+ * - `down`: one of its circuit breakers is not closed, or `/supported` keeps failing.
+ * - `unknown`: it has neither responded nor failed yet.
  */
 export type FacilitatorState = "up" | "down" | "unknown";
 
-/** How a facilitator is doing: plain values, nothing of its own words. */
+/** The health of a facilitator: plain values, without any text that it wrote. */
 export interface FacilitatorHealth {
   readonly name: string;
   readonly state: FacilitatorState;
-  /** Since when, in Unix milliseconds. */
+  /** When it entered this state, in Unix milliseconds. */
   readonly sinceMs: number;
-  /** Of the latest call that failed, whichever it was. */
+  /** The code of the latest failed call of any kind. */
   readonly lastErrorCode: FacilitatorErrorCode | undefined;
   readonly breakers: { readonly verify: BreakerState; readonly settle: BreakerState };
-  /** When it last said what it supports, in Unix milliseconds. */
+  /** When `/supported` was last fetched, in Unix milliseconds. */
   readonly supportedFetchedAtMs: number | undefined;
 }
 
-/** A call that may be made; or one that may not. */
+/** Whether a call may be made. */
 export type BegunCall =
   | { readonly kind: "begun"; readonly permit: Permit }
   | { readonly kind: "refused"; readonly retryAfterSeconds: number };
@@ -208,29 +210,29 @@ export type BegunCall =
 /** Watches one facilitator. */
 export interface FacilitatorStatus {
   begin(operation: "verify" | "settle"): BegunCall;
-  /** A call was answered. */
+  /** A call got a valid response. */
   answered(permit: Permit): void;
   /**
    * A call failed.
    *
-   * @param givenUp - By its caller, so that it proves nothing.
+   * @param givenUp - Whether its caller gave up, so that the failure proves nothing.
    */
   failed(permit: Permit, error: FacilitatorError, givenUp: boolean): void;
-  /** It said what it supports. */
+  /** `/supported` was fetched. */
   told(): void;
-  /** It could not be asked what it supports. */
+  /** `/supported` could not be fetched. */
   silent(error: FacilitatorError): void;
   health(): Omit<FacilitatorHealth, "supportedFetchedAtMs">;
 }
 
-/** Failures to fetch `/supported`, in a row and with no other answer in between, of a facilitator that was up. */
+/** A facilitator that was up is down after this many failed fetches of `/supported` in a row, with no other response between them. */
 const SILENCE_MEANS_DOWN = 3;
 
-/** By these statuses a server says no to one request, not to all: it works. */
-const SAYS_NO_TO_ONE: readonly (number | undefined)[] = [400, 402, 406, 409, 410, 413, 414, 415, 422, 431];
+/** With these statuses a server refuses one request, and works otherwise. */
+const REFUSES_ONE_REQUEST: readonly (number | undefined)[] = [400, 402, 406, 409, 410, 413, 414, 415, 422, 431];
 
 /**
- * Creates the status of a facilitator of which nothing is known.
+ * Creates the status of a facilitator, which is unknown at first.
  *
  * @param onChange - Called after its state has changed.
  */
@@ -297,9 +299,9 @@ function statesOf({ verify, settle }: Breakers): FacilitatorHealth["breakers"] {
   return { verify: verify.state(), settle: settle.state() };
 }
 
-/** Tells a breaker of a failure, and yields whether the facilitator works all the same. */
+/** Reports a failure to the breaker. Returns whether the facilitator works nevertheless. */
 function passOn(permit: Permit, { status, retryAfterSeconds }: FacilitatorError): boolean {
-  const works = SAYS_NO_TO_ONE.includes(status);
+  const works = REFUSES_ONE_REQUEST.includes(status);
   if (works) permit.answered();
   else permit.failed(retryAfterSeconds);
   return works;
@@ -315,12 +317,12 @@ export interface Deadlines {
   readonly supportedMs: number;
 }
 
-/** Used where a seller says nothing. */
+/** The deadlines if the seller sets none. */
 export const DEFAULT_DEADLINES: Deadlines = Object.freeze({ verifyMs: 5_000, settleMs: 30_000, supportedMs: 5_000 });
 
 /**
- * Puts deadlines on a facilitator. A call that runs over rejects with `ERR_FAREBOX_FACILITATOR_TIMEOUT`, whose outcome
- * for `settle` is `"unknown"`: the money may have moved.
+ * Adds deadlines to a facilitator. A call past its deadline rejects with `ERR_FAREBOX_FACILITATOR_TIMEOUT`. Its outcome is `"unknown"`
+ * for `settle`, because the money may have moved, and `"none"` otherwise.
  */
 export function withDeadlines(facilitator: Facilitator, deadlines: Deadlines): Facilitator {
   return {
@@ -344,11 +346,11 @@ const GIVEN_UP = "before its caller gave up";
 interface Limits {
   readonly operation: Operation;
   readonly deadlineMs: number;
-  /** The caller's own: it may give up before. */
+  /** The caller's own signal: it may give up earlier. */
   readonly signal: AbortSignal | undefined;
 }
 
-/** Makes a call that ends with its deadline, or when its caller gives up. The first end counts. */
+/** Makes a call that ends at its deadline, or when its caller gives up, whichever is first. */
 async function within<T>(
   { operation, deadlineMs, signal }: Limits,
   call: (options: CallOptions) => Promise<T>,
@@ -362,11 +364,11 @@ async function within<T>(
   };
   const giveUp = () => end(GIVEN_UP);
   const timer = setTimeout(() => end(`within ${deadlineMs} ms`), deadlineMs);
-  // `/supported` is asked in the background, which keeps no process alive.
+  // `/supported` is fetched in the background and must not keep the process alive.
   if (operation === "supported") timer.unref();
   signal?.addEventListener("abort", giveUp);
   try {
-    // A seller's own facilitator may yield something that is not a promise.
+    // A seller's own facilitator may return a value that is not a promise.
     return await Promise.race([call({ signal: controller.signal }), ended]);
   } finally {
     clearTimeout(timer);
@@ -383,7 +385,7 @@ function withRejection(): { readonly promise: Promise<never>; readonly reject: (
 }
 
 function unanswered(operation: Operation, when: string, outcome: "none" | "unknown"): FacilitatorError {
-  return new FacilitatorError(`facilitator did not answer ${operation} ${when}`, {
+  return new FacilitatorError(`facilitator did not respond to ${operation} ${when}`, {
     code: "ERR_FAREBOX_FACILITATOR_TIMEOUT",
     operation,
     outcome,

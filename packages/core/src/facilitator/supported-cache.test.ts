@@ -38,8 +38,8 @@ beforeEach(() => {
   create();
 });
 
-describe("while all is well", () => {
-  test("nothing is fetched before the start, and once at the start, however often it is started", async () => {
+describe("while fetches succeed", () => {
+  test("nothing is fetched before the start, and once at the start, even if started twice", async () => {
     await quiet();
     expect([fetches, cache.latest(), cache.fetchedAtMs()]).toEqual([0, undefined, undefined]);
     cache.start();
@@ -48,7 +48,7 @@ describe("while all is well", () => {
     expect([fetches, cache.latest(), cache.fetchedAtMs()]).toEqual([1, EXACT, clock.now()]);
   });
 
-  test("an answer is fetched again when it is no longer fresh, and what changed is told", async () => {
+  test("a response is fetched again after SUPPORTED_TTL_MS, and changes are reported", async () => {
     cache.start();
     await quiet();
     await clock.advance(SUPPORTED_TTL_MS - 1);
@@ -63,7 +63,7 @@ describe("while all is well", () => {
   test.each([
     [0, SUPPORTED_TTL_MS / 2],
     [0.5, (SUPPORTED_TTL_MS * 3) / 4],
-  ])("dice of %d make it %d ms: sellers started together do not ask together", async (random, pauseMs) => {
+  ])("a random number of %d makes the pause %d ms, so sellers started together spread out", async (random, pauseMs) => {
     create(random);
     cache.start();
     await quiet();
@@ -71,13 +71,13 @@ describe("while all is well", () => {
   });
 });
 
-describe("while it fails", () => {
+describe("while fetches fail", () => {
   test.each<[why: string, fail: () => unknown, code: string]>([
-    ["unreachable", failing("supported", "none"), "ERR_FAREBOX_FACILITATOR_UNREACHABLE"],
-    ["no FacilitatorError", () => Promise.reject("no"), "ERR_FAREBOX_FACILITATOR_RESPONSE"],
-    ["no answer", () => ({ kinds: "none" }), "ERR_FAREBOX_FACILITATOR_RESPONSE"],
-    ["nothing", () => undefined, "ERR_FAREBOX_FACILITATOR_RESPONSE"],
-  ])("%s: it has been asked all the same, and the old answer stands", async (_why, fail, code) => {
+    ["an unreachable facilitator", failing("supported", "none"), "ERR_FAREBOX_FACILITATOR_UNREACHABLE"],
+    ["a rejection that is not a FacilitatorError", () => Promise.reject("no"), "ERR_FAREBOX_FACILITATOR_RESPONSE"],
+    ["an invalid response", () => ({ kinds: "none" }), "ERR_FAREBOX_FACILITATOR_RESPONSE"],
+    ["undefined", () => undefined, "ERR_FAREBOX_FACILITATOR_RESPONSE"],
+  ])("%s leaves the old response in use", async (_why, fail, code) => {
     cache.start();
     await cache.asked;
     const fetchedAtMs = cache.fetchedAtMs();
@@ -86,7 +86,7 @@ describe("while it fails", () => {
     expect([heard.at(-1), cache.latest(), cache.fetchedAtMs()]).toEqual([code, EXACT, fetchedAtMs]);
   });
 
-  test("the pauses double, up to a minute, and begin anew after an answer", async () => {
+  test("the pauses double, up to a minute, and start again after a response", async () => {
     answer = failing("supported", "none");
     cache.start();
     await cache.asked;
@@ -105,7 +105,7 @@ describe("while it fails", () => {
     expect(clock.pendingMs).toEqual([FIRST_BACKOFF_MS]);
   });
 
-  test("a facilitator that asks for a pause gets it, and not all sellers come back at its end", async () => {
+  test("a Retry-After is added to the pause", async () => {
     answer = () => Promise.reject(failure("supported", "none", 120));
     cache.start();
     await cache.asked;
@@ -113,15 +113,15 @@ describe("while it fails", () => {
   });
 });
 
-describe("when it is closed", () => {
-  test("nothing is scheduled any more", async () => {
+describe("after close", () => {
+  test("nothing is scheduled", async () => {
     cache.start();
     await quiet();
     cache.close();
     expect(clock.pendingMs).toEqual([]);
   });
 
-  test("a fetch under way is ended, nobody waits for it, and nothing follows from it", async () => {
+  test("a fetch in progress is aborted, and its result is ignored", async () => {
     let signal: AbortSignal | undefined;
     answer = (given) => {
       signal = given;

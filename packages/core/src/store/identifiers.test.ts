@@ -6,7 +6,7 @@ const IDENTIFIER = "x".repeat(43);
 const IDENTIFIED = { ...CLAIM, identifier: IDENTIFIER };
 
 describe("an identifier", () => {
-  test("is given to one of a thousand payments that claim it at once", async () => {
+  test("an identifier is given to one of a thousand payments that claim it at once", async () => {
     const { store } = createClock();
     const identities = Array.from({ length: 1000 }, (_, at) => `p${at}`);
     const claims = await Promise.all(identities.map((identity) => store.claim({ ...IDENTIFIED, identity })));
@@ -15,7 +15,7 @@ describe("an identifier", () => {
     expect(store.size).toBe(1);
   });
 
-  test("is checked after the payment, and a taken payment reserves no identifier", async () => {
+  test("an identifier is checked after the payment, and a taken payment reserves none", async () => {
     const { store } = createClock();
     await bring(store, "claimed", { identifier: IDENTIFIER });
     await bring(store, "claimed", { identity: "q", identifier: "y" });
@@ -24,7 +24,7 @@ describe("an identifier", () => {
     expect((await store.claim({ ...CLAIM, identity: "r", identifier: "z" })).kind).toBe("claimed");
   });
 
-  test.each(STATES)("of a payment that is %s is free after the payment is released, and not before", async (state) => {
+  test.each(STATES)("the identifier of a payment that is %s is free only after its release", async (state) => {
     const { store } = createClock();
     await bring(store, state, { identifier: IDENTIFIER });
     expect(await store.find("p")).toMatchObject({ identifier: IDENTIFIER });
@@ -35,7 +35,7 @@ describe("an identifier", () => {
     expect((await store.claim({ ...IDENTIFIED, identity: "q" })).kind).toBe(isFree ? "claimed" : "identifier_taken");
   });
 
-  test("that a transition frees belongs to the next payment, even after the first one is released or forgotten", async () => {
+  test("an identifier that a transition frees belongs to the next payment, even after the first is released", async () => {
     const { store, clock } = createClock();
     await bring(store, "settling", { identifier: IDENTIFIER });
     const change = { identity: "p", owner: "run", from: "settling", to: "rejected", identifier: null } as const;
@@ -50,7 +50,7 @@ describe("an identifier", () => {
     expect((await store.claim({ ...IDENTIFIED, identity: "r" })).kind).toBe("identifier_taken");
   });
 
-  test("is forgotten with its payment", async () => {
+  test("an identifier is forgotten with its payment", async () => {
     const { store, clock } = createClock();
     for (let at = 0; at < 3_000; at++) await bring(store, "settling", { identity: `p${at}`, identifier: `${at}` });
     clock.ms = 15 * MINUTE;

@@ -27,7 +27,7 @@ async function keptOf(store: PaymentStore, identities: string): Promise<string> 
 }
 
 describe("kept responses", () => {
-  test("are dropped oldest first, and their records stay", async () => {
+  test("kept responses are dropped oldest first, and their records stay", async () => {
     const { store } = createClock({ maxAnswerBytes: 100 });
     for (const identity of ["a", "b", "c"]) await keep(store, identity, 30);
     expect(await keptOf(store, "abc")).toBe("abc");
@@ -39,7 +39,7 @@ describe("kept responses", () => {
     expect(Object.isFrozen(await store.find("a"))).toBe(true);
   });
 
-  test("fill maxAnswerBytes exactly before the first is dropped", async () => {
+  test("kept responses fill maxAnswerBytes exactly before the first is dropped", async () => {
     const { store } = createClock({ maxAnswerBytes: 100 });
     await keep(store, "a", 60);
     await keep(store, "b", 40);
@@ -48,7 +48,7 @@ describe("kept responses", () => {
     expect(await keptOf(store, "abc")).toBe("bc");
   });
 
-  test("are as old as their writing, whatever states their payments enter later", async () => {
+  test("kept responses are as old as their writing, in any later state of their payment", async () => {
     const { store } = createClock({ maxAnswerBytes: 100 });
     for (const identity of ["a", "b"]) await keep(store, identity, 40);
     await move(store, { identity: "a", owner: "run", from: "settled", to: "owed" });
@@ -56,7 +56,7 @@ describe("kept responses", () => {
     expect(await keptOf(store, "abc")).toBe("bc");
   });
 
-  test("stay as old as their writing when a settlement that copies the body ends", async () => {
+  test("kept responses stay as old as their writing when a settlement that copies the body ends", async () => {
     const { store } = createClock({ maxAnswerBytes: 100 });
     await bring(store, "serving", { identity: "a" });
     const view = { ...responseOf(0), body: new Uint8Array(1000).subarray(0, 40) };
@@ -67,7 +67,7 @@ describe("kept responses", () => {
     expect(await keptOf(store, "abc")).toBe("bc");
   });
 
-  test("stay when a response that is larger than maxAnswerBytes is refused", async () => {
+  test("kept responses stay when a response that is larger than maxAnswerBytes is refused", async () => {
     const { store } = createClock({ maxAnswerBytes: 100 });
     await keep(store, "a", 50);
     await keep(store, "b", 101);
@@ -78,7 +78,7 @@ describe("kept responses", () => {
     expect(await keptOf(store, "abcd")).toBe("cd");
   });
 
-  test("do not include a payment's earlier response after one that is too large", async () => {
+  test("kept responses do not include a payment's earlier response after one that is too large", async () => {
     const { store } = createClock({ maxAnswerBytes: 100 });
     await keep(store, "a", 100);
     await write(store, "a", responseOf(101));
@@ -91,7 +91,7 @@ describe("kept responses", () => {
     ["replaced by a shorter one", responseOf(10), 90],
     ["replaced by a longer one", responseOf(80), 20],
     ["removed", null, 100],
-  ])("are counted again when a response is %s", async (_, again, left) => {
+  ])("kept responses are counted again when one is %s", async (_, again, left) => {
     const { store } = createClock({ maxAnswerBytes: 100 });
     await keep(store, "a", 50);
     await write(store, "a", again);
@@ -101,7 +101,7 @@ describe("kept responses", () => {
     expect(await keptOf(store, "abc")).toBe(again === null ? "c" : "bc");
   });
 
-  test("are not counted twice when a response is removed twice, or was never kept", async () => {
+  test("kept responses are not counted twice when a response is removed twice, or was never kept", async () => {
     const { store } = createClock({ maxAnswerBytes: 10 });
     await keep(store, "a", 10);
     await bring(store, "settled", { identity: "b" });
@@ -111,7 +111,7 @@ describe("kept responses", () => {
     expect(await keptOf(store, "abcd")).toBe("d");
   });
 
-  test("are counted with their headers, each value of a list included", async () => {
+  test("kept responses are counted with their headers, each value of a list included", async () => {
     const headers = [["ETag", "12345"] as const, ["Set-Cookie", ["a=1", "b=2"]] as const];
     const answer = { status: 200, headers, body: new Uint8Array(5) };
     // 4 + 5, 10 + 3 + 3 and a comma, and the body.
@@ -126,14 +126,14 @@ describe("kept responses", () => {
     }
   });
 
-  test("are only empty ones when maxAnswerBytes is 0", async () => {
+  test("kept responses are only empty ones when maxAnswerBytes is 0", async () => {
     const { store } = createClock({ maxAnswerBytes: 0 });
     await keep(store, "a", 0);
     await keep(store, "b", 1);
     expect(await keptOf(store, "ab")).toBe("a");
   });
 
-  test("make room when a payment is released", async () => {
+  test("kept responses make room when a payment is released", async () => {
     const { store } = createClock({ maxAnswerBytes: 100 });
     await keep(store, "a", 40);
     await bring(store, "claimed");
@@ -143,7 +143,7 @@ describe("kept responses", () => {
     expect(await keptOf(store, "ab")).toBe("ab");
   });
 
-  test("make room when a payment expires", async () => {
+  test("kept responses make room when a payment expires", async () => {
     const { store, clock } = createClock({ maxAnswerBytes: 100 });
     await keep(store, "a", 40, 60 * MINUTE);
     await keep(store, "p", 60);
@@ -153,7 +153,7 @@ describe("kept responses", () => {
     expect(await keptOf(store, "ab")).toBe("ab");
   });
 
-  test("hold the body alone when it is a view into a larger buffer", async () => {
+  test("kept responses hold the body alone when it is a view into a larger buffer", async () => {
     const { store } = createClock();
     await bring(store, "settled");
     for (const body of [Buffer.alloc(10_000, "x").subarray(5, 10), new Uint8Array(10_000).subarray(5, 10)]) {
@@ -164,7 +164,7 @@ describe("kept responses", () => {
     }
   });
 
-  test(`never exceed maxAnswerBytes, and none is dropped without need (FAREBOX_SEED=${SEED} repeats this)`, async () => {
+  test(`kept responses never exceed maxAnswerBytes, and none is dropped without need (FAREBOX_SEED=${SEED} repeats this)`, async () => {
     const identity = fc.constantFrom("a", "b", "c", "d", "e");
     const step = fc.tuple(identity, fc.option(fc.nat(130), { nil: null }));
     await fc.assert(

@@ -68,7 +68,7 @@ describe("expiry", () => {
     expect(await store.find("p")).toBeDefined();
   });
 
-  test("is counted by the minute, and never early", async () => {
+  test("counts time by the minute, and never forgets early", async () => {
     const { clock, claim, known } = createCalendar();
     await claim("a", 5 * MINUTE + 1);
     clock.ms = 15 * MINUTE + 1;

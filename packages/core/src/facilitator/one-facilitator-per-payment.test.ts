@@ -1,9 +1,8 @@
 /**
- * Whatever facilitators do, in whatever order: the money moves at most once, as far as a pool can see to that.
+ * Property tests: for any behaviour of the facilitators, the pool settles each payment with one of them.
  *
  * @module
  */
-
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { FacilitatorError } from "../errors.js";
@@ -11,7 +10,7 @@ import { REQUEST } from "./http-server.fixture.js";
 import { createManualClock, failure, quiet, scripted, supporting } from "./pool.fixture.js";
 import { createFacilitatorPool } from "./pool.js";
 
-/** A new one each day, so that the tests see more over time and still fail twice in a row. */
+/** A new seed each day: the tests see more over time, and a failure repeats on the same day. */
 const seed = Math.floor(Date.now() / 86_400_000);
 
 const BEHAVIOURS = ["answer", "refuse", "none", "none, come back later", "unknown", "garbage", "throw"] as const;
@@ -22,9 +21,9 @@ const PAYMENTS = ["p", "q", "r"] as const;
 interface Call {
   readonly operation: "verify" | "settle";
   readonly payment: (typeof PAYMENTS)[number];
-  /** What each facilitator would do if it were asked now. */
+  /** The behaviour of each facilitator for this call. */
   readonly behaviours: readonly Behaviour[];
-  /** How much time passes before. */
+  /** The time before this call. */
   readonly waitMs: number;
   /** Whether the next call begins before this one has ended. */
   readonly overlaps: boolean;
@@ -59,7 +58,7 @@ function behave(operation: "verify" | "settle", behaviour: Behaviour): unknown {
 
 const FACILITATORS = 3;
 
-/** How many turns a settlement takes that others overlap with; each call after it takes one to begin. */
+/** Turns that an overlapping settlement takes; each call after it takes one to begin. */
 const LONG_CALL = 3;
 
 const calls: fc.Arbitrary<Call[]> = fc.array(
@@ -73,14 +72,14 @@ const calls: fc.Arbitrary<Call[]> = fc.array(
   { maxLength: 40 },
 );
 
-/** One settlement that a facilitator was told of. */
+/** One settlement that reached a facilitator. */
 interface Told {
   readonly payment: string;
   readonly facilitator: number;
   readonly behaviour: Behaviour;
 }
 
-/** Carries the calls out; a facilitator does what the call says that was the last to begin, and may take its time. */
+/** Makes the calls. A facilitator behaves as the call that began last says, and may take several turns. */
 async function run(sequence: readonly Call[], facilitators: number) {
   const clock = createManualClock();
   const told: Told[] = [];
@@ -123,7 +122,7 @@ const NEVER_GOT_THERE: readonly Behaviour[] = ["none", "none, come back later"];
 const facilitators = fc.constantFrom(2, FACILITATORS);
 
 describe(`any calls to any facilitators (seed ${seed})`, () => {
-  test("a payment reaches one facilitator: after anything but a provable nothing, nobody else is told to settle it", async () => {
+  test("a payment stays with one facilitator after any settlement that is not provably unsent", async () => {
     await fc.assert(
       fc.asyncProperty(calls, facilitators, async (sequence, count) => {
         const { told } = await run(sequence, count);
@@ -138,7 +137,7 @@ describe(`any calls to any facilitators (seed ${seed})`, () => {
     );
   });
 
-  test("at most one facilitator says of a payment that it settled it", async () => {
+  test("at most one facilitator reports a payment as settled", async () => {
     await fc.assert(
       fc.asyncProperty(calls, facilitators, async (sequence, count) => {
         const { told } = await run(sequence, count);
@@ -151,7 +150,7 @@ describe(`any calls to any facilitators (seed ${seed})`, () => {
     );
   });
 
-  test("a settlement whose outcome is unknown is never called anything else", async () => {
+  test("a settlement with an unknown outcome is never reported as anything else", async () => {
     await fc.assert(
       fc.asyncProperty(calls, facilitators, async (sequence, count) => {
         const oneByOne = sequence.map((call) => ({ ...call, overlaps: false }));
@@ -165,7 +164,7 @@ describe(`any calls to any facilitators (seed ${seed})`, () => {
     );
   });
 
-  test("a verification is answered whenever one facilitator works", async () => {
+  test("a verification gets a response if one facilitator works", async () => {
     await fc.assert(
       fc.asyncProperty(calls, facilitators, fc.nat(1), async (sequence, count, working) => {
         const verifications = sequence.map((call): Call => {
