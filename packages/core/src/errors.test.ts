@@ -23,8 +23,8 @@ describe("messages", () => {
   });
 
   test("an RpcError has a message, a problem and a status", () => {
-    const error = new RpcError("node answered eth_call with status 503", "status", 503);
-    expect(String(error)).toMatchInlineSnapshot(`"RpcError: node answered eth_call with status 503"`);
+    const error = new RpcError("node responded to eth_call with status 503", "status", 503);
+    expect(String(error)).toMatchInlineSnapshot(`"RpcError: node responded to eth_call with status 503"`);
     expect(error).toMatchObject({ code: "ERR_FAREBOX_RPC", problem: "status", status: 503 });
   });
 

@@ -9,7 +9,7 @@ import {
   createHttpClient,
   type FollowedOutcome,
   type HeaderValues,
-  type HttpAnswer,
+  type HttpResponse,
   isHeader,
   isPlain,
   mergeHeaders,
@@ -106,7 +106,7 @@ function readAnswer<T extends object>(exchange: Exchange<T>, { outcome, isRedire
 }
 
 /** Adds the outcomes of our declared extensions, which are in a header. An invalid header is ignored: it must not stop a payment. */
-function withOutcomes<T extends object>(answer: T, { headers }: HttpAnswer): T & Outcomes {
+function withOutcomes<T extends object>(answer: T, { headers }: HttpResponse): T & Outcomes {
   const value = headers[EXTENSION_RESPONSES.toLowerCase()];
   const extensionResponses = decodeExtensionResponses(typeof value === "string" ? value : undefined);
   return extensionResponses === undefined ? answer : { ...answer, extensionResponses };
