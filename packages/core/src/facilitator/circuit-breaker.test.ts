@@ -30,7 +30,7 @@ describe("a closed breaker", () => {
 
   test("resets the count after a response", () => {
     fail(2);
-    breaker.enter()!.answered();
+    breaker.enter()!.responded();
     fail(2);
     expect(breaker.state()).toBe("closed");
   });
@@ -95,7 +95,7 @@ describe("a half open breaker", () => {
     expect(probe).toBeDefined();
     expect(breaker.enter()).toBeUndefined();
     expect(breaker.retryAfterSeconds()).toBe(1);
-    probe!.answered();
+    probe!.responded();
     expect(breaker.state()).toBe("closed");
     expect(breaker.enter()).toBeDefined();
   });
@@ -115,7 +115,7 @@ describe("a half open breaker", () => {
   });
 
   test("needs the full number of failures again once it is closed", () => {
-    breaker.enter()!.answered();
+    breaker.enter()!.responded();
     fail(2);
     expect(breaker.state()).toBe("closed");
   });

@@ -30,7 +30,7 @@ export type BreakerState = "closed" | "open" | "half-open";
 /** One call that may be made. When it ends, exactly one of the three methods is called. */
 export interface Permit {
   /** It got a valid response. */
-  answered(): void;
+  responded(): void;
   /** It failed. With a `Retry-After` the breaker opens at once. */
   failed(retryAfterSeconds: number | undefined): void;
   /** Its caller gave up, which proves nothing. */
@@ -65,7 +65,7 @@ class Breaker implements CircuitBreaker {
     this.#clock = clock;
     // A permit holds no state of its call, so all calls share one.
     this.#call = {
-      answered: () => this.#close(),
+      responded: () => this.#close(),
       failed: (retryAfterSeconds) => this.#fail(retryAfterSeconds),
       abandoned: () => {},
     };
@@ -93,7 +93,7 @@ class Breaker implements CircuitBreaker {
   /** There is one probe at a time. */
   #createProbe(): Permit {
     return {
-      answered: () => {
+      responded: () => {
         this.#probing = false;
         this.#close();
       },

@@ -4,26 +4,26 @@ import type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator
 import { DEFAULT_DEADLINES, withDeadlines } from "./pool-member.js";
 
 const REQUEST = {} as FacilitatorRequest;
-const ANSWERS = {
+const RESPONSES = {
   verify: { isValid: true },
   settle: { success: true, transaction: "0x1", network: "eip155:1" },
   supported: { kinds: [], extensions: [], signers: {} },
 } as const;
 
-type Operation = keyof typeof ANSWERS;
-const OPERATIONS = Object.keys(ANSWERS) as Operation[];
+type Operation = keyof typeof RESPONSES;
+const OPERATIONS = Object.keys(RESPONSES) as Operation[];
 
 /** A facilitator with one behaviour for all calls, which keeps the signals that it got. */
 function facilitatorThat(behave: (operation: Operation) => unknown) {
   const signals: AbortSignal[] = [];
-  const answer = (operation: Operation, options?: CallOptions) => {
+  const respond = (operation: Operation, options?: CallOptions) => {
     signals.push(options!.signal!);
     return behave(operation) as Promise<never>;
   };
   const facilitator: Facilitator = {
-    verify: (_, options) => answer("verify", options),
-    settle: (_, options) => answer("settle", options),
-    supported: (options) => answer("supported", options),
+    verify: (_, options) => respond("verify", options),
+    settle: (_, options) => respond("settle", options),
+    supported: (options) => respond("supported", options),
   };
   const hurried = withDeadlines(facilitator, { verifyMs: 100, settleMs: 200, supportedMs: 300 });
   const call = (operation: Operation, options?: CallOptions): Promise<unknown> =>
@@ -38,8 +38,8 @@ afterEach(() => void vi.useRealTimers());
 
 describe.each(OPERATIONS)("%s with a deadline", (operation) => {
   test("passes the response on and leaves no timer behind", async () => {
-    const { call, signals } = facilitatorThat(async (asked) => ANSWERS[asked]);
-    await expect(call(operation)).resolves.toEqual(ANSWERS[operation]);
+    const { call, signals } = facilitatorThat(async (asked) => RESPONSES[asked]);
+    await expect(call(operation)).resolves.toEqual(RESPONSES[operation]);
     expect(vi.getTimerCount()).toBe(0);
     expect(signals[0]?.aborted).toBe(false);
   });
@@ -59,7 +59,7 @@ describe.each(OPERATIONS)("%s with a deadline", (operation) => {
   });
 
   test("accepts a response that is not a promise", async () => {
-    await expect(facilitatorThat((asked) => ANSWERS[asked]).call(operation)).resolves.toEqual(ANSWERS[operation]);
+    await expect(facilitatorThat((asked) => RESPONSES[asked]).call(operation)).resolves.toEqual(RESPONSES[operation]);
   });
 
   test("ends a call at its deadline, aborts its signal, and rejects with the outcome", async () => {
@@ -95,7 +95,7 @@ describe.each(OPERATIONS)("%s with a deadline", (operation) => {
   });
 
   test("does not begin a call whose caller gave up before", async () => {
-    const { call, signals } = facilitatorThat(async (asked) => ANSWERS[asked]);
+    const { call, signals } = facilitatorThat(async (asked) => RESPONSES[asked]);
     await expect(call(operation, { signal: AbortSignal.abort() })).rejects.toMatchObject({ outcome: "none" });
     expect(signals).toEqual([]);
   });

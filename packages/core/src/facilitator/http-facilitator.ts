@@ -48,6 +48,15 @@ export interface HttpFacilitatorOptions {
   readonly headers?: FacilitatorHeaders;
 }
 
+/** Headers by call, for credentials that are valid for one call: `{ verify: { authorization: "…" }, settle: { … } }`. */
+export type HeadersByOperation = { readonly [operation in Operation]?: HeaderValues | undefined };
+
+/** Headers for every call, or by call. A function is called before each request with the name of the call, and may return either. */
+export type FacilitatorHeaders =
+  | HeaderValues
+  | HeadersByOperation
+  | ((operation: Operation) => HeaderValues | HeadersByOperation | Promise<HeaderValues | HeadersByOperation>);
+
 /** A response has a few hundred bytes, a list of kinds a few kilobytes. */
 const MAX_BODY_BYTES = 256 * 1024;
 
@@ -73,7 +82,7 @@ export function createHttpFacilitator({ url, headers = {} }: HttpFacilitatorOpti
       signal,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     };
-    return readAnswer(exchange, await sendFollowing(client, request, OWN_HEADER_NAMES));
+    return readResponse(exchange, await sendFollowing(client, request, OWN_HEADER_NAMES));
   }
 
   return {
@@ -92,27 +101,35 @@ export function createHttpFacilitator({ url, headers = {} }: HttpFacilitatorOpti
   };
 }
 
-function readAnswer<T extends object>(exchange: Exchange<T>, { outcome, isRedirected }: FollowedOutcome): T {
+interface Exchange<T> {
+  readonly operation: Operation;
+  readonly body: FacilitatorRequest | undefined;
+  readonly read: (json: unknown) => T | undefined;
+  /** Whether a response refuses the payment, and not just the call. */
+  readonly refuses: (response: T) => boolean;
+}
+
+function readResponse<T extends object>(exchange: Exchange<T>, { outcome, isRedirected }: FollowedOutcome): T {
   const { operation, read, refuses } = exchange;
-  if (outcome.kind === "unanswered") throw failedToSend(operation, { ...outcome, sent: outcome.sent || isRedirected });
+  if (outcome.kind === "no-response") throw failedToSend(operation, { ...outcome, sent: outcome.sent || isRedirected });
   if (outcome.kind === "broken") throw unreadable(operation, outcome.cause);
   const json = parseJson(outcome.text);
-  const answer = json.ok ? read(json.value) : undefined;
+  const response = json.ok ? read(json.value) : undefined;
   const isOk = outcome.status >= 200 && outcome.status < 300;
   // A refusal of the payment may have any status if the body is clear. Every other response needs a 2xx status.
-  const counts = answer !== undefined && (isOk || refuses(answer));
-  if (counts) return withOutcomes(answer, outcome);
+  const counts = response !== undefined && (isOk || refuses(response));
+  if (counts) return withReports(response, outcome);
   throw isOk ? unreadable(operation) : refusedStatus(operation, { ...outcome, isRedirected });
 }
 
 /** Adds the outcomes of our declared extensions, which are in a header. An invalid header is ignored: it must not stop a payment. */
-function withOutcomes<T extends object>(answer: T, { headers }: HttpResponse): T & Outcomes {
+function withReports<T extends object>(response: T, { headers }: HttpResponse): T & Reports {
   const value = headers[EXTENSION_RESPONSES.toLowerCase()];
   const extensionResponses = decodeExtensionResponses(typeof value === "string" ? value : undefined);
-  return extensionResponses === undefined ? answer : { ...answer, extensionResponses };
+  return extensionResponses === undefined ? response : { ...response, extensionResponses };
 }
 
-interface Outcomes {
+interface Reports {
   readonly extensionResponses?: ExtensionResponses;
 }
 
@@ -133,27 +150,10 @@ function check(
   return { base, headersFor: createHeaderSource(headers) };
 }
 
-interface Exchange<T> {
-  readonly operation: Operation;
-  readonly body: FacilitatorRequest | undefined;
-  readonly read: (json: unknown) => T | undefined;
-  /** Whether a response refuses the payment, and not just the call. */
-  readonly refuses: (answer: T) => boolean;
-}
-
 /** Without a reason, `{ "success": false, "error": "…" }` may also be the error page of a broken server. */
 function saysWhyNot({ success, errorReason }: SettlementResponse): boolean {
   return !success && errorReason !== undefined;
 }
-
-/** Headers by call, for credentials that are valid for one call: `{ verify: { authorization: "…" }, settle: { … } }`. */
-export type HeadersByOperation = { readonly [operation in Operation]?: HeaderValues | undefined };
-
-/** Headers for every call, or by call. A function is called before each request with the name of the call, and may return either. */
-export type FacilitatorHeaders =
-  | HeaderValues
-  | HeadersByOperation
-  | ((operation: Operation) => HeaderValues | HeadersByOperation | Promise<HeaderValues | HeadersByOperation>);
 
 /** Describes valid headers, for error messages. */
 export const HEADERS_EXPECTED =

@@ -17,7 +17,7 @@ describe("readVerifyResponse", () => {
     expect(readVerifyResponse(document)).toEqual(document);
   });
 
-  test.each<[answer: object, read: object | undefined, why: string]>([
+  test.each<[body: object, read: object | undefined, why: string]>([
     [{ isValid: true }, { isValid: true }, "only the required field"],
     [
       { is_valid: false, invalid_reason: "insufficient_funds", invalid_message: "no money" },
@@ -32,8 +32,8 @@ describe("readVerifyResponse", () => {
     [{ isValid: 1 }, undefined, "a number is not a boolean"],
     [{ invalidReason: "insufficient_funds" }, undefined, "a reason alone decides nothing"],
     [{ success: true }, undefined, "a response to another call"],
-  ])("reads %j as %j: %s", (answer, read) => {
-    expect(readVerifyResponse(answer)).toStrictEqual(read);
+  ])("reads %j as %j: %s", (body, read) => {
+    expect(readVerifyResponse(body)).toStrictEqual(read);
   });
 });
 
@@ -42,7 +42,7 @@ describe("readSettlementResponse", () => {
     expect(readSettlementResponse(document, NETWORK)).toEqual(document);
   });
 
-  test.each<[answer: object, read: object | undefined, why: string]>([
+  test.each<[body: object, read: object | undefined, why: string]>([
     [{ success: true }, { success: true, transaction: "", network: NETWORK }, "only the required field"],
     [
       { success: false, error_reason: "insufficient_funds", network: "eip155:1" },
@@ -65,8 +65,8 @@ describe("readSettlementResponse", () => {
     [{ success: 1, transaction: "0x1" }, undefined, "a number is not a boolean"],
     [{ transaction: "0x1", network: NETWORK }, undefined, "a transaction alone does not say how it ended"],
     [{ errorReason: "insufficient_funds" }, undefined, "a reason alone does not say how it ended"],
-  ])("reads %j as %j: %s", (answer, read) => {
-    expect(readSettlementResponse(answer, NETWORK)).toStrictEqual(read);
+  ])("reads %j as %j: %s", (body, read) => {
+    expect(readSettlementResponse(body, NETWORK)).toStrictEqual(read);
   });
 });
 
@@ -78,7 +78,7 @@ describe("readSupportedResponse", () => {
   const kind = { x402Version: 2, scheme: "exact", network: NETWORK };
   const none = { kinds: [], extensions: [], signers: {} };
 
-  test.each<[answer: object, read: object | undefined, why: string]>([
+  test.each<[body: object, read: object | undefined, why: string]>([
     [{ kinds: [] }, none, "only the required field"],
     [{ kinds: [], extensions: null, signers: null }, none, "null counts as missing"],
     [
@@ -97,8 +97,8 @@ describe("readSupportedResponse", () => {
     ],
     [{ kinds: {} }, undefined, "kinds are a list"],
     [{ kinds: null }, undefined, "kinds are a list"],
-  ])("reads %j as %j: %s", (answer, read) => {
-    expect(readSupportedResponse(answer)).toStrictEqual(read);
+  ])("reads %j as %j: %s", (body, read) => {
+    expect(readSupportedResponse(body)).toStrictEqual(read);
   });
 
   test("does not set the prototype from a signer named __proto__", () => {

@@ -103,7 +103,7 @@ export type Operation = "verify" | "settle" | "supported";
 const REFUSED_UNREAD: readonly number[] = [401, 403, 404, 405, 413, 415, 429];
 
 /** The request could not be sent, or got no response. The message names the cause's code, never a URL or a header. */
-export function failedToSend(operation: Operation, { sent, cause }: Unanswered): FacilitatorError {
+export function failedToSend(operation: Operation, { sent, cause }: NoResponse): FacilitatorError {
   return new FacilitatorError(
     `facilitator could not be reached for ${operation} (${causeCode(cause)})`,
     { code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE", operation, outcome: sent ? lostOutcome(operation) : "none" },
@@ -111,7 +111,7 @@ export function failedToSend(operation: Operation, { sent, cause }: Unanswered):
   );
 }
 
-interface Unanswered {
+interface NoResponse {
   /** Whether a server may have read the request. */
   readonly sent: boolean;
   readonly cause: Error;

@@ -13,7 +13,7 @@ import { createFacilitatorPool } from "./pool.js";
 /** A new seed each day: the tests see more over time, and a failure repeats on the same day. */
 const seed = Math.floor(Date.now() / 86_400_000);
 
-const BEHAVIOURS = ["answer", "refuse", "none", "none, come back later", "unknown", "garbage", "throw"] as const;
+const BEHAVIOURS = ["accept", "refuse", "none", "none, come back later", "unknown", "garbage", "throw"] as const;
 type Behaviour = (typeof BEHAVIOURS)[number];
 
 const PAYMENTS = ["p", "q", "r"] as const;
@@ -30,19 +30,19 @@ interface Call {
 }
 
 const { network } = REQUEST.paymentRequirements;
-const ANSWERS = {
-  verify: { answer: { isValid: true }, refuse: { isValid: false } },
+const RESPONSES = {
+  verify: { accept: { isValid: true }, refuse: { isValid: false } },
   settle: {
-    answer: { success: true, transaction: "0x1", network },
+    accept: { success: true, transaction: "0x1", network },
     refuse: { success: false, errorReason: "insufficient_funds", transaction: "", network },
   },
 } as const;
 
 function behave(operation: "verify" | "settle", behaviour: Behaviour): unknown {
   switch (behaviour) {
-    case "answer":
+    case "accept":
     case "refuse":
-      return ANSWERS[operation][behaviour];
+      return RESPONSES[operation][behaviour];
     case "none":
       throw failure(operation, "none");
     case "none, come back later":
@@ -73,7 +73,7 @@ const calls: fc.Arbitrary<Call[]> = fc.array(
 );
 
 /** One settlement that reached a facilitator. */
-interface Told {
+interface Received {
   readonly payment: string;
   readonly facilitator: number;
   readonly behaviour: Behaviour;
@@ -82,16 +82,16 @@ interface Told {
 /** Makes the calls. A facilitator behaves as the call that began last says, and may take several turns. */
 async function run(sequence: readonly Call[], facilitators: number) {
   const clock = createManualClock();
-  const told: Told[] = [];
+  const received: Received[] = [];
   const results: { readonly call: Call; readonly result: unknown }[] = [];
   let current: Call | undefined;
   const members = Array.from({ length: facilitators }, (_, facilitator) => {
-    const now = () => current?.behaviours[facilitator] ?? "answer";
+    const now = () => current?.behaviours[facilitator] ?? "accept";
     return scripted({
       verify: () => behave("verify", now()),
       async settle({ paymentPayload }) {
         const behaviour = now();
-        told.push({ payment: String(paymentPayload.payload["nonce"]), facilitator, behaviour });
+        received.push({ payment: String(paymentPayload.payload["nonce"]), facilitator, behaviour });
         const turns = current?.overlaps ? LONG_CALL : 0;
         for (let turn = 0; turn < turns; turn++) await quiet();
         return behave("settle", behaviour);
@@ -115,7 +115,7 @@ async function run(sequence: readonly Call[], facilitators: number) {
   }
   await Promise.all(pending);
   pool.close();
-  return { told, results };
+  return { received, results };
 }
 
 const NEVER_GOT_THERE: readonly Behaviour[] = ["none", "none, come back later"];
@@ -125,9 +125,9 @@ describe(`any calls to any facilitators (seed ${seed})`, () => {
   test("a payment stays with one facilitator after any settlement that is not provably unsent", async () => {
     await fc.assert(
       fc.asyncProperty(calls, facilitators, async (sequence, count) => {
-        const { told } = await run(sequence, count);
+        const { received } = await run(sequence, count);
         for (const payment of PAYMENTS) {
-          const ofPayment = told.filter((settlement) => settlement.payment === payment);
+          const ofPayment = received.filter((settlement) => settlement.payment === payment);
           const first = ofPayment.findIndex(({ behaviour }) => !NEVER_GOT_THERE.includes(behaviour));
           const holders = new Set(first === -1 ? [] : ofPayment.slice(first).map(({ facilitator }) => facilitator));
           expect(holders.size).toBeLessThanOrEqual(1);
@@ -140,9 +140,9 @@ describe(`any calls to any facilitators (seed ${seed})`, () => {
   test("at most one facilitator reports a payment as settled", async () => {
     await fc.assert(
       fc.asyncProperty(calls, facilitators, async (sequence, count) => {
-        const { told } = await run(sequence, count);
+        const { received } = await run(sequence, count);
         for (const payment of PAYMENTS) {
-          const settlers = told.filter((settled) => settled.payment === payment && settled.behaviour === "answer");
+          const settlers = received.filter((settled) => settled.payment === payment && settled.behaviour === "accept");
           expect(new Set(settlers.map(({ facilitator }) => facilitator)).size).toBeLessThanOrEqual(1);
         }
       }),
@@ -154,8 +154,8 @@ describe(`any calls to any facilitators (seed ${seed})`, () => {
     await fc.assert(
       fc.asyncProperty(calls, facilitators, async (sequence, count) => {
         const oneByOne = sequence.map((call) => ({ ...call, overlaps: false }));
-        const { told, results } = await run(oneByOne, count);
-        const unclear = told.filter(({ behaviour }) => ["unknown", "garbage", "throw"].includes(behaviour));
+        const { received, results } = await run(oneByOne, count);
+        const unclear = received.filter(({ behaviour }) => ["unknown", "garbage", "throw"].includes(behaviour));
         const settlements = results.filter(({ call }) => call.operation === "settle");
         const saidSo = settlements.filter(({ result }) => (result as FacilitatorError).outcome === "unknown");
         expect(saidSo).toHaveLength(unclear.length);
@@ -168,7 +168,7 @@ describe(`any calls to any facilitators (seed ${seed})`, () => {
     await fc.assert(
       fc.asyncProperty(calls, facilitators, fc.nat(1), async (sequence, count, working) => {
         const verifications = sequence.map((call): Call => {
-          const behaviours = call.behaviours.map((behaviour, at) => (at === working ? "answer" : behaviour));
+          const behaviours = call.behaviours.map((behaviour, at) => (at === working ? "accept" : behaviour));
           return { ...call, operation: "verify", behaviours };
         });
         const { results } = await run(verifications, count);

@@ -36,7 +36,7 @@ test("a payment does not belong to a facilitator that the settlement never reach
 test("a payment stays with the facilitator that responded to its settlement", () => {
   memory.verified("p", "a");
   memory.sent("p", "b");
-  memory.answered("p", "b");
+  memory.responded("p", "b");
   memory.unsent("p");
   expect(memory.find("p")).toEqual({ name: "b", firm: true });
 });
@@ -51,7 +51,7 @@ test("a sole facilitator has every payment, firmly between the settlement and it
   sole.unsent("p");
   holders.push(sole.find("p"));
   sole.sent("p", "a");
-  sole.answered("p", "a");
+  sole.responded("p", "a");
   holders.push(sole.find("p"), sole.find("q"));
   expect(holders.map((holder) => holder?.name)).toEqual(["a", "a", "a", "a", "a", "a"]);
   expect(holders.map((holder) => holder?.firm)).toEqual([false, false, true, false, false, false]);
@@ -69,7 +69,7 @@ test("a sole facilitator that does not respond holds the payment as long as any 
 test("every payment is forgotten after REMEMBERED_MS", () => {
   memory.verified("v", "a");
   memory.sent("s", "a");
-  memory.answered("d", "a");
+  memory.responded("d", "a");
   nowMs += REMEMBERED_MS - 1;
   expect(["v", "s", "d"].map((payment) => memory.find(payment)?.name)).toEqual(["a", "a", "a"]);
   nowMs += 1;
@@ -80,7 +80,7 @@ test("the oldest payments are forgotten first, and payments that went well never
   memory.sent("in doubt", "a");
   for (let payment = 0; payment <= MAX_REMEMBERED; payment++) {
     memory.verified(`v${payment}`, "a");
-    memory.answered(`d${payment}`, "a");
+    memory.responded(`d${payment}`, "a");
     memory.verified(`v${payment}`, "a");
   }
   const known = ["in doubt", "v0", "d0", "v1", "d1"].map((payment) => memory.find(payment) !== undefined);
@@ -100,7 +100,7 @@ test("a payment that is verified again prefers only its last facilitator", () =>
   memory.verified("q", "a");
   memory.verified("p", "b");
   expect([memory.find("p")?.name, memory.find("q")?.name]).toEqual(["b", "a"]);
-  memory.answered("p", "c");
+  memory.responded("p", "c");
   memory.unsent("p");
   expect(memory.find("p")).toEqual({ name: "c", firm: true });
 });

@@ -13,7 +13,7 @@ import type { Clock } from "./circuit-breaker.js";
 /** Longer than any payment may take from challenge to settlement. */
 export const REMEMBERED_MS: number = 25 * 60 * 60 * 1000;
 
-/** Payments remembered of each kind: verified, in doubt, answered. The oldest are forgotten first. About 10 MB in all. */
+/** Payments remembered of each kind: verified, in doubt, settled or refused. The oldest are forgotten first. About 10 MB in all. */
 export const MAX_REMEMBERED = 10_000;
 
 /** A facilitator, and whether the payment must go there or merely should. */
@@ -33,7 +33,7 @@ export interface PaymentMemory {
   /** The settlement provably never reached the facilitator. */
   unsent(payment: string): void;
   /** The facilitator responded to the settlement. */
-  answered(payment: string, name: string): void;
+  responded(payment: string, name: string): void;
 }
 
 /** Creates an empty memory. */
@@ -42,8 +42,8 @@ export function createPaymentMemory({ now }: Pick<Clock, "now">): PaymentMemory 
 }
 
 /**
- * Creates the memory of a pool with one facilitator. Every payment belongs to it, so only the settlements that it was told and has not
- * answered are remembered.
+ * Creates the memory of a pool with one facilitator. Every payment belongs to it, so only those in doubt are remembered: told to settle,
+ * without a response.
  */
 export function createSoleMemory(name: string, { now }: Pick<Clock, "now">): PaymentMemory {
   const inDoubt = new Memory(now);
@@ -53,13 +53,13 @@ export function createSoleMemory(name: string, { now }: Pick<Clock, "now">): Pay
     verified: () => {},
     sent: (payment, to) => inDoubt.sent(payment, to),
     unsent: (payment) => inDoubt.unsent(payment),
-    answered: (payment) => inDoubt.forget(payment),
+    responded: (payment) => inDoubt.forget(payment),
   };
 }
 
 /** The facilitators of one payment. */
 interface Known {
-  /** The facilitator that verified it; not kept after a settlement was answered. */
+  /** The facilitator that verified it; not kept after a response to the settlement. */
   readonly verifiedBy?: string | undefined;
   /** The facilitator that was told to settle it. */
   readonly toldTo?: string | undefined;
@@ -77,7 +77,7 @@ class Memory implements PaymentMemory {
   readonly #now: () => number;
   readonly #verified: Recent = new Map();
   readonly #inDoubt: Recent = new Map();
-  readonly #answered: Recent = new Map();
+  readonly #responded: Recent = new Map();
 
   constructor(now: () => number) {
     this.#now = now;
@@ -107,8 +107,8 @@ class Memory implements PaymentMemory {
     else this.#remember(this.#verified, payment, { verifiedBy: known.verifiedBy });
   }
 
-  answered(payment: string, name: string): void {
-    this.#remember(this.#answered, payment, { toldTo: name });
+  responded(payment: string, name: string): void {
+    this.#remember(this.#responded, payment, { toldTo: name });
   }
 
   forget(payment: string): void {
@@ -116,7 +116,7 @@ class Memory implements PaymentMemory {
   }
 
   #mapOf(payment: string): Recent | undefined {
-    return [this.#inDoubt, this.#answered, this.#verified].find((recent) => recent.has(payment));
+    return [this.#inDoubt, this.#responded, this.#verified].find((recent) => recent.has(payment));
   }
 
   #live(payment: string): Known | undefined {

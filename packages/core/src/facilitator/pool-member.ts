@@ -27,7 +27,7 @@ import { createSupportedCache, findKind, ownsAnyAddress, type Support, spelledAs
 
 /** How a call to one facilitator ended. */
 export type Attempt<T> =
-  | { readonly kind: "answered"; readonly answer: T }
+  | { readonly kind: "responded"; readonly response: T }
   | { readonly kind: "failed"; readonly error: FacilitatorError }
   /** Its circuit breaker is open. Nothing was sent. */
   | { readonly kind: "skipped"; readonly retryAfterSeconds: number };
@@ -55,6 +55,38 @@ export interface PoolMember {
   close(): void;
 }
 
+/**
+ * Whether a facilitator works.
+ *
+ * - `up`: it has responded.
+ * - `down`: one of its circuit breakers is not closed, or `/supported` keeps failing.
+ * - `unknown`: it has neither responded nor failed yet.
+ */
+export type FacilitatorState = "up" | "down" | "unknown";
+
+/** The health of a facilitator: plain values, without any text that it wrote. */
+export interface FacilitatorHealth {
+  readonly name: string;
+  readonly state: FacilitatorState;
+  /** When it entered this state, in Unix milliseconds. */
+  readonly sinceMs: number;
+  /** The code of the latest failed call of any kind. */
+  readonly lastErrorCode: FacilitatorErrorCode | undefined;
+  readonly breakers: { readonly verify: BreakerState; readonly settle: BreakerState };
+  /** When `/supported` was last fetched, in Unix milliseconds. */
+  readonly supportedFetchedAtMs: number | undefined;
+}
+
+/** How long each call may take, in milliseconds. */
+export interface Deadlines {
+  /** Default 5000. */
+  readonly verifyMs: number;
+  /** Default 30000: a settlement waits for a block. */
+  readonly settleMs: number;
+  /** Default 5000. */
+  readonly supportedMs: number;
+}
+
 /** The options of a member. */
 export interface MemberOptions {
   readonly name: string;
@@ -74,11 +106,11 @@ export function createPoolMember(options: MemberOptions): PoolMember {
   const cache = createSupportedCache({
     fetch: (signal) => facilitator.supported({ signal }),
     clock,
-    onAnswer(changed) {
-      status.told();
+    onResponse(changed) {
+      status.supportedFetched();
       if (changed) options.onChange("supported");
     },
-    onFailure: status.silent,
+    onFailure: status.supportedFailed,
   });
   const kindOf = createKindFinder(cache.latest);
   const parts = { facilitator, status, kindOf };
@@ -155,7 +187,7 @@ interface Call<T> {
   readonly operation: "verify" | "settle";
   readonly request: FacilitatorRequest;
   /** Returns `undefined` for an invalid response. */
-  readonly read: (answer: unknown, network: string) => T | undefined;
+  readonly read: (response: unknown, network: string) => T | undefined;
   readonly more: CallOptions;
 }
 
@@ -167,39 +199,17 @@ async function attempt<T>(
   const begun = status.begin(operation);
   if (begun.kind === "refused") return { kind: "skipped", retryAfterSeconds: begun.retryAfterSeconds };
   try {
-    const said = await facilitator[operation](respell(request, kindOf), more);
-    const answer = read(said, request.paymentRequirements.network);
-    if (answer === undefined) throw unreadable(operation);
-    status.answered(begun.permit);
-    return { kind: "answered", answer };
+    const sent = await facilitator[operation](respell(request, kindOf), more);
+    const response = read(sent, request.paymentRequirements.network);
+    if (response === undefined) throw unreadable(operation);
+    status.responded(begun.permit);
+    return { kind: "responded", response };
   } catch (cause) {
     // A facilitator in this process may throw anything, which does not say whether money moved.
     const error = cause instanceof FacilitatorError ? cause : unreadable(operation, cause);
     status.failed(begun.permit, error, more.signal?.aborted ?? false);
     return { kind: "failed", error };
   }
-}
-
-/**
- * Whether a facilitator works.
- *
- * - `up`: it has responded.
- * - `down`: one of its circuit breakers is not closed, or `/supported` keeps failing.
- * - `unknown`: it has neither responded nor failed yet.
- */
-export type FacilitatorState = "up" | "down" | "unknown";
-
-/** The health of a facilitator: plain values, without any text that it wrote. */
-export interface FacilitatorHealth {
-  readonly name: string;
-  readonly state: FacilitatorState;
-  /** When it entered this state, in Unix milliseconds. */
-  readonly sinceMs: number;
-  /** The code of the latest failed call of any kind. */
-  readonly lastErrorCode: FacilitatorErrorCode | undefined;
-  readonly breakers: { readonly verify: BreakerState; readonly settle: BreakerState };
-  /** When `/supported` was last fetched, in Unix milliseconds. */
-  readonly supportedFetchedAtMs: number | undefined;
 }
 
 /** Whether a call may be made. */
@@ -211,7 +221,7 @@ export type BegunCall =
 export interface FacilitatorStatus {
   begin(operation: "verify" | "settle"): BegunCall;
   /** A call got a valid response. */
-  answered(permit: Permit): void;
+  responded(permit: Permit): void;
   /**
    * A call failed.
    *
@@ -219,14 +229,14 @@ export interface FacilitatorStatus {
    */
   failed(permit: Permit, error: FacilitatorError, givenUp: boolean): void;
   /** `/supported` was fetched. */
-  told(): void;
+  supportedFetched(): void;
   /** `/supported` could not be fetched. */
-  silent(error: FacilitatorError): void;
+  supportedFailed(error: FacilitatorError): void;
   health(): Omit<FacilitatorHealth, "supportedFetchedAtMs">;
 }
 
 /** A facilitator that was up is down after this many failed fetches of `/supported` in a row, with no other response between them. */
-const SILENCE_MEANS_DOWN = 3;
+const MAX_SUPPORTED_FAILURES = 3;
 
 /** With these statuses a server refuses one request, and works otherwise. */
 const REFUSES_ONE_REQUEST: readonly (number | undefined)[] = [400, 402, 406, 409, 410, 413, 414, 415, 422, 431];
@@ -241,23 +251,23 @@ function createFacilitatorStatus(name: string, clock: Pick<Clock, "now">, onChan
   let state: FacilitatorState = "unknown";
   let sinceMs = clock.now();
   let lastErrorCode: FacilitatorErrorCode | undefined;
-  let everAnswered = false;
-  let silences = 0;
+  let hasResponded = false;
+  let supportedFailures = 0;
 
   const isDown = () => {
     if (breakers.verify.state() !== "closed" || breakers.settle.state() !== "closed") return true;
-    return silences >= (everAnswered ? SILENCE_MEANS_DOWN : 1);
+    return supportedFailures >= (hasResponded ? MAX_SUPPORTED_FAILURES : 1);
   };
   const reconsider = () => {
-    const next = isDown() ? "down" : everAnswered ? "up" : "unknown";
+    const next = isDown() ? "down" : hasResponded ? "up" : "unknown";
     if (next === state) return;
     state = next;
     sinceMs = clock.now();
     onChange();
   };
-  const answered = () => {
-    everAnswered = true;
-    silences = 0;
+  const responded = () => {
+    hasResponded = true;
+    supportedFailures = 0;
     reconsider();
   };
 
@@ -267,19 +277,19 @@ function createFacilitatorStatus(name: string, clock: Pick<Clock, "now">, onChan
       if (permit === undefined) return { kind: "refused", retryAfterSeconds: breakers[operation].retryAfterSeconds() };
       return { kind: "begun", permit };
     },
-    answered(permit) {
-      permit.answered();
-      answered();
+    responded(permit) {
+      permit.responded();
+      responded();
     },
     failed(permit, error, givenUp) {
       if (givenUp) return permit.abandoned();
       lastErrorCode = error.code;
-      return passOn(permit, error) ? answered() : reconsider();
+      return passOn(permit, error) ? responded() : reconsider();
     },
-    told: answered,
-    silent({ code }) {
+    supportedFetched: responded,
+    supportedFailed({ code }) {
       lastErrorCode = code;
-      silences++;
+      supportedFailures++;
       reconsider();
     },
     health: () => ({ name, state, sinceMs, lastErrorCode, breakers: statesOf(breakers) }),
@@ -302,19 +312,9 @@ function statesOf({ verify, settle }: Breakers): FacilitatorHealth["breakers"] {
 /** Reports a failure to the breaker. Returns whether the facilitator works nevertheless. */
 function passOn(permit: Permit, { status, retryAfterSeconds }: FacilitatorError): boolean {
   const works = REFUSES_ONE_REQUEST.includes(status);
-  if (works) permit.answered();
+  if (works) permit.responded();
   else permit.failed(retryAfterSeconds);
   return works;
-}
-
-/** How long each call may take, in milliseconds. */
-export interface Deadlines {
-  /** Default 5000. */
-  readonly verifyMs: number;
-  /** Default 30000: a settlement waits for a block. */
-  readonly settleMs: number;
-  /** Default 5000. */
-  readonly supportedMs: number;
 }
 
 /** The deadlines if the seller sets none. */
@@ -355,11 +355,11 @@ async function within<T>(
   { operation, deadlineMs, signal }: Limits,
   call: (options: CallOptions) => Promise<T>,
 ): Promise<T> {
-  if (signal?.aborted) throw unanswered(operation, GIVEN_UP, "none");
+  if (signal?.aborted) throw timedOut(operation, GIVEN_UP, "none");
   const controller = new AbortController();
   const { promise: ended, reject } = withRejection();
   const end = (when: string) => {
-    reject(unanswered(operation, when, operation === "settle" ? "unknown" : "none"));
+    reject(timedOut(operation, when, operation === "settle" ? "unknown" : "none"));
     controller.abort();
   };
   const giveUp = () => end(GIVEN_UP);
@@ -384,7 +384,7 @@ function withRejection(): { readonly promise: Promise<never>; readonly reject: (
   return { promise, reject };
 }
 
-function unanswered(operation: Operation, when: string, outcome: "none" | "unknown"): FacilitatorError {
+function timedOut(operation: Operation, when: string, outcome: "none" | "unknown"): FacilitatorError {
   return new FacilitatorError(`facilitator did not respond to ${operation} ${when}`, {
     code: "ERR_FAREBOX_FACILITATOR_TIMEOUT",
     operation,

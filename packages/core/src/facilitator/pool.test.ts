@@ -254,20 +254,20 @@ describe("over HTTP", () => {
 
   const hangs: Behaviour = () => {};
   const resets: Behaviour = ({ socket }) => void socket.resetAndDestroy();
-  const answers =
+  const responds =
     (status: number, body = ""): Behaviour =>
     (_, response) =>
       response.writeHead(status).end(body);
 
   test.each<[why: string, first: Behaviour | "has a closed port", settlesElsewhere: boolean]>([
     ["has a closed port", "has a closed port", true],
-    ["refuses the credentials", answers(401), true],
-    ["is busy", answers(429), true],
+    ["refuses the credentials", responds(401), true],
+    ["is busy", responds(429), true],
     ["hangs", hangs, false],
     ["resets the connection", resets, false],
-    ["is broken", answers(500), false],
-    ["is a proxy without a server", answers(502, "<h1>Bad gateway</h1>"), false],
-    ["sends an empty response", answers(200), false],
+    ["is broken", responds(500), false],
+    ["is a proxy without a server", responds(502, "<h1>Bad gateway</h1>"), false],
+    ["sends an empty response", responds(200), false],
   ])(
     "when the first facilitator %s, verify asks the next one, and settle only if nothing was sent",
     async (_why, first, settles) => {

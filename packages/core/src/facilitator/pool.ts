@@ -126,7 +126,7 @@ export function createFacilitatorPool(
     async supported() {
       await ready();
       const known = members.map((member) => member.supported()).filter((response) => response !== undefined);
-      if (known.length === 0) throw unavailable("supported", "no facilitator has answered /supported yet");
+      if (known.length === 0) throw unavailable("supported", "no facilitator has responded to /supported yet");
       return mergeSupported(known);
     },
     supports: (scheme, network) => anyOf(members.map((member) => member.supports(scheme, network))),
@@ -161,9 +161,9 @@ async function verify({ request, members, memory }: Task, options: PoolCallOptio
   const failures = new Failures("verify", request.paymentRequirements);
   for (const member of members) {
     const attempt = await member.verify(request, passedOn(options));
-    if (attempt.kind === "answered") {
-      if (attempt.answer.isValid) memory.verified(options.payment ?? payloadOf(request), member.name);
-      return attempt.answer;
+    if (attempt.kind === "responded") {
+      if (attempt.response.isValid) memory.verified(options.payment ?? payloadOf(request), member.name);
+      return attempt.response;
     }
     failures.add(attempt);
     if (options.signal?.aborted) break;
@@ -185,9 +185,9 @@ async function settle(task: SettleTask, options: CallOptions): Promise<Settlemen
     // Noted before the request is sent: from here on it may arrive.
     memory.sent(payment, member.name);
     const attempt = await member.settle(request, passedOn(options));
-    if (attempt.kind === "answered") {
-      memory.answered(payment, member.name);
-      return attempt.answer;
+    if (attempt.kind === "responded") {
+      memory.responded(payment, member.name);
+      return attempt.response;
     }
     failures.add(attempt);
     if (attempt.kind === "failed" && attempt.error.outcome !== "none") break;
@@ -260,7 +260,7 @@ class Failures {
     this.#requirements = requirements;
   }
 
-  add(attempt: Exclude<Attempt<never>, { readonly kind: "answered" }>): void {
+  add(attempt: Exclude<Attempt<never>, { readonly kind: "responded" }>): void {
     if (attempt.kind === "failed") this.#last = attempt.error;
     else this.#shortestWait = Math.min(this.#shortestWait ?? attempt.retryAfterSeconds, attempt.retryAfterSeconds);
   }

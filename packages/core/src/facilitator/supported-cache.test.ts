@@ -14,7 +14,7 @@ const BOTH = supporting(["exact", "eip155:1"], ["upto", "eip155:1"]);
 
 let clock: ManualClock;
 let cache: SupportedCache;
-let answer: (signal: AbortSignal) => unknown;
+let respond: (signal: AbortSignal) => unknown;
 let fetches: number;
 let heard: (boolean | string)[];
 
@@ -25,16 +25,16 @@ function create(random?: number): void {
   cache = createSupportedCache({
     async fetch(signal) {
       fetches++;
-      return await answer(signal);
+      return await respond(signal);
     },
     clock,
-    onAnswer: (changed) => void heard.push(changed),
+    onResponse: (changed) => void heard.push(changed),
     onFailure: ({ code }: FacilitatorError) => void heard.push(code),
   });
 }
 
 beforeEach(() => {
-  answer = () => EXACT;
+  respond = () => EXACT;
   create();
 });
 
@@ -54,7 +54,7 @@ describe("while fetches succeed", () => {
     await clock.advance(SUPPORTED_TTL_MS - 1);
     expect(fetches).toBe(1);
     await clock.advance(1);
-    answer = () => BOTH;
+    respond = () => BOTH;
     await clock.advance(SUPPORTED_TTL_MS);
     expect([fetches, cache.latest(), cache.fetchedAtMs()]).toEqual([3, BOTH, clock.now()]);
     expect(heard).toEqual([true, false, true]);
@@ -81,13 +81,13 @@ describe("while fetches fail", () => {
     cache.start();
     await cache.asked;
     const fetchedAtMs = cache.fetchedAtMs();
-    answer = fail;
+    respond = fail;
     await clock.advance(SUPPORTED_TTL_MS);
     expect([heard.at(-1), cache.latest(), cache.fetchedAtMs()]).toEqual([code, EXACT, fetchedAtMs]);
   });
 
   test("the pauses double, up to a minute, and start again after a response", async () => {
-    answer = failing("supported", "none");
+    respond = failing("supported", "none");
     cache.start();
     await cache.asked;
     const pauses: number[] = [];
@@ -97,16 +97,16 @@ describe("while fetches fail", () => {
       await clock.advance(pauseMs!);
     }
     expect(pauses).toEqual([1, 2, 4, 8, 16, 32, 60, 60].map((seconds) => seconds * 1000));
-    answer = () => EXACT;
+    respond = () => EXACT;
     await clock.advance(LONGEST_BACKOFF_MS);
     expect(clock.pendingMs).toEqual([SUPPORTED_TTL_MS]);
-    answer = failing("supported", "none");
+    respond = failing("supported", "none");
     await clock.advance(SUPPORTED_TTL_MS);
     expect(clock.pendingMs).toEqual([FIRST_BACKOFF_MS]);
   });
 
   test("a Retry-After is added to the pause", async () => {
-    answer = () => Promise.reject(failure("supported", "none", 120));
+    respond = () => Promise.reject(failure("supported", "none", 120));
     cache.start();
     await cache.asked;
     expect(clock.pendingMs).toEqual([120_000 + FIRST_BACKOFF_MS]);
@@ -123,7 +123,7 @@ describe("after close", () => {
 
   test("a fetch in progress is aborted, and its result is ignored", async () => {
     let signal: AbortSignal | undefined;
-    answer = (given) => {
+    respond = (given) => {
       signal = given;
       return new Promise((_, reject) => given.addEventListener("abort", () => reject(failure("supported", "none"))));
     };

@@ -27,7 +27,7 @@ export interface SupportedSource {
   fetch(signal: AbortSignal): Promise<unknown>;
   readonly clock: Clock;
   /** Called after each valid response. */
-  onAnswer(changed: boolean): void;
+  onResponse(changed: boolean): void;
   /** Called after each failure. */
   onFailure(error: FacilitatorError): void;
 }
@@ -57,8 +57,8 @@ export function createSupportedCache(source: SupportedSource): SupportedCache {
   let started = false;
   let cancelNext = () => {};
 
-  const take = (answer: unknown) => {
-    const response = readSupportedResponse(answer);
+  const take = (body: unknown) => {
+    const response = readSupportedResponse(body);
     if (response === undefined) throw unreadable("supported");
     const changed = JSON.stringify(response) !== JSON.stringify(latest);
     latest = response;
@@ -69,7 +69,7 @@ export function createSupportedCache(source: SupportedSource): SupportedCache {
   const attempt = async (): Promise<number> => {
     try {
       const changed = take(await source.fetch(controller.signal));
-      if (!controller.signal.aborted) source.onAnswer(changed);
+      if (!controller.signal.aborted) source.onResponse(changed);
       return jittered(SUPPORTED_TTL_MS, clock);
     } catch (cause) {
       const error = cause instanceof FacilitatorError ? cause : unreadable("supported", cause);

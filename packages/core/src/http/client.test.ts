@@ -45,28 +45,28 @@ describe("a request that was not sent", () => {
         return (await listen(server)).replace("http://127.0.0.1", "https://localhost");
       },
     ],
-  ])("%s yields unanswered and not sent", async (_why, code, url) => {
+  ])("%s yields no-response and not sent", async (_why, code, url) => {
     const outcome = await send(await url(), { body: "secret" });
-    expect(outcome).toMatchObject({ kind: "unanswered", sent: false, cause: { code: expect.stringMatching(code) } });
+    expect(outcome).toMatchObject({ kind: "no-response", sent: false, cause: { code: expect.stringMatching(code) } });
   });
 
-  test("a connection that is not made in time yields unanswered and not sent", async () => {
+  test("a connection that is not made in time yields no-response and not sent", async () => {
     const sockets: Socket[] = [];
     // Accepts, and never shakes hands.
     const url = await listen(createTcpServer((socket) => void sockets.push(socket)));
     const outcome = await send(url.replace("http:", "https:"), { body: "secret", options: { connectMs: 100 } });
-    expect(outcome).toMatchObject({ kind: "unanswered", sent: false, cause: { code: "CONNECT_TIMEOUT" } });
+    expect(outcome).toMatchObject({ kind: "no-response", sent: false, cause: { code: "CONNECT_TIMEOUT" } });
     for (const socket of sockets) socket.destroy();
   });
 
-  test("a caller that gave up before yields unanswered and not sent", async () => {
+  test("a caller that gave up before yields no-response and not sent", async () => {
     let requests = 0;
     const url = await serve((_, response) => {
       requests++;
       response.end();
     });
     const outcome = await send(url, { signal: AbortSignal.abort() });
-    expect(outcome).toMatchObject({ kind: "unanswered", sent: false, cause: { name: "AbortError" } });
+    expect(outcome).toMatchObject({ kind: "no-response", sent: false, cause: { name: "AbortError" } });
     expect(requests).toBe(0);
   });
 });
@@ -79,11 +79,11 @@ describe("a request without a response", () => {
     ["an endless head", `HTTP/1.1 200 OK\r\nX: ${"x".repeat(100_000)}\r\n\r\n`],
     ["an unrequested change of protocol", "HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"],
     ["two Content-Length headers", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"],
-  ])("%s yields unanswered and sent", async (_why, bytes) => {
-    expect(await send(await saying(bytes))).toMatchObject({ kind: "unanswered", sent: true });
+  ])("%s yields no-response and sent", async (_why, bytes) => {
+    expect(await send(await saying(bytes))).toMatchObject({ kind: "no-response", sent: true });
   });
 
-  test("a reused connection that is closed yields unanswered and sent", async () => {
+  test("a reused connection that is closed yields no-response and sent", async () => {
     const heard: Socket[] = [];
     const server = createServer((request, response) => {
       if (heard.push(request.socket) === 1) response.end("{}");
@@ -91,9 +91,9 @@ describe("a request without a response", () => {
     });
     const url = new URL(await listen(server));
     const client = createHttpClient({ maxBodyBytes: LIMIT });
-    expect(await client({ url, headers: {} })).toMatchObject({ kind: "answered", text: "{}" });
+    expect(await client({ url, headers: {} })).toMatchObject({ kind: "responded", text: "{}" });
     await new Promise(setImmediate);
-    expect(await client({ url, headers: {} })).toMatchObject({ kind: "unanswered", sent: true });
+    expect(await client({ url, headers: {} })).toMatchObject({ kind: "no-response", sent: true });
     expect(heard[1]).toBe(heard[0]);
   });
 });
@@ -109,7 +109,7 @@ describe("a body", () => {
     ["br", brotliCompressSync(TEXT)],
   ])("a body encoded as %s is read", async (encoding, body) => {
     const url = await serve((_, response) => response.writeHead(200, { "content-encoding": encoding }).end(body));
-    expect(await send(url)).toMatchObject({ kind: "answered", status: 200, text: TEXT });
+    expect(await send(url)).toMatchObject({ kind: "responded", status: 200, text: TEXT });
   });
 
   test.each<[why: string, encoding: string, body: Buffer, cause: unknown]>([
@@ -129,7 +129,7 @@ describe("a body", () => {
     ["by the connection's end", "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{}"],
     ["after another head", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"],
   ])("a body that ends %s is complete", async (_why, bytes) => {
-    expect(await send(await saying(bytes))).toMatchObject({ kind: "answered", text: "{}" });
+    expect(await send(await saying(bytes))).toMatchObject({ kind: "responded", text: "{}" });
   });
 
   test.each<[why: string, bytes: string]>([
@@ -147,7 +147,7 @@ describe("connections", () => {
     const url = new URL(await listen(server));
     const client = createHttpClient({ maxBodyBytes: LIMIT });
     for (let request = 0; request < 3; request++) {
-      expect(await client({ url, headers: {}, body: "{}" })).toMatchObject({ kind: "answered" });
+      expect(await client({ url, headers: {}, body: "{}" })).toMatchObject({ kind: "responded" });
       await new Promise(setImmediate);
     }
     return connections;
@@ -170,19 +170,19 @@ describe("connections", () => {
     const waiting: (() => void)[] = [];
     const url = await serve((_, response) => {
       waiting.push(() => response.end("{}"));
-      if (waiting.length === 3) for (const answer of waiting) answer();
+      if (waiting.length === 3) for (const respond of waiting) respond();
     });
     const client = createHttpClient({ maxBodyBytes: LIMIT });
     const request = { url: new URL(url), headers: {} };
     const outcomes = await Promise.all([client(request), client(request), client(request)]);
-    expect(outcomes.map(({ kind }) => kind)).toEqual(["answered", "answered", "answered"]);
+    expect(outcomes.map(({ kind }) => kind)).toEqual(["responded", "responded", "responded"]);
   });
 });
 
 test("a request that has ended leaves no listener on its signal", async () => {
   const { signal } = new AbortController();
   const good = await serve((_, response) => response.end("{}"));
-  expect(await send(good, { signal })).toMatchObject({ kind: "answered" });
-  expect(await send(await closedPort(), { signal })).toMatchObject({ kind: "unanswered" });
+  expect(await send(good, { signal })).toMatchObject({ kind: "responded" });
+  expect(await send(await closedPort(), { signal })).toMatchObject({ kind: "no-response" });
   expect(getEventListeners(signal, "abort")).toEqual([]);
 });

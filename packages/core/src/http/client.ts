@@ -39,11 +39,11 @@ export type HttpOutcome =
   /** The head of a response arrived, but not its whole body. `cause` is a `RangeError` if the body is too long. */
   | { readonly kind: "broken"; readonly status: number; readonly cause: Error }
   /** No response arrived. If `sent` is `false`, the server provably never saw the request. */
-  | { readonly kind: "unanswered"; readonly sent: boolean; readonly cause: Error };
+  | { readonly kind: "no-response"; readonly sent: boolean; readonly cause: Error };
 
 /** A complete response. */
 export interface HttpResponse {
-  readonly kind: "answered";
+  readonly kind: "responded";
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   /** The body as UTF-8. */
@@ -67,7 +67,7 @@ export function createHttpClient({ maxBodyBytes, connectMs = 10_000 }: HttpClien
   return (request) =>
     new Promise((resolve) => {
       const { url, body, signal } = request;
-      if (signal?.aborted) return resolve({ kind: "unanswered", sent: false, cause: reasonOf(signal.reason) });
+      if (signal?.aborted) return resolve({ kind: "no-response", sent: false, cause: reasonOf(signal.reason) });
       const isSecure = url.protocol === "https:";
       const sent = (isSecure ? requestHttps : requestHttp)(url, {
         method: body === undefined ? "GET" : "POST",
@@ -135,12 +135,12 @@ class Exchange {
   #finish({ statusCode: status = 0, headers }: IncomingMessage): void {
     const decoded = decodeBody(Buffer.concat(this.#chunks), headers["content-encoding"], this.#options.maxBodyBytes);
     if (decoded instanceof Error) this.#end({ kind: "broken", status, cause: decoded });
-    else this.#end({ kind: "answered", status, headers, text: decoded.toString("utf8") });
+    else this.#end({ kind: "responded", status, headers, text: decoded.toString("utf8") });
   }
 
   #fail(cause: Error): void {
     const status = this.#response?.statusCode;
-    if (status === undefined) this.#end({ kind: "unanswered", sent: this.#sent, cause });
+    if (status === undefined) this.#end({ kind: "no-response", sent: this.#sent, cause });
     else this.#end({ kind: "broken", status, cause });
   }
 
@@ -246,17 +246,17 @@ export async function sendFollowing(
   let at = request;
   let outcome = await send(at);
   for (let redirects = 0; ; redirects++) {
-    const target = outcome.kind === "answered" ? targetOf(outcome, at.url) : undefined;
-    if (target === undefined || outcome.kind !== "answered") return { outcome, isRedirected: redirects > 0 };
+    const target = outcome.kind === "responded" ? targetOf(outcome, at.url) : undefined;
+    if (target === undefined || outcome.kind !== "responded") return { outcome, isRedirected: redirects > 0 };
     if (redirects === MAX_REDIRECTS) return { outcome: TOO_MANY, isRedirected: true };
     at = redirected(at, { target, status: outcome.status, own });
     outcome = await send(at);
   }
 }
 
-const TOO_MANY: HttpOutcome = { kind: "unanswered", sent: true, cause: new TypeError("too many redirects") };
+const TOO_MANY: HttpOutcome = { kind: "no-response", sent: true, cause: new TypeError("too many redirects") };
 
-/** The target of a redirect, or `undefined` if there is none that may be followed. */
+/** The target of a redirect, or `undefined` without one that may be followed. */
 function targetOf({ status, headers }: HttpResponse, from: URL): URL | undefined {
   const { location } = headers;
   if (!REDIRECTS.includes(status) || location === undefined || !URL.canParse(location, from.href)) return undefined;

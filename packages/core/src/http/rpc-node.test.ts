@@ -23,8 +23,8 @@ async function startNode(reply: (response: ServerResponse, question: { readonly 
   return { url: `${url}/v1/${SECRET}?key=${SECRET}`, asked };
 }
 
-function answering(answer: (id: number) => unknown) {
-  return startNode((response, { id }) => response.end(JSON.stringify(answer(id))));
+function responding(resultOf: (id: number) => unknown) {
+  return startNode((response, { id }) => response.end(JSON.stringify(resultOf(id))));
 }
 
 async function errorOf(call: Promise<unknown>): Promise<RpcError> {
@@ -50,18 +50,18 @@ describe("a response", () => {
   test.each<[result: unknown]>([["0x1"], [null], [false], [[]], [{ a: { b: [1] } }]])(
     "resolves with its result %j",
     async (result) => {
-      const { url } = await answering((id) => ({ jsonrpc: "2.0", id, result }));
+      const { url } = await responding((id) => ({ jsonrpc: "2.0", id, result }));
       expect(await createRpcNode(url).call("eth_call", [])).toEqual(result);
     },
   );
 
   test("may have an error of null beside its result", async () => {
-    const { url } = await answering((id) => ({ jsonrpc: "2.0", id, result: 1, error: null }));
+    const { url } = await responding((id) => ({ jsonrpc: "2.0", id, result: 1, error: null }));
     expect(await createRpcNode(new URL(url)).call("eth_call", [])).toBe(1);
   });
 
   test("is requested by POST in JSON, each time with a new id", async () => {
-    const { url, asked } = await answering((id) => ({ jsonrpc: "2.0", id, result: id }));
+    const { url, asked } = await responding((id) => ({ jsonrpc: "2.0", id, result: id }));
     const rpc = createRpcNode(url);
     expect(await Promise.all([rpc.call("eth_call", [1, "a"]), rpc.call("eth_chainId", [])])).toEqual([1, 2]);
     expect(asked).toHaveLength(2);
@@ -157,7 +157,7 @@ describe("a failed request", () => {
   });
 
   test("does not follow a redirect", async () => {
-    const elsewhere = await answering((id) => ({ jsonrpc: "2.0", id, result: 1 }));
+    const elsewhere = await responding((id) => ({ jsonrpc: "2.0", id, result: 1 }));
     for (const status of [301, 302, 303, 307, 308]) {
       const { url } = await startNode((response) => response.writeHead(status, { location: elsewhere.url }).end());
       await expectProblem(createRpcNode(url).call("eth_call", []), "status");
@@ -168,7 +168,7 @@ describe("a failed request", () => {
 
 describe("a caller who gives up", () => {
   test("sends nothing when the caller gave up before", async () => {
-    const { url, asked } = await answering((id) => ({ jsonrpc: "2.0", id, result: 1 }));
+    const { url, asked } = await responding((id) => ({ jsonrpc: "2.0", id, result: 1 }));
     await expectProblem(createRpcNode(url).call("eth_call", [], { signal: AbortSignal.abort(SECRET) }), "given_up");
     expect(asked).toEqual([]);
   });

@@ -134,13 +134,13 @@ interface RpcRequest {
 
 /** @param name - Method or path, for errors. */
 function readText(name: string, outcome: HttpOutcome): string {
-  if (outcome.kind === "unanswered") {
+  if (outcome.kind === "no-response") {
     throw new RpcError(`node could not be reached for ${name} (${causeCode(outcome.cause)})`, "unreachable");
   }
   const { status } = outcome;
   if (status < 200 || status > 299)
     throw new RpcError(`node responded to ${name} with status ${status}`, "status", status);
-  if (outcome.kind === "answered") return outcome.text;
+  if (outcome.kind === "responded") return outcome.text;
   if (!(outcome.cause instanceof RangeError)) throw unreadable(name);
   throw new RpcError(`node's response to ${name} is longer than ${MAX_BODY_BYTES} bytes`, "too_large");
 }
@@ -151,8 +151,8 @@ function readResult({ id, method }: RpcRequest, text: string): unknown {
   const { error } = json.value;
   // Some nodes write `"error": null` beside a result.
   if (error !== undefined && error !== null) throw new RpcError(`node refused ${method}${codeOf(error)}`, "refused");
-  const answers = json.value["jsonrpc"] === "2.0" && json.value["id"] === id && Object.hasOwn(json.value, "result");
-  if (!answers) throw unreadable(method);
+  const isValid = json.value["jsonrpc"] === "2.0" && json.value["id"] === id && Object.hasOwn(json.value, "result");
+  if (!isValid) throw unreadable(method);
   return json.value["result"];
 }
 

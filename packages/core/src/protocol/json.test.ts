@@ -26,7 +26,7 @@ describe("parseJson bounds the depth", () => {
     ["both together", true, nested('[{"a":', "}]", 16)],
     ["both together, too deep", false, nested('[{"a":', "}]", 17)],
     ["many, but beside each other", true, `[${"[],".repeat(5000)}0]`],
-    ["brackets in a string are none", true, `"${"[".repeat(5000)}"`],
+    ["brackets in a string do not count", true, `"${"[".repeat(5000)}"`],
     ["an escaped quote does not end the string", true, `"\\"${"[".repeat(5000)}"`],
     ["an escaped backslash before the closing quote does not hide it", false, `["\\\\",${nested("[", "]", 32)}]`],
     ["nor do brackets in a key count", true, `{"${"{".repeat(40)}":1}`],

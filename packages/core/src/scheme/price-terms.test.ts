@@ -68,7 +68,7 @@ describe("a price in a named asset", () => {
   test.each<[given: OfferTerms["price"], term: string, expected: string, why: string]>([
     [{ asset: "USDX", amount: "7" }, "price.asset", "a token", "the asset"],
     [{ asset: "USDX", amount: "0.1" }, "price.asset", "a token", "the asset, before the amount is looked at"],
-    [{ asset: "token-9", amount: "7" }, "price.extra", "a name", "what is said of it"],
+    [{ asset: "token-9", amount: "7" }, "price.extra", "a name", "facts about the asset"],
     [
       { asset: "token-9", amount: "0.1", extra: {} },
       "price.amount",
