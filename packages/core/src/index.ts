@@ -73,7 +73,6 @@ export { privateCacheControl } from "./http/cache-control.js";
 export { createRpcNode, type RpcNode, type RpcNodeOptions } from "./http/rpc-node.js";
 export { isHost } from "./http/urls.js";
 export { createIssues, type Issues, join as issuePath, type NumberRange } from "./issues.js";
-export type { MaybePromise } from "./maybe-promise.js";
 export type {
   Chargeable,
   ChargeableResponse,
@@ -190,6 +189,7 @@ export { createMemoryStore, type MemoryStoreOptions } from "./store/memory-store
 export {
   type Claim,
   type ClaimRequest,
+  type MaybePromise,
   type PaymentRecord,
   type PaymentState,
   type PaymentStore,

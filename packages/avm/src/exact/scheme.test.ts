@@ -41,7 +41,7 @@ describe("a price in dollars", () => {
 
   test.each<[change: Partial<OfferTerms>, issue: string, why: string]>([
     [{ price: "0.01" }, 'price: a dollar price such as "$0.01"', "no currency"],
-    [{ price: "1.5 EURC" }, "price: one of what is known there: USDC", "a ticker that is not known there"],
+    [{ price: "1.5 EURC" }, "price: one of the tickers on this network: USDC", "a ticker that is not known there"],
     [{ price: "1.5USDC" }, "price: a dollar price such as", "no space"],
     [{ price: "$0.0000001" }, "price: at most 6 decimals", "would be rounded"],
     [{ price: "$100000000000000" }, "price: an amount below 2^64", "more than an asset can have"],

@@ -1,6 +1,5 @@
 /**
- * Shared by the authors of schemes. Everything exported here is public API. The contracts of a scheme, `Scheme` and
- * `FacilitatorScheme`, are in `@farebox/core`.
+ * Tools for authors of schemes. Every export is public API. The interfaces `Scheme` and `FacilitatorScheme` are in `@farebox/core`.
  *
  * @module
  */

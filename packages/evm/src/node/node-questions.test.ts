@@ -102,7 +102,7 @@ describe("an untrusted node", () => {
         raw(method, (response) => void response.writeHead(200).write("{")),
         { deadlineMs: 1_000 },
       );
-      expect(finding).toEqual({ kind: "unclear", problem: `node did not answer ${method} within 1000 ms` });
+      expect(finding).toEqual({ kind: "unclear", problem: `node did not respond to ${method} within 1000 ms` });
     },
   );
 

@@ -45,7 +45,7 @@ describe("a price in dollars", () => {
 
   test.each<[change: Partial<OfferTerms>, issue: string, why: string]>([
     [{ price: "0.01" }, 'price: a dollar price such as "$0.01"', "no currency"],
-    [{ price: "1.5 EURC" }, "price: one of what is known there: USDC", "a ticker that is not known there"],
+    [{ price: "1.5 EURC" }, "price: one of the tickers on this network: USDC", "a ticker that is not known there"],
     [{ price: "1.5USDC" }, "price: a dollar price such as", "no space"],
     [{ price: "$0.0000001" }, "price: at most 6 decimals", "would be rounded"],
     [{ price: "$100000000000000" }, "price: an amount below 2^64", "more than a token account can hold"],
@@ -67,7 +67,7 @@ describe("a price by a ticker", () => {
   });
 
   test("a ticker that only another network knows is refused, with the tickers of this one", () => {
-    expect(issuesOf({ price: "1 USDT" })).toEqual(["price: one of what is known there: USDC, USDG, PYUSD"]);
+    expect(issuesOf({ price: "1 USDT" })).toEqual(["price: one of the tickers on this network: USDC, USDG, PYUSD"]);
   });
 
   test("each ticker names one token on each network", () => {

@@ -117,12 +117,12 @@ test("a transaction is dropped only when a node that is not behind the slot of s
 });
 
 test.each<[what: string, status: number, body: string, problem: string]>([
-  ["fails with a secret", 500, "secret", "node answered getBalance with status 500"],
-  ["limits the rate", 429, "secret", "node answered getBalance with status 429"],
-  ["redirects", 302, "secret", "node answered getBalance with status 302"],
+  ["fails with a secret", 500, "secret", "node responded to getBalance with status 500"],
+  ["limits the rate", 429, "secret", "node responded to getBalance with status 429"],
+  ["redirects", 302, "secret", "node responded to getBalance with status 302"],
   ["refuses the question", 200, '{"error":{"code":-32000,"message":"secret"}}', "refused getBalance with code -32000"],
   ["responds with another type", 200, '{"result":{"context":{"slot":1},"value":"secret"}}', "getBalance is unreadable"],
-  ["responds with text", 200, "secret", "node's answer to getBalance is not one"],
+  ["responds with text", 200, "secret", "node sent an invalid response to getBalance"],
   ["responds without end", 200, `"${"secret".repeat(200_000)}"`, "longer than 1048576 bytes"],
 ])("a node that %s is asked once, and neither its response nor its URL is quoted", async (_, status, body, problem) => {
   let asked = 0;

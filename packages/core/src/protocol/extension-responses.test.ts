@@ -13,44 +13,44 @@ describe("EXTENSION-RESPONSES", () => {
       { bazaar: { status: "rejected", rejectedReason: "too long" } },
       { bazaar: { status: "rejected", rejectedReason: "too long" } },
     ],
-    ["a rejection without one", { bazaar: { status: "rejected" } }, { bazaar: { status: "rejected" } }],
+    ["a rejection without a reason", { bazaar: { status: "rejected" } }, { bazaar: { status: "rejected" } }],
     [
       "a reason under another name",
       { bazaar: { status: "rejected", reason: "no" } },
       { bazaar: { status: "rejected", rejectedReason: "no" } },
     ],
     [
-      "no reason where nothing was rejected, and no other field",
+      "a success without its reason and unknown fields",
       { bazaar: { status: "success", rejectedReason: "x", secret: 1 } },
       { bazaar: { status: "success" } },
     ],
     [
-      "a reason without its line breaks, and not all of a long one",
+      "a long reason, shortened and without line breaks",
       { bazaar: { status: "rejected", rejectedReason: `a\r\nb\u0001${"x".repeat(500)}` } },
       { bazaar: { status: "rejected", rejectedReason: `a b ${"x".repeat(196)}` } },
     ],
-    ["what can be read beside what cannot", { a: 1, b: { status: "success" } }, { b: { status: "success" } }],
-    ["nothing of a status that nobody knows", { bazaar: { status: "listed" } }, undefined],
-    ["nothing of a key that is none", { "a b": { status: "success" } }, undefined],
-    ["nothing of a list", [{ status: "success" }], undefined],
-    ["nothing of null", null, undefined],
-  ])("is read as %s", (_why, sent, expected) => {
+    ["the valid one of two reports", { a: 1, b: { status: "success" } }, { b: { status: "success" } }],
+    ["nothing from an unknown status", { bazaar: { status: "listed" } }, undefined],
+    ["nothing from an invalid key", { "a b": { status: "success" } }, undefined],
+    ["nothing from a list", [{ status: "success" }], undefined],
+    ["nothing from null", null, undefined],
+  ])("decodeExtensionResponses reads %s", (_why, sent, expected) => {
     expect(read(sent)).toEqual(expected);
   });
 
-  test("is read again as it was written", () => {
+  test("decodes its own encoding", () => {
     const responses = { bazaar: { status: "rejected", rejectedReason: "no" } } as const;
     expect(decodeExtensionResponses(encodeExtensionResponses(responses))).toEqual(responses);
   });
 
   test.each([[undefined], [null], [""], ["%"], ["e30=, e30="], ["A".repeat(9000)], ["bm90IEpTT04="]])(
-    "that is %o is as good as none",
+    "decodeExtensionResponses returns undefined for %o",
     (value) => {
       expect(decodeExtensionResponses(value)).toBeUndefined();
     },
   );
 
-  test("may be any text, and any JSON", () => {
+  test("decodes any text and any JSON without throwing", () => {
     fc.assert(fc.property(fc.string(), (text) => void decodeExtensionResponses(text)));
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {

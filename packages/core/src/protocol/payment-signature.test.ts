@@ -19,11 +19,11 @@ function encodeText(text: string | Uint8Array): string {
 }
 
 describe("decodePaymentSignature", () => {
-  test("reads what a client writes", () => {
+  test("decodes a client's encoding", () => {
     expect(decodePaymentSignature(HEADER)).toEqual({ kind: "present", payment: PAYMENT });
   });
 
-  test("takes a request without the header for one", () => {
+  test("returns absent for a request without the header", () => {
     expect(decodePaymentSignature(undefined)).toEqual({ kind: "absent" });
   });
 
@@ -40,7 +40,7 @@ describe("decodePaymentSignature", () => {
   test.each<[why: string, header: string]>([
     ["there, but empty", ""],
     ["a space", " "],
-    ["what a careless client sends", "undefined"],
+    ["the string undefined", "undefined"],
     ["not encoded", "{}"],
     ["not encoded", JSON.stringify(PAYMENT)],
     ["sent twice, and joined by Node", `${HEADER}, ${HEADER}`],
@@ -49,7 +49,7 @@ describe("decodePaymentSignature", () => {
     ["cut off", HEADER.slice(0, -9)],
     ["base64url", "-_-_"],
     ["null", encodeText("null")],
-    ["a truth", encodeText("true")],
+    ["a boolean", encodeText("true")],
     ["a text", encodeText('"payment"')],
     ["a list", encodeText("[]")],
     ["a payment in a list", encodeText(JSON.stringify([PAYMENT]))],
@@ -64,17 +64,17 @@ describe("decodePaymentSignature", () => {
   test.each<[version: unknown, why: string]>([
     [undefined, "missing"],
     [1, "the first version"],
-    [3, "one we do not know"],
+    [3, "an unknown version"],
     [2.5, "between versions"],
-    ["2", "a text"],
+    ["2", "a string"],
     [[2], "a list"],
     [null, "null"],
-    [true, "a truth"],
+    [true, "a boolean"],
   ])("names the version when x402Version is %j: %s", (x402Version) => {
     expect(decodePaymentSignature(encodeBase64Json({ ...PAYMENT, x402Version }))).toEqual(WRONG_VERSION);
   });
 
-  test("takes 2.0 for 2, as JSON does", () => {
+  test("reads 2.0 as 2, as JSON does", () => {
     const text = JSON.stringify(PAYMENT).replace('"x402Version":2', '"x402Version":2.0');
     expect(decodePaymentSignature(encodeText(text)).kind).toBe("present");
   });
@@ -83,10 +83,10 @@ describe("decodePaymentSignature", () => {
     [{ accepted: undefined }, "accepts nothing"],
     [{ accepted: null }, "accepts null"],
     [{ accepted: [PAYMENT.accepted] }, "accepts a list"],
-    [{ accepted: { ...PAYMENT.accepted, payTo: undefined } }, "does not say whom to pay"],
+    [{ accepted: { ...PAYMENT.accepted, payTo: undefined } }, "accepts without payTo"],
     [{ accepted: { ...PAYMENT.accepted, amount: 10000 } }, "an amount that is a number"],
     [{ payload: undefined }, "no payload"],
-    [{ payload: "0x" }, "a payload that is a text"],
+    [{ payload: "0x" }, "a payload that is a string"],
     [{ payload: [] }, "a payload that is a list"],
     [{ extensions: [] }, "extensions that are a list"],
   ])("calls a payment malformed that has %j: %s", (fields) => {
@@ -96,9 +96,9 @@ describe("decodePaymentSignature", () => {
   test.each<[fields: object, why: string]>([
     [{ extensions: null }, "null for no extensions"],
     [{ resource: undefined }, "no resource"],
-    [{ resource: "anything" }, "the resource is only an echo"],
-    [{ resource: null, unheardOf: [[]] }, "fields that nobody knows"],
-    [{ payload: {} }, "only the scheme knows the payload"],
+    [{ resource: "anything" }, "any resource, which is ignored"],
+    [{ resource: null, unheardOf: [[]] }, "unknown fields"],
+    [{ payload: {} }, "any payload, which the scheme checks"],
   ])("reads a payment that has %j: %s", (fields) => {
     expect(decodePaymentSignature(encodeBase64Json({ ...PAYMENT, ...fields })).kind).toBe("present");
   });
@@ -112,7 +112,7 @@ describe("decodePaymentSignature", () => {
     expect(decodePaymentSignature(header)).toMatchObject({ kind: "malformed", problem });
   });
 
-  test("says what is wrong without quoting what was sent", () => {
+  test("describes the problem without quoting the header", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: codeUnit }), fc.base64String(), fc.json().map(encodeText)), (header) => {
         const decoded = decodePaymentSignature(header);
@@ -128,7 +128,7 @@ describe("decodePaymentSignature", () => {
     );
   });
 
-  test("is total over payments with anything in the place of anything", () => {
+  test("never throws, for payments with any value in any field", () => {
     const names = fc.constantFrom("x402Version", "accepted", "payload", "resource", "extensions", "__proto__");
     fc.assert(
       fc.property(names, fc.jsonValue(), (name, value) => {
@@ -143,7 +143,7 @@ describe("decodePaymentSignature", () => {
 });
 
 describe("decodePayment", () => {
-  test("reads a payment that is a value, as a copy", () => {
+  test("reads a payment from a value, as a copy", () => {
     const decoded = decodePayment(PAYMENT);
     expect(decoded).toEqual({ kind: "present", payment: PAYMENT });
     expect(decoded).not.toHaveProperty(
@@ -152,11 +152,11 @@ describe("decodePayment", () => {
     );
   });
 
-  test("takes nothing for no payment", () => {
+  test("returns absent for undefined", () => {
     expect(decodePayment(undefined)).toEqual({ kind: "absent" });
   });
 
-  test("reads as many bytes as a header has room for, and not one more", () => {
+  test("reads as many bytes as fit into a header, and not one more", () => {
     const room = 12 * 1024 - JSON.stringify({ ...PAYMENT, resource: "" }).length;
     expect(decodePayment({ ...PAYMENT, resource: "x".repeat(room) }).kind).toBe("present");
     expect(decodePayment({ ...PAYMENT, resource: "x".repeat(room + 1) })).toEqual({
@@ -182,7 +182,7 @@ describe("decodePayment", () => {
     expect(decodePayment(value)).toMatchObject(MALFORMED);
   });
 
-  test("any JSON is read as its base64 is", () => {
+  test("decodePayment agrees with decodePaymentSignature on any JSON", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const [one, other] = [decodePayment(value), decodePaymentSignature(encodeBase64Json(value))];

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createTurns } from "./pool.js";
 
-/** A task that a test ends. */
+/** A task that the test ends. */
 function task(log: string[], name: string) {
   let end: () => void = () => {};
   const ended = new Promise<void>((resolve) => {
@@ -16,7 +16,7 @@ function task(log: string[], name: string) {
   return { run, end };
 }
 
-test("tasks of one key run one after the other, those of others at once", async () => {
+test("tasks of one key run one after the other, and tasks of other keys at once", async () => {
   const log: string[] = [];
   const [a, b, c, other] = ["a", "b", "c", "other"].map((name) => task(log, name));
   const take = createTurns();
@@ -28,7 +28,7 @@ test("tasks of one key run one after the other, those of others at once", async 
   expect(log.slice(0, 2)).toEqual(["a begins", "other begins"]);
 });
 
-test("a task that fails keeps no other from its turn", async () => {
+test("a failed task does not stop the next one", async () => {
   const take = createTurns();
   const first = take("k", () => Promise.reject(new RangeError("first")));
   const second = take("k", async () => "second");

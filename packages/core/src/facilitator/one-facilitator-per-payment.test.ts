@@ -1,9 +1,8 @@
 /**
- * Whatever facilitators do, in whatever order: the money moves at most once, as far as a pool can see to that.
+ * Property tests: for any behaviour of the facilitators, the pool settles each payment with one of them.
  *
  * @module
  */
-
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { FacilitatorError } from "../errors.js";
@@ -11,10 +10,10 @@ import { REQUEST } from "./http-server.fixture.js";
 import { createManualClock, failure, quiet, scripted, supporting } from "./pool.fixture.js";
 import { createFacilitatorPool } from "./pool.js";
 
-/** A new one each day, so that the tests see more over time and still fail twice in a row. */
+/** A new seed each day: the tests see more over time, and a failure repeats on the same day. */
 const seed = Math.floor(Date.now() / 86_400_000);
 
-const BEHAVIOURS = ["answer", "refuse", "none", "none, come back later", "unknown", "garbage", "throw"] as const;
+const BEHAVIOURS = ["accept", "refuse", "none", "none, come back later", "unknown", "garbage", "throw"] as const;
 type Behaviour = (typeof BEHAVIOURS)[number];
 
 const PAYMENTS = ["p", "q", "r"] as const;
@@ -22,28 +21,28 @@ const PAYMENTS = ["p", "q", "r"] as const;
 interface Call {
   readonly operation: "verify" | "settle";
   readonly payment: (typeof PAYMENTS)[number];
-  /** What each facilitator would do if it were asked now. */
+  /** The behaviour of each facilitator for this call. */
   readonly behaviours: readonly Behaviour[];
-  /** How much time passes before. */
+  /** The time before this call. */
   readonly waitMs: number;
   /** Whether the next call begins before this one has ended. */
   readonly overlaps: boolean;
 }
 
 const { network } = REQUEST.paymentRequirements;
-const ANSWERS = {
-  verify: { answer: { isValid: true }, refuse: { isValid: false } },
+const RESPONSES = {
+  verify: { accept: { isValid: true }, refuse: { isValid: false } },
   settle: {
-    answer: { success: true, transaction: "0x1", network },
+    accept: { success: true, transaction: "0x1", network },
     refuse: { success: false, errorReason: "insufficient_funds", transaction: "", network },
   },
 } as const;
 
 function behave(operation: "verify" | "settle", behaviour: Behaviour): unknown {
   switch (behaviour) {
-    case "answer":
+    case "accept":
     case "refuse":
-      return ANSWERS[operation][behaviour];
+      return RESPONSES[operation][behaviour];
     case "none":
       throw failure(operation, "none");
     case "none, come back later":
@@ -59,7 +58,7 @@ function behave(operation: "verify" | "settle", behaviour: Behaviour): unknown {
 
 const FACILITATORS = 3;
 
-/** How many turns a settlement takes that others overlap with; each call after it takes one to begin. */
+/** Turns that an overlapping settlement takes; each call after it takes one to begin. */
 const LONG_CALL = 3;
 
 const calls: fc.Arbitrary<Call[]> = fc.array(
@@ -73,26 +72,26 @@ const calls: fc.Arbitrary<Call[]> = fc.array(
   { maxLength: 40 },
 );
 
-/** One settlement that a facilitator was told of. */
-interface Told {
+/** One settlement that reached a facilitator. */
+interface Received {
   readonly payment: string;
   readonly facilitator: number;
   readonly behaviour: Behaviour;
 }
 
-/** Carries the calls out; a facilitator does what the call says that was the last to begin, and may take its time. */
+/** Makes the calls. A facilitator behaves as the call that began last says, and may take several turns. */
 async function run(sequence: readonly Call[], facilitators: number) {
   const clock = createManualClock();
-  const told: Told[] = [];
+  const received: Received[] = [];
   const results: { readonly call: Call; readonly result: unknown }[] = [];
   let current: Call | undefined;
   const members = Array.from({ length: facilitators }, (_, facilitator) => {
-    const now = () => current?.behaviours[facilitator] ?? "answer";
+    const now = () => current?.behaviours[facilitator] ?? "accept";
     return scripted({
       verify: () => behave("verify", now()),
       async settle({ paymentPayload }) {
         const behaviour = now();
-        told.push({ payment: String(paymentPayload.payload["nonce"]), facilitator, behaviour });
+        received.push({ payment: String(paymentPayload.payload["nonce"]), facilitator, behaviour });
         const turns = current?.overlaps ? LONG_CALL : 0;
         for (let turn = 0; turn < turns; turn++) await quiet();
         return behave("settle", behaviour);
@@ -116,19 +115,19 @@ async function run(sequence: readonly Call[], facilitators: number) {
   }
   await Promise.all(pending);
   pool.close();
-  return { told, results };
+  return { received, results };
 }
 
 const NEVER_GOT_THERE: readonly Behaviour[] = ["none", "none, come back later"];
 const facilitators = fc.constantFrom(2, FACILITATORS);
 
 describe(`any calls to any facilitators (seed ${seed})`, () => {
-  test("a payment reaches one facilitator: after anything but a provable nothing, nobody else is told to settle it", async () => {
+  test("a payment stays with one facilitator after any settlement that is not provably unsent", async () => {
     await fc.assert(
       fc.asyncProperty(calls, facilitators, async (sequence, count) => {
-        const { told } = await run(sequence, count);
+        const { received } = await run(sequence, count);
         for (const payment of PAYMENTS) {
-          const ofPayment = told.filter((settlement) => settlement.payment === payment);
+          const ofPayment = received.filter((settlement) => settlement.payment === payment);
           const first = ofPayment.findIndex(({ behaviour }) => !NEVER_GOT_THERE.includes(behaviour));
           const holders = new Set(first === -1 ? [] : ofPayment.slice(first).map(({ facilitator }) => facilitator));
           expect(holders.size).toBeLessThanOrEqual(1);
@@ -138,12 +137,12 @@ describe(`any calls to any facilitators (seed ${seed})`, () => {
     );
   });
 
-  test("at most one facilitator says of a payment that it settled it", async () => {
+  test("at most one facilitator reports a payment as settled", async () => {
     await fc.assert(
       fc.asyncProperty(calls, facilitators, async (sequence, count) => {
-        const { told } = await run(sequence, count);
+        const { received } = await run(sequence, count);
         for (const payment of PAYMENTS) {
-          const settlers = told.filter((settled) => settled.payment === payment && settled.behaviour === "answer");
+          const settlers = received.filter((settled) => settled.payment === payment && settled.behaviour === "accept");
           expect(new Set(settlers.map(({ facilitator }) => facilitator)).size).toBeLessThanOrEqual(1);
         }
       }),
@@ -151,12 +150,12 @@ describe(`any calls to any facilitators (seed ${seed})`, () => {
     );
   });
 
-  test("a settlement whose outcome is unknown is never called anything else", async () => {
+  test("a settlement with an unknown outcome is never reported as anything else", async () => {
     await fc.assert(
       fc.asyncProperty(calls, facilitators, async (sequence, count) => {
         const oneByOne = sequence.map((call) => ({ ...call, overlaps: false }));
-        const { told, results } = await run(oneByOne, count);
-        const unclear = told.filter(({ behaviour }) => ["unknown", "garbage", "throw"].includes(behaviour));
+        const { received, results } = await run(oneByOne, count);
+        const unclear = received.filter(({ behaviour }) => ["unknown", "garbage", "throw"].includes(behaviour));
         const settlements = results.filter(({ call }) => call.operation === "settle");
         const saidSo = settlements.filter(({ result }) => (result as FacilitatorError).outcome === "unknown");
         expect(saidSo).toHaveLength(unclear.length);
@@ -165,11 +164,11 @@ describe(`any calls to any facilitators (seed ${seed})`, () => {
     );
   });
 
-  test("a verification is answered whenever one facilitator works", async () => {
+  test("a verification gets a response if one facilitator works", async () => {
     await fc.assert(
       fc.asyncProperty(calls, facilitators, fc.nat(1), async (sequence, count, working) => {
         const verifications = sequence.map((call): Call => {
-          const behaviours = call.behaviours.map((behaviour, at) => (at === working ? "answer" : behaviour));
+          const behaviours = call.behaviours.map((behaviour, at) => (at === working ? "accept" : behaviour));
           return { ...call, operation: "verify", behaviours };
         });
         const { results } = await run(verifications, count);

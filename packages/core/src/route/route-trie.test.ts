@@ -14,39 +14,39 @@ describe("a trie", () => {
   test.each<[paths: string[], pathname: string, found: string[], why: string]>([
     [[], "/a", [], "empty"],
     [["/"], "/", ["/"], "the root"],
-    [["/"], "", ["/"], "nothing is the root to some router"],
-    [["/"], "/a", [], "the root is no prefix"],
+    [["/"], "", ["/"], "some routers read an empty path as the root"],
+    [["/"], "/a", [], "the root is not a prefix"],
     [["/a"], "/A", ["/a"], "case does not count"],
-    [["/a"], "//a//", ["/a"], "nor do slashes"],
-    [["/a"], "/ab", [], "letters do"],
-    [["/a"], "/a/b", [], "a segment more"],
-    [["/a/b"], "/a", [], "a segment less"],
+    [["/a"], "//a//", ["/a"], "slashes do not count"],
+    [["/a"], "/ab", [], "letters count"],
+    [["/a"], "/a/b", [], "one segment more"],
+    [["/a/b"], "/a", [], "one segment less"],
     [["/a/b", "/a/c"], "/a/c", ["/a/c"], "one of two below the same text"],
     [["/:x"], "/a", ["/:x"], "a parameter"],
-    [["/:x", "/:y"], "/a", ["/:x", "/:y"], "two that take the same"],
-    [["/:x"], "/", [], "is not nothing"],
-    [["/v:x"], "/a", ["/v:x"], "text beside a parameter is not looked at"],
-    [["/*w"], "/a/b/c", ["/*w"], "a wildcard takes many"],
-    [["/a/*w"], "/a", ["/a/*w"], "and none"],
-    [["/a/*w"], "/b", [], "but only below its text"],
-    [["/*w/end"], "/a/b", [], "but for what comes after it"],
-    [["/*w/end"], "/a/b/end", ["/*w/end"], "with what comes after it"],
-    [["/*w/end"], "/END/", ["/*w/end"], "with nothing before that"],
-    [["/*w/x/*v/:p"], "/a/x/b/c", ["/*w/x/*v/:p"], "two of them, with what is between and after them"],
-    [["/*w/x/*v/:p"], "/a/x", [], "but not without"],
-    [["/*w/x/*v"], "/a/b", [], "nor without what is between them"],
-    [["/*w/:p/*v"], "/a", ["/*w/:p/*v"], "and a parameter between them"],
-    [["/*w/:p/*v"], "/", [], "which is some segment"],
-    [["/a", "/:x", "/*w", "/b"], "/a", ["/*w", "/a", "/:x"], "all that are possible"],
+    [["/:x", "/:y"], "/a", ["/:x", "/:y"], "two parameters"],
+    [["/:x"], "/", [], "a parameter is not empty"],
+    [["/v:x"], "/a", ["/v:x"], "text beside a parameter is ignored"],
+    [["/*w"], "/a/b/c", ["/*w"], "a wildcard with several segments"],
+    [["/a/*w"], "/a", ["/a/*w"], "a wildcard without a segment"],
+    [["/a/*w"], "/b", [], "a wildcard below other text"],
+    [["/*w/end"], "/a/b", [], "without the text after a wildcard"],
+    [["/*w/end"], "/a/b/end", ["/*w/end"], "with the text after a wildcard"],
+    [["/*w/end"], "/END/", ["/*w/end"], "an empty wildcard before text"],
+    [["/*w/x/*v/:p"], "/a/x/b/c", ["/*w/x/*v/:p"], "two wildcards with text between and a parameter after"],
+    [["/*w/x/*v/:p"], "/a/x", [], "two wildcards without the parameter after"],
+    [["/*w/x/*v"], "/a/b", [], "two wildcards without the text between"],
+    [["/*w/:p/*v"], "/a", ["/*w/:p/*v"], "two empty wildcards with a parameter between"],
+    [["/*w/:p/*v"], "/", [], "two wildcards without the parameter between"],
+    [["/a", "/:x", "/*w", "/b"], "/a", ["/*w", "/a", "/:x"], "all possible forms"],
     [["/a/:x/c", "/:x/b/c"], "/a/b/c", ["/a/:x/c", "/:x/b/c"], "by text and by parameter"],
     [["/a{/:b}"], "/a", ["/a{/:b}"], "the form that fits"],
-    [["/__proto__"], "/constructor", [], "names of an object's own machinery"],
-    [["/__proto__"], "/__proto__", ["/__proto__"], "are names like others"],
-  ])("of %j finds for %j: %j (%s)", (paths, pathname, found) => {
+    [["/__proto__"], "/constructor", [], "names of an object's own properties"],
+    [["/__proto__"], "/__proto__", ["/__proto__"], "__proto__ is an ordinary name"],
+  ])("a trie of %j finds for %j: %j (%s)", (paths, pathname, found) => {
     expect([...trieOf(paths).find(pathname)].sort()).toEqual([...found].sort());
   });
 
-  test("walks as deep as its forms, not as the path", () => {
+  test("a trie recurses as deep as its forms, not as the path", () => {
     expect(trieOf(["/*w"]).find("/a".repeat(100_000))).toEqual(["/*w"]);
     expect(trieOf(["/a/:x"]).find("/a".repeat(100_000))).toEqual([]);
   });
@@ -54,7 +54,7 @@ describe("a trie", () => {
 
 const seed = seedOf();
 
-describe(`beside a search through all forms (seed ${seed})`, () => {
+describe(`compared with a search through all forms (seed ${seed})`, () => {
   const names = fc.constantFrom("a", "b", "A", "ß", "é", "É", "ſ", "s", "ı", "i", "K", "\ud801\udc28", "a.b", "\ud800");
   const pieces = fc.oneof(names, fc.constantFrom(":", ":", "*", "/", "/", "-"));
   const raw = fc.array(pieces, { maxLength: 8 }).map((some) => nameApart(some));
@@ -63,7 +63,7 @@ describe(`beside a search through all forms (seed ${seed})`, () => {
     .array(fc.oneof(names, fc.constantFrom("/", "/", "//", "-")), { maxLength: 10 })
     .map((some) => `/${some.join("")}`);
 
-  test("the trie never misses a form that takes the path, exactly or loosely, and finds nothing twice", () => {
+  test("the trie finds every form that matches a path, each once", () => {
     let hits = 0;
     const check = fc.property(forms, pathnames, (all, pathname) => {
       const trie = createRouteTrie<PathForm>();
@@ -86,7 +86,7 @@ function takes({ expressions: { exact, loose }, paramsOf }: PathForm, pathname: 
   return spellings.some((path) => exact.test(path) || loose.test(path)) || paramsOf(pathname) !== undefined;
 }
 
-/** Parameter names may not repeat, and have to be there. */
+/** Gives each parameter a unique name. */
 function nameApart(pieces: readonly string[]): string {
   return `/${pieces.map((piece, at) => (piece === ":" || piece === "*" ? `${piece}"p${at}"` : piece)).join("")}`;
 }

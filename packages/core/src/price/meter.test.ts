@@ -5,14 +5,14 @@ import { createMeter } from "./settlement-amount.js";
 const CENTS = { maximum: 100_000n, decimals: 6 };
 
 describe("a meter", () => {
-  test("stands at nothing before anything is said, which is not zero", () => {
+  test("a meter has no amount before the first call, which differs from zero", () => {
     const meter = createMeter(CENTS);
     expect([meter.amount, meter.remaining]).toEqual([undefined, 100_000n]);
     expect(meter.add("0")).toEqual({ ok: true, amount: 0n });
     expect([meter.amount, meter.remaining]).toEqual([0n, 100_000n]);
   });
 
-  test("loses nothing of what is less than an atomic unit", () => {
+  test("add keeps fractions of an atomic unit", () => {
     const meter = createMeter(CENTS);
     for (let bit = 0; bit < 4; bit++) meter.add("$0.0000001");
     expect([meter.amount, meter.remaining]).toEqual([0n, 99_999n]);
@@ -22,7 +22,7 @@ describe("a meter", () => {
     expect([meter.amount, meter.remaining]).toEqual([1n, 99_999n]);
   });
 
-  test("begins anew where the sum is said, which is rounded as it always is", () => {
+  test("say replaces the sum, rounded to an atomic unit", () => {
     const meter = createMeter(CENTS);
     meter.add("$0.0999999");
     expect(meter.say("$0.0000005")).toEqual({ ok: true, amount: 1n });
@@ -39,7 +39,7 @@ describe("a meter", () => {
     ["", /atomic units/],
     [1, /atomic units/],
     [undefined, /atomic units/],
-  ])("refuses to add %j, and stands where it stood", (amount, expected) => {
+  ])("add refuses %j and changes nothing", (amount, expected) => {
     const meter = createMeter(CENTS);
     expect(meter.add(amount)).toEqual({ ok: false, expected: expect.stringMatching(expected) });
     expect(meter.amount).toBeUndefined();
@@ -65,7 +65,7 @@ function dollars(millionths: bigint): string {
   return `$${digits.slice(0, -12)}.${digits.slice(-12)}`;
 }
 
-test("adds up as whole numbers do, never beyond the maximum, in whatever order", () => {
+test("add agrees with integer arithmetic, and never exceeds the maximum, in any order", () => {
   fc.assert(
     fc.property(fc.array(bits, { maxLength: 200 }), (added) => {
       const meter = createMeter(CENTS);

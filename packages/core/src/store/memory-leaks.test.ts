@@ -2,23 +2,27 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { createPaymentMemory } from "../facilitator/payment-memory.js";
-import { createAnswerRoom } from "./answer-room.js";
+import { ANSWER, CLAIM } from "./memory-store.fixture.js";
+import { createMemoryStore } from "./memory-store.js";
 
 setFlagsFromString("--expose-gc");
 const collectGarbage: () => void = runInNewContext("gc");
 
-const ANSWER = { status: 200, headers: [], body: new Uint8Array(1) };
 const PAYMENTS = 200_000;
 
 test.each<[string, () => (payment: string) => void]>([
   [
-    "the room for answers",
+    "the payment store",
     () => {
-      const room = createAnswerRoom(1_000_000);
-      room.keep("stays", ANSWER);
+      const store = createMemoryStore(() => 0);
+      const serve = (identity: string) => {
+        store.claim({ ...CLAIM, identity, identifier: `id of ${identity}` });
+        store.transition({ identity, from: "claimed", to: "serving", owner: "run", answer: ANSWER });
+      };
+      serve("stays");
       return (payment) => {
-        room.keep(payment, ANSWER);
-        room.keep(payment, undefined);
+        serve(payment);
+        store.release(payment, "run");
       };
     },
   ],
@@ -33,7 +37,7 @@ test.each<[string, () => (payment: string) => void]>([
       };
     },
   ],
-])("payments that come and go leave nothing behind in %s, though an older one stays", (_where, create) => {
+])("payments that come and go leave nothing behind in %s, even if an older one stays", (_where, create) => {
   const comeAndGo = create();
   const pass = () => {
     for (let at = 0; at < PAYMENTS; at++) comeAndGo(`payment ${at}`);
@@ -41,6 +45,6 @@ test.each<[string, () => (payment: string) => void]>([
     return process.memoryUsage().heapUsed;
   };
   const before = pass();
-  // Twenty bytes for each payment would be seen.
+  // A leak of twenty bytes for each payment would show.
   expect(pass() - before).toBeLessThan(PAYMENTS * 20);
 });

@@ -15,7 +15,7 @@ import {
 const SEED = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31);
 const ROOM = 100;
 
-/** The contract in its simplest form: a list of records, searched each time. Answers are as old as their place in `written`. */
+/** The contract in its simplest form: a list of records, searched each time. `written` lists the kept responses, oldest first. */
 function createModel(now: () => number) {
   let records: PaymentRecord[] = [];
   let written: string[] = [];
@@ -116,7 +116,7 @@ const move = fc.record({ identity, at: fc.nat(), chosen }).map((asked) => async 
   expect([await store.transition(change), model.transition(change)]).toEqual([true, true]);
 });
 
-/** By anybody, from any state to any other. */
+/** By any owner, from any state to any other. */
 const blindMove = fc.record({ identity, owner, from: state, to: state, answer }).map((change) => {
   return async ({ store, model }: Stage) => {
     expect(await store.transition(change)).toBe(model.transition(change));
@@ -140,7 +140,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: wait },
 );
 
-test(`it does what a list of records does, whatever is asked (FAREBOX_SEED=${SEED} repeats this)`, async () => {
+test(`the store behaves like a list of records, for any sequence of calls (FAREBOX_SEED=${SEED} repeats this)`, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 80 }), async (steps) => {
       const stage = createStage();

@@ -8,7 +8,7 @@ describe("exposeHeaders", () => {
   test.each<[current: string | undefined, expected: string, why: string]>([
     [undefined, OURS, "none set"],
     ["  ", OURS, "an empty one"],
-    ["ETag", `ETag, ${OURS}`, "the app's own stay"],
+    ["ETag", `ETag, ${OURS}`, "the app's headers stay"],
     [OURS, OURS, "already there"],
     [
       "payment-response,Payment-Required",
@@ -20,13 +20,13 @@ describe("exposeHeaders", () => {
       "X-A, PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES",
       "one of them already there",
     ],
-    ["*", `*, ${OURS}`, "a star is a name where the request has credentials"],
-    ["X-PAYMENT-REQUIRED", `X-PAYMENT-REQUIRED, ${OURS}`, "a name that ends like ours"],
+    ["*", `*, ${OURS}`, "a star is literal in requests with credentials"],
+    ["X-PAYMENT-REQUIRED", `X-PAYMENT-REQUIRED, ${OURS}`, "a name that ends like one of ours"],
   ])("makes %j into %j: %s", (current, expected) => {
     expect(exposeHeaders(current)).toBe(expected);
   });
 
-  test("keeps what is there, and never names anything twice", () => {
+  test("keeps the given names, and repeats none", () => {
     fc.assert(
       fc.property(fc.string(), (current) => {
         const once = exposeHeaders(current);

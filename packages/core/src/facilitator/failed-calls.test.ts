@@ -7,57 +7,60 @@ import { call, closeServers, expectFailures, failureOf, listen, REQUEST, serve }
 
 afterEach(closeServers);
 
-describe("a status that is no answer", () => {
+describe("an error status", () => {
   test.each([401, 403, 404, 405, 413, 415, 429])(
-    "%i: the request was refused before it was acted on",
+    "status %i means that the request was not acted on",
     async (status) => {
       const url = await serve((_, response) => response.writeHead(status).end("<h1>No</h1>"));
       await expectFailures(url, "ERR_FAREBOX_FACILITATOR_STATUS", "none");
     },
   );
 
-  test.each([300, 304, 400, 402, 408, 409, 422, 500, 502, 503, 504])("%i: the money may have moved", async (status) => {
-    const url = await serve((_, response) => response.writeHead(status).end());
-    await expectFailures(url, "ERR_FAREBOX_FACILITATOR_STATUS", "unknown");
-  });
+  test.each([300, 304, 400, 402, 408, 409, 422, 500, 502, 503, 504])(
+    "status %i leaves the outcome of a settlement unknown",
+    async (status) => {
+      const url = await serve((_, response) => response.writeHead(status).end());
+      await expectFailures(url, "ERR_FAREBOX_FACILITATOR_STATUS", "unknown");
+    },
+  );
 
-  test("says when to come back, and names the status and nothing of the body", async () => {
+  test("a FacilitatorError has the status and Retry-After, and a message without the body", async () => {
     const url = await serve((_, response) => response.writeHead(503, { "Retry-After": "17" }).end("secret"));
     const failure = await failureOf(call(url, "verify"));
     expect(failure).toMatchObject({ status: 503, retryAfterSeconds: 17 });
-    expect(failure.message).toBe("facilitator answered verify with status 503");
+    expect(failure.message).toBe("facilitator responded to verify with status 503");
   });
 });
 
-describe("a good status that says nothing", () => {
+describe("a body that is invalid", () => {
   test.each<[why: string, body: string]>([
     ["empty", ""],
-    ["prose", "OK"],
-    ["a page", "<!doctype html><html></html>"],
-    ["half of a document", '{"isValid":true,"success":true,"kin'],
+    ["plain text", "OK"],
+    ["an HTML page", "<!doctype html><html></html>"],
+    ["truncated JSON", '{"isValid":true,"success":true,"kin'],
     ["null", "null"],
     ["a list", "[]"],
-    ["nothing in it", "{}"],
-    ["texts for truths", '{"isValid":"true","success":"true","kinds":{}}'],
-    ["too deep", `{"isValid":true,"success":true,"kinds":[],"x":${"[".repeat(40)}${"]".repeat(40)}}`],
-  ])("%s", async (_why, body) => {
+    ["an empty object", "{}"],
+    ["strings for booleans", '{"isValid":"true","success":"true","kinds":{}}'],
+    ["nested too deeply", `{"isValid":true,"success":true,"kinds":[],"x":${"[".repeat(40)}${"]".repeat(40)}}`],
+  ])("a body that is %s leaves the outcome of a settlement unknown", async (_why, body) => {
     const url = await serve((_, response) => response.end(body));
     await expectFailures(url, "ERR_FAREBOX_FACILITATOR_RESPONSE", "unknown");
     expect(await failureOf(call(url, "settle"))).not.toHaveProperty("cause");
   });
 
-  test("a body of more than 256 KiB", async () => {
+  test("a body of more than 256 KiB leaves the outcome of a settlement unknown", async () => {
     const url = await serve((_, response) => response.end('{"isValid":true}'.padEnd(256 * 1024 + 1)));
     await expectFailures(url, "ERR_FAREBOX_FACILITATOR_RESPONSE", "unknown");
     expect((await failureOf(call(url, "verify"))).cause).toEqual(new RangeError("longer than 262144 bytes"));
   });
 
-  test("but a body of 256 KiB is read", async () => {
+  test("a body of 256 KiB is read", async () => {
     const url = await serve((_, response) => response.end('{"isValid":true}'.padEnd(256 * 1024)));
     await expect(call(url, "verify")).resolves.toEqual({ isValid: true });
   });
 
-  test("a body that breaks off", async () => {
+  test("a body that breaks off leaves the outcome of a settlement unknown", async () => {
     const url = await serve((_, response) => {
       response.writeHead(200, { "Content-Length": 1000 }).write('{"isValid":true,"success":true,"kinds":[]}');
       setImmediate(() => response.destroy());
@@ -80,8 +83,8 @@ describe("a good status that says nothing", () => {
   });
 });
 
-describe("no response at all", () => {
-  test("nobody listens: nothing was sent", async () => {
+describe("a missing response", () => {
+  test("a settlement to a closed port has the outcome none", async () => {
     const server = createTcpServer();
     const url = await listen(server);
     server.close();
@@ -92,27 +95,27 @@ describe("no response at all", () => {
     );
   });
 
-  test("a connection that was never good: nothing was sent", async () => {
+  test("a settlement whose TLS handshake fails has the outcome none", async () => {
     const url = await listen(createTcpServer((socket) => socket.once("data", () => socket.end("hello\r\n\r\n"))));
     await expectFailures(url.replace("http:", "https:"), "ERR_FAREBOX_FACILITATOR_UNREACHABLE", "none");
   });
 
-  test("the connection is reset after the request was read", async () => {
+  test("a settlement whose connection is reset after the request has an unknown outcome", async () => {
     const url = await serve((request) => void request.socket.resetAndDestroy());
     await expectFailures(url, "ERR_FAREBOX_FACILITATOR_UNREACHABLE", "unknown");
   });
 
-  test("the connection is closed without a word", async () => {
+  test("a settlement whose connection is closed after the request has an unknown outcome", async () => {
     const url = await serve((request) => void request.socket.destroy());
     await expectFailures(url, "ERR_FAREBOX_FACILITATOR_UNREACHABLE", "unknown");
   });
 
-  test("what answers does not speak HTTP", async () => {
+  test("a settlement whose server does not speak HTTP has an unknown outcome", async () => {
     const url = await listen(createTcpServer((socket) => void socket.once("data", () => socket.end("hello\r\n\r\n"))));
     await expectFailures(url, "ERR_FAREBOX_FACILITATOR_UNREACHABLE", "unknown");
   });
 
-  test("the caller gives up", async () => {
+  test("a settlement whose caller gives up has an unknown outcome", async () => {
     const controller = new AbortController();
     const url = await serve(() => controller.abort());
     const { signal } = controller;
@@ -147,7 +150,7 @@ describe("redirects", () => {
   });
 
   test.each([301, 302, 303])(
-    "%i makes a GET of it, whose refusal says nothing of the first request",
+    "%i is followed with GET, whose refusal says nothing about the first request",
     async (status) => {
       const url = await redirectTo(status, ({ method }) => [method === "GET" ? 404 : 500, {}]);
       const failure = await failureOf(call(url, "settle"));
@@ -155,7 +158,7 @@ describe("redirects", () => {
     },
   );
 
-  test("a server that has moved to where nobody is: what the first one did, nobody can tell", async () => {
+  test("a redirect to a closed port leaves the outcome of a settlement unknown", async () => {
     const gone = createTcpServer();
     const target = await listen(gone);
     gone.close();
@@ -165,7 +168,7 @@ describe("redirects", () => {
   });
 
   test.each(["ftp://example.org/", "http://a:b@127.0.0.1/", "http://["])(
-    "a redirect to %j is not followed: its status is no answer",
+    "a redirect to %j is not followed, and is an error status",
     async (location) => {
       const url = await serve((_, response) => response.writeHead(307, { Location: location }).end());
       const failure = await failureOf(call(url, "settle"));
@@ -189,7 +192,7 @@ describe("redirects", () => {
     );
   });
 
-  test("a circle ends", async () => {
+  test("a redirect loop ends with an error", async () => {
     const url = await serve((request, response) => response.writeHead(307, { Location: request.url }).end());
     await expectFailures(url, "ERR_FAREBOX_FACILITATOR_UNREACHABLE", "unknown");
   });

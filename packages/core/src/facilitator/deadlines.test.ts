@@ -4,26 +4,26 @@ import type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator
 import { DEFAULT_DEADLINES, withDeadlines } from "./pool-member.js";
 
 const REQUEST = {} as FacilitatorRequest;
-const ANSWERS = {
+const RESPONSES = {
   verify: { isValid: true },
   settle: { success: true, transaction: "0x1", network: "eip155:1" },
   supported: { kinds: [], extensions: [], signers: {} },
 } as const;
 
-type Operation = keyof typeof ANSWERS;
-const OPERATIONS = Object.keys(ANSWERS) as Operation[];
+type Operation = keyof typeof RESPONSES;
+const OPERATIONS = Object.keys(RESPONSES) as Operation[];
 
-/** A facilitator that does one thing, whatever it is asked, and keeps the signals it got. */
+/** A facilitator with one behaviour for all calls, which keeps the signals that it got. */
 function facilitatorThat(behave: (operation: Operation) => unknown) {
   const signals: AbortSignal[] = [];
-  const answer = (operation: Operation, options?: CallOptions) => {
+  const respond = (operation: Operation, options?: CallOptions) => {
     signals.push(options!.signal!);
     return behave(operation) as Promise<never>;
   };
   const facilitator: Facilitator = {
-    verify: (_, options) => answer("verify", options),
-    settle: (_, options) => answer("settle", options),
-    supported: (options) => answer("supported", options),
+    verify: (_, options) => respond("verify", options),
+    settle: (_, options) => respond("settle", options),
+    supported: (options) => respond("supported", options),
   };
   const hurried = withDeadlines(facilitator, { verifyMs: 100, settleMs: 200, supportedMs: 300 });
   const call = (operation: Operation, options?: CallOptions): Promise<unknown> =>
@@ -37,20 +37,20 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 describe.each(OPERATIONS)("%s with a deadline", (operation) => {
-  test("passes the answer on and leaves no timer behind", async () => {
-    const { call, signals } = facilitatorThat(async (asked) => ANSWERS[asked]);
-    await expect(call(operation)).resolves.toEqual(ANSWERS[operation]);
+  test("passes the response on and leaves no timer behind", async () => {
+    const { call, signals } = facilitatorThat(async (asked) => RESPONSES[asked]);
+    await expect(call(operation)).resolves.toEqual(RESPONSES[operation]);
     expect(vi.getTimerCount()).toBe(0);
     expect(signals[0]?.aborted).toBe(false);
   });
 
-  test("passes an error on as it is", async () => {
+  test("passes an error on unchanged", async () => {
     const error = new RangeError("of its own");
     await expect(facilitatorThat(() => Promise.reject(error)).call(operation)).rejects.toBe(error);
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("makes a rejection of a throw", async () => {
+  test("rejects when the facilitator throws", async () => {
     const { call } = facilitatorThat(() => {
       throw new RangeError("at once");
     });
@@ -58,11 +58,11 @@ describe.each(OPERATIONS)("%s with a deadline", (operation) => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("takes an answer that is no promise", async () => {
-    await expect(facilitatorThat((asked) => ANSWERS[asked]).call(operation)).resolves.toEqual(ANSWERS[operation]);
+  test("accepts a response that is not a promise", async () => {
+    await expect(facilitatorThat((asked) => RESPONSES[asked]).call(operation)).resolves.toEqual(RESPONSES[operation]);
   });
 
-  test("ends a call that never ends, tells the facilitator, and knows what that means for the money", async () => {
+  test("ends a call at its deadline, aborts its signal, and rejects with the outcome", async () => {
     const { call, signals } = facilitatorThat(() => new Promise(() => {}));
     const failure = call(operation).catch((error: FacilitatorError) => error);
     await vi.advanceTimersByTimeAsync(DEADLINES_MS[operation] - 1);
@@ -73,13 +73,13 @@ describe.each(OPERATIONS)("%s with a deadline", (operation) => {
       code: "ERR_FAREBOX_FACILITATOR_TIMEOUT",
       operation,
       outcome: operation === "settle" ? "unknown" : "none",
-      message: `facilitator did not answer ${operation} within ${DEADLINES_MS[operation]} ms`,
+      message: `facilitator did not respond to ${operation} within ${DEADLINES_MS[operation]} ms`,
     });
     expect(signals[0]?.aborted).toBe(true);
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("ends a call whose caller gives up, and tells the facilitator", async () => {
+  test("ends a call whose caller gives up, and aborts its signal", async () => {
     const { call, signals } = facilitatorThat(() => new Promise(() => {}));
     const caller = new AbortController();
     const failure = call(operation, { signal: caller.signal }).catch((error: FacilitatorError) => error);
@@ -88,19 +88,19 @@ describe.each(OPERATIONS)("%s with a deadline", (operation) => {
     expect(await failure).toMatchObject({
       code: "ERR_FAREBOX_FACILITATOR_TIMEOUT",
       outcome: operation === "settle" ? "unknown" : "none",
-      message: `facilitator did not answer ${operation} before its caller gave up`,
+      message: `facilitator did not respond to ${operation} before its caller gave up`,
     });
     expect(signals[0]?.aborted).toBe(true);
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("does not begin a call whose caller has given up already", async () => {
-    const { call, signals } = facilitatorThat(async (asked) => ANSWERS[asked]);
+  test("does not begin a call whose caller gave up before", async () => {
+    const { call, signals } = facilitatorThat(async (asked) => RESPONSES[asked]);
     await expect(call(operation, { signal: AbortSignal.abort() })).rejects.toMatchObject({ outcome: "none" });
     expect(signals).toEqual([]);
   });
 
-  test("hears no more of a call that fails after its deadline", async () => {
+  test("ignores a call that fails after its deadline", async () => {
     const unheard: unknown[] = [];
     const listen = (reason: unknown) => unheard.push(reason);
     process.on("unhandledRejection", listen);
@@ -117,6 +117,6 @@ describe.each(OPERATIONS)("%s with a deadline", (operation) => {
   });
 });
 
-test("a settlement has longer by default, for it waits for a block", () => {
+test("a settlement has a longer default deadline, because it waits for a block", () => {
   expect(DEFAULT_DEADLINES).toEqual({ verifyMs: 5_000, settleMs: 30_000, supportedMs: 5_000 });
 });
