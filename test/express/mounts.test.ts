@@ -91,6 +91,28 @@ describe.each(VERSIONS)("on %s, a table", (_, express) => {
     }
   });
 
+  test.each([
+    ["lets a free request pass when its route answers before such a mount", "free first", "200"],
+    ["refuses the request when such a mount comes first", "mount first", "400"],
+  ] as const)("a table %s", async (_what, order, status) => {
+    const shop = await openShop(express, {
+      routes: { "GET /paid/paid": PRICED },
+      build: (app, payments) => {
+        app.use((req, _res, next) => {
+          req.url = req.url.replace(/\/{2,}/g, "/");
+          next();
+        });
+        app.use(payments).get("/paid/paid", reached);
+        if (order === "mount first") app.use("/:any/paid", express.Router());
+        app.get("/:any/:page/:more", reached);
+        if (order === "free first") app.use("/:any/paid", express.Router());
+      },
+    });
+    const line = await shop.connect("GET http://x/paid/paid HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    expect(/^HTTP\/1\.1 (\d+)/.exec(await line.ended)?.[1]).toBe(status);
+    expect((await shop.ask({ path: "/paid/paid" })).status).toBe(402);
+  });
+
   test("a table below a mount that leaves an invalid URL lets free requests pass", async () => {
     const shop = await openShop(express, {
       routes: { "GET /paid/more": PRICED },

@@ -239,8 +239,8 @@ describe.each(VERSIONS)("on %s, the report", (_, express) => {
     expect(told).toEqual([]);
     await Promise.all([shop.ask(), shop.ask(), shop.ask({ path: "/free" })]);
     expect(told).toEqual([
-      `priced GET /paid: 0.01 USDC on eip155:84532 to ${PAY_TO}, settled after the answer`,
-      `priced GET /nowhere: 0.01 USDC on eip155:84532 to ${PAY_TO}, settled after the answer`,
+      `priced GET /paid: 0.01 USDC on eip155:84532 to ${PAY_TO}, settled after the response`,
+      `priced GET /nowhere: 0.01 USDC on eip155:84532 to ${PAY_TO}, settled after the response`,
       expect.stringMatching(/^FAREBOX_KEY_UNREACHABLE GET \/nowhere No route .* Correct the key/),
     ]);
 

@@ -59,7 +59,7 @@ describe.each(VERSIONS)("on %s, a paid request", (_name, express) => {
     expect(answer.status).toBe(400);
     expect(answer.json()).toEqual({
       error: "invalid_input",
-      message: "The request is not what it has to be. Nothing was charged.",
+      message: "The request is invalid. You were not charged.",
       problems: [problem],
     });
     expect(answer.headers).not.toHaveProperty("payment-response");

@@ -35,34 +35,35 @@ const PACKAGES = {
 /** Who may import whom inside core, by folder, or by name for a file that lies in none. From the inside out. */
 const CORE = {
   errors: [],
-  draft: [],
   protocol: ["errors"],
   issues: ["errors", "protocol"],
   http: ["errors", "protocol"],
-  events: ["errors", "protocol"],
+  events: ["errors", "protocol", "issues"],
   price: ["errors", "protocol"],
   facilitator: ["errors", "protocol", "http", "events"],
   scheme: ["errors", "protocol", "issues", "http", "price", "facilitator"],
   store: ["errors", "protocol", "facilitator", "scheme"],
-  "maybe-promise": ["store"],
   route: ["errors", "protocol", "http", "events", "price", "scheme"],
   extension: ["errors", "protocol", "issues", "events", "route"],
-  gate: [
-    "errors",
-    "draft",
-    "maybe-promise",
-    "protocol",
-    "issues",
-    "extension",
-    "http",
-    "events",
-    "price",
-    "facilitator",
-    "scheme",
-    "store",
-    "route",
-  ],
+  options: ["protocol", "extension", "http", "events", "price", "facilitator", "scheme", "store", "route"],
 };
+CORE.pricing = [
+  "errors",
+  "protocol",
+  "issues",
+  "extension",
+  "options",
+  "events",
+  "price",
+  "facilitator",
+  "scheme",
+  "route",
+];
+CORE.settlement = ["errors", "protocol", "options", "http", "events", "facilitator", "scheme", "store"];
+CORE.gate = [...new Set([...CORE.pricing, ...CORE.settlement]), "pricing", "settlement"];
+CORE.config = [...CORE.gate.filter((room) => room !== "gate")];
+CORE.report = ["errors", "protocol", "options", "http", "events", "price", "scheme", "route", "pricing", "settlement"];
+CORE.engine = Object.keys(CORE);
 CORE.index = Object.keys(CORE);
 
 /** A seller installs these; none may need a chain library. */

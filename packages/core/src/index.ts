@@ -3,6 +3,16 @@
  *
  * @module
  */
+
+export type { BuiltIn } from "./config/parse-options.js";
+export {
+  createPaymentsEngine,
+  createPaymentsGate,
+  type PaymentsEngine,
+  type RouteGate,
+  type TableGate,
+  type TableGate as Gate,
+} from "./engine.js";
 export {
   AmountError,
   ConfigError,
@@ -28,6 +38,7 @@ export type {
   PaymentListener,
 } from "./events/events.js";
 export type { Finding, FindingCode } from "./events/findings.js";
+export type { Denial, Grant, PaymentHooks, PricedRequest } from "./events/hooks.js";
 export { type LogFields, type Logger, legible } from "./events/logger.js";
 export type {
   CompiledDeclaration,
@@ -48,15 +59,24 @@ export {
   type HttpFacilitatorOptions,
 } from "./facilitator/http-facilitator.js";
 export type { Deadlines, FacilitatorHealth, FacilitatorState } from "./facilitator/pool-member.js";
-export type { Admission, HandlerResponse, HeldAdmission, PrepaidAdmission, Release } from "./gate/admission.js";
-export type { Recovery } from "./gate/background.js";
-export type { Chargeable, ChargeableAnswer } from "./gate/chargeable.js";
-export type { Decision } from "./gate/decision.js";
-export type { DescribedOffer, DescribedRoute } from "./gate/described-routes.js";
-export type { Gate, RouteGate } from "./gate/gate.js";
-export type { Denial, Grant, PaymentHooks, PricedRequest } from "./gate/hooks.js";
-export type { Listing } from "./gate/listings.js";
 export type {
+  Admission,
+  Decision,
+  HandlerResponse,
+  HeldAdmission,
+  PrepaidAdmission,
+  Release,
+} from "./gate/admission.js";
+export type { Payment } from "./gate/payment.js";
+export type { GateResponse } from "./gate/responses.js";
+export { privateCacheControl } from "./http/cache-control.js";
+export { createRpcNode, type RpcNode, type RpcNodeOptions } from "./http/rpc-node.js";
+export { isHost } from "./http/urls.js";
+export { createIssues, type Issues, join as issuePath, type NumberRange } from "./issues.js";
+export type {
+  Chargeable,
+  ChargeableResponse,
+  ChargeableResponse as ChargeableAnswer,
   ChosenFacilitator,
   FacilitatorChoice,
   HttpFacilitatorChoice,
@@ -74,20 +94,9 @@ export type {
   RpcByNetwork,
   RpcEndpoint,
   SettleTime,
+  StartTimer,
   Unmetered,
-} from "./gate/options.js";
-export type { BuiltIn } from "./gate/parse-parts.js";
-export type { ChargedAs } from "./gate/parse-routes.js";
-export type { Payment } from "./gate/payment.js";
-export { createPaymentsEngine, createPaymentsGate, type PaymentsEngine } from "./gate/payments.js";
-export type { PaymentsReport, ReportedOffer, ReportedRoute } from "./gate/report.js";
-export { matchesMount, type Place, placeOfRoute } from "./gate/resource.js";
-export type { GateResponse } from "./gate/responses.js";
-export type { StartTimer } from "./gate/run.js";
-export { privateCacheControl } from "./http/cache-control.js";
-export { createRpcNode, type RpcNode, type RpcNodeOptions } from "./http/rpc-node.js";
-export { isHost } from "./http/urls.js";
-export { createIssues, type Issues, join as issuePath, type NumberRange } from "./issues.js";
+} from "./options.js";
 export {
   type AssetPrice,
   type DollarPrice,
@@ -98,6 +107,8 @@ export {
   parsePrice,
   type TickerPrice,
 } from "./price/price.js";
+export type { ChargedAs } from "./pricing/priced-route.js";
+export { matchesMount, type Place, placeOfRoute } from "./pricing/resource.js";
 export { canonicalNetwork, isNetwork, type Network, type NetworkPattern, sameNetwork } from "./protocol/caip2.js";
 export { toCanonicalText } from "./protocol/canonical-text.js";
 export type {
@@ -143,6 +154,8 @@ export {
   type SpecifiedReason,
   type SvmReason,
 } from "./protocol/reasons.js";
+export type { DescribedOffer, DescribedRoute } from "./report/described-routes.js";
+export type { PaymentsReport, ReportedOffer, ReportedRoute } from "./report/report.js";
 export { samplesOf } from "./route/path.js";
 export type { GateRequest } from "./route/request.js";
 export type { Method, RouteKey } from "./route/route-key.js";
@@ -170,6 +183,8 @@ export type {
   SignatureCheck,
   TermsIssue,
 } from "./scheme/scheme.js";
+export type { Listing } from "./settlement/listings.js";
+export type { Recovery } from "./settlement/recovery.js";
 export { createMemoryStore, type MemoryStoreOptions } from "./store/memory-store.js";
 export {
   type Claim,

@@ -58,7 +58,9 @@ export function receiversIn(
   const final = later.findIndex((one) => one.kind === "route" && isFinal(one.route, sought.method));
   const reached = final === -1 ? later : later.slice(0, final + 1);
   const opaque: OpaqueReceiver[] = reached.filter((one) => one.kind === "opaque");
-  for (const one of met) if (one.kind === "turn") opaque.push({ handler: one.handler, isMeant: false });
+  // Nothing behind a route that answers is reached.
+  const walked = final === -1 ? met : met.slice(0, start + final);
+  for (const one of walked) if (one.kind === "turn") opaque.push({ handler: one.handler, isMeant: false });
   if (isFound && final === -1 && (prefixes === "unknown" || isInnerApp(app)))
     opaque.push({ handler: app, isMeant: false });
   const routesOf = (some: readonly Met[]) =>

@@ -1,7 +1,7 @@
 /**
  * The discovery API: `GET /discovery/resources` lists the catalog, `GET /discovery/search` searches it.
  *
- * A parameter may hold any bytes. A wrong one is answered 400 with its name and the expected form.
+ * A parameter may hold any bytes. A wrong one gets status 400 with its name and the expected form.
  *
  * @see x402 v2 §8
  * @module
@@ -18,7 +18,7 @@ const MAX_OFFSET = 10_000_000;
 const MAX_QUERY = 500;
 const MAX_EXTENSIONS = 4;
 
-/** Serves the list, page by page. Rejects after it has answered 503 for a catalog that cannot be reached. */
+/** Serves the list, page by page. Responds with 503 and rejects when the catalog cannot be reached. */
 export function listHandler(catalog: Catalog): DiscoveryHandler {
   return (req, res) =>
     respond(res, readListQuery(req.url, catalog), async (query) => {

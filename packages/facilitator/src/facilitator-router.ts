@@ -22,8 +22,8 @@ import { type BodyLimits, type FacilitatorRouterOptions, parseRouterOptions } fr
 import type { Extended } from "./registrar.js";
 
 /**
- * Creates a router for Express 4 and 5. A body that is too long, late, not JSON, or not a request of the protocol is answered
- * 400 with `{ error }`. A refused payment is a normal response, with status 200.
+ * Creates a router for Express 4 and 5. A body that is too long, late, not JSON, or not a request of the protocol gets
+ * status 400 with `{ error }`. A refused payment is a normal response, with status 200.
  *
  * @throws ConfigError with every issue at once.
  */

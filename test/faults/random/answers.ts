@@ -28,7 +28,7 @@ export function checkAnswers(shop: Shop, request: Request): readonly string[] {
   if (answer.status === 402 && answer.state === "unknown" && errorOf(answer) !== "payment_already_used") {
     problems.push("was asked to pay anew while the outcome is unknown");
   }
-  if (isAlone && answer.isPaid && answer.body.includes("Nothing was charged")) {
+  if (isAlone && answer.isPaid && answer.body.includes("not charged")) {
     problems.push("was told that nothing was charged, and it was");
   }
   return problems.map((problem) => `[5] ${payment.name}, request ${id}, status ${answer.status}: ${problem}`);

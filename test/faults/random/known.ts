@@ -76,6 +76,14 @@ export const KNOWN: readonly Sequence[] = [
   },
   // Copies at once, while the first handler is at work.
   { seller: SELLER, steps: [{ ...PAID, moment: { when: "being served", doing: "its copies come" }, copies: 3 }] },
+  // The machine sleeps while a payment is settled again: the lease is over, and the request still at work.
+  ...(["being settled", "settled, but not answered for"] as const).map((when) => ({
+    seller: SELLER,
+    steps: [
+      { ...PAID, settle: "drop" as const },
+      { ...PAID, payment: 1, moment: { when, doing: "six minutes pass" as const } },
+    ],
+  })),
   // Each fault by itself: there are too many for sixty sequences to have them all.
   ...VERIFY_FAULTS.map((verify) => ({ seller: SELLER, steps: [{ ...PAID, verify }] })),
   ...SETTLE_FAULTS.map((settle) => ({ seller: SELLER, steps: [{ ...PAID, settle }] })),

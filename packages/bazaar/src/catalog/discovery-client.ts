@@ -39,7 +39,7 @@ export interface DiscoveryListQuery extends EntryFilter {
   readonly cursor?: string;
 }
 
-/** What to search for. */
+/** A search. */
 export interface DiscoverySearchQuery extends EntryFilter {
   /** A description in natural language. */
   readonly query: string;

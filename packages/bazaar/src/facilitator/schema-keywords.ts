@@ -284,7 +284,7 @@ const undecided =
   (_argument, { value }): Verdict =>
     applies(value) ? "unknown" : "valid";
 
-/** All evaluated keywords. A map, because a keyword of a stranger may be named `toString`. */
+/** All evaluated keywords. A map, because an untrusted keyword may be named `toString`. */
 export const KEYWORDS: ReadonlyMap<string, KeywordCheck> = new Map<string, KeywordCheck>([
   ["type", type],
   ["enum", oneOfValues],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { FacilitatorError } from "../errors.js";
-import type { Chargeable } from "./chargeable.js";
+import type { Chargeable } from "../options.js";
 import {
   admissionOf,
   answerOf,
@@ -170,7 +170,7 @@ describe("a settlement that does not end well", () => {
     expect(json["error"]).toBe(error);
     expect(headers).not.toHaveProperty("payment-required");
     expect(text).not.toMatch(/secret|sunny/);
-    expect(text.includes("Nothing was charged")).toBe(state === "unsent");
+    expect(text.includes("not charged")).toBe(state === "unsent");
     const record = await store.find(IDENTITY);
     expect([record?.state, record?.answer]).toEqual([state, HANDLED]);
     expect(log.map(({ event }) => event)).toEqual([`settlement_${state}`]);

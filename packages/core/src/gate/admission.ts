@@ -1,356 +1,407 @@
 /**
- * An admission: one payment whose handler may run, from then until its answer is released or replaced.
+ * An admission: the right to run the handler once for one payment, and what happens when the handler responds.
+ *
+ *   the handler responds → charge? → amount → beforeSettle hook → in time? → settle → release or replace the response
  *
  * @see `docs/reference/lifecycle.md`
  * @module
  */
-import type { CancelReason } from "../events/events.js";
-import { overrideInHeaderFinding } from "../events/findings.js";
-import type { Logger } from "../events/logger.js";
-import type { SettlementResponse } from "../protocol/documents.js";
-import { encodePaymentResponse, isSettlementOverrides, PAYMENT_RESPONSE } from "../protocol/headers.js";
-import type { StoredAnswer } from "../store/payment-store.js";
-import { isChargeable } from "./chargeable.js";
-import { askHook, tellHook } from "./hooks.js";
-import { relayHeaders } from "./listings.js";
-import { factsOf, withAmount } from "./outcome.js";
-import { type PaidRequest, unreachableAnswer } from "./paid-request.js";
-import type { PaymentsConfig } from "./parse-options.js";
-import { openTab, type Payment, settledTab, type Tab, toPayment } from "./payment.js";
-import { type GateResponse, problemAnswer, replayAnswer } from "./responses.js";
-import { Run } from "./run.js";
-import { settleOnce, unservedAnswer } from "./settle.js";
+import type { CancelReason, PaymentEvents } from "../events/events.js";
+import { type Findings, overrideInHeaderFinding } from "../events/findings.js";
+import type { Hooks } from "../events/hooks.js";
+import { errorName, type Logger } from "../events/logger.js";
+import type { StartTimer } from "../options.js";
+import type { PricedRoute } from "../pricing/priced-route.js";
+import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
+import { isSettlementOverrides } from "../protocol/headers.js";
+import { factsOf, withAmount } from "../settlement/outcome.js";
+import type { Settler } from "../settlement/settle.js";
+import type { PaymentStore, StoredAnswer } from "../store/payment-store.js";
+import type { InFlight } from "./in-flight.js";
+import type { PaidRequest } from "./paid-request.js";
+import {
+  type ChargedAmount,
+  createAmount,
+  createPayment,
+  createSettledAmount,
+  HandlerRun,
+  type Payment,
+} from "./payment.js";
+import {
+  amountNotSet,
+  denied,
+  expired,
+  type GateResponse,
+  type Headers,
+  listingHeaders,
+  notChargedHeaders,
+  notSettled,
+  RETRY_AFTER_SECONDS,
+  receiptHeaders,
+  replayed,
+  unreachable,
+} from "./responses.js";
 
-/** What the handler answered, held back. */
+/** What the handler responded, held back. */
 export interface HandlerResponse extends Omit<StoredAnswer, "body"> {
-  /** The whole body; `undefined` when there is more than is held back. */
+  /** The whole body; `undefined`: it is larger than what is held. */
   readonly body: Uint8Array | undefined;
+}
+
+/** What the client gets. */
+export type Release =
+  /** The handler's response, with these headers added. If it is `paid`, shared caches must not keep it. */
+  | { readonly kind: "release"; readonly paid: boolean; readonly headers: Headers }
+  /** This response, and nothing of the handler's. */
+  | { readonly kind: "replace"; readonly response: GateResponse };
+
+/**
+ * The handler runs, and its response is held until `complete` resolves. It ends with exactly one of `complete`, `cancel`
+ * and `onExpired`. Nothing here rejects.
+ */
+export interface HeldAdmission {
+  readonly isHeld: true;
+  readonly payment: Payment;
+  /** The handler responded: settles, if the response is charged. */
+  complete(response: HandlerResponse): Promise<Release>;
+  /** The client disconnected before the handler responded: nothing is charged. */
+  cancel(): Promise<void>;
+  /** The response was released, but not delivered: it is kept for the same payment sent again. */
+  undelivered(response: HandlerResponse): Promise<void>;
+  /** The same, before any of it was sent. A response too large to keep is made anew for the same payment sent again. */
+  unreleased(response: HandlerResponse): Promise<void>;
+  /** The client disconnected, at any time: tells the handler. */
+  leave(): void;
+  /**
+   * Sets the one listener for the end of the payment's time, before the handler responded. Nothing is charged, and the
+   * client gets the response that is promised. The handler is told afterwards.
+   */
+  onExpired(listener: (instead: Promise<GateResponse>) => void): void;
+}
+
+/** The payment has settled: the handler runs, and its response goes out as it is written. Nothing here rejects. */
+export interface PrepaidAdmission {
+  readonly isHeld: false;
+  readonly payment: Payment;
+  /** The receipt. On the response before the handler runs, and on it whatever the handler does. */
+  readonly headers: Headers;
+  /** The handler cannot run, because the client disconnected: the same payment sent again runs it. */
+  cancel(): Promise<void>;
+  /** The client disconnected before the response was delivered: tells the handler. */
+  leave(): void;
 }
 
 /** A payment whose handler may run. */
 export type Admission = HeldAdmission | PrepaidAdmission;
 
-/** What becomes of the handler's answer. */
-export type Release =
-  /** It goes out, with these headers besides. `paid` answers must not be kept by shared caches. */
-  | { readonly kind: "release"; readonly paid: boolean; readonly headers: readonly (readonly [string, string])[] }
-  /** This goes out instead, and nothing of the handler's. */
-  | { readonly kind: "replace"; readonly response: GateResponse };
-
-/**
- * The right to run the handler once. Ends with exactly one of `complete`, `cancel` and what `onExpired` listens to. Nothing
- * here ever rejects.
- */
-export interface HeldAdmission {
-  /** The response is held until `complete` says what goes out. */
-  readonly isHeld: true;
-  readonly payment: Payment;
-  /** The handler has answered: settles if there is something to charge for. */
-  complete(answer: HandlerResponse): Promise<Release>;
-  /** The client is gone and the handler's answer with it: nothing is charged. */
-  cancel(): Promise<void>;
-  /** The answer was released, but its delivery broke off: keeps it for the same payment sent again. */
-  undelivered(answer: HandlerResponse): Promise<void>;
-  /** The same, before any of it went out: an answer too large to keep is owed to the same payment sent again. */
-  unreleased(answer: HandlerResponse): Promise<void>;
-  /** Nobody is left to answer, whatever has been decided: tells the handler. */
-  leave(): void;
+/** What an adapter does with a request. */
+export type Decision =
   /**
-   * Listens, alone, for the end of the payment's time before the handler has answered: nothing is charged, and the answer that is
-   * promised goes out instead. The handler hears of it afterwards.
+   * The handler runs without payment: the route is free, or a hook let the request through (`isGranted`). Shared caches
+   * must not keep the response to a granted request.
    */
-  onExpired(listener: (instead: Promise<GateResponse>) => void): void;
+  | { readonly kind: "pass"; readonly isGranted: boolean }
+  /** This response goes out, and the handler does not run. `undelivered` is called if the response cannot be delivered. */
+  | { readonly kind: "respond"; readonly response: GateResponse; readonly undelivered?: () => Promise<void> }
+  /** The payment is good: the handler runs. */
+  | { readonly kind: "run"; readonly admission: Admission };
+
+/** What admissions need. */
+export interface AdmissionDeps {
+  readonly store: PaymentStore;
+  readonly settler: Pick<Settler, "settle">;
+  readonly inFlight: Pick<InFlight, "end">;
+  readonly hooks: Pick<Hooks, "ask" | "tell">;
+  readonly events: PaymentEvents;
+  readonly findings: Pick<Findings, "add">;
+  readonly logger: Logger;
+  readonly now: () => number;
+  readonly timer: StartTimer;
+  /** Whether clients get what facilitators say about listings. */
+  readonly relayExtensionResponses: boolean;
 }
 
-/** A settlement needs this much of the payment's lifetime; facilitators ask for 6 seconds. */
+/** A settlement needs this much of the payment's time. Facilitators ask for 6 seconds. */
 const SETTLEMENT_MARGIN_MS = 6_000;
 
-const RETRY_AFTER_SECONDS = 5;
+/** Admits payments. */
+export class Admissions {
+  readonly #deps: AdmissionDeps;
 
-/** Creates the admission of a verified payment. */
-export function createAdmission(paid: PaidRequest, config: PaymentsConfig): HeldAdmission {
-  return new RunAdmission(paid, config);
+  constructor(deps: AdmissionDeps) {
+    this.#deps = deps;
+  }
+
+  /** A verified payment: it settles when the handler has responded. */
+  admit(paid: PaidRequest, verifyResponses: ExtensionResponses | undefined): HeldAdmission {
+    return new VerifiedAdmission(paid, verifyResponses, this.#deps);
+  }
+
+  /** A settled payment of a route that settles first. */
+  admitPrepaid(
+    paid: PaidRequest,
+    receipt: SettlementResponse,
+    settleResponses: ExtensionResponses | undefined,
+  ): PrepaidAdmission {
+    const { run, payment } = settledRun(paid, receipt);
+    return {
+      isHeld: false,
+      payment,
+      headers: paidHeaders(receipt, settleResponses, this.#deps),
+      cancel: () => owe(paid, this.#deps),
+      leave: () => run.disconnect(),
+    };
+  }
+
+  /** A settled payment whose response is gone: the handler runs once more, and its response goes out with the receipt. */
+  admitOwed(paid: PaidRequest, receipt: SettlementResponse): HeldAdmission {
+    const { run, payment } = settledRun(paid, receipt);
+    return {
+      isHeld: true,
+      payment,
+      complete: async () => ({ kind: "release", paid: true, headers: receiptHeaders(receipt) }),
+      cancel: () => {
+        run.disconnect();
+        return owe(paid, this.#deps);
+      },
+      undelivered: (response) => keepResponse(paid, toStored(response), this.#deps),
+      unreleased: (response) => keepOrOwe(paid, response, this.#deps),
+      leave: () => run.disconnect(),
+      // The money has moved: the payment's time no longer matters.
+      onExpired() {},
+    };
+  }
+
+  /** Keeps a response that was not delivered, for the same payment sent again. */
+  keep(paid: PaidRequest, response: StoredAnswer): Promise<void> {
+    return keepResponse(paid, response, this.#deps);
+  }
 }
 
-class RunAdmission implements HeldAdmission {
+function settledRun(paid: PaidRequest, receipt: SettlementResponse) {
+  const run = new HandlerRun();
+  const amount = createSettledAmount(paid.offer, BigInt(receipt.amount ?? paid.offer.amount));
+  return { run, payment: createPayment(paid, amount, run) };
+}
+
+class VerifiedAdmission implements HeldAdmission {
   readonly isHeld = true;
   readonly payment: Payment;
   readonly #paid: PaidRequest;
-  readonly #config: PaymentsConfig;
-  readonly #run: Run;
-  readonly #tab: Tab;
+  readonly #verifyResponses: ExtensionResponses | undefined;
+  readonly #deps: AdmissionDeps;
+  readonly #run: HandlerRun;
+  readonly #amount: ChargedAmount;
   readonly #startedMs: number;
   #isCancelled = false;
-  #listener: ((instead: Promise<GateResponse>) => void) | undefined;
+  #onExpired: ((instead: Promise<GateResponse>) => void) | undefined;
 
-  constructor(paid: PaidRequest, config: PaymentsConfig) {
-    const { now, timer } = config;
+  constructor(paid: PaidRequest, verifyResponses: ExtensionResponses | undefined, deps: AdmissionDeps) {
+    const { now, timer } = deps;
     const atMs = paid.claim.expiresAtMs - SETTLEMENT_MARGIN_MS + 1;
     this.#paid = paid;
-    this.#config = config;
+    this.#verifyResponses = verifyResponses;
+    this.#deps = deps;
     this.#startedMs = now();
-    this.#tab = openTab(paid.offer, paid.route.unmetered);
-    this.#run = new Run({ now, timer, atMs, onExpired: () => this.#expire() });
-    this.payment = toPayment(paid, { run: this.#run, tab: this.#tab });
+    this.#amount = createAmount(paid.offer, paid.route.unmetered);
+    this.#run = new HandlerRun({ now, timer, atMs, onExpired: () => this.#expire() });
+    this.payment = createPayment(paid, this.#amount, this.#run);
   }
 
   async complete(given: HandlerResponse): Promise<Release> {
-    const [paid, config] = [this.#paid, this.#config];
+    const { inFlight, logger } = this.#deps;
+    const { claim } = this.#paid;
     this.#run.end();
-    const answer = dropOverride(paid, given, config);
-    const completion = { answer, amount: this.#tab.close(), admission: this };
+    const amount = this.#amount.close();
+    const response = this.#withoutOverrides(given);
     let release: Release;
     try {
-      release = await completeRun(paid, completion, config);
+      release = await this.#settle(response, amount);
     } catch {
-      release = notStarted(paid, completion, config);
+      logger.error("settlement_not_started", { identity: claim.identity, error: "the store failed" });
+      this.#tellCancelled("failed");
+      release = { kind: "replace", response: unreachable("unexpected_settle_error", RETRY_AFTER_SECONDS) };
     }
-    config.ongoing.end(paid.claim, () => answerForCopies(answer, release));
+    inFlight.end(claim, () => toShare(response, release));
     return release;
   }
 
   async cancel(): Promise<void> {
-    const [paid, config] = [this.#paid, this.#config];
-    this.#run.leave();
-    await releaseClaim(paid, config);
-    this.tellCancelled("client_gone");
-    config.ongoing.end(paid.claim);
+    this.#run.disconnect();
+    await this.#releaseClaim();
+    this.#tellCancelled("client_gone");
+    this.#deps.inFlight.end(this.#paid.claim);
   }
 
-  undelivered(answer: HandlerResponse): Promise<void> {
-    return keepAnswer(this.#paid, toStored(answer), this.#config);
+  undelivered(response: HandlerResponse): Promise<void> {
+    return keepResponse(this.#paid, toStored(response), this.#deps);
   }
 
-  unreleased(answer: HandlerResponse): Promise<void> {
-    return keepOrOwe(this.#paid, answer, this.#config);
+  unreleased(response: HandlerResponse): Promise<void> {
+    return keepOrOwe(this.#paid, response, this.#deps);
   }
 
   leave(): void {
-    this.#run.leave();
+    this.#run.disconnect();
   }
 
   onExpired(listener: (instead: Promise<GateResponse>) => void): void {
-    this.#listener = listener;
+    this.#onExpired = listener;
   }
 
-  /** Nothing is charged. Rejects when the store fails. */
-  async giveUp(reason: CancelReason): Promise<void> {
-    const { identity, owner } = this.#paid.claim;
-    await this.#config.store.release(identity, owner);
-    this.tellCancelled(reason);
+  /** Rejects if the store fails before the facilitator was told. */
+  async #settle(response: HandlerResponse, amount: bigint | undefined): Promise<Release> {
+    const paid = this.#paid;
+    const { settler, hooks, logger, now } = this.#deps;
+    const { route, claim, client, payer, occasion } = paid;
+    if (!isCharged(route, response.status, logger)) {
+      await this.#giveUp("not_chargeable");
+      return { kind: "release", paid: false, headers: notChargedHeaders(payer, paid.offer.requirements.network) };
+    }
+    if (amount === undefined) {
+      logger.error("amount_not_said", { route: route.key, remedy: "call req.payment.settle(amount)" });
+      await this.#giveUp("not_chargeable");
+      return { kind: "replace", response: amountNotSet() };
+    }
+    const payment = withAmount(paid, amount);
+    const denial = await hooks.ask("beforeSettle", () => factsOf(payment));
+    if (denial !== undefined) {
+      await this.#giveUp("denied");
+      return { kind: "replace", response: denied(denial) };
+    }
+    if (claim.expiresAtMs - now() < SETTLEMENT_MARGIN_MS) {
+      await this.#giveUp("expired");
+      return { kind: "replace", response: expired() };
+    }
+    const settled = await settler.settle(payment, {
+      from: "serving",
+      owner: claim.owner,
+      facilitator: undefined,
+      response: toStored(response),
+      waiting: { client },
+    });
+    if (settled.kind === "lost") this.#tellCancelled("failed");
+    if (settled.kind !== "settled") return { kind: "replace", response: notSettled(route, occasion, settled) };
+    const { receipt, extensionResponses = this.#verifyResponses } = settled;
+    return { kind: "release", paid: true, headers: paidHeaders(receipt, extensionResponses, this.#deps) };
   }
 
-  /** Tells who listens that nothing is charged, once. */
-  tellCancelled(reason: CancelReason): void {
-    if (this.#isCancelled) return;
-    this.#isCancelled = true;
-    const [paid, config] = [this.#paid, this.#config];
-    const cancelled = () => ({ ...factsOf(paid), reason, durationMs: config.now() - this.#startedMs });
-    config.events.emit("cancelled", cancelled);
-    tellHook("onCancel", () => [factsOf(paid), reason], config);
+  /** The amount is set by a function of ours. A header of that name comes from another server, and says nothing. */
+  #withoutOverrides(response: HandlerResponse): HandlerResponse {
+    if (!response.headers.some(([name]) => isSettlementOverrides(name))) return response;
+    this.#deps.findings.add(overrideInHeaderFinding(this.#paid.route.key));
+    return { ...response, headers: response.headers.filter(([name]) => !isSettlementOverrides(name)) };
   }
 
   #expire(): void {
-    const instead = this.#answerExpired();
-    this.#listener?.(instead);
+    const instead = this.#endExpired();
+    this.#onExpired?.(instead);
   }
 
-  async #answerExpired(): Promise<GateResponse> {
-    await releaseClaim(this.#paid, this.#config);
-    this.tellCancelled("expired");
-    this.#config.ongoing.end(this.#paid.claim, expiredAnswer);
-    return expiredAnswer();
+  async #endExpired(): Promise<GateResponse> {
+    await this.#releaseClaim();
+    this.#tellCancelled("expired");
+    this.#deps.inFlight.end(this.#paid.claim, expired);
+    return expired();
   }
-}
 
-/** What another server writes into a header says nothing about money. */
-function dropOverride(paid: PaidRequest, answer: HandlerResponse, { findings }: PaymentsConfig): HandlerResponse {
-  if (!answer.headers.some(([name]) => isSettlementOverrides(name))) return answer;
-  const headers = answer.headers.filter(([name]) => !isSettlementOverrides(name));
-  findings.add(overrideInHeaderFinding(paid.route.key));
-  return { ...answer, headers };
-}
-
-/** A claim that cannot be released expires. */
-async function releaseClaim(paid: PaidRequest, config: PaymentsConfig): Promise<void> {
-  const { identity, owner } = paid.claim;
-  try {
-    await config.store.release(identity, owner);
-  } catch {
-    config.logger.error("claim_not_released", { identity, error: "the store failed" });
+  /** Nothing is charged, and the payment can be used again. Rejects if the store fails. */
+  async #giveUp(reason: CancelReason): Promise<void> {
+    const { identity, owner } = this.#paid.claim;
+    await this.#deps.store.release(identity, owner);
+    this.#tellCancelled(reason);
   }
-}
 
-/** What a handler has answered, and whom to tell if nothing is charged for it. */
-interface Completion {
-  readonly answer: HandlerResponse;
-  /** Atomic units; `undefined` when the handler was to say and did not. */
-  readonly amount: bigint | undefined;
-  readonly admission: Pick<RunAdmission, "giveUp" | "tellCancelled">;
-}
+  /** A claim that cannot be released expires. */
+  async #releaseClaim(): Promise<void> {
+    const { identity, owner } = this.#paid.claim;
+    try {
+      await this.#deps.store.release(identity, owner);
+    } catch {
+      this.#deps.logger.error("claim_not_released", { identity, error: "the store failed" });
+    }
+  }
 
-function notStarted(paid: PaidRequest, { admission }: Completion, { logger }: PaymentsConfig): Release {
-  logger.error("settlement_not_started", { identity: paid.claim.identity, error: "the store failed" });
-  admission.tellCancelled("failed");
-  return { kind: "replace", response: unreachableAnswer("unexpected_settle_error", RETRY_AFTER_SECONDS) };
-}
-
-async function completeRun(
-  paid: PaidRequest,
-  { answer, amount, admission }: Completion,
-  config: PaymentsConfig,
-): Promise<Release> {
-  const { owner, expiresAtMs } = paid.claim;
-  const report: Logger["error"] = (event, fields) => config.logger.error(event, { route: paid.route.key, ...fields });
-  if (!isChargeable(paid.route.chargeable, answer, report)) {
-    await admission.giveUp("not_chargeable");
-    return { kind: "release", paid: false, headers: [[PAYMENT_RESPONSE, encodePaymentResponse(notCharged(paid))]] };
+  /** Says once that nothing is charged. */
+  #tellCancelled(reason: CancelReason): void {
+    if (this.#isCancelled) return;
+    this.#isCancelled = true;
+    const { events, hooks, now } = this.#deps;
+    const facts = () => factsOf(this.#paid);
+    events.emit("cancelled", () => ({ ...facts(), reason, durationMs: now() - this.#startedMs }));
+    hooks.tell("onCancel", () => [facts(), reason]);
   }
-  if (amount === undefined) {
-    config.logger.error("amount_not_said", { route: paid.route.key, remedy: "call req.payment.settle(amount)" });
-    await admission.giveUp("not_chargeable");
-    return { kind: "replace", response: unmeteredAnswer() };
-  }
-  const payment = withAmount(paid, amount);
-  const asked = askHook("beforeSettle", payment, config);
-  const denied = asked && (await asked);
-  if (denied !== undefined) {
-    await admission.giveUp("denied");
-    return { kind: "replace", response: denied };
-  }
-  if (expiresAtMs - config.now() < SETTLEMENT_MARGIN_MS) {
-    await admission.giveUp("expired");
-    return { kind: "replace", response: expiredAnswer() };
-  }
-  const settlement = await settleOnce(
-    payment,
-    { from: "serving", owner, facilitator: undefined, answer: toStored(answer), waiting: { client: paid.client } },
-    config,
-  );
-  if (settlement.kind === "lost") admission.tellCancelled("failed");
-  if (settlement.kind !== "settled") return { kind: "replace", response: unservedAnswer(paid, settlement) };
-  return paidRelease(settlement.receipt, relayHeaders(settlement.said ?? paid.said, config));
-}
-
-/** A copy of the request is told the same, if all of it was held back. */
-function answerForCopies(answer: HandlerResponse, release: Release): GateResponse | undefined {
-  if (release.kind === "replace") return release.response;
-  const stored = toStored(answer);
-  if (stored === undefined) return undefined;
-  return replayAnswer(stored, release.headers, { paid: release.paid });
 }
 
 /**
- * Creates the admission of a payment that turned out to be settled while its answer is gone. Whatever the handler
- * answers now goes out with the receipt.
+ * Asks the seller's `chargeable`. If it throws, or returns no boolean, nothing is charged.
+ *
+ * A 304 is never charged: it has no content, and may answer a condition that the client could not take back.
  */
-export function createPrepaidAdmission(
-  paid: PaidRequest,
+function isCharged({ key, chargeable }: PricedRoute, status: number, logger: Logger): boolean {
+  if (status === 304) return false;
+  const failed = (error: string) => logger.error("chargeable_failed", { route: key, status, error });
+  try {
+    const verdict: unknown = chargeable({ status });
+    if (typeof verdict === "boolean") return verdict;
+    // A promise comes too late. One that rejects would end the process if nobody caught it.
+    Promise.resolve(verdict).catch(() => {});
+    failed(`it returned ${verdict instanceof Promise ? "a promise" : describe(verdict)}`);
+  } catch (error) {
+    failed(errorName(error));
+  }
+  return false;
+}
+
+function describe(verdict: unknown): string {
+  if (verdict === null) return "null";
+  return typeof verdict === "object" ? "an object" : typeof verdict;
+}
+
+/** What duplicates share: the same response, if all of it was held. */
+function toShare(response: HandlerResponse, release: Release): GateResponse | undefined {
+  if (release.kind === "replace") return release.response;
+  const stored = toStored(response);
+  return stored && replayed(stored, release.headers, { isPaid: release.paid });
+}
+
+function paidHeaders(
   receipt: SettlementResponse,
-  config: PaymentsConfig,
-): HeldAdmission {
-  const run = new Run();
-  return {
-    isHeld: true,
-    payment: toPayment(paid, { run, tab: settledTab(paid.offer, BigInt(receipt.amount ?? paid.offer.amount)) }),
-    complete: async () => paidRelease(receipt),
-    async cancel() {
-      run.leave();
-      await oweRun(paid, config);
-    },
-    undelivered: (answer) => keepAnswer(paid, toStored(answer), config),
-    unreleased: (answer) => keepOrOwe(paid, answer, config),
-    leave: () => run.leave(),
-    // The money has moved: its time no longer matters.
-    onExpired() {},
-  };
-}
-
-async function keepOrOwe(paid: PaidRequest, answer: HandlerResponse, config: PaymentsConfig): Promise<void> {
-  const stored = toStored(answer);
-  await (stored === undefined ? oweRun(paid, config) : keepAnswer(paid, stored, config));
-}
-
-function paidRelease(receipt: SettlementResponse, relayed: readonly (readonly [string, string])[] = []): Release {
-  return { kind: "release", paid: true, headers: [[PAYMENT_RESPONSE, encodePaymentResponse(receipt)], ...relayed] };
+  responses: ExtensionResponses | undefined,
+  { relayExtensionResponses }: Pick<AdmissionDeps, "relayExtensionResponses">,
+): Headers {
+  return [...receiptHeaders(receipt), ...(relayExtensionResponses ? listingHeaders(responses) : [])];
 }
 
 function toStored({ status, headers, body }: HandlerResponse): StoredAnswer | undefined {
   return body === undefined ? undefined : { status, headers, body };
 }
 
-function notCharged({ offer, payer }: PaidRequest): SettlementResponse {
-  const { network } = offer.requirements;
-  return { success: false, errorReason: "not_charged", payer, transaction: "", network };
+type StoreDeps = Pick<AdmissionDeps, "store" | "logger">;
+
+async function keepOrOwe(paid: PaidRequest, response: HandlerResponse, deps: StoreDeps): Promise<void> {
+  const stored = toStored(response);
+  await (stored === undefined ? owe(paid, deps) : keepResponse(paid, stored, deps));
 }
 
-function unmeteredAnswer(): GateResponse {
-  return problemAnswer({
-    status: 500,
-    error: "unexpected_settle_error",
-    message: "The server did not say what this costs. Nothing was charged.",
-  });
-}
-
-function expiredAnswer(): GateResponse {
-  return problemAnswer({
-    status: 504,
-    error: "payment_expired",
-    message: "The payment ran out before the answer was ready. Nothing was charged; sign a new payment to try again.",
-  });
-}
-
-/** The right to run a handler that has been paid for. Nothing here ever rejects. */
-export interface PrepaidAdmission {
-  /** The response goes out as the handler writes it. */
-  readonly isHeld: false;
-  readonly payment: Payment;
-  /** The receipt: on the response before the handler runs, and on it whatever the handler does. */
-  readonly headers: readonly (readonly [string, string])[];
-  /** The handler cannot be run, for nobody is left to answer: the same payment sent again runs it. */
-  cancel(): Promise<void>;
-  /** The client left before the answer was delivered: tells the handler. */
-  leave(): void;
-}
-
-/** Lets the handler of a settled payment run. The record says `settled`, so no other request runs it too. */
-export function createPrepaid(
-  paid: PaidRequest,
-  receipt: SettlementResponse,
-  config: PaymentsConfig,
-): PrepaidAdmission {
-  const run = new Run();
-  return {
-    isHeld: false,
-    payment: toPayment(paid, { run, tab: settledTab(paid.offer, BigInt(receipt.amount ?? paid.offer.amount)) }),
-    headers: [[PAYMENT_RESPONSE, encodePaymentResponse(receipt)], ...relayHeaders(paid.said, config)],
-    cancel: () => oweRun(paid, config),
-    leave: () => run.leave(),
-  };
-}
-
-/** Keeps an answer whose delivery broke off; one that is too large to keep is `undefined`, and is lost. Never rejects. */
-export async function keepAnswer(
-  paid: PaidRequest,
-  answer: StoredAnswer | undefined,
-  config: PaymentsConfig,
-): Promise<void> {
+/** Keeps a response that was not delivered. One too large to keep is `undefined`, and is lost. Never rejects. */
+async function keepResponse(paid: PaidRequest, answer: StoredAnswer | undefined, deps: StoreDeps): Promise<void> {
   if (answer === undefined) return;
   const { identity, owner } = paid.claim;
   try {
-    await config.store.transition({ identity, from: "settled", to: "settled", owner, answer });
+    await deps.store.transition({ identity, from: "settled", to: "settled", owner, answer });
   } catch {
-    config.logger.error("answer_not_kept", { identity, error: "the store failed" });
+    deps.logger.error("answer_not_kept", { identity, error: "the store failed" });
   }
 }
 
-/** Nothing has gone out: the same payment, sent again, runs the handler. Never rejects. */
-async function oweRun(paid: PaidRequest, config: PaymentsConfig): Promise<void> {
+/** Nothing was sent: the same payment sent again runs the handler. Never rejects. */
+async function owe(paid: PaidRequest, { store, logger }: StoreDeps): Promise<void> {
   const { identity, owner } = paid.claim;
   try {
-    if (await config.store.transition({ identity, from: "settled", to: "owed", owner })) return;
-    config.logger.error("run_not_owed", { identity, error: "the record is not ours" });
+    if (await store.transition({ identity, from: "settled", to: "owed", owner })) return;
+    logger.error("run_not_owed", { identity, error: "the record is not ours" });
   } catch {
-    config.logger.error("run_not_owed", { identity, error: "the store failed" });
+    logger.error("run_not_owed", { identity, error: "the store failed" });
   }
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import type { PaymentEvent, PaymentEventType } from "../events/events.js";
-import type { RoutesConfig } from "./options.js";
+import type { RoutesConfig } from "../options.js";
 import {
   ASSET,
   admissionOf,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { createPaymentsGate } from "../engine.js";
 import { ConfigError } from "../errors.js";
-import type { PriceFunction, RouteConfig } from "./options.js";
-import { createPaymentsGate } from "./payments.js";
+import type { PriceFunction, RouteConfig } from "../options.js";
 import {
   admissionOf,
   answerOf,
@@ -36,7 +36,7 @@ function issuesOf(route: object, options: object = {}): readonly string[] {
 
 describe("a price of zero", () => {
   const at = 'routes["GET /a"]';
-  const REFUSED = "price: a price above zero, or free: true where nothing is to be paid";
+  const REFUSED = "price: a price above zero, or free: true for a free route";
 
   test.each<[route: object, why: string]>([
     [{ accepts: { ...WAY, price: "$0" } }, "dollars"],
@@ -94,7 +94,7 @@ describe("a price of zero", () => {
         ],
         free: true,
       },
-      ".accepts: a price of zero for every way to pay",
+      ".accepts: a price of zero for every payment option",
       "clients would take the free one",
     ],
     [
@@ -105,7 +105,7 @@ describe("a price of zero", () => {
         ],
         free: true,
       },
-      ".accepts: a price of zero for every way to pay",
+      ".accepts: a price of zero for every payment option",
       "and here too",
     ],
     [{ accepts: { ...WAY, price: "$0" }, free: "yes" }, ".free: true or false", "a text"],

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { createPaymentsEngine } from "../engine.js";
 import { SILENT } from "../events/logger.js";
+import type { Place } from "../pricing/resource.js";
 import type { GateRequest } from "../route/request.js";
 import type { RouteKey } from "../route/route-key.js";
-import { createPaymentsEngine } from "./payments.js";
-import type { Place } from "./resource.js";
 import {
   admissionOf,
   answerOf,

@@ -1,195 +1,375 @@
 /**
- * The gate: what becomes of one request.
+ * The gate: what happens to one request at a priced route. READ THIS FIRST.
  *
- * A stranger's request is never an exception here: every branch ends in a {@link Decision}.
+ *   match → price → challenge | read → bind → claim → verify → run the handler          (this file)
+ *   the handler responds → settle → release or replace the response                     (admission.ts)
+ *   the same payment again                                                              (replay.ts)
+ *   a settlement that no request waits for                                              (../settlement/recovery.ts)
+ *
+ * A client's request never throws: every branch returns a {@link Decision}. Every response is made in responses.ts.
  *
  * @see `docs/reference/lifecycle.md`
  * @module
  */
-
-import { foreignHostFinding, notHttpsFinding, proxyFinding } from "../events/findings.js";
-import { errorName } from "../events/logger.js";
-import { type DecodedPayment, decodePayment, decodePaymentSignature } from "../protocol/headers.js";
-import type { CoverageQuery } from "../route/coverage.js";
+import { FacilitatorError } from "../errors.js";
+import type { PaymentEvents } from "../events/events.js";
+import { type Findings, foreignHostFinding, notHttpsFinding, proxyFinding } from "../events/findings.js";
+import type { Hooks } from "../events/hooks.js";
+import { errorName, type Logger } from "../events/logger.js";
+import type { FacilitatorPool } from "../facilitator/pool.js";
+import { wantsPage } from "../pricing/paywall.js";
+import type { PricedRoute } from "../pricing/priced-route.js";
+import {
+  isForeignHost,
+  isPublicWithoutTls,
+  type Place,
+  type PublicUrlSettings,
+  placeOf,
+  resourceUrl,
+} from "../pricing/resource.js";
+import type { AcceptedRequirements, VerifyResponse } from "../protocol/documents.js";
+import { decodePayment, decodePaymentSignature } from "../protocol/headers.js";
+import { isReason, type Reason } from "../protocol/reasons.js";
+import { type Coverage, cover } from "../route/coverage.js";
 import { digestOf, fullPathOf, type GateRequest } from "../route/request.js";
 import type { RouteTable } from "../route/route-table.js";
 import { UNKNOWN_RECEIVERS } from "../route/router-view.js";
-import { type Arrival, targetOf, toPricedRequest, toPriceRequest } from "./arrival.js";
-import { decideReadable } from "./decide-readable.js";
-import type { Decision } from "./decision.js";
-import { coverPriced } from "./free-keys.js";
-import { askOnRequest } from "./hooks.js";
-import { incompleteRequestAnswer, undecidedAnswer } from "./paid-request.js";
-import type { PaymentsConfig } from "./parse-options.js";
-import type { PricedRoute } from "./parse-routes.js";
-import { wantsPage } from "./paywall.js";
-import { readPayment } from "./read-payment.js";
-import { answered, refuse } from "./refuse.js";
-import { type ReportedOffer, reportOffers } from "./report.js";
-import { isForeignHost, type Place, placeOf, resourceUrl } from "./resource.js";
-import { ambiguousAnswer, askPersonToPay, askToPay } from "./responses.js";
-import { isPublicWithoutTls } from "./service-info.js";
+import type { Listings } from "../settlement/listings.js";
+import { explain, factsOf } from "../settlement/outcome.js";
+import type { Settler } from "../settlement/settle.js";
+import type { PaymentStore } from "../store/payment-store.js";
+import type { Admissions, Decision } from "./admission.js";
+import { checkInput, checkSignature, type RefusedPayment, readPayment } from "./check-payment.js";
+import type { InFlight } from "./in-flight.js";
+import {
+  hasPayment,
+  type MatchedRequest,
+  type PaidRequest,
+  targetOf,
+  toPaidRequest,
+  toPricedRequest,
+  toPriceRequest,
+} from "./paid-request.js";
+import type { Replay } from "./replay.js";
+import {
+  ambiguousPath,
+  challenge,
+  challengePage,
+  denied,
+  type GateResponse,
+  identifierConflict,
+  incompleteRequest,
+  inProgress,
+  notSettled,
+  RETRY_AFTER_SECONDS,
+  refusal,
+  tooManyPayments,
+  undecided,
+  unreachable,
+} from "./responses.js";
 
-/** Decides the requests that meet a table. */
-export interface Gate {
-  /**
-   * Decides at once where nobody has to be asked: what is free, and what comes without a payment. All else takes its time.
-   *
-   * Never throws or rejects: a store or a scheme that fails yields 503, and nothing was charged.
-   */
-  decide(request: GateRequest): Decision | Promise<Decision>;
+/** What the gate needs. */
+export interface GateDeps {
+  readonly publicUrls: PublicUrlSettings;
+  /** How long a duplicate waits for the first request. */
+  readonly copyWaitMs: number;
+  readonly hooks: Pick<Hooks, "asksAboutRequests" | "askAboutRequest" | "ask">;
+  readonly facilitator: Pick<FacilitatorPool, "ready" | "verify">;
+  readonly store: PaymentStore;
+  readonly inFlight: InFlight;
+  readonly admissions: Admissions;
+  readonly replay: Replay;
+  readonly settler: Pick<Settler, "settle">;
+  readonly listings: Pick<Listings, "note">;
+  readonly events: PaymentEvents;
+  readonly findings: Pick<Findings, "add">;
+  readonly logger: Logger;
+  readonly now: () => number;
 }
 
-/** Decides the requests of one route, which the framework has matched by itself. */
-export interface RouteGate {
-  /** @param locate - Says where the request is; asked only when it is to be known. */
-  decide(request: GateRequest, locate: () => Place): Decision | Promise<Decision>;
-  /** Ways to pay, in the seller's order. */
-  readonly offers: readonly ReportedOffer[];
-}
-
-const OPEN: Decision = Object.freeze({ kind: "pass", isGranted: false });
-
+const PASS: Decision = Object.freeze({ kind: "pass", isGranted: false });
 const GRANTED: Decision = Object.freeze({ kind: "pass", isGranted: true });
 
-/** What the challenge says to a request without a payment. */
-const PAYMENT_REQUIRED_ERROR = "Payment required";
+/** Decides requests. Never throws or rejects: if a store or a scheme fails, the client gets 503 and is not charged. */
+export class Gate {
+  readonly #deps: GateDeps;
 
-/** Where version 1 of the protocol has its payments. Whoever sends one should not wonder why it is not taken. */
-const OLD_PAYMENT = "X-PAYMENT";
-const OLD_PAYMENT_ERROR = "invalid_x402_version: X-PAYMENT is of x402 version 1; version 2 has PAYMENT-SIGNATURE";
+  constructor(deps: GateDeps) {
+    this.#deps = deps;
+  }
 
-/** How soon a payer may try again when the facilitator does not say. */
-const RETRY_AFTER_SECONDS = 5;
+  /** Decides a request by a route table. Synchronous for free routes and unpaid requests. */
+  decide(table: RouteTable<PricedRoute>, request: GateRequest): Decision | Promise<Decision> {
+    try {
+      const coverage = coverPriced(table, request);
+      if (coverage.kind === "free") return PASS;
+      if (coverage.kind === "ambiguous") return respond(ambiguousPath());
+      const { candidate } = coverage;
+      return this.decideAt(candidate.entry.value, request, () => placeOf(candidate, request));
+    } catch (error) {
+      return this.#failed(error, "the router");
+    }
+  }
 
-/** Creates the gate of one route table. */
-export function createGate(table: RouteTable<PricedRoute>, config: PaymentsConfig): Gate {
-  return {
-    decide(request) {
-      try {
-        const coverage = coverPriced(table, toCoverageQuery(request));
-        if (coverage.kind === "free") return OPEN;
-        if (coverage.kind === "ambiguous") return answered(ambiguousAnswer());
-        const { candidate } = coverage;
-        const arrival = { route: candidate.entry.value, locate: () => placeOf(candidate, request), request };
-        return decideSafely(arrival, config);
-      } catch (error) {
-        return failed(error, "the router", config);
+  /** Decides a request at one route, which the framework has matched by itself. */
+  decideAt(route: PricedRoute, request: GateRequest, locate: () => Place): Decision | Promise<Decision> {
+    if (route.isFree) return PASS;
+    try {
+      const url = route.url ?? resourceUrl(request, this.#deps.publicUrls);
+      const matched = { route, request, url, locate };
+      this.#noteUrl(matched);
+      const mustWait = this.#deps.hooks.asksAboutRequests || route.isPending() || route.priceFor !== undefined;
+      if (!mustWait && !hasPayment(request)) return this.#challenge(matched);
+      return this.#pay(matched).catch((error) => this.#failed(error, route.key));
+    } catch (error) {
+      return this.#failed(error, route.key);
+    }
+  }
+
+  /** The nine steps of a paid request. */
+  async #pay(matched: MatchedRequest): Promise<Decision> {
+    const { hooks, facilitator, store, replay, events, findings, copyWaitMs, now } = this.#deps;
+    const { request } = matched;
+
+    // 1. The seller's onRequest hook may let the request through, or deny it.
+    const verdict = hooks.asksAboutRequests ? await hooks.askAboutRequest(toPricedRequest(matched)) : undefined;
+    if (verdict?.kind === "granted") return GRANTED;
+    if (verdict?.kind === "denied") return respond(denied(verdict));
+
+    // 2. The price. Right after the start, it waits until each facilitator was asked what it supports.
+    if (matched.route.isPending()) await facilitator.ready();
+    const decoded =
+      request.payment === undefined ? decodePaymentSignature(request.paymentSignature) : decodePayment(request.payment);
+    const route = await this.#price(matched, decoded.kind === "present" ? decoded.payment.accepted : undefined);
+    if (route === undefined) return respond(incompleteRequest());
+    if (route.isFree) {
+      events.emit("granted", () => ({ route: route.key }));
+      return GRANTED;
+    }
+    const priced = { ...matched, route };
+
+    // 3. The payment: it must be for one of the route's offers, and good as far as can be told here.
+    if (decoded.kind === "absent") return this.#challenge(priced);
+    if (decoded.kind === "malformed") {
+      const { reason, problem } = decoded;
+      const what = request.payment === undefined ? "PAYMENT-SIGNATURE" : "the payment";
+      return this.#refuse(priced, { kind: "refused", status: 400, reason, error: `${reason}: ${what} is ${problem}` });
+    }
+    const read = readPayment(route, decoded.payment, now());
+    if (read.kind === "refused") return this.#refuse(priced, read);
+
+    // 4. The payer's signature, where the seller wants it checked in this process.
+    const forged = await checkSignature(route, read.offer, decoded.payment.payload);
+    if (forged !== undefined)
+      return this.#refuse(priced, { kind: "refused", status: 402, reason: forged, error: forged });
+
+    // 5. From here on the payment is bound to this request: its route, method, target, body and offer.
+    const bodyDigest = await digestOf(request);
+    if (bodyDigest === undefined) return respond(incompleteRequest());
+    const paid = toPaidRequest(priced, read, bodyDigest);
+    const untilMs = now() + copyWaitMs;
+    if (read.reading.kind === "expired") return this.#decideExpired(paid, read.reading.expiredReason, untilMs);
+
+    // 6. The route's validate. A payment that has a record goes by that, even if its request is invalid by now.
+    const invalid = await checkInput(priced, findings);
+    if (invalid !== undefined && (await store.find(paid.claim.identity)) === undefined) {
+      events.emit("denied", () => ({ ...factsOf(paid), by: "validate" }));
+      return respond(invalid);
+    }
+
+    // 7. The claim: one request owns the payment. The others get what its record says.
+    for (;;) {
+      const claim = await store.claim(paid.claim);
+      if (claim.kind === "claimed") return await this.#serve(paid);
+      if (claim.kind === "identifier_taken") {
+        events.emit("denied", () => ({ ...factsOf(paid), by: "payment-identifier" }));
+        return respond(identifierConflict());
       }
-    },
-  };
-}
+      const decision = await replay.decide(paid, claim.record, untilMs);
+      if (decision !== undefined) return decision;
+    }
+  }
 
-function toCoverageQuery(request: GateRequest): CoverageQuery {
-  const { method, path, mountPath, hasOldRouter = false, isUnclear = false } = request;
-  const { receiversOf = () => UNKNOWN_RECEIVERS } = request;
-  return { method, path, mountPath, fullPath: fullPathOf(request), hasOldRouter, isUnclear, receiversOf };
-}
+  /** Steps 8 and 9. Whatever happens, duplicates that wait are told, and the claim is released if nothing began. */
+  async #serve(paid: PaidRequest): Promise<Decision> {
+    const { hooks, inFlight, events } = this.#deps;
+    const { claim, client, route } = paid;
 
-/** Creates the gate of one route. Every request it is asked about is priced, if the route is. */
-export function createRouteGate(route: PricedRoute, config: PaymentsConfig): RouteGate {
-  return {
-    decide: (request, locate) => (route.isFree ? OPEN : decideSafely({ route, locate, request }, config)),
-    offers: reportOffers(route),
-  };
-}
+    // 8. In flight: duplicates wait for this request.
+    inFlight.begin(claim, client);
+    events.emit("claimed", () => factsOf(paid));
+    try {
+      // 9. The facilitator verifies, and the handler runs. Or it settles first, as the route says.
+      const denial = await hooks.ask("beforeVerify", () => factsOf(paid));
+      const run = () => (route.settle === "before" ? this.#settleThenRun(paid) : this.#verifyThenRun(paid));
+      const decision = denial === undefined ? await run() : await this.#release(paid, denied(denial));
+      if (decision.kind === "respond") inFlight.end(claim, () => decision.response);
+      else if (decision.kind === "run" && !decision.admission.isHeld) inFlight.end(claim);
+      return decision;
+    } catch (error) {
+      // If this fails too, the claim expires.
+      await this.#release(paid, undecided()).catch(() => {});
+      inFlight.end(claim);
+      throw error;
+    }
+  }
 
-/** At once where nobody has to be asked: most requests come without a payment. */
-function decideSafely(arrival: Arrival, config: PaymentsConfig): Decision | Promise<Decision> {
-  try {
-    const decision = decidePriced(arrival, config);
-    return decision instanceof Promise ? decision.catch((error) => failed(error, arrival.route.key, config)) : decision;
-  } catch (error) {
-    return failed(error, arrival.route.key, config);
+  /** `settle: "after"`: the facilitator accepts the payment, the handler runs, and the money moves afterwards. */
+  async #verifyThenRun(paid: PaidRequest): Promise<Decision> {
+    const { hooks, facilitator, store, inFlight, admissions, listings, events, logger, now } = this.#deps;
+    const { identity, owner } = paid.claim;
+    const startedMs = now();
+    const timed = () => ({ ...factsOf(paid), durationMs: now() - startedMs });
+    let response: VerifyResponse;
+    try {
+      response = await facilitator.verify(paid.facilitatorRequest, { payment: identity });
+    } catch (error) {
+      logger.error("verification_failed", { network: paid.offer.requirements.network, ...explain(error) });
+      events.emit("invalid", () => ({ ...timed(), reason: UNEXPECTED }));
+      const retryAfterSeconds = error instanceof FacilitatorError ? error.retryAfterSeconds : undefined;
+      return this.#release(paid, unreachable(UNEXPECTED, retryAfterSeconds ?? RETRY_AFTER_SECONDS));
+    }
+    const extensionResponses = listings.note({
+      payment: paid,
+      operation: "verify",
+      responses: response.extensionResponses,
+    });
+    if (!response.isValid) {
+      const reason = isReason(response.invalidReason) ? response.invalidReason : "invalid_payload";
+      events.emit("invalid", () => ({ ...timed(), reason }));
+      // The facilitator's own failure is not the payer's fault, and another signature would not help.
+      if (reason === UNEXPECTED) return this.#release(paid, unreachable(UNEXPECTED, RETRY_AFTER_SECONDS));
+      return this.#release(paid, refusal(paid.route, paid.occasion, reason));
+    }
+    events.emit("verified", timed);
+    const denial = await hooks.ask("afterVerify", () => factsOf(paid));
+    if (denial !== undefined) return this.#release(paid, denied(denial));
+    if (!inFlight.serving(paid.claim, paid.payer.toLowerCase())) {
+      events.emit("denied", () => ({ ...factsOf(paid), by: "maxRunsPerPayer" }));
+      return this.#release(paid, tooManyPayments());
+    }
+    const isOurs = await store.transition({ identity, from: "claimed", to: "serving", owner });
+    if (!isOurs) return respond(inProgress());
+    const admission = admissions.admit(paid, extensionResponses);
+    events.emit("admitted", () => factsOf(paid));
+    return { kind: "run", admission };
+  }
+
+  /** `settle: "before"`: the money moves, and then the handler runs. */
+  async #settleThenRun(paid: PaidRequest): Promise<Decision> {
+    const { hooks, store, settler, admissions, events } = this.#deps;
+    const { claim, client, route, occasion } = paid;
+    const { identity, owner } = claim;
+    const denial = await hooks.ask("beforeSettle", () => factsOf(paid));
+    if (denial !== undefined) return this.#release(paid, denied(denial));
+    const settled = await settler.settle(paid, {
+      from: "claimed",
+      owner,
+      facilitator: undefined,
+      response: undefined,
+      waiting: { client },
+    });
+    // Refused outright, it did not move. A record of it would let strangers fill the memory.
+    if (settled.kind === "rejected" && settled.receipt.transaction === "") await store.release(identity, owner);
+    if (settled.kind !== "settled") return respond(notSettled(route, occasion, settled));
+    events.emit("admitted", () => factsOf(paid));
+    return { kind: "run", admission: admissions.admitPrepaid(paid, settled.receipt, settled.extensionResponses) };
+  }
+
+  /**
+   * Prices one request, where the price depends on it; `undefined`: the client disconnected before its body was here.
+   * Rejects if a function of the seller's throws.
+   */
+  async #price(matched: MatchedRequest, accepted: AcceptedRequirements | undefined): Promise<PricedRoute | undefined> {
+    const { route, request } = matched;
+    if (route.priceFor === undefined) return route;
+    const bodyDigest = await digestOf(request);
+    if (bodyDigest === undefined) return undefined;
+    const priced = await route.priceFor({
+      request: toPriceRequest(matched),
+      binding: [route.key, request.method, targetOf(request), bodyDigest],
+      accepted,
+      nowSeconds: Math.floor(this.#deps.now() / 1000),
+    });
+    if (!priced.isFree && priced.isPending()) await this.#deps.facilitator.ready();
+    return priced;
+  }
+
+  /** Asks for payment: a person with a browser gets a page. */
+  #challenge({ route, request, url, locate }: MatchedRequest): Decision {
+    const isVersion1 = request.header?.("X-PAYMENT") !== undefined;
+    const error = isVersion1 ? VERSION_1_ERROR : "Payment required";
+    const occasion = { url, method: request.method, error, locate };
+    const isPerson = wantsPage(request.accept, request.userAgent);
+    const response = isPerson ? challengePage(route, occasion) : challenge(route, occasion, { status: 402 });
+    if (response.status === 402) this.#deps.events.emit("challenged", () => ({ route: route.key }));
+    return respond(response);
+  }
+
+  /** Says what is wrong with the payment, and asks for another one. */
+  #refuse({ route, request, url, locate }: MatchedRequest, refused: RefusedPayment): Decision {
+    const { status, error, reason, field } = refused;
+    const { events } = this.#deps;
+    if (status === 400) events.emit("malformed", () => ({ route: route.key, reason }));
+    else events.emit("mismatched", () => ({ route: route.key, reason, ...(field === undefined ? {} : { field }) }));
+    return respond(challenge(route, { url, method: request.method, error, locate }, { status }));
+  }
+
+  /** An expired payment cannot pay any more, but its record may say what happened to it. */
+  async #decideExpired(paid: PaidRequest, reason: Reason, untilMs: number): Promise<Decision> {
+    const { store, replay, events } = this.#deps;
+    const record = await store.find(paid.claim.identity);
+    if (record === undefined) {
+      events.emit("mismatched", () => ({ route: paid.routeKey, reason }));
+      return respond(refusal(paid.route, paid.occasion, reason));
+    }
+    const decision = await replay.decide(paid, record, untilMs);
+    if (decision !== undefined) return decision;
+    replay.tell(paid, "pending");
+    return respond(inProgress());
+  }
+
+  /** The handler does not run, and the payment can be used again. Rejects if the store fails. */
+  async #release({ claim }: PaidRequest, response: GateResponse): Promise<Decision> {
+    await this.#deps.store.release(claim.identity, claim.owner);
+    return respond(response);
+  }
+
+  /** 503. Something of ours or of the seller's failed: a store, a scheme, a price function. */
+  #failed(error: unknown, route: string): Decision {
+    this.#deps.logger.error("decision_failed", { route, error: errorName(error) });
+    return respond(undecided());
+  }
+
+  /** Notes what looks wrong about a resource's URL. What a proxy makes of it is only seen with a request. */
+  #noteUrl({ route, request, url }: MatchedRequest): void {
+    const { publicUrls, findings } = this.#deps;
+    if (route.isPublic && isPublicWithoutTls(url)) findings.add(notHttpsFinding());
+    if (route.url !== undefined) return;
+    if (publicUrls.publicUrl === undefined && request.isProxyIgnored === true) findings.add(proxyFinding());
+    if (isForeignHost(request, publicUrls)) findings.add(foreignHostFinding());
   }
 }
 
-function failed(error: unknown, route: string, { logger }: PaymentsConfig): Decision {
-  logger.error("decision_failed", { route, error: errorName(error) });
-  return answered(undecidedAnswer(RETRY_AFTER_SECONDS));
+const UNEXPECTED = "unexpected_verify_error";
+
+/** Version 1 of the protocol has another header. Its clients should learn why they are not served. */
+const VERSION_1_ERROR = "invalid_x402_version: X-PAYMENT is of x402 version 1; version 2 has PAYMENT-SIGNATURE";
+
+function respond(response: GateResponse): Decision {
+  return { kind: "respond", response };
 }
 
-function decidePriced(arrival: Arrival, config: PaymentsConfig): Decision | Promise<Decision> {
-  const { request, route } = arrival;
-  const url = route.url ?? resourceUrl(request, config);
-  notePlace(arrival, url, config);
-  const asked = askOnRequest(() => toPricedRequest(arrival, url), config);
-  const isAtOnce = asked === undefined && !route.isPending() && route.priceFor === undefined;
-  return isAtOnce ? decideRead(arrival, url, config) : decideAsked(arrival, { url, asked }, config);
-}
-
-/** Asks whoever has a say before the payment is looked at. */
-async function decideAsked(
-  arrival: Arrival,
-  { url, asked }: { readonly url: string; readonly asked: ReturnType<typeof askOnRequest> },
-  config: PaymentsConfig,
-): Promise<Decision> {
-  const { request, route } = arrival;
-  const verdict = asked && (await asked);
-  if (verdict !== undefined) return verdict.kind === "granted" ? GRANTED : answered(verdict.answer);
-  // Just after the start: each facilitator is asked within its deadline, and this waits for no longer.
-  if (route.isPending()) await config.facilitator.ready();
-  if (route.priceFor === undefined) return decideRead(arrival, url, config);
-  const decoded = decodeRequest(arrival);
-  const bodyDigest = await digestOf(request);
-  if (bodyDigest === undefined) return answered(incompleteRequestAnswer());
-  const priced = await route.priceFor({
-    request: toPriceRequest(arrival, url),
-    binding: [route.key, request.method, targetOf(request), bodyDigest],
-    accepted: decoded.kind === "present" ? decoded.payment.accepted : undefined,
-    nowSeconds: Math.floor(config.now() / 1000),
-  });
-  if (priced.isFree) {
-    config.events.emit("granted", () => ({ route: priced.key }));
-    return GRANTED;
-  }
-  if (priced.isPending()) await config.facilitator.ready();
-  return decideDecoded({ ...arrival, route: priced }, { url, decoded }, config);
-}
-
-function decideRead(arrival: Arrival, url: string, config: PaymentsConfig): Decision | Promise<Decision> {
-  return decideDecoded(arrival, { url, decoded: decodeRequest(arrival) }, config);
-}
-
-function decodeRequest({ request }: Arrival): DecodedPayment {
-  const { payment, paymentSignature } = request;
-  if (payment !== undefined) return decodePayment(payment);
-  return decodePaymentSignature(paymentSignature);
-}
-
-function decideDecoded(
-  arrival: Arrival,
-  { url, decoded }: { readonly url: string; readonly decoded: DecodedPayment },
-  config: PaymentsConfig,
-): Decision | Promise<Decision> {
-  if (decoded.kind === "absent") return challengeFirst(arrival, url, config);
-  if (decoded.kind === "malformed") {
-    const { reason, problem } = decoded;
-    const what = arrival.request.payment === undefined ? "PAYMENT-SIGNATURE" : "the payment";
-    const error = `${reason}: ${what} is ${problem}`;
-    return refuse(arrival, { url, refused: { kind: "refused", status: 400, error, reason } }, config);
-  }
-  const read = readPayment(arrival.route, decoded.payment, config);
-  return read.kind === "refused"
-    ? refuse(arrival, { url, refused: read }, config)
-    : decideReadable(arrival, { url, read }, config);
-}
-
-/** What a proxy in front of us makes of the resource's URL is only seen with a request. */
-function notePlace({ route, request }: Arrival, url: string, config: PaymentsConfig): void {
-  const { publicUrl, allowedHosts, findings } = config;
-  if (route.isPublic && isPublicWithoutTls(url)) findings.add(notHttpsFinding());
-  if (route.url !== undefined) return;
-  if (publicUrl === undefined && request.isProxyIgnored === true) findings.add(proxyFinding());
-  if (isForeignHost(request, { publicUrl, allowedHosts })) findings.add(foreignHostFinding());
-}
-
-function challengeFirst({ route, request, locate }: Arrival, url: string, { events }: PaymentsConfig): Decision {
-  const isOld = request.header?.(OLD_PAYMENT) !== undefined;
-  const occasion = { url, method: request.method, error: isOld ? OLD_PAYMENT_ERROR : PAYMENT_REQUIRED_ERROR, locate };
-  const isPerson = wantsPage(request.accept, request.userAgent);
-  const answer = isPerson ? askPersonToPay(route, occasion) : askToPay(route, occasion, { status: 402 });
-  // Without a way to pay it is no challenge.
-  if (answer.status === 402) events.emit("challenged", () => ({ route: route.key }));
-  return answered(answer);
+/**
+ * Finds the price of a request. A free key only covers requests that are written exactly like it: another spelling may
+ * reach what the next key prices, and is priced by that.
+ */
+function coverPriced(table: RouteTable<PricedRoute>, request: GateRequest): Coverage<PricedRoute> {
+  const { method, path, mountPath, hasOldRouter = false, isUnclear = false, receiversOf } = request;
+  const query = { method, path, mountPath, fullPath: fullPathOf(request), hasOldRouter, isUnclear };
+  const coverage = cover(table, { ...query, receiversOf: receiversOf ?? (() => UNKNOWN_RECEIVERS) });
+  if (coverage.kind !== "priced" || !coverage.candidate.entry.value.isFree) return coverage;
+  if (coverage.candidate.match === "exact" && !isUnclear) return { kind: "free" };
+  const next = table.find(query).find(({ entry }) => !entry.value.isFree);
+  return next === undefined ? { kind: "free" } : { kind: "priced", candidate: next };
 }

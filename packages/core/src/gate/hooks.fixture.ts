@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { AskingHook, PaymentHooks } from "./hooks.js";
+import type { AskingHook, PaymentHooks } from "../events/hooks.js";
 import { answerOf, createShop, HANDLED, isHeld, NETWORK, PAYER, ROUTES, readAnswer, stageOf } from "./shop.fixture.js";
 
 export const IDENTITY = `${NETWORK}|n1`;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { type PricedRequest, parseHooks } from "../events/hooks.js";
 import { createIssues } from "../issues.js";
 import { buy, createHookedShop, FACTS, type Hook, IDENTITY, JUNK, UPFRONT } from "./hooks.fixture.js";
-import { type PricedRequest, parseHooks } from "./hooks.js";
 import { admissionOf, answerOf, createShop, HANDLED, ROUTES, SETTLED, stageOf } from "./shop.fixture.js";
 
 /** How far a payment gets that is denied at a hook. */
@@ -30,7 +30,7 @@ describe.each(POINTS)("%s of a route that settles %s the handler", (hook, settle
     expect(got).toMatchObject({
       status: 403,
       headers: { "cache-control": "no-store" },
-      json: { error: "denied", message: "This request was refused. Nothing was charged." },
+      json: { error: "denied", message: "This request was refused. You were not charged." },
     });
     expect(got).not.toMatchObject({ headers: { "payment-required": expect.anything() } });
     expect([shop.till.count("verify"), shop.till.count("settle")]).toEqual([verified, 0]);

@@ -1,116 +1,119 @@
 /**
- * What this process is doing right now, payment by payment, so that copies of a payment can wait for its first run.
+ * Requests in flight in this process, by payment, so that duplicates can wait for the first request.
  *
- * The store says who owns a payment; this only says when its owner is through, and what came of it.
+ * The store says who owns a payment. This says when its owner is done, and which response its client got.
  *
  * @module
  */
 import type { ClaimRequest } from "../store/payment-store.js";
 import type { GateResponse } from "./responses.js";
 
-/** One payment that a request, or a settlement in the background, is busy with. */
-export interface OngoingRun {
-  /** By what address its client came, if that is known for certain. */
+/** One payment that a request, or a settlement in the background, works on. */
+export interface RequestInFlight {
+  /** The client's address, if it is known for certain. */
   readonly client: string | undefined;
-  /** Whether the facilitator may have been told to move the money: from then on whoever watches the chain may have a copy. */
+  /** Whether the facilitator may have been told to move the money. From then on anyone may see the payment on chain. */
   readonly isSettling: boolean;
-  /** Resolves when the run is over: to what its client was told, if a copy may be told the same. Never rejects. */
+  /** Resolves when the request is done: to the response that duplicates may share, if any. Never rejects. */
   readonly ended: Promise<GateResponse | undefined>;
 }
 
-type Run = Pick<ClaimRequest, "identity" | "owner">;
+type Owned = Pick<ClaimRequest, "identity" | "owner">;
+type ShareResponse = () => GateResponse | undefined;
 
-/** The runs of this process. */
-export interface OngoingRuns {
-  begin(run: Run, client: string | undefined): void;
-  /** The handler is about to run; `false` when this payer has as many handlers at work as are allowed. */
-  serve(run: Run, payer: string): boolean;
-  /** The facilitator is about to be told; begins a run that was not begun. */
-  settle(run: Run, client: string | undefined): void;
-  /**
-   * Ends a run, once; ending it again, or one that was not begun, does nothing.
-   *
-   * @param tell - What a copy may be told. Only asked when a copy waits.
-   */
-  end(run: Run, tell?: Tell): void;
-  find(identity: string): OngoingRun | undefined;
-  /** How many runs there are. */
-  readonly size: number;
-}
-
-type Tell = () => GateResponse | undefined;
-
-class Entry implements OngoingRun {
+class Entry implements RequestInFlight {
   readonly owner: string;
   readonly client: string | undefined;
   isSettling = false;
   payer: string | undefined;
-  // There hardly ever is a copy that waits.
   #ended: Promise<GateResponse | undefined> | undefined;
-  #tellWaiting: ((tell: Tell) => void) | undefined;
-  #told: Tell | undefined;
+  #share: ShareResponse | undefined;
+  #resolve: ((response: GateResponse | undefined) => void) | undefined;
 
   constructor(owner: string, client: string | undefined) {
     this.owner = owner;
     this.client = client;
   }
 
+  /** Made when the first duplicate asks. Most requests have none. */
   get ended(): Promise<GateResponse | undefined> {
     this.#ended ??= new Promise((resolve) => {
-      if (this.#told !== undefined) resolve(this.#told());
-      else this.#tellWaiting = (tell) => resolve(tell());
+      if (this.#share === undefined) this.#resolve = resolve;
+      else resolve(this.#share());
     });
     return this.#ended;
   }
 
-  end(tell: Tell): void {
-    this.#told = tell;
-    this.#tellWaiting?.(tell);
+  end(share: ShareResponse): void {
+    this.#share = share;
+    this.#resolve?.(share());
   }
 }
 
-/** Creates an empty list. */
-export function createOngoingRuns(maxRunsPerPayer: number): OngoingRuns {
-  const runs = new Map<string, Entry>();
-  const perPayer = new Map<string, number>();
-  const begin = ({ identity, owner }: Run, client: string | undefined): Entry => {
-    const entry = new Entry(owner, client);
-    runs.set(identity, entry);
-    return entry;
-  };
-  const find = ({ identity, owner }: Run) => {
-    const entry = runs.get(identity);
+/** The requests in flight. */
+export class InFlight {
+  readonly #entries = new Map<string, Entry>();
+  readonly #perPayer = new Map<string, number>();
+  readonly #maxPerPayer: number;
+
+  constructor(maxPerPayer: number) {
+    this.#maxPerPayer = maxPerPayer;
+  }
+
+  /** How many there are. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** The request that works on a payment. */
+  find(identity: string): RequestInFlight | undefined {
+    return this.#entries.get(identity);
+  }
+
+  /** A request owns its payment from now on. */
+  begin({ identity, owner }: Owned, client: string | undefined): void {
+    this.#entries.set(identity, new Entry(owner, client));
+  }
+
+  /** The handler is about to run; `false`: too many handlers of this payer run already. */
+  serving(claim: Owned, payer: string): boolean {
+    const running = this.#perPayer.get(payer) ?? 0;
+    if (running >= this.#maxPerPayer) return false;
+    const entry = this.#find(claim);
+    if (entry === undefined) return true;
+    entry.payer = payer;
+    this.#perPayer.set(payer, running + 1);
+    return true;
+  }
+
+  /** The facilitator is about to be told. */
+  settling(claim: Owned, client: string | undefined): void {
+    if (this.#find(claim) === undefined) this.begin(claim, client);
+    const entry = this.#find(claim);
+    if (entry !== undefined) entry.isSettling = true;
+  }
+
+  /**
+   * The request is done. Ending it twice does nothing.
+   *
+   * @param share - Returns the response that duplicates may share. Called only if a duplicate waits.
+   */
+  end(claim: Owned, share: ShareResponse = () => undefined): void {
+    const entry = this.#find(claim);
+    if (entry === undefined) return;
+    this.#entries.delete(claim.identity);
+    if (entry.payer !== undefined) this.#release(entry.payer);
+    entry.end(share);
+  }
+
+  #find({ identity, owner }: Owned): Entry | undefined {
+    const entry = this.#entries.get(identity);
     return entry?.owner === owner ? entry : undefined;
-  };
-  const count = (payer: string, by: 1 | -1) => {
-    const runsOfPayer = (perPayer.get(payer) ?? 0) + by;
-    if (runsOfPayer === 0) perPayer.delete(payer);
-    else perPayer.set(payer, runsOfPayer);
-  };
-  return {
-    get size() {
-      return runs.size;
-    },
-    begin: (run, client) => void begin(run, client),
-    serve(run, payer) {
-      if ((perPayer.get(payer) ?? 0) >= maxRunsPerPayer) return false;
-      const entry = find(run);
-      if (entry === undefined) return true;
-      entry.payer = payer;
-      count(payer, 1);
-      return true;
-    },
-    settle(run, client) {
-      const entry = find(run) ?? begin(run, client);
-      entry.isSettling = true;
-    },
-    end(run, tell = () => undefined) {
-      const entry = find(run);
-      if (entry === undefined) return;
-      runs.delete(run.identity);
-      if (entry.payer !== undefined) count(entry.payer, -1);
-      entry.end(tell);
-    },
-    find: (identity) => runs.get(identity),
-  };
+  }
+
+  #release(payer: string): void {
+    const running = (this.#perPayer.get(payer) ?? 0) - 1;
+    if (running <= 0) this.#perPayer.delete(payer);
+    else this.#perPayer.set(payer, running);
+  }
 }

@@ -1,121 +1,186 @@
 /**
- * A request that carries a readable payment for one of our offers: what every later step works on.
+ * A request at a priced route, before and after its payment is read; and what a payment is bound to.
  *
+ * @see `docs/reference/lifecycle.md`
  * @module
  */
-import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
-import type { Reason } from "../protocol/reasons.js";
+import { randomUUID } from "node:crypto";
+import type { PricedRequest } from "../events/hooks.js";
+import type { FacilitatorRequest } from "../facilitator/facilitator.js";
+import type { PriceRequest } from "../options.js";
+import type { ChallengeOccasion } from "../pricing/challenge.js";
+import { CHARGE, type PricedRoute } from "../pricing/priced-route.js";
+import type { Place } from "../pricing/resource.js";
+import { canonicalNetwork } from "../protocol/caip2.js";
+import type { Extensions, PaymentPayload, ResourceInfo } from "../protocol/documents.js";
+import { isJsonObject, type JsonObject } from "../protocol/json.js";
+import { PAYMENT_IDENTIFIER } from "../protocol/payment-identifier.js";
+import { fullPathOf, type GateRequest } from "../route/request.js";
 import type { Offer } from "../scheme/offer.js";
-import type { Settlement, UnsettledPayment } from "./outcome.js";
-import type { PricedRoute } from "./parse-routes.js";
-import type { Place } from "./resource.js";
-import { askToPay, type GateResponse, problemAnswer } from "./responses.js";
+import type { IdentifiedPayment } from "../scheme/scheme.js";
+import type { PendingPayment } from "../settlement/outcome.js";
+import type { ClaimRequest } from "../store/payment-store.js";
 
-/** One payment in one request. */
-export interface PaidRequest extends UnsettledPayment {
+/** A request that a route matched. */
+export interface MatchedRequest {
+  readonly route: PricedRoute;
+  readonly request: GateRequest;
+  /** Absolute URL of the resource, for challenges. */
+  readonly url: string;
+  /** Route template and path parameters. Found out only when they are needed. */
+  readonly locate: () => Place;
+}
+
+/** A payment for one of our offers, as its scheme reads it. */
+export interface ReadPayment {
+  readonly kind: "read";
+  readonly payment: PaymentPayload;
+  readonly offer: Offer;
+  readonly reading: IdentifiedPayment;
+  /** Digest of the client's identifier for the payment. */
+  readonly identifier: string | undefined;
+}
+
+/** A request with a payment for one of our offers: what all later steps work on. */
+export interface PaidRequest extends PendingPayment {
   readonly route: PricedRoute;
   readonly offer: Offer;
   readonly place: Place;
-  /** What the facilitator said of our declarations when it verified. */
-  readonly said?: ExtensionResponses | undefined;
-  /** Absolute URL and method, for challenges. */
-  readonly url: string;
-  readonly method: string;
+  /** For challenges. */
+  readonly occasion: Omit<ChallengeOccasion, "error">;
   /** The client's address, if it is known for certain. */
   readonly client: string | undefined;
 }
 
-/** The payer's tokens are not allowed to be moved yet; another signature would not help. As the scheme documents have it: 412. */
-const ALLOWANCE_REQUIRED = "permit2_allowance_required";
-
-/** 402: this payment will not do; here is what would. */
-export function refusal(paid: PaidRequest, error: string, receipt?: SettlementResponse): GateResponse {
-  const { route, url, method, place } = paid;
-  return askToPay(
+/** Puts together what was read of a request and its payment. */
+export function toPaidRequest(
+  { route, request, url, locate }: MatchedRequest,
+  { offer, payment, reading, identifier }: ReadPayment,
+  bodyDigest: string,
+): PaidRequest {
+  const place = locate();
+  const occasion = { url, method: request.method, locate: () => place };
+  const { description, mimeType, service, key } = route;
+  const resource = { url, description, mimeType, ...service };
+  const claim: ClaimRequest = {
+    identity: reading.identity,
+    binding: bindingOf([key, request.method, targetOf(request), bodyDigest], offer),
+    owner: nextOwner(),
+    expiresAtMs: reading.expiresAtSeconds * 1000,
+    ...(identifier === undefined ? {} : { identifier }),
+  };
+  return {
     route,
-    { url, method, error, locate: () => place },
-    { status: error === ALLOWANCE_REQUIRED ? 412 : 402, receipt },
+    routeKey: key,
+    listedAs: key === CHARGE ? `${request.method} ${place.routeTemplate ?? CHARGE}` : undefined,
+    offer,
+    scheme: offer.scheme,
+    payer: reading.payer,
+    place,
+    occasion,
+    client: request.client,
+    claim,
+    facilitatorRequest: toFacilitatorRequest(payment, offer, { resource, extensions: route.declareAt(occasion) }),
+  };
+}
+
+/** A run of this process. A UUID of its own for each would take half a kilobyte more per record. */
+const PROCESS = randomUUID();
+
+let runs = 0;
+
+/** A unique id per run. It shows when another run has taken over a payment. */
+function nextOwner(): string {
+  return `${PROCESS}-${++runs}`;
+}
+
+/** The request that a payment is for: route, method, path with query, and digest of the body. */
+export type BoundRequest = readonly [routeKey: string, method: string, target: string, bodyDigest: string];
+
+/** Binds a payment to the request it came with first, and to the terms it was signed for. JSON text. */
+function bindingOf(request: BoundRequest, { requirements }: Offer): string {
+  const { scheme, network, asset, payTo, amount } = requirements;
+  return JSON.stringify([...request, scheme, canonicalNetwork(network), asset, payTo, amount]);
+}
+
+/** Path and query. Not the host: a client may come back by another name of the same server. */
+export function targetOf({ mountPath, path, search }: GateRequest): string {
+  return mountPath + path + search;
+}
+
+/** What hooks see of a request. */
+export function toPricedRequest({ route, request, url }: MatchedRequest): PricedRequest {
+  return {
+    method: request.method,
+    path: fullPathOf(request),
+    url,
+    route: route.key,
+    hasPayment: hasPayment(request),
+    header(name) {
+      // `constructor` and the like: every object has these names.
+      const value: unknown = request.header?.(name);
+      return typeof value === "string" ? value : undefined;
+    },
+  };
+}
+
+/** What price, recipient and validate functions see of a request. */
+export function toPriceRequest(matched: MatchedRequest): PriceRequest {
+  const { search, body } = matched.request;
+  return { ...toPricedRequest(matched), search, body, pathParams: matched.locate().pathParams };
+}
+
+/** Whether a request carries a payment, valid or not. */
+export function hasPayment({ payment, paymentSignature }: GateRequest): boolean {
+  return payment !== undefined || paymentSignature !== undefined;
+}
+
+/** What a client adds to this extension does not count: it would end up in a public catalog. */
+const SELLERS_OWN = "bazaar";
+
+/**
+ * The body of the facilitator's `verify` and `settle`: our offer, resource and declarations. Of the client's words it has
+ * the scheme's payload, and what the client added to extensions that we declared.
+ *
+ * @see x402 v2 §5.1.2 "Extensions": a client may add to the info it received, not change it
+ */
+export function toFacilitatorRequest(
+  payment: PaymentPayload,
+  offer: Offer,
+  declared: { readonly resource: ResourceInfo; readonly extensions: Extensions | undefined },
+): FacilitatorRequest {
+  const { scheme, requirements } = offer;
+  const theirs = payment.extensions;
+  const ofScheme = Object.entries(scheme.extensionsFor?.(requirements) ?? {}).filter(
+    ([identifier]) => isJsonObject(theirs) && Object.hasOwn(theirs, identifier),
   );
+  const ours =
+    ofScheme.length === 0 ? declared.extensions : { ...Object.fromEntries(ofScheme), ...declared.extensions };
+  const extensions = mergeExtensions(ours, theirs);
+  return {
+    x402Version: 2,
+    paymentPayload: {
+      x402Version: 2,
+      payload: payment.payload,
+      accepted: requirements,
+      resource: declared.resource,
+      ...(extensions === undefined ? {} : { extensions }),
+    },
+    paymentRequirements: requirements,
+  };
 }
 
-/** What the payer sees when settlement did not end well. */
-export function unsettledAnswer(paid: PaidRequest, settlement: Exclude<Settlement, { kind: "settled" }>): GateResponse {
-  if (settlement.kind === "rejected") {
-    return refusal(paid, settlement.receipt.errorReason ?? "unexpected_settle_error", settlement.receipt);
-  }
-  if (settlement.kind === "unsent") return unreachableAnswer("unexpected_settle_error", settlement.retryAfterSeconds);
-  return problemAnswer({
-    status: 503,
-    error: "settlement_pending",
-    message:
-      "It is not yet known whether the payment was made. Repeat this request with the same payment; do not sign a new payment.",
-    retryAfterSeconds: settlement.retryAfterSeconds,
-  });
-}
-
-/** The facilitator cannot be asked right now. */
-export function unreachableAnswer(error: Reason, retryAfterSeconds: number): GateResponse {
-  return problemAnswer({
-    status: 503,
-    error,
-    message:
-      "The payment could not be processed right now. Nothing was charged; repeat this request with the same payment.",
-    retryAfterSeconds,
-  });
-}
-
-/** Something failed here, perhaps the memory of what became of this payment before: nothing is said about the money. */
-export function undecidedAnswer(retryAfterSeconds: number): GateResponse {
-  return problemAnswer({
-    status: 503,
-    error: "unexpected_verify_error",
-    message:
-      "The payment could not be processed right now. Repeat this request with the same payment; do not sign a new payment.",
-    retryAfterSeconds,
-  });
-}
-
-/** Another payment came with the id of this one. */
-export function identifierTakenAnswer(): GateResponse {
-  return problemAnswer({
-    status: 409,
-    error: "payment_identifier_conflict",
-    message: "Another payment has this payment-identifier. Nothing was charged for this one; give it an id of its own.",
-  });
-}
-
-/** The payer can prove to be the payer, but the answer is gone. */
-export function answerNotKeptAnswer(receipt: SettlementResponse | undefined): GateResponse {
-  return problemAnswer({
-    status: 409,
-    error: "answer_not_kept",
-    message:
-      "This payment was made and answered before. Its answer was too large to keep, or has been kept long enough.",
-    receipt,
-  });
-}
-
-/** A payer has as many handlers at work as are allowed. */
-export function tooManyRunsAnswer(): GateResponse {
-  return problemAnswer({
-    status: 429,
-    error: "too_many_payments",
-    message: "Too many payments of this payer are being served. Repeat this request with the same payment.",
-    retryAfterSeconds: 1,
-  });
-}
-
-/** The client left before its request was here. Nobody reads this. */
-export function incompleteRequestAnswer(): GateResponse {
-  return problemAnswer({ status: 400, error: "invalid_payload", message: "The request ended before its body did." });
-}
-
-/** Another run has this payment in hand. */
-export function inProgressAnswer(): GateResponse {
-  return problemAnswer({
-    status: 409,
-    error: "payment_in_progress",
-    message: "This payment is being served right now. Repeat this request with the same payment.",
-    retryAfterSeconds: 1,
-  });
+function mergeExtensions(ours: Extensions | undefined, theirs: PaymentPayload["extensions"]): JsonObject | undefined {
+  // The payment's identifier stays between the client and us: whoever has it gets the response.
+  const shared = Object.entries(ours ?? {}).filter(([identifier]) => identifier !== PAYMENT_IDENTIFIER);
+  if (shared.length === 0) return undefined;
+  return Object.fromEntries(
+    shared.map(([identifier, declaration]) => {
+      const echoed = identifier === SELLERS_OWN ? undefined : theirs?.[identifier];
+      if (!isJsonObject(echoed) || !isJsonObject(echoed["info"])) return [identifier, declaration];
+      // A key named `__proto__` does no harm here, but may where the object is copied field by field.
+      const added = Object.fromEntries(Object.entries(echoed["info"]).filter(([name]) => name !== "__proto__"));
+      return [identifier, { ...declaration, info: { ...added, ...declaration.info } }];
+    }),
+  );
 }

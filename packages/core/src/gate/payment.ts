@@ -1,64 +1,70 @@
 /**
- * The payment as its handler sees it (`req.payment`), and how much of it the handler takes.
+ * The payment as its handler sees it (`req.payment`): what was paid, how much of it is charged, and when to stop.
  *
+ * @see `docs/reference/payment-object.md`
  * @module
  */
-
-import { AmountError, StateError } from "../errors.js";
+import { AmountError, PaymentAbortedError, type PaymentAbortReason, StateError } from "../errors.js";
+import type { StartTimer, Unmetered } from "../options.js";
 import { createMeter, type SettlementAmount } from "../price/settlement-amount.js";
 import type { Offer } from "../scheme/offer.js";
-import type { Unmetered } from "./options.js";
-import type { PaidRequest } from "./paid-request.js";
-import type { Run } from "./run.js";
 
-/** What a handler may know of the payment it works for: `req.payment`. */
+/** A payment, for its handler: `req.payment`. */
 export interface Payment {
+  /** @example "0x857b06519E91e3A54538791bDbb0E22373e36b66" */
   readonly payer: string;
+  /** @example "exact" */
   readonly scheme: string;
-  /** CAIP-2. */
+  /** CAIP-2: `"eip155:8453"`. */
   readonly network: string;
+  /** @example "0x036CbD53842c5426634e7929541eC2318f3dCF7e" */
   readonly asset: string;
-  /** What is charged for an answer, as things stand: atomic units as a decimal string. */
+  /** What is charged as things stand, in atomic units: `"10000"`. */
   readonly amount: string;
-  /** The most that can be charged: what the payer has authorized, in atomic units as a decimal string. */
+  /** The most that can be charged, in atomic units: what the payer authorized. */
   readonly maxAmount: string;
-  /** Public path of the route with its mounts, e.g. `/users/:id`; `undefined` where the route is a regular expression. */
+  /** Public path of the route with its mounts: `/users/:id`; `undefined` if the route is a regular expression. */
   readonly routeTemplate: string | undefined;
-  /** What the request has in place of the route's parameters, decoded, e.g. `{ id: "a b" }`. */
+  /** Decoded path parameters: `{ id: "a b" }`. */
   readonly pathParams: Readonly<Record<string, string>>;
   /**
-   * Aborts when there is no point in going on: the client has left before its answer was delivered, or the payment can no
-   * longer be settled. Its reason is a `PaymentAbortedError`. Not enumerable, so that a payment can be written as JSON.
+   * Aborts when the client disconnects before its response is delivered, or when the payment can no longer settle. Its
+   * reason is a `PaymentAbortedError`. Not enumerable, so that a payment can be written as JSON.
    */
   readonly signal: AbortSignal;
   /**
-   * Says how much is charged, where the scheme allows less than was authorized (`upto`): `"10000"` in atomic units,
+   * Sets how much is charged by a scheme that allows less than was authorized (`upto`): `"10000"` in atomic units,
    * `"12.34%"` of the maximum, rounded down, or `"$0.0123"`, rounded half up. `"0"` charges nothing. The last call counts,
-   * up to the end of the answer, or its flushing. Not enumerable.
+   * until the response ends or is flushed. Not enumerable.
    *
-   * @throws AmountError when it is no amount, or more than the maximum.
-   * @throws StateError when the scheme takes all or nothing, or the answer has gone out.
+   * @throws AmountError when it is not an amount, or more than the maximum.
+   * @throws StateError when the scheme charges all or nothing, or the response has gone out.
    */
   settle(amount: string): void;
   /**
-   * Adds to what is charged, in the forms of {@link Payment.settle}: `charge("$0.00002")` for each token. Parts of an atomic unit
-   * count too: the sum is exact, and rounded half up once, at the end. After `settle` it adds to what that has said. Not
-   * enumerable.
+   * Adds to what is charged, in the forms of {@link Payment.settle}: `charge("$0.00002")` for each token. The sum is exact,
+   * and rounded half up once, at the end. After `settle` it adds to that amount. Not enumerable.
    *
-   * @throws AmountError when it is no amount, or more than is left of the maximum; what was counted before stays.
+   * @throws AmountError when it is not an amount, or more than is left of the maximum. What was charged before stays.
    * @throws StateError as `settle` does.
    */
   charge(amount: string): void;
-  /** What can still be charged: whole atomic units as a decimal string. Not enumerable. */
+  /** What can still be charged, in whole atomic units. Not enumerable. */
   readonly remaining: string;
 }
 
-/** What the handler is told of a payment. */
-export function toPayment(paid: PaidRequest, { run, tab }: { readonly run: Run; readonly tab: Tab }): Payment {
-  return Object.freeze(new HandlersPayment(paid, run, tab));
+/** Where a request is: its route, and its path parameters. */
+export type PaidPlace = Pick<Payment, "routeTemplate" | "pathParams">;
+
+/** Makes what the handler sees. Methods and signal come from the class, so that they are not enumerable. */
+export function createPayment(
+  paid: { readonly offer: Offer; readonly payer: string; readonly place: PaidPlace },
+  amount: ChargedAmount,
+  run: HandlerRun,
+): Payment {
+  return Object.freeze(new HandlersPayment(paid, amount, run));
 }
 
-/** Methods and what is not enumerable are the class's, and made when they are asked for. */
 class HandlersPayment implements Payment {
   readonly payer: string;
   readonly scheme: string;
@@ -68,129 +74,82 @@ class HandlersPayment implements Payment {
   readonly maxAmount: string;
   readonly routeTemplate: string | undefined;
   readonly pathParams: Payment["pathParams"];
-  readonly #run: Run;
-  readonly #tab: Tab;
+  readonly #amount: ChargedAmount;
+  readonly #run: HandlerRun;
 
-  /** The same for every payment: an accessor of its own would make each one an object of another shape, which is slow. */
-  static readonly #amount: PropertyDescriptor & ThisType<HandlersPayment> = {
-    enumerable: true,
-    get() {
-      return this.#tab.amount.toString();
-    },
-  };
-
-  constructor({ offer, payer, place }: PaidRequest, run: Run, tab: Tab) {
-    const { scheme, network, asset, amount } = offer.requirements;
+  constructor({ offer, payer, place }: Parameters<typeof createPayment>[0], amount: ChargedAmount, run: HandlerRun) {
+    const { scheme, network, asset, amount: maxAmount } = offer.requirements;
     this.payer = payer;
     this.scheme = scheme;
     this.network = network;
     this.asset = asset;
-    // Only where the handler may take less can it change.
-    if (offer.scheme.allowsLess) Object.defineProperty(this, "amount", new.target.#amount);
-    else this.amount = tab.amount.toString();
-    this.maxAmount = amount;
+    Object.defineProperty(this, "amount", { enumerable: true, get: () => amount.value.toString() });
+    this.maxAmount = maxAmount;
     this.routeTemplate = place.routeTemplate;
     this.pathParams = place.pathParams;
+    this.#amount = amount;
     this.#run = run;
-    this.#tab = tab;
   }
 
   get signal(): AbortSignal {
     return this.#run.signal;
   }
 
+  // Getters, so that a handler can take a method off the payment: `const { charge } = req.payment`.
   get settle(): Payment["settle"] {
-    return (amount) => this.#tab.settle(amount);
+    return (amount) => this.#amount.settle(amount);
   }
 
   get charge(): Payment["charge"] {
-    return (amount) => this.#tab.charge(amount);
+    return (amount) => this.#amount.charge(amount);
   }
 
   get remaining(): string {
-    return this.#tab.remaining.toString();
+    return this.#amount.remaining.toString();
   }
 }
 
-/** What is taken of one payment. */
-export interface Tab {
+/** How much of one payment is charged. */
+export interface ChargedAmount {
   /** Atomic units, as things stand. */
-  readonly amount: bigint;
+  readonly value: bigint;
   /** Whole atomic units that can still be charged. */
   readonly remaining: bigint;
-  /**
-   * Says how much is taken; the last call counts.
-   *
-   * @throws AmountError when it is no amount, or more than was authorized.
-   * @throws StateError when the scheme takes all or nothing, or it is too late.
-   */
+  /** See {@link Payment.settle}. */
   settle(amount: string): void;
-  /**
-   * Adds to how much is taken, exactly.
-   *
-   * @throws AmountError when it is no amount, or more than is left of what was authorized.
-   * @throws StateError as `settle` does.
-   */
+  /** See {@link Payment.charge}. */
   charge(amount: string): void;
-  /** It is too late from here on. Yields atomic units; `undefined` when the handler should have said and did not. */
+  /** Ends changes. Returns atomic units; `undefined`: the handler had to set an amount and did not. */
   close(): bigint | undefined;
 }
 
-/** The tab of a payment that is settled by now: what its handler says, when it runs once more for it, changes nothing. */
-export function settledTab({ scheme }: Offer, amount: bigint): Tab {
+/** Starts the amount of one payment. */
+export function createAmount(offer: Offer, unmetered: Unmetered): ChargedAmount {
+  return offer.scheme.allowsLess ? createMeteredAmount(offer, unmetered) : createWholeAmount(offer);
+}
+
+/** The amount of a payment that has settled: a handler that runs once more for it cannot change it. */
+export function createSettledAmount({ scheme }: Offer, value: bigint): ChargedAmount {
   const ignore = () => {
     if (!scheme.allowsLess) throw allOrNothing(scheme);
   };
-  return {
-    amount,
-    remaining: 0n,
-    settle: ignore,
-    charge: ignore,
-    close: () => amount,
+  return { value, remaining: 0n, settle: ignore, charge: ignore, close: () => value };
+}
+
+function createWholeAmount({ scheme, amount: value }: Offer): ChargedAmount {
+  let isOpen = true;
+  const refuse = () => {
+    throw isOpen ? allOrNothing(scheme) : tooLate();
   };
+  const close = () => {
+    isOpen = false;
+    return value;
+  };
+  return { value, remaining: 0n, settle: refuse, charge: refuse, close };
 }
 
-function allOrNothing({ scheme }: Offer["scheme"]): StateError {
-  return new StateError(`the scheme ${scheme} takes the whole amount, no other`);
-}
-
-/** Opens the tab of one payment. */
-export function openTab(offer: Offer, unmetered: Unmetered): Tab {
-  return offer.scheme.allowsLess ? openMeteredTab(offer, unmetered) : new FixedTab(offer);
-}
-
-/** All or nothing. */
-class FixedTab implements Tab {
-  readonly amount: bigint;
-  readonly remaining = 0n;
-  readonly #scheme: Offer["scheme"];
-  #isOpen = true;
-
-  constructor({ scheme, amount }: Offer) {
-    this.amount = amount;
-    this.#scheme = scheme;
-  }
-
-  settle(): never {
-    throw this.#isOpen ? allOrNothing(this.#scheme) : tooLate();
-  }
-
-  charge(): never {
-    return this.settle();
-  }
-
-  close(): bigint {
-    this.#isOpen = false;
-    return this.amount;
-  }
-}
-
-function tooLate(): StateError {
-  return new StateError("the amount is settled by now: say it before the answer ends");
-}
-
-function openMeteredTab({ asset, amount: maximum }: Offer, unmetered: Unmetered): Tab {
-  const unsaid = unmetered === "maximum" ? maximum : 0n;
+function createMeteredAmount({ asset, amount: maximum }: Offer, unmetered: Unmetered): ChargedAmount {
+  const unset = unmetered === "maximum" ? maximum : 0n;
   const meter = createMeter({ maximum, decimals: asset.decimals });
   let isOpen = true;
   const write = (count: (text: string) => SettlementAmount) => (text: string) => {
@@ -199,8 +158,8 @@ function openMeteredTab({ asset, amount: maximum }: Offer, unmetered: Unmetered)
     if (!counted.ok) throw new AmountError(text, counted.expected);
   };
   return {
-    get amount() {
-      return meter.amount ?? unsaid;
+    get value() {
+      return meter.amount ?? unset;
     },
     get remaining() {
       return isOpen ? meter.remaining : 0n;
@@ -210,7 +169,83 @@ function openMeteredTab({ asset, amount: maximum }: Offer, unmetered: Unmetered)
     close() {
       isOpen = false;
       const isMissing = meter.amount === undefined && unmetered === "error";
-      return isMissing ? undefined : (meter.amount ?? unsaid);
+      return isMissing ? undefined : (meter.amount ?? unset);
     },
   };
+}
+
+function allOrNothing({ scheme }: Offer["scheme"]): StateError {
+  return new StateError(`the scheme ${scheme} takes the whole amount: it cannot be changed`);
+}
+
+function tooLate(): StateError {
+  return new StateError("the amount is settled already: set it before the response ends");
+}
+
+/** When a handler runs out of time, and what happens then, before the handler hears of it. */
+export interface HandlerDeadline {
+  /** Unix milliseconds. */
+  readonly atMs: number;
+  readonly now: () => number;
+  readonly timer: StartTimer;
+  readonly onExpired: () => void;
+}
+
+/** Node fires at once when a timer is longer than this. */
+const MAX_DELAY_MS = 2 ** 31 - 1;
+
+/** One run of a handler. It tells the handler when to stop. Without a deadline, only a disconnected client stops it. */
+export class HandlerRun {
+  readonly #deadline: HandlerDeadline | undefined;
+  #controller: AbortController | undefined;
+  #reason: PaymentAbortedError | undefined;
+  #stopTimer: (() => void) | undefined;
+
+  constructor(deadline?: HandlerDeadline) {
+    this.#deadline = deadline;
+    this.#startTimer();
+  }
+
+  /** For the handler. Made when the handler first asks: few do. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#reason !== undefined) this.#controller.abort(this.#reason);
+    }
+    return this.#controller.signal;
+  }
+
+  /** The client disconnected. */
+  disconnect(): void {
+    this.end();
+    this.#abort("client_gone");
+  }
+
+  /** The handler responded: from here on it cannot run out of time. */
+  end(): void {
+    this.#stopTimer?.();
+  }
+
+  #startTimer(): void {
+    if (this.#deadline === undefined) return;
+    const { atMs, now, timer } = this.#deadline;
+    this.#stopTimer = timer(() => this.#check(), Math.min(Math.max(atMs - now(), 0), MAX_DELAY_MS));
+  }
+
+  /** The clock decides: a timer that fires early is started again. */
+  #check(): void {
+    if (this.#deadline === undefined) return;
+    const { atMs, now, onExpired } = this.#deadline;
+    if (now() < atMs) {
+      this.#startTimer();
+      return;
+    }
+    onExpired();
+    this.#abort("expired");
+  }
+
+  #abort(reason: PaymentAbortReason): void {
+    this.#reason ??= new PaymentAbortedError(reason);
+    this.#controller?.abort(this.#reason);
+  }
 }

@@ -1,41 +1,72 @@
 /**
- * Responses that the gate gives in place of the handler's, challenges first.
+ * Every response that a client can get in place of the handler's: status, headers and body.
+ *
+ * Each body has an `error`, a reason of the protocol, and a `message` that says what the client can do. Only a challenge
+ * invites the client to sign a payment.
  *
  * @see `docs/reference/responses.md`
- *
  * @module
  */
+import type { Denied } from "../events/hooks.js";
 import type { InputProblem } from "../extension.js";
 import { NO_STORE, privateCacheControl } from "../http/cache-control.js";
-import type { SettlementResponse } from "../protocol/documents.js";
-import { encodePaymentResponse, PAYMENT_REQUIRED, PAYMENT_RESPONSE } from "../protocol/headers.js";
+import type { ChallengeOccasion, WrittenChallenge } from "../pricing/challenge.js";
+import { PAYWALL_POLICY, writePaywall } from "../pricing/paywall.js";
+import type { PricedRoute } from "../pricing/priced-route.js";
+import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
+import {
+  EXTENSION_RESPONSES,
+  encodeExtensionResponses,
+  encodePaymentResponse,
+  PAYMENT_REQUIRED,
+  PAYMENT_RESPONSE,
+} from "../protocol/headers.js";
 import type { Reason } from "../protocol/reasons.js";
+import type { Outcome } from "../settlement/outcome.js";
+import type { Settled } from "../settlement/settle.js";
 import type { StoredAnswer } from "../store/payment-store.js";
-import type { OnSale } from "./available-offers.js";
-import type { ChallengeOccasion, WrittenChallenge } from "./challenge.js";
-import { PAYWALL_POLICY, writePaywall } from "./paywall.js";
 
-/** A whole answer, ready to write. */
+/** A whole response, ready to write. */
 export interface GateResponse {
   readonly status: number;
   readonly headers: readonly (readonly [name: string, value: string | readonly string[]])[];
   readonly body: string | Uint8Array;
 }
 
-/** 402; 400 where what was sent is no payment at all; 412 where the payer has to allow a transfer first. */
-export type ChallengeStatus = 400 | 402 | 412;
+/** Names and values of headers. */
+export type Headers = readonly (readonly [name: string, value: string])[];
 
-/** The challenge, as header and as body. */
-function challengeAnswer(
-  status: ChallengeStatus,
-  challenge: WrittenChallenge,
-  receipt?: SettlementResponse,
+type Payable = Pick<PricedRoute, "available">;
+
+/** How soon a client may try again when the facilitator does not say. */
+export const RETRY_AFTER_SECONDS = 5;
+
+/** A facilitator may have to restart before it supports something else. */
+const UNAVAILABLE_RETRY_SECONDS = 30;
+
+// 402, and what else asks for a payment
+
+/**
+ * Asks a program to pay. 402; 400 if what came is not a payment; 412 if the payer has to approve a transfer first.
+ *
+ * @param receipt - Of a payment that was refused.
+ */
+export function challenge(
+  { available }: Payable,
+  occasion: ChallengeOccasion,
+  { status, receipt }: { readonly status: 400 | 402 | 412; readonly receipt?: SettlementResponse | undefined },
 ): GateResponse {
-  return jsonAnswer(status, challenge.body, [[PAYMENT_REQUIRED, challenge.header], ...receiptHeaders(receipt)]);
+  const route = available();
+  if (route === undefined) return unavailable(receipt);
+  const { body, header } = route.challenge(occasion);
+  return json(status, body, [[PAYMENT_REQUIRED, header], ...receiptHeaders(receipt)]);
 }
 
-/** 402 for a person with a browser: the same challenge in the header, a page as body. */
-function pageAnswer(challenge: WrittenChallenge, page: string): GateResponse {
+/** Asks a person with a browser to pay: 402 with the same header, and a page. */
+export function challengePage({ available }: Payable, occasion: ChallengeOccasion): GateResponse {
+  const route = available();
+  if (route === undefined) return unavailable();
+  const written: WrittenChallenge = route.challenge(occasion);
   return {
     status: 402,
     headers: [
@@ -43,79 +74,235 @@ function pageAnswer(challenge: WrittenChallenge, page: string): GateResponse {
       ["Cache-Control", NO_STORE],
       ["Content-Security-Policy", PAYWALL_POLICY],
       ["X-Content-Type-Options", "nosniff"],
-      [PAYMENT_REQUIRED, challenge.header],
+      [PAYMENT_REQUIRED, written.header],
     ],
-    body: page,
+    body: writePaywall(route, occasion.url, written),
   };
 }
 
-/** An answer about a payment that is not a challenge: nothing in it invites the client to sign again. */
-export function problemAnswer(problem: {
-  /** Anything but 402. */
-  readonly status: number;
-  readonly error: Reason;
-  /** What the client can do, in a sentence. */
-  readonly message: string;
-  readonly retryAfterSeconds?: number;
-  readonly receipt?: SettlementResponse | undefined;
-}): GateResponse {
-  const { status, error, message, retryAfterSeconds, receipt } = problem;
-  const headers: [string, string][] =
-    retryAfterSeconds === undefined ? [] : [["Retry-After", String(retryAfterSeconds)]];
-  return jsonAnswer(status, JSON.stringify({ error, message }), [...headers, ...receiptHeaders(receipt)]);
+/** The scheme documents say 412 for this reason: the payer's tokens may not be moved yet, and a new signature does not help. */
+const ALLOWANCE_REQUIRED = "permit2_allowance_required";
+
+/** 402 or 412: this payment is refused, and this is how to pay. */
+export function refusal(
+  route: Payable,
+  occasion: Omit<ChallengeOccasion, "error">,
+  error: string,
+  receipt?: SettlementResponse,
+): GateResponse {
+  const status = error === ALLOWANCE_REQUIRED ? 412 : 402;
+  return challenge(route, { ...occasion, error }, { status, receipt });
 }
 
-/** 400: nobody knows what this path would cost. */
-export function ambiguousAnswer(): GateResponse {
-  return problemAnswer({
-    status: 400,
-    error: "ambiguous_path",
-    message:
-      "The path may be read in several ways, whose prices differ. Send it without dots, backslashes and encoded separators.",
-  });
+/** 503: no facilitator supports any of the route's payment options. Says nothing about money: there may be a payment. */
+function unavailable(receipt?: SettlementResponse): GateResponse {
+  return problem(
+    503,
+    "unexpected_verify_error",
+    "No payment can be processed for this right now. Repeat this request later.",
+    {
+      retryAfterSeconds: UNAVAILABLE_RETRY_SECONDS,
+      receipt,
+    },
+  );
 }
 
-/** Enough to mend a request by; whoever sends more that is wrong hears of the rest next time. */
+// 400 to 429
+
+/** 400: routers may read the path in several ways, whose prices differ. */
+export function ambiguousPath(): GateResponse {
+  return problem(
+    400,
+    "ambiguous_path",
+    "The path may be read in several ways, whose prices differ. Send it without dots, backslashes and encoded separators.",
+  );
+}
+
+/** 400: the client disconnected before the whole request was here. */
+export function incompleteRequest(): GateResponse {
+  return problem(400, "invalid_payload", "The request ended before its body did.");
+}
+
+/** A client that sends more mistakes than this learns of the rest next time. */
 const MAX_PROBLEMS = 20;
 const MAX_TEXT = 200;
 
-/** 400: what was asked for cannot be had, whatever is paid. */
-export function invalidInputAnswer(problems: readonly Partial<InputProblem>[]): GateResponse {
-  const told = problems.slice(0, MAX_PROBLEMS).map(({ message = "", at, ...where }) => ({
+/** 400: the request is invalid, whatever is paid. */
+export function invalidInput(problems: readonly Partial<InputProblem>[]): GateResponse {
+  const listed = problems.slice(0, MAX_PROBLEMS).map(({ message = "", at, ...where }) => ({
     ...where,
     ...(at === undefined ? {} : { at: at.slice(0, MAX_TEXT) }),
     message: message.slice(0, MAX_TEXT),
   }));
-  const message = "The request is not what it has to be. Nothing was charged.";
-  return jsonAnswer(400, JSON.stringify({ error: "invalid_input" satisfies Reason, message, problems: told }), []);
+  const error: Reason = "invalid_input";
+  const message = "The request is invalid. You were not charged.";
+  return json(400, JSON.stringify({ error, message, problems: listed }), []);
 }
 
+/** 400 to 499: a hook of the seller denied. */
+export function denied({ status, message }: Denied): GateResponse {
+  return problem(status, "denied", message);
+}
+
+/** 409: another request works on this payment. */
+export function inProgress(): GateResponse {
+  return problem(
+    409,
+    "payment_in_progress",
+    "This payment is being served right now. Repeat this request with the same payment.",
+    { retryAfterSeconds: 1 },
+  );
+}
+
+/** 409: another payment has the same identifier. */
+export function identifierConflict(): GateResponse {
+  return problem(
+    409,
+    "payment_identifier_conflict",
+    "Another payment has this payment-identifier. This one was not charged; give it an identifier of its own.",
+  );
+}
+
+/** 409: the payer proved to be the payer, but the response is not kept. */
+export function responseNotKept(receipt: SettlementResponse | undefined): GateResponse {
+  return problem(
+    409,
+    "answer_not_kept",
+    "This payment was settled and its response delivered before. The response was too large to keep, or was kept long enough.",
+    { receipt },
+  );
+}
+
+/** 429: too many handlers run for this payer. */
+export function tooManyPayments(): GateResponse {
+  return problem(
+    429,
+    "too_many_payments",
+    "Too many payments of this payer are being served. Repeat this request with the same payment.",
+    { retryAfterSeconds: 1 },
+  );
+}
+
+// 500 to 504
+
+/** 500: a body parser is missing, so that the request cannot be checked. The seller's mistake. */
+export function uncheckedInput(): GateResponse {
+  return problem(500, "unexpected_verify_error", "The server cannot check this request. You were not charged.");
+}
+
+/** 500: the handler had to set an amount and did not. The seller's mistake. */
+export function amountNotSet(): GateResponse {
+  return problem(500, "unexpected_settle_error", "The server did not say what this costs. You were not charged.");
+}
+
+/** 503: the facilitator cannot be asked. Nothing was charged. */
+export function unreachable(error: Reason, retryAfterSeconds: number): GateResponse {
+  return problem(
+    503,
+    error,
+    "The payment could not be processed right now. You were not charged; repeat this request with the same payment.",
+    { retryAfterSeconds },
+  );
+}
+
+/** 503: something failed here, perhaps the store. Says nothing about money: an earlier request may have settled. */
+export function undecided(): GateResponse {
+  return problem(
+    503,
+    "unexpected_verify_error",
+    "The payment could not be processed right now. Repeat this request with the same payment; do not sign a new payment.",
+    { retryAfterSeconds: RETRY_AFTER_SECONDS },
+  );
+}
+
+/** 503: the money may have moved. */
+function settlementPending(retryAfterSeconds: number): GateResponse {
+  return problem(
+    503,
+    "settlement_pending",
+    "It is not yet known whether the payment settled. Repeat this request with the same payment; do not sign a new payment.",
+    { retryAfterSeconds },
+  );
+}
+
+/** 504: the handler took too long, and the payment can no longer settle. */
+export function expired(): GateResponse {
+  return problem(
+    504,
+    "payment_expired",
+    "The payment expired before the response was ready. You were not charged; sign a new payment to try again.",
+  );
+}
+
+/** What a client gets when its payment did not settle. */
+export function notSettled(
+  route: Payable,
+  occasion: Omit<ChallengeOccasion, "error">,
+  settled: Exclude<Settled, { kind: "settled" }>,
+): GateResponse {
+  switch (settled.kind) {
+    case "lost":
+    case "overtaken":
+      return inProgress();
+    case "rejected":
+      return refusal(route, occasion, settled.receipt.errorReason ?? "unexpected_settle_error", settled.receipt);
+    case "unsent":
+      return unreachable("unexpected_settle_error", settled.retryAfterSeconds);
+    default:
+      return settlementPending((settled satisfies Extract<Outcome, { kind: "unknown" }>).retryAfterSeconds);
+  }
+}
+
+// The handler's response, and its headers
+
 /**
- * A handler's answer, given again. What was paid for is no more for shared caches than it was the first time.
+ * A handler's response, given again. Shared caches keep it no more than the first time.
  *
- * @param added - Goes on it in place of what the handler may have written there.
+ * @param added - Replaces headers of the handler's that have the same names.
  */
-export function replayAnswer(
+export function replayed(
   { status, headers, body }: StoredAnswer,
-  added: readonly (readonly [string, string])[],
-  { paid }: { readonly paid: boolean },
+  added: Headers,
+  { isPaid }: { readonly isPaid: boolean },
 ): GateResponse {
   const isNamed = (name: string) => (header: StoredAnswer["headers"][number]) => header[0].toLowerCase() === name;
   const cacheControl = headers.filter(isNamed("cache-control")).flatMap(([, value]) => value);
   const replaced = [
     ...added,
-    ...(paid ? [["Cache-Control", privateCacheControl(cacheControl.join(", "))] as const] : []),
+    ...(isPaid ? [["Cache-Control", privateCacheControl(cacheControl.join(", "))] as const] : []),
   ];
   const kept = headers.filter(([name]) => !replaced.some(([other]) => other.toLowerCase() === name.toLowerCase()));
   return { status, headers: [...kept, ...replaced], body };
 }
 
-/** What goes on an answer that was paid for. */
-export function receiptHeaders(receipt: SettlementResponse | undefined): readonly (readonly [string, string])[] {
+/** The headers of every paid response: the receipt. */
+export function receiptHeaders(receipt: SettlementResponse | undefined): Headers {
   return receipt === undefined ? [] : [[PAYMENT_RESPONSE, encodePaymentResponse(receipt)]];
 }
 
-function jsonAnswer(status: number, body: string, headers: readonly (readonly [string, string])[]): GateResponse {
+/** What a facilitator said about listing the route, for clients. */
+export function listingHeaders(responses: ExtensionResponses | undefined): Headers {
+  return responses === undefined ? [] : [[EXTENSION_RESPONSES, encodeExtensionResponses(responses)]];
+}
+
+/** The receipt of a response that is not charged. */
+export function notChargedHeaders(payer: string, network: string): Headers {
+  return receiptHeaders({ success: false, errorReason: "not_charged", payer, transaction: "", network });
+}
+
+/** A response about a payment that is not a challenge. */
+function problem(
+  status: number,
+  error: Reason,
+  message: string,
+  more: { readonly retryAfterSeconds?: number; readonly receipt?: SettlementResponse | undefined } = {},
+): GateResponse {
+  const { retryAfterSeconds, receipt } = more;
+  const retryAfter: Headers = retryAfterSeconds === undefined ? [] : [["Retry-After", String(retryAfterSeconds)]];
+  return json(status, JSON.stringify({ error, message }), [...retryAfter, ...receiptHeaders(receipt)]);
+}
+
+function json(status: number, body: string, headers: Headers): GateResponse {
   return {
     status,
     headers: [
@@ -126,41 +313,4 @@ function jsonAnswer(status: number, body: string, headers: readonly (readonly [s
     ],
     body,
   };
-}
-
-/** A route, as far as it can be paid for. */
-interface Sold {
-  readonly onSale: () => OnSale | undefined;
-}
-
-/** How soon a facilitator may support something else: a restart of it, say. */
-const RETRY_AFTER_SECONDS = 30;
-
-/** The challenge, for programs. */
-export function askToPay(
-  { onSale }: Sold,
-  occasion: ChallengeOccasion,
-  { status, receipt }: { readonly status: ChallengeStatus; readonly receipt?: SettlementResponse | undefined },
-): GateResponse {
-  const sale = onSale();
-  return sale === undefined ? notOnSaleAnswer(receipt) : challengeAnswer(status, sale.challenge(occasion), receipt);
-}
-
-/** The challenge, as a page. */
-export function askPersonToPay({ onSale }: Sold, occasion: ChallengeOccasion): GateResponse {
-  const sale = onSale();
-  if (sale === undefined) return notOnSaleAnswer();
-  const written = sale.challenge(occasion);
-  return pageAnswer(written, writePaywall(sale, occasion.url, written));
-}
-
-/** A challenge without a way to pay is none. Nothing is said about money: the request may have had a payment. */
-function notOnSaleAnswer(receipt?: SettlementResponse): GateResponse {
-  return problemAnswer({
-    status: 503,
-    error: "unexpected_verify_error",
-    message: "No payment can be processed for this right now. Repeat this request later.",
-    retryAfterSeconds: RETRY_AFTER_SECONDS,
-    receipt,
-  });
 }

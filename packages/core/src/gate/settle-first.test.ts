@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { FacilitatorError } from "../errors.js";
-import type { Decision } from "./decision.js";
+import type { Decision } from "./admission.js";
 import {
   answerOf,
   createShop,

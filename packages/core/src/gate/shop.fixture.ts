@@ -4,8 +4,11 @@
  *
  * @module
  */
+
+import { createPaymentsGate } from "../engine.js";
 import type { LogFields, Logger } from "../events/logger.js";
 import type { Facilitator, FacilitatorRequest } from "../facilitator/facilitator.js";
+import type { PaymentsOptions, RoutesConfig, StartTimer } from "../options.js";
 import { parsePrice } from "../price/price.js";
 import type { PaymentPayload, SettlementResponse, VerifyResponse } from "../protocol/documents.js";
 import { encodePaymentSignature } from "../protocol/headers.js";
@@ -13,11 +16,7 @@ import { isJsonObject } from "../protocol/json.js";
 import type { GateRequest } from "../route/request.js";
 import type { PaymentReading, Scheme } from "../scheme/scheme.js";
 import { createMemoryStore } from "../store/memory-store.js";
-import type { HandlerResponse, HeldAdmission, PrepaidAdmission } from "./admission.js";
-import type { Decision } from "./decision.js";
-import type { PaymentsOptions, RoutesConfig } from "./options.js";
-import { createPaymentsGate } from "./payments.js";
-import type { StartTimer } from "./run.js";
+import type { Decision, HandlerResponse, HeldAdmission, PrepaidAdmission } from "./admission.js";
 
 export const NETWORK = "eip155:84532" as const;
 export const ASSET = "0xASSET";

@@ -199,7 +199,7 @@ export function problemOf(error: unknown): string {
   if (said instanceof RpcRequestError) return legible(`the node said: ${said.details}`);
   const failed = error.walk((cause) => cause instanceof HttpRequestError);
   if (failed instanceof HttpRequestError && failed.status !== undefined)
-    return `the node answered HTTP ${failed.status}`;
+    return `the node responded with status ${failed.status}`;
   return legible(error.shortMessage);
 }
 

@@ -1,0 +1,205 @@
+/**
+ * Checks the payment options of one route, its `accepts`, and compiles them to offers.
+ *
+ * @module
+ */
+import { type Issues, join } from "../issues.js";
+import type { PaymentOption, PayToFunction, PriceFunction, SettleTime } from "../options.js";
+import { type AssetPrice, isZeroPrice } from "../price/price.js";
+import { type CompiledOption, type DynamicTerms, isPrice } from "../pricing/dynamic-price.js";
+import { isNetwork, matchesNetwork, type Network, sameNetwork } from "../protocol/caip2.js";
+import { copyJsonObject, isJsonObject, type JsonObject } from "../protocol/json.js";
+import { createOffer } from "../scheme/offer.js";
+import type { CompiledTerms, Scheme } from "../scheme/scheme.js";
+import type { Settings } from "./parse-options.js";
+
+const KEYS = Object.keys({
+  scheme: true,
+  price: true,
+  network: true,
+  payTo: true,
+  maxTimeoutSeconds: true,
+  extra: true,
+} satisfies Record<keyof PaymentOption, true>);
+
+const TIMEOUT_SECONDS = { least: 10, most: 86_400, usual: 300, unit: "seconds" };
+
+const FREE: CompiledOption = Object.freeze({ kind: "free" });
+
+/** The `paymentFlow` of offers whose money moves before the response. */
+const UPFRONT = "upfront";
+
+/** The settings that payment options depend on. */
+export type AcceptsSettings = Pick<Settings, "schemes" | "payTo" | "networks">;
+
+interface RouteContext {
+  readonly path: string;
+  readonly settle: SettleTime;
+  /** Whether a price may be zero. */
+  readonly free: boolean;
+  readonly settings: AcceptsSettings;
+  readonly issues: Issues;
+}
+
+/** Compiles the payment options of a route. What cannot be sold is an issue. */
+export function parseAccepts(route: JsonObject, context: RouteContext): readonly CompiledOption[] {
+  const { accepts, price } = route;
+  if (accepts === undefined) return parseShorthand(price, context);
+  const path = join(context.path, "accepts");
+  const options: readonly unknown[] = Array.isArray(accepts) ? accepts : [accepts];
+  if (options.length === 0) context.issues.addText(path, "at least one payment option", "none");
+  const compiled = options.flatMap((option, index) =>
+    parseOption(option, { ...context, path: Array.isArray(accepts) ? join(path, index) : path, price }),
+  );
+  return Object.freeze(compiled);
+}
+
+/** `{ price: "$0.01" }`: the options say on which networks and to whom. */
+function parseShorthand(price: unknown, context: RouteContext): readonly CompiledOption[] {
+  const { settings, issues, path } = context;
+  if (price === undefined) {
+    issues.addText(path, "accepts, or a price together with options.networks and options.payTo", "neither");
+    return [];
+  }
+  if (context.free && isPrice(price) && isZeroPrice(price)) return [FREE];
+  if (settings.networks.length === 0)
+    issues.add("options.networks", `the networks on which ${path} is paid`, undefined);
+  return Object.freeze(settings.networks.flatMap((network) => parseOption({ network }, { ...context, price })));
+}
+
+interface OfferContext extends RouteContext {
+  /** The route's price, for options without their own. */
+  readonly price: unknown;
+}
+
+function parseOption(option: unknown, context: OfferContext): CompiledOption[] {
+  const { path, issues } = context;
+  if (!issues.checkKeys(path, option, KEYS)) return [];
+  const wire = { maxTimeoutSeconds: parseTimeout(option, context), extra: parseExtra(option, context) };
+  const network = parseNetwork(option, context);
+  const price = parsePrice(option, context);
+  if (network === undefined) return [];
+  const payTo = parsePayTo(option, network, context);
+  const scheme = findScheme(option, network, context);
+  if (scheme === undefined) return [];
+  if (scheme.allowsLess && context.settle === "before") {
+    issues.add(join(path, "scheme"), 'a scheme that takes the whole amount, beside settle: "before"', scheme.scheme);
+  }
+  return compileOption({ scheme, network, price, payTo, ...wire }, option, context);
+}
+
+/** What was read of a payment option. What is missing is an issue already, and the rest is still checked. */
+type ReadOption = Omit<DynamicTerms, "price" | "payTo" | "free"> & {
+  readonly price: DynamicTerms["price"] | undefined;
+  readonly payTo: DynamicTerms["payTo"] | undefined;
+};
+
+function compileOption(read: ReadOption, option: JsonObject, context: OfferContext): CompiledOption[] {
+  const { scheme, network, price, payTo, maxTimeoutSeconds, extra } = read;
+  const sample = { network, price: sampleOf(price), payTo: typeof payTo === "string" ? payTo : "", extra };
+  const terms = scheme.compileTerms(sample);
+  const isGood = checkTerms(terms, { option, price, payTo }, context);
+  const isZero = isPrice(price) && (isZeroPrice(price) || (terms.ok && terms.amount <= 0n));
+  if (isZero && !context.free) {
+    context.issues.add(`${context.path}.price`, "a price above zero, or free: true for a free route", price);
+    return [];
+  }
+  if (price === undefined || payTo === undefined || !isGood) return [];
+  if (isZero) return [FREE];
+  if (typeof price === "function" || typeof payTo === "function") {
+    return [
+      { kind: "dynamic", terms: { scheme, network, price, payTo, free: context.free, maxTimeoutSeconds, extra } },
+    ];
+  }
+  return terms.ok ? [{ kind: "fixed", offer: createOffer(scheme, terms, { network, maxTimeoutSeconds, extra }) }] : [];
+}
+
+/** Adds the scheme's issues. A price or recipient that the request decides is checked with the request. */
+function checkTerms(
+  terms: CompiledTerms,
+  { option, price, payTo }: Pick<ReadOption, "price" | "payTo"> & { readonly option: JsonObject },
+  { path, issues }: OfferContext,
+): boolean {
+  const wrong = terms.ok
+    ? []
+    : terms.issues.filter(({ term }) => typeof valueAt({ price, payTo }, term) !== "function");
+  for (const { term, expected } of wrong) {
+    const received = valueAt({ ...option, price, payTo }, term);
+    if (received !== undefined || term.includes(".")) issues.add(`${path}.${term}`, expected, received);
+  }
+  return wrong.length === 0;
+}
+
+/** The rest can be checked with any price. */
+function sampleOf(price: string | AssetPrice | PriceFunction | undefined): string | AssetPrice {
+  return typeof price === "function" ? "$1" : (price ?? "");
+}
+
+function parseNetwork(option: JsonObject, { path, issues }: OfferContext): Network | undefined {
+  const { network } = option;
+  if (isNetwork(network)) return network;
+  issues.add(join(path, "network"), 'a CAIP-2 network such as "eip155:84532"', network);
+  return undefined;
+}
+
+function parsePrice(option: JsonObject, context: OfferContext): string | AssetPrice | PriceFunction | undefined {
+  const price = option["price"] ?? context.price;
+  if (typeof price === "function") return price as PriceFunction;
+  if (isPrice(price)) return price;
+  context.issues.add(
+    join(context.path, "price"),
+    'a dollar price such as "$0.01", a stablecoin by its ticker, "0.01 USDC", or { asset, amount } in atomic units',
+    price,
+  );
+  return undefined;
+}
+
+function parsePayTo(
+  option: JsonObject,
+  network: Network,
+  { path, settings, issues }: OfferContext,
+): string | PayToFunction | undefined {
+  const keys = Object.keys(settings.payTo);
+  const key =
+    keys.find((candidate) => sameNetwork(candidate, network)) ??
+    keys.find((candidate) => matchesNetwork(candidate, network));
+  const payTo = option["payTo"] ?? (key === undefined ? undefined : settings.payTo[key]);
+  if (typeof payTo === "string") return payTo;
+  if (typeof payTo === "function") return payTo as PayToFunction;
+  issues.add(join(path, "payTo"), `the address to be paid on ${network}, here or under options.payTo`, payTo);
+  return undefined;
+}
+
+function findScheme(
+  option: JsonObject,
+  network: Network,
+  { path, settings, issues }: OfferContext,
+): Scheme | undefined {
+  const name = option["scheme"] ?? "exact";
+  const scheme = settings.schemes.find(
+    (candidate) => candidate.scheme === name && matchesNetwork(candidate.networks, network),
+  );
+  if (scheme === undefined) {
+    const known = settings.schemes.map((candidate) => `${candidate.scheme} on ${candidate.networks}`).join(", ");
+    issues.add(join(path, "scheme"), `a scheme that works on ${network}; known are ${known || "none"}`, name);
+  }
+  return scheme;
+}
+
+function parseTimeout(option: JsonObject, { path, issues }: OfferContext): number {
+  return issues.readNumber(join(path, "maxTimeoutSeconds"), option["maxTimeoutSeconds"] ?? undefined, TIMEOUT_SECONDS);
+}
+
+function parseExtra(option: JsonObject, { path, settle, issues }: OfferContext): JsonObject {
+  const extra = copyJsonObject(option["extra"] ?? {});
+  if (extra === undefined) issues.add(join(path, "extra"), "an object of JSON values", option["extra"]);
+  const said = extra?.["paymentFlow"];
+  if (said !== undefined)
+    issues.add(join(join(path, "extra"), "paymentFlow"), "nothing: the route's settle says it", said);
+  return settle === "before" ? { ...extra, paymentFlow: UPFRONT } : (extra ?? {});
+}
+
+/** The value at a dotted path, for an error message. */
+function valueAt(option: JsonObject, term: string): unknown {
+  return term.split(".").reduce<unknown>((value, key) => (isJsonObject(value) ? value[key] : undefined), option);
+}

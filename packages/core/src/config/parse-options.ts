@@ -1,0 +1,282 @@
+/**
+ * Checks a seller's options once, at start-up: options in, settings out.
+ *
+ * @module
+ */
+import { randomBytes } from "node:crypto";
+import { type PaymentHooks, parseHooks } from "../events/hooks.js";
+import { createStartLogger, type Logger, neverThrowing } from "../events/logger.js";
+import type { Extension } from "../extension.js";
+import { createHttpFacilitator } from "../facilitator/http-facilitator.js";
+import type { FacilitatorEntry } from "../facilitator/pool.js";
+import { DEFAULT_DEADLINES, type Deadlines } from "../facilitator/pool-member.js";
+import type { RpcNode } from "../http/rpc-node.js";
+import { isHost, parseBaseUrl } from "../http/urls.js";
+import { type Issues, join } from "../issues.js";
+import type { PaymentsOptions, StartTimer } from "../options.js";
+import type { ServiceInfo } from "../pricing/challenge.js";
+import type { PublicUrlSettings } from "../pricing/resource.js";
+import { isNetwork, sameNetwork } from "../protocol/caip2.js";
+import { isJsonObject } from "../protocol/json.js";
+import type { Scheme } from "../scheme/scheme.js";
+import { SEARCH_MS } from "../settlement/outcome.js";
+import { createMemoryStore } from "../store/memory-store.js";
+import type { PaymentStore } from "../store/payment-store.js";
+import { describeWithoutSecrets, parseFacilitators, parseRpc } from "./parse-endpoints.js";
+import { parseServiceInfo } from "./service-info.js";
+
+/** The options, checked, with every default filled in. Plain data, but for the parts that the seller brings. */
+export interface Settings {
+  readonly facilitators: readonly FacilitatorEntry[];
+  readonly deadlines: Deadlines;
+  /** The seller's own first. */
+  readonly schemes: readonly Scheme[];
+  readonly extensions: readonly Extension[];
+  /** For routes without their own. */
+  readonly service: ServiceInfo;
+  readonly relayExtensionResponses: boolean;
+  readonly payTo: Readonly<Record<string, string>>;
+  readonly networks: readonly string[];
+  readonly publicUrls: PublicUrlSettings;
+  readonly strict: boolean;
+  readonly holdBytes: number;
+  /** RPC nodes by network, in its canonical spelling. */
+  readonly rpc: ReadonlyMap<string, RpcNode>;
+  readonly verifySignatures: boolean;
+  readonly store: PaymentStore;
+  /** How long a run may take to settle before another one takes over. */
+  readonly leaseMs: number;
+  readonly copyWaitMs: number;
+  readonly maxRunsPerPayer: number;
+  readonly hooks: PaymentHooks;
+  readonly quoteSecret: Uint8Array;
+  /** Never throws. */
+  readonly logger: Logger;
+  readonly now: () => number;
+  readonly timer: StartTimer;
+}
+
+/** Schemes and extensions that come with an adapter. */
+export interface BuiltIn {
+  readonly schemes: readonly Scheme[];
+  /** Default: none. */
+  readonly extensions?: readonly Extension[];
+}
+
+/** Every key. A mistyped one is an error for callers without types, too. */
+const KEYS = Object.keys({
+  facilitator: true,
+  payTo: true,
+  networks: true,
+  schemes: true,
+  extensions: true,
+  serviceName: true,
+  tags: true,
+  iconUrl: true,
+  relayExtensionResponses: true,
+  publicUrl: true,
+  allowedHosts: true,
+  includeQuery: true,
+  strict: true,
+  holdBytes: true,
+  deadlines: true,
+  rpc: true,
+  verifySignatures: true,
+  store: true,
+  copyWaitMs: true,
+  maxRunsPerPayer: true,
+  hooks: true,
+  quoteSecret: true,
+  logger: true,
+  now: true,
+  timer: true,
+} satisfies Record<keyof PaymentsOptions, true>);
+
+const HOLD_BYTES = { least: 0, most: 64 * 1024 * 1024, usual: 1024 * 1024 };
+const COPY_WAIT_MS = { least: 0, most: 120_000, usual: 10_000, unit: "milliseconds" };
+const RUNS_PER_PAYER = { least: 1, most: 1_000_000, usual: 256 };
+const DEADLINE_MS = { least: 100, most: 120_000, unit: "milliseconds" };
+
+/** Beside the facilitators' deadlines: for two searches on chain, for the store, and for clocks that differ. */
+const LEASE_SLACK_MS = 2 * SEARCH_MS + 15_000;
+
+/** The default timer. It keeps no process alive. */
+export const startTimer: StartTimer = (act, delayMs) => {
+  const timer = setTimeout(act, delayMs).unref();
+  return () => clearTimeout(timer);
+};
+
+/**
+ * Checks a seller's options. The settings are only good if nothing was added to `issues`.
+ *
+ * @param builtIn - Schemes and extensions of the adapter. The seller's own come before them.
+ */
+export function parseOptions(given: PaymentsOptions, builtIn: BuiltIn, issues: Issues): Settings {
+  const options: Partial<PaymentsOptions> = issues.checkKeys("options", given, KEYS) ? given : {};
+  const { now = Date.now, timer = startTimer } = options;
+  const { logger = createStartLogger(process.env["NODE_ENV"], (line) => void process.stderr.write(line)) } = options;
+  if (typeof now !== "function") issues.add("options.now", "a function that returns Unix milliseconds", now);
+  if (typeof timer !== "function") issues.add("options.timer", "a function that starts a timer", timer);
+  checkMethods(issues, { path: "options.logger", value: logger, methods: ["info", "warn", "error"] });
+  const facilitators = parseFacilitators(options.facilitator, issues);
+  const deadlines = parseDeadlines(options.deadlines, issues);
+  return Object.freeze({
+    facilitators: facilitators.length > 0 ? facilitators : [noFacilitator()],
+    deadlines,
+    schemes: [...parseSchemes(options.schemes, issues), ...builtIn.schemes],
+    extensions: [...parseExtensions(options.extensions, issues), ...(builtIn.extensions ?? [])],
+    service: parseServiceInfo(options, "options", issues),
+    relayExtensionResponses: parseFlag(options, "relayExtensionResponses", issues),
+    payTo: parsePayTo(options.payTo, issues),
+    networks: parseNetworks(options.networks, issues),
+    publicUrls: {
+      publicUrl: parsePublicUrl(options.publicUrl, issues),
+      allowedHosts: parseAllowedHosts(options.allowedHosts, issues),
+      includeQuery: parseFlag(options, "includeQuery", issues),
+    },
+    strict: parseFlag(options, "strict", issues),
+    holdBytes: issues.readNumber("options.holdBytes", options.holdBytes, HOLD_BYTES),
+    rpc: parseRpc(options.rpc, issues),
+    verifySignatures: parseFlag(options, "verifySignatures", issues),
+    store: parseStore(options.store, now, issues),
+    leaseMs: Math.max(facilitators.length, 1) * deadlines.settleMs + LEASE_SLACK_MS,
+    copyWaitMs: issues.readNumber("options.copyWaitMs", options.copyWaitMs, COPY_WAIT_MS),
+    maxRunsPerPayer: issues.readNumber("options.maxRunsPerPayer", options.maxRunsPerPayer, RUNS_PER_PAYER),
+    hooks: parseHooks(options.hooks, issues),
+    quoteSecret: parseQuoteSecret(options.quoteSecret, issues),
+    logger: neverThrowing(logger),
+    now,
+    timer,
+  });
+}
+
+/** Stands in until the issues are thrown, so that the routes are checked as well. */
+function noFacilitator(): FacilitatorEntry {
+  return { name: "none", facilitator: createHttpFacilitator({ url: "http://localhost" }) };
+}
+
+/** The defaults of flags. */
+const FLAGS = { includeQuery: false, strict: false, verifySignatures: false, relayExtensionResponses: true } as const;
+
+function parseFlag(options: Partial<PaymentsOptions>, key: keyof typeof FLAGS, issues: Issues): boolean {
+  const { [key]: flag = FLAGS[key] } = options;
+  if (typeof flag !== "boolean") issues.add(`options.${key}`, "true or false", flag);
+  return flag;
+}
+
+function parseDeadlines(deadlines: unknown, issues: Issues): Deadlines {
+  if (deadlines === undefined) return DEFAULT_DEADLINES;
+  const parsed = { ...DEFAULT_DEADLINES };
+  if (!issues.checkKeys("options.deadlines", deadlines, Object.keys(DEFAULT_DEADLINES))) return parsed;
+  for (const key of ["verifyMs", "settleMs", "supportedMs"] as const) {
+    const range = { ...DEADLINE_MS, usual: parsed[key] };
+    parsed[key] = issues.readNumber(`options.deadlines.${key}`, deadlines[key] ?? undefined, range);
+  }
+  return parsed;
+}
+
+function parsePayTo(payTo: unknown, issues: Issues): Readonly<Record<string, string>> {
+  const parsed: Record<string, string> = {};
+  if (payTo === undefined) return parsed;
+  if (!isJsonObject(payTo)) {
+    issues.add("options.payTo", 'addresses by network, such as { "eip155:*": "0x…" }', payTo);
+    return parsed;
+  }
+  for (const [pattern, address] of Object.entries(payTo)) {
+    const path = join("options.payTo", pattern);
+    const other = Object.keys(parsed).find((earlier) => sameNetwork(earlier, pattern));
+    if (!isNetwork(pattern.replace(/:\*$/, ":0"))) issues.add(path, 'a CAIP-2 network or "<namespace>:*"', pattern);
+    else if (other !== undefined) issues.add(path, ONE_SPELLING, other);
+    else if (typeof address !== "string") issues.add(path, "an address", address);
+    else parsed[pattern] = address;
+  }
+  return parsed;
+}
+
+/** Of two entries for one network, either may be outdated. */
+const ONE_SPELLING = "one entry per network, in any spelling";
+
+function parseNetworks(networks: unknown, issues: Issues): readonly string[] {
+  if (networks === undefined) return [];
+  if (Array.isArray(networks) && networks.every(isNetwork)) return networks;
+  issues.add("options.networks", 'an array of CAIP-2 networks such as "eip155:84532"', networks);
+  return [];
+}
+
+function parsePublicUrl(publicUrl: unknown, issues: Issues): string | undefined {
+  if (publicUrl === undefined) return undefined;
+  const url = parseBaseUrl(publicUrl);
+  if (url === undefined) {
+    issues.addText(
+      "options.publicUrl",
+      'an http or https URL without credentials, query and fragment, such as "https://api.example.com"',
+      describeWithoutSecrets({ url: publicUrl }),
+    );
+  }
+  return url;
+}
+
+function parseAllowedHosts(hosts: unknown, issues: Issues): readonly string[] {
+  if (hosts === undefined) return [];
+  if (Array.isArray(hosts) && hosts.length > 0 && hosts.every(isHost)) return hosts.map((host) => host.toLowerCase());
+  issues.add("options.allowedHosts", 'hosts without scheme and path, such as ["api.example.com"]', hosts);
+  return [];
+}
+
+/** A secret is never quoted, not even an invalid one. */
+function parseQuoteSecret(secret: unknown, issues: Issues): Uint8Array {
+  if (secret === undefined) return randomBytes(32);
+  if (typeof secret === "string" && secret.length >= 32) return Buffer.from(secret);
+  issues.addText("options.quoteSecret", "a text of at least 32 characters", `${typeof secret}, or a shorter one`);
+  return randomBytes(32);
+}
+
+const STORE_METHODS = ["claim", "find", "transition", "release", "unfinished"] as const;
+
+function parseStore(store: unknown, now: () => number, issues: Issues): PaymentStore {
+  if (store === undefined) return createMemoryStore(now);
+  checkMethods(issues, { path: "options.store", value: store, methods: STORE_METHODS });
+  return store as PaymentStore;
+}
+
+/** The value is not quoted: it may be the address of a database, or a client that holds a password. */
+function checkMethods(issues: Issues, check: { path: string; value: unknown; methods: readonly string[] }): void {
+  const { path, value, methods } = check;
+  const isObject = typeof value === "object" && value !== null;
+  const missing = isObject ? methods.filter((name) => !isMethod(value, name)) : methods;
+  if (missing.length === 0) return;
+  const received = isObject ? `an object without ${missing.join(", ")}` : `${value === null ? "null" : typeof value}`;
+  issues.addText(path, `an object with ${methods.join(", ")}`, received);
+}
+
+function parseSchemes(schemes: unknown, issues: Issues): readonly Scheme[] {
+  if (schemes === undefined) return [];
+  if (Array.isArray(schemes) && schemes.every(isScheme)) return schemes;
+  issues.add("options.schemes", "an array of schemes", schemes);
+  return [];
+}
+
+function isScheme(value: unknown): value is Scheme {
+  if (!isJsonObject(value) || typeof value["scheme"] !== "string" || typeof value["networks"] !== "string")
+    return false;
+  const optional = ["findPayment", "completeExtra", "checkPayee", "extensionsFor", "prepareSignatureCheck"];
+  if (optional.some((name) => value[name] !== undefined && !isMethod(value, name))) return false;
+  if (value["allowsLess"] !== undefined && typeof value["allowsLess"] !== "boolean") return false;
+  return ["compileTerms", "sameAddress", "readPayment"].every((name) => isMethod(value, name));
+}
+
+function parseExtensions(extensions: unknown, issues: Issues): readonly Extension[] {
+  if (extensions === undefined) return [];
+  if (Array.isArray(extensions) && extensions.every(isExtension)) return extensions;
+  issues.add("options.extensions", "an array of extensions", extensions);
+  return [];
+}
+
+function isExtension(value: unknown): value is Extension {
+  return isJsonObject(value) && typeof value["key"] === "string" && isMethod(value, "compile");
+}
+
+/** Whether an object has a method of that name, its own or its class's. */
+function isMethod(value: object, name: string): boolean {
+  return typeof Reflect.get(value, name) === "function";
+}

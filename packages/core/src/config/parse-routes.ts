@@ -1,0 +1,361 @@
+/**
+ * Checks a route table once, at start-up, and compiles it: paths to matchers, prices to offers, offers to challenges.
+ *
+ * @module
+ */
+import { describeValue } from "../errors.js";
+import { finding, notHttpsFinding } from "../events/findings.js";
+import type { RouteFacts } from "../extension.js";
+import { type Issues, join } from "../issues.js";
+import type {
+  Chargeable,
+  IdentifierMode,
+  InputValidator,
+  RouteConfig,
+  RoutesConfig,
+  SettleTime,
+  Unmetered,
+} from "../options.js";
+import { type ChallengeSubject, compileChallenge, HEADER_BUDGET, type LeveledChallenge } from "../pricing/challenge.js";
+import { canCheckInput, type Declarations, parseDeclarations } from "../pricing/declarations.js";
+import type { CompiledOption } from "../pricing/dynamic-price.js";
+import {
+  CHARGE,
+  type ChallengeSize,
+  type ChargedAs,
+  createPricedRoute,
+  type PricedRoute,
+  type PricingDeps,
+  type RouteInspection,
+  type RouteTerms,
+  toChallengeSubject,
+} from "../pricing/priced-route.js";
+import { isPublicWithoutTls } from "../pricing/resource.js";
+import type { Extensions } from "../protocol/documents.js";
+import { isJsonObject, type JsonObject, parseJson } from "../protocol/json.js";
+import { declarePaymentIdentifier, PAYMENT_IDENTIFIER } from "../protocol/payment-identifier.js";
+import { compilePath } from "../route/path.js";
+import type { PathForm } from "../route/path-form.js";
+import { parseRouteKey } from "../route/route-key.js";
+import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
+import type { Scheme, SignatureCheck } from "../scheme/scheme.js";
+import { type AcceptsSettings, parseAccepts } from "./parse-accepts.js";
+import type { Settings } from "./parse-options.js";
+import { parseServiceInfo } from "./service-info.js";
+
+/** The settings that routes depend on. */
+export type RouteSettings = AcceptsSettings &
+  Pick<Settings, "extensions" | "service" | "publicUrls" | "verifySignatures">;
+
+/** What compiling routes needs. */
+export interface RoutesDeps extends PricingDeps {
+  readonly settings: RouteSettings;
+  /** Prepared signature checks by scheme: each scheme is prepared once. */
+  readonly signatureChecks: Map<Scheme, SignatureCheck>;
+}
+
+const KEYS = Object.keys({
+  accepts: true,
+  price: true,
+  free: true,
+  description: true,
+  mimeType: true,
+  extensions: true,
+  chargeable: true,
+  settle: true,
+  paymentIdentifier: true,
+  unmetered: true,
+  serviceName: true,
+  tags: true,
+  iconUrl: true,
+  validate: true,
+} satisfies Record<keyof RouteConfig, true>);
+
+/** Facilitators refuse payments for a resource with a longer description. */
+const MAX_DESCRIPTION = 500;
+const MAX_MIME_TYPE = 255;
+
+/** Checks and compiles a route table. It is only good if nothing was added to `issues`. */
+export function parseRoutes(routes: RoutesConfig, deps: RoutesDeps, issues: Issues): RouteTable<PricedRoute> {
+  if (!isJsonObject(routes)) issues.add("routes", 'an object such as { "GET /weather": { price: "$0.01" } }', routes);
+  const entries = isJsonObject(routes) ? Object.entries(routes) : [];
+  if (isJsonObject(routes) && entries.length === 0) issues.addText("routes", "at least one route", "none");
+  const parsed = entries.flatMap(([key, route]) => parseRoute(key, route, deps, issues));
+  reportDuplicates(parsed, issues);
+  return createRouteTable(parsed);
+}
+
+/** Checks and compiles one route without a key, which the framework matches. */
+export function parseCharge(route: unknown, as: ChargedAs | undefined, deps: RoutesDeps, issues: Issues): PricedRoute {
+  const known = { ...UNKNOWN_ROUTE, key: as?.key ?? CHARGE };
+  return parsePricedRoute(known, route, { path: as?.key ?? "charge", as, deps, issues });
+}
+
+type KnownRoute = Omit<RouteFacts, "description" | "mimeType">;
+
+const UNKNOWN_ROUTE = { method: undefined, paths: undefined };
+
+/** Where a route is written, and what checks it. */
+interface RouteContext {
+  readonly path: string;
+  readonly as: ChargedAs | undefined;
+  readonly deps: RoutesDeps;
+  readonly issues: Issues;
+}
+
+function parseRoute(key: string, route: unknown, deps: RoutesDeps, issues: Issues): RouteEntry<PricedRoute>[] {
+  const path = join("routes", key);
+  const compiled = compileKey(key);
+  const context = { path, as: undefined, deps, issues };
+  if (!compiled.ok) {
+    issues.add(path, compiled.expected, key);
+    parsePricedRoute({ ...UNKNOWN_ROUTE, key }, route, context);
+    return [];
+  }
+  const { method, forms } = compiled;
+  const paths = forms.map(({ template, sample, paramsOf }) => ({
+    template,
+    params: Object.keys(paramsOf(sample) ?? {}),
+  }));
+  return [{ key, method, forms, value: parsePricedRoute({ key, method, paths }, route, context) }];
+}
+
+function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteContext): PricedRoute {
+  const { path, as, deps, issues } = context;
+  const { settings, signatureChecks } = deps;
+  const isObject = issues.checkKeys(path, written, KEYS);
+  const given: JsonObject = isObject ? written : {};
+  const at = (key: keyof RouteConfig) => join(path, key);
+
+  const description = parseText(given["description"], at("description"), MAX_DESCRIPTION, issues);
+  const mimeType = parseText(given["mimeType"], at("mimeType"), MAX_MIME_TYPE, issues);
+  const facts = { ...route, description, mimeType };
+  const { extensions } = settings;
+  const declared = parseDeclarations(given["extensions"], { path: at("extensions"), route: facts, extensions, issues });
+  const paymentIdentifier = parseIdentifier(given["paymentIdentifier"], at("paymentIdentifier"), declared, issues);
+  const declarations = { ...declared, constant: withIdentifier(declared.constant, paymentIdentifier) };
+  const settle = parseSettle(given["settle"], at("settle"), issues);
+  const free = parseFree(given["free"], at("free"), issues);
+  const options = isObject ? parseAccepts(given, { path, settle, free, settings, issues }) : [];
+  if (free) checkFree(options, path, issues);
+  if (settings.verifySignatures) prepareSignatureChecks(options, signatureChecks, issues);
+
+  const terms: RouteTerms = {
+    key: route.key,
+    url: as?.url,
+    description,
+    mimeType,
+    service: Object.freeze({ ...settings.service, ...parseServiceInfo(given, path, issues) }),
+    declarations,
+    chargeable: parseChargeable(given["chargeable"], at("chargeable"), settle, issues),
+    settle,
+    paymentIdentifier,
+    unmetered: parseUnmetered(given["unmetered"], at("unmetered"), options, issues),
+    validate: parseValidate(given["validate"], at("validate"), declarations, issues),
+    signatureChecks,
+  };
+  const offers = options.flatMap((option) => (option.kind === "fixed" ? [option.offer] : []));
+  const subject = toChallengeSubject(terms, offers, as);
+  const inspection = inspect(subject, { facts, declarations, path, publicUrl: settings.publicUrls.publicUrl, issues });
+  return createPricedRoute({ ...terms, ...inspection }, { subject, options }, deps);
+}
+
+type CompiledKey =
+  | { readonly ok: true; readonly method: RouteEntry<unknown>["method"]; readonly forms: readonly PathForm[] }
+  | { readonly ok: false; readonly expected: string };
+
+/** Positions are counted in the key, from 1, as editors count columns. */
+function compileKey(key: string): CompiledKey {
+  const parsed = parseRouteKey(key);
+  if (!parsed.ok) return parsed;
+  const { method, path } = parsed;
+  const compiled = compilePath(path);
+  if (compiled.ok) return { ok: true, method, forms: compiled.forms };
+  const { expected, at } = compiled;
+  const position = at === undefined ? "" : `, at position ${key.length - path.length + at + 1}`;
+  return { ok: false, expected: expected + position };
+}
+
+/** `GET /a/:b` and `GET /A/:c/` are the same route to Express, and so they are here. */
+function reportDuplicates(entries: readonly RouteEntry<PricedRoute>[], issues: Issues): void {
+  const seen = new Map<string, string>();
+  for (const { key, method, forms } of entries) {
+    const canonical = `${method} ${forms.map(({ shape }) => shape).join(" ")}`;
+    const earlier = seen.get(canonical);
+    if (earlier === undefined) seen.set(canonical, key);
+    else issues.add(join("routes", key), `one key per route: ${describeValue(earlier)} is the same`, key);
+  }
+}
+
+function parseText(text: unknown, path: string, longest: number, issues: Issues): string {
+  if (text === undefined || text === null) return "";
+  if (typeof text === "string" && text.length <= longest) return text;
+  const expected = `a text of at most ${longest} characters`;
+  if (typeof text === "string") issues.addText(path, expected, `${text.length} characters`);
+  else issues.add(path, expected, text);
+  return "";
+}
+
+/** The mode is set by the route's own option, or by the extension's declaration. Both must agree. */
+function parseIdentifier(mode: unknown, path: string, { constant }: Declarations, issues: Issues): IdentifierMode {
+  const info = constant?.[PAYMENT_IDENTIFIER]?.info;
+  const declared = info && (info["required"] === true ? "required" : "optional");
+  if (mode === undefined) return declared ?? "optional";
+  if (mode !== "optional" && mode !== "required" && mode !== "off") {
+    issues.add(path, '"optional", "required" or "off"', mode);
+    return "optional";
+  }
+  if (declared !== undefined && declared !== mode) {
+    issues.add(path, `"${declared}", as in extensions["${PAYMENT_IDENTIFIER}"]`, mode);
+  }
+  return mode;
+}
+
+function withIdentifier(declared: Extensions | undefined, mode: IdentifierMode): Extensions | undefined {
+  if (mode === "off") return declared;
+  return { ...declared, [PAYMENT_IDENTIFIER]: declarePaymentIdentifier(mode === "required") };
+}
+
+function parseSettle(settle: unknown, path: string, issues: Issues): SettleTime {
+  if (settle === "before" || settle === "after") return settle;
+  if (settle !== undefined) issues.add(path, '"after" or "before"', settle);
+  return "after";
+}
+
+/** Errors and redirects are not charged. */
+const isSuccess: Chargeable = ({ status }) => status >= 200 && status < 300;
+
+function parseChargeable(chargeable: unknown, path: string, settle: SettleTime, issues: Issues): Chargeable {
+  if (chargeable === undefined) return isSuccess;
+  if (settle === "before") {
+    issues.add(path, 'nothing beside settle: "before", which charges every response', chargeable);
+  }
+  if (typeof chargeable === "function") return chargeable as Chargeable;
+  issues.add(path, "a function such as ({ status }) => status === 200", chargeable);
+  return isSuccess;
+}
+
+function parseFree(free: unknown, path: string, issues: Issues): boolean {
+  if (free !== undefined && typeof free !== "boolean") issues.add(path, "true or false", free);
+  return free === true;
+}
+
+/** Beside a price that is never zero, `free` is a mistake. Of several options, clients would take the free one. */
+function checkFree(options: readonly CompiledOption[], path: string, issues: Issues): void {
+  const kinds = new Set(options.map(({ kind }) => kind));
+  if (kinds.has("free") && kinds.size > 1) {
+    issues.addText(join(path, "accepts"), "a price of zero for every payment option, or for none", "some of either");
+  } else if (kinds.size === 1 && kinds.has("fixed")) {
+    issues.add(join(path, "free"), "a price that is zero or depends on the request, or nothing", true);
+  }
+}
+
+function parseValidate(
+  validate: unknown,
+  path: string,
+  declarations: Declarations,
+  issues: Issues,
+): true | InputValidator | undefined {
+  if (validate === undefined || validate === false) return undefined;
+  if (typeof validate === "function") return validate as InputValidator;
+  if (validate !== true) issues.add(path, "true, or a function that says what is wrong with a request", validate);
+  else if (!canCheckInput(declarations)) {
+    issues.add(path, "extensions.bazaar beside it, which declares the request", validate);
+  }
+  return true;
+}
+
+function parseUnmetered(
+  unmetered: unknown,
+  path: string,
+  options: readonly CompiledOption[],
+  issues: Issues,
+): Unmetered {
+  if (unmetered === undefined) return "maximum";
+  if (!schemesOf(options).some(({ allowsLess }) => allowsLess))
+    issues.add(path, 'an offer by "upto", or nothing', unmetered);
+  if (unmetered === "maximum" || unmetered === "zero" || unmetered === "error") return unmetered;
+  issues.add(path, '"maximum", "zero" or "error"', unmetered);
+  return "maximum";
+}
+
+/** The schemes of a route's payment options. A free one has none. */
+function schemesOf(options: readonly CompiledOption[]): readonly Scheme[] {
+  return options.flatMap((option) => {
+    if (option.kind === "free") return [];
+    return [option.kind === "fixed" ? option.offer.scheme : option.terms.scheme];
+  });
+}
+
+/** Prepares each scheme once. What is missing for it, such as a package, is one issue. */
+function prepareSignatureChecks(
+  options: readonly CompiledOption[],
+  prepared: Map<Scheme, SignatureCheck>,
+  issues: Issues,
+): void {
+  const path = "options.verifySignatures";
+  for (const scheme of schemesOf(options)) {
+    const check = prepared.get(scheme) ?? scheme.prepareSignatureCheck?.();
+    if (check === undefined) continue;
+    prepared.set(scheme, check);
+    const isNoted = issues.found.some((issue) => issue.path === path);
+    if (!check.ok && !isNoted) issues.addText(path, check.missing, "none that can be loaded");
+  }
+}
+
+interface InspectionContext {
+  readonly facts: RouteFacts;
+  readonly declarations: Declarations;
+  readonly path: string;
+  readonly publicUrl: string | undefined;
+  readonly issues: Issues;
+}
+
+/** Finds what looks wrong about a route before the first request. */
+function inspect(
+  subject: ChallengeSubject,
+  { facts, declarations, path, publicUrl = "", issues }: InspectionContext,
+): RouteInspection {
+  const compiled = [...declarations.compiled.values()];
+  const notices = compiled.flatMap((one) => one.notices.map(({ code, message }) => finding(code, facts.key, message)));
+  const isPublic = compiled.some((one) => one.isPublic === true);
+  if (isPublic && isPublicWithoutTls(publicUrl)) notices.push(notHttpsFinding());
+  const sample = sampleChallenge(subject, facts, publicUrl);
+  if (sample === undefined) return { isPublic, size: "fits", notices };
+  if (!parseJson(sample.body).ok) {
+    issues.addText(join(path, "extensions"), "at most 28 levels of nesting, and no NUL", "more, or one");
+  }
+  const size = sizeOf(sample);
+  if (size === "too_large") {
+    const message = `Its PAYMENT-REQUIRED header has ${sample.header.length} characters`;
+    notices.push(finding("FAREBOX_CHALLENGE_TOO_LARGE", facts.key, message));
+  }
+  return { isPublic, size, notices };
+}
+
+/** Stands for the server until the seller has set its URL. */
+const SAMPLE_ORIGIN = "https://api.example.com";
+
+/** A challenge as most requests get it; `undefined`: no offer is the same for all requests. */
+function sampleChallenge(
+  subject: ChallengeSubject,
+  { method = "GET", paths }: RouteFacts,
+  publicUrl: string,
+): LeveledChallenge | undefined {
+  if (subject.offers.length === 0) return undefined;
+  const [path = { template: "/", params: [] }] = paths ?? [];
+  const place = {
+    routeTemplate: path.template,
+    pathParams: Object.fromEntries(path.params.map((name) => [name, "0"])),
+  };
+  const url = `${publicUrl || SAMPLE_ORIGIN}${path.template}`;
+  return compileChallenge(subject)({ url, method, error: "Payment required", locate: () => place });
+}
+
+/** A payer sends most of it back, and servers refuse requests with more than 16 KiB of headers. */
+const MAX_HEADER = 8192;
+
+function sizeOf({ header }: LeveledChallenge): ChallengeSize {
+  if (header.length > MAX_HEADER) return "too_large";
+  return header.length > HEADER_BUDGET ? "large" : "fits";
+}

@@ -1,0 +1,294 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { createPaymentsEngine, createPaymentsGate } from "./engine.js";
+import { ConfigError } from "./errors.js";
+import type { LogFields } from "./events/logger.js";
+import { answerOf, createTestScheme, createTill, NETWORK, PAY_TO, REQUEST } from "./gate/shop.fixture.js";
+import type { PaymentsOptions, RoutesConfig } from "./options.js";
+import { route, viewOf } from "./route/router-view.fixture.js";
+import { createMemoryStore } from "./store/memory-store.js";
+
+const PRICED = { accepts: { network: NETWORK, price: "$0.01", payTo: PAY_TO } } as const;
+const LINE = `0.01 USDC on ${NETWORK} to ${PAY_TO}, settled after the response`;
+
+function createSeller(options: Partial<PaymentsOptions> = {}) {
+  const log: [level: string, event: string, fields: LogFields][] = [];
+  const noteAt = (level: string) => (event: string, fields: LogFields) => void log.push([level, event, fields]);
+  const logger = { info: noteAt("info"), warn: noteAt("warn"), error: noteAt("error") };
+  const engine = createPaymentsEngine(
+    { facilitator: createTill(), logger, ...options },
+    { schemes: [createTestScheme()] },
+  );
+  return { engine, log, add: (...keys: readonly string[]) => engine.routes(tableOf(keys)) };
+}
+
+function tableOf(keys: readonly string[]): RoutesConfig {
+  return Object.fromEntries(keys.map((key) => [key, PRICED]));
+}
+
+/** What a call that fails says is wrong. */
+function errorOf(call: () => unknown): ConfigError {
+  try {
+    call();
+  } catch (error) {
+    if (error instanceof ConfigError) return error;
+  }
+  throw new TypeError("no ConfigError");
+}
+
+describe("a report", () => {
+  test("of nothing is empty", () => {
+    expect(createSeller().engine.report()).toEqual({ routes: [], findings: [] });
+  });
+
+  test("tells the logger nothing", () => {
+    const { engine, log, add } = createSeller();
+    add("GET /a{/:b}", "GET /a", "GET /a/:b");
+    expect(engine.report(viewOf([])).findings).toHaveLength(2);
+    expect(log).toEqual([]);
+  });
+
+  test("of the one table that came with the options has it", () => {
+    const { engine } = createPaymentsGate(
+      tableOf(["GET /a"]),
+      { facilitator: createTill() },
+      { schemes: [createTestScheme()] },
+    );
+    expect(engine.report().routes).toMatchObject([{ key: "GET /a" }]);
+  });
+
+  test("has what requests have shown, after what the tables show, and once", async () => {
+    const { engine, log, add } = createSeller({ allowedHosts: ["shop.test"] });
+    const gate = add("GET /weather", "GET /:x/b", "GET /a/:x");
+    for (let at = 0; at < 3; at++) await gate.decide({ ...REQUEST, isProxyIgnored: true });
+    const codes = engine.report().findings.map(({ code }) => code);
+    expect(codes).toEqual(["FAREBOX_KEYS_OVERLAP", "FAREBOX_PROXY_IGNORED", "FAREBOX_HOST_NOT_ALLOWED"]);
+    expect(log.map(([level, event]) => [level, event])).toEqual([
+      ["warn", "FAREBOX_PROXY_IGNORED"],
+      ["warn", "FAREBOX_HOST_NOT_ALLOWED"],
+    ]);
+  });
+
+  test("has every finding once, however many paths of a key lead to it", () => {
+    const { engine, add } = createSeller();
+    const gate = add("GET /a{/:b}");
+    const view = viewOf([{ gate, mount: "" }, route("/a"), route("/a/:b")]);
+    expect(engine.report(view).findings.map(({ code }) => code)).toEqual(["FAREBOX_METHOD_FREE"]);
+    const twice = viewOf([{ gate, mount: "" }, route("GET /a", { gates: [{}] }), route("GET /a/:b", { gates: [{}] })]);
+    expect(engine.report(twice).findings.map(({ code }) => code)).toEqual(["FAREBOX_PRICED_TWICE"]);
+  });
+});
+
+describe("a store in memory", () => {
+  afterEach(() => vi.unstubAllEnvs());
+
+  test("is a finding where processes are several, and told at once", () => {
+    vi.stubEnv("NODE_APP_INSTANCE", "1");
+    const { engine, log } = createSeller();
+    expect(log).toMatchObject([["warn", "FAREBOX_MEMORY_STORE", { message: expect.stringContaining("PM2") }]]);
+    expect(engine.report().findings).toMatchObject([{ code: "FAREBOX_MEMORY_STORE" }]);
+    expect(createSeller({ store: createMemoryStore() }).log).toHaveLength(1);
+  });
+
+  test("is none where another store is given, or the process is the only one", () => {
+    expect(createSeller().log).toEqual([]);
+    vi.stubEnv("NODE_APP_INSTANCE", "1");
+    const { claim, find, transition, release, unfinished } = createMemoryStore();
+    expect(createSeller({ store: { claim, find, transition, release, unfinished } }).log).toEqual([]);
+  });
+});
+
+describe("a check", () => {
+  test("tells what is priced, then what is wrong, and returns both", () => {
+    const { engine, log, add } = createSeller();
+    const gate = add("GET /a", "GET /b");
+    const reported = engine.check(viewOf([{ gate, mount: "/api" }, route("GET /api/a")]));
+    expect(reported.routes.map(({ path }) => path)).toEqual(["/api/a", "/api/b"]);
+    expect(reported.findings.map(({ code }) => code)).toEqual(["FAREBOX_KEY_UNREACHABLE"]);
+    expect(log).toEqual([
+      ["info", "priced", { route: `GET /api/a: ${LINE}` }],
+      ["info", "priced", { route: `GET /api/b: ${LINE}` }],
+      [
+        "warn",
+        "FAREBOX_KEY_UNREACHABLE",
+        {
+          route: "GET /b",
+          message: "No route that is registered can match it",
+          remedy: "Correct the key, or remove it",
+        },
+      ],
+    ]);
+  });
+
+  test("tells a finding once, however often it is made", () => {
+    const { engine, log, add } = createSeller();
+    add("GET /a");
+    for (let at = 0; at < 3; at++) expect(engine.check(viewOf([])).findings).toHaveLength(1);
+    expect(log.filter(([level]) => level === "warn")).toHaveLength(1);
+  });
+
+  test.each<[count: number, lines: number, last: string]>([
+    [50, 50, `GET /k49: ${LINE}`],
+    [51, 51, "and 1 more"],
+    [70, 51, "and 20 more"],
+  ])("of %i routes tells %i lines, the last of which is %s", (count, lines, last) => {
+    const { engine, log, add } = createSeller();
+    const keys = Array.from({ length: count }, (_, at) => `GET /k${at}`);
+    const gate = add(...keys);
+    engine.check(viewOf([{ gate, mount: "" }, ...keys.map((key) => route(key))]));
+    expect(log).toHaveLength(lines);
+    expect(log.at(-1)).toEqual(["info", "priced", { route: last }]);
+  });
+
+  test("looks at some gates only, when asked to", () => {
+    const { engine, log, add } = createSeller();
+    const [wanted] = [add("GET /a"), add("GET /b")];
+    const charged = engine.charge(PRICED);
+    const only = (gate: object) => gate === wanted;
+    expect(engine.check(viewOf([]), only)).toMatchObject({
+      routes: [{ key: "GET /a" }],
+      findings: [{ route: "GET /a" }],
+    });
+    expect(log.map(([, event]) => event)).toEqual(["priced", "FAREBOX_TABLE_NOT_FOUND"]);
+    expect(engine.check(viewOf([]), (gate) => gate === charged)).toMatchObject({ routes: [{ key: undefined }] });
+  });
+
+  test("lets no request wait for a look at very many keys and routes, unless the seller is strict", () => {
+    const keys = Array.from({ length: 400 }, (_, at) => `GET /k${at}`);
+    const look = (strict: boolean) => {
+      const { engine, log, add } = createSeller({ strict });
+      const gate = add(...keys, "GET /nowhere");
+      const view = viewOf([{ gate, mount: "" }, ...keys.map((key) => route(key))]);
+      return { engine, log, view };
+    };
+    const { engine, log, view } = look(false);
+    expect(engine.check(view, () => true).findings).toEqual([]);
+    expect(log).toContainEqual(["info", "routes_not_checked", { remedy: "await payments.ready(app)" }]);
+    expect(engine.check(view).findings).toHaveLength(1);
+    const strict = look(true);
+    expect(() => strict.engine.check(strict.view, () => true)).toThrow("FAREBOX_KEY_UNREACHABLE");
+  });
+});
+
+describe("a strict check", () => {
+  test("throws every finding at once, with its code, and has told the logger", () => {
+    const { engine, log, add } = createSeller({ strict: true });
+    const gate = add("GET /a", "GET /b", "GET /c");
+    const view = viewOf([{ gate, mount: "" }, route("GET /a"), route("/b")]);
+    const error = errorOf(() => engine.check(view));
+    expect(error.code).toBe("ERR_FAREBOX_CONFIG");
+    expect(error.issues).toEqual([
+      {
+        path: "GET /b",
+        expected: "Leave the method out of the key, or register the route for that method only",
+        received: "FAREBOX_METHOD_FREE: Its route takes every method, and methods that no key names are free",
+      },
+      {
+        path: "GET /c",
+        expected: "Correct the key, or remove it",
+        received: "FAREBOX_KEY_UNREACHABLE: No route that is registered can match it",
+      },
+    ]);
+    expect(error.message).toContain("GET /b: expected Leave the method out");
+    expect(error.message).toContain("received FAREBOX_METHOD_FREE: ");
+    expect(log.map(([, event]) => event)).toEqual([
+      "priced",
+      "priced",
+      "priced",
+      "FAREBOX_METHOD_FREE",
+      "FAREBOX_KEY_UNREACHABLE",
+    ]);
+  });
+
+  test("does not throw what a request says, as any client can say it", async () => {
+    const { engine, add } = createSeller({ strict: true });
+    const gate = add("GET /weather");
+    const view = viewOf([{ gate, mount: "" }, route("GET /weather")]);
+    expect(engine.check(view).findings).toEqual([]);
+    await gate.decide({ ...REQUEST, isProxyIgnored: true });
+    expect(engine.check(view).findings).toMatchObject([{ code: "FAREBOX_PROXY_IGNORED" }]);
+  });
+
+  test("throws that payments are remembered by one process of several", () => {
+    vi.stubEnv("pm_id", "0");
+    const { engine, add } = createSeller({ strict: true });
+    vi.unstubAllEnvs();
+    const gate = add("GET /weather");
+    const view = viewOf([{ gate, mount: "" }, route("GET /weather")]);
+    expect(errorOf(() => engine.check(view)).issues).toMatchObject([
+      { path: "the server", received: expect.stringMatching(/^FAREBOX_MEMORY_STORE: /) },
+    ]);
+  });
+
+  test("does not throw where nothing is wrong, and a report never does", () => {
+    const { engine, add } = createSeller({ strict: true });
+    const gate = add("GET /a");
+    expect(engine.check(viewOf([{ gate, mount: "" }, route("GET /a")])).findings).toEqual([]);
+    expect(engine.report(viewOf([])).findings).toHaveLength(1);
+  });
+});
+
+describe("facilitators", () => {
+  afterEach(() => void vi.useRealTimers());
+
+  const SUPPORTED = { kinds: [{ x402Version: 2, scheme: "exact", network: NETWORK }], extensions: [], signers: {} };
+
+  test("are asked what they support from the first table or route that is good, until it is closed", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const till = Object.assign(createTill(), { supports: SUPPORTED });
+    const { engine, add } = createSeller({ facilitator: till });
+    expect(() => engine.charge({})).toThrow(ConfigError);
+    expect(vi.getTimerCount()).toBe(0);
+    add("GET /a");
+    await engine.ready();
+    expect(engine.health()).toMatchObject([{ name: "facilitator-1", state: "up" }]);
+    // One is for asking again; deadlines may have theirs.
+    const timers = vi.getTimerCount();
+    expect(timers).toBeGreaterThan(0);
+    engine.close();
+    expect(vi.getTimerCount()).toBe(timers - 1);
+  });
+
+  test("are not asked for a configuration that throws", () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const options = { facilitator: createTill() };
+    expect(() => createPaymentsGate({ "GET /a": {} }, options, { schemes: [createTestScheme()] })).toThrow(ConfigError);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("that do not answer leave nobody waiting for ever, and nothing unsupported", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    const { engine, add } = createSeller();
+    add("GET /a");
+    const ready = engine.ready();
+    vi.advanceTimersByTime(5_000);
+    await expect(ready).resolves.toBeUndefined();
+    expect(engine.health()).toMatchObject([{ state: "down", lastErrorCode: "ERR_FAREBOX_FACILITATOR_TIMEOUT" }]);
+    expect(engine.report().findings).toEqual([]);
+    engine.close();
+  });
+
+  test("that support an offer no more make a finding, told once, and no reason not to start, until they do", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const till = createTill();
+    till.supports = { ...SUPPORTED, kinds: [] };
+    const { engine, log, add } = createSeller({ facilitator: till, strict: true });
+    const gate = add("GET /a", "GET /b");
+    const charge = engine.charge(PRICED);
+    const keys = () => engine.report().findings.map(({ code, route: key }) => [code, key]);
+    expect(keys()).toEqual([]);
+    await engine.ready();
+    expect(keys()).toEqual(["GET /a", "GET /b", "payments.charge"].map((key) => ["FAREBOX_OFFER_UNSUPPORTED", key]));
+
+    const view = viewOf([{ gate, mount: "" }, route("GET /a"), route("GET /b"), route("GET /c", { gates: [charge] })]);
+    for (const _again of [1, 2]) expect(engine.check(view).findings).toHaveLength(3);
+    expect(answerOf(await gate.decide({ ...REQUEST, path: "/a" }))).toMatchObject({ status: 503 });
+    expect(log.filter(([level]) => level === "warn")).toHaveLength(3);
+    expect(engine.check(view, (one) => one === charge).findings).toHaveLength(1);
+
+    till.supports = SUPPORTED;
+    await vi.advanceTimersByTimeAsync(5 * 60_000);
+    expect(keys()).toEqual([]);
+    expect(answerOf(await gate.decide({ ...REQUEST, path: "/a" }))).toMatchObject({ status: 402 });
+    engine.close();
+  });
+});

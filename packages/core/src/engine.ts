@@ -1,0 +1,294 @@
+/**
+ * The seller's engine, framework-free: options in, gates out. It builds every room and says what each one needs.
+ *
+ * @module
+ */
+import { type BuiltIn, parseOptions, type Settings } from "./config/parse-options.js";
+import { parseCharge, parseRoutes } from "./config/parse-routes.js";
+import { ConfigError } from "./errors.js";
+import {
+  createPaymentEvents,
+  isPaymentEventType,
+  type PaymentEventType,
+  type PaymentListener,
+} from "./events/events.js";
+import { createFindings, memoryStoreFinding } from "./events/findings.js";
+import { Hooks } from "./events/hooks.js";
+import { createFacilitatorPool } from "./facilitator/pool.js";
+import type { FacilitatorHealth } from "./facilitator/pool-member.js";
+import type { Decision } from "./gate/admission.js";
+import { Admissions } from "./gate/admission.js";
+import { Gate } from "./gate/gate.js";
+import { InFlight } from "./gate/in-flight.js";
+import { Replay } from "./gate/replay.js";
+import { createIssues, type Issues } from "./issues.js";
+import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
+import { createQuotes } from "./pricing/dynamic-price.js";
+import type { ChargedAs, PricedRoute } from "./pricing/priced-route.js";
+import { originFor, type Place } from "./pricing/resource.js";
+import type { Extensions } from "./protocol/documents.js";
+import type { DescribedRoute } from "./report/described-routes.js";
+import { createPayees } from "./report/payees.js";
+import { type PricedHandler, type PricedTable, routesOf } from "./report/places.js";
+import { type PaymentsReport, type ReportedOffer, Reporter, reportOffers } from "./report/report.js";
+import type { GateRequest } from "./route/request.js";
+import type { RouteTable } from "./route/route-table.js";
+import type { RouterView } from "./route/router-view.js";
+import type { Scheme, SignatureCheck } from "./scheme/scheme.js";
+import { type Listing, Listings } from "./settlement/listings.js";
+import { type Recovery, SettlementRecovery } from "./settlement/recovery.js";
+import { Settler } from "./settlement/settle.js";
+import { isMemoryStore } from "./store/memory-store.js";
+import { findSeveralProcesses } from "./store/several-processes.js";
+
+/** The gate of a route table. */
+export interface TableGate {
+  /**
+   * Decides a request: at once if it is free or carries no payment, otherwise by a promise.
+   *
+   * Never throws or rejects: if a store or a scheme fails, the client gets 503 and is not charged.
+   */
+  decide(request: GateRequest): Decision | Promise<Decision>;
+}
+
+/** The gate of one route that the framework matches by itself. */
+export interface RouteGate {
+  /** As {@link TableGate.decide}. @param locate - Says where the request is. Called only if it is needed. */
+  decide(request: GateRequest, locate: () => Place): Decision | Promise<Decision>;
+  /** Payment options, in the seller's order. */
+  readonly offers: readonly ReportedOffer[];
+}
+
+/** What adapters build on. */
+export interface PaymentsEngine {
+  /** How much of a response is held until its payment has settled, in bytes. */
+  readonly holdBytes: number;
+  /** Keys of the extensions that routes can declare in a short form, e.g. `bazaar`. */
+  readonly extensions: readonly string[];
+  /**
+   * Creates the gate of a route table.
+   *
+   * @throws ConfigError with every issue at once.
+   */
+  routes(table: RoutesConfig): TableGate;
+  /**
+   * Creates the gate of one route that the framework matches by itself.
+   *
+   * @param as - For what is not called by HTTP: its name, URL and input.
+   * @throws ConfigError with every issue at once.
+   */
+  charge(route: RouteConfig, as?: ChargedAs): RouteGate;
+  /** Says what is priced. With a view of the app's router, it also says where, and what looks wrong there. */
+  report(view?: RouterView): PaymentsReport;
+  /** Describes every route that clients may find. */
+  describe(view: RouterView): readonly DescribedRoute[];
+  /** What a route of a table declares for a method, by its key; `undefined`: nothing. */
+  declared(key: string, method: string): Extensions | undefined;
+  /** The origin by which clients reach this server: `https://api.example.com`. It is certain if the options set it. */
+  originOf(origin: string | undefined): { readonly origin: string; readonly isCertain: boolean };
+  /**
+   * Checks gates and routes before the first request, and tells the logger.
+   *
+   * @param only - Gates to check while a request waits: long checks are left out. Default: all gates, however long it takes.
+   * @throws ConfigError with every finding at once, if the seller set `strict`.
+   */
+  check(view: RouterView, only?: (gate: object) => boolean): PaymentsReport;
+  /** What a facilitator said last about listing a route, by its key; `undefined`: none has said anything. */
+  listing(route: string): Listing | undefined;
+  /** How each facilitator is doing, in the seller's order. */
+  health(): readonly FacilitatorHealth[];
+  /**
+   * Resolves once each facilitator was asked what it supports, and the nodes of `rpc` whether recipients can be paid. A
+   * failure of theirs changes nothing. Never rejects.
+   */
+  ready(): Promise<void>;
+  /**
+   * Takes up the settlements that a dead process left unfinished, and says how they ended. It starts by itself with the
+   * first gate; called meanwhile, it waits for that. Rejects if the store fails.
+   */
+  recover(): Promise<Recovery>;
+  /**
+   * Listens for events of one type. Returns a function that stops it.
+   *
+   * @throws ConfigError when there is no such type.
+   */
+  on<T extends PaymentEventType>(type: T, listener: PaymentListener<T>): () => void;
+  /** Stops work in the background, for good. Payments under way still settle. */
+  close(): void;
+}
+
+/**
+ * Checks the options and creates an engine.
+ *
+ * @param builtIn - Schemes and extensions of the adapter.
+ * @throws ConfigError with every issue at once.
+ */
+export function createPaymentsEngine(options: PaymentsOptions, builtIn: BuiltIn): PaymentsEngine {
+  return createEngine(createRooms(check("options", (issues) => parseOptions(options, builtIn, issues)))).engine;
+}
+
+/**
+ * Checks options and one route table together.
+ *
+ * @param builtIn - Schemes and extensions of the adapter.
+ * @throws ConfigError with every issue of both at once.
+ */
+export function createPaymentsGate(
+  routes: RoutesConfig,
+  options: PaymentsOptions,
+  builtIn: BuiltIn,
+): { readonly engine: PaymentsEngine; readonly gate: TableGate } {
+  const { rooms, table } = check("options and routes", (issues) => {
+    const rooms = createRooms(parseOptions(options, builtIn, issues));
+    return { rooms, table: parseRoutes(routes, rooms.routesDeps, issues) };
+  });
+  const { engine, addTable } = createEngine(rooms);
+  return { engine, gate: addTable(table) };
+}
+
+type Rooms = ReturnType<typeof createRooms>;
+
+/** Builds every room from settings. Nothing starts yet: settings with issues leave nothing behind. */
+function createRooms(settings: Settings) {
+  const { logger, now, timer, store, rpc, schemes, leaseMs, strict, relayExtensionResponses } = settings;
+  const findings = createFindings(logger);
+  const events = createPaymentEvents(logger, now);
+  const hooks = new Hooks(settings.hooks, { events, logger });
+  const listings = new Listings({ events, logger, now });
+  const facilitator = createFacilitatorPool(settings.facilitators, {
+    deadlines: settings.deadlines,
+    logger,
+    onChange({ name, state, lastErrorCode: code }) {
+      if (state === "up") events.emit("facilitator_up", () => ({ facilitator: name }));
+      if (state === "down") events.emit("facilitator_down", () => ({ facilitator: name, code }));
+    },
+  });
+
+  const inFlight = new InFlight(settings.maxRunsPerPayer);
+  const settler = new Settler({
+    ...{ store, facilitator, inFlight, rpc, listings, events, hooks, logger, leaseMs, now },
+    onUnknown: (payment, retryAfterSeconds) => recovery.add(payment, retryAfterSeconds),
+  });
+  const recovery = new SettlementRecovery({ store, settler, inFlight, schemes, events, logger, now, timer });
+
+  const admissions = new Admissions({
+    ...{ store, settler, inFlight, hooks, events, findings, logger, now, timer, relayExtensionResponses },
+  });
+  const replay = new Replay({ store, settler, inFlight, admissions, events, now, timer });
+  const gate = new Gate({
+    ...{ hooks, facilitator, store, inFlight, admissions, replay, settler, listings, events, findings, logger, now },
+    publicUrls: settings.publicUrls,
+    copyWaitMs: settings.copyWaitMs,
+  });
+
+  const tables: PricedTable[] = [];
+  const handlers: PricedHandler[] = [];
+  const payees = createPayees({ rpc, logger, timer });
+  const reporter = new Reporter(
+    { tables, handlers },
+    { facilitators: facilitator, listings, findings, payees, logger, strict },
+  );
+  const routesDeps = {
+    ...{ settings, findings, logger },
+    facilitators: facilitator,
+    quotes: createQuotes(settings.quoteSecret),
+    signatureChecks: new Map<Scheme, SignatureCheck>(),
+  };
+  return {
+    settings,
+    findings,
+    events,
+    listings,
+    facilitator,
+    recovery,
+    gate,
+    tables,
+    handlers,
+    payees,
+    reporter,
+    routesDeps,
+  };
+}
+
+/** An engine, and what adds a table that has been checked. */
+function createEngine(rooms: Rooms): {
+  readonly engine: PaymentsEngine;
+  readonly addTable: (table: RouteTable<PricedRoute>) => TableGate;
+} {
+  const { settings, findings, events, listings, facilitator, recovery, gate, tables, handlers, payees, reporter } =
+    rooms;
+  const { store, logger } = settings;
+  const platform = isMemoryStore(store) ? findSeveralProcesses() : undefined;
+  if (platform !== undefined) findings.add(memoryStoreFinding(platform));
+
+  let isStarted = false;
+  /** Starts with the first gate. A memory store has nothing to recover. */
+  const start = () => {
+    facilitator.start();
+    if (isStarted || isMemoryStore(store)) return;
+    isStarted = true;
+    recovery.recover().catch(() => logger.error("settlements_not_recovered", { error: "the store failed" }));
+  };
+  const addTable = (table: RouteTable<PricedRoute>): TableGate => {
+    const tableGate: TableGate = { decide: (request) => gate.decide(table, request) };
+    tables.push({ gate: tableGate, table });
+    start();
+    return tableGate;
+  };
+
+  const engine: PaymentsEngine = {
+    holdBytes: settings.holdBytes,
+    extensions: settings.extensions.map(({ key }) => key),
+    routes: (table) => addTable(check("routes", (issues) => parseRoutes(table, rooms.routesDeps, issues))),
+    charge(given, as) {
+      const route = check("charge", (issues) => parseCharge(given, as, rooms.routesDeps, issues));
+      const routeGate: RouteGate = {
+        decide: (request, locate) => gate.decideAt(route, request, locate),
+        offers: reportOffers(route),
+      };
+      handlers.push({ gate: routeGate, route });
+      start();
+      return routeGate;
+    },
+    report: (view) => reporter.report(view),
+    describe: (view) => reporter.describe(view),
+    declared: (key, method) => reporter.declared(key, method),
+    originOf: (origin) => originFor(origin, settings.publicUrls),
+    check: (view, only) => reporter.check(view, only),
+    listing: (route) => listings.of(route),
+    health: () => facilitator.health(),
+    async ready() {
+      const offers = routesOf({ tables, handlers }).flatMap((route) => route.offers);
+      await Promise.all([facilitator.ready(), payees.ask(offers)]);
+    },
+    recover: () => recovery.recover(),
+    on(type, listener) {
+      check("on", (issues) => {
+        if (!isPaymentEventType(type)) issues.add("on", 'a type of event, such as "settled"', type);
+        if (typeof listener !== "function") issues.add("on", "a function that listens", listener);
+      });
+      return events.on(type, listener);
+    },
+    close() {
+      facilitator.close();
+      recovery.close();
+    },
+  };
+  return { engine, addTable };
+}
+
+/** Throws all issues at once. An option that throws when it is read, such as a getter, is one more issue. */
+function check<T>(what: string, parse: (issues: Issues) => T): T {
+  const issues = createIssues();
+  try {
+    const parsed = parse(issues);
+    issues.throwIfAny();
+    return parsed;
+  } catch (cause) {
+    if (cause instanceof ConfigError) throw cause;
+    const error = cause instanceof Error ? `${cause.name}: ${cause.message}` : "something else than an error";
+    throw new ConfigError([{ path: what, expected: "to be readable", received: `reading it threw ${error}` }], {
+      cause,
+    });
+  }
+}

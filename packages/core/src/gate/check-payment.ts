@@ -1,0 +1,139 @@
+/**
+ * Checks of a payment and its request that need no facilitator: the offer, the identifier, the signature, the input.
+ *
+ * @module
+ */
+import { createHash } from "node:crypto";
+import { bodyNotParsedFinding, type Findings } from "../events/findings.js";
+import type { InputProblem } from "../extension.js";
+import type { IdentifierMode, InputValidator } from "../options.js";
+import { bodyTypeOf, checkDeclaredInput } from "../pricing/declarations.js";
+import type { PricedRoute } from "../pricing/priced-route.js";
+import type { PaymentPayload } from "../protocol/documents.js";
+import { PAYMENT_IDENTIFIER, readPaymentIdentifier } from "../protocol/payment-identifier.js";
+import type { Reason } from "../protocol/reasons.js";
+import { matchOffer, type Offer } from "../scheme/offer.js";
+import { type MatchedRequest, type ReadPayment, toPriceRequest } from "./paid-request.js";
+import { type GateResponse, invalidInput, uncheckedInput } from "./responses.js";
+
+/** A payment that is refused without asking anybody. */
+export interface RefusedPayment {
+  readonly kind: "refused";
+  /** 400: what came is not a payment. */
+  readonly status: 400 | 402;
+  /** For the client. */
+  readonly error: string;
+  readonly reason: Reason;
+  /** The field in which it differs from the offer. */
+  readonly field?: string;
+}
+
+/** Matches a payment with an offer of the route, and reads it by the offer's scheme. */
+export function readPayment(route: PricedRoute, payment: PaymentPayload, nowMs: number): ReadPayment | RefusedPayment {
+  const { accepted, payload, extensions } = payment;
+  const match = matchOffer(route.offers, accepted);
+  // An offer that we once made for this request, and that is too old by now.
+  const lapsed = matchOffer(route.lapsed === undefined ? [] : [route.lapsed], accepted);
+  const isLapsed = match.kind === "mismatched" && lapsed.kind === "matched";
+  if (match.kind === "mismatched" && !isLapsed) {
+    const error = `invalid_payment_requirements: ${match.field} is not as offered`;
+    return { kind: "refused", status: 402, error, reason: "invalid_payment_requirements", field: match.field };
+  }
+  const offer = match.kind === "matched" ? route.offerFor(match.offer, accepted.extra) : route.lapsed;
+  if (offer === undefined) {
+    const error = "unsupported_scheme: this payment option is not available right now";
+    return { kind: "refused", status: 402, error, reason: "unsupported_scheme" };
+  }
+  const reading = offer.scheme.readPayment(payload, offer.requirements, Math.floor(nowMs / 1000));
+  if (reading.kind === "refused") {
+    return { kind: "refused", status: 402, error: reading.reason, reason: reading.reason };
+  }
+  // A seller's own scheme may break its promise, and a record without an end would be kept for ever.
+  if (!Number.isSafeInteger(reading.expiresAtSeconds)) throw new TypeError("the scheme does not say when it expires");
+  const identified = readIdentifier(route.paymentIdentifier, extensions);
+  if (identified.kind === "refused") return identified;
+  const { digest: identifier } = identified;
+  return { kind: "read", payment, offer, reading: isLapsed ? { ...reading, ...LAPSED } : reading, identifier };
+}
+
+const LAPSED = Object.freeze({ kind: "expired", expiredReason: "invalid_payment_requirements" } as const);
+
+/** Reads the client's identifier. Only its digest is kept: whoever has the identifier gets the response. */
+function readIdentifier(
+  mode: IdentifierMode,
+  extensions: PaymentPayload["extensions"],
+): { readonly kind: "read"; readonly digest: string | undefined } | RefusedPayment {
+  if (mode === "off") return { kind: "read", digest: undefined };
+  const read = readPaymentIdentifier(extensions);
+  if (read.kind === "present") {
+    return { kind: "read", digest: createHash("sha256").update(read.id).digest("base64url") };
+  }
+  if (read.kind === "malformed") {
+    const error = "invalid_payment_identifier: the id must be 16 to 128 letters, digits, hyphens and underscores";
+    return { kind: "refused", status: 400, error, reason: "invalid_payment_identifier" };
+  }
+  if (mode !== "required") return { kind: "read", digest: undefined };
+  const error = `payment_identifier_required: extensions["${PAYMENT_IDENTIFIER}"].info.id is missing`;
+  return { kind: "refused", status: 400, error, reason: "payment_identifier_required" };
+}
+
+/** Checks the payer's signature in this process, where the seller asked for it; `undefined`: nothing is wrong. */
+export async function checkSignature(
+  { signatureChecks }: Pick<PricedRoute, "signatureChecks">,
+  { scheme, requirements }: Offer,
+  payload: unknown,
+): Promise<Reason | undefined> {
+  const prepared = signatureChecks.get(scheme);
+  return prepared?.ok === true ? await prepared.check(payload, requirements) : undefined;
+}
+
+/** Checks the request by the route's `validate`; `undefined`: it is valid. Rejects if a function of the seller's throws. */
+export async function checkInput(
+  matched: MatchedRequest,
+  findings: Pick<Findings, "add">,
+): Promise<GateResponse | undefined> {
+  const { route, request, locate } = matched;
+  const { validate, declarations } = route;
+  if (validate === undefined) return undefined;
+  if (validate !== true) return checkByFunction(validate, matched);
+  const { method, search, hasBody = false, body } = request;
+  const problem = hasBody ? findBodyProblem(matched) : undefined;
+  if (problem === "not parsed") {
+    findings.add(bodyNotParsedFinding(route.key));
+    return uncheckedInput();
+  }
+  const { pathParams } = locate();
+  const input = { method, search, pathParams, body: hasBody ? body : undefined };
+  const problems = problem === undefined ? checkDeclaredInput(declarations, input) : [problem];
+  return problems.length === 0 ? undefined : invalidInput(problems);
+}
+
+async function checkByFunction(validate: InputValidator, matched: MatchedRequest): Promise<GateResponse | undefined> {
+  const returned: unknown = await validate(toPriceRequest(matched));
+  if (returned === undefined) return undefined;
+  const messages: readonly unknown[] = Array.isArray(returned) ? returned : [returned];
+  if (!messages.every((message) => typeof message === "string")) {
+    throw new TypeError("validate: expected a text, several, or nothing");
+  }
+  return messages.length === 0 ? undefined : invalidInput(messages.map((message) => ({ message })));
+}
+
+/** Media types of each declared type of body. */
+const MEDIA_TYPES = {
+  json: { expression: /^[^;]*[/+]json\s*(?:;|$)/i, message: "must be sent with Content-Type: application/json" },
+  "form-data": {
+    expression: /^(?:multipart\/form-data|application\/x-www-form-urlencoded)\s*(?:;|$)/i,
+    message: "must be sent with Content-Type: multipart/form-data",
+  },
+} as const;
+
+/** Why a body cannot be checked: it has another type, or no parser has read it. */
+function findBodyProblem({ route, request }: MatchedRequest): InputProblem | "not parsed" | undefined {
+  const bodyType = bodyTypeOf(route.declarations, request.method);
+  if (bodyType === undefined) return undefined;
+  const contentType = request.header?.("content-type") ?? "";
+  if (bodyType !== "text" && !MEDIA_TYPES[bodyType].expression.test(contentType)) {
+    return { in: "body", at: "", message: MEDIA_TYPES[bodyType].message };
+  }
+  return request.body === undefined ? "not parsed" : undefined;
+}

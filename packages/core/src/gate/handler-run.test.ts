@@ -1,0 +1,132 @@
+import { expect, test } from "vitest";
+import { startTimer } from "../config/parse-options.js";
+import { PaymentAbortedError } from "../errors.js";
+import type { StartTimer } from "../options.js";
+import { HandlerRun } from "./payment.js";
+import { admissionOf, createShop, HANDLED, NETWORK, NOW_SECONDS, readAnswer, stageOf } from "./shop.fixture.js";
+
+const IDENTITY = `${NETWORK}|n1`;
+/** Six seconds before the payment expires, a settlement may still begin. */
+const DEADLINE_MS = (NOW_SECONDS + 294) * 1000 + 1;
+
+/** Timers in the test's hand. */
+function createTimers() {
+  const pending = new Map<() => void, number>();
+  const timer: StartTimer = (act, delayMs) => {
+    pending.set(act, delayMs);
+    return () => void pending.delete(act);
+  };
+  const fire = () => {
+    for (const act of [...pending.keys()]) {
+      pending.delete(act);
+      act();
+    }
+  };
+  return { timer, fire, delays: () => [...pending.values()] };
+}
+
+async function admitted() {
+  const timers = createTimers();
+  const shop = createShop({ timer: timers.timer });
+  const admission = admissionOf(await shop.pay());
+  return { ...shop, ...timers, admission, signal: admission.payment.signal };
+}
+
+const reasonOf = ({ reason }: AbortSignal) => (reason as PaymentAbortedError).reason;
+
+test("the signal is there, and not in the JSON of a payment", async () => {
+  const { admission, signal } = await admitted();
+  expect(signal.aborted).toBe(false);
+  expect(JSON.parse(JSON.stringify(admission.payment))).not.toHaveProperty("signal");
+});
+
+test("a run that is late is answered for, the claim released before that, and then the handler told", async () => {
+  const { admission, signal, clock, fire, delays, store, till, pay } = await admitted();
+  const order: string[] = [];
+  const answers: Promise<ReturnType<typeof readAnswer>>[] = [];
+  admission.onExpired((instead) => {
+    order.push("answer");
+    answers.push(instead.then(readAnswer));
+  });
+  signal.addEventListener("abort", () => order.push("signal"));
+  expect(delays()).toEqual([DEADLINE_MS - clock.ms]);
+  clock.ms = DEADLINE_MS;
+  fire();
+  expect(order).toEqual(["answer", "signal"]);
+  expect(signal.reason).toBeInstanceOf(PaymentAbortedError);
+  expect(signal.reason).toMatchObject({ code: "ERR_FAREBOX_PAYMENT_ABORTED", reason: "expired" });
+  expect(await answers[0]).toMatchObject({ status: 504, json: { error: "payment_expired" } });
+  expect(await store.find(IDENTITY)).toBeUndefined();
+  expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", response: { status: 504 } });
+  expect(till.count("settle")).toBe(0);
+  expect(delays()).toEqual([]);
+  expect(stageOf(await pay())).toBe("held");
+});
+
+test("a timer that fires early is started again", async () => {
+  const { signal, clock, fire, delays } = await admitted();
+  clock.ms = DEADLINE_MS - 1;
+  fire();
+  expect(signal.aborted).toBe(false);
+  expect(delays()).toEqual([1]);
+});
+
+test("no timer waits longer than Node can, or a negative time", () => {
+  const { timer, delays } = createTimers();
+  const onExpired = () => {};
+  new HandlerRun({ atMs: 2 ** 40, now: () => 0, timer, onExpired });
+  new HandlerRun({ atMs: 0, now: () => 1, timer, onExpired });
+  expect(delays()).toEqual([2 ** 31 - 1, 0]);
+});
+
+test.each([
+  ["answered", "complete"],
+  ["cancelled", "cancel"],
+] as const)("a run that is %s leaves no timer behind", async (_how, end) => {
+  const { admission, delays } = await admitted();
+  await admission[end](HANDLED);
+  expect(delays()).toEqual([]);
+});
+
+test("a client that leaves aborts the signal, once and for good", async () => {
+  const { admission, signal, delays } = await admitted();
+  await admission.cancel();
+  expect(reasonOf(signal)).toBe("client_gone");
+  const { reason } = signal;
+  admission.leave();
+  expect(signal.reason).toBe(reason);
+  expect(delays()).toEqual([]);
+});
+
+test("a client that leaves after its answer was paid for aborts the signal too, and changes nothing else", async () => {
+  const { admission, signal, store } = await admitted();
+  await admission.complete(HANDLED);
+  expect(signal.aborted).toBe(false);
+  admission.leave();
+  expect(reasonOf(signal)).toBe("client_gone");
+  expect((await store.find(IDENTITY))?.state).toBe("settled");
+});
+
+test("a store that fails to release does not keep the answer back", async () => {
+  const { admission, clock, fire, store, log } = await admitted();
+  store.release = () => Promise.reject(new Error("down"));
+  const instead = new Promise<number>((resolve) =>
+    admission.onExpired((answer) => void answer.then(({ status }) => resolve(status))),
+  );
+  clock.ms = DEADLINE_MS;
+  fire();
+  expect(await instead).toBe(504);
+  expect(log.map(({ event }) => event)).toEqual(["claim_not_released"]);
+});
+
+test("the default timer calls back, unless it is stopped, and keeps no process alive", async () => {
+  const active = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+  const before = active();
+  const stop = startTimer(() => expect.unreachable(), 0);
+  expect(active()).toBe(before);
+  stop();
+  // Timers of the same length fire in the order in which they were started.
+  const keepAlive = setTimeout(() => {}, 60_000);
+  await new Promise<void>((resolve) => void startTimer(resolve, 0));
+  clearTimeout(keepAlive);
+});

@@ -1,0 +1,224 @@
+import { describe, expect, test } from "vitest";
+import { AmountError, StateError } from "../errors.js";
+import type { Unmetered } from "../options.js";
+import { createOffer } from "../scheme/offer.js";
+import { createAmount, createSettledAmount } from "./payment.js";
+import {
+  admissionOf,
+  answerOf,
+  createShop,
+  createTestScheme,
+  decodeHeader,
+  HANDLED,
+  NETWORK,
+  PAY_TO,
+  PAYER,
+  ROUTES,
+  readAnswer,
+  SETTLED,
+  stageOf,
+} from "./shop.fixture.js";
+
+const ASSET = { id: "0xA", symbol: "USDC", decimals: 6, extra: {} };
+const WIRE = { network: NETWORK, maxTimeoutSeconds: 300, extra: {} };
+
+function offerOf(allowsLess: boolean) {
+  return createOffer(createTestScheme({ allowsLess }), { asset: ASSET, amount: 10_000n, payTo: PAY_TO }, WIRE);
+}
+
+describe("an amount", () => {
+  test("takes what was said last", () => {
+    const charged = createAmount(offerOf(true), "maximum");
+    expect(charged.value).toBe(10_000n);
+    for (const [said, amount] of [
+      ["1", 1n],
+      ["50%", 5_000n],
+      ["$0.002", 2_000n],
+      ["0", 0n],
+    ] as const) {
+      charged.settle(said);
+      expect(charged.value).toBe(amount);
+    }
+    charged.settle("12.34%");
+    expect(charged.close()).toBe(1_234n);
+  });
+
+  test("reads dollars by the decimals of the asset that the offer is in", () => {
+    const asset = { ...ASSET, symbol: "mUSD", decimals: 18 };
+    const terms = { asset, amount: 10n ** 17n, payTo: PAY_TO };
+    const charged = createAmount(createOffer(createTestScheme({ allowsLess: true }), terms, WIRE), "maximum");
+    charged.settle("$0.0123");
+    expect(charged.value).toBe(12_300_000_000_000_000n);
+  });
+
+  test.each<[unmetered: Unmetered, amount: bigint, closed: bigint | undefined]>([
+    ["maximum", 10_000n, 10_000n],
+    ["zero", 0n, 0n],
+    ["error", 0n, undefined],
+  ])("of which nothing was said, with %s, takes %d", (unmetered, amount, closed) => {
+    const charged = createAmount(offerOf(true), unmetered);
+    expect([charged.value, charged.close()]).toEqual([amount, closed]);
+  });
+
+  test.each(["10001", "100.01%", "$0.02", "1.234%", "-1", "", "ten"])(
+    "refuses %j, and what was said before stays",
+    (amount) => {
+      const charged = createAmount(offerOf(true), "maximum");
+      charged.settle("5");
+      expect(() => charged.settle(amount)).toThrow(AmountError);
+      expect(charged.close()).toBe(5n);
+    },
+  );
+
+  test("adds up what is charged bit by bit, and rounds once", () => {
+    const charged = createAmount(offerOf(true), "maximum");
+    expect([charged.value, charged.remaining]).toEqual([10_000n, 10_000n]);
+    for (let token = 0; token < 15; token++) charged.charge("$0.0000001");
+    expect([charged.value, charged.remaining]).toEqual([2n, 9_998n]);
+    charged.charge("5");
+    charged.charge("0.01%");
+    expect([charged.value, charged.remaining]).toEqual([8n, 9_992n]);
+    charged.settle("100");
+    charged.charge("$0.000001");
+    expect(charged.close()).toBe(101n);
+    expect(charged.remaining).toBe(0n);
+  });
+
+  test("says of a route whose rule is nothing, or an error, what was charged", () => {
+    for (const unmetered of ["zero", "error"] as const) {
+      const charged = createAmount(offerOf(true), unmetered);
+      charged.charge("0");
+      expect(charged.close()).toBe(0n);
+    }
+  });
+
+  test("is full when it is full: what would be too much is refused, and what was charged before stays", () => {
+    const charged = createAmount(offerOf(true), "maximum");
+    charged.charge("99.99%");
+    expect(() => charged.charge("$0.0000011")).toThrow(/at most what is left of what was authorized, 1 atomic units/);
+    charged.charge("$0.0000009");
+    expect(() => charged.charge("1")).toThrow(AmountError);
+    expect([charged.remaining, charged.close()]).toEqual([0n, 10_000n]);
+  });
+
+  test("takes all or nothing where the scheme does", () => {
+    const charged = createAmount(offerOf(false), "maximum");
+    expect(() => charged.settle("1")).toThrow(StateError);
+    expect(() => charged.charge("1")).toThrow(StateError);
+    expect([charged.value, charged.remaining, charged.close()]).toEqual([10_000n, 0n, 10_000n]);
+  });
+
+  test("is closed when it is closed", () => {
+    const charged = createAmount(offerOf(true), "maximum");
+    charged.close();
+    expect(() => charged.settle("1")).toThrow(/before the response ends/);
+    expect(() => charged.charge("1")).toThrow(/before the response ends/);
+  });
+
+  test("that was settled before changes no more", () => {
+    const charged = createSettledAmount(offerOf(true), 7n);
+    charged.settle("1");
+    charged.charge("1");
+    expect([charged.value, charged.remaining, charged.close()]).toEqual([7n, 0n, 7n]);
+    expect(() => createSettledAmount(offerOf(false), 7n).settle("1")).toThrow(StateError);
+    expect(() => createSettledAmount(offerOf(false), 7n).charge("1")).toThrow(StateError);
+  });
+});
+
+describe("a handler that takes less", () => {
+  function createMetered(route: object = {}) {
+    const routes = { "GET /weather": { ...ROUTES["GET /weather"], ...route } };
+    const shop = createShop({ routes, scheme: createTestScheme({ allowsLess: true }) });
+    const run = async (amount?: string) => {
+      const admission = admissionOf(await shop.pay());
+      if (amount !== undefined) admission.payment.settle(amount);
+      return admission.complete(HANDLED);
+    };
+    const settled = () => shop.till.calls.find(({ operation }) => operation === "settle")?.request;
+    return { ...shop, run, settled };
+  }
+
+  test("has that settled, of what was verified and signed for the maximum", async () => {
+    const { run, till, settled } = createMetered();
+    till.settles = { ...SETTLED, amount: "1234" };
+    const release = await run("12.34%");
+    expect(till.calls[0]?.request.paymentRequirements.amount).toBe("10000");
+    expect(settled()?.paymentRequirements.amount).toBe("1234");
+    expect(settled()?.paymentPayload.accepted.amount).toBe("10000");
+    const [[, receipt] = []] = release.kind === "release" ? release.headers : [];
+    expect(decodeHeader(receipt)).toEqual({ ...SETTLED, amount: "1234" });
+  });
+
+  test("is shown what is taken as things stand, and the most that can be", async () => {
+    const { payment } = admissionOf(await createMetered().pay());
+    payment.settle("5");
+    payment.charge("$0.0000004");
+    expect([payment.amount, payment.remaining, payment.maxAmount]).toEqual(["5", "9994", "10000"]);
+    expect(JSON.parse(JSON.stringify(payment))).toEqual({
+      payer: PAYER,
+      scheme: "exact",
+      network: NETWORK,
+      asset: "0xASSET",
+      amount: "5",
+      maxAmount: "10000",
+      routeTemplate: "/weather",
+      pathParams: {},
+    });
+  });
+
+  test("and takes nothing asks nobody, and the payment is used", async () => {
+    const { run, till, pay } = createMetered();
+    const release = await run("0");
+    const [[, receipt] = []] = release.kind === "release" ? release.headers : [];
+    expect(decodeHeader(receipt)).toEqual({
+      success: true,
+      payer: PAYER,
+      transaction: "",
+      network: NETWORK,
+      amount: "0",
+    });
+    expect(till.count("settle")).toBe(0);
+    expect(answerOf(await pay()).json["error"]).toBe("payment_already_used");
+  });
+
+  test("and says nothing, though it has to, is not believed: nothing is charged", async () => {
+    const { run, till, pay, log } = createMetered({ unmetered: "error" });
+    const release = await run();
+    expect(release.kind === "replace" && readAnswer(release.response)).toMatchObject({ status: 500 });
+    expect(till.count("settle")).toBe(0);
+    expect(log).toMatchObject([{ event: "amount_not_said" }]);
+    expect(stageOf(await pay())).toBe("held");
+  });
+
+  test.each<[outcome: string, answer: unknown]>([
+    ["unknown", new Error("lost")],
+    ["unknown again", { ...SETTLED, amount: "10000" }],
+  ])("is settled for the same when the outcome was %s", async (_outcome, answer) => {
+    const { run, till, pay } = createMetered();
+    till.settles = answer;
+    await run("777");
+    till.settles = { ...SETTLED, amount: "777" };
+    expect(answerOf(await pay()).text).toBe("sunny");
+    const amounts = till.calls.map(({ request }) => request.paymentRequirements.amount);
+    expect(amounts).toEqual(["10000", "777", "777"]);
+  });
+
+  test("is not settled for another amount than that", async () => {
+    const { run, till, store } = createMetered();
+    till.settles = { ...SETTLED, amount: "10000" };
+    expect((await run("777")).kind).toBe("replace");
+    expect((await store.find(`${NETWORK}|n1`))?.state).toBe("unknown");
+  });
+
+  test.each<[route: object, message: RegExp]>([
+    [{ unmetered: "half" }, /"maximum", "zero" or "error"/],
+    [{ settle: "before" }, /a scheme that takes the whole amount/],
+  ])("cannot be set up as %j", (route, message) => {
+    expect(() => createMetered(route)).toThrow(message);
+  });
+
+  test("cannot be asked of a scheme that takes all or nothing", () => {
+    const routes = { "GET /weather": { ...ROUTES["GET /weather"], unmetered: "zero" as const } };
+    expect(() => createShop({ routes })).toThrow(/an offer by "upto"/);
+  });
+});

@@ -1,0 +1,217 @@
+/**
+ * What the types of options and routes take, and what they refuse before anything runs.
+ *
+ * @module
+ */
+
+import { createPaymentsGate } from "./engine.js";
+import type { CancelReason, PaymentEvent, PaymentFacts } from "./events/events.js";
+import type { Facilitator } from "./facilitator/facilitator.js";
+import { createHttpFacilitator } from "./facilitator/http-facilitator.js";
+import type { PaymentOption, PaymentsOptions, RoutesConfig } from "./options.js";
+import type { SettlementResponse } from "./protocol/documents.js";
+import { createMemoryStore } from "./store/memory-store.js";
+
+const payTo = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
+const accepts = { network: "eip155:84532", price: "$0.01", payTo } as const;
+
+function routes(_table: RoutesConfig): void {}
+function option(_option: PaymentOption): void {}
+function options(_options: PaymentsOptions): void {}
+
+// Route keys.
+routes({ "GET /weather": { accepts }, "/any": { accepts: [accepts] }, "DELETE /": { price: "$1" } });
+routes({ "OPTIONS /a/:b/*c": { accepts }, "/": { price: "$1" } });
+// @ts-expect-error a path begins with a slash
+routes({ "GET weather": { accepts } });
+// @ts-expect-error no such method
+routes({ "FETCH /x": { accepts } });
+// @ts-expect-error methods are written in upper case
+routes({ "get /x": { accepts } });
+// @ts-expect-error a path begins with a slash
+routes({ weather: { accepts } });
+// @ts-expect-error a method needs a path
+routes({ GET: { accepts } });
+// @ts-expect-error a route is an object
+routes({ "GET /x": "$0.01" });
+// @ts-expect-error no such key
+routes({ "GET /x": { accepts, prize: "$1" } });
+
+// Prices.
+option(accepts);
+option({ ...accepts, price: { asset: "0xA", amount: "1", extra: { name: "T", version: "1" } } });
+option({ ...accepts, price: "$1" });
+option({ ...accepts, price: "0.10 USDT" });
+option({ ...accepts, price: () => "$0.10 USDT" });
+routes({ "GET /x": { accepts: { ...accepts, price: "$0" }, free: true } });
+option({ ...accepts, price: () => "$0.01" });
+option({
+  ...accepts,
+  price: async ({ pathParams, header, body, search }) => {
+    const isPaid = header("x-plan") !== undefined && body !== undefined && search !== "";
+    return pathParams["city"] === "Paris" && isPaid ? "$1" : { asset: "0xA", amount: "1" };
+  },
+});
+option({ ...accepts, payTo: ({ route }) => (route === "GET /a" ? "0xA" : "0xB") });
+// @ts-expect-error a function has to say a price
+option({ ...accepts, price: () => 5 });
+// @ts-expect-error the currency is missing
+option({ ...accepts, price: "0.01" });
+// @ts-expect-error a ticker without a space
+option({ ...accepts, price: "0.01USDC" });
+// @ts-expect-error free is a yes or no
+routes({ "GET /x": { accepts, free: "yes" } });
+// @ts-expect-error no number
+option({ ...accepts, price: "$x" });
+// @ts-expect-error prices are texts
+option({ ...accepts, price: 0.01 });
+// @ts-expect-error another currency
+option({ ...accepts, price: "€1" });
+// @ts-expect-error a separator
+option({ ...accepts, price: "$1,000" });
+// @ts-expect-error amounts are texts
+option({ ...accepts, price: { asset: "0xA", amount: 1 } });
+// @ts-expect-error an amount of what?
+option({ ...accepts, price: { amount: "1" } });
+// @ts-expect-error the route's price is one, too
+routes({ "GET /x": { price: "1" } });
+
+// Networks.
+option({ ...accepts, network: "eip155:8453" });
+option({
+  network: "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp",
+  price: "$1",
+  payTo: "2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4",
+});
+// @ts-expect-error a name of version 1
+option({ ...accepts, network: "base" });
+// @ts-expect-error chain ids are numbers
+option({ ...accepts, network: "eip155:base" });
+// @ts-expect-error a pattern is no network
+option({ ...accepts, network: "eip155:*" });
+// @ts-expect-error an unknown namespace
+option({ ...accepts, network: "cosmos:hub" });
+// @ts-expect-error nobody says where
+option({ price: "$1", payTo });
+
+// Addresses.
+option({ network: "eip155:1", price: "$1" });
+// @ts-expect-error no 0x
+option({ ...accepts, payTo: "209693Bc6afc0C5328bA36FaF03C514EF312287C" });
+// @ts-expect-error an address of another family
+option({ ...accepts, payTo: "2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4" });
+// @ts-expect-error a name
+option({ ...accepts, payTo: "vitalik.eth" });
+
+// Options.
+const facilitator = "https://x402.org/facilitator";
+options({ facilitator });
+options({ facilitator: new URL(facilitator) });
+options({ facilitator: { url: facilitator, headers: async () => ({ authorization: "x" }) } });
+options({ facilitator, payTo: { "eip155:*": payTo, "solana:*": "any" }, networks: ["eip155:84532"] });
+options({ facilitator, store: createMemoryStore(), logger: console, now: () => 0, deadlines: { verifyMs: 100 } });
+options({ facilitator, rpc: { "eip155:84532": "https://node.example", "eip155:1": new URL("http://localhost") } });
+const verifying: Facilitator = createHttpFacilitator({ url: facilitator });
+options({ facilitator: [facilitator, new URL(facilitator), verifying, { facilitator: verifying, name: "own" }] });
+options({ facilitator: { url: facilitator, networks: ["eip155:*", "eip155:84532"], name: "x402.org" } });
+options({ facilitator: [{ facilitator: verifying, networks: ["solana:*"] }] as const });
+// @ts-expect-error networks are lists
+options({ facilitator: { url: facilitator, networks: "eip155:*" } });
+// @ts-expect-error who verifies?
+options({});
+// @ts-expect-error no such option
+options({ facilitator, payto: {} });
+// @ts-expect-error headers are texts
+options({ facilitator: { url: facilitator, headers: { a: 1 } } });
+// @ts-expect-error half a facilitator
+options({ facilitator: { verify: async () => ({ isValid: true }) } });
+// @ts-expect-error an EVM address has 0x
+options({ facilitator, payTo: { "eip155:*": "209693Bc" } });
+// @ts-expect-error addresses are given by network
+options({ facilitator, payTo });
+// @ts-expect-error a name of version 1
+options({ facilitator, networks: ["base"] });
+// @ts-expect-error a node is of one network
+options({ facilitator, rpc: { "eip155:*": "https://node.example" } });
+// @ts-expect-error a URL by network
+options({ facilitator, rpc: "https://node.example" });
+// @ts-expect-error no such deadline
+options({ facilitator, deadlines: { verify: 100 } });
+// @ts-expect-error half a logger
+options({ facilitator, logger: { info: () => {} } });
+
+// Hooks: with and without return, at once and later.
+options({ facilitator, hooks: {} });
+options({
+  facilitator,
+  hooks: {
+    onRequest: ({ header }) => (header("x-api-key") === "k" ? { grant: true } : undefined),
+    beforeVerify: async ({ payer }) => (payer === "0x0" ? { deny: "Not you", status: 403 } : undefined),
+    afterVerify() {},
+    async beforeSettle() {},
+    afterSettle: (facts, receipt) => void [facts.amount satisfies string, receipt.success satisfies boolean],
+    onSettleUnknown: async ({ payment }) => void (payment satisfies string),
+    onCancel: (_facts, reason) => void (reason satisfies CancelReason),
+  },
+});
+options({ facilitator, hooks: { onRequest: async (request) => (request.hasPayment ? undefined : { deny: true }) } });
+// @ts-expect-error no such hook
+options({ facilitator, hooks: { onrequest: () => {} } });
+// @ts-expect-error yes and no are no answers
+options({ facilitator, hooks: { onRequest: () => true } });
+// @ts-expect-error neither are they later
+options({ facilitator, hooks: { beforeVerify: async () => false } });
+// @ts-expect-error a grant is true
+options({ facilitator, hooks: { onRequest: () => ({ grant: false }) } });
+// @ts-expect-error only onRequest grants
+options({ facilitator, hooks: { afterVerify: () => ({ grant: true }) } });
+// @ts-expect-error a status is a number
+options({ facilitator, hooks: { beforeSettle: () => ({ deny: "no", status: "403" }) } });
+// @ts-expect-error a denial says so
+options({ facilitator, hooks: { beforeSettle: () => ({ status: 403 }) } });
+// @ts-expect-error before verification there is no receipt
+options({ facilitator, hooks: { beforeVerify: (_facts: PaymentFacts, _receipt: SettlementResponse) => {} } });
+
+// What is made of them.
+const { engine, gate } = createPaymentsGate({ "GET /a": { accepts } }, { facilitator }, { schemes: [] });
+const decision = await gate.decide({
+  method: "GET",
+  path: "/a",
+  mountPath: "",
+  search: "",
+  origin: undefined,
+  accept: undefined,
+  userAgent: undefined,
+  paymentSignature: undefined,
+});
+if (decision.kind === "run") decision.admission.payment.amount satisfies string;
+// @ts-expect-error an answer is only there when the request was answered
+decision.response;
+// @ts-expect-error what the handler may know cannot be changed
+if (decision.kind === "run") decision.admission.payment.amount = "0";
+
+// Events.
+engine.on("settled", (event) => {
+  event.transaction satisfies string;
+  event.durationMs satisfies number;
+  event.type satisfies "settled";
+  // @ts-expect-error what has happened cannot be changed
+  event.transaction = "";
+});
+engine.on("cancelled", ({ reason }) => reason satisfies CancelReason)();
+engine.on("facilitator_down", async ({ facilitator: name }) => void (name satisfies string));
+// @ts-expect-error no such event
+engine.on("paid", () => {});
+// @ts-expect-error a challenge is about no payment
+engine.on("challenged", ({ payer }) => payer);
+// @ts-expect-error who listens?
+engine.on("settled");
+const onAny = (event: PaymentEvent) => (event.type === "settled" ? event.transaction : event.atMs);
+engine.on("challenged", onAny);
+engine.on("settled", onAny);
+
+/** A facilitator that forgets whether it succeeded does not compile. */
+export const forgetful: Pick<Facilitator, "settle"> = {
+  // @ts-expect-error success is missing
+  settle: async () => ({ transaction: "0x", network: "eip155:1" }),
+};

@@ -1,0 +1,486 @@
+/**
+ * What a seller writes: options, routes, payment options. The folder `config` checks it at start-up.
+ *
+ * The table in `docs/reference/options.md` is generated from the comments here.
+ *
+ * @module
+ */
+
+import type { PaymentHooks, PricedRequest } from "./events/hooks.js";
+import type { Logger } from "./events/logger.js";
+import type { Extension } from "./extension.js";
+import type { Facilitator } from "./facilitator/facilitator.js";
+import type { HttpFacilitatorOptions } from "./facilitator/http-facilitator.js";
+import type { Deadlines } from "./facilitator/pool-member.js";
+import type { HeaderValues } from "./http/client.js";
+import type { AssetPrice, DollarPrice, TickerPrice } from "./price/price.js";
+import type { NetworkPattern } from "./protocol/caip2.js";
+import type { RouteKey } from "./route/route-key.js";
+import type { Scheme } from "./scheme/scheme.js";
+import type { PaymentStore } from "./store/payment-store.js";
+
+/** Calls `act` once after `delayMs`, unless the returned function is called before. */
+export type StartTimer = (act: () => void, delayMs: number) => () => void;
+
+/** The head of a handler's response, by which `chargeable` decides. */
+export interface ChargeableResponse {
+  /** @example 200 */
+  readonly status: number;
+}
+
+/** Says whether a response is charged. Called once per response; returns at once. */
+export type Chargeable = (response: ChargeableResponse) => boolean;
+
+/** Dollars (`"$0.01"`), a stablecoin by ticker (`"0.01 USDT"`), or atomic units of any token. */
+export type Price = DollarPrice | TickerPrice | AssetPrice;
+
+/** What a price, recipient or validate function gets. */
+export interface PriceRequest extends PricedRequest {
+  /**
+   * The query with its `?`, or `""`.
+   *
+   * @example "?units=metric"
+   */
+  readonly search: string;
+  /**
+   * Decoded path parameters.
+   *
+   * @example { city: "Paris" }
+   */
+  readonly pathParams: Readonly<Record<string, string>>;
+  /**
+   * The parsed body, if a parser runs before the payments. It comes from a client: check it.
+   *
+   * @example { text: "hello" }
+   */
+  readonly body: unknown;
+}
+
+/**
+ * Returns the price of a request. The price is signed into the offer with the request's URL and body, and holds for
+ * `maxTimeoutSeconds`. If it throws, or the price is invalid, the client gets 503.
+ */
+export type PriceFunction = (request: PriceRequest) => Price | Promise<Price>;
+
+/** Returns the recipient of a request, as {@link PriceFunction} returns its price. */
+export type PayToFunction = (request: PriceRequest) => string | Promise<string>;
+
+interface OptionOn<N extends string, Address extends string> {
+  /**
+   * Scheme: `exact` takes the price, `upto` takes up to the price.
+   *
+   * @example "upto"
+   * @defaultValue `"exact"`
+   */
+  readonly scheme?: string;
+  /**
+   * Price, as dollars, by ticker, in atomic units, or by request.
+   *
+   * @example "0.01 USDT"
+   * @defaultValue the route's `price`
+   */
+  readonly price?: Price | PriceFunction;
+  /**
+   * CAIP-2 network.
+   *
+   * @example "eip155:8453"
+   */
+  readonly network: N;
+  /**
+   * Recipient: an address, or a function of the request.
+   *
+   * @example "0x209693Bc6afc0C5328bA36FaF03C514EF312287C"
+   * @defaultValue the seller's `payTo` for the network
+   */
+  readonly payTo?: Address | PayToFunction;
+  /**
+   * Time from challenge to settlement: 10 to 86400 seconds.
+   *
+   * @example 60
+   * @defaultValue 300
+   */
+  readonly maxTimeoutSeconds?: number;
+  /**
+   * Added to the `extra` of the offer.
+   *
+   * @example { assetTransferMethod: "permit2" }
+   */
+  readonly extra?: Readonly<Record<string, unknown>>;
+}
+
+/** One way to pay for a route. */
+export type PaymentOption =
+  | OptionOn<`eip155:${number}`, `0x${string}`>
+  | OptionOn<`solana:${string}`, string>
+  | OptionOn<`algorand:${string}`, string>;
+
+/**
+ * Returns what is wrong with a request: nothing, or a sentence or several for the client, of at most 200 characters
+ * each. If it throws, or returns anything else, the client gets 503.
+ */
+export type InputValidator = (
+  request: PriceRequest,
+  // biome-ignore lint/suspicious/noConfusingVoidType: a validator that has nothing to say is written without a return
+) => string | readonly string[] | undefined | void | Promise<string | readonly string[] | undefined | void>;
+
+/** When the money moves, relative to the handler. */
+export type SettleTime = "after" | "before";
+
+/** What is charged when the handler of an `upto` route sets no amount. */
+export type Unmetered = "maximum" | "zero" | "error";
+
+/** Whether a payment may, must or cannot carry an id of its client. */
+export type IdentifierMode = "optional" | "required" | "off";
+
+/**
+ * A priced route. It either names its payment options in `accepts`, or has a `price` and the seller's options name
+ * the rest.
+ */
+export interface RouteConfig {
+  /**
+   * Payment options, in order of preference: clients take the first that they can pay.
+   *
+   * @example [{ price: "$0.01", network: "eip155:8453", payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C" }]
+   * @defaultValue one per entry of `networks`
+   */
+  readonly accepts?: PaymentOption | readonly PaymentOption[];
+  /**
+   * Price of every payment option without its own.
+   *
+   * @example "$0.01"
+   */
+  readonly price?: Price | PriceFunction;
+  /**
+   * Allows a price of zero, which is refused otherwise. Beside `"$0"` the route is free; beside a price function, a
+   * request with a price of zero is.
+   *
+   * @example true
+   * @defaultValue `false`
+   */
+  readonly free?: boolean;
+  /**
+   * For people and catalogs: at most 500 characters.
+   *
+   * @example "The weather, now"
+   * @defaultValue `""`
+   */
+  readonly description?: string;
+  /**
+   * Media type of the response.
+   *
+   * @example "application/json"
+   * @defaultValue `""`
+   */
+  readonly mimeType?: string;
+  /**
+   * Declared in the challenge: `{ info, schema }` by identifier, or the short form of an extension, such as `bazaar`.
+   *
+   * @example { bazaar: { discoverable: true } }
+   */
+  readonly extensions?: Readonly<Record<string, object>>;
+  /**
+   * Checks a paid request before it is charged; a request that fails gets 400. `true` checks query, path and body by
+   * `extensions.bazaar`, and needs it. A function returns nothing, or a sentence or several for the client, of at
+   * most 200 characters each; if it throws, the client gets 503.
+   *
+   * @example ({ body }) => (words(body) > 0 ? undefined : "the text is empty")
+   * @defaultValue `false`
+   */
+  readonly validate?: boolean | InputValidator;
+  /**
+   * For catalogs: 1 to 32 printable ASCII characters.
+   *
+   * @example "Weather"
+   * @defaultValue the seller's
+   */
+  readonly serviceName?: string;
+  /**
+   * For catalogs: at most 5, each 1 to 32 printable ASCII characters.
+   *
+   * @example ["weather"]
+   * @defaultValue the seller's
+   */
+  readonly tags?: readonly string[];
+  /**
+   * For catalogs: an http or https URL of at most 2048 characters, on a public host.
+   *
+   * @example "https://api.example.com/icon.png"
+   * @defaultValue the seller's
+   */
+  readonly iconUrl?: string;
+  /**
+   * Which responses are charged. A 304 and a response to a disconnected client never are; neither is one for which
+   * this throws or returns no boolean. Not allowed with `settle: "before"`.
+   *
+   * @example ({ status }) => status < 400
+   * @defaultValue status 200 to 299
+   */
+  readonly chargeable?: Chargeable;
+  /**
+   * When the money moves. `"after"`: the response is held until it has settled. `"before"`: the handler runs once it
+   * has settled, and every response is charged.
+   *
+   * @example "before"
+   * @defaultValue `"after"`
+   */
+  readonly settle?: SettleTime;
+  /**
+   * Whether a client can fetch its response again by an id of its own. `"required"`: a payment without an id gets
+   * 400. `"off"`: the extension is neither declared nor read.
+   *
+   * @example "required"
+   * @defaultValue `"optional"`
+   */
+  readonly paymentIdentifier?: IdentifierMode;
+  /**
+   * For `upto`: the amount when the handler sets none. `"zero"`: nothing is charged. `"error"`: nothing is charged,
+   * and the client gets 500.
+   *
+   * @example "error"
+   * @defaultValue `"maximum"`
+   */
+  readonly unmetered?: Unmetered;
+}
+
+/** The route table: `{ "GET /weather": { price: "$0.01" } }`. */
+export type RoutesConfig = { readonly [key in RouteKey]?: RouteConfig };
+
+/** Recipients by network or pattern: `{ "eip155:*": "0x…", "solana:*": "…" }`. The exact network wins. */
+export type PayToByNetwork = { readonly [pattern in `eip155:${string}`]?: `0x${string}` } & {
+  readonly [pattern in `solana:${string}` | `algorand:${string}`]?: string;
+};
+
+/** A node that needs headers. */
+export interface RpcEndpoint {
+  readonly url: string | URL;
+  /**
+   * Usually credentials.
+   *
+   * @defaultValue none
+   */
+  readonly headers?: HeaderValues;
+}
+
+/**
+ * RPC URLs by network, or `{ url, headers }` for a node that needs a header. A URL may have a query, but no
+ * credentials before the host.
+ */
+export type RpcByNetwork = { readonly [network in PaymentOption["network"]]?: string | URL | RpcEndpoint };
+
+/** A facilitator behind HTTP, for all networks or for some. */
+export interface HttpFacilitatorChoice extends HttpFacilitatorOptions {
+  /**
+   * Networks or patterns that it is used for.
+   *
+   * @example ["eip155:*"]
+   * @defaultValue all
+   */
+  readonly networks?: readonly NetworkPattern[];
+  /**
+   * Unique name for logs, health and records. Never a secret.
+   *
+   * @example "main"
+   * @defaultValue the host of the URL
+   */
+  readonly name?: string;
+}
+
+/** A facilitator in this process, for all networks or for some. */
+export interface ChosenFacilitator {
+  /**
+   * An object with `verify`, `settle` and `supported`.
+   *
+   * @example facilitator
+   */
+  readonly facilitator: Facilitator;
+  /**
+   * Networks or patterns that it is used for.
+   *
+   * @example ["eip155:*"]
+   * @defaultValue all
+   */
+  readonly networks?: readonly NetworkPattern[];
+  /**
+   * Unique name for logs, health and records. Never a secret.
+   *
+   * @example "local"
+   * @defaultValue `facilitator-1`, by position from 1
+   */
+  readonly name?: string;
+}
+
+/** A base URL, a URL with headers and networks, or a facilitator in this process. */
+export type FacilitatorChoice = string | URL | HttpFacilitatorChoice | ChosenFacilitator | Facilitator;
+
+/** Options of a seller. Options that decide where money goes have no default. */
+export interface PaymentsOptions {
+  /**
+   * Verifies and settles: one, or several in order of preference. The next one verifies when one fails; it settles
+   * only if the request provably never reached the one before.
+   *
+   * @example [{ url: "https://facilitator.example", headers: { Authorization: "Bearer …" } }, "https://x402.org/facilitator"]
+   */
+  readonly facilitator: FacilitatorChoice | readonly FacilitatorChoice[];
+  /**
+   * Recipients by network or pattern, for payment options without their own. The exact network wins.
+   *
+   * @example { "eip155:*": "0x209693Bc6afc0C5328bA36FaF03C514EF312287C" }
+   */
+  readonly payTo?: PayToByNetwork;
+  /**
+   * CAIP-2 networks of routes that only have a `price`.
+   *
+   * @example ["eip155:8453"]
+   */
+  readonly networks?: readonly PaymentOption["network"][];
+  /**
+   * Your own schemes. They come before the built-in ones.
+   *
+   * @example [voucherScheme()]
+   */
+  readonly schemes?: readonly Scheme[];
+  /**
+   * Your own extensions. They come before the built-in one, `bazaar`.
+   *
+   * @example [receiptExtension()]
+   */
+  readonly extensions?: readonly Extension[];
+  /**
+   * For catalogs, for routes without their own: 1 to 32 printable ASCII characters.
+   *
+   * @example "Weather"
+   */
+  readonly serviceName?: string;
+  /**
+   * For catalogs, for routes without their own: at most 5, each 1 to 32 printable ASCII characters.
+   *
+   * @example ["weather", "forecast"]
+   */
+  readonly tags?: readonly string[];
+  /**
+   * For catalogs, for routes without their own: an http or https URL of at most 2048 characters, on a public host.
+   *
+   * @example "https://api.example.com/icon.png"
+   */
+  readonly iconUrl?: string;
+  /**
+   * Whether clients get the facilitator's outcome of a listing, in `EXTENSION-RESPONSES`.
+   *
+   * @example false
+   * @defaultValue `true`
+   */
+  readonly relayExtensionResponses?: boolean;
+  /**
+   * Origin under which clients reach this server.
+   *
+   * @example "https://api.example.com"
+   * @defaultValue from the request, by Express's `trust proxy`
+   */
+  readonly publicUrl?: string;
+  /**
+   * Hosts that may be in resource URLs. A request for another host gets the first one.
+   *
+   * @example ["api.example.com"]
+   * @defaultValue any
+   */
+  readonly allowedHosts?: readonly string[];
+  /**
+   * Whether the query is part of the resource URL. Catalogs list each URL once.
+   *
+   * @example true
+   * @defaultValue `false`
+   */
+  readonly includeQuery?: boolean;
+  /**
+   * Whether findings about the configuration throw at start. Findings that depend on facilitators or requests never
+   * do.
+   *
+   * @example true
+   * @defaultValue `false`
+   */
+  readonly strict?: boolean;
+  /**
+   * How much of a response is held until its payment has settled: 0 to 67108864 bytes.
+   *
+   * @example 65_536
+   * @defaultValue 1048576 (1 MiB)
+   */
+  readonly holdBytes?: number;
+  /**
+   * Time limits of facilitator calls: each 100 to 120000 ms.
+   *
+   * @example { verifyMs: 5000, settleMs: 30_000, supportedMs: 5000 }
+   * @defaultValue as in the example
+   */
+  readonly deadlines?: Partial<Deadlines>;
+  /**
+   * RPC URLs by network. Used to resolve settlements with an unknown outcome, and by `ready()` to check recipients. A
+   * URL may have a query, but no credentials before the host.
+   *
+   * @example { "eip155:8453": "https://mainnet.base.org", "algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k": { url: "https://algod.example", headers: { "X-Algo-API-Token": "…" } } }
+   */
+  readonly rpc?: RpcByNetwork;
+  /**
+   * Whether payers' signatures are checked in this process before the facilitator is called. On `eip155:*` it needs
+   * viem, and throws at start without it. Solana and Algorand signatures are always checked.
+   *
+   * @example true
+   * @defaultValue `false`
+   */
+  readonly verifySignatures?: boolean;
+  /**
+   * Remembers payments. The default is for one process.
+   *
+   * @example createMemoryStore()
+   * @defaultValue in memory
+   */
+  readonly store?: PaymentStore;
+  /**
+   * How long a duplicate waits for the response of the request in flight: 0 to 120000 ms. Then it gets 409.
+   *
+   * @example 5000
+   * @defaultValue 10000
+   */
+  readonly copyWaitMs?: number;
+  /**
+   * How many requests of one payer may be in flight before their payments settle: 1 to 1000000. One more gets 429.
+   *
+   * @example 16
+   * @defaultValue 256
+   */
+  readonly maxRunsPerPayer?: number;
+  /**
+   * Decide about requests and payments: grant, deny, record.
+   *
+   * @example { onRequest: ({ header }) => (isMember(header("X-API-Key")) ? { grant: true } : undefined) }
+   */
+  readonly hooks?: PaymentHooks;
+  /**
+   * Signs prices that depend on the request: at least 32 characters, the same in all processes.
+   *
+   * @example process.env["QUOTE_SECRET"]!
+   * @defaultValue a random one per process
+   */
+  readonly quoteSecret?: string;
+  /**
+   * Gets log lines. A logger that throws changes nothing.
+   *
+   * @example console
+   * @defaultValue in development the report on stderr; else silent
+   */
+  readonly logger?: Logger;
+  /**
+   * The clock, in Unix milliseconds. For tests.
+   *
+   * @example () => Date.now()
+   * @defaultValue `Date.now`
+   */
+  readonly now?: () => number;
+  /**
+   * Calls `act` after `delayMs`, unless the returned function is called first. For tests.
+   *
+   * @example (act, delayMs) => { const timeout = setTimeout(act, delayMs); return () => clearTimeout(timeout); }
+   * @defaultValue `setTimeout`, which keeps no process alive
+   */
+  readonly timer?: StartTimer;
+}

@@ -1,0 +1,192 @@
+/**
+ * The payment options of a route that can be used right now: a facilitator supports them. Any other option would only
+ * make payers sign what nobody can settle.
+ *
+ * @module
+ */
+import { type Finding, finding } from "../events/findings.js";
+import type { FacilitatorPool } from "../facilitator/pool.js";
+import type { Extensions } from "../protocol/documents.js";
+import { isJsonObject, type JsonObject } from "../protocol/json.js";
+import { describePrice, type Offer } from "../scheme/offer.js";
+import { type ChallengeSubject, type ChallengeWriter, compileChallenge, type Level } from "./challenge.js";
+import type { DeclareAt } from "./declarations.js";
+
+/** A route with the offers that are available, and its challenge. */
+export interface AvailableRoute extends ChallengeSubject {
+  readonly challenge: ChallengeWriter;
+}
+
+/** A route with all its offers, whether or not a facilitator supports them. */
+export interface OfferedRoute extends ChallengeSubject {
+  readonly key: string;
+  /** Gets the level of detail of each challenge that is written anew. */
+  readonly onLevel?: (level: Level) => void;
+}
+
+/** Says which facilitator supports what. */
+export type Supporters = Pick<FacilitatorPool, "supports" | "kindExtra" | "spelling" | "extensions" | "revision">;
+
+/** The offers of one route, as facilitators support them. */
+export interface AvailableOffers {
+  /** The route as it can be paid for right now; `undefined`: no offer is available. Made anew only when support changes. */
+  readonly available: () => AvailableRoute | undefined;
+  /** Whether a facilitator that the offers depend on has not been asked yet. */
+  readonly isPending: () => boolean;
+  /**
+   * An offer as a client saw it, with what a facilitator added to it. It is found by the `extra` that the client sent
+   * back. `undefined`: no facilitator has said yet what it adds.
+   */
+  readonly offerFor: (offer: Offer, clientsExtra: unknown) => Offer | undefined;
+}
+
+/**
+ * Prepares the offers of a route.
+ *
+ * @param onFinding - Gets each finding whenever support changes.
+ */
+export function createAvailableOffers(
+  route: OfferedRoute,
+  facilitators: Supporters,
+  onFinding: (finding: Finding) => void,
+): AvailableOffers {
+  const completions = new Map(route.offers.map((offer) => [offer, createCompletions(offer)]));
+  const waiting = route.offers.filter((offer) => offer.scheme.completeExtra !== undefined || hasExtensions(offer));
+  let revision = -1;
+  let current: AvailableRoute | undefined;
+  const available = () => {
+    if (revision !== facilitators.revision) {
+      revision = facilitators.revision;
+      current = compile(route, [...completions.values()], facilitators);
+      for (const found of inspectSupport(route, facilitators)) onFinding(found);
+    }
+    return current;
+  };
+  return {
+    available,
+    isPending: () =>
+      waiting.some(({ requirements: { scheme, network } }) => facilitators.supports(scheme, network) === "unknown"),
+    offerFor(offer, clientsExtra) {
+      available();
+      return completions.get(offer)?.find(clientsExtra);
+    },
+  };
+}
+
+function compile(
+  { offers: _, ...route }: OfferedRoute,
+  completions: readonly Completions[],
+  facilitators: Supporters,
+): AvailableRoute | undefined {
+  const offers = completions.flatMap((completion) => completion.update(facilitators) ?? []);
+  const ofSchemes = Object.assign({}, ...offers.map((offer) => supportedExtensions(offer, facilitators)));
+  const declareAt = Object.keys(ofSchemes).length === 0 ? route.declareAt : declareBeside(ofSchemes, route.declareAt);
+  const subject = { ...route, offers, declareAt };
+  return offers.length === 0 ? undefined : { ...subject, challenge: compileChallenge(subject, route.onLevel) };
+}
+
+/** Adds extensions to what the seller declares, which wins. The same declarations return the same object. */
+function declareBeside(added: Extensions, declareAt: DeclareAt): DeclareAt {
+  let last: { readonly declared: Extensions | undefined; readonly all: Extensions } | undefined;
+  return (occasion) => {
+    const declared = declareAt(occasion);
+    if (last === undefined || last.declared !== declared) last = { declared, all: { ...added, ...declared } };
+    return last.all;
+  };
+}
+
+function hasExtensions({ scheme, requirements }: Offer): boolean {
+  return Object.keys(scheme.extensionsFor?.(requirements) ?? {}).length > 0;
+}
+
+/** The extensions of an offer's scheme that the facilitator supports. */
+function supportedExtensions({ scheme, requirements }: Offer, facilitators: Supporters): Extensions {
+  const declared = scheme.extensionsFor?.(requirements);
+  if (declared === undefined) return {};
+  const listed = facilitators.extensions(requirements.scheme, requirements.network);
+  return Object.fromEntries(Object.entries(declared).filter(([identifier]) => listed.includes(identifier)));
+}
+
+/** One offer, with what facilitators added to it lately. */
+interface Completions {
+  /** The offer as it is available now; `undefined`: it is not. */
+  update(facilitators: Supporters): Offer | undefined;
+  find(clientsExtra: unknown): Offer | undefined;
+}
+
+/**
+ * A facilitator may add another of its addresses each time it is asked. A client pays by the one that it saw, so the last
+ * ones are remembered.
+ */
+const MAX_COMPLETIONS = 16;
+
+interface Completion {
+  readonly added: Added;
+  readonly offer: Offer;
+}
+
+function createCompletions(offer: Offer): Completions {
+  // Most recent first.
+  let known: readonly Completion[] = [];
+  return {
+    update(facilitators) {
+      const added = addedTo(offer, facilitators);
+      if (added === undefined) return undefined;
+      const same = known.find((completion) => isSame(completion.added, added));
+      const current = same ?? { added, offer: complete(offer, added) };
+      known = [current, ...known.filter((completion) => completion !== current)].slice(0, MAX_COMPLETIONS);
+      return current.offer;
+    },
+    find(clientsExtra) {
+      const seen = isJsonObject(clientsExtra) ? clientsExtra : {};
+      const match = known.find(({ added: { extra } }) =>
+        Object.entries(extra).every(([key, value]) => seen[key] === value),
+      );
+      return (match ?? known[0])?.offer;
+    },
+  };
+}
+
+/** What a facilitator adds to an offer, and how it spells its network. */
+interface Added {
+  readonly extra: JsonObject;
+  readonly network: string;
+}
+
+/** `undefined`: the offer is not available. A facilitator that was not asked yet may support anything. */
+function addedTo({ scheme, requirements }: Offer, facilitators: Supporters): Added | undefined {
+  const support = facilitators.supports(requirements.scheme, requirements.network);
+  if (support === "no") return undefined;
+  const network = facilitators.spelling(requirements.scheme, requirements.network);
+  if (scheme.completeExtra === undefined) return { extra: {}, network };
+  if (support === "unknown") return undefined;
+  const extra = scheme.completeExtra(facilitators.kindExtra(requirements.scheme, requirements.network) ?? {});
+  return extra && { extra, network };
+}
+
+/** The seller's own `extra` wins. */
+function complete(offer: Offer, { extra: added, network }: Added): Offer {
+  const extra = Object.freeze({ ...added, ...offer.requirements.extra });
+  return Object.freeze({ ...offer, requirements: Object.freeze({ ...offer.requirements, network, extra }) });
+}
+
+function isSame(a: Added, b: Added): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** The offers of a route that no facilitator supports right now. */
+export function inspectSupport({ key, offers }: OfferedRoute, facilitators: Supporters): readonly Finding[] {
+  return offers
+    .filter((offer) => isUnsupported(offer, facilitators))
+    .map((offer) => {
+      const { scheme, network } = offer.requirements;
+      const option = `${describePrice(offer)} by ${scheme} on ${network}`;
+      return finding("FAREBOX_OFFER_UNSUPPORTED", key, `No facilitator supports ${option}, so it is left out for now`);
+    });
+}
+
+function isUnsupported(offer: Offer, facilitators: Supporters): boolean {
+  const { scheme, network } = offer.requirements;
+  const support = facilitators.supports(scheme, network);
+  return support === "no" || (support === "yes" && addedTo(offer, facilitators) === undefined);
+}

@@ -1,0 +1,163 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createTestScheme, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
+import type { Extensions, PaymentRequired } from "../protocol/documents.js";
+import { decodePaymentRequired } from "../protocol/headers.js";
+import { createOffer, type Offer } from "../scheme/offer.js";
+import { type ChallengeSubject, compileChallenge } from "./challenge.js";
+
+/** Any UTF-16 code unit, lone surrogates too. */
+// A NUL is refused.
+const codeUnit = fc.integer({ min: 1, max: 0xffff }).map((code) => String.fromCharCode(code));
+
+const OCCASION = {
+  url: "https://shop.example/weather",
+  method: "GET",
+  error: "Payment required",
+  locate: () => ({ routeTemplate: "/weather", pathParams: {} }),
+};
+
+function offer(network: string = NETWORK, amount = 10_000n): Offer {
+  const asset = {
+    id: "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+    symbol: "USDC",
+    decimals: 6,
+    extra: { name: "USDC" },
+  };
+  return createOffer(
+    createTestScheme(),
+    { asset, amount, payTo: PAY_TO },
+    { network, maxTimeoutSeconds: 60, extra: {} },
+  );
+}
+
+function write(offers: readonly Offer[], more: { description?: string; extensions?: Extensions } = {}, occasion = {}) {
+  const { description = "Weather", extensions } = more;
+  const writeChallenge = compileChallenge(subject(offers, { description, extensions }));
+  const { header, body } = writeChallenge({ ...OCCASION, ...occasion });
+  const challenge = decodePaymentRequired(header);
+  expect(challenge).toEqual(JSON.parse(body));
+  return { header, challenge: challenge as PaymentRequired };
+}
+
+function subject(
+  offers: readonly Offer[],
+  { description = "Weather", ...more }: { readonly description?: string; readonly extensions?: Extensions | undefined },
+): ChallengeSubject {
+  const declareAt = () => more.extensions;
+  return { offers, description, mimeType: "application/json", service: {}, declareAt, outline: () => undefined };
+}
+
+const CANONICAL = {
+  scheme: "exact",
+  network: NETWORK,
+  amount: "10000",
+  asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+  payTo: PAY_TO,
+  maxTimeoutSeconds: 60,
+  extra: { name: "USDC" },
+};
+
+describe("a challenge", () => {
+  test("says everything twice, once as the protocol has it and once as older documents do", () => {
+    expect(write([offer()]).challenge).toEqual({
+      x402Version: 2,
+      error: "Payment required",
+      resource: { url: OCCASION.url, description: "Weather", mimeType: "application/json" },
+      accepts: [
+        {
+          ...CANONICAL,
+          maxAmountRequired: "10000",
+          resource: OCCASION.url,
+          description: "Weather",
+          mimeType: "application/json",
+          outputSchema: { input: { type: "http", method: "GET", resource: OCCASION.url }, output: null },
+        },
+      ],
+    });
+  });
+
+  test("has its fields in the order in which the reference writes them", () => {
+    const { challenge } = write([offer()], { extensions: { x: { info: {}, schema: {} } } });
+    expect(Object.keys(challenge)).toEqual(["x402Version", "error", "resource", "accepts", "extensions"]);
+    expect(Object.keys(challenge.accepts[0]!).slice(0, 7)).toEqual(Object.keys(CANONICAL));
+  });
+
+  test("has the extensions as declared, and none where none were", () => {
+    const extensions = { bazaar: { info: { a: 1 }, schema: {}, routeTemplate: "/weather" } };
+    expect(write([offer()], { extensions }).challenge.extensions).toEqual(extensions);
+    expect(write([offer()]).challenge).not.toHaveProperty("extensions");
+  });
+
+  test("keeps to the order of the offers", () => {
+    const networks = ["eip155:1", "eip155:8453", "eip155:137"];
+    const { challenge } = write(networks.map((network) => offer(network)));
+    expect(challenge.accepts.map(({ network }) => network)).toEqual(networks);
+  });
+});
+
+describe("a challenge that is asked for again", () => {
+  const extensions = { bazaar: { info: {}, schema: {} } };
+  const writeChallenge = compileChallenge(subject([offer()], { extensions }));
+
+  test("is the same one where nothing differs, and another where something does", () => {
+    const first = writeChallenge(OCCASION);
+    expect(writeChallenge({ ...OCCASION })).toBe(first);
+    for (const change of [{ url: "https://a.example/" }, { method: "HEAD" }, { error: "other" }]) {
+      const other = writeChallenge({ ...OCCASION, ...change });
+      expect(other).not.toBe(first);
+      expect(JSON.parse(other.body)).toMatchObject({ error: change.error ?? OCCASION.error });
+    }
+    expect(writeChallenge(OCCASION)).toEqual(first);
+  });
+
+  test("is written anew where the declaration is another", () => {
+    let declared = extensions;
+    const anew = compileChallenge({ ...subject([offer()], {}), declareAt: () => declared });
+    const first = anew(OCCASION);
+    declared = { bazaar: { info: { a: 1 }, schema: {} } } as never;
+    expect(JSON.parse(anew(OCCASION).body).extensions).toEqual(declared);
+    expect(first.body).not.toContain('"a":1');
+  });
+});
+
+describe("a challenge that would be too long for common proxies", () => {
+  const FULL = ["maxAmountRequired", "resource", "description", "mimeType", "outputSchema"];
+  const many = (count: number) => Array.from({ length: count }, (_, at) => offer(`eip155:${at + 1}`));
+  const levelOf = ({ accepts }: PaymentRequired) => Object.keys(accepts[0]!).filter((name) => FULL.includes(name));
+
+  test.each<[count: number, level: string[], why: string]>([
+    [1, FULL, "everything"],
+    [4, FULL, "everything still fits"],
+    [8, ["maxAmountRequired"], "what only repeats the top is left out"],
+    [13, [], "then the older name of the amount"],
+    [40, [], "and then nothing more can be"],
+  ])("of %i offers has %j besides the protocol's fields: %s", (count, level) => {
+    const { header, challenge } = write(many(count));
+    expect(levelOf(challenge)).toEqual(level);
+    expect(challenge.accepts).toHaveLength(count);
+    if (count < 40) expect(header.length).toBeLessThanOrEqual(4096);
+  });
+
+  test("still has everything at 4096 characters, and no longer at one group more", () => {
+    const lengths = Array.from({ length: 400 }, (_, at) => write([offer()], {}, { error: "e".repeat(2100 + at) }));
+    const longestFull = lengths.findLastIndex(({ challenge }) => levelOf(challenge).length === FULL.length);
+    expect(lengths[longestFull]?.header.length).toBe(4096);
+    expect(lengths.findIndex(({ challenge }) => levelOf(challenge).length < FULL.length)).toBe(longestFull + 1);
+  });
+
+  test("is one challenge all the same, with both amounts equal, in header and body alike", () => {
+    const text = fc.string({ unit: codeUnit, maxLength: 500 });
+    const amounts = fc.array(fc.bigInt({ min: 1n, max: 2n ** 256n - 1n }), { minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(amounts, text, text, text, (all, description, path, error) => {
+        const offers = all.map((amount) => offer(NETWORK, amount));
+        const { challenge } = write(offers, { description }, { url: `https://shop.example/${path}`, error });
+        expect(challenge).toMatchObject({ error, resource: { url: `https://shop.example/${path}`, description } });
+        challenge.accepts.forEach(({ amount, maxAmountRequired = amount }, at) => {
+          expect([amount, maxAmountRequired]).toEqual([String(all[at]), String(all[at])]);
+        });
+      }),
+    );
+  });
+});

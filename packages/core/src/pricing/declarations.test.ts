@@ -1,0 +1,176 @@
+import { describe, expect, test } from "vitest";
+import { createPaymentsEngine, createPaymentsGate } from "../engine.js";
+import type { CompiledDeclaration, Extension } from "../extension.js";
+import type { FacilitatorRequest } from "../facilitator/facilitator.js";
+import { createTestScheme, createTill, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
+import type { RouteConfig } from "../options.js";
+
+const ACCEPTS = { network: NETWORK, price: "$0.01", payTo: PAY_TO } as const;
+
+/** An extension that declares what it is given, and where the request is. */
+function createEcho(changes: Partial<CompiledDeclaration> = {}): Extension {
+  return {
+    key: "echo",
+    compile(declaration, { path, route, issues }) {
+      if (declaration === null || "bad" in (declaration as object)) {
+        issues.add(path, "something good", declaration);
+        return undefined;
+      }
+      const fixed = { info: { declaration, params: route.paths?.[0]?.params }, schema: {} };
+      return {
+        at({ locate }) {
+          const { routeTemplate, pathParams } = locate();
+          return Object.keys(pathParams).length === 0 ? fixed : { ...fixed, routeTemplate, pathParams };
+        },
+        notices: [],
+        ...changes,
+      };
+    },
+  };
+}
+
+const REQUEST = {
+  method: "GET",
+  mountPath: "",
+  search: "",
+  origin: "https://a.example",
+  accept: undefined,
+  userAgent: undefined,
+  paymentSignature: undefined,
+};
+
+async function challengeAt(path: string, route: RouteConfig, { key = "GET /a/:id", extensions = [createEcho()] } = {}) {
+  const { gate, engine } = createPaymentsGate(
+    { [key]: route },
+    { facilitator: createTill() },
+    { schemes: [createTestScheme()], extensions },
+  );
+  const decision = await gate.decide({ ...REQUEST, path });
+  if (decision.kind !== "respond") throw new Error(decision.kind);
+  return { engine, answer: decision.response, json: JSON.parse(String(decision.response.body)) };
+}
+
+describe("a route that is declared by an extension", () => {
+  test("says so in its challenge, by the request", async () => {
+    const { json } = await challengeAt("/a/b%20c", { accepts: ACCEPTS, extensions: { echo: { x: 1 } } });
+    expect(json.extensions.echo).toEqual({
+      info: { declaration: { x: 1 }, params: ["id"] },
+      schema: {},
+      routeTemplate: "/a/:id",
+      pathParams: { id: "b c" },
+    });
+  });
+
+  test("has what older documents have of it in each way to pay", async () => {
+    const outline = () => ({ input: { type: "echo" }, output: { y: 2 } });
+    const extensions = [createEcho({ outline })];
+    const { json } = await challengeAt("/a/b", { accepts: ACCEPTS, extensions: { echo: {} } }, { extensions });
+    expect(json.accepts[0].outputSchema).toEqual({ input: { type: "echo" }, output: { y: 2 } });
+  });
+
+  test("cannot be, where the extension says so", () => {
+    const create = () =>
+      createPaymentsGate(
+        { "GET /a": { accepts: ACCEPTS, extensions: { echo: { bad: 1 } } } },
+        { facilitator: createTill() },
+        { schemes: [createTestScheme()], extensions: [createEcho()] },
+      );
+    expect(create).toThrow('routes["GET /a"].extensions.echo: expected something good');
+  });
+
+  test("may be so by an extension of the seller's, which comes before the built-in one", () => {
+    const own = createEcho({ notices: [{ code: "FAREBOX_EXAMPLE_MISSING", message: "mine" }] });
+    const engine = createPaymentsEngine(
+      { facilitator: createTill(), extensions: [own] },
+      { schemes: [createTestScheme()], extensions: [createEcho()] },
+    );
+    engine.routes({ "GET /a": { accepts: ACCEPTS, extensions: { echo: {} } } });
+    expect(engine.report().findings).toMatchObject([
+      { code: "FAREBOX_EXAMPLE_MISSING", route: "GET /a", message: "mine" },
+    ]);
+  });
+
+  test("goes to the facilitator as it was declared, with name, tags and icon of the service", async () => {
+    const route: RouteConfig = { accepts: ACCEPTS, extensions: { echo: {} }, serviceName: "Mine", tags: ["a"] };
+    const { json } = await challengeAt("/a/b", route);
+    const resource: FacilitatorRequest["paymentPayload"]["resource"] = json.resource;
+    expect(resource).toEqual({
+      url: "https://a.example/a/b",
+      description: "",
+      mimeType: "",
+      serviceName: "Mine",
+      tags: ["a"],
+    });
+  });
+});
+
+describe("a challenge that is large", () => {
+  const filler = (size: number) => ({ echo: { text: "x".repeat(size) } });
+
+  test("beyond what most proxies take is a finding", async () => {
+    const { engine } = await challengeAt("/a/b", { accepts: ACCEPTS, extensions: filler(7000) });
+    expect(engine.report().findings).toMatchObject([{ code: "FAREBOX_CHALLENGE_TOO_LARGE", route: "GET /a/:id" }]);
+  });
+
+  test("beyond what some take is none", async () => {
+    const { engine } = await challengeAt("/a/b", { accepts: ACCEPTS, extensions: filler(4000) });
+    expect(engine.report().findings).toEqual([]);
+  });
+
+  test("says less, and says so once", async () => {
+    const said: unknown[] = [];
+    const logger = {
+      warn() {},
+      error() {},
+      info: (event: string, fields: object) => void said.push({ event, ...fields }),
+    };
+    const { gate } = createPaymentsGate(
+      { "GET /a": { accepts: ACCEPTS, extensions: filler(2800) } },
+      { facilitator: createTill(), logger },
+      { schemes: [createTestScheme()], extensions: [createEcho()] },
+    );
+    for (const origin of ["https://a.example", "https://b.example", "https://a.example"]) {
+      await gate.decide({ ...REQUEST, path: "/a", origin });
+    }
+    expect(said).toEqual([{ event: "challenge_shortened", route: "GET /a", level: "canonical" }]);
+  });
+
+  test("is refused at start where nobody could read it for its nesting", () => {
+    const deep = Array.from({ length: 40 }).reduce<object>((inner) => ({ a: inner }), {});
+    const create = () =>
+      createPaymentsGate(
+        { "GET /a": { accepts: ACCEPTS, extensions: { echo: deep } } },
+        { facilitator: createTill() },
+        { schemes: [createTestScheme()], extensions: [createEcho()] },
+      );
+    expect(create).toThrow("levels of nesting");
+  });
+});
+
+describe("a route for catalogs that is not reached by https", () => {
+  const extensions = [createEcho({ isPublic: true })];
+  const create = (publicUrl?: string) =>
+    createPaymentsGate(
+      { "GET /a": { accepts: ACCEPTS, extensions: { echo: {} } } },
+      { facilitator: createTill(), strict: true, ...(publicUrl === undefined ? {} : { publicUrl }) },
+      { schemes: [createTestScheme()], extensions },
+    );
+
+  test.each<[publicUrl: string, codes: readonly string[]]>([
+    ["http://api.example.com", ["FAREBOX_NOT_HTTPS"]],
+    ["https://api.example.com", []],
+    ["http://localhost:3000", []],
+  ])("by its public URL %s is found to be so: %j", (publicUrl, codes) => {
+    expect(
+      create(publicUrl)
+        .engine.report()
+        .findings.map(({ code }) => code),
+    ).toEqual(codes);
+  });
+
+  test("by a request is found to be so with that", async () => {
+    const { engine, gate } = create();
+    await gate.decide({ ...REQUEST, path: "/a", origin: "http://api.example.com" });
+    expect(engine.report().findings).toMatchObject([{ code: "FAREBOX_NOT_HTTPS" }]);
+  });
+});

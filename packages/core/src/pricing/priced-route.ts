@@ -1,0 +1,141 @@
+/**
+ * A priced route, ready for requests: its offers, its challenge, and what the seller set for it.
+ *
+ * @module
+ */
+import type { Finding, Findings } from "../events/findings.js";
+import type { Logger } from "../events/logger.js";
+import type { Chargeable, IdentifierMode, InputValidator, SettleTime, Unmetered } from "../options.js";
+import type { JsonObject } from "../protocol/json.js";
+import type { Offer } from "../scheme/offer.js";
+import type { Scheme, SignatureCheck } from "../scheme/scheme.js";
+import { type AvailableOffers, createAvailableOffers, type Supporters } from "./available-offers.js";
+import type { ChallengeSubject, Level } from "./challenge.js";
+import { createDeclareAt, type Declarations, outlineOf } from "./declarations.js";
+import {
+  type CompiledOption,
+  type DynamicTerms,
+  type PricingOccasion,
+  priceRequest,
+  type Quotes,
+} from "./dynamic-price.js";
+
+/** The key of a route that the framework matches by itself. */
+export const CHARGE = "payments.charge";
+
+/** A priced thing without an HTTP route: its name, its URL, and what clients are told about calling it. */
+export interface ChargedAs {
+  /** For events, reports and issues: `tool get_weather`. */
+  readonly key: string;
+  /** Absolute URL of the resource: `mcp://tool/get_weather`. */
+  readonly url: string;
+  /** Goes into the offers as `outputSchema.input`: JSON values. */
+  readonly input: JsonObject;
+}
+
+/** How well a challenge passes proxies. `large`: some refuse its header. `too_large`: most do. */
+export type ChallengeSize = "fits" | "large" | "too_large";
+
+/** What the seller set for a route, checked. */
+export interface RouteTerms {
+  readonly key: string;
+  /** Where the resource is, whatever the request says. */
+  readonly url: string | undefined;
+  readonly description: string;
+  readonly mimeType: string;
+  readonly service: ChallengeSubject["service"];
+  readonly declarations: Declarations;
+  readonly chargeable: Chargeable;
+  readonly settle: SettleTime;
+  readonly paymentIdentifier: IdentifierMode;
+  readonly unmetered: Unmetered;
+  /** `undefined`: requests are not checked. */
+  readonly validate: true | InputValidator | undefined;
+  /** By scheme. Empty unless the seller asked for it. */
+  readonly signatureChecks: ReadonlyMap<Scheme, SignatureCheck>;
+}
+
+/** What was found out about a route at start-up. */
+export interface RouteInspection {
+  /** Whether its declarations list it in public catalogs. */
+  readonly isPublic: boolean;
+  readonly size: ChallengeSize;
+  /** What looks wrong about the route itself. */
+  readonly notices: readonly Finding[];
+}
+
+/** A priced route. */
+export interface PricedRoute extends RouteTerms, RouteInspection, ChallengeSubject, AvailableOffers {
+  /** Every offer that is the same for all requests, available or not. */
+  readonly offers: readonly Offer[];
+  /** Payment options whose price or recipient depends on the request. */
+  readonly dynamic: readonly DynamicTerms[];
+  /** Whether there is nothing to pay. If the request decides, only a route priced for one request is free. */
+  readonly isFree: boolean;
+  /** Of a route priced for one request: an offer of ours that has expired. */
+  readonly lapsed?: Offer | undefined;
+  /** Prices the route for one request; absent: the price is the same for all. Rejects if a function of the seller's throws. */
+  readonly priceFor?: (occasion: PricingOccasion) => Promise<PricedRoute>;
+}
+
+/** What pricing needs. */
+export interface PricingDeps {
+  readonly facilitators: Supporters;
+  readonly findings: Pick<Findings, "tell">;
+  readonly quotes: Quotes;
+  readonly logger: Logger;
+}
+
+/** The part of a route that its challenge is made of. */
+export function toChallengeSubject(
+  { url: _, declarations, ...terms }: RouteTerms,
+  offers: readonly Offer[],
+  as: ChargedAs | undefined,
+): ChallengeSubject & { readonly key: string } {
+  const { key, description, mimeType, service } = terms;
+  return {
+    ...{ key, description, mimeType, service, offers },
+    declareAt: createDeclareAt(declarations),
+    outline: (extensions, url) => outlineOf(extensions, declarations, url) ?? (as && { input: as.input, output: null }),
+  };
+}
+
+/** Makes a route ready for requests. */
+export function createPricedRoute(
+  terms: RouteTerms & RouteInspection,
+  {
+    subject,
+    options,
+  }: { readonly subject: ChallengeSubject & { readonly key: string }; readonly options: readonly CompiledOption[] },
+  { facilitators, findings, quotes, logger }: PricingDeps,
+): PricedRoute {
+  const offered = { ...subject, onLevel: createLevelLog(terms.key, logger) };
+  const dynamic = options.flatMap((option) => (option.kind === "dynamic" ? [option.terms] : []));
+  const fixed: PricedRoute = Object.freeze({
+    ...terms,
+    ...subject,
+    ...createAvailableOffers(offered, facilitators, findings.tell),
+    dynamic,
+    isFree: options.some(({ kind }) => kind === "free"),
+  });
+  if (dynamic.length === 0) return fixed;
+  return Object.freeze({
+    ...fixed,
+    async priceFor(occasion: PricingOccasion) {
+      const { offers, lapsed } = await priceRequest(options, occasion, quotes);
+      if (offers === "free") return { ...fixed, isFree: true };
+      // Findings about the price of one request are not told: there would be no end of them.
+      return { ...fixed, offers, lapsed, ...createAvailableOffers({ ...offered, offers }, facilitators, () => {}) };
+    },
+  });
+}
+
+/** Logs once for each level of detail that a challenge was shortened to. */
+function createLevelLog(route: string, logger: Logger): (level: Level) => void {
+  const logged = new Set<Level>(["full"]);
+  return (level) => {
+    if (logged.has(level)) return;
+    logged.add(level);
+    logger.info("challenge_shortened", { route, level });
+  };
+}

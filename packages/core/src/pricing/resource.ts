@@ -1,0 +1,164 @@
+/**
+ * The resource of a request: its URL, its route template and its path parameters.
+ *
+ * @see x402 v2 §5.1.2, "ResourceInfo Schema"; the brief §2.5, "Dynamic (parameterized) routes"
+ *
+ * @module
+ */
+
+import { isIP } from "node:net";
+import { compileRegistered } from "../route/path.js";
+import { collapseSlashes, encodeTemplate } from "../route/path-form.js";
+import type { GateRequest } from "../route/request.js";
+import type { RouteCandidate } from "../route/route-table.js";
+
+/** What the seller set about the URLs of the server. */
+export interface PublicUrlSettings {
+  /** Without a trailing slash. */
+  readonly publicUrl: string | undefined;
+  /** Lower case, with a port where only that port is meant. Empty: any. */
+  readonly allowedHosts: readonly string[];
+  readonly includeQuery: boolean;
+}
+
+const FALLBACK_ORIGIN = "http://localhost";
+
+/** The URL of the requested resource, in ASCII. The client's word only counts where the seller set nothing. */
+export function resourceUrl(request: GateRequest, config: PublicUrlSettings): string {
+  const { origin } = originFor(request.origin, config);
+  const search = config.includeQuery ? request.search : "";
+  return origin + encodeUnsafe(request.mountPath + request.path + search);
+}
+
+/** The origin by which clients reach the server. It is certain if the seller set it; otherwise the request says it. */
+export function originFor(
+  origin: string | undefined,
+  config: Pick<PublicUrlSettings, "publicUrl" | "allowedHosts">,
+): { readonly origin: string; readonly isCertain: boolean } {
+  const { publicUrl } = config;
+  if (publicUrl !== undefined) return { origin: publicUrl, isCertain: true };
+  return { origin: allowedOrigin({ origin }, config) ?? FALLBACK_ORIGIN, isCertain: false };
+}
+
+/** Whether the client used a host that the seller did not list. */
+export function isForeignHost(
+  { origin }: Pick<GateRequest, "origin">,
+  { publicUrl, allowedHosts }: Pick<PublicUrlSettings, "publicUrl" | "allowedHosts">,
+): boolean {
+  return (
+    publicUrl === undefined && allowedHosts.length > 0 && (origin === undefined || !isAllowed(origin, allowedHosts))
+  );
+}
+
+/** A host that is not allowed is replaced by the first that is. */
+function allowedOrigin(
+  request: Pick<GateRequest, "origin">,
+  config: Pick<PublicUrlSettings, "publicUrl" | "allowedHosts">,
+): string | undefined {
+  if (!isForeignHost(request, config)) return request.origin;
+  const scheme = request.origin?.startsWith("http://") === true ? "http" : "https";
+  return `${scheme}://${config.allowedHosts[0]}`;
+}
+
+function isAllowed(origin: string, allowedHosts: readonly string[]): boolean {
+  const host = origin.slice(origin.indexOf("//") + 2).toLowerCase();
+  return allowedHosts.includes(host) || allowedHosts.includes(host.replace(/:\d+$/, ""));
+}
+
+const UNSAFE = /[^\w\-.~!$&'()*+,;=:@%/?]/g;
+
+/** Node passes on bytes that are not allowed in a URL, such as `<` and `"`. Pages that show the URL must be safe. */
+function encodeUnsafe(text: string): string {
+  return text.search(UNSAFE) === -1 ? text : text.replace(UNSAFE, encodeLatin1);
+}
+
+/** Node reads the target of a request as Latin-1, one character for each byte. */
+function encodeLatin1(character: string): string {
+  return `%${(character.charCodeAt(0) & 0xff).toString(16).toUpperCase().padStart(2, "0")}`;
+}
+
+/** A route's path in the syntax of catalogs, and the path parameters of a request. */
+export interface Place {
+  /** Public path with its mounts, e.g. `/users/:id`; `undefined` where a route is a regular expression. */
+  readonly routeTemplate: string | undefined;
+  /** Decoded: `{ id: "a b" }`; the segments of a wildcard are joined by `/`. */
+  readonly pathParams: Readonly<Record<string, string>>;
+}
+
+/** The place of a request that matched a key. */
+export function placeOf(
+  { form, path, mountPath }: Pick<RouteCandidate<unknown>, "form" | "path" | "mountPath">,
+  request: GateRequest,
+): Place {
+  const params = form.paramsOf(path) ?? {};
+  if (mountPath === "") return { routeTemplate: form.template, pathParams: params };
+  return withMount({ routeTemplate: form.template, pathParams: params }, request);
+}
+
+/** Puts the mount before a place below it. */
+function withMount(place: Place, request: GateRequest): Place {
+  const mount = mountOf(request);
+  const { routeTemplate } = place;
+  const below = routeTemplate === "/" ? "" : routeTemplate;
+  return {
+    routeTemplate: below === undefined ? undefined : collapseSlashes(`${mount.routeTemplate}${below}`) || "/",
+    pathParams: Object.freeze({ ...mount.pathParams, ...place.pathParams }),
+  };
+}
+
+/** The place of a request that the framework matched with a route of this path. */
+export function placeOfRoute(path: string, request: GateRequest): Place | undefined {
+  const compiled = compileRegistered(path);
+  if (!compiled.ok) return undefined;
+  for (const form of compiled.forms) {
+    const pathParams = form.paramsOf(request.path);
+    if (pathParams !== undefined) return withMount({ routeTemplate: form.template, pathParams }, request);
+  }
+  return undefined;
+}
+
+/** Without the text of the mount, the request's own path stands for it. */
+function mountOf({ mountPath, mountTemplate }: GateRequest): {
+  routeTemplate: string;
+  pathParams: Place["pathParams"];
+} {
+  const template = mountTemplate?.() ?? mountPath;
+  const compiled = template === mountPath ? undefined : compileRegistered(template);
+  const [form] = compiled?.ok ? compiled.forms : [];
+  const pathParams = form?.paramsOf(mountPath);
+  if (form === undefined || pathParams === undefined)
+    return { routeTemplate: encodeTemplate(mountPath), pathParams: {} };
+  return { routeTemplate: form.template === "/" ? "" : form.template, pathParams };
+}
+
+/** Whether a mount as the seller wrote it matches the mount of a request. */
+export function matchesMount(template: string, mountPath: string): boolean {
+  if (template === "" || mountPath === "") return template === mountPath;
+  const compiled = compileRegistered(template);
+  return compiled.ok && compiled.forms.some((form) => form.paramsOf(mountPath) !== undefined);
+}
+
+/** Names that nobody outside can look up end like this. */
+const PRIVATE_NAME = /(?:^|\.)(?:localhost|localdomain|local|internal|home\.arpa|test|invalid)\.?$/;
+
+/** Whether a host is a name that anybody can look up. */
+export function isPublicName(hostname: string): boolean {
+  return isIP(withoutBrackets(hostname)) === 0 && hostname.includes(".") && !PRIVATE_NAME.test(hostname);
+}
+
+/** Addresses of one machine and of private networks. */
+const PRIVATE_ADDRESS =
+  /^(?:0|10|127|169\.254|192\.168|172\.(?:1[6-9]|2\d|3[01])|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7]))\./;
+const PRIVATE_ADDRESS_6 = /^(?:::1?|f[cd][0-9a-f]{2}:.*|fe[89ab][0-9a-f]:.*|::ffff:.*)$/;
+
+/** Whether strangers would use a URL, and without encryption. */
+export function isPublicWithoutTls(url: string): boolean {
+  if (!url.startsWith("http://") || !URL.canParse(url)) return false;
+  const host = withoutBrackets(new URL(url).hostname);
+  if (isIP(host) === 4) return !PRIVATE_ADDRESS.test(host);
+  return isIP(host) === 6 ? !PRIVATE_ADDRESS_6.test(host) : isPublicName(host);
+}
+
+function withoutBrackets(hostname: string): string {
+  return hostname.replace(/^\[|\]$/g, "");
+}

@@ -1,0 +1,95 @@
+/**
+ * Priced routes as clients find them described: in OpenAPI, for agents, for crawlers. A description is made from the very
+ * routes that the gate uses, so the two cannot differ.
+ *
+ * @module
+ */
+
+import { formatAmount } from "../price/price.js";
+import type { ServiceInfo } from "../pricing/challenge.js";
+import type { DynamicTerms } from "../pricing/dynamic-price.js";
+import type { Extensions } from "../protocol/documents.js";
+import { compileRegistered } from "../route/path.js";
+import { METHODS } from "../route/route-key.js";
+import type { Offer } from "../scheme/offer.js";
+import type { PricedPlace } from "./places.js";
+
+/** One payment option, as it is described. */
+export interface DescribedOffer {
+  readonly scheme: string;
+  /** CAIP-2. */
+  readonly network: string;
+  /** Decimal, of the asset: `"0.01"`. By `upto`, the maximum. `undefined` if the request decides. */
+  readonly price: string | undefined;
+  /** `USDC`; `undefined` if the request decides. */
+  readonly symbol: string | undefined;
+  /** Atomic units. */
+  readonly amount: string | undefined;
+  readonly asset: string | undefined;
+  readonly payTo: string | undefined;
+  /** Whether less than that may be charged. */
+  readonly isMaximum: boolean;
+}
+
+/** One method of one path. */
+export interface DescribedRoute {
+  readonly method: string;
+  /** In the syntax of catalogs, with its mounts: `/users/:id`. */
+  readonly template: string;
+  /** Names of its parameters. */
+  readonly params: readonly string[];
+  readonly description: string;
+  /** Media type of the response, or `""`. */
+  readonly mimeType: string;
+  readonly service: ServiceInfo;
+  readonly offers: readonly DescribedOffer[];
+  /** The declarations at this method and path. */
+  readonly extensions: Extensions | undefined;
+}
+
+/** The methods of a key without one. HEAD is like GET, and OPTIONS is free. */
+const ANY: readonly string[] = METHODS.filter((method) => method !== "HEAD" && method !== "OPTIONS");
+
+/** Describes the routes that clients may find. A route that is declared as not discoverable is left out. */
+export function describeRoutes(places: readonly PricedPlace[]): readonly DescribedRoute[] {
+  return places.flatMap((place) => {
+    const compiled = compileRegistered(place.path ?? "");
+    const { isPublic, declarations } = place.route;
+    const isHidden = declarations.compiled.size > 0 && !isPublic;
+    if (isHidden || !compiled.ok) return [];
+    const methods = place.method === "ANY" ? ANY : [place.method];
+    return compiled.forms.flatMap(({ template, sample, paramsOf }) => {
+      const path = { template, params: Object.keys(paramsOf(sample) ?? {}) };
+      return methods.map((method) => describe(place, method, path));
+    });
+  });
+}
+
+function describe(
+  { route }: PricedPlace,
+  method: string,
+  { template, params }: Pick<DescribedRoute, "template" | "params">,
+): DescribedRoute {
+  const { description, mimeType, service, offers, dynamic, declareAt } = route;
+  // There is no request, so the template stands for its path.
+  const place = { routeTemplate: template, pathParams: {} };
+  return {
+    method,
+    ...{ template, params, description, mimeType, service },
+    offers: [...offers.map(describeOffer), ...dynamic.map(describeDynamic)],
+    extensions: declareAt({ method, locate: () => place }),
+  };
+}
+
+function describeOffer({ scheme: { allowsLess = false }, asset, amount, requirements }: Offer): DescribedOffer {
+  const { scheme, network, payTo } = requirements;
+  const price = asset.decimals === undefined ? undefined : formatAmount(amount, asset.decimals);
+  const terms = { amount: amount.toString(), asset: asset.id, symbol: asset.symbol, payTo };
+  return { scheme, network, price, ...terms, isMaximum: allowsLess };
+}
+
+function describeDynamic({ scheme, network, payTo }: DynamicTerms): DescribedOffer {
+  const unknown = { price: undefined, symbol: undefined, amount: undefined, asset: undefined };
+  const known = typeof payTo === "string" ? payTo : undefined;
+  return { scheme: scheme.scheme, network, ...unknown, payTo: known, isMaximum: scheme.allowsLess ?? false };
+}

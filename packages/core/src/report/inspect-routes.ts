@@ -1,0 +1,292 @@
+/**
+ * Compares a seller's route tables with each other and with the routes that the app registered.
+ *
+ * @module
+ */
+
+import { type Finding, finding } from "../events/findings.js";
+import type { PricedRoute } from "../pricing/priced-route.js";
+import { withoutMount } from "../route/coverage.js";
+import { samplesOf } from "../route/path.js";
+import { fold } from "../route/path-form.js";
+import { METHODS } from "../route/route-key.js";
+import {
+  belowMount,
+  coversPath,
+  findUnordered,
+  type RouteEntry,
+  type RouteTable,
+  sharesMethod,
+} from "../route/route-table.js";
+import { mayBeTakenUnseen, type Receivers, type RegisteredRoute, type RouterView } from "../route/router-view.js";
+import type { PricedTable } from "./places.js";
+
+type Entry = RouteEntry<PricedRoute>;
+
+/** What can be said of the tables alone: keys that never win, keys that nothing orders. */
+export function inspectTable({ table }: PricedTable): readonly Finding[] {
+  const shadowed = table.entries.flatMap((entry) => {
+    const winner = winnerOver(entry, table);
+    if (winner === undefined) return [];
+    return [finding("FAREBOX_KEY_SHADOWED", entry.key, `Every request it matches is priced by ${winner}`)];
+  });
+  const overlapping = findUnordered(table.entries).map(([first, second]) =>
+    finding(
+      "FAREBOX_KEYS_OVERLAP",
+      second.key,
+      `Some requests match ${first.key} as well, which wins because it is written first`,
+    ),
+  );
+  return [...shadowed, ...overlapping];
+}
+
+function winnerOver(entry: Entry, table: RouteTable<PricedRoute>): string | undefined {
+  const winners = methodsOf(entry).flatMap((method) =>
+    entry.forms.map((form) => {
+      const [first] = table.find({ method, path: form.sample, mountPath: "" });
+      return first !== undefined && coversPath(first.entry.forms, [form]) ? first.entry : entry;
+    }),
+  );
+  return winners.includes(entry) ? undefined : winners[0]?.key;
+}
+
+/** The methods a key covers, of those that a key can name, and one that none can. */
+function methodsOf({ method }: Entry): readonly string[] {
+  if (method === undefined) return PRICED_METHODS;
+  return method === "GET" ? ["GET", "HEAD"] : [method];
+}
+
+/** What a key without a method covers; QUERY stands for all methods that no key can name. */
+const PRICED_METHODS: readonly string[] = [...METHODS.filter((name) => name !== "OPTIONS"), "QUERY"];
+
+/** What can be said of the tables beside the app's routes. */
+export function inspectRoutes(tables: readonly PricedTable[], view: RouterView): readonly Finding[] {
+  const looks = tables.map((priced) => ({ priced, probes: probesOf(priced, view) }));
+  return [
+    ...looks.flatMap(({ priced, probes }) => inspectMounted(priced, probes, view)),
+    ...inspectPrices(looks, view),
+  ];
+}
+
+/** One key, tried on the app with one path. */
+interface Probe {
+  readonly entry: Entry;
+  readonly path: string;
+  readonly receivers: Receivers;
+}
+
+function probesOf({ gate, table }: PricedTable, view: RouterView): readonly Probe[] {
+  return view
+    .mountsOf(gate)
+    .flatMap((mount) =>
+      table.entries.flatMap((entry) =>
+        pathsOf(entry, mount).map((path) => ({ entry, path, receivers: view.receiversOf(gate, entry.method, path) })),
+      ),
+    );
+}
+
+/** Relative to the mount, and as the full path where that lies below the mount. */
+function pathsOf({ forms }: Entry, mount: string): readonly string[] {
+  const relative = forms.map(({ sample }) => belowMount(mount, sample));
+  const full =
+    mount === "" ? [] : forms.map(({ sample }) => sample).filter((path) => `${path}/`.startsWith(`${mount}/`));
+  return [...relative, ...full];
+}
+
+function inspectMounted(priced: PricedTable, probes: readonly Probe[], view: RouterView): readonly Finding[] {
+  const { gate, table } = priced;
+  if (view.mountsOf(gate).length === 0) {
+    const [first] = table.entries;
+    return view.hasOtherApps
+      ? []
+      : [
+          finding(
+            "FAREBOX_TABLE_NOT_FOUND",
+            first?.key,
+            "Its table is not among the handlers of the app, so its routes cannot be checked",
+          ),
+        ];
+  }
+  const byEntry = new Map<Entry, Probe[]>();
+  for (const probe of probes) byEntry.set(probe.entry, [...(byEntry.get(probe.entry) ?? []), probe]);
+  const free = unpriced(view.routes, probes);
+  return table.entries.flatMap((entry) => {
+    const own = byEntry.get(entry) ?? [];
+    const isServed = own.some(isServedAt) || isServedSomewhere(entry, gate, view);
+    return [...inspectReach(entry, { probes: own, isServed, free }), ...inspectMethods(entry, own, table)];
+  });
+}
+
+interface Reach {
+  readonly probes: readonly Probe[];
+  readonly isServed: boolean;
+  readonly free: readonly RegisteredRoute[];
+}
+
+function inspectReach(entry: Entry, { probes, isServed, free }: Reach): readonly Finding[] {
+  const isLate = probes.some(({ receivers }) => receivers.before.some(({ isFinal }) => isFinal));
+  if (isLate) {
+    return [
+      finding(
+        "FAREBOX_TABLE_TOO_LATE",
+        entry.key,
+        "A route that it matches is registered before the table, and is free",
+      ),
+    ];
+  }
+  if (isServed) return [];
+  const near = nearest(entry, free);
+  const guess = near?.path === undefined ? "" : `; the nearest is ${near.path}`;
+  const unreachable = finding("FAREBOX_KEY_UNREACHABLE", entry.key, `No route that is registered can match it${guess}`);
+  if (near?.path === undefined) return [unreachable];
+  const route = `${near.methods?.join("|") ?? "any method"} ${near.path}`;
+  return [
+    unreachable,
+    finding("FAREBOX_KEY_NEARLY_MATCHES", route, `It is free, and the key ${entry.key} nearly matches it`),
+  ];
+}
+
+function isServedAt({ receivers: { after, opaque, isFound } }: Probe): boolean {
+  return isFound && (after.length > 0 || opaque.some(({ isMeant }) => isMeant));
+}
+
+/** Whether a route takes some of a key's requests, although it does not take those that the key was tried with. */
+function isServedSomewhere({ forms, method }: Entry, gate: object, view: RouterView): boolean {
+  const isMet = (path: string) => forms.some((form) => form.matches(path));
+  const mounts = view.mountsOf(gate);
+  return view.routes.some(({ route, path }) => {
+    const samples = (path === undefined ? undefined : samplesOf(path)) ?? [];
+    const met = samples.filter((sample) => isMet(sample) || mounts.some((mount) => isMet(withoutMount(sample, mount))));
+    return met.some((sample) => view.receiversOf(gate, method, sample).after.some((one) => one.route === route));
+  });
+}
+
+/** Routes that neither a key nor a handler of their own prices. */
+function unpriced(routes: readonly RegisteredRoute[], probes: readonly Probe[]): readonly RegisteredRoute[] {
+  const met = new Set(probes.flatMap(({ receivers }) => receivers.after.map(({ route }) => route)));
+  return routes.filter(({ route, gates }) => gates.length === 0 && !met.has(route));
+}
+
+/** A route for every method whose key names one is free by the others. */
+function inspectMethods(entry: Entry, probes: readonly Probe[], table: RouteTable<PricedRoute>): readonly Finding[] {
+  const open = probes.some(({ path, receivers }) =>
+    receivers.after.some(({ takesAnyMethod, charges }) => takesAnyMethod && charges === 0 && !coversAll(table, path)),
+  );
+  if (!open || entry.method === undefined || entry.value.isFree) return [];
+  return [
+    finding("FAREBOX_METHOD_FREE", entry.key, "Its route takes every method, and methods that no key names are free"),
+  ];
+}
+
+function coversAll(table: RouteTable<PricedRoute>, path: string): boolean {
+  return PRICED_METHODS.every((method) => table.find({ method, path, mountPath: "" }).length > 0);
+}
+
+interface Look {
+  readonly priced: PricedTable;
+  readonly probes: readonly Probe[];
+}
+
+/** Requests that are priced in two places, and mounts whose prices differ. */
+function inspectPrices(looks: readonly Look[], view: RouterView): readonly Finding[] {
+  const found: Finding[] = [];
+  const mounts = new Map<object, PricedRoute>();
+  for (const { priced, probes } of looks) {
+    for (const probe of probes) {
+      if (isPricedElsewhere(probe, priced, looks)) {
+        found.push(
+          finding(
+            "FAREBOX_PRICED_TWICE",
+            probe.entry.key,
+            "Its requests are priced by something else as well; they are charged once",
+          ),
+        );
+      }
+      found.push(...compareMount(probe, mounts));
+    }
+  }
+  const charged = view.routes.filter(({ gates }) => gates.length > 1);
+  for (const { path = "a route", methods } of charged) {
+    const route = `${methods?.join("|") ?? "any method"} ${path}`;
+    found.push(
+      finding("FAREBOX_PRICED_TWICE", route, "Two of its handlers are prices; a request is charged by the first"),
+    );
+  }
+  return found;
+}
+
+function isPricedElsewhere({ entry, path, receivers }: Probe, own: PricedTable, looks: readonly Look[]): boolean {
+  if (receivers.after.some(({ charges }) => charges > 0)) return true;
+  return looks.some(
+    ({ priced, probes }) =>
+      priced !== own &&
+      probes.some((other) => other.path === path && sharesMethod(other.entry, entry) && isServedAt(other)),
+  );
+}
+
+/** What serves files or forwards requests may read a path otherwise than its price was found by. */
+function compareMount({ entry, receivers }: Probe, mounts: Map<object, PricedRoute>): readonly Finding[] {
+  if (receivers.after.length > 0 || !mayBeTakenUnseen(receivers)) return [];
+  return receivers.opaque.flatMap(({ handler, isMeant }) => {
+    if (!isMeant) return [];
+    const other = mounts.get(handler);
+    mounts.set(handler, other ?? entry.value);
+    if (other === undefined || priceOf(other) === priceOf(entry.value)) return [];
+    return [
+      finding("FAREBOX_MOUNT_OF_TWO_PRICES", entry.key, `What serves it also serves ${other.key}, at another price`),
+    ];
+  });
+}
+
+function priceOf({ offers, dynamic, key }: PricedRoute): string {
+  // Of prices that depend on the request, no two are known to be the same.
+  return JSON.stringify([offers.map(({ requirements }) => requirements), dynamic.length === 0 ? "" : key]);
+}
+
+/** More than this is another word. */
+const MAX_TYPOS = 2;
+
+/** The registered route whose path is nearest to a key's: a letter or two off, or with a mount that the key leaves out. */
+export function nearest(
+  entry: Pick<RouteEntry<unknown>, "key" | "method">,
+  routes: readonly RegisteredRoute[],
+): RegisteredRoute | undefined {
+  const path = normalise(entry.key.slice(entry.key.indexOf("/")));
+  const distances = routes.flatMap((route) => {
+    const distance = route.path === undefined ? undefined : distanceTo(path, normalise(route.path));
+    return distance === undefined ? [] : [{ route, distance }];
+  });
+  return distances.sort((a, b) => a.distance - b.distance)[0]?.route;
+}
+
+/** Case, a slash at the end and the names of parameters do not count. */
+function normalise(path: string): string {
+  const names = fold(path).replace(/[:*]"?[\w$]+"?|\[[\w$]+\]/g, ":");
+  return names.endsWith("/") ? names.slice(0, -1) : names;
+}
+
+function distanceTo(path: string, other: string): number | undefined {
+  if (path === other) return 0;
+  if (path !== "" && other.endsWith(path)) return 1;
+  if (other !== "" && path.endsWith(other)) return 1;
+  const typos = countTypos(path, other);
+  return typos <= MAX_TYPOS && typos * 3 < path.length ? typos : undefined;
+}
+
+/** Longer paths are not compared: this costs the product of their lengths. */
+const MAX_COMPARED = 200;
+
+/** Levenshtein's distance. */
+function countTypos(a: string, b: string): number {
+  if (Math.abs(a.length - b.length) > MAX_TYPOS || a.length > MAX_COMPARED) return Number.POSITIVE_INFINITY;
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

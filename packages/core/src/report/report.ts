@@ -1,0 +1,219 @@
+/**
+ * The report: what is priced, where and for how much, and what looks wrong about it.
+ *
+ * @module
+ */
+import { ConfigError } from "../errors.js";
+import { type Finding, type FindingCode, type Findings, listingRejectedFinding } from "../events/findings.js";
+import type { Logger } from "../events/logger.js";
+import type { SettleTime } from "../options.js";
+import { inspectSupport, type Supporters } from "../pricing/available-offers.js";
+import type { DynamicTerms } from "../pricing/dynamic-price.js";
+import type { PricedRoute } from "../pricing/priced-route.js";
+import type { Extensions } from "../protocol/documents.js";
+import { compileRegistered } from "../route/path.js";
+import type { RouterView } from "../route/router-view.js";
+import { describePrice, type Offer } from "../scheme/offer.js";
+import type { Listing, Listings } from "../settlement/listings.js";
+import { type DescribedRoute, describeRoutes } from "./described-routes.js";
+import { inspectRoutes, inspectTable } from "./inspect-routes.js";
+import type { Payees } from "./payees.js";
+import { type PricedPlace, type PricedRoutes, pathOf, placesOf, routesOf } from "./places.js";
+
+/** One payment option, as it is offered. */
+export interface ReportedOffer {
+  readonly scheme: string;
+  /** CAIP-2. */
+  readonly network: string;
+  /** For people: `0.01 USDC`, or `a price by request`. */
+  readonly price: string;
+  /** Atomic units as a decimal string; `undefined` if the request decides, as it may about the next two. */
+  readonly amount: string | undefined;
+  readonly asset: string | undefined;
+  readonly payTo: string | undefined;
+}
+
+/** One priced route. */
+export interface ReportedRoute {
+  /** `ANY`: every method but OPTIONS. `CALL`: not called by HTTP. */
+  readonly method: string;
+  /**
+   * With its mounts, as the seller wrote it: `/api/users/:id`; `undefined` until the app is known. Without an HTTP route:
+   * the resource's URL, e.g. `mcp://tool/get_weather`.
+   */
+  readonly path: string | undefined;
+  /** Key in the route table; `undefined` for `payments.charge`. */
+  readonly key: string | undefined;
+  /** When the money moves: after the handler has responded, or before it runs. */
+  readonly settle: SettleTime;
+  /** Empty: the route is free. */
+  readonly offers: readonly ReportedOffer[];
+  readonly description: string;
+  /** Whether it is declared for catalogs. */
+  readonly isPublic: boolean;
+  /** What a facilitator said last about listing it; `undefined`: none has said anything. */
+  readonly listing: Listing | undefined;
+}
+
+/** All priced routes of a seller. */
+export interface PaymentsReport {
+  readonly routes: readonly ReportedRoute[];
+  readonly findings: readonly Finding[];
+}
+
+/** What reports need. */
+export interface ReportDeps {
+  readonly facilitators: Supporters;
+  readonly listings: Pick<Listings, "of">;
+  readonly findings: Findings;
+  readonly payees: Pick<Payees, "findings">;
+  readonly logger: Logger;
+  /** Whether findings throw. */
+  readonly strict: boolean;
+}
+
+/** Trying this many keys takes a tenth of a second or so. The event loop waits for it. */
+const MAX_LOOKUPS = 100_000;
+
+/** A seller with more routes than this does not read them at start-up. */
+const MAX_LINES = 50;
+
+const LARGE_REMEDY = "some proxies take 4 KiB of headers: shorten descriptions and examples";
+
+/** Findings that do not keep a strict seller from starting: facilitators and requests may change them. */
+const PASSING: readonly FindingCode[] = [
+  "FAREBOX_OFFER_UNSUPPORTED",
+  "FAREBOX_PROXY_IGNORED",
+  "FAREBOX_HOST_NOT_ALLOWED",
+  "FAREBOX_NOT_HTTPS",
+  "FAREBOX_LISTING_REJECTED",
+  "FAREBOX_BODY_NOT_PARSED",
+];
+
+/** Reports on what is priced, and checks it before the first request. */
+export class Reporter {
+  readonly #priced: PricedRoutes;
+  readonly #deps: ReportDeps;
+
+  constructor(priced: PricedRoutes, deps: ReportDeps) {
+    this.#priced = priced;
+    this.#deps = deps;
+  }
+
+  /** Reports on everything; with a view of the app's router, also on where it is and what looks wrong there. */
+  report(view?: RouterView): PaymentsReport {
+    return this.#report(this.#priced, view, Number.POSITIVE_INFINITY);
+  }
+
+  /**
+   * Reports, and tells the logger.
+   *
+   * @param only - Gates to look at while a request waits. Then long checks are left out, unless the seller is strict.
+   * @throws ConfigError with every finding that lasts, if the seller is strict.
+   */
+  check(view: RouterView, only?: (gate: object) => boolean): PaymentsReport {
+    const { findings, logger, strict } = this.#deps;
+    const isIn = ({ gate }: { readonly gate: object }) => only === undefined || only(gate);
+    const priced = { tables: this.#priced.tables.filter(isIn), handlers: this.#priced.handlers.filter(isIn) };
+    const maxLookups = only === undefined || strict ? Number.POSITIVE_INFINITY : MAX_LOOKUPS;
+    const report = this.#report(priced, view, maxLookups);
+    for (const route of report.routes.slice(0, MAX_LINES)) logger.info("priced", { route: describeLine(route) });
+    const more = report.routes.length - MAX_LINES;
+    if (more > 0) logger.info("priced", { route: `and ${more} more` });
+    for (const found of report.findings) findings.tell(found);
+    for (const { key, size } of routesOf(this.#priced)) {
+      if (size === "large") logger.warn("challenge_large", { route: key, remedy: LARGE_REMEDY });
+    }
+    const lasting = report.findings.filter(({ code }) => !PASSING.includes(code));
+    if (strict && lasting.length > 0) throw new ConfigError(lasting.map(toIssue));
+    return report;
+  }
+
+  /** Describes every route that clients may find. */
+  describe(view: RouterView): readonly DescribedRoute[] {
+    return describeRoutes(placesOf(this.#priced, view));
+  }
+
+  /** What a route of a table declares, by its key; `undefined`: nothing. */
+  declared(key: string, method: string): Extensions | undefined {
+    const entry = this.#priced.tables.flatMap(({ table }) => table.entries).find((one) => one.key === key);
+    // There is no request, so the template stands for its path.
+    const place = { routeTemplate: entry?.forms[0]?.template, pathParams: {} };
+    return entry?.value.declareAt({ method, locate: () => place });
+  }
+
+  #report(priced: PricedRoutes, view: RouterView | undefined, maxLookups: number): PaymentsReport {
+    const { facilitators, listings, findings, payees, logger } = this.#deps;
+    const { tables } = priced;
+    const keys = tables.reduce((sum, { table }) => sum + table.entries.length, 0);
+    // Every key is tried on every route.
+    const isChecked = view !== undefined && keys * view.routes.length <= maxLookups;
+    if (view !== undefined && !isChecked) logger.info("routes_not_checked", { remedy: "await payments.ready(app)" });
+    const routes = placesOf(priced, view).map((place) => reportPlace(place, listings));
+    const found = [
+      ...tables.flatMap(inspectTable),
+      ...(isChecked ? inspectRoutes(tables, view) : []),
+      ...routesOf(priced).flatMap(({ notices }) => notices),
+      ...rejectedListings(routes),
+      ...findings.all,
+      ...payees.findings,
+      ...routesOf(priced).flatMap((route) => inspectSupport(route, facilitators)),
+    ];
+    const unique = new Map(found.map((finding) => [JSON.stringify(finding), finding]));
+    return { routes, findings: [...unique.values()] };
+  }
+}
+
+function reportPlace({ method, path, key, route }: PricedPlace, listings: Pick<Listings, "of">): ReportedRoute {
+  const { settle, description, isPublic } = route;
+  const listing = listings.of(key ?? listedAs(method, path));
+  return { method, path, key, settle, offers: reportOffers(route), description, isPublic, listing };
+}
+
+/** The name in listings of a route without a key. */
+function listedAs(method: string, path = ""): string {
+  const compiled = compileRegistered(path);
+  return `${method} ${compiled.ok ? (compiled.forms[0]?.template ?? path) : path}`;
+}
+
+/** Every payment option of a route. */
+export function reportOffers({ offers, dynamic }: Pick<PricedRoute, "offers" | "dynamic">): readonly ReportedOffer[] {
+  return [...offers.map(reportOffer), ...dynamic.map(reportDynamic)];
+}
+
+function reportOffer(offer: Offer): ReportedOffer {
+  const { scheme, network, asset, amount, payTo } = offer.requirements;
+  return { scheme, network, price: describePrice(offer), amount, asset, payTo };
+}
+
+function reportDynamic({ scheme, network, price, payTo }: DynamicTerms): ReportedOffer {
+  const { asset, amount } = typeof price === "object" ? price : { asset: undefined, amount: undefined };
+  return {
+    scheme: scheme.scheme,
+    network,
+    price: typeof price === "string" ? price : "a price by request",
+    amount,
+    asset,
+    payTo: typeof payTo === "string" ? payTo : undefined,
+  };
+}
+
+/** One line of the start-up report: `GET /weather: 0.01 USDC on eip155:84532 to 0x…, settled after the response`. */
+export function describeLine({ method, path, key, settle, offers }: ReportedRoute): string {
+  const options = offers
+    .map(({ price, network, payTo }) => `${price} on ${network} to ${payTo ?? "a recipient by request"}`)
+    .join(", or ");
+  const written = key === undefined ? "a route" : pathOf(key);
+  return `${method} ${path ?? written}: ${offers.length === 0 ? "free" : `${options}, settled ${settle} the response`}`;
+}
+
+function rejectedListings(routes: readonly ReportedRoute[]): readonly Finding[] {
+  return routes.flatMap(({ key, method, path = "", listing }) => {
+    if (listing?.status !== "rejected") return [];
+    return [listingRejectedFinding(key ?? `${method} ${path}`, listing.rejectedReason)];
+  });
+}
+
+function toIssue({ code, route, message, remedy }: Finding) {
+  return { path: route ?? "the server", expected: remedy, received: `${code}: ${message}` };
+}

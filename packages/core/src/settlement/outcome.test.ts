@@ -1,0 +1,184 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { FacilitatorError } from "../errors.js";
+import { SILENT } from "../events/logger.js";
+import type { Facilitator, FacilitatorRequest } from "../facilitator/facilitator.js";
+import { createFacilitatorPool } from "../facilitator/pool.js";
+import { createTestScheme, createTill, NETWORK, PAY_TO, PAYER, paymentOf } from "../gate/shop.fixture.js";
+import type { SettlementResponse } from "../protocol/documents.js";
+import { createOffer } from "../scheme/offer.js";
+import { type Attempt, explain, type PendingPayment, reachOutcome } from "./outcome.js";
+
+const OFFER = createOffer(
+  createTestScheme(),
+  { asset: { id: "0xA", symbol: "USDC", decimals: 6, extra: {} }, amount: 10_000n, payTo: PAY_TO },
+  { network: NETWORK, maxTimeoutSeconds: 300, extra: {} },
+);
+const REQUEST = {
+  x402Version: 2,
+  paymentPayload: { ...paymentOf(), accepted: OFFER.requirements },
+  paymentRequirements: OFFER.requirements,
+} as FacilitatorRequest;
+
+const PAYMENT: PendingPayment = {
+  claim: { identity: "p1", binding: "[]", owner: "run", expiresAtMs: 0 },
+  payer: PAYER,
+  scheme: OFFER.scheme,
+  routeKey: "GET /weather",
+  facilitatorRequest: REQUEST,
+};
+
+const TX = `0x${"ab".repeat(32)}`;
+const DONE: SettlementResponse = { success: true, transaction: TX, network: NETWORK };
+const NOT_DONE: SettlementResponse = { success: false, transaction: "", network: NETWORK };
+
+function because(errorReason: string, transaction = ""): SettlementResponse {
+  return { ...NOT_DONE, errorReason, transaction };
+}
+
+function failure(code: string, outcome: "none" | "unknown", more = {}): FacilitatorError {
+  return new FacilitatorError("prose", { code, operation: "settle", outcome, ...more } as never);
+}
+
+async function settleWith(answer: unknown, repeated: boolean, task: Partial<Attempt> = {}) {
+  const till: Facilitator = Object.assign(createTill(), { settles: answer });
+  const facilitator = createFacilitatorPool([{ facilitator: till, name: "till" }]);
+  return await reachOutcome(
+    { payment: PAYMENT, facilitator: undefined, isRepeated: repeated, ...task },
+    { facilitator, logger: SILENT, rpc: new Map() },
+  );
+}
+
+test.each<[facilitator: string | undefined, expected: object]>([
+  [undefined, { payment: "p1" }],
+  ["a.example", { payment: "p1", facilitator: "a.example" }],
+])("who is to settle is told which payment it is, and whose (%s)", async (facilitator, expected) => {
+  const given: unknown[] = [];
+  const pool = {
+    async settle(...call: readonly unknown[]) {
+      given.push(...call);
+      return DONE;
+    },
+  };
+  const task = { payment: PAYMENT, facilitator, isRepeated: false };
+  expect((await reachOutcome(task, { facilitator: pool, logger: SILENT, rpc: new Map() })).kind).toBe("settled");
+  expect(given).toStrictEqual([REQUEST, expected]);
+});
+
+/** How a settlement ends the first time, and how when an earlier attempt may have moved the money. */
+const OUTCOMES: readonly [answer: unknown, first: string, repeated: string, why: string][] = [
+  [DONE, "settled", "settled", "the least it can say"],
+  [{ ...DONE, payer: PAYER, amount: "10000" }, "settled", "settled", "and all that it can say"],
+  [{ ...DONE, payer: PAYER.toLowerCase() }, "settled", "settled", "addresses have no case"],
+  [{ ...DONE, transaction: "" }, "settled", "settled", "it says so, without saying where"],
+  [{ success: true, transaction: TX }, "settled", "settled", "the network left out"],
+  [{ ...DONE, network: "eip155:1" }, "unknown", "unknown", "on another network"],
+  [{ ...DONE, payer: PAY_TO }, "unknown", "unknown", "by another payer"],
+  [{ ...DONE, amount: "9999" }, "unknown", "unknown", "another amount"],
+  [{ ...DONE, amount: "010000" }, "unknown", "unknown", "another amount, as text"],
+  [NOT_DONE, "rejected", "unknown", "no reason, and no transaction"],
+  [because("insufficient_funds"), "rejected", "unknown", "or the first attempt took the funds"],
+  [because("invalid_exact_evm_payload_signature"), "rejected", "unknown", "final"],
+  [because("a_reason_of_its_own"), "rejected", "unknown", "final"],
+  [because("Prose, not a reason"), "rejected", "unknown", "final"],
+  [because("insufficient_funds", TX), "unknown", "unknown", "something was broadcast"],
+  [because("invalid_transaction_state"), "rejected", "unknown", "it failed on chain; or the second did"],
+  [because("invalid_transaction_state", TX), "rejected", "unknown", "it failed on chain; or the second did"],
+  [because("settlement_pending", TX), "unknown", "unknown", "broadcast, not yet mined"],
+  [because("settlement_pending"), "unknown", "unknown", "said to be broadcast"],
+  [because("unexpected_settle_error"), "unknown", "unknown", "it does not know itself"],
+  [because("unexpected_settle_error", TX), "unknown", "unknown", "it does not know itself"],
+  [because("payment_already_settled", TX), "rejected", "settled", "for somebody else, or for us"],
+  [because("payment_already_settled"), "rejected", "settled", "for somebody else, or for us"],
+  [{ ...because("payment_already_settled", TX), payer: PAY_TO }, "rejected", "unknown", "of another payer"],
+  [{ ...because("payment_already_settled", TX), network: "eip155:1" }, "rejected", "unknown", "elsewhere"],
+  [{ success: "true", transaction: TX }, "unknown", "unknown", "a text is no truth"],
+  [{ success: "false" }, "unknown", "unknown", "a text is no truth"],
+  [undefined, "unknown", "unknown", "nothing"],
+  [null, "unknown", "unknown", "nothing"],
+  [{}, "unknown", "unknown", "nothing in it"],
+  [failure("ERR_FAREBOX_FACILITATOR_UNREACHABLE", "none"), "unsent", "unknown", "this attempt was never sent"],
+  [failure("ERR_FAREBOX_FACILITATOR_STATUS", "none", { status: 401 }), "unsent", "unknown", "refused unread"],
+  [failure("ERR_FAREBOX_FACILITATOR_UNREACHABLE", "unknown"), "unknown", "unknown", "reset"],
+  [failure("ERR_FAREBOX_FACILITATOR_TIMEOUT", "unknown"), "unknown", "unknown", "too slow"],
+  [failure("ERR_FAREBOX_FACILITATOR_RESPONSE", "unknown"), "unknown", "unknown", "no answer"],
+  [new TypeError("of its own"), "unknown", "unknown", "an error that says nothing of the money"],
+];
+
+describe("settle", () => {
+  test.each(OUTCOMES)("%o ends %s the first time and %s when repeated: %s", async (answer, first, repeated) => {
+    expect((await settleWith(answer, false)).kind).toBe(first);
+    expect((await settleWith(answer, true)).kind).toBe(repeated);
+  });
+
+  test("gives a receipt of our own words and the transaction", async () => {
+    const answer = { ...DONE, payer: PAYER.toLowerCase(), errorMessage: "prose", secret: "s" };
+    const receipt = { success: true, payer: PAYER, transaction: TX, network: NETWORK, amount: "10000" };
+    expect(await settleWith(answer, false)).toEqual({ kind: "settled", receipt });
+    const before = because("payment_already_settled", TX);
+    expect(await settleWith(before, true)).toEqual({ kind: "settled", receipt });
+  });
+
+  test.each<[reason: string | undefined, told: string]>([
+    ["insufficient_funds", "insufficient_funds"],
+    ["Sorry, <b>no</b>", "unexpected_settle_error"],
+    [undefined, "unexpected_settle_error"],
+  ])("tells the client of the reason %j as %s, and never the facilitator's prose", async (reason, told) => {
+    const answer = { ...NOT_DONE, errorMessage: "secret", ...(reason === undefined ? {} : { errorReason: reason }) };
+    const receipt = { success: false, errorReason: told, payer: PAYER, transaction: "", network: NETWORK };
+    expect(await settleWith(answer, false)).toEqual({ kind: "rejected", receipt });
+  });
+
+  test("says when to come back: as the facilitator asked, or in five seconds", async () => {
+    const asked = failure("ERR_FAREBOX_FACILITATOR_STATUS", "none", { retryAfterSeconds: 40 });
+    expect(await settleWith(asked, false)).toEqual({ kind: "unsent", retryAfterSeconds: 40 });
+    expect(await settleWith(asked, true)).toEqual({ kind: "unknown", retryAfterSeconds: 40 });
+    expect(await settleWith(undefined, false)).toEqual({ kind: "unknown", retryAfterSeconds: 5 });
+  });
+
+  test("does not know when the scheme throws on what was answered", async () => {
+    const scheme = createTestScheme({
+      sameAddress: () => {
+        throw new RangeError("no address");
+      },
+    });
+    const answer = { ...DONE, payer: "?" };
+    expect((await settleWith(answer, false, { payment: { ...PAYMENT, scheme } })).kind).toBe("unknown");
+  });
+
+  test("is total, and believes nothing but a plain success or refusal", async () => {
+    const fields = fc.record(
+      {
+        success: fc.oneof(fc.boolean(), fc.anything()),
+        transaction: fc.oneof(fc.constantFrom("", TX), fc.anything()),
+        network: fc.oneof(fc.constant(NETWORK), fc.anything()),
+        errorReason: fc.oneof(fc.constantFrom("settlement_pending", "payment_already_settled"), fc.anything()),
+        payer: fc.oneof(fc.constant(PAYER), fc.anything()),
+        amount: fc.oneof(fc.constant("10000"), fc.anything()),
+      },
+      { requiredKeys: [] },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(fc.anything(), fields), fc.boolean(), async (answer, repeated) => {
+        const plain = (answer ?? {}) as SettlementResponse;
+        const { kind } = await settleWith(() => answer, repeated);
+        if (kind === "settled") expect(plain.success === true || repeated).toBe(true);
+        if (kind === "rejected") expect([plain.success, repeated]).toEqual([false, false]);
+        expect(kind).not.toBe("unsent");
+      }),
+    );
+  });
+});
+
+describe("explain", () => {
+  test.each<[error: unknown, explanation: object]>([
+    [
+      failure("ERR_FAREBOX_FACILITATOR_TIMEOUT", "unknown"),
+      { code: "ERR_FAREBOX_FACILITATOR_TIMEOUT", message: "prose" },
+    ],
+    [new TypeError("secret"), { code: "ERR_FAREBOX_FACILITATOR_RESPONSE", message: "TypeError" }],
+    ["secret", { code: "ERR_FAREBOX_FACILITATOR_RESPONSE", message: "not an error" }],
+  ])("%o", (error, explanation) => {
+    expect(explain(error)).toEqual(explanation);
+  });
+});

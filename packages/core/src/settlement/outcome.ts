@@ -1,0 +1,210 @@
+/**
+ * How a settlement ends: settled, rejected, unsent or unknown. It is never guessed.
+ *
+ * The facilitator moves the money. After an attempt with an unknown outcome, the chain is asked first, if the seller
+ * named an RPC node for it.
+ *
+ * @see `docs/reference/lifecycle.md`, "How settlement ends" and "How an unknown outcome is resolved"
+ * @module
+ */
+import { FacilitatorError } from "../errors.js";
+import type { PaymentFacts } from "../events/events.js";
+import type { Logger } from "../events/logger.js";
+import type { FacilitatorRequest } from "../facilitator/facilitator.js";
+import type { FacilitatorPool } from "../facilitator/pool.js";
+import type { RpcNode } from "../http/rpc-node.js";
+import { canonicalNetwork, sameNetwork } from "../protocol/caip2.js";
+import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
+import { isReason } from "../protocol/reasons.js";
+import type { Scheme } from "../scheme/scheme.js";
+import type { ClaimRequest } from "../store/payment-store.js";
+
+/** A payment that is not settled yet: everything that settling it takes, with or without a request. */
+export interface PendingPayment {
+  readonly claim: ClaimRequest;
+  readonly payer: string;
+  readonly scheme: Scheme;
+  readonly routeKey: string;
+  /** Under which name its route is listed in a catalog. Default: the route's key. */
+  readonly listedAs?: string | undefined;
+  /** The body of the facilitator's `verify` and `settle`. */
+  readonly facilitatorRequest: FacilitatorRequest;
+}
+
+/** The same payment with the amount that the handler set. */
+export function withAmount<T extends PendingPayment>(payment: T, amount: bigint): T {
+  const { facilitatorRequest } = payment;
+  const { paymentRequirements } = facilitatorRequest;
+  if (paymentRequirements.amount === amount.toString()) return payment;
+  const terms = Object.freeze({ ...paymentRequirements, amount: amount.toString() });
+  return { ...payment, facilitatorRequest: { ...facilitatorRequest, paymentRequirements: terms } };
+}
+
+/** What events and hooks are told about a payment. */
+export function factsOf({ claim, payer, routeKey, facilitatorRequest }: PendingPayment): PaymentFacts {
+  const { scheme, network, asset, amount } = facilitatorRequest.paymentRequirements;
+  return Object.freeze({ payment: claim.identity, route: routeKey, payer, scheme, network, asset, amount });
+}
+
+/** How a settlement ended, as far as it is certain. */
+export type Outcome =
+  /** The money moved. */
+  | { readonly kind: "settled"; readonly receipt: SettlementResponse }
+  /** The money did not move and will not. */
+  | { readonly kind: "rejected"; readonly receipt: SettlementResponse }
+  /** The facilitator was never reached: the money did not move. */
+  | { readonly kind: "unsent"; readonly retryAfterSeconds: number }
+  /** The money may have moved. */
+  | { readonly kind: "unknown"; readonly retryAfterSeconds: number };
+
+/** One attempt to settle. */
+export interface Attempt {
+  readonly payment: PendingPayment;
+  /** The only facilitator to ask, by its name in the record; `undefined`: any. */
+  readonly facilitator: string | undefined;
+  /**
+   * Whether the record says that an earlier attempt has an unknown outcome. Only then does "settled before" mean settled
+   * for us. And then a refusal proves nothing: the earlier attempt may be the very reason for it.
+   */
+  readonly isRepeated: boolean;
+  /** Gets what the facilitator says about declared extensions, however the settlement ends. */
+  readonly onExtensionResponses?: (responses: ExtensionResponses | undefined) => void;
+}
+
+/** What finding an outcome takes. */
+export interface OutcomeDeps {
+  readonly facilitator: Pick<FacilitatorPool, "settle">;
+  /** RPC nodes by network, in its canonical spelling. */
+  readonly rpc: ReadonlyMap<string, RpcNode>;
+  readonly logger: Logger;
+}
+
+/** A block or two. The facilitator may ask for longer. */
+const RETRY_AFTER_SECONDS = 5;
+
+/** How long one search on chain may take. A client waits for it. */
+export const SEARCH_MS = 8_000;
+
+/** Moves the money, or finds out whether it has moved. Safe to repeat: a chain takes each payment once. Never rejects. */
+export async function reachOutcome(attempt: Attempt, deps: OutcomeDeps): Promise<Outcome> {
+  const { payment, facilitator, isRepeated } = attempt;
+  const { payer, claim, facilitatorRequest: request } = payment;
+  const { network, amount } = request.paymentRequirements;
+  // Nothing to move: the authorization runs out unused.
+  if (amount === "0") return settled(payment, "");
+  const found = isRepeated ? await searchChain(payment, deps) : undefined;
+  if (found !== undefined) return found;
+  try {
+    const { identity } = claim;
+    const options = facilitator === undefined ? { payment: identity } : { payment: identity, facilitator };
+    const response = await deps.facilitator.settle(request, options);
+    attempt.onExtensionResponses?.(response.extensionResponses);
+    return await judge(attempt, response, deps);
+  } catch (error) {
+    const failure = error instanceof FacilitatorError ? error : undefined;
+    // An earlier attempt may have moved the money, even if this one was never sent.
+    const kind = failure?.outcome === "none" && !isRepeated ? "unsent" : "unknown";
+    deps.logger.error(`settlement_${kind}`, { network, payer, ...explain(error) });
+    return { kind, retryAfterSeconds: failure?.retryAfterSeconds ?? RETRY_AFTER_SECONDS };
+  }
+}
+
+/** Reads a facilitator's response. It is compared with the terms before it is believed. */
+async function judge(
+  { payment, isRepeated }: Attempt,
+  response: SettlementResponse,
+  deps: OutcomeDeps,
+): Promise<Outcome> {
+  const { success, errorReason, transaction } = response;
+  if (!success && !isRepeated && isFinal(response)) return rejected(payment, response);
+  const saysSettled = success || (isRepeated && errorReason === "payment_already_settled");
+  const differsIn = saysSettled ? findDifference(payment, response) : undefined;
+  const isBelieved = saysSettled && differsIn === undefined;
+  // "Settled before" is checked on chain where that is possible.
+  const mustSearch = !success && canSearch(payment, deps);
+  if (isBelieved && !mustSearch) return settled(payment, transaction);
+  const found = isBelieved ? await searchChain(payment, deps) : undefined;
+  if (found !== undefined) return found;
+  const { network } = payment.facilitatorRequest.paymentRequirements;
+  const reason = isReason(errorReason) ? errorReason : undefined;
+  deps.logger.error("settlement_unknown", { network, payer: payment.payer, reason, differsIn });
+  return { kind: "unknown", retryAfterSeconds: RETRY_AFTER_SECONDS };
+}
+
+/**
+ * Whether a refusal proves that no money moved. A transaction beside any other reason was broadcast, and an unexpected
+ * error may have happened after the broadcast.
+ */
+function isFinal({ errorReason, transaction }: SettlementResponse): boolean {
+  if (errorReason === "invalid_transaction_state" || errorReason === "payment_already_settled") return true;
+  if (errorReason === "settlement_pending" || errorReason === "unexpected_settle_error") return false;
+  return transaction === "";
+}
+
+/** The field in which a response differs from the terms. */
+function findDifference(
+  { scheme, payer, facilitatorRequest }: PendingPayment,
+  response: SettlementResponse,
+): "network" | "payer" | "amount" | undefined {
+  const { network, amount } = facilitatorRequest.paymentRequirements;
+  if (!sameNetwork(response.network, network)) return "network";
+  if (response.payer !== undefined && !scheme.sameAddress(response.payer, payer)) return "payer";
+  if (response.amount !== undefined && response.amount !== amount) return "amount";
+  return undefined;
+}
+
+/** Only known fields go to the client. */
+function settled({ payer, facilitatorRequest }: PendingPayment, transaction: string): Outcome {
+  const { network, amount } = facilitatorRequest.paymentRequirements;
+  return { kind: "settled", receipt: { success: true, payer, transaction, network, amount } };
+}
+
+/** Of a facilitator's own text, only a reason goes to the client. */
+function rejected(
+  { payer, facilitatorRequest }: PendingPayment,
+  { errorReason, transaction }: Pick<SettlementResponse, "errorReason" | "transaction">,
+): Outcome {
+  const { network } = facilitatorRequest.paymentRequirements;
+  const reason = isReason(errorReason) ? errorReason : "unexpected_settle_error";
+  return { kind: "rejected", receipt: { success: false, errorReason: reason, payer, transaction, network } };
+}
+
+/** Whether the scheme can search a chain, and the seller named a node. */
+function canSearch({ scheme, facilitatorRequest }: PendingPayment, { rpc }: Pick<OutcomeDeps, "rpc">): boolean {
+  return scheme.findPayment !== undefined && rpc.has(canonicalNetwork(facilitatorRequest.paymentRequirements.network));
+}
+
+/** Searches the chain for the transfer; `undefined`: the chain cannot be asked, or it does not tell. Never rejects. */
+async function searchChain(payment: PendingPayment, { rpc: nodes, logger }: OutcomeDeps): Promise<Outcome | undefined> {
+  const { claim, payer, scheme, facilitatorRequest } = payment;
+  const { paymentRequirements: requirements, paymentPayload } = facilitatorRequest;
+  const { network } = requirements;
+  const rpc = nodes.get(canonicalNetwork(network));
+  if (rpc === undefined || scheme.findPayment === undefined) return undefined;
+  try {
+    const signal = AbortSignal.timeout(SEARCH_MS);
+    const expiresAtSeconds = claim.expiresAtMs / 1000;
+    const found = await scheme.findPayment({
+      payload: paymentPayload.payload,
+      requirements,
+      rpc,
+      signal,
+      expiresAtSeconds,
+    });
+    if (found.kind === "moved") return settled(payment, found.transaction);
+    if (found.kind === "never") {
+      return rejected(payment, { errorReason: "invalid_transaction_state", transaction: "" });
+    }
+    const problem = found.kind === "open" ? "it has not moved so far, and still may" : found.problem;
+    logger.info("payment_not_found", { network, payer, problem });
+  } catch (error) {
+    logger.error("look_up_failed", { network, payer, error: error instanceof Error ? error.name : "unknown" });
+  }
+  return undefined;
+}
+
+/** For the log. A message of ours never quotes a facilitator. */
+export function explain(error: unknown): { readonly code: string; readonly message: string } {
+  if (error instanceof FacilitatorError) return { code: error.code, message: error.message };
+  return { code: "ERR_FAREBOX_FACILITATOR_RESPONSE", message: error instanceof Error ? error.name : "not an error" };
+}

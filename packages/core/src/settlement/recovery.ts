@@ -1,0 +1,206 @@
+/**
+ * Settlements that no request waits for: those with an unknown outcome, and those that a dead process left behind.
+ *
+ * Each is tried again, less and less often, until its outcome is known. That is safe, because a chain takes each payment
+ * once. A payment that was never sent is left alone: its payer was told that nothing was charged.
+ *
+ * @see `docs/reference/lifecycle.md`, "How an unknown outcome is resolved"
+ * @module
+ */
+import { randomUUID } from "node:crypto";
+import type { PaymentEvents } from "../events/events.js";
+import type { Logger } from "../events/logger.js";
+import type { StartTimer } from "../options.js";
+import { matchesNetwork } from "../protocol/caip2.js";
+import { parseJson } from "../protocol/json.js";
+import type { Scheme } from "../scheme/scheme.js";
+import { type ClaimRequest, type PaymentRecord, type PaymentStore, UNFINISHED } from "../store/payment-store.js";
+import { factsOf, type PendingPayment } from "./outcome.js";
+import type { Settled, Settler } from "./settle.js";
+
+/** How many settlements were found unfinished, by how they ended. */
+export interface Recovery {
+  readonly settled: number;
+  readonly rejected: number;
+  /** Still unknown, or under way in another process. These are tried again. */
+  readonly unknown: number;
+}
+
+/** What recovery needs. */
+export interface RecoveryDeps {
+  readonly store: PaymentStore;
+  readonly settler: Pick<Settler, "settle">;
+  readonly inFlight: {
+    /** The request in this process that works on a payment, if any. */
+    find(identity: string): object | undefined;
+    end(claim: Pick<ClaimRequest, "identity" | "owner">): void;
+  };
+  readonly schemes: readonly Scheme[];
+  readonly events: PaymentEvents;
+  readonly logger: Logger;
+  readonly now: () => number;
+  readonly timer: StartTimer;
+  /** From 0 to 1, so that many sellers do not ask one facilitator at the same moment. Default `Math.random`. */
+  readonly random?: () => number;
+}
+
+/** Five minutes after its expiry no chain takes a payment any more. Records live twice as long. */
+const UNRESOLVED_AFTER_MS = 5 * 60 * 1000;
+
+/** How soon to look again at another process's settlement, or after the store failed. */
+const LOOK_AGAIN_SECONDS = 5;
+
+const LONGEST_DELAY_SECONDS = 60;
+
+/** How many records are recovered at a time. */
+const CONCURRENCY = 8;
+
+/** How one attempt ended. `over`: nothing is left to settle. `left`: another run is at it, or the store failed. */
+type Tried =
+  | Exclude<Settled, { kind: "lost" | "overtaken" }>
+  | { readonly kind: "over" }
+  | { readonly kind: "left"; readonly retryAfterSeconds: number };
+
+const LEFT: Tried = Object.freeze({ kind: "left", retryAfterSeconds: LOOK_AGAIN_SECONDS });
+
+/** Resolves settlements in the background. */
+export class SettlementRecovery {
+  readonly #deps: RecoveryDeps;
+  /** What stops the timer of each payment that waits, by its identity. */
+  readonly #waiting = new Map<string, () => void>();
+  #recovering: Promise<Recovery> | undefined;
+  #isClosed = false;
+
+  constructor(deps: RecoveryDeps) {
+    this.#deps = deps;
+  }
+
+  /** How many payments wait for another attempt. */
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  /** Tries a payment again after a while. A payment that waits already keeps its turn. */
+  add(payment: PendingPayment, retryAfterSeconds: number): void {
+    if (!this.#isClosed && !this.#waiting.has(payment.claim.identity)) this.#schedule(payment, retryAfterSeconds, 0);
+  }
+
+  /** Takes up every unfinished settlement in the store. Called twice, it waits for the first. Rejects if the store fails. */
+  recover(): Promise<Recovery> {
+    this.#recovering ??= this.#recoverAll().finally(() => {
+      this.#recovering = undefined;
+    });
+    return this.#recovering;
+  }
+
+  /** Tries nothing any more. Attempts under way end by themselves. */
+  close(): void {
+    this.#isClosed = true;
+    for (const stop of this.#waiting.values()) stop();
+    this.#waiting.clear();
+  }
+
+  async #recoverAll(): Promise<Recovery> {
+    const counts = { settled: 0, rejected: 0, unknown: 0 };
+    const recoverOne = async (record: PaymentRecord) => {
+      const payment = this.#readRecord(record);
+      const tried = payment === undefined ? LEFT : await this.#settle(payment).catch(() => LEFT);
+      if (tried.kind === "settled" || tried.kind === "rejected") counts[tried.kind]++;
+      else counts.unknown++;
+      const retryAfterSeconds = payment && this.#retryAfter(payment, tried);
+      if (payment !== undefined && retryAfterSeconds !== undefined) this.add(payment, retryAfterSeconds);
+    };
+    const working = new Set<Promise<void>>();
+    for await (const record of this.#deps.store.unfinished()) {
+      const work: Promise<void> = recoverOne(record).finally(() => working.delete(work));
+      working.add(work);
+      if (working.size >= CONCURRENCY) await Promise.race(working);
+    }
+    await Promise.all(working);
+    return counts;
+  }
+
+  #schedule(payment: PendingPayment, askedSeconds: number, tries: number): void {
+    const { timer, random = Math.random } = this.#deps;
+    // 2, 4, 8 … seconds, a quarter more or less, and not before the facilitator asked for.
+    const backoff = Math.min(2 ** (tries + 1), LONGEST_DELAY_SECONDS) * (0.75 + random() / 2);
+    const delayMs = Math.max(backoff, Math.min(askedSeconds, LONGEST_DELAY_SECONDS)) * 1000;
+    this.#waiting.set(
+      payment.claim.identity,
+      timer(() => void this.#tryAgain(payment, tries), delayMs),
+    );
+  }
+
+  async #tryAgain(payment: PendingPayment, tries: number): Promise<void> {
+    const { identity } = payment.claim;
+    const tried = await this.#settle(payment).catch(() => {
+      this.#deps.logger.error("settlement_not_started", { identity, error: "the store failed" });
+      return LEFT;
+    });
+    const retryAfterSeconds = this.#retryAfter(payment, tried);
+    if (this.#isClosed || retryAfterSeconds === undefined) this.#waiting.delete(identity);
+    else this.#schedule(payment, retryAfterSeconds, tries + 1);
+  }
+
+  /** Settles what the record says is unfinished. Rejects if the store fails. */
+  async #settle(payment: PendingPayment): Promise<Tried> {
+    const { store, settler, inFlight, now } = this.#deps;
+    const record = await store.find(payment.claim.identity);
+    if (record === undefined || !UNFINISHED.includes(record.state)) return { kind: "over" };
+    // A lease is over too early when the machine slept, or the clock jumped.
+    if (inFlight.find(record.identity) !== undefined) return LEFT;
+    const leftMs = leaseLeft(record, now());
+    if (leftMs > 0) return { kind: "left", retryAfterSeconds: Math.ceil(leftMs / 1000) };
+
+    const { owner, facilitator, answer: response } = record;
+    const from = record.state === "settling" ? "settling" : "unknown";
+    const taken = { ...payment, claim: { ...payment.claim, owner: randomUUID() } };
+    try {
+      const settled = await settler.settle(taken, { from, owner, facilitator, response, waiting: undefined });
+      return settled.kind === "lost" || settled.kind === "overtaken" ? LEFT : settled;
+    } finally {
+      inFlight.end(taken.claim);
+    }
+  }
+
+  /** When to try again; `undefined`: never. */
+  #retryAfter(payment: PendingPayment, tried: Tried): number | undefined {
+    if (tried.kind !== "left" && tried.kind !== "unknown") return undefined;
+    const { now, events, logger } = this.#deps;
+    const { identity, expiresAtMs } = payment.claim;
+    if (now() < expiresAtMs + UNRESOLVED_AFTER_MS) return tried.retryAfterSeconds;
+    const { network } = payment.facilitatorRequest.paymentRequirements;
+    logger.error("settlement_unresolved", { identity, network });
+    events.emit("unresolved", () => factsOf(payment));
+    return undefined;
+  }
+
+  /** Reads all that settling takes from a record; `undefined`: its scheme is gone, or it does not say enough. */
+  #readRecord(record: PaymentRecord): PendingPayment | undefined {
+    const { schemes, now, logger } = this.#deps;
+    const { identity, binding, owner, expiresAtMs, identifier, request: facilitatorRequest } = record;
+    if (facilitatorRequest !== undefined) {
+      const { paymentRequirements: terms, paymentPayload } = facilitatorRequest;
+      const scheme = schemes.find((one) => one.scheme === terms.scheme && matchesNetwork(one.networks, terms.network));
+      const reading = scheme?.readPayment(paymentPayload.payload, terms, Math.floor(now() / 1000));
+      if (scheme !== undefined && reading !== undefined && reading.kind !== "refused") {
+        const claim = { identity, binding, owner, expiresAtMs, ...(identifier === undefined ? {} : { identifier }) };
+        return { claim, payer: reading.payer, scheme, routeKey: routeKeyOf(record), facilitatorRequest };
+      }
+    }
+    logger.error("settlement_not_recovered", { identity, error: "its record does not say how to settle it" });
+    return undefined;
+  }
+}
+
+/** For how many milliseconds the owner of a settlement may still be at work. */
+export function leaseLeft({ state, leaseUntilMs = 0 }: PaymentRecord, nowMs: number): number {
+  return state === "settling" ? Math.max(leaseUntilMs - nowMs, 0) : 0;
+}
+
+/** A binding is JSON text. Its first element is the key of the route. */
+function routeKeyOf({ binding }: PaymentRecord): string {
+  const parsed = parseJson(binding);
+  const [key] = parsed.ok && Array.isArray(parsed.value) ? parsed.value : [];
+  return typeof key === "string" ? key : "";
+}

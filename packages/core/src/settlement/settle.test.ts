@@ -1,0 +1,88 @@
+import { describe, expect, test } from "vitest";
+import { FacilitatorError } from "../errors.js";
+import { admissionOf, answerOf, createShop, createTill, HANDLED, NETWORK, NOW_SECONDS } from "../gate/shop.fixture.js";
+import { createMemoryStore } from "../store/memory-store.js";
+
+const LOST = new Error("lost");
+const UNSENT = new FacilitatorError("down", {
+  code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE",
+  operation: "settle",
+  outcome: "none",
+});
+const VERIFY_FAILS = new FacilitatorError("down", {
+  code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE",
+  operation: "verify",
+  outcome: "none",
+});
+
+/** Two facilitators by name, and a store that several processes share. */
+function createWorld() {
+  const [a, b] = [createTill(), createTill()];
+  const store = createMemoryStore(() => NOW_SECONDS * 1000);
+  const named = { a: { facilitator: a, name: "a" }, b: { facilitator: b, name: "b" } };
+  return {
+    a,
+    b,
+    record: async () => store.find(`${NETWORK}|n1`),
+    /** A process with these facilitators. */
+    open: (...names: readonly ("a" | "b")[]) => createShop({ store, facilitator: names.map((name) => named[name]) }),
+  };
+}
+
+describe("the record of a payment", () => {
+  test("says who verified it before anybody is told to settle it", async () => {
+    const { a, b, open, record } = createWorld();
+    a.verifies = VERIFY_FAILS;
+    const admission = admissionOf(await open("a", "b").pay());
+    expect(await record()).not.toHaveProperty("facilitator");
+    const seen: unknown[] = [];
+    b.settles = async () => {
+      seen.push((await record())?.state, (await record())?.facilitator);
+      throw LOST;
+    };
+    await admission.complete(HANDLED);
+    expect(seen).toEqual(["settling", "b"]);
+    expect(await record()).toMatchObject({ state: "unknown", facilitator: "b" });
+    expect(a.count("settle")).toBe(0);
+  });
+
+  test.each<[a: unknown, b: unknown, state: string, facilitator: string | undefined]>([
+    [LOST, UNSENT, "unknown", "a"],
+    [UNSENT, LOST, "unknown", "b"],
+    [UNSENT, UNSENT, "unsent", undefined],
+  ])("says who may have settled it, if anybody (%#)", async (first, second, state, facilitator) => {
+    const { a, b, open, record } = createWorld();
+    const admission = admissionOf(await open("a", "b").pay());
+    Object.assign(a, { settles: first });
+    Object.assign(b, { settles: second });
+    await admission.complete(HANDLED);
+    expect((await record())?.state).toBe(state);
+    expect((await record())?.facilitator).toBe(facilitator);
+  });
+});
+
+describe("in another process", () => {
+  async function createUnknown() {
+    const world = createWorld();
+    const admission = admissionOf(await world.open("a").pay());
+    world.a.settles = LOST;
+    await admission.complete(HANDLED);
+    return world;
+  }
+
+  test("a payment goes back to who may have settled it", async () => {
+    const { a, b, open, record } = await createUnknown();
+    const { pay } = open("b", "a");
+    expect(answerOf(await pay())).toMatchObject({ status: 503, json: { error: "settlement_pending" } });
+    expect([a.count("settle"), b.count("settle")]).toEqual([2, 0]);
+    expect(await record()).toMatchObject({ state: "unknown", facilitator: "a" });
+  });
+
+  test("it stays unknown, and whose it is, where that one is not among the facilitators", async () => {
+    const { a, b, open, record } = await createUnknown();
+    const { pay } = open("b");
+    expect(answerOf(await pay())).toMatchObject({ status: 503, json: { error: "settlement_pending" } });
+    expect([a.count("settle"), b.count("settle")]).toEqual([1, 0]);
+    expect(await record()).toMatchObject({ state: "unknown", facilitator: "a" });
+  });
+});

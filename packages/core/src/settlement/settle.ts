@@ -1,0 +1,186 @@
+/**
+ * Settles one payment, once: the record says `settling` before the facilitator is told, and how it ended afterwards.
+ *
+ * @see `docs/reference/lifecycle.md`
+ * @module
+ */
+import type { PaymentEvents } from "../events/events.js";
+import type { Hooks } from "../events/hooks.js";
+import type { FacilitatorPool } from "../facilitator/pool.js";
+import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
+import type { ClaimRequest, PaymentState, PaymentStore, StoredAnswer, Transition } from "../store/payment-store.js";
+import type { Listings } from "./listings.js";
+import { factsOf, type Outcome, type OutcomeDeps, type PendingPayment, reachOutcome } from "./outcome.js";
+
+/** Where a settlement starts. */
+export interface SettlementStart {
+  /** The state of the record. */
+  readonly from: Extract<PaymentState, "claimed" | "serving" | "settling" | "unsent" | "unknown">;
+  /** The owner of the record. It differs from the claim's owner when another run takes over. */
+  readonly owner: string;
+  /** The facilitator in the record: it was told to settle before. */
+  readonly facilitator: string | undefined;
+  /** Kept until the payer has it; `undefined`: there is none, or it is too large to keep. */
+  readonly response: StoredAnswer | undefined;
+  /** The client that waits for the outcome, by its address if that is known; `undefined`: nobody waits. */
+  readonly waiting: { readonly client: string | undefined } | undefined;
+}
+
+/**
+ * How it ended. `lost`: another run owned the record, and nothing was done. `overtaken`: another run took the record over
+ * meanwhile, and that run says how it ended.
+ */
+export type Settled =
+  | (Outcome & {
+      /** What the facilitator said about the extensions that the route declares. */
+      readonly extensionResponses?: ExtensionResponses | undefined;
+    })
+  | { readonly kind: "lost" }
+  | { readonly kind: "overtaken" };
+
+/** What this process knows about requests in flight, as far as settling goes. */
+export interface SettlingInFlight {
+  /** From now on the payment may be seen on chain, and copied from there. */
+  settling(claim: Pick<ClaimRequest, "identity" | "owner">, client: string | undefined): void;
+}
+
+/** What a settler needs. */
+export interface SettlerDeps extends OutcomeDeps {
+  readonly store: PaymentStore;
+  readonly facilitator: Pick<FacilitatorPool, "settle" | "facilitatorOf">;
+  readonly inFlight: SettlingInFlight;
+  readonly listings: Pick<Listings, "note">;
+  readonly events: PaymentEvents;
+  readonly hooks: Pick<Hooks, "tell">;
+  /** How long a run may take to settle before another one takes over. */
+  readonly leaseMs: number;
+  readonly now: () => number;
+  /** Takes over a payment whose outcome is unknown. */
+  readonly onUnknown: (payment: PendingPayment, retryAfterSeconds: number) => void;
+}
+
+/** Settles payments. */
+export class Settler {
+  readonly #deps: SettlerDeps;
+
+  constructor(deps: SettlerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Settles a payment. Rejects only if the store fails before the facilitator was told: then nothing is charged. */
+  async settle(payment: PendingPayment, start: SettlementStart): Promise<Settled> {
+    const { store, facilitator: pool, inFlight, listings, leaseMs, now } = this.#deps;
+    const { claim, facilitatorRequest: request } = payment;
+    const { identity, owner } = claim;
+    const facilitator = start.facilitator ?? pool.facilitatorOf(identity);
+    const isOurs = await store.transition({
+      identity,
+      from: start.from,
+      to: "settling",
+      owner: start.owner,
+      newOwner: owner,
+      request,
+      leaseUntilMs: now() + leaseMs,
+      ...(facilitator === undefined ? {} : { facilitator }),
+      ...(start.response === undefined ? {} : { answer: start.response }),
+    });
+    if (!isOurs) return { kind: "lost" };
+    inFlight.settling(claim, start.waiting?.client);
+
+    const startedMs = now();
+    let extensionResponses: ExtensionResponses | undefined;
+    const outcome = await reachOutcome(
+      {
+        payment,
+        facilitator: start.facilitator,
+        isRepeated: start.from === "unknown" || start.from === "settling",
+        onExtensionResponses(responses) {
+          extensionResponses = listings.note({ payment, operation: "settle", responses });
+        },
+      },
+      this.#deps,
+    );
+    if (!(await this.#record(payment, outcome, start))) return { kind: "overtaken" };
+    this.#tell(payment, outcome, { isNews: outcome.kind !== start.from, durationMs: now() - startedMs });
+    return extensionResponses === undefined ? outcome : { ...outcome, extensionResponses };
+  }
+
+  /**
+   * Writes the outcome down; `false`: another run took the record over. If the store fails, the outcome stands, and the
+   * operator has to look.
+   */
+  async #record({ claim }: PendingPayment, outcome: Outcome, start: SettlementStart): Promise<boolean> {
+    const { store, logger } = this.#deps;
+    const { identity, owner } = claim;
+    const ended: Transition = { identity, from: "settling", to: outcome.kind, owner, leaseUntilMs: null };
+    const changes = { ...this.#holderAfter(outcome, start, identity), ...changesAfter(outcome, start, claim) };
+    try {
+      if (await store.transition({ ...ended, ...changes })) return true;
+      logger.error("outcome_not_recorded", { identity, outcome: outcome.kind });
+      const record = await store.find(identity);
+      return record === undefined || record.owner === owner;
+    } catch {
+      logger.error("outcome_not_recorded", { identity, outcome: outcome.kind });
+      return true;
+    }
+  }
+
+  /** Which facilitator has the payment: none if it was never sent, otherwise the one that was told. */
+  #holderAfter(outcome: Outcome, start: SettlementStart, identity: string): Pick<Transition, "facilitator"> {
+    if (outcome.kind === "unsent") return { facilitator: null };
+    if (start.facilitator !== undefined) return {};
+    const facilitator = this.#deps.facilitator.facilitatorOf(identity);
+    return facilitator === undefined ? {} : { facilitator };
+  }
+
+  /** An unknown outcome is resolved in the background from here on, whether or not the client comes back. */
+  #tell(
+    payment: PendingPayment,
+    outcome: Outcome,
+    { isNews, durationMs }: { readonly isNews: boolean; readonly durationMs: number },
+  ): void {
+    const { events, hooks, onUnknown } = this.#deps;
+    const about = () => ({ ...factsOf(payment), durationMs });
+    switch (outcome.kind) {
+      case "settled": {
+        const { receipt } = outcome;
+        events.emit("settled", () => ({ ...about(), transaction: receipt.transaction }));
+        hooks.tell("afterSettle", () => [factsOf(payment), copyOf(receipt)]);
+        return;
+      }
+      case "rejected": {
+        const { receipt } = outcome;
+        events.emit("rejected", () => ({ ...about(), reason: receipt.errorReason ?? "unexpected_settle_error" }));
+        hooks.tell("afterSettle", () => [factsOf(payment), copyOf(receipt)]);
+        return;
+      }
+      case "unsent":
+        if (isNews) events.emit("unsent", about);
+        return;
+      case "unknown":
+        onUnknown(payment, outcome.retryAfterSeconds);
+        if (!isNews) return;
+        events.emit("unknown", about);
+        hooks.tell("onSettleUnknown", () => [factsOf(payment)]);
+        return;
+      default:
+        outcome satisfies never;
+    }
+  }
+}
+
+/** What the record keeps and forgets once the outcome is known. */
+function changesAfter(outcome: Outcome, start: SettlementStart, claim: ClaimRequest): Partial<Transition> {
+  if (outcome.kind === "rejected") return { receipt: outcome.receipt, request: null, answer: null, identifier: null };
+  if (outcome.kind !== "settled") return {};
+  const changes: Partial<Transition> = { receipt: outcome.receipt, request: null };
+  // Nobody waited: the record keeps the response, or owes one to the same payment sent again.
+  if (start.waiting === undefined) return { ...changes, to: start.response === undefined ? "owed" : "settled" };
+  // A payment with an identifier may fetch its response again.
+  return claim.identifier === undefined ? { ...changes, answer: null } : changes;
+}
+
+/** The receipt itself has yet to go to the client, so hooks get a copy. */
+function copyOf(receipt: SettlementResponse): SettlementResponse {
+  return Object.freeze({ ...receipt });
+}
