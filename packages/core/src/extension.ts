@@ -11,6 +11,41 @@ import type { ExtensionDeclaration } from "./protocol/documents.js";
 import type { JsonObject } from "./protocol/json.js";
 import type { Method } from "./route/route-key.js";
 
+/** An extension that a seller can declare under `extensions[key]`. */
+export interface Extension {
+  /** Its identifier, e.g. `bazaar`. */
+  readonly key: string;
+  /** Compiles a seller's declaration, which may be any value. Returns `undefined` for an invalid one, and adds issues. */
+  compile(declaration: unknown, context: DeclarationContext): CompiledDeclaration | undefined;
+}
+
+/** A compiled declaration. */
+export interface CompiledDeclaration {
+  /**
+   * Returns the declaration for a request, or `undefined` for none. Should return the same object for requests that change nothing.
+   * Must not throw.
+   */
+  at(occasion: DeclarationOccasion): ExtensionDeclaration | undefined;
+  /** Returns the `outputSchema` for older clients and catalogs. Default: no `outputSchema`. */
+  readonly outline?: (declaration: ExtensionDeclaration, url: string) => Outline;
+  /** Checks the input of a request. Default: no check. */
+  readonly checkInput?: (input: RequestInput) => readonly InputProblem[];
+  /** The media type that a checked body must have, by method. Default: not checked. */
+  readonly bodyType?: (method: string) => "json" | "form-data" | "text" | undefined;
+  /** Whether it lists the route in public catalogs. Default `false`. */
+  readonly isPublic?: boolean;
+  readonly notices: readonly DeclarationNotice[];
+}
+
+/** The place of a declaration, for its compilation. */
+export interface DeclarationContext {
+  /** The path for issues, e.g. `routes["GET /users/:id"].extensions.bazaar`. */
+  readonly path: string;
+  readonly route: RouteFacts;
+  /** Add mistakes here. */
+  readonly issues: Issues;
+}
+
 /** A route as known at start-up. */
 export interface RouteFacts {
   /** E.g. `GET /users/:id`; `payments.charge` for a route that the framework matches. */
@@ -30,15 +65,6 @@ export interface RoutePath {
   readonly template: string;
   /** Names of its parameters, e.g. `["id"]`. */
   readonly params: readonly string[];
-}
-
-/** The place of a declaration, for its compilation. */
-export interface DeclarationContext {
-  /** The path for issues, e.g. `routes["GET /users/:id"].extensions.bazaar`. */
-  readonly path: string;
-  readonly route: RouteFacts;
-  /** Add mistakes here. */
-  readonly issues: Issues;
 }
 
 /** A likely mistake in a valid declaration. */
@@ -83,30 +109,4 @@ export interface InputProblem {
 export interface Outline {
   readonly input: JsonObject;
   readonly output: JsonObject | null;
-}
-
-/** A compiled declaration. */
-export interface CompiledDeclaration {
-  /**
-   * Returns the declaration for a request, or `undefined` for none. Should return the same object for requests that change nothing.
-   * Must not throw.
-   */
-  at(occasion: DeclarationOccasion): ExtensionDeclaration | undefined;
-  /** Returns the `outputSchema` for older clients and catalogs. Default: no `outputSchema`. */
-  readonly outline?: (declaration: ExtensionDeclaration, url: string) => Outline;
-  /** Checks the input of a request. Default: no check. */
-  readonly checkInput?: (input: RequestInput) => readonly InputProblem[];
-  /** The media type that a checked body must have, by method. Default: not checked. */
-  readonly bodyType?: (method: string) => "json" | "form-data" | "text" | undefined;
-  /** Whether it lists the route in public catalogs. Default `false`. */
-  readonly isPublic?: boolean;
-  readonly notices: readonly DeclarationNotice[];
-}
-
-/** An extension that a seller can declare under `extensions[key]`. */
-export interface Extension {
-  /** Its identifier, e.g. `bazaar`. */
-  readonly key: string;
-  /** Compiles a seller's declaration, which may be any value. Returns `undefined` for an invalid one, and adds issues. */
-  compile(declaration: unknown, context: DeclarationContext): CompiledDeclaration | undefined;
 }

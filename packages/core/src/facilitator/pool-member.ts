@@ -1,5 +1,10 @@
 /**
- * One facilitator of a pool: which networks it serves, what it supports, its health, and calls with deadlines that never reject.
+ * One facilitator of a pool: which networks it serves, what it supports, its health, and calls that never reject.
+ *
+ *   createPoolMember          the member, with its `/supported` cache
+ *   attempt                   one call, unless the circuit breaker is open
+ *   createFacilitatorStatus   health and circuit breakers
+ *   withDeadlines             deadlines for a facilitator
  *
  * @module
  */

@@ -57,7 +57,7 @@ export interface PoolCallOptions extends CallOptions {
    * differently counts as another one.
    */
   readonly payment?: string;
-  /** The name of the only facilitator to ask: its earlier settlement of this payment may have arrived, says the record. */
+  /** The name of the only facilitator to ask. According to the record, an earlier settlement may have reached it. */
   readonly facilitator?: string;
 }
 

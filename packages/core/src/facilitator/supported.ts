@@ -1,7 +1,12 @@
 /**
  * `/supported` of one facilitator: fetched in the background, and read for each offer.
  *
- * No request waits for it. A response is fetched again after five minutes. If that fails, the old one stays in use.
+ *   createSupportedCache   fetches and keeps the latest response
+ *   findKind, spelledAs    the kind for an offer, and its spelling of the network
+ *   ownsAnyAddress         whether an offer names this facilitator
+ *   mergeSupported         the responses of several facilitators as one
+ *
+ * No request waits for a fetch. A response is fetched again after five minutes. If that fails, the old one stays in use.
  *
  * @see x402 v2 §7.3
  * @module

@@ -1,6 +1,10 @@
 /**
  * The HTTP client for facilitators and nodes: one request, one response of limited size.
  *
+ *   createHttpClient   one request, over connections that are reused
+ *   sendFollowing      one request, and its redirects
+ *   isHeaderValues     checks a seller's headers; `mergeHeaders` puts them over ours
+ *
  * It uses `node:http` and not `fetch`, because `node:http` says whether anything was sent. If nothing was sent, no money has moved.
  * It is also faster.
  *

@@ -1,6 +1,10 @@
 /**
  * The route table: finds the keys that may match a request, the most specific first.
  *
+ *   createRouteTable   looks a path up in the trie, and sorts the keys found
+ *   compareForms       which of two forms is more specific; `findUnordered` finds keys without an order, for a warning
+ *   createRouteTrie    the tree of forms by their segments
+ *
  * @module
  */
 import { type FormSegment, fold, type PathForm } from "./path-form.js";

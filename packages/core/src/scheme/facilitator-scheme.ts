@@ -98,11 +98,11 @@ export interface ExactFamily<T, P, C extends FeePaidChain>
   isSameNetwork(a: unknown, b: unknown): boolean;
   /** The protocol's words for a field that differs, and for fees. */
   readonly reasons: Readonly<Record<"asset" | "payTo" | "amount" | "feePayer" | "fee", Reason>>;
-  /** Reads `paymentRequirements`. Total. */
+  /** Reads `paymentRequirements`. Must not throw. */
   readTerms(requirements: Fields): Reading<T>;
   /** The fee payer that the terms name; `undefined` where the payer may pay. */
   feePayerOf(terms: T): string | undefined;
-  /** Reads `paymentPayload.payload`, and compares it with the terms. Total. */
+  /** Reads `paymentPayload.payload`, and compares it with the terms. Must not throw. */
   readPayment(payload: unknown, terms: T): Reading<P>;
   /** The fee that a payment takes from the fee payer, to be compared with the option. */
   feeOf(payment: P): bigint;
@@ -156,7 +156,7 @@ export function createExactScheme<T, P, C extends FeePaidChain>(
   });
 }
 
-/** Reads the body of `verify` or `settle`, without asking the chain. Total: any JSON yields a reading. */
+/** Reads the body of `verify` or `settle`, without asking the chain. Never throws, for any JSON. */
 function readExactRequest<T, P, C extends FeePaidChain>(
   request: unknown,
   { chain, mostFee }: { readonly chain: C; readonly mostFee: number },

@@ -10,6 +10,53 @@ import type { Network, NetworkPattern } from "../protocol/caip2.js";
 import type { Extensions, PaymentRequirements } from "../protocol/documents.js";
 import type { Reason } from "../protocol/reasons.js";
 
+/** The seller's side of a scheme, for all networks of a pattern. */
+export interface Scheme {
+  /** `exact`, `upto`, … */
+  readonly scheme: string;
+  /** The networks that it supports, e.g. `eip155:*`. */
+  readonly networks: NetworkPattern;
+  /** Whether the handler may take less than was authorized. Default `false`: the whole amount is taken, or nothing. */
+  readonly allowsLess?: boolean;
+  /** Checks the terms and converts the price. Called once per offer, at start-up. */
+  compileTerms(terms: OfferTerms): CompiledTerms;
+  /**
+   * Returns the fields that an offer's `extra` needs from a facilitator, e.g. `{ feePayer: "…" }`. Default: none. Must not throw.
+   *
+   * @param kindExtra - The `extra` of the facilitator's kind in `/supported`, unchecked; `{}` without one.
+   * @returns `undefined` if this facilitator's kind lacks a required field, so that it cannot settle such payments
+   */
+  completeExtra?(kindExtra: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | undefined;
+  /**
+   * Returns extensions that help a payer of an offer, by identifier. A challenge declares those that the facilitator lists in
+   * `/supported`; the seller need not declare them. Default: none. Must not throw.
+   */
+  extensionsFor?(requirements: PaymentRequirements): Extensions;
+  /** Whether two addresses or asset ids are the same. `0x` addresses are compared without regard to case. */
+  sameAddress(a: string, b: string): boolean;
+  /**
+   * Checks a payment without any request: shape, recipient, amount, time. Must not throw, for any payload.
+   *
+   * @param nowSeconds - Unix seconds.
+   */
+  readPayment(payload: unknown, requirements: PaymentRequirements, nowSeconds: number): PaymentReading;
+  /**
+   * Prepares signature checks for the option `verifySignatures`. Called at start-up. Default: `readPayment` checks signatures, or only
+   * the facilitator does.
+   */
+  prepareSignatureCheck?(): SignatureCheck;
+  /**
+   * Looks for a payment on chain. Without it, an outcome that the facilitator does not know stays unknown. Must not throw or reject:
+   * an uncertain result is `unclear`.
+   */
+  findPayment?(query: PaymentQuery): Promise<ChainFinding>;
+  /**
+   * Asks the chain whether a payee lacks something that every payment needs, such as a token account. Default: no check. Must not throw
+   * or reject: an uncertain result is `unclear`.
+   */
+  checkPayee?(query: PayeeQuery): Promise<PayeeCheck>;
+}
+
 /**
  * The terms of one offer, as a seller wrote them and with defaults filled in:
  * `{ network: "eip155:8453", price: "$0.01", payTo: "0x…" }`. Values may have other types than declared here.
@@ -22,16 +69,16 @@ export interface OfferTerms {
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
+/** The compiled terms, or all issues. */
+export type CompiledTerms =
+  | { readonly ok: true; readonly asset: OfferAsset; readonly amount: bigint; readonly payTo: string }
+  | { readonly ok: false; readonly issues: readonly TermsIssue[] };
+
 /** An invalid term, and a description of valid ones. */
 export interface TermsIssue {
   readonly term: "network" | "price" | "payTo" | "price.asset" | "price.amount" | "price.extra" | `extra.${string}`;
   readonly expected: string;
 }
-
-/** The compiled terms, or all issues. */
-export type CompiledTerms =
-  | { readonly ok: true; readonly asset: OfferAsset; readonly amount: bigint; readonly payTo: string }
-  | { readonly ok: false; readonly issues: readonly TermsIssue[] };
 
 /** The asset of an offer. */
 export interface OfferAsset {
@@ -62,6 +109,22 @@ export type PaymentReading =
 
 /** A reading with an identity. */
 export type IdentifiedPayment = Exclude<PaymentReading, { readonly kind: "refused" }>;
+
+/** Checks payers' signatures in this process, or names the missing package. */
+export type SignatureCheck =
+  | {
+      readonly ok: true;
+      /**
+       * Checks the signature of a payment that `readPayment` has accepted. Returns `undefined` if it is valid, or cannot be checked
+       * without a request. Never rejects.
+       */
+      check(payload: unknown, requirements: PaymentRequirements): Promise<Reason | undefined>;
+    }
+  | {
+      readonly ok: false;
+      /** A message for the seller, e.g. the command that installs a package. */
+      readonly missing: string;
+    };
 
 /** A payment whose settlement has an unknown outcome, and a node to ask about it. */
 export interface PaymentQuery {
@@ -116,66 +179,3 @@ export type PayeeCheck =
   | { readonly kind: "unpayable"; readonly problem: string; readonly remedy: string }
   /** The node failed, or its response is not conclusive. `problem` is for the log: short, without the node's text or URL. */
   | { readonly kind: "unclear"; readonly problem: string };
-
-/** Checks payers' signatures in this process, or names the missing package. */
-export type SignatureCheck =
-  | {
-      readonly ok: true;
-      /**
-       * Checks the signature of a payment that `readPayment` has accepted. Returns `undefined` if it is valid, or cannot be checked
-       * without a request. Never rejects.
-       */
-      check(payload: unknown, requirements: PaymentRequirements): Promise<Reason | undefined>;
-    }
-  | {
-      readonly ok: false;
-      /** A message for the seller, e.g. the command that installs a package. */
-      readonly missing: string;
-    };
-
-/** The seller's side of a scheme, for all networks of a pattern. */
-export interface Scheme {
-  /** `exact`, `upto`, … */
-  readonly scheme: string;
-  /** The networks that it supports, e.g. `eip155:*`. */
-  readonly networks: NetworkPattern;
-  /** Whether the handler may take less than was authorized. Default `false`: the whole amount is taken, or nothing. */
-  readonly allowsLess?: boolean;
-  /** Checks the terms and converts the price. Called once per offer, at start-up. */
-  compileTerms(terms: OfferTerms): CompiledTerms;
-  /**
-   * Returns the fields that an offer's `extra` needs from a facilitator, e.g. `{ feePayer: "…" }`. Default: none. Must not throw.
-   *
-   * @param kindExtra - The `extra` of the facilitator's kind in `/supported`, unchecked; `{}` without one.
-   * @returns `undefined` if this facilitator's kind lacks a required field, so that it cannot settle such payments
-   */
-  completeExtra?(kindExtra: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | undefined;
-  /**
-   * Returns extensions that help a payer of an offer, by identifier. A challenge declares those that the facilitator lists in
-   * `/supported`; the seller need not declare them. Default: none. Must not throw.
-   */
-  extensionsFor?(requirements: PaymentRequirements): Extensions;
-  /** Whether two addresses or asset ids are the same. `0x` addresses are compared without regard to case. */
-  sameAddress(a: string, b: string): boolean;
-  /**
-   * Checks a payment without any request: shape, recipient, amount, time. Must not throw, for any payload.
-   *
-   * @param nowSeconds - Unix seconds.
-   */
-  readPayment(payload: unknown, requirements: PaymentRequirements, nowSeconds: number): PaymentReading;
-  /**
-   * Prepares signature checks for the option `verifySignatures`. Called at start-up. Default: `readPayment` checks signatures, or only
-   * the facilitator does.
-   */
-  prepareSignatureCheck?(): SignatureCheck;
-  /**
-   * Looks for a payment on chain. Without it, an outcome that the facilitator does not know stays unknown. Must not throw or reject:
-   * an uncertain result is `unclear`.
-   */
-  findPayment?(query: PaymentQuery): Promise<ChainFinding>;
-  /**
-   * Asks the chain whether a payee lacks something that every payment needs, such as a token account. Default: no check. Must not throw
-   * or reject: an uncertain result is `unclear`.
-   */
-  checkPayee?(query: PayeeQuery): Promise<PayeeCheck>;
-}
