@@ -83,11 +83,13 @@ function compileForm(tokens: readonly FlatToken[]): PathForm {
   const plain = tokens.every(({ type }) => type === "text") ? tokens.map(textOf).join("") : undefined;
   const data = new TokenData([...tokens]);
   const { regexp: exact, keys } = pathToRegexp(data, { sensitive: true, trailing: false });
+  let loose: RegExp | undefined;
   const expressions = {
     exact,
-    /** Compiled on use, because it is rarely needed. */
+    /** Compiled on first use: most paths never need it. */
     get loose() {
-      return pathToRegexp(withoutTrailingSlash(tokens), { sensitive: false, trailing: true }).regexp;
+      loose ??= pathToRegexp(withoutTrailingSlash(tokens), { sensitive: false, trailing: true }).regexp;
+      return loose;
     },
   };
   return {

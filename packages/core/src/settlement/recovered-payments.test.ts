@@ -15,8 +15,7 @@ function createStrictScheme(): Scheme {
   return {
     ...lenient,
     readPayment(payload, requirements, nowSeconds) {
-      if (requirements.amount !== "10000")
-        return { kind: "refused", reason: "invalid_exact_evm_payload_authorization_value" };
+      if (requirements.amount !== "10000") return { kind: "refused", reason: "invalid_payload" };
       return lenient.readPayment(payload, requirements, nowSeconds);
     },
   };
