@@ -6,7 +6,7 @@
 import { type LlmsTxtOptions, type OpenApiOptions, writeLlmsTxt, writeOpenApi, writeWellKnown } from "@farebox/bazaar";
 import { ConfigError, type DescribedRoute, type PaymentsEngine } from "@farebox/core";
 import type { Request, RequestHandler } from "express";
-import { readOrigin } from "./read-request.js";
+import { readOrigin } from "./express-request.js";
 import { createRouterView } from "./router-view.js";
 
 /** Handlers for documents that crawlers and agents read. None is there unless it is registered. */

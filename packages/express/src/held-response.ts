@@ -10,15 +10,6 @@
  */
 import type { ServerResponse } from "node:http";
 import type { GateResponse, HandlerResponse, HeldAdmission, Release } from "@farebox/core";
-import { isAbandoned, onOver } from "./delivery.js";
-import {
-  type ChunkArguments,
-  InvalidChunkError,
-  later,
-  readWrite,
-  refuseWrite,
-  type WriteCallback,
-} from "./held-body.js";
 import {
   appendExposeHeaders,
   HeadRehearsal,
@@ -32,8 +23,7 @@ import {
   type WriteHeadArguments,
   withoutOverrides,
 } from "./response-head.js";
-import { type Flag, type Keeper, type Originals, originalFlag, takeOriginals, takeOver } from "./take-over.js";
-import { prepareAnswer } from "./write-answer.js";
+import { isAbandoned, onOver, prepareAnswer } from "./write-response.js";
 
 /**
  * - `holding`: the handler writes to us.
@@ -296,4 +286,150 @@ class HeldResponse implements Keeper {
     this.#drop();
     void this.#admission.cancel();
   }
+}
+
+/** Node's own methods, or those of middleware that came before. */
+export type Originals = Pick<ServerResponse, "writeHead" | "flushHeaders" | "write" | "end">;
+
+/** Takes them as they are now. They are to be called on the response. */
+export function takeOriginals({ writeHead, flushHeaders, write, end }: ServerResponse): Originals {
+  return { writeHead, flushHeaders, write, end };
+}
+
+/** Flags of a response that can be true before anything has gone out. */
+export type Flag = "headersSent" | "writableEnded";
+
+/** Who has a response in hand: gets what is called on it, with the arguments in whatever form they came. */
+export interface Keeper {
+  writeHead(args: readonly unknown[]): void;
+  flushHeaders(): void;
+  write(args: readonly unknown[]): boolean;
+  end(args: readonly unknown[]): void;
+  /** Says whether a flag is true early. */
+  isSet(name: Flag): boolean;
+}
+
+const KEEPER: unique symbol = Symbol("farebox.keeper");
+
+type Kept = ServerResponse & { [KEEPER]: Keeper };
+
+/** The same functions for all responses: functions of its own for each would have to be made, and looked at by V8, for each. */
+const METHODS = {
+  writeHead(this: Kept, ...args: readonly unknown[]) {
+    this[KEEPER].writeHead(args);
+    return this;
+  },
+  flushHeaders(this: Kept) {
+    this[KEEPER].flushHeaders();
+  },
+  write(this: Kept, ...args: readonly unknown[]) {
+    return this[KEEPER].write(args);
+  },
+  end(this: Kept, ...args: readonly unknown[]) {
+    this[KEEPER].end(args);
+    return this;
+  },
+  /** A hint about an answer that may never go out; it is as good as its loss. */
+  writeEarlyHints(_hints: unknown, callback?: () => void) {
+    later(callback);
+  },
+};
+
+/** The same two getters for all responses. */
+const HEADERS_SENT: PropertyDescriptor & ThisType<Kept> = {
+  configurable: true,
+  get() {
+    return this[KEEPER].isSet("headersSent");
+  },
+};
+const WRITABLE_ENDED: PropertyDescriptor & ThisType<Kept> = {
+  configurable: true,
+  get() {
+    return this[KEEPER].isSet("writableEnded");
+  },
+};
+
+/** Hands a response over. */
+export function takeOver(res: ServerResponse, keeper: Keeper): void {
+  const { writeHead, flushHeaders, write, end, writeEarlyHints } = METHODS;
+  (res as Kept)[KEEPER] = keeper;
+  res.writeHead = writeHead as ServerResponse["writeHead"];
+  res.flushHeaders = flushHeaders as ServerResponse["flushHeaders"];
+  res.write = write as ServerResponse["write"];
+  res.end = end as ServerResponse["end"];
+  res.writeEarlyHints = writeEarlyHints;
+  // One by one, which takes half as long as `Object.defineProperties`.
+  Object.defineProperty(res, "headersSent", HEADERS_SENT);
+  Object.defineProperty(res, "writableEnded", WRITABLE_ENDED);
+}
+
+/** What a flag is without ours. */
+export function originalFlag(res: ServerResponse, name: Flag): boolean {
+  return Boolean(Reflect.get(Object.getPrototypeOf(res), name, res));
+}
+
+/** Called when a chunk has been taken. */
+export type WriteCallback = (error?: Error | null) => void;
+
+/** Arguments of `write` and `end`, in every form that Node takes them. */
+export type ChunkArguments = readonly [chunk?: unknown, encoding?: unknown, callback?: unknown];
+
+/** One write, with its chunk copied: handlers reuse their buffers. */
+export interface HeldWrite {
+  /** Absent where there is nothing to write: for `null`, and whatever else Node's `end` takes for nothing. */
+  readonly chunk: Buffer | undefined;
+  readonly callback: WriteCallback | undefined;
+  /** The chunk as it was given, where it was a short text: Node writes it in one piece with the head, which bytes are not. */
+  readonly text: string | undefined;
+}
+
+/** In bytes. Copying more of a text into the head's piece would cost more than it saves. */
+const SHORT = 4_096;
+
+/** Node's own error for a chunk of a wrong type. */
+export class InvalidChunkError extends TypeError {
+  readonly code = "ERR_INVALID_ARG_TYPE";
+  constructor() {
+    super('The "chunk" argument must be of type string or an instance of Buffer or Uint8Array.');
+  }
+}
+
+/** Node's own error for `write` and `end` after `end`. */
+class WriteAfterEndError extends Error {
+  readonly code = "ERR_STREAM_WRITE_AFTER_END";
+  constructor() {
+    super("write after end");
+  }
+}
+
+/** Sorts out the arguments of `write` and `end`, and copies the chunk. Throws what Node throws for a bad one. */
+export function readWrite([chunk, encoding, callback]: ChunkArguments): HeldWrite {
+  const last = [callback, encoding, chunk].find((argument) => typeof argument === "function");
+  const copy = typeof chunk === "function" ? undefined : copyChunk(chunk, encoding);
+  const isShort = typeof chunk === "string" && isUtf8(encoding) && (copy?.byteLength ?? 0) <= SHORT;
+  return { chunk: copy, callback: last as WriteCallback | undefined, text: isShort ? chunk : undefined };
+}
+
+function isUtf8(encoding: unknown): boolean {
+  return typeof encoding !== "string" || encoding === "utf8";
+}
+
+function copyChunk(chunk: unknown, encoding: unknown): Buffer | undefined {
+  if (typeof chunk === "string") {
+    return Buffer.from(chunk, typeof encoding === "string" ? (encoding as BufferEncoding) : "utf8");
+  }
+  if (chunk instanceof Uint8Array) return Buffer.from(chunk);
+  if (chunk) throw new InvalidChunkError();
+  return undefined;
+}
+
+/** Answers a write that comes too late. Node also emits an error, which ends a process that does not listen for it. */
+export function refuseWrite(callback: WriteCallback | undefined): false {
+  later(callback, new WriteAfterEndError());
+  return false;
+}
+
+/** Calls back, but never before the call that brought the callback has returned. */
+export function later(callback: WriteCallback | undefined, error?: Error): void {
+  if (callback !== undefined) process.nextTick(callback, error);
 }

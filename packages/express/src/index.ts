@@ -60,5 +60,5 @@ export {
   type Unmetered,
 } from "@farebox/core";
 export type { Documents } from "./documents.js";
-export { createPayments, type Payments, paymentMiddleware } from "./payment-middleware.js";
-export { type SettlementOverrides, setSettlementOverrides } from "./settlement-overrides.js";
+export { createPayments, paymentMiddleware } from "./payment-middleware.js";
+export { type Payments, type SettlementOverrides, setSettlementOverrides } from "./payments.js";

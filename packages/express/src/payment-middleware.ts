@@ -10,43 +10,25 @@ import {
   createPaymentsEngine,
   createPaymentsGate,
   type Decision,
-  type FacilitatorHealth,
   type Gate,
   type HeldAdmission,
-  type Listing,
-  type Payment,
-  type PaymentEventType,
-  type PaymentListener,
   type PaymentsEngine,
   type PaymentsOptions,
-  type PaymentsReport,
   type PrepaidAdmission,
-  type Recovery,
-  type RouteConfig,
   type RouteGate,
   type RoutesConfig,
 } from "@farebox/core";
 import { exactEvm, uptoEvm } from "@farebox/evm";
 import { exactSvm } from "@farebox/svm";
-import type { Application, NextFunction, Request, RequestHandler, Response } from "express";
-import { isAbandoned, onBrokenOff } from "./delivery.js";
-import { createDocuments, type Documents } from "./documents.js";
-import { markHandler } from "./gate-handlers.js";
+import type { NextFunction, Request, RequestHandler, Response } from "express";
+import { createDocuments } from "./documents.js";
+import { isRouteOfItsMethod, readPlace, readRequest, removePayment } from "./express-request.js";
 import { holdResponse } from "./held-response.js";
-import { createInspection, type Inspection } from "./inspection.js";
+import type { Payments } from "./payments.js";
 import { keepPrivate, markPrepaid, removeConditions } from "./prepaid-response.js";
-import { isRouteOfItsMethod, readPlace } from "./read-place.js";
-import { readRequest, removePayment } from "./read-request.js";
-import { writeAnswer } from "./write-answer.js";
-
-declare global {
-  namespace Express {
-    interface Request {
-      /** The payment that a priced handler works for; absent on free routes. */
-      payment?: Payment;
-    }
-  }
-}
+import { createInspection, type Inspection } from "./router-view.js";
+import { markHandler } from "./router-walk.js";
+import { isAbandoned, onBrokenOff, writeAnswer } from "./write-response.js";
 
 const BUILT_IN: BuiltIn = {
   schemes: [exactEvm(), uptoEvm(), exactSvm(), exactAvm()],
@@ -62,64 +44,6 @@ const FREE: Decision = Object.freeze({ kind: "pass", isGranted: false });
 const ADMITTED = Symbol("farebox.admitted");
 
 type Passing = Request & { [ADMITTED]?: true };
-
-/** One set of options, shared by any number of tables and routes. */
-export interface Payments extends Documents {
-  /** What decides, for other adapters to share, such as `@farebox/mcp`: the same facilitators, store, hooks and events. */
-  readonly engine: PaymentsEngine;
-  /**
-   * Creates the middleware of a route table. Mount it before the routes it prices.
-   *
-   * @throws ConfigError with every issue at once.
-   */
-  routes(table: RoutesConfig): RequestHandler;
-  /**
-   * Creates a handler that prices the route it is put into, `app.get("/report/:id", payments.charge({ … }), handler)`, so
-   * that Express's own match is the only match. It takes every path that Express takes.
-   *
-   * @throws ConfigError with every issue at once.
-   */
-  charge(route: RouteConfig): RequestHandler;
-  /**
-   * What is priced and what looks wrong about it.
-   *
-   * @param app - Whose routes are looked at. Without it only the tables are, until the first request has come.
-   */
-  report(app?: Application): PaymentsReport;
-  /**
-   * Checks the routes of an app before the first request, and tells the logger what is priced. Call it when all routes are
-   * registered; otherwise the first request does. It waits until each facilitator was asked what it supports, within the
-   * deadline for that, and each node of `rpc`, for 8 seconds at most, whether payees can be paid; it does not mind one that
-   * is down.
-   *
-   * @throws ConfigError (as a rejection) with every finding at once, if `strict` is set.
-   */
-  ready(app: Application): Promise<PaymentsReport>;
-  /**
-   * What a facilitator said last about listing a route in its catalog: `{ status: "success", … }`, or why not.
-   *
-   * @param route - Its key, `"GET /weather"`; for `charge`, method and path in the syntax of catalogs.
-   * @returns `undefined` as long as no facilitator has said anything, as after a start.
-   */
-  listing(route: string): Listing | undefined;
-  /** How each facilitator is doing right now, in the order of the options. Asks nobody. */
-  health(): readonly FacilitatorHealth[];
-  /**
-   * Listens for what becomes of requests and payments: `on("settled", ({ payer, amount }) => …)`. Yields what ends that. A
-   * listener that throws is logged and changes nothing.
-   *
-   * @throws ConfigError when there are no events of that type.
-   */
-  on<T extends PaymentEventType>(type: T, listener: PaymentListener<T>): () => void;
-  /**
-   * Takes up the settlements that a dead process has left in a durable store, and says what came of them. It happens by
-   * itself when the first table or route is created; settlements that stay unknown are tried again until they are known.
-   * Rejects when the store fails.
-   */
-  recover(): Promise<Recovery>;
-  /** Ends what happens in the background, for good. What is under way can still be paid. */
-  close(): void;
-}
 
 /**
  * Checks the options and prepares to take payments.

@@ -5,15 +5,15 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { PrepaidAdmission } from "@farebox/core";
-import { onBrokenOff } from "./delivery.js";
 import {
   appendExposeHeaders,
   HeadRehearsal,
   insistOnPrivate,
+  overrideMethod,
   setHeaders,
   type WriteHeadArguments,
 } from "./response-head.js";
-import { overrideMethod } from "./take-over.js";
+import { onBrokenOff } from "./write-response.js";
 
 /** Marks the response of a handler that somebody need not pay for: shared caches must not give it to those who have to. */
 export function keepPrivate(res: ServerResponse): void {

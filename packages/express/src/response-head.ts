@@ -5,7 +5,6 @@
  */
 import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { EXPOSE_HEADERS, exposeHeaders, isSettlementOverrides, privateCacheControl } from "@farebox/core";
-import { overrideMethod } from "./take-over.js";
 
 type Headers = readonly (readonly [name: string, value: string | readonly string[]])[];
 
@@ -183,4 +182,13 @@ export function lockHead(res: ServerResponse): void {
 /** Events are for the moment: whoever writes one means it to go out, flushed or not. */
 export function isEventStream(res: ServerResponse): boolean {
   return /^\s*text\/event-stream\b/i.test(String(res.getHeader("content-type") ?? ""));
+}
+
+/** Puts a method of ours on a response. */
+export function overrideMethod<K extends keyof ServerResponse>(
+  res: ServerResponse,
+  name: K,
+  method: ServerResponse[K],
+): void {
+  res[name] = method;
 }

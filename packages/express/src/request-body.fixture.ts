@@ -11,7 +11,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import express5, { type ErrorRequestHandler, type Request, type RequestHandler } from "express";
 import { onTestFinished } from "vitest";
-import { digestBody } from "./body-digest.js";
+import { digestBody } from "./request-body.js";
 
 type ExpressModule = typeof express5;
 

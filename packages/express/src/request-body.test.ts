@@ -20,9 +20,8 @@ import {
   tell,
   until,
   VERSIONS,
-} from "./body-digest.fixture.js";
-import { digestBody } from "./body-digest.js";
-import { MAX_BODY_BYTES } from "./body-hash.js";
+} from "./request-body.fixture.js";
+import { digestBody, MAX_BODY_BYTES } from "./request-body.js";
 
 const JSON_BODY = '{"b":[1,2,{"c":null}],"a":"é"}';
 const TYPES = { json: "application/json", text: "text/plain", form: "application/x-www-form-urlencoded" };

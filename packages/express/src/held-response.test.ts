@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type ChunkArguments, later, readWrite, refuseWrite } from "./held-body.js";
+import { type ChunkArguments, later, readWrite, refuseWrite } from "./held-response.js";
 
 const callback = () => {};
 

@@ -8,15 +8,16 @@ import {
   isHost,
   matchesMount,
   PAYMENT_SIGNATURE,
+  type Place,
+  placeOfRoute,
   type Receivers,
   type ReceiversOf,
   UNKNOWN_RECEIVERS,
 } from "@farebox/core";
 import type { Request } from "express";
-import { digestBody, hasBody } from "./body-digest.js";
-import { hasOldRouter, originOf } from "./router-layers.js";
+import { digestBody, hasBody } from "./request-body.js";
 import { createRouterView, isInnerApp, receiversIn } from "./router-view.js";
-import { countSegments } from "./router-walk.js";
+import { countSegments, hasOldRouter, type LayerRoute, originOf, takesAnyMethod } from "./router-walk.js";
 
 /** Reads a request as a gate sees it. What only few requests are asked for is read when it is asked for. */
 export function readRequest(req: Request, gate: object): GateRequest {
@@ -263,4 +264,29 @@ export function readOrigin(req: Request): string | undefined {
   const { protocol } = req;
   if (protocol !== "http" && protocol !== "https") return undefined;
   return host !== undefined && isHost(host) ? `${protocol}://${host}` : undefined;
+}
+
+/** Whether the route that got a request was registered for its method by name. */
+export function isRouteOfItsMethod(req: Request): boolean {
+  const { methods } = (req.route ?? {}) as Partial<Pick<LayerRoute, "methods">>;
+  return methods?.[req.method.toLowerCase()] === true && !takesAnyMethod({ methods });
+}
+
+/** The route's path and parameters. A path that is a regular expression has neither a template nor names. */
+export function readPlace(req: Request, request: GateRequest): Place {
+  const path: unknown = (req.route as { readonly path?: unknown } | undefined)?.path;
+  const paths: readonly unknown[] = Array.isArray(path) ? path.flat(Number.POSITIVE_INFINITY) : [path ?? "/*"];
+  for (const one of paths) {
+    const place = typeof one === "string" ? placeOfRoute(one, request) : undefined;
+    if (place !== undefined) return place;
+  }
+  return { routeTemplate: undefined, pathParams: readParams(req) };
+}
+
+/** Express 5 has the segments of a wildcard as a list. */
+function readParams({ params }: Request): Place["pathParams"] {
+  const entries = Object.entries(params as Readonly<Record<string, unknown>>);
+  return Object.freeze(
+    Object.fromEntries(entries.map(([name, value]) => [name, Array.isArray(value) ? value.join("/") : String(value)])),
+  );
 }
