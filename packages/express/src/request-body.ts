@@ -1,30 +1,32 @@
 /**
- * What tells the body of a request from another body, before the handler runs and without taking the body from it.
+ * The digest of a request's body: how a payment is bound to the body it was sent with.
  *
- * Bodies are told apart by their bytes, as they come in. Where middleware has read them already, by what it has left on
- * the request. Up to {@link MAX_BODY_BYTES} are looked at; what is longer goes by its beginning and its declared length.
+ * The digest is taken before the handler runs, and leaves the body for the handler to read. It covers the bytes as the
+ * client sent them; if a body parser has read them already, it covers what the parser left on the request. Only the first
+ * {@link MAX_BODY_BYTES} are hashed. A longer body is recognized by those bytes and its declared length.
  *
  * @module
  */
-
-import { createHash } from "node:crypto";
+import { createHash, type Hash } from "node:crypto";
 import { toCanonicalText } from "@farebox/core";
 import type { Request } from "express";
 
+/** How much of a body is hashed, and therefore read ahead: 1 MiB. */
+export const MAX_BODY_BYTES: number = 1024 * 1024;
+
 type BodyDigest = string | undefined;
 
-/** A body is looked at once: who asks later hears the same, whatever has been read or parsed since. */
+/** A second call returns the same digest, even if the body was read or parsed in between. */
 const digests = new WeakMap<Request, BodyDigest | Promise<BodyDigest>>();
 
 /**
- * Yields what the body of a request is recognized by. Total: it neither throws nor rejects. The same request yields the
- * same digest again where the same middleware has run before; a body that was parsed has another one than the body as it
- * came.
+ * Returns the digest of a request's body. Never throws or rejects. The same body has the same digest as long as the same
+ * middleware ran before; a parsed body has a different digest than its bytes.
  *
- * While it waits for the body, up to {@link MAX_BODY_BYTES} are read ahead. Nobody is kept from reading.
+ * While this waits for the body, up to {@link MAX_BODY_BYTES} are read ahead. Other readers still get every byte.
  *
- * @returns Base64url SHA-256, `""` where there is no body; `undefined` when the client left before all of it was here,
- *   or was answered before.
+ * @returns Base64url SHA-256; `""` for a request without a body; `undefined` if the client disconnected before the body was
+ *   complete, or has its response already.
  */
 export function digestBody(req: Request): BodyDigest | Promise<BodyDigest> {
   if (!hasBody(req)) return "";
@@ -42,36 +44,36 @@ export function hasBody({ headers }: Request): boolean {
 function takeDigest(req: Request): BodyDigest | Promise<BodyDigest> {
   if (isOver(req)) return undefined;
   const length = req.headers["content-length"];
-  const arrived = peekBody(req);
-  if (arrived === undefined) return digestLeft(req, length);
-  const hash = createBodyHash("wire");
-  for (const chunk of arrived) hash.add(chunk);
-  if (req.complete || hash.isFull()) return hash.digest(length);
+  const buffered = bufferedChunks(req);
+  if (buffered === undefined) return digestParsed(req, length);
+  const hash = new BodyHash("wire");
+  for (const chunk of buffered) hash.add(chunk);
+  if (req.complete || hash.isFull) return hash.digest(length);
   return observeBody(req, hash).then((isSeen) => (isSeen ? hash.digest(length) : undefined));
 }
 
-/** Whether the client has left, or has its answer: Node throws away what has not been read of the body by then. */
+/** Whether the client has disconnected or has its response. Node discards the unread rest of a body then. */
 function isOver(req: Request): boolean {
-  // Destroyed is also what was read to its end.
+  // A request that was read to its end is destroyed, too.
   return (req.destroyed && !req.readableEnded) || req.res?.writableEnded === true;
 }
 
-/** Goes by what earlier middleware has made of the body. */
-function digestLeft(req: Request, length: string | undefined): string {
-  const { source, bytes } = readLeft(req);
-  const hash = createBodyHash(source);
+/** Hashes what earlier middleware has made of the body. */
+function digestParsed(req: Request, length: string | undefined): string {
+  const { source, bytes } = readParsed(req);
+  const hash = new BodyHash(source);
   hash.add(bytes);
   return hash.digest(length);
 }
 
-interface Left {
+interface ParsedBody {
   readonly source: BodySource;
   readonly bytes: Uint8Array;
 }
 
-const UNREAD: Left = { source: "unread", bytes: new Uint8Array() };
+const UNREAD: ParsedBody = { source: "unread", bytes: new Uint8Array() };
 
-function readLeft(req: Request): Left {
+function readParsed(req: Request): ParsedBody {
   try {
     const { rawBody, body } = req as Request & { readonly rawBody?: unknown };
     if (rawBody instanceof Uint8Array) return { source: "raw", bytes: rawBody };
@@ -80,37 +82,38 @@ function readLeft(req: Request): Left {
     if (body === undefined) return UNREAD;
     return { source: "json", bytes: Buffer.from(toCanonicalText(body, MAX_BODY_BYTES)) };
   } catch {
-    // A getter that throws, or a value that cannot be written.
+    // A getter threw, or the value has no text.
     return UNREAD;
   }
 }
 
 /**
- * Yields what has come of a body so far and waits to be read, without taking it.
+ * Returns the part of a body that has arrived and waits to be read, without reading it.
  *
- * @returns `undefined` if it cannot be told, because somebody has read of it or has it decoded, or because whoever made this
- *   request (an adapter for functions as a service, say) has put the body elsewhere.
+ * @returns `undefined` if the bytes are not in the request's buffer: somebody has read or decoded them, or the request was
+ *   built by an adapter (for serverless functions, say) that keeps the body elsewhere.
  */
-export function peekBody(req: Request): readonly Uint8Array[] | undefined {
+function bufferedChunks(req: Request): readonly Uint8Array[] | undefined {
   if (req.readableDidRead || req.readableEncoding !== null) return undefined;
   const { readableBuffer = [] } = req as Request & { readonly readableBuffer?: Iterable<unknown> };
   const chunks = [...readableBuffer].filter((chunk) => chunk instanceof Uint8Array);
   const size = chunks.reduce((sum, { length }) => sum + length, 0);
-  const isWhole = size === req.readableLength && (!req.complete || isAsDeclared(req, size));
+  const isWhole = size === req.readableLength && (!req.complete || hasDeclaredLength(req, size));
   return isWhole ? chunks : undefined;
 }
 
-function isAsDeclared({ headers }: Request, size: number): boolean {
+function hasDeclaredLength({ headers }: Request, size: number): boolean {
   const declared = headers["content-length"];
   return declared === undefined || Number(declared) === size;
 }
 
 /**
- * Adds to the hash what is still to come, while it goes on to where it was going.
+ * Adds the rest of a body to the hash as it arrives. The body is not read here: it passes on to its reader.
  *
- * @returns When all is here, or more than is looked at: true. When the client has left, or the response is over: false.
+ * @returns `true` when the body is complete or longer than what is hashed; `false` when the client disconnected, or the
+ *   response ended first.
  */
-export function observeBody(req: Request, hash: BodyHash): Promise<boolean> {
+function observeBody(req: Request, hash: BodyHash): Promise<boolean> {
   const { res } = req;
   return new Promise((resolve) => {
     const end = (isSeen: boolean) => {
@@ -122,18 +125,24 @@ export function observeBody(req: Request, hash: BodyHash): Promise<boolean> {
     const leave = () => end(false);
     const release = watchPush(req, (chunk) => {
       if (chunk instanceof Uint8Array) hash.add(chunk);
-      if (chunk === null) end(isAsDeclared(req, hash.size()));
-      else if (hash.isFull()) end(true);
+      if (chunk === null) end(hasDeclaredLength(req, hash.size));
+      else if (hash.isFull) end(true);
     });
     req.once("close", leave);
-    // Of a response that was over before the body, the request does not hear.
+    // If the response ends before the body, only the response emits "close".
     res?.once("close", leave);
-    // The connection stands still if more had come before us than the request reads ahead by itself.
+    // Node has paused the connection if more than one high-water mark had arrived before.
     req.socket.resume();
   });
 }
 
-/** Has each piece looked at as it comes, and asks for more, until it is released. */
+/**
+ * Calls `look` with each chunk as it arrives, and has the connection read on, until it is released.
+ *
+ * Node's parser passes each chunk to `req.push` and pauses the connection when that returns false. Listening for `data` or
+ * calling `read` would start the stream: only one reader can, `fetch` refuses a request whose `readableDidRead` is true, and Node
+ * no longer discards an unread body after the response. Replacing `push` does none of that.
+ */
 function watchPush(req: Request, look: (chunk: unknown) => void): () => void {
   const hadOwn = Object.hasOwn(req, "push");
   const { push } = req;
@@ -145,60 +154,58 @@ function watchPush(req: Request, look: (chunk: unknown) => void): () => void {
   req.push = watched;
   return () => {
     isReleased = true;
-    // Whoever has put a `push` of theirs over ours goes on to call it.
+    // Other middleware may have replaced `push` since, and still calls ours.
     if (req.push !== watched) return;
     if (hadOwn) req.push = push;
     else Reflect.deleteProperty(req, "push");
   };
 }
 
-/** How much of a body is looked at, and so how much of one is read ahead: 1 MiB. */
-export const MAX_BODY_BYTES: number = 1024 * 1024;
-
-/** Where the bytes come from. The same bytes from elsewhere are another body. */
-export type BodySource =
-  /** As they came in. */
+/** Where the hashed bytes come from. The same bytes from another source have another digest. */
+type BodySource =
+  /** The connection. */
   | "wire"
-  /** What a parser has kept of them, `req.rawBody`. */
+  /** `req.rawBody`, the bytes that a parser has kept. */
   | "raw"
-  /** `req.body` of bytes, of text, or of anything else. */
+  /** `req.body`: bytes, text, or any other value. */
   | "bytes"
   | "text"
   | "json"
-  /** Nobody can tell. */
+  /** The body was read, and nothing of it was kept. */
   | "unread";
 
-export interface BodyHash {
-  /** Takes what comes next. Does nothing once it is full. */
-  add(bytes: Uint8Array): void;
-  /** How many bytes were added, counted or not. */
-  size(): number;
-  /** Whether more was added than is looked at. */
-  isFull(): boolean;
-  /**
-   * Yields the base64url SHA-256. Ask once.
-   *
-   * @param length - What the request says of the body's length. Tells bodies apart that are too long to be looked at.
-   */
-  digest(length: string | undefined): string;
-}
+/** The hash of one body, computed chunk by chunk. */
+class BodyHash {
+  readonly #hash: Hash;
+  #size = 0;
 
-/** Creates the hash of one body. */
-export function createBodyHash(source: BodySource): BodyHash {
-  const hash = createHash("sha256").update(`${source}:`);
-  let size = 0;
-  const isFull = () => size > MAX_BODY_BYTES;
-  return {
-    add(bytes) {
-      if (!isFull()) hash.update(bytes.subarray(0, MAX_BODY_BYTES - size));
-      size += bytes.length;
-    },
-    size: () => size,
-    isFull,
-    digest(length) {
-      // No body that is looked at to its end has that many bytes, so none has the hash of one that is not.
-      if (isFull()) hash.update(`... ${length ?? "chunked"}`);
-      return hash.digest("base64url");
-    },
-  };
+  constructor(source: BodySource) {
+    this.#hash = createHash("sha256").update(`${source}:`);
+  }
+
+  /** How many bytes were added, hashed or not. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Whether more than {@link MAX_BODY_BYTES} were added. Further bytes are only counted. */
+  get isFull(): boolean {
+    return this.#size > MAX_BODY_BYTES;
+  }
+
+  add(bytes: Uint8Array): void {
+    if (!this.isFull) this.#hash.update(bytes.subarray(0, MAX_BODY_BYTES - this.#size));
+    this.#size += bytes.length;
+  }
+
+  /**
+   * Returns the base64url SHA-256. Call it once.
+   *
+   * @param length - The declared length of the body, which tells bodies apart that are too long to be hashed.
+   */
+  digest(length: string | undefined): string {
+    // A fully hashed body is never this long, so the two kinds of digest cannot collide.
+    if (this.isFull) this.#hash.update(`... ${length ?? "chunked"}`);
+    return this.#hash.digest("base64url");
+  }
 }
