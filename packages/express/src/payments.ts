@@ -1,5 +1,5 @@
 /**
- * The object that a seller calls, and how a handler says the amount.
+ * The types that a seller works with: `Payments`, `req.payment` and settlement overrides.
  *
  * @module
  */
@@ -21,7 +21,7 @@ import type { Documents } from "./documents.js";
 declare global {
   namespace Express {
     interface Request {
-      /** The payment that a priced handler works for; absent on free routes. */
+      /** The payment for this request. Absent on free routes. */
       payment?: Payment;
     }
   }
@@ -29,7 +29,7 @@ declare global {
 
 /** One set of options, shared by any number of tables and routes. */
 export interface Payments extends Documents {
-  /** What decides, for other adapters to share, such as `@farebox/mcp`: the same facilitators, store, hooks and events. */
+  /** The engine behind this object, for other adapters such as `@farebox/mcp`: the same facilitators, store, hooks and events. */
   readonly engine: PaymentsEngine;
   /**
    * Creates the middleware of a route table. Mount it before the routes it prices.
@@ -38,65 +38,64 @@ export interface Payments extends Documents {
    */
   routes(table: RoutesConfig): RequestHandler;
   /**
-   * Creates a handler that prices the route it is put into, `app.get("/report/:id", payments.charge({ … }), handler)`, so
-   * that Express's own match is the only match. It takes every path that Express takes.
+   * Creates a handler that prices the route it stands in: `app.get("/report/:id", payments.charge({ … }), handler)`. Express
+   * matches the path, so every path that Express accepts works.
    *
    * @throws ConfigError with every issue at once.
    */
   charge(route: RouteConfig): RequestHandler;
   /**
-   * What is priced and what looks wrong about it.
+   * Reports the prices and findings about them.
    *
-   * @param app - Whose routes are looked at. Without it only the tables are, until the first request has come.
+   * @param app - The app whose routes are compared with the prices. Default: the app of the first request. Before that, only the
+   *   tables are reported.
    */
   report(app?: Application): PaymentsReport;
   /**
-   * Checks the routes of an app before the first request, and tells the logger what is priced. Call it when all routes are
-   * registered; otherwise the first request does. It waits until each facilitator was asked what it supports, within the
-   * deadline for that, and each node of `rpc`, for 8 seconds at most, whether payees can be paid; it does not mind one that
-   * is down.
+   * Compares the prices with the routes of an app and logs what is priced. Call it when all routes are registered; otherwise
+   * the first request does. It waits until every facilitator was asked what it supports, within that deadline, and up to 8
+   * seconds for each node of `rpc` to say whether payees can be paid. A facilitator or node that is down is no error.
    *
    * @throws ConfigError (as a rejection) with every finding at once, if `strict` is set.
    */
   ready(app: Application): Promise<PaymentsReport>;
   /**
-   * What a facilitator said last about listing a route in its catalog: `{ status: "success", … }`, or why not.
+   * Returns what a facilitator last said about listing a route in its catalog.
    *
-   * @param route - Its key, `"GET /weather"`; for `charge`, method and path in the syntax of catalogs.
-   * @returns `undefined` as long as no facilitator has said anything, as after a start.
+   * @param route - The key, `"GET /weather"`; for `charge`, method and path in the syntax of catalogs.
+   * @returns `undefined` until a facilitator has said something.
    */
   listing(route: string): Listing | undefined;
-  /** How each facilitator is doing right now, in the order of the options. Asks nobody. */
+  /** Returns the current state of each facilitator, in the order of the options. Sends no request. */
   health(): readonly FacilitatorHealth[];
   /**
-   * Listens for what becomes of requests and payments: `on("settled", ({ payer, amount }) => …)`. Yields what ends that. A
-   * listener that throws is logged and changes nothing.
+   * Listens to events: `on("settled", ({ payer, amount }) => …)`. Returns a function that removes the listener. A listener
+   * that throws is logged and changes nothing.
    *
-   * @throws ConfigError when there are no events of that type.
+   * @throws ConfigError when no event has that type.
    */
   on<T extends PaymentEventType>(type: T, listener: PaymentListener<T>): () => void;
   /**
-   * Takes up the settlements that a dead process has left in a durable store, and says what came of them. It happens by
-   * itself when the first table or route is created; settlements that stay unknown are tried again until they are known.
-   * Rejects when the store fails.
+   * Finishes the settlements that a dead process left in a durable store, and returns their outcomes. It also starts by itself when
+   * the first table or route is created. Unknown outcomes are retried until they are known. Rejects when the store fails.
    */
   recover(): Promise<Recovery>;
-  /** Ends what happens in the background, for good. What is under way can still be paid. */
+  /** Stops all background work for good. Requests in flight can still be paid. */
   close(): void;
 }
 
-/** How much is charged of what was authorized. */
+/** The amount to charge, of what was authorized. */
 export interface SettlementOverrides {
-  /** `"10000"` atomic units, `"12.34%"` of the maximum, or `"$0.0123"`; `"0"` charges nothing. */
+  /** `"10000"` atomic units, `"12.34%"` of the maximum, or `"$0.0123"`. `"0"` charges nothing. */
   readonly amount: string;
 }
 
 /**
- * Says how much is charged for an answer, where the scheme allows less than was authorized (`upto`). The last call counts, up to
- * the end of the answer, or its flushing. Of a request that was served without payment it says nothing.
+ * Sets the amount to charge for a response, where the scheme allows less than was authorized (`upto`). The last call before the
+ * response ends or is flushed counts. On a request without a payment it does nothing.
  *
- * @throws AmountError when it is no amount, or more than was authorized: `req.payment.maxAmount`.
- * @throws StateError when the scheme takes all or nothing, or the answer has gone out.
+ * @throws AmountError when the amount is invalid, or more than was authorized: `req.payment.maxAmount`.
+ * @throws StateError when the scheme takes all or nothing, or the response has gone out.
  */
 export function setSettlementOverrides(res: Response, { amount }: SettlementOverrides): void {
   res.req.payment?.settle(amount);

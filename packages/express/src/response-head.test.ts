@@ -1,14 +1,7 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import {
-  HeadRehearsal,
-  insistOnPrivate,
-  lockHead,
-  putHead,
-  takeHead,
-  type WriteHeadArguments,
-} from "./response-head.js";
+import { HeadRehearsal, keepPrivate, lockHead, putHead, takeHead, type WriteHeadArguments } from "./response-head.js";
 
 function createResponse(headers: Readonly<Record<string, string | string[]>> = {}): ServerResponse {
   const res = new ServerResponse(new IncomingMessage(new Socket()));
@@ -84,7 +77,7 @@ describe("a rehearsed writeHead", () => {
 describe("as the head goes out", () => {
   test("Cache-Control can be made stricter, but not public", () => {
     const res = createResponse({ "Cache-Control": "public" });
-    insistOnPrivate(res);
+    keepPrivate(res);
     res.setHeader("cache-control", "public, max-age=1").setHeader("X-A", "1");
     expect(res.getHeaders()).toEqual({ "cache-control": "private, max-age=1", "x-a": "1" });
     res.setHeader("Cache-Control", "no-store");

@@ -1,5 +1,5 @@
 /**
- * Writes the gate's answers to a response.
+ * Writes the gate's responses, and tells whether a response was delivered.
  *
  * @module
  */
@@ -7,48 +7,47 @@ import type { ServerResponse } from "node:http";
 import type { GateResponse } from "@farebox/core";
 import { appendExposeHeaders, setHeaders } from "./response-head.js";
 
-/** Sends a whole answer. */
-export function writeAnswer(res: ServerResponse, answer: GateResponse): void {
-  res.end(prepareAnswer(res, answer));
+/** Sends a whole response of the gate. */
+export function writeResponse(res: ServerResponse, response: GateResponse): void {
+  res.end(prepareResponse(res, response));
 }
 
-/** A kept answer may have gone out in pieces at first. It is whole now, and Node refuses a head that says both. */
-const ABOUT_PIECES: ReadonlySet<string> = new Set(["transfer-encoding", "trailer"]);
+/** A stored response may have been sent in chunks. It is sent as a whole now, and Node rejects a head that says both. */
+const CHUNKED_HEADERS: ReadonlySet<string> = new Set(["transfer-encoding", "trailer"]);
 
-/** Puts the head of an answer on the response and returns what is to follow it: nothing, for HEAD. */
-export function prepareAnswer(res: ServerResponse, answer: GateResponse): string | Uint8Array | undefined {
-  const { body } = answer;
-  res.statusCode = answer.status;
+/** Puts the head of a response in place and returns the body to send: nothing for HEAD. */
+export function prepareResponse(res: ServerResponse, response: GateResponse): string | Uint8Array | undefined {
+  const { status, headers, body } = response;
+  res.statusCode = status;
   res.statusMessage = "";
   setHeaders(
     res,
-    answer.headers.filter(([name]) => !ABOUT_PIECES.has(name.toLowerCase())),
+    headers.filter(([name]) => !CHUNKED_HEADERS.has(name.toLowerCase())),
   );
   appendExposeHeaders(res);
-  // A text goes out in one piece with the head, which is cheaper than bytes behind it.
-  const size = typeof body === "string" ? Buffer.byteLength(body) : body.byteLength;
+  const size = Buffer.byteLength(body);
   if (size > 0) res.setHeader("Content-Length", size);
   return res.req.method === "HEAD" ? undefined : body;
 }
 
-/** Whether nobody is left to answer. The response to a pipelined request only hears of it through the request's socket. */
-export function isAbandoned(res: ServerResponse): boolean {
+/** Whether the client has disconnected. A pipelined response that waits for its turn is not destroyed; its socket is. */
+export function isDisconnected(res: ServerResponse): boolean {
   return res.destroyed || res.req.socket.destroyed;
 }
 
-/** Acts, once the connection is done with the answer: told whether all of it was handed to the network. */
-export function onOver(res: ServerResponse, act: (isDelivered: boolean) => void): void {
+/** Calls the listener when the connection is done with a response, and says whether all of it was handed to the network. */
+export function onClosed(res: ServerResponse, listener: (isDelivered: boolean) => void): void {
   let isDelivered = false;
-  // Node says "finish" of an answer that broke off, too; `writableFinished` is true then. Only the socket knows.
+  // Node emits "finish" (and sets `writableFinished`) for a response that broke off, too. Only the socket tells them apart.
   res.on("finish", () => {
-    isDelivered = !isAbandoned(res);
+    isDelivered = !isDisconnected(res);
   });
-  res.on("close", () => act(isDelivered));
+  res.on("close", () => listener(isDelivered));
 }
 
-/** Acts, once the connection is done with the answer, if not all of it was handed to the network. */
-export function onBrokenOff(res: ServerResponse, act: () => void): void {
-  onOver(res, (isDelivered) => {
-    if (!isDelivered) act();
+/** Calls the listener if the connection closes before all of a response was handed to the network. */
+export function onUndelivered(res: ServerResponse, listener: () => void): void {
+  onClosed(res, (isDelivered) => {
+    if (!isDelivered) listener();
   });
 }
