@@ -1,5 +1,5 @@
 /**
- * Reads from an Express request what the gate needs. No Express type goes past this package.
+ * Reads an Express request into what the gate needs. Express's types stay in this package.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import { digestBody, hasBody } from "./request-body.js";
 import { createRouterView, isInnerApp, receiversIn } from "./router-view.js";
 import { countSegments, hasOldRouter, type LayerRoute, originOf, takesAnyMethod } from "./router-walk.js";
 
-/** Reads a request as a gate sees it. What only few requests are asked for is read when it is asked for. */
+/** Reads a request for a gate. Everything that free routes do not need is read when it is asked for. */
 export function readRequest(req: Request, gate: object): GateRequest {
   return new ExpressRequest(req, gate);
 }
@@ -35,17 +35,13 @@ class ExpressRequest implements GateRequest {
   readonly #gate: object;
   #origin: { readonly value: string | undefined } | undefined;
 
-  /** Each property of a request takes its time to read, and free routes pass through here, too. */
   constructor(req: Request, gate: object) {
-    const { method, url, originalUrl, baseUrl, app } = req;
-    const path = readPath(req);
-    this.method = method;
-    this.path = path;
-    this.mountPath = baseUrl;
-    this.fullPath = baseUrl === "" ? path : readFullPath(req);
-    this.hasOldRouter = hasOldRouter(app);
-    const isAsSent = url === originalUrl && url.startsWith("/") && url.startsWith(path);
-    this.isUnclear = !isAsSent && isUnclear(req);
+    this.method = req.method;
+    this.path = readPath(req);
+    this.mountPath = req.baseUrl;
+    this.fullPath = readFullPath(req);
+    this.hasOldRouter = hasOldRouter(req.app);
+    this.isUnclear = isUnclear(req);
     this.#req = req;
     this.#gate = gate;
   }
@@ -60,6 +56,7 @@ class ExpressRequest implements GateRequest {
     return query === -1 ? "" : originalUrl.slice(query);
   }
 
+  /** Read once: whether a proxy is trusted depends on its address, which is gone when the connection closes. */
   get origin(): string | undefined {
     this.#origin ??= { value: readOrigin(this.#req) };
     return this.#origin.value;
@@ -89,42 +86,57 @@ class ExpressRequest implements GateRequest {
     return this.#req.body;
   }
 
-  get mountTemplate(): () => string {
-    return () => readMountTemplate(this.#req, this.#gate);
-  }
+  readonly header = (name: string): string | undefined => this.#req.get(name);
 
-  get receiversOf(): ReceiversOf {
-    return (path, anyMethod) => readReceivers(this.#req, this.#gate, { path, anyMethod });
-  }
+  readonly digestBody = (): string | undefined | Promise<string | undefined> => digestBody(this.#req);
 
-  get header(): (name: string) => string | undefined {
-    return (name) => this.#req.get(name);
-  }
+  readonly mountTemplate = (): string => readMountTemplate(this.#req, this.#gate);
 
-  get digestBody(): () => string | undefined | Promise<string | undefined> {
-    return () => digestBody(this.#req);
-  }
+  readonly receiversOf: ReceiversOf = (path, anyMethod = false) =>
+    path === undefined ? readReceivers(this.#req, this.#gate) : receiversBelow(this.#req, this.#gate, path, anyMethod);
 }
 
-/** Behind a proxy that Express was not told of, every client has the proxy's address. */
-function readClient(req: Request): string | undefined {
-  const isForwarded = req.headers["x-forwarded-for"] !== undefined || req.headers["forwarded"] !== undefined;
-  if (isForwarded) return req.app.get("trust proxy") ? req.ip : undefined;
-  return req.socket.remoteAddress;
-}
-
-/** Takes the payment off the request, so that nothing behind the gate can log it or send it on. */
+/** Removes the payment from a request, so that no handler logs it or forwards it. */
 export function removePayment(req: Request): void {
   const name = PAYMENT_SIGNATURE.toLowerCase();
   delete req.headers[name];
-  // Before the raw headers: Node makes it of as many of those as there were.
+  // Before the raw headers: Node computes this property from them at the first access.
   delete req.headersDistinct[name];
   for (let at = req.rawHeaders.length - 2; at >= 0; at -= 2) {
     if (req.rawHeaders[at]?.toLowerCase() === name) req.rawHeaders.splice(at, 2);
   }
 }
 
-/** Slash for slash, as the routers above see it: Express 4 takes a doubled slash behind a mount for one. */
+/** The client's address. Without "trust proxy", every client behind a proxy would have the proxy's address. */
+function readClient(req: Request): string | undefined {
+  const isForwarded = req.headers["x-forwarded-for"] !== undefined || req.headers["forwarded"] !== undefined;
+  if (isForwarded) return req.app.get("trust proxy") ? req.ip : undefined;
+  return req.socket.remoteAddress;
+}
+
+/** Scheme and host by which the client reached the app, according to Express's "trust proxy" rules. */
+export function readOrigin(req: Request): string | undefined {
+  const host = readHost(req);
+  const { protocol } = req;
+  if (protocol !== "http" && protocol !== "https") return undefined;
+  return host !== undefined && isHost(host) ? `${protocol}://${host}` : undefined;
+}
+
+/** Like `req.host` of Express 5: with the port, which Express 4 leaves out. */
+function readHost(req: Request): string | undefined {
+  const isTrusted: unknown = req.app.get("trust proxy fn");
+  if (typeof isTrusted !== "function" || !isTrusted(req.socket.remoteAddress, 0)) return req.get("host");
+  // Each proxy appends a host. The first one is the client's.
+  const [forwarded = ""] = req.get("x-forwarded-host")?.split(",") ?? [];
+  return forwarded.trim() === "" ? req.get("host") : forwarded.trim();
+}
+
+/** Express leaves no path for some URLs in absolute form, although its types say so. */
+function readPath({ path }: Request): string {
+  return path ?? "/";
+}
+
+/** The path with its mounts, slash for slash as the client sent it. Express 4 drops one of two slashes behind a mount. */
 function readFullPath(req: Request): string {
   const { baseUrl, originalUrl } = req;
   const path = readPath(req);
@@ -134,23 +146,18 @@ function readFullPath(req: Request): string {
   return isRewritten ? baseUrl + path : original;
 }
 
-/** A mount may leave no path of a URL in absolute form; types say otherwise. */
-function readPath({ path }: Request): string {
-  return path ?? "/";
-}
-
 function collapse(path: string): string {
   return `${path}/`.replace(/\/{2,}/g, "/");
 }
 
-/** The path of another URL, by Express's own parser, which remembers what it has read on the request it is given. */
+/** The path of another URL, by Express's own parser. The parser keeps its result on the request, so it gets another object. */
 function pathOf(req: Request, url: string): string {
   return readPath(Object.create(req, { url: { value: url } }) as Request);
 }
 
 /**
- * Whether routers below may read another path than we do. Of a URL with a fragment or with signs that no URL has, Express
- * matches what Node's parser makes of it, and cuts mounts off what was sent.
+ * Whether routers below may read another path than the gate does. If a URL has a fragment or characters that are invalid in
+ * URLs, Express matches the path as Node's parser normalizes it, but cuts mounts off the URL as it was sent.
  */
 function isUnclear(req: Request): boolean {
   const { url, originalUrl } = req;
@@ -164,115 +171,13 @@ function isReadAsSent(req: Request, url: string): boolean {
   return sent.startsWith(path) || (path === "/" && !sent.startsWith("/"));
 }
 
-/** Looks at the app's router: for a path, or for what this request will be to the routers below. */
-function readReceivers(
-  req: Request,
-  gate: object,
-  { path, anyMethod = false }: { readonly path: string | undefined; readonly anyMethod?: boolean | undefined },
-): Receivers {
-  if (path !== undefined) return readBelow(req, gate, { path, anyMethod });
-  if (isUnclear(req)) return readUnclear(req, gate);
-  const [one, other] = [readFullPath(req), req.baseUrl + readPath(req)];
-  const receivers = readBelow(req, gate, { path: one, anyMethod });
-  return one === other ? receivers : join(receivers, readBelow(req, gate, { path: other, anyMethod }));
-}
-
-/** Whether a slash was dropped by a mount or by middleware cannot be told, so routers below may see either path. */
-function join(a: Receivers, b: Receivers): Receivers {
-  return {
-    isFound: a.isFound && b.isFound,
-    before: [...a.before, ...b.before],
-    after: [...a.after, ...b.after],
-    beyond: [...a.beyond, ...b.beyond],
-    opaque: [...a.opaque, ...b.opaque],
-  };
-}
-
-/**
- * Goes by URLs instead of paths, and cuts them as Express does. What was cut off before us can only be put back where it
- * was read as it was sent; whether a slash was cut off with it, or put in its place, cannot be told.
- */
-function readUnclear(req: Request, gate: object): Receivers {
-  const { app, method, url, baseUrl, originalUrl } = req;
-  if (baseUrl.includes("%") || isInnerApp(app)) return UNKNOWN_RECEIVERS;
-  const origin = originOf(originalUrl);
-  const rest = url.startsWith(origin) ? url.slice(origin.length) : url;
-  const below = [rest, `/${rest}`, rest.slice(1)].map((path) => origin + baseUrl + path);
-  const sought = { method, origin, gateDepth: countSegments(baseUrl), pathOf: (one: string) => pathOf(req, one) };
-  const seen = (baseUrl === "" ? [url] : below).map((whole) => receiversIn(app, gate, { ...sought, url: whole }));
-  const found = seen.filter(({ isFound }) => isFound);
-  return found.length === 0 ? UNKNOWN_RECEIVERS : found.reduce(join);
-}
-
-/** An app in an app is looked at by itself, below wherever it is mounted, which its routers do not show. */
-function readBelow(req: Request, gate: object, { path, anyMethod }: Asked): Receivers {
-  const { app, baseUrl } = req;
-  const method = anyMethod ? undefined : req.method;
-  const depth = countSegments(baseUrl);
-  for (const above of Array.from({ length: depth + 1 }, (_, at) => at)) {
-    const prefixes = above === 0 ? [""] : ("unknown" as const);
-    const url = withoutSegments(path, above);
-    const gateDepth = depth - above;
-    const receivers = receiversIn(app, gate, { method, url, pathOf: (one) => one, prefixes, gateDepth });
-    if (receivers.isFound) return receivers;
-  }
-  return UNKNOWN_RECEIVERS;
-}
-
-interface Asked {
-  readonly path: string;
-  readonly anyMethod: boolean;
-}
-
-function withoutSegments(path: string, count: number): string {
-  let rest = path;
-  for (let at = 0; at < count; at++) rest = rest.replace(/^\/+[^/]+/, "");
-  return rest === "" ? "/" : rest;
-}
-
-function readMountTemplate({ app, baseUrl }: Request, gate: object): string {
-  const known = mounts.get(gate);
-  const found = known?.app === app ? findMount(known.templates, baseUrl) : undefined;
-  if (found !== undefined) return found;
-  const above = app.path();
-  const templates = createRouterView(app)
-    .mountsOf(gate)
-    .map((mount) => above + mount);
-  mounts.set(gate, { app, templates });
-  return findMount(templates, baseUrl) ?? baseUrl;
-}
-
-/** Where gates are mounted hardly ever changes, and to find it a whole router is looked through. */
-const mounts = new WeakMap<object, { readonly app: Request["app"]; readonly templates: readonly string[] }>();
-
-function findMount(templates: readonly string[], baseUrl: string): string | undefined {
-  return templates.find((mount) => matchesMount(mount, baseUrl));
-}
-
-/** What a trusted proxy says the client asked for; with the port, which Express 4 leaves out. */
-function readHost(req: Request): string | undefined {
-  const isTrusted: unknown = req.app.get("trust proxy fn");
-  if (typeof isTrusted !== "function" || !isTrusted(req.socket.remoteAddress, 0)) return req.get("host");
-  // Of several proxies the first one is the client's.
-  const [forwarded = ""] = req.get("x-forwarded-host")?.split(",") ?? [];
-  return forwarded.trim() === "" ? req.get("host") : forwarded.trim();
-}
-
-/** Express's own `trust proxy` rules decide what `protocol` is; a proxy may say anything. */
-export function readOrigin(req: Request): string | undefined {
-  const host = readHost(req);
-  const { protocol } = req;
-  if (protocol !== "http" && protocol !== "https") return undefined;
-  return host !== undefined && isHost(host) ? `${protocol}://${host}` : undefined;
-}
-
-/** Whether the route that got a request was registered for its method by name. */
+/** Whether the matched route was registered for the request's method by name, and not for every method. */
 export function isRouteOfItsMethod(req: Request): boolean {
   const { methods } = (req.route ?? {}) as Partial<Pick<LayerRoute, "methods">>;
   return methods?.[req.method.toLowerCase()] === true && !takesAnyMethod({ methods });
 }
 
-/** The route's path and parameters. A path that is a regular expression has neither a template nor names. */
+/** The path and parameters of the matched route. A path that is a regular expression has no template and no names. */
 export function readPlace(req: Request, request: GateRequest): Place {
   const path: unknown = (req.route as { readonly path?: unknown } | undefined)?.path;
   const paths: readonly unknown[] = Array.isArray(path) ? path.flat(Number.POSITIVE_INFINITY) : [path ?? "/*"];
@@ -289,4 +194,86 @@ function readParams({ params }: Request): Place["pathParams"] {
   return Object.freeze(
     Object.fromEntries(entries.map(([name, value]) => [name, Array.isArray(value) ? value.join("/") : String(value)])),
   );
+}
+
+/** The mount of a gate as the seller wrote it, `/:tenant`; the mount of this request if the routers do not show it. */
+function readMountTemplate({ app, baseUrl }: Request, gate: object): string {
+  const known = mounts.get(gate);
+  const found = known?.app === app ? findMount(known.templates, baseUrl) : undefined;
+  if (found !== undefined) return found;
+  const above = app.path();
+  const templates = createRouterView(app)
+    .mountsOf(gate)
+    .map((mount) => above + mount);
+  mounts.set(gate, { app, templates });
+  return findMount(templates, baseUrl) ?? baseUrl;
+}
+
+/** The mounts of gates. They hardly ever change, and finding them takes a walk through all routers. */
+const mounts = new WeakMap<object, { readonly app: Request["app"]; readonly templates: readonly string[] }>();
+
+function findMount(templates: readonly string[], baseUrl: string): string | undefined {
+  return templates.find((mount) => matchesMount(mount, baseUrl));
+}
+
+/** The receivers of this very request. */
+function readReceivers(req: Request, gate: object): Receivers {
+  if (isUnclear(req)) return receiversOfUnclear(req, gate);
+  // A mount or middleware may have dropped a slash. Routers below may see either path.
+  const paths = new Set([readFullPath(req), req.baseUrl + readPath(req)]);
+  return [...paths].map((path) => receiversBelow(req, gate, path, false)).reduce(join);
+}
+
+/**
+ * The receivers of a path, mounts included. An inner app does not know where it is mounted, so its routers are tried with
+ * none, one, two … segments of the path removed.
+ */
+function receiversBelow(req: Request, gate: object, path: string, anyMethod: boolean): Receivers {
+  const { app, baseUrl } = req;
+  const method = anyMethod ? undefined : req.method;
+  const depth = countSegments(baseUrl);
+  for (let above = 0; above <= depth; above++) {
+    const prefixes = above === 0 ? [""] : ("unknown" as const);
+    const url = withoutSegments(path, above);
+    const gateDepth = depth - above;
+    const receivers = receiversIn(app, gate, { method, url, pathOf: (one) => one, prefixes, gateDepth });
+    if (receivers.isFound) return receivers;
+  }
+  return UNKNOWN_RECEIVERS;
+}
+
+function withoutSegments(path: string, count: number): string {
+  let rest = path;
+  for (let at = 0; at < count; at++) rest = rest.replace(/^\/+[^/]+/, "");
+  return rest === "" ? "/" : rest;
+}
+
+/**
+ * The receivers of a request whose URL is unclear: the routers are walked with the whole URL, which is cut as Express cuts
+ * it. Whether a mount has cut off a slash, or put one in place, cannot be told; each form counts.
+ */
+function receiversOfUnclear(req: Request, gate: object): Receivers {
+  const { app, method, url, baseUrl, originalUrl } = req;
+  if (baseUrl.includes("%") || isInnerApp(app)) return UNKNOWN_RECEIVERS;
+  const origin = originOf(originalUrl);
+  const rest = url.startsWith(origin) ? url.slice(origin.length) : url;
+  const urls = baseUrl === "" ? [url] : [rest, `/${rest}`, rest.slice(1)].map((path) => origin + baseUrl + path);
+  const gateDepth = countSegments(baseUrl);
+  const found = urls
+    .map((one) =>
+      receiversIn(app, gate, { method, url: one, origin, gateDepth, pathOf: (whole) => pathOf(req, whole) }),
+    )
+    .filter(({ isFound }) => isFound);
+  return found.length === 0 ? UNKNOWN_RECEIVERS : found.reduce(join);
+}
+
+/** The receivers of two paths, either of which the routers below may see. */
+function join(a: Receivers, b: Receivers): Receivers {
+  return {
+    isFound: a.isFound && b.isFound,
+    before: [...a.before, ...b.before],
+    after: [...a.after, ...b.after],
+    beyond: [...a.beyond, ...b.beyond],
+    opaque: [...a.opaque, ...b.opaque],
+  };
 }

@@ -93,22 +93,20 @@ class HeldResponse {
     };
     // Early hints are optional, and this response may be replaced.
     res.writeEarlyHints = (_hints, callback) => later(callback);
-    Object.defineProperty(res, "headersSent", { configurable: true, get: () => this.#isHeadSent() });
-    Object.defineProperty(res, "writableEnded", { configurable: true, get: () => this.#isWritableEnded() });
+    Object.defineProperties(Object.assign(res, { [HELD]: this }), FLAGS);
     onClosed(res, (isDelivered) => this.#close(isDelivered));
     this.#admission.onExpired((instead) => this.#expire(instead));
   }
 
   /** True once the handler has written a head, so that error handlers do not write a second one. */
-  #isHeadSent(): boolean {
+  get headersSent(): boolean {
     return (this.#rehearsal.isWritten && !this.#isSending) || this.#nodeFlag("headersSent");
   }
 
-  #isWritableEnded(): boolean {
+  get writableEnded(): boolean {
     return this.#isEnded || this.#nodeFlag("writableEnded");
   }
 
-  /** The flag as Node has it. */
   #nodeFlag(name: "headersSent" | "writableEnded"): boolean {
     return Boolean(Reflect.get(Object.getPrototypeOf(this.#res), name, this.#res));
   }
@@ -297,6 +295,27 @@ class HeldResponse {
     void this.#admission.cancel();
   }
 }
+
+const HELD: unique symbol = Symbol("farebox.held");
+
+/**
+ * The flags of every held response. The getters are shared: with getters of its own, each response would have a hidden class
+ * of its own in V8, and paid requests lost a third of their throughput on Node 24.
+ */
+const FLAGS: PropertyDescriptorMap & ThisType<{ readonly [HELD]: HeldResponse }> = {
+  headersSent: {
+    configurable: true,
+    get() {
+      return this[HELD].headersSent;
+    },
+  },
+  writableEnded: {
+    configurable: true,
+    get() {
+      return this[HELD].writableEnded;
+    },
+  },
+};
 
 /** Called when a chunk was taken. */
 export type WriteCallback = (error?: Error | null) => void;
