@@ -1,5 +1,5 @@
 /**
- * Documents about what is priced, served from the routes themselves.
+ * Handlers that serve documents about the priced routes, for crawlers and agents.
  *
  * @module
  */
@@ -9,9 +9,9 @@ import type { Request, RequestHandler } from "express";
 import { readOrigin } from "./express-request.js";
 import { createRouterView } from "./router-view.js";
 
-/** Handlers for documents that crawlers and agents read. None is there unless it is registered. */
+/** Documents about the priced routes. Each is served only where the seller registers its handler. */
 export interface Documents {
-  /** For `app.get("/.well-known/x402", …)`. */
+  /** A list of the priced routes, for `app.get("/.well-known/x402", …)`. */
   wellKnown(): RequestHandler;
   /**
    * An OpenAPI 3.1 document, for `app.get("/openapi.json", …)`.
@@ -51,7 +51,10 @@ function checkTitle(path: string, options: { readonly title?: unknown } | undefi
   throw new ConfigError([{ path: `${path}.title`, expected: "a name for what is sold", received: "none" }]);
 }
 
-/** By what a request says of the server a document is written anew, which others must not get. */
+/**
+ * The text is kept until another app or base URL asks for it. Unless `publicUrl` says the base URL, it comes from the request's own
+ * headers; shared caches must not keep such a document.
+ */
 function createHandler(engine: PaymentsEngine, { type, write }: { type: string; write: Write }): RequestHandler {
   let last: { readonly app: Request["app"]; readonly baseUrl: string; readonly text: string } | undefined;
   return (req, res) => {

@@ -6,7 +6,6 @@
 
 export type { BazaarForm, LlmsTxtOptions, OpenApiOptions } from "@farebox/bazaar";
 export {
-  AmountError,
   type CancelReason,
   type Chargeable,
   type ChargeableAnswer,
@@ -56,7 +55,6 @@ export {
   type SettlementResponse,
   type SettleTime,
   type StartTimer,
-  StateError,
   type Unmetered,
 } from "@farebox/core";
 export type { Documents } from "./documents.js";
