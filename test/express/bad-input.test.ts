@@ -8,7 +8,7 @@ const json = (document: unknown) => base64(JSON.stringify(document));
 const nested = (depth: number) =>
   `{"x402Version":2,"accepted":{},"payload":{"a":${"[".repeat(depth)}${"]".repeat(depth)}}}`;
 
-/** What a handler must never see, and a client never be sold. */
+/** A handler that must never run for a bad payment. */
 const sold: RequestHandler = (_req, res) => void res.set("X-Sold", "1").send("sold");
 
 /** Nothing was sold, charged or leaked, and the server still responds. */

@@ -3,7 +3,7 @@ import type { Express, RequestHandler } from "express";
 import { describe, expect, test } from "vitest";
 import { openShop, PRICED, VERSIONS } from "./shop.js";
 
-/** Responds with the payment it was reached by. */
+/** Responds with the route of the payment, and a header that proves that it was reached. */
 const reached: RequestHandler = (req, res) => {
   const { routeTemplate, pathParams }: Partial<Payment> = req.payment ?? {};
   res.set("X-Reached", "1").json({ routeTemplate, pathParams });

@@ -7,15 +7,15 @@ import type { PaymentEvent } from "@farebox/express";
 import { createTestFacilitator } from "@farebox/testing";
 import type { RequestHandler } from "express";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type HeardPlan, openHeardShop, TYPES } from "./observed-shop.js";
+import { type ObservedPlan, openObservedShop, TYPES } from "./observed-shop.js";
 import { expectNoStrayErrors, VERSIONS } from "./shop.js";
 
 const PAID = ["claimed", "verified", "admitted", "settled"];
 
 describe.each(VERSIONS)("on %s", (_, express) => {
-  const open = (plan?: HeardPlan) => {
+  const open = (plan?: ObservedPlan) => {
     expectNoStrayErrors();
-    return openHeardShop(express, plan);
+    return openObservedShop(express, plan);
   };
 
   test("a challenge and a good payment emit their events in order", async () => {

@@ -5,7 +5,7 @@ import { createPayments, type PaymentHooks } from "@farebox/express";
 import { createPayer, createTestFacilitator } from "@farebox/testing";
 import type { RequestHandler } from "express";
 import { describe, expect, test } from "vitest";
-import { type HeardPlan, openHeardShop } from "./observed-shop.js";
+import { type ObservedPlan, openObservedShop } from "./observed-shop.js";
 import { expectNoStrayErrors, onHeaders, openShop, PRICED, VERSIONS } from "./shop.js";
 
 const KEY = { "X-API-Key": "k1" };
@@ -15,16 +15,16 @@ const apiKeys: PaymentHooks = {
   onRequest: ({ header }) => (header("x-api-key") === "k1" ? { grant: true } : undefined),
 };
 
-/** Responds with the payment and all headers that it received. */
+/** Responds with all headers it received, and whether it was paid. */
 const telling: RequestHandler = (req, res) => {
   const seen = [req.headers, req.headersDistinct, req.rawHeaders];
   res.set("Cache-Control", "public, max-age=60").json({ paid: req.payment !== undefined, seen: JSON.stringify(seen) });
 };
 
 describe.each(VERSIONS)("on %s", (_, express) => {
-  const open = (hooks: PaymentHooks, plan: HeardPlan = {}) => {
+  const open = (hooks: PaymentHooks, plan: ObservedPlan = {}) => {
     expectNoStrayErrors();
-    return openHeardShop(express, { ...plan, options: { hooks } });
+    return openObservedShop(express, { ...plan, options: { hooks } });
   };
 
   describe("onRequest with API keys", () => {

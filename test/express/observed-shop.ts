@@ -19,7 +19,7 @@ export const TYPES = [
   ...["facilitator_up", "facilitator_down"],
 ] as readonly PaymentEventType[];
 
-export interface HeardShop extends Shop {
+export interface ObservedShop extends Shop {
   readonly payments: Payments;
   /** All events of requests and payments, in order. */
   readonly events: readonly PaymentEvent[];
@@ -35,13 +35,16 @@ export interface HeardShop extends Shop {
   passTime(): void;
 }
 
-export interface HeardPlan extends ShopPlan {
+export interface ObservedPlan extends ShopPlan {
   /** Adds routes of its own. */
   readonly also?: (app: Express, payments: Payments) => void;
 }
 
 /** Opens a shop for the time of the test. `/paid` and, paid before its handler runs, `/upfront` are priced. */
-export async function openHeardShop(express: (typeof VERSIONS)[number][1], plan: HeardPlan = {}): Promise<HeardShop> {
+export async function openObservedShop(
+  express: (typeof VERSIONS)[number][1],
+  plan: ObservedPlan = {},
+): Promise<ObservedShop> {
   const routes: RoutesConfig = plan.routes ?? { "/paid": PRICED, "GET /upfront": { ...PRICED, settle: "before" } };
   const events: PaymentEvent[] = [];
   const facilitators: PaymentEvent[] = [];

@@ -10,7 +10,7 @@ const session = onHeaders((res) => {
   res.setHeader("X-Session", content ?? "empty");
 });
 
-/** A handler that sets a status, headers, cookies and a body. */
+/** A handler that sets everything that a replaced response must not keep. */
 const lavish: RequestHandler = (_req, res) => {
   res.locals["content"] = "secret";
   res.statusMessage = "Lavish";

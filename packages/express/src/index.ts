@@ -57,6 +57,5 @@ export {
   type StartTimer,
   type Unmetered,
 } from "@farebox/core";
-export type { Documents } from "./documents.js";
 export { createPayments, paymentMiddleware } from "./payment-middleware.js";
-export { type Payments, type SettlementOverrides, setSettlementOverrides } from "./payments.js";
+export { type Documents, type Payments, type SettlementOverrides, setSettlementOverrides } from "./payments.js";

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { LlmsTxtOptions, OpenApiOptions } from "@farebox/bazaar";
 import type {
   FacilitatorHealth,
   Listing,
@@ -16,7 +17,6 @@ import type {
   RoutesConfig,
 } from "@farebox/core";
 import type { Application, RequestHandler, Response } from "express";
-import type { Documents } from "./documents.js";
 
 declare global {
   namespace Express {
@@ -82,6 +82,24 @@ export interface Payments extends Documents {
   recover(): Promise<Recovery>;
   /** Stops all background work for good. Requests in flight can still be paid. */
   close(): void;
+}
+
+/** Documents about the priced routes. Each is served only where the seller registers its handler. */
+export interface Documents {
+  /** A list of the priced routes, for `app.get("/.well-known/x402", …)`. */
+  wellKnown(): RequestHandler;
+  /**
+   * An OpenAPI 3.1 document, for `app.get("/openapi.json", …)`.
+   *
+   * @throws ConfigError when it has no title.
+   */
+  openapi(options: OpenApiOptions): RequestHandler;
+  /**
+   * A text for agents, for `app.get("/llms.txt", …)`.
+   *
+   * @throws ConfigError when it has no title.
+   */
+  llmsTxt(options: LlmsTxtOptions): RequestHandler;
 }
 
 /** The amount to charge, of what was authorized. */

@@ -90,8 +90,8 @@ function readParsed(req: Request): ParsedBody {
 /**
  * Returns the part of a body that has arrived and waits to be read, without reading it.
  *
- * @returns `undefined` if the bytes are not in the request's buffer: somebody has read or decoded them, or the request was
- *   built by an adapter (for serverless functions, say) that keeps the body elsewhere.
+ * @returns `undefined` if the bytes are not in the request's buffer: they were read or decoded, or the request was built by
+ *   an adapter (for serverless functions, say) that keeps the body elsewhere.
  */
 function bufferedChunks(req: Request): readonly Uint8Array[] | undefined {
   if (req.readableDidRead || req.readableEncoding !== null) return undefined;
