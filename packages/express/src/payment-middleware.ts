@@ -93,8 +93,8 @@ function createRouteHandler(gate: RouteGate, engine: PaymentsEngine, inspection:
 }
 
 /**
- * Marks a request that was paid for or granted. It passes every further gate. A symbol on the request is also seen by
- * middleware that wraps the request in an object of its own.
+ * Marks a request that was paid for or granted: it passes every further gate. Middleware may pass on an object that inherits from
+ * the request. The mark is found there, too, which a WeakSet of requests would not be.
  */
 const ADMITTED = Symbol("farebox.admitted");
 

@@ -1,5 +1,5 @@
 /**
- * The types that a seller works with: `Payments`, `req.payment` and settlement overrides.
+ * The seller's API: `Payments`, the documents, `req.payment` and settlement overrides.
  *
  * @module
  */
@@ -47,14 +47,14 @@ export interface Payments extends Documents {
   /**
    * Reports the prices and findings about them.
    *
-   * @param app - The app whose routes are compared with the prices. Default: the app of the first request. Before that, only the
-   *   tables are reported.
+   * @param app - The app whose routes are compared with the prices. Default: the app that was checked last, by `ready` or by its
+   *   first request. Before that, only the prices are reported.
    */
   report(app?: Application): PaymentsReport;
   /**
    * Compares the prices with the routes of an app and logs what is priced. Call it when all routes are registered; otherwise
-   * the first request does. It waits until every facilitator was asked what it supports, within that deadline, and up to 8
-   * seconds for each node of `rpc` to say whether payees can be paid. A facilitator or node that is down is no error.
+   * the first request does. It first asks every facilitator what it supports, and every node of `rpc`, for up to 8 seconds,
+   * whether payees can be paid. A facilitator or node that is down is no error.
    *
    * @throws ConfigError (as a rejection) with every finding at once, if `strict` is set.
    */
