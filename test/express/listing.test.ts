@@ -1,5 +1,5 @@
 /**
- * What a facilitator says of a declaration is kept, told and handed on, and never stands in the way of a payment.
+ * A facilitator's word about a declaration is kept, logged and relayed, and never prevents a payment.
  *
  * @module
  */

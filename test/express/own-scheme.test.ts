@@ -1,5 +1,5 @@
 /**
- * A scheme that the library knows nothing of, as docs/guides/write-a-scheme.md describes it: vouchers, signed with a shared secret.
+ * A scheme of the seller's own, as docs/guides/write-a-scheme.md describes it: vouchers, signed with a shared secret.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import {
@@ -65,7 +65,7 @@ function voucherScheme(changes: Partial<Scheme> = {}): Scheme {
   };
 }
 
-/** Takes each voucher once. */
+/** Accepts each voucher once. */
 function createBank(): Facilitator & { readonly taken: readonly string[] } {
   const taken: string[] = [];
   const idOf = (payment: { readonly payload: unknown }) => (payment.payload as Voucher).id;

@@ -1,25 +1,28 @@
 import { describe, expect, test } from "vitest";
-import { WAYS_TO_ANSWER } from "./answers.js";
+import { RESPONSE_FORMS } from "./response-forms.js";
 import { openShop, VERSIONS } from "./shop.js";
 
-/** About the payment or the moment; or about how the body travels, which a held answer knows better than a live one. */
+/** Headers about the payment, the time or the transfer. A held response has its whole length; a live one may not. */
 const OURS = ["payment-response", "cache-control", "access-control-expose-headers", "date", "transfer-encoding"];
 
-describe.each(VERSIONS)("on %s, a paid answer is the handler's own", (_, express) => {
-  test.each(WAYS_TO_ANSWER)("$how", async ({ handler, method = "GET", headers = {} }) => {
-    const plain = await openShop(express, { build: (app) => app.all("/paid", handler) });
-    const shop = await openShop(express, { handler });
+describe.each(VERSIONS)("on %s, a paid response is the handler's own", (_, express) => {
+  test.each(RESPONSE_FORMS)(
+    "a paid response is the handler's own: $how",
+    async ({ handler, method = "GET", headers = {} }) => {
+      const plain = await openShop(express, { build: (app) => app.all("/paid", handler) });
+      const shop = await openShop(express, { handler });
 
-    const expected = await plain.ask({ method, headers });
-    const paid = await shop.pay({ method, headers });
+      const expected = await plain.ask({ method, headers });
+      const paid = await shop.pay({ method, headers });
 
-    const { status, body } = expected;
-    expect(paid).toMatchObject({ status, body, receipt: { success: true } });
-    expect(paid.trailers).toEqual(expected.trailers);
-    const theirs = Object.entries(expected.headers).filter(([name]) => !OURS.includes(name));
-    expect(paid.headers).toMatchObject(Object.fromEntries(theirs));
-    expect(paid.headers["cache-control"]).toMatch(/^private/);
-  });
+      const { status, body } = expected;
+      expect(paid).toMatchObject({ status, body, receipt: { success: true } });
+      expect(paid.trailers).toEqual(expected.trailers);
+      const theirs = Object.entries(expected.headers).filter(([name]) => !OURS.includes(name));
+      expect(paid.headers).toMatchObject(Object.fromEntries(theirs));
+      expect(paid.headers["cache-control"]).toMatch(/^private/);
+    },
+  );
 
   test("a paid response keeps the handler's reason phrase", async () => {
     const shop = await openShop(express, { handler: (_req, res) => void res.writeHead(200, "Quite Fine").end() });
@@ -41,7 +44,7 @@ describe.each(VERSIONS)("on %s, a paid answer is the handler's own", (_, express
     expect(await line.until("\r\n\r\n")).toContain("X-oDD-case: 1");
   });
 
-  test("a paid response has copies of buffers that the handler reuses after write and end", async () => {
+  test("a paid response has the bytes of each write, also if the handler reuses its buffer", async () => {
     const shop = await openShop(express, {
       handler: (_req, res) => {
         const reused = Buffer.from("one,");

@@ -1,5 +1,5 @@
 /**
- * A shop with listeners, whose time is the test's.
+ * A shop whose events and log lines are recorded, and whose clock is the test's.
  *
  * @module
  */
@@ -19,29 +19,32 @@ export const TYPES = [
   ...["facilitator_up", "facilitator_down"],
 ] as readonly PaymentEventType[];
 
-export interface HeardShop extends Shop {
+export interface ObservedShop extends Shop {
   readonly payments: Payments;
-  /** What has happened to requests and payments, in order. */
+  /** All events of requests and payments, in order. */
   readonly events: readonly PaymentEvent[];
-  /** The types of it, each with what tells it from others of its type. */
+  /** The types of these events, each with the field that tells it from others of its type. */
   told(): readonly string[];
-  /** How facilitators went down and up, in order. */
+  /** The events of facilitators, in order. */
   readonly facilitators: readonly PaymentEvent[];
   /** Every log line. */
   readonly log: readonly unknown[];
-  /** Resolves when something of that type happens. */
+  /** Resolves at the next event of a type. */
   next(type: PaymentEventType): Promise<PaymentEvent>;
-  /** Lets everything happen that waits for its time. */
+  /** Runs every timer that is due. */
   passTime(): void;
 }
 
-export interface HeardPlan extends ShopPlan {
+export interface ObservedPlan extends ShopPlan {
   /** Adds routes of its own. */
   readonly also?: (app: Express, payments: Payments) => void;
 }
 
 /** Opens a shop for the time of the test. `/paid` and, paid before its handler runs, `/upfront` are priced. */
-export async function openHeardShop(express: (typeof VERSIONS)[number][1], plan: HeardPlan = {}): Promise<HeardShop> {
+export async function openObservedShop(
+  express: (typeof VERSIONS)[number][1],
+  plan: ObservedPlan = {},
+): Promise<ObservedShop> {
   const routes: RoutesConfig = plan.routes ?? { "/paid": PRICED, "GET /upfront": { ...PRICED, settle: "before" } };
   const events: PaymentEvent[] = [];
   const facilitators: PaymentEvent[] = [];
@@ -52,10 +55,10 @@ export async function openHeardShop(express: (typeof VERSIONS)[number][1], plan:
     ...plan,
     // They are for the payments that are listened to, not for those that every shop has.
     options: {},
-    build(app, _table, { till }) {
+    build(app, _table, { facilitator }) {
       const note = (event: string, fields: object) => void log.push({ event, ...fields });
       const payments = createPayments({
-        facilitator: till.facilitator,
+        facilitator,
         logger: { info: note, warn: note, error: note },
         timer(act) {
           timers.add(act);

@@ -20,16 +20,15 @@ import {
   tell,
   until,
   VERSIONS,
-} from "./body-digest.fixture.js";
-import { digestBody } from "./body-digest.js";
-import { MAX_BODY_BYTES } from "./body-hash.js";
+} from "./request-body.fixture.js";
+import { digestBody, MAX_BODY_BYTES } from "./request-body.js";
 
 const JSON_BODY = '{"b":[1,2,{"c":null}],"a":"é"}';
 const TYPES = { json: "application/json", text: "text/plain", form: "application/x-www-form-urlencoded" };
 
 const seed = Math.floor(Date.now() / 86_400_000);
 
-/** What a digest could leave behind on a request. */
+/** Everything that a digest could leave on a request. */
 function traces(req: Request): object {
   return {
     push: Object.hasOwn(req, "push"),
@@ -40,24 +39,24 @@ function traces(req: Request): object {
   };
 }
 
-/** The digest of bytes as they came in, and of what is added for those that are too many. */
+/** The expected digest of bytes from the connection, with the suffix for bodies beyond the limit. */
 function wire(body: string | Uint8Array, after = ""): string {
   return createHash("sha256").update("wire:").update(body).update(after).digest("base64url");
 }
 
-/** The same for a body of any size. */
+/** The same, for a body of any size. */
 function sized(body: Buffer, length: number | "chunked"): string {
   return body.length > MAX_BODY_BYTES ? wire(body.subarray(0, MAX_BODY_BYTES), `... ${length}`) : wire(body);
 }
 
-/** A body that repeats nothing, so that no piece of it can be taken for another. */
+/** A body without repetitions, so that no chunk equals another. */
 function bytesOf(size: number): Buffer {
   const body = Buffer.alloc(size);
   for (let at = 0; at + 4 <= size; at += 4) body.writeUInt32LE(at, at);
   return body;
 }
 
-describe.each(VERSIONS)("%s: a body is read behind the digest", (_name, version) => {
+describe.each(VERSIONS)("on %s, a reader behind the digest", (_name, version) => {
   const sendBack: RequestHandler = (req, res) => tell(res, req.body);
   const asJson: RequestHandler = (req, res) => tell(res, JSON.stringify(req.body));
   const readers: [reader: string, type: string, body: string, handlers: RequestHandler[]][] = [
@@ -71,7 +70,7 @@ describe.each(VERSIONS)("%s: a body is read behind the digest", (_name, version)
     ["a listener for what is readable", TYPES.text, "long é".repeat(50_000), [readReadable]],
   ];
 
-  test.each(readers)("by %s", async (_reader, type, body, handlers) => {
+  test.each(readers)("%s reads the body behind the digest", async (_reader, type, body, handlers) => {
     const port = await serve(version, digesting, ...handlers);
     const whole = await postWhole(port, body, { "Content-Type": type });
     const inChunks = await post(port, body.split(/(?<=\W)/), { headers: { "Content-Type": type } });
@@ -79,7 +78,7 @@ describe.each(VERSIONS)("%s: a body is read behind the digest", (_name, version)
     expect(inChunks).toEqual(whole);
   });
 
-  test.each(readers)("by %s, when it had come before", async (_reader, type, body, handlers) => {
+  test.each(readers)("%s reads a body that had arrived before the digest", async (_reader, type, body, handlers) => {
     const port = await serve(version, arrivedFirst, digesting, ...handlers);
     expect(await postWhole(port, body, { "Content-Type": type })).toEqual({
       digest: wire(body),
@@ -87,7 +86,7 @@ describe.each(VERSIONS)("%s: a body is read behind the digest", (_name, version)
     });
   });
 
-  test("behind a parser that has left it alone", async () => {
+  test("a reader gets the body that a parser in front of the digest has left alone", async () => {
     const port = await serve(version, version.json(), digesting, reading);
     expect(await postWhole(port, "abc", { "Content-Type": "multipart/form-data" })).toEqual({
       digest: wire("abc"),
@@ -95,19 +94,19 @@ describe.each(VERSIONS)("%s: a body is read behind the digest", (_name, version)
     });
   });
 
-  test("by a proxy, which only sends on what nobody has begun to read", async () => {
+  test("fetch forwards the body, which it refuses to do once reading has begun", async () => {
     const behind = await serve(version, reading);
     const port = await serve(version, arrivedFirst, digesting, async (req, res) => {
       const options = { method: "POST", body: req, duplex: "half" };
-      const answer = await fetch(`http://127.0.0.1:${behind}`, options as unknown as RequestInit);
-      const { read } = (await answer.json()) as { read: string };
+      const response = await fetch(`http://127.0.0.1:${behind}`, options as unknown as RequestInit);
+      const { read } = (await response.json()) as { read: string };
       res.json({ digest: res.locals["digest"], read });
     });
     const body = bytesOf(300_000);
     expect(await postWhole(port, body)).toEqual({ digest: wire(body), read: fingerprint(body) });
   });
 
-  test("nobody: the next request on the connection is served", async () => {
+  test("the next request on the connection is served when nothing reads the body", async () => {
     const port = await serve(version, digesting, (_req, res) => tell(res, ""));
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     onTestFinished(() => agent.destroy());
@@ -137,7 +136,7 @@ describe.each(VERSIONS)("%s: a body is read behind the digest", (_name, version)
   }
 });
 
-/** Goes on when all of a body has come, or as much as a request reads ahead by itself. */
+/** Passes on when the body has arrived, or as much of it as Node reads ahead. */
 const arrivedFirst: RequestHandler = async (req, _res, next) => {
   await until(() => req.complete || req.readableLength >= req.readableHighWaterMark);
   next();
@@ -147,7 +146,7 @@ describe("the digest", () => {
   test.each([
     ["no length", []],
     ["a length of nothing", ["Content-Length: 0"]],
-  ])("is empty at once, and touches nothing, with %s", async (_case, headers) => {
+  ])("the digest is empty at once, and the request untouched, with %s", async (_case, headers) => {
     const { port, next } = await serveToTest();
     const socket = await open(port);
     socket.write(head(...headers));
@@ -157,7 +156,7 @@ describe("the digest", () => {
     expect(traces(req)).toEqual(before);
   });
 
-  test("leaves nothing behind on the request", async () => {
+  test("the digest leaves no trace on the request", async () => {
     const { port, next } = await serveToTest();
     const socket = await open(port);
     socket.write(head("Content-Length: 6"));
@@ -173,7 +172,7 @@ describe("the digest", () => {
     expect(digestBody(req)).toBe(digest);
   });
 
-  test("is there at once when the body is", async () => {
+  test("the digest is there at once when the body has arrived", async () => {
     const { port, next } = await serveToTest();
     const socket = await open(port);
     socket.write(`${head("Content-Length: 6")}abcdef`);
@@ -184,7 +183,7 @@ describe("the digest", () => {
     expect(traces(req)).toEqual(before);
   });
 
-  test("does not depend on how the body is cut, or on when it comes", async () => {
+  test("the digest does not depend on how the body is cut into chunks, or on when it arrives", async () => {
     const port = await serve(express, digesting, reading);
     const late = await serve(express, arrivedFirst, digesting, reading);
     const same = { digest: wire("abcdef"), read: fingerprint("abcdef") };
@@ -195,21 +194,21 @@ describe("the digest", () => {
     expect(await postWhole(port, "abcdeg")).not.toMatchObject({ digest: same.digest });
   });
 
-  test("of 20,000 chunks of a byte", async () => {
+  test("the digest of 20,000 chunks of one byte is that of the whole", async () => {
     const port = await serve(express, digesting, reading);
     const body = bytesOf(20_000);
     const pieces = Array.from(body, (_byte, at) => body.subarray(at, at + 1));
     expect(await post(port, pieces)).toEqual({ digest: wire(body), read: fingerprint(body) });
   });
 
-  test("of an empty body in chunks is that of no bytes, whenever it comes", async () => {
+  test("the digest of an empty chunked body is that of no bytes, early or late", async () => {
     const port = await serve(express, digesting, reading);
     const late = await serve(express, arrivedFirst, digesting, reading);
     expect(await post(port, [])).toEqual({ digest: wire(""), read: fingerprint("") });
     expect(await post(late, [])).toEqual({ digest: wire(""), read: fingerprint("") });
   });
 
-  test("leaves the trailers to the handler", async () => {
+  test("the digest leaves the trailers to the handler", async () => {
     const { port, next } = await serveToTest();
     const socket = await open(port);
     socket.write(`${head("Transfer-Encoding: chunked", "Trailer: Sum")}${chunked("ab", "c")}`);
@@ -221,7 +220,7 @@ describe("the digest", () => {
     expect(req.trailers).toEqual({ sum: "6" });
   });
 
-  test("asks the client on that waits to be asked", async () => {
+  test("the digest sends 100 Continue to a client that waits for it", async () => {
     const port = await serve(express, digesting, reading);
     const socket = await open(port);
     socket.write(head("Content-Length: 3", "Expect: 100-continue", "Connection: close"));
@@ -231,19 +230,19 @@ describe("the digest", () => {
     expect(String(await buffer(socket))).toContain(JSON.stringify({ digest: wire("abc"), read: fingerprint("abc") }));
   });
 
-  test("tells requests in a pipeline apart", async () => {
+  test("the digests of pipelined requests are their own", async () => {
     const port = await serve(express, digesting, reading);
     const socket = await open(port);
     const second = `${head("Transfer-Encoding: chunked")}${chunked("de", "f")}0\r\n\r\n`;
     const third = `${head("Content-Length: 2", "Connection: close")}gh`;
     socket.write(`${head("Content-Length: 3")}abc${second}${third}`);
-    const answers = String(await buffer(socket));
-    const seen = [...answers.matchAll(/\{.*\}/g)].map(([json]) => JSON.parse(json));
+    const responses = String(await buffer(socket));
+    const seen = [...responses.matchAll(/\{.*\}/g)].map(([json]) => JSON.parse(json));
     const bodies = ["abc", "def", "gh"];
     expect(seen).toEqual(bodies.map((body) => ({ digest: wire(body), read: fingerprint(body) })));
   });
 
-  test("sees what flows past it to a listener that was there before", async () => {
+  test("the digest covers chunks that flow to a listener added before", async () => {
     const { port, next } = await serveToTest();
     const socket = await open(port);
     socket.write(`${head("Content-Length: 6")}abc`);
@@ -258,7 +257,7 @@ describe("the digest", () => {
     expect(String(Buffer.concat(chunks))).toBe("abcdef");
   });
 
-  test("calls a `push` that others had put in place, and puts it back", async () => {
+  test("the digest calls a `push` that other middleware had replaced, and restores it", async () => {
     const { port, next } = await serveToTest();
     const socket = await open(port);
     socket.write(head("Content-Length: 3"));
@@ -273,7 +272,7 @@ describe("the digest", () => {
     expect(String(await buffer(req))).toBe("abc");
   });
 
-  test("leaves a `push` that others have put over ours", async () => {
+  test("the digest leaves a `push` that other middleware has put over ours", async () => {
     const { port, next } = await serveToTest();
     const socket = await open(port);
     socket.write(head("Transfer-Encoding: chunked"));
@@ -290,11 +289,11 @@ describe("the digest", () => {
   });
 });
 
-describe("a body that is too long to be looked at", () => {
+describe("a body beyond the limit", () => {
   test.each([
-    ["no more than is looked at", 0],
-    ["a byte more", 1],
-  ])("%s", async (_size, more) => {
+    ["of exactly the limit", 0],
+    ["of one byte more", 1],
+  ])("a body %s has its digest", async (_size, more) => {
     const port = await serve(express, digesting, reading);
     const body = bytesOf(MAX_BODY_BYTES + more);
     const read = fingerprint(body);
@@ -305,29 +304,32 @@ describe("a body that is too long to be looked at", () => {
   test.each([
     ["from the start", [digesting]],
     ["after a stop", [arrivedFirst, digesting]],
-  ])("goes by its beginning and its length, and its reader's pace is kept, read %s", async (_case, before) => {
-    let most = 0;
-    const port = await serve(express, ...before, async (req, res) => {
-      expect(req.readableLength).toBeLessThan(MAX_BODY_BYTES + 200_000);
-      expect(req.socket.isPaused()).toBe(true);
-      const hash = createHash("sha256");
-      let size = 0;
-      for await (const chunk of req) {
-        most = Math.max(most, req.readableLength);
-        hash.update(chunk);
-        size += chunk.length;
-        await new Promise(setImmediate);
-      }
-      res.json({ digest: res.locals["digest"], read: `${size} ${hash.digest("hex")}` });
-    });
-    const body = bytesOf(5_000_000);
-    const seen = await postWhole(port, body);
-    expect(seen.read).toBe(fingerprint(body));
-    expect(seen.digest).toBe(sized(body, 5_000_000));
-    expect(most).toBeLessThan(MAX_BODY_BYTES + 200_000);
-  });
+  ])(
+    "a body beyond the limit is recognized by its beginning and length, at its reader's pace, read %s",
+    async (_case, before) => {
+      let most = 0;
+      const port = await serve(express, ...before, async (req, res) => {
+        expect(req.readableLength).toBeLessThan(MAX_BODY_BYTES + 200_000);
+        expect(req.socket.isPaused()).toBe(true);
+        const hash = createHash("sha256");
+        let size = 0;
+        for await (const chunk of req) {
+          most = Math.max(most, req.readableLength);
+          hash.update(chunk);
+          size += chunk.length;
+          await new Promise(setImmediate);
+        }
+        res.json({ digest: res.locals["digest"], read: `${size} ${hash.digest("hex")}` });
+      });
+      const body = bytesOf(5_000_000);
+      const seen = await postWhole(port, body);
+      expect(seen.read).toBe(fingerprint(body));
+      expect(seen.digest).toBe(sized(body, 5_000_000));
+      expect(most).toBeLessThan(MAX_BODY_BYTES + 200_000);
+    },
+  );
 
-  test("200 MB wait with the client", async () => {
+  test("a body of 200 MB waits at the client until it is read", async () => {
     const { port, next } = await serveToTest();
     const socket = await open(port);
     const piece = bytesOf(1_000_000);
@@ -354,11 +356,11 @@ describe("a body that is too long to be looked at", () => {
   });
 });
 
-describe("a client that leaves", () => {
+describe("a client that disconnects", () => {
   test.each([
     ["resets", (socket: Awaited<ReturnType<typeof open>>) => void socket.resetAndDestroy()],
     ["ends", (socket: Awaited<ReturnType<typeof open>>) => void socket.end()],
-  ])("midway: it %s the connection", async (_how, act) => {
+  ])("a client that %s the connection midway leaves no digest", async (_how, act) => {
     const { port, next } = await serveToTest();
     const socket = await open(port);
     socket.write(`${head("Content-Length: 6")}abc`);
@@ -372,7 +374,7 @@ describe("a client that leaves", () => {
     expect(digestBody(req)).toBe(digest);
   });
 
-  test("has left: there is no digest, at once", async () => {
+  test("a client that has disconnected leaves no digest, at once", async () => {
     const { port, next } = await serveToTest();
     const socket = await open(port);
     socket.write(`${head("Content-Length: 3")}abc`);
@@ -382,7 +384,7 @@ describe("a client that leaves", () => {
     expect(digestBody(req)).toBeUndefined();
   });
 
-  test("takes its requests in a pipeline with it", async () => {
+  test("a client that disconnects leaves no digest of its incomplete pipelined requests", async () => {
     const { port, next } = await serveToTest();
     const socket = await open(port);
     socket.write(`${head("Content-Length: 3")}abc${head("Content-Length: 6")}abc`);
@@ -396,12 +398,12 @@ describe("a client that leaves", () => {
     ["before", async (req: Request) => void (await once(req.res!.end(), "close"))],
     ["just before", (req: Request) => void req.res?.end()],
     ["while", (req: Request) => void process.nextTick(() => req.res?.end())],
-  ])("was answered %s the digest is taken: there is none", async (_when, answer) => {
+  ])("a response sent %s the digest is taken leaves none", async (_when, respond) => {
     const { port, next } = await serveToTest();
     const socket = await open(port);
     socket.write(`${head("Content-Length: 6")}abc`);
     const req = await next();
-    await answer(req);
+    await respond(req);
     expect(await digestBody(req)).toBeUndefined();
     expect(Object.hasOwn(req, "push")).toBe(false);
     socket.write(`def${head("Content-Length: 1")}x`);
@@ -428,24 +430,24 @@ describe("a body that was read before", () => {
     ["JSON whose bytes were kept, by these", keepRaw, hashOf("raw", JSON_BODY)],
     ["bytes", express.raw({ type: "*/*" }), hashOf("bytes", JSON_BODY)],
     ["text", express.text({ type: "*/*" }), hashOf("text", JSON_BODY)],
-    ["nothing left", leave({}), hashOf("unread", "")],
+    ["nothing", leave({}), hashOf("unread", "")],
     ["null", leave({ body: null }), hashOf("json", "null")],
     ["a number", leave({ body: 5 }), hashOf("json", "5")],
-    ["bytes kept as text, which do not count", leave({ rawBody: "a", body: 5 }), hashOf("json", "5")],
-    ["what has no text", leave({ body: { toJSON: () => Reflect.get(0 as never, "no") } }), hashOf("unread", "")],
+    ["a rawBody of text, which does not count", leave({ rawBody: "a", body: 5 }), hashOf("json", "5")],
+    ["a value without text", leave({ body: { toJSON: () => Reflect.get(0 as never, "no") } }), hashOf("unread", "")],
     [
-      "decoded text that nobody has taken yet",
+      "decoded text that is still unread",
       (req, _res, next) => next(void req.setEncoding("utf8")),
       hashOf("unread", ""),
     ],
-  ])("%s", async (_case, before, digest) => {
+  ])("a body that was read before is recognized by what is left of it: %s", async (_case, before, digest) => {
     const port = await serve(express, before, digesting, (_req, res) => tell(res, ""));
     const headers = { "Content-Type": TYPES.json };
     expect(await postWhole(port, JSON_BODY, headers)).toMatchObject({ digest });
     expect(await post(port, [...JSON_BODY], { headers })).toMatchObject({ digest });
   });
 
-  test("properties that throw", async () => {
+  test("a body behind properties that throw counts as unread", async () => {
     const port = await serve(
       express,
       leave({}),
@@ -463,7 +465,7 @@ describe("a body that was read before", () => {
     expect(await postWhole(port, "a")).toMatchObject({ digest: hashOf("unread", "") });
   });
 
-  test("other order, same values: the same digest; another value: another", async () => {
+  test("parsed JSON has the same digest in any order of its keys, and another with another value", async () => {
     const port = await serve(express, express.json(), digesting, (_req, res) => tell(res, ""));
     const ask = async (json: string) => (await postWhole(port, json, { "Content-Type": TYPES.json })).digest;
     const digest = await ask('{"a":1,"b":{"c":2,"d":3}}');
@@ -471,7 +473,7 @@ describe("a body that was read before", () => {
     expect(await ask('{"a":1,"b":{"c":2,"d":4}}')).not.toBe(digest);
   });
 
-  test("more of it than is looked at", async () => {
+  test("parsed bytes beyond the limit are recognized by their beginning and length", async () => {
     const port = await serve(express, express.raw({ type: "*/*", limit: "3mb" }), digesting, (_req, res) =>
       tell(res, ""),
     );
@@ -480,7 +482,7 @@ describe("a body that was read before", () => {
     expect(await postWhole(port, body, { "Content-Type": TYPES.text })).toMatchObject({ digest });
   });
 
-  test("a request that was never on a connection goes by the body it was given", async () => {
+  test("a request that was never on a connection is recognized by the body it was given", async () => {
     const { port, next } = await serveToTest();
     const socket = await open(port);
     socket.write(head("Content-Length: 3"));
@@ -497,13 +499,13 @@ interface Sending {
   readonly isLate: boolean;
 }
 
-describe(`bodies of any size, cut anywhere (seed ${seed})`, () => {
+describe(`with seed ${seed}`, () => {
   const border = (size: number) => fc.integer({ min: size - 2, max: size + 2 });
   const sizes = fc.oneof(fc.integer({ min: 1, max: 300 }), border(16_384), border(65_536), border(MAX_BODY_BYTES));
   const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 8 });
   const sending = fc.record({ size: sizes, places: cuts, isDeclared: fc.boolean(), isLate: fc.boolean() });
 
-  test("are read as they were sent", async () => {
+  test("bodies of any size, cut anywhere, are read as they were sent", async () => {
     const port = await serve(express, digesting, reading);
     const late = await serve(express, arrivedFirst, digesting, reading);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });

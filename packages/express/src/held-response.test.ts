@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type ChunkArguments, later, readWrite, refuseWrite } from "./held-body.js";
+import { type ChunkArguments, later, readWrite, refuseWrite } from "./held-response.js";
 
 const callback = () => {};
 
@@ -19,25 +19,25 @@ describe("the arguments of write and end", () => {
     ["utf16le", ["a", "utf16le"], "6100", false],
     ["empty text", [""], "", false],
     ["bytes", [new Uint8Array([1, 255])], "01ff", false],
-    ["bytes and an encoding, which says nothing", [Buffer.from("a"), "hex", callback], "61", true],
-  ])("%s", (_form, args, hex, hasCallback) => {
+    ["bytes and an encoding, which is ignored", [Buffer.from("a"), "hex", callback], "61", true],
+  ])("write and end accept %s", (_form, args, hex, hasCallback) => {
     const { chunk, callback: found } = readWrite(args);
     expect(chunk?.toString("hex")).toBe(hex);
     expect(found === callback).toBe(hasCallback);
   });
 
   test.each([[1], [true], [{ length: 1e9 }], [["a"]], [new ArrayBuffer(1)], [Symbol("a")]])(
-    "%o is no chunk",
+    "%o as a chunk throws what Node throws",
     (chunk) => {
       expect(() => readWrite([chunk])).toThrow(expect.objectContaining({ code: "ERR_INVALID_ARG_TYPE" }));
     },
   );
 
-  test("an encoding that is none throws what Node throws", () => {
+  test("an unknown encoding throws what Node throws", () => {
     expect(() => readWrite(["a", "nonsense"])).toThrow(expect.objectContaining({ code: "ERR_UNKNOWN_ENCODING" }));
   });
 
-  test("a chunk is copied", () => {
+  test("a held chunk is a duplicate, so that the handler can reuse its buffer", () => {
     const reused = Buffer.from("before");
     const { chunk } = readWrite([reused]);
     reused.fill("x");
@@ -46,7 +46,7 @@ describe("the arguments of write and end", () => {
 });
 
 describe("a callback", () => {
-  test("is called after the call that brought it, with nothing", async () => {
+  test("a callback is called without arguments, after the call it was given to has returned", async () => {
     const calls: unknown[] = [];
     later((...args) => calls.push(args));
     expect(calls).toEqual([]);
@@ -54,12 +54,12 @@ describe("a callback", () => {
     expect(calls).toEqual([[undefined]]);
   });
 
-  test("of a write that comes too late gets Node's error", async () => {
+  test("the callback of a write after end gets Node's error", async () => {
     const error = await new Promise((resolve) => expect(refuseWrite(resolve)).toBe(false));
     expect(error).toMatchObject({ code: "ERR_STREAM_WRITE_AFTER_END" });
   });
 
-  test("that is not there is not missed", () => {
+  test("a missing callback is no error", () => {
     expect(() => later(undefined)).not.toThrow();
     expect(refuseWrite(undefined)).toBe(false);
   });

@@ -1,5 +1,5 @@
 /**
- * Servers whose handlers tell what was read of a body, and what the digest of it was.
+ * Servers whose handlers respond with what was read of a body, and with its digest.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import express5, { type ErrorRequestHandler, type Request, type RequestHandler } from "express";
 import { onTestFinished } from "vitest";
-import { digestBody } from "./body-digest.js";
+import { digestBody } from "./request-body.js";
 
 type ExpressModule = typeof express5;
 
@@ -21,44 +21,44 @@ export const VERSIONS: readonly (readonly [name: string, express: ExpressModule]
   ["Express 4", createRequire(import.meta.url)("express4")],
 ];
 
-/** What the handlers answer. */
+/** The response of the handlers. */
 export interface Seen {
   /** `null` where it was undefined. */
   readonly digest: string | null;
-  /** What was read behind the digest, as {@link fingerprint} has it. */
+  /** The {@link fingerprint} of the bytes read behind the digest. */
   readonly read: string;
 }
 
-/** Tells bodies apart, in short. */
+/** A short value that tells bodies apart. */
 export function fingerprint(bytes: string | Uint8Array): string {
   const size = typeof bytes === "string" ? Buffer.byteLength(bytes) : bytes.length;
   return `${size} ${createHash("sha256").update(bytes).digest("hex")}`;
 }
 
-/** Takes the digest, and goes on. */
+/** Takes the digest, and passes on. */
 export const digesting: RequestHandler = async (req, res, next) => {
   res.locals["digest"] = await digestBody(req);
   next();
 };
 
-/** Answers what was read, if a reader has not yet done so. */
+/** Reads the body and responds with it. */
 export const reading: RequestHandler = async (req, res) => {
   const chunks: Buffer[] = [];
   for await (const chunk of req) chunks.push(chunk as Buffer);
   tell(res, Buffer.concat(chunks));
 };
 
-/** Answers {@link Seen}. */
+/** Responds with {@link Seen}. */
 export function tell(res: Parameters<RequestHandler>[1], read: string | Uint8Array): void {
   res.json({ digest: res.locals["digest"] ?? null, read: fingerprint(read) } satisfies Seen);
 }
 
-/** Waits until something is so, which only the connection can bring about. */
+/** Waits until a condition holds that only the connection can change. */
 export async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise(setImmediate);
 }
 
-/** Starts a server for the time of the test, and yields its port. */
+/** Starts a server for the time of the test, and returns its port. */
 export async function serve(express: ExpressModule, ...handlers: RequestHandler[]): Promise<number> {
   const app = express();
   app.set("env", "test");
@@ -74,7 +74,7 @@ export async function serve(express: ExpressModule, ...handlers: RequestHandler[
   return (server.address() as AddressInfo).port;
 }
 
-/** Serves one request at a time, whose body is left to the test. */
+/** Serves one request at a time, and leaves its body to the test. */
 export async function serveToTest(
   express: ExpressModule = express5,
 ): Promise<{ readonly port: number; next(): Promise<Request> }> {
@@ -111,26 +111,26 @@ export function chunked(...chunks: readonly string[]): string {
   return chunks.map((chunk) => `${Buffer.byteLength(chunk).toString(16)}\r\n${chunk}\r\n`).join("");
 }
 
-/** Posts the pieces of a body, and yields what the server has seen. Without a length it goes in HTTP chunks. */
+/** Posts the pieces of a body, and returns what the server has seen. Without a length, they are HTTP chunks. */
 export async function post(
   port: number,
   pieces: readonly (string | Uint8Array)[],
   { headers = {}, agent }: { readonly headers?: OutgoingHttpHeaders; readonly agent?: Agent } = {},
 ): Promise<Seen> {
   const req = request({ port, host: "127.0.0.1", method: "POST", headers, agent: agent ?? new Agent() });
-  const answered = once(req, "response");
+  const responded = once(req, "response");
   req.flushHeaders();
-  let isAnswered = false;
-  const noteAnswer = () => {
-    isAnswered = true;
+  let hasResponse = false;
+  const noteResponse = () => {
+    hasResponse = true;
   };
-  answered.then(noteAnswer, noteAnswer);
+  responded.then(noteResponse, noteResponse);
   for (const piece of pieces) {
     // Node 26 forgets to emit `drain` when many pieces were written at once.
-    if (!req.write(piece)) await until(() => isAnswered || req.writableLength === 0);
+    if (!req.write(piece)) await until(() => hasResponse || req.writableLength === 0);
   }
   req.end();
-  const [res] = await answered;
+  const [res] = await responded;
   return JSON.parse(await text(res)) as Seen;
 }
 
