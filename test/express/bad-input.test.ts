@@ -1,4 +1,5 @@
-import { encodePaymentSignature, type PaymentPayload } from "@farebox/core";
+import type { PaymentPayload } from "@farebox/core";
+import { encodePaymentSignature } from "@farebox/core/protocol";
 import type { RequestHandler } from "express";
 import { describe, expect, test } from "vitest";
 import { openShop, type Shop, VERSIONS } from "./shop.js";

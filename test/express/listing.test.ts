@@ -6,13 +6,8 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import {
-  decodeExtensionResponses,
-  type ExtensionResponses,
-  encodeExtensionResponses,
-  type Facilitator,
-  type PaymentEvent,
-} from "@farebox/core";
+import type { ExtensionResponses, Facilitator, PaymentEvent } from "@farebox/core";
+import { decodeExtensionResponses, encodeExtensionResponses } from "@farebox/core/protocol";
 import { createPayments, type PaymentsOptions, type RouteConfig } from "@farebox/express";
 import { createPayer, createTestFacilitator, pay } from "@farebox/testing";
 import express from "express";

@@ -2,14 +2,9 @@
  * A scheme of the seller's own, as docs/guides/write-a-scheme.md describes it: vouchers, signed with a shared secret.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
-import {
-  encodePaymentSignature,
-  type Facilitator,
-  type PaymentPayload,
-  type PaymentReading,
-  parsePrice,
-  type Scheme,
-} from "@farebox/core";
+import type { Facilitator, PaymentPayload, PaymentReading, Scheme } from "@farebox/core";
+import { encodePaymentSignature } from "@farebox/core/protocol";
+import { parsePrice } from "@farebox/core/scheme";
 import { paymentMiddleware, type RouteConfig } from "@farebox/express";
 import { describe, expect, test } from "vitest";
 import { openShop, PAY_TO, VERSIONS } from "./shop.js";

@@ -1,5 +1,6 @@
 /** `verifySignatures`: a signature that is not the payer's costs no call of a facilitator. */
-import { encodePaymentSignature, type PaymentPayload } from "@farebox/core";
+import type { PaymentPayload } from "@farebox/core";
+import { encodePaymentSignature } from "@farebox/core/protocol";
 import type { PaymentsOptions, RoutesConfig } from "@farebox/express";
 import { createPayer } from "@farebox/testing";
 import express from "express";

@@ -1,4 +1,5 @@
-import type { AvmReason, Reason, SvmReason } from "@farebox/core";
+import type { Reason } from "@farebox/core";
+import type { AvmReason, SvmReason } from "@farebox/core/protocol";
 
 /** Every reason of the protocol, except those of Solana and Algorand. The compiler finds a missing one. */
 export const REASONS: Readonly<Record<Exclude<Reason, SvmReason | AvmReason>, true>> = {

@@ -4,7 +4,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createPaymentsEngine } from "@farebox/core";
+import { createPaymentsEngine } from "@farebox/core/adapter";
 import { exactEvm } from "@farebox/evm";
 import { createPayments } from "@farebox/express";
 import { createPaidTools } from "@farebox/mcp";

@@ -41,7 +41,7 @@ const CORE = {
   events: ["errors", "protocol", "issues"],
   price: ["errors", "protocol"],
   facilitator: ["errors", "protocol", "http", "events"],
-  scheme: ["errors", "protocol", "issues", "http", "price", "facilitator"],
+  scheme: ["errors", "protocol", "issues", "http", "events", "price", "facilitator"],
   store: ["errors", "protocol", "facilitator", "scheme"],
   route: ["errors", "protocol", "http", "events", "price", "scheme"],
   extension: ["errors", "protocol", "issues", "events", "route"],
@@ -64,11 +64,15 @@ CORE.gate = [...new Set([...CORE.pricing, ...CORE.settlement]), "pricing", "sett
 CORE.config = [...CORE.gate.filter((room) => room !== "gate")];
 CORE.report = ["errors", "protocol", "options", "http", "events", "price", "scheme", "route", "pricing", "settlement"];
 CORE.engine = Object.keys(CORE);
+CORE.adapter = Object.keys(CORE);
 CORE.index = Object.keys(CORE);
 
 /** A seller installs these; none may need a chain library. */
 const CHAIN_FREE = [
   "@farebox/core",
+  "@farebox/core/adapter",
+  "@farebox/core/issues",
+  "@farebox/core/protocol",
   "@farebox/core/scheme",
   "@farebox/express",
   "@farebox/mcp",

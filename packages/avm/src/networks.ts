@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { sameNetwork } from "@farebox/core";
+import { sameNetwork } from "@farebox/core/protocol";
 
 /** A network in either spelling. */
 export type AvmNetwork = `algorand:${string}`;

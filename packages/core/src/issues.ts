@@ -64,7 +64,7 @@ export function createIssues(): Issues {
       for (const key of Object.keys(value)) {
         if (known.includes(key)) continue;
         const name = key.length > MAX_KEY ? "…" : key;
-        addText(join(path, name), `one of the keys ${known.join(", ")}`, "an unknown key");
+        addText(issuePath(path, name), `one of the keys ${known.join(", ")}`, "an unknown key");
       }
       return true;
     },
@@ -85,7 +85,7 @@ function outlineOf(value: unknown): unknown {
 }
 
 /** Appends a key to a path, as in code: `routes["GET /x"].accepts[0].price`. */
-export function join(path: string, key: string | number): string {
+export function issuePath(path: string, key: string | number): string {
   if (typeof key === "number") return `${path}[${key}]`;
   return /^[A-Za-z_$][\w$]*$/.test(key) ? `${path}.${key}` : `${path}[${JSON.stringify(key)}]`;
 }

@@ -4,7 +4,8 @@
  * @module
  */
 import { writeLlmsTxt, writeOpenApi, writeWellKnown } from "@farebox/bazaar";
-import { ConfigError, type DescribedRoute, type PaymentsEngine } from "@farebox/core";
+import { ConfigError, type PaymentsEngine } from "@farebox/core";
+import type { DescribedRoute } from "@farebox/core/adapter";
 import type { Request, RequestHandler } from "express";
 import { readOrigin } from "./express-request.js";
 import type { Documents } from "./payments.js";

@@ -7,13 +7,13 @@ import {
   type GateRequest,
   isHost,
   matchesMount,
-  PAYMENT_SIGNATURE,
   type Place,
   placeOfRoute,
   type Receivers,
   type ReceiversOf,
   UNKNOWN_RECEIVERS,
-} from "@farebox/core";
+} from "@farebox/core/adapter";
+import { PAYMENT_SIGNATURE } from "@farebox/core/protocol";
 import type { Request } from "express";
 import { digestBody, hasBody } from "./request-body.js";
 import { createRouterView, isInnerApp, receiversIn } from "./router-view.js";

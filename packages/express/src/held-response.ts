@@ -9,7 +9,7 @@
  * @module
  */
 import type { ServerResponse } from "node:http";
-import type { GateResponse, HandlerResponse, HeldAdmission, Release } from "@farebox/core";
+import type { GateResponse, HandlerResponse, HeldAdmission, Release } from "@farebox/core/adapter";
 import {
   appendExposeHeaders,
   HeadRehearsal,

@@ -8,7 +8,7 @@ export type { BazaarForm, LlmsTxtOptions, OpenApiOptions } from "@farebox/bazaar
 export {
   type CancelReason,
   type Chargeable,
-  type ChargeableAnswer,
+  type ChargeableResponse,
   type ChosenFacilitator,
   ConfigError,
   type ConfigIssue,

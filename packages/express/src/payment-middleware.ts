@@ -12,18 +12,16 @@
  */
 import { exactAvm } from "@farebox/avm";
 import { bazaarExtension } from "@farebox/bazaar";
+import type { PaymentsEngine, PaymentsOptions, RoutesConfig } from "@farebox/core";
 import {
   type Admission,
   type BuiltIn,
   createPaymentsEngine,
   createPaymentsGate,
   type Decision,
-  type Gate,
-  type PaymentsEngine,
-  type PaymentsOptions,
   type RouteGate,
-  type RoutesConfig,
-} from "@farebox/core";
+  type TableGate,
+} from "@farebox/core/adapter";
 import { exactEvm, uptoEvm } from "@farebox/evm";
 import { exactSvm } from "@farebox/svm";
 import type { NextFunction, Request, RequestHandler, Response } from "express";
@@ -78,7 +76,7 @@ export function createPayments(options: PaymentsOptions): Payments {
 }
 
 /** A route table: the gate finds the key that prices a request. */
-function createTableHandler(gate: Gate, engine: PaymentsEngine, inspection: Inspection): RequestHandler {
+function createTableHandler(gate: TableGate, engine: PaymentsEngine, inspection: Inspection): RequestHandler {
   return createHandler(gate, engine, inspection, (req) => gate.decide(readRequest(req, gate)));
 }
 

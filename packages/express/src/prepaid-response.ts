@@ -4,7 +4,7 @@
  * @module
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { PrepaidAdmission } from "@farebox/core";
+import type { PrepaidAdmission } from "@farebox/core/adapter";
 import {
   appendExposeHeaders,
   HeadRehearsal,

@@ -8,7 +8,7 @@
  * @module
  */
 import { createHash, type Hash } from "node:crypto";
-import { toCanonicalText } from "@farebox/core";
+import { toCanonicalText } from "@farebox/core/adapter";
 import type { Request } from "express";
 
 /** How much of a body is hashed, and therefore read ahead: 1 MiB. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from "node:http";
-import { EXPOSE_HEADERS, exposeHeaders, isSettlementOverrides, privateCacheControl } from "@farebox/core";
+import { EXPOSE_HEADERS, exposeHeaders, isSettlementOverrides, privateCacheControl } from "@farebox/core/adapter";
 
 type Headers = readonly (readonly [name: string, value: string | readonly string[]])[];
 

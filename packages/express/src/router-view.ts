@@ -3,18 +3,16 @@
  *
  * @module
  */
+import { ConfigError, type PaymentsEngine, type PaymentsReport } from "@farebox/core";
 import {
-  ConfigError,
   type OpaqueReceiver,
-  type PaymentsEngine,
-  type PaymentsReport,
   type Receiver,
   type Receivers,
   type RegisteredRoute,
   type RouterView,
   samplesOf,
   UNKNOWN_RECEIVERS,
-} from "@farebox/core";
+} from "@farebox/core/adapter";
 import type { Application } from "express";
 import {
   gateOf,

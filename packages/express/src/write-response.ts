@@ -4,7 +4,7 @@
  * @module
  */
 import type { ServerResponse } from "node:http";
-import type { GateResponse } from "@farebox/core";
+import type { GateResponse } from "@farebox/core/adapter";
 import { appendExposeHeaders, setHeaders } from "./response-head.js";
 
 /** Sends a whole response of the gate. */

@@ -7,7 +7,7 @@
  * @module
  */
 import type { Catalog, CatalogFilter, ListQuery, SearchQuery } from "@farebox/bazaar/facilitator";
-import { isNetwork } from "@farebox/core";
+import { isNetwork } from "@farebox/core/protocol";
 import type { Request, Response } from "express";
 
 type DiscoveryHandler = (req: Request, res: Response) => Promise<void>;

@@ -5,14 +5,8 @@
  * @see x402 v2 §7, §8
  * @module
  */
-import {
-  type Facilitator,
-  type FacilitatorRequest,
-  isJsonObject,
-  parseJson,
-  type SettlementResponse,
-  type VerifyResponse,
-} from "@farebox/core";
+import type { Facilitator, FacilitatorRequest, SettlementResponse, VerifyResponse } from "@farebox/core";
+import { isJsonObject, parseJson } from "@farebox/core/protocol";
 import { type Request, type RequestHandler, type Response, Router, raw } from "express";
 import { catalogPage } from "./catalog-page.js";
 import type { LocalFacilitator } from "./create-facilitator.js";

@@ -1,4 +1,5 @@
-import { ConfigError, createPaymentsEngine, type PaymentsEngine } from "@farebox/core";
+import { ConfigError, type PaymentsEngine } from "@farebox/core";
+import { createPaymentsEngine } from "@farebox/core/adapter";
 import { exactEvm } from "@farebox/evm";
 import { createTestFacilitator } from "@farebox/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";

@@ -11,7 +11,8 @@
  *
  * @module
  */
-import { createIssues, type PaymentsEngine } from "@farebox/core";
+import type { PaymentsEngine } from "@farebox/core";
+import { createIssues } from "@farebox/core/issues";
 import type { McpServer, RegisteredTool } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import type { App } from "./in-process.js";

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { isJsonObject, type JsonObject } from "@farebox/core";
+import type { JsonObject } from "@farebox/core";
+import { isJsonObject } from "@farebox/core/protocol";
 import { z } from "zod/v4";
 import type { ToolSchema } from "./tool-config.js";
 

@@ -4,7 +4,9 @@
  *
  * @module
  */
-import { createIssues, decodePaymentResponse, isJsonObject, type PaymentsEngine, parseJson } from "@farebox/core";
+import type { PaymentsEngine } from "@farebox/core";
+import { createIssues } from "@farebox/core/issues";
+import { decodePaymentResponse, isJsonObject, parseJson } from "@farebox/core/protocol";
 import type { CallToolResult, ToolAnnotations } from "@modelcontextprotocol/sdk/types.js";
 import { type App, type AppResponse, connectApp } from "./in-process.js";
 import { type CalledRoute, declaredInput, parseCalledRoute, writeRequest } from "./route-request.js";

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { GateResponse, HeldAdmission, Payment, PrepaidAdmission } from "@farebox/core";
+import type { Payment } from "@farebox/core";
+import type { GateResponse, HeldAdmission, PrepaidAdmission } from "@farebox/core/adapter";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import type { CallExtra, PaidCallExtra } from "./tool-config.js";
 import type { PricedTool } from "./tool-price.js";

@@ -3,17 +3,10 @@
  *
  * @module
  */
-import {
-  createIssues,
-  type Issues,
-  isJsonObject,
-  type JsonObject,
-  type PaymentsEngine,
-  type PriceRequest,
-  type ReportedOffer,
-  type RouteConfig,
-  type RouteGate,
-} from "@farebox/core";
+import type { JsonObject, PaymentsEngine, PriceRequest, ReportedOffer, RouteConfig } from "@farebox/core";
+import type { RouteGate } from "@farebox/core/adapter";
+import { createIssues, type Issues } from "@farebox/core/issues";
+import { isJsonObject } from "@farebox/core/protocol";
 import { normalizeObjectSchema } from "@modelcontextprotocol/sdk/server/zod-compat.js";
 import { toJsonSchemaCompat } from "@modelcontextprotocol/sdk/server/zod-json-schema-compat.js";
 import type { ToolAnnotations } from "@modelcontextprotocol/sdk/types.js";

@@ -4,7 +4,7 @@
  * @module
  */
 import { createHash, randomUUID } from "node:crypto";
-import { type GateRequest, toCanonicalText } from "@farebox/core";
+import { type GateRequest, toCanonicalText } from "@farebox/core/adapter";
 import type { McpServer, RegisteredTool } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { CallExtra } from "./tool-config.js";
 import type { PricedTool } from "./tool-price.js";

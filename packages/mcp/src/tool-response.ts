@@ -5,13 +5,8 @@
  * @see x402 v2, MCP transport
  * @module
  */
-import {
-  decodePaymentResponse,
-  type GateResponse,
-  type HandlerResponse,
-  isJsonObject,
-  PAYMENT_RESPONSE,
-} from "@farebox/core";
+import type { GateResponse, HandlerResponse } from "@farebox/core/adapter";
+import { decodePaymentResponse, isJsonObject, PAYMENT_RESPONSE } from "@farebox/core/protocol";
 import type { McpServer, RegisteredTool } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { getParseErrorMessage, safeParseAsync } from "@modelcontextprotocol/sdk/server/zod-compat.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";

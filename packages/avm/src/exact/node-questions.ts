@@ -5,7 +5,8 @@
  * @see Algorand documentation, "algod REST API"
  * @module
  */
-import { isJsonObject, type JsonObject, RpcError, type RpcNode } from "@farebox/core";
+import { type JsonObject, RpcError, type RpcNode } from "@farebox/core";
+import { isJsonObject } from "@farebox/core/protocol";
 import { fieldsOf } from "@farebox/core/scheme";
 import { HASH_BYTES } from "../address.js";
 

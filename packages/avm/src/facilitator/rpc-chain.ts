@@ -4,8 +4,8 @@
  *
  * @module
  */
-import { FareboxError, legible, type SchemeHealth } from "@farebox/core";
-import { ChainError, healthOf, SentTransactions, type Simulation, untilPassed } from "@farebox/core/scheme";
+import { FareboxError, type SchemeHealth } from "@farebox/core";
+import { ChainError, healthOf, legible, SentTransactions, type Simulation, untilPassed } from "@farebox/core/scheme";
 import {
   Algodv2,
   type BaseHTTPClient,

@@ -7,7 +7,8 @@
  * @see x402 v2 extension `bazaar`
  * @module
  */
-import { isJsonObject, isNetwork, type JsonObject } from "@farebox/core";
+import type { JsonObject } from "@farebox/core";
+import { isJsonObject, isNetwork } from "@farebox/core/protocol";
 import { BAZAAR, BODY_TYPES, type DiscoveryInfo, MCP_TRANSPORTS } from "../declaration.js";
 import type { ReadRegistration, RegisteredOffer, Registration, RegistrationRules } from "./catalog.js";
 import { problemOfJson, problemOfReferences } from "./document-limits.js";

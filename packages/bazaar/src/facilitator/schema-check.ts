@@ -8,7 +8,8 @@
  *
  * @module
  */
-import { isJsonObject, type JsonObject } from "@farebox/core";
+import type { JsonObject } from "@farebox/core";
+import { isJsonObject } from "@farebox/core/protocol";
 import { type Evaluation, type Instance, KEYWORDS, type SchemaEvaluation, type Verdict } from "./schema-keywords.js";
 
 /** A usual declaration takes some hundred steps. */

@@ -7,7 +7,8 @@
  * @see JSON Schema Draft 2020-12, "Validation" and "Applicator" vocabularies
  * @module
  */
-import { isJsonObject, type JsonObject } from "@farebox/core";
+import type { JsonObject } from "@farebox/core";
+import { isJsonObject } from "@farebox/core/protocol";
 
 /** `unknown`: the verdict depends on a keyword that is not evaluated. */
 export type Verdict = "valid" | "invalid" | "unknown";

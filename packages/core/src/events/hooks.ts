@@ -7,7 +7,7 @@
  * @see `docs/guides/hooks-and-events.md`
  * @module
  */
-import { type Issues, join } from "../issues.js";
+import { type Issues, issuePath } from "../issues.js";
 import type { SettlementResponse } from "../protocol/documents.js";
 import type { CancelReason, PaymentEvents, PaymentFacts } from "./events.js";
 import { errorName, type Logger } from "./logger.js";
@@ -131,7 +131,7 @@ export function parseHooks(hooks: unknown, issues: Issues): PaymentHooks {
   for (const name of NAMES) {
     const hook = hooks[name];
     if (typeof hook === "function") parsed[name] = hook.bind(hooks);
-    else if (hook !== undefined) issues.add(join("options.hooks", name), "a function", hook);
+    else if (hook !== undefined) issues.add(issuePath("options.hooks", name), "a function", hook);
   }
   return Object.freeze(parsed) as PaymentHooks;
 }

@@ -3,6 +3,8 @@
  *
  * @module
  */
+export { legible } from "../events/logger.js";
+export { type ParsedAmount, type ParsedPrice, type PricingAsset, parseAtomic, parsePrice } from "../price/price.js";
 export { isSignedBy, SIGNATURE_BYTES } from "./ed25519.js";
 export {
   createExactScheme,

@@ -7,8 +7,9 @@
  * @see EIP-3009, `transferWithAuthorization`
  * @module
  */
-import { FareboxError, legible, type SchemeHealth } from "@farebox/core";
+import { FareboxError, type SchemeHealth } from "@farebox/core";
 import type { SettlementOutcome } from "@farebox/core/scheme";
+import { legible } from "@farebox/core/scheme";
 import { BaseError, ExecutionRevertedError, HttpRequestError, RpcRequestError } from "viem";
 import type { Permit, ProxyKind } from "../permit2/permit2.js";
 

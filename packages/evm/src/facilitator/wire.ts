@@ -5,7 +5,7 @@
  * @see x402 v2 §5.1.2 and §7.1; schemes `exact` and `upto` on EVM
  * @module
  */
-import { isJsonObject } from "@farebox/core";
+import { isJsonObject } from "@farebox/core/protocol";
 import { accept, type Fields, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import type { Address, Hex } from "viem";
 import { isAddressShaped, lowerCase } from "../address.js";

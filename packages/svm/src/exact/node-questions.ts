@@ -5,7 +5,8 @@
  * @see Solana documentation, "JSON-RPC HTTP Methods"
  * @module
  */
-import { isJsonObject, RpcError, type RpcNode } from "@farebox/core";
+import { RpcError, type RpcNode } from "@farebox/core";
+import { isJsonObject } from "@farebox/core/protocol";
 import { fieldsOf, SIGNATURE_BYTES } from "@farebox/core/scheme";
 import { decodeBase58 } from "../address.js";
 import { networkOf, type SvmNetwork } from "../networks.js";

@@ -4,10 +4,11 @@
  *
  * @module
  */
-import { FareboxError, legible, RpcError, type RpcNode, type SchemeHealth } from "@farebox/core";
+import { FareboxError, RpcError, type RpcNode, type SchemeHealth } from "@farebox/core";
 import {
   ChainError,
   healthOf,
+  legible,
   SentTransactions,
   SIGNATURE_BYTES,
   type Simulation,

@@ -5,7 +5,7 @@
  * @module
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { isJsonObject, parseJson } from "@farebox/core";
+import { isJsonObject, parseJson } from "@farebox/core/protocol";
 import type { Transaction } from "@solana/kit";
 import { type Listening, listen } from "../http/listening.js";
 import type { Bank } from "./bank.js";
