@@ -16,7 +16,7 @@ import { PRICED } from "./shop.js";
 
 const DECLARED: RouteConfig = { ...PRICED, extensions: { bazaar: { discoverable: true } } };
 
-/** What is said when. */
+/** The words of the facilitator in each call. */
 interface Words {
   readonly verify?: unknown;
   readonly settle?: unknown;

@@ -9,7 +9,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { openShop, PRICED, VERSIONS } from "./shop.js";
 import { createShopFacilitator } from "./shop-facilitator.js";
 
-/** What the first middleware of an app sees of a request. */
+/** The request as the first middleware of an app sees it. */
 function seenOf(req: Request, res: Response, app: Express) {
   const { method, url, originalUrl, path, query, headers } = req;
   return {

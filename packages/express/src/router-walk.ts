@@ -23,7 +23,7 @@ export interface Layer {
   readonly keys?: readonly { readonly name: string | number }[];
 }
 
-/** What a layer calls: a function. A router or an app is a function with layers of its own. */
+/** The function that a layer calls. A router or an app is a function with layers of its own. */
 export type LayerHandler = ((...args: never[]) => unknown) & { readonly stack?: unknown };
 
 /** A route: one path, and handlers by method. */
