@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { createPaymentsEngine, createPaymentsGate } from "./engine.js";
 import { ConfigError } from "./errors.js";
 import type { LogFields } from "./events/logger.js";
-import { answerOf, createTestScheme, createTill, NETWORK, PAY_TO, REQUEST } from "./gate/shop.fixture.js";
+import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO, REQUEST, responseOf } from "./gate/shop.fixture.js";
 import type { PaymentsOptions, RoutesConfig } from "./options.js";
 import { route, viewOf } from "./route/router-view.fixture.js";
 import { createMemoryStore } from "./store/memory-store.js";
@@ -15,7 +15,7 @@ function createSeller(options: Partial<PaymentsOptions> = {}) {
   const noteAt = (level: string) => (event: string, fields: LogFields) => void log.push([level, event, fields]);
   const logger = { info: noteAt("info"), warn: noteAt("warn"), error: noteAt("error") };
   const engine = createPaymentsEngine(
-    { facilitator: createTill(), logger, ...options },
+    { facilitator: createFakeFacilitator(), logger, ...options },
     { schemes: [createTestScheme()] },
   );
   return { engine, log, add: (...keys: readonly string[]) => engine.routes(tableOf(keys)) };
@@ -50,7 +50,7 @@ describe("a report", () => {
   test("of the one table that came with the options has it", () => {
     const { engine } = createPaymentsGate(
       tableOf(["GET /a"]),
-      { facilitator: createTill() },
+      { facilitator: createFakeFacilitator() },
       { schemes: [createTestScheme()] },
     );
     expect(engine.report().routes).toMatchObject([{ key: "GET /a" }]);
@@ -234,8 +234,8 @@ describe("facilitators", () => {
 
   test("are asked what they support from the first table or route that is good, until it is closed", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const till = Object.assign(createTill(), { supports: SUPPORTED });
-    const { engine, add } = createSeller({ facilitator: till });
+    const facilitator = Object.assign(createFakeFacilitator(), { supports: SUPPORTED });
+    const { engine, add } = createSeller({ facilitator });
     expect(() => engine.charge({})).toThrow(ConfigError);
     expect(vi.getTimerCount()).toBe(0);
     add("GET /a");
@@ -250,7 +250,7 @@ describe("facilitators", () => {
 
   test("are not asked for a configuration that throws", () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const options = { facilitator: createTill() };
+    const options = { facilitator: createFakeFacilitator() };
     expect(() => createPaymentsGate({ "GET /a": {} }, options, { schemes: [createTestScheme()] })).toThrow(ConfigError);
     expect(vi.getTimerCount()).toBe(0);
   });
@@ -269,9 +269,9 @@ describe("facilitators", () => {
 
   test("that support an offer no more make a finding, told once, and no reason not to start, until they do", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const till = createTill();
-    till.supports = { ...SUPPORTED, kinds: [] };
-    const { engine, log, add } = createSeller({ facilitator: till, strict: true });
+    const facilitator = createFakeFacilitator();
+    facilitator.supports = { ...SUPPORTED, kinds: [] };
+    const { engine, log, add } = createSeller({ facilitator, strict: true });
     const gate = add("GET /a", "GET /b");
     const charge = engine.charge(PRICED);
     const keys = () => engine.report().findings.map(({ code, route: key }) => [code, key]);
@@ -281,14 +281,14 @@ describe("facilitators", () => {
 
     const view = viewOf([{ gate, mount: "" }, route("GET /a"), route("GET /b"), route("GET /c", { gates: [charge] })]);
     for (const _again of [1, 2]) expect(engine.check(view).findings).toHaveLength(3);
-    expect(answerOf(await gate.decide({ ...REQUEST, path: "/a" }))).toMatchObject({ status: 503 });
+    expect(responseOf(await gate.decide({ ...REQUEST, path: "/a" }))).toMatchObject({ status: 503 });
     expect(log.filter(([level]) => level === "warn")).toHaveLength(3);
     expect(engine.check(view, (one) => one === charge).findings).toHaveLength(1);
 
-    till.supports = SUPPORTED;
+    facilitator.supports = SUPPORTED;
     await vi.advanceTimersByTimeAsync(5 * 60_000);
     expect(keys()).toEqual([]);
-    expect(answerOf(await gate.decide({ ...REQUEST, path: "/a" }))).toMatchObject({ status: 402 });
+    expect(responseOf(await gate.decide({ ...REQUEST, path: "/a" }))).toMatchObject({ status: 402 });
     engine.close();
   });
 });

@@ -2,7 +2,15 @@ import { afterEach, describe, expect, test } from "vitest";
 import { createPaymentsEngine, createPaymentsGate } from "../engine.js";
 import { ConfigError, type ConfigIssue } from "../errors.js";
 import { closeServers, serve } from "../facilitator/http-server.fixture.js";
-import { answerOf, createShop, createTestScheme, createTill, NETWORK, PAY_TO, stageOf } from "../gate/shop.fixture.js";
+import {
+  createFakeFacilitator,
+  createShop,
+  createTestScheme,
+  NETWORK,
+  PAY_TO,
+  responseOf,
+  stageOf,
+} from "../gate/shop.fixture.js";
 import type { PaymentsOptions } from "../options.js";
 import type { GateRequest } from "../route/request.js";
 
@@ -25,7 +33,7 @@ function issueOf(bad: Readonly<Record<string, unknown>>): ConfigIssue | undefine
 }
 
 /** A facilitator whose methods are those of its class. */
-class Till {
+class InheritedFacilitator {
   async verify() {}
   async settle() {}
   async supported() {}
@@ -40,8 +48,8 @@ describe("options that are good", () => {
     [{ facilitator: new URL("https://x402.org/facilitator") }, "a URL object"],
     [{ facilitator: { url: "https://x402.org", headers: { authorization: "Bearer x" } } }, "headers"],
     [{ facilitator: { url: "https://x402.org", headers: () => ({}) } }, "headers that are asked for"],
-    [{ facilitator: createTill() }, "a facilitator in this process"],
-    [{ facilitator: new (class extends Till {})() }, "one whose methods are inherited"],
+    [{ facilitator: createFakeFacilitator() }, "a facilitator in this process"],
+    [{ facilitator: new (class extends InheritedFacilitator {})() }, "one whose methods are inherited"],
     [{ holdBytes: 0 }, "nothing is held back"],
     [{ holdBytes: 64 * 1024 * 1024 }, "the most is held back"],
     [{ deadlines: {} }, "no deadlines"],
@@ -272,7 +280,7 @@ describe("options, once checked,", () => {
     [{}, { search: "?a=1" }, "http://shop.example/weather", "without the query"],
     [{ includeQuery: true }, { search: "?a=1" }, "http://shop.example/weather?a=1", "with the query"],
   ])("%j make of %j the URL %s: %s", async (options, request, url) => {
-    expect(answerOf(await createShop(options).ask(request)).json).toMatchObject({ resource: { url } });
+    expect(responseOf(await createShop(options).ask(request)).json).toMatchObject({ resource: { url } });
   });
 
   test("have hosts that do not change when the seller's list does", async () => {

@@ -1,7 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { createPaymentsGate } from "../engine.js";
 import { ConfigError, type ConfigIssue } from "../errors.js";
-import { answerOf, createShop, createTestScheme, createTill, NETWORK, PAY_TO, REQUEST } from "../gate/shop.fixture.js";
+import {
+  createFakeFacilitator,
+  createShop,
+  createTestScheme,
+  NETWORK,
+  PAY_TO,
+  REQUEST,
+  responseOf,
+} from "../gate/shop.fixture.js";
 import type { PaymentsOptions } from "../options.js";
 
 const OTHER = "0x857b06519E91e3A54538791bDbb0E22373e36b66";
@@ -9,7 +17,11 @@ const OFFER = { network: NETWORK, price: "$0.01", payTo: PAY_TO };
 
 function issuesOf(routes: unknown, options: Partial<PaymentsOptions> = {}): readonly ConfigIssue[] {
   try {
-    createPaymentsGate(routes as never, { facilitator: createTill(), ...options }, { schemes: [createTestScheme()] });
+    createPaymentsGate(
+      routes as never,
+      { facilitator: createFakeFacilitator(), ...options },
+      { schemes: [createTestScheme()] },
+    );
     return [];
   } catch (error) {
     if (error instanceof ConfigError) return error.issues;
@@ -21,12 +33,12 @@ function issuesOf(routes: unknown, options: Partial<PaymentsOptions> = {}): read
 async function offersOf(route: object, options: Partial<PaymentsOptions> = {}) {
   const { gate } = createPaymentsGate(
     { "GET /weather": route } as never,
-    { facilitator: createTill(), ...options },
+    { facilitator: createFakeFacilitator(), ...options },
     {
       schemes: [createTestScheme()],
     },
   );
-  const { accepts } = answerOf(await gate.decide(REQUEST)).json;
+  const { accepts } = responseOf(await gate.decide(REQUEST)).json;
   return (accepts as Record<string, unknown>[]).map(({ network, amount, payTo }) => [network, amount, payTo]);
 }
 
@@ -83,14 +95,14 @@ describe("what a route accepts", () => {
       { ...OFFER, maxTimeoutSeconds: 60 },
       { ...OFFER, maxTimeoutSeconds: 120 },
     ] as never;
-    const { pay, till } = createShop({ routes: { "GET /weather": { accepts } } });
+    const { pay, facilitator } = createShop({ routes: { "GET /weather": { accepts } } });
     await pay();
-    expect(till.calls[0]?.request.paymentRequirements.maxTimeoutSeconds).toBe(60);
+    expect(facilitator.calls[0]?.request.paymentRequirements.maxTimeoutSeconds).toBe(60);
   });
 
   test("has what the seller adds, which wins over the scheme's", async () => {
     const accepts = { ...OFFER, extra: { name: "Other", more: 1 } } as never;
-    const { json } = answerOf(await createShop({ routes: { "GET /weather": { accepts } } }).ask());
+    const { json } = responseOf(await createShop({ routes: { "GET /weather": { accepts } } }).ask());
     expect(json).toMatchObject({ accepts: [{ extra: { name: "Other", version: "2", more: 1 } }] });
   });
 });

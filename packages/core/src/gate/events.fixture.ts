@@ -24,7 +24,7 @@ export const TYPES = [
 ] as readonly PaymentEventType[];
 
 /** Routes that are paid before the handler runs. */
-export const UPFRONT: RoutesConfig = { "GET /weather": { ...ROUTES["GET /weather"], settle: "before" } };
+export const SETTLE_BEFORE: RoutesConfig = { "GET /weather": { ...ROUTES["GET /weather"], settle: "before" } };
 /** What every event of the shop's first payment says. */
 export const FACTS = {
   payment: `${NETWORK}|n1`,
@@ -41,12 +41,12 @@ export const PENDING = { ...SETTLED, success: false, transaction: "", errorReaso
 export const PAID = ["claimed", "verified", "admitted", "settled"];
 
 /** A shop, and all that happens in it in short: the type, and what tells it from others of its type. */
-export function createHeardShop(options: ShopOptions = {}) {
+export function createObservedShop(options: ShopOptions = {}) {
   const shop = createShop(options);
-  const all: PaymentEvent[] = [];
-  for (const type of TYPES) shop.engine.on(type, (event) => void all.push(event));
-  const told = () => all.filter(({ type }) => !type.startsWith("facilitator_")).map(short);
-  return { ...shop, all, told };
+  const events: PaymentEvent[] = [];
+  for (const type of TYPES) shop.engine.on(type, (event) => void events.push(event));
+  const emitted = () => events.filter(({ type }) => !type.startsWith("facilitator_")).map(short);
+  return { ...shop, events, emitted };
 }
 
 function short(event: PaymentEvent): string {
@@ -55,5 +55,5 @@ function short(event: PaymentEvent): string {
 }
 
 /** Pays, and lets the handler answer. */
-export const handle = async (shop: ReturnType<typeof createHeardShop>, answer = HANDLED) =>
+export const handle = async (shop: ReturnType<typeof createObservedShop>, answer = HANDLED) =>
   admissionOf(await shop.pay()).complete(answer);

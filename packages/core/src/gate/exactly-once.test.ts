@@ -10,7 +10,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import { FacilitatorError } from "../errors.js";
 import type { SettlementResponse } from "../protocol/documents.js";
 import type { HeldAdmission } from "./admission.js";
-import { admissionOf, answerOf, createShop, HANDLED, readAnswer, SETTLED } from "./shop.fixture.js";
+import { admissionOf, createShop, HANDLED, readResponse, responseOf, SETTLED } from "./shop.fixture.js";
 
 /** What becomes of one call to settle. The chain moves the money once, and says so ever after. */
 const FATES = ["done", "lost after", "lost before", "never sent", "refused", "pending"] as const;
@@ -48,11 +48,11 @@ function createWorld() {
   const shop = createShop();
   const world = { moved: false, served: 0, round: 0, ranIn: -1, kept: 0, fates: [] as Fate[], ends: [] as End[] };
 
-  shop.till.settles = async () => settleIn(world);
+  shop.facilitator.settles = async () => settleIn(world);
 
   async function run(): Promise<void> {
     const decision = await shop.pay();
-    if (decision.kind === "respond") expectHonest(answerOf(decision));
+    if (decision.kind === "respond") expectHonest(responseOf(decision));
     else await serve(admissionOf(decision), world.ends.shift() ?? "delivered");
   }
 
@@ -63,7 +63,7 @@ function createWorld() {
     }
     const release = await admission.complete({ ...HANDLED, status: end === "failed" ? 500 : 200 });
     if (release.kind === "replace") {
-      expectHonest(readAnswer(release.response));
+      expectHonest(readResponse(release.response));
       return;
     }
     expect(release.paid).toBe(end !== "failed");
@@ -85,7 +85,7 @@ function createWorld() {
   }
 
   /** An answer in place of the handler's: what it says of the money is so. */
-  function expectHonest({ status, headers, json, text }: ReturnType<typeof readAnswer>): void {
+  function expectHonest({ status, headers, json, text }: ReturnType<typeof readResponse>): void {
     if (text === "sunny" && status === 500) {
       expect(world.ranIn === world.round || !world.moved).toBe(true);
     } else if (text === "sunny") {

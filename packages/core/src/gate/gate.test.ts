@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import { FacilitatorError } from "../errors.js";
 import {
   admissionOf,
-  answerOf,
   createShop,
   createTestScheme,
   decodeHeader,
@@ -11,8 +10,9 @@ import {
   NOW_SECONDS,
   PAY_TO,
   PAYER,
-  type PaymentWish,
+  type PaymentOverrides,
   paymentOf,
+  responseOf,
   SETTLED,
   stageOf,
 } from "./shop.fixture.js";
@@ -24,17 +24,17 @@ function expectNotKept(headers: Readonly<Record<string, string>>): void {
 
 describe("a request that is not priced", () => {
   test.each(["/free", "/weather/paris", "/"])("%s is let through, whatever payment it carries", async (path) => {
-    const { ask, pay, till } = createShop();
+    const { ask, pay, facilitator } = createShop();
     expect(await ask({ path })).toEqual({ kind: "pass", isGranted: false });
     expect(await pay({}, { path })).toEqual({ kind: "pass", isGranted: false });
     expect(await ask({ path, paymentSignature: "junk" })).toEqual({ kind: "pass", isGranted: false });
-    expect(till.calls).toEqual([]);
+    expect(facilitator.calls).toEqual([]);
   });
 });
 
 describe("a priced request without a payment", () => {
   test("is challenged: the same document in header and body", async () => {
-    const { status, headers, json } = answerOf(await createShop().ask({ search: "?a=1" }));
+    const { status, headers, json } = responseOf(await createShop().ask({ search: "?a=1" }));
     expect(status).toBe(402);
     expectNotKept(headers);
     expect(headers["content-type"]).toBe("application/json; charset=utf-8");
@@ -52,12 +52,12 @@ describe("a priced request without a payment", () => {
     [{ origin: undefined }, "http://localhost/weather", "no usable Host"],
     [{ path: "/WEATHER/" }, "http://shop.example/WEATHER/", "as the client wrote it"],
   ])("names the resource of %j as %s: %s", async (request, url) => {
-    expect(answerOf(await createShop().ask(request)).json).toMatchObject({ resource: { url } });
+    expect(responseOf(await createShop().ask(request)).json).toMatchObject({ resource: { url } });
   });
 
   test("names the resource by the public URL, whatever Host says", async () => {
     const { ask } = createShop({ publicUrl: "https://api.example.com/v1/" });
-    const { json } = answerOf(await ask({ origin: "http://evil.example" }));
+    const { json } = responseOf(await ask({ origin: "http://evil.example" }));
     expect(json).toMatchObject({ resource: { url: "https://api.example.com/v1/weather" } });
   });
 });
@@ -70,18 +70,18 @@ describe("a malformed payment", () => {
     ["null", "bnVsbA==", "invalid_payload: PAYMENT-SIGNATURE is not a JSON object"],
     ["of no version", "e30=", "invalid_x402_version: PAYMENT-SIGNATURE is not of x402Version 2, which is a number"],
   ])("that is %s is answered 400 with a challenge that says so", async (_why, paymentSignature, error) => {
-    const { ask, till } = createShop();
-    const { status, headers, json } = answerOf(await ask({ paymentSignature }));
+    const { ask, facilitator } = createShop();
+    const { status, headers, json } = responseOf(await ask({ paymentSignature }));
     expect(status).toBe(400);
     expectNotKept(headers);
     expect(json).toMatchObject({ error, accepts: [{ amount: "10000" }] });
     expect(decodeHeader(headers["payment-required"])).toEqual(json);
-    expect(till.calls).toEqual([]);
+    expect(facilitator.calls).toEqual([]);
   });
 });
 
 describe("a payment for something else", () => {
-  test.each<[accepted: PaymentWish["accepted"], field: string]>([
+  test.each<[accepted: PaymentOverrides["accepted"], field: string]>([
     [{ scheme: "upto" }, "scheme"],
     [{ network: "eip155:1" }, "network"],
     [{ asset: "0xOTHER" }, "asset"],
@@ -89,26 +89,26 @@ describe("a payment for something else", () => {
     [{ amount: "9999" }, "amount"],
     [{ amount: "20000" }, "amount"],
   ])("that accepts %j is challenged, and told of the %s", async (accepted, field) => {
-    const { pay, till } = createShop();
-    const { status, json } = answerOf(await pay({ accepted: accepted! }));
+    const { pay, facilitator } = createShop();
+    const { status, json } = responseOf(await pay({ accepted: accepted! }));
     expect([status, json["error"]]).toEqual([402, `invalid_payment_requirements: ${field} is not as offered`]);
-    expect(till.calls).toEqual([]);
+    expect(facilitator.calls).toEqual([]);
   });
 });
 
 describe("a payment that the scheme refuses", () => {
   test("is challenged with the reason, and nobody is asked", async () => {
-    const { pay, till } = createShop();
-    const { status, json } = answerOf(await pay({ payload: { nonce: undefined as never } }));
+    const { pay, facilitator } = createShop();
+    const { status, json } = responseOf(await pay({ payload: { nonce: undefined as never } }));
     expect([status, json["error"]]).toEqual([402, "invalid_payload"]);
-    expect(till.calls).toEqual([]);
+    expect(facilitator.calls).toEqual([]);
   });
 
   test("for its time is challenged with that reason when nobody knows it", async () => {
-    const { pay, till, store } = createShop();
-    const { status, json } = answerOf(await pay({ payload: { expiresAtSeconds: NOW_SECONDS - 1 } }));
+    const { pay, facilitator, store } = createShop();
+    const { status, json } = responseOf(await pay({ payload: { expiresAtSeconds: NOW_SECONDS - 1 } }));
     expect([status, json["error"]]).toEqual([402, "invalid_exact_evm_payload_authorization_valid_before"]);
-    expect(till.calls).toEqual([]);
+    expect(facilitator.calls).toEqual([]);
     expect(await store.find(`${NETWORK}|n1`)).toBeUndefined();
   });
 
@@ -121,11 +121,11 @@ describe("a payment that the scheme refuses", () => {
         throw thrown;
       },
     });
-    const { pay, till, log } = createShop({ scheme });
-    const { status, headers, text } = answerOf(await pay());
+    const { pay, facilitator, log } = createShop({ scheme });
+    const { status, headers, text } = responseOf(await pay());
     expect([status, headers["retry-after"]]).toEqual([503, "5"]);
     expect(text).not.toContain("secret");
-    expect(till.calls).toEqual([]);
+    expect(facilitator.calls).toEqual([]);
     expect(log).toEqual([{ event: "decision_failed", fields: { route: "GET /weather", error } }]);
   });
 
@@ -134,8 +134,8 @@ describe("a payment that the scheme refuses", () => {
     async (expiresAtSeconds) => {
       const reading = { kind: "readable" as const, identity: "p", payer: "0x", expiresAtSeconds };
       const readPayment = () => ({ ...reading, expiredReason: "invalid_payload" as const });
-      const { pay, till } = createShop({ scheme: createTestScheme({ readPayment }) });
-      expect([answerOf(await pay()).status, till.calls]).toEqual([503, []]);
+      const { pay, facilitator } = createShop({ scheme: createTestScheme({ readPayment }) });
+      expect([responseOf(await pay()).status, facilitator.calls]).toEqual([503, []]);
     },
   );
 });
@@ -161,36 +161,36 @@ describe("a payment that the facilitator does not verify", () => {
     [failure("ERR_FAREBOX_FACILITATOR_TIMEOUT"), 503, "unexpected_verify_error", "too slow"],
     [new TypeError("secret"), 503, "unexpected_verify_error", "broken"],
   ])("%o: %i %s, %s", async (answer, status, error) => {
-    const { pay, till } = createShop();
-    till.verifies = answer;
-    const refused = answerOf(await pay());
+    const { pay, facilitator } = createShop();
+    facilitator.verifies = answer;
+    const refused = responseOf(await pay());
     expect([refused.status, refused.json["error"]]).toEqual([status, error]);
     expectNotKept(refused.headers);
     expect("payment-required" in refused.headers).toBe(status < 500);
     expect("retry-after" in refused.headers).toBe(status === 503);
     expect(refused.text + JSON.stringify(refused.headers)).not.toContain("secret");
 
-    till.verifies = { isValid: true };
+    facilitator.verifies = { isValid: true };
     expect(stageOf(await pay())).toBe("held");
   });
 
   test("is asked for again when the facilitator said it may", async () => {
-    const { pay, till } = createShop();
-    till.verifies = failure("ERR_FAREBOX_FACILITATOR_STATUS", { status: 429, retryAfterSeconds: 40 });
-    expect(answerOf(await pay()).headers["retry-after"]).toBe("40");
+    const { pay, facilitator } = createShop();
+    facilitator.verifies = failure("ERR_FAREBOX_FACILITATOR_STATUS", { status: 429, retryAfterSeconds: 40 });
+    expect(responseOf(await pay()).headers["retry-after"]).toBe("40");
   });
 });
 
 describe("a payment that is good", () => {
   test("admits the request, with what the handler may know", async () => {
-    const { pay, till } = createShop();
+    const { pay, facilitator } = createShop();
     const { payment } = admissionOf(await pay());
     const place = { routeTemplate: "/weather", pathParams: {} };
     const terms = { scheme: "exact", network: NETWORK, asset: "0xASSET", amount: "10000" };
     expect(payment).toEqual({ payer: PAYER, ...terms, maxAmount: "10000", ...place });
     expect(Object.isFrozen(payment)).toBe(true);
-    expect(till.count("verify")).toBe(1);
-    expect(till.count("settle")).toBe(0);
+    expect(facilitator.count("verify")).toBe(1);
+    expect(facilitator.count("settle")).toBe(0);
   });
 
   test("may name the amount as older clients do", async () => {
@@ -199,12 +199,12 @@ describe("a payment that is good", () => {
   });
 
   test("is verified and settled with our own words, whatever the client echoed", async () => {
-    const { pay, till } = createShop();
-    const accepted = { extra: { name: "Evil" }, maxTimeoutSeconds: 1 } as PaymentWish["accepted"];
+    const { pay, facilitator } = createShop();
+    const accepted = { extra: { name: "Evil" }, maxTimeoutSeconds: 1 } as PaymentOverrides["accepted"];
     const wish = { accepted: accepted!, resource: { url: "http://evil.example" }, extensions: { evil: { info: {} } } };
     await admissionOf(await pay(wish)).complete(HANDLED);
-    expect(till.calls.map(({ operation }) => operation)).toEqual(["verify", "settle"]);
-    for (const { request } of till.calls) {
+    expect(facilitator.calls.map(({ operation }) => operation)).toEqual(["verify", "settle"]);
+    for (const { request } of facilitator.calls) {
       const { accepted, resource, payload, ...rest } = request.paymentPayload;
       expect(accepted).toBe(request.paymentRequirements);
       expect(accepted).toEqual({
@@ -230,4 +230,30 @@ describe("a payment that is good", () => {
     expect(receipt).toEqual({ ...SETTLED, amount: "10000" });
     expect((await store.find(`${NETWORK}|n1`))?.state).toBe("settled");
   });
+});
+
+describe("one payer", () => {
+  test("has only so many handlers at work, and is told to come back with the same payment", async () => {
+    const { pay, store } = createShop({ maxRunsPerPayer: 2 });
+    const payments = ["n1", "n2", "n3"].map((nonce) => ({ payload: { nonce } }));
+    const [first, , third] = await Promise.all(payments.map((payment) => pay(payment)));
+    const { status, headers, json } = responseOf(third!);
+    expect([status, headers["retry-after"], json["error"]]).toEqual([429, "1", "too_many_payments"]);
+    expect(await store.find(`${NETWORK}|n3`)).toBeUndefined();
+    await admissionOf(first!).complete(HANDLED);
+    expect(stageOf(await pay(payments[2]))).toBe("held");
+  });
+
+  test("is one payer, however the address is written, and another payer is another", async () => {
+    const { pay } = createShop({ maxRunsPerPayer: 1 });
+    await pay({ payload: { nonce: "n1", payer: "0xAB" } });
+    expect(responseOf(await pay({ payload: { nonce: "n2", payer: "0xab" } })).status).toBe(429);
+    expect(stageOf(await pay({ payload: { nonce: "n3", payer: "0xac" } }))).toBe("held");
+  });
+});
+
+test("a request whose body never arrives whole is neither claimed nor verified", async () => {
+  const { pay, facilitator, store } = createShop();
+  expect(responseOf(await pay({}, { digestBody: async () => undefined })).status).toBe(400);
+  expect([await store.find(`${NETWORK}|n1`), facilitator.calls.length]).toEqual([undefined, 0]);
 });

@@ -4,16 +4,26 @@
  * @module
  */
 import type { AskingHook, PaymentHooks } from "../events/hooks.js";
-import { answerOf, createShop, HANDLED, isHeld, NETWORK, PAYER, ROUTES, readAnswer, stageOf } from "./shop.fixture.js";
+import {
+  createShop,
+  HANDLED,
+  isHeld,
+  NETWORK,
+  PAYER,
+  ROUTES,
+  readResponse,
+  responseOf,
+  stageOf,
+} from "./shop.fixture.js";
 
 export const IDENTITY = `${NETWORK}|n1`;
 export const FACTS = { payment: IDENTITY, route: "GET /weather", payer: PAYER, scheme: "exact", network: NETWORK };
-export const UPFRONT = { "GET /weather": { ...ROUTES["GET /weather"], settle: "before" as const } };
+export const SETTLE_BEFORE = { "GET /weather": { ...ROUTES["GET /weather"], settle: "before" as const } };
 
 export type Hook = "onRequest" | AskingHook;
 
 /** What a hook may do that is no answer. */
-export const JUNK: readonly (readonly [string, () => unknown])[] = [
+export const INVALID_RESULTS: readonly (readonly [string, () => unknown])[] = [
   [
     "throws",
     () => {
@@ -74,25 +84,25 @@ export const JUNK: readonly (readonly [string, () => unknown])[] = [
 
 /** A shop whose hooks are noted as they are asked and told. */
 export function createHookedShop(hooks: Record<string, (...args: never[]) => unknown>, routes = ROUTES) {
-  const told: unknown[] = [];
+  const notified: unknown[] = [];
   const note =
     (name: string) =>
     (...args: unknown[]) =>
-      void told.push([name, ...args]);
+      void notified.push([name, ...args]);
   const noted = Object.fromEntries(["afterSettle", "onSettleUnknown", "onCancel"].map((name) => [name, note(name)]));
   const shop = createShop({ routes, hooks: { ...noted, ...hooks } as PaymentHooks });
   const events: string[] = [];
   for (const type of ["claimed", "verified", "admitted", "settled", "cancelled", "denied", "granted"] as const) {
     shop.engine.on(type, (event) => void events.push("by" in event ? `denied by ${event.by}` : event.type));
   }
-  return { ...shop, told, events };
+  return { ...shop, notified, events };
 }
 
 /** Pays, and lets the handler answer if it may. Yields what the client gets. */
 export async function buy(shop: ReturnType<typeof createHookedShop>) {
   const decision = await shop.pay();
-  if (decision.kind === "respond") return answerOf(decision);
+  if (decision.kind === "respond") return responseOf(decision);
   if (!isHeld(decision)) return stageOf(decision);
   const release = await decision.admission.complete(HANDLED);
-  return release.kind === "replace" ? readAnswer(release.response) : "served";
+  return release.kind === "replace" ? readResponse(release.response) : "served";
 }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { type PricedRequest, parseHooks } from "../events/hooks.js";
 import { createIssues } from "../issues.js";
-import { buy, createHookedShop, FACTS, type Hook, IDENTITY, JUNK, UPFRONT } from "./hooks.fixture.js";
-import { admissionOf, answerOf, createShop, HANDLED, ROUTES, SETTLED, stageOf } from "./shop.fixture.js";
+import { buy, createHookedShop, FACTS, type Hook, IDENTITY, INVALID_RESULTS, SETTLE_BEFORE } from "./hooks.fixture.js";
+import { admissionOf, createShop, HANDLED, ROUTES, responseOf, SETTLED, stageOf } from "./shop.fixture.js";
 
 /** How far a payment gets that is denied at a hook. */
 const POINTS: readonly (readonly [
@@ -21,10 +21,10 @@ const POINTS: readonly (readonly [
 ];
 
 describe.each(POINTS)("%s of a route that settles %s the handler", (hook, settle, verified, before) => {
-  const routes = settle === "before" ? UPFRONT : ROUTES;
+  const routes = settle === "before" ? SETTLE_BEFORE : ROUTES;
   const admits = before.includes("admitted");
 
-  test.each(JUNK)("denies when it %s, and leaves nothing behind", async (_how, junk) => {
+  test.each(INVALID_RESULTS)("denies when it %s, and leaves nothing behind", async (_how, junk) => {
     const shop = createHookedShop({ [hook]: junk }, routes);
     const got = await buy(shop);
     expect(got).toMatchObject({
@@ -33,7 +33,7 @@ describe.each(POINTS)("%s of a route that settles %s the handler", (hook, settle
       json: { error: "denied", message: "This request was refused. You were not charged." },
     });
     expect(got).not.toMatchObject({ headers: { "payment-required": expect.anything() } });
-    expect([shop.till.count("verify"), shop.till.count("settle")]).toEqual([verified, 0]);
+    expect([shop.facilitator.count("verify"), shop.facilitator.count("settle")]).toEqual([verified, 0]);
     expect(shop.events).toEqual([...before, `denied by ${hook}`, ...(admits ? ["cancelled"] : [])]);
     expect(await shop.store.find(IDENTITY)).toBeUndefined();
     expect(shop.log).toMatchObject([{ event: "hook_failed", fields: { hook } }]);
@@ -49,7 +49,7 @@ describe.each(POINTS)("%s of a route that settles %s the handler", (hook, settle
     expect(got).toMatchObject({ status: 451, json: { error: "denied", message: "Not\r\nX-Evil: 1\u2028 you" } });
     expect(got).not.toMatchObject({ headers: { "x-evil": "1" } });
     expect(shop.log).toEqual([]);
-    const denial = shop.told.map((call) => (call as unknown[])[0]);
+    const denial = shop.notified.map((call) => (call as unknown[])[0]);
     expect(denial).toEqual(admits ? ["onCancel"] : []);
   });
 
@@ -73,7 +73,7 @@ describe.each(POINTS)("%s of a route that settles %s the handler", (hook, settle
   test("has nothing to say: the payment takes its course", async () => {
     const shop = createHookedShop({ [hook]: async () => undefined }, routes);
     expect(await buy(shop)).toBe(settle === "before" ? "prepaid" : "served");
-    expect(shop.told).toMatchObject([["afterSettle", FACTS, { success: true }]]);
+    expect(shop.notified).toMatchObject([["afterSettle", FACTS, { success: true }]]);
   });
 
   test("denies once: the same payment is good when it is let through later", async () => {
@@ -82,7 +82,7 @@ describe.each(POINTS)("%s of a route that settles %s the handler", (hook, settle
     expect(await buy(shop)).toMatchObject({ status: 403 });
     isOpen = true;
     expect(await buy(shop)).toBe(settle === "before" ? "prepaid" : "served");
-    expect(shop.till.count("settle")).toBe(1);
+    expect(shop.facilitator.count("settle")).toBe(1);
   });
 });
 
@@ -113,7 +113,7 @@ describe("onRequest", () => {
     const shop = createHookedShop({ onRequest: () => ({ grant: true }) });
     const decision = sent === "payment" ? await shop.pay() : await shop.ask({ paymentSignature: sent });
     expect(decision).toEqual({ kind: "pass", isGranted: true });
-    expect([shop.till.calls, shop.events]).toEqual([[], ["granted"]]);
+    expect([shop.facilitator.calls, shop.events]).toEqual([[], ["granted"]]);
     expect(await shop.store.find(IDENTITY)).toBeUndefined();
   });
 
@@ -122,7 +122,7 @@ describe("onRequest", () => {
     async (hook) => {
       const shop = createHookedShop({ [hook]: () => ({ grant: true }) });
       expect(await buy(shop)).toMatchObject({ status: 403 });
-      expect(shop.till.count("settle")).toBe(0);
+      expect(shop.facilitator.count("settle")).toBe(0);
     },
   );
 });
@@ -142,30 +142,30 @@ describe("hooks about a payment", () => {
     expect(asked).toHaveLength(3);
   });
 
-  test("a copy of a payment that is denied gets the denial", async () => {
+  test("a duplicate of a payment that is denied gets the denial", async () => {
     for (const hook of ["beforeVerify", "afterVerify", "beforeSettle"] as const) {
       const shop = createHookedShop({ [hook]: () => ({ deny: "no", status: 451 }) });
-      const [first, copy] = [buy(shop), shop.pay()];
+      const [first, duplicate] = [buy(shop), shop.pay()];
       expect(await first).toMatchObject({ status: 451 });
-      expect(answerOf(await copy)).toMatchObject({ status: 451, headers: { "cache-control": "no-store" } });
+      expect(responseOf(await duplicate)).toMatchObject({ status: 451, headers: { "cache-control": "no-store" } });
     }
   });
 
-  test("the request waits for one that never answers; a copy does not wait for longer than copies do", async () => {
+  test("the request waits for one that never answers; a duplicate does not wait for longer than duplicates do", async () => {
     const shop = createHookedShop({ beforeVerify: () => new Promise(() => {}) });
     void shop.pay();
-    const copy = shop.pay();
+    const duplicate = shop.pay();
     await shop.passTime(0);
     await shop.passTime(10_000);
-    expect(answerOf(await copy)).toMatchObject({ status: 409, json: { error: "payment_in_progress" } });
-    expect(shop.till.calls).toEqual([]);
+    expect(responseOf(await duplicate)).toMatchObject({ status: 409, json: { error: "payment_in_progress" } });
+    expect(shop.facilitator.calls).toEqual([]);
   });
 
   test("beforeSettle is not asked about an answer that is not charged", async () => {
     const shop = createHookedShop({ beforeSettle: () => ({ deny: "no" }) });
     const release = await admissionOf(await shop.pay()).complete({ ...HANDLED, status: 404 });
     expect(release.kind).toBe("release");
-    expect(shop.told).toMatchObject([["onCancel", FACTS, "not_chargeable"]]);
+    expect(shop.notified).toMatchObject([["onCancel", FACTS, "not_chargeable"]]);
   });
 
   test("beforeSettle that takes too long ends in 504; nothing is charged", async () => {
@@ -175,19 +175,19 @@ describe("hooks about a payment", () => {
       },
     });
     expect(await buy(shop)).toMatchObject({ status: 504 });
-    expect(shop.told).toMatchObject([["onCancel", FACTS, "expired"]]);
-    expect(shop.till.count("settle")).toBe(0);
+    expect(shop.notified).toMatchObject([["onCancel", FACTS, "expired"]]);
+    expect(shop.facilitator.count("settle")).toBe(0);
   });
 
   test("a settlement that is repeated is not denied: the money may have moved", async () => {
     let asked = 0;
     const shop = createHookedShop({ beforeSettle: () => (asked++ === 0 ? undefined : { deny: "no" }) });
-    shop.till.settles = new Error("lost");
+    shop.facilitator.settles = new Error("lost");
     expect(await buy(shop)).toMatchObject({ status: 503 });
-    shop.till.settles = SETTLED;
+    shop.facilitator.settles = SETTLED;
     expect(await buy(shop)).toMatchObject({ status: 200, text: "sunny" });
     expect(asked).toBe(1);
-    const names = shop.told.map((call) => (call as unknown[])[0]);
+    const names = shop.notified.map((call) => (call as unknown[])[0]);
     expect(names).toEqual(["onSettleUnknown", "afterSettle"]);
   });
 });
@@ -219,13 +219,63 @@ describe("hooks in the options", () => {
     }
     const shop = createShop({ hooks: new Guard() });
     expect(stageOf(await shop.ask({ header: () => "good" }))).toBe("granted");
-    expect(answerOf(await shop.ask({ header: () => "bad" })).status).toBe(403);
+    expect(responseOf(await shop.ask({ header: () => "bad" })).status).toBe(403);
   });
 
   test("count as they were at the start", async () => {
     const hooks: { onRequest?: () => { deny: true } } = {};
     const shop = createShop({ hooks });
     hooks.onRequest = () => ({ deny: true });
-    expect(answerOf(await shop.ask()).status).toBe(402);
+    expect(responseOf(await shop.ask()).status).toBe(402);
+  });
+});
+
+describe("a hook that is told", () => {
+  test.each(INVALID_RESULTS)("and %s: the client gets what it has paid for", async (_how, junk) => {
+    const shop = createHookedShop({ afterSettle: junk, onCancel: junk, onSettleUnknown: junk });
+    expect(await buy(shop)).toBe("served");
+    await new Promise(setImmediate);
+    expect((await shop.store.find(IDENTITY))?.state).toBe("settled");
+    expect(JSON.stringify(shop.log)).not.toContain("secret");
+  });
+
+  test("cannot change the receipt", async () => {
+    const shop = createHookedShop({
+      afterSettle(_facts: unknown, receipt: { transaction: string }) {
+        receipt.transaction = "0xevil";
+      },
+    });
+    const release = await admissionOf(await shop.pay()).complete(HANDLED);
+    const [, header] = release.kind === "release" ? release.headers[0]! : [];
+    expect(Buffer.from(header!, "base64").toString()).toContain('"0xabc"');
+    expect(shop.log).toMatchObject([{ event: "hook_failed", fields: { hook: "afterSettle", error: "TypeError" } }]);
+  });
+
+  test.each<[string, unknown, readonly unknown[]]>([
+    ["settled", SETTLED, ["afterSettle", FACTS, { success: true, transaction: "0xabc" }]],
+    [
+      "rejected",
+      { ...SETTLED, success: false, transaction: "", errorReason: "insufficient_funds" },
+      ["afterSettle", FACTS, { success: false, errorReason: "insufficient_funds" }],
+    ],
+    ["unknown", new Error("lost"), ["onSettleUnknown", FACTS]],
+  ])("hears of a settlement that is %s", async (_how, settles, call) => {
+    const shop = createHookedShop({});
+    shop.facilitator.settles = settles;
+    await buy(shop);
+    expect(shop.notified).toMatchObject([call]);
+  });
+
+  test("hears once that the money may have moved, and of the settlement in the background", async () => {
+    const shop = createHookedShop({});
+    shop.facilitator.settles = new Error("lost");
+    await buy(shop);
+    await shop.passTime(60_000);
+    shop.facilitator.settles = SETTLED;
+    await shop.passTime(60_000);
+    expect(shop.notified).toMatchObject([
+      ["onSettleUnknown", FACTS],
+      ["afterSettle", FACTS, { success: true }],
+    ]);
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { ExtensionDeclaration } from "../protocol/documents.js";
 import { createOffer } from "../scheme/offer.js";
 import { toFacilitatorRequest } from "./paid-request.js";
-import { createTestScheme, NETWORK, PAY_TO, type PaymentWish, paymentOf } from "./shop.fixture.js";
+import { createTestScheme, NETWORK, PAY_TO, type PaymentOverrides, paymentOf } from "./shop.fixture.js";
 
 const OFFER = createOffer(
   createTestScheme(),
@@ -16,14 +16,18 @@ const ID: ExtensionDeclaration = { info: { required: false, nested: { a: 1 } }, 
 const BAZAAR: ExtensionDeclaration = { info: { input: { type: "http" } }, schema: {}, routeTemplate: "/weather" };
 const DECLARED = { "gas-sponsoring": ID, bazaar: BAZAAR };
 
-function extensionsSent(theirs: PaymentWish["extensions"], declared: typeof DECLARED | undefined = DECLARED) {
+function extensionsSent(theirs: PaymentOverrides["extensions"], declared: typeof DECLARED | undefined = DECLARED) {
   const payment = paymentOf(theirs === undefined ? {} : { extensions: theirs });
   return toFacilitatorRequest(payment, OFFER, { resource: RESOURCE, extensions: declared }).paymentPayload.extensions;
 }
 
 describe("what a facilitator is sent", () => {
   test("is our offer, twice the same, our resource, and the client's payload", () => {
-    const accepted = { extra: { name: "Evil" }, outputSchema: {}, maxTimeoutSeconds: 1 } as PaymentWish["accepted"];
+    const accepted = {
+      extra: { name: "Evil" },
+      outputSchema: {},
+      maxTimeoutSeconds: 1,
+    } as PaymentOverrides["accepted"];
     const payment = paymentOf({ accepted: accepted!, resource: { url: "https://evil.example" } });
     expect(toFacilitatorRequest(payment, OFFER, { resource: RESOURCE, extensions: undefined })).toEqual({
       x402Version: 2,
@@ -45,7 +49,7 @@ describe("what a facilitator is sent", () => {
 });
 
 describe("extensions", () => {
-  test.each<[theirs: PaymentWish["extensions"], why: string]>([
+  test.each<[theirs: PaymentOverrides["extensions"], why: string]>([
     [undefined, "none"],
     [null, "null"],
     [{}, "an empty object"],

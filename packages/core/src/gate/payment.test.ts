@@ -5,7 +5,6 @@ import { createOffer } from "../scheme/offer.js";
 import { createAmount, createSettledAmount } from "./payment.js";
 import {
   admissionOf,
-  answerOf,
   createShop,
   createTestScheme,
   decodeHeader,
@@ -14,7 +13,8 @@ import {
   PAY_TO,
   PAYER,
   ROUTES,
-  readAnswer,
+  readResponse,
+  responseOf,
   SETTLED,
   stageOf,
 } from "./shop.fixture.js";
@@ -134,15 +134,15 @@ describe("a handler that takes less", () => {
       if (amount !== undefined) admission.payment.settle(amount);
       return admission.complete(HANDLED);
     };
-    const settled = () => shop.till.calls.find(({ operation }) => operation === "settle")?.request;
+    const settled = () => shop.facilitator.calls.find(({ operation }) => operation === "settle")?.request;
     return { ...shop, run, settled };
   }
 
   test("has that settled, of what was verified and signed for the maximum", async () => {
-    const { run, till, settled } = createMetered();
-    till.settles = { ...SETTLED, amount: "1234" };
+    const { run, facilitator, settled } = createMetered();
+    facilitator.settles = { ...SETTLED, amount: "1234" };
     const release = await run("12.34%");
-    expect(till.calls[0]?.request.paymentRequirements.amount).toBe("10000");
+    expect(facilitator.calls[0]?.request.paymentRequirements.amount).toBe("10000");
     expect(settled()?.paymentRequirements.amount).toBe("1234");
     expect(settled()?.paymentPayload.accepted.amount).toBe("10000");
     const [[, receipt] = []] = release.kind === "release" ? release.headers : [];
@@ -167,7 +167,7 @@ describe("a handler that takes less", () => {
   });
 
   test("and takes nothing asks nobody, and the payment is used", async () => {
-    const { run, till, pay } = createMetered();
+    const { run, facilitator, pay } = createMetered();
     const release = await run("0");
     const [[, receipt] = []] = release.kind === "release" ? release.headers : [];
     expect(decodeHeader(receipt)).toEqual({
@@ -177,15 +177,15 @@ describe("a handler that takes less", () => {
       network: NETWORK,
       amount: "0",
     });
-    expect(till.count("settle")).toBe(0);
-    expect(answerOf(await pay()).json["error"]).toBe("payment_already_used");
+    expect(facilitator.count("settle")).toBe(0);
+    expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
   });
 
   test("and says nothing, though it has to, is not believed: nothing is charged", async () => {
-    const { run, till, pay, log } = createMetered({ unmetered: "error" });
+    const { run, facilitator, pay, log } = createMetered({ unmetered: "error" });
     const release = await run();
-    expect(release.kind === "replace" && readAnswer(release.response)).toMatchObject({ status: 500 });
-    expect(till.count("settle")).toBe(0);
+    expect(release.kind === "replace" && readResponse(release.response)).toMatchObject({ status: 500 });
+    expect(facilitator.count("settle")).toBe(0);
     expect(log).toMatchObject([{ event: "amount_not_said" }]);
     expect(stageOf(await pay())).toBe("held");
   });
@@ -194,18 +194,18 @@ describe("a handler that takes less", () => {
     ["unknown", new Error("lost")],
     ["unknown again", { ...SETTLED, amount: "10000" }],
   ])("is settled for the same when the outcome was %s", async (_outcome, answer) => {
-    const { run, till, pay } = createMetered();
-    till.settles = answer;
+    const { run, facilitator, pay } = createMetered();
+    facilitator.settles = answer;
     await run("777");
-    till.settles = { ...SETTLED, amount: "777" };
-    expect(answerOf(await pay()).text).toBe("sunny");
-    const amounts = till.calls.map(({ request }) => request.paymentRequirements.amount);
+    facilitator.settles = { ...SETTLED, amount: "777" };
+    expect(responseOf(await pay()).text).toBe("sunny");
+    const amounts = facilitator.calls.map(({ request }) => request.paymentRequirements.amount);
     expect(amounts).toEqual(["10000", "777", "777"]);
   });
 
   test("is not settled for another amount than that", async () => {
-    const { run, till, store } = createMetered();
-    till.settles = { ...SETTLED, amount: "10000" };
+    const { run, facilitator, store } = createMetered();
+    facilitator.settles = { ...SETTLED, amount: "10000" };
     expect((await run("777")).kind).toBe("replace");
     expect((await store.find(`${NETWORK}|n1`))?.state).toBe("unknown");
   });

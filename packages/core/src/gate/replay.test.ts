@@ -2,13 +2,13 @@ import { describe, expect, test } from "vitest";
 import { FacilitatorError } from "../errors.js";
 import {
   admissionOf,
-  answerOf,
   createShop,
   decodeHeader,
   HANDLED,
   NETWORK,
   NOW_SECONDS,
   PAYER,
+  responseOf,
   SETTLED,
 } from "./shop.fixture.js";
 
@@ -25,15 +25,15 @@ type Shop = ReturnType<typeof createShop>;
 
 /** Ways to each state in which a payment can be found. */
 const STATES = {
-  claimed: async ({ till, pay }: Shop) => {
-    till.verifies = () => new Promise(() => {});
+  claimed: async ({ facilitator, pay }: Shop) => {
+    facilitator.verifies = () => new Promise(() => {});
     void pay();
     await new Promise(setImmediate);
   },
   serving: async ({ pay }: Shop) => void admissionOf(await pay()),
-  settling: async ({ till, pay }: Shop) => {
+  settling: async ({ facilitator, pay }: Shop) => {
     const admission = admissionOf(await pay());
-    till.settles = () => new Promise(() => {});
+    facilitator.settles = () => new Promise(() => {});
     void admission.complete(HANDLED);
     await new Promise(setImmediate);
   },
@@ -43,9 +43,9 @@ const STATES = {
   unknown: (shop: Shop) => settleWith(shop, new Error("lost")),
 } as const;
 
-async function settleWith({ till, pay }: Shop, answer: unknown): Promise<void> {
+async function settleWith({ facilitator, pay }: Shop, answer: unknown): Promise<void> {
   const admission = admissionOf(await pay());
-  till.settles = answer;
+  facilitator.settles = answer;
   await admission.complete(HANDLED);
 }
 
@@ -60,9 +60,9 @@ const EVERY_STATE = Object.keys(STATES) as (keyof typeof STATES)[];
 
 describe("the same payment for another request", () => {
   test.each(EVERY_STATE)("while it is %s is refused, whatever it is for", async (state) => {
-    const { pay, till, store } = await shopWith(state);
+    const { pay, facilitator, store } = await shopWith(state);
     const before = await store.find(IDENTITY);
-    const settles = till.count("settle");
+    const settles = facilitator.count("settle");
     const others = [
       pay({}, { search: "?b=2" }),
       pay({}, { method: "HEAD" }),
@@ -71,49 +71,49 @@ describe("the same payment for another request", () => {
       pay({ accepted: { amount: "20000" } }, { path: "/news" }),
     ];
     for (const other of others) {
-      const { status, json } = answerOf(await other);
+      const { status, json } = responseOf(await other);
       expect([status, json["error"]]).toEqual([402, "payment_already_used"]);
     }
     expect(await store.find(IDENTITY)).toEqual(before);
-    expect(till.count("settle")).toBe(settles);
+    expect(facilitator.count("settle")).toBe(settles);
   });
 });
 
 describe("the same payment for the same request", () => {
   test("is the same under another name of the host, which is the client's word", async () => {
     const { pay, passTime } = await shopWith("serving");
-    const copy = pay({}, { origin: "http://other.example" });
+    const duplicate = pay({}, { origin: "http://other.example" });
     await passTime(10_000);
-    expect(answerOf(await copy).status).toBe(409);
+    expect(responseOf(await duplicate).status).toBe(409);
   });
 
   test.each(["claimed", "serving", "settling"] as const)(
     "while it is %s waits, and then has to come again",
     async (state) => {
       const { pay, passTime } = await shopWith(state);
-      const copy = pay();
+      const duplicate = pay();
       await passTime(9_999);
       await passTime(1);
-      const { status, headers, json } = answerOf(await copy);
+      const { status, headers, json } = responseOf(await duplicate);
       expect([status, headers["retry-after"], json["error"]]).toEqual([409, "1", "payment_in_progress"]);
       expect(headers).not.toHaveProperty("payment-required");
     },
   );
 
   test("once it is settled and delivered buys nothing more", async () => {
-    const { pay, till } = await shopWith("settled");
-    const { status, json, text } = answerOf(await pay());
+    const { pay, facilitator } = await shopWith("settled");
+    const { status, json, text } = responseOf(await pay());
     expect([status, json["error"]]).toEqual([402, "payment_already_used"]);
     expect(text).not.toContain("sunny");
-    expect([till.count("verify"), till.count("settle")]).toEqual([1, 1]);
+    expect([facilitator.count("verify"), facilitator.count("settle")]).toEqual([1, 1]);
   });
 
   test("once it is rejected is refused for the same reason, with the same receipt", async () => {
-    const { pay, till } = await shopWith("rejected");
-    const { status, headers, json } = answerOf(await pay());
+    const { pay, facilitator } = await shopWith("rejected");
+    const { status, headers, json } = responseOf(await pay());
     expect([status, json["error"]]).toEqual([402, "insufficient_funds"]);
     expect(decodeHeader(headers["payment-response"])).toMatchObject({ success: false, payer: PAYER });
-    expect(till.count("settle")).toBe(1);
+    expect(facilitator.count("settle")).toBe(1);
   });
 
   test.each<[state: "unsent" | "unknown", answer: unknown, status: number, ends: string, why: string]>([
@@ -127,21 +127,21 @@ describe("the same payment for the same request", () => {
     ["unknown", UNREACHABLE, 503, "unknown", "an earlier attempt may have been"],
     ["unsent", new Error("lost"), 503, "unknown", "now it may have been"],
   ])("that is %s is settled again: after %o it gets %i and is %s (%s)", async (state, answer, status, ends) => {
-    const { pay, till, store } = await shopWith(state);
-    till.settles = answer;
-    const again = answerOf(await pay());
+    const { pay, facilitator, store } = await shopWith(state);
+    facilitator.settles = answer;
+    const again = responseOf(await pay());
     expect(again.status).toBe(status);
     expect(again.text === "sunny").toBe(status === 200);
-    expect([till.count("verify"), till.count("settle")]).toEqual([1, 2]);
+    expect([facilitator.count("verify"), facilitator.count("settle")]).toEqual([1, 2]);
     const record = await store.find(IDENTITY);
     expect([record?.state, record?.answer !== undefined]).toEqual([ends, ends === "unsent" || ends === "unknown"]);
   });
 
   test("that is unknown is settled by one of many who ask at once", async () => {
-    const { pay, till } = await shopWith("unknown");
-    till.settles = SETTLED;
-    const answers = (await Promise.all(Array.from({ length: 20 }, () => pay()))).map(answerOf);
-    expect(till.count("settle")).toBe(2);
+    const { pay, facilitator } = await shopWith("unknown");
+    facilitator.settles = SETTLED;
+    const answers = (await Promise.all(Array.from({ length: 20 }, () => pay()))).map(responseOf);
+    expect(facilitator.count("settle")).toBe(2);
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
     expect(answers.filter(({ status }) => status === 409)).toHaveLength(19);
   });
@@ -159,12 +159,12 @@ describe("an answer that was paid for and kept", () => {
     await admission.undelivered({ ...HANDLED, headers });
 
     const decision = await shop.pay();
-    const again = answerOf(decision);
+    const again = responseOf(decision);
     expect([again.status, again.text]).toEqual([200, "sunny"]);
     expect(again.headers).toMatchObject({ "cache-control": "private, max-age=60", "set-cookie": "a=1,b=2" });
     expect(decodeHeader(again.headers["payment-response"])).toEqual({ ...SETTLED, amount: "10000" });
-    expect(answerOf(await shop.pay()).status).toBe(402);
-    expect(shop.till.count("settle")).toBe(1);
+    expect(responseOf(await shop.pay()).status).toBe(402);
+    expect(shop.facilitator.count("settle")).toBe(1);
   });
 
   test.each([undefined, "no-store", "private, no-cache"])("is never for shared caches: %j", async (cacheControl) => {
@@ -173,17 +173,17 @@ describe("an answer that was paid for and kept", () => {
     const { owner } = (await shop.store.find(IDENTITY))!;
     const change = { identity: IDENTITY, from: "settled", to: "settled", owner } as const;
     await shop.store.transition({ ...change, answer: { status: 200, headers, body: new Uint8Array() } });
-    expect(answerOf(await shop.pay()).headers["cache-control"]).toBe(cacheControl ?? "private");
+    expect(responseOf(await shop.pay()).headers["cache-control"]).toBe(cacheControl ?? "private");
   });
 
   test("is kept again when its delivery breaks off again", async () => {
     const shop = await shopWith("unknown");
-    shop.till.settles = SETTLED;
+    shop.facilitator.settles = SETTLED;
     const decision = await shop.pay();
-    expect(answerOf(decision).text).toBe("sunny");
+    expect(responseOf(decision).text).toBe("sunny");
     if (decision.kind === "respond") await decision.undelivered?.();
-    expect(answerOf(await shop.pay()).text).toBe("sunny");
-    expect(answerOf(await shop.pay()).status).toBe(402);
+    expect(responseOf(await shop.pay()).text).toBe("sunny");
+    expect(responseOf(await shop.pay()).status).toBe(402);
   });
 
   test("goes to one of many who ask at once", async () => {
@@ -191,7 +191,7 @@ describe("an answer that was paid for and kept", () => {
     const admission = admissionOf(await shop.pay());
     await admission.complete(HANDLED);
     await admission.undelivered(HANDLED);
-    const answers = (await Promise.all(Array.from({ length: 20 }, () => shop.pay()))).map(answerOf);
+    const answers = (await Promise.all(Array.from({ length: 20 }, () => shop.pay()))).map(responseOf);
     expect(answers.filter(({ text }) => text === "sunny")).toHaveLength(1);
   });
 });
@@ -200,9 +200,9 @@ describe("a payment settled late, whose answer was too long to keep", () => {
   async function prepaid() {
     const shop = createShop();
     const first = admissionOf(await shop.pay());
-    shop.till.settles = new Error("lost");
+    shop.facilitator.settles = new Error("lost");
     await first.complete({ ...HANDLED, body: undefined });
-    shop.till.settles = SETTLED;
+    shop.facilitator.settles = SETTLED;
     return { shop, admission: admissionOf(await shop.pay()) };
   }
 
@@ -211,35 +211,35 @@ describe("a payment settled late, whose answer was too long to keep", () => {
     const release = await admission.complete({ ...HANDLED, status });
     expect(release).toMatchObject({ kind: "release", paid: true });
     expect(decodeHeader(release.kind === "release" ? release.headers[0]?.[1] : "")).toMatchObject({ success: true });
-    expect(shop.till.count("settle")).toBe(2);
-    expect(answerOf(await shop.pay()).status).toBe(402);
+    expect(shop.facilitator.count("settle")).toBe(2);
+    expect(responseOf(await shop.pay()).status).toBe(402);
   });
 
   test("keeps that answer if its delivery breaks off", async () => {
     const { shop, admission } = await prepaid();
     await admission.complete(HANDLED);
     await admission.undelivered(HANDLED);
-    expect(answerOf(await shop.pay()).text).toBe("sunny");
+    expect(responseOf(await shop.pay()).text).toBe("sunny");
   });
 });
 
 describe("a payment that has run out", () => {
   test.each(["settled", "rejected", "unsent", "unknown"] as const)("and is %s is still known", async (state) => {
-    const { pay, clock, till } = await shopWith(state);
+    const { pay, clock, facilitator } = await shopWith(state);
     clock.ms = (NOW_SECONDS + 301) * 1000;
-    till.settles = SETTLED;
-    const { status, text } = answerOf(await pay());
+    facilitator.settles = SETTLED;
+    const { status, text } = responseOf(await pay());
     expect(text === "sunny").toBe(state === "unsent" || state === "unknown");
     expect(status).toBe(text === "sunny" ? 200 : 402);
   });
 
   test("and is forgotten is refused for its time, and claimed no more", async () => {
-    const { pay, clock, store, till } = await shopWith("unknown");
+    const { pay, clock, store, facilitator } = await shopWith("unknown");
     clock.ms = (NOW_SECONDS + 3600) * 1000;
     await store.claim({ identity: "other", binding: "", owner: "", expiresAtMs: 2 * clock.ms });
-    till.settles = SETTLED;
-    const { status, json } = answerOf(await pay());
+    facilitator.settles = SETTLED;
+    const { status, json } = responseOf(await pay());
     expect([status, json["error"]]).toEqual([402, "invalid_exact_evm_payload_authorization_valid_before"]);
-    expect(till.count("settle")).toBe(1);
+    expect(facilitator.count("settle")).toBe(1);
   });
 });

@@ -65,7 +65,7 @@ export function createTestScheme(changes: Partial<Scheme> = {}): Scheme {
 }
 
 /** A facilitator of the test's own. What it answers is set on it; an `Error` is thrown. */
-export interface Till extends Facilitator {
+export interface FakeFacilitator extends Facilitator {
   verifies: unknown;
   settles: unknown;
   /** Default: nothing, for ever. */
@@ -78,28 +78,28 @@ export interface Till extends Facilitator {
 export const VALID: VerifyResponse = { isValid: true, payer: PAYER };
 export const SETTLED: SettlementResponse = { success: true, transaction: "0xabc", network: NETWORK, payer: PAYER };
 
-export function createTill(): Till {
+export function createFakeFacilitator(): FakeFacilitator {
   const answer = async (value: unknown): Promise<never> => {
     if (value instanceof Error) throw value;
     return (typeof value === "function" ? await value() : value) as never;
   };
-  const till: Till = {
+  const facilitator: FakeFacilitator = {
     verifies: VALID,
     settles: SETTLED,
     supports: new Promise(() => {}),
     calls: [],
-    count: (operation) => till.calls.filter((call) => call.operation === operation).length,
+    count: (operation) => facilitator.calls.filter((call) => call.operation === operation).length,
     verify(request) {
-      till.calls.push({ operation: "verify", request });
-      return answer(till.verifies);
+      facilitator.calls.push({ operation: "verify", request });
+      return answer(facilitator.verifies);
     },
     settle(request) {
-      till.calls.push({ operation: "settle", request });
-      return answer(till.settles);
+      facilitator.calls.push({ operation: "settle", request });
+      return answer(facilitator.settles);
     },
-    supported: () => answer(till.supports),
+    supported: () => answer(facilitator.supports),
   };
-  return till;
+  return facilitator;
 }
 
 export interface ShopOptions extends Partial<PaymentsOptions> {
@@ -110,26 +110,26 @@ export interface ShopOptions extends Partial<PaymentsOptions> {
 export function createShop({ routes = ROUTES, scheme = createTestScheme(), ...options }: ShopOptions = {}) {
   const { clock, timer, passTime } = createTime();
   const now = () => clock.ms;
-  const till = createTill();
+  const facilitator = createFakeFacilitator();
   const store = options.store ?? createMemoryStore(now);
   const log: { readonly event: string; readonly fields: LogFields }[] = [];
   // Which facilitators are up is the pool's to tell, and tested there.
   const note = (event: string, fields: LogFields) =>
     void (event.startsWith("facilitator_") || log.push({ event, fields }));
   const logger: Logger = { info: note, warn: note, error: note };
-  const given = { facilitator: till, now, timer, logger, ...options, store };
+  const given = { facilitator, now, timer, logger, ...options, store };
   const { engine, gate } = createPaymentsGate(routes, given, { schemes: [scheme] });
   const ask = async (request: Partial<GateRequest> = {}) => gate.decide({ ...REQUEST, ...request });
   return {
     clock,
     passTime,
     engine,
-    till,
+    facilitator,
     store,
     log,
     ask,
     /** Sends a payment, and the request that goes with it. */
-    pay: (payment: PaymentWish = {}, request: Partial<GateRequest> = {}) =>
+    pay: (payment: PaymentOverrides = {}, request: Partial<GateRequest> = {}) =>
       ask({ ...request, paymentSignature: headerOf(payment) }),
   };
 }
@@ -168,14 +168,14 @@ export const REQUEST: GateRequest = {
   paymentSignature: undefined,
 };
 
-export interface PaymentWish {
+export interface PaymentOverrides {
   readonly payload?: Partial<TestPayload> & Record<string, unknown>;
   readonly accepted?: Partial<PaymentPayload["accepted"]>;
   readonly extensions?: Readonly<Record<string, unknown>> | null;
   readonly resource?: unknown;
 }
 
-export function paymentOf({ payload, accepted, ...rest }: PaymentWish = {}): PaymentPayload {
+export function paymentOf({ payload, accepted, ...rest }: PaymentOverrides = {}): PaymentPayload {
   const offer = { scheme: "exact", network: NETWORK, asset: ASSET, payTo: PAY_TO, amount: "10000" };
   return {
     x402Version: 2,
@@ -185,7 +185,7 @@ export function paymentOf({ payload, accepted, ...rest }: PaymentWish = {}): Pay
   };
 }
 
-export function headerOf(payment: PaymentWish = {}): string {
+export function headerOf(payment: PaymentOverrides = {}): string {
   return encodePaymentSignature(paymentOf(payment));
 }
 
@@ -196,12 +196,12 @@ export const HANDLED: HandlerResponse = {
 };
 
 /** An answer, its headers by lower-case name and its JSON taken apart. */
-export function answerOf(decision: Decision) {
+export function responseOf(decision: Decision) {
   if (decision.kind !== "respond") throw new TypeError(`not answered but ${decision.kind}`);
-  return readAnswer(decision.response);
+  return readResponse(decision.response);
 }
 
-export function readAnswer({ status, headers, body }: Extract<Decision, { kind: "respond" }>["response"]) {
+export function readResponse({ status, headers, body }: Extract<Decision, { kind: "respond" }>["response"]) {
   const byName = Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), String(value)]));
   const text = Buffer.from(body).toString("utf8");
   return { status, headers: byName, text, json: parse(text) };
@@ -222,7 +222,7 @@ function parse(text: string): Readonly<Record<string, unknown>> {
 }
 
 export function admissionOf(decision: Decision) {
-  if (!isHeld(decision)) throw new TypeError(`not admitted: ${JSON.stringify(answerOf(decision).json)}`);
+  if (!isHeld(decision)) throw new TypeError(`not admitted: ${JSON.stringify(responseOf(decision).json)}`);
   return decision.admission;
 }
 

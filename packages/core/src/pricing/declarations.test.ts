@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createPaymentsEngine, createPaymentsGate } from "../engine.js";
 import type { CompiledDeclaration, Extension } from "../extension.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
-import { createTestScheme, createTill, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
+import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
 import type { RouteConfig } from "../options.js";
 
 const ACCEPTS = { network: NETWORK, price: "$0.01", payTo: PAY_TO } as const;
@@ -42,7 +42,7 @@ const REQUEST = {
 async function challengeAt(path: string, route: RouteConfig, { key = "GET /a/:id", extensions = [createEcho()] } = {}) {
   const { gate, engine } = createPaymentsGate(
     { [key]: route },
-    { facilitator: createTill() },
+    { facilitator: createFakeFacilitator() },
     { schemes: [createTestScheme()], extensions },
   );
   const decision = await gate.decide({ ...REQUEST, path });
@@ -72,7 +72,7 @@ describe("a route that is declared by an extension", () => {
     const create = () =>
       createPaymentsGate(
         { "GET /a": { accepts: ACCEPTS, extensions: { echo: { bad: 1 } } } },
-        { facilitator: createTill() },
+        { facilitator: createFakeFacilitator() },
         { schemes: [createTestScheme()], extensions: [createEcho()] },
       );
     expect(create).toThrow('routes["GET /a"].extensions.echo: expected something good');
@@ -81,7 +81,7 @@ describe("a route that is declared by an extension", () => {
   test("may be so by an extension of the seller's, which comes before the built-in one", () => {
     const own = createEcho({ notices: [{ code: "FAREBOX_EXAMPLE_MISSING", message: "mine" }] });
     const engine = createPaymentsEngine(
-      { facilitator: createTill(), extensions: [own] },
+      { facilitator: createFakeFacilitator(), extensions: [own] },
       { schemes: [createTestScheme()], extensions: [createEcho()] },
     );
     engine.routes({ "GET /a": { accepts: ACCEPTS, extensions: { echo: {} } } });
@@ -126,7 +126,7 @@ describe("a challenge that is large", () => {
     };
     const { gate } = createPaymentsGate(
       { "GET /a": { accepts: ACCEPTS, extensions: filler(2800) } },
-      { facilitator: createTill(), logger },
+      { facilitator: createFakeFacilitator(), logger },
       { schemes: [createTestScheme()], extensions: [createEcho()] },
     );
     for (const origin of ["https://a.example", "https://b.example", "https://a.example"]) {
@@ -140,7 +140,7 @@ describe("a challenge that is large", () => {
     const create = () =>
       createPaymentsGate(
         { "GET /a": { accepts: ACCEPTS, extensions: { echo: deep } } },
-        { facilitator: createTill() },
+        { facilitator: createFakeFacilitator() },
         { schemes: [createTestScheme()], extensions: [createEcho()] },
       );
     expect(create).toThrow("levels of nesting");
@@ -152,7 +152,7 @@ describe("a route for catalogs that is not reached by https", () => {
   const create = (publicUrl?: string) =>
     createPaymentsGate(
       { "GET /a": { accepts: ACCEPTS, extensions: { echo: {} } } },
-      { facilitator: createTill(), strict: true, ...(publicUrl === undefined ? {} : { publicUrl }) },
+      { facilitator: createFakeFacilitator(), strict: true, ...(publicUrl === undefined ? {} : { publicUrl }) },
       { schemes: [createTestScheme()], extensions },
     );
 

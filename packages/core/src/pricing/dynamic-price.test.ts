@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import {
   admissionOf,
-  answerOf,
   createShop,
   decodeHeader,
   HANDLED,
   NETWORK,
   PAY_TO,
+  responseOf,
   SETTLED,
   type ShopOptions,
   stageOf,
@@ -30,7 +30,7 @@ function createMarket(options: ShopOptions & { readonly route?: RouteConfig } = 
   const accepts = { network: NETWORK, price, payTo: PAY_TO } as const;
   const shop = createShop({ ...options, routes: { "GET /weather": { accepts, ...options.route } } });
   const offerNow = async (request = {}) => {
-    const { headers } = answerOf(await shop.ask(request));
+    const { headers } = responseOf(await shop.ask(request));
     return (decodeHeader(headers["payment-required"])["accepts"] as Offered[])[0]!;
   };
   const payBy = (offer: Offered, request = {}) =>
@@ -52,7 +52,7 @@ describe("a price that depends on the request", () => {
       body: { c: 1 },
       header: (name: string) => (name === "x-plan" ? "gold" : undefined),
     };
-    const [offer] = decodeHeader(answerOf(await ask(request)).headers["payment-required"])["accepts"] as Offered[];
+    const [offer] = decodeHeader(responseOf(await ask(request)).headers["payment-required"])["accepts"] as Offered[];
     expect(offer?.amount).toBe("70000");
     expect(seen).toEqual([
       [
@@ -76,41 +76,41 @@ describe("a price that depends on the request", () => {
     market.price = "0.02 usdc";
     expect((await offerNow()).amount).toBe("20000");
     market.price = "0.02 EURC";
-    expect(answerOf(await ask()).status).toBe(503);
+    expect(responseOf(await ask()).status).toBe(503);
   });
 
   test("holds for who was told of it, when it has moved since", async () => {
-    const { market, offerNow, payBy, till } = createMarket();
+    const { market, offerNow, payBy, facilitator } = createMarket();
     const offer = await offerNow();
     market.price = "$5";
     const admission = admissionOf(await payBy(offer));
     expect([admission.payment.amount, market.asked]).toEqual(["10000", 1]);
-    expect(till.calls[0]?.request.paymentRequirements).toMatchObject({ amount: "10000", extra: offer.extra });
+    expect(facilitator.calls[0]?.request.paymentRequirements).toMatchObject({ amount: "10000", extra: offer.extra });
     await admission.complete(HANDLED);
     expect((await offerNow()).amount).toBe("5000000");
   });
 
   test("that has run out is paid by nobody anew, and the answer has the price of now", async () => {
-    const { market, clock, offerNow, payBy, till } = createMarket();
+    const { market, clock, offerNow, payBy, facilitator } = createMarket();
     const offer = await offerNow();
     clock.ms += 301_000;
     market.price = "$5";
-    const { status, json } = answerOf(await payBy(offer));
-    expect([status, json["error"], till.calls.length]).toEqual([402, "invalid_payment_requirements", 0]);
+    const { status, json } = responseOf(await payBy(offer));
+    expect([status, json["error"], facilitator.calls.length]).toEqual([402, "invalid_payment_requirements", 0]);
     expect(json["accepts"]).toMatchObject([{ amount: "5000000" }]);
   });
 
   test("that has run out since is no reason for a new challenge while its settlement is unknown", async () => {
-    const { market, clock, offerNow, payBy, till } = createMarket();
+    const { market, clock, offerNow, payBy, facilitator } = createMarket();
     const offer = await offerNow();
-    till.settles = new Error("lost");
+    facilitator.settles = new Error("lost");
     await admissionOf(await payBy(offer)).complete(HANDLED);
     clock.ms += 301_000;
     market.price = "$5";
-    const { status, headers } = answerOf(await payBy(offer));
+    const { status, headers } = responseOf(await payBy(offer));
     expect([status, headers["payment-required"]]).toEqual([503, undefined]);
-    till.settles = SETTLED;
-    expect(answerOf(await payBy(offer)).text).toBe("sunny");
+    facilitator.settles = SETTLED;
+    expect(responseOf(await payBy(offer)).text).toBe("sunny");
   });
 
   test.each<[what: string, request: object]>([
@@ -121,7 +121,7 @@ describe("a price that depends on the request", () => {
     const { market, offerNow, payBy } = createMarket();
     const offer = await offerNow();
     market.price = "$5";
-    const { status, json } = answerOf(await payBy(offer, request));
+    const { status, json } = responseOf(await payBy(offer, request));
     expect([status, json["error"]]).toEqual([402, "invalid_payment_requirements: amount is not as offered"]);
   });
 
@@ -132,10 +132,10 @@ describe("a price that depends on the request", () => {
     ["a quote of another time", { extra: { quote: "9" } }],
     ["no quote", { extra: {} as never }],
   ])("is not what the client makes of it: %s", async (_what, change) => {
-    const { market, offerNow, payBy, till } = createMarket();
+    const { market, offerNow, payBy, facilitator } = createMarket();
     const offer = { ...(await offerNow()), ...change };
     market.price = "$5";
-    expect([answerOf(await payBy(offer)).status, till.calls.length]).toEqual([402, 0]);
+    expect([responseOf(await payBy(offer)).status, facilitator.calls.length]).toEqual([402, 0]);
   });
 
   test("is the same for a client that drops the quote, as long as it has not moved", async () => {
@@ -152,7 +152,7 @@ describe("a price that depends on the request", () => {
     };
     const accepts = ["eip155:1", "eip155:2"].map((network) => ({ network, payTo: PAY_TO }) as never);
     const { ask } = createShop({ routes: { "GET /weather": { price, accepts } } });
-    const challenge = decodeHeader(answerOf(await ask()).headers["payment-required"]);
+    const challenge = decodeHeader(responseOf(await ask()).headers["payment-required"]);
     expect([(challenge["accepts"] as unknown[]).length, market.asked]).toEqual([2, 1]);
   });
 
@@ -165,20 +165,20 @@ describe("a price that depends on the request", () => {
     ["a rejection", () => Promise.reject(new RangeError("secret"))],
     ["no amount", { asset: "0xA" }],
   ])("is never made up: %s is answered 503, paid or not", async (_what, price) => {
-    const { market, ask, pay, till, log } = createMarket();
+    const { market, ask, pay, facilitator, log } = createMarket();
     market.price = price;
     for (const decision of [await ask(), await pay()]) {
-      const { status, headers, text } = answerOf(decision);
+      const { status, headers, text } = responseOf(decision);
       expect([status, headers["payment-required"]]).toEqual([503, undefined]);
       expect(text).not.toContain("secret");
     }
-    expect(till.calls).toEqual([]);
+    expect(facilitator.calls).toEqual([]);
     expect(log.map(({ event }) => event)).toEqual(["decision_failed", "decision_failed"]);
   });
 
   test("is bound to the body also where nobody pays yet; a client that leaves gets none", async () => {
     const { ask, market } = createMarket();
-    expect(answerOf(await ask({ digestBody: async () => undefined })).status).toBe(400);
+    expect(responseOf(await ask({ digestBody: async () => undefined })).status).toBe(400);
     expect(market.asked).toBe(0);
   });
 });
@@ -190,12 +190,12 @@ describe("a recipient that depends on the request", () => {
     const shop = createShop({
       routes: { "GET /weather": { accepts: { network: NETWORK, price: "$0.01", payTo } as never } },
     });
-    const challenge = decodeHeader(answerOf(await shop.ask()).headers["payment-required"]);
+    const challenge = decodeHeader(responseOf(await shop.ask()).headers["payment-required"]);
     const [offer] = challenge["accepts"] as Offered[];
     expect(offer?.payTo).toBe(`0x${"a".repeat(40)}`);
     tenant.name = "b";
     await admissionOf(await shop.pay({ accepted: { ...offer } as never })).complete(HANDLED);
-    expect(shop.till.calls.map(({ request }) => request.paymentRequirements.payTo)).toEqual([
+    expect(shop.facilitator.calls.map(({ request }) => request.paymentRequirements.payTo)).toEqual([
       offer?.payTo,
       offer?.payTo,
     ]);
@@ -293,6 +293,6 @@ describe("quotes", () => {
     const offer = await one.offerNow();
     for (const { market } of [other, stranger]) market.price = "$5";
     expect(stageOf(await other.payBy(offer))).toBe("held");
-    expect(answerOf(await stranger.payBy(offer)).status).toBe(402);
+    expect(responseOf(await stranger.payBy(offer)).status).toBe(402);
   });
 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { answerOf, createShop, createTestScheme, decodeHeader, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
+import { createShop, createTestScheme, decodeHeader, NETWORK, PAY_TO, responseOf } from "../gate/shop.fixture.js";
 import { wantsPage } from "./paywall.js";
 
 const BROWSER = { accept: "text/html,application/xhtml+xml,*/*;q=0.8", userAgent: "Mozilla/5.0 (X11; Linux x86_64)" };
@@ -13,7 +13,7 @@ function dataIn(page: string): unknown {
 
 describe("a browser without a payment", () => {
   test("gets a page that runs nothing, with the challenge in header and data", async () => {
-    const { status, headers, text } = answerOf(await createShop().ask(BROWSER));
+    const { status, headers, text } = responseOf(await createShop().ask(BROWSER));
     expect(status).toBe(402);
     expect(headers).toMatchObject({
       "content-type": "text/html; charset=utf-8",
@@ -34,7 +34,7 @@ describe("a browser without a payment", () => {
         payTo,
       }),
     });
-    const { text } = answerOf(await createShop({ scheme }).ask(BROWSER));
+    const { text } = responseOf(await createShop({ scheme }).ask(BROWSER));
     expect(text).toContain("<li>7 atomic units of &lt;T&gt; (0xA) on eip155:84532</li>");
   });
 
@@ -47,7 +47,7 @@ describe("a browser without a payment", () => {
         const accepts = { network: NETWORK, price: "$0.01", payTo: PAY_TO } as const;
         const description = words.join("");
         const { ask } = createShop({ routes: { "GET /*path": { accepts, description } } });
-        const { text, headers } = answerOf(await ask({ ...BROWSER, path: `/x${url.join("")}` }));
+        const { text, headers } = responseOf(await ask({ ...BROWSER, path: `/x${url.join("")}` }));
         expect(text.match(/<script/g)).toHaveLength(1);
         expect(text.match(/<\/script/g)).toHaveLength(1);
         expect(text).not.toContain("<!--");
@@ -72,7 +72,7 @@ describe("who gets a page", () => {
 
   test("not a browser that has sent a payment", async () => {
     const { pay, ask } = createShop();
-    expect(answerOf(await pay({ accepted: { amount: "1" } }, BROWSER)).json).toMatchObject({ x402Version: 2 });
-    expect(answerOf(await ask({ ...BROWSER, paymentSignature: "junk" })).status).toBe(400);
+    expect(responseOf(await pay({ accepted: { amount: "1" } }, BROWSER)).json).toMatchObject({ x402Version: 2 });
+    expect(responseOf(await ask({ ...BROWSER, paymentSignature: "junk" })).status).toBe(400);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createPaymentsEngine } from "../engine.js";
 import type { LogFields } from "../events/logger.js";
-import { createTestScheme, createTill, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
+import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
 import type { PaymentsOptions } from "../options.js";
 import { viewOf } from "../route/router-view.fixture.js";
 import type { PayeeCheck, PayeeQuery } from "../scheme/scheme.js";
@@ -40,7 +40,7 @@ function createSeller(checkPayee: (query: PayeeQuery) => unknown, options: Parti
       return (await checkPayee(query)) as PayeeCheck;
     },
   });
-  const facilitator = Object.assign(createTill(), { supports: SUPPORTED });
+  const facilitator = Object.assign(createFakeFacilitator(), { supports: SUPPORTED });
   const given = {
     facilitator,
     timer,

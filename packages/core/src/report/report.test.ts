@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createPaymentsEngine } from "../engine.js";
-import { ASSET, createTestScheme, createTill, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
+import { ASSET, createFakeFacilitator, createTestScheme, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
 import type { RoutesConfig } from "../options.js";
 import { type Registered, route, viewOf } from "../route/router-view.fixture.js";
 import { describeLine, type ReportedOffer, type ReportedRoute } from "./report.js";
@@ -16,7 +16,7 @@ const OFFER: ReportedOffer = {
 };
 
 function createEngine(scheme = createTestScheme()) {
-  return createPaymentsEngine({ facilitator: createTill(), logger: console }, { schemes: [scheme] });
+  return createPaymentsEngine({ facilitator: createFakeFacilitator(), logger: console }, { schemes: [scheme] });
 }
 
 type Row = readonly [method: string, path: string | undefined];

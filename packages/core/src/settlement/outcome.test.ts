@@ -4,7 +4,7 @@ import { FacilitatorError } from "../errors.js";
 import { SILENT } from "../events/logger.js";
 import type { Facilitator, FacilitatorRequest } from "../facilitator/facilitator.js";
 import { createFacilitatorPool } from "../facilitator/pool.js";
-import { createTestScheme, createTill, NETWORK, PAY_TO, PAYER, paymentOf } from "../gate/shop.fixture.js";
+import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO, PAYER, paymentOf } from "../gate/shop.fixture.js";
 import type { SettlementResponse } from "../protocol/documents.js";
 import { createOffer } from "../scheme/offer.js";
 import { type Attempt, explain, type PendingPayment, reachOutcome } from "./outcome.js";
@@ -41,8 +41,8 @@ function failure(code: string, outcome: "none" | "unknown", more = {}): Facilita
 }
 
 async function settleWith(answer: unknown, repeated: boolean, task: Partial<Attempt> = {}) {
-  const till: Facilitator = Object.assign(createTill(), { settles: answer });
-  const facilitator = createFacilitatorPool([{ facilitator: till, name: "till" }]);
+  const fake: Facilitator = Object.assign(createFakeFacilitator(), { settles: answer });
+  const facilitator = createFacilitatorPool([{ facilitator: fake, name: "fake" }]);
   return await reachOutcome(
     { payment: PAYMENT, facilitator: undefined, isRepeated: repeated, ...task },
     { facilitator, logger: SILENT, rpc: new Map() },

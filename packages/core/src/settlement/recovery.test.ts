@@ -3,7 +3,6 @@ import { FacilitatorError } from "../errors.js";
 import type { PaymentEventType } from "../events/events.js";
 import {
   admissionOf,
-  answerOf,
   createShop,
   createTestScheme,
   HANDLED,
@@ -11,7 +10,8 @@ import {
   NETWORK,
   NOW_SECONDS,
   ROUTES,
-  readAnswer,
+  readResponse,
+  responseOf,
   SETTLED,
   type ShopOptions,
   stageOf,
@@ -47,7 +47,7 @@ function watched(options: ShopOptions = {}) {
 
 async function unknownShop(options: ShopOptions = {}, answer = HANDLED) {
   const shop = watched(options);
-  shop.till.settles = LOST;
+  shop.facilitator.settles = LOST;
   await admissionOf(await shop.pay()).complete(answer);
   expect(await shop.stateOf()).toBe("unknown");
   return shop;
@@ -62,124 +62,124 @@ afterEach(() => void vi.useRealTimers());
 
 describe("a settlement whose outcome is unknown", () => {
   test("is tried again without anybody asking, and its answer waits for the payer", async () => {
-    const { pay, till, passTime, stateOf, seen } = await unknownShop();
-    till.settles = SETTLED;
+    const { pay, facilitator, passTime, stateOf, seen } = await unknownShop();
+    facilitator.settles = SETTLED;
     await passTime(A_WHILE_MS);
-    expect([await stateOf(), till.count("settle"), seen]).toEqual(["settled", 2, ["unknown", "settled"]]);
-    expect(answerOf(await pay()).text).toBe("sunny");
-    expect(answerOf(await pay()).json["error"]).toBe("payment_already_used");
+    expect([await stateOf(), facilitator.count("settle"), seen]).toEqual(["settled", 2, ["unknown", "settled"]]);
+    expect(responseOf(await pay()).text).toBe("sunny");
+    expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
     await passTime(A_WHILE_MS);
-    expect(till.count("settle")).toBe(2);
+    expect(facilitator.count("settle")).toBe(2);
   });
 
   test("is tried until it is known", async () => {
-    const { till, passTime, stateOf } = await unknownShop();
+    const { facilitator, passTime, stateOf } = await unknownShop();
     for (let times = 0; times < 3; times++) {
       vi.setSystemTime(Date.now() + 120_000);
       await passTime(75_000);
     }
-    expect([await stateOf(), till.count("settle")]).toEqual(["unknown", 4]);
-    till.settles = SETTLED;
+    expect([await stateOf(), facilitator.count("settle")]).toEqual(["unknown", 4]);
+    facilitator.settles = SETTLED;
     vi.setSystemTime(Date.now() + 120_000);
     await passTime(75_000);
     expect(await stateOf()).toBe("settled");
   });
 
   test("is named when it stays unknown after the payment has expired, and not tried any more", async () => {
-    const { till, passTime, seen, log } = await unknownShop();
+    const { facilitator, passTime, seen, log } = await unknownShop();
     for (let times = 0; times < 12; times++) {
       vi.setSystemTime(Date.now() + 120_000);
       await passTime(75_000);
     }
-    const settles = till.count("settle");
+    const settles = facilitator.count("settle");
     expect([seen.at(-1), seen.filter((type) => type === "unresolved").length]).toEqual(["unresolved", 1]);
     expect(log.filter(({ event }) => event === "settlement_unresolved")).toMatchObject([
       { fields: { identity: IDENTITY, network: NETWORK } },
     ]);
     await passTime(75_000);
-    expect(till.count("settle")).toBe(settles);
+    expect(facilitator.count("settle")).toBe(settles);
   });
 
   test("owes the payer a run when its answer was too large to keep", async () => {
-    const { pay, till, passTime, stateOf } = await unknownShop({}, { ...HANDLED, body: undefined });
-    till.settles = SETTLED;
+    const { pay, facilitator, passTime, stateOf } = await unknownShop({}, { ...HANDLED, body: undefined });
+    facilitator.settles = SETTLED;
     await passTime(A_WHILE_MS);
     expect(await stateOf()).toBe("owed");
     const decisions = await Promise.all([pay(), pay()]);
     expect(decisions.map(stageOf).sort()).toEqual(["held", "respond"]);
-    expect([await stateOf(), till.count("settle")]).toEqual(["settled", 2]);
+    expect([await stateOf(), facilitator.count("settle")]).toEqual(["settled", 2]);
 
     // The client leaves before the answer: it is owed one still.
     for (const decision of decisions) if (isHeld(decision)) await decision.admission.cancel();
     expect(await stateOf()).toBe("owed");
     await admissionOf(await pay()).complete(HANDLED);
-    expect(answerOf(await pay()).json["error"]).toBe("payment_already_used");
+    expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
   });
 
   test("owes the payer a run where the handler runs afterwards", async () => {
     const routes = { "GET /weather": { ...ROUTES["GET /weather"], settle: "before" as const } };
-    const { pay, till, passTime, stateOf } = watched({ routes });
-    till.settles = LOST;
-    expect(answerOf(await pay()).status).toBe(503);
-    till.settles = SETTLED;
+    const { pay, facilitator, passTime, stateOf } = watched({ routes });
+    facilitator.settles = LOST;
+    expect(responseOf(await pay()).status).toBe(503);
+    facilitator.settles = SETTLED;
     await passTime(A_WHILE_MS);
     expect(await stateOf()).toBe("owed");
     expect(stageOf(await pay())).toBe("prepaid");
   });
 
   test("is not tried behind the back of a payer who asks in the meantime", async () => {
-    const { pay, till, passTime } = await unknownShop();
-    let letGo: (value: unknown) => void = () => {};
-    till.settles = () => new Promise((resolve) => (letGo = resolve));
+    const { pay, facilitator, passTime } = await unknownShop();
+    let resolveSettle: (value: unknown) => void = () => {};
+    facilitator.settles = () => new Promise((resolve) => (resolveSettle = resolve));
     const asked = pay();
     await new Promise(setImmediate);
     await passTime(A_WHILE_MS);
-    expect(till.count("settle")).toBe(2);
-    letGo(SETTLED);
-    expect(answerOf(await asked).text).toBe("sunny");
+    expect(facilitator.count("settle")).toBe(2);
+    resolveSettle(SETTLED);
+    expect(responseOf(await asked).text).toBe("sunny");
   });
 
   test("is left to the request that settles it again, also after its lease", async () => {
-    const { pay, till, passTime } = await unknownShop();
-    let letGo: (value: unknown) => void = () => {};
-    till.settles = () => new Promise((resolve) => (letGo = resolve));
+    const { pay, facilitator, passTime } = await unknownShop();
+    let resolveSettle: (value: unknown) => void = () => {};
+    facilitator.settles = () => new Promise((resolve) => (resolveSettle = resolve));
     const asked = pay();
     await passTime(LEASE_MS);
-    expect(till.count("settle")).toBe(2);
-    letGo(SETTLED);
-    expect(answerOf(await asked).text).toBe("sunny");
+    expect(facilitator.count("settle")).toBe(2);
+    resolveSettle(SETTLED);
+    expect(responseOf(await asked).text).toBe("sunny");
     await passTime(A_WHILE_MS);
-    expect(answerOf(await pay()).json["error"]).toBe("payment_already_used");
-    expect(till.count("settle")).toBe(2);
+    expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
+    expect(facilitator.count("settle")).toBe(2);
   });
 
   test("makes a payer who asks in the meantime wait for the outcome", async () => {
-    const { pay, till, passTime } = await unknownShop();
-    let letGo: (value: unknown) => void = () => {};
-    till.settles = () => new Promise((resolve) => (letGo = resolve));
+    const { pay, facilitator, passTime } = await unknownShop();
+    let resolveSettle: (value: unknown) => void = () => {};
+    facilitator.settles = () => new Promise((resolve) => (resolveSettle = resolve));
     await passTime(A_WHILE_MS);
     const asked = pay();
     await new Promise(setImmediate);
-    letGo(SETTLED);
-    expect(answerOf(await asked).text).toBe("sunny");
-    expect(till.count("settle")).toBe(2);
+    resolveSettle(SETTLED);
+    expect(responseOf(await asked).text).toBe("sunny");
+    expect(facilitator.count("settle")).toBe(2);
   });
 
   test("is left alone once everything is closed", async () => {
-    const { engine, till, passTime } = await unknownShop();
+    const { engine, facilitator, passTime } = await unknownShop();
     engine.close();
     await passTime(A_WHILE_MS);
-    expect(till.count("settle")).toBe(1);
+    expect(facilitator.count("settle")).toBe(1);
   });
 });
 
 test("what was never sent is not sent behind the payer's back", async () => {
-  const { pay, till, passTime, stateOf } = watched();
-  till.settles = UNSENT;
+  const { pay, facilitator, passTime, stateOf } = watched();
+  facilitator.settles = UNSENT;
   await admissionOf(await pay()).complete(HANDLED);
-  till.settles = SETTLED;
+  facilitator.settles = SETTLED;
   await passTime(A_WHILE_MS);
-  expect([await stateOf(), till.count("settle")]).toEqual(["unsent", 1]);
+  expect([await stateOf(), facilitator.count("settle")]).toEqual(["unsent", 1]);
 });
 
 describe("a node of the chain", () => {
@@ -192,16 +192,16 @@ describe("a node of the chain", () => {
   }
 
   test("that has seen the transfer settles the matter, and the facilitator is not asked", async () => {
-    const { pay, till } = await chainShop([{ kind: "moved", transaction: "0xdef" }]);
-    const { status, headers, text } = answerOf(await pay());
-    expect([status, text, till.count("settle")]).toEqual([200, "sunny", 1]);
+    const { pay, facilitator } = await chainShop([{ kind: "moved", transaction: "0xdef" }]);
+    const { status, headers, text } = responseOf(await pay());
+    expect([status, text, facilitator.count("settle")]).toEqual([200, "sunny", 1]);
     expect(Buffer.from(headers["payment-response"] ?? "", "base64").toString()).toContain("0xdef");
   });
 
   test("that knows that it never will settles the matter as well: a fresh challenge", async () => {
-    const { pay, till, stateOf } = await chainShop([{ kind: "never" }]);
-    const { status, headers, json } = answerOf(await pay());
-    expect([status, json["error"], till.count("settle")]).toEqual([402, "invalid_transaction_state", 1]);
+    const { pay, facilitator, stateOf } = await chainShop([{ kind: "never" }]);
+    const { status, headers, json } = responseOf(await pay());
+    expect([status, json["error"], facilitator.count("settle")]).toEqual([402, "invalid_transaction_state", 1]);
     expect(headers).toHaveProperty("payment-required");
     expect(await stateOf()).toBe("rejected");
   });
@@ -209,10 +209,10 @@ describe("a node of the chain", () => {
   test.each<[ChainFinding]>([[{ kind: "open" }], [{ kind: "unclear", problem: "p" }]])(
     "that says %j leaves it to the facilitator",
     async (finding) => {
-      const { pay, till } = await chainShop([finding]);
-      till.settles = REFUSED;
-      expect(answerOf(await pay()).status).toBe(503);
-      expect(till.count("settle")).toBe(2);
+      const { pay, facilitator } = await chainShop([finding]);
+      facilitator.settles = REFUSED;
+      expect(responseOf(await pay()).status).toBe(503);
+      expect(facilitator.count("settle")).toBe(2);
     },
   );
 
@@ -221,8 +221,8 @@ describe("a node of the chain", () => {
     ["is believed when it is there", [{ kind: "open" }, { kind: "moved", transaction: "0x1" }], "settled"],
     ["is wrong when it can never be", [{ kind: "open" }, { kind: "never" }], "rejected"],
   ])("a facilitator that says the payment was settled before %s", async (_why, findings, state) => {
-    const { pay, till, stateOf } = await chainShop(findings);
-    till.settles = { ...REFUSED, errorReason: "payment_already_settled", transaction: "0x1" };
+    const { pay, facilitator, stateOf } = await chainShop(findings);
+    facilitator.settles = { ...REFUSED, errorReason: "payment_already_settled", transaction: "0x1" };
     await pay();
     expect(await stateOf()).toBe(state);
   });
@@ -236,9 +236,9 @@ describe("a node of the chain", () => {
 
   test("whose scheme throws changes nothing", async () => {
     const findPayment = () => Promise.reject(new RangeError("secret"));
-    const { pay, till, log } = await unknownShop({ rpc, scheme: createTestScheme({ findPayment }) });
-    till.settles = SETTLED;
-    expect(answerOf(await pay()).text).toBe("sunny");
+    const { pay, facilitator, log } = await unknownShop({ rpc, scheme: createTestScheme({ findPayment }) });
+    facilitator.settles = SETTLED;
+    expect(responseOf(await pay()).text).toBe("sunny");
     expect(log).toContainEqual({ event: "look_up_failed", fields: expect.objectContaining({ error: "RangeError" }) });
   });
 });
@@ -246,8 +246,8 @@ describe("a node of the chain", () => {
 describe("what a dead process has left", () => {
   /** A seller that dies while it settles: its facilitator never answers, and nothing of it goes on. */
   async function die(store: PaymentStore): Promise<void> {
-    const { pay, till } = createShop({ store });
-    till.settles = () => new Promise(() => {});
+    const { pay, facilitator } = createShop({ store });
+    facilitator.settles = () => new Promise(() => {});
     void admissionOf(await pay()).complete(HANDLED);
     await new Promise(setImmediate);
     expect((await store.find(IDENTITY))?.state).toBe("settling");
@@ -256,21 +256,21 @@ describe("what a dead process has left", () => {
   test("is settled once the other cannot be at work any more, and its answer waits for the payer", async () => {
     const store = createDurableStore();
     await die(store);
-    const { pay, till, passTime, stateOf } = watched({ store });
+    const { pay, facilitator, passTime, stateOf } = watched({ store });
     await new Promise(setImmediate);
-    expect([await stateOf(), till.count("settle")]).toEqual(["settling", 0]);
+    expect([await stateOf(), facilitator.count("settle")]).toEqual(["settling", 0]);
     await passTime(LEASE_MS);
-    expect([await stateOf(), till.count("settle")]).toEqual(["settled", 1]);
-    expect(answerOf(await pay()).text).toBe("sunny");
+    expect([await stateOf(), facilitator.count("settle")]).toEqual(["settled", 1]);
+    expect(responseOf(await pay()).text).toBe("sunny");
   });
 
   test("is settled for a payer who asks before", async () => {
     const store = createDurableStore();
     await die(store);
-    const { pay, clock, till } = watched({ store });
-    expect(answerOf(await pay()).status).toBe(409);
+    const { pay, clock, facilitator } = watched({ store });
+    expect(responseOf(await pay()).status).toBe(409);
     clock.ms += LEASE_MS;
-    expect([answerOf(await pay()).text, till.count("settle")]).toEqual(["sunny", 1]);
+    expect([responseOf(await pay()).text, facilitator.count("settle")]).toEqual(["sunny", 1]);
   });
 
   test.each([
@@ -281,15 +281,15 @@ describe("what a dead process has left", () => {
     const store = createDurableStore();
     await unknownShop({ store });
     const later = watched({ store });
-    later.till.settles = settles;
+    later.facilitator.settles = settles;
     // It has begun by itself, with the first gate.
     expect(await later.engine.recover()).toEqual(counts);
   });
 
   test("by many payments is taken up, each once", async () => {
     const store = createDurableStore();
-    const { pay, till, engine } = createShop({ store });
-    till.settles = LOST;
+    const { pay, facilitator, engine } = createShop({ store });
+    facilitator.settles = LOST;
     for (let at = 0; at < 50; at++) {
       await admissionOf(await pay({ payload: { nonce: `n${at}` } })).complete(HANDLED);
       vi.setSystemTime(Date.now() + 60_000);
@@ -297,7 +297,7 @@ describe("what a dead process has left", () => {
     engine.close();
     const later = watched({ store, routes: ROUTES });
     expect(await later.engine.recover()).toEqual({ settled: 50, rejected: 0, unknown: 0 });
-    expect(later.till.count("settle")).toBe(50);
+    expect(later.facilitator.count("settle")).toBe(50);
     expect(await later.engine.recover()).toEqual({ settled: 0, rejected: 0, unknown: 0 });
   });
 
@@ -335,17 +335,17 @@ describe("a process that sleeps for longer than its lease while it settles", () 
   /** Yields what the client of that process gets once its facilitator has said this. */
   async function sleepingSeller(store: PaymentStore, answer = HANDLED, options: ShopOptions = {}) {
     const shop = watched({ ...options, store });
-    let letGo: (value: unknown) => void = () => {};
-    shop.till.settles = () => new Promise((resolve) => (letGo = resolve));
+    let resolveSettle: (value: unknown) => void = () => {};
+    shop.facilitator.settles = () => new Promise((resolve) => (resolveSettle = resolve));
     const decided = shop.pay();
     const released = options.routes === undefined ? admissionOf(await decided).complete(answer) : undefined;
     await new Promise(setImmediate);
     expect(await shop.stateOf()).toBe("settling");
     const wake = async (said: unknown) => {
-      letGo(said);
+      resolveSettle(said);
       const release = await released;
-      if (release === undefined) return answerOf(await decided);
-      return release.kind === "replace" ? readAnswer(release.response) : release;
+      if (release === undefined) return responseOf(await decided);
+      return release.kind === "replace" ? readResponse(release.response) : release;
     };
     return { ...shop, wake };
   }
@@ -360,22 +360,22 @@ describe("a process that sleeps for longer than its lease while it settles", () 
     expect(await stateOf()).toBe("settled");
     expect(await sleeping.wake(SETTLED)).toMatchObject(TAKEN);
     expect(sleeping.seen).toEqual([]);
-    expect(answerOf(await pay()).text).toBe("sunny");
-    expect(answerOf(await pay()).json["error"]).toBe("payment_already_used");
+    expect(responseOf(await pay()).text).toBe("sunny");
+    expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
   });
 
   test("does so while the other is still settling", async () => {
     const store = createDurableStore();
     const sleeping = await sleepingSeller(store);
-    const { pay, passTime, till } = watched({ store });
-    let letGo: (value: unknown) => void = () => {};
-    till.settles = () => new Promise((resolve) => (letGo = resolve));
+    const { pay, passTime, facilitator } = watched({ store });
+    let resolveSettle: (value: unknown) => void = () => {};
+    facilitator.settles = () => new Promise((resolve) => (resolveSettle = resolve));
     await passTime(LEASE_MS);
     expect(await sleeping.wake(SETTLED)).toMatchObject(TAKEN);
-    letGo(SETTLED);
+    resolveSettle(SETTLED);
     await new Promise(setImmediate);
-    expect(answerOf(await pay()).text).toBe("sunny");
-    expect(answerOf(await pay()).json["error"]).toBe("payment_already_used");
+    expect(responseOf(await pay()).text).toBe("sunny");
+    expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
   });
 
   test("does so when its response was too large to keep: the handler runs once more", async () => {
@@ -385,7 +385,7 @@ describe("a process that sleeps for longer than its lease while it settles", () 
     await passTime(LEASE_MS);
     expect(await sleeping.wake(SETTLED)).toMatchObject(TAKEN);
     await admissionOf(await pay()).complete(HANDLED);
-    expect(answerOf(await pay()).json["error"]).toBe("payment_already_used");
+    expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
   });
 
   test("does not run the handler that the other process owes the client", async () => {
@@ -396,7 +396,7 @@ describe("a process that sleeps for longer than its lease while it settles", () 
     await passTime(LEASE_MS);
     expect(await sleeping.wake(SETTLED)).toMatchObject(TAKEN);
     expect(stageOf(await pay())).toBe("prepaid");
-    expect(answerOf(await pay()).json["error"]).toBe("payment_already_used");
+    expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
   });
 
   test("says nothing about the money when it was refused and the other was not", async () => {
@@ -405,7 +405,7 @@ describe("a process that sleeps for longer than its lease while it settles", () 
     const { pay, passTime } = watched({ store });
     await passTime(LEASE_MS);
     expect(await sleeping.wake({ ...REFUSED, errorReason: "payment_already_settled" })).toMatchObject(TAKEN);
-    expect(answerOf(await pay()).text).toBe("sunny");
+    expect(responseOf(await pay()).text).toBe("sunny");
   });
 
   test("delivers its response when nobody took over", async () => {
@@ -413,7 +413,7 @@ describe("a process that sleeps for longer than its lease while it settles", () 
     const sleeping = await sleepingSeller(store);
     sleeping.clock.ms += LEASE_MS;
     expect(await sleeping.wake(SETTLED)).toMatchObject({ kind: "release", paid: true });
-    expect(answerOf(await sleeping.pay()).json["error"]).toBe("payment_already_used");
+    expect(responseOf(await sleeping.pay()).json["error"]).toBe("payment_already_used");
   });
 
   test.each<[string, (store: PaymentStore) => Partial<PaymentStore>]>([

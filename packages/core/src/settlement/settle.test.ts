@@ -1,6 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { FacilitatorError } from "../errors.js";
-import { admissionOf, answerOf, createShop, createTill, HANDLED, NETWORK, NOW_SECONDS } from "../gate/shop.fixture.js";
+import {
+  admissionOf,
+  createFakeFacilitator,
+  createShop,
+  HANDLED,
+  NETWORK,
+  NOW_SECONDS,
+  responseOf,
+} from "../gate/shop.fixture.js";
 import { createMemoryStore } from "../store/memory-store.js";
 
 const LOST = new Error("lost");
@@ -17,7 +25,7 @@ const VERIFY_FAILS = new FacilitatorError("down", {
 
 /** Two facilitators by name, and a store that several processes share. */
 function createWorld() {
-  const [a, b] = [createTill(), createTill()];
+  const [a, b] = [createFakeFacilitator(), createFakeFacilitator()];
   const store = createMemoryStore(() => NOW_SECONDS * 1000);
   const named = { a: { facilitator: a, name: "a" }, b: { facilitator: b, name: "b" } };
   return {
@@ -73,7 +81,7 @@ describe("in another process", () => {
   test("a payment goes back to who may have settled it", async () => {
     const { a, b, open, record } = await createUnknown();
     const { pay } = open("b", "a");
-    expect(answerOf(await pay())).toMatchObject({ status: 503, json: { error: "settlement_pending" } });
+    expect(responseOf(await pay())).toMatchObject({ status: 503, json: { error: "settlement_pending" } });
     expect([a.count("settle"), b.count("settle")]).toEqual([2, 0]);
     expect(await record()).toMatchObject({ state: "unknown", facilitator: "a" });
   });
@@ -81,7 +89,7 @@ describe("in another process", () => {
   test("it stays unknown, and whose it is, where that one is not among the facilitators", async () => {
     const { a, b, open, record } = await createUnknown();
     const { pay } = open("b");
-    expect(answerOf(await pay())).toMatchObject({ status: 503, json: { error: "settlement_pending" } });
+    expect(responseOf(await pay())).toMatchObject({ status: 503, json: { error: "settlement_pending" } });
     expect([a.count("settle"), b.count("settle")]).toEqual([1, 0]);
     expect(await record()).toMatchObject({ state: "unknown", facilitator: "a" });
   });

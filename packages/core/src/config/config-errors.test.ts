@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createPaymentsEngine, createPaymentsGate } from "../engine.js";
 import { ConfigError } from "../errors.js";
-import { createTestScheme, createTill, NETWORK, PAY_TO, ROUTES } from "../gate/shop.fixture.js";
+import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO, ROUTES } from "../gate/shop.fixture.js";
 
 const SECRET = "hunter2";
 
@@ -48,7 +48,7 @@ describe("a secret never appears in a message", () => {
     [{ password: SECRET }, "its options"],
   ])("nor does that of a store: %o, %s", (store) => {
     const message = messageOf(() =>
-      createPaymentsEngine({ facilitator: createTill(), store } as never, { schemes: [] }),
+      createPaymentsEngine({ facilitator: createFakeFacilitator(), store } as never, { schemes: [] }),
     );
     expect(message).toContain("options.store");
     expect(message).not.toContain(SECRET);
@@ -56,7 +56,9 @@ describe("a secret never appears in a message", () => {
 
   test("nor does that of a public URL", () => {
     const publicUrl = `https://key:${SECRET}@api.example.com`;
-    const message = messageOf(() => createPaymentsEngine({ facilitator: createTill(), publicUrl }, { schemes: [] }));
+    const message = messageOf(() =>
+      createPaymentsEngine({ facilitator: createFakeFacilitator(), publicUrl }, { schemes: [] }),
+    );
     expect(message).toContain("options.publicUrl");
     expect(message).not.toContain(SECRET);
   });
@@ -134,7 +136,7 @@ const OPTION_KEYS = [
 ];
 
 describe.each(HOSTILE)("%o (%s)", (create) => {
-  const good = { facilitator: createTill() };
+  const good = { facilitator: createFakeFacilitator() };
 
   function expectCoded(make: () => unknown): void {
     try {
@@ -179,7 +181,7 @@ test("a scheme that throws while it compiles is a configuration that cannot work
       throw cause;
     },
   });
-  expect(() => createPaymentsGate(ROUTES, { facilitator: createTill() }, { schemes: [scheme] })).toThrow(
+  expect(() => createPaymentsGate(ROUTES, { facilitator: createFakeFacilitator() }, { schemes: [scheme] })).toThrow(
     expect.objectContaining({ code: "ERR_FAREBOX_CONFIG", cause }),
   );
 });
@@ -191,7 +193,9 @@ test("whatever is given as options, or as routes, nothing is thrown but a Config
     fc.property(anything, anything, (options, routes) => {
       messageOf(() => createPaymentsGate(routes as never, options as never, { schemes: [] }));
       messageOf(() =>
-        createPaymentsGate(ROUTES, { facilitator: createTill(), ...(options as object) } as never, { schemes: [] }),
+        createPaymentsGate(ROUTES, { facilitator: createFakeFacilitator(), ...(options as object) } as never, {
+          schemes: [],
+        }),
       );
     }),
   );

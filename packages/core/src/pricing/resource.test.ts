@@ -2,7 +2,93 @@ import { describe, expect, test } from "vitest";
 import { REQUEST } from "../gate/shop.fixture.js";
 import type { GateRequest } from "../route/request.js";
 import { formOf } from "../route/route.fixture.js";
-import { matchesMount, type Place, placeOf, placeOfRoute } from "./resource.js";
+import {
+  isForeignHost,
+  matchesMount,
+  type Place,
+  type PublicUrlSettings,
+  placeOf,
+  placeOfRoute,
+  resourceUrl,
+} from "./resource.js";
+
+const CONFIG: PublicUrlSettings = { publicUrl: undefined, allowedHosts: [], includeQuery: false };
+
+function urlOf(request: Partial<GateRequest>, config: Partial<PublicUrlSettings> = {}): string {
+  return resourceUrl({ ...REQUEST, ...request }, { ...CONFIG, ...config });
+}
+
+describe("the resource's URL", () => {
+  test.each<[request: Partial<GateRequest>, config: Partial<PublicUrlSettings>, url: string, why: string]>([
+    [{}, {}, "http://shop.example/weather", "what the client says"],
+    [{ origin: undefined }, {}, "http://localhost/weather", "the client says nothing usable"],
+    [{ mountPath: "/api" }, {}, "http://shop.example/api/weather", "the mount is part of it"],
+    [{ search: "?a=1" }, {}, "http://shop.example/weather", "the query is not"],
+    [{ search: "?a=1&b=%20" }, { includeQuery: true }, "http://shop.example/weather?a=1&b=%20", "unless it is wanted"],
+    [{}, { publicUrl: "https://api.example.com/v1" }, "https://api.example.com/v1/weather", "what the seller says"],
+    [
+      { mountPath: "/api", search: "?a" },
+      { publicUrl: "https://a.example", allowedHosts: ["b.example"], includeQuery: true },
+      "https://a.example/api/weather?a",
+      "which wins over everything else",
+    ],
+  ])("of %j with %j is %s: %s", (request, config, url) => {
+    expect(urlOf(request, config)).toBe(url);
+  });
+
+  test.each<[sent: string, written: string, why: string]>([
+    ["/a-b_c.d~e/F1", "/a-b_c.d~e/F1", "what needs no encoding"],
+    ["/!$&'()*+,;=:@", "/!$&'()*+,;=:@", "what a path may have besides"],
+    ["/a%20%zz%", "/a%20%zz%", "percent signs are left as they are"],
+    ["/<script>", "/%3Cscript%3E", "what would end a page's text"],
+    ['/"><img src=x>', "/%22%3E%3Cimg%20src=x%3E", "what would end an attribute"],
+    ["/\xe9\xff\x80", "/%E9%FF%80", "bytes, one character each"],
+    ["/\0\t\n\x7f", "/%00%09%0A%7F", "what cannot be printed, with two digits"],
+    ["/#[]{}|\\^`", "/%23%5B%5D%7B%7D%7C%5C%5E%60", "what has another meaning in a URL, or none"],
+  ])("writes %j as %s: %s", (sent, written) => {
+    expect(urlOf({ path: sent })).toBe(`http://shop.example${written}`);
+    expect(urlOf({ path: "", mountPath: sent })).toBe(`http://shop.example${written}`);
+    expect(urlOf({ path: "/", search: `?${sent}` }, { includeQuery: true })).toBe(`http://shop.example/?${written}`);
+  });
+});
+
+describe("a host", () => {
+  test.each<[origin: string | undefined, allowedHosts: string[], origin: string, why: string]>([
+    ["https://a.example", ["a.example", "b.example"], "https://a.example", "the first"],
+    ["https://b.example", ["a.example", "b.example"], "https://b.example", "another"],
+    ["https://B.Example", ["a.example", "b.example"], "https://B.Example", "in other case"],
+    ["http://a.example:8080", ["a.example"], "http://a.example:8080", "on any port, when none is named"],
+    ["http://a.example:8080", ["a.example:8080"], "http://a.example:8080", "on the port that is named"],
+    ["http://[::1]:3000", ["[::1]"], "http://[::1]:3000", "an address in brackets"],
+    ["http://[::1]", ["[::1]"], "http://[::1]", "whose digits are no port"],
+  ])("%s is among %j and stays %s: %s", (origin, allowedHosts, expected) => {
+    expect(urlOf({ origin }, { allowedHosts })).toBe(`${expected}/weather`);
+    expect(isForeignHost({ ...REQUEST, origin }, { ...CONFIG, allowedHosts })).toBe(false);
+  });
+
+  test.each<[origin: string | undefined, allowedHosts: string[], origin: string, why: string]>([
+    ["https://evil.example", ["a.example", "b.example"], "https://a.example", "the first host stands in for it"],
+    ["http://evil.example", ["a.example"], "http://a.example", "the scheme is kept"],
+    ["http://evil.example:81", ["a.example"], "http://a.example", "the port is not"],
+    ["https://a.example", ["a.example:8080"], "https://a.example:8080", "another port"],
+    ["https://a.example:80", ["a.example:8080"], "https://a.example:8080", "another port that is named"],
+    ["https://xa.example", ["a.example"], "https://a.example", "a name that ends like it"],
+    ["https://a.example.evil", ["a.example"], "https://a.example", "a name that begins like it"],
+    ["https://a.example:80x", ["a.example"], "https://a.example", "no port"],
+    [undefined, ["a.example"], "https://a.example", "nothing usable"],
+  ])("%s is not among %j and becomes %s: %s", (origin, allowedHosts, expected) => {
+    expect(urlOf({ origin }, { allowedHosts })).toBe(`${expected}/weather`);
+    expect(isForeignHost({ ...REQUEST, origin }, { ...CONFIG, allowedHosts })).toBe(true);
+  });
+
+  test.each<[config: Partial<PublicUrlSettings>, why: string]>([
+    [{}, "no host is named"],
+    [{ publicUrl: "https://p.example", allowedHosts: ["a.example"] }, "no URL is made of it"],
+  ])("is never foreign with %j: %s", (config) => {
+    expect(isForeignHost({ ...REQUEST, origin: "https://evil.example" }, { ...CONFIG, ...config })).toBe(false);
+    expect(isForeignHost({ ...REQUEST, origin: undefined }, { ...CONFIG, ...config })).toBe(false);
+  });
+});
 
 type Mounted = Partial<Pick<GateRequest, "mountPath" | "mountTemplate">>;
 

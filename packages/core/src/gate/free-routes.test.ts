@@ -4,15 +4,15 @@ import { ConfigError } from "../errors.js";
 import type { PriceFunction, RouteConfig } from "../options.js";
 import {
   admissionOf,
-  answerOf,
+  createFakeFacilitator,
   createShop,
   createTestScheme,
-  createTill,
   decodeHeader,
   HANDLED,
   NETWORK,
   PAY_TO,
   REQUEST,
+  responseOf,
 } from "./shop.fixture.js";
 
 const WAY = { network: NETWORK, payTo: PAY_TO } as const;
@@ -24,7 +24,7 @@ function issuesOf(route: object, options: object = {}): readonly string[] {
   try {
     createPaymentsGate(
       { "GET /a": route },
-      { facilitator: createTill(), ...options },
+      { facilitator: createFakeFacilitator(), ...options },
       { schemes: [createTestScheme()] },
     );
     return [];
@@ -59,7 +59,7 @@ describe("a price of zero", () => {
       }),
     });
     const table = { "GET /a": { accepts: { ...WAY, price: "nothing" } } } as never;
-    expect(() => createPaymentsGate(table, { facilitator: createTill() }, { schemes: [scheme] })).toThrow(
+    expect(() => createPaymentsGate(table, { facilitator: createFakeFacilitator() }, { schemes: [scheme] })).toThrow(
       "a price above zero",
     );
   });
@@ -125,7 +125,7 @@ describe("a key that is free", () => {
     "GET /api/health": { price: "$0", free: true },
     "GET /alone": { price: "$0", free: true },
   };
-  const { ask, engine, till } = createShop({ routes: ROUTES as never });
+  const { ask, engine, facilitator } = createShop({ routes: ROUTES as never });
   const kindOf = async (path: string, request = {}) => {
     const decision = await ask({ path, ...request });
     return decision.kind === "respond" ? decision.response.status : decision.kind;
@@ -157,7 +157,7 @@ describe("a key that is free", () => {
   test("is in the report as what it is, and asks nobody anything", () => {
     const free = engine.report().routes.find(({ key }) => key === "GET /api/health");
     expect(free?.offers).toEqual([]);
-    expect(till.calls).toEqual([]);
+    expect(facilitator.calls).toEqual([]);
   });
 
   test("prices nothing as the price of one route either", async () => {
@@ -178,20 +178,20 @@ describe("a price by request that is zero", () => {
   test.each<[price: unknown]>([["$0"], ["0.00 USDC"], [{ asset: "0xA", amount: "0" }]])(
     "lets the request through without payment where the route says free: %j",
     async (price) => {
-      const { ask, market, engine, till } = createMarket(true);
+      const { ask, market, engine, facilitator } = createMarket(true);
       const granted: unknown[] = [];
       engine.on("granted", ({ route }) => granted.push(route));
       market.price = price;
       expect(await ask()).toEqual({ kind: "pass", isGranted: true });
-      expect([granted, till.calls]).toEqual([["GET /weather"], []]);
+      expect([granted, facilitator.calls]).toEqual([["GET /weather"], []]);
       market.price = "$0.01";
-      expect(answerOf(await ask()).status).toBe(402);
+      expect(responseOf(await ask()).status).toBe(402);
     },
   );
 
   test.each([undefined, false])("is answered 503 where it does not: free: %s", async (free) => {
     const { ask, log } = createMarket(free);
-    expect(answerOf(await ask()).status).toBe(503);
+    expect(responseOf(await ask()).status).toBe(503);
     expect(log.map(({ event }) => event)).toContain("decision_failed");
   });
 
@@ -201,18 +201,18 @@ describe("a price by request that is zero", () => {
       { ...WAY, price: LIVE },
     ];
     const { ask } = createShop({ routes: { "GET /weather": { accepts, free: true } } });
-    expect(answerOf(await ask()).status).toBe(503);
+    expect(responseOf(await ask()).status).toBe(503);
   });
 
   test("uses no payment up, and a price that was told before holds", async () => {
-    const { ask, pay, market, till } = createMarket(true);
+    const { ask, pay, market, facilitator } = createMarket(true);
     expect(await pay()).toEqual({ kind: "pass", isGranted: true });
     market.price = "$0.01";
-    const { headers } = answerOf(await ask());
+    const { headers } = responseOf(await ask());
     const [offer] = decodeHeader(headers["payment-required"])["accepts"] as Record<string, string>[];
     market.price = "$0";
     const admission = admissionOf(await pay({ accepted: offer as never }));
     await admission.complete(HANDLED);
-    expect(till.calls.map(({ request }) => request.paymentRequirements.amount)).toEqual(["10000", "10000"]);
+    expect(facilitator.calls.map(({ request }) => request.paymentRequirements.amount)).toEqual(["10000", "10000"]);
   });
 });

@@ -6,15 +6,15 @@ import type { GateRequest } from "../route/request.js";
 import type { RouteKey } from "../route/route-key.js";
 import {
   admissionOf,
-  answerOf,
+  createFakeFacilitator,
   createShop,
   createTestScheme,
-  createTill,
   headerOf,
   NETWORK,
   NOW_SECONDS,
   PAY_TO,
   REQUEST,
+  responseOf,
 } from "./shop.fixture.js";
 
 const accepts = { network: NETWORK, price: "$0.01", payTo: PAY_TO } as const;
@@ -28,16 +28,16 @@ describe("a path that may be read in several ways", () => {
     [{ path: "/%77eather", receiversOf: opaque }, "or decode"],
     [{ path: "/weather", fullPath: "/x/..//weather", receiversOf: opaque }, "the full path counts"],
   ])("is answered 400, paid or not: %o, %s", async (request) => {
-    const { ask, pay, till, log } = createShop();
+    const { ask, pay, facilitator, log } = createShop();
     for (const decision of [await ask(request), await pay({}, request)]) {
-      const { status, headers, json } = answerOf(decision);
+      const { status, headers, json } = responseOf(decision);
       expect([status, json["error"]]).toEqual([400, "ambiguous_path"]);
       expect(json["message"]).toMatch(/Send it without dots, backslashes and encoded separators\.$/);
       expect(headers["cache-control"]).toBe("no-store");
       expect(headers["content-type"]).toBe("application/json; charset=utf-8");
       expect(headers).not.toHaveProperty("payment-required");
     }
-    expect(till.calls).toEqual([]);
+    expect(facilitator.calls).toEqual([]);
     expect(log).toEqual([]);
   });
 
@@ -55,12 +55,12 @@ describe("a router that is asked and fails", () => {
     const receiversOf = () => {
       throw thrown;
     };
-    const { pay, till, log, store } = createShop();
-    const { status, headers, text } = answerOf(await pay({}, { path: "/WEATHER", receiversOf }));
+    const { pay, facilitator, log, store } = createShop();
+    const { status, headers, text } = responseOf(await pay({}, { path: "/WEATHER", receiversOf }));
     expect([status, headers["retry-after"]]).toEqual([503, "5"]);
     expect(headers["cache-control"]).toBe("no-store");
     expect(text).not.toContain("secret");
-    expect(till.calls).toEqual([]);
+    expect(facilitator.calls).toEqual([]);
     expect(await store.find(`${NETWORK}|n1`)).toBeUndefined();
     expect(log).toEqual([{ event: "decision_failed", fields: { route: "the router", error } }]);
   });
@@ -70,7 +70,7 @@ describe("a router that is asked and fails", () => {
       throw new TypeError("asked");
     };
     const { ask, log } = createShop();
-    expect(answerOf(await ask({ receiversOf })).status).toBe(402);
+    expect(responseOf(await ask({ receiversOf })).status).toBe(402);
     expect(await ask({ path: "/free", receiversOf })).toEqual({ kind: "pass", isGranted: false });
     expect(log).toEqual([]);
   });
@@ -92,9 +92,9 @@ describe("the gate of one route", () => {
   const place: Place = { routeTemplate: "/w/:city", pathParams: { city: "Paris" } };
 
   function createRoute(locate: () => Place = () => place) {
-    const till = createTill();
+    const facilitator = createFakeFacilitator();
     const asked: string[] = [];
-    const options = { facilitator: till, now: () => NOW_SECONDS * 1000, logger: SILENT };
+    const options = { facilitator, now: () => NOW_SECONDS * 1000, logger: SILENT };
     const gate = createPaymentsEngine(options, { schemes: [createTestScheme()] }).charge({
       accepts,
       description: "One",
@@ -104,15 +104,15 @@ describe("the gate of one route", () => {
         asked.push("locate");
         return locate();
       });
-    return { till, asked, ask };
+    return { facilitator, asked, ask };
   }
 
   test.each(["/weather", "/any/where", "/WEATHER//", "/%2e%2e/x", ""])("prices %j, whatever it is", async (path) => {
-    const { ask, till } = createRoute();
-    const { status, json } = answerOf(await ask({ path }));
+    const { ask, facilitator } = createRoute();
+    const { status, json } = responseOf(await ask({ path }));
     expect(status).toBe(402);
     expect(json).toMatchObject({ resource: { description: "One" }, accepts: [{ amount: "10000" }] });
-    expect(till.calls).toEqual([]);
+    expect(facilitator.calls).toEqual([]);
   });
 
   test.each<[why: string, status: number, paymentSignature: string | undefined]>([
@@ -122,26 +122,26 @@ describe("the gate of one route", () => {
     ["a payment that the scheme refuses", 402, headerOf({ payload: { nonce: undefined as never } })],
   ])("does not ask where a request is for %s, but answers %i", async (_why, status, paymentSignature) => {
     const { ask, asked } = createRoute();
-    expect(answerOf(await ask({ paymentSignature })).status).toBe(status);
+    expect(responseOf(await ask({ paymentSignature })).status).toBe(status);
     expect(asked).toEqual([]);
   });
 
   test("asks once for a payment, and tells the handler", async () => {
-    const { ask, asked, till } = createRoute();
+    const { ask, asked, facilitator } = createRoute();
     const { payment } = admissionOf(await ask({ path: "/w/Paris", paymentSignature: headerOf() }));
     expect(payment).toMatchObject(place);
     expect(asked).toEqual(["locate"]);
-    expect(till.count("verify")).toBe(1);
+    expect(facilitator.count("verify")).toBe(1);
   });
 
   test("answers 503 when that fails, and nobody is asked", async () => {
-    const { ask, till } = createRoute(() => {
+    const { ask, facilitator } = createRoute(() => {
       throw new TypeError("secret");
     });
-    const { status, text } = answerOf(await ask({ paymentSignature: headerOf() }));
+    const { status, text } = responseOf(await ask({ paymentSignature: headerOf() }));
     expect(status).toBe(503);
     expect(text).not.toContain("secret");
-    expect(till.calls).toEqual([]);
+    expect(facilitator.calls).toEqual([]);
   });
 });
 

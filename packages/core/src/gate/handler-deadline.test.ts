@@ -3,7 +3,7 @@ import { startTimer } from "../config/parse-options.js";
 import { PaymentAbortedError } from "../errors.js";
 import type { StartTimer } from "../options.js";
 import { HandlerRun } from "./payment.js";
-import { admissionOf, createShop, HANDLED, NETWORK, NOW_SECONDS, readAnswer, stageOf } from "./shop.fixture.js";
+import { admissionOf, createShop, HANDLED, NETWORK, NOW_SECONDS, readResponse, stageOf } from "./shop.fixture.js";
 
 const IDENTITY = `${NETWORK}|n1`;
 /** Six seconds before the payment expires, a settlement may still begin. */
@@ -41,12 +41,12 @@ test("the signal is there, and not in the JSON of a payment", async () => {
 });
 
 test("a run that is late is answered for, the claim released before that, and then the handler told", async () => {
-  const { admission, signal, clock, fire, delays, store, till, pay } = await admitted();
+  const { admission, signal, clock, fire, delays, store, facilitator, pay } = await admitted();
   const order: string[] = [];
-  const answers: Promise<ReturnType<typeof readAnswer>>[] = [];
+  const answers: Promise<ReturnType<typeof readResponse>>[] = [];
   admission.onExpired((instead) => {
     order.push("answer");
-    answers.push(instead.then(readAnswer));
+    answers.push(instead.then(readResponse));
   });
   signal.addEventListener("abort", () => order.push("signal"));
   expect(delays()).toEqual([DEADLINE_MS - clock.ms]);
@@ -58,7 +58,7 @@ test("a run that is late is answered for, the claim released before that, and th
   expect(await answers[0]).toMatchObject({ status: 504, json: { error: "payment_expired" } });
   expect(await store.find(IDENTITY)).toBeUndefined();
   expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", response: { status: 504 } });
-  expect(till.count("settle")).toBe(0);
+  expect(facilitator.count("settle")).toBe(0);
   expect(delays()).toEqual([]);
   expect(stageOf(await pay())).toBe("held");
 });

@@ -4,12 +4,12 @@ import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentState, PaymentStore, Transition } from "../store/payment-store.js";
 import {
   admissionOf,
-  answerOf,
   createShop,
   HANDLED,
   NETWORK,
   NOW_SECONDS,
-  readAnswer,
+  readResponse,
+  responseOf,
   SETTLED,
   stageOf,
 } from "./shop.fixture.js";
@@ -55,13 +55,13 @@ describe.each([
     ["claim", 0],
     ["claimed to serving", 1],
   ])("at %s: 503, nobody is charged, no handler runs", async (step, verified) => {
-    const { pay, till, failing, log } = createFailingShop();
+    const { pay, facilitator, failing, log } = createFailingShop();
     Object.assign(failing, { steps: [step], after, atOnce });
-    const { status, headers, json, text } = answerOf(await pay());
+    const { status, headers, json, text } = responseOf(await pay());
     expect([status, headers["retry-after"], json["error"]]).toEqual([503, "5", "unexpected_verify_error"]);
     expect(headers).not.toHaveProperty("payment-required");
     expect(text).not.toMatch(/secret|not charged/);
-    expect([till.count("verify"), till.count("settle")]).toEqual([verified, 0]);
+    expect([facilitator.count("verify"), facilitator.count("settle")]).toEqual([verified, 0]);
     expect(log).toMatchObject([{ event: "decision_failed", fields: { error: "RangeError" } }]);
   });
 
@@ -74,25 +74,25 @@ describe.each([
   });
 
   test("at release of a payment that was refused: 503, and nobody is charged", async () => {
-    const { pay, till, failing } = createFailingShop();
-    till.verifies = { isValid: false, invalidReason: "insufficient_funds" };
+    const { pay, facilitator, failing } = createFailingShop();
+    facilitator.verifies = { isValid: false, invalidReason: "insufficient_funds" };
     Object.assign(failing, { steps: ["release"], after, atOnce });
-    expect(answerOf(await pay()).status).toBe(503);
-    expect(till.count("settle")).toBe(0);
+    expect(responseOf(await pay()).status).toBe(503);
+    expect(facilitator.count("settle")).toBe(0);
   });
 
   test.each<[step: Step, status: number]>([
     ["serving to settling", 200],
     ["release", 500],
   ])("at %s after the handler: 503, nobody is charged, the answer is not given away", async (step, status) => {
-    const { pay, till, failing } = createFailingShop();
+    const { pay, facilitator, failing } = createFailingShop();
     const admission = admissionOf(await pay());
     Object.assign(failing, { steps: [step], after, atOnce });
     const release = await admission.complete({ ...HANDLED, status });
-    const answer = readAnswer(release.kind === "replace" ? release.response : ({} as never));
+    const answer = readResponse(release.kind === "replace" ? release.response : ({} as never));
     expect([answer.status, answer.headers["retry-after"]]).toEqual([503, "5"]);
     expect(answer.text).not.toMatch(/sunny|secret/);
-    expect(till.count("settle")).toBe(0);
+    expect(facilitator.count("settle")).toBe(0);
   });
 
   test.each<[settles: unknown, step: Step, kind: string, why: string]>([
@@ -100,14 +100,14 @@ describe.each([
     [{ ...SETTLED, success: false, transaction: "" }, "settling to rejected", "replace", "the payer has not"],
     [new Error("lost"), "settling to unknown", "replace", "nobody knows"],
   ])("when the outcome is written down: it stands, and the operator is told (%o, %s)", async (settles, step, kind) => {
-    const { pay, till, failing, log } = createFailingShop();
+    const { pay, facilitator, failing, log } = createFailingShop();
     const admission = admissionOf(await pay());
-    till.settles = settles;
+    facilitator.settles = settles;
     Object.assign(failing, { steps: [step], after, atOnce });
     expect((await admission.complete(HANDLED)).kind).toBe(kind);
     expect(log.map(({ event }) => event)).toContain("outcome_not_recorded");
-    expect(till.count("settle")).toBe(1);
-    expect(answerOf(await pay()).status).toBeGreaterThanOrEqual(402);
+    expect(facilitator.count("settle")).toBe(1);
+    expect(responseOf(await pay()).status).toBeGreaterThanOrEqual(402);
   });
 
   test("when the client is gone: nothing is thrown, the operator is told", async () => {
@@ -131,36 +131,36 @@ describe.each([
     ["unknown to settling", {}],
     ["find", { payload: { expiresAtSeconds: NOW_SECONDS - 1 } }],
   ])("at %s of a payment that may have been made: 503, and no word on the money", async (step, more) => {
-    const { pay, till, failing } = createFailingShop();
+    const { pay, facilitator, failing } = createFailingShop();
     const admission = admissionOf(await pay());
-    till.settles = new Error("lost");
+    facilitator.settles = new Error("lost");
     await admission.complete(HANDLED);
     Object.assign(failing, { steps: [step], after, atOnce });
-    const { status, text } = answerOf(await pay(more));
+    const { status, text } = responseOf(await pay(more));
     expect(status).toBe(503);
     expect(text).not.toContain("not charged");
     expect(text).toContain("do not sign a new payment");
-    expect(till.count("settle")).toBe(1);
+    expect(facilitator.count("settle")).toBe(1);
   });
 });
 
 test("a claim that another run has taken away admits nobody", async () => {
-  const { pay, till, memory } = createFailingShop();
-  till.verifies = async () => {
+  const { pay, facilitator, memory } = createFailingShop();
+  facilitator.verifies = async () => {
     const { owner } = (await memory.find(IDENTITY))!;
     await memory.release(IDENTITY, owner);
     return { isValid: true };
   };
-  expect(answerOf(await pay()).status).toBe(409);
+  expect(responseOf(await pay()).status).toBe(409);
 });
 
 test("a settlement whose record is gone is not made", async () => {
-  const { pay, till, memory } = createFailingShop();
+  const { pay, facilitator, memory } = createFailingShop();
   const admission = admissionOf(await pay());
   const { owner } = (await memory.find(IDENTITY))!;
   await memory.release(IDENTITY, owner);
   expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", response: { status: 409 } });
-  expect(till.count("settle")).toBe(0);
+  expect(facilitator.count("settle")).toBe(0);
 });
 
 describe.each<[string, () => unknown]>([
@@ -175,12 +175,12 @@ describe.each<[string, () => unknown]>([
   const logger = { info: () => {}, warn: () => {}, error: error as () => void };
 
   test("does not decide what becomes of a payment", async () => {
-    const { pay, till, store } = createShop({ logger });
-    till.verifies = new Error("down");
-    expect(answerOf(await pay()).status).toBe(503);
-    till.verifies = { isValid: true };
+    const { pay, facilitator, store } = createShop({ logger });
+    facilitator.verifies = new Error("down");
+    expect(responseOf(await pay()).status).toBe(503);
+    facilitator.verifies = { isValid: true };
     const admission = admissionOf(await pay());
-    till.settles = new Error("lost");
+    facilitator.settles = new Error("lost");
     expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", response: { status: 503 } });
     expect((await store.find(IDENTITY))?.state).toBe("unknown");
   });

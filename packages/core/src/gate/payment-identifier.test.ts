@@ -1,0 +1,181 @@
+import { describe, expect, test } from "vitest";
+import { readPaymentIdentifier } from "../protocol/payment-identifier.js";
+import {
+  admissionOf,
+  createShop,
+  decodeHeader,
+  HANDLED,
+  NETWORK,
+  ROUTES,
+  responseOf,
+  SETTLED,
+  stageOf,
+} from "./shop.fixture.js";
+
+const IDENTITY = `${NETWORK}|n1`;
+const ID = "pay_0123456789abcdef";
+
+const withId = (id: unknown) => ({ extensions: { "payment-identifier": { info: { required: false, id } } } });
+
+describe("a payment with an id", () => {
+  test("that is sent again gets the same answer and receipt, as often as it is asked for", async () => {
+    const { pay, facilitator } = createShop();
+    const release = await admissionOf(await pay(withId(ID))).complete(HANDLED);
+    for (const _again of [1, 2, 3]) {
+      const { status, text, headers } = responseOf(await pay(withId(ID)));
+      expect([status, text]).toEqual([200, "sunny"]);
+      expect(release).toMatchObject({ headers: [["PAYMENT-RESPONSE", headers["payment-response"]]] });
+    }
+    expect([facilitator.count("verify"), facilitator.count("settle")]).toEqual([1, 1]);
+  });
+
+  test("is nobody else's: without the id, or with another, there is nothing for it", async () => {
+    const { pay } = createShop();
+    await admissionOf(await pay(withId(ID))).complete(HANDLED);
+    for (const duplicate of [{}, withId(`${ID}x`)]) {
+      expect(responseOf(await pay(duplicate)).json["error"]).toBe("payment_already_used");
+    }
+  });
+
+  test("whose delivery broke off is given to nobody without the id", async () => {
+    const { pay } = createShop();
+    const admission = admissionOf(await pay(withId(ID)));
+    await admission.complete(HANDLED);
+    await admission.undelivered(HANDLED);
+    expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
+    expect(responseOf(await pay(withId(ID))).text).toBe("sunny");
+  });
+
+  test("whose outcome is unknown is settled for nobody without the id", async () => {
+    const { pay, facilitator } = createShop();
+    facilitator.settles = new Error("lost");
+    await admissionOf(await pay(withId(ID))).complete(HANDLED);
+    facilitator.settles = SETTLED;
+    expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
+    expect(facilitator.count("settle")).toBe(1);
+    expect(responseOf(await pay(withId(ID))).text).toBe("sunny");
+  });
+
+  test("that it got only later is as one without: its answer is given once", async () => {
+    const { pay, facilitator } = createShop();
+    facilitator.settles = new Error("lost");
+    await admissionOf(await pay()).complete(HANDLED);
+    facilitator.settles = SETTLED;
+    expect(responseOf(await pay(withId(ID))).text).toBe("sunny");
+    for (const duplicate of [withId(ID), {}]) {
+      expect(responseOf(await pay(duplicate)).json["error"]).toBe("payment_already_used");
+    }
+  });
+
+  test("whose answer was not kept says so, and is not asked to pay again", async () => {
+    const { pay } = createShop();
+    await admissionOf(await pay(withId(ID))).complete({ ...HANDLED, body: undefined });
+    const { status, headers, json } = responseOf(await pay(withId(ID)));
+    expect([status, json["error"]]).toEqual([409, "answer_not_kept"]);
+    expect(headers).not.toHaveProperty("payment-required");
+    expect(decodeHeader(headers["payment-response"])).toMatchObject({ success: true, transaction: "0xabc" });
+  });
+
+  test("that another payment has is refused, and nothing happens", async () => {
+    const { pay, facilitator } = createShop();
+    await pay(withId(ID));
+    const { status, headers, json } = responseOf(await pay({ ...withId(ID), payload: { nonce: "n2" } }));
+    expect([status, json["error"]]).toEqual([409, "payment_identifier_conflict"]);
+    expect(headers).not.toHaveProperty("payment-required");
+    expect(facilitator.count("verify")).toBe(1);
+  });
+
+  test("that was not charged, or was rejected, is free for another payment", async () => {
+    const { pay, facilitator } = createShop();
+    await admissionOf(await pay(withId(ID))).complete({ ...HANDLED, status: 500 });
+    facilitator.settles = { ...SETTLED, success: false, errorReason: "insufficient_funds", transaction: "" };
+    await admissionOf(await pay({ ...withId(ID), payload: { nonce: "n2" } })).complete(HANDLED);
+    expect(stageOf(await pay({ ...withId(ID), payload: { nonce: "n3" } }))).toBe("held");
+  });
+
+  test("is known by its digest alone, and the facilitator does not hear of it", async () => {
+    const { pay, facilitator, store } = createShop();
+    await admissionOf(await pay(withId(ID))).complete(HANDLED);
+    const record = await store.find(IDENTITY);
+    expect(record?.identifier).toMatch(/^[\w-]{43}$/);
+    expect(JSON.stringify([record, facilitator.calls])).not.toContain(ID);
+  });
+});
+
+describe("the extension", () => {
+  const routesWith = (route: object) => ({ "GET /weather": { ...ROUTES["GET /weather"], ...route } });
+
+  async function challengeOf(route: object) {
+    const decision = await createShop({ routes: routesWith(route) }).ask();
+    return decodeHeader(responseOf(decision).headers["payment-required"])["extensions"];
+  }
+
+  test.each([
+    [{}, { required: false }],
+    [{ paymentIdentifier: "optional" }, { required: false }],
+    [{ paymentIdentifier: "required" }, { required: true }],
+    [{ extensions: { "payment-identifier": { info: { required: true }, schema: {} } } }, { required: true }],
+    [{ extensions: { "payment-identifier": { info: { required: false }, schema: {} } } }, { required: false }],
+  ])("is in the challenge: %j", async (route, info) => {
+    expect(await challengeOf(route)).toMatchObject({
+      "payment-identifier": { info, schema: { required: ["required"] } },
+    });
+  });
+
+  test("is not in the challenge when it is off, and then ids are not read", async () => {
+    expect(await challengeOf({ paymentIdentifier: "off" })).toBeUndefined();
+    const { pay } = createShop({ routes: routesWith({ paymentIdentifier: "off" }) });
+    expect(stageOf(await pay(withId("short")))).toBe("held");
+  });
+
+  test.each([
+    ["sometimes", /"optional", "required" or "off"/],
+    [true, /"optional", "required" or "off"/],
+  ])("cannot be %j", (paymentIdentifier, message) => {
+    expect(() => createShop({ routes: routesWith({ paymentIdentifier }) })).toThrow(message);
+  });
+
+  test("cannot be declared as one thing and set to another", () => {
+    const declared = { "payment-identifier": { info: { required: false }, schema: {} } };
+    const routes = routesWith({ paymentIdentifier: "required", extensions: declared });
+    expect(() => createShop({ routes })).toThrow(/"optional", as in extensions\["payment-identifier"\]/);
+  });
+
+  test("that is required and missing is answered 400 with a challenge, and nobody is asked", async () => {
+    const { pay, facilitator } = createShop({ routes: routesWith({ paymentIdentifier: "required" }) });
+    const { status, headers, json } = responseOf(await pay());
+    expect([status, json["error"], facilitator.calls.length]).toEqual([
+      400,
+      'payment_identifier_required: extensions["payment-identifier"].info.id is missing',
+      0,
+    ]);
+    expect(decodeHeader(headers["payment-required"])).toEqual(json);
+    expect(stageOf(await pay(withId(ID)))).toBe("held");
+  });
+
+  test.each(
+    [["", "a".repeat(15), "a".repeat(129), "a b".repeat(8), "é".repeat(16), "a\n".repeat(8), 5, {}, [], true]].flat(),
+  )("with an id of another form is answered 400: %j", async (id) => {
+    const { pay, facilitator } = createShop();
+    const { status, json } = responseOf(await pay(withId(id)));
+    expect([status, facilitator.calls.length]).toEqual([400, 0]);
+    expect(json["error"]).toMatch(/^invalid_payment_identifier: /);
+  });
+
+  test.each([
+    [undefined, "absent"],
+    [{}, "absent"],
+    [{ "payment-identifier": null }, "absent"],
+    [{ "payment-identifier": {} }, "absent"],
+    [{ "payment-identifier": { info: null } }, "absent"],
+    [{ "payment-identifier": { info: {} } }, "absent"],
+    [{ "payment-identifier": { info: { id: null } } }, "absent"],
+    [{ "payment-identifier": 5 }, "malformed"],
+    [{ "payment-identifier": { info: [] } }, "malformed"],
+    [JSON.parse('{"__proto__":{"payment-identifier":{"info":{"id":5}}}}'), "absent"],
+    [{ "payment-identifier": { info: { id: "a".repeat(16) } } }, "present"],
+    [{ "payment-identifier": { info: { id: "a-B_9".repeat(25) } } }, "present"],
+  ])("reads %j as %s", (extensions, kind) => {
+    expect(readPaymentIdentifier(extensions).kind).toBe(kind);
+  });
+});
