@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import * as core from "./index.js";
 
-test("the public surface is exactly this", () => {
+test("the package exports exactly these values", () => {
   expect(Object.keys(core).sort()).toMatchInlineSnapshot(`
     [
       "AmountError",

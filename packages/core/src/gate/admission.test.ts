@@ -35,9 +35,9 @@ async function admitted(options = {}) {
   return { ...shop, admission: admissionOf(await shop.pay()) };
 }
 
-describe("an answer that is no sale", () => {
+describe("a response that is not charged", () => {
   test.each([100, 199, 300, 301, 302, 304, 400, 402, 404, 500, 503, Number.NaN])(
-    "with status %i goes out uncharged, and the payment is free again",
+    "releases a response with status %i uncharged and makes the payment usable again",
     async (status) => {
       const { admission, facilitator, store, pay } = await admitted();
       const release = await admission.complete({ ...HANDLED, status });
@@ -55,13 +55,13 @@ describe("an answer that is no sale", () => {
     },
   );
 
-  test.each([200, 201, 204, 206, 299])("with status %i is one", async (status) => {
+  test.each([200, 201, 204, 206, 299])("charges for a response with status %i", async (status) => {
     const { admission, facilitator } = await admitted();
     expect(await admission.complete({ ...HANDLED, status })).toMatchObject({ kind: "release", paid: true });
     expect(facilitator.count("settle")).toBe(1);
   });
 
-  test("because the client is gone is not charged either", async () => {
+  test("charges nothing when the client disconnects", async () => {
     const { admission, facilitator, store } = await admitted();
     await admission.cancel();
     expect(facilitator.count("settle")).toBe(0);
@@ -69,7 +69,7 @@ describe("an answer that is no sale", () => {
   });
 });
 
-describe("an answer on a route that says itself what is chargeable", () => {
+describe("a route with its own chargeable", () => {
   const sell = (chargeable: Chargeable) =>
     admitted({ routes: { "GET /weather": { ...ROUTES["GET /weather"], chargeable } } });
 
@@ -79,8 +79,8 @@ describe("an answer on a route that says itself what is chargeable", () => {
     [500, true],
     [302, true],
     [304, false],
-  ])("with status %i: charged %s", async (status, paid) => {
-    const { admission, facilitator, store, pay } = await sell((answer) => answer.status !== 200);
+  ])("decides for status %i whether it is charged: %s", async (status, paid) => {
+    const { admission, facilitator, store, pay } = await sell(({ status }) => status !== 200);
     expect(await admission.complete({ ...HANDLED, status })).toMatchObject({ kind: "release", paid });
     expect(facilitator.count("settle")).toBe(paid ? 1 : 0);
     if (paid) return;
@@ -88,9 +88,9 @@ describe("an answer on a route that says itself what is chargeable", () => {
     expect(stageOf(await pay())).toBe("held");
   });
 
-  test("is asked once, with the status and nothing of the payer's", async () => {
+  test("calls chargeable once, with the status alone", async () => {
     const asked: unknown[] = [];
-    const { admission } = await sell((answer) => asked.push(answer) > 0);
+    const { admission } = await sell((response) => asked.push(response) > 0);
     await admission.complete(HANDLED);
     expect(asked).toEqual([{ status: 200 }]);
   });
@@ -107,7 +107,7 @@ describe("an answer on a route that says itself what is chargeable", () => {
     [() => "yes", "it returned string"],
     [() => undefined, "it returned undefined"],
     [() => null, "it returned null"],
-  ])("that %s fails (%s) is not charged, and the operator hears of it", async (chargeable, error) => {
+  ])("charges nothing and logs an error when chargeable is %s: %s", async (chargeable, error) => {
     const { admission, facilitator, store, log } = await sell(chargeable as Chargeable);
     expect(await admission.complete(HANDLED)).toMatchObject({ kind: "release", paid: false });
     expect(facilitator.count("settle")).toBe(0);
@@ -116,13 +116,13 @@ describe("an answer on a route that says itself what is chargeable", () => {
   });
 });
 
-describe("an answer that comes late", () => {
+describe("a late response", () => {
   test.each<[secondsLeft: number, settled: boolean]>([
     [6, true],
     [5.999, false],
     [0, false],
     [-100, false],
-  ])("with %d seconds left: settled %s", async (secondsLeft, settled) => {
+  ])("decides with %d seconds left whether the payment is settled: %s", async (secondsLeft, settled) => {
     const { admission, facilitator, clock, store } = await admitted();
     clock.ms = (NOW_SECONDS + 300 - secondsLeft) * 1000;
     const release = await admission.complete(HANDLED);
@@ -135,8 +135,8 @@ describe("an answer that comes late", () => {
   });
 });
 
-describe("a settlement that does not end well", () => {
-  test("is rejected: a fresh challenge with the reason and the receipt, and nothing of the handler's", async () => {
+describe("a settlement that fails", () => {
+  test("answers a rejected settlement with 402, reason and receipt, without the handler's response", async () => {
     const { admission, facilitator, store } = await admitted();
     facilitator.settles = { ...SETTLED, success: false, errorReason: "insufficient_funds", transaction: "" };
     const release = await admission.complete(HANDLED);
@@ -157,11 +157,11 @@ describe("a settlement that does not end well", () => {
   });
 
   test.each<[failure: unknown, state: string, error: string, why: string]>([
-    [TIMEOUT, "unknown", "settlement_pending", "no answer in time"],
-    [new RangeError("secret"), "unknown", "settlement_pending", "an error of its own"],
-    [undefined, "unknown", "settlement_pending", "no answer at all"],
+    [TIMEOUT, "unknown", "settlement_pending", "a timeout"],
+    [new RangeError("secret"), "unknown", "settlement_pending", "an unknown error"],
+    [undefined, "unknown", "settlement_pending", "no response"],
     [REFUSED_CONNECTION, "unsent", "unexpected_settle_error", "never sent"],
-  ])("%o leaves it %s: 503 and never a challenge (%s, %s)", async (failure, state, error) => {
+  ])("answers 503 without a challenge after %o, and the payment is %s (%s, %s)", async (failure, state, error) => {
     const { admission, facilitator, store, log } = await admitted();
     facilitator.settles = failure;
     const release = await admission.complete(HANDLED);
@@ -177,7 +177,7 @@ describe("a settlement that does not end well", () => {
     expect(JSON.stringify(log)).not.toContain("RangeError: secret");
   });
 
-  test("keeps no answer that is longer than what is held", async () => {
+  test("stores no response that is longer than holdBytes", async () => {
     const { admission, facilitator, store } = await admitted();
     facilitator.settles = TIMEOUT;
     await admission.complete({ ...HANDLED, body: undefined });
@@ -185,8 +185,8 @@ describe("a settlement that does not end well", () => {
   });
 });
 
-describe("an admission ends once", () => {
-  test("completed many times at once, it settles once", async () => {
+describe("the end of an admission", () => {
+  test("settles once when complete is called many times at once", async () => {
     const { admission, facilitator } = await admitted();
     const releases = await Promise.all(Array.from({ length: 20 }, () => admission.complete(HANDLED)));
     expect(facilitator.count("settle")).toBe(1);
@@ -195,21 +195,21 @@ describe("an admission ends once", () => {
     expect(lost?.kind === "replace" && lost.response.status).toBe(409);
   });
 
-  test("cancelled, it settles no more", async () => {
+  test("answers 409 without a settlement when complete follows cancel", async () => {
     const { admission, facilitator } = await admitted();
     await admission.cancel();
     expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", response: { status: 409 } });
     expect(facilitator.count("settle")).toBe(0);
   });
 
-  test("completed, it cannot be cancelled", async () => {
+  test("ignores cancel after complete", async () => {
     const { admission, store } = await admitted();
     await admission.complete(HANDLED);
     await admission.cancel();
     expect((await store.find(IDENTITY))?.state).toBe("settled");
   });
 
-  test("that another run has taken since belongs to that run", async () => {
+  test("ignores cancel when another run owns the payment", async () => {
     const { admission, pay, facilitator } = await admitted();
     await admission.cancel();
     const second = admissionOf(await pay());
@@ -219,8 +219,8 @@ describe("an admission ends once", () => {
   });
 });
 
-describe("the request to a route while its payment is served", () => {
-  test("runs once, however often it is sent, and all who sent it get its answer", async () => {
+describe("duplicates of a paid request", () => {
+  test("runs the handler once for fifty duplicates and gives all of them its response", async () => {
     const { pay, facilitator } = createShop();
     const asked = Array.from({ length: 50 }, () => pay());
     const release = await admissionOf(await Promise.race(asked)).complete(HANDLED);
@@ -235,19 +235,19 @@ describe("the request to a route while its payment is served", () => {
   });
 });
 
-/** Too large to keep. */
+/** Too large to store. */
 const LARGE = { ...HANDLED, body: undefined };
 
 const LOST = new Error("lost");
 
 test.each([
-  ["an answer too large to keep", LARGE, "owed"],
-  ["an answer that can be kept", HANDLED, "settled"],
-] as const)("%s that is paid for, and of which nothing went out, leaves the payment %s", async (_, answer, state) => {
+  ["a response too large to store", LARGE, "owed"],
+  ["a stored response", HANDLED, "settled"],
+] as const)("%s leaves a paid and undelivered payment %s", async (_, response, state) => {
   const { pay, store, facilitator } = createShop();
   const admission = admissionOf(await pay());
-  await admission.complete(answer);
-  await admission.unreleased(answer);
+  await admission.complete(response);
+  await admission.unreleased(response);
   expect(await store.find(IDENTITY)).toMatchObject({ state });
 
   const again = await pay();
@@ -257,7 +257,7 @@ test.each([
   expect(facilitator.count("settle")).toBe(1);
 });
 
-test("an answer too large to keep that broke off half-way is owed to nobody", async () => {
+test("a response too large to store is not owed again after it broke off half-way", async () => {
   const { pay } = createShop();
   const admission = admissionOf(await pay());
   await admission.complete(LARGE);
@@ -265,7 +265,7 @@ test("an answer too large to keep that broke off half-way is owed to nobody", as
   expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
 });
 
-test("a run that is owed stays owed when the client leaves before its answer", async () => {
+test("an owed handler stays owed when the client disconnects before the response", async () => {
   const { pay, facilitator, store } = createShop();
   facilitator.settles = LOST;
   await admissionOf(await pay()).complete(LARGE);

@@ -3,13 +3,13 @@ import { admissionOf, createShop, decodeHeader, HANDLED, responseOf, SETTLED } f
 
 const ID = "pay_0123456789abcdef";
 
-/** Requests come one by one: each has been read before anything else happens. */
+/** Lets the gate read a request before the next step. */
 const arrival = () => new Promise(setImmediate);
 
 const withId = (id: unknown) => ({ extensions: { "payment-identifier": { info: { required: false, id } } } });
 
-describe("a duplicate that comes while the handler runs", () => {
-  test("gets what the first one gets: the answer and the same receipt", async () => {
+describe("a duplicate while the handler runs", () => {
+  test("gets the response and receipt of the first request", async () => {
     const { pay, facilitator } = createShop();
     const admission = admissionOf(await pay());
     const duplicates = [pay(), pay({}, { client: "elsewhere" })];
@@ -24,7 +24,7 @@ describe("a duplicate that comes while the handler runs", () => {
     expect([facilitator.count("verify"), facilitator.count("settle")]).toEqual([1, 1]);
   });
 
-  test("gets the error the first one gets, and is not charged either", async () => {
+  test("gets the error response of the first request without a charge", async () => {
     const { pay, facilitator } = createShop();
     const admission = admissionOf(await pay());
     const duplicate = pay();
@@ -38,7 +38,7 @@ describe("a duplicate that comes while the handler runs", () => {
   test.each([
     ["rejected", { ...SETTLED, success: false, errorReason: "insufficient_funds", transaction: "" }, 402],
     ["unknown", new Error("lost"), 503],
-  ])("gets the answer to a settlement that is %s", async (_why, settles, status) => {
+  ])("gets the response of the first request when the settlement is %s", async (_why, settles, status) => {
     const { pay, facilitator } = createShop();
     facilitator.settles = settles;
     const admission = admissionOf(await pay());
@@ -48,7 +48,7 @@ describe("a duplicate that comes while the handler runs", () => {
     expect([responseOf(await duplicate).status, facilitator.count("settle")]).toEqual([status, 1]);
   });
 
-  test("gets the refusal, when the payment turns out to be bad", async () => {
+  test("gets the refusal of the first request when the payment is invalid", async () => {
     const { pay, facilitator } = createShop();
     facilitator.verifies = { isValid: false, invalidReason: "insufficient_funds" };
     const statuses = (await Promise.all([pay(), pay(), pay()])).map((decision) => responseOf(decision).json["error"]);
@@ -58,7 +58,7 @@ describe("a duplicate that comes while the handler runs", () => {
     ]);
   });
 
-  test("of a payer who has to allow the transfer first is told so, with 412 and the challenge", async () => {
+  test("gets 412 with the challenge when the payer has to allow the transfer first", async () => {
     const { pay, facilitator } = createShop();
     facilitator.verifies = { isValid: false, invalidReason: "permit2_allowance_required" };
     for (const decision of await Promise.all([pay(), pay()])) {
@@ -68,7 +68,7 @@ describe("a duplicate that comes while the handler runs", () => {
     }
   });
 
-  test("is served itself, when the first client leaves", async () => {
+  test("runs the handler itself when the first client disconnects", async () => {
     const { pay } = createShop();
     const admission = admissionOf(await pay());
     const duplicates = [pay(), pay()];
@@ -79,7 +79,7 @@ describe("a duplicate that comes while the handler runs", () => {
     expect(others.map((decision) => responseOf(decision).text)).toEqual(["sunny"]);
   });
 
-  test("gets nothing of an answer that is too large to keep, once that was paid for", async () => {
+  test("gets 402 after a paid response that is too large to store", async () => {
     const { pay } = createShop();
     const admission = admissionOf(await pay());
     const duplicate = pay();
@@ -87,7 +87,7 @@ describe("a duplicate that comes while the handler runs", () => {
     expect(responseOf(await duplicate).json["error"]).toBe("payment_already_used");
   });
 
-  test("gets the answer that the payment has run out", async () => {
+  test("gets payment_expired when the handler is too late", async () => {
     const { pay, passTime } = createShop();
     const admission = admissionOf(await pay({ payload: { expiresAtSeconds: 1_800_000_009 } }));
     admission.onExpired(() => {});
@@ -96,7 +96,7 @@ describe("a duplicate that comes while the handler runs", () => {
     expect(responseOf(await duplicate).json["error"]).toBe("payment_expired");
   });
 
-  test("waits for no longer than it is told to", async () => {
+  test("waits for at most copyWaitMs", async () => {
     const { pay, passTime, engine } = createShop({ copyWaitMs: 50 });
     await pay();
     const duplicate = pay();
@@ -113,7 +113,7 @@ describe("a duplicate that comes while the handler runs", () => {
     return pay();
   }
 
-  test("for another request is refused at once", async () => {
+  test("gets 402 at once when it is for another request", async () => {
     const { pay } = createShop();
     await pay();
     const others = [{ search: "?a=1" }, { method: "HEAD" }, { digestBody: () => "another" }];
@@ -121,8 +121,8 @@ describe("a duplicate that comes while the handler runs", () => {
   });
 });
 
-describe("a duplicate that comes while the money moves", () => {
-  /** Whose settlement is held until it is let go. */
+describe("a duplicate while the payment is settled", () => {
+  /** A shop whose settlement waits until the test lets it end. */
   async function createSettling(payment = {}) {
     const shop = createShop();
     let resolveSettle: (value: unknown) => void = () => {};
@@ -137,12 +137,12 @@ describe("a duplicate that comes while the money moves", () => {
   }
 
   test.each([
-    ["from the same address", {}, {}, { client: "::1" }, 200],
-    ["from another address", {}, {}, { client: "::2" }, 402],
-    ["from an address that is not known", {}, {}, {}, 402],
-    ["with the same id, from anywhere", withId(ID), withId(ID), { client: "::2" }, 200],
-    ["without the id that the first one had", withId(ID), {}, { client: "::1" }, 402],
-    ["with another id", withId(ID), withId(`${ID}x`), { client: "::1" }, 402],
+    ["gets the response when it comes from the same address", {}, {}, { client: "::1" }, 200],
+    ["gets 402 when it comes from another address", {}, {}, { client: "::2" }, 402],
+    ["gets 402 when its address is unknown", {}, {}, {}, 402],
+    ["gets the response from any address when it has the same id", withId(ID), withId(ID), { client: "::2" }, 200],
+    ["gets 402 without the id of the first request", withId(ID), {}, { client: "::1" }, 402],
+    ["gets 402 with another id", withId(ID), withId(`${ID}x`), { client: "::1" }, 402],
   ])("%s", async (_who, first, payment, request, status) => {
     const { pay, done, settle } = await createSettling(first);
     const duplicate = pay(payment, request);

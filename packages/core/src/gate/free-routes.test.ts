@@ -15,9 +15,9 @@ import {
   responseOf,
 } from "./shop.fixture.js";
 
-const WAY = { network: NETWORK, payTo: PAY_TO } as const;
-const LIVE: PriceFunction = () => "$0.01";
-const GIVEN = { networks: [NETWORK], payTo: { [NETWORK]: PAY_TO } };
+const TERMS = { network: NETWORK, payTo: PAY_TO } as const;
+const DYNAMIC: PriceFunction = () => "$0.01";
+const DEFAULTS = { networks: [NETWORK], payTo: { [NETWORK]: PAY_TO } };
 
 /** The issues of a route as `path: expected`. */
 function issuesOf(route: object, options: object = {}): readonly string[] {
@@ -34,22 +34,22 @@ function issuesOf(route: object, options: object = {}): readonly string[] {
   }
 }
 
-describe("a price of zero", () => {
+describe("a fixed price of zero", () => {
   const at = 'routes["GET /a"]';
   const REFUSED = "price: a price above zero, or free: true for a free route";
 
   test.each<[route: object, why: string]>([
-    [{ accepts: { ...WAY, price: "$0" } }, "dollars"],
-    [{ accepts: { ...WAY, price: "$0.00" } }, "with decimals"],
-    [{ accepts: { ...WAY, price: "0 USDC" } }, "by a ticker"],
-    [{ accepts: { ...WAY, price: { asset: "0xA", amount: "0" } } }, "in atomic units"],
-    [{ accepts: { ...WAY, price: "$0" }, free: false }, "and no other word"],
-    [{ accepts: { network: NETWORK, price: "$0", payTo: () => PAY_TO } }, "to somebody by request"],
-  ])("is refused at start: %j (%s)", (route) => {
+    [{ accepts: { ...TERMS, price: "$0" } }, "dollars"],
+    [{ accepts: { ...TERMS, price: "$0.00" } }, "with decimals"],
+    [{ accepts: { ...TERMS, price: "0 USDC" } }, "by a ticker"],
+    [{ accepts: { ...TERMS, price: { asset: "0xA", amount: "0" } } }, "in atomic units"],
+    [{ accepts: { ...TERMS, price: "$0" }, free: false }, "with free: false"],
+    [{ accepts: { network: NETWORK, price: "$0", payTo: () => PAY_TO } }, "with a dynamic payTo"],
+  ])("is an issue at startup without free: true: %j (%s)", (route) => {
     expect(issuesOf(route)).toEqual([`${at}.accepts.${REFUSED}`]);
   });
 
-  test("of a scheme of one's own is refused, whatever it is called there", () => {
+  test("is an issue at startup when the seller's own scheme compiles it", () => {
     const scheme = createTestScheme({
       compileTerms: ({ payTo }) => ({
         ok: true,
@@ -58,70 +58,78 @@ describe("a price of zero", () => {
         payTo,
       }),
     });
-    const table = { "GET /a": { accepts: { ...WAY, price: "nothing" } } } as never;
+    const table = { "GET /a": { accepts: { ...TERMS, price: "nothing" } } } as never;
     expect(() => createPaymentsGate(table, { facilitator: createFakeFacilitator() }, { schemes: [scheme] })).toThrow(
       "a price above zero",
     );
   });
 
   test.each<[route: object, options?: object]>([
-    [{ accepts: { ...WAY, price: "$0" }, free: true }],
+    [{ accepts: { ...TERMS, price: "$0" }, free: true }],
     [
       {
         accepts: [
-          { ...WAY, price: "$0" },
-          { ...WAY, price: { asset: "0xA", amount: "0" } },
+          { ...TERMS, price: "$0" },
+          { ...TERMS, price: { asset: "0xA", amount: "0" } },
         ],
         free: true,
       },
     ],
     [{ accepts: { network: NETWORK, price: "$0", payTo: () => PAY_TO }, free: true }],
     [{ price: "$0", free: true }],
-    [{ price: "0.00 USD", free: true }, GIVEN],
-    [{ price: LIVE, free: true }, GIVEN],
-    [{ price: LIVE, free: false }, GIVEN],
-  ])("is no mistake where the route says that it is free, or may be: %j", (route, options = {}) => {
+    [{ price: "0.00 USD", free: true }, DEFAULTS],
+    [{ price: DYNAMIC, free: true }, DEFAULTS],
+    [{ price: DYNAMIC, free: false }, DEFAULTS],
+  ])("is accepted in a route that is free, or may be: %j", (route, options = {}) => {
     expect(issuesOf(route, options)).toEqual([]);
   });
 
   test.each<[route: object, issue: string, why: string]>([
-    [{ accepts: { ...WAY, price: "$0.01" }, free: true }, ".free: a price that is zero or", "a price that is not zero"],
     [
-      {
-        accepts: [
-          { ...WAY, price: "$0" },
-          { ...WAY, price: "$1" },
-        ],
-        free: true,
-      },
-      ".accepts: a price of zero for every payment option",
-      "clients would take the free one",
+      { accepts: { ...TERMS, price: "$0.01" }, free: true },
+      ".free: a price that is zero or",
+      "a price that is not zero",
     ],
     [
       {
         accepts: [
-          { ...WAY, price: "$0" },
-          { ...WAY, price: LIVE },
+          { ...TERMS, price: "$0" },
+          { ...TERMS, price: "$1" },
         ],
         free: true,
       },
       ".accepts: a price of zero for every payment option",
-      "and here too",
+      "clients would take the free option",
     ],
-    [{ accepts: { ...WAY, price: "$0" }, free: "yes" }, ".free: true or false", "a text"],
-    [{ accepts: { ...WAY, price: "0" }, free: true }, ".accepts.price: a dollar price", "zero of what?"],
-    [{ price: "0", free: true }, "options.networks: the networks on which", "zero of what?"],
+    [
+      {
+        accepts: [
+          { ...TERMS, price: "$0" },
+          { ...TERMS, price: DYNAMIC },
+        ],
+        free: true,
+      },
+      ".accepts: a price of zero for every payment option",
+      "also beside a dynamic price",
+    ],
+    [{ accepts: { ...TERMS, price: "$0" }, free: "yes" }, ".free: true or false", "a text"],
+    [{ accepts: { ...TERMS, price: "0" }, free: true }, ".accepts.price: a dollar price", "no currency"],
+    [{ price: "0", free: true }, "options.networks: the networks on which", "no currency"],
     [{ free: true }, ": accepts, or a price", "no price"],
-    [{ accepts: { ...WAY, price: "$-0" }, free: true }, ".accepts.price: a dollar price", "a sign"],
-    [{ accepts: { network: NETWORK, price: "$0" }, free: true }, ".accepts.payTo: the address", "the rest is checked"],
-  ])("is said in a way that is refused: %j: %s (%s)", (route, issue) => {
+    [{ accepts: { ...TERMS, price: "$-0" }, free: true }, ".accepts.price: a dollar price", "a negative price"],
+    [
+      { accepts: { network: NETWORK, price: "$0" }, free: true },
+      ".accepts.payTo: the address",
+      "the other terms are checked too",
+    ],
+  ])("is an issue at startup in %j: %s (%s)", (route, issue) => {
     expect(issuesOf(route).join("\n")).toContain(issue);
   });
 });
 
-describe("a key that is free", () => {
+describe("a free key", () => {
   const ROUTES: Readonly<Record<string, RouteConfig>> = {
-    "GET /api/*": { accepts: { ...WAY, price: "$0.01" } },
+    "GET /api/*": { accepts: { ...TERMS, price: "$0.01" } },
     "GET /api/health": { price: "$0", free: true },
     "GET /alone": { price: "$0", free: true },
   };
@@ -132,51 +140,51 @@ describe("a key that is free", () => {
   };
 
   test.each<[path: string, kind: string | number, why: string]>([
-    ["/api/health", "pass", "written just so"],
-    ["/api/weather", 402, "the rest is priced"],
-    ["/api/Health", 402, "another spelling may be another file"],
-    ["/api/health/", 402, "a slash too"],
-    ["/api/he%61lth", 400, "and an encoding, where no router says who would get it"],
-    ["/alone", "pass", "where nothing else is priced"],
-    ["/Alone", "pass", "in whatever spelling"],
-  ])("%s is %s: %s", async (path, kind) => {
+    ["/api/health", "pass", "the path equals the key"],
+    ["/api/weather", 402, "another key prices it"],
+    ["/api/Health", 402, "another case may be another file"],
+    ["/api/health/", 402, "so may a trailing slash"],
+    ["/api/he%61lth", 400, "no router tells which handler gets an encoded path"],
+    ["/alone", "pass", "no other key prices it"],
+    ["/Alone", "pass", "no other key prices any spelling"],
+  ])("the free key decides %s as %s: %s", async (path, kind) => {
     expect(await kindOf(path)).toBe(kind);
   });
 
-  test("is free for HEAD as for GET, and for no other method", async () => {
+  test("covers HEAD and GET, and no other method", async () => {
     expect(await kindOf("/api/health", { method: "HEAD" })).toBe("pass");
     expect(await kindOf("/api/health", { method: "POST" })).toBe("pass");
-    const both = createShop({ routes: { ...ROUTES, "/api/*": { accepts: { ...WAY, price: "$0.02" } } } as never });
+    const both = createShop({ routes: { ...ROUTES, "/api/*": { accepts: { ...TERMS, price: "$0.02" } } } as never });
     expect((await both.ask({ path: "/api/health", method: "POST" })).kind).toBe("respond");
   });
 
-  test("is not free where routers may read another path than this", async () => {
+  test("does not apply when routers may read another path", async () => {
     expect(await kindOf("/api/health", { isUnclear: true })).not.toBe("pass");
   });
 
-  test("is in the report as what it is, and asks nobody anything", () => {
+  test("is reported without offers and calls no facilitator", () => {
     const free = engine.report().routes.find(({ key }) => key === "GET /api/health");
     expect(free?.offers).toEqual([]);
     expect(facilitator.calls).toEqual([]);
   });
 
-  test("prices nothing as the price of one route either", async () => {
+  test("lets every request through as the route of charge", async () => {
     const gate = engine.charge({ price: "$0", free: true });
-    const place = () => ({ routeTemplate: "/x", pathParams: {} });
-    expect(await gate.decide(REQUEST, place)).toEqual({ kind: "pass", isGranted: false });
+    const locate = () => ({ routeTemplate: "/x", pathParams: {} });
+    expect(await gate.decide(REQUEST, locate)).toEqual({ kind: "pass", isGranted: false });
   });
 });
 
-describe("a price by request that is zero", () => {
+describe("a dynamic price of zero", () => {
   function createMarket(free: boolean | undefined) {
     const market: { price: unknown } = { price: "$0" };
-    const accepts = { ...WAY, price: (() => market.price) as PriceFunction };
+    const accepts = { ...TERMS, price: (() => market.price) as PriceFunction };
     const shop = createShop({ routes: { "GET /weather": { accepts, ...(free === undefined ? {} : { free }) } } });
     return { ...shop, market };
   }
 
   test.each<[price: unknown]>([["$0"], ["0.00 USDC"], [{ asset: "0xA", amount: "0" }]])(
-    "lets the request through without payment where the route says free: %j",
+    "lets the request through without payment when the route sets free: true: %j",
     async (price) => {
       const { ask, market, engine, facilitator } = createMarket(true);
       const granted: unknown[] = [];
@@ -189,22 +197,22 @@ describe("a price by request that is zero", () => {
     },
   );
 
-  test.each([undefined, false])("is answered 503 where it does not: free: %s", async (free) => {
+  test.each([undefined, false])("answers 503 when the route does not allow it: free: %s", async (free) => {
     const { ask, log } = createMarket(free);
     expect(responseOf(await ask()).status).toBe(503);
     expect(log.map(({ event }) => event)).toContain("decision_failed");
   });
 
-  test("of one way to pay and not of another is answered 503: clients would take the free one", async () => {
+  test("answers 503 when only one of two offers is free", async () => {
     const accepts = [
-      { ...WAY, price: () => "$0" as const },
-      { ...WAY, price: LIVE },
+      { ...TERMS, price: () => "$0" as const },
+      { ...TERMS, price: DYNAMIC },
     ];
     const { ask } = createShop({ routes: { "GET /weather": { accepts, free: true } } });
     expect(responseOf(await ask()).status).toBe(503);
   });
 
-  test("uses no payment up, and a price that was told before holds", async () => {
+  test("leaves the payment unused, and a price quoted before still holds", async () => {
     const { ask, pay, market, facilitator } = createMarket(true);
     expect(await pay()).toEqual({ kind: "pass", isGranted: true });
     market.price = "$0.01";

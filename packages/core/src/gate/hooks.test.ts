@@ -4,7 +4,7 @@ import { createIssues } from "../issues.js";
 import { buy, createHookedShop, FACTS, type Hook, IDENTITY, INVALID_RESULTS, SETTLE_BEFORE } from "./hooks.fixture.js";
 import { admissionOf, createShop, HANDLED, ROUTES, responseOf, SETTLED, stageOf } from "./shop.fixture.js";
 
-/** How far a payment gets that is denied at a hook. */
+/** How far a payment gets before a hook denies it. */
 const POINTS: readonly (readonly [
   hook: Hook,
   settle: "after" | "before",
@@ -24,7 +24,7 @@ describe.each(POINTS)("%s of a route that settles %s the handler", (hook, settle
   const routes = settle === "before" ? SETTLE_BEFORE : ROUTES;
   const admits = before.includes("admitted");
 
-  test.each(INVALID_RESULTS)("denies when it %s, and leaves nothing behind", async (_how, junk) => {
+  test.each(INVALID_RESULTS)("denies with 403 and leaves no record when the hook %s", async (_how, junk) => {
     const shop = createHookedShop({ [hook]: junk }, routes);
     const got = await buy(shop);
     expect(got).toMatchObject({
@@ -40,7 +40,7 @@ describe.each(POINTS)("%s of a route that settles %s the handler", (hook, settle
     expect(JSON.stringify([shop.log, got])).not.toContain("secret");
   });
 
-  test("denies as it says", async () => {
+  test("denies with the message and status of the hook", async () => {
     const shop = createHookedShop(
       { [hook]: async () => ({ deny: "Not\r\nX-Evil: 1\u2028 you", status: 451 }) },
       routes,
@@ -53,7 +53,7 @@ describe.each(POINTS)("%s of a route that settles %s the handler", (hook, settle
     expect(denial).toEqual(admits ? ["onCancel"] : []);
   });
 
-  test("denies by what it said when it was read first", async () => {
+  test("reads the hook's result only once", async () => {
     const values = [403, 200];
     const shifty = {
       deny: "no",
@@ -65,18 +65,18 @@ describe.each(POINTS)("%s of a route that settles %s the handler", (hook, settle
     expect(await buy(shop)).toMatchObject({ status: 403, json: { message: "no" } });
   });
 
-  test("denies with the beginning of a text that is very long", async () => {
+  test("cuts a very long message to 1000 characters", async () => {
     const shop = createHookedShop({ [hook]: () => ({ deny: "x".repeat(1_000_000) }) }, routes);
     expect(await buy(shop)).toMatchObject({ status: 403, json: { message: "x".repeat(1000) } });
   });
 
-  test("has nothing to say: the payment takes its course", async () => {
+  test("lets the payment continue when the hook returns undefined", async () => {
     const shop = createHookedShop({ [hook]: async () => undefined }, routes);
     expect(await buy(shop)).toBe(settle === "before" ? "prepaid" : "served");
     expect(shop.notified).toMatchObject([["afterSettle", FACTS, { success: true }]]);
   });
 
-  test("denies once: the same payment is good when it is let through later", async () => {
+  test("accepts a payment that it denied before", async () => {
     let isOpen = false;
     const shop = createHookedShop({ [hook]: () => (isOpen ? undefined : { deny: true }) }, routes);
     expect(await buy(shop)).toMatchObject({ status: 403 });
@@ -87,7 +87,7 @@ describe.each(POINTS)("%s of a route that settles %s the handler", (hook, settle
 });
 
 describe("onRequest", () => {
-  test("is asked of every request at a priced route, before anything else, and of no other", async () => {
+  test("onRequest is called first for every request at a priced route, and for no other request", async () => {
     const asked: unknown[] = [];
     const shop = createHookedShop({
       onRequest({ header, ...request }: PricedRequest) {
@@ -109,7 +109,7 @@ describe("onRequest", () => {
     ["nothing", undefined],
     ["junk", "junk"],
     ["a payment", "payment"],
-  ])("grants a request that carries %s: nobody is asked, nothing is claimed", async (_what, sent) => {
+  ])("onRequest grants a request with %s without a claim or a facilitator call", async (_what, sent) => {
     const shop = createHookedShop({ onRequest: () => ({ grant: true }) });
     const decision = sent === "payment" ? await shop.pay() : await shop.ask({ paymentSignature: sent });
     expect(decision).toEqual({ kind: "pass", isGranted: true });
@@ -118,7 +118,7 @@ describe("onRequest", () => {
   });
 
   test.each(["beforeVerify", "afterVerify", "beforeSettle"])(
-    "is the only one that may grant; %s denies then",
+    "%s denies with 403 when it grants, because only onRequest may",
     async (hook) => {
       const shop = createHookedShop({ [hook]: () => ({ grant: true }) });
       expect(await buy(shop)).toMatchObject({ status: 403 });
@@ -127,8 +127,8 @@ describe("onRequest", () => {
   );
 });
 
-describe("hooks about a payment", () => {
-  test("are told who pays what, in order, each once; what they are told cannot be changed", async () => {
+describe("hooks of a payment", () => {
+  test("hooks of a payment are called once each, in order, with frozen facts", async () => {
     const asked: unknown[] = [];
     const ask = (name: string) => (facts: object) => {
       asked.push([name, facts, Object.isFrozen(facts)]);
@@ -142,7 +142,7 @@ describe("hooks about a payment", () => {
     expect(asked).toHaveLength(3);
   });
 
-  test("a duplicate of a payment that is denied gets the denial", async () => {
+  test("a duplicate of a denied payment gets the same denial", async () => {
     for (const hook of ["beforeVerify", "afterVerify", "beforeSettle"] as const) {
       const shop = createHookedShop({ [hook]: () => ({ deny: "no", status: 451 }) });
       const [first, duplicate] = [buy(shop), shop.pay()];
@@ -151,7 +151,7 @@ describe("hooks about a payment", () => {
     }
   });
 
-  test("the request waits for one that never answers; a duplicate does not wait for longer than duplicates do", async () => {
+  test("a duplicate gets 409 after copyWaitMs while a hook never returns", async () => {
     const shop = createHookedShop({ beforeVerify: () => new Promise(() => {}) });
     void shop.pay();
     const duplicate = shop.pay();
@@ -161,14 +161,14 @@ describe("hooks about a payment", () => {
     expect(shop.facilitator.calls).toEqual([]);
   });
 
-  test("beforeSettle is not asked about an answer that is not charged", async () => {
+  test("beforeSettle is not called for a response that is not charged", async () => {
     const shop = createHookedShop({ beforeSettle: () => ({ deny: "no" }) });
     const release = await admissionOf(await shop.pay()).complete({ ...HANDLED, status: 404 });
     expect(release.kind).toBe("release");
     expect(shop.notified).toMatchObject([["onCancel", FACTS, "not_chargeable"]]);
   });
 
-  test("beforeSettle that takes too long ends in 504; nothing is charged", async () => {
+  test("a request gets 504 without a charge when beforeSettle takes too long", async () => {
     const shop = createHookedShop({
       beforeSettle() {
         shop.clock.ms += 295_000;
@@ -179,7 +179,7 @@ describe("hooks about a payment", () => {
     expect(shop.facilitator.count("settle")).toBe(0);
   });
 
-  test("a settlement that is repeated is not denied: the money may have moved", async () => {
+  test("a repeated settlement is not denied, because the money may have moved", async () => {
     let asked = 0;
     const shop = createHookedShop({ beforeSettle: () => (asked++ === 0 ? undefined : { deny: "no" }) });
     shop.facilitator.settles = new Error("lost");
@@ -192,7 +192,7 @@ describe("hooks about a payment", () => {
   });
 });
 
-describe("hooks in the options", () => {
+describe("options.hooks", () => {
   const parse = (hooks: unknown) => {
     const issues = createIssues();
     const parsed = parseHooks(hooks, issues);
@@ -201,16 +201,16 @@ describe("hooks in the options", () => {
   };
 
   test.each<[string, unknown, string]>([
-    ["no object", () => {}, "options.hooks"],
+    ["a function", () => {}, "options.hooks"],
     ["null", null, "options.hooks"],
     ["an unknown name", { onrequest: () => {} }, "options.hooks.onrequest"],
-    ["no function", { onRequest: "GET" }, "options.hooks.onRequest"],
-    ["null for a function", { afterSettle: null }, "options.hooks.afterSettle"],
-  ])("%s is an issue", (_what, hooks, path) => {
+    ["a text as a hook", { onRequest: "GET" }, "options.hooks.onRequest"],
+    ["null as a hook", { afterSettle: null }, "options.hooks.afterSettle"],
+  ])("options.hooks with %s is an issue", (_what, hooks, path) => {
     expect(() => parse(hooks)).toThrow(path);
   });
 
-  test("may be the methods of an object of a class, and keep their this", async () => {
+  test("hooks may be methods of a class and keep their this", async () => {
     class Guard {
       readonly #keys = ["good"];
       onRequest({ header }: PricedRequest) {
@@ -222,7 +222,7 @@ describe("hooks in the options", () => {
     expect(responseOf(await shop.ask({ header: () => "bad" })).status).toBe(403);
   });
 
-  test("count as they were at the start", async () => {
+  test("hooks that are set after the start are ignored", async () => {
     const hooks: { onRequest?: () => { deny: true } } = {};
     const shop = createShop({ hooks });
     hooks.onRequest = () => ({ deny: true });
@@ -230,8 +230,8 @@ describe("hooks in the options", () => {
   });
 });
 
-describe("a hook that is told", () => {
-  test.each(INVALID_RESULTS)("and %s: the client gets what it has paid for", async (_how, junk) => {
+describe("a notification hook", () => {
+  test.each(INVALID_RESULTS)("a client gets its paid response when a notification hook %s", async (_how, junk) => {
     const shop = createHookedShop({ afterSettle: junk, onCancel: junk, onSettleUnknown: junk });
     expect(await buy(shop)).toBe("served");
     await new Promise(setImmediate);
@@ -239,7 +239,7 @@ describe("a hook that is told", () => {
     expect(JSON.stringify(shop.log)).not.toContain("secret");
   });
 
-  test("cannot change the receipt", async () => {
+  test("afterSettle cannot change the receipt", async () => {
     const shop = createHookedShop({
       afterSettle(_facts: unknown, receipt: { transaction: string }) {
         receipt.transaction = "0xevil";
@@ -259,14 +259,14 @@ describe("a hook that is told", () => {
       ["afterSettle", FACTS, { success: false, errorReason: "insufficient_funds" }],
     ],
     ["unknown", new Error("lost"), ["onSettleUnknown", FACTS]],
-  ])("hears of a settlement that is %s", async (_how, settles, call) => {
+  ])("notification hooks are called for a settlement that is %s", async (_how, settles, call) => {
     const shop = createHookedShop({});
     shop.facilitator.settles = settles;
     await buy(shop);
     expect(shop.notified).toMatchObject([call]);
   });
 
-  test("hears once that the money may have moved, and of the settlement in the background", async () => {
+  test("onSettleUnknown is called once, and afterSettle when the background settlement succeeds", async () => {
     const shop = createHookedShop({});
     shop.facilitator.settles = new Error("lost");
     await buy(shop);

@@ -15,21 +15,24 @@ import {
   SETTLED,
 } from "./shop.fixture.js";
 
-describe("a request", () => {
-  test("for nothing that is priced yields nothing", async () => {
+describe("events of a request", () => {
+  test("emits nothing for an unpriced request", async () => {
     const shop = createObservedShop();
     await shop.ask({ path: "/free" });
     await shop.pay({}, { path: "/free" });
     expect(shop.emitted()).toEqual([]);
   });
 
-  test.each(["text/html", undefined])("without a payment is challenged, once (Accept: %s)", async (accept) => {
-    const shop = createObservedShop();
-    await shop.ask({ accept, userAgent: "Mozilla/5.0" });
-    expect(shop.events).toEqual([{ type: "challenged", atMs: NOW_SECONDS * 1000, route: "GET /weather" }]);
-  });
+  test.each(["text/html", undefined])(
+    "emits challenged once for a request without a payment (Accept: %s)",
+    async (accept) => {
+      const shop = createObservedShop();
+      await shop.ask({ accept, userAgent: "Mozilla/5.0" });
+      expect(shop.events).toEqual([{ type: "challenged", atMs: NOW_SECONDS * 1000, route: "GET /weather" }]);
+    },
+  );
 
-  test("is not challenged when there is no way to pay", async () => {
+  test("emits nothing when no offer is available", async () => {
     const facilitator = createFakeFacilitator();
     facilitator.supports = { kinds: [], extensions: [], signers: {} };
     const shop = createObservedShop({ facilitator });
@@ -52,17 +55,17 @@ describe("a request", () => {
       { type: "mismatched", reason: "invalid_exact_evm_payload_authorization_valid_before" },
     ],
     [
-      "an id that is none",
+      "a malformed payment identifier",
       [{ extensions: { "payment-identifier": { info: { id: "short" } } } }],
       { type: "malformed", reason: "invalid_payment_identifier" },
     ],
-  ])("with %s yields what was wrong with it", async (what, payment, event) => {
+  ])("emits what is wrong with %s", async (payment, call, event) => {
     const shop = createObservedShop();
-    await (what === "junk" ? shop.ask({ paymentSignature: "junk" }) : shop.pay(...payment));
+    await (payment === "junk" ? shop.ask({ paymentSignature: "junk" }) : shop.pay(...call));
     expect(shop.events).toEqual([{ ...event, atMs: NOW_SECONDS * 1000, route: "GET /weather" }]);
   });
 
-  test("whose id another payment has is denied by that", async () => {
+  test("emits denied by payment-identifier when another payment has the identifier", async () => {
     const shop = createObservedShop();
     const extensions = { "payment-identifier": { info: { id: "0123456789abcdef" } } };
     await shop.pay({ extensions });
@@ -72,8 +75,8 @@ describe("a request", () => {
   });
 });
 
-describe("a payment", () => {
-  test("that is good: each event once, in order, with what it is about", async () => {
+describe("events of a payment", () => {
+  test("emits each event of a valid payment once, in order, with its facts", async () => {
     const shop = createObservedShop();
     shop.facilitator.verifies = () => {
       shop.clock.ms += 20;
@@ -94,11 +97,11 @@ describe("a payment", () => {
   });
 
   test.each<[string, unknown, string]>([
-    ["bad", { isValid: false, invalidReason: "insufficient_funds" }, "invalid insufficient_funds"],
-    ["bad, in other words", { isValid: false, invalidReason: "It\nis bad" }, "invalid invalid_payload"],
+    ["refused", { isValid: false, invalidReason: "insufficient_funds" }, "invalid insufficient_funds"],
+    ["refused with prose", { isValid: false, invalidReason: "It\nis bad" }, "invalid invalid_payload"],
     ["not verified", new Error("down"), "invalid unexpected_verify_error"],
-    ["verified by junk", "yes", "invalid unexpected_verify_error"],
-  ])("that is %s is invalid", async (_what, verifies, event) => {
+    ["verified with an invalid result", "yes", "invalid unexpected_verify_error"],
+  ])("emits invalid when the payment is %s", async (_what, verifies, event) => {
     const shop = createObservedShop();
     shop.facilitator.verifies = verifies;
     await shop.pay();
@@ -108,7 +111,7 @@ describe("a payment", () => {
   test.each<[string, unknown, string]>([
     ["rejected", REFUSED, "rejected insufficient_funds"],
     ["unknown", new Error("lost"), "unknown"],
-  ])("whose settlement is %s", async (_how, settles, event) => {
+  ])("emits the outcome of a settlement that is %s", async (_how, settles, event) => {
     const shop = createObservedShop();
     shop.facilitator.settles = settles;
     await handle(shop);
@@ -127,7 +130,7 @@ describe("a payment", () => {
         await admission.complete(HANDLED);
       },
     ],
-  ])("that is not charged is cancelled once: %s", async (reason, act) => {
+  ])("emits cancelled once when nothing is charged: %s", async (reason, act) => {
     const shop = createObservedShop();
     await act(shop);
     await shop.passTime(400_000);
@@ -135,7 +138,7 @@ describe("a payment", () => {
     expect(shop.events.find(({ type }) => type === "cancelled")).toMatchObject(FACTS);
   });
 
-  test("of a payer with too many handlers at work is denied after it was verified", async () => {
+  test("emits denied after verification when the payer has too many handlers running", async () => {
     const shop = createObservedShop({ maxRunsPerPayer: 1 });
     await shop.pay();
     await shop.pay({ payload: { nonce: "n2" } });
@@ -144,9 +147,9 @@ describe("a payment", () => {
   });
 
   test.each<[string, keyof PaymentStore]>([
-    ["cannot be written down", "transition"],
-    ["cannot be forgotten", "release"],
-  ])("whose end %s is cancelled as failed", async (_what, method) => {
+    ["change the record", "transition"],
+    ["release the claim", "release"],
+  ])("emits cancelled as failed when the store cannot %s", async (_what, method) => {
     const memory = createMemoryStore(() => NOW_SECONDS * 1000);
     const store = { ...memory };
     const shop = createObservedShop({ store });
@@ -156,7 +159,7 @@ describe("a payment", () => {
     expect(shop.emitted().slice(3)).toEqual(["cancelled failed"]);
   });
 
-  test("that another run has taken away is cancelled as failed", async () => {
+  test("emits cancelled as failed when another run took over the payment", async () => {
     const shop = createObservedShop();
     const admission = admissionOf(await shop.pay());
     await shop.store.release(FACTS.payment, (await shop.store.find(FACTS.payment))!.owner);
@@ -165,15 +168,15 @@ describe("a payment", () => {
   });
 });
 
-describe("a route that settles before its handler", () => {
-  test("settles, then admits", async () => {
+describe("events of a route that settles before its handler", () => {
+  test("emits settled before admitted", async () => {
     const shop = createObservedShop({ routes: SETTLE_BEFORE });
     await shop.pay();
     await shop.pay();
     expect(shop.emitted()).toEqual(["claimed", "settled", "admitted", "replayed refused"]);
   });
 
-  test("admits once more when the handler could not run", async () => {
+  test("emits admitted again when the handler could not run before", async () => {
     const shop = createObservedShop({ routes: SETTLE_BEFORE });
     const decision = await shop.pay();
     if (isPrepaid(decision)) await decision.admission.cancel();
@@ -184,7 +187,7 @@ describe("a route that settles before its handler", () => {
   test.each<[unknown, readonly string[]]>([
     [REFUSED, ["claimed", "rejected insufficient_funds"]],
     [new Error("lost"), ["claimed", "unknown"]],
-  ])("admits nobody when the money does not move (%o)", async (settles, events) => {
+  ])("emits no admitted when the settlement fails (%o)", async (settles, events) => {
     const shop = createObservedShop({ routes: SETTLE_BEFORE });
     shop.facilitator.settles = settles;
     await shop.pay();
@@ -192,7 +195,7 @@ describe("a route that settles before its handler", () => {
   });
 });
 
-test("nothing changes when nobody listens, nor when a listener throws", async () => {
+test("decides the same without listeners and with listeners that throw", async () => {
   const silent = createShop();
   const shop = createShop();
   for (const type of TYPES) {
@@ -204,26 +207,26 @@ test("nothing changes when nobody listens, nor when a listener throws", async ()
   expect(await buy(shop)).toEqual(await buy(silent));
 });
 
-describe("the same payment again", () => {
-  test("while it is served: each duplicate is told once what becomes of it", async () => {
+describe("events of a replay", () => {
+  test("emits replayed shared once for each duplicate that waits for the handler", async () => {
     const shop = createObservedShop();
     const admission = admissionOf(await shop.pay());
     const duplicates = [shop.pay(), shop.pay()];
-    // Both have been read before the handler responds.
+    // The gate has read both before the handler responds.
     await new Promise(setImmediate);
     await admission.complete(HANDLED);
     await Promise.all(duplicates);
     expect(shop.emitted()).toEqual([...PAID, "replayed shared", "replayed shared"]);
   });
 
-  test("is told to come back when it has waited long enough", async () => {
+  test("emits replayed pending when a duplicate has waited for copyWaitMs", async () => {
     const shop = createObservedShop({ copyWaitMs: 0 });
     await shop.pay();
     await shop.pay();
     expect(shop.emitted().slice(3)).toEqual(["replayed pending"]);
   });
 
-  test("is refused when it was settled, for another request, and when it was rejected", async () => {
+  test("emits replayed refused for a settled payment, another request and a rejected payment", async () => {
     const shop = createObservedShop();
     await handle(shop);
     await shop.pay();
@@ -236,7 +239,7 @@ describe("the same payment again", () => {
     expect(other.emitted().slice(3)).toEqual(["rejected invalid_transaction_state", "replayed refused"]);
   });
 
-  test("gets the kept answer", async () => {
+  test("emits replayed stored when the stored response is sent", async () => {
     const shop = createObservedShop();
     const admission = admissionOf(await shop.pay());
     await admission.complete(HANDLED);
@@ -245,7 +248,7 @@ describe("the same payment again", () => {
     expect(shop.emitted()).toEqual([...PAID, "replayed stored"]);
   });
 
-  test("settles what was unknown; that it still is, is no news", async () => {
+  test("emits unknown only once, and settled when the outcome becomes known", async () => {
     const shop = createObservedShop();
     shop.facilitator.settles = PENDING;
     await handle(shop);
@@ -256,7 +259,7 @@ describe("the same payment again", () => {
     expect(shop.emitted().slice(3)).toEqual(["unknown", "replayed pending", "settled", "replayed stored"]);
   });
 
-  test("runs the handler when its answer was too large to keep", async () => {
+  test("emits replayed owed when the handler runs again for a response too large to store", async () => {
     const shop = createObservedShop();
     shop.facilitator.settles = PENDING;
     await handle(shop, { ...HANDLED, body: undefined });
@@ -265,7 +268,7 @@ describe("the same payment again", () => {
     expect(shop.emitted().slice(3)).toEqual(["unknown", "settled", "replayed owed", "admitted"]);
   });
 
-  test("after its time may ask what became of it", async () => {
+  test("emits replayed refused for a settled payment after its expiry", async () => {
     const shop = createObservedShop();
     await handle(shop);
     shop.clock.ms += 301_000;
@@ -274,8 +277,8 @@ describe("the same payment again", () => {
   });
 });
 
-describe("in the background", () => {
-  test("a settlement becomes known, and nobody is told twice", async () => {
+describe("events in the background", () => {
+  test("emits settled once when the outcome of a settlement becomes known", async () => {
     const shop = createObservedShop();
     shop.facilitator.settles = PENDING;
     await handle(shop);
@@ -287,7 +290,7 @@ describe("in the background", () => {
     expect(shop.emitted().slice(3)).toEqual(["unknown", "settled"]);
   });
 
-  test("a settlement that never becomes known is unresolved, once", async () => {
+  test("emits unresolved once when the outcome never becomes known", async () => {
     const shop = createObservedShop();
     shop.facilitator.settles = PENDING;
     await handle(shop);
@@ -296,7 +299,7 @@ describe("in the background", () => {
     expect(shop.events.at(-1)).toMatchObject(FACTS);
   });
 
-  test("what a dead process has left behind is settled by the next", async () => {
+  test("emits settled when the next process recovers a settlement", async () => {
     const store = createMemoryStore(() => NOW_SECONDS * 1000);
     const dying = createObservedShop({ store });
     dying.facilitator.settles = () => new Promise(() => {});

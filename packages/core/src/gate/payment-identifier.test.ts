@@ -17,8 +17,8 @@ const ID = "pay_0123456789abcdef";
 
 const withId = (id: unknown) => ({ extensions: { "payment-identifier": { info: { required: false, id } } } });
 
-describe("a payment with an id", () => {
-  test("that is sent again gets the same answer and receipt, as often as it is asked for", async () => {
+describe("a payment with an identifier", () => {
+  test("gets the same response and receipt each time it is sent again", async () => {
     const { pay, facilitator } = createShop();
     const release = await admissionOf(await pay(withId(ID))).complete(HANDLED);
     for (const _again of [1, 2, 3]) {
@@ -29,7 +29,7 @@ describe("a payment with an id", () => {
     expect([facilitator.count("verify"), facilitator.count("settle")]).toEqual([1, 1]);
   });
 
-  test("is nobody else's: without the id, or with another, there is nothing for it", async () => {
+  test("gets 402 when it is sent again without its identifier or with another one", async () => {
     const { pay } = createShop();
     await admissionOf(await pay(withId(ID))).complete(HANDLED);
     for (const duplicate of [{}, withId(`${ID}x`)]) {
@@ -37,7 +37,7 @@ describe("a payment with an id", () => {
     }
   });
 
-  test("whose delivery broke off is given to nobody without the id", async () => {
+  test("gets its undelivered response only with its identifier", async () => {
     const { pay } = createShop();
     const admission = admissionOf(await pay(withId(ID)));
     await admission.complete(HANDLED);
@@ -46,7 +46,7 @@ describe("a payment with an id", () => {
     expect(responseOf(await pay(withId(ID))).text).toBe("sunny");
   });
 
-  test("whose outcome is unknown is settled for nobody without the id", async () => {
+  test("is settled again only with its identifier when the outcome is unknown", async () => {
     const { pay, facilitator } = createShop();
     facilitator.settles = new Error("lost");
     await admissionOf(await pay(withId(ID))).complete(HANDLED);
@@ -56,7 +56,7 @@ describe("a payment with an id", () => {
     expect(responseOf(await pay(withId(ID))).text).toBe("sunny");
   });
 
-  test("that it got only later is as one without: its answer is given once", async () => {
+  test("gets its response only once when the identifier was added later", async () => {
     const { pay, facilitator } = createShop();
     facilitator.settles = new Error("lost");
     await admissionOf(await pay()).complete(HANDLED);
@@ -67,7 +67,7 @@ describe("a payment with an id", () => {
     }
   });
 
-  test("whose answer was not kept says so, and is not asked to pay again", async () => {
+  test("gets 409 and no challenge when its response was not stored", async () => {
     const { pay } = createShop();
     await admissionOf(await pay(withId(ID))).complete({ ...HANDLED, body: undefined });
     const { status, headers, json } = responseOf(await pay(withId(ID)));
@@ -76,7 +76,7 @@ describe("a payment with an id", () => {
     expect(decodeHeader(headers["payment-response"])).toMatchObject({ success: true, transaction: "0xabc" });
   });
 
-  test("that another payment has is refused, and nothing happens", async () => {
+  test("gets 409 without verification when another payment has the identifier", async () => {
     const { pay, facilitator } = createShop();
     await pay(withId(ID));
     const { status, headers, json } = responseOf(await pay({ ...withId(ID), payload: { nonce: "n2" } }));
@@ -85,7 +85,7 @@ describe("a payment with an id", () => {
     expect(facilitator.count("verify")).toBe(1);
   });
 
-  test("that was not charged, or was rejected, is free for another payment", async () => {
+  test("frees its identifier when it was not charged or was rejected", async () => {
     const { pay, facilitator } = createShop();
     await admissionOf(await pay(withId(ID))).complete({ ...HANDLED, status: 500 });
     facilitator.settles = { ...SETTLED, success: false, errorReason: "insufficient_funds", transaction: "" };
@@ -93,7 +93,7 @@ describe("a payment with an id", () => {
     expect(stageOf(await pay({ ...withId(ID), payload: { nonce: "n3" } }))).toBe("held");
   });
 
-  test("is known by its digest alone, and the facilitator does not hear of it", async () => {
+  test("is stored with the identifier's digest only, and the facilitator does not get the identifier", async () => {
     const { pay, facilitator, store } = createShop();
     await admissionOf(await pay(withId(ID))).complete(HANDLED);
     const record = await store.find(IDENTITY);
@@ -102,7 +102,7 @@ describe("a payment with an id", () => {
   });
 });
 
-describe("the extension", () => {
+describe("the payment-identifier extension", () => {
   const routesWith = (route: object) => ({ "GET /weather": { ...ROUTES["GET /weather"], ...route } });
 
   async function challengeOf(route: object) {
@@ -116,13 +116,13 @@ describe("the extension", () => {
     [{ paymentIdentifier: "required" }, { required: true }],
     [{ extensions: { "payment-identifier": { info: { required: true }, schema: {} } } }, { required: true }],
     [{ extensions: { "payment-identifier": { info: { required: false }, schema: {} } } }, { required: false }],
-  ])("is in the challenge: %j", async (route, info) => {
+  ])("is declared in the challenge of a route with %j", async (route, info) => {
     expect(await challengeOf(route)).toMatchObject({
       "payment-identifier": { info, schema: { required: ["required"] } },
     });
   });
 
-  test("is not in the challenge when it is off, and then ids are not read", async () => {
+  test("is neither declared nor read when paymentIdentifier is off", async () => {
     expect(await challengeOf({ paymentIdentifier: "off" })).toBeUndefined();
     const { pay } = createShop({ routes: routesWith({ paymentIdentifier: "off" }) });
     expect(stageOf(await pay(withId("short")))).toBe("held");
@@ -131,17 +131,17 @@ describe("the extension", () => {
   test.each([
     ["sometimes", /"optional", "required" or "off"/],
     [true, /"optional", "required" or "off"/],
-  ])("cannot be %j", (paymentIdentifier, message) => {
+  ])("throws at startup for paymentIdentifier %j", (paymentIdentifier, message) => {
     expect(() => createShop({ routes: routesWith({ paymentIdentifier }) })).toThrow(message);
   });
 
-  test("cannot be declared as one thing and set to another", () => {
+  test("throws at startup when the declaration and paymentIdentifier differ", () => {
     const declared = { "payment-identifier": { info: { required: false }, schema: {} } };
     const routes = routesWith({ paymentIdentifier: "required", extensions: declared });
     expect(() => createShop({ routes })).toThrow(/"optional", as in extensions\["payment-identifier"\]/);
   });
 
-  test("that is required and missing is answered 400 with a challenge, and nobody is asked", async () => {
+  test("answers 400 with a challenge and calls no facilitator when a required identifier is missing", async () => {
     const { pay, facilitator } = createShop({ routes: routesWith({ paymentIdentifier: "required" }) });
     const { status, headers, json } = responseOf(await pay());
     expect([status, json["error"], facilitator.calls.length]).toEqual([
@@ -155,7 +155,7 @@ describe("the extension", () => {
 
   test.each(
     [["", "a".repeat(15), "a".repeat(129), "a b".repeat(8), "é".repeat(16), "a\n".repeat(8), 5, {}, [], true]].flat(),
-  )("with an id of another form is answered 400: %j", async (id) => {
+  )("answers 400 for the malformed identifier %j", async (id) => {
     const { pay, facilitator } = createShop();
     const { status, json } = responseOf(await pay(withId(id)));
     expect([status, facilitator.calls.length]).toEqual([400, 0]);
@@ -175,7 +175,7 @@ describe("the extension", () => {
     [JSON.parse('{"__proto__":{"payment-identifier":{"info":{"id":5}}}}'), "absent"],
     [{ "payment-identifier": { info: { id: "a".repeat(16) } } }, "present"],
     [{ "payment-identifier": { info: { id: "a-B_9".repeat(25) } } }, "present"],
-  ])("reads %j as %s", (extensions, kind) => {
+  ])("reads the extensions %j as %s", (extensions, kind) => {
     expect(readPaymentIdentifier(extensions).kind).toBe(kind);
   });
 });

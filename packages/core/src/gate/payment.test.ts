@@ -26,24 +26,24 @@ function offerOf(allowsLess: boolean) {
   return createOffer(createTestScheme({ allowsLess }), { asset: ASSET, amount: 10_000n, payTo: PAY_TO }, WIRE);
 }
 
-describe("an amount", () => {
-  test("takes what was said last", () => {
+describe("an amount to settle", () => {
+  test("is the one that was set last", () => {
     const charged = createAmount(offerOf(true), "maximum");
     expect(charged.value).toBe(10_000n);
-    for (const [said, amount] of [
+    for (const [set, amount] of [
       ["1", 1n],
       ["50%", 5_000n],
       ["$0.002", 2_000n],
       ["0", 0n],
     ] as const) {
-      charged.settle(said);
+      charged.settle(set);
       expect(charged.value).toBe(amount);
     }
     charged.settle("12.34%");
     expect(charged.close()).toBe(1_234n);
   });
 
-  test("reads dollars by the decimals of the asset that the offer is in", () => {
+  test("converts dollars by the decimals of the offer's asset", () => {
     const asset = { ...ASSET, symbol: "mUSD", decimals: 18 };
     const terms = { asset, amount: 10n ** 17n, payTo: PAY_TO };
     const charged = createAmount(createOffer(createTestScheme({ allowsLess: true }), terms, WIRE), "maximum");
@@ -55,13 +55,13 @@ describe("an amount", () => {
     ["maximum", 10_000n, 10_000n],
     ["zero", 0n, 0n],
     ["error", 0n, undefined],
-  ])("of which nothing was said, with %s, takes %d", (unmetered, amount, closed) => {
+  ])("without usage and with unmetered: %s is %d", (unmetered, amount, closed) => {
     const charged = createAmount(offerOf(true), unmetered);
     expect([charged.value, charged.close()]).toEqual([amount, closed]);
   });
 
   test.each(["10001", "100.01%", "$0.02", "1.234%", "-1", "", "ten"])(
-    "refuses %j, and what was said before stays",
+    "rejects %j and keeps the amount that was set before",
     (amount) => {
       const charged = createAmount(offerOf(true), "maximum");
       charged.settle("5");
@@ -70,7 +70,7 @@ describe("an amount", () => {
     },
   );
 
-  test("adds up what is charged bit by bit, and rounds once", () => {
+  test("adds up partial charges and rounds once", () => {
     const charged = createAmount(offerOf(true), "maximum");
     expect([charged.value, charged.remaining]).toEqual([10_000n, 10_000n]);
     for (let token = 0; token < 15; token++) charged.charge("$0.0000001");
@@ -84,7 +84,7 @@ describe("an amount", () => {
     expect(charged.remaining).toBe(0n);
   });
 
-  test("says of a route whose rule is nothing, or an error, what was charged", () => {
+  test("is zero after a charge of zero, with unmetered: zero or error", () => {
     for (const unmetered of ["zero", "error"] as const) {
       const charged = createAmount(offerOf(true), unmetered);
       charged.charge("0");
@@ -92,7 +92,7 @@ describe("an amount", () => {
     }
   });
 
-  test("is full when it is full: what would be too much is refused, and what was charged before stays", () => {
+  test("rejects a charge above the maximum and keeps the charges before it", () => {
     const charged = createAmount(offerOf(true), "maximum");
     charged.charge("99.99%");
     expect(() => charged.charge("$0.0000011")).toThrow(/at most what is left of what was authorized, 1 atomic units/);
@@ -101,21 +101,21 @@ describe("an amount", () => {
     expect([charged.remaining, charged.close()]).toEqual([0n, 10_000n]);
   });
 
-  test("takes all or nothing where the scheme does", () => {
+  test("cannot be set in a scheme that takes the whole amount", () => {
     const charged = createAmount(offerOf(false), "maximum");
     expect(() => charged.settle("1")).toThrow(StateError);
     expect(() => charged.charge("1")).toThrow(StateError);
     expect([charged.value, charged.remaining, charged.close()]).toEqual([10_000n, 0n, 10_000n]);
   });
 
-  test("is closed when it is closed", () => {
+  test("cannot change after it is closed", () => {
     const charged = createAmount(offerOf(true), "maximum");
     charged.close();
     expect(() => charged.settle("1")).toThrow(/before the response ends/);
     expect(() => charged.charge("1")).toThrow(/before the response ends/);
   });
 
-  test("that was settled before changes no more", () => {
+  test("cannot change after it was settled", () => {
     const charged = createSettledAmount(offerOf(true), 7n);
     charged.settle("1");
     charged.charge("1");
@@ -125,7 +125,7 @@ describe("an amount", () => {
   });
 });
 
-describe("a handler that takes less", () => {
+describe("a handler that charges less than the maximum", () => {
   function createMetered(route: object = {}) {
     const routes = { "GET /weather": { ...ROUTES["GET /weather"], ...route } };
     const shop = createShop({ routes, scheme: createTestScheme({ allowsLess: true }) });
@@ -138,7 +138,7 @@ describe("a handler that takes less", () => {
     return { ...shop, run, settled };
   }
 
-  test("has that settled, of what was verified and signed for the maximum", async () => {
+  test("settles the lower amount after verification of the maximum", async () => {
     const { run, facilitator, settled } = createMetered();
     facilitator.settles = { ...SETTLED, amount: "1234" };
     const release = await run("12.34%");
@@ -149,7 +149,7 @@ describe("a handler that takes less", () => {
     expect(decodeHeader(receipt)).toEqual({ ...SETTLED, amount: "1234" });
   });
 
-  test("is shown what is taken as things stand, and the most that can be", async () => {
+  test("sees the current amount, the remaining amount and the maximum", async () => {
     const { payment } = admissionOf(await createMetered().pay());
     payment.settle("5");
     payment.charge("$0.0000004");
@@ -166,7 +166,7 @@ describe("a handler that takes less", () => {
     });
   });
 
-  test("and takes nothing asks nobody, and the payment is used", async () => {
+  test("uses the payment without a settlement when the amount is zero", async () => {
     const { run, facilitator, pay } = createMetered();
     const release = await run("0");
     const [[, receipt] = []] = release.kind === "release" ? release.headers : [];
@@ -181,7 +181,7 @@ describe("a handler that takes less", () => {
     expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
   });
 
-  test("and says nothing, though it has to, is not believed: nothing is charged", async () => {
+  test("answers 500 without a charge when unmetered is error and no amount was set", async () => {
     const { run, facilitator, pay, log } = createMetered({ unmetered: "error" });
     const release = await run();
     expect(release.kind === "replace" && readResponse(release.response)).toMatchObject({ status: 500 });
@@ -190,12 +190,12 @@ describe("a handler that takes less", () => {
     expect(stageOf(await pay())).toBe("held");
   });
 
-  test.each<[outcome: string, answer: unknown]>([
+  test.each<[outcome: string, result: unknown]>([
     ["unknown", new Error("lost")],
     ["unknown again", { ...SETTLED, amount: "10000" }],
-  ])("is settled for the same when the outcome was %s", async (_outcome, answer) => {
+  ])("repeats the settlement with the same amount when the outcome was %s", async (_outcome, result) => {
     const { run, facilitator, pay } = createMetered();
-    facilitator.settles = answer;
+    facilitator.settles = result;
     await run("777");
     facilitator.settles = { ...SETTLED, amount: "777" };
     expect(responseOf(await pay()).text).toBe("sunny");
@@ -203,7 +203,7 @@ describe("a handler that takes less", () => {
     expect(amounts).toEqual(["10000", "777", "777"]);
   });
 
-  test("is not settled for another amount than that", async () => {
+  test("treats a settlement of another amount as unknown", async () => {
     const { run, facilitator, store } = createMetered();
     facilitator.settles = { ...SETTLED, amount: "10000" };
     expect((await run("777")).kind).toBe("replace");
@@ -213,11 +213,11 @@ describe("a handler that takes less", () => {
   test.each<[route: object, message: RegExp]>([
     [{ unmetered: "half" }, /"maximum", "zero" or "error"/],
     [{ settle: "before" }, /a scheme that takes the whole amount/],
-  ])("cannot be set up as %j", (route, message) => {
+  ])("throws at startup for %j", (route, message) => {
     expect(() => createMetered(route)).toThrow(message);
   });
 
-  test("cannot be asked of a scheme that takes all or nothing", () => {
+  test("throws at startup for unmetered in a scheme that takes the whole amount", () => {
     const routes = { "GET /weather": { ...ROUTES["GET /weather"], unmetered: "zero" as const } };
     expect(() => createShop({ routes })).toThrow(/an offer by "upto"/);
   });

@@ -23,7 +23,7 @@ const SETTLED_BEFORE = { ...REFUSED, errorReason: "payment_already_settled", tra
 
 type Shop = ReturnType<typeof createShop>;
 
-/** Ways to each state in which a payment can be found. */
+/** How a payment gets to each state. */
 const STATES = {
   claimed: async ({ facilitator, pay }: Shop) => {
     facilitator.verifies = () => new Promise(() => {});
@@ -43,9 +43,9 @@ const STATES = {
   unknown: (shop: Shop) => settleWith(shop, new Error("lost")),
 } as const;
 
-async function settleWith({ facilitator, pay }: Shop, answer: unknown): Promise<void> {
+async function settleWith({ facilitator, pay }: Shop, result: unknown): Promise<void> {
   const admission = admissionOf(await pay());
-  facilitator.settles = answer;
+  facilitator.settles = result;
   await admission.complete(HANDLED);
 }
 
@@ -58,8 +58,8 @@ async function shopWith(state: keyof typeof STATES): Promise<Shop> {
 
 const EVERY_STATE = Object.keys(STATES) as (keyof typeof STATES)[];
 
-describe("the same payment for another request", () => {
-  test.each(EVERY_STATE)("while it is %s is refused, whatever it is for", async (state) => {
+describe("a payment sent for another request", () => {
+  test.each(EVERY_STATE)("gets 402 for every other request while the payment is %s", async (state) => {
     const { pay, facilitator, store } = await shopWith(state);
     const before = await store.find(IDENTITY);
     const settles = facilitator.count("settle");
@@ -79,8 +79,8 @@ describe("the same payment for another request", () => {
   });
 });
 
-describe("the same payment for the same request", () => {
-  test("is the same under another name of the host, which is the client's word", async () => {
+describe("a replay of the same request", () => {
+  test("counts as the same request under another host", async () => {
     const { pay, passTime } = await shopWith("serving");
     const duplicate = pay({}, { origin: "http://other.example" });
     await passTime(10_000);
@@ -88,7 +88,7 @@ describe("the same payment for the same request", () => {
   });
 
   test.each(["claimed", "serving", "settling"] as const)(
-    "while it is %s waits, and then has to come again",
+    "waits, and then gets 409, while the payment is %s",
     async (state) => {
       const { pay, passTime } = await shopWith(state);
       const duplicate = pay();
@@ -100,7 +100,7 @@ describe("the same payment for the same request", () => {
     },
   );
 
-  test("once it is settled and delivered buys nothing more", async () => {
+  test("gets 402 after the payment was settled and the response delivered", async () => {
     const { pay, facilitator } = await shopWith("settled");
     const { status, json, text } = responseOf(await pay());
     expect([status, json["error"]]).toEqual([402, "payment_already_used"]);
@@ -108,7 +108,7 @@ describe("the same payment for the same request", () => {
     expect([facilitator.count("verify"), facilitator.count("settle")]).toEqual([1, 1]);
   });
 
-  test("once it is rejected is refused for the same reason, with the same receipt", async () => {
+  test("gets 402 with the same reason and receipt after the payment was rejected", async () => {
     const { pay, facilitator } = await shopWith("rejected");
     const { status, headers, json } = responseOf(await pay());
     expect([status, json["error"]]).toEqual([402, "insufficient_funds"]);
@@ -116,39 +116,48 @@ describe("the same payment for the same request", () => {
     expect(facilitator.count("settle")).toBe(1);
   });
 
-  test.each<[state: "unsent" | "unknown", answer: unknown, status: number, ends: string, why: string]>([
-    ["unsent", SETTLED, 200, "settled", "the answer that waited goes out"],
-    ["unknown", SETTLED, 200, "settled", "the answer that waited goes out"],
-    ["unknown", SETTLED_BEFORE, 200, "settled", "it was settled for us"],
-    ["unsent", SETTLED_BEFORE, 402, "rejected", "it was settled, but not for us"],
+  test.each<[state: "unsent" | "unknown", result: unknown, status: number, ends: string, why: string]>([
+    ["unsent", SETTLED, 200, "settled", "the stored response is sent"],
+    ["unknown", SETTLED, 200, "settled", "the stored response is sent"],
+    ["unknown", SETTLED_BEFORE, 200, "settled", "an earlier attempt settled it"],
+    ["unsent", SETTLED_BEFORE, 402, "rejected", "another seller's attempt settled it"],
     ["unsent", { ...REFUSED, errorReason: "insufficient_funds" }, 402, "rejected", "refused"],
-    ["unknown", { ...REFUSED, errorReason: "insufficient_funds" }, 503, "unknown", "that may be why"],
+    [
+      "unknown",
+      { ...REFUSED, errorReason: "insufficient_funds" },
+      503,
+      "unknown",
+      "an earlier attempt may have spent the funds",
+    ],
     ["unsent", UNREACHABLE, 503, "unsent", "still not sent"],
-    ["unknown", UNREACHABLE, 503, "unknown", "an earlier attempt may have been"],
-    ["unsent", new Error("lost"), 503, "unknown", "now it may have been"],
-  ])("that is %s is settled again: after %o it gets %i and is %s (%s)", async (state, answer, status, ends) => {
-    const { pay, facilitator, store } = await shopWith(state);
-    facilitator.settles = answer;
-    const again = responseOf(await pay());
-    expect(again.status).toBe(status);
-    expect(again.text === "sunny").toBe(status === 200);
-    expect([facilitator.count("verify"), facilitator.count("settle")]).toEqual([1, 2]);
-    const record = await store.find(IDENTITY);
-    expect([record?.state, record?.answer !== undefined]).toEqual([ends, ends === "unsent" || ends === "unknown"]);
-  });
+    ["unknown", UNREACHABLE, 503, "unknown", "an earlier attempt may have been sent"],
+    ["unsent", new Error("lost"), 503, "unknown", "this attempt may have been sent"],
+  ])(
+    "settles the %s payment again: after %o it gets %i and the payment is %s (%s)",
+    async (state, result, status, ends) => {
+      const { pay, facilitator, store } = await shopWith(state);
+      facilitator.settles = result;
+      const again = responseOf(await pay());
+      expect(again.status).toBe(status);
+      expect(again.text === "sunny").toBe(status === 200);
+      expect([facilitator.count("verify"), facilitator.count("settle")]).toEqual([1, 2]);
+      const record = await store.find(IDENTITY);
+      expect([record?.state, record?.answer !== undefined]).toEqual([ends, ends === "unsent" || ends === "unknown"]);
+    },
+  );
 
-  test("that is unknown is settled by one of many who ask at once", async () => {
+  test("settles an unknown payment only once when many replays arrive at once", async () => {
     const { pay, facilitator } = await shopWith("unknown");
     facilitator.settles = SETTLED;
-    const answers = (await Promise.all(Array.from({ length: 20 }, () => pay()))).map(responseOf);
+    const responses = (await Promise.all(Array.from({ length: 20 }, () => pay()))).map(responseOf);
     expect(facilitator.count("settle")).toBe(2);
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
-    expect(answers.filter(({ status }) => status === 409)).toHaveLength(19);
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(responses.filter(({ status }) => status === 409)).toHaveLength(19);
   });
 });
 
-describe("an answer that was paid for and kept", () => {
-  test("goes out once, private, with its receipt", async () => {
+describe("a paid and stored response", () => {
+  test("is sent once, as private, with its receipt", async () => {
     const shop = createShop();
     const admission = admissionOf(await shop.pay());
     const headers = [
@@ -167,16 +176,19 @@ describe("an answer that was paid for and kept", () => {
     expect(shop.facilitator.count("settle")).toBe(1);
   });
 
-  test.each([undefined, "no-store", "private, no-cache"])("is never for shared caches: %j", async (cacheControl) => {
-    const shop = await shopWith("settled");
-    const headers = cacheControl === undefined ? [] : ([["Cache-Control", cacheControl]] as const);
-    const { owner } = (await shop.store.find(IDENTITY))!;
-    const change = { identity: IDENTITY, from: "settled", to: "settled", owner } as const;
-    await shop.store.transition({ ...change, answer: { status: 200, headers, body: new Uint8Array() } });
-    expect(responseOf(await shop.pay()).headers["cache-control"]).toBe(cacheControl ?? "private");
-  });
+  test.each([undefined, "no-store", "private, no-cache"])(
+    "is kept out of shared caches: Cache-Control %j",
+    async (cacheControl) => {
+      const shop = await shopWith("settled");
+      const headers = cacheControl === undefined ? [] : ([["Cache-Control", cacheControl]] as const);
+      const { owner } = (await shop.store.find(IDENTITY))!;
+      const change = { identity: IDENTITY, from: "settled", to: "settled", owner } as const;
+      await shop.store.transition({ ...change, answer: { status: 200, headers, body: new Uint8Array() } });
+      expect(responseOf(await shop.pay()).headers["cache-control"]).toBe(cacheControl ?? "private");
+    },
+  );
 
-  test("is kept again when its delivery breaks off again", async () => {
+  test("is stored again when its delivery breaks off again", async () => {
     const shop = await shopWith("unknown");
     shop.facilitator.settles = SETTLED;
     const decision = await shop.pay();
@@ -186,17 +198,17 @@ describe("an answer that was paid for and kept", () => {
     expect(responseOf(await shop.pay()).status).toBe(402);
   });
 
-  test("goes to one of many who ask at once", async () => {
+  test("goes to one of many replays at once", async () => {
     const shop = createShop();
     const admission = admissionOf(await shop.pay());
     await admission.complete(HANDLED);
     await admission.undelivered(HANDLED);
-    const answers = (await Promise.all(Array.from({ length: 20 }, () => shop.pay()))).map(responseOf);
-    expect(answers.filter(({ text }) => text === "sunny")).toHaveLength(1);
+    const responses = (await Promise.all(Array.from({ length: 20 }, () => shop.pay()))).map(responseOf);
+    expect(responses.filter(({ text }) => text === "sunny")).toHaveLength(1);
   });
 });
 
-describe("a payment settled late, whose answer was too long to keep", () => {
+describe("a payment settled late without a stored response", () => {
   async function prepaid() {
     const shop = createShop();
     const first = admissionOf(await shop.pay());
@@ -206,7 +218,7 @@ describe("a payment settled late, whose answer was too long to keep", () => {
     return { shop, admission: admissionOf(await shop.pay()) };
   }
 
-  test.each([200, 404, 500])("runs the handler once more, and its %i goes out with the receipt", async (status) => {
+  test.each([200, 404, 500])("runs the handler again and releases its %i with the receipt", async (status) => {
     const { shop, admission } = await prepaid();
     const release = await admission.complete({ ...HANDLED, status });
     expect(release).toMatchObject({ kind: "release", paid: true });
@@ -215,7 +227,7 @@ describe("a payment settled late, whose answer was too long to keep", () => {
     expect(responseOf(await shop.pay()).status).toBe(402);
   });
 
-  test("keeps that answer if its delivery breaks off", async () => {
+  test("stores the second response if its delivery breaks off", async () => {
     const { shop, admission } = await prepaid();
     await admission.complete(HANDLED);
     await admission.undelivered(HANDLED);
@@ -223,17 +235,20 @@ describe("a payment settled late, whose answer was too long to keep", () => {
   });
 });
 
-describe("a payment that has run out", () => {
-  test.each(["settled", "rejected", "unsent", "unknown"] as const)("and is %s is still known", async (state) => {
-    const { pay, clock, facilitator } = await shopWith(state);
-    clock.ms = (NOW_SECONDS + 301) * 1000;
-    facilitator.settles = SETTLED;
-    const { status, text } = responseOf(await pay());
-    expect(text === "sunny").toBe(state === "unsent" || state === "unknown");
-    expect(status).toBe(text === "sunny" ? 200 : 402);
-  });
+describe("an expired payment", () => {
+  test.each(["settled", "rejected", "unsent", "unknown"] as const)(
+    "is still decided by its record when it is %s",
+    async (state) => {
+      const { pay, clock, facilitator } = await shopWith(state);
+      clock.ms = (NOW_SECONDS + 301) * 1000;
+      facilitator.settles = SETTLED;
+      const { status, text } = responseOf(await pay());
+      expect(text === "sunny").toBe(state === "unsent" || state === "unknown");
+      expect(status).toBe(text === "sunny" ? 200 : 402);
+    },
+  );
 
-  test("and is forgotten is refused for its time, and claimed no more", async () => {
+  test("gets 402 with the expiry reason, without a claim, when its record is gone", async () => {
     const { pay, clock, store, facilitator } = await shopWith("unknown");
     clock.ms = (NOW_SECONDS + 3600) * 1000;
     await store.claim({ identity: "other", binding: "", owner: "", expiresAtMs: 2 * clock.ms });

@@ -19,15 +19,15 @@ import {
 
 const accepts = { network: NETWORK, price: "$0.01", payTo: PAY_TO } as const;
 
-describe("a path that may be read in several ways", () => {
+describe("an ambiguous path", () => {
   const opaque = () => ({ isFound: true, before: [], after: [], beyond: [], opaque: [{ handler: {}, isMeant: true }] });
 
   test.each<[request: Partial<GateRequest>, why: string]>([
-    [{ path: "//weather" }, "nobody can tell who gets it"],
-    [{ path: "/x/../weather", receiversOf: opaque }, "something that cannot be seen through may resolve dots"],
-    [{ path: "/%77eather", receiversOf: opaque }, "or decode"],
+    [{ path: "//weather" }, "no router view tells which handler gets it"],
+    [{ path: "/x/../weather", receiversOf: opaque }, "an opaque handler may resolve dots"],
+    [{ path: "/%77eather", receiversOf: opaque }, "an opaque handler may decode it"],
     [{ path: "/weather", fullPath: "/x/..//weather", receiversOf: opaque }, "the full path counts"],
-  ])("is answered 400, paid or not: %o, %s", async (request) => {
+  ])("answers 400 with or without a payment for %o: %s", async (request) => {
     const { ask, pay, facilitator, log } = createShop();
     for (const decision of [await ask(request), await pay({}, request)]) {
       const { status, headers, json } = responseOf(decision);
@@ -41,17 +41,17 @@ describe("a path that may be read in several ways", () => {
     expect(log).toEqual([]);
   });
 
-  test("is let through where no key could be meant by it", async () => {
+  test("passes an ambiguous path through when it resembles no key", async () => {
     expect(await createShop().ask({ path: "//free/%2e%2e" })).toEqual({ kind: "pass", isGranted: false });
   });
 });
 
-describe("a router that is asked and fails", () => {
+describe("the app's router", () => {
   test.each<[thrown: unknown, name: string]>([
     [new RangeError("secret"), "RangeError"],
     ["secret", "unknown"],
     [undefined, "unknown"],
-  ])("by throwing %o makes the answer 503, and no handler runs", async (thrown, error) => {
+  ])("makes the gate answer 503 without running a handler when it throws %o", async (thrown, error) => {
     const receiversOf = () => {
       throw thrown;
     };
@@ -65,7 +65,7 @@ describe("a router that is asked and fails", () => {
     expect(log).toEqual([{ event: "decision_failed", fields: { route: "the router", error } }]);
   });
 
-  test("is not asked about what is written as a key is, nor about what no key could be meant by", async () => {
+  test("is not asked when the path equals a key or resembles none", async () => {
     const receiversOf = () => {
       throw new TypeError("asked");
     };
@@ -76,22 +76,22 @@ describe("a router that is asked and fails", () => {
   });
 });
 
-describe("a request for OPTIONS", () => {
+describe("an OPTIONS request", () => {
   test.each<[key: RouteKey, kind: string, why: string]>([
-    ["GET /weather", "pass", "browsers ask before they pay"],
-    ["/weather", "pass", "also where no method is named"],
-    ["OPTIONS /weather", "respond", "unless a key names it"],
-  ])("with the key %s: %s, %s", async (key, kind) => {
+    ["GET /weather", "pass", "a preflight carries no payment"],
+    ["/weather", "pass", "a key without a method leaves it free"],
+    ["OPTIONS /weather", "respond", "a key names the method"],
+  ])("an OPTIONS request at the key %s: %s, %s", async (key, kind) => {
     const { ask } = createShop({ routes: { [key]: { accepts } } });
     expect((await ask({ method: "OPTIONS" })).kind).toBe(kind);
   });
 });
 
-describe("the gate of one route", () => {
+describe("the gate of one route (charge)", () => {
   const accepts = { network: NETWORK, price: "$0.01", payTo: PAY_TO } as const;
-  const place: Place = { routeTemplate: "/w/:city", pathParams: { city: "Paris" } };
+  const match: Place = { routeTemplate: "/w/:city", pathParams: { city: "Paris" } };
 
-  function createRoute(locate: () => Place = () => place) {
+  function createRoute(locate: () => Place = () => match) {
     const facilitator = createFakeFacilitator();
     const asked: string[] = [];
     const options = { facilitator, now: () => NOW_SECONDS * 1000, logger: SILENT };
@@ -107,34 +107,37 @@ describe("the gate of one route", () => {
     return { facilitator, asked, ask };
   }
 
-  test.each(["/weather", "/any/where", "/WEATHER//", "/%2e%2e/x", ""])("prices %j, whatever it is", async (path) => {
-    const { ask, facilitator } = createRoute();
-    const { status, json } = responseOf(await ask({ path }));
-    expect(status).toBe(402);
-    expect(json).toMatchObject({ resource: { description: "One" }, accepts: [{ amount: "10000" }] });
-    expect(facilitator.calls).toEqual([]);
-  });
+  test.each(["/weather", "/any/where", "/WEATHER//", "/%2e%2e/x", ""])(
+    "prices every path, such as %j",
+    async (path) => {
+      const { ask, facilitator } = createRoute();
+      const { status, json } = responseOf(await ask({ path }));
+      expect(status).toBe(402);
+      expect(json).toMatchObject({ resource: { description: "One" }, accepts: [{ amount: "10000" }] });
+      expect(facilitator.calls).toEqual([]);
+    },
+  );
 
   test.each<[why: string, status: number, paymentSignature: string | undefined]>([
     ["no payment", 402, undefined],
     ["a malformed payment", 400, "junk"],
-    ["a payment for something else", 402, headerOf({ accepted: { amount: "1" } })],
+    ["a payment that matches no offer", 402, headerOf({ accepted: { amount: "1" } })],
     ["a payment that the scheme refuses", 402, headerOf({ payload: { nonce: undefined as never } })],
-  ])("does not ask where a request is for %s, but answers %i", async (_why, status, paymentSignature) => {
+  ])("does not locate the request for %s, and answers %i", async (_why, status, paymentSignature) => {
     const { ask, asked } = createRoute();
     expect(responseOf(await ask({ paymentSignature })).status).toBe(status);
     expect(asked).toEqual([]);
   });
 
-  test("asks once for a payment, and tells the handler", async () => {
+  test("locates a paid request once and gives the handler its path parameters", async () => {
     const { ask, asked, facilitator } = createRoute();
     const { payment } = admissionOf(await ask({ path: "/w/Paris", paymentSignature: headerOf() }));
-    expect(payment).toMatchObject(place);
+    expect(payment).toMatchObject(match);
     expect(asked).toEqual(["locate"]);
     expect(facilitator.count("verify")).toBe(1);
   });
 
-  test("answers 503 when that fails, and nobody is asked", async () => {
+  test("answers 503 and calls no facilitator when locating the request throws", async () => {
     const { ask, facilitator } = createRoute(() => {
       throw new TypeError("secret");
     });
@@ -145,16 +148,11 @@ describe("the gate of one route", () => {
   });
 });
 
-describe("a handler is told where its request is", () => {
-  test.each<[key: RouteKey, request: Partial<GateRequest>, place: Place, why: string]>([
-    [
-      "GET /u/:id",
-      { path: "/u/%C3%A9" },
-      { routeTemplate: "/u/:id", pathParams: { id: "é" } },
-      "by the key, and decoded",
-    ],
-    ["GET /u{/:id}", { path: "/u" }, { routeTemplate: "/u", pathParams: {} }, "by the form that matched"],
-    ["GET /f/*rest", { path: "/f/a/b" }, { routeTemplate: "/f/:rest", pathParams: { rest: "a/b" } }, "with a wildcard"],
+describe("the route template and path parameters of a payment", () => {
+  test.each<[key: RouteKey, request: Partial<GateRequest>, match: Place, why: string]>([
+    ["GET /u/:id", { path: "/u/%C3%A9" }, { routeTemplate: "/u/:id", pathParams: { id: "é" } }, "decoded"],
+    ["GET /u{/:id}", { path: "/u" }, { routeTemplate: "/u", pathParams: {} }, "the form of the key that matched"],
+    ["GET /f/*rest", { path: "/f/a/b" }, { routeTemplate: "/f/:rest", pathParams: { rest: "a/b" } }, "a wildcard"],
     [
       "GET /u/[id]",
       { path: "/u/7", mountPath: "/acme", mountTemplate: () => "/:tenant" },
@@ -165,13 +163,18 @@ describe("a handler is told where its request is", () => {
       "GET /acme/u/:id",
       { path: "/u/7", mountPath: "/acme", mountTemplate: () => "/:tenant" },
       { routeTemplate: "/acme/u/:id", pathParams: { id: "7" } },
-      "by a key with the full path",
+      "a key with the full path",
     ],
-    ["GET /U/:id", { path: "/u/7/" }, { routeTemplate: "/U/:id", pathParams: { id: "7" } }, "in other case"],
-  ])("%s for %o: %j, %s", async (key, request, place) => {
+    [
+      "GET /U/:id",
+      { path: "/u/7/" },
+      { routeTemplate: "/U/:id", pathParams: { id: "7" } },
+      "another case than the key's",
+    ],
+  ])("the key %s at %o gives the handler %j: %s", async (key, request, match) => {
     const { payment } = admissionOf(await createShop({ routes: { [key]: { accepts } } }).pay({}, request));
-    expect(payment).toMatchObject(place);
-    expect(payment.pathParams).toEqual(place.pathParams);
+    expect(payment).toMatchObject(match);
+    expect(payment.pathParams).toEqual(match.pathParams);
     expect(Object.isFrozen(payment.pathParams)).toBe(true);
   });
 });

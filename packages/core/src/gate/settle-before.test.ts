@@ -36,7 +36,7 @@ function errorOf(decision: Decision) {
   return [status, json["error"]];
 }
 
-test("its offers say so, to clients and to the facilitator", async () => {
+test("offers of a prepaid route carry paymentFlow: upfront for clients and the facilitator", async () => {
   const { ask, pay, facilitator } = createPrepaidShop();
   const extra = { name: "USDC", version: "2", paymentFlow: "upfront" };
   expect(responseOf(await ask()).json).toMatchObject({ accepts: [{ extra }] });
@@ -45,7 +45,7 @@ test("its offers say so, to clients and to the facilitator", async () => {
   expect(responseOf(await createShop().ask()).json).not.toMatchObject({ accepts: [{ extra }] });
 });
 
-test("the facilitator is asked once, the receipt is there before the handler runs, and duplicates are used up", async () => {
+test("a prepaid request is settled once, has its receipt before the handler runs, and a replay gets 402", async () => {
   const { pay, facilitator, stateOf } = createPrepaidShop();
   const { payment, headers } = prepaidOf(await pay());
   expect(payment).toMatchObject({ payer: PAYER, amount: "10000" });
@@ -56,14 +56,14 @@ test("the facilitator is asked once, the receipt is there before the handler run
   expect(errorOf(await pay())).toEqual([402, "payment_already_used"]);
 });
 
-test("of fifty duplicates at once, one is settled and runs", async () => {
+test("only one of fifty duplicates at once is settled and runs the handler", async () => {
   const { pay, facilitator } = createPrepaidShop();
   const decisions = await Promise.all(Array.from({ length: 50 }, () => pay()));
   expect(decisions.filter(isPrepaid)).toHaveLength(1);
   expect(facilitator.count("settle")).toBe(1);
 });
 
-test("rejected: a fresh challenge with the receipt, and nothing of it is remembered", async () => {
+test("a rejected prepayment gets a challenge with its receipt and leaves no record", async () => {
   const { pay, facilitator, stateOf } = createPrepaidShop();
   facilitator.settles = { ...SETTLED, success: false, errorReason: "insufficient_funds", transaction: "" };
   for (const decision of [await pay(), await pay()]) {
@@ -78,19 +78,22 @@ test("rejected: a fresh challenge with the receipt, and nothing of it is remembe
 test.each([
   [UNREACHABLE, "unsent", "unexpected_settle_error"],
   [new Error("lost"), "unknown", "settlement_pending"],
-])("%s: 503, and the same payment again settles and runs the handler, once", async (failure, state, error) => {
-  const { pay, facilitator, stateOf } = createPrepaidShop();
-  facilitator.settles = failure;
-  expect(errorOf(await pay())).toEqual([503, error]);
-  expect(await stateOf()).toBe(state);
-  facilitator.settles = SETTLED;
-  const decisions = await Promise.all([pay(), pay(), pay()]);
-  expect(decisions.filter(isPrepaid)).toHaveLength(1);
-  expect(await stateOf()).toBe("settled");
-  expect(errorOf(await pay())).toEqual([402, "payment_already_used"]);
-});
+])(
+  "a prepayment that ends with %s gets 503, and its replay settles and runs the handler once",
+  async (failure, state, error) => {
+    const { pay, facilitator, stateOf } = createPrepaidShop();
+    facilitator.settles = failure;
+    expect(errorOf(await pay())).toEqual([503, error]);
+    expect(await stateOf()).toBe(state);
+    facilitator.settles = SETTLED;
+    const decisions = await Promise.all([pay(), pay(), pay()]);
+    expect(decisions.filter(isPrepaid)).toHaveLength(1);
+    expect(await stateOf()).toBe("settled");
+    expect(errorOf(await pay())).toEqual([402, "payment_already_used"]);
+  },
+);
 
-test("a handler that could not run is owed: the same payment runs it, once, and is not settled again", async () => {
+test("a replay runs the owed handler once without another settlement", async () => {
   const { pay, facilitator, stateOf } = createPrepaidShop();
   await prepaidOf(await pay()).cancel();
   expect(await stateOf()).toBe("owed");
@@ -101,13 +104,13 @@ test("a handler that could not run is owed: the same payment runs it, once, and 
   expect([await stateOf(), facilitator.count("settle")]).toEqual(["settled", 1]);
 });
 
-test("the payment for another request is used up, even while it is owed", async () => {
+test("a payment whose handler is owed gets 402 for another request", async () => {
   const { pay } = createPrepaidShop();
   await prepaidOf(await pay()).cancel();
   expect(errorOf(await pay({}, { search: "?other" }))).toEqual([402, "payment_already_used"]);
 });
 
-test("a store that fails before settlement: nothing is charged, and the payment can be tried again", async () => {
+test("a store that fails before settlement prevents the charge, and the payment stays usable", async () => {
   const { pay, facilitator, store } = createPrepaidShop();
   const { transition } = store;
   store.transition = () => Promise.reject(new Error("down"));
@@ -117,7 +120,7 @@ test("a store that fails before settlement: nothing is charged, and the payment 
   expect(stageOf(await pay())).toBe("prepaid");
 });
 
-test("a store that fails after settlement: the handler runs, for the money has moved", async () => {
+test("a store that fails after settlement does not stop the handler", async () => {
   const { pay, store, log } = createPrepaidShop();
   const { transition } = store;
   store.transition = (change) => (change.from === "claimed" ? transition(change) : Promise.reject(new Error("down")));
@@ -126,7 +129,7 @@ test("a store that fails after settlement: the handler runs, for the money has m
   expect(log.map(({ event }) => event)).toEqual(["outcome_not_recorded", "run_not_owed"]);
 });
 
-test("the signal aborts when the client leaves", async () => {
+test("a prepaid handler's signal aborts when the client disconnects", async () => {
   const { pay } = createPrepaidShop();
   const { payment, leave } = prepaidOf(await pay());
   expect(payment.signal.aborted).toBe(false);
