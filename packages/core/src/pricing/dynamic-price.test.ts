@@ -20,7 +20,7 @@ interface Offered {
   readonly extra: { readonly quote: string };
 }
 
-/** A shop whose price is what it is set to. */
+/** A shop whose price the test sets. */
 function createMarket(options: ShopOptions & { readonly route?: RouteConfig } = {}) {
   const market = { price: "$0.01" as unknown, asked: 0 };
   const price = (() => {
@@ -38,8 +38,8 @@ function createMarket(options: ShopOptions & { readonly route?: RouteConfig } = 
   return { ...shop, market, offerNow, payBy };
 }
 
-describe("a price that depends on the request", () => {
-  test("is asked for each time, and told what may matter", async () => {
+describe("a dynamic price", () => {
+  test("is computed for each request, from its method, URL, parameters, headers and body", async () => {
     const seen: unknown[] = [];
     const price: PriceFunction = ({ header, ...request }) => {
       seen.push([request, header("x-plan")]);
@@ -71,7 +71,7 @@ describe("a price that depends on the request", () => {
     ]);
   });
 
-  test("may name a ticker, and is refused where nobody knows it", async () => {
+  test("may name a ticker, and an unknown ticker answers 503", async () => {
     const { market, offerNow, ask } = createMarket();
     market.price = "0.02 usdc";
     expect((await offerNow()).amount).toBe("20000");
@@ -79,7 +79,7 @@ describe("a price that depends on the request", () => {
     expect(responseOf(await ask()).status).toBe(503);
   });
 
-  test("holds for who was told of it, when it has moved since", async () => {
+  test("holds for a client that was quoted it, even after it changed", async () => {
     const { market, offerNow, payBy, facilitator } = createMarket();
     const offer = await offerNow();
     market.price = "$5";
@@ -90,7 +90,7 @@ describe("a price that depends on the request", () => {
     expect((await offerNow()).amount).toBe("5000000");
   });
 
-  test("that has run out is paid by nobody anew, and the answer has the price of now", async () => {
+  test("is rejected after its quote expired, with the current price in the challenge", async () => {
     const { market, clock, offerNow, payBy, facilitator } = createMarket();
     const offer = await offerNow();
     clock.ms += 301_000;
@@ -100,7 +100,7 @@ describe("a price that depends on the request", () => {
     expect(json["accepts"]).toMatchObject([{ amount: "5000000" }]);
   });
 
-  test("that has run out since is no reason for a new challenge while its settlement is unknown", async () => {
+  test("causes no new challenge when its quote expires while the settlement is unknown", async () => {
     const { market, clock, offerNow, payBy, facilitator } = createMarket();
     const offer = await offerNow();
     facilitator.settles = new Error("lost");
@@ -117,7 +117,7 @@ describe("a price that depends on the request", () => {
     ["another query", { search: "?a=1" }],
     ["another method", { method: "HEAD" }],
     ["another body", { digestBody: () => "other" }],
-  ])("is for no other request: %s", async (_what, request) => {
+  ])("does not hold for another request: %s", async (_what, request) => {
     const { market, offerNow, payBy } = createMarket();
     const offer = await offerNow();
     market.price = "$5";
@@ -128,23 +128,23 @@ describe("a price that depends on the request", () => {
   test.each<[what: string, change: Partial<Offered>]>([
     ["a lower amount", { amount: "1" }],
     ["another recipient", { payTo: "0xmine" }],
-    ["a quote of nobody", { extra: { quote: `1900000000.${"a".repeat(43)}` } }],
+    ["a forged quote", { extra: { quote: `1900000000.${"a".repeat(43)}` } }],
     ["a quote of another time", { extra: { quote: "9" } }],
     ["no quote", { extra: {} as never }],
-  ])("is not what the client makes of it: %s", async (_what, change) => {
+  ])("does not hold when the client changes the offer: %s", async (_what, change) => {
     const { market, offerNow, payBy, facilitator } = createMarket();
     const offer = { ...(await offerNow()), ...change };
     market.price = "$5";
     expect([responseOf(await payBy(offer)).status, facilitator.calls.length]).toEqual([402, 0]);
   });
 
-  test("is the same for a client that drops the quote, as long as it has not moved", async () => {
+  test("holds for a client that drops the quote while the price is the same", async () => {
     const { offerNow, payBy } = createMarket();
     const offer = await offerNow();
     expect(stageOf(await payBy({ ...offer, extra: {} as never }))).toBe("held");
   });
 
-  test("is asked for once, where several ways to pay share it", async () => {
+  test("is computed once for several offers that share it", async () => {
     const market = { asked: 0 };
     const price: PriceFunction = async () => {
       market.asked++;
@@ -157,14 +157,14 @@ describe("a price that depends on the request", () => {
   });
 
   test.each<[what: string, price: unknown]>([
-    ["nothing", undefined],
+    ["undefined", undefined],
     ["a number", 0.01],
-    ["no price", "1 dollar"],
+    ["an invalid price", "1 dollar"],
     ["zero", "$0"],
-    ["more digits than there are", "$0.0000001"],
+    ["more decimals than the asset has", "$0.0000001"],
     ["a rejection", () => Promise.reject(new RangeError("secret"))],
-    ["no amount", { asset: "0xA" }],
-  ])("is never made up: %s is answered 503, paid or not", async (_what, price) => {
+    ["an asset without an amount", { asset: "0xA" }],
+  ])("answers 503 with or without a payment when the function returns %s", async (_what, price) => {
     const { market, ask, pay, facilitator, log } = createMarket();
     market.price = price;
     for (const decision of [await ask(), await pay()]) {
@@ -176,15 +176,15 @@ describe("a price that depends on the request", () => {
     expect(log.map(({ event }) => event)).toEqual(["decision_failed", "decision_failed"]);
   });
 
-  test("is bound to the body also where nobody pays yet; a client that leaves gets none", async () => {
+  test("is not computed when the client disconnects before the body is complete", async () => {
     const { ask, market } = createMarket();
     expect(responseOf(await ask({ digestBody: async () => undefined })).status).toBe(400);
     expect(market.asked).toBe(0);
   });
 });
 
-describe("a recipient that depends on the request", () => {
-  test("is asked for, and stays who it was for this payment", async () => {
+describe("a dynamic payTo", () => {
+  test("holds for a client that was quoted it", async () => {
     const tenant = { name: "a" };
     const payTo = async () => `0x${tenant.name.repeat(40)}`;
     const shop = createShop({
@@ -202,8 +202,8 @@ describe("a recipient that depends on the request", () => {
   });
 });
 
-describe("the report", () => {
-  test("says of such a price that it depends", () => {
+describe("the report of a dynamic price", () => {
+  test("has no amount and says that the request decides", () => {
     const { engine } = createMarket();
     expect(engine.report().routes[0]?.offers).toEqual([
       {
@@ -230,7 +230,7 @@ describe("quotes", () => {
   const quotes = createQuotes(Buffer.from("s".repeat(32)));
   const quote = quotes.sign(TERMS, 1_000);
 
-  test("are good until they lapse", () => {
+  test("are good until they expire", () => {
     expect([0, 1_000, 1_001, 9e9].map((now) => quotes.check(quote, TERMS, now))).toEqual([
       "good",
       "good",
@@ -263,16 +263,16 @@ describe("quotes", () => {
     [`${quote.slice(0, -1)}\n`],
     [`1000.${"é".repeat(43)}`],
     [`${"9".repeat(400)}.${"a".repeat(43)}`],
-  ])("are void when they are %j", (text) => {
+  ])("are void when the text is %j", (text) => {
     expect(quotes.check(text, TERMS, 0)).toBe("void");
   });
 
-  test("of another secret are void", () => {
+  test("are void with another secret", () => {
     expect(createQuotes(Buffer.from("t".repeat(32))).check(quote, TERMS, 0)).toBe("void");
   });
 
   test.each([["short"], [5], [null], ["x".repeat(31)]])(
-    "cannot be made with the secret %j, which is not quoted",
+    "throw at startup for the secret %j without quoting it",
     (quoteSecret) => {
       expect(() => createShop({ quoteSecret: quoteSecret as never })).toThrow(
         /options.quoteSecret: expected a text of at least 32/,
@@ -285,7 +285,7 @@ describe("quotes", () => {
     },
   );
 
-  test("hold across processes that share a secret", async () => {
+  test("hold in every process that shares the secret", async () => {
     const quoteSecret = "between the processes of one seller";
     const one = createMarket({ quoteSecret });
     const other = createMarket({ quoteSecret });

@@ -12,7 +12,7 @@ function dataIn(page: string): unknown {
 }
 
 describe("a browser without a payment", () => {
-  test("gets a page that runs nothing, with the challenge in header and data", async () => {
+  test("gets a page without scripts, with the challenge in its header and data", async () => {
     const { status, headers, text } = responseOf(await createShop().ask(BROWSER));
     expect(status).toBe(402);
     expect(headers).toMatchObject({
@@ -25,7 +25,7 @@ describe("a browser without a payment", () => {
     expect(text).toContain("<li>0.01 USDC on eip155:84532</li>");
   });
 
-  test("is told in atomic units of a token that nobody knows", async () => {
+  test("gets a price in atomic units for a token without decimals", async () => {
     const scheme = createTestScheme({
       compileTerms: ({ payTo }) => ({
         ok: true,
@@ -38,7 +38,7 @@ describe("a browser without a payment", () => {
     expect(text).toContain("<li>7 atomic units of &lt;T&gt; (0xA) on eip155:84532</li>");
   });
 
-  test("cannot be shown markup of the URL or the description", async () => {
+  test("gets a page without markup from the URL or the description", async () => {
     const markup = ["<script>", "</script>", "<!--", "-->", "&", '"', "'", "a"];
     const paths = fc.array(fc.constantFrom(...markup, "\xe2"));
     const texts = fc.array(fc.constantFrom(...markup, "\u2028"));
@@ -58,19 +58,19 @@ describe("a browser without a payment", () => {
   });
 });
 
-describe("who gets a page", () => {
+describe("the paywall page", () => {
   test.each<[accept: string | undefined, userAgent: string | undefined, page: boolean, why: string]>([
     [BROWSER.accept, BROWSER.userAgent, true, "a browser that opens it"],
     ["application/json", BROWSER.userAgent, false, "a script in a browser"],
     ["*/*", BROWSER.userAgent, false, "fetch in a browser"],
     [BROWSER.accept, "curl/8.5.0", false, "a program that takes anything"],
-    [undefined, BROWSER.userAgent, false, "nothing said"],
-    [BROWSER.accept, undefined, false, "nothing said"],
-  ])("%j of %j: %s (%s)", (accept, userAgent, page) => {
+    [undefined, BROWSER.userAgent, false, "no header"],
+    [BROWSER.accept, undefined, false, "no header"],
+  ])("is sent for Accept %j and User-Agent %j: %s (%s)", (accept, userAgent, page) => {
     expect(wantsPage(accept, userAgent)).toBe(page);
   });
 
-  test("not a browser that has sent a payment", async () => {
+  test("is not sent to a browser with a payment", async () => {
     const { pay, ask } = createShop();
     expect(responseOf(await pay({ accepted: { amount: "1" } }, BROWSER)).json).toMatchObject({ x402Version: 2 });
     expect(responseOf(await ask({ ...BROWSER, paymentSignature: "junk" })).status).toBe(400);
