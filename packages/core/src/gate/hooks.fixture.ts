@@ -22,7 +22,7 @@ export const SETTLE_BEFORE = { "GET /weather": { ...ROUTES["GET /weather"], sett
 
 export type Hook = "onRequest" | AskingHook;
 
-/** What a hook may do instead of returning a valid result. */
+/** Invalid behaviour of hooks. */
 export const INVALID_RESULTS: readonly (readonly [string, () => unknown])[] = [
   [
     "throws",

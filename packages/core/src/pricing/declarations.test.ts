@@ -118,11 +118,11 @@ describe("a large challenge", () => {
   });
 
   test("is shortened, which is logged once", async () => {
-    const said: unknown[] = [];
+    const logged: unknown[] = [];
     const logger = {
       warn() {},
       error() {},
-      info: (event: string, fields: object) => void said.push({ event, ...fields }),
+      info: (event: string, fields: object) => void logged.push({ event, ...fields }),
     };
     const { gate } = createPaymentsGate(
       { "GET /a": { accepts: ACCEPTS, extensions: filler(2800) } },
@@ -132,7 +132,7 @@ describe("a large challenge", () => {
     for (const origin of ["https://a.example", "https://b.example", "https://a.example"]) {
       await gate.decide({ ...REQUEST, path: "/a", origin });
     }
-    expect(said).toEqual([{ event: "challenge_shortened", route: "GET /a", level: "canonical" }]);
+    expect(logged).toEqual([{ event: "challenge_shortened", route: "GET /a", level: "canonical" }]);
   });
 
   test("throws at startup when it is nested too deeply to be read", () => {

@@ -222,7 +222,7 @@ describe("a route for every method", () => {
 });
 
 describe("a request that is priced in two places", () => {
-  const message = "Its requests are priced by something else as well; they are charged once";
+  const message = "Another table or handler also prices its requests; they are charged once";
 
   test("is reported for a key and a handler of its route", () => {
     const found = foundIn(tableOf(["GET /a"]), after("", route("GET /a", { gates: [{}] })));
@@ -253,7 +253,7 @@ describe("a request that is priced in two places", () => {
 
   test("is reported with the route for two handlers of one route", () => {
     const found = foundIn(tableOf(["GET /b"]), after("", route("GET /b"), route("GET|POST /a", { gates: [{}, {}] })));
-    const both = "Two of its handlers are prices; a request is charged by the first";
+    const both = "Two of its handlers charge; a request pays the first";
     expect(found).toEqual([["FAREBOX_PRICED_TWICE", "GET|POST /a", both]]);
   });
 
@@ -270,7 +270,7 @@ describe("a file server", () => {
   const twoPrices = { "GET /f/*w": CENT, "GET /f/x/*w": DIME } as RoutesConfig;
 
   test("with two prices is reported with the second key", () => {
-    const message = "What serves it also serves GET /f/*w, at another price";
+    const message = "Its handler also serves GET /f/*w, at another price";
     expect(foundIn(twoPrices, after("", files))).toEqual([["FAREBOX_MOUNT_OF_TWO_PRICES", "GET /f/x/*w", message]]);
   });
 

@@ -107,8 +107,8 @@ describe("an unchecked payee", () => {
   };
   test.each<[what: string, checkPayee: (query: PayeeQuery) => unknown, problem: string]>([
     ["the chain gives no result", () => ({ kind: "unclear", problem: "node is silent" }), "node is silent"],
-    ["the scheme throws", fail, "its scheme failed to ask"],
-    ["the scheme returns undefined", () => undefined, "its scheme failed to ask"],
+    ["the scheme throws", fail, "the check of its scheme failed"],
+    ["the scheme returns undefined", () => undefined, "the check of its scheme failed"],
   ])("is logged without a finding when %s", async (_, checkPayee, problem) => {
     const { engine, check, logged } = createSeller(checkPayee, { strict: true });
     engine.charge(priced());
@@ -125,7 +125,7 @@ describe("an unchecked payee", () => {
     for (const act of timers) act();
     expect(await checking).toEqual([]);
     expect(asked[0]?.signal?.aborted).toBe(true);
-    expect(logged("payee_not_checked")).toMatchObject([{ problem: "there was no time left" }]);
+    expect(logged("payee_not_checked")).toMatchObject([{ problem: "the check timed out" }]);
     engine.close();
   });
 });
