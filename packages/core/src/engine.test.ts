@@ -36,18 +36,18 @@ function errorOf(call: () => unknown): ConfigError {
 }
 
 describe("a report", () => {
-  test("is empty without routes", () => {
+  test("a report is empty without routes", () => {
     expect(createSeller().engine.report()).toEqual({ routes: [], findings: [] });
   });
 
-  test("logs nothing", () => {
+  test("a report logs nothing", () => {
     const { engine, log, add } = createSeller();
     add("GET /a{/:b}", "GET /a", "GET /a/:b");
     expect(engine.report(viewOf([])).findings).toHaveLength(2);
     expect(log).toEqual([]);
   });
 
-  test("has the table that was given with the options", () => {
+  test("a report has the table that was given with the options", () => {
     const { engine } = createPaymentsGate(
       tableOf(["GET /a"]),
       { facilitator: createFakeFacilitator() },
@@ -56,7 +56,7 @@ describe("a report", () => {
     expect(engine.report().routes).toMatchObject([{ key: "GET /a" }]);
   });
 
-  test("lists findings from requests once, after findings from tables", async () => {
+  test("a report lists findings from requests once, after findings from tables", async () => {
     const { engine, log, add } = createSeller({ allowedHosts: ["shop.test"] });
     const gate = add("GET /weather", "GET /:x/b", "GET /a/:x");
     for (let at = 0; at < 3; at++) await gate.decide({ ...REQUEST, isProxyIgnored: true });
@@ -68,7 +68,7 @@ describe("a report", () => {
     ]);
   });
 
-  test("lists a finding once even if several paths of a key lead to it", () => {
+  test("a report lists a finding once even if several paths of a key lead to it", () => {
     const { engine, add } = createSeller();
     const gate = add("GET /a{/:b}");
     const view = viewOf([{ gate, mount: "" }, route("/a"), route("/a/:b")]);
@@ -81,7 +81,7 @@ describe("a report", () => {
 describe("a store in memory", () => {
   afterEach(() => vi.unstubAllEnvs());
 
-  test("is a finding, logged at once, when there are several processes", () => {
+  test("a store in memory is a finding, logged at once, when there are several processes", () => {
     vi.stubEnv("NODE_APP_INSTANCE", "1");
     const { engine, log } = createSeller();
     expect(log).toMatchObject([["warn", "FAREBOX_MEMORY_STORE", { message: expect.stringContaining("PM2") }]]);
@@ -89,7 +89,7 @@ describe("a store in memory", () => {
     expect(createSeller({ store: createMemoryStore() }).log).toHaveLength(1);
   });
 
-  test("is no finding with another store or in a single process", () => {
+  test("a store in memory is no finding with another store or in a single process", () => {
     expect(createSeller().log).toEqual([]);
     vi.stubEnv("NODE_APP_INSTANCE", "1");
     const { claim, find, transition, release, unfinished } = createMemoryStore();
@@ -98,7 +98,7 @@ describe("a store in memory", () => {
 });
 
 describe("a check", () => {
-  test("logs priced routes, then findings, and returns both", () => {
+  test("a check logs priced routes, then findings, and returns both", () => {
     const { engine, log, add } = createSeller();
     const gate = add("GET /a", "GET /b");
     const reported = engine.check(viewOf([{ gate, mount: "/api" }, route("GET /api/a")]));
@@ -119,7 +119,7 @@ describe("a check", () => {
     ]);
   });
 
-  test("logs a finding once even if it is found again", () => {
+  test("a check logs a finding once even if it is found again", () => {
     const { engine, log, add } = createSeller();
     add("GET /a");
     for (let at = 0; at < 3; at++) expect(engine.check(viewOf([])).findings).toHaveLength(1);
@@ -130,7 +130,7 @@ describe("a check", () => {
     [50, 50, `GET /k49: ${LINE}`],
     [51, 51, "and 1 more"],
     [70, 51, "and 20 more"],
-  ])("of %i routes logs %i lines, the last of them %s", (count, lines, last) => {
+  ])("a check of %i routes logs %i lines, the last of them %s", (count, lines, last) => {
     const { engine, log, add } = createSeller();
     const keys = Array.from({ length: count }, (_, at) => `GET /k${at}`);
     const gate = add(...keys);
@@ -139,7 +139,7 @@ describe("a check", () => {
     expect(log.at(-1)).toEqual(["info", "priced", { route: last }]);
   });
 
-  test("inspects only the gates that its filter accepts", () => {
+  test("a check inspects only the gates that its filter accepts", () => {
     const { engine, log, add } = createSeller();
     const [wanted] = [add("GET /a"), add("GET /b")];
     const charged = engine.charge(PRICED);
@@ -152,7 +152,7 @@ describe("a check", () => {
     expect(engine.check(viewOf([]), (gate) => gate === charged)).toMatchObject({ routes: [{ key: undefined }] });
   });
 
-  test("skips the inspection of very many routes during a request, unless strict is set", () => {
+  test("a check skips the inspection of very many routes during a request, unless strict is set", () => {
     const keys = Array.from({ length: 400 }, (_, at) => `GET /k${at}`);
     const createLarge = (strict: boolean) => {
       const { engine, log, add } = createSeller({ strict });
@@ -170,7 +170,7 @@ describe("a check", () => {
 });
 
 describe("a strict check", () => {
-  test("logs all findings and throws them in one error, with their codes", () => {
+  test("a strict check logs all findings and throws them in one error, with their codes", () => {
     const { engine, log, add } = createSeller({ strict: true });
     const gate = add("GET /a", "GET /b", "GET /c");
     const view = viewOf([{ gate, mount: "" }, route("GET /a"), route("/b")]);
@@ -199,7 +199,7 @@ describe("a strict check", () => {
     ]);
   });
 
-  test("does not throw findings from requests, because any client can cause them", async () => {
+  test("a strict check does not throw findings from requests, because any client can cause them", async () => {
     const { engine, add } = createSeller({ strict: true });
     const gate = add("GET /weather");
     const view = viewOf([{ gate, mount: "" }, route("GET /weather")]);
@@ -208,7 +208,7 @@ describe("a strict check", () => {
     expect(engine.check(view).findings).toMatchObject([{ code: "FAREBOX_PROXY_IGNORED" }]);
   });
 
-  test("throws when several processes each use a store in memory", () => {
+  test("a strict check throws when several processes each use a store in memory", () => {
     vi.stubEnv("pm_id", "0");
     const { engine, add } = createSeller({ strict: true });
     vi.unstubAllEnvs();
@@ -219,7 +219,7 @@ describe("a strict check", () => {
     ]);
   });
 
-  test("does not throw without findings, and a report never throws", () => {
+  test("a strict check does not throw without findings, and a report never throws", () => {
     const { engine, add } = createSeller({ strict: true });
     const gate = add("GET /a");
     expect(engine.check(viewOf([{ gate, mount: "" }, route("GET /a")])).findings).toEqual([]);
@@ -232,7 +232,7 @@ describe("facilitators of an engine", () => {
 
   const SUPPORTED = { kinds: [{ x402Version: 2, scheme: "exact", network: NETWORK }], extensions: [], signers: {} };
 
-  test("are asked what they support from the first valid route until the engine closes", async () => {
+  test("facilitators are asked what they support from the first valid route until the engine closes", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const facilitator = Object.assign(createFakeFacilitator(), { supports: SUPPORTED });
     const { engine, add } = createSeller({ facilitator });
@@ -248,14 +248,14 @@ describe("facilitators of an engine", () => {
     expect(vi.getTimerCount()).toBe(timers - 1);
   });
 
-  test("are not asked when the configuration throws", () => {
+  test("facilitators are not asked when the configuration throws", () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const options = { facilitator: createFakeFacilitator() };
     expect(() => createPaymentsGate({ "GET /a": {} }, options, { schemes: [createTestScheme()] })).toThrow(ConfigError);
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("that never respond do not block ready() and make no offer unsupported", async () => {
+  test("facilitators that never respond do not block ready() and make no offer unsupported", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
     const { engine, add } = createSeller();
     add("GET /a");
@@ -267,7 +267,7 @@ describe("facilitators of an engine", () => {
     engine.close();
   });
 
-  test("that stop supporting an offer cause a finding, logged once, until they support it again", async () => {
+  test("facilitators that stop supporting an offer cause a finding, logged once, until they support it again", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const facilitator = createFakeFacilitator();
     facilitator.supports = { ...SUPPORTED, kinds: [] };

@@ -37,7 +37,7 @@ describe("a configuration error", () => {
     [{ verify: SECRET, settle: SECRET }, "half a facilitator"],
     [{ url: { url: "https://x.org", headers: { authorization: SECRET } } }, "the URL is a whole facilitator"],
     [[`https://key:${SECRET}@x.org`], "the URL is in a list"],
-  ])("never quotes a secret in a facilitator: %o, %s", (facilitator) => {
+  ])("a configuration error never quotes a secret in a facilitator: %o, %s", (facilitator) => {
     const message = messageOf(() => createPaymentsEngine({ facilitator } as never, { schemes: [] }));
     expect(message).toContain("options.facilitator");
     expect(message).not.toContain(SECRET);
@@ -46,7 +46,7 @@ describe("a configuration error", () => {
   test.each<[store: unknown, why: string]>([
     [`redis://:${SECRET}@localhost`, "an address"],
     [{ password: SECRET }, "its options"],
-  ])("never quotes a secret in a store: %o, %s", (store) => {
+  ])("a configuration error never quotes a secret in a store: %o, %s", (store) => {
     const message = messageOf(() =>
       createPaymentsEngine({ facilitator: createFakeFacilitator(), store } as never, { schemes: [] }),
     );
@@ -54,7 +54,7 @@ describe("a configuration error", () => {
     expect(message).not.toContain(SECRET);
   });
 
-  test("never quotes a secret in a public URL", () => {
+  test("a configuration error never quotes a secret in a public URL", () => {
     const publicUrl = `https://key:${SECRET}@api.example.com`;
     const message = messageOf(() =>
       createPaymentsEngine({ facilitator: createFakeFacilitator(), publicUrl }, { schemes: [] }),
@@ -147,7 +147,7 @@ describe.each(HOSTILE)("the hostile value %o (%s)", (create) => {
     }
   }
 
-  test("is accepted or causes a ConfigError as options or as any option", () => {
+  test("a hostile value is accepted or causes a ConfigError as options or as any option", () => {
     expectCoded(() => createPaymentsEngine(create() as never, { schemes: [] }));
     for (const key of [...OPTION_KEYS, "now"]) {
       expectCoded(() => createPaymentsEngine({ ...good, [key]: create() } as never, { schemes: [] }));
@@ -159,7 +159,7 @@ describe.each(HOSTILE)("the hostile value %o (%s)", (create) => {
     );
   });
 
-  test("is accepted or causes a ConfigError as routes or anywhere in a route", () => {
+  test("a hostile value is accepted or causes a ConfigError as routes or anywhere in a route", () => {
     const offer = { network: NETWORK, price: "$1", payTo: PAY_TO };
     const gate = (routes: unknown) => createPaymentsGate(routes as never, good, { schemes: [createTestScheme()] });
     expectCoded(() => gate(create()));

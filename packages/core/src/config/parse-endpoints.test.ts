@@ -26,16 +26,16 @@ describe("options.facilitator", () => {
       "in order",
     ],
     [[{ url: "https://a.example", name: undefined, networks: undefined }], ["a.example"], "undefined is ignored"],
-  ])("%o is named %j: %s", (given, names) => {
+  ])("parseFacilitators names %o as %j: %s", (given, names) => {
     expect(parse(given)).toMatchObject({ names, issues: [] });
   });
 
-  test("keeps a facilitator that is given as an object", () => {
+  test("parseFacilitators keeps a facilitator that is given as an object", () => {
     expect(parse([{ facilitator: FACILITATOR }]).entries[0]?.facilitator).toBe(FACILITATOR);
     expect(parse(FACILITATOR).entries[0]?.facilitator).toBe(FACILITATOR);
   });
 
-  test("keeps its networks even if the seller's list changes later", () => {
+  test("a facilitator keeps its networks even if the seller's list changes later", () => {
     const networks = ["eip155:8453", "solana:*"];
     const [entry] = parse({ facilitator: FACILITATOR, networks }).entries;
     networks.push("eip155:1");
@@ -80,11 +80,11 @@ describe("an invalid options.facilitator", () => {
       "options.facilitator[1].name",
       "a name that is taken",
     ],
-  ])("is an issue for %o at %s: %s", (given, path) => {
+  ])("options.facilitator has an issue for %o at %s: %s", (given, path) => {
     expect(parse(given).issues.map((issue) => issue.path)).toEqual([path]);
   });
 
-  test("reports all issues at once and keeps the valid facilitators", () => {
+  test("parseFacilitators reports all issues at once and keeps the valid facilitators", () => {
     const given = ["?", { url: "?", networks: [], name: "" }, "https://a.example", { facilitator: 5, x: 1 }];
     const { issues, names } = parse(given);
     expect(issues.map(({ path }) => path)).toEqual([
@@ -107,7 +107,7 @@ describe("an invalid options.facilitator", () => {
     [[{ headers: { authorization: SECRET } }]],
     [{ facilitator: FACILITATOR, name: { secret: SECRET } }],
     [{ facilitator: SECRET }],
-  ])("never quotes a secret in an issue: %#", (given) => {
+  ])("parseFacilitators never quotes a secret in an issue: %#", (given) => {
     const { issues } = parse(given);
     expect(issues).not.toEqual([]);
     expect(JSON.stringify(issues)).not.toContain(SECRET);
@@ -148,7 +148,7 @@ describe("options.rpc", () => {
       ["algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe"],
       "a network in its other spelling",
     ],
-  ])("gives for %j nodes of %j: %s", (given, networks) => {
+  ])("parseRpc accepts %j and has nodes for %j: %s", (given, networks) => {
     expect(parseRpcOption(given)).toEqual({ networks, issues: [] });
   });
 });
@@ -189,13 +189,13 @@ describe("an invalid options.rpc", () => {
         "headers that cannot be sent",
       ],
     ),
-  ])("is an issue for %j at %s that quotes no URL: %s", (given, path) => {
+  ])("options.rpc has an issue for %j at %s that quotes no URL: %s", (given, path) => {
     const { issues } = parseRpcOption(given);
     expect(issues).toHaveLength(1);
     expect(issues[0]).toMatch(new RegExp(`^${path.replace(/[[\].*]/g, "\\$&")}: (?!.*${SECRET})`));
   });
 
-  test("reports all issues at once and keeps the valid nodes", () => {
+  test("parseRpc reports all issues at once and keeps the valid nodes", () => {
     expect(parseRpcOption({ base: "https://node.example", "eip155:1": "", "eip155:2": "http://localhost" })).toEqual({
       networks: ["eip155:2"],
       issues: [

@@ -140,7 +140,7 @@ function kindOf(value: unknown): string {
   return value === null ? "null" : typeof value;
 }
 
-/** Describes an invalid URL, or an object with one. Headers are secret, and so are credentials and queries of URLs. */
+/** Describes an invalid URL or its object. Headers are secret, and so are credentials and queries of URLs. */
 export function describeWithoutSecrets(given: JsonObject): string {
   const { url, ...rest } = given;
   if (url === undefined && Object.keys(rest).length > 0) return `an object with ${Object.keys(rest).join(", ")}`;
@@ -152,7 +152,7 @@ export function describeWithoutSecrets(given: JsonObject): string {
 
 const PATH = "options.rpc";
 
-/** A longer key, or one with a slash, may be a URL in place of a network. Algorand's older networks also have slashes. */
+/** A longer key, or one with a slash, may be a URL in place of a network. Older Algorand networks have slashes too. */
 const QUOTABLE = /^[^/]{1,60}$/;
 
 /**

@@ -87,7 +87,7 @@ describe("valid options", () => {
       ),
       "undefined for every option",
     ],
-  ])("cause no issue: %o, %s", (options) => {
+  ])("valid options cause no issue: %o, %s", (options) => {
     expect(issueOf(options as Record<string, unknown>)).toBeUndefined();
   });
 });
@@ -191,16 +191,19 @@ describe("invalid options", () => {
     [{ timer: 5 }, { path: "options.timer", received: "5" }, "a number"],
     [{ payto: {} }, { path: "options.payto", received: "an unknown key" }, "a typo"],
     [{ "x y": 1 }, { path: 'options["x y"]', received: "an unknown key" }, "a key that needs quotes"],
-  ])("cause one issue: %o gives %o (%s)", (options, issue) => {
+  ])("invalid options cause one issue: %o gives %o (%s)", (options, issue) => {
     expect(issueOf(options)).toMatchObject(issue);
   });
 
-  test.each([undefined, null, 5, "https://x402.org", [], () => {}])("cause two issues when they are %o", (options) => {
-    const paths = issuesOf(options).map(({ path }) => path);
-    expect(paths).toEqual(["options", "options.facilitator"]);
-  });
+  test.each([undefined, null, 5, "https://x402.org", [], () => {}])(
+    "invalid options cause two issues when they are %o",
+    (options) => {
+      const paths = issuesOf(options).map(({ path }) => path);
+      expect(paths).toEqual(["options", "options.facilitator"]);
+    },
+  );
 
-  test("cause all issues at once, together with those of the routes", () => {
+  test("invalid options cause all issues at once, together with those of the routes", () => {
     const options = { facilitator: "?", holdBytes: -1, logger: 5, now: 5, store: 5, networks: 5, x: 1 };
     const routes = { "GET weather": { price: 1 }, "GET /news": {} };
     expect(() => createPaymentsGate(routes as never, options as never, { schemes: [] })).toThrow(
@@ -231,7 +234,7 @@ describe("a facilitator behind HTTP", () => {
     ["as a URL", (url) => new URL(url), undefined],
     ["with headers", (url) => ({ url, headers: { "x-key": "k" } }), "k"],
     ["with a function for headers", (url) => ({ url: new URL(url), headers: (call) => ({ "x-key": call }) }), "verify"],
-  ])("is called when it is given %s", async (_why, facilitatorAt, key) => {
+  ])("a facilitator behind HTTP is called when it is given %s", async (_why, facilitatorAt, key) => {
     const calls: unknown[] = [];
     const url = await serve((request, response) => {
       if (request.url !== "/base/supported") calls.push([request.url, request.headers["x-key"]]);
@@ -242,7 +245,7 @@ describe("a facilitator behind HTTP", () => {
     expect(calls).toEqual([["/base/verify", key]]);
   });
 
-  test("has the deadlines of the options", async () => {
+  test("a facilitator behind HTTP has the deadlines of the options", async () => {
     const url = await serve(() => {});
     const { pay, log } = createShop({ facilitator: url, deadlines: { verifyMs: 100 } });
     expect(stageOf(await pay())).toBe("respond");
@@ -251,7 +254,7 @@ describe("a facilitator behind HTTP", () => {
 });
 
 describe("checked options", () => {
-  test("do not change when the seller's objects do", async () => {
+  test("checked options do not change when the seller's objects do", async () => {
     const info = { a: 1 };
     const accepts = { network: NETWORK, price: "$0.01" as const, extra: { deep: { a: 1 } } };
     const payTo: { "eip155:*": `0x${string}` } = { "eip155:*": PAY_TO };
@@ -265,7 +268,7 @@ describe("checked options", () => {
     expect(await ask()).toEqual(before);
   });
 
-  test("use the seller's schemes before the built-in ones", async () => {
+  test("checked options use the seller's schemes before the built-in ones", async () => {
     const own = createTestScheme({
       compileTerms: ({ payTo }) => ({
         ok: true,
@@ -283,11 +286,11 @@ describe("checked options", () => {
     [{ allowedHosts: ["a.example", "b.example"] }, {}, "http://a.example/weather", "the first host replaces another"],
     [{}, { search: "?a=1" }, "http://shop.example/weather", "without the query"],
     [{ includeQuery: true }, { search: "?a=1" }, "http://shop.example/weather?a=1", "with the query"],
-  ])("of %j give the request %j the URL %s: %s", async (options, request, url) => {
+  ])("checked options of %j give the request %j the URL %s: %s", async (options, request, url) => {
     expect(responseOf(await createShop(options).ask(request)).json).toMatchObject({ resource: { url } });
   });
 
-  test("keep their hosts when the seller's list changes", async () => {
+  test("checked options keep their hosts when the seller's list changes", async () => {
     const allowedHosts = ["shop.example"];
     const { ask } = createShop({ allowedHosts });
     const before = await ask();

@@ -25,7 +25,7 @@ import type { PaymentStore } from "../store/payment-store.js";
 import { describeWithoutSecrets, parseFacilitators, parseRpc } from "./parse-endpoints.js";
 import { parseServiceInfo } from "./service-info.js";
 
-/** The checked options with all defaults. Plain data, except the store, logger, schemes and other parts from the seller. */
+/** The checked options with all defaults. Plain data, except parts of the seller such as the store, logger and schemes. */
 export interface Settings {
   readonly facilitators: readonly FacilitatorEntry[];
   readonly deadlines: Deadlines;

@@ -86,11 +86,11 @@ describe("the offers of a route", () => {
     [{ accepts: { ...OFFER, price: { asset: "0xA", amount: "7" } } }, {}, [[NETWORK, "7", PAY_TO]], "atomic units"],
     [{ accepts: { ...OFFER, maxTimeoutSeconds: 10 } }, {}, [[NETWORK, "10000", PAY_TO]], "the shortest time"],
     [{ accepts: { ...OFFER, maxTimeoutSeconds: 86_400 } }, {}, [[NETWORK, "10000", PAY_TO]], "the longest time"],
-  ])("of %j with %j are %j: %s", async (route, options, offers) => {
+  ])("the offers of %j with %j are %j: %s", async (route, options, offers) => {
     expect(await offersOf(route, options)).toEqual(offers);
   });
 
-  test("match the first of two offers that a payment cannot distinguish", async () => {
+  test("the offers match the first of two offers that a payment cannot distinguish", async () => {
     const accepts = [
       { ...OFFER, maxTimeoutSeconds: 60 },
       { ...OFFER, maxTimeoutSeconds: 120 },
@@ -100,7 +100,7 @@ describe("the offers of a route", () => {
     expect(facilitator.calls[0]?.request.paymentRequirements.maxTimeoutSeconds).toBe(60);
   });
 
-  test("have the seller's extra, which wins over the scheme's", async () => {
+  test("the offers have the seller's extra, which wins over the scheme's", async () => {
     const accepts = { ...OFFER, extra: { name: "Other", more: 1 } } as never;
     const { json } = responseOf(await createShop({ routes: { "GET /weather": { accepts } } }).ask());
     expect(json).toMatchObject({ accepts: [{ extra: { name: "Other", version: "2", more: 1 } }] });
@@ -195,11 +195,11 @@ describe("an invalid route", () => {
       ],
       "all issues at once",
     ],
-  ])("causes issues: %o, %s", (route, issues) => {
+  ])("an invalid route causes issues: %o, %s", (route, issues) => {
     expect(issuesOf({ "GET /a": route })).toEqual(issues.map((issue) => expect.objectContaining(issue)));
   });
 
-  test("causes an issue when networks or payTo is missing in the options", () => {
+  test("an invalid route causes an issue when networks or payTo is missing in the options", () => {
     const paths = (options: Partial<PaymentsOptions>) =>
       issuesOf({ "GET /a": { price: "$1" } }, options).map((i) => i.path);
     expect(paths({})).toEqual(["options.networks"]);
@@ -219,7 +219,7 @@ describe("an invalid route table", () => {
     [{ "GET /weather?": { accepts: OFFER } }, ['routes["GET /weather?"]'], "a path that cannot match"],
     [{ "GET /a*": { accepts: OFFER } }, ['routes["GET /a*"]'], "a wildcard without a name"],
     [{ weather: { accepts: [] } }, ["routes.weather", "routes.weather.accepts"], "all issues at once"],
-  ])("causes issues: %o, %s", (routes, paths) => {
+  ])("a route table causes issues: %o, %s", (routes, paths) => {
     expect(issuesOf(routes).map(({ path }) => path)).toEqual(paths);
   });
 
@@ -234,7 +234,7 @@ describe("an invalid route table", () => {
     ["GET /a/[b]", 'GET /a/:"c-d"', "a quoted name"],
     ["GET /a/*b", "GET /A/*c", "the name of a wildcard"],
     ["GET /a{/:b}", "GET /a{/:c}/", "an optional part"],
-  ])("causes an issue because %s and %s are the same route: %s", (first, second) => {
+  ])("a route table causes an issue because %s and %s are the same route: %s", (first, second) => {
     const issues = issuesOf({ [first]: { accepts: OFFER }, [second]: { accepts: OFFER } });
     expect(issues).toEqual([
       expect.objectContaining({ path: `routes[${JSON.stringify(second)}]`, expected: expect.stringContaining(first) }),
@@ -252,7 +252,7 @@ describe("an invalid route table", () => {
     ["GET /a{/:b}", "GET /a/:b"],
     ["GET /a-:b", "GET /a/:b"],
     ["GET /a", "GET /a/b"],
-  ])("causes no issue for the different routes %s and %s", (first, second) => {
+  ])("a route table causes no issue for the different routes %s and %s", (first, second) => {
     expect(issuesOf({ [first]: { accepts: OFFER }, [second]: { accepts: OFFER } })).toEqual([]);
   });
 
@@ -270,7 +270,7 @@ describe("an invalid route table", () => {
     ["FETCH /a", /^one of the methods .*, at position 1$/, "no method"],
     ["GET /:", /^a path as Express 5 writes it \(Missing parameter name/, "the message of Express's parser"],
     ["GET /*a/x/*b/y/*c", /^at most 2 wildcards$/, "the path as a whole"],
-  ])("causes an issue with the position for %s: %s (%s)", (key, expected) => {
+  ])("a route table causes an issue with the position for %s: %s (%s)", (key, expected) => {
     expect(issuesOf({ [key]: { accepts: OFFER } })).toEqual([
       {
         path: `routes[${JSON.stringify(key)}]`,
@@ -280,7 +280,7 @@ describe("an invalid route table", () => {
     ]);
   });
 
-  test("causes an issue for each repetition of a key", () => {
+  test("a route table causes an issue for each repetition of a key", () => {
     const keys = ["GET /a/:b", "GET /a/:c", "GET /a/:d"];
     const issues = issuesOf(Object.fromEntries(keys.map((key) => [key, { accepts: OFFER }])));
     const expected = 'one key per route: "GET /a/:b" is the same';

@@ -9,7 +9,7 @@ function parse(given: Record<string, unknown>) {
 }
 
 describe("service info for catalogs", () => {
-  test("is kept as the seller wrote it", () => {
+  test("service info is kept as the seller wrote it", () => {
     const given = { serviceName: "W".repeat(32), tags: ["a", "b", "c", "d", "~"], iconUrl: "https://a.example/i.png" };
     expect(parse(given)).toEqual({ info: given, paths: [] });
     expect(parse({ tags: [] })).toEqual({ info: {}, paths: [] });
@@ -35,7 +35,7 @@ describe("service info for catalogs", () => {
     ["iconUrl", "https://localhost/i.png"],
     ["iconUrl", "https://ｌｏｃａｌｈｏｓｔ/i.png"],
     ["iconUrl", "https://a.example/\u0000"],
-  ])("is an issue for %s %j", (key, value) => {
+  ])("service info has an issue for %s %j", (key, value) => {
     expect(parse({ [key]: value })).toEqual({ info: {}, paths: [`options.${key}`] });
   });
 });

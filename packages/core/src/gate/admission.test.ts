@@ -79,7 +79,7 @@ describe("a route with its own chargeable", () => {
     [500, true],
     [302, true],
     [304, false],
-  ])("decides for status %i whether it is charged: %s", async (status, paid) => {
+  ])("chargeable decides for status %i whether the response is charged: %s", async (status, paid) => {
     const { admission, facilitator, store, pay } = await sell(({ status }) => status !== 200);
     expect(await admission.complete({ ...HANDLED, status })).toMatchObject({ kind: "release", paid });
     expect(facilitator.count("settle")).toBe(paid ? 1 : 0);
@@ -122,7 +122,7 @@ describe("a late response", () => {
     [5.999, false],
     [0, false],
     [-100, false],
-  ])("decides with %d seconds left whether the payment is settled: %s", async (secondsLeft, settled) => {
+  ])("a response with %d seconds left is settled: %s", async (secondsLeft, settled) => {
     const { admission, facilitator, clock, store } = await admitted();
     clock.ms = (NOW_SECONDS + 300 - secondsLeft) * 1000;
     const release = await admission.complete(HANDLED);

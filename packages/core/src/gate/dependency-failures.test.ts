@@ -18,7 +18,7 @@ const IDENTITY = `${NETWORK}|n1`;
 
 type Step = "claim" | "find" | "release" | `${PaymentState} to ${PaymentState}`;
 
-/** A memory store that fails at some steps. `after`: it does its work before it fails. `atOnce`: it throws instead of rejecting. */
+/** A memory store that fails at some steps. `after`: it works before it fails. `atOnce`: it throws, not rejects. */
 function createFailingStore() {
   const memory = createMemoryStore(() => NOW_SECONDS * 1000);
   const failing = { steps: [] as Step[], after: false, atOnce: false };
@@ -54,7 +54,7 @@ describe.each([
   test.each<[step: Step, verified: number]>([
     ["claim", 0],
     ["claimed to serving", 1],
-  ])("makes the gate answer 503 without a charge or handler when it fails at %s", async (step, verified) => {
+  ])("makes the gate answer 503 without a charge or handler when the store fails at %s", async (step, verified) => {
     const { pay, facilitator, failing, log } = createFailingShop();
     Object.assign(failing, { steps: [step], after, atOnce });
     const { status, headers, json, text } = responseOf(await pay());
@@ -65,7 +65,7 @@ describe.each([
     expect(log).toMatchObject([{ event: "decision_failed", fields: { error: "RangeError" } }]);
   });
 
-  test("leaves the payment usable when it fails at claimed to serving", async () => {
+  test("the payment stays usable when the store fails at claimed to serving", async () => {
     const { pay, failing } = createFailingShop();
     Object.assign(failing, { steps: ["claimed to serving"], after, atOnce });
     await pay();
@@ -73,7 +73,7 @@ describe.each([
     expect(stageOf(await pay())).toBe("held");
   });
 
-  test("makes the gate answer 503 without a charge when it fails to release a refused payment", async () => {
+  test("makes the gate answer 503 without a charge when the store fails to release a refused payment", async () => {
     const { pay, facilitator, failing } = createFailingShop();
     facilitator.verifies = { isValid: false, invalidReason: "insufficient_funds" };
     Object.assign(failing, { steps: ["release"], after, atOnce });
@@ -85,7 +85,7 @@ describe.each([
     ["serving to settling", 200],
     ["release", 500],
   ])(
-    "makes the gate answer 503 without the handler's response or a charge when it fails at %s",
+    "makes the gate answer 503 without the handler's response or a charge when the store fails at %s",
     async (step, status) => {
       const { pay, facilitator, failing } = createFailingShop();
       const admission = admissionOf(await pay());
@@ -102,21 +102,18 @@ describe.each([
     [SETTLED, "settling to settled", "release", "the payer has paid"],
     [{ ...SETTLED, success: false, transaction: "" }, "settling to rejected", "replace", "the payer has not"],
     [new Error("lost"), "settling to unknown", "replace", "the outcome is unknown"],
-  ])(
-    "does not change a settlement's outcome, and is logged, when it fails to record %o at %s",
-    async (settles, step, kind) => {
-      const { pay, facilitator, failing, log } = createFailingShop();
-      const admission = admissionOf(await pay());
-      facilitator.settles = settles;
-      Object.assign(failing, { steps: [step], after, atOnce });
-      expect((await admission.complete(HANDLED)).kind).toBe(kind);
-      expect(log.map(({ event }) => event)).toContain("outcome_not_recorded");
-      expect(facilitator.count("settle")).toBe(1);
-      expect(responseOf(await pay()).status).toBeGreaterThanOrEqual(402);
-    },
-  );
+  ])("a failure to record %o at %s is logged and leaves the outcome as it is", async (settles, step, kind) => {
+    const { pay, facilitator, failing, log } = createFailingShop();
+    const admission = admissionOf(await pay());
+    facilitator.settles = settles;
+    Object.assign(failing, { steps: [step], after, atOnce });
+    expect((await admission.complete(HANDLED)).kind).toBe(kind);
+    expect(log.map(({ event }) => event)).toContain("outcome_not_recorded");
+    expect(facilitator.count("settle")).toBe(1);
+    expect(responseOf(await pay()).status).toBeGreaterThanOrEqual(402);
+  });
 
-  test("is logged, and cancel does not reject, when it fails to release a disconnected client's claim", async () => {
+  test("a failure is logged, and cancel does not reject, when the store fails to release a disconnected client's claim", async () => {
     const { pay, failing, log } = createFailingShop();
     const admission = admissionOf(await pay());
     Object.assign(failing, { steps: ["release"], after, atOnce });
@@ -124,7 +121,7 @@ describe.each([
     expect(log).toMatchObject([{ event: "claim_not_released" }]);
   });
 
-  test("is logged, and undelivered does not reject, when it fails to keep a paid response", async () => {
+  test("a failure is logged, and undelivered does not reject, when the store fails to keep a paid response", async () => {
     const { pay, failing, log } = createFailingShop();
     const admission = admissionOf(await pay());
     await admission.complete(HANDLED);
@@ -137,7 +134,7 @@ describe.each([
     ["unknown to settling", {}],
     ["find", { payload: { expiresAtSeconds: NOW_SECONDS - 1 } }],
   ])(
-    "makes the gate answer 503 without a statement on the charge when it fails at %s of a payment in doubt",
+    "makes the gate answer 503 without a statement on the charge when the store fails at %s of a payment in doubt",
     async (step, more) => {
       const { pay, facilitator, failing } = createFailingShop();
       const admission = admissionOf(await pay());
@@ -183,7 +180,7 @@ describe.each<[string, () => unknown]>([
 ])("a logger that %s", (_how, error) => {
   const logger = { info: () => {}, warn: () => {}, error: error as () => void };
 
-  test("does not change the result of a payment", async () => {
+  test("a failing logger does not change the result of a payment", async () => {
     const { pay, facilitator, store } = createShop({ logger });
     facilitator.verifies = new Error("down");
     expect(responseOf(await pay()).status).toBe(503);

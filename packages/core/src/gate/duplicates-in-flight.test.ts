@@ -9,7 +9,7 @@ const arrival = () => new Promise(setImmediate);
 const withId = (id: unknown) => ({ extensions: { "payment-identifier": { info: { required: false, id } } } });
 
 describe("a duplicate while the handler runs", () => {
-  test("gets the response and receipt of the first request", async () => {
+  test("a duplicate gets the response and receipt of the first request", async () => {
     const { pay, facilitator } = createShop();
     const admission = admissionOf(await pay());
     const duplicates = [pay(), pay({}, { client: "elsewhere" })];
@@ -24,7 +24,7 @@ describe("a duplicate while the handler runs", () => {
     expect([facilitator.count("verify"), facilitator.count("settle")]).toEqual([1, 1]);
   });
 
-  test("gets the error response of the first request without a charge", async () => {
+  test("a duplicate gets the error response of the first request without a charge", async () => {
     const { pay, facilitator } = createShop();
     const admission = admissionOf(await pay());
     const duplicate = pay();
@@ -38,7 +38,7 @@ describe("a duplicate while the handler runs", () => {
   test.each([
     ["rejected", { ...SETTLED, success: false, errorReason: "insufficient_funds", transaction: "" }, 402],
     ["unknown", new Error("lost"), 503],
-  ])("gets the response of the first request when the settlement is %s", async (_why, settles, status) => {
+  ])("a duplicate gets the response of the first request when the settlement is %s", async (_why, settles, status) => {
     const { pay, facilitator } = createShop();
     facilitator.settles = settles;
     const admission = admissionOf(await pay());
@@ -48,7 +48,7 @@ describe("a duplicate while the handler runs", () => {
     expect([responseOf(await duplicate).status, facilitator.count("settle")]).toEqual([status, 1]);
   });
 
-  test("gets the refusal of the first request when the payment is invalid", async () => {
+  test("a duplicate gets the refusal of the first request when the payment is invalid", async () => {
     const { pay, facilitator } = createShop();
     facilitator.verifies = { isValid: false, invalidReason: "insufficient_funds" };
     const statuses = (await Promise.all([pay(), pay(), pay()])).map((decision) => responseOf(decision).json["error"]);
@@ -58,7 +58,7 @@ describe("a duplicate while the handler runs", () => {
     ]);
   });
 
-  test("gets 412 with the challenge when the payer has to allow the transfer first", async () => {
+  test("a duplicate gets 412 with the challenge when the payer has to allow the transfer first", async () => {
     const { pay, facilitator } = createShop();
     facilitator.verifies = { isValid: false, invalidReason: "permit2_allowance_required" };
     for (const decision of await Promise.all([pay(), pay()])) {
@@ -68,7 +68,7 @@ describe("a duplicate while the handler runs", () => {
     }
   });
 
-  test("runs the handler itself when the first client disconnects", async () => {
+  test("a duplicate runs the handler itself when the first client disconnects", async () => {
     const { pay } = createShop();
     const admission = admissionOf(await pay());
     const duplicates = [pay(), pay()];
@@ -79,7 +79,7 @@ describe("a duplicate while the handler runs", () => {
     expect(others.map((decision) => responseOf(decision).text)).toEqual(["sunny"]);
   });
 
-  test("gets 402 after a paid response that is too large to store", async () => {
+  test("a duplicate gets 402 after a paid response that is too large to store", async () => {
     const { pay } = createShop();
     const admission = admissionOf(await pay());
     const duplicate = pay();
@@ -87,7 +87,7 @@ describe("a duplicate while the handler runs", () => {
     expect(responseOf(await duplicate).json["error"]).toBe("payment_already_used");
   });
 
-  test("gets payment_expired when the handler is too late", async () => {
+  test("a duplicate gets payment_expired when the handler is too late", async () => {
     const { pay, passTime } = createShop();
     const admission = admissionOf(await pay({ payload: { expiresAtSeconds: 1_800_000_009 } }));
     admission.onExpired(() => {});
@@ -96,7 +96,7 @@ describe("a duplicate while the handler runs", () => {
     expect(responseOf(await duplicate).json["error"]).toBe("payment_expired");
   });
 
-  test("waits for at most copyWaitMs", async () => {
+  test("a duplicate waits for at most copyWaitMs", async () => {
     const { pay, passTime, engine } = createShop({ copyWaitMs: 50 });
     await pay();
     const duplicate = pay();
@@ -113,7 +113,7 @@ describe("a duplicate while the handler runs", () => {
     return pay();
   }
 
-  test("gets 402 at once when it is for another request", async () => {
+  test("a duplicate gets 402 at once when it is for another request", async () => {
     const { pay } = createShop();
     await pay();
     const others = [{ search: "?a=1" }, { method: "HEAD" }, { digestBody: () => "another" }];
@@ -143,7 +143,7 @@ describe("a duplicate while the payment is settled", () => {
     ["gets the response from any address when it has the same id", withId(ID), withId(ID), { client: "::2" }, 200],
     ["gets 402 without the id of the first request", withId(ID), {}, { client: "::1" }, 402],
     ["gets 402 with another id", withId(ID), withId(`${ID}x`), { client: "::1" }, 402],
-  ])("%s", async (_who, first, payment, request, status) => {
+  ])("a duplicate during settlement %s", async (_who, first, payment, request, status) => {
     const { pay, done, settle } = await createSettling(first);
     const duplicate = pay(payment, request);
     settle();

@@ -1,6 +1,6 @@
 /**
- * One payment, sent many times in any order, with any behaviour of the facilitator. The payer is served at most once, and
- * only if the money moved. If it moved, no response says that the payment failed.
+ * One payment, sent many times in any order, with any behaviour of the facilitator. The payer is served at most once,
+ * and only if the money moved. If it moved, no response says that the payment failed.
  *
  * @module
  */

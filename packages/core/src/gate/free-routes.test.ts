@@ -45,11 +45,11 @@ describe("a fixed price of zero", () => {
     [{ accepts: { ...TERMS, price: { asset: "0xA", amount: "0" } } }, "in atomic units"],
     [{ accepts: { ...TERMS, price: "$0" }, free: false }, "with free: false"],
     [{ accepts: { network: NETWORK, price: "$0", payTo: () => PAY_TO } }, "with a dynamic payTo"],
-  ])("is an issue at startup without free: true: %j (%s)", (route) => {
+  ])("a zero price is an issue at startup without free: true: %j (%s)", (route) => {
     expect(issuesOf(route)).toEqual([`${at}.accepts.${REFUSED}`]);
   });
 
-  test("is an issue at startup when the seller's own scheme compiles it", () => {
+  test("a zero price is an issue at startup when the seller's own scheme compiles it", () => {
     const scheme = createTestScheme({
       compileTerms: ({ payTo }) => ({
         ok: true,
@@ -80,7 +80,7 @@ describe("a fixed price of zero", () => {
     [{ price: "0.00 USD", free: true }, DEFAULTS],
     [{ price: DYNAMIC, free: true }, DEFAULTS],
     [{ price: DYNAMIC, free: false }, DEFAULTS],
-  ])("is accepted in a route that is free, or may be: %j", (route, options = {}) => {
+  ])("a zero price is accepted in a route that is free, or may be: %j", (route, options = {}) => {
     expect(issuesOf(route, options)).toEqual([]);
   });
 
@@ -122,7 +122,7 @@ describe("a fixed price of zero", () => {
       ".accepts.payTo: the address",
       "the other terms are checked too",
     ],
-  ])("is an issue at startup in %j: %s (%s)", (route, issue) => {
+  ])("a zero price is an issue at startup in %j: %s (%s)", (route, issue) => {
     expect(issuesOf(route).join("\n")).toContain(issue);
   });
 });
@@ -151,24 +151,24 @@ describe("a free key", () => {
     expect(await kindOf(path)).toBe(kind);
   });
 
-  test("covers HEAD and GET, and no other method", async () => {
+  test("a free key covers HEAD and GET, and no other method", async () => {
     expect(await kindOf("/api/health", { method: "HEAD" })).toBe("pass");
     expect(await kindOf("/api/health", { method: "POST" })).toBe("pass");
     const both = createShop({ routes: { ...ROUTES, "/api/*": { accepts: { ...TERMS, price: "$0.02" } } } as never });
     expect((await both.ask({ path: "/api/health", method: "POST" })).kind).toBe("respond");
   });
 
-  test("does not apply when routers may read another path", async () => {
+  test("a free key does not apply when routers may read another path", async () => {
     expect(await kindOf("/api/health", { isUnclear: true })).not.toBe("pass");
   });
 
-  test("is reported without offers and calls no facilitator", () => {
+  test("a free key is reported without offers and calls no facilitator", () => {
     const free = engine.report().routes.find(({ key }) => key === "GET /api/health");
     expect(free?.offers).toEqual([]);
     expect(facilitator.calls).toEqual([]);
   });
 
-  test("lets every request through as the route of charge", async () => {
+  test("charge with a free route lets every request through", async () => {
     const gate = engine.charge({ price: "$0", free: true });
     const locate = () => ({ routeTemplate: "/x", pathParams: {} });
     expect(await gate.decide(REQUEST, locate)).toEqual({ kind: "pass", isGranted: false });
@@ -197,13 +197,13 @@ describe("a dynamic price of zero", () => {
     },
   );
 
-  test.each([undefined, false])("answers 503 when the route does not allow it: free: %s", async (free) => {
+  test.each([undefined, false])("answers 503 for a dynamic price of zero when free is %s", async (free) => {
     const { ask, log } = createMarket(free);
     expect(responseOf(await ask()).status).toBe(503);
     expect(log.map(({ event }) => event)).toContain("decision_failed");
   });
 
-  test("answers 503 when only one of two offers is free", async () => {
+  test("answers 503 when a dynamic price makes only one of two offers free", async () => {
     const accepts = [
       { ...TERMS, price: () => "$0" as const },
       { ...TERMS, price: DYNAMIC },
@@ -212,7 +212,7 @@ describe("a dynamic price of zero", () => {
     expect(responseOf(await ask()).status).toBe(503);
   });
 
-  test("leaves the payment unused, and a price quoted before still holds", async () => {
+  test("a dynamic price of zero leaves the payment unused, and a price quoted before still holds", async () => {
     const { ask, pay, market, facilitator } = createMarket(true);
     expect(await pay()).toEqual({ kind: "pass", isGranted: true });
     market.price = "$0.01";

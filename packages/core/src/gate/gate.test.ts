@@ -261,7 +261,7 @@ describe("a payer with several payments", () => {
     expect(stageOf(await pay(payments[2]))).toBe("held");
   });
 
-  test("counts handlers by payer, without regard to case in the address", async () => {
+  test("counts running handlers by payer, without regard to case in the address", async () => {
     const { pay } = createShop({ maxRunsPerPayer: 1 });
     await pay({ payload: { nonce: "n1", payer: "0xAB" } });
     expect(responseOf(await pay({ payload: { nonce: "n2", payer: "0xab" } })).status).toBe(429);

@@ -76,7 +76,7 @@ describe.each(POINTS)("%s of a route that settles %s the handler", (hook, settle
     expect(shop.notified).toMatchObject([["afterSettle", FACTS, { success: true }]]);
   });
 
-  test("accepts a payment that it denied before", async () => {
+  test("a hook accepts a payment that it denied before", async () => {
     let isOpen = false;
     const shop = createHookedShop({ [hook]: () => (isOpen ? undefined : { deny: true }) }, routes);
     expect(await buy(shop)).toMatchObject({ status: 403 });

@@ -41,7 +41,7 @@ test("a settlement without a request counts as in flight", () => {
 describe("a payer's requests in flight", () => {
   const runOf = (at: number) => ({ identity: `p${at}`, owner: "run" });
 
-  test("are limited, and a request that ends makes room", () => {
+  test("a payer's requests in flight are limited, and a request that ends makes room", () => {
     const inFlight = new InFlight(2);
     const serve = (at: number) => {
       inFlight.begin(runOf(at), undefined);
@@ -56,7 +56,7 @@ describe("a payer's requests in flight", () => {
     expect([serve(6), serve(7)]).toEqual([true, false]);
   });
 
-  test("do not count for another payer", () => {
+  test("a payer's requests in flight do not count for another payer", () => {
     const inFlight = new InFlight(1);
     for (const at of [1, 2]) inFlight.begin(runOf(at), undefined);
     expect([inFlight.serving(runOf(1), "a"), inFlight.serving(runOf(2), "b")]).toEqual([true, true]);

@@ -22,7 +22,7 @@ function extensionsSent(theirs: PaymentOverrides["extensions"], declared: typeof
 }
 
 describe("the request to a facilitator", () => {
-  test("has the seller's offer and resource and the client's payload", () => {
+  test("the request to a facilitator has the seller's offer and resource and the client's payload", () => {
     const accepted = {
       extra: { name: "Evil" },
       outputSchema: {},
@@ -41,7 +41,7 @@ describe("the request to a facilitator", () => {
     });
   });
 
-  test("has only the protocol's seven fields in its offer", () => {
+  test("the request to a facilitator has only the protocol's seven fields in its offer", () => {
     const names = ["scheme", "network", "amount", "asset", "payTo", "maxTimeoutSeconds", "extra"];
     expect(Object.keys(OFFER.requirements)).toEqual(names);
     expect(Object.isFrozen(OFFER.requirements) && Object.isFrozen(OFFER.requirements.extra)).toBe(true);
@@ -62,11 +62,11 @@ describe("extensions in the request to a facilitator", () => {
     [{ "gas-sponsoring": { info: {}, schema: { type: "string" }, more: 1 } }, "additions beside the info"],
     [{ "gas-sponsoring": { info: { required: true, nested: { a: 2, b: 3 } } } }, "changes"],
     [JSON.parse('{"__proto__":{"gas-sponsoring":{"info":{"x":1}}}}'), "a prototype"],
-  ])("stay as declared when the client sends %j: %s", (theirs) => {
+  ])("extensions stay as declared when the client sends %j: %s", (theirs) => {
     expect(extensionsSent(theirs)).toEqual(DECLARED);
   });
 
-  test("include what the client adds to the info and keep the seller's fields", () => {
+  test("extensions include what the client adds to the info and keep the seller's fields", () => {
     const theirs = { "gas-sponsoring": { info: { id: "pay_1", required: true, more: { deep: [] } } } };
     expect(extensionsSent(theirs)).toEqual({
       ...DECLARED,
@@ -74,13 +74,13 @@ describe("extensions in the request to a facilitator", () => {
     });
   });
 
-  test("are left out when the route declares none", () => {
+  test("extensions are left out when the route declares none", () => {
     const payment = paymentOf({ extensions: { evil: { info: {} } } });
     const about = { resource: RESOURCE, extensions: undefined };
     expect(toFacilitatorRequest(payment, OFFER, about).paymentPayload).not.toHaveProperty("extensions");
   });
 
-  test("take no prototype from the client", () => {
+  test("extensions take no prototype from the client", () => {
     const theirs = JSON.parse('{"gas-sponsoring":{"info":{"__proto__":{"admin":true},"id":"x"}}}');
     const info = extensionsSent(theirs)?.["gas-sponsoring"] as { info: Record<string, unknown> };
     expect(info.info["admin"]).toBeUndefined();
@@ -88,7 +88,7 @@ describe("extensions in the request to a facilitator", () => {
     expect(JSON.stringify(info)).not.toContain("admin");
   });
 
-  test("never lose or change a declared field, for any client input", () => {
+  test("extensions never lose or change a declared field, for any client input", () => {
     const names = fc.constantFrom("gas-sponsoring", "bazaar", "__proto__", "constructor", "evil");
     const infos = fc.dictionary(fc.constantFrom("required", "nested", "id", "__proto__"), fc.jsonValue());
     const echoes = fc.oneof(fc.jsonValue(), fc.record({ info: infos, schema: fc.jsonValue() }));

@@ -18,7 +18,7 @@ const ID = "pay_0123456789abcdef";
 const withId = (id: unknown) => ({ extensions: { "payment-identifier": { info: { required: false, id } } } });
 
 describe("a payment with an identifier", () => {
-  test("gets the same response and receipt each time it is sent again", async () => {
+  test("a payment with an identifier gets the same response and receipt each time it is sent again", async () => {
     const { pay, facilitator } = createShop();
     const release = await admissionOf(await pay(withId(ID))).complete(HANDLED);
     for (const _again of [1, 2, 3]) {
@@ -29,7 +29,7 @@ describe("a payment with an identifier", () => {
     expect([facilitator.count("verify"), facilitator.count("settle")]).toEqual([1, 1]);
   });
 
-  test("gets 402 when it is sent again without its identifier or with another one", async () => {
+  test("a payment with an identifier gets 402 when it is sent again without its identifier or with another one", async () => {
     const { pay } = createShop();
     await admissionOf(await pay(withId(ID))).complete(HANDLED);
     for (const duplicate of [{}, withId(`${ID}x`)]) {
@@ -37,7 +37,7 @@ describe("a payment with an identifier", () => {
     }
   });
 
-  test("gets its undelivered response only with its identifier", async () => {
+  test("a payment with an identifier gets its undelivered response only with its identifier", async () => {
     const { pay } = createShop();
     const admission = admissionOf(await pay(withId(ID)));
     await admission.complete(HANDLED);
@@ -46,7 +46,7 @@ describe("a payment with an identifier", () => {
     expect(responseOf(await pay(withId(ID))).text).toBe("sunny");
   });
 
-  test("is settled again only with its identifier when the outcome is unknown", async () => {
+  test("a payment with an identifier is settled again only with its identifier when the outcome is unknown", async () => {
     const { pay, facilitator } = createShop();
     facilitator.settles = new Error("lost");
     await admissionOf(await pay(withId(ID))).complete(HANDLED);
@@ -56,7 +56,7 @@ describe("a payment with an identifier", () => {
     expect(responseOf(await pay(withId(ID))).text).toBe("sunny");
   });
 
-  test("gets its response only once when the identifier was added later", async () => {
+  test("a payment with an identifier gets its response only once when the identifier was added later", async () => {
     const { pay, facilitator } = createShop();
     facilitator.settles = new Error("lost");
     await admissionOf(await pay()).complete(HANDLED);
@@ -67,7 +67,7 @@ describe("a payment with an identifier", () => {
     }
   });
 
-  test("gets 409 and no challenge when its response was not stored", async () => {
+  test("a payment with an identifier gets 409 and no challenge when its response was not stored", async () => {
     const { pay } = createShop();
     await admissionOf(await pay(withId(ID))).complete({ ...HANDLED, body: undefined });
     const { status, headers, json } = responseOf(await pay(withId(ID)));
@@ -76,7 +76,7 @@ describe("a payment with an identifier", () => {
     expect(decodeHeader(headers["payment-response"])).toMatchObject({ success: true, transaction: "0xabc" });
   });
 
-  test("gets 409 without verification when another payment has the identifier", async () => {
+  test("a payment with an identifier gets 409 without verification when another payment has the identifier", async () => {
     const { pay, facilitator } = createShop();
     await pay(withId(ID));
     const { status, headers, json } = responseOf(await pay({ ...withId(ID), payload: { nonce: "n2" } }));
@@ -85,7 +85,7 @@ describe("a payment with an identifier", () => {
     expect(facilitator.count("verify")).toBe(1);
   });
 
-  test("frees its identifier when it was not charged or was rejected", async () => {
+  test("a payment with an identifier frees its identifier when it was not charged or was rejected", async () => {
     const { pay, facilitator } = createShop();
     await admissionOf(await pay(withId(ID))).complete({ ...HANDLED, status: 500 });
     facilitator.settles = { ...SETTLED, success: false, errorReason: "insufficient_funds", transaction: "" };
@@ -93,7 +93,7 @@ describe("a payment with an identifier", () => {
     expect(stageOf(await pay({ ...withId(ID), payload: { nonce: "n3" } }))).toBe("held");
   });
 
-  test("is stored with the identifier's digest only, and the facilitator does not get the identifier", async () => {
+  test("a payment with an identifier is stored with the identifier's digest only, and the facilitator does not get the identifier", async () => {
     const { pay, facilitator, store } = createShop();
     await admissionOf(await pay(withId(ID))).complete(HANDLED);
     const record = await store.find(IDENTITY);
@@ -116,13 +116,13 @@ describe("the payment-identifier extension", () => {
     [{ paymentIdentifier: "required" }, { required: true }],
     [{ extensions: { "payment-identifier": { info: { required: true }, schema: {} } } }, { required: true }],
     [{ extensions: { "payment-identifier": { info: { required: false }, schema: {} } } }, { required: false }],
-  ])("is declared in the challenge of a route with %j", async (route, info) => {
+  ])("the payment-identifier extension is declared in the challenge of a route with %j", async (route, info) => {
     expect(await challengeOf(route)).toMatchObject({
       "payment-identifier": { info, schema: { required: ["required"] } },
     });
   });
 
-  test("is neither declared nor read when paymentIdentifier is off", async () => {
+  test("the payment-identifier extension is neither declared nor read when paymentIdentifier is off", async () => {
     expect(await challengeOf({ paymentIdentifier: "off" })).toBeUndefined();
     const { pay } = createShop({ routes: routesWith({ paymentIdentifier: "off" }) });
     expect(stageOf(await pay(withId("short")))).toBe("held");
@@ -175,7 +175,7 @@ describe("the payment-identifier extension", () => {
     [JSON.parse('{"__proto__":{"payment-identifier":{"info":{"id":5}}}}'), "absent"],
     [{ "payment-identifier": { info: { id: "a".repeat(16) } } }, "present"],
     [{ "payment-identifier": { info: { id: "a-B_9".repeat(25) } } }, "present"],
-  ])("reads the extensions %j as %s", (extensions, kind) => {
+  ])("readPaymentIdentifier reads the extensions %j as %s", (extensions, kind) => {
     expect(readPaymentIdentifier(extensions).kind).toBe(kind);
   });
 });

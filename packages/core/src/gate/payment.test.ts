@@ -27,7 +27,7 @@ function offerOf(allowsLess: boolean) {
 }
 
 describe("an amount to settle", () => {
-  test("is the one that was set last", () => {
+  test("an amount is the one that was set last", () => {
     const charged = createAmount(offerOf(true), "maximum");
     expect(charged.value).toBe(10_000n);
     for (const [set, amount] of [
@@ -43,7 +43,7 @@ describe("an amount to settle", () => {
     expect(charged.close()).toBe(1_234n);
   });
 
-  test("converts dollars by the decimals of the offer's asset", () => {
+  test("an amount converts dollars by the decimals of the offer's asset", () => {
     const asset = { ...ASSET, symbol: "mUSD", decimals: 18 };
     const terms = { asset, amount: 10n ** 17n, payTo: PAY_TO };
     const charged = createAmount(createOffer(createTestScheme({ allowsLess: true }), terms, WIRE), "maximum");
@@ -55,13 +55,13 @@ describe("an amount to settle", () => {
     ["maximum", 10_000n, 10_000n],
     ["zero", 0n, 0n],
     ["error", 0n, undefined],
-  ])("without usage and with unmetered: %s is %d", (unmetered, amount, closed) => {
+  ])("an amount without usage, with unmetered: %s is %d", (unmetered, amount, closed) => {
     const charged = createAmount(offerOf(true), unmetered);
     expect([charged.value, charged.close()]).toEqual([amount, closed]);
   });
 
   test.each(["10001", "100.01%", "$0.02", "1.234%", "-1", "", "ten"])(
-    "rejects %j and keeps the amount that was set before",
+    "an amount rejects %j and keeps the amount that was set before",
     (amount) => {
       const charged = createAmount(offerOf(true), "maximum");
       charged.settle("5");
@@ -70,7 +70,7 @@ describe("an amount to settle", () => {
     },
   );
 
-  test("adds up partial charges and rounds once", () => {
+  test("an amount adds up partial charges and rounds once", () => {
     const charged = createAmount(offerOf(true), "maximum");
     expect([charged.value, charged.remaining]).toEqual([10_000n, 10_000n]);
     for (let token = 0; token < 15; token++) charged.charge("$0.0000001");
@@ -84,7 +84,7 @@ describe("an amount to settle", () => {
     expect(charged.remaining).toBe(0n);
   });
 
-  test("is zero after a charge of zero, with unmetered: zero or error", () => {
+  test("an amount is zero after a charge of zero, with unmetered: zero or error", () => {
     for (const unmetered of ["zero", "error"] as const) {
       const charged = createAmount(offerOf(true), unmetered);
       charged.charge("0");
@@ -92,7 +92,7 @@ describe("an amount to settle", () => {
     }
   });
 
-  test("rejects a charge above the maximum and keeps the charges before it", () => {
+  test("an amount rejects a charge above the maximum and keeps the charges before it", () => {
     const charged = createAmount(offerOf(true), "maximum");
     charged.charge("99.99%");
     expect(() => charged.charge("$0.0000011")).toThrow(/at most what is left of what was authorized, 1 atomic units/);
@@ -101,21 +101,21 @@ describe("an amount to settle", () => {
     expect([charged.remaining, charged.close()]).toEqual([0n, 10_000n]);
   });
 
-  test("cannot be set in a scheme that takes the whole amount", () => {
+  test("an amount cannot be set in a scheme that takes the whole amount", () => {
     const charged = createAmount(offerOf(false), "maximum");
     expect(() => charged.settle("1")).toThrow(StateError);
     expect(() => charged.charge("1")).toThrow(StateError);
     expect([charged.value, charged.remaining, charged.close()]).toEqual([10_000n, 0n, 10_000n]);
   });
 
-  test("cannot change after it is closed", () => {
+  test("an amount cannot change after it is closed", () => {
     const charged = createAmount(offerOf(true), "maximum");
     charged.close();
     expect(() => charged.settle("1")).toThrow(/before the response ends/);
     expect(() => charged.charge("1")).toThrow(/before the response ends/);
   });
 
-  test("cannot change after it was settled", () => {
+  test("an amount cannot change after it was settled", () => {
     const charged = createSettledAmount(offerOf(true), 7n);
     charged.settle("1");
     charged.charge("1");
@@ -138,7 +138,7 @@ describe("a handler that charges less than the maximum", () => {
     return { ...shop, run, settled };
   }
 
-  test("settles the lower amount after verification of the maximum", async () => {
+  test("settles the lower amount of a handler after verification of the maximum", async () => {
     const { run, facilitator, settled } = createMetered();
     facilitator.settles = { ...SETTLED, amount: "1234" };
     const release = await run("12.34%");
@@ -149,7 +149,7 @@ describe("a handler that charges less than the maximum", () => {
     expect(decodeHeader(receipt)).toEqual({ ...SETTLED, amount: "1234" });
   });
 
-  test("sees the current amount, the remaining amount and the maximum", async () => {
+  test("a handler sees the current amount, the remaining amount and the maximum", async () => {
     const { payment } = admissionOf(await createMetered().pay());
     payment.settle("5");
     payment.charge("$0.0000004");
@@ -213,7 +213,7 @@ describe("a handler that charges less than the maximum", () => {
   test.each<[route: object, message: RegExp]>([
     [{ unmetered: "half" }, /"maximum", "zero" or "error"/],
     [{ settle: "before" }, /a scheme that takes the whole amount/],
-  ])("throws at startup for %j", (route, message) => {
+  ])("throws at startup for a lower amount with %j", (route, message) => {
     expect(() => createMetered(route)).toThrow(message);
   });
 

@@ -80,7 +80,7 @@ describe("a payment sent for another request", () => {
 });
 
 describe("a replay of the same request", () => {
-  test("counts as the same request under another host", async () => {
+  test("a replay counts as the same request under another host", async () => {
     const { pay, passTime } = await shopWith("serving");
     const duplicate = pay({}, { origin: "http://other.example" });
     await passTime(10_000);
@@ -88,7 +88,7 @@ describe("a replay of the same request", () => {
   });
 
   test.each(["claimed", "serving", "settling"] as const)(
-    "waits, and then gets 409, while the payment is %s",
+    "a replay waits, and then gets 409, while the payment is %s",
     async (state) => {
       const { pay, passTime } = await shopWith(state);
       const duplicate = pay();
@@ -100,7 +100,7 @@ describe("a replay of the same request", () => {
     },
   );
 
-  test("gets 402 after the payment was settled and the response delivered", async () => {
+  test("a replay gets 402 after the payment was settled and the response delivered", async () => {
     const { pay, facilitator } = await shopWith("settled");
     const { status, json, text } = responseOf(await pay());
     expect([status, json["error"]]).toEqual([402, "payment_already_used"]);
@@ -108,7 +108,7 @@ describe("a replay of the same request", () => {
     expect([facilitator.count("verify"), facilitator.count("settle")]).toEqual([1, 1]);
   });
 
-  test("gets 402 with the same reason and receipt after the payment was rejected", async () => {
+  test("a replay gets 402 with the same reason and receipt after the payment was rejected", async () => {
     const { pay, facilitator } = await shopWith("rejected");
     const { status, headers, json } = responseOf(await pay());
     expect([status, json["error"]]).toEqual([402, "insufficient_funds"]);
@@ -133,7 +133,7 @@ describe("a replay of the same request", () => {
     ["unknown", UNREACHABLE, 503, "unknown", "an earlier attempt may have been sent"],
     ["unsent", new Error("lost"), 503, "unknown", "this attempt may have been sent"],
   ])(
-    "settles the %s payment again: after %o it gets %i and the payment is %s (%s)",
+    "a replay settles the %s payment again: after %o it gets %i and the payment is %s (%s)",
     async (state, result, status, ends) => {
       const { pay, facilitator, store } = await shopWith(state);
       facilitator.settles = result;
@@ -146,7 +146,7 @@ describe("a replay of the same request", () => {
     },
   );
 
-  test("settles an unknown payment only once when many replays arrive at once", async () => {
+  test("an unknown payment is settled only once when many replays arrive at once", async () => {
     const { pay, facilitator } = await shopWith("unknown");
     facilitator.settles = SETTLED;
     const responses = (await Promise.all(Array.from({ length: 20 }, () => pay()))).map(responseOf);
@@ -157,7 +157,7 @@ describe("a replay of the same request", () => {
 });
 
 describe("a paid and stored response", () => {
-  test("is sent once, as private, with its receipt", async () => {
+  test("a stored response is sent once, as private, with its receipt", async () => {
     const shop = createShop();
     const admission = admissionOf(await shop.pay());
     const headers = [
@@ -177,7 +177,7 @@ describe("a paid and stored response", () => {
   });
 
   test.each([undefined, "no-store", "private, no-cache"])(
-    "is kept out of shared caches: Cache-Control %j",
+    "a stored response is kept out of shared caches: Cache-Control %j",
     async (cacheControl) => {
       const shop = await shopWith("settled");
       const headers = cacheControl === undefined ? [] : ([["Cache-Control", cacheControl]] as const);
@@ -188,7 +188,7 @@ describe("a paid and stored response", () => {
     },
   );
 
-  test("is stored again when its delivery breaks off again", async () => {
+  test("a stored response is stored again when its delivery breaks off again", async () => {
     const shop = await shopWith("unknown");
     shop.facilitator.settles = SETTLED;
     const decision = await shop.pay();
@@ -198,7 +198,7 @@ describe("a paid and stored response", () => {
     expect(responseOf(await shop.pay()).status).toBe(402);
   });
 
-  test("goes to one of many replays at once", async () => {
+  test("a stored response goes to one of many replays at once", async () => {
     const shop = createShop();
     const admission = admissionOf(await shop.pay());
     await admission.complete(HANDLED);
@@ -218,16 +218,19 @@ describe("a payment settled late without a stored response", () => {
     return { shop, admission: admissionOf(await shop.pay()) };
   }
 
-  test.each([200, 404, 500])("runs the handler again and releases its %i with the receipt", async (status) => {
-    const { shop, admission } = await prepaid();
-    const release = await admission.complete({ ...HANDLED, status });
-    expect(release).toMatchObject({ kind: "release", paid: true });
-    expect(decodeHeader(release.kind === "release" ? release.headers[0]?.[1] : "")).toMatchObject({ success: true });
-    expect(shop.facilitator.count("settle")).toBe(2);
-    expect(responseOf(await shop.pay()).status).toBe(402);
-  });
+  test.each([200, 404, 500])(
+    "a payment settled late runs the handler again and releases its %i with the receipt",
+    async (status) => {
+      const { shop, admission } = await prepaid();
+      const release = await admission.complete({ ...HANDLED, status });
+      expect(release).toMatchObject({ kind: "release", paid: true });
+      expect(decodeHeader(release.kind === "release" ? release.headers[0]?.[1] : "")).toMatchObject({ success: true });
+      expect(shop.facilitator.count("settle")).toBe(2);
+      expect(responseOf(await shop.pay()).status).toBe(402);
+    },
+  );
 
-  test("stores the second response if its delivery breaks off", async () => {
+  test("a payment settled late stores the second response if its delivery breaks off", async () => {
     const { shop, admission } = await prepaid();
     await admission.complete(HANDLED);
     await admission.undelivered(HANDLED);
@@ -237,7 +240,7 @@ describe("a payment settled late without a stored response", () => {
 
 describe("an expired payment", () => {
   test.each(["settled", "rejected", "unsent", "unknown"] as const)(
-    "is still decided by its record when it is %s",
+    "an expired payment is still decided by its record when it is %s",
     async (state) => {
       const { pay, clock, facilitator } = await shopWith(state);
       clock.ms = (NOW_SECONDS + 301) * 1000;
@@ -248,7 +251,7 @@ describe("an expired payment", () => {
     },
   );
 
-  test("gets 402 with the expiry reason, without a claim, when its record is gone", async () => {
+  test("an expired payment gets 402 with the expiry reason, without a claim, when its record is gone", async () => {
     const { pay, clock, store, facilitator } = await shopWith("unknown");
     clock.ms = (NOW_SECONDS + 3600) * 1000;
     await store.claim({ identity: "other", binding: "", owner: "", expiresAtMs: 2 * clock.ms });

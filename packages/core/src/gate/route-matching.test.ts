@@ -51,21 +51,24 @@ describe("the app's router", () => {
     [new RangeError("secret"), "RangeError"],
     ["secret", "unknown"],
     [undefined, "unknown"],
-  ])("makes the gate answer 503 without running a handler when it throws %o", async (thrown, error) => {
-    const receiversOf = () => {
-      throw thrown;
-    };
-    const { pay, facilitator, log, store } = createShop();
-    const { status, headers, text } = responseOf(await pay({}, { path: "/WEATHER", receiversOf }));
-    expect([status, headers["retry-after"]]).toEqual([503, "5"]);
-    expect(headers["cache-control"]).toBe("no-store");
-    expect(text).not.toContain("secret");
-    expect(facilitator.calls).toEqual([]);
-    expect(await store.find(`${NETWORK}|n1`)).toBeUndefined();
-    expect(log).toEqual([{ event: "decision_failed", fields: { route: "the router", error } }]);
-  });
+  ])(
+    "the app's router makes the gate answer 503 without running a handler when it throws %o",
+    async (thrown, error) => {
+      const receiversOf = () => {
+        throw thrown;
+      };
+      const { pay, facilitator, log, store } = createShop();
+      const { status, headers, text } = responseOf(await pay({}, { path: "/WEATHER", receiversOf }));
+      expect([status, headers["retry-after"]]).toEqual([503, "5"]);
+      expect(headers["cache-control"]).toBe("no-store");
+      expect(text).not.toContain("secret");
+      expect(facilitator.calls).toEqual([]);
+      expect(await store.find(`${NETWORK}|n1`)).toBeUndefined();
+      expect(log).toEqual([{ event: "decision_failed", fields: { route: "the router", error } }]);
+    },
+  );
 
-  test("is not asked when the path equals a key or resembles none", async () => {
+  test("the app's router is not asked when the path equals a key or resembles none", async () => {
     const receiversOf = () => {
       throw new TypeError("asked");
     };
@@ -108,7 +111,7 @@ describe("the gate of one route (charge)", () => {
   }
 
   test.each(["/weather", "/any/where", "/WEATHER//", "/%2e%2e/x", ""])(
-    "prices every path, such as %j",
+    "the gate of charge prices every path, such as %j",
     async (path) => {
       const { ask, facilitator } = createRoute();
       const { status, json } = responseOf(await ask({ path }));

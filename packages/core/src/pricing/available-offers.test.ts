@@ -53,7 +53,7 @@ describe("the available offers", () => {
     ["no", "unknown", ["eip155:2"]],
     ["yes", "no", ["eip155:1"]],
     ["no", "no", []],
-  ])("are those with support: (%s, %s) leaves %j", (first, second, networks) => {
+  ])("the available offers are those with support: (%s, %s) leaves %j", (first, second, networks) => {
     const { available, reported } = createSeller({ "eip155:1": first, "eip155:2": second });
     const current = available();
     expect(current?.offers.map(({ requirements }) => requirements.network) ?? []).toEqual(networks);
@@ -64,7 +64,7 @@ describe("the available offers", () => {
     expect(resource.description).toBe("d");
   });
 
-  test("are only compiled again when the facilitators' support changes", () => {
+  test("the available offers are only compiled again when the facilitators' support changes", () => {
     const { supports, facilitators, queries, available } = createSeller({ "eip155:1": "no" });
     const first = available();
     const count = queries.length;
@@ -114,7 +114,7 @@ describe("an offer that needs data of a facilitator", () => {
     return { setSupport, offered, matched, reported, isPending: current.isPending };
   }
 
-  test("is pending until a facilitator has responded", () => {
+  test("an offer with facilitator data is pending until a facilitator has responded", () => {
     const { setSupport, isPending } = createCompleted();
     setSupport("unknown");
     expect(isPending()).toBe(true);
@@ -124,7 +124,7 @@ describe("an offer that needs data of a facilitator", () => {
     expect(isPending()).toBe(false);
   });
 
-  test("is available as soon as a facilitator sends the data", () => {
+  test("an offer with facilitator data is available as soon as a facilitator sends the data", () => {
     const { setSupport, offered, matched, reported } = createCompleted();
     setSupport("unknown");
     expect([offered(), matched({ feePayer: "A" }), reported]).toEqual([undefined, undefined, []]);
@@ -133,7 +133,7 @@ describe("an offer that needs data of a facilitator", () => {
   });
 
   test.each<[extra: JsonObject | undefined]>([[undefined], [{}], [{ feePayer: 5 }]])(
-    "is left out when the facilitator sends %j",
+    "an offer with facilitator data is left out when the facilitator sends %j",
     (extra) => {
       const { setSupport, offered, reported } = createCompleted();
       setSupport("yes", extra);
@@ -142,7 +142,7 @@ describe("an offer that needs data of a facilitator", () => {
     },
   );
 
-  test("matches a payment with the data that its client was sent, even after it changed", () => {
+  test("an offer with facilitator data matches a payment with the data that its client was sent, even after it changed", () => {
     const { setSupport, offered, matched } = createCompleted();
     for (const feePayer of ["A", "B", "A", "C"]) {
       setSupport("yes", { feePayer });
@@ -158,7 +158,7 @@ describe("an offer that needs data of a facilitator", () => {
     expect([undefined, null, "A", []].map((extra) => matched(extra)?.["feePayer"])).toEqual(["C", "C", "C", "C"]);
   });
 
-  test("remembers a limited number of versions of the data", () => {
+  test("an offer with facilitator data keeps a limited number of versions of the data", () => {
     const { setSupport, offered, matched } = createCompleted();
     for (let at = 0; at < 1_000; at++) {
       setSupport("yes", { feePayer: `F${at}` });
@@ -168,13 +168,13 @@ describe("an offer that needs data of a facilitator", () => {
     expect(matched({ feePayer: "F1" })?.["feePayer"]).toBe("F999");
   });
 
-  test("keeps the seller's own values over the facilitator's", () => {
+  test("an offer with facilitator data keeps the seller's own values over the facilitator's", () => {
     const { setSupport, offered } = createCompleted({ feePayer: "mine", memo: "m" });
     setSupport("yes", { feePayer: "A" });
     expect(offered()).toEqual({ feePayer: "mine", memo: "m" });
   });
 
-  test("is the same object for the same data", () => {
+  test("an offer with facilitator data is the same object for the same data", () => {
     const { setSupport, matched } = createCompleted();
     setSupport("yes", { feePayer: "A" });
     expect(matched({})).toBe(matched({ feePayer: "A" }));
@@ -214,11 +214,11 @@ describe("an extension of a scheme", () => {
       ["other", "sponsoring"],
       ["sponsoring", "other"],
     ],
-  ])("is declared when the facilitator lists it: %j", (listed, extensions) => {
+  ])("a scheme's extension is declared when the facilitator lists it: %j", (listed, extensions) => {
     expect(challengeExtensions(listed) && Object.keys(challengeExtensions(listed))).toEqual(extensions);
   });
 
-  test("is declared as the seller wrote it, for any list of the facilitator", () => {
+  test("a scheme's extension is declared as the seller wrote it, for any list of the facilitator", () => {
     const own = { info: { version: "2" }, schema: {} };
     expect(challengeExtensions([], { sponsoring: own })).toEqual({ sponsoring: own });
     expect(challengeExtensions(["sponsoring"], { sponsoring: own })).toEqual({ sponsoring: own });

@@ -58,7 +58,7 @@ const CANONICAL = {
 };
 
 describe("a challenge", () => {
-  test("has the protocol's fields and those of older clients", () => {
+  test("a challenge has the protocol's fields and those of older clients", () => {
     expect(write([offer()]).challenge).toEqual({
       x402Version: 2,
       error: "Payment required",
@@ -76,19 +76,19 @@ describe("a challenge", () => {
     });
   });
 
-  test("has its fields in the order of @x402/express", () => {
+  test("a challenge has its fields in the order of @x402/express", () => {
     const { challenge } = write([offer()], { extensions: { x: { info: {}, schema: {} } } });
     expect(Object.keys(challenge)).toEqual(["x402Version", "error", "resource", "accepts", "extensions"]);
     expect(Object.keys(challenge.accepts[0]!).slice(0, 7)).toEqual(Object.keys(CANONICAL));
   });
 
-  test("has the declared extensions, and no such field without them", () => {
+  test("a challenge has the declared extensions, and no such field without them", () => {
     const extensions = { bazaar: { info: { a: 1 }, schema: {}, routeTemplate: "/weather" } };
     expect(write([offer()], { extensions }).challenge.extensions).toEqual(extensions);
     expect(write([offer()]).challenge).not.toHaveProperty("extensions");
   });
 
-  test("keeps the order of the offers", () => {
+  test("a challenge keeps the order of the offers", () => {
     const networks = ["eip155:1", "eip155:8453", "eip155:137"];
     const { challenge } = write(networks.map((network) => offer(network)));
     expect(challenge.accepts.map(({ network }) => network)).toEqual(networks);
@@ -99,7 +99,7 @@ describe("a challenge for another request", () => {
   const extensions = { bazaar: { info: {}, schema: {} } };
   const writeChallenge = compileChallenge(subject([offer()], { extensions }));
 
-  test("is the same object when nothing differs, and a new one otherwise", () => {
+  test("a challenge is the same object when nothing differs, and a new one otherwise", () => {
     const first = writeChallenge(OCCASION);
     expect(writeChallenge({ ...OCCASION })).toBe(first);
     for (const change of [{ url: "https://a.example/" }, { method: "HEAD" }, { error: "other" }]) {
@@ -110,7 +110,7 @@ describe("a challenge for another request", () => {
     expect(writeChallenge(OCCASION)).toEqual(first);
   });
 
-  test("is written again when the declaration differs", () => {
+  test("a challenge is written again when the declaration differs", () => {
     let declared = extensions;
     const anew = compileChallenge({ ...subject([offer()], {}), declareAt: () => declared });
     const first = anew(OCCASION);
@@ -131,21 +131,21 @@ describe("a challenge too long for common proxies", () => {
     [8, ["maxAmountRequired"], "repetitions of the resource are left out"],
     [13, [], "maxAmountRequired is left out"],
     [40, [], "nothing more can be left out"],
-  ])("with %i offers has %j besides the protocol's fields: %s", (count, level) => {
+  ])("a challenge with %i offers has %j besides the protocol's fields: %s", (count, level) => {
     const { header, challenge } = write(many(count));
     expect(levelOf(challenge)).toEqual(level);
     expect(challenge.accepts).toHaveLength(count);
     if (count < 40) expect(header.length).toBeLessThanOrEqual(4096);
   });
 
-  test("has all fields up to 4096 characters of header", () => {
+  test("a challenge has all fields up to 4096 characters of header", () => {
     const lengths = Array.from({ length: 400 }, (_, at) => write([offer()], {}, { error: "e".repeat(2100 + at) }));
     const longestFull = lengths.findLastIndex(({ challenge }) => levelOf(challenge).length === FULL.length);
     expect(lengths[longestFull]?.header.length).toBe(4096);
     expect(lengths.findIndex(({ challenge }) => levelOf(challenge).length < FULL.length)).toBe(longestFull + 1);
   });
 
-  test("is valid and equal in header and body, with equal amounts, for any offers and texts", () => {
+  test("a challenge is valid and equal in header and body, with equal amounts, for any offers and texts", () => {
     const text = fc.string({ unit: codeUnit, maxLength: 500 });
     const amounts = fc.array(fc.bigInt({ min: 1n, max: 2n ** 256n - 1n }), { minLength: 1, maxLength: 12 });
     fc.assert(

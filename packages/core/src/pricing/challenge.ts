@@ -44,7 +44,7 @@ export interface WrittenChallenge {
 /** Writes the challenge of one route. */
 export type ChallengeWriter = (occasion: ChallengeOccasion) => LeveledChallenge;
 
-/** The fields of an offer: `full` all, `lean` the protocol's and `maxAmountRequired`, `canonical` only the protocol's. */
+/** The fields of an offer: all, the protocol's and `maxAmountRequired`, or only the protocol's. */
 export type Level = "full" | "lean" | "canonical";
 
 /**

@@ -51,7 +51,7 @@ async function challengeAt(path: string, route: RouteConfig, { key = "GET /a/:id
 }
 
 describe("a route that declares an extension", () => {
-  test("has the declaration for the request in its challenge", async () => {
+  test("a route has the declaration for the request in its challenge", async () => {
     const { json } = await challengeAt("/a/b%20c", { accepts: ACCEPTS, extensions: { echo: { x: 1 } } });
     expect(json.extensions.echo).toEqual({
       info: { declaration: { x: 1 }, params: ["id"] },
@@ -61,14 +61,14 @@ describe("a route that declares an extension", () => {
     });
   });
 
-  test("has the extension's outline as outputSchema in each offer", async () => {
+  test("a route has the extension's outline as outputSchema in each offer", async () => {
     const outline = () => ({ input: { type: "echo" }, output: { y: 2 } });
     const extensions = [createEcho({ outline })];
     const { json } = await challengeAt("/a/b", { accepts: ACCEPTS, extensions: { echo: {} } }, { extensions });
     expect(json.accepts[0].outputSchema).toEqual({ input: { type: "echo" }, output: { y: 2 } });
   });
 
-  test("throws at startup when the extension reports an issue", () => {
+  test("a route throws at startup when its extension reports an issue", () => {
     const create = () =>
       createPaymentsGate(
         { "GET /a": { accepts: ACCEPTS, extensions: { echo: { bad: 1 } } } },
@@ -78,7 +78,7 @@ describe("a route that declares an extension", () => {
     expect(create).toThrow('routes["GET /a"].extensions.echo: expected something good');
   });
 
-  test("uses the seller's extension before the built-in one", () => {
+  test("a route uses the seller's extension before the built-in one", () => {
     const own = createEcho({ notices: [{ code: "FAREBOX_EXAMPLE_MISSING", message: "mine" }] });
     const engine = createPaymentsEngine(
       { facilitator: createFakeFacilitator(), extensions: [own] },
@@ -90,7 +90,7 @@ describe("a route that declares an extension", () => {
     ]);
   });
 
-  test("has the name, tags and icon of the service in its resource", async () => {
+  test("a route has the name, tags and icon of the service in its resource", async () => {
     const route: RouteConfig = { accepts: ACCEPTS, extensions: { echo: {} }, serviceName: "Mine", tags: ["a"] };
     const { json } = await challengeAt("/a/b", route);
     const resource: FacilitatorRequest["paymentPayload"]["resource"] = json.resource;
@@ -107,17 +107,17 @@ describe("a route that declares an extension", () => {
 describe("a large challenge", () => {
   const filler = (size: number) => ({ echo: { text: "x".repeat(size) } });
 
-  test("is a finding above the limit of most proxies", async () => {
+  test("a large challenge is a finding above the limit of most proxies", async () => {
     const { engine } = await challengeAt("/a/b", { accepts: ACCEPTS, extensions: filler(7000) });
     expect(engine.report().findings).toMatchObject([{ code: "FAREBOX_CHALLENGE_TOO_LARGE", route: "GET /a/:id" }]);
   });
 
-  test("is no finding above the limit of some proxies", async () => {
+  test("a large challenge is no finding above the limit of some proxies", async () => {
     const { engine } = await challengeAt("/a/b", { accepts: ACCEPTS, extensions: filler(4000) });
     expect(engine.report().findings).toEqual([]);
   });
 
-  test("is shortened, which is logged once", async () => {
+  test("a large challenge is shortened, which is logged once", async () => {
     const logged: unknown[] = [];
     const logger = {
       warn() {},
@@ -135,7 +135,7 @@ describe("a large challenge", () => {
     expect(logged).toEqual([{ event: "challenge_shortened", route: "GET /a", level: "canonical" }]);
   });
 
-  test("throws at startup when it is nested too deeply to be read", () => {
+  test("a challenge throws at startup when it is nested too deeply to be read", () => {
     const deep = Array.from({ length: 40 }).reduce<object>((inner) => ({ a: inner }), {});
     const create = () =>
       createPaymentsGate(
@@ -160,7 +160,7 @@ describe("a public route without https", () => {
     ["http://api.example.com", ["FAREBOX_NOT_HTTPS"]],
     ["https://api.example.com", []],
     ["http://localhost:3000", []],
-  ])("with the public URL %s has the findings %j", (publicUrl, codes) => {
+  ])("a public route with the public URL %s has the findings %j", (publicUrl, codes) => {
     expect(
       create(publicUrl)
         .engine.report()
@@ -168,7 +168,7 @@ describe("a public route without https", () => {
     ).toEqual(codes);
   });
 
-  test("is a finding after a request over http", async () => {
+  test("a public route is a finding after a request over http", async () => {
     const { engine, gate } = create();
     await gate.decide({ ...REQUEST, path: "/a", origin: "http://api.example.com" });
     expect(engine.report().findings).toMatchObject([{ code: "FAREBOX_NOT_HTTPS" }]);

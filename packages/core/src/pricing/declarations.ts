@@ -1,5 +1,5 @@
 /**
- * The extension declarations of a route: constants, which are sent as written, and declarations compiled by an extension.
+ * The extension declarations of a route: constants, which are sent as written, and compiled declarations.
  *
  * @module
  */

@@ -39,7 +39,7 @@ function createMarket(options: ShopOptions & { readonly route?: RouteConfig } = 
 }
 
 describe("a dynamic price", () => {
-  test("is computed for each request, from its method, URL, parameters, headers and body", async () => {
+  test("a dynamic price is computed for each request, from its method, URL, parameters, headers and body", async () => {
     const seen: unknown[] = [];
     const price: PriceFunction = ({ header, ...request }) => {
       seen.push([request, header("x-plan")]);
@@ -71,7 +71,7 @@ describe("a dynamic price", () => {
     ]);
   });
 
-  test("may name a ticker, and an unknown ticker answers 503", async () => {
+  test("a dynamic price may name a ticker, and an unknown ticker answers 503", async () => {
     const { market, offerNow, ask } = createMarket();
     market.price = "0.02 usdc";
     expect((await offerNow()).amount).toBe("20000");
@@ -79,7 +79,7 @@ describe("a dynamic price", () => {
     expect(responseOf(await ask()).status).toBe(503);
   });
 
-  test("holds for a client that was quoted it, even after it changed", async () => {
+  test("a dynamic price holds for a client that was quoted it, even after it changed", async () => {
     const { market, offerNow, payBy, facilitator } = createMarket();
     const offer = await offerNow();
     market.price = "$5";
@@ -90,7 +90,7 @@ describe("a dynamic price", () => {
     expect((await offerNow()).amount).toBe("5000000");
   });
 
-  test("is rejected after its quote expired, with the current price in the challenge", async () => {
+  test("a dynamic price is rejected after its quote expired, with the current price in the challenge", async () => {
     const { market, clock, offerNow, payBy, facilitator } = createMarket();
     const offer = await offerNow();
     clock.ms += 301_000;
@@ -100,7 +100,7 @@ describe("a dynamic price", () => {
     expect(json["accepts"]).toMatchObject([{ amount: "5000000" }]);
   });
 
-  test("causes no new challenge when its quote expires while the settlement is unknown", async () => {
+  test("a dynamic price causes no new challenge when its quote expires while the settlement is unknown", async () => {
     const { market, clock, offerNow, payBy, facilitator } = createMarket();
     const offer = await offerNow();
     facilitator.settles = new Error("lost");
@@ -117,7 +117,7 @@ describe("a dynamic price", () => {
     ["another query", { search: "?a=1" }],
     ["another method", { method: "HEAD" }],
     ["another body", { digestBody: () => "other" }],
-  ])("does not hold for another request: %s", async (_what, request) => {
+  ])("a dynamic price does not hold for another request: %s", async (_what, request) => {
     const { market, offerNow, payBy } = createMarket();
     const offer = await offerNow();
     market.price = "$5";
@@ -131,20 +131,20 @@ describe("a dynamic price", () => {
     ["a forged quote", { extra: { quote: `1900000000.${"a".repeat(43)}` } }],
     ["a quote of another time", { extra: { quote: "9" } }],
     ["no quote", { extra: {} as never }],
-  ])("does not hold when the client changes the offer: %s", async (_what, change) => {
+  ])("a dynamic price does not hold when the client changes the offer: %s", async (_what, change) => {
     const { market, offerNow, payBy, facilitator } = createMarket();
     const offer = { ...(await offerNow()), ...change };
     market.price = "$5";
     expect([responseOf(await payBy(offer)).status, facilitator.calls.length]).toEqual([402, 0]);
   });
 
-  test("holds for a client that drops the quote while the price is the same", async () => {
+  test("a dynamic price holds for a client that drops the quote while the price is the same", async () => {
     const { offerNow, payBy } = createMarket();
     const offer = await offerNow();
     expect(stageOf(await payBy({ ...offer, extra: {} as never }))).toBe("held");
   });
 
-  test("is computed once for several offers that share it", async () => {
+  test("a dynamic price is computed once for several offers that share it", async () => {
     const market = { asked: 0 };
     const price: PriceFunction = async () => {
       market.asked++;
@@ -164,7 +164,7 @@ describe("a dynamic price", () => {
     ["more decimals than the asset has", "$0.0000001"],
     ["a rejection", () => Promise.reject(new RangeError("secret"))],
     ["an asset without an amount", { asset: "0xA" }],
-  ])("answers 503 with or without a payment when the function returns %s", async (_what, price) => {
+  ])("a dynamic price answers 503 with or without a payment when its function returns %s", async (_what, price) => {
     const { market, ask, pay, facilitator, log } = createMarket();
     market.price = price;
     for (const decision of [await ask(), await pay()]) {
@@ -176,7 +176,7 @@ describe("a dynamic price", () => {
     expect(log.map(({ event }) => event)).toEqual(["decision_failed", "decision_failed"]);
   });
 
-  test("is not computed when the client disconnects before the body is complete", async () => {
+  test("a dynamic price is not computed when the client disconnects before the body is complete", async () => {
     const { ask, market } = createMarket();
     expect(responseOf(await ask({ digestBody: async () => undefined })).status).toBe(400);
     expect(market.asked).toBe(0);
@@ -184,7 +184,7 @@ describe("a dynamic price", () => {
 });
 
 describe("a dynamic payTo", () => {
-  test("holds for a client that was quoted it", async () => {
+  test("a dynamic payTo holds for a client that was quoted it", async () => {
     const tenant = { name: "a" };
     const payTo = async () => `0x${tenant.name.repeat(40)}`;
     const shop = createShop({
@@ -203,7 +203,7 @@ describe("a dynamic payTo", () => {
 });
 
 describe("the report of a dynamic price", () => {
-  test("has no amount and says that the request decides", () => {
+  test("the report of a dynamic price has no amount and says that the request decides", () => {
     const { engine } = createMarket();
     expect(engine.report().routes[0]?.offers).toEqual([
       {
@@ -230,7 +230,7 @@ describe("quotes", () => {
   const quotes = createQuotes(Buffer.from("s".repeat(32)));
   const quote = quotes.sign(TERMS, 1_000);
 
-  test("are good until they expire", () => {
+  test("quotes are good until they expire", () => {
     expect([0, 1_000, 1_001, 9e9].map((now) => quotes.check(quote, TERMS, now))).toEqual([
       "good",
       "good",
@@ -247,7 +247,7 @@ describe("quotes", () => {
     ["asset", "0xC"],
     ["payTo", "0xC"],
     ["amount", "2"],
-  ])("are void for another %s", (field, value) => {
+  ])("quotes are void for another %s", (field, value) => {
     expect(quotes.check(quote, { ...TERMS, [field]: value } as QuotedTerms, 0)).toBe("void");
   });
 
@@ -263,16 +263,16 @@ describe("quotes", () => {
     [`${quote.slice(0, -1)}\n`],
     [`1000.${"é".repeat(43)}`],
     [`${"9".repeat(400)}.${"a".repeat(43)}`],
-  ])("are void when the text is %j", (text) => {
+  ])("quotes are void when the text is %j", (text) => {
     expect(quotes.check(text, TERMS, 0)).toBe("void");
   });
 
-  test("are void with another secret", () => {
+  test("quotes are void with another secret", () => {
     expect(createQuotes(Buffer.from("t".repeat(32))).check(quote, TERMS, 0)).toBe("void");
   });
 
   test.each([["short"], [5], [null], ["x".repeat(31)]])(
-    "throw at startup for the secret %j without quoting it",
+    "quotes throw at startup for the secret %j without quoting it",
     (quoteSecret) => {
       expect(() => createShop({ quoteSecret: quoteSecret as never })).toThrow(
         /options.quoteSecret: expected a text of at least 32/,
@@ -285,7 +285,7 @@ describe("quotes", () => {
     },
   );
 
-  test("hold in every process that shares the secret", async () => {
+  test("quotes hold in every process that shares the secret", async () => {
     const quoteSecret = "between the processes of one seller";
     const one = createMarket({ quoteSecret });
     const other = createMarket({ quoteSecret });

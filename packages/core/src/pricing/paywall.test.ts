@@ -12,7 +12,7 @@ function dataIn(page: string): unknown {
 }
 
 describe("a browser without a payment", () => {
-  test("gets a page without scripts, with the challenge in its header and data", async () => {
+  test("a browser gets a page without scripts, with the challenge in its header and data", async () => {
     const { status, headers, text } = responseOf(await createShop().ask(BROWSER));
     expect(status).toBe(402);
     expect(headers).toMatchObject({
@@ -25,7 +25,7 @@ describe("a browser without a payment", () => {
     expect(text).toContain("<li>0.01 USDC on eip155:84532</li>");
   });
 
-  test("gets a price in atomic units for a token without decimals", async () => {
+  test("a browser gets a price in atomic units for a token without decimals", async () => {
     const scheme = createTestScheme({
       compileTerms: ({ payTo }) => ({
         ok: true,
@@ -38,7 +38,7 @@ describe("a browser without a payment", () => {
     expect(text).toContain("<li>7 atomic units of &lt;T&gt; (0xA) on eip155:84532</li>");
   });
 
-  test("gets a page without markup from the URL or the description", async () => {
+  test("a browser gets a page without markup from the URL or the description", async () => {
     const markup = ["<script>", "</script>", "<!--", "-->", "&", '"', "'", "a"];
     const paths = fc.array(fc.constantFrom(...markup, "\xe2"));
     const texts = fc.array(fc.constantFrom(...markup, "\u2028"));
@@ -66,11 +66,11 @@ describe("the paywall page", () => {
     [BROWSER.accept, "curl/8.5.0", false, "a program that takes anything"],
     [undefined, BROWSER.userAgent, false, "no header"],
     [BROWSER.accept, undefined, false, "no header"],
-  ])("is sent for Accept %j and User-Agent %j: %s (%s)", (accept, userAgent, page) => {
+  ])("wantsPage decides for Accept %j and User-Agent %j: %s (%s)", (accept, userAgent, page) => {
     expect(wantsPage(accept, userAgent)).toBe(page);
   });
 
-  test("is not sent to a browser with a payment", async () => {
+  test("the paywall page is not sent to a browser with a payment", async () => {
     const { pay, ask } = createShop();
     expect(responseOf(await pay({ accepted: { amount: "1" } }, BROWSER)).json).toMatchObject({ x402Version: 2 });
     expect(responseOf(await ask({ ...BROWSER, paymentSignature: "junk" })).status).toBe(400);

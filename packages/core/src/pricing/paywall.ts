@@ -1,6 +1,6 @@
 /**
- * The page for a person who opens a priced URL in a browser. It shows the resource and its offers. Browsers cannot pay by
- * themselves, so the page has no script. It contains the challenge as data, for extensions and agents that read pages.
+ * The page for a person who opens a priced URL in a browser. It shows the resource and its offers. Browsers cannot pay
+ * by themselves, so the page has no script. It contains the challenge as data, for extensions and agents.
  *
  * @module
  */

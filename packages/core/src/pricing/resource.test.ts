@@ -32,7 +32,7 @@ describe("the URL of a resource", () => {
       "https://a.example/api/weather?a",
       "the public URL wins over allowed hosts",
     ],
-  ])("of the request %j with %j is %s: %s", (request, config, url) => {
+  ])("the URL of the request %j with %j is %s: %s", (request, config, url) => {
     expect(urlOf(request, config)).toBe(url);
   });
 
@@ -45,7 +45,7 @@ describe("the URL of a resource", () => {
     ["/\xe9\xff\x80", "/%E9%FF%80", "bytes, one character each"],
     ["/\0\t\n\x7f", "/%00%09%0A%7F", "control characters, with two digits"],
     ["/#[]{}|\\^`", "/%23%5B%5D%7B%7D%7C%5C%5E%60", "characters with another meaning in a URL, or none"],
-  ])("encodes %j as %s: %s", (sent, written) => {
+  ])("the URL encodes %j as %s: %s", (sent, written) => {
     expect(urlOf({ path: sent })).toBe(`http://shop.example${written}`);
     expect(urlOf({ path: "", mountPath: sent })).toBe(`http://shop.example${written}`);
     expect(urlOf({ path: "/", search: `?${sent}` }, { includeQuery: true })).toBe(`http://shop.example/?${written}`);
@@ -61,7 +61,7 @@ describe("allowedHosts", () => {
     ["http://a.example:8080", ["a.example:8080"], "http://a.example:8080", "the port in the list"],
     ["http://[::1]:3000", ["[::1]"], "http://[::1]:3000", "an address in brackets"],
     ["http://[::1]", ["[::1]"], "http://[::1]", "its last digits are not a port"],
-  ])("keep the origin %s with %j as %s: %s", (origin, allowedHosts, expected) => {
+  ])("allowedHosts keep the origin %s with %j as %s: %s", (origin, allowedHosts, expected) => {
     expect(urlOf({ origin }, { allowedHosts })).toBe(`${expected}/weather`);
     expect(isForeignHost({ ...REQUEST, origin }, { ...CONFIG, allowedHosts })).toBe(false);
   });
@@ -76,7 +76,7 @@ describe("allowedHosts", () => {
     ["https://a.example.evil", ["a.example"], "https://a.example", "a name that begins like it"],
     ["https://a.example:80x", ["a.example"], "https://a.example", "a malformed port"],
     [undefined, ["a.example"], "https://a.example", "no usable host"],
-  ])("replace the origin %s with %j by %s: %s", (origin, allowedHosts, expected) => {
+  ])("allowedHosts replace the origin %s with %j by %s: %s", (origin, allowedHosts, expected) => {
     expect(urlOf({ origin }, { allowedHosts })).toBe(`${expected}/weather`);
     expect(isForeignHost({ ...REQUEST, origin }, { ...CONFIG, allowedHosts })).toBe(true);
   });
@@ -84,7 +84,7 @@ describe("allowedHosts", () => {
   test.each<[config: Partial<PublicUrlSettings>, why: string]>([
     [{}, "the list is empty"],
     [{ publicUrl: "https://p.example", allowedHosts: ["a.example"] }, "the public URL is used instead"],
-  ])("make no host foreign with %j: %s", (config) => {
+  ])("allowedHosts make no host foreign with %j: %s", (config) => {
     expect(isForeignHost({ ...REQUEST, origin: "https://evil.example" }, { ...CONFIG, ...config })).toBe(false);
     expect(isForeignHost({ ...REQUEST, origin: undefined }, { ...CONFIG, ...config })).toBe(false);
   });
@@ -146,18 +146,18 @@ describe("placeOf", () => {
       "a mount that is a regular expression",
     ],
     ["/a", "/a", at("/acme", "/b/:c"), { routeTemplate: "/acme/a", pathParams: {} }, "a template of another mount"],
-  ])("gives for the key %s at %s below %o: %j (%s)", (keyPath, path, mounted, place) => {
+  ])("placeOf gives for the key %s at %s below %o: %j (%s)", (keyPath, path, mounted, place) => {
     const request = { ...REQUEST, ...mounted, path };
     expect(placeOf({ form: formOf(keyPath), path, mountPath: request.mountPath }, request)).toEqual(place);
   });
 
-  test("ignores the mount for a key with the full path", () => {
+  test("placeOf ignores the mount for a key with the full path", () => {
     const request = { ...REQUEST, ...at("/acme", "/:tenant"), path: "/u/7" };
     const place = placeOf({ form: formOf("/acme/u/:id"), path: "/acme/u/7", mountPath: "" }, request);
     expect(place).toEqual({ routeTemplate: "/acme/u/:id", pathParams: { id: "7" } });
   });
 
-  test("freezes the path parameters", () => {
+  test("placeOf freezes the path parameters", () => {
     const request = { ...REQUEST, ...at("/acme", "/:tenant"), path: "/u" };
     const { pathParams } = placeOf({ form: formOf("/u"), path: "/u", mountPath: "/acme" }, request);
     expect(Object.isFrozen(pathParams)).toBe(true);
@@ -189,7 +189,7 @@ describe("placeOfRoute", () => {
     ],
     ["/u/:id", "/x/7", {}, undefined, "a path that it does not match"],
     ["/(a|b)", "/a", {}, undefined, "a regular expression"],
-  ])("gives for the route %s at %s below %o: %j (%s)", (routePath, path, mounted, place) => {
+  ])("placeOfRoute gives for the route %s at %s below %o: %j (%s)", (routePath, path, mounted, place) => {
     expect(placeOfRoute(routePath, { ...REQUEST, ...mounted, path })).toEqual(place);
   });
 });
@@ -208,7 +208,7 @@ describe("matchesMount", () => {
     ["/api{/:v}", "/api/2", true, "and given"],
     ["/*rest", "/a/b", true, "a splat"],
     ["/(a", "/(a", false, "an invalid template"],
-  ])("compares the template %j with the mount %j: %j, %s", (template, mountPath, matches) => {
+  ])("matchesMount compares the template %j with the mount %j: %j, %s", (template, mountPath, matches) => {
     expect(matchesMount(template, mountPath)).toBe(matches);
   });
 });

@@ -30,7 +30,7 @@ export function resourceUrl(request: GateRequest, config: PublicUrlSettings): st
   return origin + encodeUnsafe(request.mountPath + request.path + search);
 }
 
-/** The origin by which clients reach the server. It is certain if the seller set it, and taken from the request otherwise. */
+/** The origin by which clients reach the server. It is certain if the seller set it; otherwise the request has it. */
 export function originFor(
   origin: string | undefined,
   config: Pick<PublicUrlSettings, "publicUrl" | "allowedHosts">,
@@ -67,7 +67,7 @@ function isAllowed(origin: string, allowedHosts: readonly string[]): boolean {
 
 const UNSAFE = /[^\w\-.~!$&'()*+,;=:@%/?]/g;
 
-/** Node passes on bytes that are not allowed in a URL, such as `<` and `"`. They must not reach pages that show the URL. */
+/** Node passes on bytes that are not allowed in a URL, such as `<` and `"`. A page that shows the URL must be safe. */
 function encodeUnsafe(text: string): string {
   return text.search(UNSAFE) === -1 ? text : text.replace(UNSAFE, encodeLatin1);
 }

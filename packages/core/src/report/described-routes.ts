@@ -1,6 +1,6 @@
 /**
- * Descriptions of priced routes for OpenAPI, agents and crawlers. They are made from the routes that the gate uses, so the
- * two cannot differ.
+ * Descriptions of priced routes for OpenAPI, agents and crawlers. They are made from the routes that the gate uses, so
+ * the two cannot differ.
  *
  * @module
  */

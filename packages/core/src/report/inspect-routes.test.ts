@@ -70,7 +70,7 @@ describe("a valid table", () => {
       "several keys and routes",
       after("", route("GET|POST /a"), route("GET /a/:y")),
     ],
-  ])("has no findings: %j, %s", (keys, _why, register) => {
+  ])("a valid table has no findings: %j, %s", (keys, _why, register) => {
     expect(foundIn(tableOf(keys), register)).toEqual([]);
   });
 });
@@ -82,7 +82,7 @@ describe("findings in one table", () => {
     return engine.report().findings.map(({ code, route, message }): FoundRow => [code, route, message]);
   };
 
-  test("name a key that never wins and the key that wins", () => {
+  test("findings name a key that never wins and the key that wins", () => {
     expect(inTable(["GET /a{/:x}", "GET /a/:y", "GET /a"])).toEqual([
       ["FAREBOX_KEY_SHADOWED", "GET /a{/:x}", "Every request it matches is priced by GET /a/:y"],
     ]);
@@ -99,11 +99,11 @@ describe("findings in one table", () => {
       ["/a", "GET /a", "HEAD /a", "POST /a", "PUT /a", "PATCH /a", "DELETE /a", "OPTIONS /a"],
       "the first key still covers methods that no key can name",
     ],
-  ])("are absent for %j: %s", (keys) => {
+  ])("findings are absent for %j: %s", (keys) => {
     expect(inTable(keys)).toEqual([]);
   });
 
-  test("name the second of two keys that overlap", () => {
+  test("findings name the second of two keys that overlap", () => {
     const message = "Some requests match GET /a/:x as well, which wins because it is written first";
     expect(inTable(["GET /a/:x", "GET /:y/b"])).toEqual([["FAREBOX_KEYS_OVERLAP", "GET /:y/b", message]]);
   });
@@ -112,12 +112,12 @@ describe("findings in one table", () => {
 describe("a table that is not mounted", () => {
   const message = "Its table is not among the handlers of the app, so its routes cannot be checked";
 
-  test("is reported once, with its first key", () => {
+  test("an unmounted table is reported once, with its first key", () => {
     const found = foundIn(tableOf(["GET /a", "GET /b"]), () => [route("GET /a")]);
     expect(found).toEqual([["FAREBOX_TABLE_NOT_FOUND", "GET /a", message]]);
   });
 
-  test("is not reported when it may be in another app", () => {
+  test("an unmounted table is not reported when it may be in another app", () => {
     expect(foundIn(tableOf(["GET /a"]), () => [route("GET /a")], true)).toEqual([]);
   });
 });
@@ -130,7 +130,7 @@ describe("a table that comes too late", () => {
     ["GET /a", "/a"],
     ["/a", "POST /a"],
     ["GET /a{/:x}", "GET /a"],
-  ])("is reported for the key %s when %s is registered before it", (key, words) => {
+  ])("a table that comes too late is reported for the key %s when %s is registered before it", (key, words) => {
     const found = foundIn(tableOf([key]), (gate) => [route(words), { gate, mount: "" }, route("GET /a")]);
     expect(found).toContainEqual(["FAREBOX_TABLE_TOO_LATE", key, message]);
     expect(found.map(([code]) => code)).not.toContain("FAREBOX_KEY_UNREACHABLE");
@@ -149,7 +149,7 @@ describe("a key without a matching route", () => {
     ["GET /weather", [opaque("", false)], "an opaque handler without a path"],
     ["GET /:x", [route("POST /list")], "another method"],
     ["GET /:x", [route("GET /list/all")], "one segment more"],
-  ])("is reported: %s among %o, %s", (key, registered) => {
+  ])("a key without a matching route is reported: %s among %o, %s", (key, registered) => {
     expect(findingsFor(key, ...registered)).toEqual([["FAREBOX_KEY_UNREACHABLE", key, nothing]]);
   });
 
@@ -158,7 +158,7 @@ describe("a key without a matching route", () => {
     ["GET|POST /wether", "GET|POST /wether"],
     ["/wether", "any method /wether"],
     ["POST /weather", "POST /weather"],
-  ])("is reported with the nearest route %s", (words, described) => {
+  ])("a key without a matching route is reported with the nearest route %s", (words, described) => {
     const path = words.slice(words.indexOf("/"));
     expect(findingsFor("GET /weather", route("GET /other"), route(words))).toEqual([
       ["FAREBOX_KEY_UNREACHABLE", "GET /weather", `${nothing}; the nearest is ${path}`],
@@ -169,11 +169,14 @@ describe("a key without a matching route", () => {
   test.each<[why: string, table: RoutesConfig, registered: Registered]>([
     ["a key", tableOf(["GET /weather", "GET /wether"]), route("GET /wether")],
     ["a handler of its own", tableOf(["GET /weather"]), route("GET /wether", { gates: [{}] })],
-  ])("is reported without a nearest route that is priced by %s", (_why, table, registered) => {
-    expect(foundIn(table, after("", registered))).toEqual([["FAREBOX_KEY_UNREACHABLE", "GET /weather", nothing]]);
-  });
+  ])(
+    "a key without a matching route is reported without a nearest route that is priced by %s",
+    (_why, table, registered) => {
+      expect(foundIn(table, after("", registered))).toEqual([["FAREBOX_KEY_UNREACHABLE", "GET /weather", nothing]]);
+    },
+  );
 
-  test("is reported when its path lies outside the mount", () => {
+  test("a key without a matching route is reported when its path lies outside the mount", () => {
     const found = foundIn(tableOf(["GET /other/a"]), after("/api", route("GET /api/a"), route("GET /other/a")));
     expect(found.map(([code, at]) => [code, at])).toEqual([
       ["FAREBOX_KEY_UNREACHABLE", "GET /other/a"],
@@ -181,17 +184,17 @@ describe("a key without a matching route", () => {
     ]);
   });
 
-  test("is reported when the route lies outside the mount", () => {
+  test("a key without a matching route is reported when the route lies outside the mount", () => {
     const found = foundIn(tableOf(["GET /:x"]), after("/api", route("GET /other/list")));
     expect(found.map(([code]) => code)).toEqual(["FAREBOX_KEY_UNREACHABLE"]);
   });
 
-  test("is reported when its routes come before the table", () => {
+  test("a key without a matching route is reported when its routes come before the table", () => {
     const found = foundIn(tableOf(["GET /:x"]), (gate) => [route("GET /list"), { gate, mount: "" }]);
     expect(found.map(([code]) => code)).toEqual(["FAREBOX_KEY_UNREACHABLE"]);
   });
 
-  test("is not reported when it matches at another mount", () => {
+  test("a key without a matching route is not reported when it matches at another mount", () => {
     const register = (gate: object) => [{ gate, mount: "/x" }, { gate, mount: "/y" }, route("GET /y/a")];
     expect(foundIn(tableOf(["GET /a"]), register)).toEqual([]);
   });
@@ -200,22 +203,22 @@ describe("a key without a matching route", () => {
 describe("a route for every method", () => {
   const message = "Its route takes every method, and methods that no key names are free";
 
-  test("is reported when its key names one method", () => {
+  test("a route for every method is reported when its key names one method", () => {
     const found = foundIn(tableOf(["GET /a"]), after("", route("/a")));
     expect(found).toEqual([["FAREBOX_METHOD_FREE", "GET /a", message]]);
   });
 
-  test("is not reported when a key without a method covers it", () => {
+  test("a route for every method is not reported when a key without a method covers it", () => {
     expect(foundIn(tableOf(["GET /a", "/a"]), after("", route("/a")))).toEqual([]);
   });
 
-  test("is reported even if keys name every method", () => {
+  test("a route for every method is reported even if keys name every method", () => {
     const keys = ["GET /a", "POST /a", "PUT /a", "PATCH /a", "DELETE /a"];
     const found = foundIn(tableOf(keys), after("", route("/a")));
     expect(found).toEqual(keys.map((key) => ["FAREBOX_METHOD_FREE", key, message]));
   });
 
-  test("is not reported as free when its own handler prices it", () => {
+  test("a route for every method is not reported as free when its own handler prices it", () => {
     const codes = foundIn(tableOf(["GET /a"]), after("", route("/a", { gates: [{}] }))).map(([code]) => code);
     expect(codes).toEqual(["FAREBOX_PRICED_TWICE"]);
   });
@@ -224,7 +227,7 @@ describe("a route for every method", () => {
 describe("a request that is priced in two places", () => {
   const message = "Another table or handler also prices its requests; they are charged once";
 
-  test("is reported for a key and a handler of its route", () => {
+  test("a request priced twice is reported for a key and a handler of its route", () => {
     const found = foundIn(tableOf(["GET /a"]), after("", route("GET /a", { gates: [{}] })));
     expect(found).toEqual([["FAREBOX_PRICED_TWICE", "GET /a", message]]);
   });
@@ -234,7 +237,7 @@ describe("a request that is priced in two places", () => {
     ["/a", true],
     ["POST /a", false],
     ["GET /b", false],
-  ])("is reported for GET /a and %s in another table: %j", (second, isReported) => {
+  ])("a request priced twice is reported for GET /a and %s in another table: %j", (second, isReported) => {
     const engine = createEngine();
     const [one, other] = [engine.routes(tableOf(["GET /a"])), engine.routes(tableOf([second]))];
     const served = [route("GET|POST /a"), route("GET /b")];
@@ -244,20 +247,20 @@ describe("a request that is priced in two places", () => {
     expect(engine.report(view).findings).toEqual(isReported ? expected : []);
   });
 
-  test("is not reported for two tables when no route serves it", () => {
+  test("a request priced twice is not reported for two tables when no route serves it", () => {
     const engine = createEngine();
     const gates = [engine.routes(tableOf(["GET /a"])), engine.routes(tableOf(["GET /a"]))];
     const { findings } = engine.report(viewOf(gates.map((gate) => ({ gate, mount: "" }))));
     expect(new Set(findings.map(({ code }) => code))).toEqual(new Set(["FAREBOX_KEY_UNREACHABLE"]));
   });
 
-  test("is reported with the route for two handlers of one route", () => {
+  test("a request priced twice is reported with the route for two handlers of one route", () => {
     const found = foundIn(tableOf(["GET /b"]), after("", route("GET /b"), route("GET|POST /a", { gates: [{}, {}] })));
     const both = "Two of its handlers charge; a request pays the first";
     expect(found).toEqual([["FAREBOX_PRICED_TWICE", "GET|POST /a", both]]);
   });
 
-  test("is reported for two handlers of a route with an unknown path", () => {
+  test("a request priced twice is reported for two handlers of a route with an unknown path", () => {
     const engine = createEngine();
     const routes = [{ route: {}, path: undefined, methods: undefined, gates: [{}, {}] }];
     const { findings } = engine.report({ ...viewOf([]), routes });
@@ -269,17 +272,17 @@ describe("a file server", () => {
   const files = opaque("/f");
   const twoPrices = { "GET /f/*w": CENT, "GET /f/x/*w": DIME } as RoutesConfig;
 
-  test("with two prices is reported with the second key", () => {
+  test("a file server with two prices is reported with the second key", () => {
     const message = "Its handler also serves GET /f/*w, at another price";
     expect(foundIn(twoPrices, after("", files))).toEqual([["FAREBOX_MOUNT_OF_TWO_PRICES", "GET /f/x/*w", message]]);
   });
 
-  test("is reported with every key whose price differs from the first", () => {
+  test("a file server is reported with every key whose price differs from the first", () => {
     const table = { ...twoPrices, "GET /f/y/*w": DIME, "GET /f/z/*w": CENT } as RoutesConfig;
     expect(foundIn(table, after("", files)).map(([, key]) => key)).toEqual(["GET /f/x/*w", "GET /f/y/*w"]);
   });
 
-  test("is not reported when it has no path of its own", () => {
+  test("a file server is not reported when it has no path of its own", () => {
     const codes = foundIn(twoPrices, after("", opaque("", false))).map(([code]) => code);
     expect(codes).toEqual(["FAREBOX_KEY_UNREACHABLE", "FAREBOX_KEY_UNREACHABLE"]);
   });
@@ -289,7 +292,7 @@ describe("a file server", () => {
     [[route("GET /f/*w", { isFinal: false }), files], "a route also gets the request"],
     [[opaque("", false), route("GET /f/*w")], "it has no path of its own"],
     [[opaque("/f/~"), opaque("/f/x")], "two file servers"],
-  ])("is not reported for %o: %s", (registered) => {
+  ])("a file server is not reported for %o: %s", (registered) => {
     expect(foundIn(twoPrices, after("", ...registered))).toEqual([]);
   });
 });
@@ -320,7 +323,7 @@ describe("the nearest route", () => {
     ["GET /news", "/nows", "one letter of five"],
     ["GET /weather", "/api/weather", "a mount that the key leaves out"],
     ["GET /api/weather", "/weather", "a mount that the route leaves out"],
-  ])("to the key %s is %s: %s", (key, path) => {
+  ])("the nearest route to the key %s is %s: %s", (key, path) => {
     expect(nearestPath(key, "/something/else", path)).toBe(path);
   });
 
@@ -335,21 +338,21 @@ describe("the nearest route", () => {
     ["GET /weather", "/bad-weather", "the same ending in another segment"],
     ["GET /weather", undefined, "an unknown path"],
     [`GET /${"a".repeat(200)}`, `/${"a".repeat(199)}b`, "a path too long to compare"],
-  ])("to the key %s is not %s: %s", (key, path) => {
+  ])("the nearest route to the key %s is not %s: %s", (key, path) => {
     expect(nearestPath(key, path)).toBeUndefined();
   });
 
-  test("may be 200 characters long", () => {
+  test("the nearest route may be 200 characters long", () => {
     expect(nearestPath(`GET /${"a".repeat(199)}`, `/${"a".repeat(198)}b`)).toBe(`/${"a".repeat(198)}b`);
   });
 
-  test("is the nearest of several, or the first of equals", () => {
+  test("the nearest route is the nearest of several, or the first of equals", () => {
     expect(nearestPath("GET /weather", "/waether", "/api/weather", "/WEATHER")).toBe("/WEATHER");
     expect(nearestPath("GET /weather", "/waether", "/wether")).toBe("/wether");
     expect(nearestPath("GET /weather", "/weathe", "/wether")).toBe("/weathe");
   });
 
-  test("is undefined without routes", () => {
+  test("the nearest route is undefined without routes", () => {
     expect(nearestPath("GET /weather")).toBeUndefined();
   });
 });

@@ -79,7 +79,7 @@ test("an unpayable payee is an error with strict", async () => {
 });
 
 describe("a scheme", () => {
-  test("is asked once for each network, asset and payee of all tables and charged routes", async () => {
+  test("a scheme is asked once for each network, asset and payee of all tables and charged routes", async () => {
     const { engine, check, asked } = createSeller(() => ({ kind: "payable" }));
     engine.routes({
       "GET /a": priced(),
@@ -92,7 +92,7 @@ describe("a scheme", () => {
     engine.close();
   });
 
-  test("is not asked about a network without a node or about a dynamic payTo", async () => {
+  test("a scheme is not asked about a network without a node or about a dynamic payTo", async () => {
     const { engine, check, asked } = createSeller(() => UNPAYABLE);
     engine.routes({ "GET /a": priced(OTHER), "GET /b": priced(NETWORK, { payTo: () => PAY_TO }) });
     expect(await check()).toEqual([]);
@@ -109,7 +109,7 @@ describe("an unchecked payee", () => {
     ["the chain gives no result", () => ({ kind: "unclear", problem: "node is silent" }), "node is silent"],
     ["the scheme throws", fail, "the check of its scheme failed"],
     ["the scheme returns undefined", () => undefined, "the check of its scheme failed"],
-  ])("is logged without a finding when %s", async (_, checkPayee, problem) => {
+  ])("an unchecked payee is logged without a finding when %s", async (_, checkPayee, problem) => {
     const { engine, check, logged } = createSeller(checkPayee, { strict: true });
     engine.charge(priced());
     expect(await check()).toEqual([]);
@@ -117,7 +117,7 @@ describe("an unchecked payee", () => {
     engine.close();
   });
 
-  test("is logged without a finding when the scheme never responds", async () => {
+  test("an unchecked payee is logged without a finding when the scheme never responds", async () => {
     const { engine, check, logged, timers, asked } = createSeller(() => new Promise(() => {}));
     engine.charge(priced());
     const checking = check();

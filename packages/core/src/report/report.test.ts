@@ -31,7 +31,7 @@ function rowsOf(key: string, register: (gate: object) => readonly Registered[]):
 }
 
 describe("the report of a key", () => {
-  test("has every field, and no path without a router view", () => {
+  test("the report has every field of a key, and no path without a router view", () => {
     const engine = createEngine();
     engine.routes({ "GET /weather": { ...PRICED, description: "Weather" } });
     expect(engine.report()).toEqual({
@@ -51,7 +51,7 @@ describe("the report of a key", () => {
     });
   });
 
-  test("has the route's settle time, also in its line", () => {
+  test("the report has each route's settle time, also in its line", () => {
     const engine = createEngine();
     engine.routes({ "GET /weather": { ...PRICED, settle: "before" }, "GET /news": { ...PRICED, settle: "after" } });
     const { routes } = engine.report();
@@ -82,7 +82,7 @@ describe("the report of a key", () => {
       "one row for each mount",
     ],
     ["GET /a", [], [["GET", undefined]], "not mounted"],
-  ])("lists %s mounted at %j as %j: %s", (key, mounts, rows) => {
+  ])("the report lists %s mounted at %j as %j: %s", (key, mounts, rows) => {
     expect(rowsOf(key, (gate) => mounts.map((mount) => ({ gate, mount })))).toEqual(rows);
   });
 });
@@ -116,11 +116,11 @@ describe("the report of a charged route", () => {
     ],
     ["among the middleware", [["ANY", "/files"]], (gate) => [{ gate, mount: "/files" }]],
     ["at the top", [["ANY", "/"]], (gate) => [{ gate, mount: "" }]],
-  ])("lists a handler %s as %j", (_why, rows, register) => {
+  ])("the report lists a charge handler %s as %j", (_why, rows, register) => {
     expect(rowsOfCharge(register)).toEqual(rows);
   });
 
-  test("has no key and comes after the tables", () => {
+  test("the report lists a charge handler without a key, after the tables", () => {
     const engine = createEngine();
     engine.charge({ ...PRICED, description: "One" });
     engine.routes({ "GET /a": PRICED });
@@ -132,7 +132,7 @@ describe("the report of a charged route", () => {
 });
 
 describe("a reported price", () => {
-  test("is in units for an asset without decimals", () => {
+  test("a reported price is in units for an asset without decimals", () => {
     const scheme = createTestScheme({
       compileTerms: ({ payTo }) => ({
         ok: true,
@@ -146,7 +146,7 @@ describe("a reported price", () => {
     expect(engine.report().routes[0]?.offers).toMatchObject([{ price: "7 units of OWN", amount: "7", asset: "0xOwn" }]);
   });
 
-  test("is listed for each offer in the seller's order", () => {
+  test("a reported price is listed for each offer in the seller's order", () => {
     const engine = createEngine();
     const other = { ...PRICED.accepts, network: "eip155:8453", price: "$2" } as const;
     engine.routes({ "GET /a": { accepts: [other, PRICED.accepts] } });
@@ -186,7 +186,7 @@ describe("describeLine", () => {
       `ANY {/:b}/k: ${LINE}, settled after the response`,
       "a key without a method",
     ],
-  ])("writes %j as %s: %s", (changes, line) => {
+  ])("describeLine writes %j as %s: %s", (changes, line) => {
     expect(describeLine({ ...ROUTE, ...changes })).toBe(line);
   });
 });

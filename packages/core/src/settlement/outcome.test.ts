@@ -106,12 +106,15 @@ const OUTCOMES: readonly [result: unknown, first: string, repeated: string, why:
 ];
 
 describe("the outcome of a settlement", () => {
-  test.each(OUTCOMES)("of %o is %s the first time and %s when repeated: %s", async (result, first, repeated) => {
-    expect((await settleWith(result, false)).kind).toBe(first);
-    expect((await settleWith(result, true)).kind).toBe(repeated);
-  });
+  test.each(OUTCOMES)(
+    "the outcome of %o is %s the first time and %s when repeated: %s",
+    async (result, first, repeated) => {
+      expect((await settleWith(result, false)).kind).toBe(first);
+      expect((await settleWith(result, true)).kind).toBe(repeated);
+    },
+  );
 
-  test("has a receipt of known fields and the transaction", async () => {
+  test("a settlement has a receipt of known fields and the transaction", async () => {
     const result = { ...DONE, payer: PAYER.toLowerCase(), errorMessage: "prose", secret: "s" };
     const receipt = { success: true, payer: PAYER, transaction: TX, network: NETWORK, amount: "10000" };
     expect(await settleWith(result, false)).toEqual({ kind: "settled", receipt });
@@ -129,14 +132,14 @@ describe("the outcome of a settlement", () => {
     expect(await settleWith(result, false)).toEqual({ kind: "rejected", receipt });
   });
 
-  test("has the facilitator's Retry-After, or five seconds", async () => {
+  test("an unsent or unknown settlement has the facilitator's Retry-After, or five seconds", async () => {
     const asked = failure("ERR_FAREBOX_FACILITATOR_STATUS", "none", { retryAfterSeconds: 40 });
     expect(await settleWith(asked, false)).toEqual({ kind: "unsent", retryAfterSeconds: 40 });
     expect(await settleWith(asked, true)).toEqual({ kind: "unknown", retryAfterSeconds: 40 });
     expect(await settleWith(undefined, false)).toEqual({ kind: "unknown", retryAfterSeconds: 5 });
   });
 
-  test("is unknown when the scheme throws on the response", async () => {
+  test("the outcome is unknown when the scheme throws on the response", async () => {
     const scheme = createTestScheme({
       sameAddress: () => {
         throw new RangeError("no address");
@@ -146,7 +149,7 @@ describe("the outcome of a settlement", () => {
     expect((await settleWith(result, false, { payment: { ...PAYMENT, scheme } })).kind).toBe("unknown");
   });
 
-  test("is only settled or rejected for a plain success or refusal, for any response", async () => {
+  test("the outcome is only settled or rejected for a plain success or refusal, for any response", async () => {
     const fields = fc.record(
       {
         success: fc.oneof(fc.boolean(), fc.anything()),

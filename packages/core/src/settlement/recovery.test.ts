@@ -61,7 +61,7 @@ const LEASE_MS = 60_000 + RETRY_MS;
 afterEach(() => void vi.useRealTimers());
 
 describe("a settlement whose outcome is unknown", () => {
-  test("is retried in the background, and its stored response waits for the payer", async () => {
+  test("an unknown settlement is retried in the background, and its stored response waits for the payer", async () => {
     const { pay, facilitator, passTime, stateOf, seen } = await createUnknownShop();
     facilitator.settles = SETTLED;
     await passTime(RETRY_MS);
@@ -72,7 +72,7 @@ describe("a settlement whose outcome is unknown", () => {
     expect(facilitator.count("settle")).toBe(2);
   });
 
-  test("is retried until the outcome is known", async () => {
+  test("an unknown settlement is retried until the outcome is known", async () => {
     const { facilitator, passTime, stateOf } = await createUnknownShop();
     for (let times = 0; times < 3; times++) {
       vi.setSystemTime(Date.now() + 120_000);
@@ -85,7 +85,7 @@ describe("a settlement whose outcome is unknown", () => {
     expect(await stateOf()).toBe("settled");
   });
 
-  test("is logged as unresolved and not retried after the payment has expired", async () => {
+  test("an unknown settlement is logged as unresolved and not retried after the payment has expired", async () => {
     const { facilitator, passTime, seen, log } = await createUnknownShop();
     for (let times = 0; times < 12; times++) {
       vi.setSystemTime(Date.now() + 120_000);
@@ -100,7 +100,7 @@ describe("a settlement whose outcome is unknown", () => {
     expect(facilitator.count("settle")).toBe(settles);
   });
 
-  test("owes the payer a handler when the response was too large to store", async () => {
+  test("an unknown settlement owes the payer a handler when the response was too large to store", async () => {
     const { pay, facilitator, passTime, stateOf } = await createUnknownShop({}, { ...HANDLED, body: undefined });
     facilitator.settles = SETTLED;
     await passTime(RETRY_MS);
@@ -116,7 +116,7 @@ describe("a settlement whose outcome is unknown", () => {
     expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
   });
 
-  test("owes the payer a handler when the route settles before it", async () => {
+  test("an unknown settlement owes the payer a handler when the route settles before it", async () => {
     const routes = { "GET /weather": { ...ROUTES["GET /weather"], settle: "before" as const } };
     const { pay, facilitator, passTime, stateOf } = createWatchedShop({ routes });
     facilitator.settles = LOST;
@@ -127,7 +127,7 @@ describe("a settlement whose outcome is unknown", () => {
     expect(stageOf(await pay())).toBe("prepaid");
   });
 
-  test("is not retried in the background while a replay settles it", async () => {
+  test("an unknown settlement is not retried in the background while a replay settles it", async () => {
     const { pay, facilitator, passTime } = await createUnknownShop();
     let resolveSettle: (value: unknown) => void = () => {};
     facilitator.settles = () => new Promise((resolve) => (resolveSettle = resolve));
@@ -139,7 +139,7 @@ describe("a settlement whose outcome is unknown", () => {
     expect(responseOf(await asked).text).toBe("sunny");
   });
 
-  test("is left to the replay that settles it, even after the lease", async () => {
+  test("an unknown settlement is left to the replay that settles it, even after the lease", async () => {
     const { pay, facilitator, passTime } = await createUnknownShop();
     let resolveSettle: (value: unknown) => void = () => {};
     facilitator.settles = () => new Promise((resolve) => (resolveSettle = resolve));
@@ -153,7 +153,7 @@ describe("a settlement whose outcome is unknown", () => {
     expect(facilitator.count("settle")).toBe(2);
   });
 
-  test("makes a replay wait for the background retry", async () => {
+  test("an unknown settlement makes a replay wait for the background retry", async () => {
     const { pay, facilitator, passTime } = await createUnknownShop();
     let resolveSettle: (value: unknown) => void = () => {};
     facilitator.settles = () => new Promise((resolve) => (resolveSettle = resolve));
@@ -165,7 +165,7 @@ describe("a settlement whose outcome is unknown", () => {
     expect(facilitator.count("settle")).toBe(2);
   });
 
-  test("is not retried after the engine is closed", async () => {
+  test("an unknown settlement is not retried after the engine is closed", async () => {
     const { engine, facilitator, passTime } = await createUnknownShop();
     engine.close();
     await passTime(RETRY_MS);
@@ -191,14 +191,14 @@ describe("an RPC node", () => {
     return createUnknownShop({ rpc, scheme: createTestScheme({ findPayment }) });
   }
 
-  test("settles the payment without the facilitator when it finds the transfer", async () => {
+  test("an RPC node settles the payment without the facilitator when it finds the transfer", async () => {
     const { pay, facilitator } = await createShopWithFindings([{ kind: "moved", transaction: "0xdef" }]);
     const { status, headers, text } = responseOf(await pay());
     expect([status, text, facilitator.count("settle")]).toEqual([200, "sunny", 1]);
     expect(Buffer.from(headers["payment-response"] ?? "", "base64").toString()).toContain("0xdef");
   });
 
-  test("rejects the payment with a challenge when the transfer can never happen", async () => {
+  test("an RPC node rejects the payment with a challenge when the transfer can never happen", async () => {
     const { pay, facilitator, stateOf } = await createShopWithFindings([{ kind: "never" }]);
     const { status, headers, json } = responseOf(await pay());
     expect([status, json["error"], facilitator.count("settle")]).toEqual([402, "invalid_transaction_state", 1]);
@@ -207,7 +207,7 @@ describe("an RPC node", () => {
   });
 
   test.each<[ChainFinding]>([[{ kind: "open" }], [{ kind: "unclear", problem: "p" }]])(
-    "leaves the payment to the facilitator when it finds %j",
+    "an RPC node leaves the payment to the facilitator when it finds %j",
     async (finding) => {
       const { pay, facilitator } = await createShopWithFindings([finding]);
       facilitator.settles = REFUSED;
@@ -220,21 +220,21 @@ describe("an RPC node", () => {
     ["no transfer", [{ kind: "open" }, { kind: "open" }], "unknown"],
     ["the transfer", [{ kind: "open" }, { kind: "moved", transaction: "0x1" }], "settled"],
     ["that the transfer can never happen", [{ kind: "open" }, { kind: "never" }], "rejected"],
-  ])("checks a facilitator's payment_already_settled: it finds %s", async (_why, findings, state) => {
+  ])("an RPC node checks a facilitator's payment_already_settled: it finds %s", async (_why, findings, state) => {
     const { pay, facilitator, stateOf } = await createShopWithFindings(findings);
     facilitator.settles = { ...REFUSED, errorReason: "payment_already_settled", transaction: "0x1" };
     await pay();
     expect(await stateOf()).toBe(state);
   });
 
-  test("is not asked about a first attempt", async () => {
+  test("an RPC node is not asked about a first attempt", async () => {
     const findPayment = vi.fn();
     const { pay } = createShop({ rpc, scheme: createTestScheme({ findPayment }) });
     await admissionOf(await pay()).complete(HANDLED);
     expect(findPayment).not.toHaveBeenCalled();
   });
 
-  test("changes nothing when the scheme throws", async () => {
+  test("an RPC node changes nothing when the scheme throws", async () => {
     const findPayment = () => Promise.reject(new RangeError("secret"));
     const { pay, facilitator, log } = await createUnknownShop({ rpc, scheme: createTestScheme({ findPayment }) });
     facilitator.settles = SETTLED;
@@ -253,7 +253,7 @@ describe("a settlement of a dead process", () => {
     expect((await store.find(IDENTITY))?.state).toBe("settling");
   }
 
-  test("is settled after the lease, and its stored response waits for the payer", async () => {
+  test("a settlement of a dead process is completed after the lease, and its stored response waits for the payer", async () => {
     const store = createDurableStore();
     await die(store);
     const { pay, facilitator, passTime, stateOf } = createWatchedShop({ store });
@@ -264,7 +264,7 @@ describe("a settlement of a dead process", () => {
     expect(responseOf(await pay()).text).toBe("sunny");
   });
 
-  test("is settled for a replay after the lease", async () => {
+  test("a settlement of a dead process is completed for a replay after the lease", async () => {
     const store = createDurableStore();
     await die(store);
     const { pay, clock, facilitator } = createWatchedShop({ store });
@@ -277,7 +277,7 @@ describe("a settlement of a dead process", () => {
     ["settled", SETTLED, { settled: 1, rejected: 0, unknown: 0 }],
     ["unknown", LOST, { settled: 0, rejected: 0, unknown: 1 }],
     ["refused, which is no proof", REFUSED, { settled: 0, rejected: 0, unknown: 1 }],
-  ])("is counted by recover(): %s", async (_how, settles, counts) => {
+  ])("a settlement of a dead process is counted by recover(): %s", async (_how, settles, counts) => {
     const store = createDurableStore();
     await createUnknownShop({ store });
     const later = createWatchedShop({ store });
@@ -286,7 +286,7 @@ describe("a settlement of a dead process", () => {
     expect(await later.engine.recover()).toEqual(counts);
   });
 
-  test("is recovered once for each of many payments", async () => {
+  test("settlements of a dead process are recovered once each", async () => {
     const store = createDurableStore();
     const { pay, facilitator, engine } = createShop({ store });
     facilitator.settles = LOST;
@@ -301,7 +301,7 @@ describe("a settlement of a dead process", () => {
     expect(await later.engine.recover()).toEqual({ settled: 0, rejected: 0, unknown: 0 });
   });
 
-  test("is logged when its scheme is no longer configured", async () => {
+  test("a settlement of a dead process is logged when its scheme is no longer configured", async () => {
     const store = createDurableStore();
     await createUnknownShop({ store });
     const other = createTestScheme({ scheme: "other" });
@@ -313,7 +313,7 @@ describe("a settlement of a dead process", () => {
     });
   });
 
-  test("makes recover() reject while the store fails", async () => {
+  test("recover() rejects while the store fails", async () => {
     const store: PaymentStore = {
       ...createDurableStore(),
       // biome-ignore lint/correctness/useYield: it fails before it yields anything
@@ -352,7 +352,7 @@ describe("a process that sleeps for longer than its lease while it settles", () 
 
   const TAKEN_OVER = { status: 409, json: { error: "payment_in_progress" } };
 
-  test("answers 409, and the process that took over delivers the response once", async () => {
+  test("a process past its lease answers 409, and the process that took over delivers the response once", async () => {
     const store = createDurableStore();
     const sleeping = await createSleepingProcess(store);
     const { pay, passTime, stateOf } = createWatchedShop({ store });
@@ -364,7 +364,7 @@ describe("a process that sleeps for longer than its lease while it settles", () 
     expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
   });
 
-  test("answers 409 while the other process is still settling", async () => {
+  test("a process past its lease answers 409 while the other process is still settling", async () => {
     const store = createDurableStore();
     const sleeping = await createSleepingProcess(store);
     const { pay, passTime, facilitator } = createWatchedShop({ store });
@@ -378,7 +378,7 @@ describe("a process that sleeps for longer than its lease while it settles", () 
     expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
   });
 
-  test("answers 409 for a response too large to store, and the other process runs the handler again", async () => {
+  test("a process past its lease answers 409 for a response too large to store, and the other process runs the handler again", async () => {
     const store = createDurableStore();
     const sleeping = await createSleepingProcess(store, { ...HANDLED, body: undefined });
     const { pay, passTime } = createWatchedShop({ store });
@@ -388,7 +388,7 @@ describe("a process that sleeps for longer than its lease while it settles", () 
     expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
   });
 
-  test("answers 409 without running a handler that the other process owes", async () => {
+  test("a process past its lease answers 409 without running a handler that the other process owes", async () => {
     const store = createDurableStore();
     const routes = { "GET /weather": { ...ROUTES["GET /weather"], settle: "before" as const } };
     const sleeping = await createSleepingProcess(store, HANDLED, { routes });
@@ -399,7 +399,7 @@ describe("a process that sleeps for longer than its lease while it settles", () 
     expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
   });
 
-  test("answers 409 without a statement on the charge when only its own settlement was refused", async () => {
+  test("a process past its lease answers 409 without a statement on the charge when only its own settlement was refused", async () => {
     const store = createDurableStore();
     const sleeping = await createSleepingProcess(store);
     const { pay, passTime } = createWatchedShop({ store });
@@ -408,7 +408,7 @@ describe("a process that sleeps for longer than its lease while it settles", () 
     expect(responseOf(await pay()).text).toBe("sunny");
   });
 
-  test("delivers its response when no other process took over", async () => {
+  test("a process past its lease delivers its response when no other process took over", async () => {
     const store = createDurableStore();
     const sleeping = await createSleepingProcess(store);
     sleeping.clock.ms += LEASE_MS;
@@ -423,7 +423,7 @@ describe("a process that sleeps for longer than its lease while it settles", () 
       ({ transition }) => ({ transition: (change) => !transition(change) }),
     ],
     ["the store fails", () => ({ transition: () => false, find: () => Promise.reject(new Error("down")) })],
-  ])("delivers its response when %s", async (_why, failing) => {
+  ])("a process past its lease delivers its response when %s", async (_why, failing) => {
     const store = createDurableStore();
     const sleeping = await createSleepingProcess(store);
     Object.assign(store, failing({ ...store }));

@@ -98,7 +98,7 @@ test("a payment that waits for a retry is not added twice", async () => {
 });
 
 describe("a closed schedule", () => {
-  test("stops its timers and takes no more payments", async () => {
+  test("a closed schedule stops its timers and takes no more payments", async () => {
     const { recovery, add, timers, attempts } = createSchedule();
     await add("p", 0);
     recovery.close();
@@ -106,7 +106,7 @@ describe("a closed schedule", () => {
     expect([timers.map(({ stopped }) => stopped), recovery.size, attempts]).toEqual([[true], 0, []]);
   });
 
-  test("does not repeat an attempt that is still running", async () => {
+  test("a closed schedule does not repeat an attempt that is still running", async () => {
     const { recovery, add, timers, fire } = createSchedule({ outcomes: [UNKNOWN] });
     await add("p", 0);
     const fired = fire();

@@ -38,7 +38,7 @@ function createWorld() {
 }
 
 describe("the record of a payment", () => {
-  test("names the facilitator that verified before the settlement starts", async () => {
+  test("a record names the facilitator that verified before the settlement starts", async () => {
     const { a, b, open, record } = createWorld();
     a.verifies = VERIFY_FAILS;
     const admission = admissionOf(await open("a", "b").pay());
@@ -58,7 +58,7 @@ describe("the record of a payment", () => {
     [LOST, UNSENT, "unknown", "a"],
     [UNSENT, LOST, "unknown", "b"],
     [UNSENT, UNSENT, "unsent", undefined],
-  ])("names the facilitator that may have settled, if any (%#)", async (first, second, state, facilitator) => {
+  ])("a record names the facilitator that may have settled, if any (%#)", async (first, second, state, facilitator) => {
     const { a, b, open, record } = createWorld();
     const admission = admissionOf(await open("a", "b").pay());
     Object.assign(a, { settles: first });
@@ -78,7 +78,7 @@ describe("a payment of unknown outcome in another process", () => {
     return world;
   }
 
-  test("goes back to the facilitator that may have settled it", async () => {
+  test("an unknown payment goes back to the facilitator that may have settled it", async () => {
     const { a, b, open, record } = await createUnknown();
     const { pay } = open("b", "a");
     expect(responseOf(await pay())).toMatchObject({ status: 503, json: { error: "settlement_pending" } });
@@ -86,7 +86,7 @@ describe("a payment of unknown outcome in another process", () => {
     expect(await record()).toMatchObject({ state: "unknown", facilitator: "a" });
   });
 
-  test("stays unknown, with its facilitator, when the process does not have that facilitator", async () => {
+  test("an unknown payment stays unknown, with its facilitator, when the process does not have that facilitator", async () => {
     const { a, b, open, record } = await createUnknown();
     const { pay } = open("b");
     expect(responseOf(await pay())).toMatchObject({ status: 503, json: { error: "settlement_pending" } });
