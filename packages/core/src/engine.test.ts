@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { createPaymentsEngine, createPaymentsGate } from "./engine.js";
 import { ConfigError } from "./errors.js";
 import type { LogFields } from "./events/logger.js";
-import { answerOf, createTestScheme, createTill, NETWORK, PAY_TO, REQUEST } from "./gate/shop.fixture.js";
+import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO, REQUEST, responseOf } from "./gate/shop.fixture.js";
 import type { PaymentsOptions, RoutesConfig } from "./options.js";
 import { route, viewOf } from "./route/router-view.fixture.js";
 import { createMemoryStore } from "./store/memory-store.js";
@@ -15,7 +15,7 @@ function createSeller(options: Partial<PaymentsOptions> = {}) {
   const noteAt = (level: string) => (event: string, fields: LogFields) => void log.push([level, event, fields]);
   const logger = { info: noteAt("info"), warn: noteAt("warn"), error: noteAt("error") };
   const engine = createPaymentsEngine(
-    { facilitator: createTill(), logger, ...options },
+    { facilitator: createFakeFacilitator(), logger, ...options },
     { schemes: [createTestScheme()] },
   );
   return { engine, log, add: (...keys: readonly string[]) => engine.routes(tableOf(keys)) };
@@ -25,7 +25,7 @@ function tableOf(keys: readonly string[]): RoutesConfig {
   return Object.fromEntries(keys.map((key) => [key, PRICED]));
 }
 
-/** What a call that fails says is wrong. */
+/** The ConfigError that a call throws. */
 function errorOf(call: () => unknown): ConfigError {
   try {
     call();
@@ -36,27 +36,27 @@ function errorOf(call: () => unknown): ConfigError {
 }
 
 describe("a report", () => {
-  test("of nothing is empty", () => {
+  test("a report is empty without routes", () => {
     expect(createSeller().engine.report()).toEqual({ routes: [], findings: [] });
   });
 
-  test("tells the logger nothing", () => {
+  test("a report logs nothing", () => {
     const { engine, log, add } = createSeller();
     add("GET /a{/:b}", "GET /a", "GET /a/:b");
     expect(engine.report(viewOf([])).findings).toHaveLength(2);
     expect(log).toEqual([]);
   });
 
-  test("of the one table that came with the options has it", () => {
+  test("a report has the table that was given with the options", () => {
     const { engine } = createPaymentsGate(
       tableOf(["GET /a"]),
-      { facilitator: createTill() },
+      { facilitator: createFakeFacilitator() },
       { schemes: [createTestScheme()] },
     );
     expect(engine.report().routes).toMatchObject([{ key: "GET /a" }]);
   });
 
-  test("has what requests have shown, after what the tables show, and once", async () => {
+  test("a report lists findings from requests once, after findings from tables", async () => {
     const { engine, log, add } = createSeller({ allowedHosts: ["shop.test"] });
     const gate = add("GET /weather", "GET /:x/b", "GET /a/:x");
     for (let at = 0; at < 3; at++) await gate.decide({ ...REQUEST, isProxyIgnored: true });
@@ -68,7 +68,7 @@ describe("a report", () => {
     ]);
   });
 
-  test("has every finding once, however many paths of a key lead to it", () => {
+  test("a report lists a finding once even if several paths of a key lead to it", () => {
     const { engine, add } = createSeller();
     const gate = add("GET /a{/:b}");
     const view = viewOf([{ gate, mount: "" }, route("/a"), route("/a/:b")]);
@@ -81,7 +81,7 @@ describe("a report", () => {
 describe("a store in memory", () => {
   afterEach(() => vi.unstubAllEnvs());
 
-  test("is a finding where processes are several, and told at once", () => {
+  test("a store in memory is a finding, logged at once, when there are several processes", () => {
     vi.stubEnv("NODE_APP_INSTANCE", "1");
     const { engine, log } = createSeller();
     expect(log).toMatchObject([["warn", "FAREBOX_MEMORY_STORE", { message: expect.stringContaining("PM2") }]]);
@@ -89,7 +89,7 @@ describe("a store in memory", () => {
     expect(createSeller({ store: createMemoryStore() }).log).toHaveLength(1);
   });
 
-  test("is none where another store is given, or the process is the only one", () => {
+  test("a store in memory is no finding with another store or in a single process", () => {
     expect(createSeller().log).toEqual([]);
     vi.stubEnv("NODE_APP_INSTANCE", "1");
     const { claim, find, transition, release, unfinished } = createMemoryStore();
@@ -98,7 +98,7 @@ describe("a store in memory", () => {
 });
 
 describe("a check", () => {
-  test("tells what is priced, then what is wrong, and returns both", () => {
+  test("a check logs priced routes, then findings, and returns both", () => {
     const { engine, log, add } = createSeller();
     const gate = add("GET /a", "GET /b");
     const reported = engine.check(viewOf([{ gate, mount: "/api" }, route("GET /api/a")]));
@@ -119,7 +119,7 @@ describe("a check", () => {
     ]);
   });
 
-  test("tells a finding once, however often it is made", () => {
+  test("a check logs a finding once even if it is found again", () => {
     const { engine, log, add } = createSeller();
     add("GET /a");
     for (let at = 0; at < 3; at++) expect(engine.check(viewOf([])).findings).toHaveLength(1);
@@ -130,7 +130,7 @@ describe("a check", () => {
     [50, 50, `GET /k49: ${LINE}`],
     [51, 51, "and 1 more"],
     [70, 51, "and 20 more"],
-  ])("of %i routes tells %i lines, the last of which is %s", (count, lines, last) => {
+  ])("a check of %i routes logs %i lines, the last of them %s", (count, lines, last) => {
     const { engine, log, add } = createSeller();
     const keys = Array.from({ length: count }, (_, at) => `GET /k${at}`);
     const gate = add(...keys);
@@ -139,7 +139,7 @@ describe("a check", () => {
     expect(log.at(-1)).toEqual(["info", "priced", { route: last }]);
   });
 
-  test("looks at some gates only, when asked to", () => {
+  test("a check inspects only the gates that its filter accepts", () => {
     const { engine, log, add } = createSeller();
     const [wanted] = [add("GET /a"), add("GET /b")];
     const charged = engine.charge(PRICED);
@@ -152,25 +152,25 @@ describe("a check", () => {
     expect(engine.check(viewOf([]), (gate) => gate === charged)).toMatchObject({ routes: [{ key: undefined }] });
   });
 
-  test("lets no request wait for a look at very many keys and routes, unless the seller is strict", () => {
+  test("a check skips the inspection of very many routes during a request, unless strict is set", () => {
     const keys = Array.from({ length: 400 }, (_, at) => `GET /k${at}`);
-    const look = (strict: boolean) => {
+    const createLarge = (strict: boolean) => {
       const { engine, log, add } = createSeller({ strict });
       const gate = add(...keys, "GET /nowhere");
       const view = viewOf([{ gate, mount: "" }, ...keys.map((key) => route(key))]);
       return { engine, log, view };
     };
-    const { engine, log, view } = look(false);
+    const { engine, log, view } = createLarge(false);
     expect(engine.check(view, () => true).findings).toEqual([]);
     expect(log).toContainEqual(["info", "routes_not_checked", { remedy: "await payments.ready(app)" }]);
     expect(engine.check(view).findings).toHaveLength(1);
-    const strict = look(true);
+    const strict = createLarge(true);
     expect(() => strict.engine.check(strict.view, () => true)).toThrow("FAREBOX_KEY_UNREACHABLE");
   });
 });
 
 describe("a strict check", () => {
-  test("throws every finding at once, with its code, and has told the logger", () => {
+  test("a strict check logs all findings and throws them in one error, with their codes", () => {
     const { engine, log, add } = createSeller({ strict: true });
     const gate = add("GET /a", "GET /b", "GET /c");
     const view = viewOf([{ gate, mount: "" }, route("GET /a"), route("/b")]);
@@ -199,7 +199,7 @@ describe("a strict check", () => {
     ]);
   });
 
-  test("does not throw what a request says, as any client can say it", async () => {
+  test("a strict check does not throw findings from requests, because any client can cause them", async () => {
     const { engine, add } = createSeller({ strict: true });
     const gate = add("GET /weather");
     const view = viewOf([{ gate, mount: "" }, route("GET /weather")]);
@@ -208,7 +208,7 @@ describe("a strict check", () => {
     expect(engine.check(view).findings).toMatchObject([{ code: "FAREBOX_PROXY_IGNORED" }]);
   });
 
-  test("throws that payments are remembered by one process of several", () => {
+  test("a strict check throws when several processes each use a store in memory", () => {
     vi.stubEnv("pm_id", "0");
     const { engine, add } = createSeller({ strict: true });
     vi.unstubAllEnvs();
@@ -219,7 +219,7 @@ describe("a strict check", () => {
     ]);
   });
 
-  test("does not throw where nothing is wrong, and a report never does", () => {
+  test("a strict check does not throw without findings, and a report never throws", () => {
     const { engine, add } = createSeller({ strict: true });
     const gate = add("GET /a");
     expect(engine.check(viewOf([{ gate, mount: "" }, route("GET /a")])).findings).toEqual([]);
@@ -227,35 +227,35 @@ describe("a strict check", () => {
   });
 });
 
-describe("facilitators", () => {
+describe("facilitators of an engine", () => {
   afterEach(() => void vi.useRealTimers());
 
   const SUPPORTED = { kinds: [{ x402Version: 2, scheme: "exact", network: NETWORK }], extensions: [], signers: {} };
 
-  test("are asked what they support from the first table or route that is good, until it is closed", async () => {
+  test("facilitators are asked what they support from the first valid route until the engine closes", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const till = Object.assign(createTill(), { supports: SUPPORTED });
-    const { engine, add } = createSeller({ facilitator: till });
+    const facilitator = Object.assign(createFakeFacilitator(), { supports: SUPPORTED });
+    const { engine, add } = createSeller({ facilitator });
     expect(() => engine.charge({})).toThrow(ConfigError);
     expect(vi.getTimerCount()).toBe(0);
     add("GET /a");
     await engine.ready();
     expect(engine.health()).toMatchObject([{ name: "facilitator-1", state: "up" }]);
-    // One is for asking again; deadlines may have theirs.
+    // One timer repeats the question; deadlines may have others.
     const timers = vi.getTimerCount();
     expect(timers).toBeGreaterThan(0);
     engine.close();
     expect(vi.getTimerCount()).toBe(timers - 1);
   });
 
-  test("are not asked for a configuration that throws", () => {
+  test("facilitators are not asked when the configuration throws", () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const options = { facilitator: createTill() };
+    const options = { facilitator: createFakeFacilitator() };
     expect(() => createPaymentsGate({ "GET /a": {} }, options, { schemes: [createTestScheme()] })).toThrow(ConfigError);
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("that do not answer leave nobody waiting for ever, and nothing unsupported", async () => {
+  test("facilitators that never respond do not block ready() and make no offer unsupported", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
     const { engine, add } = createSeller();
     add("GET /a");
@@ -267,11 +267,11 @@ describe("facilitators", () => {
     engine.close();
   });
 
-  test("that support an offer no more make a finding, told once, and no reason not to start, until they do", async () => {
+  test("facilitators that stop supporting an offer cause a finding, logged once, until they support it again", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const till = createTill();
-    till.supports = { ...SUPPORTED, kinds: [] };
-    const { engine, log, add } = createSeller({ facilitator: till, strict: true });
+    const facilitator = createFakeFacilitator();
+    facilitator.supports = { ...SUPPORTED, kinds: [] };
+    const { engine, log, add } = createSeller({ facilitator, strict: true });
     const gate = add("GET /a", "GET /b");
     const charge = engine.charge(PRICED);
     const keys = () => engine.report().findings.map(({ code, route: key }) => [code, key]);
@@ -281,14 +281,14 @@ describe("facilitators", () => {
 
     const view = viewOf([{ gate, mount: "" }, route("GET /a"), route("GET /b"), route("GET /c", { gates: [charge] })]);
     for (const _again of [1, 2]) expect(engine.check(view).findings).toHaveLength(3);
-    expect(answerOf(await gate.decide({ ...REQUEST, path: "/a" }))).toMatchObject({ status: 503 });
+    expect(responseOf(await gate.decide({ ...REQUEST, path: "/a" }))).toMatchObject({ status: 503 });
     expect(log.filter(([level]) => level === "warn")).toHaveLength(3);
     expect(engine.check(view, (one) => one === charge).findings).toHaveLength(1);
 
-    till.supports = SUPPORTED;
+    facilitator.supports = SUPPORTED;
     await vi.advanceTimersByTimeAsync(5 * 60_000);
     expect(keys()).toEqual([]);
-    expect(answerOf(await gate.decide({ ...REQUEST, path: "/a" }))).toMatchObject({ status: 402 });
+    expect(responseOf(await gate.decide({ ...REQUEST, path: "/a" }))).toMatchObject({ status: 402 });
     engine.close();
   });
 });

@@ -1,5 +1,5 @@
 /**
- * What the types of options and routes take, and what they refuse before anything runs.
+ * Options and routes that the types accept, and mistakes that they reject at compile time.
  *
  * @module
  */
@@ -53,15 +53,15 @@ option({
   },
 });
 option({ ...accepts, payTo: ({ route }) => (route === "GET /a" ? "0xA" : "0xB") });
-// @ts-expect-error a function has to say a price
+// @ts-expect-error a function returns a price
 option({ ...accepts, price: () => 5 });
 // @ts-expect-error the currency is missing
 option({ ...accepts, price: "0.01" });
 // @ts-expect-error a ticker without a space
 option({ ...accepts, price: "0.01USDC" });
-// @ts-expect-error free is a yes or no
+// @ts-expect-error free is a boolean
 routes({ "GET /x": { accepts, free: "yes" } });
-// @ts-expect-error no number
+// @ts-expect-error the amount is not a number
 option({ ...accepts, price: "$x" });
 // @ts-expect-error prices are texts
 option({ ...accepts, price: 0.01 });
@@ -71,9 +71,9 @@ option({ ...accepts, price: "€1" });
 option({ ...accepts, price: "$1,000" });
 // @ts-expect-error amounts are texts
 option({ ...accepts, price: { asset: "0xA", amount: 1 } });
-// @ts-expect-error an amount of what?
+// @ts-expect-error the asset is missing
 option({ ...accepts, price: { amount: "1" } });
-// @ts-expect-error the route's price is one, too
+// @ts-expect-error the route's price needs a currency, too
 routes({ "GET /x": { price: "1" } });
 
 // Networks.
@@ -87,16 +87,16 @@ option({
 option({ ...accepts, network: "base" });
 // @ts-expect-error chain ids are numbers
 option({ ...accepts, network: "eip155:base" });
-// @ts-expect-error a pattern is no network
+// @ts-expect-error a pattern is not a network
 option({ ...accepts, network: "eip155:*" });
 // @ts-expect-error an unknown namespace
 option({ ...accepts, network: "cosmos:hub" });
-// @ts-expect-error nobody says where
+// @ts-expect-error the network is missing
 option({ price: "$1", payTo });
 
 // Addresses.
 option({ network: "eip155:1", price: "$1" });
-// @ts-expect-error no 0x
+// @ts-expect-error an EVM address starts with 0x
 option({ ...accepts, payTo: "209693Bc6afc0C5328bA36FaF03C514EF312287C" });
 // @ts-expect-error an address of another family
 option({ ...accepts, payTo: "2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4" });
@@ -117,7 +117,7 @@ options({ facilitator: { url: facilitator, networks: ["eip155:*", "eip155:84532"
 options({ facilitator: [{ facilitator: verifying, networks: ["solana:*"] }] as const });
 // @ts-expect-error networks are lists
 options({ facilitator: { url: facilitator, networks: "eip155:*" } });
-// @ts-expect-error who verifies?
+// @ts-expect-error the facilitator is missing
 options({});
 // @ts-expect-error no such option
 options({ facilitator, payto: {} });
@@ -140,7 +140,7 @@ options({ facilitator, deadlines: { verify: 100 } });
 // @ts-expect-error half a logger
 options({ facilitator, logger: { info: () => {} } });
 
-// Hooks: with and without return, at once and later.
+// Hooks: with and without a result, synchronous and asynchronous.
 options({ facilitator, hooks: {} });
 options({
   facilitator,
@@ -157,9 +157,9 @@ options({
 options({ facilitator, hooks: { onRequest: async (request) => (request.hasPayment ? undefined : { deny: true }) } });
 // @ts-expect-error no such hook
 options({ facilitator, hooks: { onrequest: () => {} } });
-// @ts-expect-error yes and no are no answers
+// @ts-expect-error a boolean is not a result
 options({ facilitator, hooks: { onRequest: () => true } });
-// @ts-expect-error neither are they later
+// @ts-expect-error nor is a promise of a boolean
 options({ facilitator, hooks: { beforeVerify: async () => false } });
 // @ts-expect-error a grant is true
 options({ facilitator, hooks: { onRequest: () => ({ grant: false }) } });
@@ -167,12 +167,12 @@ options({ facilitator, hooks: { onRequest: () => ({ grant: false }) } });
 options({ facilitator, hooks: { afterVerify: () => ({ grant: true }) } });
 // @ts-expect-error a status is a number
 options({ facilitator, hooks: { beforeSettle: () => ({ deny: "no", status: "403" }) } });
-// @ts-expect-error a denial says so
+// @ts-expect-error a denial needs deny
 options({ facilitator, hooks: { beforeSettle: () => ({ status: 403 }) } });
-// @ts-expect-error before verification there is no receipt
+// @ts-expect-error there is no receipt before verification
 options({ facilitator, hooks: { beforeVerify: (_facts: PaymentFacts, _receipt: SettlementResponse) => {} } });
 
-// What is made of them.
+// The gate and its decisions.
 const { engine, gate } = createPaymentsGate({ "GET /a": { accepts } }, { facilitator }, { schemes: [] });
 const decision = await gate.decide({
   method: "GET",
@@ -185,9 +185,9 @@ const decision = await gate.decide({
   paymentSignature: undefined,
 });
 if (decision.kind === "run") decision.admission.payment.amount satisfies string;
-// @ts-expect-error an answer is only there when the request was answered
+// @ts-expect-error only a decision to respond has a response
 decision.response;
-// @ts-expect-error what the handler may know cannot be changed
+// @ts-expect-error a payment is read-only
 if (decision.kind === "run") decision.admission.payment.amount = "0";
 
 // Events.
@@ -195,22 +195,22 @@ engine.on("settled", (event) => {
   event.transaction satisfies string;
   event.durationMs satisfies number;
   event.type satisfies "settled";
-  // @ts-expect-error what has happened cannot be changed
+  // @ts-expect-error an event is read-only
   event.transaction = "";
 });
 engine.on("cancelled", ({ reason }) => reason satisfies CancelReason)();
 engine.on("facilitator_down", async ({ facilitator: name }) => void (name satisfies string));
 // @ts-expect-error no such event
 engine.on("paid", () => {});
-// @ts-expect-error a challenge is about no payment
+// @ts-expect-error a challenge has no payer
 engine.on("challenged", ({ payer }) => payer);
-// @ts-expect-error who listens?
+// @ts-expect-error the listener is missing
 engine.on("settled");
 const onAny = (event: PaymentEvent) => (event.type === "settled" ? event.transaction : event.atMs);
 engine.on("challenged", onAny);
 engine.on("settled", onAny);
 
-/** A facilitator that forgets whether it succeeded does not compile. */
+/** A settle response without success does not compile. */
 export const forgetful: Pick<Facilitator, "settle"> = {
   // @ts-expect-error success is missing
   settle: async () => ({ transaction: "0x", network: "eip155:1" }),

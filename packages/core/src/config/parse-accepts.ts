@@ -26,7 +26,7 @@ const TIMEOUT_SECONDS = { least: 10, most: 86_400, usual: 300, unit: "seconds" }
 
 const FREE: CompiledOption = Object.freeze({ kind: "free" });
 
-/** The `paymentFlow` of offers whose money moves before the response. */
+/** The `paymentFlow` of offers that are settled before the handler runs. */
 const UPFRONT = "upfront";
 
 /** The settings that payment options depend on. */
@@ -41,7 +41,7 @@ interface RouteContext {
   readonly issues: Issues;
 }
 
-/** Compiles the payment options of a route. What cannot be sold is an issue. */
+/** Compiles the payment options of a route. An invalid option is an issue. */
 export function parseAccepts(route: JsonObject, context: RouteContext): readonly CompiledOption[] {
   const { accepts, price } = route;
   if (accepts === undefined) return parseShorthand(price, context);
@@ -54,7 +54,7 @@ export function parseAccepts(route: JsonObject, context: RouteContext): readonly
   return Object.freeze(compiled);
 }
 
-/** `{ price: "$0.01" }`: the options say on which networks and to whom. */
+/** `{ price: "$0.01" }`: `options.networks` and `options.payTo` complete the offers. */
 function parseShorthand(price: unknown, context: RouteContext): readonly CompiledOption[] {
   const { settings, issues, path } = context;
   if (price === undefined) {
@@ -92,7 +92,7 @@ function parseOption(option: unknown, context: OfferContext): CompiledOption[] {
   return compileOption({ scheme, network, price, payTo, ...wire }, option, context);
 }
 
-/** What was read of a payment option. What is missing is an issue already, and the rest is still checked. */
+/** The terms of a payment option. A missing term is an issue already, and the others are still checked. */
 type ReadOption = Omit<DynamicTerms, "price" | "payTo" | "free"> & {
   readonly price: DynamicTerms["price"] | undefined;
   readonly payTo: DynamicTerms["payTo"] | undefined;
@@ -118,7 +118,7 @@ function compileOption(read: ReadOption, option: JsonObject, context: OfferConte
   return terms.ok ? [{ kind: "fixed", offer: createOffer(scheme, terms, { network, maxTimeoutSeconds, extra }) }] : [];
 }
 
-/** Adds the scheme's issues. A price or recipient that the request decides is checked with the request. */
+/** Adds the scheme's issues. A dynamic price or recipient is checked with each request. */
 function checkTerms(
   terms: CompiledTerms,
   { option, price, payTo }: Pick<ReadOption, "price" | "payTo"> & { readonly option: JsonObject },
@@ -134,7 +134,7 @@ function checkTerms(
   return wrong.length === 0;
 }
 
-/** The rest can be checked with any price. */
+/** A price for checking the other terms of a dynamic price. */
 function sampleOf(price: string | AssetPrice | PriceFunction | undefined): string | AssetPrice {
   return typeof price === "function" ? "$1" : (price ?? "");
 }
@@ -201,9 +201,13 @@ function parseTimeout(option: JsonObject, { path, issues }: OfferContext): numbe
 function parseExtra(option: JsonObject, { path, settle, issues }: OfferContext): JsonObject {
   const extra = copyJsonObject(option["extra"] ?? {});
   if (extra === undefined) issues.add(issuePath(path, "extra"), "an object of JSON values", option["extra"]);
-  const said = extra?.["paymentFlow"];
-  if (said !== undefined)
-    issues.add(issuePath(issuePath(path, "extra"), "paymentFlow"), "nothing: the route's settle says it", said);
+  const flow = extra?.["paymentFlow"];
+  if (flow !== undefined)
+    issues.add(
+      issuePath(issuePath(path, "extra"), "paymentFlow"),
+      "no value, because the route's settle sets it",
+      flow,
+    );
   return settle === "before" ? { ...extra, paymentFlow: UPFRONT } : (extra ?? {});
 }
 

@@ -37,10 +37,10 @@ const METHODS = ["verify", "settle", "supported"];
 const OBJECT_EXPECTED = `an object with ${METHODS.join(", ")}`;
 const EXPECTED = `${BASE_URL_EXPECTED}, { url, headers, networks, name }, { facilitator, networks, name }, or ${OBJECT_EXPECTED}`;
 
-/** A name is written into each log line and each record. */
+/** Log lines and records contain the name. */
 const MAX_NAME = 100;
 
-/** Checks `options.facilitator`. What it returns is only good if nothing was added to `issues`. */
+/** Checks `options.facilitator`. The result is only valid if nothing was added to `issues`. */
 export function parseFacilitators(given: unknown, issues: Issues): readonly FacilitatorEntry[] {
   const path = "options.facilitator";
   if (!Array.isArray(given)) return parseFacilitator(given, { path, position: 1, taken: new Map(), issues });
@@ -53,14 +53,14 @@ export function parseFacilitators(given: unknown, issues: Issues): readonly Faci
 
 interface Context {
   readonly path: string;
-  /** Counted from 1, for the name of one that has no URL. */
+  /** Counted from 1, for the name of a facilitator without a URL. */
   readonly position: number;
-  /** Where each name is from. */
+  /** The path of the facilitator that has each name. */
   readonly taken: Map<string, string>;
   readonly issues: Issues;
 }
 
-/** One, or none when it is not good. */
+/** One entry, or an empty list if it is invalid. */
 function parseFacilitator(given: unknown, context: Context): FacilitatorEntry[] {
   if (isFacilitator(given)) return named({ facilitator: given }, {}, context);
   if (!isJsonObject(given) || given instanceof URL) return parseUrl({ url: given }, context.path, context);
@@ -78,7 +78,7 @@ function parseChosen(given: JsonObject, context: Context): FacilitatorEntry[] {
   return [];
 }
 
-/** @param urlPath - Where the URL is, or should be. */
+/** @param urlPath - The path of the URL in an issue. */
 function parseUrl(given: JsonObject, urlPath: string, context: Context): FacilitatorEntry[] {
   const { path, issues } = context;
   const url = parseBaseUrl(given["url"]);
@@ -92,7 +92,7 @@ function parseUrl(given: JsonObject, urlPath: string, context: Context): Facilit
   return named({ facilitator, host: url && new URL(url).host }, given, context);
 }
 
-/** Checks what every form has: the name, the networks. */
+/** Checks the name and the networks, which every form has. */
 function named(
   { facilitator, host }: { readonly facilitator: Facilitator | undefined; readonly host?: string | undefined },
   given: JsonObject,
@@ -104,7 +104,7 @@ function named(
   return [networks === undefined ? { name, facilitator } : { name, facilitator, networks }];
 }
 
-/** Names tell facilitators apart in logs and records, so no two may share one. */
+/** Logs and records identify a facilitator by its name, so each name must be unique. */
 function parseName(given: unknown, byDefault: string, { path, taken, issues }: Context): string | undefined {
   const name = given ?? byDefault;
   if (typeof name !== "string" || name.length === 0 || name.length > MAX_NAME) {
@@ -140,7 +140,7 @@ function kindOf(value: unknown): string {
   return value === null ? "null" : typeof value;
 }
 
-/** Describes what should have been, or should have had, a URL; headers, and a URL's credentials and query, are secrets. */
+/** Describes an invalid URL or its object. Headers are secret, and so are credentials and queries of URLs. */
 export function describeWithoutSecrets(given: JsonObject): string {
   const { url, ...rest } = given;
   if (url === undefined && Object.keys(rest).length > 0) return `an object with ${Object.keys(rest).join(", ")}`;
@@ -152,12 +152,12 @@ export function describeWithoutSecrets(given: JsonObject): string {
 
 const PATH = "options.rpc";
 
-/** Whatever is longer, or has a slash, may be a URL in the place of a network. Algorand's older networks have slashes. */
+/** A longer key, or one with a slash, may be a URL in place of a network. Older Algorand networks have slashes too. */
 const QUOTABLE = /^[^/]{1,60}$/;
 
 /**
- * Checks `options.rpc`, and yields a node for each network, in its canonical spelling. It is only good if nothing was added
- * to `issues`.
+ * Checks `options.rpc`. The result has a node for each network, in its canonical spelling, and is only valid if nothing was
+ * added to `issues`.
  */
 export function parseRpc(given: unknown, issues: Issues): ReadonlyMap<string, RpcNode> {
   const nodes = new Map<string, RpcNode>();
@@ -185,13 +185,13 @@ interface Key {
 function checkKey(network: string, { path, isTaken, issues }: Key): boolean {
   const isGood = isNetwork(network);
   if (!isGood) issues.addText(path, 'a CAIP-2 network such as "eip155:84532" as key', "another key");
-  else if (isTaken) issues.addText(path, "one node for a network, in whatever spelling", "another one");
+  else if (isTaken) issues.addText(path, "one node per network, in any spelling", "another one");
   return isGood && !isTaken;
 }
 
 const KEYS = Object.keys({ url: true, headers: true } satisfies Record<keyof RpcEndpoint, true>);
 
-/** A URL, or one with headers. */
+/** Parses a URL, or an object of URL and headers. */
 function parseNode(value: unknown, path: string, issues: Issues): RpcNode | undefined {
   if (!isJsonObject(value) || value instanceof URL) return createNode({ url: value }, { path, urlPath: path, issues });
   if (!issues.checkKeys(path, value, KEYS)) return undefined;

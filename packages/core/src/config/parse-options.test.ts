@@ -2,11 +2,19 @@ import { afterEach, describe, expect, test } from "vitest";
 import { createPaymentsEngine, createPaymentsGate } from "../engine.js";
 import { ConfigError, type ConfigIssue } from "../errors.js";
 import { closeServers, serve } from "../facilitator/http-server.fixture.js";
-import { answerOf, createShop, createTestScheme, createTill, NETWORK, PAY_TO, stageOf } from "../gate/shop.fixture.js";
+import {
+  createFakeFacilitator,
+  createShop,
+  createTestScheme,
+  NETWORK,
+  PAY_TO,
+  responseOf,
+  stageOf,
+} from "../gate/shop.fixture.js";
 import type { PaymentsOptions } from "../options.js";
 import type { GateRequest } from "../route/request.js";
 
-/** What is wrong with options, and with nothing else. */
+/** The issues of options, without routes. */
 function issuesOf(options: unknown): readonly ConfigIssue[] {
   try {
     createPaymentsEngine(options as PaymentsOptions, { schemes: [createTestScheme()] });
@@ -17,46 +25,46 @@ function issuesOf(options: unknown): readonly ConfigIssue[] {
   }
 }
 
-/** The one issue of options that are good but for what is given. */
+/** The only issue that these options add to valid ones. */
 function issueOf(bad: Readonly<Record<string, unknown>>): ConfigIssue | undefined {
   const issues = issuesOf({ facilitator: "https://x402.org/facilitator", ...bad });
   expect(issues.length).toBeLessThanOrEqual(1);
   return issues[0];
 }
 
-/** A facilitator whose methods are those of its class. */
-class Till {
+/** A facilitator whose methods belong to its class. */
+class InheritedFacilitator {
   async verify() {}
   async settle() {}
   async supported() {}
 }
 
-const NO_URL = expect.stringContaining("a base URL");
+const BASE_URL = expect.stringContaining("a base URL");
 
-describe("options that are good", () => {
+describe("valid options", () => {
   test.each<[options: object, why: string]>([
-    [{}, "the least"],
+    [{}, "the required options"],
     [{ facilitator: "http://localhost:4022/" }, "a facilitator on this machine"],
     [{ facilitator: new URL("https://x402.org/facilitator") }, "a URL object"],
     [{ facilitator: { url: "https://x402.org", headers: { authorization: "Bearer x" } } }, "headers"],
-    [{ facilitator: { url: "https://x402.org", headers: () => ({}) } }, "headers that are asked for"],
-    [{ facilitator: createTill() }, "a facilitator in this process"],
-    [{ facilitator: new (class extends Till {})() }, "one whose methods are inherited"],
-    [{ holdBytes: 0 }, "nothing is held back"],
-    [{ holdBytes: 64 * 1024 * 1024 }, "the most is held back"],
+    [{ facilitator: { url: "https://x402.org", headers: () => ({}) } }, "a function for headers"],
+    [{ facilitator: createFakeFacilitator() }, "a facilitator in this process"],
+    [{ facilitator: new (class extends InheritedFacilitator {})() }, "a facilitator with inherited methods"],
+    [{ holdBytes: 0 }, "no response is held"],
+    [{ holdBytes: 64 * 1024 * 1024 }, "the largest holdBytes"],
     [{ deadlines: {} }, "no deadlines"],
     [{ deadlines: { verifyMs: 100, settleMs: 120_000, supportedMs: undefined } }, "the shortest and the longest"],
     [{ payTo: { "eip155:*": PAY_TO, [NETWORK]: PAY_TO } }, "a pattern and a network"],
     [{ networks: [] }, "no networks"],
     [{ publicUrl: "https://api.example.com/v1/" }, "a path in the public URL"],
     [{ allowedHosts: ["api.example.com", "LOCALHOST:3000", "[::1]:80", "a"] }, "hosts, some with a port"],
-    [{ allowedHosts: [`${"a".repeat(254)}`] }, "the longest name"],
+    [{ allowedHosts: [`${"a".repeat(254)}`] }, "the longest host"],
     [{ includeQuery: true }, "the query in the URL"],
     [{ includeQuery: false, strict: false }, "the defaults"],
-    [{ strict: true }, "findings are errors"],
+    [{ strict: true }, "strict"],
     [{ schemes: [createTestScheme()] }, "a scheme of the seller's own"],
-    [{ schemes: [createTestScheme({ findPayment: async () => ({ kind: "open" }) })] }, "one that asks the chain"],
-    [{ rpc: { [NETWORK]: "https://node.example/key?key=1" } }, "a node"],
+    [{ schemes: [createTestScheme({ findPayment: async () => ({ kind: "open" }) })] }, "a scheme that asks the chain"],
+    [{ rpc: { [NETWORK]: "https://node.example/key?key=1" } }, "an RPC node"],
     [{ logger: console }, "the console"],
     [{ now: () => 0 }, "a clock"],
     [{ timer: () => () => {} }, "a timer"],
@@ -77,17 +85,17 @@ describe("options that are good", () => {
           "strict",
         ].map((key) => [key, undefined]),
       ),
-      "undefined",
+      "undefined for every option",
     ],
-  ])("%o: %s", (options) => {
+  ])("valid options cause no issue: %o, %s", (options) => {
     expect(issueOf(options as Record<string, unknown>)).toBeUndefined();
   });
 });
 
-describe("options that are not", () => {
+describe("invalid options", () => {
   test.each<[options: Record<string, unknown>, issue: Partial<ConfigIssue>, why: string]>([
-    [{ facilitator: undefined }, { path: "options.facilitator", expected: NO_URL, received: "nothing" }, "missing"],
-    [{ facilitator: "x402.org" }, { path: "options.facilitator", received: '"x402.org"' }, "no scheme"],
+    [{ facilitator: undefined }, { path: "options.facilitator", expected: BASE_URL, received: "nothing" }, "missing"],
+    [{ facilitator: "x402.org" }, { path: "options.facilitator", received: '"x402.org"' }, "no URL scheme"],
     [
       { facilitator: "ftp://x402.org" },
       { path: "options.facilitator", received: '"ftp://x402.org"' },
@@ -95,7 +103,7 @@ describe("options that are not", () => {
     ],
     [{ facilitator: 5 }, { path: "options.facilitator", received: "5" }, "a number"],
     [{ facilitator: { headers: {} } }, { path: "options.facilitator", received: "an object with headers" }, "no URL"],
-    [{ facilitator: {} }, { path: "options.facilitator", received: "nothing" }, "nothing in it"],
+    [{ facilitator: {} }, { path: "options.facilitator", received: "nothing" }, "an empty object"],
     [
       { facilitator: new URL("ftp://x.org") },
       { path: "options.facilitator", received: '"ftp://x.org/"' },
@@ -106,36 +114,40 @@ describe("options that are not", () => {
     [{ facilitator: { url: "https://x.org", header: {} } }, { path: "options.facilitator.header" }, "an unknown key"],
     [{ facilitator: { url: "https://x.org", headers: [] } }, { path: "options.facilitator.headers" }, "a list"],
     [{ facilitator: { url: "https://x.org", headers: { a: 1 } } }, { path: "options.facilitator.headers" }, "a number"],
-    [{ holdBytes: -1 }, { path: "options.holdBytes", received: "-1" }, "less than nothing"],
+    [{ holdBytes: -1 }, { path: "options.holdBytes", received: "-1" }, "a negative number"],
     [{ holdBytes: 64 * 1024 * 1024 + 1 }, { path: "options.holdBytes" }, "too much"],
-    [{ holdBytes: 1.5 }, { path: "options.holdBytes" }, "half a byte"],
-    [{ holdBytes: Number.NaN }, { path: "options.holdBytes", received: "NaN" }, "no number"],
+    [{ holdBytes: 1.5 }, { path: "options.holdBytes" }, "a fraction"],
+    [{ holdBytes: Number.NaN }, { path: "options.holdBytes", received: "NaN" }, "not a number"],
     [{ holdBytes: "1mb" }, { path: "options.holdBytes" }, "a text"],
-    [{ holdBytes: null }, { path: "options.holdBytes", received: "null" }, "null is no default"],
+    [{ holdBytes: null }, { path: "options.holdBytes", received: "null" }, "null"],
     [{ deadlines: 5 }, { path: "options.deadlines", received: "5" }, "a number"],
     [{ deadlines: null }, { path: "options.deadlines", received: "null" }, "null"],
     [{ deadlines: { verifyMs: 99 } }, { path: "options.deadlines.verifyMs" }, "too short"],
     [{ deadlines: { settleMs: 120_001 } }, { path: "options.deadlines.settleMs" }, "too long"],
-    [{ deadlines: { settleMs: Number.POSITIVE_INFINITY } }, { path: "options.deadlines.settleMs" }, "for ever"],
+    [
+      { deadlines: { settleMs: Number.POSITIVE_INFINITY } },
+      { path: "options.deadlines.settleMs" },
+      "an infinite deadline",
+    ],
     [{ deadlines: { verify: 500 } }, { path: "options.deadlines.verify", received: "an unknown key" }, "a typo"],
-    [{ payTo: PAY_TO }, { path: "options.payTo" }, "an address alone"],
+    [{ payTo: PAY_TO }, { path: "options.payTo" }, "an address without a network"],
     [{ payTo: { base: PAY_TO } }, { path: "options.payTo.base", received: '"base"' }, "no network"],
-    [{ payTo: { "*": PAY_TO } }, { path: 'options.payTo["*"]' }, "money of every network to one address"],
+    [{ payTo: { "*": PAY_TO } }, { path: 'options.payTo["*"]' }, "one address for every network"],
     [{ payTo: { "eip155:*": 5 } }, { path: 'options.payTo["eip155:*"]', received: "5" }, "a number"],
     [{ networks: NETWORK }, { path: "options.networks" }, "a text"],
     [{ networks: [NETWORK, "base"] }, { path: "options.networks" }, "a name"],
     [{ networks: ["eip155:*"] }, { path: "options.networks" }, "a pattern"],
-    [{ publicUrl: "api.example.com" }, { path: "options.publicUrl" }, "no scheme"],
+    [{ publicUrl: "api.example.com" }, { path: "options.publicUrl" }, "no URL scheme"],
     [{ publicUrl: "https://api.example.com/?a=1" }, { path: "options.publicUrl" }, "a query"],
     [{ publicUrl: 5 }, { path: "options.publicUrl", received: "5" }, "a number"],
-    [{ schemes: createTestScheme() }, { path: "options.schemes" }, "no list"],
-    [{ schemes: [{ scheme: "exact", networks: "eip155:*" }] }, { path: "options.schemes" }, "half a scheme"],
+    [{ schemes: createTestScheme() }, { path: "options.schemes" }, "a scheme without a list"],
+    [{ schemes: [{ scheme: "exact", networks: "eip155:*" }] }, { path: "options.schemes" }, "a scheme without methods"],
     [
       { schemes: [{ ...createTestScheme(), findPayment: "0x" }] },
       { path: "options.schemes" },
-      "a scheme that cannot ask",
+      "a findPayment that is not a function",
     ],
-    [{ rpc: { base: "https://node.example" } }, { path: "options.rpc.base" }, "a node of no network"],
+    [{ rpc: { base: "https://node.example" } }, { path: "options.rpc.base" }, "a node without a network"],
     [{ schemes: ["exact"] }, { path: "options.schemes" }, "a name"],
     ...[
       [],
@@ -160,7 +172,7 @@ describe("options that are not", () => {
     ].map((allowedHosts): [Record<string, unknown>, Partial<ConfigIssue>, string] => [
       { allowedHosts },
       { path: "options.allowedHosts", expected: 'hosts without scheme and path, such as ["api.example.com"]' },
-      "no hosts",
+      "invalid hosts",
     ]),
     [{ includeQuery: 1 }, { path: "options.includeQuery", expected: "true or false", received: "1" }, "a number"],
     [{ includeQuery: null }, { path: "options.includeQuery", received: "null" }, "null"],
@@ -168,23 +180,30 @@ describe("options that are not", () => {
     [{ allowHosts: [] }, { path: "options.allowHosts", received: "an unknown key" }, "a typo"],
     [{ store: null }, { path: "options.store", received: "null" }, "null"],
     [{ store: new Map() }, { path: "options.store", received: expect.stringContaining("transition") }, "a map"],
-    [{ store: "redis://" }, { path: "options.store", received: "string" }, "where a store is"],
-    [{ logger: { info: () => {} } }, { path: "options.logger", received: "an object without warn, error" }, "half"],
+    [{ store: "redis://" }, { path: "options.store", received: "string" }, "a URL"],
+    [
+      { logger: { info: () => {} } },
+      { path: "options.logger", received: "an object without warn, error" },
+      "a logger without warn and error",
+    ],
     [{ logger: null }, { path: "options.logger", received: "null" }, "null"],
-    [{ now: 5 }, { path: "options.now", received: "5" }, "a time that stands still"],
-    [{ timer: 5 }, { path: "options.timer", received: "5" }, "no timer"],
+    [{ now: 5 }, { path: "options.now", received: "5" }, "a number"],
+    [{ timer: 5 }, { path: "options.timer", received: "5" }, "a number"],
     [{ payto: {} }, { path: "options.payto", received: "an unknown key" }, "a typo"],
-    [{ "x y": 1 }, { path: 'options["x y"]', received: "an unknown key" }, "a key that is no name"],
-  ])("%o: %o (%s)", (options, issue) => {
+    [{ "x y": 1 }, { path: 'options["x y"]', received: "an unknown key" }, "a key that needs quotes"],
+  ])("invalid options cause one issue: %o gives %o (%s)", (options, issue) => {
     expect(issueOf(options)).toMatchObject(issue);
   });
 
-  test.each([undefined, null, 5, "https://x402.org", [], () => {}])("%o in place of options", (options) => {
-    const paths = issuesOf(options).map(({ path }) => path);
-    expect(paths).toEqual(["options", "options.facilitator"]);
-  });
+  test.each([undefined, null, 5, "https://x402.org", [], () => {}])(
+    "invalid options cause two issues when they are %o",
+    (options) => {
+      const paths = issuesOf(options).map(({ path }) => path);
+      expect(paths).toEqual(["options", "options.facilitator"]);
+    },
+  );
 
-  test("are named all at once, together with what is wrong in the routes", () => {
+  test("invalid options cause all issues at once, together with those of the routes", () => {
     const options = { facilitator: "?", holdBytes: -1, logger: 5, now: 5, store: 5, networks: 5, x: 1 };
     const routes = { "GET weather": { price: 1 }, "GET /news": {} };
     expect(() => createPaymentsGate(routes as never, options as never, { schemes: [] })).toThrow(
@@ -214,23 +233,19 @@ describe("a facilitator behind HTTP", () => {
     ["as a text", (url) => url, undefined],
     ["as a URL", (url) => new URL(url), undefined],
     ["with headers", (url) => ({ url, headers: { "x-key": "k" } }), "k"],
-    [
-      "with headers that are asked for",
-      (url) => ({ url: new URL(url), headers: (call) => ({ "x-key": call }) }),
-      "verify",
-    ],
-  ])("given %s is asked", async (_why, facilitatorAt, key) => {
-    const asked: unknown[] = [];
+    ["with a function for headers", (url) => ({ url: new URL(url), headers: (call) => ({ "x-key": call }) }), "verify"],
+  ])("a facilitator behind HTTP is called when it is given %s", async (_why, facilitatorAt, key) => {
+    const calls: unknown[] = [];
     const url = await serve((request, response) => {
-      if (request.url !== "/base/supported") asked.push([request.url, request.headers["x-key"]]);
+      if (request.url !== "/base/supported") calls.push([request.url, request.headers["x-key"]]);
       response.end('{"isValid":true}');
     });
     const shop = createShop({ facilitator: facilitatorAt(`${url}/base/`) });
     expect(stageOf(await shop.pay())).toBe("held");
-    expect(asked).toEqual([["/base/verify", key]]);
+    expect(calls).toEqual([["/base/verify", key]]);
   });
 
-  test("has the deadlines that were given", async () => {
+  test("a facilitator behind HTTP has the deadlines of the options", async () => {
     const url = await serve(() => {});
     const { pay, log } = createShop({ facilitator: url, deadlines: { verifyMs: 100 } });
     expect(stageOf(await pay())).toBe("respond");
@@ -238,8 +253,8 @@ describe("a facilitator behind HTTP", () => {
   });
 });
 
-describe("options, once checked,", () => {
-  test("do not change when the seller's objects do", async () => {
+describe("checked options", () => {
+  test("checked options do not change when the seller's objects do", async () => {
     const info = { a: 1 };
     const accepts = { network: NETWORK, price: "$0.01" as const, extra: { deep: { a: 1 } } };
     const payTo: { "eip155:*": `0x${string}` } = { "eip155:*": PAY_TO };
@@ -253,7 +268,7 @@ describe("options, once checked,", () => {
     expect(await ask()).toEqual(before);
   });
 
-  test("are read by the seller's schemes before the built-in ones", async () => {
+  test("checked options use the seller's schemes before the built-in ones", async () => {
     const own = createTestScheme({
       compileTerms: ({ payTo }) => ({
         ok: true,
@@ -268,14 +283,14 @@ describe("options, once checked,", () => {
 
   test.each<[options: Partial<PaymentsOptions>, request: Partial<GateRequest>, url: string, why: string]>([
     [{ allowedHosts: ["SHOP.Example"] }, {}, "http://shop.example/weather", "hosts are compared without case"],
-    [{ allowedHosts: ["a.example", "b.example"] }, {}, "http://a.example/weather", "the first host stands in"],
+    [{ allowedHosts: ["a.example", "b.example"] }, {}, "http://a.example/weather", "the first host replaces another"],
     [{}, { search: "?a=1" }, "http://shop.example/weather", "without the query"],
     [{ includeQuery: true }, { search: "?a=1" }, "http://shop.example/weather?a=1", "with the query"],
-  ])("%j make of %j the URL %s: %s", async (options, request, url) => {
-    expect(answerOf(await createShop(options).ask(request)).json).toMatchObject({ resource: { url } });
+  ])("checked options of %j give the request %j the URL %s: %s", async (options, request, url) => {
+    expect(responseOf(await createShop(options).ask(request)).json).toMatchObject({ resource: { url } });
   });
 
-  test("have hosts that do not change when the seller's list does", async () => {
+  test("checked options keep their hosts when the seller's list changes", async () => {
     const allowedHosts = ["shop.example"];
     const { ask } = createShop({ allowedHosts });
     const before = await ask();

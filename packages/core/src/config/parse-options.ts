@@ -25,14 +25,14 @@ import type { PaymentStore } from "../store/payment-store.js";
 import { describeWithoutSecrets, parseFacilitators, parseRpc } from "./parse-endpoints.js";
 import { parseServiceInfo } from "./service-info.js";
 
-/** The options, checked, with every default filled in. Plain data, but for the parts that the seller brings. */
+/** The checked options with all defaults. Plain data, except parts of the seller such as the store, logger and schemes. */
 export interface Settings {
   readonly facilitators: readonly FacilitatorEntry[];
   readonly deadlines: Deadlines;
-  /** The seller's own first. */
+  /** The seller's schemes come first. */
   readonly schemes: readonly Scheme[];
   readonly extensions: readonly Extension[];
-  /** For routes without their own. */
+  /** For routes without their own service info. */
   readonly service: ServiceInfo;
   readonly relayExtensionResponses: boolean;
   readonly payTo: Readonly<Record<string, string>>;
@@ -63,7 +63,7 @@ export interface BuiltIn {
   readonly extensions?: readonly Extension[];
 }
 
-/** Every key. A mistyped one is an error for callers without types, too. */
+/** All keys. A mistyped key is also an error for callers without types. */
 const KEYS = Object.keys({
   facilitator: true,
   payTo: true,
@@ -97,17 +97,17 @@ const COPY_WAIT_MS = { least: 0, most: 120_000, usual: 10_000, unit: "millisecon
 const RUNS_PER_PAYER = { least: 1, most: 1_000_000, usual: 256 };
 const DEADLINE_MS = { least: 100, most: 120_000, unit: "milliseconds" };
 
-/** Beside the facilitators' deadlines: for two searches on chain, for the store, and for clocks that differ. */
+/** Added to the facilitators' deadlines: time for two searches on chain, for the store, and for clocks that differ. */
 const LEASE_SLACK_MS = 2 * SEARCH_MS + 15_000;
 
-/** The default timer. It keeps no process alive. */
+/** The default timer. It does not keep the process alive. */
 export const startTimer: StartTimer = (act, delayMs) => {
   const timer = setTimeout(act, delayMs).unref();
   return () => clearTimeout(timer);
 };
 
 /**
- * Checks a seller's options. The settings are only good if nothing was added to `issues`.
+ * Checks a seller's options. The settings are only valid if nothing was added to `issues`.
  *
  * @param builtIn - Schemes and extensions of the adapter. The seller's own come before them.
  */
@@ -150,7 +150,7 @@ export function parseOptions(given: PaymentsOptions, builtIn: BuiltIn, issues: I
   });
 }
 
-/** Stands in until the issues are thrown, so that the routes are checked as well. */
+/** A placeholder until the issues are thrown, so that the routes are checked too. */
 function noFacilitator(): FacilitatorEntry {
   return { name: "none", facilitator: createHttpFacilitator({ url: "http://localhost" }) };
 }
@@ -193,7 +193,7 @@ function parsePayTo(payTo: unknown, issues: Issues): Readonly<Record<string, str
   return parsed;
 }
 
-/** Of two entries for one network, either may be outdated. */
+/** If a network has two entries, either may be outdated. */
 const ONE_SPELLING = "one entry per network, in any spelling";
 
 function parseNetworks(networks: unknown, issues: Issues): readonly string[] {
@@ -223,7 +223,7 @@ function parseAllowedHosts(hosts: unknown, issues: Issues): readonly string[] {
   return [];
 }
 
-/** A secret is never quoted, not even an invalid one. */
+/** An issue never quotes a secret, not even an invalid one. */
 function parseQuoteSecret(secret: unknown, issues: Issues): Uint8Array {
   if (secret === undefined) return randomBytes(32);
   if (typeof secret === "string" && secret.length >= 32) return Buffer.from(secret);
@@ -239,7 +239,7 @@ function parseStore(store: unknown, now: () => number, issues: Issues): PaymentS
   return store as PaymentStore;
 }
 
-/** The value is not quoted: it may be the address of a database, or a client that holds a password. */
+/** The value is not quoted, because it may be a database address or a client with a password. */
 function checkMethods(issues: Issues, check: { path: string; value: unknown; methods: readonly string[] }): void {
   const { path, value, methods } = check;
   const isObject = typeof value === "object" && value !== null;
@@ -276,7 +276,7 @@ function isExtension(value: unknown): value is Extension {
   return isJsonObject(value) && typeof value["key"] === "string" && isMethod(value, "compile");
 }
 
-/** Whether an object has a method of that name, its own or its class's. */
+/** Whether an object has a method of that name, own or inherited. */
 function isMethod(value: object, name: string): boolean {
   return typeof Reflect.get(value, name) === "function";
 }

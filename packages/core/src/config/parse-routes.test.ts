@@ -1,7 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { createPaymentsGate } from "../engine.js";
 import { ConfigError, type ConfigIssue } from "../errors.js";
-import { answerOf, createShop, createTestScheme, createTill, NETWORK, PAY_TO, REQUEST } from "../gate/shop.fixture.js";
+import {
+  createFakeFacilitator,
+  createShop,
+  createTestScheme,
+  NETWORK,
+  PAY_TO,
+  REQUEST,
+  responseOf,
+} from "../gate/shop.fixture.js";
 import type { PaymentsOptions } from "../options.js";
 
 const OTHER = "0x857b06519E91e3A54538791bDbb0E22373e36b66";
@@ -9,7 +17,11 @@ const OFFER = { network: NETWORK, price: "$0.01", payTo: PAY_TO };
 
 function issuesOf(routes: unknown, options: Partial<PaymentsOptions> = {}): readonly ConfigIssue[] {
   try {
-    createPaymentsGate(routes as never, { facilitator: createTill(), ...options }, { schemes: [createTestScheme()] });
+    createPaymentsGate(
+      routes as never,
+      { facilitator: createFakeFacilitator(), ...options },
+      { schemes: [createTestScheme()] },
+    );
     return [];
   } catch (error) {
     if (error instanceof ConfigError) return error.issues;
@@ -21,18 +33,18 @@ function issuesOf(routes: unknown, options: Partial<PaymentsOptions> = {}): read
 async function offersOf(route: object, options: Partial<PaymentsOptions> = {}) {
   const { gate } = createPaymentsGate(
     { "GET /weather": route } as never,
-    { facilitator: createTill(), ...options },
+    { facilitator: createFakeFacilitator(), ...options },
     {
       schemes: [createTestScheme()],
     },
   );
-  const { accepts } = answerOf(await gate.decide(REQUEST)).json;
+  const { accepts } = responseOf(await gate.decide(REQUEST)).json;
   return (accepts as Record<string, unknown>[]).map(({ network, amount, payTo }) => [network, amount, payTo]);
 }
 
-describe("what a route accepts", () => {
+describe("the offers of a route", () => {
   test.each<[route: object, options: Partial<PaymentsOptions>, offers: unknown[][], why: string]>([
-    [{ accepts: OFFER }, {}, [[NETWORK, "10000", PAY_TO]], "one way to pay"],
+    [{ accepts: OFFER }, {}, [[NETWORK, "10000", PAY_TO]], "one offer"],
     [
       { accepts: [{ ...OFFER, network: "eip155:8453" }, OFFER] },
       {},
@@ -40,7 +52,7 @@ describe("what a route accepts", () => {
         ["eip155:8453", "10000", PAY_TO],
         [NETWORK, "10000", PAY_TO],
       ],
-      "two, in the order written",
+      "two offers, in the order written",
     ],
     [
       { price: "$0.02", accepts: [{ network: NETWORK, payTo: PAY_TO }, OFFER] },
@@ -58,7 +70,7 @@ describe("what a route accepts", () => {
         ["eip155:8453", "20000", PAY_TO],
         [NETWORK, "20000", PAY_TO],
       ],
-      "a price alone: the options say on which networks and to whom",
+      "a price with networks and payTo from the options",
     ],
     [
       { price: "$0.02" },
@@ -70,43 +82,43 @@ describe("what a route accepts", () => {
       "the exact network wins over the pattern before it",
     ],
     [{ accepts: OFFER }, { payTo: { [NETWORK]: OTHER } }, [[NETWORK, "10000", PAY_TO]], "the offer's own payTo wins"],
-    [{ accepts: OFFER }, { networks: ["eip155:8453"] }, [[NETWORK, "10000", PAY_TO]], "and its own network"],
+    [{ accepts: OFFER }, { networks: ["eip155:8453"] }, [[NETWORK, "10000", PAY_TO]], "the offer's own network wins"],
     [{ accepts: { ...OFFER, price: { asset: "0xA", amount: "7" } } }, {}, [[NETWORK, "7", PAY_TO]], "atomic units"],
     [{ accepts: { ...OFFER, maxTimeoutSeconds: 10 } }, {}, [[NETWORK, "10000", PAY_TO]], "the shortest time"],
     [{ accepts: { ...OFFER, maxTimeoutSeconds: 86_400 } }, {}, [[NETWORK, "10000", PAY_TO]], "the longest time"],
-  ])("%j with %j is %j: %s", async (route, options, offers) => {
+  ])("the offers of %j with %j are %j: %s", async (route, options, offers) => {
     expect(await offersOf(route, options)).toEqual(offers);
   });
 
-  test("of two offers that a payment cannot tell apart is the first", async () => {
+  test("the offers match the first of two offers that a payment cannot distinguish", async () => {
     const accepts = [
       { ...OFFER, maxTimeoutSeconds: 60 },
       { ...OFFER, maxTimeoutSeconds: 120 },
     ] as never;
-    const { pay, till } = createShop({ routes: { "GET /weather": { accepts } } });
+    const { pay, facilitator } = createShop({ routes: { "GET /weather": { accepts } } });
     await pay();
-    expect(till.calls[0]?.request.paymentRequirements.maxTimeoutSeconds).toBe(60);
+    expect(facilitator.calls[0]?.request.paymentRequirements.maxTimeoutSeconds).toBe(60);
   });
 
-  test("has what the seller adds, which wins over the scheme's", async () => {
+  test("the offers have the seller's extra, which wins over the scheme's", async () => {
     const accepts = { ...OFFER, extra: { name: "Other", more: 1 } } as never;
-    const { json } = answerOf(await createShop({ routes: { "GET /weather": { accepts } } }).ask());
+    const { json } = responseOf(await createShop({ routes: { "GET /weather": { accepts } } }).ask());
     expect(json).toMatchObject({ accepts: [{ extra: { name: "Other", version: "2", more: 1 } }] });
   });
 });
 
-describe("a route that cannot be sold", () => {
+describe("an invalid route", () => {
   const at = 'routes["GET /a"]';
 
   test.each<[route: unknown, issues: Partial<ConfigIssue>[], why: string]>([
-    [undefined, [{ path: at, received: "nothing" }], "nothing"],
-    ["$0.01", [{ path: at, received: '"$0.01"' }], "a price alone, not in an object"],
+    [undefined, [{ path: at, received: "nothing" }], "undefined"],
+    ["$0.01", [{ path: at, received: '"$0.01"' }], "a price without an object"],
     [[OFFER], [{ path: at }], "a list"],
     [{}, [{ path: at, received: "neither" }], "neither accepts nor a price"],
     [{ accepts: OFFER, prize: 1 }, [{ path: `${at}.prize`, received: "an unknown key" }], "a typo"],
-    [{ accepts: [] }, [{ path: `${at}.accepts`, received: "none" }], "no way to pay"],
+    [{ accepts: [] }, [{ path: `${at}.accepts`, received: "none" }], "no offers"],
     [{ accepts: null }, [{ path: `${at}.accepts`, received: "null" }], "null"],
-    [{ accepts: [OFFER, "x"] }, [{ path: `${at}.accepts[1]`, received: '"x"' }], "a way that is none"],
+    [{ accepts: [OFFER, "x"] }, [{ path: `${at}.accepts[1]`, received: '"x"' }], "a text in place of an offer"],
     [{ accepts: { ...OFFER, pay_to: OTHER } }, [{ path: `${at}.accepts.pay_to` }], "a typo"],
     [{ accepts: { ...OFFER, network: "base" } }, [{ path: `${at}.accepts.network`, received: '"base"' }], "a name"],
     [{ accepts: { ...OFFER, network: undefined } }, [{ path: `${at}.accepts.network` }], "no network"],
@@ -117,38 +129,46 @@ describe("a route that cannot be sold", () => {
       [{ path: `${at}.accepts.scheme`, received: '"upto"' }],
       "no such scheme",
     ],
-    [{ accepts: { ...OFFER, scheme: 5 } }, [{ path: `${at}.accepts.scheme`, received: "5" }], "no name"],
+    [{ accepts: { ...OFFER, scheme: 5 } }, [{ path: `${at}.accepts.scheme`, received: "5" }], "not a text"],
     [{ accepts: { ...OFFER, price: 0.01 } }, [{ path: `${at}.accepts.price`, received: "0.01" }], "a number"],
     [{ accepts: { ...OFFER, price: "0.01" } }, [{ path: `${at}.accepts.price`, received: '"0.01"' }], "no currency"],
     [{ accepts: { ...OFFER, price: { amount: "1" } } }, [{ path: `${at}.accepts.price` }], "no asset"],
     [{ accepts: { ...OFFER, price: { asset: "0x", amount: 1 } } }, [{ path: `${at}.accepts.price` }], "a number"],
-    [{ accepts: { ...OFFER, payTo: undefined } }, [{ path: `${at}.accepts.payTo`, received: "nothing" }], "nobody"],
+    [
+      { accepts: { ...OFFER, payTo: undefined } },
+      [{ path: `${at}.accepts.payTo`, received: "nothing" }],
+      "no recipient",
+    ],
     [{ accepts: { ...OFFER, payTo: 5 } }, [{ path: `${at}.accepts.payTo`, received: "5" }], "a number"],
     [{ accepts: { ...OFFER, maxTimeoutSeconds: 9 } }, [{ path: `${at}.accepts.maxTimeoutSeconds` }], "too short"],
     [{ accepts: { ...OFFER, maxTimeoutSeconds: 86_401 } }, [{ path: `${at}.accepts.maxTimeoutSeconds` }], "too long"],
     [{ accepts: { ...OFFER, maxTimeoutSeconds: 10.5 } }, [{ path: `${at}.accepts.maxTimeoutSeconds` }], "a fraction"],
     [{ accepts: { ...OFFER, maxTimeoutSeconds: "60" } }, [{ path: `${at}.accepts.maxTimeoutSeconds` }], "a text"],
     [{ accepts: { ...OFFER, extra: [] } }, [{ path: `${at}.accepts.extra` }], "a list"],
-    [{ accepts: { ...OFFER, extra: { a: 1n } } }, [{ path: `${at}.accepts.extra` }], "what JSON has no words for"],
+    [
+      { accepts: { ...OFFER, extra: { a: 1n } } },
+      [{ path: `${at}.accepts.extra` }],
+      "a value that JSON cannot express",
+    ],
     [{ accepts: OFFER, description: 5 }, [{ path: `${at}.description`, received: "5" }], "a number"],
     [
       { accepts: OFFER, description: "x".repeat(501) },
       [{ path: `${at}.description`, received: "501 characters" }],
-      "facilitators refuse it",
+      "longer than facilitators accept",
     ],
     [{ accepts: OFFER, mimeType: "x".repeat(256) }, [{ path: `${at}.mimeType` }], "too long"],
-    [{ accepts: OFFER, chargeable: true }, [{ path: `${at}.chargeable`, received: "true" }], "no function"],
-    [{ accepts: OFFER, settle: "now" }, [{ path: `${at}.settle`, received: '"now"' }], "no such time"],
+    [{ accepts: OFFER, chargeable: true }, [{ path: `${at}.chargeable`, received: "true" }], "not a function"],
+    [{ accepts: OFFER, settle: "now" }, [{ path: `${at}.settle`, received: '"now"' }], "an unknown time"],
     [{ accepts: OFFER, settle: null }, [{ path: `${at}.settle`, received: "null" }], "null"],
     [
       { accepts: OFFER, settle: "before", chargeable: () => true },
       [{ path: `${at}.chargeable`, received: "a function" }],
-      "nobody would ask it",
+      "chargeable has no use before the handler",
     ],
     [
       { accepts: { ...OFFER, extra: { paymentFlow: "upfront" } } },
       [{ path: `${at}.accepts.extra.paymentFlow`, received: '"upfront"' }],
-      "a promise that the route does not keep",
+      "settle decides paymentFlow",
     ],
     [{ accepts: OFFER, chargeable: null }, [{ path: `${at}.chargeable`, received: "null" }], "null"],
     [{ accepts: OFFER, extensions: [] }, [{ path: `${at}.extensions` }], "a list"],
@@ -157,7 +177,7 @@ describe("a route that cannot be sold", () => {
     [
       { accepts: OFFER, extensions: { x: { info: { a: 1n }, schema: {} } } },
       [{ path: `${at}.extensions` }],
-      "what JSON has no words for",
+      "a value that JSON cannot express",
     ],
     [
       {
@@ -173,13 +193,13 @@ describe("a route that cannot be sold", () => {
         { path: `${at}.accepts[1].price`, expected: "a price above zero, or free: true for a free route" },
         { path: `${at}.accepts[2].network` },
       ],
-      "all at once",
+      "all issues at once",
     ],
-  ])("%o: %s", (route, issues) => {
+  ])("an invalid route causes issues: %o, %s", (route, issues) => {
     expect(issuesOf({ "GET /a": route })).toEqual(issues.map((issue) => expect.objectContaining(issue)));
   });
 
-  test("because the options do not say where it is paid, or to whom", () => {
+  test("an invalid route causes an issue when networks or payTo is missing in the options", () => {
     const paths = (options: Partial<PaymentsOptions>) =>
       issuesOf({ "GET /a": { price: "$1" } }, options).map((i) => i.path);
     expect(paths({})).toEqual(["options.networks"]);
@@ -188,18 +208,18 @@ describe("a route that cannot be sold", () => {
   });
 });
 
-describe("a table that cannot work", () => {
+describe("an invalid route table", () => {
   test.each<[routes: unknown, paths: string[], why: string]>([
-    [undefined, ["routes"], "none"],
+    [undefined, ["routes"], "undefined"],
     [[{ accepts: OFFER }], ["routes"], "a list"],
     [new Map([["GET /a", { accepts: OFFER }]]), ["routes"], "a map"],
     [{}, ["routes"], "empty"],
     [{ "GET weather": { accepts: OFFER } }, ['routes["GET weather"]'], "no path"],
     [{ "get /weather": { accepts: OFFER } }, ['routes["get /weather"]'], "no method"],
-    [{ "GET /weather?": { accepts: OFFER } }, ['routes["GET /weather?"]'], "no path that can match"],
+    [{ "GET /weather?": { accepts: OFFER } }, ['routes["GET /weather?"]'], "a path that cannot match"],
     [{ "GET /a*": { accepts: OFFER } }, ['routes["GET /a*"]'], "a wildcard without a name"],
-    [{ weather: { accepts: [] } }, ["routes.weather", "routes.weather.accepts"], "all at once"],
-  ])("%o: %s", (routes, paths) => {
+    [{ weather: { accepts: [] } }, ["routes.weather", "routes.weather.accepts"], "all issues at once"],
+  ])("a route table causes issues: %o, %s", (routes, paths) => {
     expect(issuesOf(routes).map(({ path }) => path)).toEqual(paths);
   });
 
@@ -207,14 +227,14 @@ describe("a table that cannot work", () => {
     ["GET /a", "GET /A", "case"],
     ["GET /a", "GET /a/", "a trailing slash"],
     ["GET /a/:b", "GET /a/:c", "the name of a parameter"],
-    ["GET /a/:b", "GET /A/:b/", "all together"],
+    ["GET /a/:b", "GET /A/:b/", "case, name and trailing slash"],
     ["/a", "/a/", "without a method"],
     ["GET /a/:b", "GET /A/:c/", "case, name and a trailing slash"],
     ["GET /a/[b]", "GET /a/:b", "the notation of a parameter"],
     ["GET /a/[b]", 'GET /a/:"c-d"', "a quoted name"],
     ["GET /a/*b", "GET /A/*c", "the name of a wildcard"],
     ["GET /a{/:b}", "GET /a{/:c}/", "an optional part"],
-  ])("because %s and %s are one route: %s", (first, second) => {
+  ])("a route table causes an issue because %s and %s are the same route: %s", (first, second) => {
     const issues = issuesOf({ [first]: { accepts: OFFER }, [second]: { accepts: OFFER } });
     expect(issues).toEqual([
       expect.objectContaining({ path: `routes[${JSON.stringify(second)}]`, expected: expect.stringContaining(first) }),
@@ -232,25 +252,25 @@ describe("a table that cannot work", () => {
     ["GET /a{/:b}", "GET /a/:b"],
     ["GET /a-:b", "GET /a/:b"],
     ["GET /a", "GET /a/b"],
-  ])("but not because of %s and %s", (first, second) => {
+  ])("a route table causes no issue for the different routes %s and %s", (first, second) => {
     expect(issuesOf({ [first]: { accepts: OFFER }, [second]: { accepts: OFFER } })).toEqual([]);
   });
 
   test.each<[key: string, expected: RegExp, why: string]>([
-    ["GET /weather?", /^a path without a query, .*, at position 13$/, "counted in the key, from 1"],
+    ["GET /weather?", /^a path without a query, .*, at position 13$/, "positions count from 1"],
     ["/weather?", /^a path without a query, .*, at position 9$/, "without a method"],
-    ["DELETE /x#top", /^a path without a fragment, at position 10$/, "behind a longer method"],
+    ["DELETE /x#top", /^a path without a fragment, at position 10$/, "after a longer method"],
     ["GET /a*", /^a name after "\*", .*, at position 7$/, "a wildcard without a name"],
     ["GET /users/:id?", /in braces, as in \/users\{\/:id\}, at position 15$/, "a parameter as Express 4 has it"],
     ["GET /(a|b)", /"payments\.charge" takes every path that Express takes, at position 6$/, "a regular expression"],
-    ["GET /x//", /^a path that ends in at most one slash, at position 8$/, "the last of two slashes"],
-    ["GET /[a]/[b", /^a name in brackets, .*, at position 10$/, "behind brackets that were rewritten"],
-    ["GET /[...rest]", /^\*rest for the rest of a path, at position 6$/, "as other frameworks write it"],
+    ["GET /x//", /^a path that ends in at most one slash, at position 8$/, "the second of two slashes"],
+    ["GET /[a]/[b", /^a name in brackets, .*, at position 10$/, "after brackets that were rewritten"],
+    ["GET /[...rest]", /^\*rest for the rest of a path, at position 6$/, "the notation of other frameworks"],
     ["get /a", /; in capitals, at position 1: GET$/, "the method"],
     ["FETCH /a", /^one of the methods .*, at position 1$/, "no method"],
-    ["GET /:", /^a path as Express 5 writes it \(Missing parameter name/, "in the words of Express's parser"],
+    ["GET /:", /^a path as Express 5 writes it \(Missing parameter name/, "the message of Express's parser"],
     ["GET /*a/x/*b/y/*c", /^at most 2 wildcards$/, "the path as a whole"],
-  ])("because of %s, and says where: %s (%s)", (key, expected) => {
+  ])("a route table causes an issue with the position for %s: %s (%s)", (key, expected) => {
     expect(issuesOf({ [key]: { accepts: OFFER } })).toEqual([
       {
         path: `routes[${JSON.stringify(key)}]`,
@@ -260,7 +280,7 @@ describe("a table that cannot work", () => {
     ]);
   });
 
-  test("because of one key that is there three times is told of each after the first", () => {
+  test("a route table causes an issue for each repetition of a key", () => {
     const keys = ["GET /a/:b", "GET /a/:c", "GET /a/:d"];
     const issues = issuesOf(Object.fromEntries(keys.map((key) => [key, { accepts: OFFER }])));
     const expected = 'one key per route: "GET /a/:b" is the same';

@@ -8,8 +8,8 @@ function parse(given: Record<string, unknown>) {
   return { info: parseServiceInfo(given, "options", issues), paths: issues.found.map(({ path }) => path) };
 }
 
-describe("what catalogs show of a service", () => {
-  test("is as the seller wrote it", () => {
+describe("service info for catalogs", () => {
+  test("service info is kept as the seller wrote it", () => {
     const given = { serviceName: "W".repeat(32), tags: ["a", "b", "c", "d", "~"], iconUrl: "https://a.example/i.png" };
     expect(parse(given)).toEqual({ info: given, paths: [] });
     expect(parse({ tags: [] })).toEqual({ info: {}, paths: [] });
@@ -35,7 +35,7 @@ describe("what catalogs show of a service", () => {
     ["iconUrl", "https://localhost/i.png"],
     ["iconUrl", "https://ｌｏｃａｌｈｏｓｔ/i.png"],
     ["iconUrl", "https://a.example/\u0000"],
-  ])("cannot have %s %j", (key, value) => {
+  ])("service info has an issue for %s %j", (key, value) => {
     expect(parse({ [key]: value })).toEqual({ info: {}, paths: [`options.${key}`] });
   });
 });
@@ -57,6 +57,6 @@ test.each<[url: string, isPublic: boolean]>([
   ["http://box.local/", false],
   ["http://intranet/", false],
   ["http://[", false],
-])("whether %s is public and without encryption: %j", (url, isPublic) => {
+])("isPublicWithoutTls says for %s: %j", (url, isPublic) => {
   expect(isPublicWithoutTls(url)).toBe(isPublic);
 });

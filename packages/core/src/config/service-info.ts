@@ -1,6 +1,6 @@
 /**
- * Checks what catalogs show about a service: its name, tags and icon. Catalogs drop values beyond their limits, and MCP
- * clients cannot read such a challenge at all, so each is an error at start-up.
+ * Checks the name, tags and icon of a service, which catalogs show. Catalogs drop values beyond their limits, and MCP
+ * clients cannot read a challenge with them. Such a value is therefore an error at start-up.
  *
  * @see x402 v2 extension `bazaar`, "Service Metadata on resource"
  * @module
@@ -18,7 +18,7 @@ const MAX_ICON_URL = 2048;
  * Reads name, tags and icon from a route or from the options.
  *
  * @param given - Unchecked, as the seller wrote it.
- * @param path - For issues.
+ * @param path - The path of the route or options in an issue.
  */
 export function parseServiceInfo(given: JsonObject, path: string, issues: Issues): ServiceInfo {
   const { serviceName, tags, iconUrl } = given;

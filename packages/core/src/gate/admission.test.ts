@@ -3,7 +3,6 @@ import { FacilitatorError } from "../errors.js";
 import type { Chargeable } from "../options.js";
 import {
   admissionOf,
-  answerOf,
   createShop,
   decodeHeader,
   HANDLED,
@@ -12,7 +11,8 @@ import {
   NOW_SECONDS,
   PAYER,
   ROUTES,
-  readAnswer,
+  readResponse,
+  responseOf,
   SETTLED,
   stageOf,
 } from "./shop.fixture.js";
@@ -35,11 +35,11 @@ async function admitted(options = {}) {
   return { ...shop, admission: admissionOf(await shop.pay()) };
 }
 
-describe("an answer that is no sale", () => {
+describe("a response that is not charged", () => {
   test.each([100, 199, 300, 301, 302, 304, 400, 402, 404, 500, 503, Number.NaN])(
-    "with status %i goes out uncharged, and the payment is free again",
+    "releases a response with status %i uncharged and makes the payment usable again",
     async (status) => {
-      const { admission, till, store, pay } = await admitted();
+      const { admission, facilitator, store, pay } = await admitted();
       const release = await admission.complete({ ...HANDLED, status });
       expect(release).toEqual({ kind: "release", paid: false, headers: [["PAYMENT-RESPONSE", expect.any(String)]] });
       expect(decodeHeader(release.kind === "release" ? release.headers[0]?.[1] : "")).toEqual({
@@ -49,27 +49,27 @@ describe("an answer that is no sale", () => {
         transaction: "",
         network: NETWORK,
       });
-      expect(till.count("settle")).toBe(0);
+      expect(facilitator.count("settle")).toBe(0);
       expect(await store.find(IDENTITY)).toBeUndefined();
       expect(stageOf(await pay())).toBe("held");
     },
   );
 
-  test.each([200, 201, 204, 206, 299])("with status %i is one", async (status) => {
-    const { admission, till } = await admitted();
+  test.each([200, 201, 204, 206, 299])("charges for a response with status %i", async (status) => {
+    const { admission, facilitator } = await admitted();
     expect(await admission.complete({ ...HANDLED, status })).toMatchObject({ kind: "release", paid: true });
-    expect(till.count("settle")).toBe(1);
+    expect(facilitator.count("settle")).toBe(1);
   });
 
-  test("because the client is gone is not charged either", async () => {
-    const { admission, till, store } = await admitted();
+  test("charges nothing when the client disconnects", async () => {
+    const { admission, facilitator, store } = await admitted();
     await admission.cancel();
-    expect(till.count("settle")).toBe(0);
+    expect(facilitator.count("settle")).toBe(0);
     expect(await store.find(IDENTITY)).toBeUndefined();
   });
 });
 
-describe("an answer on a route that says itself what is chargeable", () => {
+describe("a route with its own chargeable", () => {
   const sell = (chargeable: Chargeable) =>
     admitted({ routes: { "GET /weather": { ...ROUTES["GET /weather"], chargeable } } });
 
@@ -79,18 +79,18 @@ describe("an answer on a route that says itself what is chargeable", () => {
     [500, true],
     [302, true],
     [304, false],
-  ])("with status %i: charged %s", async (status, paid) => {
-    const { admission, till, store, pay } = await sell((answer) => answer.status !== 200);
+  ])("chargeable decides for status %i whether the response is charged: %s", async (status, paid) => {
+    const { admission, facilitator, store, pay } = await sell(({ status }) => status !== 200);
     expect(await admission.complete({ ...HANDLED, status })).toMatchObject({ kind: "release", paid });
-    expect(till.count("settle")).toBe(paid ? 1 : 0);
+    expect(facilitator.count("settle")).toBe(paid ? 1 : 0);
     if (paid) return;
     expect(await store.find(IDENTITY)).toBeUndefined();
     expect(stageOf(await pay())).toBe("held");
   });
 
-  test("is asked once, with the status and nothing of the payer's", async () => {
+  test("calls chargeable once, with the status alone", async () => {
     const asked: unknown[] = [];
-    const { admission } = await sell((answer) => asked.push(answer) > 0);
+    const { admission } = await sell((response) => asked.push(response) > 0);
     await admission.complete(HANDLED);
     expect(asked).toEqual([{ status: 200 }]);
   });
@@ -107,40 +107,40 @@ describe("an answer on a route that says itself what is chargeable", () => {
     [() => "yes", "it returned string"],
     [() => undefined, "it returned undefined"],
     [() => null, "it returned null"],
-  ])("that %s fails (%s) is not charged, and the operator hears of it", async (chargeable, error) => {
-    const { admission, till, store, log } = await sell(chargeable as Chargeable);
+  ])("charges nothing and logs an error when chargeable is %s: %s", async (chargeable, error) => {
+    const { admission, facilitator, store, log } = await sell(chargeable as Chargeable);
     expect(await admission.complete(HANDLED)).toMatchObject({ kind: "release", paid: false });
-    expect(till.count("settle")).toBe(0);
+    expect(facilitator.count("settle")).toBe(0);
     expect(await store.find(IDENTITY)).toBeUndefined();
     expect(log).toEqual([{ event: "chargeable_failed", fields: { route: "GET /weather", status: 200, error } }]);
   });
 });
 
-describe("an answer that comes late", () => {
+describe("a late response", () => {
   test.each<[secondsLeft: number, settled: boolean]>([
     [6, true],
     [5.999, false],
     [0, false],
     [-100, false],
-  ])("with %d seconds left: settled %s", async (secondsLeft, settled) => {
-    const { admission, till, clock, store } = await admitted();
+  ])("a response with %d seconds left is settled: %s", async (secondsLeft, settled) => {
+    const { admission, facilitator, clock, store } = await admitted();
     clock.ms = (NOW_SECONDS + 300 - secondsLeft) * 1000;
     const release = await admission.complete(HANDLED);
-    expect(till.count("settle")).toBe(settled ? 1 : 0);
+    expect(facilitator.count("settle")).toBe(settled ? 1 : 0);
     if (release.kind === "release") return expect(settled).toBe(true);
-    const { status, json, headers } = readAnswer(release.response);
+    const { status, json, headers } = readResponse(release.response);
     expect([status, json["error"], headers["cache-control"]]).toEqual([504, "payment_expired", "no-store"]);
     expect(Object.keys(headers)).toEqual(["content-type", "cache-control", "x-content-type-options"]);
     expect(await store.find(IDENTITY)).toBeUndefined();
   });
 });
 
-describe("a settlement that does not end well", () => {
-  test("is rejected: a fresh challenge with the reason and the receipt, and nothing of the handler's", async () => {
-    const { admission, till, store } = await admitted();
-    till.settles = { ...SETTLED, success: false, errorReason: "insufficient_funds", transaction: "" };
+describe("a settlement that fails", () => {
+  test("answers a rejected settlement with 402, reason and receipt, without the handler's response", async () => {
+    const { admission, facilitator, store } = await admitted();
+    facilitator.settles = { ...SETTLED, success: false, errorReason: "insufficient_funds", transaction: "" };
     const release = await admission.complete(HANDLED);
-    const { status, headers, json, text } = readAnswer(release.kind === "replace" ? release.response : ({} as never));
+    const { status, headers, json, text } = readResponse(release.kind === "replace" ? release.response : ({} as never));
     expect(status).toBe(402);
     expect(json).toMatchObject({ error: "insufficient_funds", accepts: [{}] });
     expect(decodeHeader(headers["payment-required"])).toEqual(json);
@@ -157,15 +157,15 @@ describe("a settlement that does not end well", () => {
   });
 
   test.each<[failure: unknown, state: string, error: string, why: string]>([
-    [TIMEOUT, "unknown", "settlement_pending", "no answer in time"],
-    [new RangeError("secret"), "unknown", "settlement_pending", "an error of its own"],
-    [undefined, "unknown", "settlement_pending", "no answer at all"],
+    [TIMEOUT, "unknown", "settlement_pending", "a timeout"],
+    [new RangeError("secret"), "unknown", "settlement_pending", "an unknown error"],
+    [undefined, "unknown", "settlement_pending", "no response"],
     [REFUSED_CONNECTION, "unsent", "unexpected_settle_error", "never sent"],
-  ])("%o leaves it %s: 503 and never a challenge (%s, %s)", async (failure, state, error) => {
-    const { admission, till, store, log } = await admitted();
-    till.settles = failure;
+  ])("answers 503 without a challenge after %o, and the payment is %s (%s, %s)", async (failure, state, error) => {
+    const { admission, facilitator, store, log } = await admitted();
+    facilitator.settles = failure;
     const release = await admission.complete(HANDLED);
-    const { status, headers, json, text } = readAnswer(release.kind === "replace" ? release.response : ({} as never));
+    const { status, headers, json, text } = readResponse(release.kind === "replace" ? release.response : ({} as never));
     expect([status, headers["retry-after"], headers["cache-control"]]).toEqual([503, "5", "no-store"]);
     expect(json["error"]).toBe(error);
     expect(headers).not.toHaveProperty("payment-required");
@@ -177,60 +177,105 @@ describe("a settlement that does not end well", () => {
     expect(JSON.stringify(log)).not.toContain("RangeError: secret");
   });
 
-  test("keeps no answer that is longer than what is held", async () => {
-    const { admission, till, store } = await admitted();
-    till.settles = TIMEOUT;
+  test("stores no response that is longer than holdBytes", async () => {
+    const { admission, facilitator, store } = await admitted();
+    facilitator.settles = TIMEOUT;
     await admission.complete({ ...HANDLED, body: undefined });
     expect(await store.find(IDENTITY)).not.toHaveProperty("answer");
   });
 });
 
-describe("an admission ends once", () => {
-  test("completed many times at once, it settles once", async () => {
-    const { admission, till } = await admitted();
+describe("the end of an admission", () => {
+  test("settles once when complete is called many times at once", async () => {
+    const { admission, facilitator } = await admitted();
     const releases = await Promise.all(Array.from({ length: 20 }, () => admission.complete(HANDLED)));
-    expect(till.count("settle")).toBe(1);
+    expect(facilitator.count("settle")).toBe(1);
     expect(releases.filter(({ kind }) => kind === "release")).toHaveLength(1);
     const lost = releases.find((release) => release.kind === "replace");
     expect(lost?.kind === "replace" && lost.response.status).toBe(409);
   });
 
-  test("cancelled, it settles no more", async () => {
-    const { admission, till } = await admitted();
+  test("answers 409 without a settlement when complete follows cancel", async () => {
+    const { admission, facilitator } = await admitted();
     await admission.cancel();
     expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", response: { status: 409 } });
-    expect(till.count("settle")).toBe(0);
+    expect(facilitator.count("settle")).toBe(0);
   });
 
-  test("completed, it cannot be cancelled", async () => {
+  test("ignores cancel after complete", async () => {
     const { admission, store } = await admitted();
     await admission.complete(HANDLED);
     await admission.cancel();
     expect((await store.find(IDENTITY))?.state).toBe("settled");
   });
 
-  test("that another run has taken since belongs to that run", async () => {
-    const { admission, pay, till } = await admitted();
+  test("ignores cancel when another run owns the payment", async () => {
+    const { admission, pay, facilitator } = await admitted();
     await admission.cancel();
     const second = admissionOf(await pay());
     await admission.cancel();
     expect(await second.complete(HANDLED)).toMatchObject({ kind: "release", paid: true });
-    expect(till.count("settle")).toBe(1);
+    expect(facilitator.count("settle")).toBe(1);
   });
 });
 
-describe("the request to a route while its payment is served", () => {
-  test("runs once, however often it is sent, and all who sent it get its answer", async () => {
-    const { pay, till } = createShop();
+describe("duplicates of a paid request", () => {
+  test("runs the handler once for fifty duplicates and gives all of them its response", async () => {
+    const { pay, facilitator } = createShop();
     const asked = Array.from({ length: 50 }, () => pay());
     const release = await admissionOf(await Promise.race(asked)).complete(HANDLED);
     const decisions = await Promise.all(asked);
     expect(decisions.filter(isHeld)).toHaveLength(1);
-    expect([till.count("verify"), till.count("settle")]).toEqual([1, 1]);
+    expect([facilitator.count("verify"), facilitator.count("settle")]).toEqual([1, 1]);
     const [[name, receipt] = ["", ""]] = release.kind === "release" ? release.headers : [];
     for (const decision of decisions.filter(({ kind }) => kind === "respond")) {
-      const { status, headers, text } = answerOf(decision);
+      const { status, headers, text } = responseOf(decision);
       expect([status, text, headers[name.toLowerCase()]]).toEqual([200, "sunny", receipt]);
     }
   });
+});
+
+/** Too large to store. */
+const LARGE = { ...HANDLED, body: undefined };
+
+const LOST = new Error("lost");
+
+test.each([
+  ["a response too large to store", LARGE, "owed"],
+  ["a stored response", HANDLED, "settled"],
+] as const)("%s leaves a paid and undelivered payment %s", async (_, response, state) => {
+  const { pay, store, facilitator } = createShop();
+  const admission = admissionOf(await pay());
+  await admission.complete(response);
+  await admission.unreleased(response);
+  expect(await store.find(IDENTITY)).toMatchObject({ state });
+
+  const again = await pay();
+  expect(stageOf(again)).toBe(state === "owed" ? "held" : "respond");
+  if (again.kind === "respond") expect(responseOf(again).text).toBe("sunny");
+  expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
+  expect(facilitator.count("settle")).toBe(1);
+});
+
+test("a response too large to store is not owed again after it broke off half-way", async () => {
+  const { pay } = createShop();
+  const admission = admissionOf(await pay());
+  await admission.complete(LARGE);
+  await admission.undelivered(LARGE);
+  expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
+});
+
+test("an owed handler stays owed when the client disconnects before the response", async () => {
+  const { pay, facilitator, store } = createShop();
+  facilitator.settles = LOST;
+  await admissionOf(await pay()).complete(LARGE);
+  facilitator.settles = SETTLED;
+  const second = admissionOf(await pay());
+  await second.cancel();
+  expect(second.payment.signal.aborted).toBe(true);
+  expect(await store.find(IDENTITY)).toMatchObject({ state: "owed" });
+
+  const third = admissionOf(await pay());
+  expect(await third.complete(LARGE)).toMatchObject({ kind: "release", paid: true });
+  expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
 });

@@ -1,5 +1,5 @@
 /**
- * A shop that somebody listens to.
+ * A shop whose events are recorded.
  *
  * @module
  */
@@ -23,9 +23,9 @@ export const TYPES = [
   ...["facilitator_up", "facilitator_down"],
 ] as readonly PaymentEventType[];
 
-/** Routes that are paid before the handler runs. */
-export const UPFRONT: RoutesConfig = { "GET /weather": { ...ROUTES["GET /weather"], settle: "before" } };
-/** What every event of the shop's first payment says. */
+/** Routes that settle before the handler runs. */
+export const SETTLE_BEFORE: RoutesConfig = { "GET /weather": { ...ROUTES["GET /weather"], settle: "before" } };
+/** The facts in every event of the first payment. */
 export const FACTS = {
   payment: `${NETWORK}|n1`,
   route: "GET /weather",
@@ -36,17 +36,17 @@ export const FACTS = {
   amount: "10000",
 };
 export const REFUSED = { ...SETTLED, success: false, transaction: "", errorReason: "insufficient_funds" };
-/** An answer that says that it is not known yet. */
+/** A settlement response that says the outcome is not known yet. */
 export const PENDING = { ...SETTLED, success: false, transaction: "", errorReason: "settlement_pending" };
 export const PAID = ["claimed", "verified", "admitted", "settled"];
 
-/** A shop, and all that happens in it in short: the type, and what tells it from others of its type. */
-export function createHeardShop(options: ShopOptions = {}) {
+/** A shop and its events. `emitted` lists each event as its type, followed by its `how`, `by` or `reason`. */
+export function createObservedShop(options: ShopOptions = {}) {
   const shop = createShop(options);
-  const all: PaymentEvent[] = [];
-  for (const type of TYPES) shop.engine.on(type, (event) => void all.push(event));
-  const told = () => all.filter(({ type }) => !type.startsWith("facilitator_")).map(short);
-  return { ...shop, all, told };
+  const events: PaymentEvent[] = [];
+  for (const type of TYPES) shop.engine.on(type, (event) => void events.push(event));
+  const emitted = () => events.filter(({ type }) => !type.startsWith("facilitator_")).map(short);
+  return { ...shop, events, emitted };
 }
 
 function short(event: PaymentEvent): string {
@@ -54,6 +54,6 @@ function short(event: PaymentEvent): string {
   return [type, how ?? by ?? reason].filter((part) => part !== undefined).join(" ");
 }
 
-/** Pays, and lets the handler answer. */
-export const handle = async (shop: ReturnType<typeof createHeardShop>, answer = HANDLED) =>
-  admissionOf(await shop.pay()).complete(answer);
+/** Pays, and completes the handler with a response. */
+export const handle = async (shop: ReturnType<typeof createObservedShop>, response = HANDLED) =>
+  admissionOf(await shop.pay()).complete(response);

@@ -1,6 +1,6 @@
 /**
- * Many payers, one payment: whatever is sent in whatever order, and whatever the facilitator does, the payer is served
- * at most once for it, is never told that it failed when the money moved, and never served when it did not.
+ * One payment, sent many times in any order, with any behaviour of the facilitator. The payer is served at most once,
+ * and only if the money moved. If it moved, no response says that the payment failed.
  *
  * @module
  */
@@ -10,12 +10,12 @@ import { afterEach, expect, test, vi } from "vitest";
 import { FacilitatorError } from "../errors.js";
 import type { SettlementResponse } from "../protocol/documents.js";
 import type { HeldAdmission } from "./admission.js";
-import { admissionOf, answerOf, createShop, HANDLED, readAnswer, SETTLED } from "./shop.fixture.js";
+import { admissionOf, createShop, HANDLED, readResponse, responseOf, SETTLED } from "./shop.fixture.js";
 
-/** What becomes of one call to settle. The chain moves the money once, and says so ever after. */
+/** How one call to settle ends. The chain moves the money once, and reports it from then on. */
 const FATES = ["done", "lost after", "lost before", "never sent", "refused", "pending"] as const;
-/** What the shop does with an admission. */
-const ENDS = ["delivered", "undelivered", "failed", "gone"] as const;
+/** How an admission ends. */
+const ENDS = ["delivered", "undelivered", "failed", "disconnected"] as const;
 
 type Fate = (typeof FATES)[number];
 type End = (typeof ENDS)[number];
@@ -35,7 +35,7 @@ function settleIn(world: { fates: Fate[]; moved: boolean }): SettlementResponse 
   const fate = world.fates.shift() ?? "done";
   if (fate === "never sent") throw NEVER_SENT;
   if (fate === "lost before") throw new Error("lost");
-  // Also after the money moved: a facilitator that looks at the balance only sees that it is gone.
+  // Also after the money moved: a facilitator may only see that the balance is too low.
   if (fate === "refused") return refusal("insufficient_funds", "");
   const settledBefore = world.moved;
   world.moved = true;
@@ -48,22 +48,22 @@ function createWorld() {
   const shop = createShop();
   const world = { moved: false, served: 0, round: 0, ranIn: -1, kept: 0, fates: [] as Fate[], ends: [] as End[] };
 
-  shop.till.settles = async () => settleIn(world);
+  shop.facilitator.settles = async () => settleIn(world);
 
   async function run(): Promise<void> {
     const decision = await shop.pay();
-    if (decision.kind === "respond") expectHonest(answerOf(decision));
+    if (decision.kind === "respond") expectHonest(responseOf(decision));
     else await serve(admissionOf(decision), world.ends.shift() ?? "delivered");
   }
 
   async function serve(admission: HeldAdmission, end: End): Promise<void> {
-    if (end === "gone") {
+    if (end === "disconnected") {
       await admission.cancel();
       return;
     }
     const release = await admission.complete({ ...HANDLED, status: end === "failed" ? 500 : 200 });
     if (release.kind === "replace") {
-      expectHonest(readAnswer(release.response));
+      expectHonest(readResponse(release.response));
       return;
     }
     expect(release.paid).toBe(end !== "failed");
@@ -77,15 +77,15 @@ function createWorld() {
     }
   }
 
-  /** Copies that come while the first one is served are served with it; after that, one for each delivery that broke off. */
+  /** Duplicates in flight are served with the first request. Afterwards, only a broken delivery is served again. */
   function served(): void {
     expect(world.moved).toBe(true);
     if (world.served > 0 && world.ranIn !== world.round) expect(world.kept--).toBeGreaterThan(0);
     world.served++;
   }
 
-  /** An answer in place of the handler's: what it says of the money is so. */
-  function expectHonest({ status, headers, json, text }: ReturnType<typeof readAnswer>): void {
+  /** A response that is not the handler's must be right about the money. */
+  function expectHonest({ status, headers, json, text }: ReturnType<typeof readResponse>): void {
     if (text === "sunny" && status === 500) {
       expect(world.ranIn === world.round || !world.moved).toBe(true);
     } else if (text === "sunny") {
@@ -113,7 +113,7 @@ const plans = fc.record({
   ends: fc.array(fc.constantFrom(...ENDS), { maxLength: 8 }),
 });
 
-test("one payment is served at most once, and nobody is misled about the money", async () => {
+test("a payment is served at most once, and no response is wrong about the money", async () => {
   await fc.assert(
     fc.asyncProperty(plans, async ({ rounds, fates, ends }) => {
       const { world, run } = createWorld();
@@ -127,14 +127,14 @@ test("one payment is served at most once, and nobody is misled about the money",
   );
 });
 
-test("a payer who keeps asking is served in the end, if the money moved and nobody was served", async () => {
+test("a payer who keeps retrying is served in the end when the money moved", async () => {
   const fates = fc.array(fc.constantFrom("lost after", "pending", "lost before", "never sent"), { maxLength: 5 });
   await fc.assert(
     fc.asyncProperty(fates, async (some) => {
       const { world, run } = createWorld();
       Object.assign(world, { fates: [...some] });
       for (let times = 0; times <= some.length; times++) {
-        // Long enough for a facilitator to be asked again that has failed a few times.
+        // Long enough for the circuit breaker to let the next call through.
         vi.setSystemTime(Date.now() + 60_000);
         await run();
       }

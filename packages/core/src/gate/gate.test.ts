@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import { FacilitatorError } from "../errors.js";
 import {
   admissionOf,
-  answerOf,
   createShop,
   createTestScheme,
   decodeHeader,
@@ -11,32 +10,33 @@ import {
   NOW_SECONDS,
   PAY_TO,
   PAYER,
-  type PaymentWish,
+  type PaymentOverrides,
   paymentOf,
+  responseOf,
   SETTLED,
   stageOf,
 } from "./shop.fixture.js";
 
-/** What every answer about payment has in common. */
-function expectNotKept(headers: Readonly<Record<string, string>>): void {
+/** Every response about payment is kept out of caches. */
+function expectNotCached(headers: Readonly<Record<string, string>>): void {
   expect(headers["cache-control"]).toBe("no-store");
 }
 
-describe("a request that is not priced", () => {
-  test.each(["/free", "/weather/paris", "/"])("%s is let through, whatever payment it carries", async (path) => {
-    const { ask, pay, till } = createShop();
+describe("a request without a price", () => {
+  test.each(["/free", "/weather/paris", "/"])("passes %s through, with or without a payment", async (path) => {
+    const { ask, pay, facilitator } = createShop();
     expect(await ask({ path })).toEqual({ kind: "pass", isGranted: false });
     expect(await pay({}, { path })).toEqual({ kind: "pass", isGranted: false });
     expect(await ask({ path, paymentSignature: "junk" })).toEqual({ kind: "pass", isGranted: false });
-    expect(till.calls).toEqual([]);
+    expect(facilitator.calls).toEqual([]);
   });
 });
 
 describe("a priced request without a payment", () => {
-  test("is challenged: the same document in header and body", async () => {
-    const { status, headers, json } = answerOf(await createShop().ask({ search: "?a=1" }));
+  test("answers 402 with the same challenge in header and body", async () => {
+    const { status, headers, json } = responseOf(await createShop().ask({ search: "?a=1" }));
     expect(status).toBe(402);
-    expectNotKept(headers);
+    expectNotCached(headers);
     expect(headers["content-type"]).toBe("application/json; charset=utf-8");
     expect(decodeHeader(headers["payment-required"])).toEqual(json);
     expect(json).toMatchObject({
@@ -48,16 +48,16 @@ describe("a priced request without a payment", () => {
   });
 
   test.each<[request: object, url: string, why: string]>([
-    [{ mountPath: "/api", path: "/weather" }, "http://shop.example/api/weather", "the mount path is part of it"],
-    [{ origin: undefined }, "http://localhost/weather", "no usable Host"],
+    [{ mountPath: "/api", path: "/weather" }, "http://shop.example/api/weather", "the mount path is included"],
+    [{ origin: undefined }, "http://localhost/weather", "without a usable Host"],
     [{ path: "/WEATHER/" }, "http://shop.example/WEATHER/", "as the client wrote it"],
-  ])("names the resource of %j as %s: %s", async (request, url) => {
-    expect(answerOf(await createShop().ask(request)).json).toMatchObject({ resource: { url } });
+  ])("writes the URL of %j as %s in the challenge: %s", async (request, url) => {
+    expect(responseOf(await createShop().ask(request)).json).toMatchObject({ resource: { url } });
   });
 
-  test("names the resource by the public URL, whatever Host says", async () => {
+  test("writes the public URL in the challenge, even if Host differs", async () => {
     const { ask } = createShop({ publicUrl: "https://api.example.com/v1/" });
-    const { json } = answerOf(await ask({ origin: "http://evil.example" }));
+    const { json } = responseOf(await ask({ origin: "http://evil.example" }));
     expect(json).toMatchObject({ resource: { url: "https://api.example.com/v1/weather" } });
   });
 });
@@ -65,77 +65,80 @@ describe("a priced request without a payment", () => {
 describe("a malformed payment", () => {
   test.each<[why: string, header: string, error: string]>([
     ["empty", "", "invalid_payload: PAYMENT-SIGNATURE is not standard base64 of JSON, or nested too deeply"],
-    ["no base64", "!", "invalid_payload: PAYMENT-SIGNATURE is not standard base64 of JSON, or nested too deeply"],
+    ["not base64", "!", "invalid_payload: PAYMENT-SIGNATURE is not standard base64 of JSON, or nested too deeply"],
     ["too long", "A".repeat(17_000), "invalid_payload: PAYMENT-SIGNATURE is longer than 16384 characters"],
     ["null", "bnVsbA==", "invalid_payload: PAYMENT-SIGNATURE is not a JSON object"],
-    ["of no version", "e30=", "invalid_x402_version: PAYMENT-SIGNATURE is not of x402Version 2, which is a number"],
-  ])("that is %s is answered 400 with a challenge that says so", async (_why, paymentSignature, error) => {
-    const { ask, till } = createShop();
-    const { status, headers, json } = answerOf(await ask({ paymentSignature }));
-    expect(status).toBe(400);
-    expectNotKept(headers);
-    expect(json).toMatchObject({ error, accepts: [{ amount: "10000" }] });
-    expect(decodeHeader(headers["payment-required"])).toEqual(json);
-    expect(till.calls).toEqual([]);
-  });
+    ["without a version", "e30=", "invalid_x402_version: PAYMENT-SIGNATURE is not of x402Version 2, which is a number"],
+  ])(
+    "answers 400 with a challenge that names the problem when the payment is %s",
+    async (_why, paymentSignature, error) => {
+      const { ask, facilitator } = createShop();
+      const { status, headers, json } = responseOf(await ask({ paymentSignature }));
+      expect(status).toBe(400);
+      expectNotCached(headers);
+      expect(json).toMatchObject({ error, accepts: [{ amount: "10000" }] });
+      expect(decodeHeader(headers["payment-required"])).toEqual(json);
+      expect(facilitator.calls).toEqual([]);
+    },
+  );
 });
 
-describe("a payment for something else", () => {
-  test.each<[accepted: PaymentWish["accepted"], field: string]>([
+describe("a payment that matches no offer", () => {
+  test.each<[accepted: PaymentOverrides["accepted"], field: string]>([
     [{ scheme: "upto" }, "scheme"],
     [{ network: "eip155:1" }, "network"],
     [{ asset: "0xOTHER" }, "asset"],
     [{ payTo: PAYER }, "payTo"],
     [{ amount: "9999" }, "amount"],
     [{ amount: "20000" }, "amount"],
-  ])("that accepts %j is challenged, and told of the %s", async (accepted, field) => {
-    const { pay, till } = createShop();
-    const { status, json } = answerOf(await pay({ accepted: accepted! }));
+  ])("answers 402 for the payment with %j and names the field %s", async (accepted, field) => {
+    const { pay, facilitator } = createShop();
+    const { status, json } = responseOf(await pay({ accepted: accepted! }));
     expect([status, json["error"]]).toEqual([402, `invalid_payment_requirements: ${field} is not as offered`]);
-    expect(till.calls).toEqual([]);
+    expect(facilitator.calls).toEqual([]);
   });
 });
 
 describe("a payment that the scheme refuses", () => {
-  test("is challenged with the reason, and nobody is asked", async () => {
-    const { pay, till } = createShop();
-    const { status, json } = answerOf(await pay({ payload: { nonce: undefined as never } }));
+  test("answers 402 with the scheme's reason and calls no facilitator", async () => {
+    const { pay, facilitator } = createShop();
+    const { status, json } = responseOf(await pay({ payload: { nonce: undefined as never } }));
     expect([status, json["error"]]).toEqual([402, "invalid_payload"]);
-    expect(till.calls).toEqual([]);
+    expect(facilitator.calls).toEqual([]);
   });
 
-  test("for its time is challenged with that reason when nobody knows it", async () => {
-    const { pay, till, store } = createShop();
-    const { status, json } = answerOf(await pay({ payload: { expiresAtSeconds: NOW_SECONDS - 1 } }));
+  test("answers 402 with the expiry reason when the payment has no record", async () => {
+    const { pay, facilitator, store } = createShop();
+    const { status, json } = responseOf(await pay({ payload: { expiresAtSeconds: NOW_SECONDS - 1 } }));
     expect([status, json["error"]]).toEqual([402, "invalid_exact_evm_payload_authorization_valid_before"]);
-    expect(till.calls).toEqual([]);
+    expect(facilitator.calls).toEqual([]);
     expect(await store.find(`${NETWORK}|n1`)).toBeUndefined();
   });
 
   test.each<[thrown: unknown, name: string]>([
     [new RangeError("secret"), "RangeError"],
     ["secret", "unknown"],
-  ])("by throwing %o is answered 503, and nobody is asked", async (thrown, error) => {
+  ])("answers 503 and calls no facilitator when the scheme throws %o", async (thrown, error) => {
     const scheme = createTestScheme({
       readPayment: () => {
         throw thrown;
       },
     });
-    const { pay, till, log } = createShop({ scheme });
-    const { status, headers, text } = answerOf(await pay());
+    const { pay, facilitator, log } = createShop({ scheme });
+    const { status, headers, text } = responseOf(await pay());
     expect([status, headers["retry-after"]]).toEqual([503, "5"]);
     expect(text).not.toContain("secret");
-    expect(till.calls).toEqual([]);
+    expect(facilitator.calls).toEqual([]);
     expect(log).toEqual([{ event: "decision_failed", fields: { route: "GET /weather", error } }]);
   });
 
   test.each([Number.NaN, Number.POSITIVE_INFINITY, 0.5])(
-    "by an expiry of %d is answered 503",
+    "answers 503 when the scheme reads an expiry of %d",
     async (expiresAtSeconds) => {
       const reading = { kind: "readable" as const, identity: "p", payer: "0x", expiresAtSeconds };
       const readPayment = () => ({ ...reading, expiredReason: "invalid_payload" as const });
-      const { pay, till } = createShop({ scheme: createTestScheme({ readPayment }) });
-      expect([answerOf(await pay()).status, till.calls]).toEqual([503, []]);
+      const { pay, facilitator } = createShop({ scheme: createTestScheme({ readPayment }) });
+      expect([responseOf(await pay()).status, facilitator.calls]).toEqual([503, []]);
     },
   );
 });
@@ -144,67 +147,81 @@ describe("a payment that the facilitator does not verify", () => {
   const failure = (code: string, more = {}) =>
     new FacilitatorError("secret", { code, operation: "verify", outcome: "none", ...more } as never);
 
-  test.each<[answer: unknown, status: number, error: string, why: string]>([
-    [{ isValid: false, invalidReason: "insufficient_funds" }, 402, "insufficient_funds", "a reason of the protocol"],
+  test.each<[result: unknown, status: number, error: string, why: string]>([
+    [
+      { isValid: false, invalidReason: "insufficient_funds" },
+      402,
+      "insufficient_funds",
+      "the protocol defines the reason",
+    ],
     [
       { isValid: false, invalidReason: "permit2_allowance_required" },
       412,
       "permit2_allowance_required",
-      "an allowance comes first",
+      "the payer has to allow the transfer first",
     ],
     [{ isValid: false }, 402, "invalid_payload", "no reason"],
-    [{ isValid: false, invalidReason: "Sorry: secret" }, 402, "invalid_payload", "prose goes no further"],
-    [{ isValid: false, invalidReason: "unexpected_verify_error" }, 503, "unexpected_verify_error", "its own trouble"],
-    [{ isValid: "true" }, 503, "unexpected_verify_error", "no answer"],
-    [undefined, 503, "unexpected_verify_error", "no answer"],
+    [{ isValid: false, invalidReason: "Sorry: secret" }, 402, "invalid_payload", "prose is not a reason"],
+    [
+      { isValid: false, invalidReason: "unexpected_verify_error" },
+      503,
+      "unexpected_verify_error",
+      "the facilitator itself failed",
+    ],
+    [{ isValid: "true" }, 503, "unexpected_verify_error", "invalid result"],
+    [undefined, 503, "unexpected_verify_error", "invalid result"],
     [failure("ERR_FAREBOX_FACILITATOR_STATUS", { status: 401 }), 503, "unexpected_verify_error", "bad credentials"],
     [failure("ERR_FAREBOX_FACILITATOR_TIMEOUT"), 503, "unexpected_verify_error", "too slow"],
     [new TypeError("secret"), 503, "unexpected_verify_error", "broken"],
-  ])("%o: %i %s, %s", async (answer, status, error) => {
-    const { pay, till } = createShop();
-    till.verifies = answer;
-    const refused = answerOf(await pay());
+  ])("verification with %o answers %i %s: %s", async (result, status, error) => {
+    const { pay, facilitator } = createShop();
+    facilitator.verifies = result;
+    const refused = responseOf(await pay());
     expect([refused.status, refused.json["error"]]).toEqual([status, error]);
-    expectNotKept(refused.headers);
+    expectNotCached(refused.headers);
     expect("payment-required" in refused.headers).toBe(status < 500);
     expect("retry-after" in refused.headers).toBe(status === 503);
     expect(refused.text + JSON.stringify(refused.headers)).not.toContain("secret");
 
-    till.verifies = { isValid: true };
+    facilitator.verifies = { isValid: true };
     expect(stageOf(await pay())).toBe("held");
   });
 
-  test("is asked for again when the facilitator said it may", async () => {
-    const { pay, till } = createShop();
-    till.verifies = failure("ERR_FAREBOX_FACILITATOR_STATUS", { status: 429, retryAfterSeconds: 40 });
-    expect(answerOf(await pay()).headers["retry-after"]).toBe("40");
+  test("repeats the facilitator's Retry-After when verification fails", async () => {
+    const { pay, facilitator } = createShop();
+    facilitator.verifies = failure("ERR_FAREBOX_FACILITATOR_STATUS", { status: 429, retryAfterSeconds: 40 });
+    expect(responseOf(await pay()).headers["retry-after"]).toBe("40");
   });
 });
 
-describe("a payment that is good", () => {
-  test("admits the request, with what the handler may know", async () => {
-    const { pay, till } = createShop();
+describe("a valid payment", () => {
+  test("runs the handler with the payer, the terms and the path parameters", async () => {
+    const { pay, facilitator } = createShop();
     const { payment } = admissionOf(await pay());
-    const place = { routeTemplate: "/weather", pathParams: {} };
+    const match = { routeTemplate: "/weather", pathParams: {} };
     const terms = { scheme: "exact", network: NETWORK, asset: "0xASSET", amount: "10000" };
-    expect(payment).toEqual({ payer: PAYER, ...terms, maxAmount: "10000", ...place });
+    expect(payment).toEqual({ payer: PAYER, ...terms, maxAmount: "10000", ...match });
     expect(Object.isFrozen(payment)).toBe(true);
-    expect(till.count("verify")).toBe(1);
-    expect(till.count("settle")).toBe(0);
+    expect(facilitator.count("verify")).toBe(1);
+    expect(facilitator.count("settle")).toBe(0);
   });
 
-  test("may name the amount as older clients do", async () => {
+  test("accepts maxAmountRequired in place of the amount", async () => {
     const accepted = { amount: undefined as never, maxAmountRequired: "10000" };
     expect(stageOf(await createShop().pay({ accepted }))).toBe("held");
   });
 
-  test("is verified and settled with our own words, whatever the client echoed", async () => {
-    const { pay, till } = createShop();
-    const accepted = { extra: { name: "Evil" }, maxTimeoutSeconds: 1 } as PaymentWish["accepted"];
-    const wish = { accepted: accepted!, resource: { url: "http://evil.example" }, extensions: { evil: { info: {} } } };
-    await admissionOf(await pay(wish)).complete(HANDLED);
-    expect(till.calls.map(({ operation }) => operation)).toEqual(["verify", "settle"]);
-    for (const { request } of till.calls) {
+  test("sends the seller's own offer and resource to the facilitator, not the client's echo", async () => {
+    const { pay, facilitator } = createShop();
+    const accepted = { extra: { name: "Evil" }, maxTimeoutSeconds: 1 } as PaymentOverrides["accepted"];
+    const payment = {
+      accepted: accepted!,
+      resource: { url: "http://evil.example" },
+      extensions: { evil: { info: {} } },
+    };
+    await admissionOf(await pay(payment)).complete(HANDLED);
+    expect(facilitator.calls.map(({ operation }) => operation)).toEqual(["verify", "settle"]);
+    for (const { request } of facilitator.calls) {
       const { accepted, resource, payload, ...rest } = request.paymentPayload;
       expect(accepted).toBe(request.paymentRequirements);
       expect(accepted).toEqual({
@@ -222,7 +239,7 @@ describe("a payment that is good", () => {
     }
   });
 
-  test("is settled, and the answer goes out with its receipt", async () => {
+  test("settles the payment and releases the response with a receipt", async () => {
     const { pay, store } = createShop();
     const release = await admissionOf(await pay()).complete(HANDLED);
     expect(release).toEqual({ kind: "release", paid: true, headers: [["PAYMENT-RESPONSE", expect.any(String)]] });
@@ -230,4 +247,30 @@ describe("a payment that is good", () => {
     expect(receipt).toEqual({ ...SETTLED, amount: "10000" });
     expect((await store.find(`${NETWORK}|n1`))?.state).toBe("settled");
   });
+});
+
+describe("a payer with several payments", () => {
+  test("answers 429 when the payer has maxRunsPerPayer handlers running, and keeps the payment usable", async () => {
+    const { pay, store } = createShop({ maxRunsPerPayer: 2 });
+    const payments = ["n1", "n2", "n3"].map((nonce) => ({ payload: { nonce } }));
+    const [first, , third] = await Promise.all(payments.map((payment) => pay(payment)));
+    const { status, headers, json } = responseOf(third!);
+    expect([status, headers["retry-after"], json["error"]]).toEqual([429, "1", "too_many_payments"]);
+    expect(await store.find(`${NETWORK}|n3`)).toBeUndefined();
+    await admissionOf(first!).complete(HANDLED);
+    expect(stageOf(await pay(payments[2]))).toBe("held");
+  });
+
+  test("counts running handlers by payer, without regard to case in the address", async () => {
+    const { pay } = createShop({ maxRunsPerPayer: 1 });
+    await pay({ payload: { nonce: "n1", payer: "0xAB" } });
+    expect(responseOf(await pay({ payload: { nonce: "n2", payer: "0xab" } })).status).toBe(429);
+    expect(stageOf(await pay({ payload: { nonce: "n3", payer: "0xac" } }))).toBe("held");
+  });
+});
+
+test("answers 400 without a claim or verification when the body never arrives completely", async () => {
+  const { pay, facilitator, store } = createShop();
+  expect(responseOf(await pay({}, { digestBody: async () => undefined })).status).toBe(400);
+  expect([await store.find(`${NETWORK}|n1`), facilitator.calls.length]).toEqual([undefined, 0]);
 });

@@ -1,19 +1,29 @@
 /**
- * A shop with hooks that behave, or do not.
+ * A shop with hooks, and what a hook may do wrong.
  *
  * @module
  */
 import type { AskingHook, PaymentHooks } from "../events/hooks.js";
-import { answerOf, createShop, HANDLED, isHeld, NETWORK, PAYER, ROUTES, readAnswer, stageOf } from "./shop.fixture.js";
+import {
+  createShop,
+  HANDLED,
+  isHeld,
+  NETWORK,
+  PAYER,
+  ROUTES,
+  readResponse,
+  responseOf,
+  stageOf,
+} from "./shop.fixture.js";
 
 export const IDENTITY = `${NETWORK}|n1`;
 export const FACTS = { payment: IDENTITY, route: "GET /weather", payer: PAYER, scheme: "exact", network: NETWORK };
-export const UPFRONT = { "GET /weather": { ...ROUTES["GET /weather"], settle: "before" as const } };
+export const SETTLE_BEFORE = { "GET /weather": { ...ROUTES["GET /weather"], settle: "before" as const } };
 
 export type Hook = "onRequest" | AskingHook;
 
-/** What a hook may do that is no answer. */
-export const JUNK: readonly (readonly [string, () => unknown])[] = [
+/** Invalid behaviour of hooks. */
+export const INVALID_RESULTS: readonly (readonly [string, () => unknown])[] = [
   [
     "throws",
     () => {
@@ -21,23 +31,23 @@ export const JUNK: readonly (readonly [string, () => unknown])[] = [
     },
   ],
   ["rejects", async () => Promise.reject(new TypeError("the seller's secret"))],
-  ["throws nothing", () => Promise.reject()],
-  ["answers null", () => null],
-  ["answers true", () => true],
-  ["answers false", async () => false],
-  ["answers a text", () => "ok"],
-  ["answers an empty object", () => ({})],
-  ["answers a grant that is none", () => ({ grant: "yes" })],
+  ["rejects with undefined", () => Promise.reject()],
+  ["returns null", () => null],
+  ["returns true", () => true],
+  ["resolves to false", async () => false],
+  ["returns a text", () => "ok"],
+  ["returns an empty object", () => ({})],
+  ["grants with a text", () => ({ grant: "yes" })],
   ["grants and denies", () => ({ grant: true, deny: "no" })],
   ["denies with an object", () => ({ deny: { because: "the seller's secret" } })],
   ["denies with false", () => ({ deny: false })],
-  ["denies with a status that lets everybody in", () => ({ deny: "no", status: 200 })],
-  ["denies with a status that is no number", () => ({ deny: "no", status: Number.NaN })],
-  ["denies with a status that is a text", () => ({ deny: "no", status: "403" })],
-  ["denies with a challenge's status", () => ({ deny: "no", status: 402 })],
-  ["denies with half a status", () => ({ deny: "no", status: 403.5 })],
+  ["denies with status 200", () => ({ deny: "no", status: 200 })],
+  ["denies with status NaN", () => ({ deny: "no", status: Number.NaN })],
+  ["denies with a text as status", () => ({ deny: "no", status: "403" })],
+  ["denies with status 402", () => ({ deny: "no", status: 402 })],
+  ["denies with a fraction as status", () => ({ deny: "no", status: 403.5 })],
   [
-    "answers what cannot be read",
+    "returns an object whose getter throws",
     () => ({
       get deny() {
         throw new TypeError("the seller's secret");
@@ -45,7 +55,7 @@ export const JUNK: readonly (readonly [string, () => unknown])[] = [
     }),
   ],
   [
-    "answers a proxy that throws",
+    "returns a proxy that throws",
     () =>
       new Proxy(
         {},
@@ -57,7 +67,7 @@ export const JUNK: readonly (readonly [string, () => unknown])[] = [
       ),
   ],
   [
-    "throws what cannot be looked at",
+    "rejects with a proxy that throws",
     () =>
       Promise.reject(
         new Proxy(new Error(), {
@@ -72,27 +82,27 @@ export const JUNK: readonly (readonly [string, () => unknown])[] = [
   ],
 ];
 
-/** A shop whose hooks are noted as they are asked and told. */
+/** A shop that records the calls of its notification hooks, and its events. */
 export function createHookedShop(hooks: Record<string, (...args: never[]) => unknown>, routes = ROUTES) {
-  const told: unknown[] = [];
+  const notified: unknown[] = [];
   const note =
     (name: string) =>
     (...args: unknown[]) =>
-      void told.push([name, ...args]);
+      void notified.push([name, ...args]);
   const noted = Object.fromEntries(["afterSettle", "onSettleUnknown", "onCancel"].map((name) => [name, note(name)]));
   const shop = createShop({ routes, hooks: { ...noted, ...hooks } as PaymentHooks });
   const events: string[] = [];
   for (const type of ["claimed", "verified", "admitted", "settled", "cancelled", "denied", "granted"] as const) {
     shop.engine.on(type, (event) => void events.push("by" in event ? `denied by ${event.by}` : event.type));
   }
-  return { ...shop, told, events };
+  return { ...shop, notified, events };
 }
 
-/** Pays, and lets the handler answer if it may. Yields what the client gets. */
+/** Pays, and completes the handler if it runs. Returns what the client gets. */
 export async function buy(shop: ReturnType<typeof createHookedShop>) {
   const decision = await shop.pay();
-  if (decision.kind === "respond") return answerOf(decision);
+  if (decision.kind === "respond") return responseOf(decision);
   if (!isHeld(decision)) return stageOf(decision);
   const release = await decision.admission.complete(HANDLED);
-  return release.kind === "replace" ? readAnswer(release.response) : "served";
+  return release.kind === "replace" ? readResponse(release.response) : "served";
 }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { type PricedRequest, parseHooks } from "../events/hooks.js";
 import { createIssues } from "../issues.js";
-import { buy, createHookedShop, FACTS, type Hook, IDENTITY, JUNK, UPFRONT } from "./hooks.fixture.js";
-import { admissionOf, answerOf, createShop, HANDLED, ROUTES, SETTLED, stageOf } from "./shop.fixture.js";
+import { buy, createHookedShop, FACTS, type Hook, IDENTITY, INVALID_RESULTS, SETTLE_BEFORE } from "./hooks.fixture.js";
+import { admissionOf, createShop, HANDLED, ROUTES, responseOf, SETTLED, stageOf } from "./shop.fixture.js";
 
-/** How far a payment gets that is denied at a hook. */
+/** How far a payment gets before a hook denies it. */
 const POINTS: readonly (readonly [
   hook: Hook,
   settle: "after" | "before",
@@ -21,10 +21,10 @@ const POINTS: readonly (readonly [
 ];
 
 describe.each(POINTS)("%s of a route that settles %s the handler", (hook, settle, verified, before) => {
-  const routes = settle === "before" ? UPFRONT : ROUTES;
+  const routes = settle === "before" ? SETTLE_BEFORE : ROUTES;
   const admits = before.includes("admitted");
 
-  test.each(JUNK)("denies when it %s, and leaves nothing behind", async (_how, junk) => {
+  test.each(INVALID_RESULTS)("denies with 403 and leaves no record when the hook %s", async (_how, junk) => {
     const shop = createHookedShop({ [hook]: junk }, routes);
     const got = await buy(shop);
     expect(got).toMatchObject({
@@ -33,14 +33,14 @@ describe.each(POINTS)("%s of a route that settles %s the handler", (hook, settle
       json: { error: "denied", message: "This request was refused." },
     });
     expect(got).not.toMatchObject({ headers: { "payment-required": expect.anything() } });
-    expect([shop.till.count("verify"), shop.till.count("settle")]).toEqual([verified, 0]);
+    expect([shop.facilitator.count("verify"), shop.facilitator.count("settle")]).toEqual([verified, 0]);
     expect(shop.events).toEqual([...before, `denied by ${hook}`, ...(admits ? ["cancelled"] : [])]);
     expect(await shop.store.find(IDENTITY)).toBeUndefined();
     expect(shop.log).toMatchObject([{ event: "hook_failed", fields: { hook } }]);
     expect(JSON.stringify([shop.log, got])).not.toContain("secret");
   });
 
-  test("denies as it says", async () => {
+  test("denies with the message and status of the hook", async () => {
     const shop = createHookedShop(
       { [hook]: async () => ({ deny: "Not\r\nX-Evil: 1\u2028 you", status: 451 }) },
       routes,
@@ -49,11 +49,11 @@ describe.each(POINTS)("%s of a route that settles %s the handler", (hook, settle
     expect(got).toMatchObject({ status: 451, json: { error: "denied", message: "Not\r\nX-Evil: 1\u2028 you" } });
     expect(got).not.toMatchObject({ headers: { "x-evil": "1" } });
     expect(shop.log).toEqual([]);
-    const denial = shop.told.map((call) => (call as unknown[])[0]);
+    const denial = shop.notified.map((call) => (call as unknown[])[0]);
     expect(denial).toEqual(admits ? ["onCancel"] : []);
   });
 
-  test("denies by what it said when it was read first", async () => {
+  test("reads the hook's result only once", async () => {
     const values = [403, 200];
     const shifty = {
       deny: "no",
@@ -65,29 +65,29 @@ describe.each(POINTS)("%s of a route that settles %s the handler", (hook, settle
     expect(await buy(shop)).toMatchObject({ status: 403, json: { message: "no" } });
   });
 
-  test("denies with the beginning of a text that is very long", async () => {
+  test("cuts a very long message to 1000 characters", async () => {
     const shop = createHookedShop({ [hook]: () => ({ deny: "x".repeat(1_000_000) }) }, routes);
     expect(await buy(shop)).toMatchObject({ status: 403, json: { message: "x".repeat(1000) } });
   });
 
-  test("has nothing to say: the payment takes its course", async () => {
+  test("lets the payment continue when the hook returns undefined", async () => {
     const shop = createHookedShop({ [hook]: async () => undefined }, routes);
     expect(await buy(shop)).toBe(settle === "before" ? "prepaid" : "served");
-    expect(shop.told).toMatchObject([["afterSettle", FACTS, { success: true }]]);
+    expect(shop.notified).toMatchObject([["afterSettle", FACTS, { success: true }]]);
   });
 
-  test("denies once: the same payment is good when it is let through later", async () => {
+  test("a hook accepts a payment that it denied before", async () => {
     let isOpen = false;
     const shop = createHookedShop({ [hook]: () => (isOpen ? undefined : { deny: true }) }, routes);
     expect(await buy(shop)).toMatchObject({ status: 403 });
     isOpen = true;
     expect(await buy(shop)).toBe(settle === "before" ? "prepaid" : "served");
-    expect(shop.till.count("settle")).toBe(1);
+    expect(shop.facilitator.count("settle")).toBe(1);
   });
 });
 
 describe("onRequest", () => {
-  test("is asked of every request at a priced route, before anything else, and of no other", async () => {
+  test("onRequest is called first for every request at a priced route, and for no other request", async () => {
     const asked: unknown[] = [];
     const shop = createHookedShop({
       onRequest({ header, ...request }: PricedRequest) {
@@ -109,26 +109,26 @@ describe("onRequest", () => {
     ["nothing", undefined],
     ["junk", "junk"],
     ["a payment", "payment"],
-  ])("grants a request that carries %s: nobody is asked, nothing is claimed", async (_what, sent) => {
+  ])("onRequest grants a request with %s without a claim or a facilitator call", async (_what, sent) => {
     const shop = createHookedShop({ onRequest: () => ({ grant: true }) });
     const decision = sent === "payment" ? await shop.pay() : await shop.ask({ paymentSignature: sent });
     expect(decision).toEqual({ kind: "pass", isGranted: true });
-    expect([shop.till.calls, shop.events]).toEqual([[], ["granted"]]);
+    expect([shop.facilitator.calls, shop.events]).toEqual([[], ["granted"]]);
     expect(await shop.store.find(IDENTITY)).toBeUndefined();
   });
 
   test.each(["beforeVerify", "afterVerify", "beforeSettle"])(
-    "is the only one that may grant; %s denies then",
+    "%s denies with 403 when it grants, because only onRequest may",
     async (hook) => {
       const shop = createHookedShop({ [hook]: () => ({ grant: true }) });
       expect(await buy(shop)).toMatchObject({ status: 403 });
-      expect(shop.till.count("settle")).toBe(0);
+      expect(shop.facilitator.count("settle")).toBe(0);
     },
   );
 });
 
-describe("hooks about a payment", () => {
-  test("are told who pays what, in order, each once; what they are told cannot be changed", async () => {
+describe("hooks of a payment", () => {
+  test("hooks of a payment are called once each, in order, with frozen facts", async () => {
     const asked: unknown[] = [];
     const ask = (name: string) => (facts: object) => {
       asked.push([name, facts, Object.isFrozen(facts)]);
@@ -142,57 +142,57 @@ describe("hooks about a payment", () => {
     expect(asked).toHaveLength(3);
   });
 
-  test("a copy of a payment that is denied gets the denial", async () => {
+  test("a duplicate of a denied payment gets the same denial", async () => {
     for (const hook of ["beforeVerify", "afterVerify", "beforeSettle"] as const) {
       const shop = createHookedShop({ [hook]: () => ({ deny: "no", status: 451 }) });
-      const [first, copy] = [buy(shop), shop.pay()];
+      const [first, duplicate] = [buy(shop), shop.pay()];
       expect(await first).toMatchObject({ status: 451 });
-      expect(answerOf(await copy)).toMatchObject({ status: 451, headers: { "cache-control": "no-store" } });
+      expect(responseOf(await duplicate)).toMatchObject({ status: 451, headers: { "cache-control": "no-store" } });
     }
   });
 
-  test("the request waits for one that never answers; a copy does not wait for longer than copies do", async () => {
+  test("a duplicate gets 409 after copyWaitMs while a hook never returns", async () => {
     const shop = createHookedShop({ beforeVerify: () => new Promise(() => {}) });
     void shop.pay();
-    const copy = shop.pay();
+    const duplicate = shop.pay();
     await shop.passTime(0);
     await shop.passTime(10_000);
-    expect(answerOf(await copy)).toMatchObject({ status: 409, json: { error: "payment_in_progress" } });
-    expect(shop.till.calls).toEqual([]);
+    expect(responseOf(await duplicate)).toMatchObject({ status: 409, json: { error: "payment_in_progress" } });
+    expect(shop.facilitator.calls).toEqual([]);
   });
 
-  test("beforeSettle is not asked about an answer that is not charged", async () => {
+  test("beforeSettle is not called for a response that is not charged", async () => {
     const shop = createHookedShop({ beforeSettle: () => ({ deny: "no" }) });
     const release = await admissionOf(await shop.pay()).complete({ ...HANDLED, status: 404 });
     expect(release.kind).toBe("release");
-    expect(shop.told).toMatchObject([["onCancel", FACTS, "not_chargeable"]]);
+    expect(shop.notified).toMatchObject([["onCancel", FACTS, "not_chargeable"]]);
   });
 
-  test("beforeSettle that takes too long ends in 504; nothing is charged", async () => {
+  test("a request gets 504 without a charge when beforeSettle takes too long", async () => {
     const shop = createHookedShop({
       beforeSettle() {
         shop.clock.ms += 295_000;
       },
     });
     expect(await buy(shop)).toMatchObject({ status: 504 });
-    expect(shop.told).toMatchObject([["onCancel", FACTS, "expired"]]);
-    expect(shop.till.count("settle")).toBe(0);
+    expect(shop.notified).toMatchObject([["onCancel", FACTS, "expired"]]);
+    expect(shop.facilitator.count("settle")).toBe(0);
   });
 
-  test("a settlement that is repeated is not denied: the money may have moved", async () => {
+  test("a repeated settlement is not denied, because the money may have moved", async () => {
     let asked = 0;
     const shop = createHookedShop({ beforeSettle: () => (asked++ === 0 ? undefined : { deny: "no" }) });
-    shop.till.settles = new Error("lost");
+    shop.facilitator.settles = new Error("lost");
     expect(await buy(shop)).toMatchObject({ status: 503 });
-    shop.till.settles = SETTLED;
+    shop.facilitator.settles = SETTLED;
     expect(await buy(shop)).toMatchObject({ status: 200, text: "sunny" });
     expect(asked).toBe(1);
-    const names = shop.told.map((call) => (call as unknown[])[0]);
+    const names = shop.notified.map((call) => (call as unknown[])[0]);
     expect(names).toEqual(["onSettleUnknown", "afterSettle"]);
   });
 });
 
-describe("hooks in the options", () => {
+describe("options.hooks", () => {
   const parse = (hooks: unknown) => {
     const issues = createIssues();
     const parsed = parseHooks(hooks, issues);
@@ -201,16 +201,16 @@ describe("hooks in the options", () => {
   };
 
   test.each<[string, unknown, string]>([
-    ["no object", () => {}, "options.hooks"],
+    ["a function", () => {}, "options.hooks"],
     ["null", null, "options.hooks"],
     ["an unknown name", { onrequest: () => {} }, "options.hooks.onrequest"],
-    ["no function", { onRequest: "GET" }, "options.hooks.onRequest"],
-    ["null for a function", { afterSettle: null }, "options.hooks.afterSettle"],
-  ])("%s is an issue", (_what, hooks, path) => {
+    ["a text as a hook", { onRequest: "GET" }, "options.hooks.onRequest"],
+    ["null as a hook", { afterSettle: null }, "options.hooks.afterSettle"],
+  ])("options.hooks with %s is an issue", (_what, hooks, path) => {
     expect(() => parse(hooks)).toThrow(path);
   });
 
-  test("may be the methods of an object of a class, and keep their this", async () => {
+  test("hooks may be methods of a class and keep their this", async () => {
     class Guard {
       readonly #keys = ["good"];
       onRequest({ header }: PricedRequest) {
@@ -219,13 +219,63 @@ describe("hooks in the options", () => {
     }
     const shop = createShop({ hooks: new Guard() });
     expect(stageOf(await shop.ask({ header: () => "good" }))).toBe("granted");
-    expect(answerOf(await shop.ask({ header: () => "bad" })).status).toBe(403);
+    expect(responseOf(await shop.ask({ header: () => "bad" })).status).toBe(403);
   });
 
-  test("count as they were at the start", async () => {
+  test("hooks that are set after the start are ignored", async () => {
     const hooks: { onRequest?: () => { deny: true } } = {};
     const shop = createShop({ hooks });
     hooks.onRequest = () => ({ deny: true });
-    expect(answerOf(await shop.ask()).status).toBe(402);
+    expect(responseOf(await shop.ask()).status).toBe(402);
+  });
+});
+
+describe("a notification hook", () => {
+  test.each(INVALID_RESULTS)("a client gets its paid response when a notification hook %s", async (_how, junk) => {
+    const shop = createHookedShop({ afterSettle: junk, onCancel: junk, onSettleUnknown: junk });
+    expect(await buy(shop)).toBe("served");
+    await new Promise(setImmediate);
+    expect((await shop.store.find(IDENTITY))?.state).toBe("settled");
+    expect(JSON.stringify(shop.log)).not.toContain("secret");
+  });
+
+  test("afterSettle cannot change the receipt", async () => {
+    const shop = createHookedShop({
+      afterSettle(_facts: unknown, receipt: { transaction: string }) {
+        receipt.transaction = "0xevil";
+      },
+    });
+    const release = await admissionOf(await shop.pay()).complete(HANDLED);
+    const [, header] = release.kind === "release" ? release.headers[0]! : [];
+    expect(Buffer.from(header!, "base64").toString()).toContain('"0xabc"');
+    expect(shop.log).toMatchObject([{ event: "hook_failed", fields: { hook: "afterSettle", error: "TypeError" } }]);
+  });
+
+  test.each<[string, unknown, readonly unknown[]]>([
+    ["settled", SETTLED, ["afterSettle", FACTS, { success: true, transaction: "0xabc" }]],
+    [
+      "rejected",
+      { ...SETTLED, success: false, transaction: "", errorReason: "insufficient_funds" },
+      ["afterSettle", FACTS, { success: false, errorReason: "insufficient_funds" }],
+    ],
+    ["unknown", new Error("lost"), ["onSettleUnknown", FACTS]],
+  ])("notification hooks are called for a settlement that is %s", async (_how, settles, call) => {
+    const shop = createHookedShop({});
+    shop.facilitator.settles = settles;
+    await buy(shop);
+    expect(shop.notified).toMatchObject([call]);
+  });
+
+  test("onSettleUnknown is called once, and afterSettle when the background settlement succeeds", async () => {
+    const shop = createHookedShop({});
+    shop.facilitator.settles = new Error("lost");
+    await buy(shop);
+    await shop.passTime(60_000);
+    shop.facilitator.settles = SETTLED;
+    await shop.passTime(60_000);
+    expect(shop.notified).toMatchObject([
+      ["onSettleUnknown", FACTS],
+      ["afterSettle", FACTS, { success: true }],
+    ]);
   });
 });

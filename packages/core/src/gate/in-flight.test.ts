@@ -4,9 +4,9 @@ import { unreachable } from "./responses.js";
 
 const RUN = { identity: "p", owner: "run" };
 const OTHER = { identity: "p", owner: "other" };
-const ANSWER = unreachable("unexpected_settle_error", 5);
+const RESPONSE = unreachable("unexpected_settle_error", 5);
 
-test("a request is found from its beginning to its end, and then its response", async () => {
+test("a request is found while it is in flight, and its end yields the response", async () => {
   const inFlight = new InFlight(1);
   expect(inFlight.find("p")).toBeUndefined();
   inFlight.begin(RUN, "::1");
@@ -14,23 +14,23 @@ test("a request is found from its beginning to its end, and then its response", 
   expect([run?.client, run?.isSettling, inFlight.size]).toEqual(["::1", false, 1]);
   inFlight.settling(RUN, "ignored");
   expect([inFlight.find("p")?.client, inFlight.find("p")?.isSettling]).toEqual(["::1", true]);
-  inFlight.end(RUN, () => ANSWER);
-  expect(await run?.ended).toBe(ANSWER);
+  inFlight.end(RUN, () => RESPONSE);
+  expect(await run?.ended).toBe(RESPONSE);
   expect([inFlight.find("p"), inFlight.size]).toEqual([undefined, 0]);
 });
 
-test("only its owner ends it, once", async () => {
+test("a request in flight is ended once, by its owner only", async () => {
   const inFlight = new InFlight(1);
   inFlight.begin(RUN, undefined);
   const run = inFlight.find("p");
-  inFlight.end(OTHER, () => ANSWER);
+  inFlight.end(OTHER, () => RESPONSE);
   expect(inFlight.size).toBe(1);
   inFlight.end(RUN);
-  inFlight.end(RUN, () => ANSWER);
+  inFlight.end(RUN, () => RESPONSE);
   expect(await run?.ended).toBeUndefined();
 });
 
-test("a settlement without a request is in flight as well", () => {
+test("a settlement without a request counts as in flight", () => {
   const inFlight = new InFlight(1);
   inFlight.settling(RUN, undefined);
   expect(inFlight.find("p")).toMatchObject({ isSettling: true, client: undefined });
@@ -38,10 +38,10 @@ test("a settlement without a request is in flight as well", () => {
   expect(inFlight.size).toBe(0);
 });
 
-describe("a payer's requests", () => {
+describe("a payer's requests in flight", () => {
   const runOf = (at: number) => ({ identity: `p${at}`, owner: "run" });
 
-  test("are as many as are allowed, and those that end make room", () => {
+  test("a payer's requests in flight are limited, and a request that ends makes room", () => {
     const inFlight = new InFlight(2);
     const serve = (at: number) => {
       inFlight.begin(runOf(at), undefined);
@@ -56,7 +56,7 @@ describe("a payer's requests", () => {
     expect([serve(6), serve(7)]).toEqual([true, false]);
   });
 
-  test("do not count for another payer", () => {
+  test("a payer's requests in flight do not count for another payer", () => {
     const inFlight = new InFlight(1);
     for (const at of [1, 2]) inFlight.begin(runOf(at), undefined);
     expect([inFlight.tryServe(runOf(1), "a"), inFlight.tryServe(runOf(2), "b")]).toEqual([true, true]);

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { ExtensionDeclaration } from "../protocol/documents.js";
 import { createOffer } from "../scheme/offer.js";
 import { toFacilitatorRequest } from "./paid-request.js";
-import { createTestScheme, NETWORK, PAY_TO, type PaymentWish, paymentOf } from "./shop.fixture.js";
+import { createTestScheme, NETWORK, PAY_TO, type PaymentOverrides, paymentOf } from "./shop.fixture.js";
 
 const OFFER = createOffer(
   createTestScheme(),
@@ -16,14 +16,18 @@ const ID: ExtensionDeclaration = { info: { required: false, nested: { a: 1 } }, 
 const BAZAAR: ExtensionDeclaration = { info: { input: { type: "http" } }, schema: {}, routeTemplate: "/weather" };
 const DECLARED = { "gas-sponsoring": ID, bazaar: BAZAAR };
 
-function extensionsSent(theirs: PaymentWish["extensions"], declared: typeof DECLARED | undefined = DECLARED) {
+function extensionsSent(theirs: PaymentOverrides["extensions"], declared: typeof DECLARED | undefined = DECLARED) {
   const payment = paymentOf(theirs === undefined ? {} : { extensions: theirs });
   return toFacilitatorRequest(payment, OFFER, { resource: RESOURCE, extensions: declared }).paymentPayload.extensions;
 }
 
-describe("what a facilitator is sent", () => {
-  test("is our offer, twice the same, our resource, and the client's payload", () => {
-    const accepted = { extra: { name: "Evil" }, outputSchema: {}, maxTimeoutSeconds: 1 } as PaymentWish["accepted"];
+describe("the request to a facilitator", () => {
+  test("the request to a facilitator has the seller's offer and resource and the client's payload", () => {
+    const accepted = {
+      extra: { name: "Evil" },
+      outputSchema: {},
+      maxTimeoutSeconds: 1,
+    } as PaymentOverrides["accepted"];
     const payment = paymentOf({ accepted: accepted!, resource: { url: "https://evil.example" } });
     expect(toFacilitatorRequest(payment, OFFER, { resource: RESOURCE, extensions: undefined })).toEqual({
       x402Version: 2,
@@ -37,32 +41,32 @@ describe("what a facilitator is sent", () => {
     });
   });
 
-  test("has no more than the protocol's seven fields in an offer", () => {
+  test("the request to a facilitator has only the protocol's seven fields in its offer", () => {
     const names = ["scheme", "network", "amount", "asset", "payTo", "maxTimeoutSeconds", "extra"];
     expect(Object.keys(OFFER.requirements)).toEqual(names);
     expect(Object.isFrozen(OFFER.requirements) && Object.isFrozen(OFFER.requirements.extra)).toBe(true);
   });
 });
 
-describe("extensions", () => {
-  test.each<[theirs: PaymentWish["extensions"], why: string]>([
-    [undefined, "none"],
+describe("extensions in the request to a facilitator", () => {
+  test.each<[theirs: PaymentOverrides["extensions"], why: string]>([
+    [undefined, "no extensions"],
     [null, "null"],
     [{}, "an empty object"],
     [{ "gas-sponsoring": null }, "null for one"],
     [{ "gas-sponsoring": { id: "x" } }, "no info in it"],
-    [{ "gas-sponsoring": { info: ["x"] } }, "an info that is none"],
+    [{ "gas-sponsoring": { info: ["x"] } }, "a list as info"],
     [{ "gas-sponsoring": { info: ID.info } }, "the echo"],
-    [{ evil: { info: { a: 1 }, schema: {} } }, "one that was not declared"],
+    [{ evil: { info: { a: 1 }, schema: {} } }, "an undeclared extension"],
     [{ bazaar: { info: { output: "mine" }, routeTemplate: "/free" } }, "an addition to the catalog"],
     [{ "gas-sponsoring": { info: {}, schema: { type: "string" }, more: 1 } }, "additions beside the info"],
     [{ "gas-sponsoring": { info: { required: true, nested: { a: 2, b: 3 } } } }, "changes"],
     [JSON.parse('{"__proto__":{"gas-sponsoring":{"info":{"x":1}}}}'), "a prototype"],
-  ])("of a client that sends %j are as declared: %s", (theirs) => {
+  ])("extensions stay as declared when the client sends %j: %s", (theirs) => {
     expect(extensionsSent(theirs)).toEqual(DECLARED);
   });
 
-  test("get what the client adds to the info, and keep what is ours", () => {
+  test("extensions include what the client adds to the info and keep the seller's fields", () => {
     const theirs = { "gas-sponsoring": { info: { id: "pay_1", required: true, more: { deep: [] } } } };
     expect(extensionsSent(theirs)).toEqual({
       ...DECLARED,
@@ -70,13 +74,13 @@ describe("extensions", () => {
     });
   });
 
-  test("that were not declared are not sent at all", () => {
+  test("extensions are left out when the route declares none", () => {
     const payment = paymentOf({ extensions: { evil: { info: {} } } });
     const about = { resource: RESOURCE, extensions: undefined };
     expect(toFacilitatorRequest(payment, OFFER, about).paymentPayload).not.toHaveProperty("extensions");
   });
 
-  test("take no prototype from a client", () => {
+  test("extensions take no prototype from the client", () => {
     const theirs = JSON.parse('{"gas-sponsoring":{"info":{"__proto__":{"admin":true},"id":"x"}}}');
     const info = extensionsSent(theirs)?.["gas-sponsoring"] as { info: Record<string, unknown> };
     expect(info.info["admin"]).toBeUndefined();
@@ -84,7 +88,7 @@ describe("extensions", () => {
     expect(JSON.stringify(info)).not.toContain("admin");
   });
 
-  test("never lose or change anything of ours, whatever the client sends", () => {
+  test("extensions never lose or change a declared field, for any client input", () => {
     const names = fc.constantFrom("gas-sponsoring", "bazaar", "__proto__", "constructor", "evil");
     const infos = fc.dictionary(fc.constantFrom("required", "nested", "id", "__proto__"), fc.jsonValue());
     const echoes = fc.oneof(fc.jsonValue(), fc.record({ info: infos, schema: fc.jsonValue() }));

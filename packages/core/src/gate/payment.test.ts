@@ -5,7 +5,6 @@ import { createOffer } from "../scheme/offer.js";
 import { createAmount, createSettledAmount } from "./payment.js";
 import {
   admissionOf,
-  answerOf,
   createShop,
   createTestScheme,
   decodeHeader,
@@ -14,7 +13,8 @@ import {
   PAY_TO,
   PAYER,
   ROUTES,
-  readAnswer,
+  readResponse,
+  responseOf,
   SETTLED,
   stageOf,
 } from "./shop.fixture.js";
@@ -26,24 +26,24 @@ function offerOf(allowsLess: boolean) {
   return createOffer(createTestScheme({ allowsLess }), { asset: ASSET, amount: 10_000n, payTo: PAY_TO }, WIRE);
 }
 
-describe("an amount", () => {
-  test("takes what was said last", () => {
+describe("an amount to settle", () => {
+  test("an amount is the one that was set last", () => {
     const charged = createAmount(offerOf(true), "maximum");
     expect(charged.value).toBe(10_000n);
-    for (const [said, amount] of [
+    for (const [set, amount] of [
       ["1", 1n],
       ["50%", 5_000n],
       ["$0.002", 2_000n],
       ["0", 0n],
     ] as const) {
-      charged.settle(said);
+      charged.settle(set);
       expect(charged.value).toBe(amount);
     }
     charged.settle("12.34%");
     expect(charged.close()).toBe(1_234n);
   });
 
-  test("reads dollars by the decimals of the asset that the offer is in", () => {
+  test("an amount converts dollars by the decimals of the offer's asset", () => {
     const asset = { ...ASSET, symbol: "mUSD", decimals: 18 };
     const terms = { asset, amount: 10n ** 17n, payTo: PAY_TO };
     const charged = createAmount(createOffer(createTestScheme({ allowsLess: true }), terms, WIRE), "maximum");
@@ -55,13 +55,13 @@ describe("an amount", () => {
     ["maximum", 10_000n, 10_000n],
     ["zero", 0n, 0n],
     ["error", 0n, undefined],
-  ])("of which nothing was said, with %s, takes %d", (unmetered, amount, closed) => {
+  ])("an amount without usage, with unmetered: %s is %d", (unmetered, amount, closed) => {
     const charged = createAmount(offerOf(true), unmetered);
     expect([charged.value, charged.close()]).toEqual([amount, closed]);
   });
 
   test.each(["10001", "100.01%", "$0.02", "1.234%", "-1", "", "ten"])(
-    "refuses %j, and what was said before stays",
+    "an amount rejects %j and keeps the amount that was set before",
     (amount) => {
       const charged = createAmount(offerOf(true), "maximum");
       charged.settle("5");
@@ -70,7 +70,7 @@ describe("an amount", () => {
     },
   );
 
-  test("adds up what is charged bit by bit, and rounds once", () => {
+  test("an amount adds up partial charges and rounds once", () => {
     const charged = createAmount(offerOf(true), "maximum");
     expect([charged.value, charged.remaining]).toEqual([10_000n, 10_000n]);
     for (let token = 0; token < 15; token++) charged.charge("$0.0000001");
@@ -84,7 +84,7 @@ describe("an amount", () => {
     expect(charged.remaining).toBe(0n);
   });
 
-  test("says of a route whose rule is nothing, or an error, what was charged", () => {
+  test("an amount is zero after a charge of zero, with unmetered: zero or error", () => {
     for (const unmetered of ["zero", "error"] as const) {
       const charged = createAmount(offerOf(true), unmetered);
       charged.charge("0");
@@ -92,7 +92,7 @@ describe("an amount", () => {
     }
   });
 
-  test("is full when it is full: what would be too much is refused, and what was charged before stays", () => {
+  test("an amount rejects a charge above the maximum and keeps the charges before it", () => {
     const charged = createAmount(offerOf(true), "maximum");
     charged.charge("99.99%");
     expect(() => charged.charge("$0.0000011")).toThrow(/at most what is left of what was authorized, 1 atomic units/);
@@ -101,21 +101,21 @@ describe("an amount", () => {
     expect([charged.remaining, charged.close()]).toEqual([0n, 10_000n]);
   });
 
-  test("takes all or nothing where the scheme does", () => {
+  test("an amount cannot be set in a scheme that takes the whole amount", () => {
     const charged = createAmount(offerOf(false), "maximum");
     expect(() => charged.settle("1")).toThrow(StateError);
     expect(() => charged.charge("1")).toThrow(StateError);
     expect([charged.value, charged.remaining, charged.close()]).toEqual([10_000n, 0n, 10_000n]);
   });
 
-  test("is closed when it is closed", () => {
+  test("an amount cannot change after it is closed", () => {
     const charged = createAmount(offerOf(true), "maximum");
     charged.close();
     expect(() => charged.settle("1")).toThrow(/before the response ends/);
     expect(() => charged.charge("1")).toThrow(/before the response ends/);
   });
 
-  test("that was settled before changes no more", () => {
+  test("an amount cannot change after it was settled", () => {
     const charged = createSettledAmount(offerOf(true), 7n);
     charged.settle("1");
     charged.charge("1");
@@ -125,7 +125,7 @@ describe("an amount", () => {
   });
 });
 
-describe("a handler that takes less", () => {
+describe("a handler that charges less than the maximum", () => {
   function createMetered(route: object = {}) {
     const routes = { "GET /weather": { ...ROUTES["GET /weather"], ...route } };
     const shop = createShop({ routes, scheme: createTestScheme({ allowsLess: true }) });
@@ -134,22 +134,22 @@ describe("a handler that takes less", () => {
       if (amount !== undefined) admission.payment.settle(amount);
       return admission.complete(HANDLED);
     };
-    const settled = () => shop.till.calls.find(({ operation }) => operation === "settle")?.request;
+    const settled = () => shop.facilitator.calls.find(({ operation }) => operation === "settle")?.request;
     return { ...shop, run, settled };
   }
 
-  test("has that settled, of what was verified and signed for the maximum", async () => {
-    const { run, till, settled } = createMetered();
-    till.settles = { ...SETTLED, amount: "1234" };
+  test("settles the lower amount of a handler after verification of the maximum", async () => {
+    const { run, facilitator, settled } = createMetered();
+    facilitator.settles = { ...SETTLED, amount: "1234" };
     const release = await run("12.34%");
-    expect(till.calls[0]?.request.paymentRequirements.amount).toBe("10000");
+    expect(facilitator.calls[0]?.request.paymentRequirements.amount).toBe("10000");
     expect(settled()?.paymentRequirements.amount).toBe("1234");
     expect(settled()?.paymentPayload.accepted.amount).toBe("10000");
     const [[, receipt] = []] = release.kind === "release" ? release.headers : [];
     expect(decodeHeader(receipt)).toEqual({ ...SETTLED, amount: "1234" });
   });
 
-  test("is shown what is taken as things stand, and the most that can be", async () => {
+  test("a handler sees the current amount, the remaining amount and the maximum", async () => {
     const { payment } = admissionOf(await createMetered().pay());
     payment.settle("5");
     payment.charge("$0.0000004");
@@ -166,8 +166,8 @@ describe("a handler that takes less", () => {
     });
   });
 
-  test("and takes nothing asks nobody, and the payment is used", async () => {
-    const { run, till, pay } = createMetered();
+  test("uses the payment without a settlement when the amount is zero", async () => {
+    const { run, facilitator, pay } = createMetered();
     const release = await run("0");
     const [[, receipt] = []] = release.kind === "release" ? release.headers : [];
     expect(decodeHeader(receipt)).toEqual({
@@ -177,35 +177,35 @@ describe("a handler that takes less", () => {
       network: NETWORK,
       amount: "0",
     });
-    expect(till.count("settle")).toBe(0);
-    expect(answerOf(await pay()).json["error"]).toBe("payment_already_used");
+    expect(facilitator.count("settle")).toBe(0);
+    expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
   });
 
-  test("and says nothing, though it has to, is not believed: nothing is charged", async () => {
-    const { run, till, pay, log } = createMetered({ unmetered: "error" });
+  test("answers 500 without a charge when unmetered is error and no amount was set", async () => {
+    const { run, facilitator, pay, log } = createMetered({ unmetered: "error" });
     const release = await run();
-    expect(release.kind === "replace" && readAnswer(release.response)).toMatchObject({ status: 500 });
-    expect(till.count("settle")).toBe(0);
+    expect(release.kind === "replace" && readResponse(release.response)).toMatchObject({ status: 500 });
+    expect(facilitator.count("settle")).toBe(0);
     expect(log).toMatchObject([{ event: "amount_not_said" }]);
     expect(stageOf(await pay())).toBe("held");
   });
 
-  test.each<[outcome: string, answer: unknown]>([
+  test.each<[outcome: string, result: unknown]>([
     ["unknown", new Error("lost")],
     ["unknown again", { ...SETTLED, amount: "10000" }],
-  ])("is settled for the same when the outcome was %s", async (_outcome, answer) => {
-    const { run, till, pay } = createMetered();
-    till.settles = answer;
+  ])("repeats the settlement with the same amount when the outcome was %s", async (_outcome, result) => {
+    const { run, facilitator, pay } = createMetered();
+    facilitator.settles = result;
     await run("777");
-    till.settles = { ...SETTLED, amount: "777" };
-    expect(answerOf(await pay()).text).toBe("sunny");
-    const amounts = till.calls.map(({ request }) => request.paymentRequirements.amount);
+    facilitator.settles = { ...SETTLED, amount: "777" };
+    expect(responseOf(await pay()).text).toBe("sunny");
+    const amounts = facilitator.calls.map(({ request }) => request.paymentRequirements.amount);
     expect(amounts).toEqual(["10000", "777", "777"]);
   });
 
-  test("is not settled for another amount than that", async () => {
-    const { run, till, store } = createMetered();
-    till.settles = { ...SETTLED, amount: "10000" };
+  test("treats a settlement of another amount as unknown", async () => {
+    const { run, facilitator, store } = createMetered();
+    facilitator.settles = { ...SETTLED, amount: "10000" };
     expect((await run("777")).kind).toBe("replace");
     expect((await store.find(`${NETWORK}|n1`))?.state).toBe("unknown");
   });
@@ -213,11 +213,11 @@ describe("a handler that takes less", () => {
   test.each<[route: object, message: RegExp]>([
     [{ unmetered: "half" }, /"maximum", "zero" or "error"/],
     [{ settle: "before" }, /a scheme that takes the whole amount/],
-  ])("cannot be set up as %j", (route, message) => {
+  ])("throws at startup for a lower amount with %j", (route, message) => {
     expect(() => createMetered(route)).toThrow(message);
   });
 
-  test("cannot be asked of a scheme that takes all or nothing", () => {
+  test("throws at startup for unmetered in a scheme that takes the whole amount", () => {
     const routes = { "GET /weather": { ...ROUTES["GET /weather"], unmetered: "zero" as const } };
     expect(() => createShop({ routes })).toThrow(/an offer by "upto"/);
   });

@@ -2,13 +2,13 @@ import { describe, expect, test } from "vitest";
 import { FacilitatorError } from "../errors.js";
 import {
   admissionOf,
-  answerOf,
   createShop,
   decodeHeader,
   HANDLED,
   NETWORK,
   NOW_SECONDS,
   PAYER,
+  responseOf,
   SETTLED,
 } from "./shop.fixture.js";
 
@@ -23,17 +23,17 @@ const SETTLED_BEFORE = { ...REFUSED, errorReason: "payment_already_settled", tra
 
 type Shop = ReturnType<typeof createShop>;
 
-/** Ways to each state in which a payment can be found. */
+/** How a payment gets to each state. */
 const STATES = {
-  claimed: async ({ till, pay }: Shop) => {
-    till.verifies = () => new Promise(() => {});
+  claimed: async ({ facilitator, pay }: Shop) => {
+    facilitator.verifies = () => new Promise(() => {});
     void pay();
     await new Promise(setImmediate);
   },
   serving: async ({ pay }: Shop) => void admissionOf(await pay()),
-  settling: async ({ till, pay }: Shop) => {
+  settling: async ({ facilitator, pay }: Shop) => {
     const admission = admissionOf(await pay());
-    till.settles = () => new Promise(() => {});
+    facilitator.settles = () => new Promise(() => {});
     void admission.complete(HANDLED);
     await new Promise(setImmediate);
   },
@@ -43,9 +43,9 @@ const STATES = {
   unknown: (shop: Shop) => settleWith(shop, new Error("lost")),
 } as const;
 
-async function settleWith({ till, pay }: Shop, answer: unknown): Promise<void> {
+async function settleWith({ facilitator, pay }: Shop, result: unknown): Promise<void> {
   const admission = admissionOf(await pay());
-  till.settles = answer;
+  facilitator.settles = result;
   await admission.complete(HANDLED);
 }
 
@@ -58,11 +58,11 @@ async function shopWith(state: keyof typeof STATES): Promise<Shop> {
 
 const EVERY_STATE = Object.keys(STATES) as (keyof typeof STATES)[];
 
-describe("the same payment for another request", () => {
-  test.each(EVERY_STATE)("while it is %s is refused, whatever it is for", async (state) => {
-    const { pay, till, store } = await shopWith(state);
+describe("a payment sent for another request", () => {
+  test.each(EVERY_STATE)("gets 402 for every other request while the payment is %s", async (state) => {
+    const { pay, facilitator, store } = await shopWith(state);
     const before = await store.find(IDENTITY);
-    const settles = till.count("settle");
+    const settles = facilitator.count("settle");
     const others = [
       pay({}, { search: "?b=2" }),
       pay({}, { method: "HEAD" }),
@@ -71,84 +71,93 @@ describe("the same payment for another request", () => {
       pay({ accepted: { amount: "20000" } }, { path: "/news" }),
     ];
     for (const other of others) {
-      const { status, json } = answerOf(await other);
+      const { status, json } = responseOf(await other);
       expect([status, json["error"]]).toEqual([402, "payment_already_used"]);
     }
     expect(await store.find(IDENTITY)).toEqual(before);
-    expect(till.count("settle")).toBe(settles);
+    expect(facilitator.count("settle")).toBe(settles);
   });
 });
 
-describe("the same payment for the same request", () => {
-  test("is the same under another name of the host, which is the client's word", async () => {
+describe("a replay of the same request", () => {
+  test("a replay counts as the same request under another host", async () => {
     const { pay, passTime } = await shopWith("serving");
-    const copy = pay({}, { origin: "http://other.example" });
+    const duplicate = pay({}, { origin: "http://other.example" });
     await passTime(10_000);
-    expect(answerOf(await copy).status).toBe(409);
+    expect(responseOf(await duplicate).status).toBe(409);
   });
 
   test.each(["claimed", "serving", "settling"] as const)(
-    "while it is %s waits, and then has to come again",
+    "a replay waits, and then gets 409, while the payment is %s",
     async (state) => {
       const { pay, passTime } = await shopWith(state);
-      const copy = pay();
+      const duplicate = pay();
       await passTime(9_999);
       await passTime(1);
-      const { status, headers, json } = answerOf(await copy);
+      const { status, headers, json } = responseOf(await duplicate);
       expect([status, headers["retry-after"], json["error"]]).toEqual([409, "1", "payment_in_progress"]);
       expect(headers).not.toHaveProperty("payment-required");
     },
   );
 
-  test("once it is settled and delivered buys nothing more", async () => {
-    const { pay, till } = await shopWith("settled");
-    const { status, json, text } = answerOf(await pay());
+  test("a replay gets 402 after the payment was settled and the response delivered", async () => {
+    const { pay, facilitator } = await shopWith("settled");
+    const { status, json, text } = responseOf(await pay());
     expect([status, json["error"]]).toEqual([402, "payment_already_used"]);
     expect(text).not.toContain("sunny");
-    expect([till.count("verify"), till.count("settle")]).toEqual([1, 1]);
+    expect([facilitator.count("verify"), facilitator.count("settle")]).toEqual([1, 1]);
   });
 
-  test("once it is rejected is refused for the same reason, with the same receipt", async () => {
-    const { pay, till } = await shopWith("rejected");
-    const { status, headers, json } = answerOf(await pay());
+  test("a replay gets 402 with the same reason and receipt after the payment was rejected", async () => {
+    const { pay, facilitator } = await shopWith("rejected");
+    const { status, headers, json } = responseOf(await pay());
     expect([status, json["error"]]).toEqual([402, "insufficient_funds"]);
     expect(decodeHeader(headers["payment-response"])).toMatchObject({ success: false, payer: PAYER });
-    expect(till.count("settle")).toBe(1);
+    expect(facilitator.count("settle")).toBe(1);
   });
 
-  test.each<[state: "unsent" | "unknown", answer: unknown, status: number, ends: string, why: string]>([
-    ["unsent", SETTLED, 200, "settled", "the answer that waited goes out"],
-    ["unknown", SETTLED, 200, "settled", "the answer that waited goes out"],
-    ["unknown", SETTLED_BEFORE, 200, "settled", "it was settled for us"],
-    ["unsent", SETTLED_BEFORE, 402, "rejected", "it was settled, but not for us"],
+  test.each<[state: "unsent" | "unknown", result: unknown, status: number, ends: string, why: string]>([
+    ["unsent", SETTLED, 200, "settled", "the stored response is sent"],
+    ["unknown", SETTLED, 200, "settled", "the stored response is sent"],
+    ["unknown", SETTLED_BEFORE, 200, "settled", "an earlier attempt settled it"],
+    ["unsent", SETTLED_BEFORE, 402, "rejected", "another seller's attempt settled it"],
     ["unsent", { ...REFUSED, errorReason: "insufficient_funds" }, 402, "rejected", "refused"],
-    ["unknown", { ...REFUSED, errorReason: "insufficient_funds" }, 503, "unknown", "that may be why"],
+    [
+      "unknown",
+      { ...REFUSED, errorReason: "insufficient_funds" },
+      503,
+      "unknown",
+      "an earlier attempt may have spent the funds",
+    ],
     ["unsent", UNREACHABLE, 503, "unsent", "still not sent"],
-    ["unknown", UNREACHABLE, 503, "unknown", "an earlier attempt may have been"],
-    ["unsent", new Error("lost"), 503, "unknown", "now it may have been"],
-  ])("that is %s is settled again: after %o it gets %i and is %s (%s)", async (state, answer, status, ends) => {
-    const { pay, till, store } = await shopWith(state);
-    till.settles = answer;
-    const again = answerOf(await pay());
-    expect(again.status).toBe(status);
-    expect(again.text === "sunny").toBe(status === 200);
-    expect([till.count("verify"), till.count("settle")]).toEqual([1, 2]);
-    const record = await store.find(IDENTITY);
-    expect([record?.state, record?.answer !== undefined]).toEqual([ends, ends === "unsent" || ends === "unknown"]);
-  });
+    ["unknown", UNREACHABLE, 503, "unknown", "an earlier attempt may have been sent"],
+    ["unsent", new Error("lost"), 503, "unknown", "this attempt may have been sent"],
+  ])(
+    "a replay settles the %s payment again: after %o it gets %i and the payment is %s (%s)",
+    async (state, result, status, ends) => {
+      const { pay, facilitator, store } = await shopWith(state);
+      facilitator.settles = result;
+      const again = responseOf(await pay());
+      expect(again.status).toBe(status);
+      expect(again.text === "sunny").toBe(status === 200);
+      expect([facilitator.count("verify"), facilitator.count("settle")]).toEqual([1, 2]);
+      const record = await store.find(IDENTITY);
+      expect([record?.state, record?.answer !== undefined]).toEqual([ends, ends === "unsent" || ends === "unknown"]);
+    },
+  );
 
-  test("that is unknown is settled by one of many who ask at once", async () => {
-    const { pay, till } = await shopWith("unknown");
-    till.settles = SETTLED;
-    const answers = (await Promise.all(Array.from({ length: 20 }, () => pay()))).map(answerOf);
-    expect(till.count("settle")).toBe(2);
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
-    expect(answers.filter(({ status }) => status === 409)).toHaveLength(19);
+  test("an unknown payment is settled only once when many replays arrive at once", async () => {
+    const { pay, facilitator } = await shopWith("unknown");
+    facilitator.settles = SETTLED;
+    const responses = (await Promise.all(Array.from({ length: 20 }, () => pay()))).map(responseOf);
+    expect(facilitator.count("settle")).toBe(2);
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(responses.filter(({ status }) => status === 409)).toHaveLength(19);
   });
 });
 
-describe("an answer that was paid for and kept", () => {
-  test("goes out once, private, with its receipt", async () => {
+describe("a paid and stored response", () => {
+  test("a stored response is sent once, as private, with its receipt", async () => {
     const shop = createShop();
     const admission = admissionOf(await shop.pay());
     const headers = [
@@ -159,87 +168,96 @@ describe("an answer that was paid for and kept", () => {
     await admission.undelivered({ ...HANDLED, headers });
 
     const decision = await shop.pay();
-    const again = answerOf(decision);
+    const again = responseOf(decision);
     expect([again.status, again.text]).toEqual([200, "sunny"]);
     expect(again.headers).toMatchObject({ "cache-control": "private, max-age=60", "set-cookie": "a=1,b=2" });
     expect(decodeHeader(again.headers["payment-response"])).toEqual({ ...SETTLED, amount: "10000" });
-    expect(answerOf(await shop.pay()).status).toBe(402);
-    expect(shop.till.count("settle")).toBe(1);
+    expect(responseOf(await shop.pay()).status).toBe(402);
+    expect(shop.facilitator.count("settle")).toBe(1);
   });
 
-  test.each([undefined, "no-store", "private, no-cache"])("is never for shared caches: %j", async (cacheControl) => {
-    const shop = await shopWith("settled");
-    const headers = cacheControl === undefined ? [] : ([["Cache-Control", cacheControl]] as const);
-    const { owner } = (await shop.store.find(IDENTITY))!;
-    const change = { identity: IDENTITY, from: "settled", to: "settled", owner } as const;
-    await shop.store.transition({ ...change, answer: { status: 200, headers, body: new Uint8Array() } });
-    expect(answerOf(await shop.pay()).headers["cache-control"]).toBe(cacheControl ?? "private");
-  });
+  test.each([undefined, "no-store", "private, no-cache"])(
+    "a stored response is kept out of shared caches: Cache-Control %j",
+    async (cacheControl) => {
+      const shop = await shopWith("settled");
+      const headers = cacheControl === undefined ? [] : ([["Cache-Control", cacheControl]] as const);
+      const { owner } = (await shop.store.find(IDENTITY))!;
+      const change = { identity: IDENTITY, from: "settled", to: "settled", owner } as const;
+      await shop.store.transition({ ...change, answer: { status: 200, headers, body: new Uint8Array() } });
+      expect(responseOf(await shop.pay()).headers["cache-control"]).toBe(cacheControl ?? "private");
+    },
+  );
 
-  test("is kept again when its delivery breaks off again", async () => {
+  test("a stored response is stored again when its delivery breaks off again", async () => {
     const shop = await shopWith("unknown");
-    shop.till.settles = SETTLED;
+    shop.facilitator.settles = SETTLED;
     const decision = await shop.pay();
-    expect(answerOf(decision).text).toBe("sunny");
+    expect(responseOf(decision).text).toBe("sunny");
     if (decision.kind === "respond") await decision.undelivered?.();
-    expect(answerOf(await shop.pay()).text).toBe("sunny");
-    expect(answerOf(await shop.pay()).status).toBe(402);
+    expect(responseOf(await shop.pay()).text).toBe("sunny");
+    expect(responseOf(await shop.pay()).status).toBe(402);
   });
 
-  test("goes to one of many who ask at once", async () => {
+  test("a stored response goes to one of many replays at once", async () => {
     const shop = createShop();
     const admission = admissionOf(await shop.pay());
     await admission.complete(HANDLED);
     await admission.undelivered(HANDLED);
-    const answers = (await Promise.all(Array.from({ length: 20 }, () => shop.pay()))).map(answerOf);
-    expect(answers.filter(({ text }) => text === "sunny")).toHaveLength(1);
+    const responses = (await Promise.all(Array.from({ length: 20 }, () => shop.pay()))).map(responseOf);
+    expect(responses.filter(({ text }) => text === "sunny")).toHaveLength(1);
   });
 });
 
-describe("a payment settled late, whose answer was too long to keep", () => {
+describe("a payment settled late without a stored response", () => {
   async function prepaid() {
     const shop = createShop();
     const first = admissionOf(await shop.pay());
-    shop.till.settles = new Error("lost");
+    shop.facilitator.settles = new Error("lost");
     await first.complete({ ...HANDLED, body: undefined });
-    shop.till.settles = SETTLED;
+    shop.facilitator.settles = SETTLED;
     return { shop, admission: admissionOf(await shop.pay()) };
   }
 
-  test.each([200, 404, 500])("runs the handler once more, and its %i goes out with the receipt", async (status) => {
-    const { shop, admission } = await prepaid();
-    const release = await admission.complete({ ...HANDLED, status });
-    expect(release).toMatchObject({ kind: "release", paid: true });
-    expect(decodeHeader(release.kind === "release" ? release.headers[0]?.[1] : "")).toMatchObject({ success: true });
-    expect(shop.till.count("settle")).toBe(2);
-    expect(answerOf(await shop.pay()).status).toBe(402);
-  });
+  test.each([200, 404, 500])(
+    "a payment settled late runs the handler again and releases its %i with the receipt",
+    async (status) => {
+      const { shop, admission } = await prepaid();
+      const release = await admission.complete({ ...HANDLED, status });
+      expect(release).toMatchObject({ kind: "release", paid: true });
+      expect(decodeHeader(release.kind === "release" ? release.headers[0]?.[1] : "")).toMatchObject({ success: true });
+      expect(shop.facilitator.count("settle")).toBe(2);
+      expect(responseOf(await shop.pay()).status).toBe(402);
+    },
+  );
 
-  test("keeps that answer if its delivery breaks off", async () => {
+  test("a payment settled late stores the second response if its delivery breaks off", async () => {
     const { shop, admission } = await prepaid();
     await admission.complete(HANDLED);
     await admission.undelivered(HANDLED);
-    expect(answerOf(await shop.pay()).text).toBe("sunny");
+    expect(responseOf(await shop.pay()).text).toBe("sunny");
   });
 });
 
-describe("a payment that has run out", () => {
-  test.each(["settled", "rejected", "unsent", "unknown"] as const)("and is %s is still known", async (state) => {
-    const { pay, clock, till } = await shopWith(state);
-    clock.ms = (NOW_SECONDS + 301) * 1000;
-    till.settles = SETTLED;
-    const { status, text } = answerOf(await pay());
-    expect(text === "sunny").toBe(state === "unsent" || state === "unknown");
-    expect(status).toBe(text === "sunny" ? 200 : 402);
-  });
+describe("an expired payment", () => {
+  test.each(["settled", "rejected", "unsent", "unknown"] as const)(
+    "an expired payment is still decided by its record when it is %s",
+    async (state) => {
+      const { pay, clock, facilitator } = await shopWith(state);
+      clock.ms = (NOW_SECONDS + 301) * 1000;
+      facilitator.settles = SETTLED;
+      const { status, text } = responseOf(await pay());
+      expect(text === "sunny").toBe(state === "unsent" || state === "unknown");
+      expect(status).toBe(text === "sunny" ? 200 : 402);
+    },
+  );
 
-  test("and is forgotten is refused for its time, and claimed no more", async () => {
-    const { pay, clock, store, till } = await shopWith("unknown");
+  test("an expired payment gets 402 with the expiry reason, without a claim, when its record is gone", async () => {
+    const { pay, clock, store, facilitator } = await shopWith("unknown");
     clock.ms = (NOW_SECONDS + 3600) * 1000;
     await store.claim({ identity: "other", binding: "", owner: "", expiresAtMs: 2 * clock.ms });
-    till.settles = SETTLED;
-    const { status, json } = answerOf(await pay());
+    facilitator.settles = SETTLED;
+    const { status, json } = responseOf(await pay());
     expect([status, json["error"]]).toEqual([402, "invalid_exact_evm_payload_authorization_valid_before"]);
-    expect(till.count("settle")).toBe(1);
+    expect(facilitator.count("settle")).toBe(1);
   });
 });

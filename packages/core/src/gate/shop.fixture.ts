@@ -1,6 +1,5 @@
 /**
- * A gate with all it needs and nothing it does not: a scheme that signs nothing, a facilitator that does as it is told,
- * a clock that stands still.
+ * A gate for tests: a scheme without signatures, a fake facilitator, and a clock that only the test moves.
  *
  * @module
  */
@@ -29,14 +28,14 @@ export const ROUTES: RoutesConfig = {
   "GET /news": { accepts: { network: NETWORK, price: "$0.02", payTo: PAY_TO } },
 };
 
-/** A payload of the test's scheme. Without a nonce it is refused. */
+/** A payload of the test's scheme. Without a nonce, it is refused. */
 export interface TestPayload {
   readonly nonce: string;
   readonly payer: string;
   readonly expiresAtSeconds: number;
 }
 
-/** `exact` without signatures: the payload says what the reading says. */
+/** `exact` without signatures: the reading repeats the payload. */
 export function createTestScheme(changes: Partial<Scheme> = {}): Scheme {
   return {
     scheme: "exact",
@@ -64,11 +63,11 @@ export function createTestScheme(changes: Partial<Scheme> = {}): Scheme {
   };
 }
 
-/** A facilitator of the test's own. What it answers is set on it; an `Error` is thrown. */
-export interface Till extends Facilitator {
+/** A facilitator whose responses the test sets. An `Error` is thrown, and a function is called. */
+export interface FakeFacilitator extends Facilitator {
   verifies: unknown;
   settles: unknown;
-  /** Default: nothing, for ever. */
+  /** Default: a promise that never settles. */
   supports: unknown;
   /** Every call, in order. */
   readonly calls: { readonly operation: "verify" | "settle"; readonly request: FacilitatorRequest }[];
@@ -78,28 +77,28 @@ export interface Till extends Facilitator {
 export const VALID: VerifyResponse = { isValid: true, payer: PAYER };
 export const SETTLED: SettlementResponse = { success: true, transaction: "0xabc", network: NETWORK, payer: PAYER };
 
-export function createTill(): Till {
-  const answer = async (value: unknown): Promise<never> => {
+export function createFakeFacilitator(): FakeFacilitator {
+  const respond = async (value: unknown): Promise<never> => {
     if (value instanceof Error) throw value;
     return (typeof value === "function" ? await value() : value) as never;
   };
-  const till: Till = {
+  const facilitator: FakeFacilitator = {
     verifies: VALID,
     settles: SETTLED,
     supports: new Promise(() => {}),
     calls: [],
-    count: (operation) => till.calls.filter((call) => call.operation === operation).length,
+    count: (operation) => facilitator.calls.filter((call) => call.operation === operation).length,
     verify(request) {
-      till.calls.push({ operation: "verify", request });
-      return answer(till.verifies);
+      facilitator.calls.push({ operation: "verify", request });
+      return respond(facilitator.verifies);
     },
     settle(request) {
-      till.calls.push({ operation: "settle", request });
-      return answer(till.settles);
+      facilitator.calls.push({ operation: "settle", request });
+      return respond(facilitator.settles);
     },
-    supported: () => answer(till.supports),
+    supported: () => respond(facilitator.supports),
   };
-  return till;
+  return facilitator;
 }
 
 export interface ShopOptions extends Partial<PaymentsOptions> {
@@ -110,31 +109,31 @@ export interface ShopOptions extends Partial<PaymentsOptions> {
 export function createShop({ routes = ROUTES, scheme = createTestScheme(), ...options }: ShopOptions = {}) {
   const { clock, timer, passTime } = createTime();
   const now = () => clock.ms;
-  const till = createTill();
+  const facilitator = createFakeFacilitator();
   const store = options.store ?? createMemoryStore(now);
   const log: { readonly event: string; readonly fields: LogFields }[] = [];
-  // Which facilitators are up is the pool's to tell, and tested there.
+  // The pool tests check the events of facilitators.
   const note = (event: string, fields: LogFields) =>
     void (event.startsWith("facilitator_") || log.push({ event, fields }));
   const logger: Logger = { info: note, warn: note, error: note };
-  const given = { facilitator: till, now, timer, logger, ...options, store };
+  const given = { facilitator, now, timer, logger, ...options, store };
   const { engine, gate } = createPaymentsGate(routes, given, { schemes: [scheme] });
   const ask = async (request: Partial<GateRequest> = {}) => gate.decide({ ...REQUEST, ...request });
   return {
     clock,
     passTime,
     engine,
-    till,
+    facilitator,
     store,
     log,
     ask,
-    /** Sends a payment, and the request that goes with it. */
-    pay: (payment: PaymentWish = {}, request: Partial<GateRequest> = {}) =>
+    /** Sends a request with a payment. */
+    pay: (payment: PaymentOverrides = {}, request: Partial<GateRequest> = {}) =>
       ask({ ...request, paymentSignature: headerOf(payment) }),
   };
 }
 
-/** A clock that stands still until it is told to go on. */
+/** A clock and timers that only move when the test passes time. */
 function createTime() {
   const clock = { ms: NOW_SECONDS * 1000 };
   const timers = new Set<{ readonly atMs: number; readonly act: () => void }>();
@@ -143,9 +142,9 @@ function createTime() {
     timers.add(started);
     return () => void timers.delete(started);
   };
-  /** Lets time pass, and what was to happen in it; then what is to follow at once. */
+  /** Moves the clock, fires the timers that are due, and waits for pending work. */
   const passTime = async (ms: number) => {
-    // What was asked before has got as far as it can by now.
+    // Earlier calls get as far as they can before the clock moves.
     await new Promise(setImmediate);
     clock.ms += ms;
     for (const started of [...timers]) {
@@ -168,14 +167,14 @@ export const REQUEST: GateRequest = {
   paymentSignature: undefined,
 };
 
-export interface PaymentWish {
+export interface PaymentOverrides {
   readonly payload?: Partial<TestPayload> & Record<string, unknown>;
   readonly accepted?: Partial<PaymentPayload["accepted"]>;
   readonly extensions?: Readonly<Record<string, unknown>> | null;
   readonly resource?: unknown;
 }
 
-export function paymentOf({ payload, accepted, ...rest }: PaymentWish = {}): PaymentPayload {
+export function paymentOf({ payload, accepted, ...rest }: PaymentOverrides = {}): PaymentPayload {
   const offer = { scheme: "exact", network: NETWORK, asset: ASSET, payTo: PAY_TO, amount: "10000" };
   return {
     x402Version: 2,
@@ -185,7 +184,7 @@ export function paymentOf({ payload, accepted, ...rest }: PaymentWish = {}): Pay
   };
 }
 
-export function headerOf(payment: PaymentWish = {}): string {
+export function headerOf(payment: PaymentOverrides = {}): string {
   return encodePaymentSignature(paymentOf(payment));
 }
 
@@ -195,19 +194,19 @@ export const HANDLED: HandlerResponse = {
   body: Buffer.from("sunny"),
 };
 
-/** An answer, its headers by lower-case name and its JSON taken apart. */
-export function answerOf(decision: Decision) {
-  if (decision.kind !== "respond") throw new TypeError(`not answered but ${decision.kind}`);
-  return readAnswer(decision.response);
+/** A response, with its headers by lower-case name and its body parsed. */
+export function responseOf(decision: Decision) {
+  if (decision.kind !== "respond") throw new TypeError(`expected a response, got ${decision.kind}`);
+  return readResponse(decision.response);
 }
 
-export function readAnswer({ status, headers, body }: Extract<Decision, { kind: "respond" }>["response"]) {
+export function readResponse({ status, headers, body }: Extract<Decision, { kind: "respond" }>["response"]) {
   const byName = Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), String(value)]));
   const text = Buffer.from(body).toString("utf8");
   return { status, headers: byName, text, json: parse(text) };
 }
 
-/** Base64 of JSON, as in a payment header. */
+/** Decodes a payment header: base64 of JSON. */
 export function decodeHeader(value: string | undefined): Readonly<Record<string, unknown>> {
   return parse(Buffer.from(value ?? "", "base64").toString("utf8"));
 }
@@ -222,7 +221,7 @@ function parse(text: string): Readonly<Record<string, unknown>> {
 }
 
 export function admissionOf(decision: Decision) {
-  if (!isHeld(decision)) throw new TypeError(`not admitted: ${JSON.stringify(answerOf(decision).json)}`);
+  if (!isHeld(decision)) throw new TypeError(`not admitted: ${JSON.stringify(responseOf(decision).json)}`);
   return decision.admission;
 }
 
@@ -236,7 +235,7 @@ export function isPrepaid(decision: Decision): decision is { kind: "run"; admiss
   return decision.kind === "run" && !decision.admission.isHeld;
 }
 
-/** What a decision comes to, in a word. */
+/** The kind of a decision, in one word. */
 export function stageOf(decision: Decision): "pass" | "granted" | "respond" | "held" | "prepaid" {
   if (decision.kind === "pass") return decision.isGranted ? "granted" : "pass";
   if (decision.kind === "respond") return "respond";

@@ -25,58 +25,58 @@ const OCCASION = {
 };
 
 function createSeller(supports: Record<string, Support> = {}) {
-  const asked: string[] = [];
+  const queries: string[] = [];
   const facilitators = {
     revision: 0,
     supports(scheme: string, network: string) {
-      asked.push(`${scheme} ${network}`);
+      queries.push(`${scheme} ${network}`);
       return supports[network] ?? "unknown";
     },
     kindExtra: (): JsonObject | undefined => undefined,
     spelling: (_: string, network: string) => network,
     extensions: (): readonly string[] => [],
   };
-  const told: Finding[] = [];
+  const reported: Finding[] = [];
   return {
     supports,
     facilitators,
-    asked,
-    told,
-    ...createAvailableOffers(ROUTE, facilitators, (one) => told.push(one)),
+    queries,
+    reported,
+    ...createAvailableOffers(ROUTE, facilitators, (one) => reported.push(one)),
   };
 }
 
-describe("what is on sale", () => {
-  test.each<[first: Support, second: Support, sold: readonly string[]]>([
+describe("the available offers", () => {
+  test.each<[first: Support, second: Support, networks: readonly string[]]>([
     ["unknown", "unknown", NETWORKS],
     ["yes", "unknown", NETWORKS],
     ["no", "unknown", ["eip155:2"]],
     ["yes", "no", ["eip155:1"]],
     ["no", "no", []],
-  ])("of what is supported (%s, %s) is %j", (first, second, sold) => {
-    const { available, told } = createSeller({ "eip155:1": first, "eip155:2": second });
-    const sale = available();
-    expect(sale?.offers.map(({ requirements }) => requirements.network) ?? []).toEqual(sold);
-    expect(told).toHaveLength(NETWORKS.length - sold.length);
-    if (sale === undefined) return;
-    const { accepts, resource } = JSON.parse(sale.challenge(OCCASION).body);
-    expect(accepts.map(({ network }: { network: string }) => network)).toEqual(sold);
+  ])("the available offers are those with support: (%s, %s) leaves %j", (first, second, networks) => {
+    const { available, reported } = createSeller({ "eip155:1": first, "eip155:2": second });
+    const current = available();
+    expect(current?.offers.map(({ requirements }) => requirements.network) ?? []).toEqual(networks);
+    expect(reported).toHaveLength(NETWORKS.length - networks.length);
+    if (current === undefined) return;
+    const { accepts, resource } = JSON.parse(current.challenge(OCCASION).body);
+    expect(accepts.map(({ network }: { network: string }) => network)).toEqual(networks);
     expect(resource.description).toBe("d");
   });
 
-  test("is only looked at again when the facilitators say something else", () => {
-    const { supports, facilitators, asked, available } = createSeller({ "eip155:1": "no" });
+  test("the available offers are only compiled again when the facilitators' support changes", () => {
+    const { supports, facilitators, queries, available } = createSeller({ "eip155:1": "no" });
     const first = available();
-    const looks = asked.length;
+    const count = queries.length;
     supports["eip155:1"] = "yes";
     expect(available()).toBe(first);
-    expect(asked).toHaveLength(looks);
+    expect(queries).toHaveLength(count);
     facilitators.revision++;
     expect(available()?.offers).toHaveLength(2);
   });
 });
 
-test("a finding names the offer that nobody supports", () => {
+test("a finding names the offer that no facilitator supports", () => {
   const { facilitators } = createSeller({ "eip155:2": "no" });
   expect(inspectSupport(ROUTE, facilitators)).toEqual([
     {
@@ -88,13 +88,13 @@ test("a finding names the offer that nobody supports", () => {
   ]);
 });
 
-describe("an offer that takes something of a facilitator's", () => {
-  const SOLD = { asset: { id: "M", symbol: "USDC", decimals: 6, extra: {} }, amount: 10_000n, payTo: "S" };
+describe("an offer that needs data of a facilitator", () => {
+  const TERMS = { asset: { id: "M", symbol: "USDC", decimals: 6, extra: {} }, amount: 10_000n, payTo: "S" };
 
   function createCompleted(own: JsonObject = {}) {
     const completeExtra = ({ feePayer }: JsonObject) => (typeof feePayer === "string" ? { feePayer } : undefined);
     const scheme = createTestScheme({ completeExtra, networks: "solana:*" });
-    const offer = createOffer(scheme, SOLD, { network: "solana:d", maxTimeoutSeconds: 60, extra: own });
+    const offer = createOffer(scheme, TERMS, { network: "solana:d", maxTimeoutSeconds: 60, extra: own });
     const facilitators = {
       revision: 0,
       support: "yes" as Support,
@@ -104,84 +104,84 @@ describe("an offer that takes something of a facilitator's", () => {
       spelling: (_: string, network: string) => network,
       extensions: () => [],
     };
-    const told: Finding[] = [];
-    const sale = createAvailableOffers({ ...ROUTE, offers: [offer] }, facilitators, (one) => told.push(one));
-    const say = (support: Support, extra?: JsonObject) => {
+    const reported: Finding[] = [];
+    const current = createAvailableOffers({ ...ROUTE, offers: [offer] }, facilitators, (one) => reported.push(one));
+    const setSupport = (support: Support, extra?: JsonObject) => {
       Object.assign(facilitators, { support, extra, revision: facilitators.revision + 1 });
     };
-    const offered = () => sale.available()?.offers[0]?.requirements.extra;
-    const meant = (clientsExtra: unknown) => sale.offerFor(offer, clientsExtra)?.requirements.extra;
-    return { say, offered, meant, told, isPending: sale.isPending };
+    const offered = () => current.available()?.offers[0]?.requirements.extra;
+    const matched = (clientsExtra: unknown) => current.offerFor(offer, clientsExtra)?.requirements.extra;
+    return { setSupport, offered, matched, reported, isPending: current.isPending };
   }
 
-  test("waits for as long as nobody has said anything", () => {
-    const { say, isPending } = createCompleted();
-    say("unknown");
+  test("an offer with facilitator data is pending until a facilitator has responded", () => {
+    const { setSupport, isPending } = createCompleted();
+    setSupport("unknown");
     expect(isPending()).toBe(true);
-    say("no");
+    setSupport("no");
     expect(isPending()).toBe(false);
-    say("yes", {});
+    setSupport("yes", {});
     expect(isPending()).toBe(false);
   });
 
-  test("is made as soon as one has said so, and not before", () => {
-    const { say, offered, meant, told } = createCompleted();
-    say("unknown");
-    expect([offered(), meant({ feePayer: "A" }), told]).toEqual([undefined, undefined, []]);
-    say("yes", { feePayer: "A" });
-    expect([offered(), meant({})]).toEqual([{ feePayer: "A" }, { feePayer: "A" }]);
+  test("an offer with facilitator data is available as soon as a facilitator sends the data", () => {
+    const { setSupport, offered, matched, reported } = createCompleted();
+    setSupport("unknown");
+    expect([offered(), matched({ feePayer: "A" }), reported]).toEqual([undefined, undefined, []]);
+    setSupport("yes", { feePayer: "A" });
+    expect([offered(), matched({})]).toEqual([{ feePayer: "A" }, { feePayer: "A" }]);
   });
 
   test.each<[extra: JsonObject | undefined]>([[undefined], [{}], [{ feePayer: 5 }]])(
-    "is not made where what they say (%j) will not do",
+    "an offer with facilitator data is left out when the facilitator sends %j",
     (extra) => {
-      const { say, offered, told } = createCompleted();
-      say("yes", extra);
+      const { setSupport, offered, reported } = createCompleted();
+      setSupport("yes", extra);
       expect(offered()).toBeUndefined();
-      expect(told.map(({ code }) => code)).toEqual(["FAREBOX_OFFER_UNSUPPORTED"]);
+      expect(reported.map(({ code }) => code)).toEqual(["FAREBOX_OFFER_UNSUPPORTED"]);
     },
   );
 
-  test("is meant as it was made to this client, though it is made otherwise by now", () => {
-    const { say, offered, meant } = createCompleted();
+  test("an offer with facilitator data matches a payment with the data that its client was sent, even after it changed", () => {
+    const { setSupport, offered, matched } = createCompleted();
     for (const feePayer of ["A", "B", "A", "C"]) {
-      say("yes", { feePayer });
+      setSupport("yes", { feePayer });
       offered();
     }
-    expect(["A", "B", "C", "D", 5].map((feePayer) => meant({ feePayer, more: 1 })?.["feePayer"])).toEqual([
+    expect(["A", "B", "C", "D", 5].map((feePayer) => matched({ feePayer, more: 1 })?.["feePayer"])).toEqual([
       "A",
       "B",
       "C",
       "C",
       "C",
     ]);
-    expect([undefined, null, "A", []].map((extra) => meant(extra)?.["feePayer"])).toEqual(["C", "C", "C", "C"]);
+    expect([undefined, null, "A", []].map((extra) => matched(extra)?.["feePayer"])).toEqual(["C", "C", "C", "C"]);
   });
 
-  test("remembers only so many of a facilitator that names another each time", () => {
-    const { say, offered, meant } = createCompleted();
+  test("an offer with facilitator data keeps a limited number of versions of the data", () => {
+    const { setSupport, offered, matched } = createCompleted();
     for (let at = 0; at < 1_000; at++) {
-      say("yes", { feePayer: `F${at}` });
+      setSupport("yes", { feePayer: `F${at}` });
       offered();
     }
-    expect(meant({ feePayer: "F990" })?.["feePayer"]).toBe("F990");
-    expect(meant({ feePayer: "F1" })?.["feePayer"]).toBe("F999");
+    expect(matched({ feePayer: "F990" })?.["feePayer"]).toBe("F990");
+    expect(matched({ feePayer: "F1" })?.["feePayer"]).toBe("F999");
   });
 
-  test("has what the seller wrote, whatever a facilitator says", () => {
-    const { say, offered } = createCompleted({ feePayer: "mine", memo: "m" });
-    say("yes", { feePayer: "A" });
+  test("an offer with facilitator data keeps the seller's own values over the facilitator's", () => {
+    const { setSupport, offered } = createCompleted({ feePayer: "mine", memo: "m" });
+    setSupport("yes", { feePayer: "A" });
     expect(offered()).toEqual({ feePayer: "mine", memo: "m" });
   });
 
-  test("is meant by the very object, each time it is asked for", () => {
-    const { say, meant } = createCompleted();
-    say("yes", { feePayer: "A" });
-    expect(meant({})).toBe(meant({ feePayer: "A" }));
+  test("an offer with facilitator data is the same object for the same data", () => {
+    const { setSupport, matched } = createCompleted();
+    setSupport("yes", { feePayer: "A" });
+    expect(matched({})).toBe(matched({ feePayer: "A" }));
   });
 });
 
-describe("what a scheme has to help payers with", () => {
+describe("an extension of a scheme", () => {
   const declared = { info: { version: "1" }, schema: { type: "object" } };
   const scheme = createTestScheme({ extensionsFor: () => ({ sponsoring: declared, other: declared }) });
   const offer = createOffer(
@@ -190,7 +190,7 @@ describe("what a scheme has to help payers with", () => {
     { network: "eip155:1", maxTimeoutSeconds: 300, extra: {} },
   );
 
-  function sell(listed: readonly string[], extensions?: Extensions) {
+  function challengeExtensions(listed: readonly string[], extensions?: Extensions) {
     const facilitators = {
       revision: 0,
       supports: () => "yes" as const,
@@ -198,12 +198,12 @@ describe("what a scheme has to help payers with", () => {
       spelling: (_: string, network: string) => network,
       extensions: () => listed,
     };
-    const sale = createAvailableOffers(
+    const current = createAvailableOffers(
       { ...ROUTE, offers: [offer], declareAt: () => extensions },
       facilitators,
       () => {},
     );
-    return JSON.parse(sale.available()?.challenge(OCCASION).body ?? "{}").extensions;
+    return JSON.parse(current.available()?.challenge(OCCASION).body ?? "{}").extensions;
   }
 
   test.each<[listed: readonly string[], extensions: readonly string[] | undefined]>([
@@ -214,13 +214,13 @@ describe("what a scheme has to help payers with", () => {
       ["other", "sponsoring"],
       ["sponsoring", "other"],
     ],
-  ])("is declared as far as the facilitator lists it: %j", (listed, extensions) => {
-    expect(sell(listed) && Object.keys(sell(listed))).toEqual(extensions);
+  ])("a scheme's extension is declared when the facilitator lists it: %j", (listed, extensions) => {
+    expect(challengeExtensions(listed) && Object.keys(challengeExtensions(listed))).toEqual(extensions);
   });
 
-  test("is declared as the seller does it, whatever the facilitator lists", () => {
+  test("a scheme's extension is declared as the seller wrote it, for any list of the facilitator", () => {
     const own = { info: { version: "2" }, schema: {} };
-    expect(sell([], { sponsoring: own })).toEqual({ sponsoring: own });
-    expect(sell(["sponsoring"], { sponsoring: own })).toEqual({ sponsoring: own });
+    expect(challengeExtensions([], { sponsoring: own })).toEqual({ sponsoring: own });
+    expect(challengeExtensions(["sponsoring"], { sponsoring: own })).toEqual({ sponsoring: own });
   });
 });

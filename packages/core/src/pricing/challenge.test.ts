@@ -6,8 +6,7 @@ import { decodePaymentRequired } from "../protocol/headers.js";
 import { createOffer, type Offer } from "../scheme/offer.js";
 import { type ChallengeSubject, compileChallenge } from "./challenge.js";
 
-/** Any UTF-16 code unit, lone surrogates too. */
-// A NUL is refused.
+/** Any UTF-16 code unit but NUL, which is rejected; lone surrogates too. */
 const codeUnit = fc.integer({ min: 1, max: 0xffff }).map((code) => String.fromCharCode(code));
 
 const OCCASION = {
@@ -59,7 +58,7 @@ const CANONICAL = {
 };
 
 describe("a challenge", () => {
-  test("says everything twice, once as the protocol has it and once as older documents do", () => {
+  test("a challenge has the protocol's fields and those of older clients", () => {
     expect(write([offer()]).challenge).toEqual({
       x402Version: 2,
       error: "Payment required",
@@ -77,30 +76,30 @@ describe("a challenge", () => {
     });
   });
 
-  test("has its fields in the order in which the reference writes them", () => {
+  test("a challenge has its fields in the order of @x402/express", () => {
     const { challenge } = write([offer()], { extensions: { x: { info: {}, schema: {} } } });
     expect(Object.keys(challenge)).toEqual(["x402Version", "error", "resource", "accepts", "extensions"]);
     expect(Object.keys(challenge.accepts[0]!).slice(0, 7)).toEqual(Object.keys(CANONICAL));
   });
 
-  test("has the extensions as declared, and none where none were", () => {
+  test("a challenge has the declared extensions, and no such field without them", () => {
     const extensions = { bazaar: { info: { a: 1 }, schema: {}, routeTemplate: "/weather" } };
     expect(write([offer()], { extensions }).challenge.extensions).toEqual(extensions);
     expect(write([offer()]).challenge).not.toHaveProperty("extensions");
   });
 
-  test("keeps to the order of the offers", () => {
+  test("a challenge keeps the order of the offers", () => {
     const networks = ["eip155:1", "eip155:8453", "eip155:137"];
     const { challenge } = write(networks.map((network) => offer(network)));
     expect(challenge.accepts.map(({ network }) => network)).toEqual(networks);
   });
 });
 
-describe("a challenge that is asked for again", () => {
+describe("a challenge for another request", () => {
   const extensions = { bazaar: { info: {}, schema: {} } };
   const writeChallenge = compileChallenge(subject([offer()], { extensions }));
 
-  test("is the same one where nothing differs, and another where something does", () => {
+  test("a challenge is the same object when nothing differs, and a new one otherwise", () => {
     const first = writeChallenge(OCCASION);
     expect(writeChallenge({ ...OCCASION })).toBe(first);
     for (const change of [{ url: "https://a.example/" }, { method: "HEAD" }, { error: "other" }]) {
@@ -111,7 +110,7 @@ describe("a challenge that is asked for again", () => {
     expect(writeChallenge(OCCASION)).toEqual(first);
   });
 
-  test("is written anew where the declaration is another", () => {
+  test("a challenge is written again when the declaration differs", () => {
     let declared = extensions;
     const anew = compileChallenge({ ...subject([offer()], {}), declareAt: () => declared });
     const first = anew(OCCASION);
@@ -121,7 +120,7 @@ describe("a challenge that is asked for again", () => {
   });
 });
 
-describe("a challenge that would be too long for common proxies", () => {
+describe("a challenge too long for common proxies", () => {
   const FULL = ["maxAmountRequired", "resource", "description", "mimeType", "outputSchema"];
   const many = (count: number) => Array.from({ length: count }, (_, at) => offer(`eip155:${at + 1}`));
   const levelOf = ({ accepts }: PaymentRequired) => Object.keys(accepts[0]!).filter((name) => FULL.includes(name));
@@ -129,24 +128,24 @@ describe("a challenge that would be too long for common proxies", () => {
   test.each<[count: number, level: string[], why: string]>([
     [1, FULL, "everything"],
     [4, FULL, "everything still fits"],
-    [8, ["maxAmountRequired"], "what only repeats the top is left out"],
-    [13, [], "then the older name of the amount"],
-    [40, [], "and then nothing more can be"],
-  ])("of %i offers has %j besides the protocol's fields: %s", (count, level) => {
+    [8, ["maxAmountRequired"], "repetitions of the resource are left out"],
+    [13, [], "maxAmountRequired is left out"],
+    [40, [], "nothing more can be left out"],
+  ])("a challenge with %i offers has %j besides the protocol's fields: %s", (count, level) => {
     const { header, challenge } = write(many(count));
     expect(levelOf(challenge)).toEqual(level);
     expect(challenge.accepts).toHaveLength(count);
     if (count < 40) expect(header.length).toBeLessThanOrEqual(4096);
   });
 
-  test("still has everything at 4096 characters, and no longer at one group more", () => {
+  test("a challenge has all fields up to 4096 characters of header", () => {
     const lengths = Array.from({ length: 400 }, (_, at) => write([offer()], {}, { error: "e".repeat(2100 + at) }));
     const longestFull = lengths.findLastIndex(({ challenge }) => levelOf(challenge).length === FULL.length);
     expect(lengths[longestFull]?.header.length).toBe(4096);
     expect(lengths.findIndex(({ challenge }) => levelOf(challenge).length < FULL.length)).toBe(longestFull + 1);
   });
 
-  test("is one challenge all the same, with both amounts equal, in header and body alike", () => {
+  test("a challenge is valid and equal in header and body, with equal amounts, for any offers and texts", () => {
     const text = fc.string({ unit: codeUnit, maxLength: 500 });
     const amounts = fc.array(fc.bigInt({ min: 1n, max: 2n ** 256n - 1n }), { minLength: 1, maxLength: 12 });
     fc.assert(

@@ -11,21 +11,21 @@ import { encodeBase64 } from "../protocol/headers.js";
 import type { Offer } from "../scheme/offer.js";
 import type { DeclareAt } from "./declarations.js";
 
-/** Name, tags and icon of a service, for catalogs, as far as they are given. */
+/** Name, tags and icon of a service, for catalogs. Each is optional. */
 export type ServiceInfo = Pick<ResourceInfo, "serviceName" | "tags" | "iconUrl">;
 
-/** What a challenge says about its route. */
+/** The facts about a route in its challenge. */
 export interface ChallengeSubject {
   readonly offers: readonly Offer[];
   readonly description: string;
   readonly mimeType: string;
   readonly service: ServiceInfo;
   readonly declareAt: DeclareAt;
-  /** What its declarations say of input and output, in the form of older documents. */
+  /** The input and output of the route, in the form of older clients. */
   readonly outline: (extensions: Extensions | undefined, url: string) => Outline | undefined;
 }
 
-/** What differs from request to request. */
+/** The facts that differ between requests. */
 export interface ChallengeOccasion extends DeclarationOccasion {
   /** Absolute URL of the resource. */
   readonly url: string;
@@ -44,26 +44,26 @@ export interface WrittenChallenge {
 /** Writes the challenge of one route. */
 export type ChallengeWriter = (occasion: ChallengeOccasion) => LeveledChallenge;
 
-/** How much an offer says: all fields, the protocol's fields and the older name of one, or only the protocol's. */
+/** The fields of an offer: all, the protocol's and `maxAmountRequired`, or only the protocol's. */
 export type Level = "full" | "lean" | "canonical";
 
 /**
- * Proxies commonly take 4 to 8 KiB for all headers of a response, and the client sends most of this back with its
+ * Proxies commonly accept 4 to 8 KiB for all headers of a response. The client sends most of a challenge back with its
  * payment. A longer challenge leaves out fields that repeat others.
  */
 export const HEADER_BUDGET = 4096;
 
 const LEVELS: readonly Level[] = ["full", "lean", "canonical"];
 
-/** A challenge, and how much it says. */
+/** A challenge and its level. */
 export interface LeveledChallenge extends WrittenChallenge {
   readonly level: Level;
 }
 
 /**
- * Prepares the challenge of one route. A route without parameters nearly always has the same one, so the last one is kept.
+ * Prepares the challenge of one route. The last challenge is kept, because most routes send the same one again.
  *
- * @param onLevel - Gets the level of each challenge that is written anew.
+ * @param onLevel - Receives the level of each challenge that is not a repetition.
  */
 export function compileChallenge(
   subject: ChallengeSubject,
@@ -72,7 +72,7 @@ export function compileChallenge(
   let last: { readonly moment: Moment; readonly written: LeveledChallenge } | undefined;
   return (occasion) => {
     const { url, method, error } = occasion;
-    // The occasion itself would keep its request in memory.
+    // Keeping the occasion would keep its request in memory.
     const moment = { url, method, error, extensions: subject.declareAt(occasion) };
     if (last !== undefined && isSame(last.moment, moment)) return last.written;
     const written = writeChallenge(subject, moment);
@@ -82,14 +82,14 @@ export function compileChallenge(
   };
 }
 
-/** One request, and what is declared at it. */
+/** One request and its declarations. */
 type Moment = Omit<ChallengeOccasion, "locate"> & { readonly extensions: Extensions | undefined };
 
 function isSame(a: Moment, b: Moment): boolean {
   return a.url === b.url && a.method === b.method && a.error === b.error && a.extensions === b.extensions;
 }
 
-/** Writes as much as fits. */
+/** Writes the challenge with the most fields that fit the budget. */
 function writeChallenge(subject: ChallengeSubject, moment: Moment): LeveledChallenge {
   const outputSchema = outputSchemaOf(subject, moment);
   const write = (level: Level): LeveledChallenge => {

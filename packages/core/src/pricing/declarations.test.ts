@@ -2,12 +2,12 @@ import { describe, expect, test } from "vitest";
 import { createPaymentsEngine, createPaymentsGate } from "../engine.js";
 import type { CompiledDeclaration, Extension } from "../extension.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
-import { createTestScheme, createTill, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
+import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
 import type { RouteConfig } from "../options.js";
 
 const ACCEPTS = { network: NETWORK, price: "$0.01", payTo: PAY_TO } as const;
 
-/** An extension that declares what it is given, and where the request is. */
+/** An extension whose declaration repeats its input, the template and the path parameters. */
 function createEcho(changes: Partial<CompiledDeclaration> = {}): Extension {
   return {
     key: "echo",
@@ -42,16 +42,16 @@ const REQUEST = {
 async function challengeAt(path: string, route: RouteConfig, { key = "GET /a/:id", extensions = [createEcho()] } = {}) {
   const { gate, engine } = createPaymentsGate(
     { [key]: route },
-    { facilitator: createTill() },
+    { facilitator: createFakeFacilitator() },
     { schemes: [createTestScheme()], extensions },
   );
   const decision = await gate.decide({ ...REQUEST, path });
   if (decision.kind !== "respond") throw new Error(decision.kind);
-  return { engine, answer: decision.response, json: JSON.parse(String(decision.response.body)) };
+  return { engine, response: decision.response, json: JSON.parse(String(decision.response.body)) };
 }
 
-describe("a route that is declared by an extension", () => {
-  test("says so in its challenge, by the request", async () => {
+describe("a route that declares an extension", () => {
+  test("a route has the declaration for the request in its challenge", async () => {
     const { json } = await challengeAt("/a/b%20c", { accepts: ACCEPTS, extensions: { echo: { x: 1 } } });
     expect(json.extensions.echo).toEqual({
       info: { declaration: { x: 1 }, params: ["id"] },
@@ -61,27 +61,27 @@ describe("a route that is declared by an extension", () => {
     });
   });
 
-  test("has what older documents have of it in each way to pay", async () => {
+  test("a route has the extension's outline as outputSchema in each offer", async () => {
     const outline = () => ({ input: { type: "echo" }, output: { y: 2 } });
     const extensions = [createEcho({ outline })];
     const { json } = await challengeAt("/a/b", { accepts: ACCEPTS, extensions: { echo: {} } }, { extensions });
     expect(json.accepts[0].outputSchema).toEqual({ input: { type: "echo" }, output: { y: 2 } });
   });
 
-  test("cannot be, where the extension says so", () => {
+  test("a route throws at startup when its extension reports an issue", () => {
     const create = () =>
       createPaymentsGate(
         { "GET /a": { accepts: ACCEPTS, extensions: { echo: { bad: 1 } } } },
-        { facilitator: createTill() },
+        { facilitator: createFakeFacilitator() },
         { schemes: [createTestScheme()], extensions: [createEcho()] },
       );
     expect(create).toThrow('routes["GET /a"].extensions.echo: expected something good');
   });
 
-  test("may be so by an extension of the seller's, which comes before the built-in one", () => {
+  test("a route uses the seller's extension before the built-in one", () => {
     const own = createEcho({ notices: [{ code: "FAREBOX_EXAMPLE_MISSING", message: "mine" }] });
     const engine = createPaymentsEngine(
-      { facilitator: createTill(), extensions: [own] },
+      { facilitator: createFakeFacilitator(), extensions: [own] },
       { schemes: [createTestScheme()], extensions: [createEcho()] },
     );
     engine.routes({ "GET /a": { accepts: ACCEPTS, extensions: { echo: {} } } });
@@ -90,7 +90,7 @@ describe("a route that is declared by an extension", () => {
     ]);
   });
 
-  test("goes to the facilitator as it was declared, with name, tags and icon of the service", async () => {
+  test("a route has the name, tags and icon of the service in its resource", async () => {
     const route: RouteConfig = { accepts: ACCEPTS, extensions: { echo: {} }, serviceName: "Mine", tags: ["a"] };
     const { json } = await challengeAt("/a/b", route);
     const resource: FacilitatorRequest["paymentPayload"]["resource"] = json.resource;
@@ -104,55 +104,55 @@ describe("a route that is declared by an extension", () => {
   });
 });
 
-describe("a challenge that is large", () => {
+describe("a large challenge", () => {
   const filler = (size: number) => ({ echo: { text: "x".repeat(size) } });
 
-  test("beyond what most proxies take is a finding", async () => {
+  test("a large challenge is a finding above the limit of most proxies", async () => {
     const { engine } = await challengeAt("/a/b", { accepts: ACCEPTS, extensions: filler(7000) });
     expect(engine.report().findings).toMatchObject([{ code: "FAREBOX_CHALLENGE_TOO_LARGE", route: "GET /a/:id" }]);
   });
 
-  test("beyond what some take is none", async () => {
+  test("a large challenge is no finding above the limit of some proxies", async () => {
     const { engine } = await challengeAt("/a/b", { accepts: ACCEPTS, extensions: filler(4000) });
     expect(engine.report().findings).toEqual([]);
   });
 
-  test("says less, and says so once", async () => {
-    const said: unknown[] = [];
+  test("a large challenge is shortened, which is logged once", async () => {
+    const logged: unknown[] = [];
     const logger = {
       warn() {},
       error() {},
-      info: (event: string, fields: object) => void said.push({ event, ...fields }),
+      info: (event: string, fields: object) => void logged.push({ event, ...fields }),
     };
     const { gate } = createPaymentsGate(
       { "GET /a": { accepts: ACCEPTS, extensions: filler(2800) } },
-      { facilitator: createTill(), logger },
+      { facilitator: createFakeFacilitator(), logger },
       { schemes: [createTestScheme()], extensions: [createEcho()] },
     );
     for (const origin of ["https://a.example", "https://b.example", "https://a.example"]) {
       await gate.decide({ ...REQUEST, path: "/a", origin });
     }
-    expect(said).toEqual([{ event: "challenge_shortened", route: "GET /a", level: "canonical" }]);
+    expect(logged).toEqual([{ event: "challenge_shortened", route: "GET /a", level: "canonical" }]);
   });
 
-  test("is refused at start where nobody could read it for its nesting", () => {
+  test("a challenge throws at startup when it is nested too deeply to be read", () => {
     const deep = Array.from({ length: 40 }).reduce<object>((inner) => ({ a: inner }), {});
     const create = () =>
       createPaymentsGate(
         { "GET /a": { accepts: ACCEPTS, extensions: { echo: deep } } },
-        { facilitator: createTill() },
+        { facilitator: createFakeFacilitator() },
         { schemes: [createTestScheme()], extensions: [createEcho()] },
       );
     expect(create).toThrow("levels of nesting");
   });
 });
 
-describe("a route for catalogs that is not reached by https", () => {
+describe("a public route without https", () => {
   const extensions = [createEcho({ isPublic: true })];
   const create = (publicUrl?: string) =>
     createPaymentsGate(
       { "GET /a": { accepts: ACCEPTS, extensions: { echo: {} } } },
-      { facilitator: createTill(), strict: true, ...(publicUrl === undefined ? {} : { publicUrl }) },
+      { facilitator: createFakeFacilitator(), strict: true, ...(publicUrl === undefined ? {} : { publicUrl }) },
       { schemes: [createTestScheme()], extensions },
     );
 
@@ -160,7 +160,7 @@ describe("a route for catalogs that is not reached by https", () => {
     ["http://api.example.com", ["FAREBOX_NOT_HTTPS"]],
     ["https://api.example.com", []],
     ["http://localhost:3000", []],
-  ])("by its public URL %s is found to be so: %j", (publicUrl, codes) => {
+  ])("a public route with the public URL %s has the findings %j", (publicUrl, codes) => {
     expect(
       create(publicUrl)
         .engine.report()
@@ -168,7 +168,7 @@ describe("a route for catalogs that is not reached by https", () => {
     ).toEqual(codes);
   });
 
-  test("by a request is found to be so with that", async () => {
+  test("a public route is a finding after a request over http", async () => {
     const { engine, gate } = create();
     await gate.decide({ ...REQUEST, path: "/a", origin: "http://api.example.com" });
     expect(engine.report().findings).toMatchObject([{ code: "FAREBOX_NOT_HTTPS" }]);

@@ -1,5 +1,5 @@
 /**
- * What a route declares by extensions: constants, which go out as they are, and what an extension has compiled.
+ * The extension declarations of a route: constants, which are sent as written, and compiled declarations.
  *
  * @module
  */
@@ -16,17 +16,17 @@ import { type Issues, issuePath } from "../issues.js";
 import type { ExtensionDeclaration, Extensions } from "../protocol/documents.js";
 import { copyJsonObject, isJsonObject } from "../protocol/json.js";
 
-/** The declarations of a route, prepared. */
+/** The compiled declarations of a route. */
 export interface Declarations {
-  /** Identifiers and constants: what is the same for every request. */
+  /** Declarations that are the same for every request, by identifier. */
   readonly constant: Extensions | undefined;
   readonly compiled: ReadonlyMap<string, CompiledDeclaration>;
 }
 
-/** What a route declares at one request. Where the request changes nothing, the same object again. */
+/** Returns a route's declarations for one request. If the request changes nothing, it returns the same object again. */
 export type DeclareAt = (occasion: DeclarationOccasion) => Extensions | undefined;
 
-/** Where declarations stand, and who can compile them. */
+/** The path of the declarations, and the extensions that can compile them. */
 export interface DeclarationsInput {
   readonly path: string;
   readonly route: RouteFacts;
@@ -63,7 +63,7 @@ function isComplete(declaration: unknown): declaration is ExtensionDeclaration {
   return isJsonObject(declaration) && isJsonObject(declaration["info"]) && isJsonObject(declaration["schema"]);
 }
 
-/** Says what goes out at a request. */
+/** Creates the function that returns a route's declarations for a request. */
 export function createDeclareAt({ constant, compiled }: Declarations): DeclareAt {
   const [only, ...others] = compiled;
   if (only === undefined) return () => constant;
@@ -77,7 +77,7 @@ export function createDeclareAt({ constant, compiled }: Declarations): DeclareAt
   };
 }
 
-/** Almost always there is one; and what it says is almost always the same. */
+/** Most routes have one declaration, which is almost always the same object. */
 function createMemo([key, one]: readonly [string, CompiledDeclaration], constant: Extensions | undefined): DeclareAt {
   const joined = new WeakMap<ExtensionDeclaration, Extensions>();
   return (occasion) => {
@@ -89,7 +89,7 @@ function createMemo([key, one]: readonly [string, CompiledDeclaration], constant
   };
 }
 
-/** What older documents say of input and output, of the first declaration that has a word for it. */
+/** The input and output of a route in the form of older clients, from the first declaration that has one. */
 export function outlineOf(
   extensions: Extensions | undefined,
   { compiled }: Declarations,
@@ -102,17 +102,17 @@ export function outlineOf(
   return undefined;
 }
 
-/** Whether a route's declarations say what goes into a request. */
+/** Whether a route's declarations can check the input of a request. */
 export function canCheckInput({ compiled }: Declarations): boolean {
   return [...compiled.values()].some(({ checkInput }) => checkInput !== undefined);
 }
 
-/** What is wrong with a request by what its route declares. */
+/** The problems of a request's input, by its route's declarations. */
 export function checkDeclaredInput({ compiled }: Declarations, input: RequestInput): readonly InputProblem[] {
   return [...compiled.values()].flatMap(({ checkInput }) => checkInput?.(input) ?? []);
 }
 
-/** What the body of a request has to be sent as, to be checked. */
+/** The type in which a request's body is checked. */
 export function bodyTypeOf({ compiled }: Declarations, method: string): "json" | "form-data" | "text" | undefined {
   return [...compiled.values()].map(({ bodyType }) => bodyType?.(method)).find((type) => type !== undefined);
 }

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import {
   admissionOf,
-  answerOf,
   createShop,
   decodeHeader,
   HANDLED,
   NETWORK,
   PAY_TO,
+  responseOf,
   SETTLED,
   type ShopOptions,
   stageOf,
@@ -20,7 +20,7 @@ interface Offered {
   readonly extra: { readonly quote: string };
 }
 
-/** A shop whose price is what it is set to. */
+/** A shop whose price the test sets. */
 function createMarket(options: ShopOptions & { readonly route?: RouteConfig } = {}) {
   const market = { price: "$0.01" as unknown, asked: 0 };
   const price = (() => {
@@ -30,7 +30,7 @@ function createMarket(options: ShopOptions & { readonly route?: RouteConfig } = 
   const accepts = { network: NETWORK, price, payTo: PAY_TO } as const;
   const shop = createShop({ ...options, routes: { "GET /weather": { accepts, ...options.route } } });
   const offerNow = async (request = {}) => {
-    const { headers } = answerOf(await shop.ask(request));
+    const { headers } = responseOf(await shop.ask(request));
     return (decodeHeader(headers["payment-required"])["accepts"] as Offered[])[0]!;
   };
   const payBy = (offer: Offered, request = {}) =>
@@ -38,8 +38,8 @@ function createMarket(options: ShopOptions & { readonly route?: RouteConfig } = 
   return { ...shop, market, offerNow, payBy };
 }
 
-describe("a price that depends on the request", () => {
-  test("is asked for each time, and told what may matter", async () => {
+describe("a dynamic price", () => {
+  test("a dynamic price is computed for each request, from its method, URL, parameters, headers and body", async () => {
     const seen: unknown[] = [];
     const price: PriceFunction = ({ header, ...request }) => {
       seen.push([request, header("x-plan")]);
@@ -52,7 +52,7 @@ describe("a price that depends on the request", () => {
       body: { c: 1 },
       header: (name: string) => (name === "x-plan" ? "gold" : undefined),
     };
-    const [offer] = decodeHeader(answerOf(await ask(request)).headers["payment-required"])["accepts"] as Offered[];
+    const [offer] = decodeHeader(responseOf(await ask(request)).headers["payment-required"])["accepts"] as Offered[];
     expect(offer?.amount).toBe("70000");
     expect(seen).toEqual([
       [
@@ -71,80 +71,80 @@ describe("a price that depends on the request", () => {
     ]);
   });
 
-  test("may name a ticker, and is refused where nobody knows it", async () => {
+  test("a dynamic price may name a ticker, and an unknown ticker answers 503", async () => {
     const { market, offerNow, ask } = createMarket();
     market.price = "0.02 usdc";
     expect((await offerNow()).amount).toBe("20000");
     market.price = "0.02 EURC";
-    expect(answerOf(await ask()).status).toBe(503);
+    expect(responseOf(await ask()).status).toBe(503);
   });
 
-  test("holds for who was told of it, when it has moved since", async () => {
-    const { market, offerNow, payBy, till } = createMarket();
+  test("a dynamic price holds for a client that was quoted it, even after it changed", async () => {
+    const { market, offerNow, payBy, facilitator } = createMarket();
     const offer = await offerNow();
     market.price = "$5";
     const admission = admissionOf(await payBy(offer));
     expect([admission.payment.amount, market.asked]).toEqual(["10000", 1]);
-    expect(till.calls[0]?.request.paymentRequirements).toMatchObject({ amount: "10000", extra: offer.extra });
+    expect(facilitator.calls[0]?.request.paymentRequirements).toMatchObject({ amount: "10000", extra: offer.extra });
     await admission.complete(HANDLED);
     expect((await offerNow()).amount).toBe("5000000");
   });
 
-  test("that has run out is paid by nobody anew, and the answer has the price of now", async () => {
-    const { market, clock, offerNow, payBy, till } = createMarket();
+  test("a dynamic price is rejected after its quote expired, with the current price in the challenge", async () => {
+    const { market, clock, offerNow, payBy, facilitator } = createMarket();
     const offer = await offerNow();
     clock.ms += 301_000;
     market.price = "$5";
-    const { status, json } = answerOf(await payBy(offer));
-    expect([status, json["error"], till.calls.length]).toEqual([402, "invalid_payment_requirements", 0]);
+    const { status, json } = responseOf(await payBy(offer));
+    expect([status, json["error"], facilitator.calls.length]).toEqual([402, "invalid_payment_requirements", 0]);
     expect(json["accepts"]).toMatchObject([{ amount: "5000000" }]);
   });
 
-  test("that has run out since is no reason for a new challenge while its settlement is unknown", async () => {
-    const { market, clock, offerNow, payBy, till } = createMarket();
+  test("a dynamic price causes no new challenge when its quote expires while the settlement is unknown", async () => {
+    const { market, clock, offerNow, payBy, facilitator } = createMarket();
     const offer = await offerNow();
-    till.settles = new Error("lost");
+    facilitator.settles = new Error("lost");
     await admissionOf(await payBy(offer)).complete(HANDLED);
     clock.ms += 301_000;
     market.price = "$5";
-    const { status, headers } = answerOf(await payBy(offer));
+    const { status, headers } = responseOf(await payBy(offer));
     expect([status, headers["payment-required"]]).toEqual([503, undefined]);
-    till.settles = SETTLED;
-    expect(answerOf(await payBy(offer)).text).toBe("sunny");
+    facilitator.settles = SETTLED;
+    expect(responseOf(await payBy(offer)).text).toBe("sunny");
   });
 
   test.each<[what: string, request: object]>([
     ["another query", { search: "?a=1" }],
     ["another method", { method: "HEAD" }],
     ["another body", { digestBody: () => "other" }],
-  ])("is for no other request: %s", async (_what, request) => {
+  ])("a dynamic price does not hold for another request: %s", async (_what, request) => {
     const { market, offerNow, payBy } = createMarket();
     const offer = await offerNow();
     market.price = "$5";
-    const { status, json } = answerOf(await payBy(offer, request));
+    const { status, json } = responseOf(await payBy(offer, request));
     expect([status, json["error"]]).toEqual([402, "invalid_payment_requirements: amount is not as offered"]);
   });
 
   test.each<[what: string, change: Partial<Offered>]>([
     ["a lower amount", { amount: "1" }],
     ["another recipient", { payTo: "0xmine" }],
-    ["a quote of nobody", { extra: { quote: `1900000000.${"a".repeat(43)}` } }],
+    ["a forged quote", { extra: { quote: `1900000000.${"a".repeat(43)}` } }],
     ["a quote of another time", { extra: { quote: "9" } }],
     ["no quote", { extra: {} as never }],
-  ])("is not what the client makes of it: %s", async (_what, change) => {
-    const { market, offerNow, payBy, till } = createMarket();
+  ])("a dynamic price does not hold when the client changes the offer: %s", async (_what, change) => {
+    const { market, offerNow, payBy, facilitator } = createMarket();
     const offer = { ...(await offerNow()), ...change };
     market.price = "$5";
-    expect([answerOf(await payBy(offer)).status, till.calls.length]).toEqual([402, 0]);
+    expect([responseOf(await payBy(offer)).status, facilitator.calls.length]).toEqual([402, 0]);
   });
 
-  test("is the same for a client that drops the quote, as long as it has not moved", async () => {
+  test("a dynamic price holds for a client that drops the quote while the price is the same", async () => {
     const { offerNow, payBy } = createMarket();
     const offer = await offerNow();
     expect(stageOf(await payBy({ ...offer, extra: {} as never }))).toBe("held");
   });
 
-  test("is asked for once, where several ways to pay share it", async () => {
+  test("a dynamic price is computed once for several offers that share it", async () => {
     const market = { asked: 0 };
     const price: PriceFunction = async () => {
       market.asked++;
@@ -152,58 +152,58 @@ describe("a price that depends on the request", () => {
     };
     const accepts = ["eip155:1", "eip155:2"].map((network) => ({ network, payTo: PAY_TO }) as never);
     const { ask } = createShop({ routes: { "GET /weather": { price, accepts } } });
-    const challenge = decodeHeader(answerOf(await ask()).headers["payment-required"]);
+    const challenge = decodeHeader(responseOf(await ask()).headers["payment-required"]);
     expect([(challenge["accepts"] as unknown[]).length, market.asked]).toEqual([2, 1]);
   });
 
   test.each<[what: string, price: unknown]>([
-    ["nothing", undefined],
+    ["undefined", undefined],
     ["a number", 0.01],
-    ["no price", "1 dollar"],
+    ["an invalid price", "1 dollar"],
     ["zero", "$0"],
-    ["more digits than there are", "$0.0000001"],
+    ["more decimals than the asset has", "$0.0000001"],
     ["a rejection", () => Promise.reject(new RangeError("secret"))],
-    ["no amount", { asset: "0xA" }],
-  ])("is never made up: %s is answered 503, paid or not", async (_what, price) => {
-    const { market, ask, pay, till, log } = createMarket();
+    ["an asset without an amount", { asset: "0xA" }],
+  ])("a dynamic price answers 503 with or without a payment when its function returns %s", async (_what, price) => {
+    const { market, ask, pay, facilitator, log } = createMarket();
     market.price = price;
     for (const decision of [await ask(), await pay()]) {
-      const { status, headers, text } = answerOf(decision);
+      const { status, headers, text } = responseOf(decision);
       expect([status, headers["payment-required"]]).toEqual([503, undefined]);
       expect(text).not.toContain("secret");
     }
-    expect(till.calls).toEqual([]);
+    expect(facilitator.calls).toEqual([]);
     expect(log.map(({ event }) => event)).toEqual(["decision_failed", "decision_failed"]);
   });
 
-  test("is bound to the body also where nobody pays yet; a client that leaves gets none", async () => {
+  test("a dynamic price is not computed when the client disconnects before the body is complete", async () => {
     const { ask, market } = createMarket();
-    expect(answerOf(await ask({ digestBody: async () => undefined })).status).toBe(400);
+    expect(responseOf(await ask({ digestBody: async () => undefined })).status).toBe(400);
     expect(market.asked).toBe(0);
   });
 });
 
-describe("a recipient that depends on the request", () => {
-  test("is asked for, and stays who it was for this payment", async () => {
+describe("a dynamic payTo", () => {
+  test("a dynamic payTo holds for a client that was quoted it", async () => {
     const tenant = { name: "a" };
     const payTo = async () => `0x${tenant.name.repeat(40)}`;
     const shop = createShop({
       routes: { "GET /weather": { accepts: { network: NETWORK, price: "$0.01", payTo } as never } },
     });
-    const challenge = decodeHeader(answerOf(await shop.ask()).headers["payment-required"]);
+    const challenge = decodeHeader(responseOf(await shop.ask()).headers["payment-required"]);
     const [offer] = challenge["accepts"] as Offered[];
     expect(offer?.payTo).toBe(`0x${"a".repeat(40)}`);
     tenant.name = "b";
     await admissionOf(await shop.pay({ accepted: { ...offer } as never })).complete(HANDLED);
-    expect(shop.till.calls.map(({ request }) => request.paymentRequirements.payTo)).toEqual([
+    expect(shop.facilitator.calls.map(({ request }) => request.paymentRequirements.payTo)).toEqual([
       offer?.payTo,
       offer?.payTo,
     ]);
   });
 });
 
-describe("the report", () => {
-  test("says of such a price that it depends", () => {
+describe("the report of a dynamic price", () => {
+  test("the report of a dynamic price has no amount and says that the request decides", () => {
     const { engine } = createMarket();
     expect(engine.report().routes[0]?.offers).toEqual([
       {
@@ -230,7 +230,7 @@ describe("quotes", () => {
   const quotes = createQuotes(Buffer.from("s".repeat(32)));
   const quote = quotes.sign(TERMS, 1_000);
 
-  test("are good until they lapse", () => {
+  test("quotes are good until they expire", () => {
     expect([0, 1_000, 1_001, 9e9].map((now) => quotes.check(quote, TERMS, now))).toEqual([
       "good",
       "good",
@@ -247,7 +247,7 @@ describe("quotes", () => {
     ["asset", "0xC"],
     ["payTo", "0xC"],
     ["amount", "2"],
-  ])("are void for another %s", (field, value) => {
+  ])("quotes are void for another %s", (field, value) => {
     expect(quotes.check(quote, { ...TERMS, [field]: value } as QuotedTerms, 0)).toBe("void");
   });
 
@@ -263,16 +263,16 @@ describe("quotes", () => {
     [`${quote.slice(0, -1)}\n`],
     [`1000.${"é".repeat(43)}`],
     [`${"9".repeat(400)}.${"a".repeat(43)}`],
-  ])("are void when they are %j", (text) => {
+  ])("quotes are void when the text is %j", (text) => {
     expect(quotes.check(text, TERMS, 0)).toBe("void");
   });
 
-  test("of another secret are void", () => {
+  test("quotes are void with another secret", () => {
     expect(createQuotes(Buffer.from("t".repeat(32))).check(quote, TERMS, 0)).toBe("void");
   });
 
   test.each([["short"], [5], [null], ["x".repeat(31)]])(
-    "cannot be made with the secret %j, which is not quoted",
+    "quotes throw at startup for the secret %j without quoting it",
     (quoteSecret) => {
       expect(() => createShop({ quoteSecret: quoteSecret as never })).toThrow(
         /options.quoteSecret: expected a text of at least 32/,
@@ -285,7 +285,7 @@ describe("quotes", () => {
     },
   );
 
-  test("hold across processes that share a secret", async () => {
+  test("quotes hold in every process that shares the secret", async () => {
     const quoteSecret = "between the processes of one seller";
     const one = createMarket({ quoteSecret });
     const other = createMarket({ quoteSecret });
@@ -293,6 +293,6 @@ describe("quotes", () => {
     const offer = await one.offerNow();
     for (const { market } of [other, stranger]) market.price = "$5";
     expect(stageOf(await other.payBy(offer))).toBe("held");
-    expect(answerOf(await stranger.payBy(offer)).status).toBe(402);
+    expect(responseOf(await stranger.payBy(offer)).status).toBe(402);
   });
 });

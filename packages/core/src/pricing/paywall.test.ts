@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { answerOf, createShop, createTestScheme, decodeHeader, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
+import { createShop, createTestScheme, decodeHeader, NETWORK, PAY_TO, responseOf } from "../gate/shop.fixture.js";
 import { wantsPage } from "./paywall.js";
 
 const BROWSER = { accept: "text/html,application/xhtml+xml,*/*;q=0.8", userAgent: "Mozilla/5.0 (X11; Linux x86_64)" };
@@ -12,8 +12,8 @@ function dataIn(page: string): unknown {
 }
 
 describe("a browser without a payment", () => {
-  test("gets a page that runs nothing, with the challenge in header and data", async () => {
-    const { status, headers, text } = answerOf(await createShop().ask(BROWSER));
+  test("a browser gets a page without scripts, with the challenge in its header and data", async () => {
+    const { status, headers, text } = responseOf(await createShop().ask(BROWSER));
     expect(status).toBe(402);
     expect(headers).toMatchObject({
       "content-type": "text/html; charset=utf-8",
@@ -25,7 +25,7 @@ describe("a browser without a payment", () => {
     expect(text).toContain("<li>0.01 USDC on eip155:84532</li>");
   });
 
-  test("is told in atomic units of a token that nobody knows", async () => {
+  test("a browser gets a price in atomic units for a token without decimals", async () => {
     const scheme = createTestScheme({
       compileTerms: ({ payTo }) => ({
         ok: true,
@@ -34,11 +34,11 @@ describe("a browser without a payment", () => {
         payTo,
       }),
     });
-    const { text } = answerOf(await createShop({ scheme }).ask(BROWSER));
+    const { text } = responseOf(await createShop({ scheme }).ask(BROWSER));
     expect(text).toContain("<li>7 atomic units of &lt;T&gt; (0xA) on eip155:84532</li>");
   });
 
-  test("cannot be shown markup of the URL or the description", async () => {
+  test("a browser gets a page without markup from the URL or the description", async () => {
     const markup = ["<script>", "</script>", "<!--", "-->", "&", '"', "'", "a"];
     const paths = fc.array(fc.constantFrom(...markup, "\xe2"));
     const texts = fc.array(fc.constantFrom(...markup, "\u2028"));
@@ -47,7 +47,7 @@ describe("a browser without a payment", () => {
         const accepts = { network: NETWORK, price: "$0.01", payTo: PAY_TO } as const;
         const description = words.join("");
         const { ask } = createShop({ routes: { "GET /*path": { accepts, description } } });
-        const { text, headers } = answerOf(await ask({ ...BROWSER, path: `/x${url.join("")}` }));
+        const { text, headers } = responseOf(await ask({ ...BROWSER, path: `/x${url.join("")}` }));
         expect(text.match(/<script/g)).toHaveLength(1);
         expect(text.match(/<\/script/g)).toHaveLength(1);
         expect(text).not.toContain("<!--");
@@ -58,21 +58,21 @@ describe("a browser without a payment", () => {
   });
 });
 
-describe("who gets a page", () => {
+describe("the paywall page", () => {
   test.each<[accept: string | undefined, userAgent: string | undefined, page: boolean, why: string]>([
     [BROWSER.accept, BROWSER.userAgent, true, "a browser that opens it"],
     ["application/json", BROWSER.userAgent, false, "a script in a browser"],
     ["*/*", BROWSER.userAgent, false, "fetch in a browser"],
     [BROWSER.accept, "curl/8.5.0", false, "a program that takes anything"],
-    [undefined, BROWSER.userAgent, false, "nothing said"],
-    [BROWSER.accept, undefined, false, "nothing said"],
-  ])("%j of %j: %s (%s)", (accept, userAgent, page) => {
+    [undefined, BROWSER.userAgent, false, "no header"],
+    [BROWSER.accept, undefined, false, "no header"],
+  ])("wantsPage decides for Accept %j and User-Agent %j: %s (%s)", (accept, userAgent, page) => {
     expect(wantsPage(accept, userAgent)).toBe(page);
   });
 
-  test("not a browser that has sent a payment", async () => {
+  test("the paywall page is not sent to a browser with a payment", async () => {
     const { pay, ask } = createShop();
-    expect(answerOf(await pay({ accepted: { amount: "1" } }, BROWSER)).json).toMatchObject({ x402Version: 2 });
-    expect(answerOf(await ask({ ...BROWSER, paymentSignature: "junk" })).status).toBe(400);
+    expect(responseOf(await pay({ accepted: { amount: "1" } }, BROWSER)).json).toMatchObject({ x402Version: 2 });
+    expect(responseOf(await ask({ ...BROWSER, paymentSignature: "junk" })).status).toBe(400);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * What a person sees who opens a priced URL in a browser: what is for sale and for how much. Browsers cannot pay by
- * themselves, so the page has no script; the challenge is in it as data, for extensions and agents that read pages.
+ * The page for a person who opens a priced URL in a browser. It shows the resource and its offers. Browsers cannot pay
+ * by themselves, so the page has no script. It contains the challenge as data, for extensions and agents.
  *
  * @module
  */
@@ -36,7 +36,7 @@ export function writePaywall(subject: ChallengeSubject, url: string, challenge: 
 ${offers}
 </ul>
 <p>Programs pay for it over <a href="https://www.x402.org">x402</a>: they read the <code>PAYMENT-REQUIRED</code> header
-of this answer, sign a payment, and send the request again with a <code>PAYMENT-SIGNATURE</code> header.</p>
+of this response, sign a payment, and send the request again with a <code>PAYMENT-SIGNATURE</code> header.</p>
 </main>
 <script type="application/json" id="payment-required">${escapeJson(challenge.body)}</script>
 </body>
@@ -62,7 +62,7 @@ function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
 }
 
-/** JSON inside a script element: no `<` may remain that could end the element or open a comment. */
+/** JSON inside a script element. A `<` could end the element or open a comment, so each one is escaped. */
 function escapeJson(json: string): string {
   return json.replaceAll("<", "\\u003c");
 }

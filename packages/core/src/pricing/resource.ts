@@ -12,25 +12,25 @@ import { collapseSlashes, encodeTemplate } from "../route/path-form.js";
 import type { GateRequest } from "../route/request.js";
 import type { RouteCandidate } from "../route/route-table.js";
 
-/** What the seller set about the URLs of the server. */
+/** The seller's settings for the URLs of the server. */
 export interface PublicUrlSettings {
   /** Without a trailing slash. */
   readonly publicUrl: string | undefined;
-  /** Lower case, with a port where only that port is meant. Empty: any. */
+  /** Lower case. A host with a port allows only that port. An empty list allows any host. */
   readonly allowedHosts: readonly string[];
   readonly includeQuery: boolean;
 }
 
 const FALLBACK_ORIGIN = "http://localhost";
 
-/** The URL of the requested resource, in ASCII. The client's word only counts where the seller set nothing. */
+/** The URL of the requested resource, in ASCII. The client's host only counts if the seller set none. */
 export function resourceUrl(request: GateRequest, config: PublicUrlSettings): string {
   const { origin } = originFor(request.origin, config);
   const search = config.includeQuery ? request.search : "";
   return origin + encodeUnsafe(request.mountPath + request.path + search);
 }
 
-/** The origin by which clients reach the server. It is certain if the seller set it; otherwise the request says it. */
+/** The origin by which clients reach the server. It is certain if the seller set it; otherwise the request has it. */
 export function originFor(
   origin: string | undefined,
   config: Pick<PublicUrlSettings, "publicUrl" | "allowedHosts">,
@@ -50,7 +50,7 @@ export function isForeignHost(
   );
 }
 
-/** A host that is not allowed is replaced by the first that is. */
+/** The first allowed host replaces a host that is not allowed. */
 function allowedOrigin(
   request: Pick<GateRequest, "origin">,
   config: Pick<PublicUrlSettings, "publicUrl" | "allowedHosts">,
@@ -67,7 +67,7 @@ function isAllowed(origin: string, allowedHosts: readonly string[]): boolean {
 
 const UNSAFE = /[^\w\-.~!$&'()*+,;=:@%/?]/g;
 
-/** Node passes on bytes that are not allowed in a URL, such as `<` and `"`. Pages that show the URL must be safe. */
+/** Node passes on bytes that are not allowed in a URL, such as `<` and `"`. A page that shows the URL must be safe. */
 function encodeUnsafe(text: string): string {
   return text.search(UNSAFE) === -1 ? text : text.replace(UNSAFE, encodeLatin1);
 }
@@ -79,13 +79,13 @@ function encodeLatin1(character: string): string {
 
 /** A route's path in the syntax of catalogs, and the path parameters of a request. */
 export interface Place {
-  /** Public path with its mounts, e.g. `/users/:id`; `undefined` where a route is a regular expression. */
+  /** Public path with its mounts, e.g. `/users/:id`; `undefined` for a regular expression. */
   readonly routeTemplate: string | undefined;
-  /** Decoded: `{ id: "a b" }`; the segments of a wildcard are joined by `/`. */
+  /** Decoded, such as `{ id: "a b" }`. The segments of a wildcard are joined by `/`. */
   readonly pathParams: Readonly<Record<string, string>>;
 }
 
-/** The place of a request that matched a key. */
+/** The template and parameters of a request that matched a key. */
 export function placeOf(
   { form, path, mountPath }: Pick<RouteCandidate<unknown>, "form" | "path" | "mountPath">,
   request: GateRequest,
@@ -95,7 +95,7 @@ export function placeOf(
   return withMount({ routeTemplate: form.template, pathParams: params }, request);
 }
 
-/** Puts the mount before a place below it. */
+/** Adds the mount's template and parameters to those below it. */
 function withMount(place: Place, request: GateRequest): Place {
   const mount = mountOf(request);
   const { routeTemplate } = place;
@@ -106,7 +106,7 @@ function withMount(place: Place, request: GateRequest): Place {
   };
 }
 
-/** The place of a request that the framework matched with a route of this path. */
+/** The template and parameters of a request that the framework matched with a route of this path. */
 export function placeOfRoute(path: string, request: GateRequest): Place | undefined {
   const compiled = compileRegistered(path);
   if (!compiled.ok) return undefined;
@@ -117,7 +117,7 @@ export function placeOfRoute(path: string, request: GateRequest): Place | undefi
   return undefined;
 }
 
-/** Without the text of the mount, the request's own path stands for it. */
+/** If the template of the mount is unknown, the path of the mount replaces it. */
 function mountOf({ mountPath, mountTemplate }: GateRequest): {
   routeTemplate: string;
   pathParams: Place["pathParams"];
@@ -131,17 +131,17 @@ function mountOf({ mountPath, mountTemplate }: GateRequest): {
   return { routeTemplate: form.template === "/" ? "" : form.template, pathParams };
 }
 
-/** Whether a mount as the seller wrote it matches the mount of a request. */
+/** Whether the seller's template of a mount matches the mount of a request. */
 export function matchesMount(template: string, mountPath: string): boolean {
   if (template === "" || mountPath === "") return template === mountPath;
   const compiled = compileRegistered(template);
   return compiled.ok && compiled.forms.some((form) => form.paramsOf(mountPath) !== undefined);
 }
 
-/** Names that nobody outside can look up end like this. */
+/** Endings of names that public DNS does not resolve. */
 const PRIVATE_NAME = /(?:^|\.)(?:localhost|localdomain|local|internal|home\.arpa|test|invalid)\.?$/;
 
-/** Whether a host is a name that anybody can look up. */
+/** Whether a host is a name that public DNS may resolve. */
 export function isPublicName(hostname: string): boolean {
   return isIP(withoutBrackets(hostname)) === 0 && hostname.includes(".") && !PRIVATE_NAME.test(hostname);
 }
@@ -151,7 +151,7 @@ const PRIVATE_ADDRESS =
   /^(?:0|10|127|169\.254|192\.168|172\.(?:1[6-9]|2\d|3[01])|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7]))\./;
 const PRIVATE_ADDRESS_6 = /^(?:::1?|f[cd][0-9a-f]{2}:.*|fe[89ab][0-9a-f]:.*|::ffff:.*)$/;
 
-/** Whether strangers would use a URL, and without encryption. */
+/** Whether a URL is public and not encrypted. */
 export function isPublicWithoutTls(url: string): boolean {
   if (!url.startsWith("http://") || !URL.canParse(url)) return false;
   const host = withoutBrackets(new URL(url).hostname);

@@ -1,6 +1,6 @@
 /**
- * Priced routes as clients find them described: in OpenAPI, for agents, for crawlers. A description is made from the very
- * routes that the gate uses, so the two cannot differ.
+ * Descriptions of priced routes for OpenAPI, agents and crawlers. They are made from the routes that the gate uses, so
+ * the two cannot differ.
  *
  * @module
  */
@@ -14,12 +14,12 @@ import { METHODS } from "../route/route-key.js";
 import type { Offer } from "../scheme/offer.js";
 import type { PricedPlace } from "./places.js";
 
-/** One payment option, as it is described. */
+/** The description of one payment option. */
 export interface DescribedOffer {
   readonly scheme: string;
   /** CAIP-2. */
   readonly network: string;
-  /** Decimal, of the asset: `"0.01"`. By `upto`, the maximum. `undefined` if the request decides. */
+  /** Decimal, in units of the asset: `"0.01"`. For `upto`, the maximum. `undefined` if the request decides. */
   readonly price: string | undefined;
   /** `USDC`; `undefined` if the request decides. */
   readonly symbol: string | undefined;
@@ -27,7 +27,7 @@ export interface DescribedOffer {
   readonly amount: string | undefined;
   readonly asset: string | undefined;
   readonly payTo: string | undefined;
-  /** Whether less than that may be charged. */
+  /** Whether a lower amount may be charged. */
   readonly isMaximum: boolean;
 }
 
@@ -36,21 +36,21 @@ export interface DescribedRoute {
   readonly method: string;
   /** In the syntax of catalogs, with its mounts: `/users/:id`. */
   readonly template: string;
-  /** Names of its parameters. */
+  /** Names of the path parameters. */
   readonly params: readonly string[];
   readonly description: string;
   /** Media type of the response, or `""`. */
   readonly mimeType: string;
   readonly service: ServiceInfo;
   readonly offers: readonly DescribedOffer[];
-  /** The declarations at this method and path. */
+  /** The declarations for this method and path. */
   readonly extensions: Extensions | undefined;
 }
 
-/** The methods of a key without one. HEAD is like GET, and OPTIONS is free. */
+/** The methods of a key without a method. HEAD is like GET, and OPTIONS is free. */
 const ANY: readonly string[] = METHODS.filter((method) => method !== "HEAD" && method !== "OPTIONS");
 
-/** Describes the routes that clients may find. A route that is declared as not discoverable is left out. */
+/** Describes the routes that clients may find. Routes that are declared as not discoverable are left out. */
 export function describeRoutes(places: readonly PricedPlace[]): readonly DescribedRoute[] {
   return places.flatMap((place) => {
     const compiled = compileRegistered(place.path ?? "");
@@ -71,7 +71,7 @@ function describe(
   { template, params }: Pick<DescribedRoute, "template" | "params">,
 ): DescribedRoute {
   const { description, mimeType, service, offers, dynamic, declareAt } = route;
-  // There is no request, so the template stands for its path.
+  // There is no request, so the template replaces its path.
   const place = { routeTemplate: template, pathParams: {} };
   return {
     method,

@@ -1,110 +1,123 @@
 import { describe, expect, test } from "vitest";
 import { createPaymentsEngine } from "../engine.js";
 import type { FindingCode } from "../events/findings.js";
-import { createTestScheme, createTill, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
+import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
 import type { RouteConfig, RoutesConfig } from "../options.js";
 import { opaque, type Registered, route, viewOf } from "../route/router-view.fixture.js";
+import type { RegisteredRoute } from "../route/router-view.js";
+import { nearest } from "./inspect-routes.js";
 
 const CENT: RouteConfig = { accepts: { network: NETWORK, price: "$0.01", payTo: PAY_TO } };
 const DIME: RouteConfig = { accepts: { network: NETWORK, price: "$0.10", payTo: PAY_TO } };
 
 function createEngine() {
-  return createPaymentsEngine({ facilitator: createTill(), logger: console }, { schemes: [createTestScheme()] });
+  return createPaymentsEngine(
+    { facilitator: createFakeFacilitator(), logger: console },
+    { schemes: [createTestScheme()] },
+  );
 }
 
 function tableOf(keys: readonly string[]): RoutesConfig {
   return Object.fromEntries(keys.map((key) => [key, CENT]));
 }
 
-type Told = readonly [code: FindingCode, route: string | undefined, message: string];
+type FoundRow = readonly [code: FindingCode, route: string | undefined, message: string];
 
-/** What is found about one table, which is mounted by `register`. */
+/** The findings about one table that `register` mounts. */
 function foundIn(table: RoutesConfig, register: (gate: object) => readonly Registered[], hasOtherApps?: boolean) {
   const engine = createEngine();
   const gate = engine.routes(table);
   const { findings } = engine.report(viewOf(register(gate), hasOtherApps));
-  return findings.map(({ code, route, message }): Told => [code, route, message]);
+  return findings.map(({ code, route, message }): FoundRow => [code, route, message]);
 }
 
-/** A table at a mount, and what comes after it. */
+/** A table at a mount, and the routes after it. */
 function after(mount: string, ...registered: readonly Registered[]) {
   return (gate: object) => [{ gate, mount }, ...registered];
 }
 
-describe("nothing is found where everything is right", () => {
+describe("a valid table", () => {
   test.each<[keys: string[], why: string, register: (gate: object) => readonly Registered[]]>([
     [["GET /a"], "a key and its route", after("", route("GET /a"))],
-    [["GET /a/:x"], "by another name", after("", route("GET /a/:id"))],
+    [["GET /a/:x"], "another parameter name", after("", route("GET /a/:id"))],
     [["GET /a/b"], "one of the requests of a route", after("", route("GET /a/:id"))],
     [["GET /a/*w"], "more than the requests of a route", after("", route("GET /a/:id"))],
     [["GET /a/:x"], "a route for one value of a parameter", after("", route("GET /a/b"))],
     [["GET /*w"], "a wildcard for every route", after("", route("GET /a/b"), route("GET /c"))],
     [["GET /:x"], "a route for one value, below a mount", after("/api", route("GET /api/list"))],
     [["GET /api/:x"], "a key with the full path for it", after("/api", route("GET /api/list"))],
-    [["GET /:x"], "below a mount with a parameter", after("/:tenant", route("GET /:tenant/list"))],
-    [["GET /a{/:x}"], "one form of two", after("", route("GET /a"))],
-    [["HEAD /a"], "HEAD by the route for GET", after("", route("GET /a"))],
+    [["GET /:x"], "a mount with a parameter", after("/:tenant", route("GET /:tenant/list"))],
+    [["GET /a{/:x}"], "one of two forms", after("", route("GET /a"))],
+    [["HEAD /a"], "HEAD at a GET route", after("", route("GET /a"))],
     [["/a"], "every method", after("", route("/a"))],
     [["/a"], "more methods than the route has", after("", route("GET /a"))],
-    [["GET /a"], "below a mount", after("/api", route("GET /api/a"))],
-    [["GET /api/a"], "with the full path", after("/api", route("GET /api/a"))],
+    [["GET /a"], "a key below a mount", after("/api", route("GET /api/a"))],
+    [["GET /api/a"], "a key with the full path", after("/api", route("GET /api/a"))],
     [["GET /"], "the mount point itself", after("/api", route("GET /api"))],
     [["GET /f/*w"], "a server of files", after("", opaque("/f"))],
     [["GET /api/f/*w"], "a server of files, by the full path", after("/api", opaque("/api/f"))],
     [["GET /f/*w", "GET /f/x/*w"], "two keys of one price for it", after("", opaque("/f"))],
-    [["GET /a"], "what comes too late itself", after("", route("GET /a"), route("GET /a", { isFinal: false }))],
-    [["GET /a"], "a look first", (gate) => [route("GET /a", { isFinal: false }), { gate, mount: "" }, route("GET /a")]],
+    [["GET /a"], "middleware after the route", after("", route("GET /a"), route("GET /a", { isFinal: false }))],
+    [
+      ["GET /a"],
+      "middleware before the table",
+      (gate) => [route("GET /a", { isFinal: false }), { gate, mount: "" }, route("GET /a")],
+    ],
     [["GET /a"], "another method before it", (gate) => [route("POST /a"), { gate, mount: "" }, route("GET /a")]],
     [["GET /a"], "a free route of another name", after("", route("GET /a"), route("GET /other"))],
-    [["GET /a", "POST /a", "GET /a/:x"], "several", after("", route("GET|POST /a"), route("GET /a/:y"))],
-  ])("%j: %s", (keys, _why, register) => {
+    [
+      ["GET /a", "POST /a", "GET /a/:x"],
+      "several keys and routes",
+      after("", route("GET|POST /a"), route("GET /a/:y")),
+    ],
+  ])("a valid table has no findings: %j, %s", (keys, _why, register) => {
     expect(foundIn(tableOf(keys), register)).toEqual([]);
   });
 });
 
-describe("in the table alone", () => {
+describe("findings in one table", () => {
   const inTable = (keys: readonly string[]) => {
     const engine = createEngine();
     engine.routes(tableOf(keys));
-    return engine.report().findings.map(({ code, route, message }): Told => [code, route, message]);
+    return engine.report().findings.map(({ code, route, message }): FoundRow => [code, route, message]);
   };
 
-  test("a key that never wins is told, and which does", () => {
+  test("findings name a key that never wins and the key that wins", () => {
     expect(inTable(["GET /a{/:x}", "GET /a/:y", "GET /a"])).toEqual([
       ["FAREBOX_KEY_SHADOWED", "GET /a{/:x}", "Every request it matches is priced by GET /a/:y"],
     ]);
   });
 
   test.each<[keys: string[], why: string]>([
-    [["GET /a{/:x}", "GET /a"], "one form is left"],
-    [["GET /a/*w", "GET /a/:x"], "a wildcard takes more"],
+    [["GET /a{/:x}", "GET /a"], "one form still wins"],
+    [["GET /a/*w", "GET /a/:x"], "the wildcard matches more"],
     [["GET /a/:x", "GET /a/~"], "text that looks like a placeholder"],
-    [["GET /a", "HEAD /a"], "GET is left"],
-    [["/a", "GET /a"], "the other methods are left"],
-    [["OPTIONS /a", "/a"], "OPTIONS is covered by name only"],
+    [["GET /a", "HEAD /a"], "GET still wins"],
+    [["/a", "GET /a"], "the other methods still win"],
+    [["OPTIONS /a", "/a"], "only a key that names OPTIONS covers it"],
     [
       ["/a", "GET /a", "HEAD /a", "POST /a", "PUT /a", "PATCH /a", "DELETE /a", "OPTIONS /a"],
-      "methods that no key can name are left",
+      "the first key still covers methods that no key can name",
     ],
-  ])("%j are all of use: %s", (keys) => {
+  ])("findings are absent for %j: %s", (keys) => {
     expect(inTable(keys)).toEqual([]);
   });
 
-  test("two keys without an order are told, by the second", () => {
+  test("findings name the second of two keys that overlap", () => {
     const message = "Some requests match GET /a/:x as well, which wins because it is written first";
     expect(inTable(["GET /a/:x", "GET /:y/b"])).toEqual([["FAREBOX_KEYS_OVERLAP", "GET /:y/b", message]]);
   });
 });
 
-describe("a table that is nowhere to be seen", () => {
+describe("a table that is not mounted", () => {
   const message = "Its table is not among the handlers of the app, so its routes cannot be checked";
 
-  test("is told once, by its first key", () => {
-    const told = foundIn(tableOf(["GET /a", "GET /b"]), () => [route("GET /a")]);
-    expect(told).toEqual([["FAREBOX_TABLE_NOT_FOUND", "GET /a", message]]);
+  test("an unmounted table is reported once, with its first key", () => {
+    const found = foundIn(tableOf(["GET /a", "GET /b"]), () => [route("GET /a")]);
+    expect(found).toEqual([["FAREBOX_TABLE_NOT_FOUND", "GET /a", message]]);
   });
 
-  test("may be in another app, so nothing is told", () => {
+  test("an unmounted table is not reported when it may be in another app", () => {
     expect(foundIn(tableOf(["GET /a"]), () => [route("GET /a")], true)).toEqual([]);
   });
 });
@@ -117,26 +130,27 @@ describe("a table that comes too late", () => {
     ["GET /a", "/a"],
     ["/a", "POST /a"],
     ["GET /a{/:x}", "GET /a"],
-  ])("for %s because of a route for %s is told", (key, words) => {
-    const told = foundIn(tableOf([key]), (gate) => [route(words), { gate, mount: "" }, route("GET /a")]);
-    expect(told).toContainEqual(["FAREBOX_TABLE_TOO_LATE", key, message]);
-    expect(told.map(([code]) => code)).not.toContain("FAREBOX_KEY_UNREACHABLE");
+  ])("a table that comes too late is reported for the key %s when %s is registered before it", (key, words) => {
+    const found = foundIn(tableOf([key]), (gate) => [route(words), { gate, mount: "" }, route("GET /a")]);
+    expect(found).toContainEqual(["FAREBOX_TABLE_TOO_LATE", key, message]);
+    expect(found.map(([code]) => code)).not.toContain("FAREBOX_KEY_UNREACHABLE");
   });
 });
 
-describe("a key that no route can match", () => {
-  const told = (key: string, ...registered: readonly Registered[]) => foundIn(tableOf([key]), after("", ...registered));
+describe("a key without a matching route", () => {
+  const findingsFor = (key: string, ...registered: readonly Registered[]) =>
+    foundIn(tableOf([key]), after("", ...registered));
   const nothing = "No route that is registered can match it";
 
   test.each<[key: string, registered: Registered[], why: string]>([
-    ["GET /weather", [], "there are none"],
-    ["GET /weather", [route("GET /other")], "there is another"],
-    ["GET /weather", [opaque("/other")], "what is opaque is elsewhere"],
-    ["GET /weather", [opaque("", false)], "what gets everything is not there for it"],
-    ["GET /:x", [route("POST /list")], "by another method"],
-    ["GET /:x", [route("GET /list/all")], "with a segment more"],
-  ])("%s among %o is told: %s", (key, registered) => {
-    expect(told(key, ...registered)).toEqual([["FAREBOX_KEY_UNREACHABLE", key, nothing]]);
+    ["GET /weather", [], "no routes"],
+    ["GET /weather", [route("GET /other")], "another route"],
+    ["GET /weather", [opaque("/other")], "an opaque handler at another path"],
+    ["GET /weather", [opaque("", false)], "an opaque handler without a path"],
+    ["GET /:x", [route("POST /list")], "another method"],
+    ["GET /:x", [route("GET /list/all")], "one segment more"],
+  ])("a key without a matching route is reported: %s among %o, %s", (key, registered) => {
+    expect(findingsFor(key, ...registered)).toEqual([["FAREBOX_KEY_UNREACHABLE", key, nothing]]);
   });
 
   test.each<[words: string, described: string]>([
@@ -144,9 +158,9 @@ describe("a key that no route can match", () => {
     ["GET|POST /wether", "GET|POST /wether"],
     ["/wether", "any method /wether"],
     ["POST /weather", "POST /weather"],
-  ])("is told with the route that it was meant for: %s", (words, described) => {
+  ])("a key without a matching route is reported with the nearest route %s", (words, described) => {
     const path = words.slice(words.indexOf("/"));
-    expect(told("GET /weather", route("GET /other"), route(words))).toEqual([
+    expect(findingsFor("GET /weather", route("GET /other"), route(words))).toEqual([
       ["FAREBOX_KEY_UNREACHABLE", "GET /weather", `${nothing}; the nearest is ${path}`],
       ["FAREBOX_KEY_NEARLY_MATCHES", described, "It is free, and the key GET /weather nearly matches it"],
     ]);
@@ -155,11 +169,14 @@ describe("a key that no route can match", () => {
   test.each<[why: string, table: RoutesConfig, registered: Registered]>([
     ["a key", tableOf(["GET /weather", "GET /wether"]), route("GET /wether")],
     ["a handler of its own", tableOf(["GET /weather"]), route("GET /wether", { gates: [{}] })],
-  ])("is not told to be meant for a route that is priced by %s", (_why, table, registered) => {
-    expect(foundIn(table, after("", registered))).toEqual([["FAREBOX_KEY_UNREACHABLE", "GET /weather", nothing]]);
-  });
+  ])(
+    "a key without a matching route is reported without a nearest route that is priced by %s",
+    (_why, table, registered) => {
+      expect(foundIn(table, after("", registered))).toEqual([["FAREBOX_KEY_UNREACHABLE", "GET /weather", nothing]]);
+    },
+  );
 
-  test("because its path lies above the mount is told", () => {
+  test("a key without a matching route is reported when its path lies outside the mount", () => {
     const found = foundIn(tableOf(["GET /other/a"]), after("/api", route("GET /api/a"), route("GET /other/a")));
     expect(found.map(([code, at]) => [code, at])).toEqual([
       ["FAREBOX_KEY_UNREACHABLE", "GET /other/a"],
@@ -167,17 +184,17 @@ describe("a key that no route can match", () => {
     ]);
   });
 
-  test("because a route that it matches lies above the mount is told", () => {
+  test("a key without a matching route is reported when the route lies outside the mount", () => {
     const found = foundIn(tableOf(["GET /:x"]), after("/api", route("GET /other/list")));
     expect(found.map(([code]) => code)).toEqual(["FAREBOX_KEY_UNREACHABLE"]);
   });
 
-  test("because the routes it matches come before the table is told", () => {
+  test("a key without a matching route is reported when its routes come before the table", () => {
     const found = foundIn(tableOf(["GET /:x"]), (gate) => [route("GET /list"), { gate, mount: "" }]);
     expect(found.map(([code]) => code)).toEqual(["FAREBOX_KEY_UNREACHABLE"]);
   });
 
-  test("at one of two mounts is of use at the other", () => {
+  test("a key without a matching route is not reported when it matches at another mount", () => {
     const register = (gate: object) => [{ gate, mount: "/x" }, { gate, mount: "/y" }, route("GET /y/a")];
     expect(foundIn(tableOf(["GET /a"]), register)).toEqual([]);
   });
@@ -186,64 +203,64 @@ describe("a key that no route can match", () => {
 describe("a route for every method", () => {
   const message = "Its route takes every method, and methods that no key names are free";
 
-  test("whose key names one is told", () => {
-    const told = foundIn(tableOf(["GET /a"]), after("", route("/a")));
-    expect(told).toEqual([["FAREBOX_METHOD_FREE", "GET /a", message]]);
+  test("a route for every method is reported when its key names one method", () => {
+    const found = foundIn(tableOf(["GET /a"]), after("", route("/a")));
+    expect(found).toEqual([["FAREBOX_METHOD_FREE", "GET /a", message]]);
   });
 
-  test("is covered by a key without a method, beside one with it", () => {
+  test("a route for every method is not reported when a key without a method covers it", () => {
     expect(foundIn(tableOf(["GET /a", "/a"]), after("", route("/a")))).toEqual([]);
   });
 
-  test("is free by methods that no key can name", () => {
+  test("a route for every method is reported even if keys name every method", () => {
     const keys = ["GET /a", "POST /a", "PUT /a", "PATCH /a", "DELETE /a"];
-    const told = foundIn(tableOf(keys), after("", route("/a")));
-    expect(told).toEqual(keys.map((key) => ["FAREBOX_METHOD_FREE", key, message]));
+    const found = foundIn(tableOf(keys), after("", route("/a")));
+    expect(found).toEqual(keys.map((key) => ["FAREBOX_METHOD_FREE", key, message]));
   });
 
-  test("that a handler of its own prices is not free", () => {
+  test("a route for every method is not reported as free when its own handler prices it", () => {
     const codes = foundIn(tableOf(["GET /a"]), after("", route("/a", { gates: [{}] }))).map(([code]) => code);
     expect(codes).toEqual(["FAREBOX_PRICED_TWICE"]);
   });
 });
 
 describe("a request that is priced in two places", () => {
-  const message = "Its requests are priced by something else as well; they are charged once";
+  const message = "Another table or handler also prices its requests; they are charged once";
 
-  test("by a key and by a handler of its route is told", () => {
-    const told = foundIn(tableOf(["GET /a"]), after("", route("GET /a", { gates: [{}] })));
-    expect(told).toEqual([["FAREBOX_PRICED_TWICE", "GET /a", message]]);
+  test("a request priced twice is reported for a key and a handler of its route", () => {
+    const found = foundIn(tableOf(["GET /a"]), after("", route("GET /a", { gates: [{}] })));
+    expect(found).toEqual([["FAREBOX_PRICED_TWICE", "GET /a", message]]);
   });
 
-  test.each<[second: string, isTold: boolean]>([
+  test.each<[second: string, isReported: boolean]>([
     ["GET /a", true],
     ["/a", true],
     ["POST /a", false],
     ["GET /b", false],
-  ])("by GET /a and in another table by %s: %j", (second, isTold) => {
+  ])("a request priced twice is reported for GET /a and %s in another table: %j", (second, isReported) => {
     const engine = createEngine();
     const [one, other] = [engine.routes(tableOf(["GET /a"])), engine.routes(tableOf([second]))];
     const served = [route("GET|POST /a"), route("GET /b")];
     const view = viewOf([{ gate: one, mount: "" }, { gate: other, mount: "" }, ...served]);
     const twice = (key: string) => expect.objectContaining({ code: "FAREBOX_PRICED_TWICE", route: key, message });
     const expected = second === "GET /a" ? [twice("GET /a")] : [twice("GET /a"), twice(second)];
-    expect(engine.report(view).findings).toEqual(isTold ? expected : []);
+    expect(engine.report(view).findings).toEqual(isReported ? expected : []);
   });
 
-  test("by two tables is not told where nothing serves it", () => {
+  test("a request priced twice is not reported for two tables when no route serves it", () => {
     const engine = createEngine();
     const gates = [engine.routes(tableOf(["GET /a"])), engine.routes(tableOf(["GET /a"]))];
     const { findings } = engine.report(viewOf(gates.map((gate) => ({ gate, mount: "" }))));
     expect(new Set(findings.map(({ code }) => code))).toEqual(new Set(["FAREBOX_KEY_UNREACHABLE"]));
   });
 
-  test("by two handlers of one route is told by the route", () => {
-    const told = foundIn(tableOf(["GET /b"]), after("", route("GET /b"), route("GET|POST /a", { gates: [{}, {}] })));
-    const both = "Two of its handlers are prices; a request is charged by the first";
-    expect(told).toEqual([["FAREBOX_PRICED_TWICE", "GET|POST /a", both]]);
+  test("a request priced twice is reported with the route for two handlers of one route", () => {
+    const found = foundIn(tableOf(["GET /b"]), after("", route("GET /b"), route("GET|POST /a", { gates: [{}, {}] })));
+    const both = "Two of its handlers charge; a request pays the first";
+    expect(found).toEqual([["FAREBOX_PRICED_TWICE", "GET|POST /a", both]]);
   });
 
-  test("by two handlers of a route for every method, whose path cannot be told", () => {
+  test("a request priced twice is reported for two handlers of a route with an unknown path", () => {
     const engine = createEngine();
     const routes = [{ route: {}, path: undefined, methods: undefined, gates: [{}, {}] }];
     const { findings } = engine.report({ ...viewOf([]), routes });
@@ -251,31 +268,91 @@ describe("a request that is priced in two places", () => {
   });
 });
 
-describe("what serves files", () => {
+describe("a file server", () => {
   const files = opaque("/f");
   const twoPrices = { "GET /f/*w": CENT, "GET /f/x/*w": DIME } as RoutesConfig;
 
-  test("at two prices is told, by the second key", () => {
-    const message = "What serves it also serves GET /f/*w, at another price";
+  test("a file server with two prices is reported with the second key", () => {
+    const message = "Its handler also serves GET /f/*w, at another price";
     expect(foundIn(twoPrices, after("", files))).toEqual([["FAREBOX_MOUNT_OF_TWO_PRICES", "GET /f/x/*w", message]]);
   });
 
-  test("is told by every key whose price is not the first one's", () => {
+  test("a file server is reported with every key whose price differs from the first", () => {
     const table = { ...twoPrices, "GET /f/y/*w": DIME, "GET /f/z/*w": CENT } as RoutesConfig;
     expect(foundIn(table, after("", files)).map(([, key]) => key)).toEqual(["GET /f/x/*w", "GET /f/y/*w"]);
   });
 
-  test("has to be there for them: what gets everything is not told", () => {
+  test("a file server is not reported when it has no path of its own", () => {
     const codes = foundIn(twoPrices, after("", opaque("", false))).map(([code]) => code);
     expect(codes).toEqual(["FAREBOX_KEY_UNREACHABLE", "FAREBOX_KEY_UNREACHABLE"]);
   });
 
   test.each<[registered: Registered[], why: string]>([
     [[route("GET /f/*w"), files], "a route comes first"],
-    [[route("GET /f/*w", { isFinal: false }), files], "a route gets the request, too"],
-    [[opaque("", false), route("GET /f/*w")], "it gets everything, and is not there for it"],
-    [[opaque("/f/~"), opaque("/f/x")], "they are two"],
-  ])("is not told of %o: %s", (registered) => {
+    [[route("GET /f/*w", { isFinal: false }), files], "a route also gets the request"],
+    [[opaque("", false), route("GET /f/*w")], "it has no path of its own"],
+    [[opaque("/f/~"), opaque("/f/x")], "two file servers"],
+  ])("a file server is not reported for %o: %s", (registered) => {
     expect(foundIn(twoPrices, after("", ...registered))).toEqual([]);
+  });
+});
+
+function routeAt(path: string | undefined): RegisteredRoute {
+  return { route: {}, path, methods: ["GET"], gates: [] };
+}
+
+function nearestPath(key: string, ...paths: readonly (string | undefined)[]): string | undefined {
+  return nearest({ key, method: undefined }, paths.map(routeAt))?.path;
+}
+
+describe("the nearest route", () => {
+  test.each<[key: string, path: string, why: string]>([
+    ["GET /weather", "/weather", "the same path by another method"],
+    ["/weather", "/weather", "a key without a method"],
+    ["GET /weather", "/Weather/", "case and a slash at the end"],
+    ["GET /", "/", "the root"],
+    ["GET /users/:id", "/users/:userId", "the name of a parameter"],
+    ["GET /users/[id]", "/users/:id", "brackets"],
+    ['GET /users/:"a b"', '/users/:"a b"', "a quoted name, letter for letter"],
+    ["GET /f/*rest", "/f/:id", "a wildcard in place of a parameter"],
+    ["GET /weather", "/wether", "one letter less"],
+    ["GET /wether", "/weather", "one letter more"],
+    ["GET /weather", "/wheather", "one extra letter"],
+    ["GET /weather", "/waether", "two letters swapped"],
+    ["GET /abcdefg", "/xycdefg", "two other letters"],
+    ["GET /news", "/nows", "one letter of five"],
+    ["GET /weather", "/api/weather", "a mount that the key leaves out"],
+    ["GET /api/weather", "/weather", "a mount that the route leaves out"],
+  ])("the nearest route to the key %s is %s: %s", (key, path) => {
+    expect(nearestPath(key, "/something/else", path)).toBe(path);
+  });
+
+  test.each<[key: string, path: string | undefined, why: string]>([
+    ["GET /weather", "/feathered", "three letters differ"],
+    ["GET /weather", "/weather123", "three letters more"],
+    ["GET /weather123", "/weather", "three letters less"],
+    ["GET /ab", "/ac", "one letter of a short path"],
+    ["GET /abcde", "/abcxy", "two letters of a short path"],
+    ["GET /weather", "/", "the root is not the rest of a mounted path"],
+    ["GET /", "/weather", "nor the other way round"],
+    ["GET /weather", "/bad-weather", "the same ending in another segment"],
+    ["GET /weather", undefined, "an unknown path"],
+    [`GET /${"a".repeat(200)}`, `/${"a".repeat(199)}b`, "a path too long to compare"],
+  ])("the nearest route to the key %s is not %s: %s", (key, path) => {
+    expect(nearestPath(key, path)).toBeUndefined();
+  });
+
+  test("the nearest route may be 200 characters long", () => {
+    expect(nearestPath(`GET /${"a".repeat(199)}`, `/${"a".repeat(198)}b`)).toBe(`/${"a".repeat(198)}b`);
+  });
+
+  test("the nearest route is the nearest of several, or the first of equals", () => {
+    expect(nearestPath("GET /weather", "/waether", "/api/weather", "/WEATHER")).toBe("/WEATHER");
+    expect(nearestPath("GET /weather", "/waether", "/wether")).toBe("/wether");
+    expect(nearestPath("GET /weather", "/weathe", "/wether")).toBe("/weathe");
+  });
+
+  test("the nearest route is undefined without routes", () => {
+    expect(nearestPath("GET /weather")).toBeUndefined();
   });
 });

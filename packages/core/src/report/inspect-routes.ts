@@ -23,7 +23,7 @@ import { type PricedTable, pathOf } from "./places.js";
 
 type Entry = RouteEntry<PricedRoute>;
 
-/** What can be said of the tables alone: keys that never win, keys that nothing orders. */
+/** Inspects one table without the app: keys that never win, and keys that overlap without an order. */
 export function inspectTable({ table }: PricedTable): readonly Finding[] {
   const shadowed = table.entries.flatMap((entry) => {
     const winner = winnerOver(entry, table);
@@ -50,16 +50,16 @@ function winnerOver(entry: Entry, table: RouteTable<PricedRoute>): string | unde
   return winners.includes(entry) ? undefined : winners[0]?.key;
 }
 
-/** The methods a key covers, of those that a key can name, and one that none can. */
+/** The methods that a key covers. QUERY represents the methods that no key can name. */
 function methodsOf({ method }: Entry): readonly string[] {
   if (method === undefined) return PRICED_METHODS;
   return method === "GET" ? ["GET", "HEAD"] : [method];
 }
 
-/** What a key without a method covers; QUERY stands for all methods that no key can name. */
+/** The methods that a key without a method covers. QUERY represents all methods that no key can name. */
 const PRICED_METHODS: readonly string[] = [...METHODS.filter((name) => name !== "OPTIONS"), "QUERY"];
 
-/** What can be said of the tables beside the app's routes. */
+/** Inspects the tables together with the app's routes. */
 export function inspectRoutes(tables: readonly PricedTable[], view: RouterView): readonly Finding[] {
   const looks = tables.map((priced) => ({ priced, probes: probesOf(priced, view) }));
   return [
@@ -68,7 +68,7 @@ export function inspectRoutes(tables: readonly PricedTable[], view: RouterView):
   ];
 }
 
-/** One key, tried on the app with one path. */
+/** The app's handlers for one path of one key. */
 interface Probe {
   readonly entry: Entry;
   readonly path: string;
@@ -85,7 +85,7 @@ function probesOf({ gate, table }: PricedTable, view: RouterView): readonly Prob
     );
 }
 
-/** Relative to the mount, and as the full path where that lies below the mount. */
+/** The key's paths relative to the mount, and its full paths that lie below the mount. */
 function pathsOf({ forms }: Entry, mount: string): readonly string[] {
   const relative = forms.map(({ sample }) => belowMount(mount, sample));
   const full =
@@ -150,7 +150,7 @@ function isServedAt({ receivers: { after, opaque, isFound } }: Probe): boolean {
   return isFound && (after.length > 0 || opaque.some(({ isMeant }) => isMeant));
 }
 
-/** Whether a route takes some of a key's requests, although it does not take those that the key was tried with. */
+/** Whether a route takes some of a key's requests, although it takes none of the key's sample paths. */
 function isServedSomewhere({ forms, method }: Entry, gate: object, view: RouterView): boolean {
   const isMet = (path: string) => forms.some((form) => form.matches(path));
   const mounts = view.mountsOf(gate);
@@ -161,13 +161,13 @@ function isServedSomewhere({ forms, method }: Entry, gate: object, view: RouterV
   });
 }
 
-/** Routes that neither a key nor a handler of their own prices. */
+/** Routes that neither a key nor their own handlers price. */
 function unpriced(routes: readonly RegisteredRoute[], probes: readonly Probe[]): readonly RegisteredRoute[] {
   const met = new Set(probes.flatMap(({ receivers }) => receivers.after.map(({ route }) => route)));
   return routes.filter(({ route, gates }) => gates.length === 0 && !met.has(route));
 }
 
-/** A route for every method whose key names one is free by the others. */
+/** If a key names one method of a route for every method, the other methods are free. */
 function inspectMethods(entry: Entry, probes: readonly Probe[], table: RouteTable<PricedRoute>): readonly Finding[] {
   const open = probes.some(({ path, receivers }) =>
     receivers.after.some(({ takesAnyMethod, charges }) => takesAnyMethod && charges === 0 && !coversAll(table, path)),
@@ -187,7 +187,7 @@ interface Look {
   readonly probes: readonly Probe[];
 }
 
-/** Requests that are priced in two places, and mounts whose prices differ. */
+/** Finds requests that are priced twice, and handlers that serve two prices. */
 function inspectPrices(looks: readonly Look[], view: RouterView): readonly Finding[] {
   const found: Finding[] = [];
   const mounts = new Map<object, PricedRoute>();
@@ -198,7 +198,7 @@ function inspectPrices(looks: readonly Look[], view: RouterView): readonly Findi
           finding(
             "FAREBOX_PRICED_TWICE",
             probe.entry.key,
-            "Its requests are priced by something else as well; they are charged once",
+            "Another table or handler also prices its requests; they are charged once",
           ),
         );
       }
@@ -208,9 +208,7 @@ function inspectPrices(looks: readonly Look[], view: RouterView): readonly Findi
   const charged = view.routes.filter(({ gates }) => gates.length > 1);
   for (const { path = "a route", methods } of charged) {
     const route = `${methods?.join("|") ?? "any method"} ${path}`;
-    found.push(
-      finding("FAREBOX_PRICED_TWICE", route, "Two of its handlers are prices; a request is charged by the first"),
-    );
+    found.push(finding("FAREBOX_PRICED_TWICE", route, "Two of its handlers charge; a request pays the first"));
   }
   return found;
 }
@@ -224,7 +222,7 @@ function isPricedElsewhere({ entry, path, receivers }: Probe, own: PricedTable, 
   );
 }
 
-/** What serves files or forwards requests may read a path otherwise than its price was found by. */
+/** A handler that serves files or forwards requests may read a path differently from its key. */
 function compareMount({ entry, receivers }: Probe, mounts: Map<object, PricedRoute>): readonly Finding[] {
   if (receivers.after.length > 0 || !mayBeTakenUnseen(receivers)) return [];
   return receivers.opaque.flatMap(({ handler, isMeant }) => {
@@ -233,20 +231,20 @@ function compareMount({ entry, receivers }: Probe, mounts: Map<object, PricedRou
     mounts.set(handler, other ?? entry.value);
     if (other === undefined || priceOf(other) === priceOf(entry.value)) return [];
     return [
-      finding("FAREBOX_MOUNT_OF_TWO_PRICES", entry.key, `What serves it also serves ${other.key}, at another price`),
+      finding("FAREBOX_MOUNT_OF_TWO_PRICES", entry.key, `Its handler also serves ${other.key}, at another price`),
     ];
   });
 }
 
 function priceOf({ offers, dynamic, key }: PricedRoute): string {
-  // Of prices that depend on the request, no two are known to be the same.
+  // Two dynamic prices may differ, so each key counts as its own price.
   return JSON.stringify([offers.map(({ requirements }) => requirements), dynamic.length === 0 ? "" : key]);
 }
 
-/** More than this is another word. */
+/** A path with more typos counts as another word. */
 const MAX_TYPOS = 2;
 
-/** The registered route whose path is nearest to a key's: a letter or two off, or with a mount that the key leaves out. */
+/** The registered route with the nearest path: one or two typos away, or different by a mount. */
 export function nearest(
   entry: Pick<RouteEntry<unknown>, "key" | "method">,
   routes: readonly RegisteredRoute[],
@@ -259,7 +257,7 @@ export function nearest(
   return distances.sort((a, b) => a.distance - b.distance)[0]?.route;
 }
 
-/** Case, a slash at the end and the names of parameters do not count. */
+/** Removes differences of case, trailing slash and parameter names. */
 function normalise(path: string): string {
   const names = fold(path).replace(/[:*]"?[\w$]+"?|\[[\w$]+\]/g, ":");
   return names.endsWith("/") ? names.slice(0, -1) : names;
@@ -273,7 +271,7 @@ function distanceTo(path: string, other: string): number | undefined {
   return typos <= MAX_TYPOS && typos * 3 < path.length ? typos : undefined;
 }
 
-/** Longer paths are not compared: this costs the product of their lengths. */
+/** Longer paths are not compared, because the cost is the product of their lengths. */
 const MAX_COMPARED = 200;
 
 /** Levenshtein's distance. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createPaymentsEngine } from "../engine.js";
 import type { LogFields } from "../events/logger.js";
-import { createTestScheme, createTill, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
+import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
 import type { PaymentsOptions } from "../options.js";
 import { viewOf } from "../route/router-view.fixture.js";
 import type { PayeeCheck, PayeeQuery } from "../scheme/scheme.js";
@@ -20,11 +20,11 @@ const FINDING = {
   remedy: "Buy one: purse buy 1",
 };
 
-const way = (network: `eip155:${number}` = NETWORK, more: object = {}) => ({
+const priced = (network: `eip155:${number}` = NETWORK, more: object = {}) => ({
   accepts: { network, price: "$0.01" as const, payTo: PAY_TO, ...more },
 });
 
-/** A seller whose scheme says what it is told about payees. */
+/** A seller whose scheme answers questions about payees with `checkPayee`. */
 function createSeller(checkPayee: (query: PayeeQuery) => unknown, options: Partial<PaymentsOptions> = {}) {
   const log: [event: string, fields: LogFields][] = [];
   const note = (event: string, fields: LogFields) => void log.push([event, fields]);
@@ -40,7 +40,7 @@ function createSeller(checkPayee: (query: PayeeQuery) => unknown, options: Parti
       return (await checkPayee(query)) as PayeeCheck;
     },
   });
-  const facilitator = Object.assign(createTill(), { supports: SUPPORTED });
+  const facilitator = Object.assign(createFakeFacilitator(), { supports: SUPPORTED });
   const given = {
     facilitator,
     timer,
@@ -52,76 +52,80 @@ function createSeller(checkPayee: (query: PayeeQuery) => unknown, options: Parti
     await engine.ready();
     return engine.check(viewOf([])).findings.filter(({ code }) => code === "FAREBOX_PAYEE_UNPAYABLE");
   };
-  const told = (event: string) => log.filter(([own]) => own === event).map(([, fields]) => fields);
-  return { engine, asked, timers, check, told };
+  const logged = (event: string) => log.filter(([own]) => own === event).map(([, fields]) => fields);
+  return { engine, asked, timers, check, logged };
 }
 
-test("a payee who cannot be paid is a finding with what helps, told once, and gone when it is done", async () => {
-  let said: PayeeCheck = UNPAYABLE;
-  const { engine, check, told, timers } = createSeller(() => said);
-  engine.charge(way());
+test("an unpayable payee is a finding with a remedy, logged once, until it is payable", async () => {
+  let result: PayeeCheck = UNPAYABLE;
+  const { engine, check, logged, timers } = createSeller(() => result);
+  engine.charge(priced());
   expect(engine.report().findings).toEqual([]);
   expect(await check()).toEqual([FINDING]);
   expect(await check()).toEqual([FINDING]);
   expect(engine.report().findings).toEqual([FINDING]);
-  expect(told("FAREBOX_PAYEE_UNPAYABLE")).toHaveLength(1);
-  said = { kind: "payable" };
+  expect(logged("FAREBOX_PAYEE_UNPAYABLE")).toHaveLength(1);
+  result = { kind: "payable" };
   expect(await check()).toEqual([]);
   expect(timers.size).toBe(0);
   engine.close();
 });
 
-test("with strict it is an error", async () => {
+test("an unpayable payee is an error with strict", async () => {
   const { engine, check } = createSeller(() => UNPAYABLE, { strict: true });
-  engine.charge(way());
+  engine.charge(priced());
   await expect(check()).rejects.toThrow("FAREBOX_PAYEE_UNPAYABLE: Nobody can pay");
   engine.close();
 });
 
-describe("is asked about", () => {
-  test("once for each network, asset and payee, of tables and of routes that charge by themselves", async () => {
+describe("a scheme", () => {
+  test("a scheme is asked once for each network, asset and payee of all tables and charged routes", async () => {
     const { engine, check, asked } = createSeller(() => ({ kind: "payable" }));
-    engine.routes({ "GET /a": way(), "GET /b": way(), "GET /c": way(NETWORK, { payTo: `${PAY_TO.slice(0, -1)}d` }) });
-    engine.charge(way());
+    engine.routes({
+      "GET /a": priced(),
+      "GET /b": priced(),
+      "GET /c": priced(NETWORK, { payTo: `${PAY_TO.slice(0, -1)}d` }),
+    });
+    engine.charge(priced());
     await check();
     expect(asked.map(({ network, payTo }) => [network, payTo])).toHaveLength(2);
     engine.close();
   });
 
-  test("only where the seller names a node, and who is paid is no matter of the request", async () => {
+  test("a scheme is not asked about a network without a node or about a dynamic payTo", async () => {
     const { engine, check, asked } = createSeller(() => UNPAYABLE);
-    engine.routes({ "GET /a": way(OTHER), "GET /b": way(NETWORK, { payTo: () => PAY_TO }) });
+    engine.routes({ "GET /a": priced(OTHER), "GET /b": priced(NETWORK, { payTo: () => PAY_TO }) });
     expect(await check()).toEqual([]);
     expect(asked).toEqual([]);
     engine.close();
   });
 });
 
-describe("is only a note, when", () => {
+describe("an unchecked payee", () => {
   const fail = () => {
     throw new RangeError("https://node.example/secret");
   };
-  test.each<[what: string, said: (query: PayeeQuery) => unknown, problem: string]>([
-    ["the chain does not tell", () => ({ kind: "unclear", problem: "node is silent" }), "node is silent"],
-    ["the scheme throws", fail, "its scheme failed to ask"],
-    ["the scheme says nothing", () => undefined, "its scheme failed to ask"],
-  ])("%s", async (_, said, problem) => {
-    const { engine, check, told } = createSeller(said, { strict: true });
-    engine.charge(way());
+  test.each<[what: string, checkPayee: (query: PayeeQuery) => unknown, problem: string]>([
+    ["the chain gives no result", () => ({ kind: "unclear", problem: "node is silent" }), "node is silent"],
+    ["the scheme throws", fail, "the check of its scheme failed"],
+    ["the scheme returns undefined", () => undefined, "the check of its scheme failed"],
+  ])("an unchecked payee is logged without a finding when %s", async (_, checkPayee, problem) => {
+    const { engine, check, logged } = createSeller(checkPayee, { strict: true });
+    engine.charge(priced());
     expect(await check()).toEqual([]);
-    expect(told("payee_not_checked")).toEqual([{ network: NETWORK, payTo: PAY_TO, problem }]);
+    expect(logged("payee_not_checked")).toEqual([{ network: NETWORK, payTo: PAY_TO, problem }]);
     engine.close();
   });
 
-  test("time is over, whatever the scheme does", async () => {
-    const { engine, check, told, timers, asked } = createSeller(() => new Promise(() => {}));
-    engine.charge(way());
+  test("an unchecked payee is logged without a finding when the scheme never responds", async () => {
+    const { engine, check, logged, timers, asked } = createSeller(() => new Promise(() => {}));
+    engine.charge(priced());
     const checking = check();
     while (asked.length === 0) await Promise.resolve();
     for (const act of timers) act();
     expect(await checking).toEqual([]);
     expect(asked[0]?.signal?.aborted).toBe(true);
-    expect(told("payee_not_checked")).toMatchObject([{ problem: "there was no time left" }]);
+    expect(logged("payee_not_checked")).toMatchObject([{ problem: "the check timed out" }]);
     engine.close();
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Whether the recipients of offers can be paid. On some networks a wallet needs an account for a token before anybody can
- * pay it. The seller's RPC nodes are asked; a node that does not answer is no obstacle.
+ * Checks whether the recipients of offers can be paid. On some networks, a wallet needs an account for a token before it
+ * can receive any. The seller's RPC nodes are asked. A node that does not respond causes no finding.
  *
  * @module
  */
@@ -15,18 +15,18 @@ import type { PayeeCheck } from "../scheme/scheme.js";
 
 /** Checks payees. */
 export interface Payees {
-  /** Of the last check. */
+  /** The findings of the last check. */
   readonly findings: readonly Finding[];
-  /** Asks about each payee. Ends in bounded time, and never rejects. */
+  /** Checks each payee. Ends in bounded time and never rejects. */
   ask(offers: readonly Offer[]): Promise<void>;
 }
 
-/** For all payees together: a start-up waits for it. */
+/** The deadline for all payees together, because the start-up waits for it. */
 const ASKING_MS = 8_000;
 
 const AT_ONCE = 8;
 
-/** What asking about payees needs. */
+/** Dependencies of the payee check. */
 export interface PayeesDeps {
   /** RPC nodes by network, in its canonical spelling. */
   readonly rpc: ReadonlyMap<string, RpcNode>;
@@ -34,7 +34,7 @@ export interface PayeesDeps {
   readonly timer: StartTimer;
 }
 
-/** Starts without findings. */
+/** Creates a payee check without findings. */
 export function createPayees(parts: PayeesDeps): Payees {
   let findings: readonly Finding[] = [];
   return {
@@ -72,7 +72,7 @@ interface Question {
   ask(signal: AbortSignal): Promise<PayeeCheck>;
 }
 
-/** Empty if there is no node, or nothing that a payee could lack. */
+/** Empty if the network has no node, or its scheme needs no check. */
 function toQuestion({ scheme, asset: { symbol }, requirements }: Offer, { rpc: nodes }: PayeesDeps): Question[] {
   const { network, asset, payTo } = requirements;
   const rpc = nodes.get(canonicalNetwork(network));
@@ -87,8 +87,8 @@ function toQuestion({ scheme, asset: { symbol }, requirements }: Offer, { rpc: n
   return [{ symbol, network, payTo, ask }];
 }
 
-const FAILED: PayeeCheck = Object.freeze({ kind: "unclear", problem: "its scheme failed to ask" });
-const LATE: PayeeCheck = Object.freeze({ kind: "unclear", problem: "there was no time left" });
+const FAILED: PayeeCheck = Object.freeze({ kind: "unclear", problem: "the check of its scheme failed" });
+const LATE: PayeeCheck = Object.freeze({ kind: "unclear", problem: "the check timed out" });
 
 /** Ends the check, even if a scheme or a node hangs. */
 function startDeadline({ timer }: PayeesDeps) {

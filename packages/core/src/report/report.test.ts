@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createPaymentsEngine } from "../engine.js";
-import { ASSET, createTestScheme, createTill, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
+import { ASSET, createFakeFacilitator, createTestScheme, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
 import type { RoutesConfig } from "../options.js";
 import { type Registered, route, viewOf } from "../route/router-view.fixture.js";
 import { describeLine, type ReportedOffer, type ReportedRoute } from "./report.js";
@@ -16,22 +16,22 @@ const OFFER: ReportedOffer = {
 };
 
 function createEngine(scheme = createTestScheme()) {
-  return createPaymentsEngine({ facilitator: createTill(), logger: console }, { schemes: [scheme] });
+  return createPaymentsEngine({ facilitator: createFakeFacilitator(), logger: console }, { schemes: [scheme] });
 }
 
 type Row = readonly [method: string, path: string | undefined];
 
 const rowOf = ({ method, path }: ReportedRoute): Row => [method, path];
 
-/** Where one key is priced. */
+/** The methods and paths at which one key is priced. */
 function rowsOf(key: string, register: (gate: object) => readonly Registered[]): readonly Row[] {
   const engine = createEngine();
   const gate = engine.routes({ [key]: PRICED } as RoutesConfig);
   return engine.report(viewOf(register(gate))).routes.map(rowOf);
 }
 
-describe("a key of a table", () => {
-  test("is reported in full, without a path until the app is known", () => {
+describe("the report of a key", () => {
+  test("the report has every field of a key, and no path without a router view", () => {
     const engine = createEngine();
     engine.routes({ "GET /weather": { ...PRICED, description: "Weather" } });
     expect(engine.report()).toEqual({
@@ -51,7 +51,7 @@ describe("a key of a table", () => {
     });
   });
 
-  test("that is settled before its handler says so, in the report and in its line", () => {
+  test("the report has each route's settle time, also in its line", () => {
     const engine = createEngine();
     engine.routes({ "GET /weather": { ...PRICED, settle: "before" }, "GET /news": { ...PRICED, settle: "after" } });
     const { routes } = engine.report();
@@ -68,10 +68,10 @@ describe("a key of a table", () => {
     ["GET /a", ["/api"], [["GET", "/api/a"]], "with its mount"],
     ["GET /", ["/api"], [["GET", "/api"]], "the mount point itself"],
     ["GET /", [""], [["GET", "/"]], "the root"],
-    ["GET /api/a", ["/api"], [["GET", "/api/a"]], "which it may be written with"],
-    ["GET /api", ["/api"], [["GET", "/api"]], "as that and nothing else"],
+    ["GET /api/a", ["/api"], [["GET", "/api/a"]], "a key with its mount"],
+    ["GET /api", ["/api"], [["GET", "/api"]], "a key that is the mount itself"],
     ["GET /apis", ["/api"], [["GET", "/api/apis"]], "a name that only begins like the mount"],
-    ["GET {/:lang}/a", ["/api"], [["GET", "/api{/:lang}/a"]], "an optional beginning"],
+    ["GET {/:lang}/a", ["/api"], [["GET", "/api{/:lang}/a"]], "an optional first segment"],
     [
       "GET /a",
       ["/x", "/:y"],
@@ -79,15 +79,15 @@ describe("a key of a table", () => {
         ["GET", "/x/a"],
         ["GET", "/:y/a"],
       ],
-      "once for each mount",
+      "one row for each mount",
     ],
-    ["GET /a", [], [["GET", undefined]], "nowhere to be seen"],
-  ])("%s, mounted at %j, is %j: %s", (key, mounts, rows) => {
+    ["GET /a", [], [["GET", undefined]], "not mounted"],
+  ])("the report lists %s mounted at %j as %j: %s", (key, mounts, rows) => {
     expect(rowsOf(key, (gate) => mounts.map((mount) => ({ gate, mount })))).toEqual(rows);
   });
 });
 
-describe("a handler of one route", () => {
+describe("the report of a charged route", () => {
   const rowsOfCharge = (register: (gate: object) => readonly Registered[]) => {
     const engine = createEngine();
     const gate = engine.charge(PRICED);
@@ -95,7 +95,7 @@ describe("a handler of one route", () => {
   };
 
   test.each<[why: string, rows: Row[], register: (gate: object) => readonly Registered[]]>([
-    ["nowhere to be seen", [["ANY", undefined]], () => [route("GET /a")]],
+    ["not in the app", [["ANY", undefined]], () => [route("GET /a")]],
     ["among a route's handlers", [["GET", "/a/:b"]], (gate) => [route("GET /a/:b", { gates: [{}, gate] })]],
     [
       "of two methods",
@@ -116,11 +116,11 @@ describe("a handler of one route", () => {
     ],
     ["among the middleware", [["ANY", "/files"]], (gate) => [{ gate, mount: "/files" }]],
     ["at the top", [["ANY", "/"]], (gate) => [{ gate, mount: "" }]],
-  ])("%s is reported as %j", (_why, rows, register) => {
+  ])("the report lists a charge handler %s as %j", (_why, rows, register) => {
     expect(rowsOfCharge(register)).toEqual(rows);
   });
 
-  test("has no key, and comes after the tables", () => {
+  test("the report lists a charge handler without a key, after the tables", () => {
     const engine = createEngine();
     engine.charge({ ...PRICED, description: "One" });
     engine.routes({ "GET /a": PRICED });
@@ -131,8 +131,8 @@ describe("a handler of one route", () => {
   });
 });
 
-describe("a price", () => {
-  test("of an asset without decimals is in units of it", () => {
+describe("a reported price", () => {
+  test("a reported price is in units for an asset without decimals", () => {
     const scheme = createTestScheme({
       compileTerms: ({ payTo }) => ({
         ok: true,
@@ -146,7 +146,7 @@ describe("a price", () => {
     expect(engine.report().routes[0]?.offers).toMatchObject([{ price: "7 units of OWN", amount: "7", asset: "0xOwn" }]);
   });
 
-  test("is there for each way to pay, in the order of the seller", () => {
+  test("a reported price is listed for each offer in the seller's order", () => {
     const engine = createEngine();
     const other = { ...PRICED.accepts, network: "eip155:8453", price: "$2" } as const;
     engine.routes({ "GET /a": { accepts: [other, PRICED.accepts] } });
@@ -166,23 +166,27 @@ describe("describeLine", () => {
     isPublic: false,
     listing: undefined,
   };
-  const WAY = `0.01 USDC on ${NETWORK} to ${PAY_TO}`;
+  const LINE = `0.01 USDC on ${NETWORK} to ${PAY_TO}`;
 
   test.each<[route: Partial<ReportedRoute>, line: string, why: string]>([
-    [{}, `GET /a: ${WAY}, settled after the response`, "method, path and price"],
+    [{}, `GET /a: ${LINE}, settled after the response`, "method, path and price"],
     [
       { offers: [OFFER, { ...OFFER, network: "eip155:1" }] },
-      `GET /a: ${WAY}, or 0.01 USDC on eip155:1 to ${PAY_TO}, settled after the response`,
-      "two ways to pay",
+      `GET /a: ${LINE}, or 0.01 USDC on eip155:1 to ${PAY_TO}, settled after the response`,
+      "two offers",
     ],
-    [{ path: undefined, key: undefined }, `GET a route: ${WAY}, settled after the response`, "neither path nor key"],
-    [{ path: undefined }, `GET /k: ${WAY}, settled after the response`, "the key's path, and the method once"],
+    [{ path: undefined, key: undefined }, `GET a route: ${LINE}, settled after the response`, "neither path nor key"],
+    [
+      { path: undefined },
+      `GET /k: ${LINE}, settled after the response`,
+      "the key in place of the path, with one method",
+    ],
     [
       { path: undefined, method: "ANY", key: "{/:b}/k" },
-      `ANY {/:b}/k: ${WAY}, settled after the response`,
+      `ANY {/:b}/k: ${LINE}, settled after the response`,
       "a key without a method",
     ],
-  ])("writes %j as %s: %s", (changes, line) => {
+  ])("describeLine writes %j as %s: %s", (changes, line) => {
     expect(describeLine({ ...ROUTE, ...changes })).toBe(line);
   });
 });

@@ -4,7 +4,7 @@ import { FacilitatorError } from "../errors.js";
 import { SILENT } from "../events/logger.js";
 import type { Facilitator, FacilitatorRequest } from "../facilitator/facilitator.js";
 import { createFacilitatorPool } from "../facilitator/pool.js";
-import { createTestScheme, createTill, NETWORK, PAY_TO, PAYER, paymentOf } from "../gate/shop.fixture.js";
+import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO, PAYER, paymentOf } from "../gate/shop.fixture.js";
 import type { SettlementResponse } from "../protocol/documents.js";
 import { createOffer } from "../scheme/offer.js";
 import { type Attempt, explain, type PendingPayment, reachOutcome } from "./outcome.js";
@@ -40,9 +40,9 @@ function failure(code: string, outcome: "none" | "unknown", more = {}): Facilita
   return new FacilitatorError("prose", { code, operation: "settle", outcome, ...more } as never);
 }
 
-async function settleWith(answer: unknown, repeated: boolean, task: Partial<Attempt> = {}) {
-  const till: Facilitator = Object.assign(createTill(), { settles: answer });
-  const facilitator = createFacilitatorPool([{ facilitator: till, name: "till" }]);
+async function settleWith(result: unknown, repeated: boolean, task: Partial<Attempt> = {}) {
+  const fake: Facilitator = Object.assign(createFakeFacilitator(), { settles: result });
+  const facilitator = createFacilitatorPool([{ facilitator: fake, name: "fake" }]);
   return await reachOutcome(
     { payment: PAYMENT, facilitator: undefined, isRepeated: repeated, ...task },
     { facilitator, logger: SILENT, rpc: new Map() },
@@ -52,7 +52,7 @@ async function settleWith(answer: unknown, repeated: boolean, task: Partial<Atte
 test.each<[facilitator: string | undefined, expected: object]>([
   [undefined, { payment: "p1" }],
   ["a.example", { payment: "p1", facilitator: "a.example" }],
-])("who is to settle is told which payment it is, and whose (%s)", async (facilitator, expected) => {
+])("the pool gets the payment's identity and its facilitator (%s)", async (facilitator, expected) => {
   const given: unknown[] = [];
   const pool = {
     async settle(...call: readonly unknown[]) {
@@ -65,88 +65,91 @@ test.each<[facilitator: string | undefined, expected: object]>([
   expect(given).toStrictEqual([REQUEST, expected]);
 });
 
-/** How a settlement ends the first time, and how when an earlier attempt may have moved the money. */
-const OUTCOMES: readonly [answer: unknown, first: string, repeated: string, why: string][] = [
-  [DONE, "settled", "settled", "the least it can say"],
-  [{ ...DONE, payer: PAYER, amount: "10000" }, "settled", "settled", "and all that it can say"],
+/** The outcome of a first attempt, and of a repeated one, when an earlier attempt may have moved the money. */
+const OUTCOMES: readonly [result: unknown, first: string, repeated: string, why: string][] = [
+  [DONE, "settled", "settled", "the required fields"],
+  [{ ...DONE, payer: PAYER, amount: "10000" }, "settled", "settled", "all fields"],
   [{ ...DONE, payer: PAYER.toLowerCase() }, "settled", "settled", "addresses have no case"],
-  [{ ...DONE, transaction: "" }, "settled", "settled", "it says so, without saying where"],
-  [{ success: true, transaction: TX }, "settled", "settled", "the network left out"],
+  [{ ...DONE, transaction: "" }, "settled", "settled", "a success without a transaction"],
+  [{ success: true, transaction: TX }, "settled", "settled", "no network"],
   [{ ...DONE, network: "eip155:1" }, "unknown", "unknown", "on another network"],
   [{ ...DONE, payer: PAY_TO }, "unknown", "unknown", "by another payer"],
   [{ ...DONE, amount: "9999" }, "unknown", "unknown", "another amount"],
   [{ ...DONE, amount: "010000" }, "unknown", "unknown", "another amount, as text"],
-  [NOT_DONE, "rejected", "unknown", "no reason, and no transaction"],
-  [because("insufficient_funds"), "rejected", "unknown", "or the first attempt took the funds"],
+  [NOT_DONE, "rejected", "unknown", "neither reason nor transaction"],
+  [because("insufficient_funds"), "rejected", "unknown", "the first attempt may have spent the funds"],
   [because("invalid_exact_evm_payload_signature"), "rejected", "unknown", "final"],
   [because("a_reason_of_its_own"), "rejected", "unknown", "final"],
   [because("Prose, not a reason"), "rejected", "unknown", "final"],
   [because("insufficient_funds", TX), "unknown", "unknown", "something was broadcast"],
-  [because("invalid_transaction_state"), "rejected", "unknown", "it failed on chain; or the second did"],
-  [because("invalid_transaction_state", TX), "rejected", "unknown", "it failed on chain; or the second did"],
+  [because("invalid_transaction_state"), "rejected", "unknown", "this or another attempt failed on chain"],
+  [because("invalid_transaction_state", TX), "rejected", "unknown", "this or another attempt failed on chain"],
   [because("settlement_pending", TX), "unknown", "unknown", "broadcast, not yet mined"],
-  [because("settlement_pending"), "unknown", "unknown", "said to be broadcast"],
-  [because("unexpected_settle_error"), "unknown", "unknown", "it does not know itself"],
-  [because("unexpected_settle_error", TX), "unknown", "unknown", "it does not know itself"],
-  [because("payment_already_settled", TX), "rejected", "settled", "for somebody else, or for us"],
-  [because("payment_already_settled"), "rejected", "settled", "for somebody else, or for us"],
+  [because("settlement_pending"), "unknown", "unknown", "reported as broadcast"],
+  [because("unexpected_settle_error"), "unknown", "unknown", "the facilitator does not know"],
+  [because("unexpected_settle_error", TX), "unknown", "unknown", "the facilitator does not know"],
+  [because("payment_already_settled", TX), "rejected", "settled", "by another seller's attempt, or by an earlier one"],
+  [because("payment_already_settled"), "rejected", "settled", "by another seller's attempt, or by an earlier one"],
   [{ ...because("payment_already_settled", TX), payer: PAY_TO }, "rejected", "unknown", "of another payer"],
-  [{ ...because("payment_already_settled", TX), network: "eip155:1" }, "rejected", "unknown", "elsewhere"],
-  [{ success: "true", transaction: TX }, "unknown", "unknown", "a text is no truth"],
-  [{ success: "false" }, "unknown", "unknown", "a text is no truth"],
-  [undefined, "unknown", "unknown", "nothing"],
-  [null, "unknown", "unknown", "nothing"],
-  [{}, "unknown", "unknown", "nothing in it"],
+  [{ ...because("payment_already_settled", TX), network: "eip155:1" }, "rejected", "unknown", "on another network"],
+  [{ success: "true", transaction: TX }, "unknown", "unknown", "a text is not a boolean"],
+  [{ success: "false" }, "unknown", "unknown", "a text is not a boolean"],
+  [undefined, "unknown", "unknown", "undefined"],
+  [null, "unknown", "unknown", "null"],
+  [{}, "unknown", "unknown", "an empty object"],
   [failure("ERR_FAREBOX_FACILITATOR_UNREACHABLE", "none"), "unsent", "unknown", "this attempt was never sent"],
-  [failure("ERR_FAREBOX_FACILITATOR_STATUS", "none", { status: 401 }), "unsent", "unknown", "refused unread"],
+  [failure("ERR_FAREBOX_FACILITATOR_STATUS", "none", { status: 401 }), "unsent", "unknown", "bad credentials"],
   [failure("ERR_FAREBOX_FACILITATOR_UNREACHABLE", "unknown"), "unknown", "unknown", "reset"],
   [failure("ERR_FAREBOX_FACILITATOR_TIMEOUT", "unknown"), "unknown", "unknown", "too slow"],
-  [failure("ERR_FAREBOX_FACILITATOR_RESPONSE", "unknown"), "unknown", "unknown", "no answer"],
-  [new TypeError("of its own"), "unknown", "unknown", "an error that says nothing of the money"],
+  [failure("ERR_FAREBOX_FACILITATOR_RESPONSE", "unknown"), "unknown", "unknown", "an invalid response"],
+  [new TypeError("of its own"), "unknown", "unknown", "an unknown error"],
 ];
 
-describe("settle", () => {
-  test.each(OUTCOMES)("%o ends %s the first time and %s when repeated: %s", async (answer, first, repeated) => {
-    expect((await settleWith(answer, false)).kind).toBe(first);
-    expect((await settleWith(answer, true)).kind).toBe(repeated);
-  });
+describe("the outcome of a settlement", () => {
+  test.each(OUTCOMES)(
+    "the outcome of %o is %s the first time and %s when repeated: %s",
+    async (result, first, repeated) => {
+      expect((await settleWith(result, false)).kind).toBe(first);
+      expect((await settleWith(result, true)).kind).toBe(repeated);
+    },
+  );
 
-  test("gives a receipt of our own words and the transaction", async () => {
-    const answer = { ...DONE, payer: PAYER.toLowerCase(), errorMessage: "prose", secret: "s" };
+  test("a settlement has a receipt of known fields and the transaction", async () => {
+    const result = { ...DONE, payer: PAYER.toLowerCase(), errorMessage: "prose", secret: "s" };
     const receipt = { success: true, payer: PAYER, transaction: TX, network: NETWORK, amount: "10000" };
-    expect(await settleWith(answer, false)).toEqual({ kind: "settled", receipt });
+    expect(await settleWith(result, false)).toEqual({ kind: "settled", receipt });
     const before = because("payment_already_settled", TX);
     expect(await settleWith(before, true)).toEqual({ kind: "settled", receipt });
   });
 
-  test.each<[reason: string | undefined, told: string]>([
+  test.each<[reason: string | undefined, reported: string]>([
     ["insufficient_funds", "insufficient_funds"],
     ["Sorry, <b>no</b>", "unexpected_settle_error"],
     [undefined, "unexpected_settle_error"],
-  ])("tells the client of the reason %j as %s, and never the facilitator's prose", async (reason, told) => {
-    const answer = { ...NOT_DONE, errorMessage: "secret", ...(reason === undefined ? {} : { errorReason: reason }) };
-    const receipt = { success: false, errorReason: told, payer: PAYER, transaction: "", network: NETWORK };
-    expect(await settleWith(answer, false)).toEqual({ kind: "rejected", receipt });
+  ])("reports the reason %j to the client as %s, without the facilitator's prose", async (reason, reported) => {
+    const result = { ...NOT_DONE, errorMessage: "secret", ...(reason === undefined ? {} : { errorReason: reason }) };
+    const receipt = { success: false, errorReason: reported, payer: PAYER, transaction: "", network: NETWORK };
+    expect(await settleWith(result, false)).toEqual({ kind: "rejected", receipt });
   });
 
-  test("says when to come back: as the facilitator asked, or in five seconds", async () => {
+  test("an unsent or unknown settlement has the facilitator's Retry-After, or five seconds", async () => {
     const asked = failure("ERR_FAREBOX_FACILITATOR_STATUS", "none", { retryAfterSeconds: 40 });
     expect(await settleWith(asked, false)).toEqual({ kind: "unsent", retryAfterSeconds: 40 });
     expect(await settleWith(asked, true)).toEqual({ kind: "unknown", retryAfterSeconds: 40 });
     expect(await settleWith(undefined, false)).toEqual({ kind: "unknown", retryAfterSeconds: 5 });
   });
 
-  test("does not know when the scheme throws on what was answered", async () => {
+  test("the outcome is unknown when the scheme throws on the response", async () => {
     const scheme = createTestScheme({
       sameAddress: () => {
         throw new RangeError("no address");
       },
     });
-    const answer = { ...DONE, payer: "?" };
-    expect((await settleWith(answer, false, { payment: { ...PAYMENT, scheme } })).kind).toBe("unknown");
+    const result = { ...DONE, payer: "?" };
+    expect((await settleWith(result, false, { payment: { ...PAYMENT, scheme } })).kind).toBe("unknown");
   });
 
-  test("is total, and believes nothing but a plain success or refusal", async () => {
+  test("the outcome is only settled or rejected for a plain success or refusal, for any response", async () => {
     const fields = fc.record(
       {
         success: fc.oneof(fc.boolean(), fc.anything()),
@@ -159,9 +162,9 @@ describe("settle", () => {
       { requiredKeys: [] },
     );
     await fc.assert(
-      fc.asyncProperty(fc.oneof(fc.anything(), fields), fc.boolean(), async (answer, repeated) => {
-        const plain = (answer ?? {}) as SettlementResponse;
-        const { kind } = await settleWith(() => answer, repeated);
+      fc.asyncProperty(fc.oneof(fc.anything(), fields), fc.boolean(), async (result, repeated) => {
+        const plain = (result ?? {}) as SettlementResponse;
+        const { kind } = await settleWith(() => result, repeated);
         if (kind === "settled") expect(plain.success === true || repeated).toBe(true);
         if (kind === "rejected") expect([plain.success, repeated]).toEqual([false, false]);
         expect(kind).not.toBe("unsent");
@@ -178,7 +181,7 @@ describe("explain", () => {
     ],
     [new TypeError("secret"), { code: "ERR_FAREBOX_FACILITATOR_RESPONSE", message: "TypeError" }],
     ["secret", { code: "ERR_FAREBOX_FACILITATOR_RESPONSE", message: "not an error" }],
-  ])("%o", (error, explanation) => {
+  ])("explains %o for the log", (error, explanation) => {
     expect(explain(error)).toEqual(explanation);
   });
 });

@@ -3,7 +3,6 @@ import { FacilitatorError } from "../errors.js";
 import type { PaymentEventType } from "../events/events.js";
 import {
   admissionOf,
-  answerOf,
   createShop,
   createTestScheme,
   HANDLED,
@@ -11,7 +10,8 @@ import {
   NETWORK,
   NOW_SECONDS,
   ROUTES,
-  readAnswer,
+  readResponse,
+  responseOf,
   SETTLED,
   type ShopOptions,
   stageOf,
@@ -29,13 +29,13 @@ const UNSENT = new FacilitatorError("down", {
   outcome: "none",
 });
 
-/** A store that is not the memory of one process. */
+/** A store that several processes share. */
 function createDurableStore(now = () => NOW_SECONDS * 1000): PaymentStore {
   const { claim, find, transition, release, unfinished } = createMemoryStore(now);
   return { claim, find, transition, release, unfinished };
 }
 
-function watched(options: ShopOptions = {}) {
+function createWatchedShop(options: ShopOptions = {}) {
   const shop = createShop(options);
   const seen: string[] = [];
   for (const type of ["settled", "rejected", "unknown", "unsent", "unresolved"] as PaymentEventType[]) {
@@ -45,265 +45,265 @@ function watched(options: ShopOptions = {}) {
   return { ...shop, seen, stateOf };
 }
 
-async function unknownShop(options: ShopOptions = {}, answer = HANDLED) {
-  const shop = watched(options);
-  shop.till.settles = LOST;
-  await admissionOf(await shop.pay()).complete(answer);
+async function createUnknownShop(options: ShopOptions = {}, response = HANDLED) {
+  const shop = createWatchedShop(options);
+  shop.facilitator.settles = LOST;
+  await admissionOf(await shop.pay()).complete(response);
   expect(await shop.stateOf()).toBe("unknown");
   return shop;
 }
 
-const A_WHILE_MS = 20_000;
+const RETRY_MS = 20_000;
 
-/** How long a settlement might take. */
-const LEASE_MS = 60_000 + A_WHILE_MS;
+/** After this time, another process takes over a settlement. */
+const LEASE_MS = 60_000 + RETRY_MS;
 
 afterEach(() => void vi.useRealTimers());
 
 describe("a settlement whose outcome is unknown", () => {
-  test("is tried again without anybody asking, and its answer waits for the payer", async () => {
-    const { pay, till, passTime, stateOf, seen } = await unknownShop();
-    till.settles = SETTLED;
-    await passTime(A_WHILE_MS);
-    expect([await stateOf(), till.count("settle"), seen]).toEqual(["settled", 2, ["unknown", "settled"]]);
-    expect(answerOf(await pay()).text).toBe("sunny");
-    expect(answerOf(await pay()).json["error"]).toBe("payment_already_used");
-    await passTime(A_WHILE_MS);
-    expect(till.count("settle")).toBe(2);
+  test("an unknown settlement is retried in the background, and its stored response waits for the payer", async () => {
+    const { pay, facilitator, passTime, stateOf, seen } = await createUnknownShop();
+    facilitator.settles = SETTLED;
+    await passTime(RETRY_MS);
+    expect([await stateOf(), facilitator.count("settle"), seen]).toEqual(["settled", 2, ["unknown", "settled"]]);
+    expect(responseOf(await pay()).text).toBe("sunny");
+    expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
+    await passTime(RETRY_MS);
+    expect(facilitator.count("settle")).toBe(2);
   });
 
-  test("is tried until it is known", async () => {
-    const { till, passTime, stateOf } = await unknownShop();
+  test("an unknown settlement is retried until the outcome is known", async () => {
+    const { facilitator, passTime, stateOf } = await createUnknownShop();
     for (let times = 0; times < 3; times++) {
       vi.setSystemTime(Date.now() + 120_000);
       await passTime(75_000);
     }
-    expect([await stateOf(), till.count("settle")]).toEqual(["unknown", 4]);
-    till.settles = SETTLED;
+    expect([await stateOf(), facilitator.count("settle")]).toEqual(["unknown", 4]);
+    facilitator.settles = SETTLED;
     vi.setSystemTime(Date.now() + 120_000);
     await passTime(75_000);
     expect(await stateOf()).toBe("settled");
   });
 
-  test("is named when it stays unknown after the payment has expired, and not tried any more", async () => {
-    const { till, passTime, seen, log } = await unknownShop();
+  test("an unknown settlement is logged as unresolved and not retried after the payment has expired", async () => {
+    const { facilitator, passTime, seen, log } = await createUnknownShop();
     for (let times = 0; times < 12; times++) {
       vi.setSystemTime(Date.now() + 120_000);
       await passTime(75_000);
     }
-    const settles = till.count("settle");
+    const settles = facilitator.count("settle");
     expect([seen.at(-1), seen.filter((type) => type === "unresolved").length]).toEqual(["unresolved", 1]);
     expect(log.filter(({ event }) => event === "settlement_unresolved")).toMatchObject([
       { fields: { identity: IDENTITY, network: NETWORK } },
     ]);
     await passTime(75_000);
-    expect(till.count("settle")).toBe(settles);
+    expect(facilitator.count("settle")).toBe(settles);
   });
 
-  test("owes the payer a run when its answer was too large to keep", async () => {
-    const { pay, till, passTime, stateOf } = await unknownShop({}, { ...HANDLED, body: undefined });
-    till.settles = SETTLED;
-    await passTime(A_WHILE_MS);
+  test("an unknown settlement owes the payer a handler when the response was too large to store", async () => {
+    const { pay, facilitator, passTime, stateOf } = await createUnknownShop({}, { ...HANDLED, body: undefined });
+    facilitator.settles = SETTLED;
+    await passTime(RETRY_MS);
     expect(await stateOf()).toBe("owed");
     const decisions = await Promise.all([pay(), pay()]);
     expect(decisions.map(stageOf).sort()).toEqual(["held", "respond"]);
-    expect([await stateOf(), till.count("settle")]).toEqual(["settled", 2]);
+    expect([await stateOf(), facilitator.count("settle")]).toEqual(["settled", 2]);
 
-    // The client leaves before the answer: it is owed one still.
+    // The client disconnects before the response, so the handler is still owed.
     for (const decision of decisions) if (isHeld(decision)) await decision.admission.cancel();
     expect(await stateOf()).toBe("owed");
     await admissionOf(await pay()).complete(HANDLED);
-    expect(answerOf(await pay()).json["error"]).toBe("payment_already_used");
+    expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
   });
 
-  test("owes the payer a run where the handler runs afterwards", async () => {
+  test("an unknown settlement owes the payer a handler when the route settles before it", async () => {
     const routes = { "GET /weather": { ...ROUTES["GET /weather"], settle: "before" as const } };
-    const { pay, till, passTime, stateOf } = watched({ routes });
-    till.settles = LOST;
-    expect(answerOf(await pay()).status).toBe(503);
-    till.settles = SETTLED;
-    await passTime(A_WHILE_MS);
+    const { pay, facilitator, passTime, stateOf } = createWatchedShop({ routes });
+    facilitator.settles = LOST;
+    expect(responseOf(await pay()).status).toBe(503);
+    facilitator.settles = SETTLED;
+    await passTime(RETRY_MS);
     expect(await stateOf()).toBe("owed");
     expect(stageOf(await pay())).toBe("prepaid");
   });
 
-  test("is not tried behind the back of a payer who asks in the meantime", async () => {
-    const { pay, till, passTime } = await unknownShop();
-    let letGo: (value: unknown) => void = () => {};
-    till.settles = () => new Promise((resolve) => (letGo = resolve));
+  test("an unknown settlement is not retried in the background while a replay settles it", async () => {
+    const { pay, facilitator, passTime } = await createUnknownShop();
+    let resolveSettle: (value: unknown) => void = () => {};
+    facilitator.settles = () => new Promise((resolve) => (resolveSettle = resolve));
     const asked = pay();
     await new Promise(setImmediate);
-    await passTime(A_WHILE_MS);
-    expect(till.count("settle")).toBe(2);
-    letGo(SETTLED);
-    expect(answerOf(await asked).text).toBe("sunny");
+    await passTime(RETRY_MS);
+    expect(facilitator.count("settle")).toBe(2);
+    resolveSettle(SETTLED);
+    expect(responseOf(await asked).text).toBe("sunny");
   });
 
-  test("is left to the request that settles it again, also after its lease", async () => {
-    const { pay, till, passTime } = await unknownShop();
-    let letGo: (value: unknown) => void = () => {};
-    till.settles = () => new Promise((resolve) => (letGo = resolve));
+  test("an unknown settlement is left to the replay that settles it, even after the lease", async () => {
+    const { pay, facilitator, passTime } = await createUnknownShop();
+    let resolveSettle: (value: unknown) => void = () => {};
+    facilitator.settles = () => new Promise((resolve) => (resolveSettle = resolve));
     const asked = pay();
     await passTime(LEASE_MS);
-    expect(till.count("settle")).toBe(2);
-    letGo(SETTLED);
-    expect(answerOf(await asked).text).toBe("sunny");
-    await passTime(A_WHILE_MS);
-    expect(answerOf(await pay()).json["error"]).toBe("payment_already_used");
-    expect(till.count("settle")).toBe(2);
+    expect(facilitator.count("settle")).toBe(2);
+    resolveSettle(SETTLED);
+    expect(responseOf(await asked).text).toBe("sunny");
+    await passTime(RETRY_MS);
+    expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
+    expect(facilitator.count("settle")).toBe(2);
   });
 
-  test("makes a payer who asks in the meantime wait for the outcome", async () => {
-    const { pay, till, passTime } = await unknownShop();
-    let letGo: (value: unknown) => void = () => {};
-    till.settles = () => new Promise((resolve) => (letGo = resolve));
-    await passTime(A_WHILE_MS);
+  test("an unknown settlement makes a replay wait for the background retry", async () => {
+    const { pay, facilitator, passTime } = await createUnknownShop();
+    let resolveSettle: (value: unknown) => void = () => {};
+    facilitator.settles = () => new Promise((resolve) => (resolveSettle = resolve));
+    await passTime(RETRY_MS);
     const asked = pay();
     await new Promise(setImmediate);
-    letGo(SETTLED);
-    expect(answerOf(await asked).text).toBe("sunny");
-    expect(till.count("settle")).toBe(2);
+    resolveSettle(SETTLED);
+    expect(responseOf(await asked).text).toBe("sunny");
+    expect(facilitator.count("settle")).toBe(2);
   });
 
-  test("is left alone once everything is closed", async () => {
-    const { engine, till, passTime } = await unknownShop();
+  test("an unknown settlement is not retried after the engine is closed", async () => {
+    const { engine, facilitator, passTime } = await createUnknownShop();
     engine.close();
-    await passTime(A_WHILE_MS);
-    expect(till.count("settle")).toBe(1);
+    await passTime(RETRY_MS);
+    expect(facilitator.count("settle")).toBe(1);
   });
 });
 
-test("what was never sent is not sent behind the payer's back", async () => {
-  const { pay, till, passTime, stateOf } = watched();
-  till.settles = UNSENT;
+test("an unsent settlement is not sent in the background", async () => {
+  const { pay, facilitator, passTime, stateOf } = createWatchedShop();
+  facilitator.settles = UNSENT;
   await admissionOf(await pay()).complete(HANDLED);
-  till.settles = SETTLED;
-  await passTime(A_WHILE_MS);
-  expect([await stateOf(), till.count("settle")]).toEqual(["unsent", 1]);
+  facilitator.settles = SETTLED;
+  await passTime(RETRY_MS);
+  expect([await stateOf(), facilitator.count("settle")]).toEqual(["unsent", 1]);
 });
 
-describe("a node of the chain", () => {
+describe("an RPC node", () => {
   const rpc = { [NETWORK]: "http://127.0.0.1:9/" };
 
-  function chainShop(findings: readonly ChainFinding[]) {
+  function createShopWithFindings(findings: readonly ChainFinding[]) {
     const left = [...findings];
     const findPayment = async (): Promise<ChainFinding> => left.shift() ?? { kind: "unclear", problem: "silent" };
-    return unknownShop({ rpc, scheme: createTestScheme({ findPayment }) });
+    return createUnknownShop({ rpc, scheme: createTestScheme({ findPayment }) });
   }
 
-  test("that has seen the transfer settles the matter, and the facilitator is not asked", async () => {
-    const { pay, till } = await chainShop([{ kind: "moved", transaction: "0xdef" }]);
-    const { status, headers, text } = answerOf(await pay());
-    expect([status, text, till.count("settle")]).toEqual([200, "sunny", 1]);
+  test("an RPC node settles the payment without the facilitator when it finds the transfer", async () => {
+    const { pay, facilitator } = await createShopWithFindings([{ kind: "moved", transaction: "0xdef" }]);
+    const { status, headers, text } = responseOf(await pay());
+    expect([status, text, facilitator.count("settle")]).toEqual([200, "sunny", 1]);
     expect(Buffer.from(headers["payment-response"] ?? "", "base64").toString()).toContain("0xdef");
   });
 
-  test("that knows that it never will settles the matter as well: a fresh challenge", async () => {
-    const { pay, till, stateOf } = await chainShop([{ kind: "never" }]);
-    const { status, headers, json } = answerOf(await pay());
-    expect([status, json["error"], till.count("settle")]).toEqual([402, "invalid_transaction_state", 1]);
+  test("an RPC node rejects the payment with a challenge when the transfer can never happen", async () => {
+    const { pay, facilitator, stateOf } = await createShopWithFindings([{ kind: "never" }]);
+    const { status, headers, json } = responseOf(await pay());
+    expect([status, json["error"], facilitator.count("settle")]).toEqual([402, "invalid_transaction_state", 1]);
     expect(headers).toHaveProperty("payment-required");
     expect(await stateOf()).toBe("rejected");
   });
 
   test.each<[ChainFinding]>([[{ kind: "open" }], [{ kind: "unclear", problem: "p" }]])(
-    "that says %j leaves it to the facilitator",
+    "an RPC node leaves the payment to the facilitator when it finds %j",
     async (finding) => {
-      const { pay, till } = await chainShop([finding]);
-      till.settles = REFUSED;
-      expect(answerOf(await pay()).status).toBe(503);
-      expect(till.count("settle")).toBe(2);
+      const { pay, facilitator } = await createShopWithFindings([finding]);
+      facilitator.settles = REFUSED;
+      expect(responseOf(await pay()).status).toBe(503);
+      expect(facilitator.count("settle")).toBe(2);
     },
   );
 
   test.each<[string, readonly ChainFinding[], string]>([
-    ["is not believed while the transfer is not there", [{ kind: "open" }, { kind: "open" }], "unknown"],
-    ["is believed when it is there", [{ kind: "open" }, { kind: "moved", transaction: "0x1" }], "settled"],
-    ["is wrong when it can never be", [{ kind: "open" }, { kind: "never" }], "rejected"],
-  ])("a facilitator that says the payment was settled before %s", async (_why, findings, state) => {
-    const { pay, till, stateOf } = await chainShop(findings);
-    till.settles = { ...REFUSED, errorReason: "payment_already_settled", transaction: "0x1" };
+    ["no transfer", [{ kind: "open" }, { kind: "open" }], "unknown"],
+    ["the transfer", [{ kind: "open" }, { kind: "moved", transaction: "0x1" }], "settled"],
+    ["that the transfer can never happen", [{ kind: "open" }, { kind: "never" }], "rejected"],
+  ])("an RPC node checks a facilitator's payment_already_settled: it finds %s", async (_why, findings, state) => {
+    const { pay, facilitator, stateOf } = await createShopWithFindings(findings);
+    facilitator.settles = { ...REFUSED, errorReason: "payment_already_settled", transaction: "0x1" };
     await pay();
     expect(await stateOf()).toBe(state);
   });
 
-  test("is not asked about a first attempt", async () => {
+  test("an RPC node is not asked about a first attempt", async () => {
     const findPayment = vi.fn();
     const { pay } = createShop({ rpc, scheme: createTestScheme({ findPayment }) });
     await admissionOf(await pay()).complete(HANDLED);
     expect(findPayment).not.toHaveBeenCalled();
   });
 
-  test("whose scheme throws changes nothing", async () => {
+  test("an RPC node changes nothing when the scheme throws", async () => {
     const findPayment = () => Promise.reject(new RangeError("secret"));
-    const { pay, till, log } = await unknownShop({ rpc, scheme: createTestScheme({ findPayment }) });
-    till.settles = SETTLED;
-    expect(answerOf(await pay()).text).toBe("sunny");
+    const { pay, facilitator, log } = await createUnknownShop({ rpc, scheme: createTestScheme({ findPayment }) });
+    facilitator.settles = SETTLED;
+    expect(responseOf(await pay()).text).toBe("sunny");
     expect(log).toContainEqual({ event: "look_up_failed", fields: expect.objectContaining({ error: "RangeError" }) });
   });
 });
 
-describe("what a dead process has left", () => {
-  /** A seller that dies while it settles: its facilitator never answers, and nothing of it goes on. */
+describe("a settlement of a dead process", () => {
+  /** A process that dies while it settles: its facilitator never responds. */
   async function die(store: PaymentStore): Promise<void> {
-    const { pay, till } = createShop({ store });
-    till.settles = () => new Promise(() => {});
+    const { pay, facilitator } = createShop({ store });
+    facilitator.settles = () => new Promise(() => {});
     void admissionOf(await pay()).complete(HANDLED);
     await new Promise(setImmediate);
     expect((await store.find(IDENTITY))?.state).toBe("settling");
   }
 
-  test("is settled once the other cannot be at work any more, and its answer waits for the payer", async () => {
+  test("a settlement of a dead process is completed after the lease, and its stored response waits for the payer", async () => {
     const store = createDurableStore();
     await die(store);
-    const { pay, till, passTime, stateOf } = watched({ store });
+    const { pay, facilitator, passTime, stateOf } = createWatchedShop({ store });
     await new Promise(setImmediate);
-    expect([await stateOf(), till.count("settle")]).toEqual(["settling", 0]);
+    expect([await stateOf(), facilitator.count("settle")]).toEqual(["settling", 0]);
     await passTime(LEASE_MS);
-    expect([await stateOf(), till.count("settle")]).toEqual(["settled", 1]);
-    expect(answerOf(await pay()).text).toBe("sunny");
+    expect([await stateOf(), facilitator.count("settle")]).toEqual(["settled", 1]);
+    expect(responseOf(await pay()).text).toBe("sunny");
   });
 
-  test("is settled for a payer who asks before", async () => {
+  test("a settlement of a dead process is completed for a replay after the lease", async () => {
     const store = createDurableStore();
     await die(store);
-    const { pay, clock, till } = watched({ store });
-    expect(answerOf(await pay()).status).toBe(409);
+    const { pay, clock, facilitator } = createWatchedShop({ store });
+    expect(responseOf(await pay()).status).toBe(409);
     clock.ms += LEASE_MS;
-    expect([answerOf(await pay()).text, till.count("settle")]).toEqual(["sunny", 1]);
+    expect([responseOf(await pay()).text, facilitator.count("settle")]).toEqual(["sunny", 1]);
   });
 
   test.each([
     ["settled", SETTLED, { settled: 1, rejected: 0, unknown: 0 }],
     ["unknown", LOST, { settled: 0, rejected: 0, unknown: 1 }],
-    ["refused, which proves nothing", REFUSED, { settled: 0, rejected: 0, unknown: 1 }],
-  ])("is counted: %s", async (_how, settles, counts) => {
+    ["refused, which is no proof", REFUSED, { settled: 0, rejected: 0, unknown: 1 }],
+  ])("a settlement of a dead process is counted by recover(): %s", async (_how, settles, counts) => {
     const store = createDurableStore();
-    await unknownShop({ store });
-    const later = watched({ store });
-    later.till.settles = settles;
-    // It has begun by itself, with the first gate.
+    await createUnknownShop({ store });
+    const later = createWatchedShop({ store });
+    later.facilitator.settles = settles;
+    // Recovery starts by itself with the first gate.
     expect(await later.engine.recover()).toEqual(counts);
   });
 
-  test("by many payments is taken up, each once", async () => {
+  test("settlements of a dead process are recovered once each", async () => {
     const store = createDurableStore();
-    const { pay, till, engine } = createShop({ store });
-    till.settles = LOST;
+    const { pay, facilitator, engine } = createShop({ store });
+    facilitator.settles = LOST;
     for (let at = 0; at < 50; at++) {
       await admissionOf(await pay({ payload: { nonce: `n${at}` } })).complete(HANDLED);
       vi.setSystemTime(Date.now() + 60_000);
     }
     engine.close();
-    const later = watched({ store, routes: ROUTES });
+    const later = createWatchedShop({ store, routes: ROUTES });
     expect(await later.engine.recover()).toEqual({ settled: 50, rejected: 0, unknown: 0 });
-    expect(later.till.count("settle")).toBe(50);
+    expect(later.facilitator.count("settle")).toBe(50);
     expect(await later.engine.recover()).toEqual({ settled: 0, rejected: 0, unknown: 0 });
   });
 
-  test("is named when its scheme is not there any more", async () => {
+  test("a settlement of a dead process is logged when its scheme is no longer configured", async () => {
     const store = createDurableStore();
-    await unknownShop({ store });
+    await createUnknownShop({ store });
     const other = createTestScheme({ scheme: "other" });
     const { engine, log } = createShop({ store, scheme: other, routes: { "GET /weather": offering("other") } });
     expect(await engine.recover()).toEqual({ settled: 0, rejected: 0, unknown: 1 });
@@ -313,7 +313,7 @@ describe("what a dead process has left", () => {
     });
   });
 
-  test("cannot be taken up while the store fails", async () => {
+  test("recover() rejects while the store fails", async () => {
     const store: PaymentStore = {
       ...createDurableStore(),
       // biome-ignore lint/correctness/useYield: it fails before it yields anything
@@ -332,100 +332,100 @@ describe("what a dead process has left", () => {
 });
 
 describe("a process that sleeps for longer than its lease while it settles", () => {
-  /** Yields what the client of that process gets once its facilitator has said this. */
-  async function sleepingSeller(store: PaymentStore, answer = HANDLED, options: ShopOptions = {}) {
-    const shop = watched({ ...options, store });
-    let letGo: (value: unknown) => void = () => {};
-    shop.till.settles = () => new Promise((resolve) => (letGo = resolve));
+  /** `wake` returns what the client of that process gets after this response of its facilitator. */
+  async function createSleepingProcess(store: PaymentStore, response = HANDLED, options: ShopOptions = {}) {
+    const shop = createWatchedShop({ ...options, store });
+    let resolveSettle: (value: unknown) => void = () => {};
+    shop.facilitator.settles = () => new Promise((resolve) => (resolveSettle = resolve));
     const decided = shop.pay();
-    const released = options.routes === undefined ? admissionOf(await decided).complete(answer) : undefined;
+    const released = options.routes === undefined ? admissionOf(await decided).complete(response) : undefined;
     await new Promise(setImmediate);
     expect(await shop.stateOf()).toBe("settling");
-    const wake = async (said: unknown) => {
-      letGo(said);
+    const wake = async (result: unknown) => {
+      resolveSettle(result);
       const release = await released;
-      if (release === undefined) return answerOf(await decided);
-      return release.kind === "replace" ? readAnswer(release.response) : release;
+      if (release === undefined) return responseOf(await decided);
+      return release.kind === "replace" ? readResponse(release.response) : release;
     };
     return { ...shop, wake };
   }
 
-  const TAKEN = { status: 409, json: { error: "payment_in_progress" } };
+  const TAKEN_OVER = { status: 409, json: { error: "payment_in_progress" } };
 
-  test("leaves the response to the process that took over: the client gets it once", async () => {
+  test("a process past its lease answers 409, and the process that took over delivers the response once", async () => {
     const store = createDurableStore();
-    const sleeping = await sleepingSeller(store);
-    const { pay, passTime, stateOf } = watched({ store });
+    const sleeping = await createSleepingProcess(store);
+    const { pay, passTime, stateOf } = createWatchedShop({ store });
     await passTime(LEASE_MS);
     expect(await stateOf()).toBe("settled");
-    expect(await sleeping.wake(SETTLED)).toMatchObject(TAKEN);
+    expect(await sleeping.wake(SETTLED)).toMatchObject(TAKEN_OVER);
     expect(sleeping.seen).toEqual([]);
-    expect(answerOf(await pay()).text).toBe("sunny");
-    expect(answerOf(await pay()).json["error"]).toBe("payment_already_used");
+    expect(responseOf(await pay()).text).toBe("sunny");
+    expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
   });
 
-  test("does so while the other is still settling", async () => {
+  test("a process past its lease answers 409 while the other process is still settling", async () => {
     const store = createDurableStore();
-    const sleeping = await sleepingSeller(store);
-    const { pay, passTime, till } = watched({ store });
-    let letGo: (value: unknown) => void = () => {};
-    till.settles = () => new Promise((resolve) => (letGo = resolve));
+    const sleeping = await createSleepingProcess(store);
+    const { pay, passTime, facilitator } = createWatchedShop({ store });
+    let resolveSettle: (value: unknown) => void = () => {};
+    facilitator.settles = () => new Promise((resolve) => (resolveSettle = resolve));
     await passTime(LEASE_MS);
-    expect(await sleeping.wake(SETTLED)).toMatchObject(TAKEN);
-    letGo(SETTLED);
+    expect(await sleeping.wake(SETTLED)).toMatchObject(TAKEN_OVER);
+    resolveSettle(SETTLED);
     await new Promise(setImmediate);
-    expect(answerOf(await pay()).text).toBe("sunny");
-    expect(answerOf(await pay()).json["error"]).toBe("payment_already_used");
+    expect(responseOf(await pay()).text).toBe("sunny");
+    expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
   });
 
-  test("does so when its response was too large to keep: the handler runs once more", async () => {
+  test("a process past its lease answers 409 for a response too large to store, and the other process runs the handler again", async () => {
     const store = createDurableStore();
-    const sleeping = await sleepingSeller(store, { ...HANDLED, body: undefined });
-    const { pay, passTime } = watched({ store });
+    const sleeping = await createSleepingProcess(store, { ...HANDLED, body: undefined });
+    const { pay, passTime } = createWatchedShop({ store });
     await passTime(LEASE_MS);
-    expect(await sleeping.wake(SETTLED)).toMatchObject(TAKEN);
+    expect(await sleeping.wake(SETTLED)).toMatchObject(TAKEN_OVER);
     await admissionOf(await pay()).complete(HANDLED);
-    expect(answerOf(await pay()).json["error"]).toBe("payment_already_used");
+    expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
   });
 
-  test("does not run the handler that the other process owes the client", async () => {
+  test("a process past its lease answers 409 without running a handler that the other process owes", async () => {
     const store = createDurableStore();
     const routes = { "GET /weather": { ...ROUTES["GET /weather"], settle: "before" as const } };
-    const sleeping = await sleepingSeller(store, HANDLED, { routes });
-    const { pay, passTime } = watched({ store, routes });
+    const sleeping = await createSleepingProcess(store, HANDLED, { routes });
+    const { pay, passTime } = createWatchedShop({ store, routes });
     await passTime(LEASE_MS);
-    expect(await sleeping.wake(SETTLED)).toMatchObject(TAKEN);
+    expect(await sleeping.wake(SETTLED)).toMatchObject(TAKEN_OVER);
     expect(stageOf(await pay())).toBe("prepaid");
-    expect(answerOf(await pay()).json["error"]).toBe("payment_already_used");
+    expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
   });
 
-  test("says nothing about the money when it was refused and the other was not", async () => {
+  test("a process past its lease answers 409 without a statement on the charge when only its own settlement was refused", async () => {
     const store = createDurableStore();
-    const sleeping = await sleepingSeller(store);
-    const { pay, passTime } = watched({ store });
+    const sleeping = await createSleepingProcess(store);
+    const { pay, passTime } = createWatchedShop({ store });
     await passTime(LEASE_MS);
-    expect(await sleeping.wake({ ...REFUSED, errorReason: "payment_already_settled" })).toMatchObject(TAKEN);
-    expect(answerOf(await pay()).text).toBe("sunny");
+    expect(await sleeping.wake({ ...REFUSED, errorReason: "payment_already_settled" })).toMatchObject(TAKEN_OVER);
+    expect(responseOf(await pay()).text).toBe("sunny");
   });
 
-  test("delivers its response when nobody took over", async () => {
+  test("a process past its lease delivers its response when no other process took over", async () => {
     const store = createDurableStore();
-    const sleeping = await sleepingSeller(store);
+    const sleeping = await createSleepingProcess(store);
     sleeping.clock.ms += LEASE_MS;
     expect(await sleeping.wake(SETTLED)).toMatchObject({ kind: "release", paid: true });
-    expect(answerOf(await sleeping.pay()).json["error"]).toBe("payment_already_used");
+    expect(responseOf(await sleeping.pay()).json["error"]).toBe("payment_already_used");
   });
 
   test.each<[string, (store: PaymentStore) => Partial<PaymentStore>]>([
     ["the record is gone", () => ({ transition: () => false, find: () => undefined })],
     [
-      "the store repeated a change that it had made",
+      "the store reports false for a change that it made",
       ({ transition }) => ({ transition: (change) => !transition(change) }),
     ],
     ["the store fails", () => ({ transition: () => false, find: () => Promise.reject(new Error("down")) })],
-  ])("delivers its response when %s", async (_why, failing) => {
+  ])("a process past its lease delivers its response when %s", async (_why, failing) => {
     const store = createDurableStore();
-    const sleeping = await sleepingSeller(store);
+    const sleeping = await createSleepingProcess(store);
     Object.assign(store, failing({ ...store }));
     expect(await sleeping.wake(SETTLED)).toMatchObject({ kind: "release", paid: true });
     expect(sleeping.log.map(({ event }) => event)).toContain("outcome_not_recorded");

@@ -1,6 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { FacilitatorError } from "../errors.js";
-import { admissionOf, answerOf, createShop, createTill, HANDLED, NETWORK, NOW_SECONDS } from "../gate/shop.fixture.js";
+import {
+  admissionOf,
+  createFakeFacilitator,
+  createShop,
+  HANDLED,
+  NETWORK,
+  NOW_SECONDS,
+  responseOf,
+} from "../gate/shop.fixture.js";
 import { createMemoryStore } from "../store/memory-store.js";
 
 const LOST = new Error("lost");
@@ -17,7 +25,7 @@ const VERIFY_FAILS = new FacilitatorError("down", {
 
 /** Two facilitators by name, and a store that several processes share. */
 function createWorld() {
-  const [a, b] = [createTill(), createTill()];
+  const [a, b] = [createFakeFacilitator(), createFakeFacilitator()];
   const store = createMemoryStore(() => NOW_SECONDS * 1000);
   const named = { a: { facilitator: a, name: "a" }, b: { facilitator: b, name: "b" } };
   return {
@@ -30,7 +38,7 @@ function createWorld() {
 }
 
 describe("the record of a payment", () => {
-  test("says who verified it before anybody is told to settle it", async () => {
+  test("a record names the facilitator that verified before the settlement starts", async () => {
     const { a, b, open, record } = createWorld();
     a.verifies = VERIFY_FAILS;
     const admission = admissionOf(await open("a", "b").pay());
@@ -50,7 +58,7 @@ describe("the record of a payment", () => {
     [LOST, UNSENT, "unknown", "a"],
     [UNSENT, LOST, "unknown", "b"],
     [UNSENT, UNSENT, "unsent", undefined],
-  ])("says who may have settled it, if anybody (%#)", async (first, second, state, facilitator) => {
+  ])("a record names the facilitator that may have settled, if any (%#)", async (first, second, state, facilitator) => {
     const { a, b, open, record } = createWorld();
     const admission = admissionOf(await open("a", "b").pay());
     Object.assign(a, { settles: first });
@@ -61,7 +69,7 @@ describe("the record of a payment", () => {
   });
 });
 
-describe("in another process", () => {
+describe("a payment of unknown outcome in another process", () => {
   async function createUnknown() {
     const world = createWorld();
     const admission = admissionOf(await world.open("a").pay());
@@ -70,18 +78,18 @@ describe("in another process", () => {
     return world;
   }
 
-  test("a payment goes back to who may have settled it", async () => {
+  test("an unknown payment goes back to the facilitator that may have settled it", async () => {
     const { a, b, open, record } = await createUnknown();
     const { pay } = open("b", "a");
-    expect(answerOf(await pay())).toMatchObject({ status: 503, json: { error: "settlement_pending" } });
+    expect(responseOf(await pay())).toMatchObject({ status: 503, json: { error: "settlement_pending" } });
     expect([a.count("settle"), b.count("settle")]).toEqual([2, 0]);
     expect(await record()).toMatchObject({ state: "unknown", facilitator: "a" });
   });
 
-  test("it stays unknown, and whose it is, where that one is not among the facilitators", async () => {
+  test("an unknown payment stays unknown, with its facilitator, when the process does not have that facilitator", async () => {
     const { a, b, open, record } = await createUnknown();
     const { pay } = open("b");
-    expect(answerOf(await pay())).toMatchObject({ status: 503, json: { error: "settlement_pending" } });
+    expect(responseOf(await pay())).toMatchObject({ status: 503, json: { error: "settlement_pending" } });
     expect([a.count("settle"), b.count("settle")]).toEqual([1, 0]);
     expect(await record()).toMatchObject({ state: "unknown", facilitator: "a" });
   });

@@ -3,12 +3,12 @@ import { createMemoryStore } from "../store/memory-store.js";
 import type { MaybePromise, PaymentState, PaymentStore, Transition } from "../store/payment-store.js";
 import {
   admissionOf,
-  answerOf,
   createShop,
   HANDLED,
   NETWORK,
   NOW_SECONDS,
-  readAnswer,
+  readResponse,
+  responseOf,
   SETTLED,
   stageOf,
 } from "./shop.fixture.js";
@@ -17,17 +17,17 @@ const IDENTITY = `${NETWORK}|n1`;
 
 type Step = "claim" | "find" | "release" | `${PaymentState} to ${PaymentState}`;
 
-/** A memory store that fails at some steps; `after`: it does the work first, and then fails, as a lost reply does; `atOnce`: it throws. */
+/** A memory store that fails at some steps. `after`: it works before it fails. `atOnce`: it throws, not rejects. */
 function createFailingStore() {
   const memory = createMemoryStore(() => NOW_SECONDS * 1000);
   const failing = { steps: [] as Step[], after: false, atOnce: false };
-  function answer<T>(step: Step, work: () => MaybePromise<T>): MaybePromise<T> {
+  function perform<T>(step: Step, work: () => MaybePromise<T>): MaybePromise<T> {
     if (!failing.steps.includes(step)) return work();
     if (failing.after) work();
     throw new RangeError("the store's own secret");
   }
   function attempt<T>(step: Step, work: () => MaybePromise<T>): MaybePromise<T> {
-    return failing.atOnce ? answer(step, work) : (async () => answer(step, work))();
+    return failing.atOnce ? perform(step, work) : (async () => perform(step, work))();
   }
   const store: PaymentStore = {
     claim: (request) => attempt("claim", () => memory.claim(request)),
@@ -49,22 +49,22 @@ describe.each([
   [true, false],
   [false, true],
   [true, true],
-])("a store that fails, having done its work: %s, at once: %s", (after, atOnce) => {
+])("a store that fails (after its work: %s, synchronously: %s)", (after, atOnce) => {
   test.each<[step: Step, verified: number]>([
     ["claim", 0],
     ["claimed to serving", 1],
-  ])("at %s: 503, nobody is charged, no handler runs", async (step, verified) => {
-    const { pay, till, failing, log } = createFailingShop();
+  ])("makes the gate answer 503 without a charge or handler when the store fails at %s", async (step, verified) => {
+    const { pay, facilitator, failing, log } = createFailingShop();
     Object.assign(failing, { steps: [step], after, atOnce });
-    const { status, headers, json, text } = answerOf(await pay());
+    const { status, headers, json, text } = responseOf(await pay());
     expect([status, headers["retry-after"], json["error"]]).toEqual([503, "5", "unexpected_verify_error"]);
     expect(headers).not.toHaveProperty("payment-required");
     expect(text).not.toMatch(/secret|not charged/);
-    expect([till.count("verify"), till.count("settle")]).toEqual([verified, 0]);
+    expect([facilitator.count("verify"), facilitator.count("settle")]).toEqual([verified, 0]);
     expect(log).toMatchObject([{ event: "decision_failed", fields: { error: "RangeError" } }]);
   });
 
-  test("at claimed to serving: the same payment may be tried again at once", async () => {
+  test("the payment stays usable when the store fails at claimed to serving", async () => {
     const { pay, failing } = createFailingShop();
     Object.assign(failing, { steps: ["claimed to serving"], after, atOnce });
     await pay();
@@ -72,44 +72,47 @@ describe.each([
     expect(stageOf(await pay())).toBe("held");
   });
 
-  test("at release of a payment that was refused: 503, and nobody is charged", async () => {
-    const { pay, till, failing } = createFailingShop();
-    till.verifies = { isValid: false, invalidReason: "insufficient_funds" };
+  test("makes the gate answer 503 without a charge when the store fails to release a refused payment", async () => {
+    const { pay, facilitator, failing } = createFailingShop();
+    facilitator.verifies = { isValid: false, invalidReason: "insufficient_funds" };
     Object.assign(failing, { steps: ["release"], after, atOnce });
-    expect(answerOf(await pay()).status).toBe(503);
-    expect(till.count("settle")).toBe(0);
+    expect(responseOf(await pay()).status).toBe(503);
+    expect(facilitator.count("settle")).toBe(0);
   });
 
   test.each<[step: Step, status: number]>([
     ["serving to settling", 200],
     ["release", 500],
-  ])("at %s after the handler: 503, nobody is charged, the answer is not given away", async (step, status) => {
-    const { pay, till, failing } = createFailingShop();
-    const admission = admissionOf(await pay());
-    Object.assign(failing, { steps: [step], after, atOnce });
-    const release = await admission.complete({ ...HANDLED, status });
-    const answer = readAnswer(release.kind === "replace" ? release.response : ({} as never));
-    expect([answer.status, answer.headers["retry-after"]]).toEqual([503, "5"]);
-    expect(answer.text).not.toMatch(/sunny|secret/);
-    expect(till.count("settle")).toBe(0);
-  });
+  ])(
+    "makes the gate answer 503 without the handler's response or a charge when the store fails at %s",
+    async (step, status) => {
+      const { pay, facilitator, failing } = createFailingShop();
+      const admission = admissionOf(await pay());
+      Object.assign(failing, { steps: [step], after, atOnce });
+      const release = await admission.complete({ ...HANDLED, status });
+      const response = readResponse(release.kind === "replace" ? release.response : ({} as never));
+      expect([response.status, response.headers["retry-after"]]).toEqual([503, "5"]);
+      expect(response.text).not.toMatch(/sunny|secret/);
+      expect(facilitator.count("settle")).toBe(0);
+    },
+  );
 
   test.each<[settles: unknown, step: Step, kind: string, why: string]>([
     [SETTLED, "settling to settled", "release", "the payer has paid"],
     [{ ...SETTLED, success: false, transaction: "" }, "settling to rejected", "replace", "the payer has not"],
-    [new Error("lost"), "settling to unknown", "replace", "nobody knows"],
-  ])("when the outcome is written down: it stands, and the operator is told (%o, %s)", async (settles, step, kind) => {
-    const { pay, till, failing, log } = createFailingShop();
+    [new Error("lost"), "settling to unknown", "replace", "the outcome is unknown"],
+  ])("a failure to record %o at %s is logged and leaves the outcome as it is", async (settles, step, kind) => {
+    const { pay, facilitator, failing, log } = createFailingShop();
     const admission = admissionOf(await pay());
-    till.settles = settles;
+    facilitator.settles = settles;
     Object.assign(failing, { steps: [step], after, atOnce });
     expect((await admission.complete(HANDLED)).kind).toBe(kind);
     expect(log.map(({ event }) => event)).toContain("outcome_not_recorded");
-    expect(till.count("settle")).toBe(1);
-    expect(answerOf(await pay()).status).toBeGreaterThanOrEqual(402);
+    expect(facilitator.count("settle")).toBe(1);
+    expect(responseOf(await pay()).status).toBeGreaterThanOrEqual(402);
   });
 
-  test("when the client is gone: nothing is thrown, the operator is told", async () => {
+  test("a failure is logged, and cancel does not reject, when the store fails to release a disconnected client's claim", async () => {
     const { pay, failing, log } = createFailingShop();
     const admission = admissionOf(await pay());
     Object.assign(failing, { steps: ["release"], after, atOnce });
@@ -117,7 +120,7 @@ describe.each([
     expect(log).toMatchObject([{ event: "claim_not_released" }]);
   });
 
-  test("when a paid answer is to be kept: nothing is thrown, the operator is told", async () => {
+  test("a failure is logged, and undelivered does not reject, when the store fails to keep a paid response", async () => {
     const { pay, failing, log } = createFailingShop();
     const admission = admissionOf(await pay());
     await admission.complete(HANDLED);
@@ -129,37 +132,40 @@ describe.each([
   test.each<[step: Step, more: object]>([
     ["unknown to settling", {}],
     ["find", { payload: { expiresAtSeconds: NOW_SECONDS - 1 } }],
-  ])("at %s of a payment that may have been made: 503, and no word on the money", async (step, more) => {
-    const { pay, till, failing } = createFailingShop();
-    const admission = admissionOf(await pay());
-    till.settles = new Error("lost");
-    await admission.complete(HANDLED);
-    Object.assign(failing, { steps: [step], after, atOnce });
-    const { status, text } = answerOf(await pay(more));
-    expect(status).toBe(503);
-    expect(text).not.toContain("not charged");
-    expect(text).toContain("do not sign a new payment");
-    expect(till.count("settle")).toBe(1);
-  });
+  ])(
+    "makes the gate answer 503 without a statement on the charge when the store fails at %s of a payment in doubt",
+    async (step, more) => {
+      const { pay, facilitator, failing } = createFailingShop();
+      const admission = admissionOf(await pay());
+      facilitator.settles = new Error("lost");
+      await admission.complete(HANDLED);
+      Object.assign(failing, { steps: [step], after, atOnce });
+      const { status, text } = responseOf(await pay(more));
+      expect(status).toBe(503);
+      expect(text).not.toContain("not charged");
+      expect(text).toContain("do not sign a new payment");
+      expect(facilitator.count("settle")).toBe(1);
+    },
+  );
 });
 
-test("a claim that another run has taken away admits nobody", async () => {
-  const { pay, till, memory } = createFailingShop();
-  till.verifies = async () => {
+test("a claim that another run took over gets 409", async () => {
+  const { pay, facilitator, memory } = createFailingShop();
+  facilitator.verifies = async () => {
     const { owner } = (await memory.find(IDENTITY))!;
     await memory.release(IDENTITY, owner);
     return { isValid: true };
   };
-  expect(answerOf(await pay()).status).toBe(409);
+  expect(responseOf(await pay()).status).toBe(409);
 });
 
-test("a settlement whose record is gone is not made", async () => {
-  const { pay, till, memory } = createFailingShop();
+test("a payment without a record is not settled", async () => {
+  const { pay, facilitator, memory } = createFailingShop();
   const admission = admissionOf(await pay());
   const { owner } = (await memory.find(IDENTITY))!;
   await memory.release(IDENTITY, owner);
   expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", response: { status: 409 } });
-  expect(till.count("settle")).toBe(0);
+  expect(facilitator.count("settle")).toBe(0);
 });
 
 describe.each<[string, () => unknown]>([
@@ -173,13 +179,13 @@ describe.each<[string, () => unknown]>([
 ])("a logger that %s", (_how, error) => {
   const logger = { info: () => {}, warn: () => {}, error: error as () => void };
 
-  test("does not decide what becomes of a payment", async () => {
-    const { pay, till, store } = createShop({ logger });
-    till.verifies = new Error("down");
-    expect(answerOf(await pay()).status).toBe(503);
-    till.verifies = { isValid: true };
+  test("a failing logger does not change the result of a payment", async () => {
+    const { pay, facilitator, store } = createShop({ logger });
+    facilitator.verifies = new Error("down");
+    expect(responseOf(await pay()).status).toBe(503);
+    facilitator.verifies = { isValid: true };
     const admission = admissionOf(await pay());
-    till.settles = new Error("lost");
+    facilitator.settles = new Error("lost");
     expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", response: { status: 503 } });
     expect((await store.find(IDENTITY))?.state).toBe("unknown");
   });

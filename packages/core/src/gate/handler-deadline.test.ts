@@ -3,13 +3,13 @@ import { startTimer } from "../config/parse-options.js";
 import { PaymentAbortedError } from "../errors.js";
 import type { StartTimer } from "../options.js";
 import { HandlerRun } from "./payment.js";
-import { admissionOf, createShop, HANDLED, NETWORK, NOW_SECONDS, readAnswer, stageOf } from "./shop.fixture.js";
+import { admissionOf, createShop, HANDLED, NETWORK, NOW_SECONDS, readResponse, stageOf } from "./shop.fixture.js";
 
 const IDENTITY = `${NETWORK}|n1`;
-/** Six seconds before the payment expires, a settlement may still begin. */
+/** A settlement may begin until six seconds before the payment expires. */
 const DEADLINE_MS = (NOW_SECONDS + 294) * 1000 + 1;
 
-/** Timers in the test's hand. */
+/** Timers that the test fires. */
 function createTimers() {
   const pending = new Map<() => void, number>();
   const timer: StartTimer = (act, delayMs) => {
@@ -34,36 +34,36 @@ async function admitted() {
 
 const reasonOf = ({ reason }: AbortSignal) => (reason as PaymentAbortedError).reason;
 
-test("the signal is there, and not in the JSON of a payment", async () => {
+test("payment.signal exists and is left out of the payment's JSON", async () => {
   const { admission, signal } = await admitted();
   expect(signal.aborted).toBe(false);
   expect(JSON.parse(JSON.stringify(admission.payment))).not.toHaveProperty("signal");
 });
 
-test("a run that is late is answered for, the claim released before that, and then the handler told", async () => {
-  const { admission, signal, clock, fire, delays, store, till, pay } = await admitted();
+test("a late handler's claim is released, then the client gets 504, then the signal aborts", async () => {
+  const { admission, signal, clock, fire, delays, store, facilitator, pay } = await admitted();
   const order: string[] = [];
-  const answers: Promise<ReturnType<typeof readAnswer>>[] = [];
+  const responses: Promise<ReturnType<typeof readResponse>>[] = [];
   admission.onExpired((instead) => {
-    order.push("answer");
-    answers.push(instead.then(readAnswer));
+    order.push("response");
+    responses.push(instead.then(readResponse));
   });
   signal.addEventListener("abort", () => order.push("signal"));
   expect(delays()).toEqual([DEADLINE_MS - clock.ms]);
   clock.ms = DEADLINE_MS;
   fire();
-  expect(order).toEqual(["answer", "signal"]);
+  expect(order).toEqual(["response", "signal"]);
   expect(signal.reason).toBeInstanceOf(PaymentAbortedError);
   expect(signal.reason).toMatchObject({ code: "ERR_FAREBOX_PAYMENT_ABORTED", reason: "expired" });
-  expect(await answers[0]).toMatchObject({ status: 504, json: { error: "payment_expired" } });
+  expect(await responses[0]).toMatchObject({ status: 504, json: { error: "payment_expired" } });
   expect(await store.find(IDENTITY)).toBeUndefined();
   expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", response: { status: 504 } });
-  expect(till.count("settle")).toBe(0);
+  expect(facilitator.count("settle")).toBe(0);
   expect(delays()).toEqual([]);
   expect(stageOf(await pay())).toBe("held");
 });
 
-test("a timer that fires early is started again", async () => {
+test("a deadline timer that fires early is started again", async () => {
   const { signal, clock, fire, delays } = await admitted();
   clock.ms = DEADLINE_MS - 1;
   fire();
@@ -71,7 +71,7 @@ test("a timer that fires early is started again", async () => {
   expect(delays()).toEqual([1]);
 });
 
-test("no timer waits longer than Node can, or a negative time", () => {
+test("a deadline timer's delay stays between 0 and the longest that Node supports", () => {
   const { timer, delays } = createTimers();
   const onExpired = () => {};
   new HandlerRun({ atMs: 2 ** 40, now: () => 0, timer, onExpired });
@@ -80,15 +80,15 @@ test("no timer waits longer than Node can, or a negative time", () => {
 });
 
 test.each([
-  ["answered", "complete"],
+  ["completed", "complete"],
   ["cancelled", "cancel"],
-] as const)("a run that is %s leaves no timer behind", async (_how, end) => {
+] as const)("a handler that is %s leaves no timer behind", async (_how, end) => {
   const { admission, delays } = await admitted();
   await admission[end](HANDLED);
   expect(delays()).toEqual([]);
 });
 
-test("a client that leaves aborts the signal, once and for good", async () => {
+test("a client that disconnects aborts the signal, once", async () => {
   const { admission, signal, delays } = await admitted();
   await admission.cancel();
   expect(reasonOf(signal)).toBe("client_gone");
@@ -98,7 +98,7 @@ test("a client that leaves aborts the signal, once and for good", async () => {
   expect(delays()).toEqual([]);
 });
 
-test("a client that leaves after its answer was paid for aborts the signal too, and changes nothing else", async () => {
+test("a client that disconnects after settlement aborts the signal and changes nothing else", async () => {
   const { admission, signal, store } = await admitted();
   await admission.complete(HANDLED);
   expect(signal.aborted).toBe(false);
@@ -107,11 +107,11 @@ test("a client that leaves after its answer was paid for aborts the signal too, 
   expect((await store.find(IDENTITY))?.state).toBe("settled");
 });
 
-test("a store that fails to release does not keep the answer back", async () => {
+test("a late handler's client gets 504 even if the store fails to release the claim", async () => {
   const { admission, clock, fire, store, log } = await admitted();
   store.release = () => Promise.reject(new Error("down"));
   const instead = new Promise<number>((resolve) =>
-    admission.onExpired((answer) => void answer.then(({ status }) => resolve(status))),
+    admission.onExpired((response) => void response.then(({ status }) => resolve(status))),
   );
   clock.ms = DEADLINE_MS;
   fire();
@@ -119,7 +119,7 @@ test("a store that fails to release does not keep the answer back", async () => 
   expect(log.map(({ event }) => event)).toEqual(["claim_not_released"]);
 });
 
-test("the default timer calls back, unless it is stopped, and keeps no process alive", async () => {
+test("the default timer calls back unless stopped, and keeps no process alive", async () => {
   const active = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
   const before = active();
   const stop = startTimer(() => expect.unreachable(), 0);

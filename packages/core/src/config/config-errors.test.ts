@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createPaymentsEngine, createPaymentsGate } from "../engine.js";
 import { ConfigError } from "../errors.js";
-import { createTestScheme, createTill, NETWORK, PAY_TO, ROUTES } from "../gate/shop.fixture.js";
+import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO, ROUTES } from "../gate/shop.fixture.js";
 
 const SECRET = "hunter2";
 
@@ -16,11 +16,11 @@ function messageOf(create: () => unknown): string {
   }
 }
 
-describe("a secret never appears in a message", () => {
+describe("a configuration error", () => {
   test.each<[facilitator: unknown, why: string]>([
     [{ headers: { authorization: SECRET } }, "the URL is missing"],
     [{ uri: "https://x.org", headers: { authorization: SECRET } }, "the URL is mistyped"],
-    [{ url: "x.org", headers: { authorization: SECRET } }, "the URL is none"],
+    [{ url: "x.org", headers: { authorization: SECRET } }, "the URL is invalid"],
     [{ url: 5, headers: { authorization: SECRET } }, "the URL is a number"],
     [{ url: "https://x.org", headers: SECRET }, "the headers are a text"],
     [{ url: "https://x.org", headers: [SECRET] }, "the headers are a list"],
@@ -30,14 +30,14 @@ describe("a secret never appears in a message", () => {
     [{ url: "https://x.org", authorization: SECRET }, "the header is beside the headers"],
     [`https://key:${SECRET}@x.org`, "the URL has credentials"],
     [new URL(`https://key:${SECRET}@x.org`), "the URL object has credentials"],
-    [`https://key:pa/ss?${SECRET}@x.org`, "the URL has credentials, and is none"],
+    [`https://key:pa/ss?${SECRET}@x.org`, "the URL has credentials and is invalid"],
     [`ftp://key:${SECRET}@x.org`, "the URL has credentials and another scheme"],
     [`https://x.org?key=${SECRET}`, "the URL has a query"],
-    [`x.org#${SECRET}`, "the URL has a fragment, and is none"],
+    [`x.org#${SECRET}`, "the URL has a fragment and is invalid"],
     [{ verify: SECRET, settle: SECRET }, "half a facilitator"],
     [{ url: { url: "https://x.org", headers: { authorization: SECRET } } }, "the URL is a whole facilitator"],
     [[`https://key:${SECRET}@x.org`], "the URL is in a list"],
-  ])("%o: %s", (facilitator) => {
+  ])("a configuration error never quotes a secret in a facilitator: %o, %s", (facilitator) => {
     const message = messageOf(() => createPaymentsEngine({ facilitator } as never, { schemes: [] }));
     expect(message).toContain("options.facilitator");
     expect(message).not.toContain(SECRET);
@@ -46,23 +46,25 @@ describe("a secret never appears in a message", () => {
   test.each<[store: unknown, why: string]>([
     [`redis://:${SECRET}@localhost`, "an address"],
     [{ password: SECRET }, "its options"],
-  ])("nor does that of a store: %o, %s", (store) => {
+  ])("a configuration error never quotes a secret in a store: %o, %s", (store) => {
     const message = messageOf(() =>
-      createPaymentsEngine({ facilitator: createTill(), store } as never, { schemes: [] }),
+      createPaymentsEngine({ facilitator: createFakeFacilitator(), store } as never, { schemes: [] }),
     );
     expect(message).toContain("options.store");
     expect(message).not.toContain(SECRET);
   });
 
-  test("nor does that of a public URL", () => {
+  test("a configuration error never quotes a secret in a public URL", () => {
     const publicUrl = `https://key:${SECRET}@api.example.com`;
-    const message = messageOf(() => createPaymentsEngine({ facilitator: createTill(), publicUrl }, { schemes: [] }));
+    const message = messageOf(() =>
+      createPaymentsEngine({ facilitator: createFakeFacilitator(), publicUrl }, { schemes: [] }),
+    );
     expect(message).toContain("options.publicUrl");
     expect(message).not.toContain(SECRET);
   });
 });
 
-/** Behaves like an object until somebody looks. */
+/** A proxy that throws on every access. */
 function trap(): object {
   const refuse = () => {
     throw new RangeError("do not touch");
@@ -133,8 +135,8 @@ const OPTION_KEYS = [
   "logger",
 ];
 
-describe.each(HOSTILE)("%o (%s)", (create) => {
-  const good = { facilitator: createTill() };
+describe.each(HOSTILE)("the hostile value %o (%s)", (create) => {
+  const good = { facilitator: createFakeFacilitator() };
 
   function expectCoded(make: () => unknown): void {
     try {
@@ -145,7 +147,7 @@ describe.each(HOSTILE)("%o (%s)", (create) => {
     }
   }
 
-  test("as options, or as any option, is refused with a code or taken", () => {
+  test("a hostile value is accepted or causes a ConfigError as options or as any option", () => {
     expectCoded(() => createPaymentsEngine(create() as never, { schemes: [] }));
     for (const key of [...OPTION_KEYS, "now"]) {
       expectCoded(() => createPaymentsEngine({ ...good, [key]: create() } as never, { schemes: [] }));
@@ -157,7 +159,7 @@ describe.each(HOSTILE)("%o (%s)", (create) => {
     );
   });
 
-  test("as routes, or anywhere in a route, is refused with a code or taken", () => {
+  test("a hostile value is accepted or causes a ConfigError as routes or anywhere in a route", () => {
     const offer = { network: NETWORK, price: "$1", payTo: PAY_TO };
     const gate = (routes: unknown) => createPaymentsGate(routes as never, good, { schemes: [createTestScheme()] });
     expectCoded(() => gate(create()));
@@ -172,26 +174,28 @@ describe.each(HOSTILE)("%o (%s)", (create) => {
   });
 });
 
-test("a scheme that throws while it compiles is a configuration that cannot work, with its cause", () => {
+test("a scheme that throws while it compiles causes a ConfigError with its cause", () => {
   const cause = new RangeError("no such token");
   const scheme = createTestScheme({
     compileTerms: () => {
       throw cause;
     },
   });
-  expect(() => createPaymentsGate(ROUTES, { facilitator: createTill() }, { schemes: [scheme] })).toThrow(
+  expect(() => createPaymentsGate(ROUTES, { facilitator: createFakeFacilitator() }, { schemes: [scheme] })).toThrow(
     expect.objectContaining({ code: "ERR_FAREBOX_CONFIG", cause }),
   );
 });
 
-test("whatever is given as options, or as routes, nothing is thrown but a ConfigError", () => {
+test("options and routes of any value throw nothing but a ConfigError", () => {
   const keys = fc.constantFrom(...OPTION_KEYS, "now", "GET /a", "price", "accepts");
   const anything = fc.oneof(fc.anything(), fc.dictionary(keys, fc.anything()));
   fc.assert(
     fc.property(anything, anything, (options, routes) => {
       messageOf(() => createPaymentsGate(routes as never, options as never, { schemes: [] }));
       messageOf(() =>
-        createPaymentsGate(ROUTES, { facilitator: createTill(), ...(options as object) } as never, { schemes: [] }),
+        createPaymentsGate(ROUTES, { facilitator: createFakeFacilitator(), ...(options as object) } as never, {
+          schemes: [],
+        }),
       );
     }),
   );

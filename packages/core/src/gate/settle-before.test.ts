@@ -2,13 +2,13 @@ import { expect, test } from "vitest";
 import { FacilitatorError } from "../errors.js";
 import type { Decision } from "./admission.js";
 import {
-  answerOf,
   createShop,
   decodeHeader,
   isPrepaid,
   NETWORK,
   PAYER,
   ROUTES,
+  responseOf,
   SETTLED,
   stageOf,
 } from "./shop.fixture.js";
@@ -32,92 +32,95 @@ function prepaidOf(decision: Decision) {
 }
 
 function errorOf(decision: Decision) {
-  const { status, json } = answerOf(decision);
+  const { status, json } = responseOf(decision);
   return [status, json["error"]];
 }
 
-test("its offers say so, to clients and to the facilitator", async () => {
-  const { ask, pay, till } = createPrepaidShop();
+test("offers of a prepaid route carry paymentFlow: upfront for clients and the facilitator", async () => {
+  const { ask, pay, facilitator } = createPrepaidShop();
   const extra = { name: "USDC", version: "2", paymentFlow: "upfront" };
-  expect(answerOf(await ask()).json).toMatchObject({ accepts: [{ extra }] });
+  expect(responseOf(await ask()).json).toMatchObject({ accepts: [{ extra }] });
   await pay();
-  expect(till.calls).toMatchObject([{ operation: "settle", request: { paymentRequirements: { extra } } }]);
-  expect(answerOf(await createShop().ask()).json).not.toMatchObject({ accepts: [{ extra }] });
+  expect(facilitator.calls).toMatchObject([{ operation: "settle", request: { paymentRequirements: { extra } } }]);
+  expect(responseOf(await createShop().ask()).json).not.toMatchObject({ accepts: [{ extra }] });
 });
 
-test("the facilitator is asked once, the receipt is there before the handler runs, and copies are used up", async () => {
-  const { pay, till, stateOf } = createPrepaidShop();
+test("a prepaid request is settled once, has its receipt before the handler runs, and a replay gets 402", async () => {
+  const { pay, facilitator, stateOf } = createPrepaidShop();
   const { payment, headers } = prepaidOf(await pay());
   expect(payment).toMatchObject({ payer: PAYER, amount: "10000" });
   expect(headers.map(([name]) => name)).toEqual(["PAYMENT-RESPONSE"]);
   expect(decodeHeader(headers[0]?.[1])).toMatchObject({ success: true, transaction: "0xabc" });
-  expect(till.calls.map(({ operation }) => operation)).toEqual(["settle"]);
+  expect(facilitator.calls.map(({ operation }) => operation)).toEqual(["settle"]);
   expect(await stateOf()).toBe("settled");
   expect(errorOf(await pay())).toEqual([402, "payment_already_used"]);
 });
 
-test("of fifty copies at once, one is settled and runs", async () => {
-  const { pay, till } = createPrepaidShop();
+test("only one of fifty duplicates at once is settled and runs the handler", async () => {
+  const { pay, facilitator } = createPrepaidShop();
   const decisions = await Promise.all(Array.from({ length: 50 }, () => pay()));
   expect(decisions.filter(isPrepaid)).toHaveLength(1);
-  expect(till.count("settle")).toBe(1);
+  expect(facilitator.count("settle")).toBe(1);
 });
 
-test("rejected: a fresh challenge with the receipt, and nothing of it is remembered", async () => {
-  const { pay, till, stateOf } = createPrepaidShop();
-  till.settles = { ...SETTLED, success: false, errorReason: "insufficient_funds", transaction: "" };
+test("a rejected prepayment gets a challenge with its receipt and leaves no record", async () => {
+  const { pay, facilitator, stateOf } = createPrepaidShop();
+  facilitator.settles = { ...SETTLED, success: false, errorReason: "insufficient_funds", transaction: "" };
   for (const decision of [await pay(), await pay()]) {
-    const { status, headers, json } = answerOf(decision);
+    const { status, headers, json } = responseOf(decision);
     expect([status, json["error"]]).toEqual([402, "insufficient_funds"]);
     expect(decodeHeader(headers["payment-required"])).toEqual(json);
     expect(decodeHeader(headers["payment-response"])).toMatchObject({ success: false });
   }
-  expect([await stateOf(), till.count("settle")]).toEqual([undefined, 2]);
+  expect([await stateOf(), facilitator.count("settle")]).toEqual([undefined, 2]);
 });
 
 test.each([
   [UNREACHABLE, "unsent", "unexpected_settle_error"],
   [new Error("lost"), "unknown", "settlement_pending"],
-])("%s: 503, and the same payment again settles and runs the handler, once", async (failure, state, error) => {
-  const { pay, till, stateOf } = createPrepaidShop();
-  till.settles = failure;
-  expect(errorOf(await pay())).toEqual([503, error]);
-  expect(await stateOf()).toBe(state);
-  till.settles = SETTLED;
-  const decisions = await Promise.all([pay(), pay(), pay()]);
-  expect(decisions.filter(isPrepaid)).toHaveLength(1);
-  expect(await stateOf()).toBe("settled");
-  expect(errorOf(await pay())).toEqual([402, "payment_already_used"]);
-});
+])(
+  "a prepayment that ends with %s gets 503, and its replay settles and runs the handler once",
+  async (failure, state, error) => {
+    const { pay, facilitator, stateOf } = createPrepaidShop();
+    facilitator.settles = failure;
+    expect(errorOf(await pay())).toEqual([503, error]);
+    expect(await stateOf()).toBe(state);
+    facilitator.settles = SETTLED;
+    const decisions = await Promise.all([pay(), pay(), pay()]);
+    expect(decisions.filter(isPrepaid)).toHaveLength(1);
+    expect(await stateOf()).toBe("settled");
+    expect(errorOf(await pay())).toEqual([402, "payment_already_used"]);
+  },
+);
 
-test("a handler that could not run is owed: the same payment runs it, once, and is not settled again", async () => {
-  const { pay, till, stateOf } = createPrepaidShop();
+test("a replay runs the owed handler once without another settlement", async () => {
+  const { pay, facilitator, stateOf } = createPrepaidShop();
   await prepaidOf(await pay()).cancel();
   expect(await stateOf()).toBe("owed");
   const decisions = await Promise.all(Array.from({ length: 10 }, () => pay()));
   const [prepaid, ...others] = decisions.filter(isPrepaid);
   expect(others).toEqual([]);
   expect(decodeHeader(prepaidOf(prepaid!).headers[0]?.[1])).toMatchObject({ success: true, transaction: "0xabc" });
-  expect([await stateOf(), till.count("settle")]).toEqual(["settled", 1]);
+  expect([await stateOf(), facilitator.count("settle")]).toEqual(["settled", 1]);
 });
 
-test("the payment for another request is used up, even while it is owed", async () => {
+test("a payment whose handler is owed gets 402 for another request", async () => {
   const { pay } = createPrepaidShop();
   await prepaidOf(await pay()).cancel();
   expect(errorOf(await pay({}, { search: "?other" }))).toEqual([402, "payment_already_used"]);
 });
 
-test("a store that fails before settlement: nothing is charged, and the payment can be tried again", async () => {
-  const { pay, till, store } = createPrepaidShop();
+test("a store that fails before settlement prevents the charge, and the payment stays usable", async () => {
+  const { pay, facilitator, store } = createPrepaidShop();
   const { transition } = store;
   store.transition = () => Promise.reject(new Error("down"));
-  expect(answerOf(await pay()).status).toBe(503);
-  expect(till.count("settle")).toBe(0);
+  expect(responseOf(await pay()).status).toBe(503);
+  expect(facilitator.count("settle")).toBe(0);
   store.transition = transition;
   expect(stageOf(await pay())).toBe("prepaid");
 });
 
-test("a store that fails after settlement: the handler runs, for the money has moved", async () => {
+test("a store that fails after settlement does not stop the handler", async () => {
   const { pay, store, log } = createPrepaidShop();
   const { transition } = store;
   store.transition = (change) => (change.from === "claimed" ? transition(change) : Promise.reject(new Error("down")));
@@ -126,7 +129,7 @@ test("a store that fails after settlement: the handler runs, for the money has m
   expect(log.map(({ event }) => event)).toEqual(["outcome_not_recorded", "run_not_owed"]);
 });
 
-test("the signal aborts when the client leaves", async () => {
+test("a prepaid handler's signal aborts when the client disconnects", async () => {
   const { pay } = createPrepaidShop();
   const { payment, leave } = prepaidOf(await pay());
   expect(payment.signal.aborted).toBe(false);

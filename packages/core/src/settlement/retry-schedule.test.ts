@@ -21,7 +21,7 @@ function paymentOf(identity: string): PendingPayment {
   };
 }
 
-/** A random number in the middle makes each delay exactly its backoff. */
+/** With 0.5 as random number, each delay is exactly its backoff. */
 function createSchedule({ random = (): number => 0.5, outcomes = [] as Settled[] } = {}) {
   const timers: { act: () => void; delayMs: number; stopped: boolean }[] = [];
   const timer: StartTimer = (act, delayMs) => {
@@ -31,7 +31,7 @@ function createSchedule({ random = (): number => 0.5, outcomes = [] as Settled[]
       started.stopped = true;
     };
   };
-  const tried: string[] = [];
+  const attempts: string[] = [];
   const now = () => 0;
   const store = createMemoryStore(now);
   const recovery = new SettlementRecovery({
@@ -40,7 +40,7 @@ function createSchedule({ random = (): number => 0.5, outcomes = [] as Settled[]
     inFlight: { find: () => undefined, end: () => {} },
     settler: {
       async settle({ claim }) {
-        tried.push(claim.identity);
+        attempts.push(claim.identity);
         return outcomes.shift() ?? DONE;
       },
     },
@@ -58,23 +58,23 @@ function createSchedule({ random = (): number => 0.5, outcomes = [] as Settled[]
     timers.at(-1)?.act();
     await new Promise(setImmediate);
   };
-  return { recovery, add, timers, tried, fire };
+  return { recovery, add, timers, attempts, fire };
 }
 
-test("a payment is tried until its outcome is known, less and less often", async () => {
+test("a payment is retried with a growing delay until its outcome is known", async () => {
   const outcomes = Array.from({ length: 7 }, () => UNKNOWN);
-  const { recovery, add, timers, tried, fire } = createSchedule({ outcomes });
+  const { recovery, add, timers, attempts, fire } = createSchedule({ outcomes });
   await add("p", 0);
   expect(recovery.size).toBe(1);
   for (let times = 0; times < 8; times++) await fire();
   expect(timers.map(({ delayMs }) => delayMs)).toEqual([2, 4, 8, 16, 32, 60, 60, 60].map((seconds) => seconds * 1000));
-  expect([tried.length, recovery.size]).toEqual([8, 0]);
+  expect([attempts.length, recovery.size]).toEqual([8, 0]);
 });
 
 test.each([
   [0, 1_500],
   [0.999, 2_499],
-])("the first delay differs by up to a quarter: random %d gives %d ms", async (random, delayMs) => {
+])("the first delay varies by up to a quarter: random %d gives %d ms", async (random, delayMs) => {
   const { add, timers } = createSchedule({ random: () => random });
   await add("p", 0);
   expect(Math.floor(timers[0]?.delayMs ?? 0)).toBe(delayMs);
@@ -83,13 +83,13 @@ test.each([
 test.each([
   [30, 30_000],
   [1e9, 60_000],
-])("a facilitator that asks for %d seconds is left alone for %d ms", async (asked, delayMs) => {
+])("a Retry-After of %d seconds delays the retry by %d ms", async (asked, delayMs) => {
   const { add, timers } = createSchedule();
   await add("p", asked);
   expect(timers[0]?.delayMs).toBe(delayMs);
 });
 
-test("a payment that waits is not added twice", async () => {
+test("a payment that waits for a retry is not added twice", async () => {
   const { recovery, add, timers } = createSchedule();
   await add("p", 0);
   await add("p", 30);
@@ -97,16 +97,16 @@ test("a payment that waits is not added twice", async () => {
   expect([timers.length, recovery.size]).toEqual([2, 2]);
 });
 
-describe("after close", () => {
-  test("nothing is tried any more, and nothing waits", async () => {
-    const { recovery, add, timers, tried } = createSchedule();
+describe("a closed schedule", () => {
+  test("a closed schedule stops its timers and takes no more payments", async () => {
+    const { recovery, add, timers, attempts } = createSchedule();
     await add("p", 0);
     recovery.close();
     await add("q", 0);
-    expect([timers.map(({ stopped }) => stopped), recovery.size, tried]).toEqual([[true], 0, []]);
+    expect([timers.map(({ stopped }) => stopped), recovery.size, attempts]).toEqual([[true], 0, []]);
   });
 
-  test("a payment that is being tried is not tried again", async () => {
+  test("a closed schedule does not repeat an attempt that is still running", async () => {
     const { recovery, add, timers, fire } = createSchedule({ outcomes: [UNKNOWN] });
     await add("p", 0);
     const fired = fire();
