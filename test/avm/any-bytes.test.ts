@@ -1,5 +1,5 @@
 /**
- * Payments of any bytes: nothing throws, and an accepted payment does what its terms say and nothing else.
+ * Payments made of any bytes: nothing throws, and an accepted payment does exactly what its terms say.
  * `FAREBOX_SEED` repeats a run.
  */
 import { exactAvm } from "@farebox/avm";
@@ -43,7 +43,7 @@ describe.each([
   const good = Buffer.from(text, "base64");
   const withBytes = (bytes: Uint8Array) => ({ paymentGroup: paymentGroup.with(at, base64(bytes)), paymentIndex });
 
-  test("a transaction with any bit turned is refused", () => {
+  test("a transaction with any flipped bit is refused", () => {
     expect(IDENTITY).not.toBe("");
     for (let bit = 0; bit < good.length * 8; bit++) {
       const wire = Buffer.from(good);
@@ -52,7 +52,7 @@ describe.each([
     }
   });
 
-  test("a transaction with any bytes put in, taken out or replaced is refused, but for an unsigned envelope", () => {
+  test("a transaction with any inserted, removed or replaced bytes is refused, except for an unsigned envelope", () => {
     const change = fc.record({ at: fc.nat(good.length), cut: fc.nat(80), put: fc.uint8Array({ maxLength: 80 }) });
     fc.assert(
       fc.property(change, ({ at: where, cut, put }) => {
@@ -65,7 +65,7 @@ describe.each([
   });
 });
 
-test("readPayment refuses any payload and any bytes without a throw", () => {
+test("readPayment refuses any payload and any bytes without throwing", () => {
   const bytes = fc.uint8Array({ maxLength: 1800 }).map(base64);
   const some = fc.oneof(
     fc.anything(),
@@ -79,7 +79,7 @@ test("readPayment refuses any payload and any bytes without a throw", () => {
   );
 });
 
-test("readPayment refuses any MessagePack under the right keys without a throw", () => {
+test("readPayment refuses any MessagePack under the right keys without throwing", () => {
   const keys = ["aamt", "arcv", "fee", "fv", "gh", "grp", "lv", "note", "snd", "type", "xaid", "sig", "txn"];
   const value = fc.oneof(
     fc.nat(),

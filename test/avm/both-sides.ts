@@ -1,6 +1,6 @@
 /**
- * A seller and a facilitator of ours that are sent changed payments, and a ledger on which every account has enough to pay. The
- * ledger is watched, so that nothing moves.
+ * A seller and our facilitator, to which tests send changed payments, on a ledger where every account has enough to pay. The
+ * ledger's balances are checked, so that nothing moves.
  *
  * @module
  */
@@ -30,7 +30,7 @@ export function toRequest(paid: unknown, offer: PaymentRequirements = requiremen
   return requestFor(paid, offer);
 }
 
-/** Our facilitator's scheme, as if just started. */
+/** A new instance of our facilitator's scheme. */
 export function facilitatorOf(local: LocalAlgod, options: object = {}): FacilitatorScheme {
   const { url: algodUrl } = local;
   const times = { pollingIntervalMs: 10, confirmTimeoutMs: 200 };
@@ -56,13 +56,13 @@ export class BothSides {
     return new BothSides(await LocalAlgod.start());
   }
 
-  /** Both sides refuse a payload, in the same word. */
+  /** Expects both sides to refuse a payload for the same reason. */
   async expectRefused(paid: unknown, reason: string, offer: PaymentRequirements = requirements()): Promise<void> {
     expect(scheme.readPayment(paid, offer, NOW)).toEqual({ kind: "refused", reason });
     await this.expectUnsettled(toRequest(paid, offer), reason);
   }
 
-  /** The facilitator refuses a request. */
+  /** Expects the facilitator to refuse a request. */
   async expectUnsettled(request: unknown, reason: string): Promise<void> {
     await expectUnsettled(this.facilitator, request, reason);
   }

@@ -1,6 +1,6 @@
 /**
- * An Algorand payment is looked for at a stand-in for a node over HTTP: by the scheme, and by a whole seller whose
- * facilitator has said that it does not know.
+ * An Algorand payment is looked for by a stand-in for a node over HTTP: by the scheme, and by a whole seller whose facilitator
+ * does not know the outcome.
  */
 import { exactAvm } from "@farebox/avm";
 import { type ChainFinding, createRpcNode } from "@farebox/core";
@@ -36,7 +36,7 @@ async function find(paid: unknown, url = market.local.url): Promise<ChainFinding
   return exactAvm().findPayment?.({ payload: paid, requirements: requirements(), rpc: createRpcNode(url) });
 }
 
-test("findPayment names the transaction that paid, while the node remembers it and in its blocks after that", async () => {
+test("findPayment names the transaction that paid, from the node's memory, and later from its blocks", async () => {
   const { paid, id } = ordinary();
   expect(await facilitatorOf(market.local).settle(toRequest(paid))).toMatchObject({ success: true, transaction: id });
   for (const round of [ROUND + 12, LAST, LAST + 50]) {
@@ -46,7 +46,7 @@ test("findPayment names the transaction that paid, while the node remembers it a
   expect(market.local.asked.at(-1)).toMatch(/^GET \/v2\/blocks\/\d+\/txids$/);
 });
 
-test("findPayment is open while the transaction waits, and until its rounds are over", async () => {
+test("findPayment is open while the transaction is pending, and until its rounds are over", async () => {
   const { paid } = ordinary();
   expect(await find(paid)).toEqual({ kind: "open" });
   market.local.mode = "keep";
@@ -54,21 +54,21 @@ test("findPayment is open while the transaction waits, and until its rounds are 
   expect(await find(paid)).toEqual({ kind: "open" });
 });
 
-test("findPayment says never once the rounds are over, also when the payer paid something else", async () => {
+test("findPayment says never once the rounds are over, even if the payer made another payment", async () => {
   const other = payload({ transactions: [algos(), transfer({ note: Buffer.from("another") })] });
   expect(await facilitatorOf(market.local).settle(toRequest(other))).toMatchObject({ success: true });
   market.local.ledger.round = LAST + 11;
   expect(await find(ordinary().paid)).toEqual({ kind: "never" });
 });
 
-test("findPayment is unclear when the node has not kept the blocks", async () => {
+test("findPayment is unclear when the node no longer has the blocks", async () => {
   const { paid } = ordinary();
   market.local.ledger.round = LAST + 50;
   market.local.oldestBlock = ROUND + 2;
   expect(await find(paid)).toMatchObject({ kind: "unclear", problem: expect.stringContaining("404") });
 });
 
-test("findPayment is unclear with a node of another network or one that is gone, and does not name it", async () => {
+test("findPayment is unclear with a node of another network or one that cannot be reached, and does not name it", async () => {
   market.local.genesisHash = MAINNET_HASH;
   expect(await find(ordinary().paid)).toMatchObject({ kind: "unclear" });
   const gone = await find(ordinary().paid, "http://127.0.0.1:1/secret-key");
@@ -80,7 +80,7 @@ describe("a seller with a node", () => {
   const TOKEN = "node-token";
   const node = () => ({ rpc: { [NETWORK]: { url: market.local.url, headers: { "X-Algo-API-Token": TOKEN } } } });
 
-  /** The facilitator keeps saying that it does not know; the node keeps what it was sent. */
+  /** The facilitator always reports an unknown outcome. The node has the group. */
   async function leaveUnknown(options: object) {
     market.local.mode = "keep";
     const app = await ourSeller(await market.listen(ourFacilitator(market.local)), options);
@@ -93,7 +93,7 @@ describe("a seller with a node", () => {
     return { app, send, id };
   }
 
-  test("a seller serves a payment once that got on chain although the facilitator knew nothing of it", async () => {
+  test("a seller serves a payment once that got on chain unknown to the facilitator", async () => {
     const { app, send, id } = await leaveUnknown(node());
     market.local.land();
     market.local.ledger.round = LAST + 50;
@@ -105,7 +105,7 @@ describe("a seller with a node", () => {
     expect([app.locals["served"], market.local.ledger.balanceOf(PAY_TO, USDC)]).toEqual([1, 1000n]);
   });
 
-  test("a seller says that nothing was charged, when the payment's rounds are over and no round has it", async () => {
+  test("a seller reports that nothing was charged, when the payment's rounds are over and none of them has it", async () => {
     const { send } = await leaveUnknown(node());
     market.local.ledger.round = LAST + 50;
     const refused = await send();
@@ -117,7 +117,7 @@ describe("a seller with a node", () => {
     expect(market.local.ledger.balanceOf(PAY_TO, USDC)).toBe(0n);
   });
 
-  test("a seller does not know the outcome while the payment waits, or without a node", async () => {
+  test("a seller reports an unknown outcome while the payment is pending, or without a node", async () => {
     const { send } = await leaveUnknown(node());
     expect((await send()).status).toBe(503);
     const other = await leaveUnknown({});

@@ -1,6 +1,6 @@
 /**
- * Balances, and groups of transactions applied to them: a stand-in for Algorand's ledger. It knows payments and transfers,
- * and of these what could do harm, so that a test would see the harm; nothing of programs, rewards or freezing.
+ * A stand-in for Algorand's ledger: balances, and groups of transactions applied to them. It knows payments and transfers with
+ * their dangerous fields, so that tests see the harm. It knows no programs, rewards or frozen accounts.
  *
  * @module
  */
@@ -11,20 +11,20 @@ import { GENESIS_HASH, ROUND } from "../../packages/avm/src/payments.fixture.js"
 const KEY_HEADER = Buffer.from("302a300506032b6570032100", "hex");
 const MIN_FEE = 1000n;
 
-/** The asset of Algos, in the table of balances. */
+/** Stands for Algos in the table of balances. */
 const ALGO = 0n;
 
-/** Why a group is not applied. */
+/** Why a group is refused. */
 export class LedgerError extends Error {}
 
-/** Whether transactions may come without signatures. */
+/** Whether signatures may be missing. */
 export interface Rules {
   readonly signatures: "all" | "may-be-missing";
 }
 
 export class Ledger {
   round: number = ROUND + 10;
-  /** Atomic units by asset and address; none where an account has not opted in. */
+  /** Atomic units by asset and address; absent if the account has not opted in. */
   #balances = new Map<string, bigint>();
   readonly #rounds = new Map<string, number>();
 
@@ -36,12 +36,12 @@ export class Ledger {
     return this.#balances.get(keyOf(address, asset));
   }
 
-  /** All balances, to be compared. */
+  /** All balances, for comparison. */
   snapshot(): ReadonlyMap<string, bigint> {
     return new Map(this.#balances);
   }
 
-  /** The round in which a transaction got on chain. It is forgotten after a thousand, as a node does. */
+  /** The round in which a transaction got on chain. Forgotten after a thousand rounds, like by a node. */
   roundOf(id: string): number | undefined {
     const round = this.#rounds.get(id);
     return round !== undefined && round > this.round - 1000 ? round : undefined;
@@ -52,7 +52,7 @@ export class Ledger {
     return [...this.#rounds].filter(([, own]) => own === round).map(([id]) => id);
   }
 
-  /** What a group would do. @throws LedgerError when it would fail */
+  /** Tries a group. @throws LedgerError when it would fail */
   try(group: readonly SignedTransaction[], rules: Rules): ReadonlyMap<string, bigint> {
     checkGroup(group);
     for (const signed of group) this.#checkOne(signed, rules);
@@ -63,7 +63,7 @@ export class Ledger {
     return balances;
   }
 
-  /** Carries out a group, or nothing of it. */
+  /** Applies a group as a whole, or not at all. */
   apply(group: readonly SignedTransaction[]): void {
     this.#balances = new Map(this.try(group, { signatures: "all" }));
     this.round++;
@@ -115,7 +115,7 @@ interface Move {
   readonly to: Address;
 }
 
-/** Gets the fees. */
+/** Receives the fees. */
 const FEE_SINK = { toString: () => "the fee sink" } as Address;
 
 function move(balances: Map<string, bigint>, { asset, from, to, amount }: Move & { readonly amount: bigint }): void {
@@ -136,5 +136,5 @@ function keyOf(address: Address | string, asset: bigint): string {
   return `${address}/${asset}`;
 }
 
-/** What everybody has who has anything. */
+/** The initial balance of every account that has one. */
 export const RICH = 10_000_000n;

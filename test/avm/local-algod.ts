@@ -1,7 +1,7 @@
 /**
- * A stand-in for a node of Algorand: a real HTTP server with the responses of algod that a payment needs, which decodes with
- * `algosdk` and keeps a ledger of its own. No node and no virtual machine of Algorand runs here. What happens to a group
- * between the node and the chain can be decided by a test.
+ * A stand-in for an Algorand node: an HTTP server with those responses of algod that a payment needs. It decodes with
+ * `algosdk` and has a ledger of its own. No real node and no virtual machine runs here. A test decides how a group gets from
+ * the node to the chain.
  *
  * @module
  */
@@ -16,15 +16,15 @@ type Reply = readonly [status: number, body: unknown];
 
 export class LocalAlgod {
   readonly ledger: Ledger = new Ledger();
-  /** Every question that was asked: its method, and its path without the query. */
+  /** Each received request: its method, and its path without the query. */
   readonly asked: string[] = [];
-  /** What the node does with groups. `lose`: carries them out, but its response gets lost. */
+  /** How the node handles groups. `lose`: it applies them, but its response is lost. */
   mode: "carry-out" | "keep" | "forget" | "lose" = "carry-out";
-  /** The first block that it has kept. */
+  /** The first block that the node still has. */
   oldestBlock = 0;
-  /** Without which it says nothing, if it is set. */
+  /** The token that requests need, if any. */
   token: string | undefined;
-  /** Of which network it is. */
+  /** The network of the node. */
   genesisHash: Buffer = GENESIS_HASH;
   readonly #server: Server = createServer((req, res) => void this.#serve(req, res));
   readonly #landed = new Map<string, SignedTransaction>();
@@ -44,7 +44,7 @@ export class LocalAlgod {
     return this.asked.includes("POST /v2/transactions");
   }
 
-  /** Carries out what was kept. */
+  /** Applies the kept groups. */
   land(): void {
     const kept = this.#kept;
     this.#kept = [];
@@ -62,7 +62,7 @@ export class LocalAlgod {
     this.asked.push(question);
     const body = await readAll(req);
     const isAllowed = this.token === undefined || req.headers["x-algo-api-token"] === this.token;
-    const [status, said]: Reply = isAllowed ? this.#answer(question, body) : [401, { message: "Invalid API Token" }];
+    const [status, said]: Reply = isAllowed ? this.#respond(question, body) : [401, { message: "Invalid API Token" }];
     if (question === "POST /v2/transactions" && this.mode === "lose") return void res.destroy();
     res.statusCode = status;
     if (searchParams.get("format") === "msgpack") {
@@ -73,7 +73,7 @@ export class LocalAlgod {
       .end(JSON.stringify(said, (_, value) => (typeof value === "bigint" ? Number(value) : value)));
   }
 
-  #answer(question: string, body: Buffer): Reply {
+  #respond(question: string, body: Buffer): Reply {
     if (question === "GET /v2/transactions/params") return [200, this.#params()];
     if (/^GET \/v2\/status(\/wait-for-block-after\/\d+)?$/.test(question)) return [200, this.#status()];
     if (question === "POST /v2/transactions/simulate") return this.#simulate(body);
@@ -164,7 +164,7 @@ export class LocalAlgod {
   }
 }
 
-/** A group that the ledger refuses is no fault of the test. */
+/** A test may send a group that the ledger refuses. */
 function problemOf(work: () => void): string | undefined {
   try {
     work();
@@ -175,12 +175,12 @@ function problemOf(work: () => void): string | undefined {
   }
 }
 
-/** As MessagePack has it. Bytes in it are of no use in JSON, where no client reads them. */
+/** As MessagePack. JSON clients do not read the bytes in it. */
 function rawOf(signed: SignedTransaction): unknown {
   return msgpackRawDecode(encodeMsgpack(signed));
 }
 
-/** The envelopes of a group lie one after the other: the next begins where writing the last again ends. */
+/** The envelopes of a group are concatenated. The next one begins where the re-encoded last one ends. */
 function split(body: Buffer): Buffer[] {
   const parts: Buffer[] = [];
   for (let at = 0; at < body.length; ) {
@@ -191,7 +191,7 @@ function split(body: Buffer): Buffer[] {
   return parts;
 }
 
-/** How long a value of MessagePack is, of the kinds that transactions have. */
+/** The length of a MessagePack value, for the kinds that transactions have. */
 function lengthAt(body: Buffer, at: number): number {
   const kind = body[at] ?? 0;
   if (kind < 0x80 || kind === 0xc2 || kind === 0xc3) return 1;

@@ -1,6 +1,6 @@
 /**
- * Sellers and facilitators, ours and the reference's, paid by the reference's client, on a stand-in for a node: who is
- * whose must not matter to anybody's balance.
+ * Sellers and facilitators of Farebox and the reference, paid by the reference's client, on a stand-in for a node. Every
+ * combination leaves the same balances.
  */
 import { describe, expect, test } from "vitest";
 import {
@@ -23,33 +23,36 @@ const FACILITATORS = { "our facilitator": ourFacilitator, "the reference facilit
 const node = nodePerTest();
 
 describe.each(Object.entries(SELLERS))("%s", (_, createSeller) => {
-  test.each(Object.entries(FACILITATORS))("with %s is paid by the reference client", async (_, createFacilitator) => {
-    const facilitator = await node.listen(createFacilitator(node.local));
-    const seller = await node.listen(await createSeller(facilitator));
-    const pay = referenceClient(PAYER, node.local);
+  test.each(Object.entries(FACILITATORS))(
+    "the seller with %s is paid by the reference client",
+    async (_, createFacilitator) => {
+      const facilitator = await node.listen(createFacilitator(node.local));
+      const seller = await node.listen(await createSeller(facilitator));
+      const pay = referenceClient(PAYER, node.local);
 
-    for (const paid of [1000n, 2000n]) {
-      const response = await pay(`${seller}/weather`);
-      expect([response.status, await response.json()]).toEqual([200, { weather: "sunny" }]);
-      const receipt = decode(response.headers.get("PAYMENT-RESPONSE"));
-      expect(receipt).toMatchObject({ success: true, network: NETWORK, payer: PAYER.addr.toString() });
-      expect(node.local.ledger.balanceOf(PAY_TO, USDC)).toBe(paid);
-      expect(node.local.ledger.balanceOf(PAYER.addr, USDC)).toBe(5_000n - paid);
-      expect(node.local.ledger.balanceOf(PAYER.addr)).toBe(RICH);
-      expect(node.local.ledger.balanceOf(FEE_PAYER.addr)).toBe(RICH - 2n * paid);
-    }
-  });
+      for (const paid of [1000n, 2000n]) {
+        const response = await pay(`${seller}/weather`);
+        expect([response.status, await response.json()]).toEqual([200, { weather: "sunny" }]);
+        const receipt = decode(response.headers.get("PAYMENT-RESPONSE"));
+        expect(receipt).toMatchObject({ success: true, network: NETWORK, payer: PAYER.addr.toString() });
+        expect(node.local.ledger.balanceOf(PAY_TO, USDC)).toBe(paid);
+        expect(node.local.ledger.balanceOf(PAYER.addr, USDC)).toBe(5_000n - paid);
+        expect(node.local.ledger.balanceOf(PAYER.addr)).toBe(RICH);
+        expect(node.local.ledger.balanceOf(FEE_PAYER.addr)).toBe(RICH - 2n * paid);
+      }
+    },
+  );
 });
 
-test("a payment that is sent twice to our seller is served once, and moves the money once", async () => {
+test("a payment that is sent twice to a Farebox seller is served once, and moves the money once", async () => {
   const facilitator = await node.listen(ourFacilitator(node.local));
   const app = await ourSeller(facilitator);
   const seller = await node.listen(app);
   const paid = { x402Version: 2, accepted: requirements(), payload: payload() };
   const header = Buffer.from(JSON.stringify(paid)).toString("base64");
   const send = () => fetch(`${seller}/weather`, { headers: { "PAYMENT-SIGNATURE": header } });
-  const answers = [...(await Promise.all([send(), send()])), await send()];
-  expect(answers.map(({ status }) => status)).toContain(200);
+  const responses = [...(await Promise.all([send(), send()])), await send()];
+  expect(responses.map(({ status }) => status)).toContain(200);
   expect(app.locals["served"]).toBe(1);
   expect(node.local.ledger.balanceOf(PAY_TO, USDC)).toBe(1000n);
 });

@@ -1,6 +1,6 @@
 /**
- * Payments changed in one thing at a time: the seller and the facilitator refuse them with the same reason, and nothing is
- * moved. On this ledger each would be carried out, unless its signatures or its group were wrong.
+ * Payments with one change at a time: seller and facilitator refuse them for the same reason, and nothing moves. The ledger
+ * would apply each of them, unless its signatures or its group are wrong.
  */
 import { msgpackRawDecode, msgpackRawEncode } from "algosdk";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -61,8 +61,8 @@ describe("the transfer", () => {
     ["closing the payer's account to the payee", { close: PAY_TO }, BAD],
     ["rekeying the payer", { rekeyTo: STRANGER.addr }, BAD],
     ["on another network", { genesisHash: MAINNET_HASH }, `${AVM}network_mismatch`],
-    ["good for too long", { lastValid: ROUND + 1001 }, BAD],
-    ["good for no round", { firstValid: ROUND, lastValid: ROUND - 1 }, BAD],
+    ["valid for too long", { lastValid: ROUND + 1001 }, BAD],
+    ["valid in no round", { firstValid: ROUND, lastValid: ROUND - 1 }, BAD],
   ])("both sides refuse a transfer %s", async (_, change, reason) => {
     await sides.expectRefused(payload({ transactions: [algos(), transfer(change)] }), reason);
   });
@@ -79,9 +79,9 @@ describe("the fee payer's transaction", () => {
     ["pays itself", { amount: 1n }, GIVING],
     ["closes", { close: PAYER.addr }, GIVING],
     ["rekeys", { rekeyTo: PAYER.addr }, GIVING],
-    ["costs more than any may", { fee: 1_000_001n }, `${AVM}fee_too_high`],
+    ["costs more than the protocol allows", { fee: 1_000_001n }, `${AVM}fee_too_high`],
     ["is of another network", { genesisHash: MAINNET_HASH }, `${AVM}network_mismatch`],
-    ["is good for too long", { lastValid: ROUND + 1001 }, BAD],
+    ["is valid for too long", { lastValid: ROUND + 1001 }, BAD],
     ["is a stranger's, who does not sign", { sender: STRANGER.addr }, `${AVM}unsigned_non_facilitator`],
   ])("both sides refuse a group when the fee payer's transaction %s", async (_, change, reason) => {
     await sides.expectRefused(payload({ transactions: [algos(change), transfer()] }), reason);
@@ -103,7 +103,7 @@ describe("the fee payer's transaction", () => {
     await sides.expectRefused(payload(plan()), reason);
   });
 
-  test("the facilitator refuses a group that costs more than it pays", async () => {
+  test("the facilitator refuses a group above its own fee limit", async () => {
     const paid = payload({ transactions: [algos({ fee: 16_001n }), transfer()] });
     await sides.expectUnsettled(toRequest(paid), `${AVM}fee_too_high`);
   });
@@ -113,10 +113,10 @@ describe("the group", () => {
   const own = (change: Partial<Parts>) => algos({ sender: STRANGER.addr, ...change });
   const BOTH = [PAYER, STRANGER];
   test.each<[what: string, plan: () => Partial<Plan>, reason: string]>([
-    ["has a bystander who closes", () => with3(own({ close: PAYER.addr })), BAD],
-    ["has a bystander who rekeys", () => with3(own({ rekeyTo: PAYER.addr })), BAD],
+    ["has another sender that closes its account", () => with3(own({ close: PAYER.addr })), BAD],
+    ["has another sender that rekeys its account", () => with3(own({ rekeyTo: PAYER.addr })), BAD],
     ["pays the payee twice", () => with3(transfer({ sender: STRANGER.addr })), BAD],
-    ["pays the payee Algos besides", () => with3(own({ receiver: PAY_TO, amount: 1n })), BAD],
+    ["also pays the payee Algos", () => with3(own({ receiver: PAY_TO, amount: 1n })), BAD],
     [
       "takes from the payee what it is paid",
       () => with3(transfer({ sender: STRANGER.addr, clawedBackFrom: PAY_TO, receiver: PAYER.addr })),
@@ -128,9 +128,9 @@ describe("the group", () => {
       `${AVM}unsigned_non_facilitator`,
     ],
     ["lacks its id", () => ({ grouped: false }), `${AVM}invalid_group_id`],
-    ["has 17", () => many(15), `${AVM}group_size_exceeded`],
-    ["names nothing as what pays", () => ({ index: 2 }), `${AVM}payment_index`],
-    ["names the fee payer's as what pays", () => ({ index: 0 }), GIVING],
+    ["has 17 transactions", () => many(15), `${AVM}group_size_exceeded`],
+    ["has an index beyond the group", () => ({ index: 2 }), `${AVM}payment_index`],
+    ["has the index of the fee payer's transaction", () => ({ index: 0 }), GIVING],
     ["is not signed by the payer", () => ({ signers: [] }), `${AVM}payment_not_signed`],
   ])("both sides refuse a group that %s", async (_, plan, reason) => {
     await sides.expectRefused(payload(plan()), reason);
@@ -138,16 +138,24 @@ describe("the group", () => {
 
   test.each<[what: string, change: (group: string[]) => string[], reason: string]>([
     ["in another order", ([a = "", b = ""]) => [b, a], `${AVM}facilitator_transferring`],
-    ["without the fee payer's", ([, b = ""]) => [b], `${AVM}payment_index`],
-    ["with one more", ([a = "", b = ""]) => [a, b, encode(own({ fee: 1000n }), BOTH)], `${AVM}invalid_group_id`],
-    ["with another fee payer's", ([, b = ""]) => [encode(algos({ note: Buffer.of(1) })), b], `${AVM}invalid_group_id`],
+    ["without the fee payer's transaction", ([, b = ""]) => [b], `${AVM}payment_index`],
+    [
+      "with another transaction",
+      ([a = "", b = ""]) => [a, b, encode(own({ fee: 1000n }), BOTH)],
+      `${AVM}invalid_group_id`,
+    ],
+    [
+      "with another transaction of the fee payer",
+      ([, b = ""]) => [encode(algos({ note: Buffer.of(1) })), b],
+      `${AVM}invalid_group_id`,
+    ],
     ["with the transfer twice", ([, b = ""]) => [b, b], `${AVM}invalid_group_id`],
   ])("both sides refuse a group %s", async (_, change, reason) => {
     const { paymentGroup, paymentIndex } = payload();
     await sides.expectRefused({ paymentGroup: change([...paymentGroup]), paymentIndex }, reason);
   });
 
-  test("both sides refuse a group without the transaction that its transfer counts on", async () => {
+  test("both sides refuse a group that lacks a transaction of the signed group", async () => {
     const [, alone] = payload().paymentGroup;
     await sides.expectRefused({ paymentGroup: [alone], paymentIndex: 0 }, `${AVM}invalid_group_id`);
   });
@@ -165,7 +173,7 @@ describe("the group", () => {
 describe("the payer's envelope", () => {
   type Envelope = Record<string, unknown> & { txn: Record<string, unknown>; sig?: Uint8Array };
 
-  /** Any value in its canonical form. */
+  /** Any value, in its canonical form. */
   function changed(change: (envelope: Envelope) => unknown): unknown {
     const { paymentGroup, paymentIndex } = payload();
     const envelope = msgpackRawDecode(Buffer.from(paymentGroup[1] ?? "", "base64")) as Envelope;
@@ -185,8 +193,8 @@ describe("the payer's envelope", () => {
     ["it is signed by another", ({ txn }) => ({ sig: signedBy(STRANGER), txn }), INVALID_SIGNATURE],
     ["it is signed for a rekeyed account", (same) => ({ ...same, sgnr: stranger }), INVALID_SIGNATURE],
     ["a program signs", ({ txn }) => ({ lsig: { l: Buffer.of(1) }, txn }), INVALID_SIGNATURE],
-    ["a program signs, so it says", ({ txn }) => ({ lsig: Buffer.of(1), txn }), INVALID_SIGNATURE],
-    ["it has something unknown", (same) => ({ ...same, zzz: 1 }), INVALID_SIGNATURE],
+    ["a malformed program signs", ({ txn }) => ({ lsig: Buffer.of(1), txn }), INVALID_SIGNATURE],
+    ["it has an unknown field", (same) => ({ ...same, zzz: 1 }), INVALID_SIGNATURE],
     ["it has no transaction", ({ sig }) => ({ sig }), BAD],
     ["it is a number", () => 7, BAD],
     ["it is a list", (same) => [same], BAD],
@@ -219,7 +227,7 @@ describe("the payer's envelope", () => {
     ["the last round is missing", field({ lv: undefined }), BAD],
     ["it closes the account", field({ aclose: stranger }), `${AVM}invalid_group_id`],
     ["it pays Algos as well", field({ amt: 1 }), BAD],
-    ["it has something else", field({ zz: 1 }), BAD],
+    ["its transaction has an unknown field", field({ zz: 1 }), BAD],
     ["it calls a program", field({ apid: 1 }), BAD],
   ])("both sides refuse an envelope when %s", async (_, change, reason) => {
     await sides.expectRefused(changed(change), reason);

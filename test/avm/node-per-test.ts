@@ -1,5 +1,5 @@
 /**
- * A new node for each test, on whose ledger every account can pay and be paid, and servers that end with the test.
+ * A new node for each test, with accounts that can pay and be paid, and servers that end with the test.
  *
  * @module
  */
@@ -10,11 +10,11 @@ import { listen, type Running } from "../interop/servers.js";
 import { RICH } from "./ledger.js";
 import { LocalAlgod } from "./local-algod.js";
 
-/** For the tests of a file. */
+/** The node, and the servers of a test. */
 export interface NodePerTest {
-  /** Of the test that runs. */
+  /** The node of the current test. */
   readonly local: LocalAlgod;
-  /** Starts a server; yields its origin. */
+  /** Starts a server, and returns its origin. */
   listen(app: Express): Promise<string>;
 }
 

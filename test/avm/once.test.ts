@@ -1,5 +1,5 @@
 /**
- * Settlement on a stand-in for a node: the money moves once, success is said once, and what is not known is not claimed.
+ * Settlement on a stand-in for a node: the money moves once, success is reported once, and an unknown outcome is not guessed.
  */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
@@ -34,7 +34,7 @@ function ordinary() {
   return { request: toRequest(payload({ transactions: [algos(), paying] })), id: paying.txID.bind(paying) };
 }
 
-test("a payment is verified and settled, and costs the fee payer the fee alone", async () => {
+test("a payment is verified and settled, and costs the fee payer only the fee", async () => {
   const { request, id } = ordinary();
   const payer = PAYER.addr.toString();
   expect(await sides.facilitator.verify(request)).toEqual({ isValid: true, payer });
@@ -46,7 +46,7 @@ test("a payment is verified and settled, and costs the fee payer the fee alone",
   expect(sides.local.ledger.balanceOf(FEE_PAYER.addr)).toBe(RICH - 2000n);
 });
 
-test("a payment whose payer pays the fee is settled as well", async () => {
+test("a payment whose payer pays the fee is settled", async () => {
   const offer = requirements({ extra: {} });
   const request = toRequest(payload({ transactions: [transfer({ fee: 1000n })] }), offer);
   expect(await sides.facilitator.verify(request)).toMatchObject({ isValid: true });
@@ -73,7 +73,7 @@ test("the terms may name the network in its other spelling", async () => {
   expect(await sides.facilitator.settle(other)).toMatchObject({ success: true, network: NETWORK });
 });
 
-test("a payment succeeds once when it is settled many times at once, and later", async () => {
+test("a payment succeeds once when it is settled many times, concurrently and later", async () => {
   const { request, id } = ordinary();
   const said = await Promise.all(Array.from({ length: 5 }, () => sides.facilitator.settle(request)));
   said.push(await sides.facilitator.settle(request), await facilitatorOf(sides.local).settle(request));
@@ -95,14 +95,14 @@ test("a payment with another signature or envelope is the same payment", async (
   expect(await sides.facilitator.settle(toRequest(second))).toMatchObject({ errorReason: "payment_already_settled" });
 });
 
-test("a group is settled although the node's response was lost", async () => {
+test("a group is settled even if the node's response is lost", async () => {
   sides.local.mode = "lose";
   const { request, id } = ordinary();
   expect(await sides.facilitator.settle(request)).toMatchObject({ success: true, transaction: id() });
   expect(paidTo()).toBe(1000n);
 });
 
-test("a group that is sent and not on chain is pending, and succeeds once it is there", async () => {
+test("a group that is not on chain yet is pending, and succeeds once it is on chain", async () => {
   sides.local.mode = "keep";
   const { request, id } = ordinary();
   const pending = { success: false, errorReason: "settlement_pending", transaction: id() };
@@ -123,7 +123,7 @@ test("a group that the node has forgotten is sent again while the facilitator wa
   expect(await settling).toMatchObject({ success: true });
 });
 
-test("a group is given up when its rounds are over, and provably none of them has it", async () => {
+test("a group is dropped when its rounds are over and none of them has it", async () => {
   sides.local.mode = "forget";
   const paid = payload({ transactions: [algos({ lastValid: ROUND + 50 }), transfer({ lastValid: ROUND + 50 })] });
   expect(await sides.facilitator.settle(toRequest(paid))).toMatchObject({ errorReason: "settlement_pending" });
@@ -135,7 +135,7 @@ test("a group is given up when its rounds are over, and provably none of them ha
   expect(paidTo()).toBe(0n);
 });
 
-test("a group that is older than the node remembers stays unknown, before and after a restart", async () => {
+test("a group that is older than the node remembers has an unknown outcome, before and after a restart", async () => {
   sides.local.mode = "keep";
   const { request, id } = ordinary();
   await sides.facilitator.settle(request);

@@ -1,5 +1,5 @@
 /**
- * What a seller's start-up finds out about a payee on Algorand, asked of a stand-in for a node over HTTP.
+ * A seller checks a payee on Algorand at start, by a stand-in for a node over HTTP.
  */
 import { createPayments } from "@farebox/express";
 import { createFacilitator } from "@farebox/facilitator";
@@ -46,7 +46,7 @@ async function start(options: object = {}) {
 
 const COMMAND = `goal asset optin --assetid ${USDC} --account ${PAY_TO}`;
 
-test("ready finds a payee who has not opted in, names the command, and finds nothing once it has", async () => {
+test("ready finds a payee who has not opted in, names the command, and has no finding once it has", async () => {
   const { findings } = await start();
   expect(findings).toMatchObject([{ code: "FAREBOX_PAYEE_UNPAYABLE", remedy: expect.stringContaining(COMMAND) }]);
   await expect(start({ strict: true })).rejects.toThrow(COMMAND);
@@ -54,7 +54,7 @@ test("ready finds a payee who has not opted in, names the command, and finds not
   expect((await start({ strict: true })).findings).toEqual([]);
 });
 
-test("ready logs a node of another network, or one that wants a token, and finds nothing", async () => {
+test("ready logs a node of another network, or one that demands a token, and has no finding", async () => {
   local.token = "node-token";
   const refused = await start({ strict: true });
   expect([refused.findings, refused.log.map(([event]) => event)]).toEqual([

@@ -47,13 +47,13 @@ describe("the payload", () => {
     ["has a list of bytes", group([...Buffer.from(paying, "base64")]), BAD],
     ["has an empty text", group(""), BAD],
     ["is not base64", group(`${paying.slice(0, -4)}****`), BAD],
-    ["has a space behind", group(`${paying} `), BAD],
+    ["has a trailing space", group(`${paying} `), BAD],
     ["has no padding", group("gaN0eG4"), BAD],
-    ["is base64 of the other alphabet", group(paying.replaceAll("+", "-").replaceAll("/", "_").concat("-_-_")), BAD],
-    ["has a byte more", group(Buffer.concat([Buffer.from(paying, "base64"), Buffer.of(1)]).toString("base64")), BAD],
-    ["has half", group(paying.slice(0, 200)), BAD],
+    ["is base64url", group(paying.replaceAll("+", "-").replaceAll("/", "_").concat("-_-_")), BAD],
+    ["has an extra byte", group(Buffer.concat([Buffer.from(paying, "base64"), Buffer.of(1)]).toString("base64")), BAD],
+    ["is cut in half", group(paying.slice(0, 200)), BAD],
     ["is too long", group(Buffer.alloc(2000, 0x81).toString("base64")), BAD],
-    ["is nothing but depth", group(Buffer.alloc(1700, 0x81).toString("base64")), BAD],
+    ["is deeply nested", group(Buffer.alloc(1700, 0x81).toString("base64")), BAD],
   ])("both sides refuse a payload that %s", async (_, paid, reason) => {
     await sides.expectRefused(paid, reason);
   });

@@ -1,5 +1,5 @@
 /**
- * Everybody who takes part in a payment on Algorand, ours and the reference's, behind one shape each.
+ * The participants in a payment on Algorand, those of Farebox and of the reference, with one interface each.
  *
  * @module
  */
@@ -53,7 +53,7 @@ export async function referenceSeller(facilitatorUrl: string): Promise<Express> 
   return weatherSeller(referenceMiddleware(routes, server));
 }
 
-/** `@x402/fetch` with `@x402/avm`, as they come. */
+/** `@x402/fetch` with `@x402/avm`, unchanged. */
 export function referenceClient(payer: Account, { url }: LocalAlgod, by: typeof fetch = fetch): typeof fetch {
   const client = new ClientScheme(toClientAvmSigner(base64(payer.sk)), { algodUrl: url });
   return wrapFetchWithPaymentFromConfig(by, { schemes: [{ network: "algorand:*", client }] }) as typeof fetch;

@@ -1,6 +1,6 @@
 /**
- * A network of Algorand in its two spellings, each of which a seller, a facilitator and a client may use: everybody is told
- * the one that they know, and a payment is one payment whichever it is written in.
+ * The two spellings of an Algorand network. Seller, facilitator and client may use either. Each of them is told the spelling
+ * that it knows, and a payment is one payment in both.
  */
 import { createFacilitator } from "@farebox/facilitator";
 import express, { type Express } from "express";
@@ -28,7 +28,7 @@ const NAMES: Readonly<Record<Spelling, string>> = { [SHORT]: "short", [WHOLE]: "
 
 const node = nodePerTest();
 
-/** A facilitator that keeps by which name of the network it was asked, in both places. */
+/** A facilitator that records the spelling of each request, in both places. */
 async function startFacilitator(facilitator: Express): Promise<{ readonly url: string; readonly told: Set<unknown> }> {
   const told = new Set<unknown>();
   const app = express().use(express.json(), (req, _res, next) => {
@@ -43,7 +43,7 @@ async function startFacilitator(facilitator: Express): Promise<{ readonly url: s
 const option = (network: string, more: object = {}) =>
   ({ scheme: "exact", price: "$0.001", network, payTo: PAY_TO.toString(), ...more }) as Parameters<typeof ourSeller>[2];
 
-/** What the client sends, its `accepted` in a spelling; and all that it has sent. */
+/** A client that writes its `accepted` in a spelling, and records its requests. */
 function respelling(network: Spelling) {
   const sent: string[] = [];
   const send: typeof fetch = (input, init) => {
@@ -105,12 +105,12 @@ describe("a payment in two spellings at once", () => {
     const weather = `${await node.listen(app)}/weather`;
     const paid = { x402Version: 2, accepted: requirements(), payload: payload() };
     const header = Buffer.from(JSON.stringify(paid)).toString("base64");
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [...SPELLINGS, ...SPELLINGS].map((network) =>
         fetch(weather, { headers: { "PAYMENT-SIGNATURE": respell(header, network) } }),
       ),
     );
-    expect(answers.map(({ status }) => status)).toContain(200);
+    expect(responses.map(({ status }) => status)).toContain(200);
     expect([app.locals["served"], node.local.ledger.balanceOf(PAY_TO, USDC)]).toEqual([1, 1000n]);
   });
 
@@ -139,7 +139,7 @@ describe("every option that names a network takes either spelling", () => {
     expect([served.status, node.local.ledger.balanceOf(PAY_TO, USDC)]).toEqual([200, 1000n]);
   });
 
-  test("a dynamic price holds in the other spelling", async () => {
+  test("a dynamic price is valid in the other spelling", async () => {
     const { url } = await startFacilitator(ourFacilitator(node.local, WHOLE));
     const app = await ourSeller(url, {}, option(SHORT, { price: () => "$0.002" }));
     for (const [network, paid] of [[SHORT, 2000n] as const, [WHOLE, 4000n] as const]) {
@@ -157,7 +157,7 @@ describe("every option that names a network takes either spelling", () => {
   });
 });
 
-test("a seller asks a node that is named in the other spelling", async () => {
+test("a seller asks a node that is configured in the other spelling", async () => {
   node.local.mode = "keep";
   const { url } = await startFacilitator(ourFacilitator(node.local, WHOLE));
   const app = await ourSeller(url, { rpc: { [SHORT]: node.local.url } }, option(SHORT));

@@ -1,5 +1,5 @@
 /**
- * Requests to the facilitator whose terms are not those of the payment, one thing at a time: refused, and nothing is moved.
+ * Requests to the facilitator whose terms differ from those of the payment in one field: refused, and nothing moves.
  */
 import type { PaymentRequirements } from "@farebox/core";
 import { afterAll, afterEach, beforeAll, describe, test } from "vitest";
@@ -28,7 +28,7 @@ describe("the terms", () => {
     ["another payTo", { payTo: STRANGER.addr.toString() }, `${AVM}receiver_mismatch`],
     ["another amount", { amount: "1001" }, `${AVM}amount_mismatch`],
     ["an asset above 2^64", { asset: (2n ** 64n).toString() }, "invalid_payment_requirements"],
-    ["Algos", { asset: "0" }, "invalid_payment_requirements"],
+    ["Algos as asset", { asset: "0" }, "invalid_payment_requirements"],
     ["no extra", { extra: undefined }, `${AVM}unsigned_non_facilitator`],
     ["no fee payer", { extra: {} }, `${AVM}unsigned_non_facilitator`],
     ["a fee payer that is not an address", { extra: { feePayer: `${FEE}1` } }, "invalid_payment_requirements"],

@@ -4,13 +4,8 @@
  *
  * @module
  */
-import {
-  createMemoryStore,
-  decodePaymentRequired,
-  encodePaymentSignature,
-  type Facilitator,
-  type PaymentStore,
-} from "@farebox/core";
+import { createMemoryStore, type Facilitator, type PaymentStore } from "@farebox/core";
+import { decodePaymentRequired, encodePaymentSignature } from "@farebox/core/protocol";
 import { createPayments, type PaymentsOptions, type RouteConfig } from "@farebox/express";
 import { createPayer, createTestFacilitator } from "@farebox/testing";
 import express5, { type RequestHandler } from "express";

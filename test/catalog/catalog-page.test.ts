@@ -55,10 +55,10 @@ describe.each([
   ["Express 4", require("express4") as typeof express],
 ])("on %s", (_name, make) => {
   test("the page shows every service with its price in atomic units", async () => {
-    const answer = await fetch(await open(catalog, make));
-    const page = await answer.text();
-    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
-    expect(answer.headers.get("content-security-policy")).toMatch(/^default-src 'none'; style-src 'sha256-/);
+    const response = await fetch(await open(catalog, make));
+    const page = await response.text();
+    expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+    expect(response.headers.get("content-security-policy")).toMatch(/^default-src 'none'; style-src 'sha256-/);
     expect(page).toContain("3 services.");
     expect(page).toContain("The weather of a city, now");
     expect(page).toContain("1000 atomic units of");
@@ -101,10 +101,10 @@ test.each([
   ["?cursor=nonsense", "There is no such page."],
   ["?query=x&cursor=l.1", "There is no such page."],
   [`?query=${"a".repeat(1_001)}`, "The search text must not be longer than 1000 characters."],
-])("refuses %s with 400", async (query, problem) => {
-  const answer = await fetch((await open(catalog)) + query);
-  expect(answer.status).toBe(400);
-  expect(await answer.text()).toContain(problem);
+])("the page refuses %s with 400", async (query, problem) => {
+  const response = await fetch((await open(catalog)) + query);
+  expect(response.status).toBe(400);
+  expect(await response.text()).toContain(problem);
 });
 
 test("the page says that the catalog cannot be read, without the reason", async () => {
@@ -116,9 +116,9 @@ test("the page says that the catalog cannot be read, without the reason", async 
   const server = createServer(app).listen(0, "127.0.0.1");
   onTestFinished(() => void server.close());
   await once(server, "listening");
-  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
-  expect(answer.status).toBe(503);
-  expect(await answer.text()).toContain("cannot be read right now");
+  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  expect(response.status).toBe(503);
+  expect(await response.text()).toContain("cannot be read right now");
   expect(heard[0]).toBe("catalog_page_failed");
 });
 
@@ -130,9 +130,9 @@ test("any query gets a page without markup of the visitor", async () => {
   console.log(`seed ${seed}`);
   await fc.assert(
     fc.asyncProperty(queries, async (query) => {
-      const answer = await fetch(`${url}?${new URLSearchParams(query)}`);
-      expect([200, 400]).toContain(answer.status);
-      expect(await answer.text()).not.toMatch(/<script|<img/);
+      const response = await fetch(`${url}?${new URLSearchParams(query)}`);
+      expect([200, 400]).toContain(response.status);
+      expect(await response.text()).not.toMatch(/<script|<img/);
     }),
     { numRuns: 100, seed },
   );

@@ -201,10 +201,10 @@ describe("a catalog that fails", () => {
 
   test("registrations in flight are bounded", async () => {
     const shop = await library({ store: storeWith({ update: () => new Promise(() => {}) }) });
-    const answers = await Promise.all(Array.from({ length: 300 }, () => shop.facilitator.settle(paymentFor())));
-    const statuses = answers.map(({ extensionResponses }) => extensionResponses?.bazaar?.status);
+    const responses = await Promise.all(Array.from({ length: 300 }, () => shop.facilitator.settle(paymentFor())));
+    const statuses = responses.map(({ extensionResponses }) => extensionResponses?.bazaar?.status);
     expect(statuses.filter((status) => status === "rejected")).toHaveLength(300 - 256);
-    expect(answers.every(({ success }) => success)).toBe(true);
+    expect(responses.every(({ success }) => success)).toBe(true);
   });
 });
 

@@ -4,7 +4,8 @@
  * @module
  */
 import { readFileSync } from "node:fs";
-import { decodePaymentRequired, type Facilitator } from "@farebox/core";
+import type { Facilitator } from "@farebox/core";
+import { decodePaymentRequired } from "@farebox/core/protocol";
 import { type PaymentsOptions, paymentMiddleware, type RouteConfig, type RoutesConfig } from "@farebox/express";
 import { createPayer, createTestFacilitator, type PayOptions, type PayResult, pay } from "@farebox/testing";
 import express, { type Express, type RequestHandler } from "express";

@@ -59,7 +59,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     expect(await find(kind, request)).toEqual({ kind: "moved", transaction });
   });
 
-  test("a payment is told apart from others between the same two accounts", async () => {
+  test("a payment is distinguished from others between the same two accounts", async () => {
     const payer = await createAllower(stage, 3n * AMOUNT);
     const offer = createPermitOffer(kind, privateKey);
     const now = await chainNow();
@@ -138,7 +138,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     expect(await find(kind, request)).toMatchObject({ kind: "unclear" });
   });
 
-  test("a payment is not given up for an event while logs of transfers are missing", async () => {
+  test("a payment is not reported as never made because of an event, while logs of transfers are missing", async () => {
     const request = await sign(kind);
     await settle(kind, request);
     proxy.decide(({ method }) => (method === "eth_getLogs" ? { result: [] } : "pass"));

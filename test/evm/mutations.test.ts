@@ -1,6 +1,6 @@
 /**
- * Every field of a payment on EVM, changed one at a time, sent to a seller over HTTP whose facilitator is on a real chain:
- * refused with a reason of the protocol, the handler does not run, and no money moves. In the end each payment settles unchanged.
+ * Every field of a payment on EVM, changed one at a time, sent to a seller whose facilitator is on a real chain. The seller
+ * refuses with a reason of the protocol, and no money moves. In the end each payment settles unchanged.
  */
 import type { PaymentPayload, PaymentRequirements } from "@farebox/core";
 import { createExactEvmScheme, createRpcChain, createUptoEvmScheme } from "@farebox/evm/facilitator";
@@ -80,7 +80,7 @@ async function openSale({ scheme, method }: Way, verifySignatures: boolean) {
   return { send, payment, runs: () => runs, moved: async () => PURSE - (await chain.balanceOf(payer.address)) };
 }
 
-/** Fields of the payment itself. Each must stay as it is. */
+/** Fields of the payment itself, which must not change. */
 const ACCEPTED: readonly (keyof PaymentRequirements)[] = ["scheme", "network", "amount", "asset", "payTo"];
 
 function pathsOf({ payload }: PaymentPayload): readonly (readonly string[])[] {
@@ -141,7 +141,7 @@ function bordersOf(text: string): readonly Mutation[] {
   ]);
 }
 
-/** Values that would be right on another chain, for another token, by another scheme, or for another account. */
+/** Values that would be valid on another chain, for another token, by another scheme, or for another account. */
 function othersFor(text: string): readonly Mutation[] {
   if (text.startsWith("eip155:"))
     return of("another's", ["eip155:8453", "eip155:084532", "eip155:*", SOLANA, ALGORAND]);

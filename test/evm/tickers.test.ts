@@ -1,5 +1,5 @@
 /**
- * A price by ticker is paid in that token, by our client and by that of `@x402/fetch`, and no other token moves.
+ * A price by ticker is paid in that token, by Farebox's client and by that of `@x402/fetch`, and no other token moves.
  */
 import { ASSETS } from "@farebox/evm";
 import { paymentMiddleware, setSettlementOverrides } from "@farebox/express";

@@ -1,4 +1,5 @@
-import { encodePaymentSignature, type PaymentPayload } from "@farebox/core";
+import type { PaymentPayload } from "@farebox/core";
+import { encodePaymentSignature } from "@farebox/core/protocol";
 import type { RequestHandler } from "express";
 import { describe, expect, test } from "vitest";
 import { openShop, type Shop, VERSIONS } from "./shop.js";
@@ -8,14 +9,14 @@ const json = (document: unknown) => base64(JSON.stringify(document));
 const nested = (depth: number) =>
   `{"x402Version":2,"accepted":{},"payload":{"a":${"[".repeat(depth)}${"]".repeat(depth)}}}`;
 
-/** What a handler must never see, and a client never be sold. */
+/** A handler that must never run for a bad payment. */
 const sold: RequestHandler = (_req, res) => void res.set("X-Sold", "1").send("sold");
 
-/** For any request: nothing sold, nothing charged, nothing told, and the server is still there. */
+/** Nothing was sold, charged or leaked, and the server still responds. */
 async function expectUnharmed(shop: Shop, received: string): Promise<void> {
   expect(received.toLowerCase()).not.toContain("x-sold");
   expect(received).not.toMatch(/own words|\n\s+at |node_modules|\.(js|ts):\d+/);
-  expect(shop.till.takings).toEqual([]);
+  expect(shop.facilitator.settled).toEqual([]);
   expect(await shop.ask({ path: "/free" })).toMatchObject({ status: 200 });
 }
 
@@ -45,16 +46,16 @@ const MALFORMED: readonly (readonly [what: string, value: string])[] = [
 ];
 
 describe.each(VERSIONS)("on %s, a malformed payment", (_, express) => {
-  test.each(MALFORMED)("a payment header of %s is answered 400 with a challenge", async (_what, value) => {
+  test.each(MALFORMED)("a payment header of %s gets 400 with a challenge", async (_what, value) => {
     const shop = await openShop(express, { handler: sold });
-    const answer = await shop.ask({ payment: value });
-    expect(answer).toMatchObject({ status: 400, headers: { "cache-control": "no-store" } });
-    expect(answer.challenge?.error).toMatch(/^invalid_(payload|x402_version): PAYMENT-SIGNATURE is /);
-    expect(answer.json()).toEqual(answer.challenge);
-    await expectUnharmed(shop, JSON.stringify(answer));
+    const response = await shop.ask({ payment: value });
+    expect(response).toMatchObject({ status: 400, headers: { "cache-control": "no-store" } });
+    expect(response.challenge?.error).toMatch(/^invalid_(payload|x402_version): PAYMENT-SIGNATURE is /);
+    expect(response.json()).toEqual(response.challenge);
+    await expectUnharmed(shop, JSON.stringify(response));
   });
 
-  test("a payment header that comes twice is answered 400, even if both are good", async () => {
+  test("a payment header that occurs twice gets 400, even if both are good", async () => {
     const shop = await openShop(express, { handler: sold });
     const { header } = await shop.sign();
     const twice = shop.request(header).replace(/(PAYMENT-SIGNATURE: .*\r\n)/, "$1$1");
@@ -64,14 +65,14 @@ describe.each(VERSIONS)("on %s, a malformed payment", (_, express) => {
     await expectUnharmed(shop, received);
   });
 
-  test("a payment header of 20 KB is refused by Node, and answered 400 by a server that takes it", async () => {
+  test("a payment header of 20 KB is refused by Node, and gets 400 from a server that accepts it", async () => {
     const long = base64("x".repeat(15_000));
     const shop = await openShop(express, { handler: sold });
     const patient = await openShop(express, { handler: sold, server: { maxHeaderSize: 65_536 } });
     expect((await shop.ask({ payment: long })).status).toBe(431);
-    const answer = await patient.ask({ payment: long });
-    expect(answer).toMatchObject({ status: 400, challenge: { error: expect.stringContaining("longer than") } });
-    await expectUnharmed(patient, JSON.stringify(answer));
+    const response = await patient.ask({ payment: long });
+    expect(response).toMatchObject({ status: 400, challenge: { error: expect.stringContaining("longer than") } });
+    await expectUnharmed(patient, JSON.stringify(response));
   });
 
   test("a nested payment takes as long as a plain one, however deep it is", async () => {
@@ -123,11 +124,11 @@ describe.each(VERSIONS)("on %s, a payment for something else", (_, express) => {
   ])("a payment %s, is refused", async (_what, change, reason) => {
     const shop = await openShop(express, { handler: sold });
     const { payment } = await shop.sign();
-    const answer = await shop.ask({ payment: json(change(payment)) });
-    expect([400, 402]).toContain(answer.status);
-    expect(answer.challenge?.error).toContain(reason);
-    expect(shop.till.verified).toEqual([]);
-    await expectUnharmed(shop, JSON.stringify(answer));
+    const response = await shop.ask({ payment: json(change(payment)) });
+    expect([400, 402]).toContain(response.status);
+    expect(response.challenge?.error).toContain(reason);
+    expect(shop.facilitator.verified).toEqual([]);
+    await expectUnharmed(shop, JSON.stringify(response));
   });
 
   test("a payment that differs only in `extra`, `resource` or unknown fields is taken, and facilitators get our offer", async () => {
@@ -143,7 +144,7 @@ describe.each(VERSIONS)("on %s, a payment for something else", (_, express) => {
       more: true,
     };
     expect((await shop.ask({ payment: json(changed) })).status).toBe(200);
-    const [verified] = shop.till.verified;
+    const [verified] = shop.facilitator.verified;
     expect(verified).toMatchObject({ accepted: { extra: { name: "USDC", version: "2" }, maxTimeoutSeconds: 300 } });
     expect(verified?.resource?.url).toBe(`${shop.url}/paid`);
     expect(JSON.stringify(verified)).not.toMatch(/ake|more|elsewhere/);
@@ -156,6 +157,6 @@ describe.each(VERSIONS)("on %s, a payment for something else", (_, express) => {
     expect((await shop.ask({ payment: encodePaymentSignature(payment) })).status).toBe(200);
     const again = await shop.ask({ payment: base64(JSON.stringify({ payload, accepted, x402Version }, null, 2)) });
     expect(again).toMatchObject({ status: 402, challenge: { error: "payment_already_used" } });
-    expect(shop.till.takings).toHaveLength(1);
+    expect(shop.facilitator.settled).toHaveLength(1);
   });
 });

@@ -27,7 +27,7 @@ describe.each(VERSIONS)("on %s, a request", (_, express) => {
       "Host: a.example\r\nX-Forwarded-Host: evil\r\nX-Forwarded-Proto: https",
       "http://a.example/paid",
     ],
-  ])("a request with %s is answered 402 with a valid URL", async (_what, host, url) => {
+  ])("a request with %s gets 402 with a valid URL", async (_what, host, url) => {
     const shop = await openShop(express, { handler: sold });
     const line = await shop.connect(`GET /paid HTTP/1.1\r\n${host}\r\nConnection: close\r\n\r\n`);
     const received = await line.ended;
@@ -55,7 +55,7 @@ describe.each(VERSIONS)("on %s, a request", (_, express) => {
     ["a backslash", "GET /x\\..\\paid HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 404],
     ["a path of 14 KB", `GET /${"a/".repeat(7000)} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`, 404],
     ["an asterisk", "OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 404],
-  ])("a request with %s is answered, and buys nothing", async (_what, text, status) => {
+  ])("a request with %s gets a response, and buys nothing", async (_what, text, status) => {
     const shop = await openShop(express, { handler: sold });
     const line = await shop.connect(text);
     const received = await line.ended;
@@ -72,7 +72,7 @@ describe.each(VERSIONS)("on %s, a request", (_, express) => {
     expect(challengeOf(await line.ended)).toMatchObject({ resource: { url: "http://a.example/paid" } });
   });
 
-  test("a request that expects 100-continue is answered 402 without its body", async () => {
+  test("a request that expects 100-continue gets 402 without its body", async () => {
     const shop = await openShop(express, { handler: sold });
     const line = await shop.connect(
       "GET /paid HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n",
@@ -80,14 +80,14 @@ describe.each(VERSIONS)("on %s, a request", (_, express) => {
     expect(await line.until("PAYMENT-REQUIRED")).toContain("HTTP/1.1 402 ");
   });
 
-  test("HEAD is answered 402 with the length of the challenge, also where Node allows it no body", async () => {
+  test("HEAD gets 402 with the length of the challenge, also where Node allows it no body", async () => {
     const shop = await openShop(express, { handler: sold, server: { rejectNonStandardBodyWrites: true } });
     const [head, get] = [await shop.ask({ method: "HEAD" }), await shop.ask()];
     expect(head).toMatchObject({ status: 402, text: "", challenge: { error: "Payment required" } });
     expect(Math.abs(Number(head.headers["content-length"]) - Number(get.headers["content-length"]))).toBeLessThan(4);
   });
 
-  test("a request behind an unpaid one on the same connection is answered in its turn", async () => {
+  test("a request behind an unpaid one on the same connection gets its response in turn", async () => {
     const shop = await openShop(express, { handler: sold });
     const free = "GET /free HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
     const line = await shop.connect(`GET /paid HTTP/1.1\r\nHost: a\r\n\r\n${free}`);

@@ -20,7 +20,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       return openShop(express, {
         routes: { "POST /paid": PRICED },
         handler: sayBody,
-        // What an unpaid request sends does not matter; what is kept of a paid one does.
+        // The body of an unpaid request does not matter; that of a paid one is bound to the payment.
         ...parsers,
       });
     }
@@ -39,22 +39,24 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     test("a duplicate with the same body gets the response, and one with another body is refused", async () => {
       const shop = await openBodies();
       const { header } = await shop.sign("/paid", "POST");
-      const asked = shop.till.hold("verify");
+      const asked = shop.facilitator.hold("verify");
       const send = (body: object) => shop.ask({ method: "POST", payment: header, body });
       const first = [send({ a: 1 }), send({ a: 1 })];
       const verify = await asked;
       const other = await send({ a: 2 });
       expect([other.status, other.challenge?.error]).toEqual([402, "payment_already_used"]);
       verify();
-      const answers = await Promise.all(first);
-      expect(answers.map(({ status, text }) => [status, text])).toEqual(answers.map(() => [200, '{"got":{"a":1}}']));
-      expect(shop.till.takings).toHaveLength(1);
+      const responses = await Promise.all(first);
+      expect(responses.map(({ status, text }) => [status, text])).toEqual(
+        responses.map(() => [200, '{"got":{"a":1}}']),
+      );
+      expect(shop.facilitator.settled).toHaveLength(1);
     });
 
     test("a response that is settled later goes only to the same body", async () => {
       const shop = await openBodies();
       const { header } = await shop.sign("/paid", "POST");
-      shop.till.next("unknown");
+      shop.facilitator.failNext("unknown");
       const send = (body: object) => shop.ask({ method: "POST", payment: header, body });
       expect((await send({ a: 1 })).status).toBe(503);
       expect((await send({ a: 1, b: 1 })).status).toBe(402);
@@ -62,7 +64,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     });
   });
 
-  test("a client that leaves in the middle of its body is not charged, and may pay again with the same payment", async () => {
+  test("a client that disconnects in the middle of its body is not charged, and may pay again with the same payment", async () => {
     const shop = await openShop(express, { routes: { "POST /paid": PRICED }, handler: sayBody });
     const { header } = await shop.sign("/paid", "POST");
     const head = `POST /paid HTTP/1.1\r\nHost: a\r\nPAYMENT-SIGNATURE: ${header}\r\nContent-Length: 100\r\n\r\n`;
@@ -73,7 +75,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     line.socket.destroy();
     await Promise.race([left, line.ended]);
     expect((await shop.ask({ method: "POST", payment: header })).status).toBe(200);
-    expect([shop.till.verified.length, shop.till.takings.length]).toEqual([1, 1]);
+    expect([shop.facilitator.verified.length, shop.facilitator.settled.length]).toEqual([1, 1]);
   });
 
   test("the gate does not wait for the body of an unpaid request", async () => {

@@ -3,17 +3,17 @@ import type { Express, RequestHandler } from "express";
 import { describe, expect, test } from "vitest";
 import { openShop, PRICED, VERSIONS } from "./shop.js";
 
-/** Says that it was reached, and by which payment. */
+/** Responds with the route of the payment, and a header that proves that it was reached. */
 const reached: RequestHandler = (req, res) => {
   const { routeTemplate, pathParams }: Partial<Payment> = req.payment ?? {};
   res.set("X-Reached", "1").json({ routeTemplate, pathParams });
 };
 
 describe.each(VERSIONS)("on %s, a route that charges", (version, express) => {
-  /** A shop whose app is all the test's. */
+  /** A shop whose app is built by the test. */
   const open = (build: (app: Express, payments: ReturnType<typeof createPayments>) => unknown) =>
     openShop(express, {
-      build: (app, _table, { till }) => build(app, createPayments({ facilitator: till.facilitator })),
+      build: (app, _table, { facilitator }) => build(app, createPayments({ facilitator })),
     });
 
   test("a route with charge() answers 402, takes a payment and runs once", async () => {
@@ -22,7 +22,7 @@ describe.each(VERSIONS)("on %s, a route that charges", (version, express) => {
     expect(unpaid).toMatchObject({ status: 402, challenge: { resource: { url: `${shop.url}/report/7` } } });
     expect(unpaid.headers).not.toHaveProperty("x-reached");
     expect(await shop.pay({ path: "/report/7" })).toMatchObject({ status: 200, receipt: { success: true } });
-    expect(shop.till.takings).toEqual([10000n]);
+    expect(shop.facilitator.settled).toEqual([10000n]);
   });
 
   test.each<[where: string, path: string, template: string | undefined, build: Parameters<typeof open>[0]]>([
@@ -61,7 +61,7 @@ describe.each(VERSIONS)("on %s, a route that charges", (version, express) => {
     const paid = await shop.pay({ path });
     expect(paid).toMatchObject({ status: 200, headers: { "x-reached": "1" } });
     expect((paid.json() as { routeTemplate?: string }).routeTemplate).toBe(routeTemplate);
-    expect(shop.till.takings).toHaveLength(1);
+    expect(shop.facilitator.settled).toHaveLength(1);
   });
 
   test("a route with charge() answers HEAD through GET, and lets OPTIONS pass unless the route is for OPTIONS", async () => {
@@ -81,8 +81,8 @@ describe.each(VERSIONS)("on %s, a route that charges", (version, express) => {
   test("a route with two prices charges once", async () => {
     const shop = await openShop(express, {
       routes: { "GET /both": PRICED },
-      build: (app, table, { till }) => {
-        const { charge } = createPayments({ facilitator: till.facilitator });
+      build: (app, table, { facilitator }) => {
+        const { charge } = createPayments({ facilitator });
         app.use(table);
         app.get("/twice", charge(PRICED), charge(PRICED), reached);
         app.get("/both", charge(PRICED), reached);
@@ -91,8 +91,8 @@ describe.each(VERSIONS)("on %s, a route that charges", (version, express) => {
     for (const path of ["/twice", "/both"]) {
       expect(await shop.pay({ path })).toMatchObject({ status: 200, receipt: { success: true } });
     }
-    expect(shop.till.takings).toEqual([10000n, 10000n]);
-    expect(shop.till.verified).toHaveLength(2);
+    expect(shop.facilitator.settled).toEqual([10000n, 10000n]);
+    expect(shop.facilitator.verified).toHaveLength(2);
   });
 
   test("the gate sees the values of a charged route's parameters", async () => {

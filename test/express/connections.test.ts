@@ -13,10 +13,10 @@ describe.each(VERSIONS)("on %s, a connection", (_, express) => {
       line.socket.write(shop.request(header, `/paid?n=${n}`));
       await line.until(`bought ${n}`);
     }
-    expect(shop.till.takings).toEqual([10000n, 10000n, 10000n]);
+    expect(shop.facilitator.settled).toEqual([10000n, 10000n, 10000n]);
   });
 
-  test("a connection answers several paid requests in order", async () => {
+  test("a connection gets the responses to several paid requests in order", async () => {
     const handler: RequestHandler = (req, res) => {
       res.write("bought ");
       res.end(String(req.query["n"]));
@@ -25,15 +25,15 @@ describe.each(VERSIONS)("on %s, a connection", (_, express) => {
     const requests = [];
     for (const n of [1, 2, 3]) requests.push(shop.request((await shop.sign(`/paid?n=${n}`)).header, `/paid?n=${n}`));
     const line = await shop.connect(requests.join(""));
-    // Node 26 puts what is written at once into one chunk.
+    // Node 26 joins writes of one tick into one chunk.
     await line.until("3\r\n0\r\n\r\n");
     expect(line.received().match(/HTTP\/1\.1 200|[123]\r\n0\r\n/g)).toEqual(
       ["1", "2", "3"].flatMap((n) => ["HTTP/1.1 200", `${n}\r\n0\r\n`]),
     );
-    expect(shop.till.takings).toHaveLength(3);
+    expect(shop.facilitator.settled).toHaveLength(3);
   });
 
-  test("an event stream stays open until the client leaves, and the handler hears of that", async () => {
+  test("an event stream stays open until the client disconnects, and the handler hears of that", async () => {
     const left: string[] = [];
     const shop = await openShop(express, {
       handler: (_req, res) => {
@@ -57,12 +57,12 @@ describe.each(VERSIONS)("on %s, a connection", (_, express) => {
     const shop = await openShop(express, { handler: (req, res) => void res.send(String(req.query["n"])) });
     const all = await Promise.all(Array.from({ length: 50 }, (_unused, n) => shop.pay({ path: `/paid?n=${n}` })));
     expect(all.map(({ status, text }) => [status, text])).toEqual(all.map((_unused, n) => [200, String(n)]));
-    expect(shop.till.takings).toHaveLength(50);
+    expect(shop.facilitator.settled).toHaveLength(50);
   });
 });
 
 describe.each(VERSIONS)("on %s, a store that fails", (_, express) => {
-  /** Fails in one method, from the moment it is told to. */
+  /** A store that fails in one method from a given moment on. */
   function createFailingStore(method: keyof PaymentStore) {
     const working = createMemoryStore();
     let isBroken = false;
@@ -89,15 +89,15 @@ describe.each(VERSIONS)("on %s, a store that fails", (_, express) => {
       const { store, breakDown } = createFailingStore(method);
       const shop = await openShop(express, { options: { store }, handler: (_req, res) => void res.send("sold") });
       breakDown();
-      const answer = await shop.pay();
-      expect(answer).toMatchObject({ status: 503, headers: { "retry-after": expect.any(String) } });
-      expect(answer.text).not.toMatch(/secret|sold/);
-      expect(shop.till.takings).toEqual([]);
+      const response = await shop.pay();
+      expect(response).toMatchObject({ status: 503, headers: { "retry-after": expect.any(String) } });
+      expect(response.text).not.toMatch(/secret|sold/);
+      expect(shop.facilitator.settled).toEqual([]);
       expect(await shop.ask({ path: "/free" })).toMatchObject({ status: 200 });
     },
   );
 
-  test("a store that fails after the client has left raises no error", async () => {
+  test("a store that fails after the client has disconnected raises no error", async () => {
     expectNoStrayErrors();
     const { store, breakDown } = createFailingStore("release");
     const shop = await openShop(express, { options: { store }, handler: (req) => void req.socket.destroy() });

@@ -1,5 +1,5 @@
 /**
- * The documents that are made of the priced routes: the gate agrees with all that they say.
+ * The documents about priced routes agree with the gate.
  *
  * @module
  */
@@ -147,8 +147,8 @@ describe("the OpenAPI document", () => {
 
 describe("/.well-known/x402", () => {
   test("/.well-known/x402 has a URL for each route that has one, and an item for each", async () => {
-    const answer = await pay(openDocumented({ publicUrl: "https://api.example.com" }), { path: "/.well-known/x402" });
-    const { version, resources, items } = answer.json() as Record<string, never>;
+    const response = await pay(openDocumented({ publicUrl: "https://api.example.com" }), { path: "/.well-known/x402" });
+    const { version, resources, items } = response.json() as Record<string, never>;
     const at = "https://api.example.com/v1";
     expect([version, resources]).toEqual([1, [`${at}/route`, `${at}/plain`, `${at}/report`]]);
     expect(items).toHaveLength(5);
@@ -165,8 +165,8 @@ describe("/.well-known/x402", () => {
 
 describe("/llms.txt", () => {
   test("/llms.txt says in words what is sold and what it costs", async () => {
-    const answer = await pay(openDocumented({ publicUrl: "https://api.example.com" }), { path: "/llms.txt" });
-    expect(answer.text.split("\n")).toEqual([
+    const response = await pay(openDocumented({ publicUrl: "https://api.example.com" }), { path: "/llms.txt" });
+    expect(response.text.split("\n")).toEqual([
       "# Weather",
       "",
       "> Weather, sold",

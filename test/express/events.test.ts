@@ -1,5 +1,5 @@
 /**
- * What is said of requests and payments, over real HTTP: each event once, in order, and nothing secret in any.
+ * Events of requests and payments, over real HTTP: each once, in order, without secrets.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import diagnostics from "node:diagnostics_channel";
@@ -7,15 +7,15 @@ import type { PaymentEvent } from "@farebox/express";
 import { createTestFacilitator } from "@farebox/testing";
 import type { RequestHandler } from "express";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type HeardPlan, openHeardShop, TYPES } from "./heard-shop.js";
+import { type ObservedPlan, openObservedShop, TYPES } from "./observed-shop.js";
 import { expectNoStrayErrors, VERSIONS } from "./shop.js";
 
 const PAID = ["claimed", "verified", "admitted", "settled"];
 
 describe.each(VERSIONS)("on %s", (_, express) => {
-  const open = (plan?: HeardPlan) => {
+  const open = (plan?: ObservedPlan) => {
     expectNoStrayErrors();
-    return openHeardShop(express, plan);
+    return openObservedShop(express, plan);
   };
 
   test("a challenge and a good payment emit their events in order", async () => {
@@ -61,7 +61,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     };
     const shop = await open({ before: [count] });
     const { header } = await shop.sign();
-    const verify = shop.till.hold("verify");
+    const verify = shop.facilitator.hold("verify");
     const asked = [shop.ask({ payment: header }), shop.ask({ payment: header })];
     await arrived;
     (await verify)();
@@ -79,7 +79,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     expect(shop.told().slice(1)).toEqual(["claimed", "verified", "admitted", "cancelled not_chargeable"]);
   });
 
-  test("a client that leaves while the handler runs emits that nothing is charged", async () => {
+  test("a client that disconnects while the handler runs emits that nothing is charged", async () => {
     let run = () => {};
     const running = new Promise<void>((resolve) => {
       run = resolve;
@@ -102,11 +102,11 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     });
     const shop = await open({ handler: () => run(), options: { now: () => Date.now() + aheadMs } });
     const { header } = await shop.sign();
-    const answer = shop.ask({ payment: header });
+    const response = shop.ask({ payment: header });
     await running;
     aheadMs = 300_000;
     shop.passTime();
-    expect((await answer).status).toBe(504);
+    expect((await response).status).toBe(504);
     expect(shop.told().slice(1)).toEqual(["claimed", "verified", "admitted", "cancelled expired"]);
   });
 
@@ -119,7 +119,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
   test.each(["rejected", "unsent"] as const)("a settlement that is %s emits its outcome", async (ending) => {
     const shop = await open();
     const { header } = await shop.sign();
-    shop.till.next(ending);
+    shop.facilitator.failNext(ending);
     await shop.ask({ payment: header });
     const last = ending === "rejected" ? "rejected insufficient_funds" : ending;
     expect(shop.told().slice(1)).toEqual(["claimed", "verified", "admitted", last]);
@@ -128,7 +128,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
   test("a settlement emits unknown, and its outcome once the background knows it", async () => {
     const shop = await open();
     const { header } = await shop.sign();
-    shop.till.next("unknown");
+    shop.facilitator.failNext("unknown");
     expect((await shop.ask({ payment: header })).status).toBe(503);
     const settled = shop.next("settled");
     shop.passTime();
@@ -145,7 +145,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     await shop.payments.ready(express());
     const down = { type: "facilitator_down", atMs: expect.any(Number), facilitator: "mine" };
     expect(shop.facilitators).toEqual([{ ...down, code: "ERR_FAREBOX_FACILITATOR_STATUS" }]);
-    // Without money in it the payment is refused, which is an answer.
+    // The payer has no money, so the facilitator refuses the payment. That is a response, too.
     await shop.pay();
     expect(shop.facilitators.slice(1)).toMatchObject([{ type: "facilitator_up", facilitator: "mine" }]);
     expect(shop.told().slice(1)).toEqual(["claimed", "invalid insufficient_funds"]);
@@ -204,7 +204,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     const id = "the-id-of-the-client-0123";
     const denied = { deny: "the words of the seller" };
     const shop = await open({
-      handler: (_req, res) => void res.set("X-Answer", "a header of the answer").send("the body of the answer"),
+      handler: (_req, res) => void res.set("X-Secret", "a header of the response").send("the body of the response"),
       options: { hooks: { onRequest: ({ header }) => (header("x-api-key") === "deny-this-key" ? denied : undefined) } },
     });
     const extensions = { "payment-identifier": { info: { required: false, id } } };
@@ -212,7 +212,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       id,
       "deny-this-key",
       "the words of",
-      "a header of the answer",
+      "a header of the response",
       "the body of",
       "sent by the client",
     ];
@@ -220,8 +220,8 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       const { payment } = await shop.sign("/paid", "POST");
       const sent = { ...payment, extensions: { ...payment.extensions, ...extensions } };
       const request = { method: "POST", body: "sent by the client", headers: { Cookie: "sent by the client" } };
-      if (ending !== undefined) shop.till.next(ending);
-      for (let copies = 0; copies < 2; copies++) await shop.ask({ ...request, payment: sent });
+      if (ending !== undefined) shop.facilitator.failNext(ending);
+      for (let sends = 0; sends < 2; sends++) await shop.ask({ ...request, payment: sent });
       await shop.ask({ ...request, payment: sent, headers: { "X-API-Key": "deny-this-key" } });
       await shop.ask({ ...request, payment: `${Buffer.from(JSON.stringify(sent)).toString("base64")}!` });
       const { signature } = sent.payload as { signature: string };

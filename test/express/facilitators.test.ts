@@ -1,5 +1,5 @@
 /**
- * Several facilitators behind a shop, over real HTTP: whom it asks, what it offers, and what it does without them.
+ * Several facilitators of one shop, over real HTTP: which one is called, which offers are made, and what happens if all are down.
  */
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -33,7 +33,7 @@ const payer = createPayer();
 interface Stand extends FacilitatorServer {
   readonly facilitator: TestFacilitator;
   readonly name: string;
-  /** What it was asked, but for what it supports, in order. */
+  /** Its calls of verify and settle, in order. */
   asked(): readonly unknown[];
 }
 
@@ -146,7 +146,7 @@ describe("of two facilitators", () => {
 
       const after = await openShop([second.url, first.url], SEPOLIA, { store });
       expect((await after.buy({ payment: payment! })).status).toBe(200);
-      // Only the facilitator that may have settled it is asked. A payment that provably no facilitator has goes to the favourite.
+      // Only the facilitator that may have settled it is asked. If provably none has the payment, the first one is asked.
       expect(second.asked()).toEqual(asked);
     },
   );
@@ -174,12 +174,12 @@ describe("of two facilitators", () => {
 
 describe("a facilitator that is down at start", () => {
   test("a facilitator that is down at start costs free routes nothing, and priced routes are 503 until it is back", async () => {
-    const gone = await openStand();
-    await gone.close();
-    const shop = await openShop(gone.url);
+    const down = await openStand();
+    await down.close();
+    const shop = await openShop(down.url);
     expect((await shop.ready()).findings).toEqual([]);
     expect(shop.payments.health()).toMatchObject([
-      { name: gone.name, state: "down", lastErrorCode: "ERR_FAREBOX_FACILITATOR_UNREACHABLE" },
+      { name: down.name, state: "down", lastErrorCode: "ERR_FAREBOX_FACILITATOR_UNREACHABLE" },
     ]);
     expect((await shop.ask({ path: "/free" })).status).toBe(200);
     expect((await shop.ask()).challenge?.accepts).toMatchObject([{ network: "eip155:84532" }]);
@@ -187,7 +187,7 @@ describe("a facilitator that is down at start", () => {
     expect(refused.status).toBe(503);
     expect(refused.headers["retry-after"]).toMatch(/^[1-9]\d*$/);
 
-    await openStand("eip155:84532", Number(new URL(gone.url).port));
+    await openStand("eip155:84532", Number(new URL(down.url).port));
     expect((await shop.buy({ payment: refused.payment! })).status).toBe(200);
     expect(shop.payments.health()).toMatchObject([{ state: "up" }]);
   });

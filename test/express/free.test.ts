@@ -1,5 +1,5 @@
 /**
- * What costs nothing is served as if nothing were sold, and nothing else is.
+ * Free routes are served as without Farebox, and no other route is.
  */
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { openShop, PAY_TO, PRICED, type ShopPlan, VERSIONS } from "./shop.js";
 
 const FREE = { price: "$0", free: true } as const;
 
-const answer: RequestHandler = (req, res) => void res.json({ url: req.url, payer: req.payment?.payer ?? null });
+const respond: RequestHandler = (req, res) => void res.json({ url: req.url, payer: req.payment?.payer ?? null });
 
 describe.each(VERSIONS)("on %s", (_, express) => {
   describe("a free key among priced ones", () => {
@@ -19,8 +19,8 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       routes: { "GET /api/*": PRICED, "GET /api/health": FREE },
       build(app, payments) {
         app.use(payments);
-        app.get("/api/health", answer);
-        app.get("/api/weather", answer);
+        app.get("/api/health", respond);
+        app.get("/api/weather", respond);
       },
     };
 
@@ -31,7 +31,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect([headers["cache-control"], headers["payment-response"]]).toEqual([undefined, undefined]);
       expect((await shop.ask({ path: "/api/weather" })).status).toBe(402);
       expect((await shop.pay({ path: "/api/weather" })).status).toBe(200);
-      expect(shop.till.takings).toEqual([10_000n]);
+      expect(shop.facilitator.settled).toEqual([10_000n]);
     });
 
     test("a free key in any other spelling is priced as its neighbours are", async () => {
@@ -63,14 +63,14 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     const price: PriceFunction = ({ header }) => (header("x-plan") === "partner" ? "$0" : "$0.01");
     const shop = await openShop(express, {
       routes: { "GET /paid": { accepts: { price, network: "eip155:84532", payTo: PAY_TO }, free: true } },
-      handler: answer,
+      handler: respond,
     });
     const partner = await shop.ask({ headers: { "x-plan": "partner" } });
     expect([partner.status, partner.json()]).toEqual([200, { url: "/paid", payer: null }]);
     expect(partner.headers["cache-control"]).toBe("private");
-    expect(shop.till.takings).toEqual([]);
+    expect(shop.facilitator.settled).toEqual([]);
     expect((await shop.ask()).status).toBe(402);
     expect((await shop.pay()).status).toBe(200);
-    expect(shop.till.takings).toEqual([10_000n]);
+    expect(shop.facilitator.settled).toEqual([10_000n]);
   });
 });

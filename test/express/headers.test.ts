@@ -46,7 +46,7 @@ describe.each(VERSIONS)("on %s, Cache-Control", (_, express) => {
   test("Cache-Control of a stored response is private", async () => {
     const shop = await openShop(express, { handler: sending("public, max-age=60") });
     const { header } = await shop.sign();
-    shop.till.next("unknown");
+    shop.facilitator.failNext("unknown");
     expect((await shop.ask({ payment: header })).headers["cache-control"]).toBe("no-store");
     expect((await shop.ask({ payment: header })).headers["cache-control"]).toBe("private, max-age=60");
   });
@@ -54,7 +54,7 @@ describe.each(VERSIONS)("on %s, Cache-Control", (_, express) => {
   test.each([
     ["a challenge", {}],
     ["a page", { headers: MOZILLA }],
-    ["a malformed payment's answer", { payment: "nonsense" }],
+    ["the response to a malformed payment", { payment: "nonsense" }],
   ])("Cache-Control of %s is no-store", async (_what, options) => {
     const shop = await openShop(express, {
       before: [(_req, res, next) => next(void res.set("Cache-Control", "public"))],
@@ -78,9 +78,9 @@ describe.each(VERSIONS)("on %s, the payment headers can be read by scripts", (_,
     expect((await shop.ask()).headers[name]).toBe(expected);
     expect((await shop.ask({ payment: "nonsense" })).headers[name]).toBe(expected);
     expect((await shop.pay()).headers[name]).toBe(expected);
-    shop.till.next("rejected");
+    shop.facilitator.failNext("rejected");
     expect((await shop.pay()).headers[name]).toBe(expected);
-    shop.till.next("unknown");
+    shop.facilitator.failNext("unknown");
     expect((await shop.pay()).headers[name]).toBe(expected);
   });
 });
@@ -93,8 +93,8 @@ describe.each(VERSIONS)("on %s, a handler behind us", (_, express) => {
     const handler: RequestHandler = (_req, res) => void res.send("a");
     const shop = await openShop(express, { before: [prying], behind: [spy], handler });
     const { header } = await shop.sign();
-    const answer = await shop.ask({ path, payment: header, headers: { "X-Other": "kept" } });
-    expect(answer.status).toBe(200);
+    const response = await shop.ask({ path, payment: header, headers: { "X-Other": "kept" } });
+    expect(response.status).toBe(200);
     return seen[0] as Request;
   }
 

@@ -1,11 +1,11 @@
 /**
- * Hooks over real HTTP: API keys, allow lists, and what a denial leaves behind.
+ * Hooks over real HTTP: API keys, allow lists, and denials.
  */
 import { createPayments, type PaymentHooks } from "@farebox/express";
 import { createPayer, createTestFacilitator } from "@farebox/testing";
 import type { RequestHandler } from "express";
 import { describe, expect, test } from "vitest";
-import { type HeardPlan, openHeardShop } from "./heard-shop.js";
+import { type ObservedPlan, openObservedShop } from "./observed-shop.js";
 import { expectNoStrayErrors, onHeaders, openShop, PRICED, VERSIONS } from "./shop.js";
 
 const KEY = { "X-API-Key": "k1" };
@@ -15,16 +15,16 @@ const apiKeys: PaymentHooks = {
   onRequest: ({ header }) => (header("x-api-key") === "k1" ? { grant: true } : undefined),
 };
 
-/** Says what it got of a request, and all headers that it got. */
+/** Responds with all headers it received, and whether it was paid. */
 const telling: RequestHandler = (req, res) => {
   const seen = [req.headers, req.headersDistinct, req.rawHeaders];
   res.set("Cache-Control", "public, max-age=60").json({ paid: req.payment !== undefined, seen: JSON.stringify(seen) });
 };
 
 describe.each(VERSIONS)("on %s", (_, express) => {
-  const open = (hooks: PaymentHooks, plan: HeardPlan = {}) => {
+  const open = (hooks: PaymentHooks, plan: ObservedPlan = {}) => {
     expectNoStrayErrors();
-    return openHeardShop(express, { ...plan, options: { hooks } });
+    return openObservedShop(express, { ...plan, options: { hooks } });
   };
 
   describe("onRequest with API keys", () => {
@@ -38,7 +38,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
         expect((await shop.ask({ path, headers: { "X-API-Key": "k2" } })).status).toBe(402);
         expect((await shop.pay({ path })).json()).toMatchObject({ paid: true });
         expect(shop.told().filter((type) => type === "granted")).toHaveLength(1);
-        expect(shop.till.takings).toHaveLength(1);
+        expect(shop.facilitator.settled).toHaveLength(1);
       },
     );
 
@@ -55,7 +55,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       const granted = await shop.ask({ payment: header, headers: KEY });
       expect(granted.text).not.toContain(header);
       expect(granted.text.toLowerCase()).not.toContain("payment-signature");
-      expect([shop.till.verified, shop.till.takings]).toEqual([[], []]);
+      expect([shop.facilitator.verified, shop.facilitator.settled]).toEqual([[], []]);
       expect(await shop.ask({ payment: header })).toMatchObject({ status: 200, receipt: { success: true } });
     });
 
@@ -96,11 +96,11 @@ describe.each(VERSIONS)("on %s", (_, express) => {
         },
       );
       const granted = shop.next("granted");
-      const answer = await shop.ask();
+      const response = await shop.ask();
       asked();
       await granted;
       await new Promise(setImmediate);
-      expect([answer.status, runs]).toEqual([503, 0]);
+      expect([response.status, runs]).toEqual([503, 0]);
     });
 
     test("a response granted by onRequest may have its head written as ever", async () => {
@@ -158,7 +158,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       { handler: (_req, res) => void res.set({ "X-Goods": "1", "Set-Cookie": "goods=1" }).send("the goods") },
     );
     const { header } = await shop.sign();
-    const verify = shop.till.hold("verify");
+    const verify = shop.facilitator.hold("verify");
     const asked = [shop.ask({ payment: header }), shop.ask({ payment: header })];
     (await verify)();
     for (const { status, headers, text } of await Promise.all(asked)) {
@@ -168,10 +168,10 @@ describe.each(VERSIONS)("on %s", (_, express) => {
         expect(headers).not.toHaveProperty(name);
       }
     }
-    expect(shop.till.takings).toEqual([]);
+    expect(shop.facilitator.settled).toEqual([]);
     isOpen = true;
     expect(await shop.ask({ payment: header })).toMatchObject({ status: 200, text: "the goods" });
-    expect(shop.till.takings).toEqual([10000n]);
+    expect(shop.facilitator.settled).toEqual([10000n]);
   });
 
   test.each<[keyof PaymentHooks, path: string, verified: number]>([
@@ -194,7 +194,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     const denied = await shop.ask({ path, payment: header });
     expect([denied.status, denied.headers["cache-control"]]).toEqual([403, "no-store"]);
     expect(denied.text).not.toMatch(/goods|secret/);
-    expect([shop.till.verified.length, shop.till.takings]).toEqual([verified, []]);
+    expect([shop.facilitator.verified.length, shop.facilitator.settled]).toEqual([verified, []]);
     expect(shop.log).toContainEqual({ event: "hook_failed", hook, error: "TypeError" });
     isBroken = false;
     expect(await shop.ask({ path, payment: header })).toMatchObject({ status: 200, text: "goods" });
@@ -210,7 +210,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       const shop = await open({ afterSettle: fail, onSettleUnknown: fail, onCancel: fail });
       expect(await shop.pay()).toMatchObject({ status: 200, text: "goods", receipt: { success: true } });
       const { header } = await shop.sign();
-      shop.till.next("unknown");
+      shop.facilitator.failNext("unknown");
       expect((await shop.ask({ payment: header })).status).toBe(503);
       expect((await shop.ask({ payment: header })).text).toBe("goods");
       expect(shop.log.filter((line) => (line as { event: string }).event === "hook_failed")).toHaveLength(3);

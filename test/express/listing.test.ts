@@ -1,18 +1,13 @@
 /**
- * What a facilitator says of a declaration is kept, told and handed on, and never stands in the way of a payment.
+ * A facilitator's word about a declaration is kept, logged and relayed, and never prevents a payment.
  *
  * @module
  */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import {
-  decodeExtensionResponses,
-  type ExtensionResponses,
-  encodeExtensionResponses,
-  type Facilitator,
-  type PaymentEvent,
-} from "@farebox/core";
+import type { ExtensionResponses, Facilitator, PaymentEvent } from "@farebox/core";
+import { decodeExtensionResponses, encodeExtensionResponses } from "@farebox/core/protocol";
 import { createPayments, type PaymentsOptions, type RouteConfig } from "@farebox/express";
 import { createPayer, createTestFacilitator, pay } from "@farebox/testing";
 import express from "express";
@@ -21,7 +16,7 @@ import { PRICED } from "./shop.js";
 
 const DECLARED: RouteConfig = { ...PRICED, extensions: { bazaar: { discoverable: true } } };
 
-/** What is said when. */
+/** The words of the facilitator in each call. */
 interface Words {
   readonly verify?: unknown;
   readonly settle?: unknown;

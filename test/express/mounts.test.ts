@@ -3,7 +3,7 @@ import type { Express, RequestHandler } from "express";
 import { describe, expect, test } from "vitest";
 import { openShop, PRICED, VERSIONS } from "./shop.js";
 
-/** Says that a handler was reached, which an unpaid request never may. */
+/** A response that proves that the handler was reached. An unpaid request must never get it. */
 const reached: RequestHandler = (req, res) => void res.set("X-Reached", "1").send(req.originalUrl);
 
 describe.each(VERSIONS)("on %s, a table", (_, express) => {
@@ -85,9 +85,9 @@ describe.each(VERSIONS)("on %s, a table", (_, express) => {
     });
     for (const target of ['/s"/x#', "/s<<</x#", "/s#", 'http://h/s"/x']) {
       const line = await shop.connect(`GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
-      const answer = await line.ended;
-      expect(answer).toMatch(/^HTTP\/1\.1 40[02] /);
-      expect(answer.toLowerCase()).not.toContain("x-reached");
+      const response = await line.ended;
+      expect(response).toMatch(/^HTTP\/1\.1 40[02] /);
+      expect(response.toLowerCase()).not.toContain("x-reached");
     }
   });
 
@@ -131,14 +131,14 @@ describe.each(VERSIONS)("on %s, a table", (_, express) => {
       build: (app, payments) => app.use(payments).use(payments).get("/paid", reached),
     });
     expect(await shop.pay()).toMatchObject({ status: 200, receipt: { success: true } });
-    expect(shop.till.takings).toHaveLength(1);
-    expect(shop.till.verified).toHaveLength(1);
+    expect(shop.facilitator.settled).toHaveLength(1);
+    expect(shop.facilitator.verified).toHaveLength(1);
   });
 
   test("a table besides another prices its own routes, and a route of both is charged once", async () => {
     const shop = await openShop(express, {
-      build: (app, payments, { till }) => {
-        const other = paymentMiddleware({ "/other": PRICED, "GET /paid": PRICED }, { facilitator: till.facilitator });
+      build: (app, payments, { facilitator }) => {
+        const other = paymentMiddleware({ "/other": PRICED, "GET /paid": PRICED }, { facilitator });
         app.use(payments, other).all(["/paid", "/other", "/free"], reached);
       },
     });
@@ -146,7 +146,7 @@ describe.each(VERSIONS)("on %s, a table", (_, express) => {
     expect((await shop.ask({ path: "/free" })).status).toBe(200);
     expect((await shop.pay({ path: "/other" })).status).toBe(200);
     expect((await shop.pay({ path: "/paid" })).status).toBe(200);
-    expect(shop.till.takings).toHaveLength(2);
+    expect(shop.facilitator.settled).toHaveLength(2);
   });
 
   test("a payment for one route of a table buys no other", async () => {
@@ -167,15 +167,15 @@ describe.each(VERSIONS)("on %s, the same payment at the same time", (_, express)
     let runs = 0;
     const shop = await openShop(express, { handler: (_req, res) => void res.send(`run ${++runs}`) });
     const { header } = await shop.sign();
-    const asked = shop.till.hold("verify");
+    const asked = shop.facilitator.hold("verify");
     const all = Array.from({ length: 20 }, () => shop.ask({ payment: header }));
     const verify = await asked;
     await shop.ask({ path: "/free" });
     verify();
-    const answers = await Promise.all(all);
-    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`))).toEqual(new Set(["200 run 1"]));
-    expect(new Set(answers.map(({ headers }) => headers["payment-response"])).size).toBe(1);
-    expect([runs, shop.till.takings.length, shop.till.verified.length]).toEqual([1, 1, 1]);
+    const responses = await Promise.all(all);
+    expect(new Set(responses.map(({ status, text }) => `${status} ${text}`))).toEqual(new Set(["200 run 1"]));
+    expect(new Set(responses.map(({ headers }) => headers["payment-response"])).size).toBe(1);
+    expect([runs, shop.facilitator.settled.length, shop.facilitator.verified.length]).toEqual([1, 1, 1]);
   });
 });
 
@@ -207,7 +207,7 @@ describe.each(VERSIONS)("on %s, a free route", (_, express) => {
       const [expected, actual] = await Promise.all(
         [plain, priced].map(async (shop) => (await shop.connect(text)).ended),
       );
-      const undated = (answer = "") => answer.replace(/Date: .*\r\n/, "");
+      const undated = (response = "") => response.replace(/Date: .*\r\n/, "");
       expect(undated(actual)).toBe(undated(expected));
       expect(expected).toMatch(/^HTTP\/1\.1 /);
     },

@@ -17,7 +17,7 @@ interface Failure {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-const ANSWERED: readonly Failure[] = [
+const RESPONDING: readonly Failure[] = [
   { what: "a 400", status: 400, fail: (_req, res) => res.status(400).json({ error: "no" }) },
   { what: "a 404 of no handler", status: 404, fail: (_req, _res, next) => next() },
   { what: "a 500 by sendStatus", status: 500, fail: (_req, res) => res.sendStatus(500) },
@@ -61,9 +61,9 @@ function failOnce(fail: Failure["fail"]): RequestHandler {
 }
 
 async function expectStillGood(shop: Shop, header: string, headers: Failure["headers"] = {}): Promise<void> {
-  expect(shop.till.takings).toEqual([]);
+  expect(shop.facilitator.settled).toEqual([]);
   expect(await shop.ask({ payment: header, headers })).toMatchObject({ status: 200, text: "at last" });
-  expect(shop.till.takings).toHaveLength(1);
+  expect(shop.facilitator.settled).toHaveLength(1);
 }
 
 test("a payment is not charged and stays good after an async handler that throws, on Express 5", async () => {
@@ -74,31 +74,34 @@ test("a payment is not charged and stays good after an async handler that throws
 });
 
 describe.each(VERSIONS)("on %s, nothing is charged and the payment stays good", (_, express) => {
-  test.each(ANSWERED)("a payment is not charged and stays good after $what", async ({ fail, status, headers = {} }) => {
-    const shop = await openShop(express, { handler: failOnce(fail) });
-    const { header } = await shop.sign();
+  test.each(RESPONDING)(
+    "a payment is not charged and stays good after $what",
+    async ({ fail, status, headers = {} }) => {
+      const shop = await openShop(express, { handler: failOnce(fail) });
+      const { header } = await shop.sign();
 
-    const answer = await shop.ask({ payment: header, headers });
-    expect(answer.status).toBe(status);
-    expect(answer.receipt).toMatchObject({ success: false, errorReason: "not_charged", transaction: "" });
-    expect(answer.challenge).toBeUndefined();
-    await expectStillGood(shop, header);
-  });
+      const response = await shop.ask({ payment: header, headers });
+      expect(response.status).toBe(status);
+      expect(response.receipt).toMatchObject({ success: false, errorReason: "not_charged", transaction: "" });
+      expect(response.challenge).toBeUndefined();
+      await expectStillGood(shop, header);
+    },
+  );
 
-  test("a payment is not charged and stays good after an error that the seller's own error handler answers", async () => {
+  test("a payment is not charged and stays good after an error that the seller's own error handler responds to", async () => {
     const onError: ErrorRequestHandler = (error: Error, _req, res, _next) => void res.status(418).send(error.message);
-    const handler = failOnce((_req, res) => [res.write("half an answer"), throwing()]);
+    const handler = failOnce((_req, res) => [res.write("half a response"), throwing()]);
     const shop = await openShop(express, {
       build: (app, payments) => app.use(payments).use("/paid", handler).use(onError),
     });
     const { header } = await shop.sign();
-    const answer = await shop.ask({ payment: header });
-    expect(answer).toMatchObject({ status: 418, receipt: { errorReason: "not_charged" } });
+    const response = await shop.ask({ payment: header });
+    expect(response).toMatchObject({ status: 418, receipt: { errorReason: "not_charged" } });
     await expectStillGood(shop, header);
   });
 
   test.each<[string, Failure["fail"]]>([
-    ["writes and throws", (_req, res) => [res.write("half an answer"), throwing()]],
+    ["writes and throws", (_req, res) => [res.write("half a response"), throwing()]],
     ["writes a head and throws", (_req, res) => [res.writeHead(200), throwing()]],
     ["destroys the response", (_req, res) => res.destroy()],
     ["destroys the response, then ends it", (_req, res) => res.destroy().end("too late")],
@@ -131,7 +134,7 @@ describe.each(VERSIONS)("on %s, a route that says itself what is chargeable", (_
       handler: (_req, res) => void res.status(404).send("known to be missing"),
     });
     expect(await missing.pay()).toMatchObject({ status: 404, receipt: { success: true } });
-    expect(missing.till.takings).toHaveLength(1);
+    expect(missing.facilitator.settled).toHaveLength(1);
   });
 
   test("a 304 is never charged, even if everything is chargeable", async () => {
@@ -162,8 +165,8 @@ describe.each(VERSIONS)("on %s, a route that says itself what is chargeable", (_
       handler: (_req, res) => void res.send("at last"),
     });
     const { header } = await shop.sign();
-    const answer = await shop.ask({ payment: header });
-    expect(answer).toMatchObject({ status: 200, receipt: { success: false, errorReason: "not_charged" } });
+    const response = await shop.ask({ payment: header });
+    expect(response).toMatchObject({ status: 200, receipt: { success: false, errorReason: "not_charged" } });
     await expectStillGood(shop, header);
   });
 
@@ -177,7 +180,7 @@ describe.each(VERSIONS)("on %s, a route that says itself what is chargeable", (_
   }
 });
 
-describe.each(VERSIONS)("on %s, a client that leaves is not charged", (_, express) => {
+describe.each(VERSIONS)("on %s, a client that disconnects is not charged", (_, express) => {
   async function openAbandoned(handler: RequestHandler, plan: ShopPlan = {}) {
     let entered = (_res: Response): void => {};
     const running = new Promise<Response>((resolve) => {
@@ -195,7 +198,7 @@ describe.each(VERSIONS)("on %s, a client that leaves is not charged", (_, expres
     return { shop, header, line, running };
   }
 
-  test("a client that leaves while the handler runs is not charged, and later writes go nowhere", async () => {
+  test("a client that disconnects while the handler runs is not charged, and later writes go nowhere", async () => {
     const { shop, header, line, running } = await openAbandoned(() => {});
     const res = await running;
     line.socket.destroy();
@@ -206,7 +209,7 @@ describe.each(VERSIONS)("on %s, a client that leaves is not charged", (_, expres
     await expectStillGood(shop, header);
   });
 
-  test("a client that leaves while the handler streams into the held response is not charged", async () => {
+  test("a client that disconnects while the handler streams into the held response is not charged", async () => {
     const { shop, header, line, running } = await openAbandoned((_req, res) => void res.write("begun"));
     const res = await running;
     line.socket.destroy();
@@ -214,10 +217,10 @@ describe.each(VERSIONS)("on %s, a client that leaves is not charged", (_, expres
     await expectStillGood(shop, header);
   });
 
-  test("a client that leaves during verification is not charged, and the handler does not run", async () => {
+  test("a client that disconnects during verification is not charged, and the handler does not run", async () => {
     const shop = await openShop(express, { handler: (_req, res) => void res.send("at last") });
     const { header } = await shop.sign();
-    const asked = shop.till.hold("verify");
+    const asked = shop.facilitator.hold("verify");
     const accepted = once(shop.server, "connection");
     const line = await shop.connect(shop.request(header));
     const verify = await asked;
@@ -228,7 +231,7 @@ describe.each(VERSIONS)("on %s, a client that leaves is not charged", (_, expres
     await expectStillGood(shop, header);
   });
 
-  test("a client that leaves behind another response on the same connection is not charged", async () => {
+  test("a client that disconnects behind another response on the same connection is not charged", async () => {
     const slow: RequestHandler = (req, _res, next) => (req.path === "/slow" ? undefined : next());
     const shop = await openShop(express, { before: [slow], handler: failOnce((_req, res) => waiting.push(res)) });
     const waiting: Response[] = [];
@@ -239,7 +242,7 @@ describe.each(VERSIONS)("on %s, a client that leaves is not charged", (_, expres
     while (waiting.length === 0) await shop.ask({ path: "/free" });
     line.socket.destroy();
     await once(socket, "close");
-    waiting[0]?.send("to nobody");
+    waiting[0]?.send("to no client");
     await expectStillGood(shop, header);
   });
 });
@@ -250,11 +253,11 @@ describe.each(VERSIONS)("on %s, when the app has responded while the gate was de
     const before: RequestHandler = (_req, res, next) => [responses.push(res), next()];
     const shop = await openShop(express, { before: [before], handler: (_req, res) => void res.send("at last") });
     const { header } = await shop.sign();
-    const asked = shop.till.hold("verify");
-    const answering = shop.ask({ payment: header });
+    const asked = shop.facilitator.hold("verify");
+    const pending = shop.ask({ payment: header });
     const verify = await asked;
     responses.at(-1)?.status(503).send("timed out");
-    expect(await answering).toMatchObject({ status: 503, text: "timed out" });
+    expect(await pending).toMatchObject({ status: 503, text: "timed out" });
     verify();
     await shop.ask({ path: "/free" });
     await expectStillGood(shop, header);

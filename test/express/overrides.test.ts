@@ -1,5 +1,5 @@
 /**
- * How much is charged is for the handler to say, by a call; never for a header.
+ * The handler sets the amount by a call. A header never does.
  */
 import { setSettlementOverrides } from "@farebox/express";
 import type { RequestHandler } from "express";
@@ -16,7 +16,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       ["in writeHead", (_req, res) => void res.writeHead(200, { "Settlement-Overrides": OVERRIDE }).end('{"a":1}')],
       ["of an error", (_req, res) => void res.status(500).set("Settlement-Overrides", OVERRIDE).json({ a: 1 })],
       [
-        "of an answer that streams",
+        "of a response that streams",
         (_req, res) => {
           res.set("Settlement-Overrides", OVERRIDE).flushHeaders();
           res.end('{"a":1}');
@@ -38,7 +38,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
         const { headers, status, json } = await shop.pay();
         expect(json()).toEqual({ a: 1 });
         expect(headers).not.toHaveProperty("settlement-overrides");
-        expect(shop.till.takings).toEqual(status === 200 ? [10_000n] : []);
+        expect(shop.facilitator.settled).toEqual(status === 200 ? [10_000n] : []);
         if (plan === undefined) expect(warnings).toContain("FAREBOX_OVERRIDE_IN_HEADER");
       },
     );
@@ -46,7 +46,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     test("a Settlement-Overrides header is not in a response that is given again", async () => {
       const handler: RequestHandler = (_req, res) => void res.set("Settlement-Overrides", OVERRIDE).send("a");
       const shop = await openShop(express, { handler });
-      shop.till.next("unknown");
+      shop.facilitator.failNext("unknown");
       const { header } = await shop.sign();
       expect((await shop.ask({ payment: header })).status).toBe(503);
       const { status, headers } = await shop.ask({ payment: header });
@@ -68,7 +68,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       const shop = await openShop(express, { handler });
       expect((await shop.pay()).status).toBe(500);
       expect(errors).toMatchObject([{ code: "ERR_FAREBOX_STATE", message: /exact takes the whole amount/ }]);
-      expect(shop.till.takings).toEqual([]);
+      expect(shop.facilitator.settled).toEqual([]);
     });
 
     test("setSettlementOverrides does nothing on a request that is free", async () => {

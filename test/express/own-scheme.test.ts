@@ -1,15 +1,10 @@
 /**
- * A scheme that the library knows nothing of, as docs/guides/write-a-scheme.md describes it: vouchers, signed with a shared secret.
+ * A scheme of the seller's own, as docs/guides/write-a-scheme.md describes it: vouchers, signed with a shared secret.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
-import {
-  encodePaymentSignature,
-  type Facilitator,
-  type PaymentPayload,
-  type PaymentReading,
-  parsePrice,
-  type Scheme,
-} from "@farebox/core";
+import type { Facilitator, PaymentPayload, PaymentReading, Scheme } from "@farebox/core";
+import { encodePaymentSignature } from "@farebox/core/protocol";
+import { parsePrice } from "@farebox/core/scheme";
 import { paymentMiddleware, type RouteConfig } from "@farebox/express";
 import { describe, expect, test } from "vitest";
 import { openShop, PAY_TO, VERSIONS } from "./shop.js";
@@ -65,7 +60,7 @@ function voucherScheme(changes: Partial<Scheme> = {}): Scheme {
   };
 }
 
-/** Takes each voucher once. */
+/** Accepts each voucher once. */
 function createBank(): Facilitator & { readonly taken: readonly string[] } {
   const taken: string[] = [];
   const idOf = (payment: { readonly payload: unknown }) => (payment.payload as Voucher).id;

@@ -13,8 +13,8 @@ describe.each(VERSIONS)("on %s, a resource's URL", (_, express) => {
     const told: string[] = [];
     const logger = { info: () => {}, warn: (event: string) => void told.push(event), error: () => {} };
     const shop = await openShop(express, {
-      build: (app: Express, _table, { till }) => {
-        const payments = createPayments({ facilitator: till.facilitator, logger, ...options });
+      build: (app: Express, _table, { facilitator }) => {
+        const payments = createPayments({ facilitator, logger, ...options });
         app.set("trust proxy", trustProxy);
         app.use(payments.routes({ "GET /paid": PRICED, "GET /f/*rest": PRICED }));
         app.get(["/paid"], (_req, res) => void res.send("sold"));
@@ -24,7 +24,7 @@ describe.each(VERSIONS)("on %s, a resource's URL", (_, express) => {
     return { shop, told };
   }
 
-  /** What is said of the resource to a request with these header lines. */
+  /** The resource in the challenge to a request with these header lines. */
   async function urlOf(shop: Shop, target: string, headers: Readonly<Record<string, string>>): Promise<string> {
     const { challenge } = await shop.ask({ path: target, headers });
     return challenge?.resource.url.replace(shop.url, "SELF") ?? "none";
@@ -96,10 +96,10 @@ describe.each(VERSIONS)("on %s, a resource's URL", (_, express) => {
       const line = await shop.connect(
         `GET /f/${markup}?${markup} HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n${browser}\r\n`,
       );
-      const answer = await line.ended;
-      expect(answer).toMatch(/^HTTP\/1\.1 40[02] /);
-      expect(answer).not.toContain("<script>alert");
-      expect(answer.toLowerCase()).toContain("x-content-type-options: nosniff");
+      const response = await line.ended;
+      expect(response).toMatch(/^HTTP\/1\.1 40[02] /);
+      expect(response).not.toContain("<script>alert");
+      expect(response.toLowerCase()).toContain("x-content-type-options: nosniff");
     }
   });
 });

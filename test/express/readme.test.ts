@@ -1,5 +1,5 @@
 /**
- * The package README's example, run as it is printed there, by a Node of its own.
+ * The package README's example, run unchanged in a process of its own.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -7,9 +7,9 @@ import { createPayer, pay } from "@farebox/testing";
 import type { Express, Request, RequestHandler, Response } from "express";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openShop, PRICED, VERSIONS } from "./shop.js";
-import { createTill } from "./till.js";
+import { createShopFacilitator } from "./shop-facilitator.js";
 
-/** What the first middleware of an app sees of a request. */
+/** The request as the first middleware of an app sees it. */
 function seenOf(req: Request, res: Response, app: Express) {
   const { method, url, originalUrl, path, query, headers } = req;
   return {
@@ -38,7 +38,7 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
   /** A gate with its handler, and a payer. */
   function sell() {
     const payer = createPayer();
-    const { facilitator } = createTill(payer);
+    const facilitator = createShopFacilitator(payer);
     const gate = paymentMiddleware({ "GET /paid": PRICED }, { facilitator });
     const handler: RequestHandler = (req, res) => void res.json({ payer: req.payment?.payer });
     return { payer, gate, handler };

@@ -31,7 +31,7 @@ describe.each(VERSIONS)("on %s, a route that is settled before its handler", (_,
   test("a handler that is settled first begins when the money has moved, and has the receipt on the response", async () => {
     const seen: unknown[] = [];
     const { shop } = await openPrepaid(express, (_req, res) => {
-      seen.push(shop.till.takings.length, res.getHeader("PAYMENT-RESPONSE"), res.headersSent);
+      seen.push(shop.facilitator.settled.length, res.getHeader("PAYMENT-RESPONSE"), res.headersSent);
       res.json({ paid: true });
     });
     const paid = await shop.pay();
@@ -39,7 +39,7 @@ describe.each(VERSIONS)("on %s, a route that is settled before its handler", (_,
     expect(paid.json()).toEqual({ paid: true });
     expect(paid.headers["access-control-expose-headers"]).toContain("PAYMENT-RESPONSE");
     expect(seen).toEqual([1, paid.headers["payment-response"], false]);
-    expect(shop.till.verified).toEqual([]);
+    expect(shop.facilitator.verified).toEqual([]);
   });
 
   test("a response that is settled first streams: each event arrives before the next is written", async () => {
@@ -53,7 +53,7 @@ describe.each(VERSIONS)("on %s, a route that is settled before its handler", (_,
     await line.until("data: second");
     runs[0]?.end("data: last\n\n");
     await line.until("0\r\n\r\n");
-    expect(shop.till.takings).toHaveLength(1);
+    expect(shop.facilitator.settled).toHaveLength(1);
   });
 
   test.each<[string, RequestHandler, cacheControl: string]>([
@@ -94,11 +94,11 @@ describe.each(VERSIONS)("on %s, a route that is settled before its handler", (_,
     async (_what, status, handler) => {
       const { shop } = await openPrepaid(express, handler);
       const { header } = await shop.sign();
-      const answer = await shop.ask({ payment: header });
-      expect(answer).toMatchObject({ status, receipt: { success: true } });
-      expect(answer.challenge).toBeUndefined();
+      const response = await shop.ask({ payment: header });
+      expect(response).toMatchObject({ status, receipt: { success: true } });
+      expect(response.challenge).toBeUndefined();
       expect(await shop.ask({ payment: header })).toMatchObject({ challenge: { error: "payment_already_used" } });
-      expect(shop.till.takings).toHaveLength(1);
+      expect(shop.facilitator.settled).toHaveLength(1);
     },
   );
 
@@ -112,19 +112,19 @@ describe.each(VERSIONS)("on %s, a route that is settled before its handler", (_,
   test("ten duplicates at once run a handler that is settled first once, for one settlement", async () => {
     const { shop, runs } = await openPrepaid(express, (_req, res) => void res.send("once"));
     const { header } = await shop.sign();
-    const answers = await Promise.all(Array.from({ length: 10 }, () => shop.ask({ payment: header })));
-    const statuses = answers.map(({ status }) => status);
+    const responses = await Promise.all(Array.from({ length: 10 }, () => shop.ask({ payment: header })));
+    const statuses = responses.map(({ status }) => status);
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
     expect(statuses.filter((status) => ![200, 402, 409].includes(status))).toEqual([]);
     expect(runs).toHaveLength(1);
-    expect(shop.till.takings).toHaveLength(1);
+    expect(shop.facilitator.settled).toHaveLength(1);
   });
 
   test("a handler that is settled first does not run when settlement is rejected, and the challenge is fresh", async () => {
     const { shop, runs } = await openPrepaid(express, (_req, res) => void res.send("bought"));
     const { header } = await shop.sign();
-    // No verification comes first here, so the money is not there to begin with.
-    const funds = shop.till.empty();
+    // Nothing is verified first, so the payer must have no money from the start.
+    const funds = shop.facilitator.removeFunds();
     const refused = await shop.ask({ payment: header });
     expect(refused).toMatchObject({
       status: 402,
@@ -142,7 +142,7 @@ describe.each(VERSIONS)("on %s, a route that is settled before its handler", (_,
     async (ending) => {
       const { shop, runs } = await openPrepaid(express, (_req, res) => void res.send("bought"));
       const { header } = await shop.sign();
-      shop.till.next(ending);
+      shop.facilitator.failNext(ending);
       const pending = await shop.ask({ payment: header });
       expect(pending).toMatchObject({ status: 503, headers: { "retry-after": "5", "cache-control": "no-store" } });
       expect(pending.challenge).toBeUndefined();
@@ -154,14 +154,14 @@ describe.each(VERSIONS)("on %s, a route that is settled before its handler", (_,
       });
       expect(await shop.ask({ payment: header })).toMatchObject({ status: 402 });
       expect(runs).toHaveLength(1);
-      expect(shop.till.takings).toHaveLength(1);
+      expect(shop.facilitator.settled).toHaveLength(1);
     },
   );
 
-  test("a handler that is settled first runs for the same payment when the client left during settlement", async () => {
+  test("a handler that is settled first runs for the same payment when the client disconnected during settlement", async () => {
     const { shop, runs } = await openPrepaid(express, (_req, res) => void res.send("bought"));
     const { header } = await shop.sign();
-    const asked = shop.till.hold("settle");
+    const asked = shop.facilitator.hold("settle");
     const accepted = once(shop.server, "connection");
     const line = await shop.connect(shop.request(header));
     const settle = await asked;
@@ -169,15 +169,15 @@ describe.each(VERSIONS)("on %s, a route that is settled before its handler", (_,
     line.socket.destroy();
     await once(socket, "close");
     settle();
-    while (shop.till.takings.length === 0) await shop.ask({ path: "/free" });
+    while (shop.facilitator.settled.length === 0) await shop.ask({ path: "/free" });
     expect(runs).toEqual([]);
     expect(await shop.ask({ payment: header })).toMatchObject({ status: 200, text: "bought" });
     expect(await shop.ask({ payment: header })).toMatchObject({ status: 402 });
     expect(runs).toHaveLength(1);
-    expect(shop.till.takings).toHaveLength(1);
+    expect(shop.facilitator.settled).toHaveLength(1);
   });
 
-  test("a handler that is settled first is told when the client leaves in the middle", async () => {
+  test("a handler that is settled first is told when the client disconnects in the middle", async () => {
     const signals: AbortSignal[] = [];
     const { shop } = await openPrepaid(express, (req, res) => {
       signals.push(req.payment!.signal);

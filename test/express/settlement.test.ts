@@ -10,7 +10,7 @@ const session = onHeaders((res) => {
   res.setHeader("X-Session", content ?? "empty");
 });
 
-/** A handler that leaves nothing out. */
+/** A handler that sets everything that a replaced response must not keep. */
 const lavish: RequestHandler = (_req, res) => {
   res.locals["content"] = "secret";
   res.statusMessage = "Lavish";
@@ -32,7 +32,7 @@ const requestId: RequestHandler = (_req, res, next) => {
   next();
 };
 
-/** Headers that say nothing about the handler. */
+/** Headers that do not come from the handler. */
 const EXPECTED = [
   "access-control-expose-headers",
   "cache-control",
@@ -55,7 +55,7 @@ describe.each(VERSIONS)("on %s, a settlement that is rejected", (_, express) => 
     "a rejected settlement leaves no header of the handler's, nor of a session mounted %s us",
     async (_where, plan) => {
       const shop = await openShop(express, { ...plan, handler: lavish });
-      shop.till.next("rejected");
+      shop.facilitator.failNext("rejected");
       const refused = await shop.pay();
 
       expect(refused).toMatchObject({ status: 402, receipt: { success: false, errorReason: "insufficient_funds" } });
@@ -71,7 +71,7 @@ describe.each(VERSIONS)("on %s, a settlement that is rejected", (_, express) => 
   test("a rejected settlement has the reason phrase of a 402", async () => {
     const shop = await openShop(express, { before: [requestId], handler: lavish });
     const { header } = await shop.sign();
-    shop.till.next("rejected");
+    shop.facilitator.failNext("rejected");
     const line = await shop.connect(shop.request(header));
     expect(await line.until("\r\n\r\n")).toMatch(/^HTTP\/1\.1 402 Payment Required\r\n/);
   });
@@ -85,7 +85,7 @@ describe.each(VERSIONS)("on %s, a settlement that is rejected", (_, express) => 
       },
     });
     const { header } = await shop.sign();
-    shop.till.next("rejected");
+    shop.facilitator.failNext("rejected");
     const line = await shop.connect(shop.request(header));
     await line.until("insufficient_funds");
     line.socket.write("GET /free HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -94,7 +94,7 @@ describe.each(VERSIONS)("on %s, a settlement that is rejected", (_, express) => 
 
   test("a rejected settlement gives a fresh challenge that can be paid", async () => {
     const shop = await openShop(express, { handler: (_req, res) => void res.send("bought") });
-    shop.till.next("rejected");
+    shop.facilitator.failNext("rejected");
     const { challenge } = await shop.pay();
     expect(challenge?.accepts).toHaveLength(1);
     expect(await shop.pay()).toMatchObject({ status: 200, text: "bought" });
@@ -104,7 +104,7 @@ describe.each(VERSIONS)("on %s, a settlement that is rejected", (_, express) => 
     let runs = 0;
     const shop = await openShop(express, { handler: (_req, res) => void res.send(`run ${++runs}`) });
     const { header } = await shop.sign();
-    shop.till.next("rejected");
+    shop.facilitator.failNext("rejected");
     await shop.ask({ payment: header });
     expect(await shop.ask({ payment: header })).toMatchObject({ status: 402, receipt: { success: false } });
     expect(runs).toBe(1);
@@ -112,7 +112,7 @@ describe.each(VERSIONS)("on %s, a settlement that is rejected", (_, express) => 
 });
 
 describe.each(VERSIONS)("on %s, a settlement whose outcome is unknown", (_, express) => {
-  const answering: RequestHandler = (_req, res) => {
+  const responding: RequestHandler = (_req, res) => {
     res.locals["content"] = "secret";
     res.status(201).cookie("a", "secret").set("Cache-Control", "public, max-age=60").send("secret");
   };
@@ -120,8 +120,8 @@ describe.each(VERSIONS)("on %s, a settlement whose outcome is unknown", (_, expr
   test.each(["unknown", "unsent"] as const)(
     "a settlement whose outcome is unknown (%s) yields 503 without a challenge, and nothing of the response",
     async (ending) => {
-      const shop = await openShop(express, { before: [session], handler: answering });
-      shop.till.next(ending);
+      const shop = await openShop(express, { before: [session], handler: responding });
+      shop.facilitator.failNext(ending);
       const pending = await shop.pay();
       expect(pending).toMatchObject({ status: 503, headers: { "cache-control": "no-store", "retry-after": "5" } });
       expect(pending.headers).not.toHaveProperty("payment-required");
@@ -137,23 +137,23 @@ describe.each(VERSIONS)("on %s, a settlement whose outcome is unknown", (_, expr
       const shop = await openShop(express, {
         handler: (req, res, next) => {
           runs += 1;
-          answering(req, res, next);
+          responding(req, res, next);
         },
       });
       const { header } = await shop.sign();
-      shop.till.next(ending);
+      shop.facilitator.failNext(ending);
       expect((await shop.ask({ payment: header })).status).toBe(503);
 
-      const answer = await shop.ask({ payment: header });
-      expect(answer).toMatchObject({ status: 201, text: "secret", receipt: { success: true } });
-      expect(answer.headers["set-cookie"]).toEqual(["a=secret; Path=/"]);
-      expect(answer.headers["cache-control"]).toBe("private, max-age=60");
-      expect(answer.headers["etag"]).toBeDefined();
+      const response = await shop.ask({ payment: header });
+      expect(response).toMatchObject({ status: 201, text: "secret", receipt: { success: true } });
+      expect(response.headers["set-cookie"]).toEqual(["a=secret; Path=/"]);
+      expect(response.headers["cache-control"]).toBe("private, max-age=60");
+      expect(response.headers["etag"]).toBeDefined();
 
       const again = await shop.ask({ payment: header });
       expect(again).toMatchObject({ status: 402, challenge: { error: "payment_already_used" } });
       expect(runs).toBe(1);
-      expect(shop.till.takings).toHaveLength(1);
+      expect(shop.facilitator.settled).toHaveLength(1);
     },
   );
 
@@ -164,7 +164,7 @@ describe.each(VERSIONS)("on %s, a settlement whose outcome is unknown", (_, expr
   ])("a response %s is stored in a form that can go out whole", async (_what, handler) => {
     const shop = await openShop(express, { handler });
     const { header } = await shop.sign();
-    shop.till.next("unknown");
+    shop.facilitator.failNext("unknown");
     await shop.ask({ payment: header });
     expect(await shop.ask({ payment: header })).toMatchObject({ status: 200, text: "abc" });
   });
@@ -174,16 +174,16 @@ describe.each(VERSIONS)("on %s, a settlement whose outcome is unknown", (_, expr
     const handler: RequestHandler = (_req, res) => void res.send(`run ${++runs}`.repeat(10));
     const shop = await openShop(express, { handler, options: { holdBytes: 8 } });
     const { header } = await shop.sign();
-    shop.till.next("unknown");
+    shop.facilitator.failNext("unknown");
     expect((await shop.ask({ payment: header })).status).toBe(503);
     expect(await shop.ask({ payment: header })).toMatchObject({ status: 200, text: "run 2".repeat(10) });
     expect(await shop.ask({ payment: header })).toMatchObject({ status: 402 });
-    expect(shop.till.takings).toHaveLength(1);
+    expect(shop.facilitator.settled).toHaveLength(1);
   });
 });
 
-describe.each(VERSIONS)("on %s, an answer whose delivery breaks off after settlement", (_, express) => {
-  /** A shop whose client leaves after settlement has begun: the answer is paid for and cannot be delivered. */
+describe.each(VERSIONS)("on %s, a response whose delivery breaks off after settlement", (_, express) => {
+  /** A shop whose client disconnects after settlement has begun: the response is paid for and cannot be delivered. */
   async function openBrokenOff() {
     const responses: Response[] = [];
     const shop = await openShop(express, {
@@ -193,14 +193,14 @@ describe.each(VERSIONS)("on %s, an answer whose delivery breaks off after settle
       },
     });
     const { header } = await shop.sign();
-    const asked = shop.till.hold("settle");
+    const asked = shop.facilitator.hold("settle");
     const line = await shop.connect(shop.request(header));
     const settle = await asked;
     const [res] = responses;
     line.socket.destroy();
     if (res !== undefined) await once(res, "close");
     settle();
-    while (shop.till.takings.length === 0) await shop.ask({ path: "/free" });
+    while (shop.facilitator.settled.length === 0) await shop.ask({ path: "/free" });
     return { shop, header, responses };
   }
 
@@ -216,7 +216,7 @@ describe.each(VERSIONS)("on %s, an answer whose delivery breaks off after settle
       challenge: { error: "payment_already_used" },
     });
     expect(responses).toHaveLength(1);
-    expect(shop.till.takings).toHaveLength(1);
+    expect(shop.facilitator.settled).toHaveLength(1);
   });
 
   test("a response whose delivery breaks off after settlement is not given to another request", async () => {
@@ -226,7 +226,7 @@ describe.each(VERSIONS)("on %s, an answer whose delivery breaks off after settle
   });
 
   test("a response whose delivery breaks off after settlement is kept for as long as its delivery breaks off", async () => {
-    // More than any kernel takes off our hands.
+    // More than any kernel buffers.
     const body = Buffer.alloc(32 * 1024 * 1024, "x");
     let runs = 0;
     const shop = await openShop(express, {
@@ -250,6 +250,6 @@ describe.each(VERSIONS)("on %s, an answer whose delivery breaks off after settle
     expect(whole.body.equals(body)).toBe(true);
     expect((await shop.ask({ payment: header })).status).toBe(402);
     expect(runs).toBe(1);
-    expect(shop.till.takings).toHaveLength(1);
+    expect(shop.facilitator.settled).toHaveLength(1);
   });
 });

@@ -1,4 +1,4 @@
-/** A real `node:cluster`: what a worker of it is told that remembers payments by itself. */
+/** A worker of a real `node:cluster` is warned if its payments are stored in memory. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";

@@ -1,5 +1,5 @@
 /**
- * A shop to break: a real server with priced routes, on Express 5 or 4.
+ * A shop for tests: a real server with priced routes, on Express 5 or 4.
  *
  * @module
  */
@@ -7,18 +7,19 @@ import { once } from "node:events";
 import { createServer, type Server, type ServerOptions } from "node:http";
 import { createRequire } from "node:module";
 import { type AddressInfo, connect, type Socket } from "node:net";
-import { encodePaymentSignature, type PaymentPayload } from "@farebox/core";
+import type { PaymentPayload } from "@farebox/core";
+import { encodePaymentSignature } from "@farebox/core/protocol";
 import { type PaymentsOptions, paymentMiddleware, type RouteConfig, type RoutesConfig } from "@farebox/express";
 import { createPayer, type Payer, type PayOptions, type PayResult, pay } from "@farebox/testing";
 import express5, { type Express, type RequestHandler, type Response } from "express";
 import { expect, onTestFinished } from "vitest";
-import { createTill, type Till } from "./till.js";
+import { createShopFacilitator, type ShopFacilitator } from "./shop-facilitator.js";
 
 type ExpressModule = typeof express5;
 
 const require = createRequire(import.meta.url);
 
-/** What every test of the adapter runs on. Express 4 has no types of its own here. */
+/** The versions that every test of the adapter runs on. Express 4 has no types of its own here. */
 export const VERSIONS: readonly (readonly [name: string, express: ExpressModule])[] = [
   ["Express 5", express5],
   ["Express 4", require("express4")],
@@ -35,8 +36,8 @@ export const PRICED: RouteConfig = {
 export interface ShopPlan {
   /** The handler of `/paid`, for every method. */
   readonly handler?: RequestHandler;
-  /** Builds the app by itself, in place of the default: what is before us, us, what is behind us, `/paid`, `/free`. */
-  readonly build?: (app: Express, payments: RequestHandler, shop: { readonly till: Till }) => void;
+  /** Builds the app. Default: `before`, the payments, `behind`, then `/free` and `/paid`. */
+  readonly build?: (app: Express, payments: RequestHandler, shop: { readonly facilitator: ShopFacilitator }) => void;
   readonly before?: readonly RequestHandler[];
   readonly behind?: readonly RequestHandler[];
   readonly routes?: RoutesConfig;
@@ -45,16 +46,16 @@ export interface ShopPlan {
 }
 
 export interface Shop {
-  readonly till: Till;
+  readonly facilitator: ShopFacilitator;
   readonly server: Server;
   readonly url: string;
-  /** Asks and, if it has to, pays. */
+  /** Sends a request, and pays if it is challenged. */
   pay(options?: PayOptions): Promise<PayResult>;
-  /** Asks without paying, or with the text of a payment. */
+  /** Sends a request without a payment, or with the given payment header. */
   ask(options?: PayOptions): Promise<PayResult>;
   /** Signs a payment for a path. */
   sign(path?: string, method?: string): Promise<{ readonly payment: PaymentPayload; readonly header: string }>;
-  /** Opens a connection and sends text, as it is. */
+  /** Opens a connection and sends text unchanged. */
   connect(text: string): Promise<Line>;
   /** The text of a request for `/paid`. */
   request(header: string, path?: string): string;
@@ -63,16 +64,16 @@ export interface Shop {
 /** Opens a shop for the time of the test. */
 export async function openShop(express: ExpressModule, plan: ShopPlan = {}): Promise<Shop> {
   const payer = createPayer();
-  const till = createTill(payer);
+  const facilitator = createShopFacilitator(payer);
   const app = express();
-  // Without this the error pages of both versions quote the stack, and to the console too.
+  // Otherwise both versions print the stack, on error pages and on the console.
   app.set("env", "test");
   const payments = paymentMiddleware(plan.routes ?? { "GET /paid": PRICED }, {
-    facilitator: till.facilitator,
+    facilitator,
     ...plan.options,
   });
   const build = plan.build ?? ((into) => buildDefault(into, payments, plan));
-  build(app, payments, { till });
+  build(app, payments, { facilitator });
 
   const server = createServer(plan.server ?? {}, app).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -81,7 +82,7 @@ export async function openShop(express: ExpressModule, plan: ShopPlan = {}): Pro
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  return toShop({ payer, till, server, port });
+  return toShop({ payer, facilitator, server, port });
 }
 
 function buildDefault(app: Express, payments: RequestHandler, plan: ShopPlan): void {
@@ -92,11 +93,21 @@ function buildDefault(app: Express, payments: RequestHandler, plan: ShopPlan): v
   if (plan.handler !== undefined) app.all("/paid", plan.handler);
 }
 
-function toShop({ payer, till, server, port }: { payer: Payer; till: Till; server: Server; port: number }): Shop {
+function toShop({
+  payer,
+  facilitator,
+  server,
+  port,
+}: {
+  payer: Payer;
+  facilitator: ShopFacilitator;
+  server: Server;
+  port: number;
+}): Shop {
   const url = `http://127.0.0.1:${port}`;
   const ask = (options: PayOptions = {}) => pay(url, { path: "/paid", ...options });
   return {
-    till,
+    facilitator,
     server,
     url,
     ask,
@@ -114,7 +125,7 @@ function toShop({ payer, till, server, port }: { payer: Payer; till: Till; serve
   };
 }
 
-/** One connection and what has come over it. */
+/** One connection and the text received on it. */
 export interface Line {
   readonly socket: Socket;
   /** Latin-1, so that a character is a byte. */
@@ -132,7 +143,7 @@ async function openLine(port: number, text: string): Promise<Line> {
   socket.on("data", (data: string) => {
     received += data;
   });
-  // A connection that the server breaks off ends all the same.
+  // A connection that the server resets ends, too.
   socket.on("error", () => {});
   const ended = new Promise<string>((resolve) => socket.once("close", () => resolve(received)));
   onTestFinished(() => void socket.destroy());
@@ -152,7 +163,7 @@ async function openLine(port: number, text: string): Promise<Line> {
   };
 }
 
-/** A middleware that speaks up as the head goes out, as sessions do: what `on-headers` does, in short. */
+/** A middleware that acts as the head is sent, as sessions do with `on-headers`. */
 export function onHeaders(listener: (res: Response) => void): RequestHandler {
   return (_req, res, next) => {
     const writeHead = res.writeHead;
@@ -168,7 +179,7 @@ export function onHeaders(listener: (res: Response) => void): RequestHandler {
   };
 }
 
-/** Errors without a listener end a process; here they end the test. */
+/** Errors without a listener would end the process. Here they fail the test. */
 export function expectNoStrayErrors(): void {
   const stray: unknown[] = [];
   const listen = (error: unknown) => stray.push(error);

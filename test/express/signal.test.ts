@@ -6,7 +6,7 @@ import { expectNoStrayErrors, openShop, VERSIONS } from "./shop.js";
 
 type ExpressModule = (typeof VERSIONS)[number][1];
 
-/** A shop whose first run goes on until the test says otherwise, and whose time does too. */
+/** A shop whose first handler runs until the test ends it. The test sets the time, too. */
 async function openWorkshop(express: ExpressModule, work: RequestHandler = () => {}) {
   expectNoStrayErrors();
   const timers = new Set<() => void>();
@@ -49,38 +49,42 @@ interface Run {
   readonly signal: AbortSignal;
 }
 
-const GONE = { code: "ERR_FAREBOX_PAYMENT_ABORTED", reason: "client_gone" };
+const CLIENT_GONE = { code: "ERR_FAREBOX_PAYMENT_ABORTED", reason: "client_gone" };
 const EXPIRED = { code: "ERR_FAREBOX_PAYMENT_ABORTED", reason: "expired" };
 
 describe.each(VERSIONS)("on %s, the signal of a handler", (_, express) => {
-  test("the signal aborts when the client leaves, and the payment stays good", async () => {
+  test("the signal aborts when the client disconnects, and the payment stays good", async () => {
     const { shop, header, line, running, timers } = await openWorkshop(express);
     const { signal } = await running;
     expect(signal.aborted).toBe(false);
     line.socket.destroy();
     await once(signal, "abort");
     expect(signal.reason).toBeInstanceOf(PaymentAbortedError);
-    expect(signal.reason).toMatchObject(GONE);
+    expect(signal.reason).toMatchObject(CLIENT_GONE);
     expect(timers.size).toBe(0);
     expect(await shop.ask({ payment: header })).toMatchObject({ status: 200, text: "at last" });
-    expect(shop.till.takings).toHaveLength(1);
+    expect(shop.facilitator.settled).toHaveLength(1);
   });
 
   test.each<[string, (res: Response) => unknown, held: boolean]>([
     ["while settlement is under way", (res) => res.flushHeaders(), true],
-    ["while a paid answer streams", (res) => [res.flushHeaders(), res.write("begun")], false],
-    ["while an answer streams that is no sale", (res) => [res.status(404).flushHeaders(), res.write("begun")], false],
-  ])("the signal aborts when the client leaves %s", async (_when, write, held) => {
+    ["while a paid response streams", (res) => [res.flushHeaders(), res.write("begun")], false],
+    [
+      "while a response streams that is not charged",
+      (res) => [res.status(404).flushHeaders(), res.write("begun")],
+      false,
+    ],
+  ])("the signal aborts when the client disconnects %s", async (_when, write, held) => {
     const { shop, line, running } = await openWorkshop(express);
     const { res, signal } = await running;
-    const asked = held ? shop.till.hold("settle") : undefined;
+    const asked = held ? shop.facilitator.hold("settle") : undefined;
     write(res);
     const settle = await asked;
     if (settle === undefined) await line.until("begun");
     line.socket.destroy();
     await once(signal, "abort");
     settle?.();
-    expect(signal.reason).toMatchObject(GONE);
+    expect(signal.reason).toMatchObject(CLIENT_GONE);
   });
 
   test("the signal does not abort when the response was delivered, and no timer is left", async () => {
@@ -96,7 +100,7 @@ describe.each(VERSIONS)("on %s, the signal of a handler", (_, express) => {
   });
 
   test.each<[string, RequestHandler]>([
-    ["never answers", () => {}],
+    ["never responds", () => {}],
     ["streams into what is held", (_req, res) => void res.write("never seen")],
     ["has begun its head", (_req, res) => void res.writeHead(201, { "X-Never": "seen" })],
   ])("the signal aborts when a handler that %s is too late: 504, nothing charged", async (_what, work) => {
@@ -104,10 +108,10 @@ describe.each(VERSIONS)("on %s, the signal of a handler", (_, express) => {
     const { signal } = await running;
     expire();
     expect(signal.reason).toMatchObject(EXPIRED);
-    const answer = await line.until("payment_expired");
-    expect(answer).toMatch(/^HTTP\/1\.1 504 Gateway Timeout\r\n/);
-    expect(answer).not.toMatch(/never/i);
-    expect(shop.till.takings).toEqual([]);
+    const response = await line.until("payment_expired");
+    expect(response).toMatch(/^HTTP\/1\.1 504 Gateway Timeout\r\n/);
+    expect(response).not.toMatch(/never/i);
+    expect(shop.facilitator.settled).toEqual([]);
     expect(timers.size).toBe(0);
     line.socket.write("GET /free HTTP/1.1\r\nHost: a\r\n\r\n");
     await line.until('{"free":true}');
@@ -126,10 +130,10 @@ describe.each(VERSIONS)("on %s, the signal of a handler", (_, express) => {
     write(res);
     line.socket.write("GET /free HTTP/1.1\r\nHost: a\r\n\r\n");
     expect(await line.until('{"free":true}')).not.toMatch(/late/i);
-    expect(shop.till.takings).toEqual([]);
+    expect(shop.facilitator.settled).toEqual([]);
   });
 
-  test("a handler that fails with its signal's reason is answered 504", async () => {
+  test("a handler that fails with its signal's reason gets 504", async () => {
     const { line, running, expire } = await openWorkshop(express, (req, _res, next) => {
       const { signal } = req.payment!;
       signal.addEventListener("abort", () => next(signal.reason));
@@ -142,7 +146,7 @@ describe.each(VERSIONS)("on %s, the signal of a handler", (_, express) => {
   test("the signal does not abort for lack of time once settlement has begun", async () => {
     const { shop, line, running, expire } = await openWorkshop(express);
     const { res, signal } = await running;
-    const asked = shop.till.hold("settle");
+    const asked = shop.facilitator.hold("settle");
     res.write("a");
     res.flushHeaders();
     const settle = await asked;
@@ -157,7 +161,7 @@ describe.each(VERSIONS)("on %s, the signal of a handler", (_, express) => {
   test("the signal does not abort when the client was sent another response", async () => {
     const { shop, line, running } = await openWorkshop(express);
     const { res, signal } = await running;
-    shop.till.next("rejected");
+    shop.facilitator.failNext("rejected");
     const closed = once(res, "close");
     res.send("refused");
     await line.until("insufficient_funds");

@@ -7,19 +7,19 @@ import { openShop, PRICED, type Shop, VERSIONS } from "./shop.js";
 
 const MIB = 1024 * 1024;
 
-/** Sends a paid request whose settlement waits; yields the connection and what lets the settlement go on. */
+/** Sends a paid request whose settlement waits. Returns the connection, and a function that lets the settlement continue. */
 async function askHeld(shop: Shop) {
   const { header } = await shop.sign();
-  const asked = shop.till.hold("settle");
+  const asked = shop.facilitator.hold("settle");
   const line = await shop.connect(shop.request(header));
   return { line, settle: await asked };
 }
 
 describe.each(VERSIONS)("on %s, before settlement", (_, express) => {
   test.each<[string, number, (res: Response) => unknown]>([
-    ["an answer that has ended", MIB, (res) => res.send("secret")],
-    ["an answer that is flushed", MIB, (res) => res.flushHeaders()],
-    ["an answer of more than is held", 8, (res) => res.write("more secrets")],
+    ["a response that has ended", MIB, (res) => res.send("secret")],
+    ["a response that is flushed", MIB, (res) => res.flushHeaders()],
+    ["a response of more than is held", 8, (res) => res.write("more secrets")],
     ["the first byte, with nothing held", 0, (res) => res.write("s")],
     ["a hint", MIB, (res) => [res.writeEarlyHints({ link: "</secret.css>; rel=preload" }), res.send("secret")]],
   ])("not a byte of %s is on the wire before settlement", async (_what, holdBytes, write) => {
@@ -68,7 +68,7 @@ describe.each(VERSIONS)("on %s, before settlement", (_, express) => {
     settle();
     await moreLine.until("abcde");
     expect(line.received()).toBe("");
-    expect(shop.till.takings).toEqual([]);
+    expect(shop.facilitator.settled).toEqual([]);
   });
 });
 
@@ -109,7 +109,7 @@ describe.each(VERSIONS)("on %s, after settlement", (_, express) => {
     settle();
     await stalled;
     await shop.ask({ path: "/free" });
-    // What the kernel's buffers take is gone from here; the rest has not been made.
+    // The kernel has buffered a part; the rest has not been produced.
     expect(source.produced()).toBeLessThan(32 * MIB);
 
     line.socket.removeAllListeners("data");
@@ -132,7 +132,7 @@ describe.each(VERSIONS)("on %s, after settlement", (_, express) => {
       options: { holdBytes: 0 },
       handler: async (_req, res) => {
         if (isLate) await new Promise((resolve) => res.write("opening", resolve));
-        // More than any kernel takes off our hands.
+        // More than any kernel buffers.
         expect(res.write(Buffer.alloc(64 * MIB))).toBe(false);
         full.give();
         await once(res, "drain");
@@ -144,7 +144,7 @@ describe.each(VERSIONS)("on %s, after settlement", (_, express) => {
     line.socket.pause();
     settle();
     await full.given;
-    // Twice, so that all that happens at once has happened.
+    // Twice, so that all work that is due has been done.
     await shop.ask({ path: "/free" });
     await shop.ask({ path: "/free" });
     expect(drained.isGiven()).toBe(false);
@@ -158,7 +158,7 @@ describe.each(VERSIONS)("on %s, after settlement", (_, express) => {
     const paid = await shop.pay();
     expect(paid.headers["content-length"]).toBe(String(body.length));
     expect(paid.body.equals(body)).toBe(true);
-    expect(shop.till.takings).toHaveLength(1);
+    expect(shop.facilitator.settled).toHaveLength(1);
   });
 
   test.each([0, 1, 5, 6, 7, 1000])("small chunks of a pipe arrive whole, with %i bytes held", async (holdBytes) => {
@@ -193,13 +193,13 @@ describe.each(VERSIONS)("on %s, after settlement", (_, express) => {
         went.give();
       },
     });
-    shop.till.next("rejected");
+    shop.facilitator.failNext("rejected");
     expect((await shop.pay()).status).toBe(402);
     await went.given;
   });
 });
 
-/** Writes, and ends only when the client has left. */
+/** Writes, and ends only when the client has disconnected. */
 function writeThenWait(text: string): RequestHandler {
   return (_req, res) => {
     res.once("close", () => res.end());
@@ -207,7 +207,7 @@ function writeThenWait(text: string): RequestHandler {
   };
 }
 
-/** A stream that makes what is asked for, and counts it. */
+/** A stream that produces as many bytes as are asked for, and counts them. */
 function createSource(megabytes: number) {
   let produced = 0;
   const block = Buffer.alloc(65536, "x");

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { onHeaders, openShop, PRICED, type ShopPlan, VERSIONS } from "./shop.js";
 
 const require = createRequire(import.meta.url);
-/** Neither has types of its own. */
+/** Neither package has types of its own. */
 const compression: (options?: object) => RequestHandler = require("compression");
 const cors: (options?: object) => RequestHandler = require("cors");
 
@@ -46,7 +46,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
         res.send(TEXT);
       };
       const shop = await openShop(express, { ...mount(compression({ threshold: 0 })), handler });
-      shop.till.next("rejected");
+      shop.facilitator.failNext("rejected");
       const refused = await shop.pay({ headers: GZIP });
       const isCompressed = refused.headers["content-encoding"] === "gzip";
       const text = isCompressed ? gunzipSync(refused.body).toString() : refused.text;
@@ -61,11 +61,11 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       const handler: RequestHandler = (_req, res) => void res.type("text").send(TEXT);
       const shop = await openShop(express, { ...mount(compression()), handler });
       const { header } = await shop.sign();
-      shop.till.next("unknown");
+      shop.facilitator.failNext("unknown");
       expect((await shop.ask({ payment: header, headers: GZIP })).status).toBe(503);
-      const answer = await shop.ask({ payment: header, headers: GZIP });
-      expect(answer).toMatchObject({ status: 200, headers: { "content-encoding": "gzip" } });
-      expect(gunzipSync(answer.body).toString()).toBe(TEXT);
+      const response = await shop.ask({ payment: header, headers: GZIP });
+      expect(response).toMatchObject({ status: 200, headers: { "content-encoding": "gzip" } });
+      expect(gunzipSync(response.body).toString()).toBe(TEXT);
     });
   });
 
@@ -82,7 +82,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       });
     });
 
-    test("a preflight is answered without payment", async () => {
+    test("a preflight gets its response without payment", async () => {
       const shop = await openShop(express, { ...mount(cors()), handler: (_req, res) => void res.send("a") });
       const preflight = { ...origin, "Access-Control-Request-Method": "GET" };
       expect(await shop.ask({ method: "OPTIONS", headers: preflight })).toMatchObject({ status: 204 });
@@ -106,12 +106,12 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       ["writeHead", (_req, res) => void res.writeHead(200, { "X-A": "1" }).end("a")],
       ["flush", (_req, res) => [res.flushHeaders(), res.end("a")]],
       ["redirect", (_req, res) => void res.redirect("/free")],
-    ])("a session's cookie goes out once, with %s", async (_how, answer) => {
+    ])("a session's cookie goes out once, with %s", async (_how, handler) => {
       const shop = await openShop(express, {
         ...mount(session),
         handler: (req, res, next) => {
           res.locals["content"] = "7";
-          answer(req, res, next);
+          handler(req, res, next);
         },
       });
       expect((await shop.pay()).headers["set-cookie"]).toEqual(["session=7; Path=/"]);
@@ -138,7 +138,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
 
   describe.each(PLACES)("with a logger mounted %s us", (_place, mount) => {
     test.each([
-      ["the handler's answer", undefined, [200, 5]],
+      ["the handler's response", undefined, [200, 5]],
       ["the refusal", "rejected" as const, [402, expect.any(Number)]],
     ])("a logger logs %s, once, as the client got it", async (_what, ending, expected) => {
       const log: unknown[] = [];
@@ -148,10 +148,10 @@ describe.each(VERSIONS)("on %s", (_, express) => {
         next();
       };
       const shop = await openShop(express, { ...mount(logger), handler: (_req, res) => void res.send("12345") });
-      if (ending !== undefined) shop.till.next(ending);
-      const answer = await shop.pay();
+      if (ending !== undefined) shop.facilitator.failNext(ending);
+      const response = await shop.pay();
       expect(log).toEqual([expected]);
-      expect(log).toEqual([[answer.status, answer.body.length]]);
+      expect(log).toEqual([[response.status, response.body.length]]);
     });
   });
 
@@ -192,7 +192,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       status: 304,
       body: Buffer.of(),
     });
-    expect(shop.till.takings).toHaveLength(1);
+    expect(shop.facilitator.settled).toHaveLength(1);
   });
 });
 

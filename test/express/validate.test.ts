@@ -1,5 +1,5 @@
 /**
- * A request that comes with a payment is checked before it is charged; one without is told the price, with any input.
+ * The input of a paid request is checked before it is charged. An unpaid request gets the price, with any input.
  *
  * @module
  */
@@ -53,17 +53,17 @@ describe.each(VERSIONS)("on %s, a paid request", (_name, express) => {
     ["?city=Paris&days=0", { in: "query", at: "/days", message: "must be >= 1" }],
     ["?city=Paris&detailed=perhaps", { in: "query", at: "/detailed", message: "must be boolean" }],
     ["?city=Paris&city=Rome", { in: "query", at: "/city", message: "must be string" }],
-  ])("a paid request for %s is answered 400 and not charged", async (search, problem) => {
+  ])("a paid request for %s gets 400 and not charged", async (search, problem) => {
     const shop = await open(checked(QUERY));
-    const answer = await shop.pay({ path: `/paid${search}` });
-    expect(answer.status).toBe(400);
-    expect(answer.json()).toEqual({
+    const response = await shop.pay({ path: `/paid${search}` });
+    expect(response.status).toBe(400);
+    expect(response.json()).toEqual({
       error: "invalid_input",
       message: "The request is invalid. You were not charged.",
       problems: [problem],
     });
-    expect(answer.headers).not.toHaveProperty("payment-response");
-    expect([runs, shop.till.verified, shop.till.takings]).toEqual([[], [], []]);
+    expect(response.headers).not.toHaveProperty("payment-response");
+    expect([runs, shop.facilitator.verified, shop.facilitator.settled]).toEqual([[], [], []]);
   });
 
   test.each<[search: string]>([
@@ -85,7 +85,7 @@ describe.each(VERSIONS)("on %s, a paid request", (_name, express) => {
     expect(refused.status).toBe(400);
     const mended = await shop.ask({ path: "/paid?city=Paris", payment: refused.payment! });
     expect(mended).toMatchObject({ status: 200, receipt: { success: true } });
-    expect(shop.till.takings).toHaveLength(1);
+    expect(shop.facilitator.settled).toHaveLength(1);
   });
 
   test("a request without payment is told the price, with any input", async () => {
@@ -103,18 +103,18 @@ describe.each(VERSIONS)("on %s, a paid request", (_name, express) => {
       { body: "city=Paris", headers: { "content-type": "text/plain" } },
       { in: "body", at: "", message: "must be sent with Content-Type: application/json" },
     ],
-  ])("a paid request %s is answered 400", async (_why, options, problem) => {
+  ])("a paid request %s gets 400", async (_why, options, problem) => {
     const shop = await open(checked(BODY), { key: "POST /paid", before: [express.json(), express.text()] });
-    const answer = await shop.pay({ method: "POST", ...options });
-    expect(answer.status).toBe(400);
-    expect(answer.json()).toMatchObject({ problems: [problem] });
-    expect([runs, shop.till.takings]).toEqual([[], []]);
+    const response = await shop.pay({ method: "POST", ...options });
+    expect(response.status).toBe(400);
+    expect(response.json()).toMatchObject({ problems: [problem] });
+    expect([runs, shop.facilitator.settled]).toEqual([[], []]);
   });
 
   test("a paid request with a valid body is served", async () => {
     const shop = await open(checked(BODY), { key: "POST /paid", before: [express.json()] });
-    const answer = await shop.pay({ method: "POST", body: { city: "Paris", days: 2 } });
-    expect(answer.json()).toMatchObject({ body: { city: "Paris", days: 2 } });
+    const response = await shop.pay({ method: "POST", body: { city: "Paris", days: 2 } });
+    expect(response.json()).toMatchObject({ body: { city: "Paris", days: 2 } });
   });
 
   test("a paid form is checked by the values that its texts stand for, and the handler sees them as they came", async () => {
@@ -133,9 +133,9 @@ describe.each(VERSIONS)("on %s, a paid request", (_name, express) => {
       warn: (event: string, fields: object) => void warned.push({ event, ...fields }),
     };
     const shop = await open(checked(BODY), { key: "POST /paid", options: { logger } });
-    const answer = await shop.pay({ method: "POST", body: { city: "Paris" } });
-    expect(answer.status).toBe(500);
-    expect([runs, shop.till.verified, shop.till.takings]).toEqual([[], [], []]);
+    const response = await shop.pay({ method: "POST", body: { city: "Paris" } });
+    expect(response.status).toBe(500);
+    expect([runs, shop.facilitator.verified, shop.facilitator.settled]).toEqual([[], [], []]);
     expect(warned).toContainEqual(expect.objectContaining({ event: "FAREBOX_BODY_NOT_PARSED", route: "POST /paid" }));
   });
 
@@ -155,10 +155,10 @@ describe.each(VERSIONS)("on %s, a paid request", (_name, express) => {
     "a paid request is checked by the seller's own function, which says %s",
     async (_why, validate, status, problems) => {
       const shop = await open({ ...PRICED, validate });
-      const answer = await shop.pay();
-      expect(answer.status).toBe(status);
-      if (problems !== undefined) expect(answer.json()).toMatchObject({ problems });
-      expect(shop.till.takings).toHaveLength(status === 200 ? 1 : 0);
+      const response = await shop.pay();
+      expect(response.status).toBe(status);
+      if (problems !== undefined) expect(response.json()).toMatchObject({ problems });
+      expect(shop.facilitator.settled).toHaveLength(status === 200 ? 1 : 0);
     },
   );
 
@@ -169,11 +169,11 @@ describe.each(VERSIONS)("on %s, a paid request", (_name, express) => {
     };
     const shop = await open(checked(strict));
     const search = Array.from({ length: 50 }, (_, at) => `${"n".repeat(300)}${at}=secret`).join("&");
-    const answer = await shop.pay({ path: `/paid?${search.slice(0, 6000)}` });
-    const { problems } = answer.json() as { problems: { at: string }[] };
+    const response = await shop.pay({ path: `/paid?${search.slice(0, 6000)}` });
+    const { problems } = response.json() as { problems: { at: string }[] };
     expect(problems.length).toBeLessThanOrEqual(20);
     expect(problems.every(({ at }) => at.length <= 200)).toBe(true);
-    expect(answer.text).not.toContain("secret");
+    expect(response.text).not.toContain("secret");
   });
 });
 

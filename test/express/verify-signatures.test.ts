@@ -1,5 +1,6 @@
 /** `verifySignatures`: a signature that is not the payer's costs no call of a facilitator. */
-import { encodePaymentSignature, type PaymentPayload } from "@farebox/core";
+import type { PaymentPayload } from "@farebox/core";
+import { encodePaymentSignature } from "@farebox/core/protocol";
 import type { PaymentsOptions, RoutesConfig } from "@farebox/express";
 import { createPayer } from "@farebox/testing";
 import express from "express";
@@ -41,8 +42,8 @@ describe.each(VERSIONS)("%s", (_name, version) => {
     const { payment } = await shop.sign();
     const { status, challenge } = await send(shop, withSignature(payment, change));
     expect({ status, error: challenge?.error }).toEqual({ status: 402, error: FORGED });
-    expect(shop.till.verified).toEqual([]);
-    expect(shop.till.takings).toEqual([]);
+    expect(shop.facilitator.verified).toEqual([]);
+    expect(shop.facilitator.settled).toEqual([]);
   });
 
   test("a good payment is paid after one that was forged in its name", async () => {
@@ -57,8 +58,8 @@ describe.each(VERSIONS)("%s", (_name, version) => {
       ).status,
     ).toBe(402);
     expect((await send(shop, header)).status).toBe(200);
-    expect(shop.till.verified).toHaveLength(1);
-    expect(shop.till.takings).toEqual([10_000n]);
+    expect(shop.facilitator.verified).toHaveLength(1);
+    expect(shop.facilitator.settled).toEqual([10_000n]);
   });
 
   test("a signature of another length is a contract wallet's, and goes to the facilitator", async () => {
@@ -69,7 +70,7 @@ describe.each(VERSIONS)("%s", (_name, version) => {
       withSignature(payment, (signature) => `${signature}00`),
     );
     expect(status).toBe(402);
-    expect(shop.till.verified).toHaveLength(1);
+    expect(shop.facilitator.verified).toHaveLength(1);
   });
 
   test("a signature goes to the facilitator without the option", async () => {
@@ -80,7 +81,7 @@ describe.each(VERSIONS)("%s", (_name, version) => {
       withSignature(payment, () => `0x${"11".repeat(65)}`),
     );
     expect(status).toBe(402);
-    expect(shop.till.verified).toHaveLength(1);
+    expect(shop.facilitator.verified).toHaveLength(1);
   });
 });
 

@@ -4,9 +4,9 @@ import { describe, expect, test } from "vitest";
 import { expectNoStrayErrors, openShop, type Shop, VERSIONS } from "./shop.js";
 
 /**
- * Runs a handler to its end, however it ends, and yields what it returned.
+ * Runs a handler until it returns or throws, and returns its result.
  *
- * @param meanwhile - What the client does; `entered` resolves when the handler is at work.
+ * @param meanwhile - The client's part. `entered` resolves when the handler runs.
  */
 async function runHandler<T>(
   express: (typeof VERSIONS)[number][1],
@@ -33,7 +33,7 @@ function createLatch<T = void>() {
   return { opened, open: (value: T) => open(value) };
 }
 
-/** Calls back into a list, so that a second call shows. */
+/** Records each call of a callback, so that a second call is seen. */
 function listing() {
   const calls: (string | undefined)[] = [];
   return { calls, callback: (error?: Error | null) => void calls.push(error?.message) };
@@ -87,14 +87,14 @@ describe.each(VERSIONS)("on %s, a held response keeps Node's contract", (_, expr
         await closed;
       },
       async (shop) => {
-        shop.till.next("rejected");
+        shop.facilitator.failNext("rejected");
         expect(await shop.pay()).toMatchObject({ status: 402 });
       },
     );
     expect(calls).toEqual([undefined, undefined]);
   });
 
-  test("every callback is called once when the client has left", async () => {
+  test("every callback is called once when the client has disconnected", async () => {
     const { calls, callback } = listing();
     await runHandler(
       express,
@@ -130,7 +130,7 @@ describe.each(VERSIONS)("on %s, a held response keeps Node's contract", (_, expr
       },
       async (shop) => {
         expect(await shop.pay()).toMatchObject({ status: 200, text: "first" });
-        expect(shop.till.takings).toHaveLength(1);
+        expect(shop.facilitator.settled).toHaveLength(1);
         await shop.ask({ path: "/free" });
       },
     );
@@ -232,7 +232,7 @@ describe.each(VERSIONS)("on %s, a held response keeps Node's contract", (_, expr
     });
     expect(await shop.pay()).toMatchObject({ status: 500, text: "mended" });
     expect(failures).toEqual([code]);
-    expect(shop.till.takings).toEqual([]);
+    expect(shop.facilitator.settled).toEqual([]);
   });
 
   test.each([
@@ -252,11 +252,11 @@ describe.each(VERSIONS)("on %s, a held response keeps Node's contract", (_, expr
   test("the status of writeHead decides: a 500 is not charged", async () => {
     const shop = await openShop(express, { handler: (_req, res) => void res.writeHead(500).end("broken") });
     expect(await shop.pay()).toMatchObject({ status: 500, text: "broken", receipt: { errorReason: "not_charged" } });
-    expect(shop.till.takings).toEqual([]);
+    expect(shop.facilitator.settled).toEqual([]);
   });
 });
 
-/** Sends a paid request and leaves once its handler is at work. */
+/** Sends a paid request, and disconnects when its handler runs. */
 async function leaveEarly(shop: Shop, entered: Promise<void>): Promise<void> {
   const { header } = await shop.sign();
   const line = await shop.connect(shop.request(header));

@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => stage.close());
 
 describe("a quick payer", () => {
-  test("a payer that spends the grant keeps it once: the payment is not sent, and nothing more is given", async () => {
+  test("a payer that spends the grant gets no other: the payment is not sent", async () => {
     const { account, payment } = await openPayment(at, "exact");
     const proxy = await startRpcProxy(stage.chain.rpcUrl);
     onTestFinished(() => proxy.close());
@@ -70,7 +70,7 @@ describe("a quick payer", () => {
   }
 });
 
-test("a payment is made after an approval whose response was lost, and after one that the network has already", async () => {
+test("a payment is made after an approval whose response was lost, and after one that is already on the network", async () => {
   const proxy = await startRpcProxy(stage.chain.rpcUrl);
   onTestFinished(() => proxy.close());
   const scheme = openScheme(stage, "exact", { privateKey: at.privateKey, sponsoring: GENEROUS, rpcUrl: proxy.url });

@@ -1,5 +1,5 @@
 /**
- * Payers on a stage with a plain ERC-20 token, and the approvals that they sign as transactions.
+ * Payers with a plain ERC-20 token, and the approvals that they sign as transactions.
  *
  * @module
  */
@@ -81,7 +81,7 @@ export function approveData(spender: Hex = PERMIT2, amount: bigint = maxUint256)
   return encodeFunctionData({ abi: ERC20, functionName: "approve", args: [spender, amount] });
 }
 
-/** A good approval, except for the changes. */
+/** A valid approval, with the given changes. */
 export async function fillApproval(at: ApprovalStage, changes: Partial<Approval> = {}): Promise<Approval> {
   const { maxFeePerGas, maxPriorityFeePerGas } = await at.stage.client.estimateFeesPerGas();
   return {
@@ -115,7 +115,7 @@ export function allowanceOf({ stage, token }: ApprovalStage, owner: Hex): Promis
   return stage.client.readContract({ address: token, abi: ERC20, functionName: "allowance", args: [owner, PERMIT2] });
 }
 
-/** Coin and count of the signer. Both stay the same unless it sends a transaction. */
+/** The signer's coin and count. Both stay the same unless it sends a transaction. */
 export async function purseOf({ stage, privateKey }: ApprovalStage): Promise<readonly [bigint, number]> {
   const { address } = privateKeyToAccount(privateKey);
   const { client } = stage;

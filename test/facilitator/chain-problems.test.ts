@@ -1,4 +1,4 @@
-/** Problems with the chain: an operator learns of them, and no message contains a key or a URL. */
+/** Problems with the chain: an operator sees them, and no message contains a key or a URL. */
 import { inspect } from "node:util";
 import type { FacilitatorRequest, Logger } from "@farebox/core";
 import { ChainError, createExactEvmScheme, createRpcChain, type SignedAuthorization } from "@farebox/evm/facilitator";
@@ -28,7 +28,7 @@ afterAll(async () => {
   await stage.close();
 });
 
-/** Nothing that a scheme, a facilitator or a chain says may contain one of these. */
+/** No message of a scheme, a facilitator or a chain may contain one of these. */
 const SECRETS = ["path-key-5f3a", "pass-word-77", "user-name-12"];
 
 /** The proxy's URL, with secrets in every part that can have one. */
@@ -68,7 +68,7 @@ function toSigned(request: FacilitatorRequest): SignedAuthorization {
 describe("the wrong chain behind rpcUrl", () => {
   const problem = "the RPC URL is of chain 84532, not of eip155:8453";
 
-  test("a node of another chain is reported, and no payment is made", async () => {
+  test("a node of another chain is reported, and no payment is settled", async () => {
     const chain = createRpcChain({ network: "eip155:8453", rpcUrl: stage.chain.rpcUrl, privateKey });
     const scheme = createExactEvmScheme({ chain });
     const wrong = await signFor(await stage.payer(), createOffer({ network: "eip155:8453" }));
@@ -83,7 +83,7 @@ describe("the wrong chain behind rpcUrl", () => {
     expect(await stage.client.getTransactionCount({ address })).toBe(0);
   });
 
-  test("a node is compared again until it is of the right chain", async () => {
+  test("a node's chain id is compared again until it is the right one", async () => {
     const scheme = stage.scheme({ privateKey, rpcUrl: proxy.url });
     proxy.decide(({ method }) => (method === "eth_chainId" ? { result: "0x1" } : "pass"));
     expect(await Promise.all([scheme.health(), scheme.health()])).toMatchObject([{ ok: false }, { ok: false }]);
@@ -119,7 +119,7 @@ describe("a URL with a name and a password", () => {
     { why: "responds with nonsense", fate: { result: { path: "x" } } },
   ];
 
-  test.each(FATES)("secrets of the URL are in no message, error or log when the node $why", async ({ fate }) => {
+  test.each(FATES)("no message, error or log contains secrets of the URL when the node $why", async ({ fate }) => {
     const lines: unknown[] = [];
     const note = (event: string, fields: unknown) => lines.push([event, fields]);
     const logger: Logger = { info: note, warn: note, error: note };
@@ -154,7 +154,7 @@ describe("a URL with a name and a password", () => {
   });
 });
 
-test("a log line quotes a token's contract in printable and short text only", async () => {
+test("a log line quotes a contract's error only as short, printable text", async () => {
   const lines: string[] = [];
   const note = (event: string, fields: unknown) => lines.push(JSON.stringify([event, fields]));
   const scheme = stage.scheme({ privateKey, rpcUrl: proxy.url });
@@ -169,7 +169,7 @@ test("a log line quotes a token's contract in printable and short text only", as
   expect(lines).toEqual([expect.stringMatching(/^[\x20-\x7e]{1,600}$/)]);
 });
 
-test("an unused key is not shown either", () => {
+test("the chain does not show its private key, even before its first use", () => {
   const fresh = generatePrivateKey();
   const scheme = stage.scheme({ privateKey: fresh });
   expect(inspect(scheme, { depth: 20, showHidden: true })).not.toContain(fresh.slice(2));

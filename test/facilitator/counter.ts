@@ -23,15 +23,16 @@ export const VERSIONS: readonly (readonly [name: string, express: typeof express
 export interface Counter {
   readonly url: string;
   readonly server: Server;
-  post(path: string, body: string, type?: string): Promise<Answer>;
-  get(path: string): Promise<Answer>;
-  /** Opens a connection and sends text, as it is. */
+  post(path: string, body: string, type?: string): Promise<Reply>;
+  get(path: string): Promise<Reply>;
+  /** Opens a connection and sends text unchanged. */
   connect(text: string): Promise<Line>;
   /** The number of open connections. */
   connections(): Promise<number>;
 }
 
-export interface Answer {
+/** A response that was read to its end. */
+export interface Reply {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -90,7 +91,7 @@ export function head(path: string, headers: Readonly<Record<string, string>>): s
   return `POST /facilitator${path} HTTP/1.1\r\n${lines.join("")}\r\n`;
 }
 
-async function read(response: Response): Promise<Answer> {
+async function read(response: Response): Promise<Reply> {
   const text = await response.text();
   const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
   return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined };

@@ -1,5 +1,5 @@
 /**
- * A crowded-out transaction: another one of the same account gets its count. It moves no money, and the payment is sent again.
+ * A crowded-out transaction: another one of the same account took its count. It moves no money, and the payment is sent again.
  */
 import type { FacilitatorRequest } from "@farebox/core";
 import { createWalletClient, encodeFunctionData, type Hex, http, toHex } from "viem";
@@ -26,16 +26,16 @@ const countOf = (privateKey: Hex) =>
 const payerOf = (payment: FacilitatorRequest) => payloadOf(payment).authorization.from as Hex;
 const paidTo = (payment: FacilitatorRequest) => stage.chain.balanceOf(payment.paymentRequirements.payTo as Hex);
 
-/** Takes a count of the signer past the facilitator, even if a waiting transaction has it. */
+/** Uses one of the signer's counts outside of the facilitator, even if a pending transaction has it. */
 async function takeCount(privateKey: Hex, nonce: number): Promise<void> {
   const account = privateKeyToAccount(privateKey);
   const wallet = createWalletClient({ account, transport: http(stage.chain.rpcUrl) });
-  // The node suggests the last price, so each transaction has to pay more than the one before.
+  // The node suggests the last price, so each transaction must pay more than the one before.
   const gasPrice = HIGH_PRICE * 4n ** BigInt(nonce);
   await wallet.sendTransaction({ to: account.address, gas: 21_000n, gasPrice, nonce, chain: null });
 }
 
-/** A payment with a waiting transaction, and a scheme that does not wait for it. */
+/** A payment with a pending transaction, and a scheme that does not wait for it. */
 async function openWaiting() {
   const privateKey = await stage.signer();
   const patience = openPatience(stage, { privateKey, rpcUrl: proxy.url });
@@ -48,7 +48,7 @@ async function openWaiting() {
 }
 
 describe("a transaction that is crowded out", () => {
-  test("a crowded-out transaction is no success, and the payment is sent again with another count", async () => {
+  test("a crowded-out transaction is not a success, and the payment is sent again with another count", async () => {
     const { privateKey, patience, scheme, payment, transaction } = await openWaiting();
     await takeCount(privateKey, 0);
     // The other transaction is not on chain either, so it is undecided which one is crowded out.
@@ -116,7 +116,7 @@ describe("a transaction that is crowded out", () => {
     expect(await countOf(privateKey)).toBe(2);
   });
 
-  test("a transaction crowded out at the end of the time is refused, charges no payer, and is sent again by the next call", async () => {
+  test("a transaction crowded out at the end of the waiting time is refused, charges no payer, and is sent again by the next call", async () => {
     const { privateKey, patience, scheme, payment, transaction } = await openWaiting();
     await takeCount(privateKey, 0);
     await stage.chain.resumeMining();
@@ -163,7 +163,7 @@ describe("a transaction that is crowded out", () => {
     expect(await countOf(privateKey)).toBe(4);
   });
 
-  test("a call that saw a transaction crowded out gives no final refusal, even if the money is gone meanwhile", async () => {
+  test("a call that saw a transaction crowded out gives no final refusal, even if the payer has spent the money meanwhile", async () => {
     const { privateKey, patience, scheme, payment } = await openWaiting();
     await takeCount(privateKey, 0);
     const payer = payerOf(payment);
@@ -180,7 +180,7 @@ describe("a transaction that is crowded out", () => {
     expect(await countOf(privateKey)).toBe(1);
   });
 
-  test("a transaction that the node has lost is handed over again", async () => {
+  test("a transaction that the node has lost is sent again", async () => {
     const { patience, scheme, payment, transaction } = await openWaiting();
     await stage.rpc("anvil_dropTransaction", transaction);
     expect(await scheme.settle(payment)).toMatchObject({ errorReason: "settlement_pending", transaction });

@@ -1,6 +1,6 @@
 /**
- * Events outside of the facilitator: the payer cancels a payment, another account carries it out, the payer
- * signs another one under the same nonce, the token stops.
+ * Events outside of the facilitator: the payer cancels a payment, another account carries it out, the payer signs another one
+ * under the same nonce, the token is paused.
  */
 import { createPayer } from "@farebox/testing";
 import { encodeFunctionData, type Hex, parseSignature, toHex } from "viem";
@@ -31,7 +31,7 @@ afterAll(() => stage.close());
 const NEVER = { success: false, errorReason: "invalid_transaction_state", transaction: "" };
 
 describe("a cancelled authorization", () => {
-  test("a cancelled authorization is never paid, neither now nor after a restart", async () => {
+  test("a cancelled authorization is never settled, neither now nor after a restart", async () => {
     const privateKey = generatePrivateKey();
     const account = privateKeyToAccount(privateKey);
     await stage.chain.fund(account.address, { usdc: AMOUNT });
@@ -79,7 +79,7 @@ describe("an authorization that another account carries out", () => {
     expect(await stage.chain.balanceOf(payment.paymentRequirements.payTo as Hex)).toBe(AMOUNT);
   });
 
-  test("an authorization that another account carries out meanwhile is reported with that transaction, and ours fails", async () => {
+  test("an authorization that another account carries out meanwhile is reported with that transaction, and the facilitator's fails", async () => {
     const scheme = stage.scheme({ privateKey: await stage.signer(), receiptTimeoutMs: 100 });
     const payment = await stage.payment();
     await stage.chain.pauseMining();
@@ -105,7 +105,7 @@ describe("another authorization under the same nonce", () => {
   ];
 
   test.each(CASES)(
-    "another authorization under the same nonce $what is not paid, and not taken for the first",
+    "another authorization under the same nonce $what is not settled, and not mistaken for the first",
     async ({ change }) => {
       const privateKey = await stage.signer();
       const scheme = stage.scheme({ privateKey });
@@ -122,7 +122,7 @@ describe("another authorization under the same nonce", () => {
     },
   );
 
-  test("an authorization is not paid by another payment in the same transaction", async () => {
+  test("an authorization does not count as settled by another payment in the same transaction", async () => {
     const scheme = stage.scheme({ privateKey: await stage.signer() });
     const payer = await stage.payer(500n);
     const offer = createOffer();
@@ -136,7 +136,7 @@ describe("another authorization under the same nonce", () => {
     expect(await scheme.settle(other)).toMatchObject({ success: false, errorReason: "payment_already_settled" });
   });
 
-  test("another authorization under the same nonce is refused while the first is being settled", async () => {
+  test("another authorization under the same nonce is refused during the settlement of the first", async () => {
     const scheme = stage.scheme({ privateKey: await stage.signer() });
     const payer = await stage.payer(500n);
     const offer = createOffer();
@@ -157,7 +157,7 @@ describe("another authorization under the same nonce", () => {
     expect(await stage.chain.balanceOf(offer.payTo as Hex)).toBe(2n * AMOUNT);
   });
 
-  test("a settled authorization with a false signature does not learn its transaction", async () => {
+  test("a settled authorization with a wrong signature does not get its transaction", async () => {
     const scheme = stage.scheme({ privateKey: await stage.signer() });
     const payment = await stage.payment();
     await scheme.settle(payment);
@@ -188,7 +188,7 @@ describe("a token that does not move", () => {
     expect(await stage.chain.balanceOf(payer)).toBe(AMOUNT);
   });
 
-  test("a payment in a paused token is made when the token moves again", async () => {
+  test("a payment in a paused token is settled when the token is no longer paused", async () => {
     const scheme = stage.scheme({ privateKey: await stage.signer() });
     const payment = await stage.payment();
     const pauser = await role("pauser");
@@ -215,7 +215,7 @@ describe("a token that does not move", () => {
     const failed = { success: false, errorReason: "invalid_transaction_state", transaction };
     expect(await scheme.settle(payment)).toMatchObject(failed);
     await stage.chain.fund(payer, { usdc: AMOUNT });
-    // The seller was told that this payment failed; to carry it out after all would charge for nothing.
+    // The seller was told that this payment failed. To settle it now would charge for nothing.
     expect(await scheme.settle(payment)).toMatchObject(failed);
     expect(await scheme.verify(payment)).toMatchObject({ isValid: false, invalidReason: failed.errorReason });
     expect(await stage.chain.balanceOf(payer)).toBe(2n * AMOUNT - 1n);

@@ -1,4 +1,4 @@
-/** Every field of a request, changed one at a time: refused with a word of the protocol, and nothing moves. */
+/** Every field of a request, changed one at a time: refused with a reason of the protocol, and no money moves. */
 import type { FacilitatorRequest, FacilitatorScheme } from "@farebox/core";
 import { createFacilitator, type LocalFacilitator } from "@farebox/facilitator";
 import type { Hex } from "viem";
@@ -66,7 +66,7 @@ const FIELDS: readonly (readonly [kind: Kind, path: string])[] = [
   ["text", "paymentRequirements.extra.version"],
 ];
 
-/** Changes to a value of each kind. None of them leaves it the same. */
+/** Changes to a value of each kind. Each result differs from the value. */
 function changesOf(kind: Kind, value: unknown): readonly unknown[] {
   const wrongTypes = [MISSING, null, true, false, [], [value], "", "null", { value }, Number.NaN, -1, 0];
   const text = String(value);
@@ -108,7 +108,7 @@ const NOT_NUMBERS = [
 ];
 
 function change(request: FacilitatorRequest, path: Path, value: unknown): FacilitatorRequest {
-  // Not structuredClone: that would keep `accepted` and `paymentRequirements` the one object that they are here.
+  // Not structuredClone: it would keep `accepted` and `paymentRequirements` the same object.
   const copy: unknown = JSON.parse(JSON.stringify(request));
   let parent = copy as Json;
   for (const key of path.slice(0, -1)) parent = parent[key] as Json;

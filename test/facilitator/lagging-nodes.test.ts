@@ -1,6 +1,6 @@
 /**
- * Nodes behind one URL that disagree, because one of them lags. A transaction is not given up for that. If it was, the
- * success of the payment is still reported once, with the right transaction.
+ * Nodes behind one URL that disagree because one of them lags. A transaction is not given up for that. If it was, the success
+ * of the payment is still reported once, with the right transaction.
  */
 import type { SettlementResponse } from "@farebox/core";
 import { type Hex, parseAbi, toFunctionSelector, toHex } from "viem";
@@ -37,7 +37,7 @@ describe("a waiting transaction", () => {
     { why: "the node does not tell the count", lie: lie(ERROR, UNKNOWN) },
     { why: "the node does not tell whether it knows it", lie: lie(PAST, ERROR) },
     {
-      why: "it looks crowded out only now and then",
+      why: "it looks crowded out only sometimes",
       lie: (call, looks) => (looks % 2 === 0 ? both(call, looks) : "pass"),
     },
     {

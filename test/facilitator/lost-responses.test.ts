@@ -1,5 +1,5 @@
 /**
- * A node that loses responses, or gives none. A sent transaction keeps its hash, and an unknown outcome is not guessed.
+ * A node that loses responses, or does not respond. A sent transaction keeps its hash, and an unknown outcome is not guessed.
  */
 import type { Hex } from "viem";
 import { describe, expect, test } from "vitest";
@@ -31,10 +31,10 @@ describe("the response to a transaction", () => {
     { why: "is a time-out of something behind the node", fate: { code: -32_000, message: "request timed out" } },
     { why: "is HTTP 502", fate: { status: 502 } },
   ];
-  const UNTRUE = { why: "is that it knows the transaction", fate: { code: -32_000, message: "already known" } };
+  const UNTRUE = { why: "says that it knows the transaction", fate: { code: -32_000, message: "already known" } };
 
   test.each([...LOST, ...VAGUE])(
-    "a transaction is handed over again, and one payment is made, if one response $why",
+    "a transaction is sent again, and one payment is made, if one response $why",
     async ({ fate }) => {
       const { scheme, countOf } = await hasty();
       const payment = await stage.payment();
@@ -47,7 +47,7 @@ describe("the response to a transaction", () => {
   );
 
   test.each([...LOST, UNTRUE])(
-    "a transaction keeps its hash, and is paid when the node is well, if each response $why",
+    "a transaction keeps its hash, and succeeds when the node has recovered, if each response $why",
     async ({ fate }) => {
       const { scheme, countOf } = await hasty();
       const payment = await stage.payment();
@@ -61,7 +61,7 @@ describe("the response to a transaction", () => {
       await stage.chain.resumeMining();
       const { transaction } = pending;
       const responses = [await scheme.settle(payment), await scheme.settle(payment), await scheme.settle(payment)];
-      // If the node never had it, the first of these hands it over, and the second sees it on chain.
+      // If the node never had it, the first call sends it, and the second sees it on chain.
       const told = responses.map(({ success, errorReason }) => (success ? "success" : errorReason));
       expect(told.filter((what) => what === "success")).toHaveLength(1);
       expect(told.at(-1)).toBe("payment_already_settled");
@@ -70,7 +70,7 @@ describe("the response to a transaction", () => {
     },
   );
 
-  test("a transaction that never reached the node gives way to the next payment, and is paid after it", async () => {
+  test("a transaction that never reached the node gives way to the next payment, and succeeds after it", async () => {
     const privateKey = await stage.signer();
     const patience = openPatience(stage, { privateKey, rpcUrl: proxy.url });
     const { scheme } = patience;
@@ -91,12 +91,12 @@ describe("the response to a transaction", () => {
   });
 
   const TWICE: readonly { readonly why: string; readonly fate: Fate }[] = [
-    { why: "by us, because the first response was lost", fate: "lose-response" },
-    { why: "by something on the way", fate: { after: { code: -32_000, message: "nonce too low" } } },
+    { why: "by the facilitator, because the first response was lost", fate: "lose-response" },
+    { why: "by a proxy", fate: { after: { code: -32_000, message: "nonce too low" } } },
   ];
 
   test.each(TWICE)(
-    "a response that the count is taken is no failure if the transaction was handed over twice $why",
+    "a response that the count is taken is not a failure if the transaction was sent twice $why",
     async ({ fate }) => {
       const { scheme, countOf } = await hasty();
       proxy.decide(once("eth_sendRawTransaction", fate));
@@ -111,34 +111,37 @@ describe("a node that cannot be asked", () => {
   const DOWN: readonly { readonly why: string; readonly fate: Fate; readonly says: string }[] = [
     { why: "hangs up", fate: "lose-request", says: "HTTP request failed." },
     { why: "is silent", fate: "silence", says: "The request took too long to respond." },
-    { why: "responds with 503", fate: { status: 503 }, says: "the node answered HTTP 503" },
+    { why: "responds with 503", fate: { status: 503 }, says: "the node responded with status 503" },
     { why: "is broken", fate: { code: -32_603, message: "boom\r\n\u001b[31m" }, says: "the node said: boom [31m" },
   ];
 
-  test.each(DOWN)("a payment is not called invalid while the node $why, and can be settled later", async (down) => {
-    const { scheme, countOf } = await hasty();
-    const payment = await stage.payment();
-    const { from: payer } = payloadOf(payment).authorization;
-    proxy.decide(() => down.fate);
-    const told = [scheme.verify(payment), scheme.settle(payment), scheme.health()];
-    expect(await Promise.all(told)).toEqual([
-      { isValid: false, invalidReason: "unexpected_verify_error", invalidMessage: down.says, payer },
-      {
-        success: false,
-        errorReason: "unexpected_settle_error",
-        errorMessage: down.says,
-        payer,
-        transaction: "",
-        network: NETWORK,
-      },
-      { ok: false, problem: down.says },
-    ]);
-    proxy.decide(() => "pass");
-    expect(await scheme.settle(payment)).toMatchObject(SUCCESS);
-    expect(await countOf()).toBe(1);
-  });
+  test.each(DOWN)(
+    "a payment is not reported as invalid while the node $why, and can be settled later",
+    async (down) => {
+      const { scheme, countOf } = await hasty();
+      const payment = await stage.payment();
+      const { from: payer } = payloadOf(payment).authorization;
+      proxy.decide(() => down.fate);
+      const told = [scheme.verify(payment), scheme.settle(payment), scheme.health()];
+      expect(await Promise.all(told)).toEqual([
+        { isValid: false, invalidReason: "unexpected_verify_error", invalidMessage: down.says, payer },
+        {
+          success: false,
+          errorReason: "unexpected_settle_error",
+          errorMessage: down.says,
+          payer,
+          transaction: "",
+          network: NETWORK,
+        },
+        { ok: false, problem: down.says },
+      ]);
+      proxy.decide(() => "pass");
+      expect(await scheme.settle(payment)).toMatchObject(SUCCESS);
+      expect(await countOf()).toBe(1);
+    },
+  );
 
-  test("a contract's signature is not called wrong while the node cannot be asked about it", async () => {
+  test("a contract's signature is not reported as wrong while the node cannot be asked about it", async () => {
     const { scheme } = await hasty();
     const payment = await stage.payment();
     expect(await scheme.health()).toEqual({ ok: true });
@@ -150,7 +153,7 @@ describe("a node that cannot be asked", () => {
     expect(await scheme.verify(request)).toMatchObject({ invalidReason: "invalid_exact_evm_payload_signature" });
   });
 
-  test("a payment is not called unpaid while the node cannot be asked for its nonce", async () => {
+  test("a payment is not reported as unpaid while the node cannot be asked for its nonce", async () => {
     const { scheme } = await hasty();
     const payment = await stage.payment();
     const transaction = await stage.frontRun(payment);

@@ -17,7 +17,7 @@ async function transactionsOf(privateKey: `0x${string}`): Promise<number> {
 }
 
 describe("repeated settlement", () => {
-  test("a payment succeeds for one of twenty callers, by one transaction that all of them learn", async () => {
+  test("a payment succeeds for one of twenty callers, by one transaction, which all of them get", async () => {
     const privateKey = await stage.signer();
     const scheme = stage.scheme({ privateKey });
     const payment = await stage.payment();
@@ -42,7 +42,7 @@ describe("repeated settlement", () => {
     expect(await stage.chain.balanceOf(payment.paymentRequirements.payTo as `0x${string}`)).toBe(AMOUNT);
   });
 
-  test("a settled payment is named with its transaction later, after expiry, and by a new process", async () => {
+  test("a settled payment is reported with its transaction later, after expiry, and by a new process", async () => {
     const privateKey = await stage.signer();
     let now = Date.now();
     const scheme = stage.scheme({ privateKey }, () => now);
@@ -144,7 +144,7 @@ describe("a waiting transaction", () => {
     const after = stage.scheme({ privateKey: await stage.signer(), receiptTimeoutMs: 100 });
     await stage.chain.pauseMining();
     expect(await before.settle(payment)).toMatchObject({ errorReason: "settlement_pending" });
-    // The trial run of a second transaction fails. That does not mean that the payment was not made.
+    // The trial of a second transaction fails. That does not mean that the payment was not made.
     expect(await after.settle(payment)).toMatchObject({ success: false, errorReason: "unexpected_settle_error" });
     await stage.chain.resumeMining();
 

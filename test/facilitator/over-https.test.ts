@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { CERTIFICATE, PRIVATE_KEY } from "../../packages/core/src/http/localhost-certificate.fixture.js";
 
-/** Node reads its trusted certificates when it starts, so the seller is a process of its own. */
+/** Node reads its trusted certificates at start, so the seller is a process of its own. */
 const SELLER = `
   import { createHttpFacilitator } from "@farebox/core";
   const facilitator = createHttpFacilitator({ url: process.argv[1] });

@@ -1,4 +1,4 @@
-/** Every field of a payment by Permit2, changed one at a time: refused with a word of the protocol, and nothing moves. */
+/** Every field of a payment by Permit2, changed one at a time: refused with a reason of the protocol, and no money moves. */
 import type { FacilitatorRequest, FacilitatorScheme } from "@farebox/core";
 import { createFacilitator, type LocalFacilitator } from "@farebox/facilitator";
 import fc from "fast-check";

@@ -70,7 +70,7 @@ export function taking(request: FacilitatorRequest, amount: bigint | string): Fa
   return { ...request, paymentRequirements: { ...request.paymentRequirements, amount: String(amount) } };
 }
 
-/** A new payer with so many atomic units and an allowance for Permit2. */
+/** A new payer with a balance in atomic units and an allowance for Permit2. */
 export async function createAllower(stage: Stage, usdc: bigint = AMOUNT): Promise<Payer> {
   const payer = await stage.payer(usdc);
   await stage.chain.approvePermit2(payer.address);
@@ -83,7 +83,7 @@ export async function balancesOf(stage: Stage, request: FacilitatorRequest): Pro
   return [await stage.chain.balanceOf(from), await stage.chain.balanceOf(witness.to)];
 }
 
-/** A payment by a new payer with so many atomic units and an allowance for Permit2. */
+/** A payment by a new payer with a balance in atomic units and an allowance for Permit2. */
 export async function payWith(
   stage: Stage,
   { kind, privateKey, usdc }: { readonly kind: Kind; readonly privateKey: Hex; readonly usdc?: bigint | undefined },

@@ -1,4 +1,4 @@
-/** Payments by Permit2: both schemes, on a chain, with balances to the unit. */
+/** Payments by Permit2: both schemes, on a chain, with exact balances. */
 import type { FacilitatorRequest, FacilitatorScheme } from "@farebox/core";
 import { createPayer } from "@farebox/testing";
 import type { Hex } from "viem";
@@ -41,7 +41,7 @@ const expectRefused = (scheme: FacilitatorScheme, request: FacilitatorRequest, r
 describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
   const open = (now?: () => number) => openScheme(stage, kind, { privateKey }, now);
 
-  test("a payment is verified, settled once, and then named with its transaction", async () => {
+  test("a payment is verified, settled once, and then reported with its transaction", async () => {
     const [scheme, request] = [open(), await payment(kind)];
     const { from } = permitOf(request).permit2Authorization;
     expect(await scheme.verify(request)).toEqual({ isValid: true, payer: from });
@@ -107,7 +107,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     await expectRefused(open(), request, STATE);
   });
 
-  test("a payment is never made if its nonce was used for another one, and is not taken for that one", async () => {
+  test("a payment is never made if its nonce was used for another one, and is not mistaken for that one", async () => {
     const payer = await createAllower(stage, 2n * AMOUNT);
     const nonce = `0x${"0".repeat(61)}123` as const;
     const [first, second] = [createPermitOffer(kind, privateKey), createPermitOffer(kind, privateKey)];
@@ -142,7 +142,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     for (const { transaction } of both) expect(transaction).toBe(pending.transaction);
   });
 
-  test("a payment is not lost if the node's response to the sending is", async () => {
+  test("a payment is not lost if the node's response to the broadcast is", async () => {
     const proxy = await startRpcProxy(stage.chain.rpcUrl);
     const scheme = openScheme(stage, kind, { privateKey, rpcUrl: proxy.url });
     const request = await payment(kind);
@@ -166,7 +166,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
   });
 });
 
-test("a payload with two authorizations is paid by the payer that the terms ask for, and names no other", async () => {
+test("a payload with two authorizations is paid by the payer that the terms demand, and names no other", async () => {
   const scheme = openScheme(stage, "exact", { privateKey });
   const byPermit2 = await payment("exact");
   const byAuthorization = await stage.payment();

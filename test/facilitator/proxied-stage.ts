@@ -8,7 +8,7 @@ import { afterAll, afterEach, expect } from "vitest";
 import { type RpcProxy, startRpcProxy } from "./rpc-proxy.js";
 import { openStage, type Stage } from "./stage.js";
 
-/** Opens it until the tests of the file are over. After each of them the node responds again, and blocks are mined. */
+/** Opens it until the tests of the file are over. After each test the node responds normally again, and mines blocks. */
 export async function openProxiedStage(): Promise<{ readonly stage: Stage; readonly proxy: RpcProxy }> {
   const stage = await openStage();
   const proxy = await startRpcProxy(stage.chain.rpcUrl);

@@ -1,6 +1,7 @@
-import type { AvmReason, Reason, SvmReason } from "@farebox/core";
+import type { Reason } from "@farebox/core";
+import type { AvmReason, SvmReason } from "@farebox/core/protocol";
 
-/** Every reason that may cross the wire, without those of Solana and Algorand. The compiler finds a missing one. */
+/** Every reason of the protocol, except those of Solana and Algorand. The compiler finds a missing one. */
 export const REASONS: Readonly<Record<Exclude<Reason, SvmReason | AvmReason>, true>> = {
   insufficient_funds: true,
   invalid_exact_evm_payload_authorization_valid_after: true,

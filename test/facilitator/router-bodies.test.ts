@@ -1,4 +1,4 @@
-/** Invalid bodies: a clear 400, no stack, no hang, and no connection left open. */
+/** Invalid bodies get a clear 400, without a stack, a hang, or an open connection. */
 import { once } from "node:events";
 import type { IncomingMessage, Server } from "node:http";
 import type { FacilitatorRequest } from "@farebox/core";
@@ -14,7 +14,7 @@ beforeEach(() => {
   facilitator = createTestFacilitator();
 });
 
-// Invalid bodies never get as far as the facilitator.
+// Invalid bodies never reach the facilitator.
 afterEach(() => {
   expect(facilitator.calls.settle).toEqual([]);
 });
@@ -72,9 +72,14 @@ const REFUSED: readonly {
     body: '{"a":'.repeat(5_000) + 1 + "}".repeat(5_000),
     error: "nested too deeply",
   },
-  { why: "JSON of another name", body: JSON.stringify(request), type: "text/plain", error: "content type" },
+  { why: "JSON with another content type", body: JSON.stringify(request), type: "text/plain", error: "content type" },
   { why: "a form", body: "x402Version=2", type: "application/x-www-form-urlencoded", error: "content type" },
-  { why: "JSON of almost the name", body: JSON.stringify(request), type: "application/jsonp", error: "content type" },
+  {
+    why: "JSON with a similar content type",
+    body: JSON.stringify(request),
+    type: "application/jsonp",
+    error: "content type",
+  },
 ];
 
 describe.each(VERSIONS)("on %s", (_name, express) => {
@@ -93,7 +98,7 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
     const before = [express.json({ strict: false }), express.text(), express.urlencoded({ extended: false })];
     const counter = await openCounter(express, facilitator, { before });
     const response = await counter.post("/settle", body, type);
-    // Depth is bounded before parsing; a body that was parsed is looked at in its outer form.
+    // Depth is limited before parsing. Of a parsed body only the outer form is checked.
     const expected = error === "nested too deeply" ? /must be a JSON object|x402Version/ : new RegExp(error);
     expect(response).toMatchObject({ status: 400, json: { error: expect.stringMatching(expected) } });
   });
@@ -108,7 +113,7 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
     });
   });
 
-  test("the router reads a body of the limit, and not of one byte more", async () => {
+  test("the router reads a body at the limit, and refuses one byte more", async () => {
     const counter = await openCounter(express, facilitator, { bodyLimitBytes: 2_048 });
     const text = JSON.stringify(request);
     expect(await counter.post("/verify", text.padEnd(2_048))).toMatchObject({ status: 200 });

@@ -1,4 +1,4 @@
-/** The facilitator over HTTP: good calls, failing schemes, health. */
+/** The facilitator over HTTP: normal calls, failing schemes, health. */
 import type { FacilitatorScheme, Logger } from "@farebox/core";
 import { createFacilitator, type LocalFacilitator } from "@farebox/facilitator";
 import { HTTPFacilitatorClient } from "@x402/core/server";
@@ -41,7 +41,7 @@ describe.each(VERSIONS)("on %s", (_name, version) => {
       status: 200,
       json: { success: false, errorReason: "payment_already_settled", transaction },
     });
-    // A proxy in between may write the type in its own way.
+    // A proxy may write the content type differently.
     expect(await counter.post("/verify", body, "APPLICATION/JSON ;charset=UTF-8")).toMatchObject({ status: 200 });
   });
 
@@ -54,7 +54,7 @@ describe.each(VERSIONS)("on %s", (_name, version) => {
     });
   });
 
-  test("the router serves many requests on one connection without piling up listeners", async () => {
+  test("the router serves many requests on one connection without leaking listeners", async () => {
     const warnings: Error[] = [];
     const listen = (warning: Error) => warnings.push(warning);
     process.on("warning", listen);
@@ -66,7 +66,7 @@ describe.each(VERSIONS)("on %s", (_name, version) => {
     process.off("warning", listen);
     expect(warnings).toEqual([]);
     expect(listeners.size).toBe(1);
-    // The client may open a second connection while it reads the end of a response.
+    // The client may open a second connection before it has read the end of a response.
     expect(await counter.connections()).toBeLessThanOrEqual(2);
   });
 

@@ -45,7 +45,7 @@ export interface RpcProxy {
   readonly headers: () => NodeJS.Dict<string | string[]>;
   /** Decides on each call from now on. */
   decide(fate: (call: RpcCall) => Fate): void;
-  /** Resolves with the next call of a method, or with the one so many calls later. */
+  /** Resolves with the next call of a method, or with a later one, counted from it. */
   next(method: string, later?: number): Promise<RpcCall>;
   close(): Promise<void>;
 }

@@ -15,7 +15,7 @@ const { stage, proxy } = await openProxiedStage();
 const countOf = (privateKey: Hex) =>
   stage.client.getTransactionCount({ address: privateKeyToAccount(privateKey).address });
 
-/** Sends a transaction of the signer past the facilitator, like another process with the same key. */
+/** Sends a transaction of the signer outside of the facilitator, like another process with the same key. */
 async function useElsewhere(privateKey: Hex) {
   const account = privateKeyToAccount(privateKey);
   const wallet = createWalletClient({ account, transport: http(stage.chain.rpcUrl) });
@@ -40,7 +40,7 @@ describe("one signer", () => {
     expect(await stage.chain.balanceOf(offer.payTo as Hex)).toBe(50n * AMOUNT);
   });
 
-  test("a signer that another process uses too goes on with the next free count", async () => {
+  test("a signer that another process uses too continues with the next free count", async () => {
     const privateKey = await stage.signer();
     const scheme = stage.scheme({ privateKey });
     expectPaid(await scheme.settle(await stage.payment()));
@@ -60,7 +60,7 @@ describe("one signer", () => {
     expect(await countOf(privateKey)).toBe(8);
   });
 
-  test("a signer gives up after a few counts that others took, and leaves no gap", async () => {
+  test("a signer gives up after several taken counts, and leaves no gap", async () => {
     const privateKey = await stage.signer();
     const scheme = stage.scheme({ privateKey, rpcUrl: proxy.url });
     proxy.decide(times(16, "eth_sendRawTransaction", { code: -32_003, message: "nonce too low" }));
@@ -81,7 +81,7 @@ describe("a transaction that the node refuses", () => {
     { why: "the price is too low", code: -32_000, message: "transaction underpriced" },
     { why: "the base fee rose", code: -32_000, message: "max fee per gas less than block base fee" },
     { why: "the signer has no money", code: -32_003, message: "insufficient funds for gas * price + value" },
-    { why: "the node is asked too much", code: -32_005, message: "limit exceeded" },
+    { why: "the node limits the rate", code: -32_005, message: "limit exceeded" },
   ];
 
   test.each(REFUSALS)(

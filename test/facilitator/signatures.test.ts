@@ -1,4 +1,4 @@
-/** Signatures: by keys, by contract wallets, in other forms, and over other messages. */
+/** Signatures by keys and by contract wallets, in other forms, and over other messages. */
 import type { FacilitatorScheme, PaymentRequirements } from "@farebox/core";
 import { createPayer } from "@farebox/testing";
 import { concatHex, encodeAbiParameters, type Hex, numberToHex, parseSignature, size } from "viem";
@@ -68,7 +68,7 @@ describe("a key's signature", () => {
       reason: SIGNATURE,
     },
     {
-      why: "with a byte too many",
+      why: "with an extra byte",
       form: ({ r, s, yParity }) => concatHex([r, s, numberToHex(27 + yParity), "0x00"]),
       reason: SIGNATURE,
     },
@@ -78,7 +78,7 @@ describe("a key's signature", () => {
     { why: "of 4096 bytes", form: () => `0x${"ab".repeat(4096)}`, reason: SIGNATURE },
     { why: "of 4097 bytes", form: () => `0x${"ab".repeat(4097)}`, reason: SIGNATURE },
     { why: "that is empty", form: () => "0x", reason: SIGNATURE },
-    { why: "that is no hex", form: () => `0x${"zz".repeat(65)}`, reason: SIGNATURE },
+    { why: "that is not hex", form: () => `0x${"zz".repeat(65)}`, reason: SIGNATURE },
     { why: "of half a byte", form: () => "0x123", reason: SIGNATURE },
   ];
 
@@ -130,7 +130,7 @@ describe("a signature over another message", () => {
   });
 
   test.each(["name", "version"])(
-    "a %s that the token does not have is refused though both agree on it",
+    "a %s that the token does not have is refused, even if payer and seller agree on it",
     async (key) => {
       const offer = createOffer({ extra: { name: "USDC", version: "2", [key]: "3" } });
       await expectRefused(await signFor(await stage.payer(), offer), STATE);
@@ -220,7 +220,7 @@ describe("a contract wallet", () => {
     await expectRefused(withSignature(payment, concatHex([wrapped, `0x${"6492".repeat(16)}`])), SIGNATURE);
   });
 
-  test("a contract that is no wallet does not pay", async () => {
+  test("a contract that is not a wallet does not pay", async () => {
     const payment = await signFor(createPayer({ wallet: stage.chain.asset }), createOffer());
     await expectRefused(payment, SIGNATURE);
   });

@@ -1,4 +1,4 @@
-/** Allowances that the payer signs by EIP-2612, handed to the token together with the payment. */
+/** Allowances that the payer signs by EIP-2612, passed to the token together with the payment. */
 import type { FacilitatorRequest, FacilitatorScheme } from "@farebox/core";
 import { createPayer } from "@farebox/testing";
 import { type Hex, maxUint256, parseAbi } from "viem";
@@ -96,7 +96,7 @@ const expectRefused = (scheme: FacilitatorScheme, request: FacilitatorRequest, r
 describe.each<Kind>(["exact", "upto"])("%s with a signed allowance", (kind) => {
   const open = () => openScheme(stage, kind, { privateKey });
 
-  test("a payment is verified, settled once, and then named with its transaction", async () => {
+  test("a payment is verified, settled once, and then reported with its transaction", async () => {
     const { account, payment } = await openPayment(kind);
     const request = sponsored(payment, await allow(account));
     expect(await open().verify(request)).toMatchObject({ isValid: true });
@@ -122,7 +122,7 @@ describe.each<Kind>(["exact", "upto"])("%s with a signed allowance", (kind) => {
     ["for less", { value: AMOUNT - 1n }, ALLOWANCE],
     ["for more, which the proxies do not accept", { value: maxUint256 }, ALLOWANCE],
     ["that has expired", { deadline: 1n }, ALLOWANCE],
-    ["that expires in a moment", { deadline: LATER - 597n }, ALLOWANCE],
+    ["that expires too soon", { deadline: LATER - 597n }, ALLOWANCE],
     ["of another nonce", { nonce: 1n }, STATE],
   ];
 
@@ -139,7 +139,7 @@ describe.each<Kind>(["exact", "upto"])("%s with a signed allowance", (kind) => {
     await expectRefused(open(), sponsored(payment, { ...stranger, from: account.address }), STATE);
   });
 
-  test("a signed allowance of another form does not count, and nothing is thrown", async () => {
+  test("a malformed signed allowance does not count, and nothing is thrown", async () => {
     const { account, payment } = await openPayment(kind);
     const info: Record<string, unknown> = await allow(account);
     const { signature } = info;

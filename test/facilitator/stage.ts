@@ -86,15 +86,15 @@ export interface Stage {
   signer(): Promise<Hex>;
   /** The scheme in a new process. */
   scheme(options: Partial<RpcChainOptions> & { readonly privateKey: Hex }, now?: () => number): FacilitatorScheme;
-  /** A new payer with so many atomic units. */
+  /** A new payer with a balance in atomic units. */
   payer(usdc?: bigint): Promise<Payer>;
   /** A payment of {@link AMOUNT} by a new payer. */
   payment(options?: SignOptions): Promise<FacilitatorRequest>;
-  /** Carries out a signed payment past the facilitator, as any account may. */
+  /** Carries out a signed payment outside of the facilitator, as any account may. */
   frontRun(request: FacilitatorRequest, gasPrice?: bigint): Promise<Hex>;
   /** Carries out two payments in one transaction, in this order. */
   frontRunBoth(first: FacilitatorRequest, second: FacilitatorRequest): Promise<void>;
-  /** Calls the token from an account that may, and waits until the call is mined. */
+  /** Calls the token from an account that is allowed to, and waits until the call is mined. */
   command(from: Hex, data: Hex): Promise<void>;
   close(): Promise<void>;
 }

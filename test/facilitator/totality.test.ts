@@ -1,4 +1,4 @@
-/** Every request gets a response of the protocol, and the node is not asked about plainly wrong ones. */
+/** Every request gets a response of the protocol, and invalid ones are refused without asking the node. */
 import type { FacilitatorRequest, FacilitatorScheme } from "@farebox/core";
 import { createFacilitator, type LocalFacilitator } from "@farebox/facilitator";
 import fc from "fast-check";
@@ -26,7 +26,7 @@ afterAll(async () => {
   await stage.close();
 });
 
-/** A new seed every day. A failure prints it. */
+/** A new seed every day; a failure prints it. */
 const seed = Math.floor(Date.now() / 86_400_000);
 
 /** Calls verify and settle of both, and checks the form of the responses. */
@@ -109,7 +109,7 @@ describe(`any request (seed ${seed})`, () => {
   });
 
   test.each([
-    ["a proxy without an end", new Proxy({}, { get: (_target, key) => (typeof key === "string" ? {} : undefined) })],
+    ["an endless proxy", new Proxy({}, { get: (_target, key) => (typeof key === "string" ? {} : undefined) })],
     ["a cycle", cycle()],
   ])("%s gets a response", async (_what, request) => {
     const response = await facilitator.verify(request as unknown as FacilitatorRequest);

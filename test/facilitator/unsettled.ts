@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { type FacilitatorRequest, type FacilitatorScheme, isReason, type PaymentRequirements } from "@farebox/core";
+import type { FacilitatorRequest, FacilitatorScheme, PaymentRequirements } from "@farebox/core";
+import { isReason } from "@farebox/core/protocol";
 import { expect } from "vitest";
 
 /** A payment and its terms. */

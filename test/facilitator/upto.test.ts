@@ -33,7 +33,7 @@ const expectRefused = (scheme: FacilitatorScheme, request: FacilitatorRequest, r
 
 const open = () => openScheme(stage, "upto", { privateKey });
 
-test("upto lists the address that payers have to sign for", () => {
+test("upto announces the address that payers must sign for", () => {
   expect(open().extra).toEqual({ facilitatorAddress: privateKeyToAccount(privateKey).address });
 });
 
@@ -76,13 +76,13 @@ test("upto at zero succeeds once without a transaction, and takes no more later"
   expect(await stage.client.getTransactionCount({ address: privateKeyToAccount(privateKey).address })).toBe(sent);
 });
 
-test("upto at zero succeeds even if the payer has no money any more", async () => {
+test("upto at zero succeeds even if the payer has no money left", async () => {
   const request = await signPermitFor(createPayer(), createPermitOffer("upto", privateKey));
   const late = openScheme(stage, "upto", { privateKey }, () => Date.now() + 3_600_000);
   expect(await late.settle(taking(request, 0n))).toMatchObject({ success: true, transaction: "", amount: "0" });
 });
 
-test("upto at zero is refused with a false signature", async () => {
+test("upto at zero is refused with a wrong signature", async () => {
   const { address: wallet } = createPayer();
   const request = await signPermitFor(createPayer({ wallet }), createPermitOffer("upto", privateKey));
   expect(await open().settle(taking(request, 0n))).toMatchObject({
@@ -127,7 +127,7 @@ test("one of two callers with different amounts succeeds, with its own amount", 
   expect(await balancesOf(stage, request)).toEqual([AMOUNT - (amounts[won] ?? 0n), amounts[won]]);
 });
 
-test("a caller with another amount than a waiting transaction learns the moved amount, without a success", async () => {
+test("a caller with another amount than a pending transaction gets the moved amount, without a success", async () => {
   const scheme = openScheme(stage, "upto", { privateKey, receiptTimeoutMs: 100 });
   const request = await payment();
   await stage.chain.pauseMining();

@@ -37,7 +37,7 @@ interface Window {
   readonly validBefore?: number;
 }
 
-/** A payment with any window. `createPayer` does not sign such a one. */
+/** A payment with any window. `createPayer` does not sign some of these. */
 async function payWithin({ validAfter = 0, validBefore = now + 600 }: Window): Promise<FacilitatorRequest> {
   const account = privateKeyToAccount(generatePrivateKey());
   await stage.chain.fund(account.address, { usdc: AMOUNT });
@@ -67,19 +67,19 @@ const BEFORE = "invalid_exact_evm_payload_authorization_valid_before";
 
 describe("an authorization by the facilitator's clock", () => {
   const WINDOWS: readonly { readonly why: string; readonly window: () => Window; readonly reason?: string }[] = [
-    { why: "that has 6 seconds left is good", window: () => ({ validBefore: now + 6 }) },
+    { why: "that has 6 seconds left is accepted", window: () => ({ validBefore: now + 6 }) },
     { why: "that has 5 seconds left is refused", window: () => ({ validBefore: now + 5 }), reason: BEFORE },
     { why: "that ends now is refused", window: () => ({ validBefore: now }), reason: BEFORE },
     { why: "that ended long ago is refused", window: () => ({ validBefore: 1 }), reason: BEFORE },
     { why: "that ends before it begins is refused", window: () => ({ validAfter: 5, validBefore: 4 }), reason: BEFORE },
-    { why: "that began a second ago is good", window: () => ({ validAfter: now - 1 }) },
+    { why: "that began a second ago is accepted", window: () => ({ validAfter: now - 1 }) },
     {
       why: "that begins now is refused: it is valid strictly after",
       window: () => ({ validAfter: now }),
       reason: AFTER,
     },
     { why: "that begins in an hour is refused", window: () => ({ validAfter: now + 3_600 }), reason: AFTER },
-    { why: "that never ends is good", window: () => ({ validBefore: Number.MAX_SAFE_INTEGER }) },
+    { why: "that never ends is accepted", window: () => ({ validBefore: Number.MAX_SAFE_INTEGER }) },
   ];
 
   test.each(WINDOWS)("an authorization $why", async ({ window, reason }) => {

@@ -1,16 +1,16 @@
 /**
- * Terms that are wrong on every network, one thing wrong at a time, and their reasons.
+ * Terms that are wrong on every network, in one field at a time, and their reasons.
  *
  * @module
  */
 
-/** Of the terms of a payment for 1000. */
+/** Changes to the terms of a payment for 1000. */
 export type WrongTerms = readonly [what: string, change: object, reason: string];
 
 export const WRONG_TERMS: readonly WrongTerms[] = [
   ["another scheme", { scheme: "upto" }, "unsupported_scheme"],
   ["another family", { network: "eip155:84532" }, "invalid_network"],
-  ["an asset that is no address", { asset: "USDC" }, "invalid_payment_requirements"],
+  ["an asset that is not an address", { asset: "USDC" }, "invalid_payment_requirements"],
   [
     "a payTo of another family",
     { payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C" },

@@ -6,7 +6,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
-import { encodePaymentSignature } from "@farebox/core";
+import { encodePaymentSignature } from "@farebox/core/protocol";
 import { createPayer, pay } from "@farebox/testing";
 import type { RequestHandler } from "express";
 import { describe, expect, onTestFinished, test } from "vitest";

@@ -102,7 +102,7 @@ async function send(form: object, { key, path, method }: { key: string; path: st
     },
   });
   const { status, challenge } = await shop.pay({ path, method });
-  const [payment] = shop.till.verified;
+  const [payment] = shop.facilitator.verified;
   if (payment === undefined) throw new Error(`nothing was verified: ${status}`);
   return { challenge, payment, status };
 }
@@ -165,7 +165,7 @@ describe("a declared route", () => {
     };
     const header = Buffer.from(JSON.stringify(poisoned)).toString("base64");
     expect(await shop.ask({ payment: header })).toMatchObject({ status: 200 });
-    expect(JSON.stringify(shop.till.verified[0])).not.toContain("evil");
-    expect(shop.till.verified[0]?.extensions).toHaveProperty("bazaar.info.input.method", "GET");
+    expect(JSON.stringify(shop.facilitator.verified[0])).not.toContain("evil");
+    expect(shop.facilitator.verified[0]?.extensions).toHaveProperty("bazaar.info.input.method", "GET");
   });
 });

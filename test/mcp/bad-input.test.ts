@@ -1,5 +1,5 @@
 /**
- * What strangers put where the payment belongs: any JSON at all. Nothing throws, hangs, runs or is charged.
+ * Any JSON in the place of the payment. Nothing throws, hangs, runs or is charged.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -11,23 +11,23 @@ const nested = (depth: number) => JSON.parse("[".repeat(depth) + "]".repeat(dept
 
 test.each<[what: string, payment: unknown, error: RegExp]>([
   ["null", null, /^invalid_payload: the payment is not a JSON object$/],
-  ["a text", "eyJ4NDAyVmVyc2lvbiI6Mn0=", /^invalid_payload: the payment is not a JSON object$/],
+  ["a string", "eyJ4NDAyVmVyc2lvbiI6Mn0=", /^invalid_payload: the payment is not a JSON object$/],
   ["a number", 402, /not a JSON object/],
   ["a list", [], /not a JSON object/],
-  ["nothing in it", {}, /^invalid_x402_version/],
+  ["an empty object", {}, /^invalid_x402_version/],
   ["version 1", { x402Version: 1, scheme: "exact", network: "base", payload: {} }, /^invalid_x402_version/],
   ["only a version", { x402Version: 2 }, /not a PaymentPayload/],
   ["a prototype", JSON.parse('{"x402Version":2,"__proto__":{"accepted":{},"payload":{}}}'), /not a PaymentPayload/],
-  ["too much", { x402Version: 2, payload: { a: "x".repeat(20_000) } }, /longer than 12288 bytes/],
-  ["very much", { x402Version: 2, payload: { a: "x".repeat(3_000_000) } }, /longer than 12288 bytes/],
+  ["too long", { x402Version: 2, payload: { a: "x".repeat(20_000) } }, /longer than 12288 bytes/],
+  ["much too long", { x402Version: 2, payload: { a: "x".repeat(3_000_000) } }, /longer than 12288 bytes/],
   ["33 levels", { x402Version: 2, payload: nested(32) }, /nested too deeply/],
   ["1000 levels", { x402Version: 2, payload: nested(1000) }, /nested too deeply/],
   ["a NUL", { x402Version: 2, payload: { a: "\u0000" } }, /NUL/],
-])("a payment that is %s is answered with a challenge that says so", async (_what, payment, error) => {
+])("a payment that is %s gets a challenge that names the problem", async (_what, payment, error) => {
   const shop = await openShop();
-  const answer = await shop.ask({ payment });
-  expect(answer.isError).toBe(true);
-  expect(problemOf(answer)).toMatchObject({ x402Version: 2, error: expect.stringMatching(error), accepts: [{}] });
+  const result = await shop.ask({ payment });
+  expect(result.isError).toBe(true);
+  expect(problemOf(result)).toMatchObject({ x402Version: 2, error: expect.stringMatching(error), accepts: [{}] });
   expect([shop.runs(), shop.facilitatorServer.requests.filter(({ operation }) => operation !== "supported")]).toEqual([
     0,
     [],
@@ -49,21 +49,21 @@ test("a payment nested so deeply that it can hardly be parsed does no harm", asy
   expect((await shop.ask()).isError).toBe(true);
 });
 
-test(`any JSON for a payment is answered, and nothing is run for it (FAREBOX_SEED=${SEED})`, async () => {
+test(`any JSON as a payment gets an error result, and the handler does not run (FAREBOX_SEED=${SEED})`, async () => {
   const shop = await openShop();
   const good = await shop.sign();
   const keys = fc.constantFrom("x402Version", "accepted", "payload", "resource", "extensions", "scheme", "signature");
   const odd = fc.oneof(fc.jsonValue(), fc.dictionary(keys, fc.jsonValue()));
-  /** A good payment, but for one field anywhere in it. */
+  /** A good payment with one changed field. */
   const spoilt = fc
     .tuple(fc.constantFrom("accepted", "payload", "x402Version"), odd)
     .map(([key, value]) => ({ ...good, [key]: value }));
   await fc.assert(
     fc.asyncProperty(fc.oneof(odd, spoilt), async (payment) => {
       fc.pre(payment !== undefined);
-      const answer = await shop.ask({ payment });
-      expect(answer.isError).toBe(true);
-      expect(problemOf(answer)).toHaveProperty("error");
+      const result = await shop.ask({ payment });
+      expect(result.isError).toBe(true);
+      expect(problemOf(result)).toHaveProperty("error");
     }),
     { seed: SEED, numRuns: 300 },
   );

@@ -1,5 +1,5 @@
 /**
- * The bridge of `examples/mcp-bridge`, as a process: what it spends when something goes wrong, and what it says.
+ * The bridge of `examples/mcp-bridge`, as a process: the money that it spends when something fails, and its output.
  */
 import { fileURLToPath } from "node:url";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -13,7 +13,7 @@ import { textOf } from "./shop.js";
 
 const BRIDGE = fileURLToPath(new URL("../../examples/mcp-bridge/dist/server.js", import.meta.url));
 
-/** Calls a shop's `/goods` through the bridge, by a client with money. */
+/** Calls a shop's `/goods` through the bridge, with a payer's key. */
 async function callThroughBridge(path: string, url: string, privateKey: string) {
   const env = { EVM_PRIVATE_KEY: privateKey, RESOURCE_SERVER_URL: url, ENDPOINT_PATH: path };
   const transport = new StdioClientTransport({ command: process.execPath, args: [BRIDGE], env, stderr: "pipe" });
@@ -37,7 +37,7 @@ async function openFundedShop(plan: Parameters<typeof openShop>[0] = {}) {
   return { shop: await openShop({ bank, options: { deadlines: DEADLINES }, ...plan }), privateKey };
 }
 
-test("a settlement that is lost on its way back is repeated with the same payment: one charge, one run", async () => {
+test("the bridge repeats the same payment when the response to a settlement is lost: one charge, one run", async () => {
   const { shop, privateKey } = await openFundedShop();
   shop.facilitatorServer.faults.next("settle", {
     kind: "drop",
@@ -49,7 +49,7 @@ test("a settlement that is lost on its way back is repeated with the same paymen
   expect([shop.runs(), await shop.income()]).toEqual([1, PRICE]);
 }, 60_000);
 
-test("a payment is not carried to the target of a seller's redirect", async () => {
+test("the bridge does not send a payment to the target of a seller's redirect", async () => {
   const elsewhere = await openFundedShop();
   const { shop, privateKey } = await openFundedShop({
     handler: (_req, res) => res.redirect(307, `${elsewhere.shop.url}/goods`),
@@ -59,7 +59,7 @@ test("a payment is not carried to the target of a seller's redirect", async () =
   expect([await shop.income(), await elsewhere.shop.income(), elsewhere.shop.runs()]).toEqual([0n, 0n, 0]);
 });
 
-test("a payer without money is told so by the seller, and is not charged", async () => {
+test("a payer without money gets the reason from the seller, and is not charged", async () => {
   const { shop } = await openFundedShop();
   const poor = generatePrivateKey();
   const result = await callThroughBridge("/goods", shop.url, poor);

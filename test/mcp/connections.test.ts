@@ -1,10 +1,10 @@
 /**
- * Connections that break, come back, or are of another kind: what was paid for reaches its payer, or is there to be had.
+ * Connections that break or resume, and other transports: the payer gets the paid result, or can fetch it.
  */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createPaymentsEngine } from "@farebox/core";
+import { createPaymentsEngine } from "@farebox/core/adapter";
 import { exactEvm } from "@farebox/evm";
 import { createPayments } from "@farebox/express";
 import { createPaidTools } from "@farebox/mcp";
@@ -23,7 +23,7 @@ import { challengeOf, openShop, PRICE, problemOf, receiptOf, type Shop, type Sho
 
 const text = (said: string) => ({ content: [{ type: "text" as const, text: said }] });
 
-/** Sells what takes until the latch is open, once it has said that it runs. */
+/** Sells a tool that signals its start, and then waits for the latch. */
 function sellSlowly(started: Latch, release: Latch): NonNullable<ShopPlan["sell"]> {
   return (tools, { count }) => {
     tools.tool("goods", { price: "$0.01" }, async () => {
@@ -35,7 +35,7 @@ function sellSlowly(started: Latch, release: Latch): NonNullable<ShopPlan["sell"
   };
 }
 
-/** Sends a paid call by a connection of its own, which can be broken. */
+/** Sends a paid call on a connection of its own, which the test can break. */
 async function callRaw(shop: Shop, payment: unknown): Promise<{ breakOff(): Promise<void> }> {
   const controller = new AbortController();
   const { sessionId } = shop.transport;
@@ -59,7 +59,7 @@ async function callRaw(shop: Shop, payment: unknown): Promise<{ breakOff(): Prom
 }
 
 describe("a stream that breaks while the handler runs", () => {
-  test("a call whose stream breaks goes on in a session, is charged, and its result is there for the same payment", async () => {
+  test("a call whose stream breaks goes on in a session, is charged, and its result is kept for the same payment", async () => {
     const [started, release] = [createLatch(), createLatch()];
     const closed = createLatch();
     const shop = await openShop({
@@ -97,7 +97,7 @@ describe("a stream that breaks while the handler runs", () => {
   });
 });
 
-test("a session that is resumed yields the result that was paid for", async () => {
+test("a resumed session yields the paid result", async () => {
   const shop = await openShop({
     eventStore: new InMemoryEventStore(),
     sell: (tools, { count }) => {
@@ -117,7 +117,7 @@ test("a session that is resumed yields the result that was paid for", async () =
   expect([shop.settlements(), await shop.spent()]).toEqual([1, PRICE]);
 });
 
-test("a client that comes back with a new session pays with the payment it has signed before", async () => {
+test("a client with a new session can pay with an earlier signed payment", async () => {
   const shop = await openShop();
   const payment = await shop.sign();
   await shop.transport.terminateSession();
@@ -153,13 +153,13 @@ test("progress is reported while the handler runs, and the payment is not shown 
   expect(seen).toEqual([["progressToken", "buyer/note"]]);
 });
 
-test("a server that answers in JSON sells as one that streams", async () => {
+test("a tool is sold by a server that responds with JSON instead of a stream", async () => {
   const shop = await openShop({ jsonResponse: true });
   expect(textOf(await shop.buy())).toBe("any 1");
   expect(await shop.spent()).toBe(PRICE);
 });
 
-/** Buys from a client that is connected. */
+/** Buys as a connected client. */
 async function buyFrom(client: Client, name: string): Promise<CallToolResult> {
   const payer = createPayer();
   facilitator.ledger.fund(payer.address, PRICE);
@@ -171,7 +171,7 @@ async function buyFrom(client: Client, name: string): Promise<CallToolResult> {
 const facilitator = createTestFacilitator();
 const accepts = { price: "$0.01", network: "eip155:84532", payTo: createPayer().address } as const;
 
-test("tools are sold over the older transport, SSE, too", async () => {
+test("tools are sold over SSE, the older transport", async () => {
   const payments = createPayments({ facilitator });
   const tools = createPaidTools(payments, { transport: "sse" });
   tools.tool("goods", { accepts }, ({ payment }) => text(payment!.amount));
@@ -204,7 +204,7 @@ test("tools are sold over the older transport, SSE, too", async () => {
   expect(receiptOf(bought)).toMatchObject({ success: true });
 });
 
-test("tools are sold without Express, by a seller's own engine", async () => {
+test("tools are sold without Express, with a seller's own engine", async () => {
   const engine = createPaymentsEngine({ facilitator }, { schemes: [exactEvm()] });
   onTestFinished(() => engine.close());
   const tools = createPaidTools(engine);

@@ -1,5 +1,5 @@
 /**
- * A facilitator that fails under a paid tool: what the payer sees, what is charged, and what the same payment gets later.
+ * A facilitator that fails while a tool is paid: the client's result, the charge, and the result for the same payment later.
  */
 import type { Fault } from "@farebox/testing";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -25,13 +25,16 @@ afterEach(async () => {
 
 const FAULTS: readonly { why: string; fault: Fault }[] = [
   { why: "the connection is reset", fault: { kind: "drop" } },
-  { why: "it answers 500 with HTML", fault: { kind: "status", status: 500, body: HTML } },
-  { why: "it answers 502 with HTML", fault: { kind: "status", status: 502, body: HTML } },
-  { why: "it answers half a JSON", fault: { kind: "garbage" } },
-  { why: "it answers nothing", fault: { kind: "empty" } },
-  { why: "it does not answer", fault: { kind: "hold" } },
-  { why: "it never ends its answer", fault: { kind: "slow-body" } },
-  { why: "it answers another document", fault: { kind: "rewrite", rewrite: () => ({ valid: true, note: SECRET }) } },
+  { why: "it responds with 500 and HTML", fault: { kind: "status", status: 500, body: HTML } },
+  { why: "it responds with 502 and HTML", fault: { kind: "status", status: 502, body: HTML } },
+  { why: "it responds with half a document", fault: { kind: "garbage" } },
+  { why: "it responds with an empty body", fault: { kind: "empty" } },
+  { why: "it does not respond", fault: { kind: "hold" } },
+  { why: "it never ends its response", fault: { kind: "slow-body" } },
+  {
+    why: "it responds with another document",
+    fault: { kind: "rewrite", rewrite: () => ({ valid: true, note: SECRET }) },
+  },
 ];
 
 describe("at verification", () => {
@@ -56,7 +59,7 @@ describe("at verification", () => {
     },
   );
 
-  test("a payment that is refused is answered with a challenge and the reason", async () => {
+  test("a refused payment gets a challenge with the reason", async () => {
     const invalid = {
       kind: "rewrite",
       rewrite: () => ({ isValid: false, invalidReason: "insufficient_funds" }),
@@ -90,7 +93,7 @@ describe("at settlement", () => {
     },
   );
 
-  test("a refused settlement withholds the result, and says so in a challenge and a receipt", async () => {
+  test("a refused settlement withholds the result, and yields a challenge and a receipt with the reason", async () => {
     const payment = await shop.sign();
     const held = shop.facilitatorServer.faults.next("settle", { kind: "hold" });
     const asked = shop.ask({ payment });
@@ -119,7 +122,7 @@ describe("at settlement", () => {
     ["drop", { kind: "drop", when: "after" }],
     ["hold", { kind: "hold", when: "after" }],
   ] as const)(
-    "a payment whose settlement is lost on its way back (%s) is charged once and served once",
+    "a payment is charged once and served once when the response to its settlement is lost (%s)",
     async (_how, fault) => {
       const payment = await shop.sign();
       shop.facilitatorServer.faults.next("settle", fault);
@@ -135,14 +138,14 @@ describe("at settlement", () => {
   );
 });
 
-describe.each(BANKS)("copies of a payment, %s", (_where, openBank) => {
+describe.each(BANKS)("duplicates of a payment, %s", (_where, openBank) => {
   let money: Bank;
   beforeEach(async () => {
     money = await openBank();
   });
   afterEach(() => money.close());
 
-  test("ten duplicates by two clients at once run the handler once, and all of the first client's get its result", async () => {
+  test("ten concurrent duplicates by two clients run the handler once, and all get its result", async () => {
     const release = createLatch();
     const busy = await openShop({
       bank: money,
@@ -170,7 +173,7 @@ describe.each(BANKS)("copies of a payment, %s", (_where, openBank) => {
     expect([busy.settlements(), await busy.income(), await busy.spent()]).toEqual([1, PRICE, PRICE]);
   });
 
-  test("a later duplicate gets nothing for a call that was served", async () => {
+  test("a later duplicate of a served call is refused", async () => {
     const calm = await openShop({ bank: money });
     const payment = await calm.sign();
     expect(textOf(await calm.ask({ payment }))).toBe("any 1");
@@ -180,8 +183,8 @@ describe.each(BANKS)("copies of a payment, %s", (_where, openBank) => {
   });
 });
 
-test("forty payments at once are forty sales", async () => {
-  // With the usual deadlines: so many signatures take a while to check.
+test("forty concurrent payments are forty sales", async () => {
+  // With the usual deadlines, because checking so many signatures takes a while.
   const busy = await openShop({ bank });
   const clients = await Promise.all(Array.from({ length: 4 }, () => busy.connect()));
   const payments = await Promise.all(Array.from({ length: 40 }, (_, at) => busy.sign({ args: { kind: `k${at}` } })));

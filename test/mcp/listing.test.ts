@@ -26,7 +26,7 @@ beforeEach(() => {
   facilitator = createFacilitator({ schemes: [createExactEvmScheme({ chain: rpc })], catalog });
 });
 
-/** Sells over the facilitator that has the catalog, and reads the catalog over HTTP. */
+/** Opens a seller whose facilitator has the catalog, and a client of that catalog. */
 async function open(
   plan: ShopPlan = {},
 ): Promise<Shop & { readonly discovery: ReturnType<typeof createDiscoveryClient> }> {
@@ -54,7 +54,7 @@ const sellWeather: NonNullable<ShopPlan["sell"]> = (tools) => {
   );
 };
 
-test("a paid tool is declared as MCP has it, and the reference's validators take it", async () => {
+test("a paid tool is declared in the form that the reference's validators accept", async () => {
   const { ask } = await open({ sell: sellWeather });
   const challenge = challengeOf(await ask({ name: "get_weather", args: { city: "Porto" } }));
   const bazaar = challenge.extensions?.["bazaar"];
@@ -77,7 +77,7 @@ test("a paid tool is declared as MCP has it, and the reference's validators take
   });
 });
 
-test("a tool that was paid for is listed under its resource and name, and found by its description", async () => {
+test("a paid tool is listed under its resource and name, and found by its description", async () => {
   const { buy, discovery, payments, payTo } = await open({ sell: sellWeather });
   await buy({ name: "get_weather", args: { city: "Porto" } });
   expect(payments.listing("tool get_weather")).toMatchObject({ status: "success" });
@@ -92,7 +92,7 @@ test("a tool that was paid for is listed under its resource and name, and found 
   ]);
 });
 
-test("tools of a server with a URL share it, and are told apart by their names", async () => {
+test("tools of one server URL have separate entries by their names", async () => {
   const { buy, discovery } = await open({
     toolsOptions: { url: "https://api.example.com/mcp" },
     sell: (tools) => {
@@ -108,7 +108,7 @@ test("tools of a server with a URL share it, and are told apart by their names",
   ]);
 });
 
-test("a tool that is not discoverable is sold, and not listed", async () => {
+test("a tool that is not discoverable is sold but not listed", async () => {
   const { buy, ask, discovery } = await open({
     sell: (tools) => {
       const config = { price: "$0.001", extensions: { bazaar: { discoverable: false } } } as const;

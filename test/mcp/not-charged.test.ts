@@ -1,5 +1,5 @@
 /**
- * What is not a sale: errors, results that no client could read, calls that are cancelled, payments that run out.
+ * Calls that are not charged: errors, invalid results, cancelled calls, and payments that expire.
  */
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { McpError } from "@modelcontextprotocol/sdk/types.js";
@@ -10,7 +10,7 @@ import { challengeOf, openShop, PRICE, problemOf, receiptOf, type ShopPlan, text
 
 const NOT_CHARGED = { success: false, errorReason: "not_charged", transaction: "" };
 
-/** Sells what a handler makes, at its first run only; afterwards there are goods. */
+/** Sells a tool whose first run uses the given handler. Later runs succeed. */
 function sellAtFirst(handler: () => unknown, outputSchema?: { weather: z.ZodString }): NonNullable<ShopPlan["sell"]> {
   return (tools, { count }) => {
     const good = { content: [{ type: "text" as const, text: "good" }], structuredContent: { weather: "sunny" } };
@@ -26,18 +26,18 @@ circle["self"] = circle;
 describe("a handler", () => {
   const OUTPUT = { weather: z.string() };
   test.each<[what: string, handler: () => unknown, said: RegExp, output?: typeof OUTPUT]>([
-    ["answers isError", () => ({ isError: true, content: [{ type: "text", text: "sold out" }] }), /^sold out$/],
+    ["returns isError", () => ({ isError: true, content: [{ type: "text", text: "sold out" }] }), /^sold out$/],
     ["throws", () => Promise.reject(new TypeError("broken")), /^broken$/],
-    ["throws no error", () => Promise.reject("broken"), /^broken$/],
-    ["returns nothing", () => undefined, /no result of a tool/],
-    ["returns a text", () => "sunny", /no result of a tool/],
-    ["returns content of no known kind", () => ({ content: [{ type: "smell" }] }), /no result of a tool/],
-    ["returns a circle", () => ({ content: [], structuredContent: circle }), /no result of a tool/],
-    ["returns a bigint", () => ({ content: [], structuredContent: { a: 1n } }), /no result of a tool/],
-    ["leaves out what its schema promises", () => ({ content: [] }), /no structured content/, OUTPUT],
+    ["throws a string", () => Promise.reject("broken"), /^broken$/],
+    ["returns nothing", () => undefined, /did not return a valid result/],
+    ["returns a string", () => "sunny", /did not return a valid result/],
+    ["returns content of no known kind", () => ({ content: [{ type: "smell" }] }), /did not return a valid result/],
+    ["returns a circular object", () => ({ content: [], structuredContent: circle }), /did not return a valid result/],
+    ["returns a bigint", () => ({ content: [], structuredContent: { a: 1n } }), /did not return a valid result/],
+    ["returns no structured content for its schema", () => ({ content: [] }), /no structured content/, OUTPUT],
     ["breaks its schema", () => ({ content: [], structuredContent: { weather: 5 } }), /expected string/, OUTPUT],
   ])(
-    "a handler that %s is not charged for, and may be tried again with the same payment",
+    "a call whose handler %s is not charged, and can be repeated with the same payment",
     async (_what, handler, said, output) => {
       const shop = await openShop({ sell: sellAtFirst(handler, output) });
       const payment = await shop.sign();
@@ -53,7 +53,7 @@ describe("a handler", () => {
     },
   );
 
-  test("a handler that sends its client to a URL first is not charged for, and its error goes on", async () => {
+  test("a call whose handler sends the client to a URL first is not charged, and the client gets that error", async () => {
     const shop = await openShop({
       sell: sellAtFirst(() => Promise.reject(new McpError(-32042, "sign in", { elicitations: [] }))),
     });
@@ -70,7 +70,7 @@ describe("a tool with an output schema", () => {
     }));
   };
 
-  test("a tool with an output schema asks for money in a way that a client which knows the schema can read", async () => {
+  test("a tool with an output schema sends its challenge without structuredContent, so that a client that knows the schema can read it", async () => {
     const shop = await openShop({ sell });
     const { tools } = await shop.client.listTools();
     expect(tools[0]?.outputSchema).toMatchObject({ required: ["weather"] });
@@ -84,7 +84,7 @@ describe("a tool with an output schema", () => {
 });
 
 describe("a call that is cancelled", () => {
-  test("a call that is cancelled before its result is not charged, tells its handler, and leaves the payment good", async () => {
+  test("a call that is cancelled before its result is not charged, aborts its handler's signal, and leaves the payment valid", async () => {
     const [started, aborted] = [createLatch(), createLatch()];
     const reasons: unknown[] = [];
     const shop = await openShop({
@@ -126,7 +126,7 @@ describe("a call that is cancelled", () => {
     await held.reached;
     controller.abort();
     await expect(call).rejects.toThrow();
-    // The cancellation has arrived once a later message has been answered.
+    // Once a later message has its response, the cancellation has arrived.
     await shop.client.ping();
     const told = new Promise((tell) => shop.payments.on("cancelled", tell));
     held.release();
@@ -135,7 +135,7 @@ describe("a call that is cancelled", () => {
     expect(textOf(await shop.ask({ payment }))).toBe("any 1");
   });
 
-  test("a call that is cancelled during settlement is charged, and its result is there for the same payment", async () => {
+  test("a call that is cancelled during settlement is charged, and its result is kept for the same payment", async () => {
     const shop = await openShop();
     const payment = await shop.sign();
     const held = shop.facilitatorServer.faults.next("settle", { kind: "hold" });
@@ -155,7 +155,7 @@ describe("a call that is cancelled", () => {
   });
 });
 
-test("a payment that expires while the handler runs is not charged, and the client hears of it", async () => {
+test("a payment that expires while the handler runs is not charged, and the client gets payment_expired", async () => {
   let fire = () => {};
   let nowMs = Date.now();
   const shop = await openShop({
@@ -176,8 +176,8 @@ test("a payment that expires while the handler runs is not charged, and the clie
       });
     },
   });
-  const answer = await shop.buy();
-  expect(answer.isError).toBe(true);
-  expect(problemOf(answer)).toMatchObject({ error: "payment_expired" });
+  const result = await shop.buy();
+  expect(result.isError).toBe(true);
+  expect(problemOf(result)).toMatchObject({ error: "payment_expired" });
   expect([shop.settlements(), await shop.spent()]).toEqual([0, 0n]);
 });

@@ -1,5 +1,5 @@
 /**
- * A paid tool and the client of the MCP SDK: the challenge, the payment, the result and its receipt.
+ * A paid tool, called by the client of the MCP SDK: the challenge, the payment, the result and its receipt.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BANKS, type Bank } from "../faults/bank.js";
@@ -13,7 +13,7 @@ describe.each(BANKS)("%s", (_where, openBank) => {
   afterAll(() => bank.close());
 
   test.each(["sessions", "stateless"] as const)(
-    "a tool answers a challenge, then its result with the receipt, with %s",
+    "a tool yields a challenge, then its result with the receipt, with %s",
     async (sessions) => {
       const shop = await openShop({ bank, sessions });
       const asked = await shop.ask();

@@ -1,5 +1,5 @@
 /**
- * What a tool costs: per tool, per arguments, in several ways, up to so much; and that a payment is good for one call only.
+ * The price of a tool: fixed, by arguments, in several ways to pay, and up to a maximum. A payment is valid for one call only.
  */
 import type { Price } from "@farebox/core";
 import { describe, expect, test } from "vitest";
@@ -27,7 +27,7 @@ describe("what clients are told", () => {
     );
   };
 
-  test("the description of a tool says what it costs, in every way to pay", async () => {
+  test("the description of a tool has its price for each way to pay", async () => {
     const shop = await openShop({ sell: SELL });
     const { tools } = await shop.client.listTools();
     const described = Object.fromEntries(tools.map(({ name, description }) => [name, description]));
@@ -43,7 +43,7 @@ describe("what clients are told", () => {
     });
   });
 
-  test("a catalog gets as much of a description as facilitators take", async () => {
+  test("a catalog gets the first 500 characters of a description", async () => {
     const shop = await openShop({ sell: SELL });
     expect(challengeOf(await shop.ask({ name: "long" })).resource.description).toBe("x".repeat(500));
     expect(challengeOf(await shop.ask({ name: "plain" })).resource.description).toBe("Tool: plain");
@@ -59,7 +59,7 @@ describe("what clients are told", () => {
     });
   });
 
-  test("tools may be listed under the URL of their server", async () => {
+  test("tools are listed under the URL of their server when the option is set", async () => {
     const shop = await openShop({ toolsOptions: { url: "https://api.example.com/mcp" } });
     expect(challengeOf(await shop.ask()).resource.url).toBe("https://api.example.com/mcp");
     expect(textOf(await shop.buy())).toBe("any 1");
@@ -88,7 +88,7 @@ describe("a price by arguments", () => {
     });
   };
 
-  test("a price by arguments is asked for, and paid", async () => {
+  test("a price by arguments is in the challenge, and is charged", async () => {
     const shop = await openShop({ sell: sellWords });
     const challenge = challengeOf(await shop.ask({ name: "write", args: { words: 3 } }));
     expect(challenge.accepts[0]?.amount).toBe("30000");
@@ -97,7 +97,7 @@ describe("a price by arguments", () => {
     expect(await shop.income()).toBe(30_000n);
   });
 
-  test("a payment for cheap arguments buys no others", async () => {
+  test("a payment for cheap arguments is refused for others", async () => {
     const shop = await openShop({ sell: sellWords });
     const payment = await shop.sign({ name: "write", args: { words: 1 } });
     const refused = await shop.ask({ name: "write", args: { words: 9 }, payment });
@@ -108,9 +108,9 @@ describe("a price by arguments", () => {
 
   test("invalid arguments are neither priced nor charged", async () => {
     const shop = await openShop({ sell: sellWords });
-    const answer = await shop.ask({ name: "write", args: { words: "many" } });
-    expect(answer.isError).toBe(true);
-    expect(textOf(answer)).toMatch(/Input validation error/);
+    const result = await shop.ask({ name: "write", args: { words: "many" } });
+    expect(result.isError).toBe(true);
+    expect(textOf(result)).toMatch(/Input validation error/);
   });
 });
 
@@ -126,7 +126,7 @@ describe("a payment that was made for one call", () => {
     ["another tool", { name: "other", args: { kind: "tea" } }],
     ["other arguments", { args: { kind: "coffee" } }],
     ["more arguments", { args: { kind: "tea", size: 2 } }],
-  ])("a payment that was made for one call is not good for %s any more", async (_what, call) => {
+  ])("a payment for one call is refused for %s", async (_what, call) => {
     const shop = await openShop({ sell });
     const first = { args: { kind: "tea" } };
     const payment = await shop.sign(first);
@@ -135,7 +135,7 @@ describe("a payment that was made for one call", () => {
     expect([shop.runs(), await shop.spent()]).toEqual([1, PRICE]);
   });
 
-  test("a payment with an id is answered again in any order of the arguments, and not for other arguments", async () => {
+  test("a payment with an id gets the same result for its arguments in any order, and is refused for others", async () => {
     const shop = await openShop({ sell });
     const signed = await shop.sign({ args: { kind: "tea", size: 2 } });
     const declared = signed.extensions!["payment-identifier"] as { info: object };
@@ -150,7 +150,7 @@ describe("a payment that was made for one call", () => {
     expect([shop.runs(), await shop.spent()]).toEqual([1, PRICE]);
   });
 
-  test("a payment that was made for a call is not good for a route", async () => {
+  test("a payment for a call is refused for a route", async () => {
     const shop = await openShop({
       sell,
       app: (app, payments) => app.get("/goods", payments.charge({ price: "$0.01" }), (_req, res) => void res.json({})),
@@ -164,7 +164,7 @@ describe("a payment that was made for one call", () => {
   });
 });
 
-test("a price up to a maximum is charged as the handler says", async () => {
+test("a tool with a maximum price charges the amount that its handler sets", async () => {
   const bank = await openChain();
   try {
     const shop = await openShop({
@@ -196,7 +196,7 @@ test("a price up to a maximum is charged as the handler says", async () => {
   }
 });
 
-test("a tool that settles first is charged for any result, and has the receipt", async () => {
+test("a tool that settles first is charged for any result, and each result has the receipt", async () => {
   const shop = await openShop({
     sell: (tools, { count }) => {
       tools.tool("goods", { price: "$0.01", settle: "before" }, ({ payment }) => {
@@ -215,7 +215,7 @@ test("a tool that settles first is charged for any result, and has the receipt",
   expect([shop.runs(), await shop.income()]).toEqual([2, 2n * PRICE]);
 });
 
-test("a hook may let a call through, by a header of its request", async () => {
+test("a hook can let a call through, and sees the headers of its request", async () => {
   const seen: unknown[] = [];
   const shop = await openShop({
     sell: (tools) => tools.tool("goods", { price: "$0.01" }, ({ payment }) => text(payment)),
@@ -241,7 +241,7 @@ test("a hook may let a call through, by a header of its request", async () => {
   ]);
 });
 
-test("a tool's events are those of a route, by its name", async () => {
+test("a tool has the events of a route, under its own key", async () => {
   const shop = await openShop();
   const told: string[] = [];
   for (const type of ["challenged", "claimed", "verified", "admitted", "settled"] as const) {

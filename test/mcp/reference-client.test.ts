@@ -1,8 +1,8 @@
 /**
- * Payments by the reference's client classes, which know nothing of us: on a local EVM chain and on a Solana network.
+ * Payments by the client classes of `@x402`, which know nothing of Farebox, on a local EVM chain and a Solana network.
  *
- * The reference's own MCP client does with them what {@link payAsReference} does: reads a result that is an error for a
- * PaymentRequired, in `structuredContent` and then in the first text, and calls the tool again with the payment in `_meta`.
+ * {@link payAsReference} does what the reference's own MCP client does: it reads the PaymentRequired of an error result from
+ * `structuredContent` or else from the first text, and calls the tool again with the payment in `_meta`.
  */
 import type { PaymentsOptions } from "@farebox/express";
 import { createFacilitator, facilitatorRouter } from "@farebox/facilitator";
@@ -24,7 +24,7 @@ import { challengeOf, openShop, PRICE, receiptOf, type Shop, type ShopPlan, text
 
 const text = (said: string) => ({ content: [{ type: "text" as const, text: said }] });
 
-/** Asks, pays for what is asked for, and asks again. */
+/** Calls, pays the challenge, and calls again. */
 async function payAsReference(shop: Shop, wallet: x402Client, name: string) {
   const asked = await shop.ask({ name });
   const found = [asked.structuredContent, challengeOf(asked)].find((value) => isPaymentRequired(value));
@@ -51,7 +51,7 @@ describe("on an EVM chain", () => {
 
   test.each(["goods", "typed"])("the reference client pays for %s by EIP-3009", async (name) => {
     const shop = await openShop({ bank, sell: SELL });
-    // What the reference's client lists, the SDK's validates.
+    // Listing the tools makes the SDK's client validate their results.
     await shop.client.listTools();
     const account = privateKeyToAccount(generatePrivateKey());
     await bank.fund(account.address, PRICE);
@@ -64,7 +64,7 @@ describe("on an EVM chain", () => {
 });
 
 describe("on Solana", () => {
-  test("the reference client pays for a tool by a transaction on Solana", async () => {
+  test("the reference client pays for a tool on Solana", async () => {
     const network = await startLocalSvm();
     const running: { close(): Promise<void> }[] = [network];
     try {

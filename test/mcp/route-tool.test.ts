@@ -1,5 +1,5 @@
 /**
- * A priced route as a tool: the same handler, by the same gate, for the same price.
+ * A priced route as a tool: the same handler, the same gate, the same price.
  */
 import { pay } from "@farebox/testing";
 import express, { type RequestHandler } from "express";
@@ -8,7 +8,7 @@ import { z } from "zod";
 import { createLatch } from "../faults/latch.js";
 import { challengeOf, openShop, PRICE, problemOf, receiptOf, type ShopPlan, textOf } from "./shop.js";
 
-/** A shop with two priced routes, one in a table, each of which is a tool too. */
+/** A shop with two priced routes, one of them in a table. Each is a tool too. */
 function routes(
   handler?: RequestHandler,
 ): Pick<ShopPlan, "sell" | "app"> & { readonly app: NonNullable<ShopPlan["app"]> } {
@@ -62,7 +62,7 @@ describe("a tool that is a route", () => {
     expect([shop.settlements(), await shop.spent()]).toEqual([1, PRICE]);
   });
 
-  test("a tool and its route take one payment once, whichever way it comes", async () => {
+  test("a payment is accepted once by a tool and its route together", async () => {
     const shop = await openShop(routes());
     const payment = await shop.sign(paris);
     const path = "/weather/Paris%20%26%20more?units=C";
@@ -76,23 +76,23 @@ describe("a tool that is a route", () => {
     expect([shop.settlements(), await shop.spent()]).toEqual([2, 2n * PRICE]);
   });
 
-  test("a tool that is a route has a price by its arguments where the route has one by its body", async () => {
+  test("a tool whose route is priced by its body is priced by its arguments", async () => {
     const shop = await openShop(routes());
     const bought = await shop.buy({ name: "echo", args: { n: 3, text: "hello" } });
     expect(bought.structuredContent).toEqual({ n: 3, text: "hello" });
     expect(await shop.income()).toBe(30_000n);
   });
 
-  test("a tool whose route responds with an error yields an error, and is not charged", async () => {
+  test("a call whose route responds with an error yields an error, and is not charged", async () => {
     const shop = await openShop(routes((_req, res) => void res.status(404).json({ error: "no such city" })));
-    const answer = await shop.buy(paris);
-    expect(answer.isError).toBe(true);
-    expect(textOf(answer)).toBe('{"error":"no such city"}');
-    expect(receiptOf(answer)).toMatchObject({ success: false, errorReason: "not_charged" });
+    const result = await shop.buy(paris);
+    expect(result.isError).toBe(true);
+    expect(textOf(result)).toBe('{"error":"no such city"}');
+    expect(receiptOf(result)).toMatchObject({ success: false, errorReason: "not_charged" });
     expect(await shop.spent()).toBe(0n);
   });
 
-  test("a tool that is a route is not charged when the call is cancelled", async () => {
+  test("a call of a route is not charged when it is cancelled", async () => {
     const started = createLatch();
     const shop = await openShop(
       routes((req) => {
@@ -109,10 +109,10 @@ describe("a tool that is a route", () => {
     expect(await shop.spent()).toBe(0n);
   });
 
-  test.each(["", ".", ".."])("a tool that is a route does not take %o for a part of its path", async (city) => {
+  test.each(["", ".", ".."])("a tool that is a route refuses %o as a path parameter", async (city) => {
     const shop = await openShop(routes());
-    const answer = await shop.ask({ ...paris, args: { city } });
-    expect(textOf(answer)).toBe("The argument city must be a text with something in it.");
+    const result = await shop.ask({ ...paris, args: { city } });
+    expect(textOf(result)).toBe('The argument city must be a non-empty text other than "." and "..".');
   });
 
   test.each([
@@ -120,11 +120,11 @@ describe("a tool that is a route", () => {
     ["text"],
     [{ x402Version: 2, payload: "x".repeat(50_000) }],
     [JSON.parse("[".repeat(900) + "]".repeat(900))],
-  ])("a tool that is a route answers an invalid payment with a challenge", async (payment) => {
+  ])("a tool that is a route yields a challenge for an invalid payment", async (payment) => {
     const shop = await openShop(routes());
-    const answer = await shop.ask({ ...paris, payment });
-    expect(answer.isError).toBe(true);
-    expect(problemOf(answer)).toMatchObject({ x402Version: 2, error: expect.stringMatching(/^invalid_/) });
+    const result = await shop.ask({ ...paris, payment });
+    expect(result.isError).toBe(true);
+    expect(problemOf(result)).toMatchObject({ x402Version: 2, error: expect.stringMatching(/^invalid_/) });
   });
 });
 
@@ -165,7 +165,7 @@ describe("a tool whose route is declared", () => {
     ]);
   });
 
-  test("a tool whose route is declared is called by its arguments, and the route checks them before it charges", async () => {
+  test("a tool whose route is declared passes its arguments on, and the route checks them before it charges", async () => {
     const shop = await openShop({ sell });
     const bought = await shop.buy({ name: "get_weather", args: { city: "Paris", units: "F" } });
     expect(bought.structuredContent).toEqual({ city: "Paris", units: "F" });

@@ -1,6 +1,6 @@
 /**
- * A seller of tools: an MCP server over Streamable HTTP on an Express app, a facilitator that fails on demand, and clients
- * of the MCP SDK with money.
+ * A seller of tools: an MCP server over Streamable HTTP on an Express app, with a facilitator that fails on demand. Also its
+ * clients: those of the MCP SDK, with a payer.
  *
  * @module
  */
@@ -22,15 +22,15 @@ import { type Business, type BusinessPlan, openBusiness, serve } from "../faults
 
 export { PRICE } from "../faults/business.js";
 
-/** A seller of tools over HTTP has sessions, or a server for each request. */
+/** Whether the server has sessions, or is created anew for each request. */
 export type Sessions = "sessions" | "stateless";
 
-/** What a shop has that is not the usual. */
+/** The parts of a shop that a test replaces. */
 export interface ShopPlan extends BusinessPlan {
   readonly toolsOptions?: PaidToolsOptions;
-  /** Prices the tools. Default: `goods`, which takes a `kind` and says how often it has run. */
+  /** Prices the tools. Default: `goods`, which has an argument `kind` and returns the number of its runs. */
   readonly sell?: (tools: PaidTools, shop: { readonly count: () => number; readonly payments: Payments }) => void;
-  /** What is on each server besides. */
+  /** Registers free tools on each server. */
   readonly free?: (server: McpServer) => void;
   readonly app?: (app: Express, payments: Payments) => void;
   /** Default `sessions`. */
@@ -43,29 +43,29 @@ export interface ShopPlan extends BusinessPlan {
 export interface CallPlan {
   readonly name?: string;
   readonly args?: Record<string, unknown>;
-  /** Anything: strangers send what they like. */
+  /** Any value: tests send invalid ones too. */
   readonly payment?: unknown;
   readonly meta?: Record<string, unknown>;
   readonly request?: RequestOptions;
 }
 
-/** A client of the SDK that has a wallet. */
+/** A client of the SDK with a payer. */
 export interface Buyer {
   readonly client: Client;
   readonly transport: StreamableHTTPClientTransport;
-  /** Calls a tool, without paying or with the payment that is given. */
+  /** Calls a tool, without a payment or with the given one. */
   ask(plan?: CallPlan): Promise<CallToolResult>;
-  /** Asks, signs for the first offer, and asks again with that. */
+  /** Calls a tool, signs for the first offer, and calls it again. */
   buy(plan?: CallPlan): Promise<CallToolResult>;
-  /** A payment that was not sent. */
+  /** Signs a payment without sending it. */
   sign(plan?: CallPlan): Promise<PaymentPayload>;
 }
 
-/** Everything a test of tools needs. It is closed with the test. */
+/** A shop with one client. It closes when the test ends. */
 export interface Shop extends Buyer, Business {
   readonly url: string;
   readonly runs: () => number;
-  /** Connects one more client. */
+  /** Connects another client. */
   connect(): Promise<Buyer>;
 }
 
@@ -107,13 +107,13 @@ function createMcpServer(tools: PaidTools, { free }: ShopPlan): McpServer {
   return server;
 }
 
-/** As the examples of the SDK have it. */
+/** The endpoint of the SDK's examples. */
 export function mcpEndpoint(tools: PaidTools, plan: ShopPlan = {}): RequestHandler {
   const { sessions = "sessions", eventStore, jsonResponse = false } = plan;
   const open = new Map<string, StreamableHTTPServerTransport>();
   const begin = async (options: ConstructorParameters<typeof StreamableHTTPServerTransport>[0]) => {
     const transport = new StreamableHTTPServerTransport({ ...options, enableJsonResponse: jsonResponse });
-    // Its optional fields are written so that exact types refuse them.
+    // The SDK's types for optional fields do not allow exactOptionalPropertyTypes.
     await createMcpServer(tools, plan).connect(transport as never);
     return transport;
   };
@@ -158,7 +158,7 @@ async function connectBuyer(url: string, payer: Payer): Promise<Buyer> {
   onTestFinished(() => client.close());
   const ask: Buyer["ask"] = ({ name = "goods", args = {}, payment, meta, request } = {}) => {
     const _meta = { ...meta, ...(payment === undefined ? {} : { "x402/payment": payment }) };
-    // Casts: with its default schema the SDK also knows results of other kinds.
+    // The cast is needed because the SDK's default schema allows other kinds of results too.
     return client.callTool({ name, arguments: args, _meta }, CallToolResultSchema, request) as Promise<CallToolResult>;
   };
   const sign: Buyer["sign"] = async (plan) => {
@@ -169,13 +169,13 @@ async function connectBuyer(url: string, payer: Payer): Promise<Buyer> {
   return { client, transport, ask, sign, buy: async (plan) => ask({ payment: await sign(plan), ...plan }) };
 }
 
-/** What a result asks for. */
+/** The challenge in a result. */
 export function challengeOf({ content }: CallToolResult): PaymentRequired {
   const [first] = content;
   return JSON.parse(first?.type === "text" ? first.text : "");
 }
 
-/** What a result says when it is not the tool's. */
+/** The gate's problem in a result. */
 export function problemOf(result: CallToolResult): { error: string; message?: string; retryAfterSeconds?: number } {
   return challengeOf(result) as never;
 }

@@ -35,17 +35,14 @@ const PACKAGES = {
 /** Who may import whom inside core, by folder, or by name for a file that lies in none. From the inside out. */
 const CORE = {
   errors: [],
-  chain: [],
-  draft: [],
-  "maybe-promise": [],
   protocol: ["errors"],
   issues: ["errors", "protocol"],
   http: ["errors", "protocol"],
   events: ["errors", "protocol", "issues"],
   price: ["errors", "protocol"],
-  facilitator: ["errors", "chain", "draft", "protocol", "http", "events"],
-  scheme: ["errors", "protocol", "issues", "http", "price", "facilitator"],
-  store: ["errors", "chain", "draft", "maybe-promise", "protocol", "facilitator", "scheme"],
+  facilitator: ["errors", "protocol", "http", "events"],
+  scheme: ["errors", "protocol", "issues", "http", "events", "price", "facilitator"],
+  store: ["errors", "protocol", "facilitator", "scheme"],
   route: ["errors", "protocol", "http", "events", "price", "scheme"],
   extension: ["errors", "protocol", "issues", "events", "route"],
   options: ["protocol", "extension", "http", "events", "price", "facilitator", "scheme", "store", "route"],
@@ -67,11 +64,15 @@ CORE.gate = [...new Set([...CORE.pricing, ...CORE.settlement]), "pricing", "sett
 CORE.config = [...CORE.gate.filter((room) => room !== "gate")];
 CORE.report = ["errors", "protocol", "options", "http", "events", "price", "scheme", "route", "pricing", "settlement"];
 CORE.engine = Object.keys(CORE);
+CORE.adapter = Object.keys(CORE);
 CORE.index = Object.keys(CORE);
 
 /** A seller installs these; none may need a chain library. */
 const CHAIN_FREE = [
   "@farebox/core",
+  "@farebox/core/adapter",
+  "@farebox/core/issues",
+  "@farebox/core/protocol",
   "@farebox/core/scheme",
   "@farebox/express",
   "@farebox/mcp",

@@ -1,5 +1,5 @@
 /**
- * Payments of any bytes: nothing throws, and an accepted payment does what its terms say and nothing else.
+ * Payments made of any bytes: nothing throws, and an accepted payment does exactly what its terms say.
  * `FAREBOX_SEED` repeats a run.
  */
 import type { PaymentReading } from "@farebox/core";
@@ -38,7 +38,7 @@ const read = (paid: unknown): PaymentReading => scheme.readPayment(paid, require
 
 const GOOD = Buffer.from(payload().transaction, "base64");
 const IDENTITY = identityOf(read(payload()));
-/** The only bytes that may change: the fee payer signs at the end, and overwrites them. */
+/** The only bytes that may change: the fee payer's signature, which is written at the end. */
 const FEE_PAYER_SIGNATURE = { from: 1, to: 65 };
 
 function identityOf(reading: PaymentReading): string {
@@ -50,7 +50,7 @@ function encoded(wire: Uint8Array): { readonly transaction: string } {
 }
 
 describe("a payment", () => {
-  test("a payment with any bit turned is refused, and is the same payment in the fee payer's signature", () => {
+  test("a payment with any flipped bit is refused, except in the fee payer's signature, where it stays the same payment", () => {
     for (let bit = 0; bit < GOOD.length * 8; bit++) {
       const wire = Buffer.from(GOOD);
       wire[bit >> 3] = (wire[bit >> 3] ?? 0) ^ (1 << (bit & 7));
@@ -59,7 +59,7 @@ describe("a payment", () => {
     }
   });
 
-  test("a payment with any bytes put in, taken out or replaced is refused", () => {
+  test("a payment with any inserted, removed or replaced bytes is refused", () => {
     const change = fc.record({ at: fc.nat(GOOD.length), cut: fc.nat(80), put: fc.uint8Array({ maxLength: 80 }) });
     fc.assert(
       fc.property(change, ({ at, cut, put }) => {
@@ -74,7 +74,7 @@ describe("a payment", () => {
   });
 });
 
-test("readPayment refuses any payload and any bytes without a throw", () => {
+test("readPayment refuses any payload and any bytes without throwing", () => {
   const bytes = fc.uint8Array({ maxLength: 1400 });
   const some = fc.oneof(
     fc.anything(),
@@ -104,7 +104,7 @@ describe("random instructions, all signed by the payer", () => {
   const own = fc.constantFrom(...ordinary(), memo("m"), transfer({ amount: 1n }), transfer({ mint: new PublicKey(7) }));
   const tail = fc.array(fc.oneof(own, wild), { maxLength: 4 });
 
-  test("random instructions are accepted only with one transfer of the price, and no other that moves anything", () => {
+  test("random instructions are accepted only with one transfer of the price, and nothing else that moves tokens or SOL", () => {
     let taken = 0;
     fc.assert(
       fc.property(

@@ -1,6 +1,6 @@
 /**
- * A seller and a facilitator of ours that are sent changed payments, and a chain on which every account has enough to pay. The
- * chain is watched, so that nothing moves.
+ * A seller and our facilitator, to which tests send changed payments, on a chain where every account has enough to pay. The
+ * chain's balances are checked, so that nothing moves.
  *
  * @module
  */
@@ -51,18 +51,18 @@ export class BothSides {
     return new BothSides(local);
   }
 
-  /** A payload that the chain would carry out. */
+  /** A payload that the chain would execute. */
   payload(change: Partial<Plan> = {}): { readonly transaction: string } {
     return payload({ blockhash: this.local.blockhash(), ...change });
   }
 
-  /** Both sides refuse a payload, in the same word. */
+  /** Expects both sides to refuse a payload for the same reason. */
   async expectRefused(paid: unknown, reason: string, offer: PaymentRequirements = requirements()): Promise<void> {
     expect(scheme.readPayment(paid, offer, NOW)).toEqual({ kind: "refused", reason });
     await this.expectUnsettled(requestFor(paid, offer), reason);
   }
 
-  /** The facilitator refuses a request. */
+  /** Expects the facilitator to refuse a request. */
   async expectUnsettled(request: unknown, reason: string): Promise<void> {
     await expectUnsettled(this.facilitator, request, reason);
   }

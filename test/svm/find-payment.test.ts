@@ -1,5 +1,5 @@
 /**
- * A seller looks for a Solana payment, at a node over HTTP.
+ * A seller looks for a Solana payment on chain, by a node over HTTP.
  */
 import { type ChainFinding, createRpcNode, type FacilitatorRequest, type PaymentQuery } from "@farebox/core";
 import { exactSvm } from "@farebox/svm";
@@ -31,7 +31,7 @@ beforeEach(async () => {
 
 afterEach(() => local.close());
 
-/** As long as the chain's clock says an earlier time, it may be behind. */
+/** Until the chain's clock has passed this, the node may be behind. */
 const EXPIRES = 1_800_000_000;
 
 async function find(change: Partial<PaymentQuery> = {}): Promise<ChainFinding> {
@@ -53,7 +53,7 @@ async function settle(transaction: { readonly transaction: string }): Promise<st
   return (await scheme.settle(request)).transaction;
 }
 
-test("findPayment names the transaction that paid, although the seller has never seen the fee payer's signature", async () => {
+test("findPayment names the transaction that paid, even though the seller has never seen the fee payer's signature", async () => {
   const other = payload({ blockhash: local.blockhash(), instructions: [LIMIT, PRICE, transfer(), memo("another")] });
   const transaction = await settle(paid);
   await settle(other);
@@ -63,12 +63,12 @@ test("findPayment names the transaction that paid, although the seller has never
   expect(await find()).toEqual({ kind: "moved", transaction });
 });
 
-test("findPayment is open as long as the blockhash is good, also when the payer paid something else", async () => {
+test("findPayment is open while the blockhash is valid, even if the payer made another payment", async () => {
   await settle(payload({ blockhash: local.blockhash(), instructions: [LIMIT, PRICE, transfer(), memo("another")] }));
   expect(await find()).toEqual({ kind: "open" });
 });
 
-test("findPayment says never once the blockhash has run out and the chain's time is past the record", async () => {
+test("findPayment says never once the blockhash has expired and the chain's time is past the record's expiry", async () => {
   local.expire();
   local.network.setTime(EXPIRES - 1);
   expect(await find()).toMatchObject({ kind: "unclear", problem: expect.stringContaining("blockhash") });
@@ -76,7 +76,7 @@ test("findPayment says never once the blockhash has run out and the chain's time
   expect(await find()).toEqual({ kind: "never" });
 });
 
-test("findPayment is unclear without the record's time, because the node may be behind", async () => {
+test("findPayment is unclear without the record's expiry, because the node may be behind", async () => {
   local.expire();
   local.network.setTime(EXPIRES * 2);
   const { expiresAtSeconds: _, ...query } = { expiresAtSeconds: 0, payload: paid, requirements: requirements() };
@@ -102,7 +102,7 @@ test.each<[what: string, change: Partial<PaymentQuery>]>([
   expect(await find(change)).toMatchObject({ kind: "unclear" });
 });
 
-test("findPayment is unclear when the node is gone, and does not name it", async () => {
+test("findPayment is unclear when the node cannot be reached, and does not name it", async () => {
   const rpc = createRpcNode("http://127.0.0.1:1/secret-key");
   const found = await find({ rpc });
   expect(found).toMatchObject({ kind: "unclear" });

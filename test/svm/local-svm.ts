@@ -1,5 +1,5 @@
 /**
- * The local network for tests that speak in keys rather than in text, with a fee payer who has 10 SOL.
+ * The local network for tests that use keys instead of text, with a fee payer who has 10 SOL.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { type PublicKey, TOKEN, TOKEN_2022, USDC } from "../../packages/svm/src/
 /** A local network. */
 export type LocalSvm = Awaited<ReturnType<typeof startLocalSvm>>;
 
-/** Starts one. */
+/** Starts a local network. */
 export async function startLocalSvm(feePayer: PublicKey) {
   const network: Network = await start();
   network.airdrop(feePayer.toBase58(), 10_000_000_000n);
@@ -17,7 +17,7 @@ export async function startLocalSvm(feePayer: PublicKey) {
     network,
     rpcUrl: network.rpcUrl,
     asked: network.asked,
-    /** Sees to it that a wallet holds exactly so much. */
+    /** Sets a wallet's balance. */
     fund: (owner: PublicKey, amount: bigint, mint = USDC, program = TOKEN) =>
       network.setBalance(owner.toBase58(), amount, toToken(mint, program)),
     createMint: (mint: PublicKey, program = TOKEN, extensions?: Uint8Array) =>

@@ -1,6 +1,6 @@
 /**
- * Sellers and facilitators, ours and the reference's, paid by the reference's client, with the real token program: who is
- * whose must not matter to anybody's balance.
+ * Sellers and facilitators of Farebox and the reference, paid by the reference's client, with the real token program. Every
+ * combination leaves the same balances.
  */
 import type { Express } from "express";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -35,27 +35,30 @@ async function listen(app: Express): Promise<string> {
 
 describe.each(Object.entries(SELLERS))("%s", (_, createSeller) => {
   describe.each(Object.entries(FACILITATORS))("with %s", (_, createFacilitator) => {
-    test.each([{}, { memo: "invoice 7, größer" }])("is paid by the reference client with %j", async (extra) => {
-      const facilitator = await listen(await createFacilitator(local.rpcUrl));
-      const seller = await listen(createSeller(facilitator, extra));
-      const pay = await referenceClient(PAYER, local.rpcUrl);
+    test.each([{}, { memo: "invoice 7, größer" }])(
+      "the seller is paid by the reference client with %j",
+      async (extra) => {
+        const facilitator = await listen(await createFacilitator(local.rpcUrl));
+        const seller = await listen(createSeller(facilitator, extra));
+        const pay = await referenceClient(PAYER, local.rpcUrl);
 
-      for (const paid of [1000n, 2000n]) {
-        // The next block: with a fixed memo the same payment would be made again.
-        local.expire();
-        const response = await pay(`${seller}/weather`);
-        expect(response.status).toBe(200);
-        expect(await response.json()).toEqual({ weather: "sunny" });
-        const receipt = decode(response.headers.get("PAYMENT-RESPONSE"));
-        expect(receipt).toMatchObject({ success: true, network: NETWORK, payer: PAYER.publicKey.toBase58() });
-        expect(local.balanceOf(PAY_TO)).toBe(paid);
-        expect(local.balanceOf(PAYER.publicKey)).toBe(5_000n - paid);
-      }
-    });
+        for (const paid of [1000n, 2000n]) {
+          // Waits for the next block: with a fixed memo, the same payment would be made again.
+          local.expire();
+          const response = await pay(`${seller}/weather`);
+          expect(response.status).toBe(200);
+          expect(await response.json()).toEqual({ weather: "sunny" });
+          const receipt = decode(response.headers.get("PAYMENT-RESPONSE"));
+          expect(receipt).toMatchObject({ success: true, network: NETWORK, payer: PAYER.publicKey.toBase58() });
+          expect(local.balanceOf(PAY_TO)).toBe(paid);
+          expect(local.balanceOf(PAYER.publicKey)).toBe(5_000n - paid);
+        }
+      },
+    );
   });
 });
 
-test("a payment that is sent twice to our seller is served once, and moves the money once", async () => {
+test("a payment that is sent twice to a Farebox seller is served once, and moves the money once", async () => {
   const facilitator = await listen(await ourFacilitator(local.rpcUrl));
   const app = ourSeller(facilitator);
   const seller = await listen(app);
@@ -63,8 +66,8 @@ test("a payment that is sent twice to our seller is served once, and moves the m
   const paid = { x402Version: 2, accepted: offer, payload: payload({ blockhash: local.blockhash() }) };
   const header = Buffer.from(JSON.stringify(paid)).toString("base64");
   const send = () => fetch(`${seller}/weather`, { headers: { "PAYMENT-SIGNATURE": header } });
-  const answers = [...(await Promise.all([send(), send()])), await send()];
-  expect(answers.map(({ status }) => status)).toContain(200);
+  const responses = [...(await Promise.all([send(), send()])), await send()];
+  expect(responses.map(({ status }) => status)).toContain(200);
   expect(app.locals["served"]).toBe(1);
   expect(local.balanceOf(PAY_TO)).toBe(1000n);
 });

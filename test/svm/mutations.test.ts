@@ -1,6 +1,6 @@
 /**
- * An ordinary payment, changed in one thing at a time: the seller and the facilitator refuse it with the same reason, and
- * nothing is moved. On the chain below most of these would be carried out, if the fee payer signed them.
+ * An ordinary payment with one change at a time: seller and facilitator refuse it for the same reason, and nothing moves. The
+ * chain below would execute most of these, if the fee payer signed them.
  */
 import { createPrivateKey, sign } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -88,11 +88,15 @@ describe("the transaction", () => {
   test.each<[what: string, change: Change, reason: string]>([
     ["names no instruction", () => ({ instructions: [], signers: [] }), LENGTH],
     ["has no transfer", () => ({ instructions: [LIMIT, PRICE], signers: [] }), LENGTH],
-    ["does seven things", besides(memo("1"), memo("2"), memo("3"), memo("4")), LENGTH],
+    ["has seven instructions", besides(memo("1"), memo("2"), memo("3"), memo("4")), LENGTH],
     ["lacks the limit", () => ({ instructions: [PRICE, transfer(), memo("")] }), LIMIT_REASON],
     ["has the price first", () => ({ instructions: [PRICE, LIMIT, transfer()] }), LIMIT_REASON],
     ["has a limit of another program", instead(0, instruction(MEMO, LIMIT.data)), LIMIT_REASON],
-    ["has a limit that is short", instead(0, instruction(LIMIT.programId, LIMIT.data.subarray(0, 4))), LIMIT_REASON],
+    [
+      "has a limit that is too short",
+      instead(0, instruction(LIMIT.programId, LIMIT.data.subarray(0, 4))),
+      LIMIT_REASON,
+    ],
     ["has a limit with an account", instead(0, instruction(LIMIT.programId, LIMIT.data, [writable()])), LIMIT_REASON],
     [
       "asks for heap in place of a limit",
@@ -102,7 +106,7 @@ describe("the transaction", () => {
     ["has a durable nonce", () => ({ instructions: [advanceNonce, ...ordinary()] }), LIMIT_REASON],
     ["lacks the price", () => ({ instructions: [LIMIT, transfer(), memo("")] }), PRICE_REASON],
     ["has the limit twice", instead(1, LIMIT), PRICE_REASON],
-    ["has a price that is long", instead(1, instruction(PRICE.programId, [...PRICE.data, 0])), PRICE_REASON],
+    ["has a price that is too long", instead(1, instruction(PRICE.programId, [...PRICE.data, 0])), PRICE_REASON],
     ["has a price above the bound", instead(1, unitPrice(5_000_001)), `${PRICE_REASON}_too_high`],
     ["has the highest price", instead(1, unitPrice(2n ** 64n - 1n)), `${PRICE_REASON}_too_high`],
     ["transfers second", () => ({ instructions: [LIMIT, transfer(), PRICE, memo("")] }), PRICE_REASON],
@@ -112,7 +116,7 @@ describe("the transaction", () => {
       instead(2, transfer({ program: STRANGER.publicKey, source: MINE, destination: tokenAccount(PAY_TO) })),
       NO_TRANSFER,
     ],
-    ["transfers unchecked", instead(2, transfer({ kind: 3 })), NO_TRANSFER],
+    ["transfers without a check of the decimals", instead(2, transfer({ kind: 3 })), NO_TRANSFER],
     ["burns", instead(2, transfer({ kind: 15 })), NO_TRANSFER],
     ["approves", instead(2, transfer({ kind: 13 })), NO_TRANSFER],
     [
@@ -169,7 +173,7 @@ describe("the transaction", () => {
     ["pays one unit less", instead(2, transfer({ amount: 999n })), `${SVM}amount_mismatch`],
     ["pays one unit more", instead(2, transfer({ amount: 1001n })), `${SVM}amount_mismatch`],
     ["pays nothing", instead(2, transfer({ amount: 0n })), `${SVM}amount_mismatch`],
-    ["pays all there is", instead(2, transfer({ amount: 2n ** 64n - 1n })), `${SVM}amount_mismatch`],
+    ["pays the largest amount", instead(2, transfer({ amount: 2n ** 64n - 1n })), `${SVM}amount_mismatch`],
     ["has other decimals", instead(2, transfer({ decimals: 5 })), `${SVM}amount_mismatch`],
     [
       "pays with the fee payer's money",
@@ -187,13 +191,13 @@ describe("the transaction", () => {
     ["moves the fee payer's tokens fifth", besides(memo(""), drain), `${SVM}unknown_fifth_instruction`],
     ["moves the fee payer's SOL sixth", besides(memo(""), memo(""), move), `${SVM}unknown_sixth_instruction`],
     ["pays twice", besides(transfer()), `${SVM}unknown_fourth_instruction`],
-    ["approves a delegate besides", besides(approve), `${SVM}unknown_fourth_instruction`],
-    ["gives the account away besides", besides(memo(""), setAuthority), `${SVM}unknown_fifth_instruction`],
-    ["closes the account besides", besides(memo(""), memo(""), closeAccount), `${SVM}unknown_sixth_instruction`],
+    ["also approves a delegate", besides(approve), `${SVM}unknown_fourth_instruction`],
+    ["also gives the account away", besides(memo(""), setAuthority), `${SVM}unknown_fifth_instruction`],
+    ["also closes the account", besides(memo(""), memo(""), closeAccount), `${SVM}unknown_sixth_instruction`],
     ["sets the price again", besides(PRICE), `${SVM}unknown_fourth_instruction`],
     ["asserts sixth", besides(memo(""), memo(""), instruction(LIGHTHOUSE, [0])), `${SVM}unknown_sixth_instruction`],
     ["has another fee payer", () => ({ feePayer: STRANGER.publicKey }), "invalid_exact_svm_fee_payer_mismatch"],
-    ["has the payer pay the fee", () => ({ feePayer: PAYER.publicKey }), "invalid_exact_svm_fee_payer_mismatch"],
+    ["has the payer as its fee payer", () => ({ feePayer: PAYER.publicKey }), "invalid_exact_svm_fee_payer_mismatch"],
     ["is not signed", () => ({ signers: [] }), UNSIGNED],
     [
       "is to be signed by a stranger too",
@@ -238,7 +242,7 @@ describe("the transaction", () => {
     await sides.expectRefused({ transaction: wire.toString("base64") }, UNSIGNED);
   });
 
-  test("both sides refuse a transaction with the payer's signature in a stranger's place", async () => {
+  test("both sides refuse a transaction with the payer's signature in another signer's place", async () => {
     const instructions = ordinary()
       .with(2, unsignedTransfer())
       .with(3, memo("x", [writable(STRANGER.publicKey, true)]));
@@ -252,7 +256,7 @@ describe("the transaction", () => {
     await sides.expectRefused({ transaction: wire.toString("base64") }, UNSIGNED);
   });
 
-  test("the facilitator refuses a transaction that costs more than it pays, within the protocol's bound", async () => {
+  test("the facilitator refuses a transaction above its own fee limit, within the protocol's limit", async () => {
     const instructions = [
       ComputeBudgetProgram.setComputeUnitLimit({ units: 1_400_000 }),
       unitPrice(5_000_000),
@@ -271,7 +275,7 @@ describe("a wallet", () => {
     ["a memo that the payer signs", besides(memo("n", [writable(PAYER.publicKey, true)]))],
     ["a price at the bound", instead(1, unitPrice(5_000_000))],
     ["the fee payer's slot filled in", () => ({ signers: [PAYER, FEE_PAYER] })],
-  ])("both sides accept what a wallet adds: %s", (_, change) => {
+  ])("both sides accept the additions of a wallet: %s", (_, change) => {
     expect(scheme.readPayment(payload(change()), requirements(), NOW)).toMatchObject({ kind: "readable" });
   });
 });
@@ -288,7 +292,7 @@ describe("a memo that the seller wants", () => {
     await sides.expectRefused(sides.payload({ instructions: [LIMIT, PRICE, transfer(), ...memos] }), reason, offer);
   });
 
-  test("both sides accept a payment with the memo that the seller wants", async () => {
+  test("both sides accept a payment with the memo that the seller demands", async () => {
     const paid = sides.payload({ instructions: [LIMIT, PRICE, transfer(), memo("invoice 7")] });
     expect(scheme.readPayment(paid, offer, NOW)).toMatchObject({ kind: "readable" });
   });

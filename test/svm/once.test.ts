@@ -1,5 +1,5 @@
 /**
- * Our facilitator over JSON-RPC with the real token programs: who is paid, and that each payment succeeds once.
+ * Our facilitator over JSON-RPC with the real token programs: the balances, and that each payment succeeds once.
  */
 import type { FacilitatorRequest, FacilitatorScheme, PaymentRequirements } from "@farebox/core";
 import { createExactSvmScheme, createRpcSvmChain } from "@farebox/svm/facilitator";
@@ -42,7 +42,7 @@ function createScheme(): FacilitatorScheme {
   return createExactSvmScheme({ chain: createRpcSvmChain({ network: NETWORK, ...options }) });
 }
 
-/** A payment that would succeed on the local chain, changed as told. */
+/** A payment that would succeed on the local chain, with the given changes. */
 function request(plan: Partial<Plan> = {}, offer: PaymentRequirements = requirements()): FacilitatorRequest {
   const paid = {
     x402Version: 2,
@@ -53,7 +53,7 @@ function request(plan: Partial<Plan> = {}, offer: PaymentRequirements = requirem
 }
 
 describe("a payment", () => {
-  test("the facilitator verifies without moving anything, and settles to the unit, at the fee payer's cost", async () => {
+  test("the facilitator verifies without moving anything, and settles the exact amount at the fee payer's cost", async () => {
     const lamports = local.lamportsOf(FEE_PAYER.publicKey);
     const asked = request();
     expect(await scheme.verify(asked)).toEqual({ isValid: true, payer: PAYER.publicKey.toBase58() });
@@ -100,16 +100,16 @@ describe("a payment succeeds once", () => {
     expect(local.balanceOf(PAY_TO)).toBe(1000n);
   });
 
-  test("a payment succeeds once when it is settled twenty times at once", async () => {
+  test("a payment succeeds once when it is settled twenty times concurrently", async () => {
     const asked = request();
-    const answers = await Promise.all(Array.from({ length: 20 }, () => scheme.settle(asked)));
-    expect(answers.filter(({ success }) => success)).toHaveLength(1);
-    expect(answers.filter(({ errorReason }) => errorReason === repeated.errorReason)).toHaveLength(19);
-    expect(new Set(answers.map(({ transaction }) => transaction)).size).toBe(1);
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => scheme.settle(asked)));
+    expect(outcomes.filter(({ success }) => success)).toHaveLength(1);
+    expect(outcomes.filter(({ errorReason }) => errorReason === repeated.errorReason)).toHaveLength(19);
+    expect(new Set(outcomes.map(({ transaction }) => transaction)).size).toBe(1);
     expect(local.balanceOf(PAY_TO)).toBe(1000n);
   });
 
-  test("a payment succeeds once when the payer signs the message anew, or fills in the fee payer's signature", async () => {
+  test("a payment succeeds once when the payer signs the message again, or fills in the fee payer's signature", async () => {
     const asked = request();
     const { transaction } = await scheme.settle(asked);
     const wire = Buffer.from(String((asked.paymentPayload.payload as { transaction: string }).transaction), "base64");
@@ -118,7 +118,7 @@ describe("a payment succeeds once", () => {
     expect(await scheme.settle({ ...asked, paymentPayload: other })).toMatchObject({ ...repeated, transaction });
   });
 
-  test("a payment succeeds once after a restart, even when the blockhash has run out", async () => {
+  test("a payment succeeds once after a restart, even when the blockhash has expired", async () => {
     const asked = request();
     const { transaction } = await scheme.settle(asked);
     expect(await createScheme().settle(asked)).toMatchObject({ ...repeated, transaction });
@@ -129,7 +129,7 @@ describe("a payment succeeds once", () => {
 });
 
 describe("a transaction that is not on chain yet", () => {
-  test("a transaction that is not on chain is pending with its signature, and succeeds once it is there", async () => {
+  test("a transaction that is not on chain is pending with its signature, and succeeds once it is on chain", async () => {
     local.network.handling = "keep";
     const asked = request();
     const pending = await scheme.settle(asked);
@@ -142,13 +142,13 @@ describe("a transaction that is not on chain yet", () => {
     expect(local.balanceOf(PAY_TO)).toBe(1000n);
   });
 
-  test("a transaction is settled although the node's response was lost", async () => {
+  test("a transaction is settled even if the node's response is lost", async () => {
     local.network.handling = "lose-answer";
     expect(await scheme.settle(request())).toMatchObject({ success: true });
     expect(local.balanceOf(PAY_TO)).toBe(1000n);
   });
 
-  test("a transaction is refused once its blockhash has run out, and never before", async () => {
+  test("a transaction is refused once its blockhash has expired, and never before", async () => {
     local.network.handling = "forget";
     const asked = request();
     const { transaction } = await scheme.settle(asked);
@@ -198,13 +198,13 @@ describe("a payment that the chain would not carry out", () => {
     );
   });
 
-  test("the facilitator refuses a blockhash that has run out", async () => {
+  test("the facilitator refuses an expired blockhash", async () => {
     const asked = request();
     local.expire();
     await settleAnd("invalid_transaction_state", asked);
   });
 
-  test("the facilitator refuses an authority who may not move the payer's tokens", async () => {
+  test("the facilitator refuses an authority that may not move the payer's tokens", async () => {
     local.fund(keypair(32).publicKey, 5_000n);
     const source = tokenAccount(keypair(32).publicKey);
     await settleAnd("invalid_transaction_state", request({ instructions: ordinary({ source }) }));
@@ -216,14 +216,14 @@ describe("a payment that the chain would not carry out", () => {
     await settleAnd("invalid_exact_svm_payload_mint_mismatch", asked);
   });
 
-  test("the facilitator refuses other decimals than those of an unknown token", async () => {
+  test("the facilitator refuses wrong decimals of an unknown token", async () => {
     const mint = keypair(34).publicKey;
     local.createMint(mint);
     const asked = request({ instructions: ordinary({ mint, decimals: 9 }) }, requirements({ asset: mint.toBase58() }));
     await settleAnd("invalid_exact_svm_payload_amount_mismatch", asked);
   });
 
-  test("the facilitator refuses a token that keeps a part of each transfer", async () => {
+  test("the facilitator refuses a token with a fee on transfers", async () => {
     const mint = keypair(35).publicKey;
     const fee = Buffer.alloc(4 + 108);
     fee.writeUInt16LE(1, 0);
@@ -239,7 +239,7 @@ describe("a payment that the chain would not carry out", () => {
     await settleAnd("invalid_payment_requirements", asked);
   });
 
-  test("the facilitator settles nothing when the node is gone", async () => {
+  test("the facilitator settles nothing when the node cannot be reached", async () => {
     const asked = request();
     await local.close();
     expect(await scheme.verify(asked)).toMatchObject({ invalidReason: "unexpected_verify_error" });
@@ -258,7 +258,7 @@ describe("a payment that the chain would not carry out", () => {
   });
 });
 
-test("health tells whether fees can be paid", async () => {
+test("health reports whether fees can be paid", async () => {
   expect(await scheme.health()).toEqual({ ok: true });
   const poor = createRpcSvmChain({ network: NETWORK, rpcUrl: local.rpcUrl, privateKey: keypair(40).secretKey });
   expect(await poor.health()).toMatchObject({ ok: false, problem: expect.stringContaining("nothing to pay") });

@@ -1,5 +1,5 @@
 /**
- * A seller checks a payee on Solana at start, at a node over HTTP.
+ * A seller checks a payee on Solana at start, by a node over HTTP.
  */
 import { createPayments } from "@farebox/express";
 import { createFacilitator } from "@farebox/facilitator";
@@ -40,7 +40,7 @@ async function start(options: object = {}, payTo = PAY_TO) {
 
 const COMMAND = `spl-token create-account ${USDC.toBase58()} --owner ${PAY_TO.toBase58()} --fee-payer <keypair file> --url devnet`;
 
-test("ready finds a payee without a token account, names the command, and finds nothing once it exists", async () => {
+test("ready finds a payee without a token account, names the command, and has no finding once it exists", async () => {
   const { findings, log } = await start();
   expect(findings).toMatchObject([{ code: "FAREBOX_PAYEE_UNPAYABLE", remedy: expect.stringContaining(COMMAND) }]);
   expect(log).toContainEqual(["FAREBOX_PAYEE_UNPAYABLE", expect.objectContaining({ remedy: findings[0]?.remedy })]);
@@ -57,7 +57,7 @@ test("ready checks no payee without a node", async () => {
   expect(local.asked).not.toContain("getMultipleAccounts");
 });
 
-test("ready logs a node that is gone without naming it, and finds nothing", async () => {
+test("ready logs a node that cannot be reached without naming it, and has no finding", async () => {
   const { findings, log } = await start({ rpc: { [NETWORK]: "http://127.0.0.1:1/secret-key" }, strict: true });
   expect(findings).toEqual([]);
   expect(log.filter(([event]) => event === "payee_not_checked")).toHaveLength(1);
@@ -69,18 +69,18 @@ test("ready finds a payee whose account is under the other token program", async
   expect((await start()).findings).toHaveLength(1);
 });
 
-test.each<[memo: unknown, isGood: boolean]>([
+test.each<[memo: unknown, isValid: boolean]>([
   ["order-7", true],
   ["é".repeat(128), true],
   ["é".repeat(129), false],
   ["", false],
   [7, false],
   [null, false],
-])("charge checks the memo %j of an offer", (memo, isGood) => {
+])("charge checks the memo %j of an offer", (memo, isValid) => {
   const payments = createPayments({ facilitator: "http://127.0.0.1:1" });
   const accepts = { network: NETWORK, price: "$0.001", payTo: PAY_TO.toBase58(), extra: { memo } } as const;
   const charge = () => payments.charge({ accepts });
-  if (isGood) expect(charge).not.toThrow();
+  if (isValid) expect(charge).not.toThrow();
   else expect(charge).toThrow(/extra\.memo: expected a text of 1 to 256 bytes/);
   payments.close();
 });

@@ -43,13 +43,13 @@ describe("the payload", () => {
     ["is another chain's", () => ({ signature: "0x00", authorization: { from: "0x0" } }), "invalid_payload"],
     ["has an empty text", () => ({ transaction: "" }), DECODED],
     ["is not base64", () => ({ transaction: `${good().slice(0, -4)}****` }), DECODED],
-    ["has a space behind", () => ({ transaction: `${good()} ` }), DECODED],
+    ["has a trailing space", () => ({ transaction: `${good()} ` }), DECODED],
     [
       "has a byte more",
       () => ({ transaction: Buffer.from(`${good()}`, "base64").toString("base64").concat("AAAA") }),
       DECODED,
     ],
-    ["has half", () => ({ transaction: good().slice(0, 200) }), DECODED],
+    ["is cut in half", () => ({ transaction: good().slice(0, 200) }), DECODED],
     ["is a packet too long", () => ({ transaction: Buffer.alloc(1233, 1).toString("base64") }), DECODED],
   ])("both sides refuse a payload that %s", async (_, paid, reason) => {
     await sides.expectRefused(paid(), reason);

@@ -1,5 +1,5 @@
 /**
- * Everybody who takes part in a payment on Solana, ours and the reference's, behind one shape each.
+ * The participants in a payment on Solana, those of Farebox and of the reference, with one interface each.
  *
  * @module
  */
@@ -50,7 +50,7 @@ export function referenceSeller(facilitatorUrl: string, extra: Readonly<Record<s
   return weatherSeller(referenceMiddleware(routes, server));
 }
 
-/** `@x402/fetch` with `@x402/svm`, as they come. */
+/** `@x402/fetch` with `@x402/svm`, unchanged. */
 export async function referenceClient(key: Keypair, rpcUrl: string): Promise<typeof fetch> {
   const client = new ClientScheme(await createKeyPairSignerFromBytes(key.secretKey), { rpcUrl });
   return wrapFetchWithPaymentFromConfig(fetch, { schemes: [{ network: "solana:*", client }] }) as typeof fetch;

@@ -1,5 +1,5 @@
 /**
- * Requests to the facilitator whose terms are not those of the payment, one thing at a time: refused, and nothing is moved.
+ * Requests to the facilitator whose terms differ from those of the payment in one field: refused, and nothing moves.
  */
 import type { PaymentRequirements } from "@farebox/core";
 import { afterAll, afterEach, beforeAll, describe, test } from "vitest";

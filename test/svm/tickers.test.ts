@@ -1,5 +1,5 @@
 /**
- * A price by its ticker is paid in that token, also where it is one of Token-2022, by the reference's client.
+ * A price by ticker is paid in that token by the reference's client, also in a token of Token-2022.
  */
 import { paymentMiddleware } from "@farebox/express";
 import { ASSETS } from "@farebox/svm";
@@ -19,7 +19,7 @@ import { startLocalSvm } from "./local-svm.js";
 import { ourFacilitator, referenceClient } from "./peers.js";
 
 test.each(ASSETS.filter(({ network }) => network === NETWORK))(
-  "0.002 $symbol, of $program, is paid in it",
+  "a price of 0.002 $symbol is paid in $symbol, a token of $program",
   async ({ symbol, mint, program }) => {
     const local = await startLocalSvm(FEE_PAYER.publicKey);
     onTestFinished(() => local.close());
@@ -34,8 +34,8 @@ test.each(ASSETS.filter(({ network }) => network === NETWORK))(
     const app = express().use(paymentMiddleware({ "GET /x": { accepts } }, { facilitator }));
     app.get("/x", (req, res) => void res.json({ asset: req.payment?.asset }));
 
-    const answer = await (await referenceClient(PAYER, local.rpcUrl))(`${await open(app)}/x`);
-    expect([answer.status, await answer.json()]).toEqual([200, { asset: mint }]);
+    const response = await (await referenceClient(PAYER, local.rpcUrl))(`${await open(app)}/x`);
+    expect([response.status, await response.json()]).toEqual([200, { asset: mint }]);
     expect(local.balanceOf(PAY_TO, token, owner)).toBe(2_000n);
     expect(local.balanceOf(PAYER.publicKey, token, owner)).toBe(3_000n);
   },

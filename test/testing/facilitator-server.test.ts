@@ -71,19 +71,19 @@ describe("a facilitator server", () => {
 
   test("hold keeps a call from the facilitator until it is released", async () => {
     const held = server.faults.next("settle", { kind: "hold" });
-    const answer = post("settle");
+    const response = post("settle");
     await held.reached;
     // When a later call has its response, an earlier one would have reached the facilitator.
     await post("verify");
     expect(facilitator.calls.settle).toHaveLength(0);
     held.release();
-    expect(await (await answer).json()).toMatchObject({ success: true });
+    expect(await (await response).json()).toMatchObject({ success: true });
   });
 
   test("hold after the call keeps its response until it is released", async () => {
     const held = server.faults.next("settle", { kind: "hold", when: "after" });
     let isAnswered = false;
-    const answer = post("settle").finally(() => {
+    const response = post("settle").finally(() => {
       isAnswered = true;
     });
     await held.reached;
@@ -91,7 +91,7 @@ describe("a facilitator server", () => {
     await post("verify");
     expect(isAnswered).toBe(false);
     held.release();
-    expect(await (await answer).json()).toMatchObject({ success: true });
+    expect(await (await response).json()).toMatchObject({ success: true });
   });
 
   test.each([
@@ -146,10 +146,10 @@ describe("a facilitator server", () => {
   });
 
   test("rewrite replaces the response", async () => {
-    server.faults.next("settle", { kind: "rewrite", rewrite: ({ transaction: _gone, ...answer }) => answer });
-    const answer = await (await post("settle")).json();
-    expect(answer).toMatchObject({ success: true });
-    expect(answer).not.toHaveProperty("transaction");
+    server.faults.next("settle", { kind: "rewrite", rewrite: ({ transaction: _gone, ...response }) => response });
+    const response = await (await post("settle")).json();
+    expect(response).toMatchObject({ success: true });
+    expect(response).not.toHaveProperty("transaction");
   });
 
   test.each<[string, Fault, string, string]>([
@@ -168,10 +168,10 @@ describe("a facilitator server", () => {
 
   test("the server closes while a call is held", async () => {
     const held = server.faults.always("settle", { kind: "hold" });
-    const answer = expect(post("settle")).rejects.toThrow();
+    const response = expect(post("settle")).rejects.toThrow();
     await held.reached;
     await server.close();
-    await answer;
+    await response;
   });
 
   test("the server fails when its port is busy, and leaves nothing open", async () => {

@@ -229,7 +229,7 @@ describe("startLocalChain", () => {
   });
 
   test.skipIf(process.platform === "win32").each(["SIGKILL", "SIGTERM"] as const)(
-    "leaves no process behind when its own process ends by %s",
+    "the local chain leaves no process behind when its parent ends by %s",
     async (signal) => {
       const script = `import { startLocalChain } from "@farebox/testing";
         const chain = await startLocalChain();

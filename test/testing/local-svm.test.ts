@@ -1,5 +1,5 @@
 /**
- * The local Solana network, asked by the library that clients use.
+ * The local Solana network, used by the library of clients.
  */
 import { startLocalSvm } from "@farebox/testing";
 import { address, createSolanaRpc } from "@solana/kit";
@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 
 const OWNER = "2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4";
 
-test("is devnet by its name, has USDC, and answers kit", async () => {
+test("the local network has devnet's name and USDC, and serves @solana/kit", async () => {
   const local = await startLocalSvm();
   const rpc = createSolanaRpc(local.rpcUrl);
   expect(`solana:${(await rpc.getGenesisHash().send()).slice(0, 32)}`).toBe(local.network);
@@ -20,7 +20,7 @@ test("is devnet by its name, has USDC, and answers kit", async () => {
   await local.close();
 });
 
-test("gives whoever is asked for what a test needs", async () => {
+test("the local network sets balances, gives SOL, and expires blockhashes", async () => {
   const local = await startLocalSvm();
   expect(local.balanceOf(OWNER)).toBeUndefined();
   local.setBalance(OWNER, 5n);

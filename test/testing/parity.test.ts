@@ -178,8 +178,8 @@ describe("the ledger and the chain", () => {
     await local.resumeMining();
     const settled = [await facilitator.settle(payment!), await chain.settle(payment!)];
 
-    for (const answer of pending) expect(answer).toMatchObject({ success: false, errorReason: "settlement_pending" });
-    for (const answer of settled) expect(answer).toMatchObject({ success: true, amount: "100" });
+    for (const outcome of pending) expect(outcome).toMatchObject({ success: false, errorReason: "settlement_pending" });
+    for (const outcome of settled) expect(outcome).toMatchObject({ success: true, amount: "100" });
     expect(settled.map(({ transaction }) => transaction)).toEqual(pending.map(({ transaction }) => transaction));
   });
 });

@@ -139,14 +139,14 @@ describe("pay", () => {
   });
 
   test("pay returns a refused payment with the reason of the new challenge, after two requests", async () => {
-    const answers = [CHALLENGE, { ...CHALLENGE, error: "insufficient_funds" }];
+    const challenges = [CHALLENGE, { ...CHALLENGE, error: "insufficient_funds" }];
     const refusing = createServer((_req, res) => {
-      res.writeHead(402, { "PAYMENT-REQUIRED": toBase64(answers.shift()) }).end("{}");
+      res.writeHead(402, { "PAYMENT-REQUIRED": toBase64(challenges.shift()) }).end("{}");
     });
     const result = await pay(refusing, { payer });
     expect(result).toMatchObject({ status: 402, challenge: { error: "insufficient_funds" } });
     expect(result.payment).toBeDefined();
-    expect(answers).toEqual([]);
+    expect(challenges).toEqual([]);
   });
 
   test("pay pays the first offer that it can pay", async () => {
@@ -200,7 +200,7 @@ describe("pay", () => {
     expect(echo.headers).toMatchObject({ "x-tenant": "a", host: "shop.example" });
   });
 
-  test("a malformed challenge is no challenge", async () => {
+  test("a malformed challenge is ignored", async () => {
     for (const header of [
       "%%%",
       toBase64(null),
@@ -315,7 +315,7 @@ describe("createPayer", () => {
   });
 
   test.each(["0x", "0x00", `0x${"00".repeat(32)}`, `0x${"ff".repeat(32)}`, "secret"])(
-    "refuses %s as a key without repeating it",
+    "createPayer refuses %s as a key without repeating it",
     (privateKey) => {
       const misuse = expect.objectContaining({ code: "ERR_FAREBOX_PAYER" });
       expect(() => createPayer({ privateKey: privateKey as `0x${string}` })).toThrow(misuse);

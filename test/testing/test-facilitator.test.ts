@@ -95,7 +95,7 @@ describe("a test facilitator", () => {
   test.each<[string, object]>([
     ["no stablecoin is known on the network", { network: "eip155:999999" }],
     ["the network is not an eip155 one", { network: "solana:x", asset: { address: PAY_TO, name: "", version: "" } }],
-  ])("throws a ConfigError when %s", (_why, options) => {
+  ])("createTestFacilitator throws a ConfigError when %s", (_why, options) => {
     expect(() => createTestFacilitator(options)).toThrow(expect.objectContaining({ code: "ERR_FAREBOX_CONFIG" }));
   });
 

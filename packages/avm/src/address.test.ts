@@ -6,7 +6,7 @@ import { account } from "./payments.fixture.js";
 
 const GOOD = account(3).addr.toString();
 
-test("addresses are written and read as by algosdk", () => {
+test("addresses are encoded and decoded like by algosdk", () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), (key) => {
       fc.pre(key.some((byte) => byte !== 0));
@@ -24,7 +24,7 @@ test.each<[what: string, value: unknown]>([
   ["lower case", GOOD.toLowerCase()],
   ["one letter short", GOOD.slice(1)],
   ["one letter long", `${GOOD}A`],
-  ["a space behind", `${GOOD} `],
+  ["a trailing space", `${GOOD} `],
   ["padding", `${GOOD.slice(0, -1)}=`],
   ["an Ethereum address", "0x209693Bc6afc0C5328bA36FaF03C514EF312287C"],
   ["nothing", undefined],
@@ -33,13 +33,13 @@ test.each<[what: string, value: unknown]>([
   expect(isAddress(value)).toBe(false);
 });
 
-test("an address with other bits left in its last letter is refused", () => {
+test("an address with unused bits set in its last letter is refused", () => {
   const last = GOOD.slice(-1);
   const letters = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"].filter((letter) => letter !== last);
   expect(letters.filter((letter) => isAddress(GOOD.slice(0, -1) + letter))).toEqual([]);
 });
 
-test("decodeAddress is total, and each address has one text", () => {
+test("decodeAddress never throws, and each address has one text", () => {
   const letters = fc.constantFrom(..."ABCDEFGHIJKLMNOPQRSTUVWXYZ234567=a0 ");
   fc.assert(
     fc.property(fc.string({ unit: letters, minLength: 57, maxLength: 59 }), (text) => {

@@ -1,6 +1,6 @@
 /**
- * Algorand addresses as text: 32 bytes and the last 4 of their hash, in base32. Each is written in one way only. With them,
- * the hash that also names transactions and groups.
+ * Algorand addresses: 32 bytes and the last 4 bytes of their hash, written in base32, each in one way only. Also the hash
+ * that names addresses' checksums, transactions and groups.
  *
  * @see x402 v2, scheme `exact` on Algorand, "Algorand Addresses and Public Key relationship"
  * @module
@@ -8,13 +8,13 @@
 import { createHash } from "node:crypto";
 import { base32nopad } from "@scure/base";
 
-/** How many bytes an address has, without its checksum. */
+/** The length of an address, without its checksum. */
 export const ADDRESS_BYTES = 32;
 
 const CHECKSUM_BYTES = 4;
 const ADDRESS_LENGTH = 58;
 
-/** The address of all zeros, for which no key exists. In a transaction it means that there is no address. */
+/** All zeros, an address for which no key exists. In a transaction it means: no address. */
 const ZERO: Buffer = Buffer.alloc(ADDRESS_BYTES);
 
 /** The bytes of an address; `undefined` when a value is not one, or is the zero address. */
@@ -41,20 +41,20 @@ export function isZeroAddress(key: Uint8Array): boolean {
   return ZERO.equals(key);
 }
 
-/** Whether two addresses or asset ids are the same one. */
+/** Whether two addresses or asset ids are the same. */
 export function sameAddress(a: string, b: string): boolean {
   return a === b;
 }
 
-/** Writes bytes in base32 without padding, as addresses and names of transactions have it. */
+/** Writes bytes in base32 without padding, as in addresses and transaction ids. */
 export function encodeBase32(bytes: Uint8Array): string {
   return base32nopad.encode(bytes);
 }
 
-/** How many bytes a hash has. */
+/** The length of a hash. */
 export const HASH_BYTES = 32;
 
-/** Algorand's hash, SHA-512/256, of bytes one after the other. */
+/** Algorand's hash, SHA-512/256, of byte strings in sequence. */
 export function sha512_256(...parts: readonly (Uint8Array | string)[]): Buffer {
   const hash = createHash("sha512-256");
   for (const part of parts) hash.update(part);

@@ -5,13 +5,13 @@
  */
 import { type AvmNetwork, isSameNetwork } from "./networks.js";
 
-/** An Algorand Standard Asset, as the schemes of this package need to know it. */
+/** A known Algorand Standard Asset. */
 export interface AvmAsset {
   /** In the spelling with 32 characters. */
   readonly network: AvmNetwork;
-  /** The network's name, for people. */
+  /** For people, e.g. `Algorand testnet`. */
   readonly networkName: string;
-  /** Its id, in decimal. */
+  /** The asset's id, in decimal. */
   readonly asset: string;
   readonly decimals: number;
   readonly symbol: string;
@@ -30,7 +30,7 @@ export const ASSETS: readonly AvmAsset[] = ROWS.map(([network, networkName, asse
   Object.freeze({ network, networkName, asset, decimals, symbol }),
 );
 
-/** The known assets on a network, in either spelling, the asset of `$` first. Empty where none is known. */
+/** The known assets of a network in either spelling, its default first. Empty for an unknown network. */
 export function assetsOn(network: string): readonly AvmAsset[] {
   return ASSETS.filter((asset) => isSameNetwork(asset.network, network));
 }

@@ -1,5 +1,6 @@
 /**
- * Everything exported here is public API. Verification and settlement are in `@farebox/avm/facilitator`.
+ * The seller's side of `exact` on Algorand. Everything exported here is public API. Verification and settlement are in
+ * `@farebox/avm/facilitator`.
  *
  * @module
  */

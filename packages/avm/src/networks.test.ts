@@ -12,7 +12,7 @@ test("a network has two spellings, the shorter first", () => {
   expect(networkAliases(OTHER)).toEqual([OTHER.slice(0, 41), OTHER]);
 });
 
-test("an unknown network in its short spelling has no other spelling", () => {
+test("an unknown network in its short spelling has only that spelling", () => {
   const short = `algorand:${"A".repeat(32)}` as const;
   expect(networkAliases(short)).toEqual([short]);
 });
@@ -41,7 +41,7 @@ test("isNetworkOf compares either spelling with the hash of the first block", ()
   expect(assetsOn(OTHER)).toEqual([]);
 });
 
-test("isAvmNetwork and isSameNetwork are total", () => {
+test("isAvmNetwork and isSameNetwork never throw", () => {
   fc.assert(
     fc.property(fc.anything(), (value) => {
       expect(isAvmNetwork(value)).toBe(false);

@@ -1,5 +1,5 @@
 /**
- * Builds payments with `algosdk`, which nothing else here uses: what we read is what another library wrote.
+ * Builds payments with `algosdk`, which no seller's code here uses. So the tests read what another library wrote.
  *
  * @module
  */
@@ -26,7 +26,7 @@ export const GENESIS_HASH: Buffer = Buffer.from("SGO1GKSzyE7IEPItTxCByw9x8FmnrCD
 export const MAINNET_HASH: Buffer = Buffer.from("wGHE2Pwdvd7S12BL5FaOP20EGYesN73ktiC1qzkkit8=", "base64");
 export const USDC = 10458941n;
 
-/** Accounts by number: the same ones in each run. */
+/** An account by number, the same in each run. */
 export function account(seed: number): Account {
   return mnemonicToSecretKey(mnemonicFromSeed(Buffer.alloc(32, seed)));
 }
@@ -36,10 +36,10 @@ export const FEE_PAYER: Account = account(2);
 export const PAY_TO: Address = account(3).addr;
 export const STRANGER: Account = account(4);
 
-/** The round that it is, as far as it matters. */
+/** The present round in these tests. */
 export const ROUND = 50_000;
 
-/** What is asked for, unless a test says otherwise. */
+/** The terms, with the given changes. */
 export function requirements(change: Partial<PaymentRequirements> = {}): PaymentRequirements {
   return {
     scheme: "exact",
@@ -53,7 +53,7 @@ export function requirements(change: Partial<PaymentRequirements> = {}): Payment
   };
 }
 
-/** What every transaction has. */
+/** The fields that every transaction has. */
 export interface Parts {
   readonly sender: Address;
   readonly receiver: Address;
@@ -68,13 +68,13 @@ export interface Parts {
   readonly lease: Uint8Array | undefined;
 }
 
-/** What a transfer has besides. */
+/** The other fields of a transfer. */
 export interface TransferParts extends Parts {
   readonly asset: bigint;
   readonly clawedBackFrom: Address | undefined;
 }
 
-/** A transfer of an asset: the ordinary payment, changed as told. */
+/** A transfer of an asset: the ordinary payment, with the given changes. */
 export function transfer(change: Partial<TransferParts> = {}): Transaction {
   const { sender = PAYER.addr, receiver = PAY_TO, amount = 1000n, asset = USDC, clawedBackFrom, close } = change;
   return makeAssetTransferTxnWithSuggestedParamsFromObject({
@@ -114,7 +114,7 @@ function rest({ note, lease, rekeyTo }: Partial<Parts>): {
   };
 }
 
-/** How a group is put together. */
+/** The parts of a group. */
 export interface Plan {
   readonly transactions: readonly Transaction[];
   readonly index: number;

@@ -4,7 +4,8 @@
  * @see x402 v2 extension `bazaar`
  * @module
  */
-import { isJsonObject, type JsonObject } from "@farebox/core";
+import type { JsonObject } from "@farebox/core";
+import { isJsonObject } from "@farebox/core/protocol";
 
 /** The extension's identifier. */
 export const BAZAAR = "bazaar";

@@ -15,7 +15,7 @@ import {
   type SearchPage,
   type SearchQuery,
 } from "@farebox/bazaar/facilitator";
-import { createIssues } from "@farebox/core";
+import { createIssues } from "@farebox/core/issues";
 import { facetsOfEntry, facetsOfFilter } from "./facets.js";
 import { MAX_RANKED, searchIds } from "./search.js";
 import { mergeService, type Service, toEntry } from "./service.js";

@@ -12,7 +12,7 @@ import { embedQuery, type Vocabulary } from "./word-vectors.js";
 /** Most entries that a search ranks. */
 export const MAX_RANKED = 200;
 
-/** What a search reads. */
+/** The sources of a search. */
 export interface SearchSources {
   readonly store: CatalogStore;
   readonly index: VectorIndex;

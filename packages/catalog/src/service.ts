@@ -10,7 +10,8 @@ import {
   type RegisteredOffer,
   type Registration,
 } from "@farebox/bazaar/facilitator";
-import { isJsonObject, type JsonObject } from "@farebox/core";
+import type { JsonObject } from "@farebox/core";
+import { isJsonObject } from "@farebox/core/protocol";
 
 /** The service as stored. Each payment is for one offer; `offers` collects them. */
 export interface Service extends Omit<Registration, "offer"> {

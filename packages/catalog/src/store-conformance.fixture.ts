@@ -79,7 +79,7 @@ async function registerTen(store: CatalogStore): Promise<void> {
 }
 
 function testReading(store: () => CatalogStore): void {
-  test("lists entries in the order of registration", async () => {
+  test("list returns entries in the order of registration", async () => {
     const listed = await store().list({ facets: [ALL], limit: 100, offset: 0, after: 0 });
     expect(listed.map(({ service }) => service)).toEqual(Array.from({ length: 10 }, (_, at) => `service ${at}`));
     expect(listed[0]).toMatchObject({ updatedMs: 1_769_860_800_007 });
@@ -87,7 +87,7 @@ function testReading(store: () => CatalogStore): void {
     expect(ids.every((id, at) => Number.isSafeInteger(id) && id > (ids[at - 1] ?? 0))).toBe(true);
   });
 
-  test("pages by offset, by id, and by facets", async () => {
+  test("list pages by offset, by id, and by facets", async () => {
     const ids = await idsIn(store());
     const services = async (query: Parameters<CatalogStore["list"]>[0]) =>
       (await store().list(query)).map(({ service }) => service);
@@ -106,12 +106,12 @@ function testReading(store: () => CatalogStore): void {
     expect(await services({ facets: [ALL], limit: 9, offset: 99, after: 0 })).toEqual([]);
   });
 
-  test("counts by facets", async () => {
+  test("count counts the entries that have the facets", async () => {
     const counted = [[ALL], [EVEN], [ALL, ODD], [EVEN, ODD], [404]].map((facets) => store().count(facets));
     expect(await Promise.all(counted)).toEqual([10, 5, 5, 0, 0]);
   });
 
-  test("finds by id the stored entries that have the facets", async () => {
+  test("find returns the stored entries by id that have the facets", async () => {
     const ids = await idsIn(store());
     const found = await store().find([ids[1] ?? 0, ids[2] ?? 0, 999_999], [EVEN]);
     expect(found.map(({ service }) => service)).toEqual(["service 2"]);
@@ -152,7 +152,7 @@ function testSearching(store: () => CatalogStore): void {
     expect(await store().remove(keyAt(0))).toBe(false);
   });
 
-  test("ranks by text with stems and weights, and without the words of replaced entries", async () => {
+  test("rank ranks by text with stems and weights, and without the words of replaced entries", async () => {
     const texts = { name: "weather", description: "nothing else", parameters: "", other: "" };
     await store().update(keyAt(1), () => change("named", { texts, terms: ["weather"] }));
     await store().update(keyAt(2), () => change("forecasts of the weather"));
@@ -165,7 +165,7 @@ function testSearching(store: () => CatalogStore): void {
     expect(await store().rank({ words: weighted("weather"), facets: [404], limit: 10 })).toEqual([]);
   });
 
-  test("counts the entries of a term, and finds terms with a similar spelling", async () => {
+  test("a store counts the entries of a term, and finds terms with a similar spelling", async () => {
     const counts = await store().countTerms(["weather", "jokes", "unheard", "forecasts"]);
     expect([...counts].sort()).toEqual([
       ["forecasts", 1],
@@ -176,7 +176,7 @@ function testSearching(store: () => CatalogStore): void {
     expect(await store().similarTerms("zz")).toEqual([]);
   });
 
-  test("accepts any word", async () => {
+  test("a store accepts any word", async () => {
     for (const word of ["the", "½", "ß", "日本", "0", "x".repeat(40), "null", "or", "not", "near"]) {
       const ranked = store().rank({ words: weighted(word, "weather"), facets: [ALL], limit: 5 });
       await expect(ranked).resolves.toHaveLength(2);
@@ -223,7 +223,7 @@ function testWriting(store: () => CatalogStore): void {
     expect(entry?.service).toBe("20");
   });
 
-  test("removes an entry with its texts, terms and facets", async () => {
+  test("remove removes an entry with its texts, terms and facets", async () => {
     expect(await store().remove(keyAt(2))).toBe(true);
     expect(await rank(store(), "forecast")).toEqual([]);
     expect(await store().countTerms(["forecasts"])).toEqual(new Map());

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { isJsonObject, type JsonObject } from "@farebox/core";
+import type { JsonObject } from "@farebox/core";
+import { isJsonObject } from "@farebox/core/protocol";
 import type { Service } from "./service.js";
 import type { EntryTexts } from "./store.js";
 

@@ -1,5 +1,5 @@
 /**
- * The seller's engine, framework-free: options in, gates out. It builds every room and says what each one needs.
+ * The seller's engine, framework-free: options in, gates out. It builds every part and says what each one needs.
  *
  * @module
  */
@@ -44,9 +44,9 @@ import { findSeveralProcesses } from "./store/several-processes.js";
 /** The gate of a route table. */
 export interface TableGate {
   /**
-   * Decides a request: at once if it is free or carries no payment, otherwise by a promise.
+   * Decides a request: at once unless a payment, a hook, a price function or a facilitator is waited for.
    *
-   * Never throws or rejects: if a store or a scheme fails, the client gets 503 and is not charged.
+   * Never throws or rejects: if a store or a scheme fails, the client gets 503.
    */
   decide(request: GateRequest): Decision | Promise<Decision>;
 }
@@ -103,8 +103,8 @@ export interface PaymentsEngine {
    */
   ready(): Promise<void>;
   /**
-   * Takes up the settlements that a dead process left unfinished, and says how they ended. It starts by itself with the
-   * first gate; called meanwhile, it waits for that. Rejects if the store fails.
+   * Takes up the settlements that a dead process left unfinished, and says how they ended. With a store that outlives the
+   * process, it starts by itself with the first gate; called meanwhile, it waits for that. Rejects if the store fails.
    */
   recover(): Promise<Recovery>;
   /**
@@ -124,7 +124,7 @@ export interface PaymentsEngine {
  * @throws ConfigError with every issue at once.
  */
 export function createPaymentsEngine(options: PaymentsOptions, builtIn: BuiltIn): PaymentsEngine {
-  return createEngine(createRooms(check("options", (issues) => parseOptions(options, builtIn, issues)))).engine;
+  return createEngine(createParts(check("options", (issues) => parseOptions(options, builtIn, issues)))).engine;
 }
 
 /**
@@ -138,18 +138,18 @@ export function createPaymentsGate(
   options: PaymentsOptions,
   builtIn: BuiltIn,
 ): { readonly engine: PaymentsEngine; readonly gate: TableGate } {
-  const { rooms, table } = check("options and routes", (issues) => {
-    const rooms = createRooms(parseOptions(options, builtIn, issues));
-    return { rooms, table: parseRoutes(routes, rooms.routesDeps, issues) };
+  const { parts, table } = check("options and routes", (issues) => {
+    const parts = createParts(parseOptions(options, builtIn, issues));
+    return { parts, table: parseRoutes(routes, parts.routesDeps, issues) };
   });
-  const { engine, addTable } = createEngine(rooms);
+  const { engine, addTable } = createEngine(parts);
   return { engine, gate: addTable(table) };
 }
 
-type Rooms = ReturnType<typeof createRooms>;
+type Parts = ReturnType<typeof createParts>;
 
-/** Builds every room from settings. Nothing starts yet: settings with issues leave nothing behind. */
-function createRooms(settings: Settings) {
+/** Builds every part from settings. Nothing starts yet: settings with issues leave nothing behind. */
+function createParts(settings: Settings) {
   const { logger, now, timer, store, rpc, schemes, leaseMs, strict, relayExtensionResponses } = settings;
   const findings = createFindings(logger);
   const events = createPaymentEvents(logger, now);
@@ -211,18 +211,18 @@ function createRooms(settings: Settings) {
 }
 
 /** An engine, and what adds a table that has been checked. */
-function createEngine(rooms: Rooms): {
+function createEngine(parts: Parts): {
   readonly engine: PaymentsEngine;
   readonly addTable: (table: RouteTable<PricedRoute>) => TableGate;
 } {
   const { settings, findings, events, listings, facilitator, recovery, gate, tables, handlers, payees, reporter } =
-    rooms;
+    parts;
   const { store, logger } = settings;
   const platform = isMemoryStore(store) ? findSeveralProcesses() : undefined;
   if (platform !== undefined) findings.add(memoryStoreFinding(platform));
 
   let isStarted = false;
-  /** Starts with the first gate. A memory store has nothing to recover. */
+  /** Each new gate starts the facilitators. The first one recovers; a memory store has nothing to recover. */
   const start = () => {
     facilitator.start();
     if (isStarted || isMemoryStore(store)) return;
@@ -239,9 +239,9 @@ function createEngine(rooms: Rooms): {
   const engine: PaymentsEngine = {
     holdBytes: settings.holdBytes,
     extensions: settings.extensions.map(({ key }) => key),
-    routes: (table) => addTable(check("routes", (issues) => parseRoutes(table, rooms.routesDeps, issues))),
+    routes: (table) => addTable(check("routes", (issues) => parseRoutes(table, parts.routesDeps, issues))),
     charge(given, as) {
-      const route = check("charge", (issues) => parseCharge(given, as, rooms.routesDeps, issues));
+      const route = check("charge", (issues) => parseCharge(given, as, parts.routesDeps, issues));
       const routeGate: RouteGate = {
         decide: (request, locate) => gate.decideAt(route, request, locate),
         offers: reportOffers(route),

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { ConfigError, describeValue, FacilitatorError, FareboxError, RpcError, StateError } from "./errors.js";
 
 describe("messages", () => {
-  test("of a ConfigError are one line for each issue: where, what would be right, what was found", () => {
+  test("a ConfigError has one line for each issue: path, expected, received", () => {
     const error = new ConfigError([
       { path: "options.holdBytes", expected: "a whole number from 0 to 67108864", received: "-1" },
       { path: 'routes["GET /a"].price', expected: 'a dollar price such as "$0.01"', received: '"1"' },
@@ -15,20 +15,20 @@ describe("messages", () => {
     expect(error.code).toBe("ERR_FAREBOX_CONFIG");
   });
 
-  test("of a FacilitatorError say what happened, and the fields say what it means", () => {
+  test("a FacilitatorError has a message and the fields of the failure", () => {
     const failure = { code: "ERR_FAREBOX_FACILITATOR_STATUS", operation: "settle", outcome: "unknown" } as const;
-    const error = new FacilitatorError("facilitator answered settle with status 500", { ...failure, status: 500 });
-    expect(String(error)).toMatchInlineSnapshot(`"FacilitatorError: facilitator answered settle with status 500"`);
+    const error = new FacilitatorError("facilitator responded to settle with status 500", { ...failure, status: 500 });
+    expect(String(error)).toMatchInlineSnapshot(`"FacilitatorError: facilitator responded to settle with status 500"`);
     expect(error).toMatchObject({ ...failure, status: 500, retryAfterSeconds: undefined });
   });
 
-  test("of a RpcError say what went wrong with which method, and nothing of the node", () => {
-    const error = new RpcError("node answered eth_call with status 503", "status", 503);
-    expect(String(error)).toMatchInlineSnapshot(`"RpcError: node answered eth_call with status 503"`);
+  test("an RpcError has a message, a problem and a status", () => {
+    const error = new RpcError("node responded to eth_call with status 503", "status", 503);
+    expect(String(error)).toMatchInlineSnapshot(`"RpcError: node responded to eth_call with status 503"`);
     expect(error).toMatchObject({ code: "ERR_FAREBOX_RPC", problem: "status", status: 503 });
   });
 
-  test("of a StateError are what was called out of order", () => {
+  test("a StateError has a message and a code", () => {
     const error = new StateError("settle was called on a payment that has ended");
     expect(String(error)).toMatchInlineSnapshot(`"StateError: settle was called on a payment that has ended"`);
     expect(error.code).toBe("ERR_FAREBOX_STATE");
@@ -71,7 +71,7 @@ describe("describeValue", () => {
     expect(describeValue(value)).toBe(text);
   });
 
-  test("is total, on one line and short", () => {
+  test("describes any value on one line of at most 80 characters", () => {
     const objects = { withNullPrototype: true, withBigInt: true, withDate: true, withMap: true, withTypedArray: true };
     fc.assert(
       fc.property(fc.anything(objects), (value) => {

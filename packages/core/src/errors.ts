@@ -1,10 +1,10 @@
 /**
- * Errors thrown here. They are for developers: a stranger's bad request is never an exception, it is a value.
+ * The errors that Farebox throws. They are for developers: a client's invalid request is a value, never an exception.
  *
  * @module
  */
 
-/** Stable codes. Adding one is a minor release, renaming or removing one a major. Each has a heading in `docs/reference/errors.md`. */
+/** Stable codes, each with a heading in `docs/reference/errors.md`. Adding one is a minor release; renaming or removing one is a major. */
 export type FareboxErrorCode =
   | "ERR_FAREBOX_CONFIG"
   | "ERR_FAREBOX_FACILITATOR_UNREACHABLE"
@@ -22,22 +22,22 @@ export type FareboxErrorCode =
   | "ERR_FAREBOX_STORE"
   | "ERR_FAREBOX_DISCOVERY";
 
-/** Base of every error thrown here. Branch on {@link FareboxError.code}, not on `message` or `instanceof`. */
+/** Base class of all errors. Branch on {@link FareboxError.code}, not on `message` or `instanceof`. */
 export abstract class FareboxError extends Error {
   abstract readonly code: FareboxErrorCode;
 }
 
-/** One thing that is wrong with a configuration. */
+/** One mistake in a configuration. */
 export interface ConfigIssue {
-  /** Where, as a path into what was passed, e.g. `routes["GET /weather"].accepts[0].price`. */
+  /** The place in the options, e.g. `routes["GET /weather"].accepts[0].price`. */
   readonly path: string;
-  /** What would be right, e.g. `a decimal string such as "$0.01"`. */
+  /** A description of valid values, e.g. `a decimal string such as "$0.01"`. */
   readonly expected: string;
-  /** What was found, shortened to 80 characters. Secrets are never put here. */
+  /** The value that was found, in at most 80 characters. Never a secret. */
   readonly received: string;
 }
 
-/** A configuration that cannot work. Thrown at start-up, with every issue at once. */
+/** An invalid configuration. Thrown at start-up, with every issue at once. */
 export class ConfigError extends FareboxError {
   override readonly name = "ConfigError";
   override readonly code = "ERR_FAREBOX_CONFIG";
@@ -50,25 +50,26 @@ export class ConfigError extends FareboxError {
   }
 }
 
-/** The codes of calls to a facilitator that yielded no answer. */
+/** The codes of failed calls to a facilitator. */
 export type FacilitatorErrorCode = Extract<FareboxErrorCode, `ERR_FAREBOX_FACILITATOR_${string}`>;
 
-/** What is known about a failed facilitator call, besides its message. */
+/** The fields of a {@link FacilitatorError}. */
 export interface FacilitatorFailure {
   readonly code: FacilitatorErrorCode;
   readonly operation: "verify" | "settle" | "supported";
   readonly outcome: "none" | "unknown";
   readonly status?: number;
-  /** How long the facilitator asked to be left alone. */
+  /** The facilitator's `Retry-After`, 0 to 3600. */
   readonly retryAfterSeconds?: number;
 }
 
 /**
- * A facilitator call that did not yield an answer.
+ * A call to a facilitator without a valid response.
  *
- * `outcome` is what a seller may conclude about the money. `"none"`: provably nothing happened, because the request
- * never left or was refused. `"unknown"`: the transfer may have been broadcast, so the call must not be repeated
- * elsewhere and the payer must not be told that it failed.
+ * `outcome` says what happened to the money:
+ *
+ * - `"none"`: provably nothing, because the request was not sent or was refused.
+ * - `"unknown"`: it may have moved. Do not settle with another facilitator, and do not tell the payer that it failed.
  */
 export class FacilitatorError extends FareboxError {
   override readonly name = "FacilitatorError";
@@ -89,20 +90,22 @@ export class FacilitatorError extends FareboxError {
 }
 
 /**
- * Why a question to a node has no answer. `refused`: the node says so itself. `status`: HTTP says so. `too_large`: there
- * is more of the answer than is read. `given_up`: whoever asked does not wait any longer.
+ * Why a request to a node failed.
+ *
+ * - `unreachable`, `timeout`: no response, or not in time.
+ * - `given_up`: the caller aborted it.
+ * - `status`: an HTTP error status.
+ * - `too_large`, `unreadable`: the response is too long, or invalid.
+ * - `refused`: the node responded with an error.
  */
 export type RpcProblem = "unreachable" | "timeout" | "given_up" | "status" | "too_large" | "unreadable" | "refused";
 
-/**
- * A question to a node that yielded no answer, or none that is one. Says nothing of the URL, which may hold a key, and
- * nothing of what the node wrote; so there is no `cause` either.
- */
+/** A failed request to a node. Quotes neither the URL, which may hold a key, nor the node, and has no `cause`. */
 export class RpcError extends FareboxError {
   override readonly name = "RpcError";
   override readonly code = "ERR_FAREBOX_RPC";
   readonly problem: RpcProblem;
-  /** The HTTP status, where that is the problem. */
+  /** The HTTP status if `problem` is `"status"`. */
   readonly status: number | undefined;
 
   constructor(message: string, problem: RpcProblem, status?: number) {
@@ -112,15 +115,15 @@ export class RpcError extends FareboxError {
   }
 }
 
-/** Why a handler is told to stop: its client has left, or its payment cannot be settled any more. */
+/** Why a handler should stop: `client_gone`, its client disconnected; `expired`, its payment can no longer settle. */
 export type PaymentAbortReason = "client_gone" | "expired";
 
 const ABORT_MESSAGES: Readonly<Record<PaymentAbortReason, string>> = {
-  client_gone: "the client left before the answer was delivered",
-  expired: "the payment ran out before the answer was ready; it is not charged",
+  client_gone: "the client disconnected before the response was delivered",
+  expired: "the payment expired before the response was ready; it is not charged",
 };
 
-/** The reason of `req.payment.signal`: nothing has failed, but there is no point in going on. */
+/** The reason of `req.payment.signal`. Nothing has failed, but the handler's work is no longer needed. */
 export class PaymentAbortedError extends FareboxError {
   override readonly name = "PaymentAbortedError";
   override readonly code = "ERR_FAREBOX_PAYMENT_ABORTED";
@@ -132,7 +135,7 @@ export class PaymentAbortedError extends FareboxError {
   }
 }
 
-/** A handler says how much is to be taken, and it is no amount, or too much. Nothing is charged if it is not caught. */
+/** The amount that a handler passes is invalid, or more than authorized. If the error is not caught, nothing is charged. */
 export class AmountError extends FareboxError {
   override readonly name = "AmountError";
   override readonly code = "ERR_FAREBOX_AMOUNT";
@@ -142,16 +145,16 @@ export class AmountError extends FareboxError {
   }
 }
 
-/** Something was called out of order, e.g. `settle` on a payment that has ended. A fault of the calling code. */
+/** A call in the wrong order, e.g. `settle` on a payment that has ended. A mistake in the calling code. */
 export class StateError extends FareboxError {
   override readonly name = "StateError";
   override readonly code = "ERR_FAREBOX_STATE";
 }
 
-/** An address has up to 58 characters; whatever is longer may be a key in the wrong place, and is not quoted. */
+/** An address has up to 58 characters. A longer text may be a misplaced key and is not quoted. */
 const MAX_QUOTED = 60;
 
-/** Quotes a value for an error message, if it is short; never throws, whatever it is given. */
+/** Describes a value for an error message, in at most 80 characters: `"$1"`, `a function`. Never throws, for any value. */
 export function describeValue(value: unknown): string {
   const text = typeof value === "string" ? describeText(value) : describeOther(value);
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;

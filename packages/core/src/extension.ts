@@ -1,6 +1,6 @@
 /**
- * The contract of an extension that has more to say of a route than a constant: it compiles what a seller declares, once,
- * and says at each request what goes out.
+ * The interface of an extension whose declaration depends on the route or the request. It compiles a seller's declaration once, at
+ * start-up, and returns the declaration to send for each request.
  *
  * @see x402 v2 §5.1.2 "Extensions"
  * @module
@@ -11,105 +11,102 @@ import type { ExtensionDeclaration } from "./protocol/documents.js";
 import type { JsonObject } from "./protocol/json.js";
 import type { Method } from "./route/route-key.js";
 
-/** What is known of a route when it is compiled. */
-export interface RouteFacts {
-  /** `GET /users/:id`; `payments.charge` for a route that the framework matches. */
+/** An extension that a seller can declare under `extensions[key]`. */
+export interface Extension {
+  /** Its identifier, e.g. `bazaar`. */
   readonly key: string;
-  /** `undefined`: every method, or not known yet. */
-  readonly method: Method | undefined;
-  /** Ways to write its path, without mounts; `undefined`: not known yet. */
-  readonly paths: readonly RoutePath[] | undefined;
-  readonly description: string;
-  /** Media type of the answer, or `""`. */
-  readonly mimeType: string;
+  /** Compiles a seller's declaration, which may be any value. Returns `undefined` for an invalid one, and adds issues. */
+  compile(declaration: unknown, context: DeclarationContext): CompiledDeclaration | undefined;
 }
 
-/** One way to write the path of a route. */
-export interface RoutePath {
-  /** `/users/:id`. */
-  readonly template: string;
-  /** Names of its parameters: `["id"]`. */
-  readonly params: readonly string[];
+/** A compiled declaration. */
+export interface CompiledDeclaration {
+  /**
+   * Returns the declaration for a request, or `undefined` for none. Should return the same object for requests that change nothing.
+   * Must not throw.
+   */
+  at(occasion: DeclarationOccasion): ExtensionDeclaration | undefined;
+  /** Returns the `outputSchema` for older clients and catalogs. Default: no `outputSchema`. */
+  readonly outline?: (declaration: ExtensionDeclaration, url: string) => Outline;
+  /** Checks the input of a request. Default: no check. */
+  readonly checkInput?: (input: RequestInput) => readonly InputProblem[];
+  /** The media type that a checked body must have, by method. Default: not checked. */
+  readonly bodyType?: (method: string) => "json" | "form-data" | "text" | undefined;
+  /** Whether it lists the route in public catalogs. Default `false`. */
+  readonly isPublic?: boolean;
+  readonly notices: readonly DeclarationNotice[];
 }
 
-/** Where a declaration stands. */
+/** The place of a declaration, for its compilation. */
 export interface DeclarationContext {
-  /** For issues: `routes["GET /users/:id"].extensions.bazaar`. */
+  /** The path for issues, e.g. `routes["GET /users/:id"].extensions.bazaar`. */
   readonly path: string;
   readonly route: RouteFacts;
-  /** Takes everything that is wrong. */
+  /** Add mistakes here. */
   readonly issues: Issues;
 }
 
-/** What looks wrong about a declaration although it is valid. */
+/** A route as known at start-up. */
+export interface RouteFacts {
+  /** E.g. `GET /users/:id`; `payments.charge` for a route that the framework matches. */
+  readonly key: string;
+  /** `undefined`: every method, or not yet known. */
+  readonly method: Method | undefined;
+  /** The variants of its path, without mounts. `undefined`: not yet known. */
+  readonly paths: readonly RoutePath[] | undefined;
+  readonly description: string;
+  /** Media type of the response, e.g. `application/json`, or `""`. */
+  readonly mimeType: string;
+}
+
+/** One variant of a route's path. */
+export interface RoutePath {
+  /** E.g. `/users/:id`. */
+  readonly template: string;
+  /** Names of its parameters, e.g. `["id"]`. */
+  readonly params: readonly string[];
+}
+
+/** A likely mistake in a valid declaration. */
 export interface DeclarationNotice {
   readonly code: PlainFindingCode;
   /** A sentence. */
   readonly message: string;
 }
 
-/** A request, as far as it changes what is declared. */
+/** The parts of a request that a declaration may depend on. */
 export interface DeclarationOccasion {
   readonly method: string;
-  /** Says where the request is; asked only when it is to be known. */
+  /** Returns the place of the request. Call it only if needed. */
   readonly locate: () => {
-    /** `/users/:id`; `undefined` where a route is a regular expression. */
+    /** E.g. `/users/:id`; `undefined` if the route is a regular expression. */
     readonly routeTemplate: string | undefined;
-    /** Decoded. */
+    /** Decoded values, e.g. `{ id: "7" }`. */
     readonly pathParams: Readonly<Record<string, string>>;
   };
 }
 
-/** What goes into a request, to be checked before it is paid for. */
+/** The input of a request, to check before the payment. */
 export interface RequestInput {
   readonly method: string;
   /** The query with its `?`, or `""`. */
   readonly search: string;
   readonly pathParams: Readonly<Record<string, string>>;
-  /** What a body parser has made of the body. Not to be changed. */
+  /** The parsed body. Do not change it. */
   readonly body: unknown;
 }
 
-/** What is wrong with a request. */
+/** One mistake in the input of a request. */
 export interface InputProblem {
   readonly in: "query" | "body" | "path";
-  /** JSON pointer into that: `/city`; `""` for all of it. */
+  /** JSON pointer, e.g. `/city`; `""` for the whole. */
   readonly at: string;
-  /** What would be right: `must be string`. Never quotes the request. */
+  /** A description of valid input, e.g. `must be string`. Never quotes the request. */
   readonly message: string;
 }
 
-/** Input and output of a route as older documents have them, in `outputSchema`. */
+/** Input and output of a route for `outputSchema`, a field of older clients and catalogs. */
 export interface Outline {
   readonly input: JsonObject;
   readonly output: JsonObject | null;
-}
-
-/** A declaration, compiled. */
-export interface CompiledDeclaration {
-  /**
-   * What goes out at a request; `undefined`: nothing at this one. Yields the same object where the request changes nothing.
-   * Must not throw.
-   */
-  at(occasion: DeclarationOccasion): ExtensionDeclaration | undefined;
-  /** What of a declaration older documents say in `outputSchema`. Default: it says nothing there. */
-  readonly outline?: (declaration: ExtensionDeclaration, url: string) => Outline;
-  /** Checks what goes into a request. Default: it has nothing to check by. */
-  readonly checkInput?: (input: RequestInput) => readonly InputProblem[];
-  /** What a body has to be sent as, by method, where it is checked. */
-  readonly bodyType?: (method: string) => "json" | "form-data" | "text" | undefined;
-  /** Whether it puts the route into public catalogs. Default `false`. */
-  readonly isPublic?: boolean;
-  readonly notices: readonly DeclarationNotice[];
-}
-
-/** An extension that a seller can declare under `extensions[key]`. */
-export interface Extension {
-  /** Its identifier: `bazaar`. */
-  readonly key: string;
-  /**
-   * Compiles what a seller has declared, which may be anything. `undefined` when that cannot be done; then why is among
-   * the issues.
-   */
-  compile(declaration: unknown, context: DeclarationContext): CompiledDeclaration | undefined;
 }

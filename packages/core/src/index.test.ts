@@ -1,55 +1,76 @@
 import { expect, test } from "vitest";
+import * as adapter from "./adapter.js";
 import * as core from "./index.js";
+import * as issues from "./issues.js";
+import * as protocol from "./protocol/index.js";
 
-test("the package exports exactly these values", () => {
+test("@farebox/core exports exactly these values", () => {
   expect(Object.keys(core).sort()).toMatchInlineSnapshot(`
     [
       "AmountError",
       "ConfigError",
-      "EXPOSE_HEADERS",
-      "EXTENSION_RESPONSES",
       "FacilitatorError",
       "FareboxError",
-      "PAYMENT_REQUIRED",
-      "PAYMENT_RESPONSE",
-      "PAYMENT_SIGNATURE",
       "PaymentAbortedError",
       "RELEASABLE",
       "RpcError",
       "StateError",
       "TRANSITIONS",
       "UNFINISHED",
-      "UNKNOWN_RECEIVERS",
-      "canonicalNetwork",
       "createHttpFacilitator",
-      "createIssues",
       "createMemoryStore",
+      "createRpcNode",
+    ]
+  `);
+});
+
+test("@farebox/core/adapter exports exactly these values", () => {
+  expect(Object.keys(adapter).sort()).toMatchInlineSnapshot(`
+    [
+      "EXPOSE_HEADERS",
+      "UNKNOWN_RECEIVERS",
       "createPaymentsEngine",
       "createPaymentsGate",
-      "createRpcNode",
+      "exposeHeaders",
+      "isHost",
+      "isSettlementOverrides",
+      "matchesMount",
+      "placeOfRoute",
+      "privateCacheControl",
+      "samplesOf",
+      "toCanonicalText",
+    ]
+  `);
+});
+
+test("@farebox/core/issues exports exactly these values", () => {
+  expect(Object.keys(issues).sort()).toMatchInlineSnapshot(`
+    [
+      "createIssues",
+      "issuePath",
+    ]
+  `);
+});
+
+test("@farebox/core/protocol exports exactly these values", () => {
+  expect(Object.keys(protocol).sort()).toMatchInlineSnapshot(`
+    [
+      "EXTENSION_RESPONSES",
+      "PAYMENT_REQUIRED",
+      "PAYMENT_RESPONSE",
+      "PAYMENT_SIGNATURE",
+      "canonicalNetwork",
       "decodeExtensionResponses",
       "decodePaymentRequired",
       "decodePaymentResponse",
       "decodePaymentSignature",
       "encodeExtensionResponses",
       "encodePaymentSignature",
-      "exposeHeaders",
-      "isHost",
       "isJsonObject",
       "isNetwork",
       "isReason",
-      "isSettlementOverrides",
-      "issuePath",
-      "legible",
-      "matchesMount",
-      "parseAtomic",
       "parseJson",
-      "parsePrice",
-      "placeOfRoute",
-      "privateCacheControl",
       "sameNetwork",
-      "samplesOf",
-      "toCanonicalText",
     ]
   `);
 });

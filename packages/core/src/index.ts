@@ -1,18 +1,13 @@
 /**
- * Everything exported here is public API.
+ * For sellers, and for authors of stores and facilitators. Everything exported here is public API.
+ *
+ * Adapters use `@farebox/core/adapter`, schemes `@farebox/core/scheme`, options of your own `@farebox/core/issues`, and
+ * peers of the protocol `@farebox/core/protocol`.
  *
  * @module
  */
 
-export type { BuiltIn } from "./config/parse-options.js";
-export {
-  createPaymentsEngine,
-  createPaymentsGate,
-  type PaymentsEngine,
-  type RouteGate,
-  type TableGate,
-  type TableGate as Gate,
-} from "./engine.js";
+export type { PaymentsEngine } from "./engine.js";
 export {
   AmountError,
   ConfigError,
@@ -39,7 +34,7 @@ export type {
 } from "./events/events.js";
 export type { Finding, FindingCode } from "./events/findings.js";
 export type { Denial, Grant, PaymentHooks, PricedRequest } from "./events/hooks.js";
-export { type LogFields, type Logger, legible } from "./events/logger.js";
+export type { LogFields, Logger } from "./events/logger.js";
 export type {
   CompiledDeclaration,
   DeclarationContext,
@@ -59,25 +54,11 @@ export {
   type HttpFacilitatorOptions,
 } from "./facilitator/http-facilitator.js";
 export type { Deadlines, FacilitatorHealth, FacilitatorState } from "./facilitator/pool-member.js";
-export type {
-  Admission,
-  Decision,
-  HandlerResponse,
-  HeldAdmission,
-  PrepaidAdmission,
-  Release,
-} from "./gate/admission.js";
 export type { Payment } from "./gate/payment.js";
-export type { GateResponse } from "./gate/responses.js";
-export { privateCacheControl } from "./http/cache-control.js";
 export { createRpcNode, type RpcNode, type RpcNodeOptions } from "./http/rpc-node.js";
-export { isHost } from "./http/urls.js";
-export { createIssues, type Issues, join as issuePath, type NumberRange } from "./issues.js";
-export type { MaybePromise } from "./maybe-promise.js";
 export type {
   Chargeable,
   ChargeableResponse,
-  ChargeableResponse as ChargeableAnswer,
   ChosenFacilitator,
   FacilitatorChoice,
   HttpFacilitatorChoice,
@@ -98,20 +79,8 @@ export type {
   StartTimer,
   Unmetered,
 } from "./options.js";
-export {
-  type AssetPrice,
-  type DollarPrice,
-  type ParsedAmount,
-  type ParsedPrice,
-  type PricingAsset,
-  parseAtomic,
-  parsePrice,
-  type TickerPrice,
-} from "./price/price.js";
-export type { ChargedAs } from "./pricing/priced-route.js";
-export { matchesMount, type Place, placeOfRoute } from "./pricing/resource.js";
-export { canonicalNetwork, isNetwork, type Network, type NetworkPattern, sameNetwork } from "./protocol/caip2.js";
-export { toCanonicalText } from "./protocol/canonical-text.js";
+export type { AssetPrice, DollarPrice, TickerPrice } from "./price/price.js";
+export type { Network, NetworkPattern } from "./protocol/caip2.js";
 export type {
   AcceptedRequirements,
   AdvertisedRequirements,
@@ -130,45 +99,10 @@ export type {
   SupportedResponse,
   VerifyResponse,
 } from "./protocol/documents.js";
-export {
-  type DecodedPayment,
-  decodeExtensionResponses,
-  decodePaymentRequired,
-  decodePaymentResponse,
-  decodePaymentSignature,
-  EXPOSE_HEADERS,
-  EXTENSION_RESPONSES,
-  encodeExtensionResponses,
-  encodePaymentSignature,
-  exposeHeaders,
-  isSettlementOverrides,
-  PAYMENT_REQUIRED,
-  PAYMENT_RESPONSE,
-  PAYMENT_SIGNATURE,
-} from "./protocol/headers.js";
-export { isJsonObject, type JsonObject, type ParsedJson, parseJson } from "./protocol/json.js";
-export {
-  type AddedReason,
-  type AvmReason,
-  isReason,
-  type Reason,
-  type SpecifiedReason,
-  type SvmReason,
-} from "./protocol/reasons.js";
-export type { DescribedOffer, DescribedRoute } from "./report/described-routes.js";
+export type { JsonObject } from "./protocol/json.js";
+export type { Reason } from "./protocol/reasons.js";
 export type { PaymentsReport, ReportedOffer, ReportedRoute } from "./report/report.js";
-export { samplesOf } from "./route/path.js";
-export type { GateRequest } from "./route/request.js";
 export type { Method, RouteKey } from "./route/route-key.js";
-export {
-  type OpaqueReceiver,
-  type Receiver,
-  type Receivers,
-  type ReceiversOf,
-  type RegisteredRoute,
-  type RouterView,
-  UNKNOWN_RECEIVERS,
-} from "./route/router-view.js";
 export type { FacilitatorScheme, SchemeHealth } from "./scheme/facilitator-scheme.js";
 export type {
   ChainFinding,
@@ -190,6 +124,7 @@ export { createMemoryStore, type MemoryStoreOptions } from "./store/memory-store
 export {
   type Claim,
   type ClaimRequest,
+  type MaybePromise,
   type PaymentRecord,
   type PaymentState,
   type PaymentStore,

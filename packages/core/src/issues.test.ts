@@ -7,7 +7,7 @@ test.each([
   [undefined, 15],
   [10, 10],
   [20, 20],
-])("the number %j is read as %j", (value, read) => {
+])("readNumber reads %j as %j", (value, read) => {
   const issues = createIssues();
   expect(issues.readNumber("options.n", value, RANGE)).toBe(read);
   expect(issues.found).toEqual([]);
@@ -24,7 +24,7 @@ test.each<[value: unknown, received: string]>([
   [[{ key: "secret" }], "[]"],
   [{ key: "secret" }, "{}"],
   ["k".repeat(61), "a text of 61 characters"],
-])("%o is no number in range, and is not shown with what it holds", (value, received) => {
+])("readNumber refuses %o, and the issue does not show its content", (value, received) => {
   const issues = createIssues();
   expect(issues.readNumber("options.n", value, RANGE)).toBe(15);
   expect(issues.readNumber("options.ms", value, { ...RANGE, unit: "milliseconds" })).toBe(15);
@@ -34,7 +34,7 @@ test.each<[value: unknown, received: string]>([
   ]);
 });
 
-test("a proxy that is revoked is no number, and throws nothing", () => {
+test("readNumber refuses a revoked proxy without throwing", () => {
   const { proxy, revoke } = Proxy.revocable([], {});
   revoke();
   const issues = createIssues();

@@ -1,39 +1,39 @@
 /**
- * Collects everything that is wrong with a configuration, so that a seller sees it all at once.
+ * Collects the mistakes in a configuration, so that a seller sees all of them at once.
  *
  * @module
  */
 import { ConfigError, type ConfigIssue, describeValue } from "./errors.js";
 import { isJsonObject, type JsonObject } from "./protocol/json.js";
 
-/** A list of issues to add to and, at the end, to throw. */
+/** A list of issues, thrown together at the end. */
 export interface Issues {
   readonly found: readonly ConfigIssue[];
-  /** Notes one issue. `received` is described, not quoted in full. */
+  /** Adds an issue. `received` is shortened. */
   add(path: string, expected: string, received: unknown): void;
-  /** Notes one issue where there is no value to describe: `received` is said as it is. */
+  /** Adds an issue with `received` as written, for cases without a value to describe. */
   addText(path: string, expected: string, received: string): void;
-  /** Notes one issue with a value that may hold a key: of an object or an array, only that it is one is said. */
+  /** Adds an issue with a value that may hold a key: an object or array is shown as `{}` or `[]`. */
   addOutline(path: string, expected: string, received: unknown): void;
-  /** Reads a whole number. Notes what is none, or out of range; then, as when nothing is said, yields the usual one. */
+  /** Reads a whole number. Returns `range.usual` for `undefined`, and with an issue for any other value outside the range. */
   readNumber(path: string, value: unknown, range: NumberRange): number;
-  /** Notes every key of `value` that is not one of `known`, and `value` itself when it is no object. */
+  /** Adds an issue for each key of `value` that is not in `known`, or one for `value` if it is not an object. */
   checkKeys(path: string, value: unknown, known: readonly string[]): value is JsonObject;
-  /** @throws {@link ConfigError} when anything was noted. */
+  /** @throws {@link ConfigError} when there are issues */
   throwIfAny(): void;
 }
 
-/** Which whole numbers an option may be, both ends included. */
+/** The whole numbers that an option accepts, both ends included. */
 export interface NumberRange {
   readonly least: number;
   readonly most: number;
-  /** What it is when nothing is said. */
+  /** The default. */
   readonly usual: number;
-  /** What is counted, e.g. `milliseconds`, to be said besides. */
+  /** The unit, e.g. `milliseconds`, for the message. */
   readonly unit?: string;
 }
 
-/** A longer key may be a secret in the wrong place. */
+/** A longer key may be a misplaced secret. */
 const MAX_KEY = 60;
 
 /** Starts an empty list. */
@@ -64,7 +64,7 @@ export function createIssues(): Issues {
       for (const key of Object.keys(value)) {
         if (known.includes(key)) continue;
         const name = key.length > MAX_KEY ? "…" : key;
-        addText(join(path, name), `one of the keys ${known.join(", ")}`, "an unknown key");
+        addText(issuePath(path, name), `one of the keys ${known.join(", ")}`, "an unknown key");
       }
       return true;
     },
@@ -79,13 +79,13 @@ function outlineOf(value: unknown): unknown {
   try {
     return Array.isArray(value) ? [] : {};
   } catch {
-    // A proxy that is revoked.
+    // A revoked proxy.
     return {};
   }
 }
 
-/** Writes a path the way it would be written in code: `routes["GET /x"].accepts[0].price`. */
-export function join(path: string, key: string | number): string {
+/** Appends a key to a path, as in code: `routes["GET /x"].accepts[0].price`. */
+export function issuePath(path: string, key: string | number): string {
   if (typeof key === "number") return `${path}[${key}]`;
   return /^[A-Za-z_$][\w$]*$/.test(key) ? `${path}.${key}` : `${path}[${JSON.stringify(key)}]`;
 }

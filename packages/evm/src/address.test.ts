@@ -44,7 +44,7 @@ describe("isAddress", () => {
     ["0X5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "0X"],
     ["0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAe", "a digit too few"],
     ["0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed0", "a digit too many"],
-    ["0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeg", "a letter that is no digit"],
+    ["0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeg", "a letter that is not a hex digit"],
     ["0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed\n", "a line break"],
     [" 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "a space"],
     ["vitalik.eth", "a name"],
@@ -71,7 +71,7 @@ describe("isAddress", () => {
     );
   });
 
-  test("isAddress throws for no value", () => {
+  test("isAddress never throws", () => {
     fc.assert(fc.property(fc.anything(), (value) => void expect(isAddress(value)).toBe(isAddress(value))));
   });
 });
@@ -80,7 +80,7 @@ test("isAddressShaped accepts any case, because a client's checksum does not mat
   expect(isAddressShaped("0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")).toBe(true);
 });
 
-test("sameAddress finds an address equal to itself in any case, and to no other", () => {
+test("sameAddress is true for the same address in any case, and false for others", () => {
   fc.assert(
     fc.property(address, address, (a, b) => {
       expect(sameAddress(getAddress(a), a)).toBe(true);

@@ -15,12 +15,12 @@ describe("the asset table", () => {
     expect(Object.isFrozen(asset)).toBe(true);
   });
 
-  test("the table has no asset twice", () => {
+  test("each asset is in the table once", () => {
     const keys = ASSETS.map(({ network, address }) => `${network} ${address.toLowerCase()}`);
     expect(new Set(keys).size).toBe(keys.length);
   });
 
-  test("the table has no ticker twice on one network, in any case", () => {
+  test("each ticker is in the table once per network, regardless of case", () => {
     const tickers = ASSETS.map(({ network, symbol }) => `${network} ${symbol.toUpperCase()}`);
     expect(new Set(tickers).size).toBe(tickers.length);
   });
@@ -68,7 +68,7 @@ describe("finding an asset", () => {
   });
 });
 
-/** Sorting is stable, so what comes first on a network stays first. */
+/** Sorting is stable, so the order within a network stays. */
 function inOrderOfNetworks<T extends { readonly network: string }>(assets: readonly T[]): readonly T[] {
   return [...assets].sort((a, b) => a.network.localeCompare(b.network));
 }

@@ -1,38 +1,22 @@
 /**
- * Documents about what is priced, served from the routes themselves.
+ * Handlers that serve documents about the priced routes, for crawlers and agents.
  *
  * @module
  */
-import { type LlmsTxtOptions, type OpenApiOptions, writeLlmsTxt, writeOpenApi, writeWellKnown } from "@farebox/bazaar";
-import { ConfigError, type DescribedRoute, type PaymentsEngine } from "@farebox/core";
+import { writeLlmsTxt, writeOpenApi, writeWellKnown } from "@farebox/bazaar";
+import { ConfigError, type PaymentsEngine } from "@farebox/core";
+import type { DescribedRoute } from "@farebox/core/adapter";
 import type { Request, RequestHandler } from "express";
-import { readOrigin } from "./read-request.js";
+import { readOrigin } from "./express-request.js";
+import type { Documents } from "./payments.js";
 import { createRouterView } from "./router-view.js";
-
-/** Handlers for documents that crawlers and agents read. None is there unless it is registered. */
-export interface Documents {
-  /** For `app.get("/.well-known/x402", …)`. */
-  wellKnown(): RequestHandler;
-  /**
-   * An OpenAPI 3.1 document, for `app.get("/openapi.json", …)`.
-   *
-   * @throws ConfigError when it has no title.
-   */
-  openapi(options: OpenApiOptions): RequestHandler;
-  /**
-   * A text for agents, for `app.get("/llms.txt", …)`.
-   *
-   * @throws ConfigError when it has no title.
-   */
-  llmsTxt(options: LlmsTxtOptions): RequestHandler;
-}
 
 type Write = (routes: readonly DescribedRoute[], baseUrl: string) => string;
 
 /** Creates the handlers of one seller. */
 export function createDocuments(engine: PaymentsEngine): Documents {
   const json = "application/json; charset=utf-8";
-  const serve = (type: string, write: Write) => createHandler(engine, { type, write });
+  const serve = (type: string, write: Write) => createHandler(engine, type, write);
   return {
     wellKnown: () => serve(json, (routes, baseUrl) => JSON.stringify(writeWellKnown(routes, baseUrl))),
     openapi(options) {
@@ -48,13 +32,13 @@ export function createDocuments(engine: PaymentsEngine): Documents {
 
 function checkTitle(path: string, options: { readonly title?: unknown } | undefined): void {
   if (typeof options?.title === "string" && options.title !== "") return;
-  throw new ConfigError([{ path: `${path}.title`, expected: "a name for what is sold", received: "none" }]);
+  throw new ConfigError([{ path: `${path}.title`, expected: "a text that is not empty", received: "nothing" }]);
 }
 
-/** By what a request says of the server a document is written anew, which others must not get. */
-function createHandler(engine: PaymentsEngine, { type, write }: { type: string; write: Write }): RequestHandler {
+function createHandler(engine: PaymentsEngine, type: string, write: Write): RequestHandler {
   let last: { readonly app: Request["app"]; readonly baseUrl: string; readonly text: string } | undefined;
   return (req, res) => {
+    // Without `publicUrl`, the base URL comes from the request's headers. Shared caches must not keep such a document.
     const { origin: baseUrl, isCertain } = engine.originOf(readOrigin(req));
     if (last === undefined || last.app !== req.app || last.baseUrl !== baseUrl) {
       last = { app: req.app, baseUrl, text: write(engine.describe(createRouterView(req.app)), baseUrl) };

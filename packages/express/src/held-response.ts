@@ -1,29 +1,20 @@
 /**
- * Holds a handler's answer until its payment has settled, then lets it go or puts another in its place.
+ * Holds a handler's response until its payment has settled, then releases it or replaces it.
  *
- * The handler writes as it always does. What it writes is kept until it ends its answer, flushes it, writes more than is
- * held back, or writes the first of a stream of events; then the gate decides, once. From there on everything goes straight through, at the client's pace.
- * Our methods stay on the response, because other middleware may have put its own on top of them.
+ * The handler writes as usual. Its response is held until the handler ends it, flushes it, writes more than is held, or
+ * writes the first event of a stream. Then the gate decides once. After the release everything passes straight to the client.
+ * Our methods stay on the response, because later middleware may have wrapped them.
  *
  * @see `docs/reference/lifecycle.md`, "Holding the response"
  * @module
  */
 import type { ServerResponse } from "node:http";
-import type { GateResponse, HandlerResponse, HeldAdmission, Release } from "@farebox/core";
-import { isAbandoned, onOver } from "./delivery.js";
-import {
-  type ChunkArguments,
-  InvalidChunkError,
-  later,
-  readWrite,
-  refuseWrite,
-  type WriteCallback,
-} from "./held-body.js";
+import type { GateResponse, HandlerResponse, HeldAdmission, Release } from "@farebox/core/adapter";
 import {
   appendExposeHeaders,
   HeadRehearsal,
-  insistOnPrivate,
   isEventStream,
+  keepPrivate,
   lockHead,
   putHead,
   type ResponseHead,
@@ -32,125 +23,142 @@ import {
   type WriteHeadArguments,
   withoutOverrides,
 } from "./response-head.js";
-import { type Flag, type Keeper, type Originals, originalFlag, takeOriginals, takeOver } from "./take-over.js";
-import { prepareAnswer } from "./write-answer.js";
+import { isDisconnected, onClosed, prepareResponse } from "./write-response.js";
 
 /**
- * - `holding`: the handler writes to us.
- * - `deciding`: the gate settles; nothing has gone out.
- * - `released`: the handler writes to the client.
- * - `dropped`: another answer went out, or the client left before any did; what the handler still writes goes nowhere.
- */
-type Phase = "holding" | "deciding" | "released" | "dropped";
-
-/**
- * Takes over a response.
+ * Holds a response.
  *
- * @param holdBytes - How much of the body is held back at most, in bytes.
+ * @param holdBytes - How much of the body is held at most, in bytes.
  */
 export function holdResponse(res: ServerResponse, admission: HeldAdmission, holdBytes: number): void {
   new HeldResponse(res, admission, holdBytes).install();
 }
 
-class HeldResponse implements Keeper {
+/**
+ * - `holding`: the handler's response is held.
+ * - `deciding`: the gate settles; nothing was sent.
+ * - `released`: the handler writes to the client.
+ * - `dropped`: another response was sent, or the client disconnected. The rest of the handler's response is discarded.
+ */
+type Phase = "holding" | "deciding" | "released" | "dropped";
+
+/** The methods of a response that are replaced: Node's own, or those of earlier middleware. */
+type Originals = Pick<ServerResponse, "writeHead" | "flushHeaders" | "write" | "end">;
+
+class HeldResponse {
   readonly #res: ServerResponse;
   readonly #admission: HeldAdmission;
   readonly #holdBytes: number;
-  /** The head before the handler ran: what remains of it when the answer is replaced. */
-  readonly #before: ResponseHead;
+  /** The head before the handler ran. A replacement starts from it. */
+  readonly #headBefore: ResponseHead;
   readonly #rehearsal: HeadRehearsal;
   readonly #original: Originals;
   #phase: Phase = "holding";
   #chunks: Buffer[] = [];
-  /** What `end` was given. */
+  /** The chunk given to `end`. */
   #lastChunk: Buffer | undefined;
-  /** The same as text, if that is how it is to go out. */
-  #lastText: string | undefined;
   #heldBytes = 0;
-  /** Callbacks of chunks there was no more room for. */
+  /** Callbacks of writes that exceeded `holdBytes`. */
   #callbacks: WriteCallback[] = [];
   #isDrainAwaited = false;
-  #ended = false;
-  #replaced = false;
-  /** Something of ours is on its way out: from here on the response says by itself what has become of it. */
-  #isAside = false;
-  /** What was paid for, and is kept should its delivery break off. */
-  #owed: HandlerResponse | undefined;
+  /** The handler has called `end`. */
+  #isEnded = false;
+  /** Something is being sent: `headersSent` says what Node says again. */
+  #isSending = false;
+  #isReplaced = false;
+  /** A response that was paid for. The gate keeps it if its delivery breaks off. */
+  #paidResponse: HandlerResponse | undefined;
 
   constructor(res: ServerResponse, admission: HeldAdmission, holdBytes: number) {
+    const { writeHead, flushHeaders, write, end } = res;
     this.#res = res;
     this.#admission = admission;
     this.#holdBytes = holdBytes;
-    this.#before = takeHead(res);
+    this.#headBefore = takeHead(res);
     this.#rehearsal = new HeadRehearsal(res);
-    this.#original = takeOriginals(res);
+    this.#original = { writeHead, flushHeaders, write, end };
   }
 
   install(): void {
-    takeOver(this.#res, this);
-    onOver(this.#res, (isDelivered) => this.#over(isDelivered));
+    const res = this.#res;
+    res.writeHead = (...args: WriteHeadArguments) => {
+      this.#rehearsal.writeHead(args);
+      return res;
+    };
+    res.flushHeaders = () => this.#flushHeaders();
+    res.write = (...args: ChunkArguments) => this.#write(args);
+    res.end = (...args: ChunkArguments) => {
+      this.#end(args);
+      return res;
+    };
+    // Early hints are optional, and this response may be replaced.
+    res.writeEarlyHints = (_hints, callback) => later(callback);
+    Object.defineProperties(Object.assign(res, { [HELD]: this }), FLAGS);
+    onClosed(res, (isDelivered) => this.#close(isDelivered));
     this.#admission.onExpired((instead) => this.#expire(instead));
   }
 
-  /** True as soon as the handler has done what the flag stands for, though nothing has gone out yet. */
-  isSet(name: Flag): boolean {
-    const isEarly = name === "headersSent" ? !this.#isAside && this.#rehearsal.isBegun : this.#ended;
-    return isEarly || originalFlag(this.#res, name);
+  /** True once the handler has written a head, so that error handlers do not write a second one. */
+  get headersSent(): boolean {
+    return (this.#rehearsal.isWritten && !this.#isSending) || this.#nodeFlag("headersSent");
   }
 
-  /** As Node does: through whatever `writeHead` is by now, so that middleware behind us has its say before settlement. */
-  #beginHead(): void {
-    if (!this.#replaced && !this.#rehearsal.isBegun) this.#res.writeHead(this.#res.statusCode);
+  get writableEnded(): boolean {
+    return this.#isEnded || this.#nodeFlag("writableEnded");
   }
 
-  writeHead(args: readonly unknown[]): void {
-    this.#rehearsal.writeHead(args as WriteHeadArguments);
+  #nodeFlag(name: "headersSent" | "writableEnded"): boolean {
+    return Boolean(Reflect.get(Object.getPrototypeOf(this.#res), name, this.#res));
   }
 
-  flushHeaders(): void {
-    if (this.#phase === "released") {
-      this.#call("flushHeaders", []);
-    } else if (this.#phase === "holding") {
-      this.#beginHead();
-      this.#decide();
-    }
-  }
-
-  /** Calls what was there before us. */
   #call(name: keyof Originals, args: readonly unknown[]): unknown {
     return Reflect.apply(this.#original[name], this.#res, args);
   }
 
-  write(args: ChunkArguments): boolean {
-    if (this.#phase === "released" && !this.#ended) return this.#call("write", args) as boolean;
+  #flushHeaders(): void {
+    if (this.#phase === "released") {
+      this.#call("flushHeaders", []);
+    } else if (this.#phase === "holding") {
+      this.#writeHeadOnce();
+      void this.#decide();
+    }
+  }
+
+  #write(args: ChunkArguments): boolean {
+    if (this.#phase === "released" && !this.#isEnded) return this.#call("write", args) as boolean;
     const { chunk, callback } = readWrite(args);
     if (chunk === undefined) throw new InvalidChunkError();
-    if (this.#ended) return refuseWrite(callback);
-    this.#beginHead();
+    if (this.#isEnded) return refuseWrite(callback);
+    this.#writeHeadOnce();
     return this.#keep(chunk, callback);
   }
 
-  end(args: ChunkArguments): void {
-    const { chunk, callback, text } = readWrite(args);
-    if (this.#ended) {
+  #end(args: ChunkArguments): void {
+    const { chunk, callback } = readWrite(args);
+    if (this.#isEnded) {
       refuseWrite(callback);
       return;
     }
-    if (this.#phase !== "released") this.#beginHead();
-    this.#ended = true;
-    if (callback !== undefined) this.#whenOver(callback);
-    if (this.#phase === "released") {
+    const isReleased = this.#phase === "released";
+    if (!isReleased) this.#writeHeadOnce();
+    this.#isEnded = true;
+    if (callback !== undefined) this.#callWhenClosed(callback);
+    if (isReleased) {
       this.#call("end", [chunk]);
       return;
     }
     this.#lastChunk = chunk;
-    this.#lastText = text;
     this.#heldBytes += chunk?.byteLength ?? 0;
-    this.#decide();
+    void this.#decide();
   }
 
-  /** Node forgets the callback of `end` when the client leaves first; here it is called either way, once. */
-  #whenOver(callback: WriteCallback): void {
+  /** Node writes the head through `res.writeHead`, so middleware that has wrapped it is called before settlement. */
+  #writeHeadOnce(): void {
+    if (!this.#isReplaced && !this.#rehearsal.isWritten) this.#res.writeHead(this.#res.statusCode);
+  }
+
+  /** Node drops the callback of `end` if the client disconnects first. Here it is always called once. */
+  #callWhenClosed(callback: WriteCallback): void {
     const res = this.#res;
     const call = () => {
       res.off("finish", call).off("close", call);
@@ -160,122 +168,112 @@ class HeldResponse implements Keeper {
     else res.once("finish", call).once("close", call);
   }
 
-  /** Keeps a chunk. Its callback is called at once while there is room, else when the chunk has been handed on. */
+  /** Keeps a chunk. Its callback is called soon, or after the release if there is no room. */
   #keep(chunk: Buffer, callback: WriteCallback | undefined): boolean {
     if (this.#phase !== "dropped") {
       this.#chunks.push(chunk);
       this.#heldBytes += chunk.byteLength;
-      if (this.#heldBytes > this.#holdBytes || isEventStream(this.#res)) this.#decide();
+      if (this.#heldBytes > this.#holdBytes || isEventStream(this.#res)) void this.#decide();
     }
     if (this.#phase !== "deciding") later(callback);
     else if (callback !== undefined) this.#callbacks.push(callback);
-    return !this.#mustWait();
+    // A compressing stream in between emits "drain" only if it was filled to its own mark, so no less is asked for.
+    const mark = Math.max(this.#holdBytes, this.#res.writableHighWaterMark);
+    this.#isDrainAwaited = this.#phase === "deciding" && this.#heldBytes >= mark;
+    return !this.#isDrainAwaited;
   }
 
-  /**
-   * Whoever is told to wait waits for "drain", which comes from a stream of middleware's if there is one: so only after
-   * as much as makes any stream say it.
-   */
-  #mustWait(): boolean {
-    const enough = Math.max(this.#holdBytes, this.#res.writableHighWaterMark);
-    this.#isDrainAwaited = this.#phase === "deciding" && this.#heldBytes >= enough;
-    return this.#isDrainAwaited;
-  }
-
-  /** Tells the gate, once, what the handler answers. Whatever is done to the head after this does not count. */
-  #decide(): void {
+  /** Hands the response to the gate, once. Later changes of the head are ignored. */
+  async #decide(): Promise<void> {
     if (this.#phase !== "holding") return;
-    if (isAbandoned(this.#res)) {
-      this.#leave();
+    if (isDisconnected(this.#res)) {
+      this.#cancel();
       return;
     }
     this.#phase = "deciding";
-    void this.#complete(takeHead(this.#res));
-  }
-
-  async #complete(head: ResponseHead): Promise<void> {
     try {
-      const answer: HandlerResponse = { status: head.status, headers: head.headers, body: this.#wholeBody() };
-      const release = await this.#admission.complete(answer);
-      this.#carryOut(release, head, answer);
+      const head = takeHead(this.#res);
+      const response: HandlerResponse = { status: head.status, headers: head.headers, body: this.#wholeBody() };
+      const release = await this.#admission.complete(response);
+      this.#carryOut(release, head, response);
     } catch {
       this.#res.destroy();
     }
   }
 
   #wholeBody(): Buffer | undefined {
-    if (!this.#ended || this.#heldBytes > this.#holdBytes) return undefined;
-    if (this.#chunks.length === 0 && this.#lastChunk !== undefined) return this.#lastChunk;
+    if (!this.#isEnded || this.#heldBytes > this.#holdBytes) return undefined;
     return Buffer.concat(this.#lastChunk === undefined ? this.#chunks : [...this.#chunks, this.#lastChunk]);
   }
 
-  #carryOut(release: Release, head: ResponseHead, answer: HandlerResponse): void {
+  #carryOut(release: Release, head: ResponseHead, response: HandlerResponse): void {
     const isPaid = release.kind === "release" && release.paid;
-    if (isAbandoned(this.#res)) {
+    if (isDisconnected(this.#res)) {
       this.#drop();
-      if (isPaid) void this.#admission.unreleased(answer);
+      if (isPaid) void this.#admission.unreleased(response);
       return;
     }
-    if (isPaid) this.#owed = answer;
+    if (isPaid) this.#paidResponse = response;
     if (release.kind === "release") this.#release(release, head);
     else this.#replace(release.response);
   }
 
   #release(release: Extract<Release, { kind: "release" }>, head: ResponseHead): void {
     this.#phase = "released";
-    this.#stepAside();
+    this.#startSending();
     putHead(this.#res, withoutOverrides(head));
     setHeaders(this.#res, release.headers);
     appendExposeHeaders(this.#res);
-    if (release.paid) insistOnPrivate(this.#res);
-    this.#replay();
+    if (release.paid) keepPrivate(this.#res);
+    this.#sendHeld();
   }
 
-  /** What the handler wrote goes out as it was written. */
-  #replay(): void {
+  /** Sends the held chunks, write by write, as the handler wrote them. */
+  #sendHeld(): void {
     const chunks = this.#chunks;
     this.#chunks = [];
-    const hasRoom = chunks.map((chunk) => this.#call("write", [chunk]) as boolean).at(-1);
-    if (this.#ended) this.#call("end", [this.#lastText ?? this.#lastChunk]);
+    let hasRoom = true;
+    for (const chunk of chunks) hasRoom = this.#call("write", [chunk]) as boolean;
+    if (this.#isEnded) this.#call("end", [this.#lastChunk]);
     else if (chunks.length === 0) this.#call("flushHeaders", []);
-    this.#goOn(hasRoom ?? true);
+    this.#resumeHandler(hasRoom);
   }
 
-  #replace(answer: GateResponse): void {
-    this.#replaced = true;
+  #replace(response: GateResponse): void {
+    this.#isReplaced = true;
     this.#drop();
-    this.#stepAside();
-    putHead(this.#res, this.#before);
-    // Replaces those that the handler has announced.
+    this.#startSending();
+    putHead(this.#res, this.#headBefore);
+    // Removes trailers that the handler has set.
     this.#res.addTrailers({});
-    const body = prepareAnswer(this.#res, answer);
+    const body = prepareResponse(this.#res, response);
     lockHead(this.#res);
     this.#call("end", [body]);
   }
 
-  /** The payment has run out under a handler that may never answer. */
+  /** The payment expires before the handler has responded. */
   #expire(instead: Promise<GateResponse>): void {
     if (this.#phase !== "holding") return;
     this.#phase = "deciding";
     instead
-      .then((answer) => (isAbandoned(this.#res) ? this.#drop() : this.#replace(answer)))
+      .then((response) => (isDisconnected(this.#res) ? this.#drop() : this.#replace(response)))
       .catch(() => this.#res.destroy());
   }
 
-  /** Middleware before us, and Node, now meet the response as it really is: nothing sent yet. */
-  #stepAside(): void {
-    this.#isAside = true;
+  /** From here on Node and earlier middleware see the response as it is: nothing sent yet. */
+  #startSending(): void {
+    this.#isSending = true;
     this.#res.writeHead = this.#original.writeHead;
   }
 
   #drop(): void {
     this.#phase = "dropped";
     this.#chunks = [];
-    this.#goOn(true);
+    this.#resumeHandler(true);
   }
 
-  /** A handler that waits goes on: now if there is room, else when the socket says so. */
-  #goOn(hasRoom: boolean): void {
+  /** Lets a handler write on that waits for a callback or for "drain". Without room, the socket emits "drain" later. */
+  #resumeHandler(hasRoom: boolean): void {
     const callbacks = this.#callbacks;
     this.#callbacks = [];
     for (const callback of callbacks) later(callback);
@@ -283,17 +281,96 @@ class HeldResponse implements Keeper {
     this.#isDrainAwaited = false;
   }
 
-  /** The connection is done with the answer. */
-  #over(isDelivered: boolean): void {
+  /** The connection is done with the response. */
+  #close(isDelivered: boolean): void {
     if (!isDelivered) this.#admission.leave();
-    this.#leave();
-    if (!isDelivered && this.#owed !== undefined) void this.#admission.undelivered(this.#owed);
+    this.#cancel();
+    if (!isDelivered && this.#paidResponse !== undefined) void this.#admission.undelivered(this.#paidResponse);
   }
 
-  /** Nobody is left to answer, and nothing has been decided. */
-  #leave(): void {
+  /** Nothing is charged if the client disconnects before the gate has decided. */
+  #cancel(): void {
     if (this.#phase !== "holding") return;
     this.#drop();
     void this.#admission.cancel();
   }
+}
+
+const HELD: unique symbol = Symbol("farebox.held");
+
+/**
+ * The flags of every held response. The getters are shared: with getters of its own, each response would have a hidden class
+ * of its own in V8, and paid requests lost a third of their throughput on Node 24.
+ */
+const FLAGS: PropertyDescriptorMap & ThisType<{ readonly [HELD]: HeldResponse }> = {
+  headersSent: {
+    configurable: true,
+    get() {
+      return this[HELD].headersSent;
+    },
+  },
+  writableEnded: {
+    configurable: true,
+    get() {
+      return this[HELD].writableEnded;
+    },
+  },
+};
+
+/** Called when a chunk was taken. */
+export type WriteCallback = (error?: Error | null) => void;
+
+/** Arguments of `write` and `end`, in every form that Node accepts. */
+export type ChunkArguments = readonly [chunk?: unknown, encoding?: unknown, callback?: unknown];
+
+/** One call of `write` or `end`. */
+export interface HeldWrite {
+  /** A copy, because handlers reuse their buffers. `undefined` if nothing was given. */
+  readonly chunk: Buffer | undefined;
+  readonly callback: WriteCallback | undefined;
+}
+
+/** Reads the arguments of `write` and `end`. Throws what Node throws for a bad chunk or encoding. */
+export function readWrite([chunk, encoding, callback]: ChunkArguments): HeldWrite {
+  const last = [callback, encoding, chunk].find((argument) => typeof argument === "function");
+  return {
+    chunk: typeof chunk === "function" ? undefined : copyChunk(chunk, encoding),
+    callback: last as WriteCallback | undefined,
+  };
+}
+
+function copyChunk(chunk: unknown, encoding: unknown): Buffer | undefined {
+  if (typeof chunk === "string") {
+    return Buffer.from(chunk, typeof encoding === "string" ? (encoding as BufferEncoding) : "utf8");
+  }
+  if (chunk instanceof Uint8Array) return Buffer.from(chunk);
+  if (chunk) throw new InvalidChunkError();
+  return undefined;
+}
+
+/** Node's error for a chunk of a wrong type. */
+class InvalidChunkError extends TypeError {
+  readonly code = "ERR_INVALID_ARG_TYPE";
+  constructor() {
+    super('The "chunk" argument must be of type string or an instance of Buffer or Uint8Array.');
+  }
+}
+
+/** Node's error for `write` and `end` after `end`. */
+class WriteAfterEndError extends Error {
+  readonly code = "ERR_STREAM_WRITE_AFTER_END";
+  constructor() {
+    super("write after end");
+  }
+}
+
+/** Reports a write after `end` to its callback. Node also emits an error, which ends a process without a listener for it. */
+export function refuseWrite(callback: WriteCallback | undefined): false {
+  later(callback, new WriteAfterEndError());
+  return false;
+}
+
+/** Calls back after the current call has returned. */
+export function later(callback: WriteCallback | undefined, error?: Error): void {
+  if (callback !== undefined) process.nextTick(callback, error);
 }

@@ -6,10 +6,9 @@
 
 export type { BazaarForm, LlmsTxtOptions, OpenApiOptions } from "@farebox/bazaar";
 export {
-  AmountError,
   type CancelReason,
   type Chargeable,
-  type ChargeableAnswer,
+  type ChargeableResponse,
   type ChosenFacilitator,
   ConfigError,
   type ConfigIssue,
@@ -56,9 +55,7 @@ export {
   type SettlementResponse,
   type SettleTime,
   type StartTimer,
-  StateError,
   type Unmetered,
 } from "@farebox/core";
-export type { Documents } from "./documents.js";
-export { createPayments, type Payments, paymentMiddleware } from "./payment-middleware.js";
-export { type SettlementOverrides, setSettlementOverrides } from "./settlement-overrides.js";
+export { createPayments, paymentMiddleware } from "./payment-middleware.js";
+export { type Documents, type Payments, type SettlementOverrides, setSettlementOverrides } from "./payments.js";

@@ -1,134 +1,43 @@
 /**
- * Express middleware: asks the gate, and does as it says.
+ * The middleware: how a request goes through Express.
+ *
+ *   read the request (express-request.ts) → gate.decide → pass | respond | run
+ *
+ *   pass      the next handler runs without payment
+ *   respond   the gate's response is sent, and no handler runs (write-response.ts)
+ *   run       the handler runs with `req.payment`. Its response is held until the payment has settled (held-response.ts);
+ *             if it has settled already, the response is only marked (prepaid-response.ts)
  *
  * @module
  */
 import { exactAvm } from "@farebox/avm";
 import { bazaarExtension } from "@farebox/bazaar";
+import type { PaymentsEngine, PaymentsOptions, RoutesConfig } from "@farebox/core";
 import {
+  type Admission,
   type BuiltIn,
   createPaymentsEngine,
   createPaymentsGate,
   type Decision,
-  type FacilitatorHealth,
-  type Gate,
-  type HeldAdmission,
-  type Listing,
-  type Payment,
-  type PaymentEventType,
-  type PaymentListener,
-  type PaymentsEngine,
-  type PaymentsOptions,
-  type PaymentsReport,
-  type PrepaidAdmission,
-  type Recovery,
-  type RouteConfig,
   type RouteGate,
-  type RoutesConfig,
-} from "@farebox/core";
+  type TableGate,
+} from "@farebox/core/adapter";
 import { exactEvm, uptoEvm } from "@farebox/evm";
 import { exactSvm } from "@farebox/svm";
-import type { Application, NextFunction, Request, RequestHandler, Response } from "express";
-import { isAbandoned, onBrokenOff } from "./delivery.js";
-import { createDocuments, type Documents } from "./documents.js";
-import { markHandler } from "./gate-handlers.js";
+import type { NextFunction, Request, RequestHandler, Response } from "express";
+import { createDocuments } from "./documents.js";
+import { isRouteOfItsMethod, readPlace, readRequest, removePayment } from "./express-request.js";
 import { holdResponse } from "./held-response.js";
-import { createInspection, type Inspection } from "./inspection.js";
-import { keepPrivate, markPrepaid, removeConditions } from "./prepaid-response.js";
-import { isRouteOfItsMethod, readPlace } from "./read-place.js";
-import { readRequest, removePayment } from "./read-request.js";
-import { writeAnswer } from "./write-answer.js";
-
-declare global {
-  namespace Express {
-    interface Request {
-      /** The payment that a priced handler works for; absent on free routes. */
-      payment?: Payment;
-    }
-  }
-}
+import type { Payments } from "./payments.js";
+import { prepareGranted, preparePrepaid } from "./prepaid-response.js";
+import { createInspection, type Inspection } from "./router-view.js";
+import { markHandler } from "./router-walk.js";
+import { isDisconnected, onUndelivered, writeResponse } from "./write-response.js";
 
 const BUILT_IN: BuiltIn = {
   schemes: [exactEvm(), uptoEvm(), exactSvm(), exactAvm()],
   extensions: [bazaarExtension()],
 };
-
-const FREE: Decision = Object.freeze({ kind: "pass", isGranted: false });
-
-/**
- * On a request that was paid for once, or granted: it passes every further gate, is never charged twice, nor asked to pay. A
- * `WeakSet` would grow with every request until the next full garbage collection, and each entry is looked at by the small ones.
- */
-const ADMITTED = Symbol("farebox.admitted");
-
-type Passing = Request & { [ADMITTED]?: true };
-
-/** One set of options, shared by any number of tables and routes. */
-export interface Payments extends Documents {
-  /** What decides, for other adapters to share, such as `@farebox/mcp`: the same facilitators, store, hooks and events. */
-  readonly engine: PaymentsEngine;
-  /**
-   * Creates the middleware of a route table. Mount it before the routes it prices.
-   *
-   * @throws ConfigError with every issue at once.
-   */
-  routes(table: RoutesConfig): RequestHandler;
-  /**
-   * Creates a handler that prices the route it is put into, `app.get("/report/:id", payments.charge({ … }), handler)`, so
-   * that Express's own match is the only match. It takes every path that Express takes.
-   *
-   * @throws ConfigError with every issue at once.
-   */
-  charge(route: RouteConfig): RequestHandler;
-  /**
-   * What is priced and what looks wrong about it.
-   *
-   * @param app - Whose routes are looked at. Without it only the tables are, until the first request has come.
-   */
-  report(app?: Application): PaymentsReport;
-  /**
-   * Checks the routes of an app before the first request, and tells the logger what is priced. Call it when all routes are
-   * registered; otherwise the first request does. It waits until each facilitator was asked what it supports, within the
-   * deadline for that, and each node of `rpc`, for 8 seconds at most, whether payees can be paid; it does not mind one that
-   * is down.
-   *
-   * @throws ConfigError (as a rejection) with every finding at once, if `strict` is set.
-   */
-  ready(app: Application): Promise<PaymentsReport>;
-  /**
-   * What a facilitator said last about listing a route in its catalog: `{ status: "success", … }`, or why not.
-   *
-   * @param route - Its key, `"GET /weather"`; for `charge`, method and path in the syntax of catalogs.
-   * @returns `undefined` as long as no facilitator has said anything, as after a start.
-   */
-  listing(route: string): Listing | undefined;
-  /** How each facilitator is doing right now, in the order of the options. Asks nobody. */
-  health(): readonly FacilitatorHealth[];
-  /**
-   * Listens for what becomes of requests and payments: `on("settled", ({ payer, amount }) => …)`. Yields what ends that. A
-   * listener that throws is logged and changes nothing.
-   *
-   * @throws ConfigError when there are no events of that type.
-   */
-  on<T extends PaymentEventType>(type: T, listener: PaymentListener<T>): () => void;
-  /**
-   * Takes up the settlements that a dead process has left in a durable store, and says what came of them. It happens by
-   * itself when the first table or route is created; settlements that stay unknown are tried again until they are known.
-   * Rejects when the store fails.
-   */
-  recover(): Promise<Recovery>;
-  /** Ends what happens in the background, for good. What is under way can still be paid. */
-  close(): void;
-}
-
-/**
- * Checks the options and prepares to take payments.
- *
- * @throws ConfigError with every issue at once.
- */
-export function createPayments(options: PaymentsOptions): Payments {
-  return toPayments(createPaymentsEngine(options, BUILT_IN));
-}
 
 /**
  * Prices the routes of a table: `app.use(paymentMiddleware({ "GET /weather": { … } }, { facilitator: "https://…" }))`.
@@ -137,17 +46,22 @@ export function createPayments(options: PaymentsOptions): Payments {
  */
 export function paymentMiddleware(table: RoutesConfig, options: PaymentsOptions): RequestHandler {
   const { engine, gate } = createPaymentsGate(table, options, BUILT_IN);
-  return toTableHandler(gate, { engine, inspection: createInspection(engine) });
+  return createTableHandler(gate, engine, createInspection(engine));
 }
 
-function toPayments(engine: PaymentsEngine): Payments {
+/**
+ * Checks the options and prepares to take payments, for several tables and routes.
+ *
+ * @throws ConfigError with every issue at once.
+ */
+export function createPayments(options: PaymentsOptions): Payments {
+  const engine = createPaymentsEngine(options, BUILT_IN);
   const inspection = createInspection(engine);
-  const seller = { engine, inspection };
   return {
     engine,
     ...createDocuments(engine),
-    routes: (table) => toTableHandler(engine.routes(table), seller),
-    charge: (route) => toRouteHandler(engine.charge(route), seller),
+    routes: (table) => createTableHandler(engine.routes(table), engine, inspection),
+    charge: (route) => createRouteHandler(engine.charge(route), engine, inspection),
     report: (app) => inspection.report(app),
     async ready(app) {
       await engine.ready();
@@ -161,30 +75,36 @@ function toPayments(engine: PaymentsEngine): Payments {
   };
 }
 
-interface Seller {
-  readonly engine: PaymentsEngine;
-  readonly inspection: Inspection;
+/** A route table: the gate finds the key that prices a request. */
+function createTableHandler(gate: TableGate, engine: PaymentsEngine, inspection: Inspection): RequestHandler {
+  return createHandler(gate, engine, inspection, (req) => gate.decide(readRequest(req, gate)));
 }
 
-function toTableHandler(gate: Gate, seller: Seller): RequestHandler {
-  return toHandler(gate, seller, (req) => gate.decide(readRequest(req, gate)));
-}
-
-/** OPTIONS is how browsers ask before they pay, so it is free unless the route is for OPTIONS. */
-function toRouteHandler(gate: RouteGate, seller: Seller): RequestHandler {
-  return toHandler(gate, seller, (req) => {
-    if (req.method === "OPTIONS" && !isRouteOfItsMethod(req)) return FREE;
+/** A handler inside of a route: Express has found the route already. */
+function createRouteHandler(gate: RouteGate, engine: PaymentsEngine, inspection: Inspection): RequestHandler {
+  return createHandler(gate, engine, inspection, (req) => {
+    // Browsers send OPTIONS before a request, without a payment. It is free unless the route was registered for it.
+    if (req.method === "OPTIONS" && !isRouteOfItsMethod(req)) return { kind: "pass", isGranted: false };
     const request = readRequest(req, gate);
     return gate.decide(request, () => readPlace(req, request));
   });
 }
 
-function toHandler(
+/**
+ * Marks a request that was paid for or granted: it passes every further gate. Middleware may pass on an object that inherits from
+ * the request. The mark is found there, too, which a WeakSet of requests would not be.
+ */
+const ADMITTED = Symbol("farebox.admitted");
+
+type GatedRequest = Request & { [ADMITTED]?: true };
+
+function createHandler(
   gate: object,
-  { engine, inspection }: Seller,
+  engine: PaymentsEngine,
+  inspection: Inspection,
   decide: (req: Request) => Decision | Promise<Decision>,
 ): RequestHandler {
-  const handler: RequestHandler = function payments(req: Passing, res, next) {
+  const handler: RequestHandler = function payments(req: GatedRequest, res, next) {
     if (req[ADMITTED]) return next();
     try {
       inspection.checkOnce(req.app, gate);
@@ -193,78 +113,52 @@ function toHandler(
     }
     const exchange = { req, res, next, holdBytes: engine.holdBytes };
     const decision = decide(req);
-    if (decision instanceof Promise) void carryOutLater(decision, exchange);
-    else carryOut(decision, exchange);
+    if (!(decision instanceof Promise)) return carryOut(decision, exchange);
+    // Express 4 ignores the promise of a handler that rejects.
+    decision.then((decided) => carryOut(decided, exchange)).catch(next);
   };
   markHandler(handler, gate);
   return handler;
 }
 
-/** Express 4 does not look at what a handler returns. */
-async function carryOutLater(decision: Promise<Decision>, exchange: Exchange): Promise<void> {
-  try {
-    carryOut(await decision, exchange);
-  } catch (error) {
-    exchange.next(error);
-  }
-}
-
-function carryOut(decision: Decision, exchange: Exchange): void {
-  if (decision.kind === "pass" && !decision.isGranted) exchange.next();
-  else if (isAnswered(exchange.res)) giveBack(decision);
-  else if (decision.kind === "pass") grant(exchange);
-  else if (decision.kind === "respond") respond(exchange.res, decision);
-  else if (decision.admission.isHeld) admit(decision.admission, exchange);
-  else admitPrepaid(decision.admission, exchange);
-}
-
-/** The payment of a client that need not pay stays unused, and is nobody's business behind us. */
-function grant({ req, res, next }: Exchange): void {
-  req[ADMITTED] = true;
-  removePayment(req);
-  keepPrivate(res);
-  next();
-}
-
-function admit(admission: HeldAdmission, { req, res, next, holdBytes }: Exchange): void {
-  req[ADMITTED] = true;
-  removePayment(req);
-  req.payment = admission.payment;
-  holdResponse(res, admission, holdBytes);
-  next();
-}
-
-function admitPrepaid(prepaid: PrepaidAdmission, { req, res, next }: Exchange): void {
-  req[ADMITTED] = true;
-  removePayment(req);
-  removeConditions(req);
-  req.payment = prepaid.payment;
-  markPrepaid(res, prepaid);
-  next();
-}
-
 interface Exchange {
-  readonly req: Passing;
+  readonly req: GatedRequest;
   readonly res: Response;
   readonly next: NextFunction;
-  /** How much of an answer is held back. */
+  /** How much of a response is held. */
   readonly holdBytes: number;
 }
 
-type Responded = Extract<Decision, { kind: "respond" }>;
-
-/** Whether the client has left, or middleware before us (a timeout, say) has answered, while the gate was deciding. */
-function isAnswered(res: Response): boolean {
-  return res.headersSent || res.writableEnded || isAbandoned(res);
+function carryOut(decision: Decision, { req, res, next, holdBytes }: Exchange): void {
+  if (decision.kind === "pass" && !decision.isGranted) {
+    next();
+  } else if (isOver(res)) {
+    giveBack(decision);
+  } else if (decision.kind === "respond") {
+    if (decision.undelivered !== undefined) onUndelivered(res, decision.undelivered);
+    writeResponse(res, decision.response);
+  } else {
+    req[ADMITTED] = true;
+    removePayment(req);
+    if (decision.kind === "pass") prepareGranted(res);
+    else prepareRun(decision.admission, req, res, holdBytes);
+    next();
+  }
 }
 
-/** What cannot be used any more stays good for the same payment sent again. */
+function prepareRun(admission: Admission, req: Request, res: Response, holdBytes: number): void {
+  req.payment = admission.payment;
+  if (admission.isHeld) holdResponse(res, admission, holdBytes);
+  else preparePrepaid(req, res, admission);
+}
+
+/** Whether the client disconnected, or other middleware (a timeout, for example) responded, while the gate decided. */
+function isOver(res: Response): boolean {
+  return res.headersSent || res.writableEnded || isDisconnected(res);
+}
+
+/** A decision that came too late: nothing is charged, and the same payment can be sent again. */
 function giveBack(decision: Decision): void {
   if (decision.kind === "respond") void decision.undelivered?.();
   else if (decision.kind === "run") void decision.admission.cancel();
-}
-
-function respond(res: Response, { response, undelivered }: Responded): void {
-  if (undelivered !== undefined) onBrokenOff(res, undelivered);
-  writeAnswer(res, response);
 }

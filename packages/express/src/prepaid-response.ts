@@ -1,52 +1,53 @@
 /**
- * Marks the response of a handler that was paid for before it runs, or need not be. What it writes goes out as it writes it.
+ * The response of a handler that runs after settlement, or without payment: it is not held. Only its head is watched.
  *
  * @module
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { PrepaidAdmission } from "@farebox/core";
-import { onBrokenOff } from "./delivery.js";
+import type { PrepaidAdmission } from "@farebox/core/adapter";
 import {
   appendExposeHeaders,
   HeadRehearsal,
-  insistOnPrivate,
+  keepPrivate,
   setHeaders,
   type WriteHeadArguments,
 } from "./response-head.js";
-import { overrideMethod } from "./take-over.js";
+import { onUndelivered } from "./write-response.js";
 
-/** Marks the response of a handler that somebody need not pay for: shared caches must not give it to those who have to. */
-export function keepPrivate(res: ServerResponse): void {
-  onHead(res, () => insistOnPrivate(res));
+/** Prepares the response to a request that a hook let through unpaid: shared caches must not give it to others. */
+export function prepareGranted(res: ServerResponse): void {
+  onHead(res, () => keepPrivate(res));
 }
 
-/** Puts the receipt on a response, and again as its head goes out: the handler, or an error page, may have dropped it. */
-export function markPrepaid(res: ServerResponse, prepaid: PrepaidAdmission): void {
-  const mark = () => {
-    setHeaders(res, prepaid.headers);
+/** Prepares a request whose payment has settled, and its response: it carries the receipt and stays out of shared caches. */
+export function preparePrepaid(req: IncomingMessage, res: ServerResponse, admission: PrepaidAdmission): void {
+  removeConditions(req);
+  const addReceipt = () => {
+    setHeaders(res, admission.headers);
     appendExposeHeaders(res);
   };
-  mark();
+  addReceipt();
   onHead(res, () => {
-    mark();
+    // The handler, or an error page, may have removed the receipt.
+    addReceipt();
     res.removeHeader("Settlement-Overrides");
-    insistOnPrivate(res);
+    keepPrivate(res);
   });
-  onBrokenOff(res, () => prepaid.leave());
+  onUndelivered(res, () => admission.leave());
 }
 
-/** Acts as the head goes out, when the handler has said all there is to say about it. */
-function onHead(res: ServerResponse, act: () => void): void {
+/** Calls the listener just before the head is sent, when the handler has set all its headers. */
+function onHead(res: ServerResponse, listener: () => void): void {
   const writeHead = res.writeHead.bind(res);
   const rehearsal = new HeadRehearsal(res);
-  overrideMethod(res, "writeHead", (...args: WriteHeadArguments) => {
+  res.writeHead = (...args: WriteHeadArguments) => {
     rehearsal.writeHead(args);
-    act();
+    listener();
     return writeHead(res.statusCode);
-  });
+  };
 }
 
-/** The money has moved, so there is to be content for it: a condition that holds would be answered by an empty 304. */
-export function removeConditions(req: IncomingMessage): void {
+/** A conditional request could get an empty 304 for its money. */
+function removeConditions(req: IncomingMessage): void {
   for (const name of ["if-none-match", "if-modified-since"]) Reflect.deleteProperty(req.headers, name);
 }

@@ -1,14 +1,7 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import {
-  HeadRehearsal,
-  insistOnPrivate,
-  lockHead,
-  putHead,
-  takeHead,
-  type WriteHeadArguments,
-} from "./response-head.js";
+import { HeadRehearsal, keepPrivate, lockHead, putHead, takeHead, type WriteHeadArguments } from "./response-head.js";
 
 function createResponse(headers: Readonly<Record<string, string | string[]>> = {}): ServerResponse {
   const res = new ServerResponse(new IncomingMessage(new Socket()));
@@ -17,7 +10,7 @@ function createResponse(headers: Readonly<Record<string, string | string[]>> = {
 }
 
 describe("a head", () => {
-  test("that is taken and put back is the same, whatever was there meanwhile", () => {
+  test("a head that is taken and put back is the same, also if it was changed in between", () => {
     const res = createResponse({ "X-A": "1", "Set-Cookie": ["a=1", "b=2"] });
     res.statusCode = 201;
     res.statusMessage = "Made";
@@ -29,7 +22,7 @@ describe("a head", () => {
     expect(head.headers.map(([name]) => name)).toEqual(["X-A", "Set-Cookie"]);
   });
 
-  test("does not change with the lists it was taken from", () => {
+  test("a taken head does not change when its lists of values change", () => {
     const cookies = ["a=1"];
     const res = createResponse({ "Set-Cookie": cookies });
     const head = takeHead(res);
@@ -47,7 +40,7 @@ describe("a rehearsed writeHead", () => {
     ["a message and an object", [200, "Fine", { "X-B": "1" }]],
     ["a list", [200, ["X-A", "2", "X-B", "3"]]],
     ["a message and a list", [200, "Fine", ["X-B", "3"]]],
-  ])("with %s leaves on the response what Node's own would have sent", (_form, args) => {
+  ])("a rehearsed writeHead with %s leaves on the response what Node's own would have sent", (_form, args) => {
     const res = createResponse({ "X-A": "1" });
     const real = createResponse({ "X-A": "1" });
     new HeadRehearsal(res).writeHead(args);
@@ -58,20 +51,20 @@ describe("a rehearsed writeHead", () => {
     expect(res.headersSent).toBe(false);
   });
 
-  test("with a name that comes twice in a list keeps both values, in order", () => {
+  test("a rehearsed writeHead keeps both values of a name that occurs twice in a list, in order", () => {
     const res = createResponse();
     new HeadRehearsal(res).writeHead([200, ["A", "1", "B", "x", "a", "2", "A", ["3", "4"] as never]]);
     expect(res.getHeaders()).toEqual({ a: ["1", "2", "3", "4"], b: "x" });
   });
 
-  test("throws when it is the second", () => {
+  test("a rehearsed writeHead throws when it is the second", () => {
     const res = createResponse();
     const rehearsal = new HeadRehearsal(res);
     rehearsal.writeHead([200]);
     expect(() => rehearsal.writeHead([200])).toThrow(expect.objectContaining({ code: "ERR_HTTP_HEADERS_SENT" }));
   });
 
-  test("that throws can be mended and tried again", () => {
+  test("a rehearsed writeHead that has thrown can be called again with other arguments", () => {
     const res = createResponse();
     const rehearsal = new HeadRehearsal(res);
     expect(() => rehearsal.writeHead([200, { "X-A": "ł" }])).toThrow();
@@ -82,16 +75,16 @@ describe("a rehearsed writeHead", () => {
 });
 
 describe("as the head goes out", () => {
-  test("Cache-Control can be made stricter, but not public", () => {
+  test("keepPrivate allows a stricter Cache-Control, but never a public one", () => {
     const res = createResponse({ "Cache-Control": "public" });
-    insistOnPrivate(res);
+    keepPrivate(res);
     res.setHeader("cache-control", "public, max-age=1").setHeader("X-A", "1");
     expect(res.getHeaders()).toEqual({ "cache-control": "private, max-age=1", "x-a": "1" });
     res.setHeader("Cache-Control", "no-store");
     expect(res.getHeader("cache-control")).toBe("no-store");
   });
 
-  test("a locked head takes only what says how the body travels", () => {
+  test("a locked head allows changes only of headers about the transfer", () => {
     const res = createResponse({ "X-A": "1", "Content-Length": "3" });
     lockHead(res);
     res

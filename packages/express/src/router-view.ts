@@ -1,8 +1,9 @@
 /**
- * An app's routes, as the gate asks about them.
+ * An app's routes as the gate sees them, and their inspection before the first request.
  *
  * @module
  */
+import { ConfigError, type PaymentsEngine, type PaymentsReport } from "@farebox/core";
 import {
   type OpaqueReceiver,
   type Receiver,
@@ -11,39 +12,45 @@ import {
   type RouterView,
   samplesOf,
   UNKNOWN_RECEIVERS,
-} from "@farebox/core";
+} from "@farebox/core/adapter";
 import type { Application } from "express";
-import { gateOf } from "./gate-handlers.js";
-import { type Layer, type LayerRoute, layersOf, takesAnyMethod } from "./router-layers.js";
-import { type Met, type Prefixes, type Sought, walk } from "./router-walk.js";
+import {
+  gateOf,
+  type LayerRoute,
+  layersOf,
+  type Met,
+  type Prefixes,
+  type Sought,
+  takesAnyMethod,
+  walk,
+} from "./router-walk.js";
 
 const TOP: Prefixes = [""];
 const EVERYTHING: Sought = { method: undefined, url: undefined, pathOf: (url) => url };
 
-/** Looks at an app. What is registered later is seen, too. */
+/** Creates the view of an app. Routes that are registered later are seen, too. */
 export function createRouterView(app: Application): RouterView {
+  const walkAll = () => [...walk(layersOf(app) ?? [], EVERYTHING, TOP)];
   return {
-    get hasOtherApps() {
-      return isInnerApp(app) || [...walk(layersOf(app) ?? [], EVERYTHING, TOP)].some(isAppWithin);
-    },
-    mountsOf: (gate) => findMounts(layersOf(app) ?? [], gate),
+    mountsOf: (gate) => walkAll().flatMap((met) => mountsIn(met, gate)),
     receiversOf: (gate, method, path) => receiversIn(app, gate, { method, url: path, pathOf: (url) => url }),
     get routes() {
-      return [...walk(layersOf(app) ?? [], EVERYTHING, TOP)].flatMap((met) =>
-        met.kind === "route" ? toRegistered(met) : [],
-      );
+      return walkAll().flatMap((met) => (met.kind === "route" ? toRegistered(met) : []));
+    },
+    get hasOtherApps() {
+      return isInnerApp(app) || walkAll().some(isMountedApp);
     },
   };
 }
 
 interface SoughtBelow extends Sought {
-  /** What comes before the app's own paths. */
+  /** The mounts of the app itself. An inner app does not know them. Default: none. */
   readonly prefixes?: Prefixes | "unknown";
-  /** How many segments of the path are taken where the gate is asked; default: wherever it is. */
+  /** How many segments of the path are taken where the gate is asked. Default: any number. */
   readonly gateDepth?: number;
 }
 
-/** Who would get a request that passes a gate. An app in an app does not know what comes after itself. */
+/** The receivers of a request that passes a gate, in the order of the routers. */
 export function receiversIn(
   app: Application,
   gate: object,
@@ -57,12 +64,15 @@ export function receiversIn(
   const later = isFound ? met.slice(start) : [];
   const final = later.findIndex((one) => one.kind === "route" && isFinal(one.route, sought.method));
   const reached = final === -1 ? later : later.slice(0, final + 1);
+
   const opaque: OpaqueReceiver[] = reached.filter((one) => one.kind === "opaque");
-  // Nothing behind a route that answers is reached.
+  // Nothing behind a route that responds is reached.
   const walked = final === -1 ? met : met.slice(0, start + final);
   for (const one of walked) if (one.kind === "turn") opaque.push({ handler: one.handler, isMeant: false });
-  if (isFound && final === -1 && (prefixes === "unknown" || isInnerApp(app)))
-    opaque.push({ handler: app, isMeant: false });
+  // Behind an inner app, the routers of the outer one go on.
+  const goesOn = isFound && final === -1 && (prefixes === "unknown" || isInnerApp(app));
+  if (goesOn) opaque.push({ handler: app, isMeant: false });
+
   const routesOf = (some: readonly Met[]) =>
     some.flatMap((one) => (one.kind === "route" ? toReceiver(one, gate, sought.method) : []));
   return {
@@ -74,13 +84,19 @@ export function receiversIn(
   };
 }
 
+/** A gate is a middleware, or a handler of a route. */
 function isGate(met: Met, gate: object, depth: number | undefined): boolean {
   if (met.kind !== "gate" && met.kind !== "route") return false;
   const isSame = met.kind === "gate" ? met.gate === gate : gatesOf(met.route).includes(gate);
   return isSame && (depth === undefined || met.depth === depth);
 }
 
-function isAppWithin(met: Met): boolean {
+function mountsIn(met: Met, gate: object): readonly string[] {
+  if (!isGate(met, gate, undefined) || !("mounts" in met)) return [];
+  return met.mounts ?? [];
+}
+
+function isMountedApp(met: Met): boolean {
   return met.kind === "opaque" && met.handler.name === "mounted_app";
 }
 
@@ -102,7 +118,19 @@ function toReceiver({ route, paths }: MetRoute, gate: object, method: string | u
   };
 }
 
-/** Whether the first handler cannot pass a request on, having no `next`. */
+function toRegistered({ route, paths }: MetRoute): readonly RegisteredRoute[] {
+  const names = Object.keys(route.methods).filter((name) => name !== "_all");
+  const methods = takesAnyMethod(route) ? undefined : names.map((name) => name.toUpperCase());
+  const gates = gatesOf(route);
+  if (paths === undefined) return [{ route, path: undefined, methods, gates }];
+  return paths.map((path) => ({ route, path: path === "" ? "/" : path, methods, gates }));
+}
+
+function gatesOf({ stack }: LayerRoute): readonly object[] {
+  return stack.flatMap(({ handle }) => gateOf(handle) ?? []);
+}
+
+/** Whether a route responds to every request it gets: its first handler takes no `next`. */
 function isFinal({ stack }: LayerRoute, method: string | undefined): boolean {
   const wanted = method?.toLowerCase();
   const first = stack.find((one) => one.method === undefined || wanted === undefined || isSame(one.method, wanted));
@@ -113,22 +141,52 @@ function isSame(method: string, wanted: string): boolean {
   return method === wanted || (wanted === "head" && method === "get");
 }
 
-function gatesOf({ stack }: LayerRoute): readonly object[] {
-  return stack.flatMap(({ handle }) => gateOf(handle) ?? []);
+/** Compares a seller's prices with the routes of the apps they stand in. */
+export interface Inspection {
+  /** Default: the app that was inspected last. */
+  report(app?: Application): PaymentsReport;
+  /** @throws ConfigError with every finding, if `strict` is set. */
+  check(app: Application): PaymentsReport;
+  /**
+   * Checks the gates of an app at its first request, unless `check` has been called for it.
+   *
+   * @throws ConfigError at every request, if `strict` is set and there are findings.
+   */
+  checkOnce(app: Application, gate: object): void;
 }
 
-function toRegistered({ route, paths }: MetRoute): readonly RegisteredRoute[] {
-  const names = Object.keys(route.methods).filter((name) => name !== "_all");
-  const methods = takesAnyMethod(route) ? undefined : names.map((name) => name.toUpperCase());
-  const gates = gatesOf(route);
-  if (paths === undefined) return [{ route, path: undefined, methods, gates }];
-  return paths.map((path) => ({ route, path: path === "" ? "/" : path, methods, gates }));
-}
+/** Creates the inspection for one seller. */
+export function createInspection(engine: PaymentsEngine): Inspection {
+  /** The apps that were checked, with the error of a strict check. */
+  const checked = new WeakMap<Application, ConfigError | undefined>();
+  let latest: Application | undefined;
 
-/** Where a gate is, among the middleware or among the handlers of a route. */
-function findMounts(layers: readonly Layer[], gate: object): readonly string[] {
-  return [...walk(layers, EVERYTHING, TOP)].flatMap((met) => {
-    if (met.kind === "gate" && met.gate === gate) return met.mounts ?? [];
-    return met.kind === "route" && gatesOf(met.route).includes(gate) ? (met.mounts ?? []) : [];
-  });
+  function check(app: Application, hasGate?: (gate: object) => boolean): PaymentsReport {
+    latest = app;
+    checked.set(app, undefined);
+    try {
+      return engine.check(createRouterView(app), hasGate);
+    } catch (error) {
+      // Any other error says that the routers could not be read. Requests are served all the same.
+      if (error instanceof ConfigError) checked.set(app, error);
+      throw error;
+    }
+  }
+
+  return {
+    report: (app = latest) => (app === undefined ? engine.report() : engine.report(createRouterView(app))),
+    check: (app) => check(app),
+    checkOnce(app, gate) {
+      if (!checked.has(app)) {
+        const view = createRouterView(app);
+        try {
+          check(app, (one) => one === gate || view.mountsOf(one).length > 0);
+        } catch {
+          // A ConfigError is remembered, and thrown below.
+        }
+      }
+      const error = checked.get(app);
+      if (error !== undefined) throw error;
+    },
+  };
 }

@@ -4,7 +4,8 @@
  * @module
  */
 import type { Catalog, CatalogFilter } from "@farebox/bazaar/facilitator";
-import { createIssues, type Logger } from "@farebox/core";
+import type { Logger } from "@farebox/core";
+import { createIssues } from "@farebox/core/issues";
 import type { RequestHandler } from "express";
 import { CONTENT_SECURITY_POLICY, type PageQuery, type PageResults, problemPage, resultsPage } from "./catalog-html.js";
 import { logFailure } from "./log.js";

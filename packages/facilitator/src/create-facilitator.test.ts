@@ -81,7 +81,7 @@ describe("a facilitator", () => {
     { why: "no fields at all", request: undefined, reason: "invalid_payment_requirements", network: "" },
   ];
 
-  test.each(UNKNOWN)("refuses a request with $why", async ({ request, reason, network }) => {
+  test.each(UNKNOWN)("the facilitator refuses a request with $why", async ({ request, reason, network }) => {
     const facilitator = createFacilitator({ schemes: [scheme()] });
     expect(await facilitator.verify(request as FacilitatorRequest)).toEqual({ isValid: false, invalidReason: reason });
     expect(await facilitator.settle(request as FacilitatorRequest)).toEqual({
@@ -106,7 +106,7 @@ describe("a facilitator", () => {
     { why: "returns a string instead of a promise", respond: () => "yes" },
   ];
 
-  test.each(BROKEN)("responds in the protocol when a scheme $why", async ({ respond }) => {
+  test.each(BROKEN)("the facilitator responds in the protocol when a scheme $why", async ({ respond }) => {
     const broken = scheme({
       verify: respond,
       settle: respond,
@@ -127,7 +127,7 @@ describe("a facilitator", () => {
     expect(JSON.stringify(responses)).not.toContain("secret");
   });
 
-  test("responds to any value that is passed as a request", async () => {
+  test("the facilitator responds to any value that is passed as a request", async () => {
     const facilitator = createFacilitator({ schemes: [scheme()], logger: recorder().logger });
     await fc.assert(
       fc.asyncProperty(fc.anything(), async (request) => {
@@ -205,12 +205,12 @@ describe("the log", () => {
     const { logger, lines } = recorder();
     const signature = `0x${"ab".repeat(65)}`;
     const foul = `x\nroot logged in\u001b[2J\u202e https://user:pass@node/key ${signature}`;
-    const answer = { payer: foul, invalidReason: foul, invalidMessage: foul, errorReason: foul, errorMessage: foul };
+    const texts = { payer: foul, invalidReason: foul, invalidMessage: foul, errorReason: foul, errorMessage: foul };
     const facilitator = createFacilitator({
       schemes: [
         scheme({
-          verify: async () => ({ isValid: false, ...answer }),
-          settle: async () => ({ success: false, transaction: foul, network: foul, ...answer }),
+          verify: async () => ({ isValid: false, ...texts }),
+          settle: async () => ({ success: false, transaction: foul, network: foul, ...texts }),
         }),
       ],
       logger,

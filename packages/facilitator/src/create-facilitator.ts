@@ -5,18 +5,16 @@
  * @module
  */
 import { BAZAAR, type Catalog } from "@farebox/bazaar/facilitator";
-import {
-  type CallOptions,
-  type Facilitator,
-  type FacilitatorRequest,
-  type FacilitatorScheme,
-  isJsonObject,
-  isNetwork,
-  type SettlementResponse,
-  type SupportedResponse,
-  sameNetwork,
-  type VerifyResponse,
+import type {
+  CallOptions,
+  Facilitator,
+  FacilitatorRequest,
+  FacilitatorScheme,
+  SettlementResponse,
+  SupportedResponse,
+  VerifyResponse,
 } from "@farebox/core";
+import { isJsonObject, isNetwork, sameNetwork } from "@farebox/core/protocol";
 import { createCallLog, nameOf } from "./log.js";
 import { type FacilitatorConfig, type FacilitatorOptions, parseFacilitatorOptions } from "./options.js";
 import { createRegistrar, type Extended } from "./registrar.js";

@@ -1,13 +1,13 @@
 /**
  * The discovery API: `GET /discovery/resources` lists the catalog, `GET /discovery/search` searches it.
  *
- * A parameter may hold any bytes. A wrong one is answered 400 with its name and the expected form.
+ * A parameter may hold any bytes. A wrong one gets status 400 with its name and the expected form.
  *
  * @see x402 v2 §8
  * @module
  */
 import type { Catalog, CatalogFilter, ListQuery, SearchQuery } from "@farebox/bazaar/facilitator";
-import { isNetwork } from "@farebox/core";
+import { isNetwork } from "@farebox/core/protocol";
 import type { Request, Response } from "express";
 
 type DiscoveryHandler = (req: Request, res: Response) => Promise<void>;
@@ -18,7 +18,7 @@ const MAX_OFFSET = 10_000_000;
 const MAX_QUERY = 500;
 const MAX_EXTENSIONS = 4;
 
-/** Serves the list, page by page. Rejects after it has answered 503 for a catalog that cannot be reached. */
+/** Serves the list, page by page. Responds with 503 and rejects when the catalog cannot be reached. */
 export function listHandler(catalog: Catalog): DiscoveryHandler {
   return (req, res) =>
     respond(res, readListQuery(req.url, catalog), async (query) => {

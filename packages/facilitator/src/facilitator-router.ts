@@ -5,14 +5,8 @@
  * @see x402 v2 §7, §8
  * @module
  */
-import {
-  type Facilitator,
-  type FacilitatorRequest,
-  isJsonObject,
-  parseJson,
-  type SettlementResponse,
-  type VerifyResponse,
-} from "@farebox/core";
+import type { Facilitator, FacilitatorRequest, SettlementResponse, VerifyResponse } from "@farebox/core";
+import { isJsonObject, parseJson } from "@farebox/core/protocol";
 import { type Request, type RequestHandler, type Response, Router, raw } from "express";
 import { catalogPage } from "./catalog-page.js";
 import type { LocalFacilitator } from "./create-facilitator.js";
@@ -22,8 +16,8 @@ import { type BodyLimits, type FacilitatorRouterOptions, parseRouterOptions } fr
 import type { Extended } from "./registrar.js";
 
 /**
- * Creates a router for Express 4 and 5. A body that is too long, late, not JSON, or not a request of the protocol is answered
- * 400 with `{ error }`. A refused payment is a normal response, with status 200.
+ * Creates a router for Express 4 and 5. A body that is too long, late, not JSON, or not a request of the protocol gets
+ * status 400 with `{ error }`. A refused payment is a normal response, with status 200.
  *
  * @throws ConfigError with every issue at once.
  */

@@ -6,15 +6,9 @@
  *
  * @module
  */
-import {
-  isJsonObject,
-  isReason,
-  type LogFields,
-  type Logger,
-  legible,
-  type SettlementResponse,
-  type VerifyResponse,
-} from "@farebox/core";
+import type { LogFields, Logger, SettlementResponse, VerifyResponse } from "@farebox/core";
+import { isJsonObject, isReason } from "@farebox/core/protocol";
+import { legible } from "@farebox/core/scheme";
 
 /** Logs calls. Never throws. */
 export interface CallLog {

@@ -4,15 +4,9 @@
  * @module
  */
 import type { Catalog } from "@farebox/bazaar/facilitator";
-import {
-  canonicalNetwork,
-  createIssues,
-  type Facilitator,
-  type FacilitatorScheme,
-  type Issues,
-  isNetwork,
-  type Logger,
-} from "@farebox/core";
+import type { Facilitator, FacilitatorScheme, Logger } from "@farebox/core";
+import { createIssues, type Issues } from "@farebox/core/issues";
+import { canonicalNetwork, isNetwork } from "@farebox/core/protocol";
 
 /** Options of `createFacilitator`. */
 export interface FacilitatorOptions {

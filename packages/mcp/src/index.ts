@@ -3,7 +3,7 @@
  *
  * @module
  */
-export type { App } from "./loopback.js";
+export type { App } from "./in-process.js";
 export { createPaidTools, type PaidTools, type PaidToolsOptions, type PaymentsSource } from "./paid-tools.js";
 export type { RouteToolConfig } from "./route-tool.js";
 export type {

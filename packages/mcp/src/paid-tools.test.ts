@@ -1,4 +1,5 @@
-import { ConfigError, createPaymentsEngine, type PaymentsEngine } from "@farebox/core";
+import { ConfigError, type PaymentsEngine } from "@farebox/core";
+import { createPaymentsEngine } from "@farebox/core/adapter";
 import { exactEvm } from "@farebox/evm";
 import { createTestFacilitator } from "@farebox/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -19,9 +20,9 @@ beforeEach(() => {
 });
 afterEach(() => engine.close());
 
-const answer = () => ({ content: [] });
+const handler = () => ({ content: [] });
 
-/** Paths of the issues that something throws. */
+/** The paths of the issues that are thrown. */
 function issuesOf(act: () => void): readonly string[] {
   try {
     act();
@@ -33,28 +34,36 @@ function issuesOf(act: () => void): readonly string[] {
 }
 
 test.each<[what: string, act: () => void, issues: readonly string[]]>([
-  ["nothing wrong", () => tools.tool("a.B-9_", { accepts }, answer), []],
-  ["a name with a space", () => tools.tool("a b", { accepts }, answer), ["name"]],
+  ["a valid tool", () => tools.tool("a.B-9_", { accepts }, handler), []],
+  ["a name with a space", () => tools.tool("a b", { accepts }, handler), ["name"]],
   ["no handler", () => tools.tool("a", { accepts }, undefined as never), ["handler"]],
-  ["a schema without words", () => tools.tool("a", { accepts, inputSchema: { a: z.date() } }, answer), ["inputSchema"]],
-  ["a schema that is none", () => tools.tool("a", { accepts, outputSchema: "x" as never }, answer), ["outputSchema"]],
-  ["no price", () => tools.tool("a", {}, answer), ["tool a"]],
+  [
+    "a schema that JSON Schema cannot express",
+    () => tools.tool("a", { accepts, inputSchema: { a: z.date() } }, handler),
+    ["inputSchema"],
+  ],
+  [
+    "a schema that is not one",
+    () => tools.tool("a", { accepts, outputSchema: "x" as never }, handler),
+    ["outputSchema"],
+  ],
+  ["no price", () => tools.tool("a", {}, handler), ["tool a"]],
   [
     "a bad price",
-    () => tools.tool("a", { accepts: [{ ...accepts, price: "$x" as "$1" }] }, answer),
+    () => tools.tool("a", { accepts: [{ ...accepts, price: "$x" as "$1" }] }, handler),
     ["tool a.accepts[0].price"],
   ],
-  ["an unknown key", () => tools.tool("a", { accepts, prize: 1 } as never, answer), ["tool a.prize"]],
-  ["two of one name", () => [1, 2].map(() => tools.tool("a", { accepts }, answer)), ["name"]],
-  ["a URL that is none", () => createPaidTools(engine, { url: "/mcp" }), ["options.url"]],
-  ["a transport that is none", () => createPaidTools(engine, { transport: "stdio" as never }), ["options.transport"]],
+  ["an unknown key", () => tools.tool("a", { accepts, prize: 1 } as never, handler), ["tool a.prize"]],
+  ["a name used twice", () => [1, 2].map(() => tools.tool("a", { accepts }, handler)), ["name"]],
+  ["a URL that is not absolute", () => createPaidTools(engine, { url: "/mcp" }), ["options.url"]],
+  ["an unknown transport", () => createPaidTools(engine, { transport: "stdio" as never }), ["options.transport"]],
   ["an unknown option", () => createPaidTools(engine, { uri: "" } as never), ["options.uri"]],
-  ["a route that is none", () => tools.route((() => {}) as never, "GET a", { name: "a" }), ["route"]],
+  ["a malformed route", () => tools.route((() => {}) as never, "GET a", { name: "a" }), ["route"]],
   [
-    "an app that is none",
+    "an app that is not a function, and an unknown key",
     () => tools.route({} as never, "GET /a", { name: "a", price: "$1" } as never),
     ["app", "config.price"],
   ],
-])("%s", (_what, act, issues) => {
+])("the issues are listed for %s", (_what, act, issues) => {
   expect(issuesOf(act)).toEqual(issues);
 });

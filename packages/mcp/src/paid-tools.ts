@@ -1,20 +1,32 @@
 /**
- * Paid tools: priced once, put on any number of servers.
+ * Paid tools. Read this file first: it prices tools, registers them on MCP servers, and gates each call.
+ *
+ *   tools.tool      a tool with a price: its route, its offers, its description                  (tool-price.ts)
+ *   tools.route     a priced route as a tool: each call is a request to the app                  (route-tool.ts)
+ *   a call          read → gate.decide → pass | respond | run                                    (callTool, below)
+ *     read          the tool, its arguments and its payment as a request for the gate            (tool-request.ts)
+ *     pass          run the handler: the tool is free, or a hook let the call through
+ *     respond       send the gate's response: a challenge, a refusal, an earlier result          (tool-response.ts)
+ *     run           run the handler, settle, and put the receipt on the result                   (tool-call.ts)
  *
  * @module
  */
-import { createIssues, type PaymentsEngine } from "@farebox/core";
+import type { PaymentsEngine } from "@farebox/core";
+import { createIssues } from "@farebox/core/issues";
 import type { McpServer, RegisteredTool } from "@modelcontextprotocol/sdk/server/mcp.js";
-import type { App } from "./loopback.js";
-import { noteName, type PricedTool, priceTool } from "./price-tool.js";
-import { createRouteTool, type RouteTool, type RouteToolConfig } from "./route-tool.js";
-import { callTool } from "./tool-call.js";
+import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import type { App } from "./in-process.js";
+import { createRouteTool, type RouteToolConfig } from "./route-tool.js";
+import { CANCELLED, runAndSettle, runHandler, runSettled } from "./tool-call.js";
 import type { CallExtra, PaidToolHandler, ToolConfig, ToolSchema } from "./tool-config.js";
+import { checkName, type PricedTool, priceTool, type ToolRegistration } from "./tool-price.js";
+import { type ToolCall, toGateRequest } from "./tool-request.js";
+import { onUndelivered, toResult } from "./tool-response.js";
 
-/** Who decides: the payments of `@farebox/express`, or an engine. */
+/** The payments of `@farebox/express`, or an engine of `@farebox/core`. */
 export type PaymentsSource = PaymentsEngine | { readonly engine: PaymentsEngine };
 
-/** What is the same for all tools. */
+/** Options for all tools. */
 export interface PaidToolsOptions {
   /** Absolute URL under which catalogs list the tools, e.g. `https://api.example.com/mcp`. Default `mcp://tool/<name>`. */
   readonly url?: string;
@@ -22,10 +34,10 @@ export interface PaidToolsOptions {
   readonly transport?: "streamable-http" | "sse";
 }
 
-/** Tools that cost something. */
+/** Tools with a price. */
 export interface PaidTools {
   /**
-   * Prices a tool: what `registerTool` of the SDK takes, and what it costs.
+   * Prices a tool. Takes the arguments of the SDK's `registerTool`, and the price.
    *
    * @throws ConfigError with every issue at once.
    */
@@ -36,45 +48,87 @@ export interface PaidTools {
   ): void;
   /**
    * Makes a tool of a priced route: `route(app, "GET /weather/:city", { name: "get_weather", inputSchema })`. Each call is a
-   * request to the app, within the process, and the route's own price decides: by table or by `payments.charge`.
+   * request to the app, inside the process. The price is the route's own, set in a table or by `payments.charge`.
    *
    * @throws ConfigError with every issue at once.
    */
   route(app: App, key: string, config: RouteToolConfig): void;
   /**
-   * Puts all tools that have been priced so far on a server; on each one, where there is one for each session.
+   * Registers all tools priced so far on a server. With a server per session, call it for each of them.
    *
-   * @throws Error of the SDK when the server has a tool of that name.
+   * @throws Error of the SDK when the server already has a tool of that name.
    */
   register(server: McpServer): void;
 }
 
-/** Prepares to sell tools by the same facilitators, store, hooks and events as everything else. */
+/** A tool as it is registered, and as it is called. */
+interface PaidTool {
+  readonly registration: ToolRegistration;
+  call(call: ToolCall): Promise<CallToolResult>;
+}
+
+/** Prepares to sell tools, with the facilitators, store, hooks and events of the given payments. */
 export function createPaidTools(payments: PaymentsSource, options: PaidToolsOptions = {}): PaidTools {
   const engine = "engine" in payments ? payments.engine : payments;
-  parseOptions(options);
-  const tools = new Map<string, PricedTool | RouteTool>();
+  checkOptions(options);
+  const tools = new Map<string, PaidTool>();
   return {
     tool(name, config, handler) {
-      const isTaken = tools.has(name);
-      tools.set(name, priceTool({ name, config, handler, isTaken }, { engine, ...options }));
+      const tool = priceTool({ name, config, handler, isTaken: tools.has(name) }, { engine, ...options });
+      tools.set(name, { registration: tool.registration, call: (call) => callTool(tool, call) });
     },
     route(app, key, config) {
       const { name } = config;
-      checkName(name, tools.has(name));
+      const issues = createIssues();
+      checkName(name, tools.has(name), issues);
+      issues.throwIfAny();
       tools.set(name, createRouteTool({ app, key, config }, engine));
     },
     register(server) {
-      for (const tool of tools.values()) registerTool(server, tool);
+      for (const [name, tool] of tools) registerTool(server, name, tool);
     },
   };
 }
 
-const KEYS = Object.keys({ url: true, transport: true } satisfies Record<keyof PaidToolsOptions, true>);
+/** The SDK passes the arguments to the handler of a tool with an input schema only. */
+function registerTool(server: McpServer, name: string, { registration, call }: PaidTool): void {
+  const registered: RegisteredTool =
+    registration.inputSchema === undefined
+      ? server.registerTool(name, registration, (extra: unknown) => handle(undefined, extra))
+      : server.registerTool(name, registration, (args: unknown, extra: unknown) => handle(args, extra));
+  const handle = (args: unknown, extra: unknown) =>
+    call({ server, outputSchema: registered.outputSchema, args, extra: extra as CallExtra });
+}
 
-function parseOptions(options: PaidToolsOptions): void {
+/** Calls a tool that has a price. Rejects only when the handler throws. */
+async function callTool(tool: PricedTool, call: ToolCall): Promise<CallToolResult> {
+  const { server, extra, outputSchema } = call;
+  const request = toGateRequest(tool, call);
+  const decision = await tool.gate.decide(request, () => ({ routeTemplate: undefined, pathParams: {} }));
+  if (extra.signal.aborted) {
+    // The client cancelled while the gate was deciding. It can send the same payment again.
+    if (decision.kind === "respond") void decision.undelivered?.();
+    if (decision.kind === "run") void decision.admission.cancel();
+    return CANCELLED;
+  }
+  switch (decision.kind) {
+    case "pass":
+      return runHandler(tool, call, undefined);
+    case "respond":
+      if (decision.undelivered !== undefined) onUndelivered(server, extra, decision.undelivered);
+      return toResult(decision.response, outputSchema !== undefined);
+    case "run":
+      return decision.admission.isHeld
+        ? runAndSettle(tool, call, decision.admission)
+        : runSettled(tool, call, decision.admission);
+  }
+}
+
+const OPTIONS = Object.keys({ url: true, transport: true } satisfies Record<keyof PaidToolsOptions, true>);
+
+function checkOptions(options: PaidToolsOptions): void {
   const issues = createIssues();
-  const { url, transport }: PaidToolsOptions = issues.checkKeys("options", options, KEYS) ? options : {};
+  const { url, transport }: PaidToolsOptions = issues.checkKeys("options", options, OPTIONS) ? options : {};
   if (url !== undefined && !(typeof url === "string" && URL.canParse(url))) {
     issues.add("options.url", "an absolute URL such as https://api.example.com/mcp", url);
   }
@@ -82,24 +136,4 @@ function parseOptions(options: PaidToolsOptions): void {
     issues.add("options.transport", '"streamable-http" or "sse"', transport);
   }
   issues.throwIfAny();
-}
-
-function checkName(name: string, isTaken: boolean): void {
-  const issues = createIssues();
-  noteName(name, { isTaken, issues });
-  issues.throwIfAny();
-}
-
-function registerTool(server: McpServer, priced: PricedTool | RouteTool): void {
-  const { registration } = priced;
-  const hasInput = registration.inputSchema !== undefined;
-  const registered: RegisteredTool = server.registerTool(
-    priced.name,
-    registration,
-    (first: unknown, second?: CallExtra) => {
-      const [args, extra] = hasInput ? [first, second] : [undefined, first];
-      const call = { server, outputSchema: registered.outputSchema, args, extra: extra as CallExtra };
-      return "tool" in priced ? callTool({ tool: priced.tool, ...call }) : priced.call(args, call.extra);
-    },
-  );
 }

@@ -9,16 +9,16 @@ test.each<[string, unknown, string, string?]>([
   ["DELETE /:a", { a: 0 }, "/0"],
   ["POST /:a", { a: "x", b: { c: 1 } }, "/x", '{"b":{"c":1}}'],
   ["PUT /", {}, "/", "{}"],
-])("%s with %o", (key, args, path, body) => {
+])("%s is written with the arguments %o", (key, args, path, body) => {
   expect(writeRequest(parseCalledRoute(key)!, args)).toEqual({ ok: true, path, body });
 });
 
-test.each([undefined, null, "", ".", ".."])("%o is nothing to put into a path", (a) => {
+test.each([undefined, null, "", ".", ".."])("%o cannot be written into a path", (a) => {
   expect(writeRequest(parseCalledRoute("GET /:a")!, { a })).toEqual({ ok: false, argument: "a" });
 });
 
 test.each(["/weather", "GET weather", "OPTIONS /a", "GET /a/*b", "GET /{a}", "GET /a?b=1", "GET /:1", "GET /(a)", 5])(
-  "%o is no route that can be called",
+  "parseCalledRoute refuses %o",
   (key) => {
     expect(parseCalledRoute(key)).toBeUndefined();
   },

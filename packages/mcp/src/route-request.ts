@@ -1,55 +1,68 @@
 /**
- * The arguments of a call as a request to a route: some in the path, the rest in the query or the body.
+ * The arguments of a tool that is a route: their schema, and the request that they are written to.
  *
  * @module
  */
-import { isJsonObject } from "@farebox/core";
+import type { JsonObject } from "@farebox/core";
+import { isJsonObject } from "@farebox/core/protocol";
+import { z } from "zod/v4";
+import type { ToolSchema } from "./tool-config.js";
 
 /** A route by its key: `GET /weather/:city`. */
 export interface CalledRoute {
   readonly method: string;
-  /** Texts, and names of parameters, in turns; it begins with a text. */
+  /** Literal texts and names of parameters in turn, a text first: `["/weather/", "city", ""]`. */
   readonly parts: readonly string[];
 }
 
 const KEY = /^(GET|POST|PUT|PATCH|DELETE) (\/[\w\-.~!$&'()+,;=@%/:]*)$/;
 
-/** Reads a key. `undefined`: it has no method, or signs in its path that stand for more than one parameter each. */
+/** Parses a key. `undefined`: it has no method, or a path with wildcards, optional parts or patterns. */
 export function parseCalledRoute(key: unknown): CalledRoute | undefined {
   const [, method, path] = (typeof key === "string" && KEY.exec(key)) || [];
   if (method === undefined || path === undefined) return undefined;
   const parts = path.split(/:([A-Za-z_]\w*)/);
-  return parts.some((part, at) => at % 2 === 0 && /[:()]/.test(part)) ? undefined : { method, parts };
+  return parts.some((part, index) => index % 2 === 0 && /[:()]/.test(part)) ? undefined : { method, parts };
 }
 
-/** What is asked for, or the name of the argument that has no place in a path. */
+function pathParamsOf({ parts }: CalledRoute): readonly string[] {
+  return parts.filter((_, index) => index % 2 === 1);
+}
+
+function hasQueryOnly({ method }: CalledRoute): boolean {
+  return method === "GET" || method === "DELETE";
+}
+
+/** Path and body, or the argument that cannot be written into the path. */
 export type WrittenRequest =
   | { readonly ok: true; readonly path: string; readonly body: string | undefined }
   | { readonly ok: false; readonly argument: string };
 
-/** Writes a call as a request. */
-export function writeRequest({ method, parts }: CalledRoute, given: unknown): WrittenRequest {
+/** Writes arguments into the path by name; the others into the query, or into the body as JSON. */
+export function writeRequest(route: CalledRoute, given: unknown): WrittenRequest {
   const args = new Map(Object.entries(isJsonObject(given) ? given : {}));
-  const names = parts.filter((_, at) => at % 2 === 1);
-  const misplaced = names.find((name) => !hasPlace(toText(args.get(name))));
-  if (misplaced !== undefined) return { ok: false, argument: misplaced };
-  const path = parts.map((part, at) => (at % 2 === 0 ? part : encodeURIComponent(toText(args.get(part))))).join("");
-  const rest = [...args].filter(([name]) => !names.includes(name));
-  return method === "GET" || method === "DELETE"
-    ? { ok: true, path: path + writeQuery(rest), body: undefined }
-    : { ok: true, path, body: JSON.stringify(Object.fromEntries(rest)) };
+  const inPath = pathParamsOf(route);
+  const unfit = inPath.find((name) => !isSegment(toText(args.get(name))));
+  if (unfit !== undefined) return { ok: false, argument: unfit };
+  const path = route.parts
+    .map((part, index) => (index % 2 === 0 ? part : encodeURIComponent(toText(args.get(part)))))
+    .join("");
+  const others = [...args].filter(([name]) => !inPath.includes(name));
+  return hasQueryOnly(route)
+    ? { ok: true, path: path + writeQuery(others), body: undefined }
+    : { ok: true, path, body: JSON.stringify(Object.fromEntries(others)) };
 }
 
-/** Routers make nothing of an empty segment, and something else of the others. */
-function hasPlace(text: string): boolean {
+/** Routers do not match an empty segment, and resolve `.` and `..`. */
+function isSegment(text: string): boolean {
   return text !== "" && text !== "." && text !== "..";
 }
 
 function writeQuery(args: readonly (readonly [name: string, value: unknown])[]): string {
   const query = new URLSearchParams();
-  for (const [name, value] of args) {
-    const values: readonly unknown[] = Array.isArray(value) ? value : [value];
-    for (const one of values) if (one !== undefined) query.append(name, toText(one));
+  for (const [name, given] of args) {
+    const values: readonly unknown[] = Array.isArray(given) ? given : [given];
+    for (const value of values) if (value !== undefined) query.append(name, toText(value));
   }
   return query.size === 0 ? "" : `?${query}`;
 }
@@ -57,4 +70,37 @@ function writeQuery(args: readonly (readonly [name: string, value: unknown])[]):
 function toText(value: unknown): string {
   if (value === undefined || value === null) return "";
   return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+/**
+ * Makes an input schema of the route's declaration for catalogs, `{ info, schema }`. It tells clients which arguments there
+ * are; the route itself checks them. `undefined`: the route declares none, and its path has none.
+ */
+export function declaredInput(route: CalledRoute, declaration: unknown): ToolSchema {
+  const input = objectAt(declaration, "schema", "properties", "input", "properties");
+  const others = objectAt(input, hasQueryOnly(route) ? "queryParams" : "body");
+  const properties = { ...objectAt(others, "properties"), ...objectAt(input, "pathParams", "properties") };
+  const inPath = pathParamsOf(route);
+  const required = new Set<unknown>(inPath);
+  if (Array.isArray(others["required"])) for (const name of others["required"]) required.add(name);
+  const names = new Set([...inPath, ...Object.keys(properties)]);
+  if (names.size === 0) return undefined;
+  const fields = [...names].map((name) => {
+    const field = z.any().meta(toMeta(properties[name]));
+    return [name, required.has(name) ? field : field.optional()] as const;
+  });
+  return z.looseObject(Object.fromEntries(fields));
+}
+
+/** A `$ref` points into the declaration, and would point nowhere in the tool's schema. A path parameter is a string. */
+function toMeta(property: unknown): JsonObject {
+  const { id: _, ...meta } = isJsonObject(property) ? property : { type: "string" };
+  const { description } = meta;
+  if (!JSON.stringify(meta).includes('"$ref"')) return meta;
+  return typeof description === "string" ? { description } : {};
+}
+
+function objectAt(value: unknown, ...path: readonly string[]): JsonObject {
+  const found = path.reduce<unknown>((inner, key) => (isJsonObject(inner) ? inner[key] : undefined), value);
+  return isJsonObject(found) ? found : {};
 }

@@ -1,30 +1,30 @@
 /**
- * A priced route as a tool: the call becomes a request to the app, and the route's own gate decides. So there is one price,
- * one payment and one claim, however a client comes.
+ * A priced route as a tool. Each call becomes a request to the app, and the route's own gate decides: one price, one
+ * payment and one claim, over HTTP and MCP alike.
  *
  * @module
  */
-import { createIssues, decodePaymentResponse, isJsonObject, type PaymentsEngine, parseJson } from "@farebox/core";
+import type { PaymentsEngine } from "@farebox/core";
+import { createIssues } from "@farebox/core/issues";
+import { decodePaymentResponse, isJsonObject, parseJson } from "@farebox/core/protocol";
 import type { CallToolResult, ToolAnnotations } from "@modelcontextprotocol/sdk/types.js";
-import { declaredInput } from "./declared-input.js";
-import { type App, type AskInside, askInside, type InnerResponse } from "./loopback.js";
-import { writePriceLine } from "./price-line.js";
-import type { Registration } from "./price-tool.js";
-import { type CalledRoute, parseCalledRoute, writeRequest } from "./route-request.js";
-import { RECEIPT_KEY, toErrorResult } from "./tool-answer.js";
-import type { CallExtra, ToolSchema } from "./tool-config.js";
-import { PAYMENT_KEY } from "./tool-request.js";
+import { type App, type AppResponse, connectApp } from "./in-process.js";
+import { type CalledRoute, declaredInput, parseCalledRoute, writeRequest } from "./route-request.js";
+import type { ToolSchema } from "./tool-config.js";
+import { describePrice, type ToolRegistration } from "./tool-price.js";
+import { PAYMENT_KEY, type ToolCall } from "./tool-request.js";
+import { RECEIPT_KEY, toErrorResult } from "./tool-response.js";
 
-/** What MCP clients are told of a route. What it costs says the route. */
+/** A tool that is a route. It has the route's price. */
 export interface RouteToolConfig {
   /** 1 to 128 letters, digits, underscores, hyphens and dots. */
   readonly name: string;
   readonly title?: string;
-  /** For people and models. What the route costs is added, if its price is in a table. Default `Tool: <name>`. */
+  /** For people and models. The price is added, if a table sets it. Default `Tool: <name>`. */
   readonly description?: string;
   /**
-   * Arguments named as the parameters of the path go there; the others go into the query, or the body as JSON. Default: what
-   * the route declares under `extensions.bazaar`, and the parameters of its path.
+   * Arguments named like path parameters go into the path, the others into the query, or into the body as JSON. Default: the
+   * input that the route declares under `extensions.bazaar`, and the parameters of its path.
    */
   readonly inputSchema?: Exclude<ToolSchema, undefined>;
   readonly annotations?: ToolAnnotations;
@@ -32,16 +32,51 @@ export interface RouteToolConfig {
 
 /** A route that can be called as a tool. */
 export interface RouteTool {
-  readonly name: string;
-  readonly registration: Registration;
-  call(args: unknown, extra: CallExtra): Promise<CallToolResult>;
+  readonly registration: ToolRegistration;
+  call(call: ToolCall): Promise<CallToolResult>;
 }
 
-/** A route as its seller gives it. */
+/** A route as the seller wrote it. */
 export interface GivenRoute {
   readonly app: App;
   readonly key: string;
   readonly config: RouteToolConfig;
+}
+
+/** @throws ConfigError with every issue at once. */
+export function createRouteTool({ app, key, config }: GivenRoute, engine: PaymentsEngine): RouteTool {
+  const route = checkRoute(app, key, config);
+  const { name, description = `Tool: ${name}`, ...rest } = config;
+  // A table's key may have been written without the method.
+  const path = key.slice(key.indexOf("/"));
+  const priced = engine.report().routes.find((one) => one.key === key || one.key === path);
+  const declared = engine.declared(key, route.method) ?? engine.declared(path, route.method);
+  const { inputSchema = declaredInput(route, declared?.["bazaar"]) } = rest;
+  const send = connectApp(app);
+  return {
+    registration: {
+      ...rest,
+      ...(inputSchema === undefined ? {} : { inputSchema }),
+      description: priced === undefined ? description : describePrice(description, priced.offers),
+    },
+    async call({ args, extra }) {
+      const written = writeRequest(route, args);
+      if (!written.ok)
+        return toErrorResult(`The argument ${written.argument} must be a non-empty text other than "." and "..".`);
+      const { path, body } = written;
+      const host = extra.requestInfo?.headers["host"];
+      const payment = extra._meta?.[PAYMENT_KEY];
+      const headers = {
+        Host: typeof host === "string" ? host : "localhost",
+        Accept: "application/json",
+        ...(body === undefined
+          ? {}
+          : { "Content-Type": "application/json", "Content-Length": `${Buffer.byteLength(body)}` }),
+        ...(payment === undefined ? {} : { "PAYMENT-SIGNATURE": toHeader(payment) }),
+      };
+      return toToolResult(await send({ method: route.method, path, headers, body, signal: extra.signal }));
+    },
+  };
 }
 
 const KEYS = Object.keys({
@@ -51,21 +86,6 @@ const KEYS = Object.keys({
   inputSchema: true,
   annotations: true,
 } satisfies Record<keyof RouteToolConfig, true>);
-
-/** @throws ConfigError with every issue at once. */
-export function createRouteTool({ app, key, config }: GivenRoute, engine: PaymentsEngine): RouteTool {
-  const route = checkRoute(app, key, config);
-  const { name, description = `Tool: ${name}`, ...rest } = config;
-  const ask = askInside(app);
-  const priced = engine.report().routes.find((one) => one.key === key || one.key === key.slice(key.indexOf("/")));
-  const { inputSchema = declaredInput(route, declaredOf(key, route, engine)) } = rest;
-  const about = priced === undefined ? description : `${description}\n\n${writePriceLine(priced.offers)}`;
-  return {
-    name,
-    registration: { ...rest, ...(inputSchema === undefined ? {} : { inputSchema }), description: about },
-    call: (args, extra) => callRoute({ route, ask }, args, extra),
-  };
-}
 
 function checkRoute(app: unknown, key: unknown, config: unknown): CalledRoute {
   const issues = createIssues();
@@ -77,56 +97,30 @@ function checkRoute(app: unknown, key: unknown, config: unknown): CalledRoute {
   return route ?? { method: "GET", parts: [] };
 }
 
-/** Of a key that is written with its method, or without one. */
-function declaredOf(key: string, { method }: CalledRoute, engine: PaymentsEngine): unknown {
-  const declared = engine.declared(key, method) ?? engine.declared(key.slice(key.indexOf("/")), method);
-  return declared?.["bazaar"];
-}
+/** Longer headers could exceed the server's limit, and the client would get no reason. */
+const MAX_HEADER_BYTES = 12 * 1024;
 
-async function callRoute(
-  { route, ask }: { readonly route: CalledRoute; readonly ask: AskInside },
-  args: unknown,
-  extra: CallExtra,
-): Promise<CallToolResult> {
-  const written = writeRequest(route, args);
-  if (!written.ok) return toErrorResult(`The argument ${written.argument} must be a text with something in it.`);
-  const { path, body } = written;
-  const host = extra.requestInfo?.headers["host"];
-  const payment = extra._meta?.[PAYMENT_KEY];
-  const headers = {
-    Host: typeof host === "string" ? host : "localhost",
-    Accept: "application/json",
-    ...(body === undefined
-      ? {}
-      : { "Content-Type": "application/json", "Content-Length": `${Buffer.byteLength(body)}` }),
-    ...(payment === undefined ? {} : { "PAYMENT-SIGNATURE": toHeader(payment) }),
-  };
-  return toToolResult(await ask({ method: route.method, path, headers, body, signal: extra.signal }));
-}
+/** Not base64: the gate refuses it as invalid. */
+const INVALID_PAYMENT = "-";
 
-/** More than a header may have. The server would not even say what is wrong with it. */
-const MAX_BYTES = 12 * 1024;
-const NO_PAYMENT = "-";
-
-/** What is no payment stays none, so that the gate says so. */
+/** Writes a payment as the header that the route reads. */
 function toHeader(payment: unknown): string {
   try {
     const bytes = Buffer.from(JSON.stringify(payment));
-    return bytes.byteLength > MAX_BYTES ? NO_PAYMENT : bytes.toString("base64");
+    return bytes.byteLength > MAX_HEADER_BYTES ? INVALID_PAYMENT : bytes.toString("base64");
   } catch {
-    return NO_PAYMENT;
+    return INVALID_PAYMENT;
   }
 }
 
-function toToolResult({ status, headers, body }: InnerResponse): CallToolResult {
+function toToolResult({ status, headers, body }: AppResponse): CallToolResult {
   const text = body.toString("utf8");
   const json = parseJson(text);
-  const structured = json.ok && isJsonObject(json.value) ? { structuredContent: { ...json.value } } : {};
   const header = headers["payment-response"];
   const receipt = typeof header === "string" ? decodePaymentResponse(header) : undefined;
   return {
     content: [{ type: "text", text }],
-    ...structured,
+    ...(json.ok && isJsonObject(json.value) ? { structuredContent: { ...json.value } } : {}),
     ...(status >= 200 && status < 300 ? {} : { isError: true }),
     ...(receipt === undefined ? {} : { _meta: { [RECEIPT_KEY]: receipt } }),
   };

@@ -1,5 +1,5 @@
 /**
- * What a seller says of a paid tool: what it costs, as of a route, and what MCP clients are told of it.
+ * The types of a paid tool: its price, as of a route, the rest of its configuration, and its handler.
  *
  * @module
  */
@@ -19,30 +19,30 @@ import type {
   ToolAnnotations,
 } from "@modelcontextprotocol/sdk/types.js";
 
-/** What `registerTool` of the SDK takes for a schema: a Zod object, or its fields. */
+/** A schema as `registerTool` of the SDK takes it: a Zod object, or its fields. */
 export type ToolSchema = undefined | ZodRawShapeCompat | AnySchema;
 
-/** The arguments of a call, as the schema makes them. */
+/** The arguments of a call, parsed by the schema. */
 export type ToolArguments<Input extends ToolSchema> = Input extends ZodRawShapeCompat
   ? ShapeOutput<Input>
   : Input extends AnySchema
     ? SchemaOutput<Input>
     : undefined;
 
-/** What the SDK hands to the handler of any tool. */
+/** The SDK's `extra`: the last argument of every handler. */
 export type CallExtra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
-/** What the handler of a paid tool gets besides. `signal` aborts when the payment runs out, too. */
+/** The last argument of a paid tool's handler. `signal` also aborts when the payment expires. */
 export type PaidCallExtra = CallExtra & {
-  /** The payment that the call is answered for; absent when a hook let the call through without one. */
+  /** The payment for this call; absent when a hook let the call through without one. */
   readonly payment?: Payment;
 };
 
-/** The handler of a paid tool: what `registerTool` takes. One that throws, or answers `isError`, is not charged for. */
+/** The handler of a paid tool, as `registerTool` takes it. If it throws or returns `isError`, nothing is charged. */
 export type PaidToolHandler<Input extends ToolSchema> = BaseToolCallback<CallToolResult, PaidCallExtra, Input>;
 
 /**
- * Says what a call with these arguments costs. The price is signed into the offer, with the arguments, and holds for
+ * The price of a call with these arguments. It is signed into the offer, with the arguments, and valid for
  * `maxTimeoutSeconds`.
  */
 export type ToolPriceFunction<Input extends ToolSchema> = (
@@ -54,23 +54,23 @@ type WithToolPrice<Option, Input extends ToolSchema> = Option extends unknown
   ? Omit<Option, "price"> & { readonly price?: Price | ToolPriceFunction<Input> }
   : never;
 
-/** One way to pay for a tool: that of a route, but that a price function gets the arguments. */
+/** One way to pay for a tool. As of a route, but a price function gets the arguments first. */
 export type ToolPaymentOption<Input extends ToolSchema> = WithToolPrice<PaymentOption, Input>;
 
 type CommonConfig = Omit<RouteConfig, "accepts" | "price" | "chargeable" | "description">;
 
-/** A paid tool. What it costs is said as for a route; the rest is what `registerTool` takes. */
+/** A paid tool: the price as of a route, and the configuration that `registerTool` takes. */
 export interface ToolConfig<Input extends ToolSchema = undefined, Output extends ToolSchema = undefined>
   extends CommonConfig {
-  /** Ways to pay, the seller's favourite first: clients take the first they can. */
+  /** Ways to pay, in order of preference: clients take the first they can. */
   readonly accepts?: ToolPaymentOption<Input> | readonly ToolPaymentOption<Input>[];
-  /** Price of every way to pay that names none itself. */
+  /** The price of each way to pay that has none of its own. */
   readonly price?: Price | ToolPriceFunction<Input>;
   readonly title?: string;
-  /** For people and models. What it costs is added. Catalogs get the first 500 characters. Default `Tool: <name>`. */
+  /** For people and models. The price is added. Catalogs get the first 500 characters. Default `Tool: <name>`. */
   readonly description?: string;
   readonly inputSchema?: Input;
-  /** A result that does not fit is an error and is not charged for. */
+  /** A result that does not match is an error, and is not charged. */
   readonly outputSchema?: Output;
   readonly annotations?: ToolAnnotations;
   readonly _meta?: Readonly<Record<string, unknown>>;

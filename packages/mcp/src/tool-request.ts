@@ -1,32 +1,29 @@
 /**
- * A tool call as the gate sees it.
+ * A tool call, and the request for the gate that is made of it.
  *
  * @module
  */
-import { createHash } from "node:crypto";
-import { type GateRequest, type Place, toCanonicalText } from "@farebox/core";
+import { createHash, randomUUID } from "node:crypto";
+import { type GateRequest, toCanonicalText } from "@farebox/core/adapter";
+import type { McpServer, RegisteredTool } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { CallExtra } from "./tool-config.js";
+import type { PricedTool } from "./tool-price.js";
 
-/** Where in a call's `_meta` the payment is. */
-export const PAYMENT_KEY = "x402/payment";
-
-/** A call of a paid tool. */
-export interface CalledTool {
-  readonly name: string;
-  /** Absolute URL of the resource. */
-  readonly url: string;
+/** One call of a tool. */
+export interface ToolCall {
+  readonly server: McpServer;
+  readonly outputSchema: RegisteredTool["outputSchema"];
+  /** The arguments, parsed by the input schema; `undefined` for a tool without one. */
+  readonly args: unknown;
+  readonly extra: CallExtra;
 }
 
-/** A tool has no path with parameters. */
-export const TOOL_PLACE: Place = Object.freeze({ routeTemplate: undefined, pathParams: Object.freeze({}) });
+/** The key of the payment in a call's `_meta`. */
+export const PAYMENT_KEY = "x402/payment";
 
-/** Says of a call what the gate needs to know. A payment is bound to the tool and its arguments. */
-export function toGateRequest({ name, url }: CalledTool, args: unknown, extra: CallExtra): GateRequest {
-  const headers = extra.requestInfo?.headers ?? {};
-  const header = (sought: string) => {
-    const value = Object.hasOwn(headers, sought.toLowerCase()) ? headers[sought.toLowerCase()] : undefined;
-    return Array.isArray(value) ? value.join(", ") : value;
-  };
+/** Binds the payment to the tool and its arguments: `digestBody` stands for both. */
+export function toGateRequest({ name, url }: PricedTool, { args, extra }: ToolCall): GateRequest {
+  const headers = new Map(Object.entries(extra.requestInfo?.headers ?? {}));
   let digest: string | undefined;
   return {
     method: "tools/call",
@@ -38,23 +35,26 @@ export function toGateRequest({ name, url }: CalledTool, args: unknown, extra: C
     userAgent: undefined,
     paymentSignature: undefined,
     payment: extra._meta?.[PAYMENT_KEY],
-    header,
+    header(sought) {
+      const value = headers.get(sought.toLowerCase());
+      return Array.isArray(value) ? value.join(", ") : value;
+    },
     body: args,
-    // Nobody else knows the id of a session, so whoever has it is the same client.
+    // Only the client knows the id of its session.
     client: extra.sessionId,
-    digestBody: () => {
+    digestBody() {
       digest ??= digestArguments(url, args);
       return digest;
     },
   };
 }
 
-/** Arguments of which a schema makes something that cannot be written are like no others, not even the same sent again. */
+/** Arguments that JSON cannot express (a schema may produce such) equal no others, not even those of the same call repeated. */
 function digestArguments(url: string, args: unknown): string {
   try {
     const text = JSON.stringify([url, toCanonicalText(args, Number.POSITIVE_INFINITY)]);
     return createHash("sha256").update(text).digest("base64url");
   } catch {
-    return crypto.randomUUID();
+    return randomUUID();
   }
 }

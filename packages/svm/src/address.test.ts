@@ -15,7 +15,7 @@ import { PublicKey, TOKEN, TOKEN_2022, tokenAccount } from "./payments.fixture.j
 const key = fc.uint8Array({ minLength: 32, maxLength: 32 });
 
 describe("base58", () => {
-  test("base58 is read as it was written, with zeros at the front", () => {
+  test("base58 is decoded to the bytes that were encoded, also with leading zeros", () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1, maxLength: 64 }), fc.nat(8), (bytes, zeros) => {
         const all = Buffer.concat([Buffer.alloc(zeros), bytes]);
@@ -24,7 +24,7 @@ describe("base58", () => {
     );
   });
 
-  test("base58 of addresses is that of @solana/web3.js", () => {
+  test("base58 of addresses equals that of @solana/web3.js", () => {
     fc.assert(fc.property(key, (bytes) => void expect(encodeBase58(bytes)).toBe(new PublicKey(bytes).toBase58())));
   });
 
@@ -35,7 +35,7 @@ describe("base58", () => {
     [`${"1".repeat(31)}0`, "a digit that base58 lacks"],
     [`${"1".repeat(31)}é`, "a letter that base58 lacks"],
     ["z".repeat(44), "above what 32 bytes can be"],
-    ["z".repeat(100_000), "endless"],
+    ["z".repeat(100_000), "very long"],
     ["0x209693Bc6afc0C5328bA36FaF03C514EF312287C", "an address of another family"],
     [Buffer.alloc(32), "bytes"],
     [undefined, "nothing"],
@@ -62,7 +62,7 @@ test("a token account has the address that @solana/web3.js derives", () => {
   );
 });
 
-test("tokenAccountOf yields the token account of either program as text", () => {
+test("tokenAccountOf yields the token account of either token program, in base58", () => {
   const [owner, mint] = [new PublicKey(7), new PublicKey(8)];
   const texts = [owner.toBase58(), mint.toBase58()] as const;
   expect(tokenAccountOf(...texts)).toBe(tokenAccount(owner, mint).toBase58());

@@ -1,6 +1,6 @@
 /**
- * Solana addresses, which are 32 bytes: as text in base58, those of the programs in a payment, and the token accounts that a
- * program derives. They have no checksum, and each is written in one way only.
+ * Solana addresses: 32 bytes, written in base58 without a checksum, each in one way only. Also the programs that a payment
+ * calls, and the token accounts that a program derives.
  *
  * @module
  */
@@ -8,10 +8,10 @@ import { createHash } from "node:crypto";
 import { ConfigError, StateError } from "@farebox/core";
 import { base58 } from "@scure/base";
 
-/** How many bytes an address has, and a blockhash. */
+/** The length of an address, and of a blockhash. */
 export const ADDRESS_BYTES = 32;
 
-/** Which program a mint belongs to. Payments name it, and a payee has another token account under each. */
+/** The program that a mint belongs to. A payee has a different token account under each. */
 export type TokenProgram = "token" | "token-2022";
 
 /** Writes bytes in base58. */
@@ -19,7 +19,7 @@ export function encodeBase58(bytes: Uint8Array): string {
   return base58.encode(bytes);
 }
 
-/** Reads base58 as exactly `size` bytes, else `undefined`. Text that is too long is not decoded, which takes square time. */
+/** Decodes base58 to exactly `size` bytes, else `undefined`. Longer text is not decoded, because that takes square time. */
 export function decodeBase58(text: unknown, size: number): Buffer | undefined {
   if (typeof text !== "string" || text.length < size || text.length > Math.ceil(size * 1.4)) return undefined;
   try {
@@ -35,7 +35,7 @@ export function decodeAddress(value: unknown): Buffer | undefined {
   return decodeBase58(value, ADDRESS_BYTES);
 }
 
-/** Whether a value is an address: of an account, a mint or a program, which look alike. */
+/** Whether a value is an address of an account, a mint or a program; they all look the same. */
 export function isAddress(value: unknown): value is string {
   return decodeAddress(value) !== undefined;
 }
@@ -57,12 +57,12 @@ export const TOKEN: Program = program("TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5
 export const TOKEN_2022: Program = program("TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb");
 const ASSOCIATED_TOKEN: Program = program("ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL");
 export const MEMO: Program = program("MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr");
-/** Some wallets add its assertions, which protect the payer and move nothing. */
+/** Some wallets add its assertions. They protect the payer and move nothing. */
 export const LIGHTHOUSE: Program = program("L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95");
 
 const PROGRAMS = [SYSTEM, COMPUTE_BUDGET, TOKEN, TOKEN_2022, ASSOCIATED_TOKEN, MEMO, LIGHTHOUSE];
 
-/** Decoded at first use: most sellers import this and are not paid on Solana. */
+/** Decodes at first use, because most sellers import this and are not paid on Solana. */
 function program(address: string): Program {
   let bytes: Buffer | undefined;
   return Object.freeze({
@@ -75,21 +75,21 @@ function program(address: string): Program {
   });
 }
 
-/** Whether an address is a program's, for which no key exists. */
+/** Whether an address is that of a known program, for which no key exists. */
 export function isProgram(address: string): boolean {
   return PROGRAMS.some((program) => program.address === address);
 }
 
-/** The program of a kind of tokens. */
+/** The program of a kind of token. */
 export function tokenProgram(kind: TokenProgram): Program {
   return kind === "token" ? TOKEN : TOKEN_2022;
 }
 
 /**
- * The address of an owner's associated token account, which is where a `payTo` is paid. Only the chain knows whether the
- * account exists.
+ * The address of an owner's associated token account, to which a `payTo` is paid. Only the chain knows whether the account
+ * exists.
  *
- * @param program - Of the mint. Default `token`.
+ * @param program - The mint's program. Default `token`.
  * @throws ConfigError when owner or mint is not an address.
  */
 export function tokenAccountOf(owner: string, mint: string, program: TokenProgram = "token"): string {
@@ -108,12 +108,12 @@ export interface TokenHolding {
   readonly program: Program;
 }
 
-/** Strangers tell a facilitator the payees, so the memory of them is bounded. */
+/** Clients choose the payees that a facilitator sees, so the cache is bounded. */
 const MAX_REMEMBERED = 1000;
 
 const remembered = new Map<string, Buffer>();
 
-/** Derives the token account of a holding. That takes some 100 µs, so it is remembered. */
+/** Derives the token account of a holding. Derivation takes some 100 µs, so results are cached. */
 export function associatedTokenAccount(holding: TokenHolding): Buffer {
   const { owner, mint, program } = holding;
   const key = Buffer.concat([owner, mint, program.bytes]).toString("latin1");
@@ -128,7 +128,7 @@ export function associatedTokenAccount(holding: TokenHolding): Buffer {
 
 const MARKER = Buffer.from("ProgramDerivedAddress", "ascii");
 
-/** The first address that is not on the curve, from the highest bump down. One in two is, so the end is never reached. */
+/** Yields the first address that is not on the curve, from the highest bump down. Half of all are, so few are tried. */
 function deriveTokenAccount({ owner, mint, program }: TokenHolding): Buffer {
   for (let bump = 255; ; bump--) {
     const hash = createHash("sha256");
@@ -146,17 +146,17 @@ const P = 2n ** 255n - 19n;
 const D = 37095705934669439343138083508754565189542113879843219016388785533085940283555n;
 
 /**
- * Whether 32 bytes are a compressed point of the curve, so that a key for them can exist. The sign of x, their highest bit,
- * does not matter for that.
+ * Whether 32 bytes are a compressed point of the curve, so that a key for them can exist. Their highest bit, the sign of x,
+ * does not matter.
  *
- * Plain `bigint` arithmetic: nothing here is secret, so time may depend on the values. A library would add 34 kB.
+ * Plain `bigint` arithmetic: nothing here is secret, so timing may depend on the values. A library would add 34 kB.
  *
  * @see RFC 8032, §5.1 and §5.1.3
  */
 export function isOnCurve(bytes: Uint8Array): boolean {
   const y = BigInt(`0x${Buffer.from(bytes).reverse().toString("hex")}`) % 2n ** 255n;
   const yy = (y * y) % P;
-  // x² = u/v has a solution exactly where u·v is a square; v is never zero.
+  // x² = u/v has a solution exactly if u·v is a square; v is never zero.
   const u = yy - 1n + P;
   const v = (D * yy + 1n) % P;
   // Euler's criterion. Zero is a square.

@@ -6,10 +6,10 @@
 import type { TokenProgram } from "./address.js";
 import { DEVNET, MAINNET, type SvmNetwork, TESTNET } from "./networks.js";
 
-/** A token, as the schemes of this package need to know it. */
+/** A known token. */
 export interface SvmAsset {
   readonly network: SvmNetwork;
-  /** The network's name, for people. */
+  /** For people, e.g. `Solana devnet`. */
   readonly networkName: string;
   readonly mint: string;
   readonly decimals: number;
@@ -19,7 +19,7 @@ export interface SvmAsset {
 
 type Row = readonly [network: SvmNetwork, networkName: string, mint: string, symbol: string, TokenProgram];
 
-/** Of every asset below. */
+/** The same for every asset below. */
 const DECIMALS = 6;
 
 /** The first row of a network is what a `$` price means there. */
@@ -43,12 +43,12 @@ export const ASSETS: readonly SvmAsset[] = ROWS.map(([network, networkName, mint
   Object.freeze({ network, networkName, mint, decimals: DECIMALS, symbol, program }),
 );
 
-/** The known assets on a network, the asset of `$` first. Empty where none is known. */
+/** The known assets of a network, its default first. Empty for an unknown network. */
 export function assetsOn(network: string): readonly SvmAsset[] {
   return ASSETS.filter((asset) => asset.network === network);
 }
 
-/** A known asset by its mint. */
+/** Finds a known asset by its mint. */
 export function findAsset(network: string, mint: string): SvmAsset | undefined {
   return ASSETS.find((asset) => asset.network === network && asset.mint === mint);
 }

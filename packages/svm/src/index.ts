@@ -1,5 +1,6 @@
 /**
- * Everything exported here is public API. Verification and settlement are in `@farebox/svm/facilitator`.
+ * The seller's side of `exact` on Solana. Everything exported here is public API. Verification and settlement are in
+ * `@farebox/svm/facilitator`.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Solana's networks in CAIP-2: the first 32 characters of the hash of a network's first block, in base58.
+ * Solana's networks in CAIP-2: the first 32 characters of the hash of the network's first block, in base58.
  *
  * @module
  */
@@ -19,8 +19,8 @@ export function isSvmNetwork(value: unknown): value is SvmNetwork {
   return typeof value === "string" && NETWORK.test(value);
 }
 
-/** The network whose first block has a hash, as a node writes it; `undefined` when that is no hash. */
+/** The network whose first block has this hash, as a node writes it; `undefined` when it is not a hash. */
 export function networkOf(genesisHash: unknown): SvmNetwork | undefined {
-  // Hashes have as many bytes as addresses.
+  // A hash has as many bytes as an address.
   return isAddress(genesisHash) ? `solana:${genesisHash.slice(0, 32)}` : undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * Builds payments with `@solana/web3.js`, which nothing else here uses: what we read is what another library wrote.
+ * Builds payments with `@solana/web3.js`, which no seller's code here uses. So the tests read what another library wrote.
  *
  * @module
  */
@@ -26,7 +26,7 @@ export const ASSOCIATED_TOKEN: PublicKey = new PublicKey("ATokenGPvbdGVxr1b2hvZb
 export const MEMO: PublicKey = new PublicKey("MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr");
 export const LIGHTHOUSE: PublicKey = new PublicKey("L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95");
 
-/** Key pairs by number: the same ones in each run. */
+/** A key pair by number, the same in each run. */
 export function keypair(seed: number): Keypair {
   return Keypair.fromSeed(Buffer.alloc(32, seed));
 }
@@ -36,13 +36,13 @@ export const FEE_PAYER: Keypair = keypair(2);
 export const PAY_TO: PublicKey = keypair(3).publicKey;
 export const STRANGER: Keypair = keypair(4);
 
-/** As the library derives it. */
+/** Derived by the library. */
 export function tokenAccount(owner: PublicKey, mint: PublicKey = USDC, program: PublicKey = TOKEN): PublicKey {
   const seeds = [owner.toBuffer(), program.toBuffer(), mint.toBuffer()];
   return PublicKey.findProgramAddressSync(seeds, ASSOCIATED_TOKEN)[0];
 }
 
-/** What is asked for, unless a test says otherwise. */
+/** The terms, with the given changes. */
 export function requirements(change: Partial<PaymentRequirements> = {}): PaymentRequirements {
   return {
     scheme: "exact",
@@ -56,7 +56,7 @@ export function requirements(change: Partial<PaymentRequirements> = {}): Payment
   };
 }
 
-/** What a transfer is made of. */
+/** The fields of a transfer. */
 export interface TransferParts {
   readonly program: PublicKey;
   readonly kind: number;
@@ -109,7 +109,7 @@ export function ordinary(change: Partial<TransferParts> = {}): TransactionInstru
   return [LIMIT, PRICE, transfer(change), memo("a nonce")];
 }
 
-/** How a transaction is put together. */
+/** The parts of a transaction. */
 export interface Plan {
   readonly instructions: readonly TransactionInstruction[];
   readonly feePayer: PublicKey;
@@ -120,7 +120,7 @@ export interface Plan {
   readonly tables: AddressLookupTableAccount[];
 }
 
-/** Puts an ordinary payment together, changed as told, and signed by the payer alone. */
+/** Builds an ordinary payment with the given changes, signed by the payer alone. */
 export function transaction(change: Partial<Plan> = {}): VersionedTransaction {
   const { instructions = ordinary(), feePayer = FEE_PAYER.publicKey, version = 0, signers = [PAYER], tables } = change;
   const recentBlockhash = change.blockhash ?? keypair(9).publicKey.toBase58();

@@ -34,7 +34,7 @@ interface IERC20Permit {
 }
 
 /// @notice What both proxies have in common: they are the spender that payers name in their Permit2 signatures, and move
-/// the money only to the recipient in the witness. They hold no money and belong to nobody.
+/// the money only to the recipient in the witness. They hold no money and have no owner.
 /// @dev Written for local chains, from the published interface. Permit2 is a constant, so that the code can be put at an
 /// address without running a constructor.
 abstract contract Permit2Proxy {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @notice A token with nothing but ERC-20: neither EIP-3009 nor EIP-2612. Whoever is named at the start has all of it.
+/// @notice A token with nothing but ERC-20: neither EIP-3009 nor EIP-2612. The constructor gives all of it to one holder.
 contract PlainToken {
     string public constant name = "Plain Token";
     string public constant symbol = "PLAIN";

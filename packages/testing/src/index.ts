@@ -19,7 +19,7 @@ export {
 } from "./facilitator/test-facilitator.js";
 export { type AnvilAccount, anvilAccounts } from "./local-chain/anvil.js";
 export { type Funds, type LocalChain, type LocalChainOptions, startLocalChain } from "./local-chain/local-chain.js";
-export { LocalChainError } from "./local-chain/local-chain-error.js";
+export { LocalChainError } from "./local-chain/rpc.js";
 export { type LocalSvm, type LocalSvmOptions, type LocalToken, startLocalSvm } from "./local-svm/local-svm.js";
 export type { Handling } from "./local-svm/node.js";
 export { type PayOptions, type PayResult, type PayTarget, pay } from "./payer/pay.js";

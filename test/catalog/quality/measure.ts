@@ -9,7 +9,7 @@ import type { Catalog, Registration } from "@farebox/bazaar/facilitator";
 import { type SampleService, SERVICES } from "./services.js";
 
 /** The result of one question. */
-export interface Answered {
+export interface SearchResult {
   readonly query: string;
   readonly expected: string;
   /** Rank of the expected service, from 1; 0 when it is not among the first twenty. */
@@ -26,19 +26,19 @@ export async function listSamples(catalog: Catalog, services: readonly SampleSer
 export async function ask(
   catalog: Catalog,
   queries: readonly (readonly [query: string, expected: string])[],
-): Promise<readonly Answered[]> {
-  const answers: Answered[] = [];
+): Promise<readonly SearchResult[]> {
+  const results: SearchResult[] = [];
   for (const [query, expected] of queries) {
     const { entries } = await catalog.search({ query, limit: 20 });
     const ids = entries.map(({ resource }) => resource.replace(/^https:\/\/[^/]+\/|^mcp:\/\/tool\//, ""));
-    answers.push({ query, expected, place: ids.indexOf(expected) + 1, first: ids[0] });
+    results.push({ query, expected, place: ids.indexOf(expected) + 1, first: ids[0] });
   }
-  return answers;
+  return results;
 }
 
 /** Share of the questions whose service is among the first `most`. */
-export function share(answers: readonly Answered[], most: number): number {
-  return answers.filter(({ place }) => place > 0 && place <= most).length / answers.length;
+export function share(results: readonly SearchResult[], most: number): number {
+  return results.filter(({ place }) => place > 0 && place <= most).length / results.length;
 }
 
 /** The registration that a payment for a sample would make. */

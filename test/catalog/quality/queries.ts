@@ -4,7 +4,7 @@
  * @module
  */
 
-/** What is asked, and the id of the service that answers it. */
+/** A question, and the id of the expected service. */
 export const QUERIES: readonly (readonly [query: string, expected: string])[] = [
   ["is it raining in london right now", "weather/current"],
   ["how hot is it outside", "weather/current"],

@@ -7,12 +7,12 @@ import { QUERIES } from "./queries.js";
 test("paraphrases find the expected service", async () => {
   const catalog = createCatalog({ store: createSqliteCatalogStore() });
   await listSamples(catalog);
-  const answers = await ask(catalog, QUERIES);
-  for (const { query, expected, place, first } of answers)
+  const results = await ask(catalog, QUERIES);
+  for (const { query, expected, place, first } of results)
     if (place !== 1) console.info(`${place || "-"} ${query}: ${expected}, not ${first}`);
   console.info(
-    `search quality: ${answers.length} questions, first ${share(answers, 1)}, among three ${share(answers, 3)}`,
+    `search quality: ${results.length} questions, first ${share(results, 1)}, among three ${share(results, 3)}`,
   );
-  expect(share(answers, 3)).toBeGreaterThan(0.68);
+  expect(share(results, 3)).toBeGreaterThan(0.68);
   await catalog.close();
 }, 60_000);

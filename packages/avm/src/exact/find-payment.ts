@@ -1,7 +1,7 @@
 /**
- * Looks for a payment on chain. Only its payer can have made its transaction, which gets on chain in one of the rounds that
- * it names, or never. So it was never made once those rounds are over and it is in none of them. A node that does not know
- * the transaction proves nothing by that.
+ * Looks on chain for the outcome of a payment. Only its payer can have made its transaction. The transaction gets on chain in
+ * one of the rounds that it names, or never. So the payment failed if those rounds are over and none of them contains it. A
+ * node that does not know the transaction proves nothing.
  *
  * @module
  */
@@ -13,13 +13,13 @@ import { readConfirmedRound, readState, readTransactionIds } from "./node-questi
 import { MAX_ROUNDS, readAvmPayment } from "./payment.js";
 import { readTerms } from "./terms.js";
 
-/** So many rounds a node may be behind, or remember too few. */
+/** The number of rounds that a node may lag behind. It may also have forgotten as many. */
 const MARGIN = 10n;
 
-/** Some fourteen minutes after a payment's rounds; a seller who is there asks within seconds. */
+/** Some fourteen minutes after a payment's rounds. A running seller asks within seconds. */
 const MAX_BLOCKS = 300n;
 
-/** Blocks that are asked for at once. */
+/** The number of blocks that are requested at once. */
 const AT_ONCE = 8;
 
 /** Implements `findPayment` of the `exact` scheme. Total. */
@@ -35,7 +35,7 @@ export function findTransferPayment(query: PaymentQuery): Promise<ChainFinding> 
 
 type Sought = Pick<Transaction, "id" | "firstValid" | "lastValid">;
 
-/** Asks for the last round before and after: a transaction that is missing has to be told from one that was not looked for. */
+/** Asks for the last round before and after, because a transaction is only missing if all its rounds were searched. */
 async function find(node: RpcNode, sought: Sought, network: AvmNetwork): Promise<ChainFinding> {
   const before = await readState(node);
   if (!isNetworkOf(network, before.genesisHash)) return unclear(`the node is not of ${network}`);
@@ -47,18 +47,18 @@ async function find(node: RpcNode, sought: Sought, network: AvmNetwork): Promise
   return findInBlocks(node, sought, latest.lastRound);
 }
 
-/** No node can have a transaction in another round than it names. */
+/** A transaction cannot be in a round that it does not name. */
 function judge({ id, firstValid, lastValid }: Sought, round: bigint): ChainFinding {
   if (round >= firstValid && round <= lastValid) return { kind: "moved", transaction: id };
-  return unclear("the node has the transaction in a round in which it was not good");
+  return unclear("the node has the transaction in a round in which it was not valid");
 }
 
-/** A node that has forgotten the transactions of a round may still have its block. The oldest go first. */
+/** A node that has forgotten the transactions of a round may still have its block. It drops the oldest first. */
 async function findInBlocks(node: RpcNode, sought: Sought, lastRound: bigint): Promise<ChainFinding> {
   const { id, firstValid, lastValid } = sought;
   const remembered = lastRound - MAX_ROUNDS + MARGIN;
   const end = remembered <= lastValid ? remembered : lastValid + 1n;
-  if (end - firstValid > MAX_BLOCKS) return unclear("the payment's rounds ended too long ago to look into each");
+  if (end - firstValid > MAX_BLOCKS) return unclear("the payment's rounds ended too long ago to read each of them");
   for (let round = firstValid; round < end; round += BigInt(AT_ONCE)) {
     const length = Math.min(AT_ONCE, Number(end - round));
     const rounds = Array.from({ length }, (_, nth) => round + BigInt(nth));

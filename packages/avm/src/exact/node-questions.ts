@@ -1,21 +1,22 @@
 /**
- * The questions that a seller asks a node. Each response is checked: one that has not the right form rejects with an
- * `RpcError`, as one that does not come.
+ * The questions that a node is asked about a payment. Each response is checked. If its form is wrong, the question rejects
+ * with an `RpcError`, as it does when no response comes.
  *
  * @see Algorand documentation, "algod REST API"
  * @module
  */
-import { isJsonObject, type JsonObject, RpcError, type RpcNode } from "@farebox/core";
+import { type JsonObject, RpcError, type RpcNode } from "@farebox/core";
+import { isJsonObject } from "@farebox/core/protocol";
 import { fieldsOf } from "@farebox/core/scheme";
 import { HASH_BYTES } from "../address.js";
 
-/** Which network a node is of, and its last round. */
+/** A node's network, and its last round. */
 export interface NodeState {
   readonly genesisHash: Buffer;
   readonly lastRound: bigint;
 }
 
-/** The node's network and last round, in one response. */
+/** Asks for the node's network and last round, in one response. */
 export async function readState(node: RpcNode): Promise<NodeState> {
   const path = "/v2/transactions/params";
   const { "genesis-hash": hash, "last-round": round } = fieldsOf(await node.get(path));
@@ -25,8 +26,8 @@ export async function readState(node: RpcNode): Promise<NodeState> {
 }
 
 /**
- * The round in which a transaction got on chain; `undefined` when it is in none that the node remembers, or still waits. A
- * node remembers a thousand rounds.
+ * Asks for the round in which a transaction got on chain; `undefined` if it is still pending, or the node does not remember
+ * it. A node remembers a thousand rounds.
  */
 export async function readConfirmedRound(node: RpcNode, id: string): Promise<bigint | undefined> {
   const path = `/v2/transactions/pending/${id}?format=json`;
@@ -36,7 +37,7 @@ export async function readConfirmedRound(node: RpcNode, id: string): Promise<big
   return confirmed > 0n ? confirmed : undefined;
 }
 
-/** An account's holding of an asset; `undefined` when it has not opted in. */
+/** Asks for an account's holding of an asset; `undefined` when the account has not opted in. */
 export async function readHolding(
   node: RpcNode,
   address: string,
@@ -48,14 +49,14 @@ export async function readHolding(
   return isJsonObject(holding) ? { isFrozen: holding["is-frozen"] === true } : unreadable(path);
 }
 
-/** The names of the transactions in a block. Rejects where the node has not kept it. */
+/** Asks for the ids of the transactions in a block. Rejects if the node no longer has the block. */
 export async function readTransactionIds(node: RpcNode, round: bigint): Promise<readonly unknown[]> {
   const path = `/v2/blocks/${round}/txids?format=json`;
   const { blockTxids: ids } = fieldsOf(await node.get(path));
   return Array.isArray(ids) ? ids : unreadable(path);
 }
 
-/** The object at a path; an empty one where the node says that there is nothing. */
+/** Asks for the object at a path; an empty one if the node responds with 404. */
 async function askOrNothing(node: RpcNode, path: string): Promise<JsonObject> {
   try {
     const response = await node.get(path);

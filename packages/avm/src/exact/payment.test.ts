@@ -38,7 +38,7 @@ describe("a payment", () => {
     expect(read(good, { network: WHOLE_NETWORK })).toEqual(read(good));
   });
 
-  test("a payment is remembered for three minutes at least", () => {
+  test("a payment is remembered for at least three minutes", () => {
     const short = payload({ transactions: [transfer({ fee: 1000n, lastValid: 50_000 })] });
     expect(read(short)).toMatchObject({ expiresAtSeconds: NOW + 180 });
   });
@@ -51,9 +51,9 @@ describe("a payment", () => {
   });
 
   test.each<[what: string, transactions: readonly Transaction[], extra: object]>([
-    ["by itself", [transfer({ fee: 1000n })], {}],
-    ["by itself, although a fee payer is offered", [transfer({ fee: 1000n })], requirements().extra],
-    ["in front of the fee payer", [transfer(), algos()], requirements().extra],
+    ["alone", [transfer({ fee: 1000n })], {}],
+    ["alone, even if the offer has a fee payer", [transfer({ fee: 1000n })], requirements().extra],
+    ["before the fee payer's transaction", [transfer(), algos()], requirements().extra],
     ["with a note and a lease", [algos(), transfer({ note: Buffer.alloc(1024, 7), lease: Buffer.alloc(32, 1) })], {}],
     ["among sixteen", [transfer(), ...Array.from({ length: 15 }, (_, nth) => own(nth))], {}],
   ])("a payment is readable %s", (_, transactions, extra) => {
@@ -61,7 +61,7 @@ describe("a payment", () => {
     expect(read(payload({ transactions, signers }), { extra })).toMatchObject({ kind: "readable" });
   });
 
-  /** What a stranger does besides. */
+  /** Another transaction of a stranger in the group. */
   function own(nth: number): Transaction {
     return algos({ sender: STRANGER.addr, receiver: PAYER.addr, amount: BigInt(nth) });
   }

@@ -1,6 +1,6 @@
 /**
- * Reads a payment from its group of transactions, and compares it with the terms, as far as that goes without a chain.
- * Seller and facilitator read it by this: a payment that a seller takes is one that our facilitator settles.
+ * Reads a payment from its group of transactions and compares it with the terms, without asking a node. Seller and
+ * facilitator use the same reader, so our facilitator settles every payment that a seller accepts.
  *
  * @see x402 v2, scheme `exact` on Algorand, "Verification"
  * @module
@@ -18,21 +18,21 @@ import {
 } from "../transaction/read-transaction.js";
 import { readTerms, type Terms } from "./terms.js";
 
-/** A payment that fulfils the terms, if the chain lets it. */
+/** A payment that agrees with the terms. Whether it can be carried out, only the chain knows. */
 export interface AvmPayment {
   /** The sender of the transfer. */
   readonly payer: string;
   readonly group: readonly Transaction[];
   /** The transaction of the group that pays. */
   readonly transfer: Transaction;
-  /** The fee payer's fee for the group, in millionths of an Algo; 0 where the payer pays. */
+  /** The fee payer's fee for the group, in microAlgos; 0 if the payer pays. */
   readonly sponsoredFee: bigint;
 }
 
-/** The protocol takes no transaction that is good for longer. */
+/** The protocol accepts no transaction that is valid for longer. */
 export const MAX_ROUNDS = 1000n;
 
-/** One Algo, a thousand times the usual fee. Each facilitator has a bound of its own below this. */
+/** One Algo, a thousand times the usual fee. Each facilitator sets a lower limit of its own. */
 export const MAX_SPONSORED_FEE = 1_000_000n;
 
 /** Reads the payment in a payload. Total. */
@@ -53,9 +53,9 @@ export function readAvmPayment(payload: unknown, terms: Terms): Reading<AvmPayme
 }
 
 /**
- * A round has taken from 2.7 to 4.5 seconds as a rule. The seller does not know the present round, so a payment counts as
- * good from now on for all the rounds that it names. It has to be remembered for longer than it can be made, or it could be
- * shown again.
+ * A round usually takes 2.7 to 4.5 seconds. The seller does not know the present round, so a payment counts as valid from now
+ * on for all the rounds that it names. It is remembered for longer than it can be carried out. Otherwise it could be used
+ * twice.
  */
 const SECONDS_PER_ROUND = 5;
 const SHORTEST_MEMORY_SECONDS = 180;
@@ -72,7 +72,7 @@ export function readTransferPayment(
   const { payer, transfer } = payment.value;
   return {
     kind: "readable",
-    // The chain carries a transaction out once, with any signatures, and the transaction names its group.
+    // The chain executes a transaction once, with any signatures, and the transaction names its group.
     identity: `${shortNetwork(terms.value.network)}|${transfer.id}`,
     payer,
     expiresAtSeconds: Math.ceil(nowSeconds + memorySeconds(transfer)),
@@ -80,7 +80,7 @@ export function readTransferPayment(
   };
 }
 
-/** At most 5005 seconds, for no transaction is good for more than 1001 rounds. */
+/** At most 5005 seconds: no transaction is valid for more than 1001 rounds. */
 function memorySeconds({ firstValid, lastValid }: { readonly firstValid: bigint; readonly lastValid: bigint }): number {
   return Math.max(Number(lastValid - firstValid + 1n) * SECONDS_PER_ROUND, SHORTEST_MEMORY_SECONDS);
 }
@@ -99,7 +99,7 @@ function readGroup(payload: unknown): Reading<Group> {
   const { paymentGroup, paymentIndex } = fieldsOf(payload);
   if (!Array.isArray(paymentGroup)) return refuse("invalid_payload", "payload.paymentGroup is not a list");
   if (paymentGroup.length === 0 || paymentGroup.length > MAX_GROUP_SIZE) {
-    const message = `payload.paymentGroup has not 1 to ${MAX_GROUP_SIZE} transactions`;
+    const message = `payload.paymentGroup does not have 1 to ${MAX_GROUP_SIZE} transactions`;
     return refuse("invalid_exact_avm_group_size_exceeded", message);
   }
   if (!Number.isInteger(paymentIndex) || Number(paymentIndex) < 0 || Number(paymentIndex) >= paymentGroup.length) {
@@ -108,7 +108,7 @@ function readGroup(payload: unknown): Reading<Group> {
   const transactions = Array.from(paymentGroup, readTransaction).filter((transaction) => transaction !== undefined);
   const transfer = transactions[Number(paymentIndex)];
   if (transactions.length < paymentGroup.length || transfer === undefined) {
-    const message = "payload.paymentGroup has other than payments and transfers in their canonical form";
+    const message = "payload.paymentGroup has a transaction that is not a payment or transfer in canonical form";
     return refuse("invalid_exact_avm_invalid_transaction", message);
   }
   return accept({ transactions, transfer });
@@ -127,7 +127,7 @@ function checkTransfer(transfer: Transaction, terms: Terms): Refusal | undefined
   if (transfer.amount !== terms.amount) {
     return refuse("invalid_exact_avm_amount_mismatch", "another amount is transferred");
   }
-  // From an account to itself nothing would be moved.
+  // A transfer from an account to itself moves nothing.
   if (transfer.receiver?.equals(terms.payTo) !== true || transfer.sender.equals(terms.payTo)) {
     return refuse("invalid_exact_avm_receiver_mismatch", "it does not go to payTo from another account");
   }
@@ -157,7 +157,7 @@ function checkSigned(
   return refuse("invalid_exact_avm_invalid_signature", "a transaction is not signed with its sender's own key");
 }
 
-/** The other transactions cost only their own senders, take nothing back, and do not pay a second time. */
+/** The other transactions may cost only their own senders. They must not take anything back, or pay a second time. */
 function checkCompanions(
   transactions: readonly Transaction[],
   { transfer, terms }: { readonly transfer: Transaction; readonly terms: Terms },
@@ -184,18 +184,18 @@ function checkDangers({ dangers }: Transaction): Refusal | undefined {
 
 function checkBystander(transaction: Transaction, { payTo }: Terms): Refusal | undefined {
   if (transaction.receiver?.equals(payTo) === true) {
-    return refuse("invalid_exact_avm_invalid_transaction", "payTo gets something twice");
+    return refuse("invalid_exact_avm_invalid_transaction", "payTo is paid twice");
   }
   return checkSigned(transaction, "invalid_exact_avm_unsigned_non_facilitator");
 }
 
-/** The fee payer signs this last, so it must cost nothing but a fee. */
+/** The fee payer signs its transaction last, so it must cost nothing but a fee. */
 function checkSponsor({ type, amount, dangers, fee, signing }: Transaction, count: number): Refusal | undefined {
   if (type !== "pay" || amount !== 0n || dangers.length > 0) {
-    return refuse("invalid_exact_avm_facilitator_transferring", "the fee payer would give away more than a fee");
+    return refuse("invalid_exact_avm_facilitator_transferring", "the fee payer would pay more than a fee");
   }
   if (count > 1 || signing.kind !== "none") {
-    return refuse("invalid_exact_avm_invalid_fee_payer", "the fee payer has not exactly one transaction to sign");
+    return refuse("invalid_exact_avm_invalid_fee_payer", "the fee payer does not have exactly one transaction to sign");
   }
   if (fee > MAX_SPONSORED_FEE) {
     return refuse("invalid_exact_avm_fee_too_high", `the fee is above ${MAX_SPONSORED_FEE} millionths of an Algo`);

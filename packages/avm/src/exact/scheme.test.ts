@@ -41,7 +41,7 @@ describe("a price in dollars", () => {
 
   test.each<[change: Partial<OfferTerms>, issue: string, why: string]>([
     [{ price: "0.01" }, 'price: a dollar price such as "$0.01"', "no currency"],
-    [{ price: "1.5 EURC" }, "price: one of what is known there: USDC", "a ticker that is not known there"],
+    [{ price: "1.5 EURC" }, "price: one of the tickers on this network: USDC", "a ticker that is not known there"],
     [{ price: "1.5USDC" }, "price: a dollar price such as", "no space"],
     [{ price: "$0.0000001" }, "price: at most 6 decimals", "would be rounded"],
     [{ price: "$100000000000000" }, "price: an amount below 2^64", "more than an asset can have"],
@@ -69,7 +69,7 @@ describe("a price in an asset", () => {
     expect(terms).toMatchObject({ ok: true, amount: 7n, asset: { id, symbol, decimals: 6, extra: {} } });
   });
 
-  test.each([TERMS.network, ELSEWHERE])("an asset that is unknown on %s needs no more than its id", (network) => {
+  test.each([TERMS.network, ELSEWHERE])("an unknown asset on %s needs only its id", (network) => {
     const asset = { id: UNKNOWN, symbol: UNKNOWN, decimals: undefined, extra: {} };
     expect(compile({ network, price: { asset: UNKNOWN, amount: "7" } })).toMatchObject({ ok: true, asset, amount: 7n });
   });
@@ -86,7 +86,7 @@ describe("a price in an asset", () => {
     expect(issuesOf({ price })).toEqual([expect.stringContaining(issue)]);
   });
 
-  test("a price may be the most that an account can hold", () => {
+  test("a price may be as high as 2^64 - 1", () => {
     expect(compile({ price: { asset: USDC, amount: (2n ** 64n - 1n).toString() } }).ok).toBe(true);
   });
 });
@@ -113,17 +113,17 @@ describe("payTo", () => {
     expect(issuesOf({ payTo })[0]).toMatch(/^payTo: /);
   });
 
-  test("payTo is checked although the price is wrong too", () => {
+  test("payTo is checked even if the price is wrong", () => {
     expect(issuesOf({ payTo: "unknown", price: "1" })).toHaveLength(2);
   });
 });
 
 describe("the extra of an offer", () => {
-  test("an offer takes over the fee payer of a facilitator's kind, and no other field", () => {
+  test("an offer gets the fee payer from the facilitator's kind, and no other field", () => {
     expect(scheme.completeExtra?.({ feePayer: ADDRESS, memo: "x", features: {} })).toEqual({ feePayer: ADDRESS });
   });
 
-  test("an offer needs no fee payer, because a payer may pay the fee", () => {
+  test("an offer needs no fee payer, because the payer can pay the fee", () => {
     expect(scheme.completeExtra?.({})).toEqual({});
   });
 
@@ -135,12 +135,12 @@ describe("the extra of an offer", () => {
   );
 });
 
-test("addresses that differ in case are two addresses", () => {
+test("addresses that differ in case are different", () => {
   expect(scheme.sameAddress(ADDRESS, ADDRESS)).toBe(true);
   expect(scheme.sameAddress(ADDRESS, ADDRESS.toLowerCase())).toBe(false);
 });
 
-test("compileTerms yields terms of zero or more, or issues, for any texts", () => {
+test("compileTerms yields an amount of zero or more, or issues, for any text", () => {
   const price = fc.oneof(fc.string(), fc.record({ asset: fc.constantFrom(USDC, UNKNOWN, "x"), amount: fc.string() }));
   fc.assert(
     fc.property(fc.string(), price, fc.oneof(fc.string(), fc.constant(ADDRESS)), (reference, some, payTo) => {
@@ -162,15 +162,15 @@ interface Change {
   readonly payTo?: string;
 }
 
-/** A node by what it says of the holding, and of itself. */
+/** A node with this response about the holding, and this state. */
 function check(holding: unknown, change: Change = {}): Promise<PayeeCheck> {
   const { state = stateOf(GENESIS_HASH), ...query } = change;
   const rpc: RpcNode = {
     call: () => Promise.reject(new TypeError("nothing is asked by JSON-RPC")),
     async get(path) {
-      const answer = path === HOLDING ? holding : state;
-      if (answer instanceof Error) throw answer;
-      return answer;
+      const response = path === HOLDING ? holding : state;
+      if (response instanceof Error) throw response;
+      return response;
     },
   };
   const checked = scheme.checkPayee?.({ network: NETWORK, asset: USDC, payTo: ADDRESS, rpc, ...query });
@@ -180,16 +180,16 @@ function check(holding: unknown, change: Change = {}): Promise<PayeeCheck> {
 const status = (code: number) => new RpcError(`node answered with status ${code}`, "status", code);
 
 test.each<[what: string, holding: unknown, kind: PayeeCheck["kind"]]>([
-  ["has some", { "asset-holding": { amount: 5, "is-frozen": false } }, "payable"],
-  ["has none", { "asset-holding": { amount: 0 } }, "payable"],
-  ["has some that is frozen", { "asset-holding": { amount: 5, "is-frozen": true } }, "unpayable"],
+  ["holds some of the asset", { "asset-holding": { amount: 5, "is-frozen": false } }, "payable"],
+  ["has opted in, and holds nothing", { "asset-holding": { amount: 0 } }, "payable"],
+  ["has a frozen holding", { "asset-holding": { amount: 5, "is-frozen": true } }, "unpayable"],
   ["has not opted in", status(404), "unpayable"],
-  ["has only created it", { "created-asset": {} }, "unpayable"],
-  ["cannot be asked about", status(500), "unclear"],
+  ["has only created the asset", { "created-asset": {} }, "unpayable"],
+  ["the node fails for", status(500), "unclear"],
   ["has a holding of another type", { "asset-holding": 5 }, "unclear"],
-  ["is described by a list", [], "unclear"],
-  ["ends in an error of another kind", new TypeError("https://node.example/secret"), "unclear"],
-])("checkPayee judges a payee who %s", async (_, holding, kind) => {
+  ["is a list in the response", [], "unclear"],
+  ["causes an error of another kind", new TypeError("https://node.example/secret"), "unclear"],
+])("checkPayee judges a payee that %s", async (_, holding, kind) => {
   const checked = await check(holding);
   expect(checked.kind).toBe(kind);
   expect(JSON.stringify(checked)).not.toContain("secret");
@@ -207,17 +207,17 @@ test("checkPayee names the command that opts in, for either spelling of the netw
 
 test.each<[what: string, change: Change]>([
   ["a node of another network", { state: stateOf(MAINNET_HASH) }],
-  ["a node that says no network", { state: {} }],
-  ["a node that wants a token", { state: status(401) }],
+  ["a node that does not tell its network", { state: {} }],
+  ["a node that demands a token", { state: status(401) }],
   ["a node without parameters", { state: status(404) }],
-  ["a network of others", { network: "eip155:1" }],
-  ["an asset of others", { asset: "0x1" }],
-  ["a payee of others", { payTo: "0x1" }],
+  ["a network of another family", { network: "eip155:1" }],
+  ["an asset of another family", { asset: "0x1" }],
+  ["a payee of another family", { payTo: "0x1" }],
 ])("checkPayee is unclear with %s", async (_, change) => {
   expect(await check(status(404), change)).toMatchObject({ kind: "unclear" });
 });
 
-test("checkPayee is total for any response of a node", async () => {
+test("checkPayee never throws for any response of a node", async () => {
   await fc.assert(
     fc.asyncProperty(fc.oneof(fc.anything(), fc.record({ "asset-holding": fc.anything() })), async (holding) => {
       expect(["payable", "unpayable", "unclear"]).toContain((await check(holding)).kind);

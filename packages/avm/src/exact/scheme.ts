@@ -1,6 +1,6 @@
 /**
- * The `exact` scheme on `algorand:*`, seller's side: the payer signs a group of transactions that transfers exactly the
- * price, and the fee payer can carry it out, once.
+ * The `exact` scheme on `algorand:*`, seller's side. The payer signs a group of transactions that transfers exactly the
+ * price. The fee payer can carry it out, once.
  *
  * @see x402 v2, scheme `exact` on Algorand
  * @module
@@ -14,7 +14,7 @@ import { findTransferPayment } from "./find-payment.js";
 import { readHolding, readState } from "./node-questions.js";
 import { readTransferPayment } from "./payment.js";
 
-/** Creates the scheme. It needs no key and no chain library, and asks only nodes that it is given. */
+/** Creates the scheme. It needs no key and no chain library. Only `findPayment` and `checkPayee` ask a node. */
 export function exactAvm(): Scheme {
   return Object.freeze({
     scheme: "exact",
@@ -46,13 +46,13 @@ const PRICING = pricingById({
   checkId: (id) => (readUint64(id) === undefined ? "an asset's id: a decimal number below 2^64" : undefined),
 });
 
-/** A payer may pay the fee too, so a facilitator may name no fee payer. The one that it names has to be an address. */
+/** A facilitator may name no fee payer, because the payer can pay the fee. If it names one, that must be an address. */
 function completeExtra({ feePayer }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | undefined {
   if (feePayer === undefined) return {};
   return isAddress(feePayer) ? { feePayer } : undefined;
 }
 
-/** Whether a payee has opted in to an asset. An account that has not cannot receive it. */
+/** Whether the payee has opted in to the asset. Without that, it cannot receive the asset. */
 async function checkOptIn(query: PayeeQuery): Promise<PayeeCheck> {
   const { network, asset, payTo } = query;
   if (!isAvmNetwork(network) || !isAddress(payTo) || readUint64(asset) === undefined) {
@@ -70,7 +70,7 @@ function notOptedIn(payTo: string, asset: string): PayeeCheck {
   return {
     kind: "unpayable",
     problem: `it has not opted in to asset ${asset}`,
-    remedy: `Opt in, with its key and 0.1 Algo more than it has to keep: goal asset optin --assetid ${asset} --account ${payTo}`,
+    remedy: `Opt in with its key; that raises its minimum balance by 0.1 Algo: goal asset optin --assetid ${asset} --account ${payTo}`,
   };
 }
 

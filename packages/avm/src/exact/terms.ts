@@ -1,5 +1,5 @@
 /**
- * Reads the terms of a payment: `paymentRequirements`, in the form in which they are compared with a group of transactions.
+ * Reads the terms of a payment, `paymentRequirements`, in the form in which they are compared with a group of transactions.
  *
  * @see x402 v2, scheme `exact` on Algorand, "paymentRequirements for Payment Required Response"
  * @module
@@ -15,13 +15,13 @@ export interface Terms {
   readonly payTo: Buffer;
   /** Atomic units, 1 to 2^64 - 1. */
   readonly amount: bigint;
-  /** May pay the fees of the group; without it the payer does. */
+  /** May pay the group's fees. Without one, the payer does. */
   readonly feePayer: Buffer | undefined;
 }
 
 const INVALID = "invalid_payment_requirements";
 
-/** Reads the terms. Total: a seller's are right, but a facilitator's come from a stranger. */
+/** Reads the terms. Total: a seller's terms were checked, but a facilitator's come from a client. */
 export function readTerms(requirements: unknown): Reading<Terms> {
   const { network, asset, payTo, amount, extra } = fieldsOf(requirements);
   if (!isAvmNetwork(network)) return refuse("invalid_network", "the network is not one of Algorand's");

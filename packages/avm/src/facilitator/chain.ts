@@ -1,8 +1,8 @@
 /**
- * The interface between the `exact` scheme and a chain. `createAlgodChain` implements it over the REST interface of a node.
+ * The chain as the scheme sees it: a port. `createAlgodChain` implements it over a node's REST API.
  *
- * Every method may reject when the chain cannot be reached; an error's message is for a log and holds no key and no URL.
- * Anything that a stranger's payment can cause is a value.
+ * A method may reject when the chain cannot be reached. The message is for a log, and contains no key and no URL. Everything
+ * that a client's payment can cause is a value, never an error.
  *
  * @module
  */
@@ -19,17 +19,17 @@ export interface AvmHolding {
 export interface GroupMember {
   /** The bytes that are signed, without the prefix. */
   readonly bytes: Uint8Array;
-  /** 64 bytes, checked; `undefined` for the one that the fee payer is to sign. */
+  /** 64 bytes, checked; `undefined` if the fee payer is to sign. */
   readonly signature: Uint8Array | undefined;
 }
 
-/** A group that all but the fee payer have signed, known by the transaction in it that pays. */
+/** A group that all but the fee payer have signed. The transaction in it that pays identifies it. */
 export interface PayerSigned {
   readonly members: readonly GroupMember[];
   readonly transfer: TransactionName;
 }
 
-/** A transaction, and the rounds in which it can get on chain, both included. */
+/** A transaction, and its first and last valid round. */
 export interface TransactionName {
   /** In base32. */
   readonly id: string;
@@ -38,26 +38,26 @@ export interface TransactionName {
 }
 
 /**
- * The state of a transaction. One that is on chain has moved the money, because a transaction that fails gets into no block.
- *
+ * The outcome of a transaction, as far as it is known. A transaction on chain has moved the money, because blocks contain no
+ * failed ones.
  * - `confirmed`: on chain, for good.
- * - `pending`: not on chain as far as is known; it may still come.
- * - `dropped`: provably never to come, because its rounds are over and it is in none of them.
- * - `forgotten`: its rounds are over, and the node does not remember what was in them.
+ * - `pending`: not known to be on chain. It may still get there.
+ * - `dropped`: its rounds are over and none of them contains it, so it never gets on chain.
+ * - `forgotten`: its rounds are over, and the node no longer knows their transactions.
  */
 export type TransactionOutcome = "confirmed" | "pending" | "dropped" | "forgotten";
 
 /** One chain, with an account that pays for groups of transactions on it. */
 export interface AvmChain extends FeePaidChain {
   readonly network: AvmNetwork;
-  /** An account's holding; `undefined` when it has not opted in to the asset. */
+  /** An account's holding of an asset; `undefined` when the account has not opted in. */
   holdingOf(address: string, asset: bigint): Promise<AvmHolding | undefined>;
-  /** Tries the group without the fee payer's signature, so that a node cannot send it. */
+  /** Tries the group without the fee payer's signature, so that the node cannot send it. */
   simulate(group: PayerSigned): Promise<Simulation>;
-  /** The state of a transaction, asked once. */
+  /** The outcome of a transaction, asked once. */
   statusOf(transaction: TransactionName): Promise<TransactionOutcome>;
-  /** Signs and sends the group. Once it resolves, it is out, or may be. Rejects only when provably nothing was sent. */
+  /** Signs and sends the group. When it resolves, it is out, or may be. Rejects only if provably nothing was broadcast. */
   submit(group: PayerSigned): Promise<void>;
-  /** Waits, for a bounded time, until the transaction is on chain, or can be no more. */
+  /** Waits, for a bounded time, until the transaction is on chain, or can no longer get there. */
   outcomeOf(transaction: TransactionName): Promise<TransactionOutcome>;
 }

@@ -1,5 +1,5 @@
 /**
- * Everything exported here is public API. It needs a key, a node and `algosdk`.
+ * The facilitator's side of `exact` on Algorand. Everything exported here is public API. It needs `algosdk`.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * A chain over REST whose node says anything at all. What an honest one says is in `test/avm`.
+ * A chain over REST whose node responds with anything. For the responses of an honest node see `test/avm`.
  */
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -12,11 +12,11 @@ import { FEE_PAYER, GENESIS_HASH, MAINNET, NETWORK, payload, requirements, trans
 import { createAlgodChain } from "./rpc-chain.js";
 import { createExactAvmScheme } from "./scheme.js";
 
-let answer: () => readonly [status: number, body: unknown] = () => [200, null];
+let respond: () => readonly [status: number, body: unknown] = () => [200, null];
 
 const server = createServer((req, res) => {
   const params = { "genesis-hash": GENESIS_HASH.toString("base64"), "last-round": 50_010 };
-  const [status, body] = req.url === "/v2/transactions/params" ? [200, params] : answer();
+  const [status, body] = req.url === "/v2/transactions/params" ? [200, params] : respond();
   req.resume();
   res.statusCode = status;
   res.setHeader("content-type", "application/json").end(JSON.stringify(body ?? null));
@@ -32,7 +32,7 @@ afterAll(() => {
   server.close();
 });
 
-test("a chain never rejects and never settles what its node does not confirm, for any responses of the node", async () => {
+test("a chain never rejects, and settles only what its node confirms, for any responses of the node", async () => {
   const { port } = server.address() as AddressInfo;
   const request: FacilitatorRequest = {
     x402Version: 2,
@@ -58,7 +58,7 @@ test("a chain never rejects and never settles what its node does not confirm, fo
   await fc.assert(
     fc.asyncProperty(fc.array(said, { minLength: 1, maxLength: 6 }), async (values) => {
       let at = 0;
-      answer = () => values[at++ % values.length] ?? [500, null];
+      respond = () => values[at++ % values.length] ?? [500, null];
       const scheme = createExactAvmScheme({ chain });
       expect(typeof (await scheme.verify(request)).isValid).toBe("boolean");
       expect(await scheme.settle(request)).toMatchObject({ success: false });
@@ -70,8 +70,8 @@ test("a chain never rejects and never settles what its node does not confirm, fo
 
 test.each<[what: string, change: object, problem: string]>([
   ["another network", { network: MAINNET }, `the node is not of ${MAINNET}`],
-  ["nothing there", { algodUrl: "http://127.0.0.1:1" }, "the node could not be reached"],
-])("a chain says that there is %s, and sends nothing", async (_, change, problem) => {
+  ["no node", { algodUrl: "http://127.0.0.1:1" }, "the node could not be reached"],
+])("a chain reports %s, and sends nothing", async (_, change, problem) => {
   const { port } = server.address() as AddressInfo;
   const options = {
     network: NETWORK,
@@ -85,7 +85,7 @@ test.each<[what: string, change: object, problem: string]>([
   await expect(chain.submit(group)).rejects.toMatchObject({ code: "ERR_FAREBOX_CHAIN", message: problem });
 });
 
-test("a chain does not wait for a node that is silent, and does not read a response without a bound", async () => {
+test("a chain does not wait for a silent node, and does not read an endless response", async () => {
   const talker = createServer((req, res) => {
     req.resume();
     if (req.url?.startsWith("/much")) res.end("x".repeat(2 * 1024 * 1024));
@@ -99,7 +99,7 @@ test("a chain does not wait for a node that is silent, and does not read a respo
     return (await chain.health()).problem;
   };
   expect(await problemAt("/nothing", 100)).toBe("the node did not respond within 100 ms");
-  // A busy machine takes longer than that to read a megabyte.
+  // A busy machine needs longer than that to read a megabyte.
   expect(await problemAt("/much", 10_000)).toBe("the node's response is longer than 1048576 bytes");
   talker.closeAllConnections();
   talker.close();
@@ -107,13 +107,13 @@ test("a chain does not wait for a node that is silent, and does not read a respo
 
 test.each<[what: string, status: number, body: string, problem: string]>([
   ["fails with a secret", 500, '{"message":"secret"}', "the node responded with status 500"],
-  ["wants another token", 401, '{"message":"secret"}', "the node responded with status 401"],
+  ["demands another token", 401, '{"message":"secret"}', "the node responded with status 401"],
   ["redirects", 302, "secret", "the node responded with status 302"],
   ["has no such account", 404, '{"message":"secret"}', "the node responded with status 404"],
   ["responds with another type", 200, '{"amount":"secret"}', "the node's response is unreadable"],
   ["responds with text", 200, "secret", "the node's response is unreadable"],
-  ["responds in great depth", 200, `${"[".repeat(500_000)}"secret"`, "the node's response is unreadable"],
-])("a node that %s is asked once, and neither its words nor its URL are quoted", async (_, status, body, problem) => {
+  ["responds with deeply nested JSON", 200, `${"[".repeat(500_000)}"secret"`, "the node's response is unreadable"],
+])("a node that %s is asked once, and neither its response nor its URL is quoted", async (_, status, body, problem) => {
   const asked: string[] = [];
   const rude = createServer((req, res) => {
     req.resume();
@@ -141,7 +141,7 @@ test.each<[what: string, status: number, body: string, problem: string]>([
   rude.close();
 });
 
-test("a transaction that the library would write in another way is neither simulated nor sent", async () => {
+test("a transaction that the library would serialize differently is neither simulated nor sent", async () => {
   const { port } = server.address() as AddressInfo;
   const chain = createAlgodChain({
     network: NETWORK,
@@ -149,7 +149,7 @@ test("a transaction that the library would write in another way is neither simul
     privateKey: FEE_PAYER.sk,
   });
   const bytes = Buffer.from(transfer().toByte());
-  // The same map, its size written in two bytes more.
+  // The same map, with its size in two more bytes.
   const longer = Buffer.concat([Buffer.of(0xde, 0, (bytes[0] ?? 0) & 0x0f), bytes.subarray(1)]);
   for (const member of [longer, Buffer.concat([bytes, Buffer.of(0)]), Buffer.from("any"), Buffer.alloc(0)]) {
     const members = [{ bytes: member, signature: Buffer.alloc(64) }];
@@ -159,7 +159,7 @@ test("a transaction that the library would write in another way is neither simul
   }
 });
 
-test("a transaction is never dropped by a node that does not say its round", async () => {
+test("a transaction is never dropped if the node does not tell its round", async () => {
   let states: readonly object[] = [];
   let asked = 0;
   const forgetful = createServer((req, res) => {

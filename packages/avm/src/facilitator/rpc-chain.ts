@@ -1,11 +1,11 @@
 /**
- * A chain over the REST interface of a node, by `algosdk`. Its questions go through a transport of our own: each has a
- * deadline, no response is read without a bound, no redirect is followed, and no error quotes the URL, the token or the node.
+ * A chain over a node's REST API, with `algosdk`. Requests go through a transport of our own: each has a deadline, responses
+ * are bounded, redirects are not followed, and no error quotes the URL, the token or the node.
  *
  * @module
  */
-import { FareboxError, legible, type SchemeHealth } from "@farebox/core";
-import { ChainError, healthOf, SentTransactions, type Simulation, untilPassed } from "@farebox/core/scheme";
+import { FareboxError, type SchemeHealth } from "@farebox/core";
+import { ChainError, healthOf, legible, SentTransactions, type Simulation, untilPassed } from "@farebox/core/scheme";
 import {
   Algodv2,
   type BaseHTTPClient,
@@ -23,16 +23,16 @@ import { type AlgodChainOptions, type ParsedAlgodOptions, parseAlgodOptions } fr
 import { signAs } from "./signer.js";
 
 /**
- * Creates a chain over the REST interface of a node, with one account that pays for transactions. Nothing is asked before
- * the first use; then the hash of the first block is compared with `network` first.
+ * Creates a chain over a node's REST API, with one account that pays for transactions. The node is not asked before the first
+ * use. Then the hash of its first block is compared with `network` first.
  *
- * @throws ConfigError with every issue at once; neither key, nor token, nor URL is ever quoted.
+ * @throws ConfigError with every issue at once. It quotes neither the key, nor the token, nor the URL.
  */
 export function createAlgodChain(options: AlgodChainOptions): AvmChain {
   return new AlgodChain(parseAlgodOptions(options));
 }
 
-/** For so many rounds after its last one a transaction still counts as pending, because a node may be behind. */
+/** For so many rounds after its last one, a transaction still counts as pending, because a node may lag behind. */
 const MARGIN = 10n;
 
 class AlgodChain implements AvmChain {
@@ -70,7 +70,7 @@ class AlgodChain implements AvmChain {
     return problem === "" ? { ok: true } : { ok: false, problem: legible(problem) };
   }
 
-  /** Asks for the last round before and after: a transaction has to be looked for in all its rounds before it is missing. */
+  /** Asks for the last round before and after, because a transaction is only missing if all its rounds were searched. */
   async statusOf({ id, firstValid, lastValid }: TransactionName): Promise<TransactionOutcome> {
     const before = await this.#lastRound();
     const known = await askOrNothing(() => this.#client.pendingTransactionInformation(id).do());
@@ -106,7 +106,7 @@ class AlgodChain implements AvmChain {
     return signAs(this.#options.signer, Buffer.concat([Buffer.from(SIGNED_PREFIX), bytes]));
   }
 
-  /** The node's last round, if it is of the right network: both come in one response. */
+  /** The node's last round. The same response proves that the node is of the right network. */
   async #lastRound(): Promise<bigint> {
     const { genesisHash = Buffer.alloc(0), firstValid } = await ask(() => this.#client.getTransactionParams().do());
     if (!isNetworkOf(this.network, genesisHash)) throw new ChainError(`the node is not of ${this.network}`);
@@ -116,7 +116,7 @@ class AlgodChain implements AvmChain {
   }
 }
 
-/** The library writes a transaction anew. It has to be the one that was signed. */
+/** The library serializes a transaction again. The result must be the bytes that were signed. */
 function toSigned({ bytes, signature }: GroupMember): SignedTransaction {
   try {
     const txn = decodeUnsignedTransaction(bytes);
@@ -124,12 +124,12 @@ function toSigned({ bytes, signature }: GroupMember): SignedTransaction {
       return new SignedTransaction(signature === undefined ? { txn } : { txn, sig: signature });
     }
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new ChainError("a transaction is not in its canonical form");
 }
 
-/** The library's errors about a response quote it. Only our own errors pass. */
+/** The library's errors quote the node's response. Only our own errors pass. */
 async function ask<T>(question: () => Promise<T>): Promise<T> {
   try {
     return await question();
@@ -138,7 +138,7 @@ async function ask<T>(question: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Yields `undefined` where the node says that there is nothing. */
+/** Yields `undefined` if the node responds with 404. */
 async function askOrNothing<T>(question: () => Promise<T>): Promise<T | undefined> {
   try {
     return await ask(question);
@@ -152,7 +152,7 @@ function unreadable(): ChainError {
   return new ChainError("the node's response is unreadable");
 }
 
-/** The node responded, and not with 200. */
+/** The node responded with a status other than 200. */
 class StatusError extends ChainError {
   readonly status: number;
 
@@ -162,10 +162,10 @@ class StatusError extends ChainError {
   }
 }
 
-/** A simulation has some kilobytes for each transaction. */
+/** A simulation's response has some kilobytes for each transaction. */
 const MAX_BODY_BYTES = 1024 * 1024;
 
-/** The transport of the library: the library's own has neither deadline nor bound, and its errors quote the node. */
+/** A transport for the library. The library's own has no deadline and no bound, and its errors quote the node. */
 class BoundedHttpClient implements BaseHTTPClient {
   readonly #algodUrl: string;
   readonly #headers: Readonly<Record<string, string>>;
@@ -198,7 +198,7 @@ class BoundedHttpClient implements BaseHTTPClient {
       const url = `${this.#algodUrl}${path}${search === "" ? "" : `?${search}`}`;
       const response = await fetch(url, { ...init, headers, redirect: "manual", signal });
       if (response.ok) return { status: response.status, headers: {}, body: await readBody(response) };
-      // Not waited for: neither the rest of the body nor an error in it matters.
+      // Not awaited: the rest of the body does not matter, nor does an error in it.
       response.body?.cancel().catch(() => {});
       throw new StatusError(response.status);
     } catch (error) {

@@ -27,7 +27,7 @@ describe("a key", () => {
     expect(createAlgodChain({ ...OPTIONS, privateKey: privateKey as string }).feePayer).toBe(addr.toString());
   });
 
-  test("a signer makes its address the fee payer, and has to sign with that key", async () => {
+  test("a signer makes its address the fee payer, and must sign with that key", async () => {
     const signer = { address: addr.toString(), signBytes: async () => new Uint8Array(64) };
     const { privateKey: _, ...rest } = OPTIONS;
     expect(createAlgodChain({ ...rest, signer }).feePayer).toBe(signer.address);
@@ -36,7 +36,7 @@ describe("a key", () => {
 
   test.each<[what: string, privateKey: unknown]>([
     ["a seed alone", base64(sk.subarray(0, 32))],
-    ["halves that differ", base64(Buffer.concat([sk.subarray(0, 32), account(6).addr.publicKey]))],
+    ["halves that do not match", base64(Buffer.concat([sk.subarray(0, 32), account(6).addr.publicKey]))],
     ["hex", Buffer.from(sk).toString("hex")],
     ["a mnemonic", "abandon ".repeat(25)],
     ["a list", [...sk]],
@@ -68,7 +68,7 @@ test.each<[change: object, issue: string]>([
   expect(issues.join()).not.toContain("secret");
 });
 
-test("options with five faults are refused with five issues", () => {
+test("options with five faults have five issues", () => {
   expect(issuesOf({ network: 1, algodUrl: 2, privateKey: 3, token: 4, pollingIntervalMs: 5 })).toHaveLength(5);
 });
 

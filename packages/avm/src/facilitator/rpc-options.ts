@@ -1,36 +1,37 @@
 /**
- * Options of a chain over a node's REST interface, checked once.
+ * The options of a chain over a node's REST API, checked once.
  *
  * @module
  */
-import { ConfigError, createIssues, type Issues } from "@farebox/core";
+import { ConfigError } from "@farebox/core";
+import { createIssues, type Issues } from "@farebox/core/issues";
 import { CHAIN_TIMES, type ChainTimes, readChainTimes, readSigner } from "@farebox/core/scheme";
 import { type AvmNetwork, isAvmNetwork } from "../networks.js";
 import { BYTES_SIGNER, type BytesSigner } from "./signer.js";
 
-/** How to reach a chain, and who pays for transactions. */
+/** A node of the chain, and the account that pays for transactions. */
 export interface AlgodChainOptions {
-  /** CAIP-2 in either spelling, e.g. `algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe`; payers and sellers are told this one. */
+  /** CAIP-2 in either spelling, e.g. `algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe`. Payers and sellers see this spelling. */
   readonly network: `algorand:${string}`;
   /**
-   * One node: several behind one name may know different rounds. http or https, without a name and password, query and
+   * One node: several behind one name may have different last rounds. An http or https URL without a name, password, query or
    * fragment.
    */
   readonly algodUrl: string;
   /** Sent to the node as `X-Algo-API-Token`. Default: none. */
   readonly token?: string;
   /**
-   * 64 bytes, in base64 or as bytes, e.g. `mnemonicToSecretKey(…).sk` of `algosdk`; either this or `signer`. It pays for
-   * transactions and never for payments.
+   * 64 bytes, in base64 or as bytes, e.g. `mnemonicToSecretKey(…).sk` of `algosdk`. Either this or `signer`. The key pays for
+   * transactions, never for payments.
    */
   readonly privateKey?: string | Uint8Array;
-  /** An object that can sign bytes, e.g. with a key in a vault; either this or `privateKey`. */
+  /** A signer of bytes, e.g. with its key in a vault. Either this or `privateKey`. */
   readonly signer?: BytesSigner;
   /** How often to look for a transaction, 10 to 60000 ms. Default 1000. */
   readonly pollingIntervalMs?: number;
-  /** How long to wait for one, 100 to 600000 ms. Default 25000, below a seller's deadline of 30 s. */
+  /** How long to wait for a transaction, 100 to 600000 ms. Default 25000, below a seller's deadline of 30 s. */
   readonly confirmTimeoutMs?: number;
-  /** How long one question to the node may take, 100 to 60000 ms. Default 5000. */
+  /** How long one request to the node may take, 100 to 60000 ms. Default 5000. */
   readonly requestTimeoutMs?: number;
 }
 
@@ -46,7 +47,7 @@ export interface ParsedAlgodOptions {
 
 const KEYS = ["network", "algodUrl", "token", "privateKey", "signer", ...CHAIN_TIMES];
 
-/** The characters that a header can hold. */
+/** The characters that a header may contain. */
 const TOKEN = /^[\x21-\x7e]{1,1024}$/;
 
 /** Checks the options. @throws ConfigError with every issue at once; neither key, nor token, nor URL is ever quoted. */
@@ -68,7 +69,7 @@ export function parseAlgodOptions(options: AlgodChainOptions): ParsedAlgodOption
   return Object.freeze({ network, algodUrl, token, signer, times });
 }
 
-/** Without the slash at its end. */
+/** The URL without a trailing slash. */
 function parseUrl(value: unknown, issues: Issues): string | undefined {
   const url = typeof value === "string" && URL.canParse(value) ? new URL(value) : undefined;
   const isHttp = url?.protocol === "https:" || url?.protocol === "http:";

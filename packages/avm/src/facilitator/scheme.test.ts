@@ -15,8 +15,8 @@ const REQUEST: FacilitatorRequest = {
 
 const ID = PAYING.txID();
 
-/** A chain by its answers; usually all is well. */
-function chain(answers: Partial<AvmChain> = {}): AvmChain & { readonly submitted: () => number } {
+/** A chain with these responses; by default every call succeeds. */
+function chain(responses: Partial<AvmChain> = {}): AvmChain & { readonly submitted: () => number } {
   let submitted = 0;
   return {
     network: NETWORK,
@@ -29,7 +29,7 @@ function chain(answers: Partial<AvmChain> = {}): AvmChain & { readonly submitted
     },
     outcomeOf: async () => "confirmed",
     health: async () => ({ ok: true }),
-    ...answers,
+    ...responses,
     submitted: () => submitted,
   };
 }
@@ -38,31 +38,31 @@ const fail = async (): Promise<never> => {
   throw new RangeError("the node is gone");
 };
 
-function settle(answers: Partial<AvmChain>): Promise<SettlementResponse> {
-  return createExactAvmScheme({ chain: chain(answers) }).settle(REQUEST);
+function settle(responses: Partial<AvmChain>): Promise<SettlementResponse> {
+  return createExactAvmScheme({ chain: chain(responses) }).settle(REQUEST);
 }
 
 describe("a chain that does not respond", () => {
-  test.each<[question: string, answers: Partial<AvmChain>, reason: string, transaction: string]>([
-    ["what they hold", { holdingOf: fail }, "unexpected_settle_error", ""],
-    ["what would happen", { simulate: fail }, "unexpected_settle_error", ""],
-    ["whether it was made before", { statusOf: fail }, "unexpected_settle_error", ""],
-    ["to send", { submit: fail }, "unexpected_settle_error", ""],
+  test.each<[question: string, responses: Partial<AvmChain>, reason: string, transaction: string]>([
+    ["the holdings", { holdingOf: fail }, "unexpected_settle_error", ""],
+    ["a trial", { simulate: fail }, "unexpected_settle_error", ""],
+    ["an earlier settlement", { statusOf: fail }, "unexpected_settle_error", ""],
+    ["a broadcast", { submit: fail }, "unexpected_settle_error", ""],
     ["the outcome", { outcomeOf: fail }, "settlement_pending", ID],
   ])(
-    "a scheme settles nothing and says what is known, when the chain cannot be asked for %s",
-    async (_, answers, errorReason, transaction) => {
-      expect(await settle(answers)).toMatchObject({ success: false, errorReason, transaction, network: NETWORK });
+    "a scheme settles nothing and reports the known state, when the chain cannot be asked for %s",
+    async (_, responses, errorReason, transaction) => {
+      expect(await settle(responses)).toMatchObject({ success: false, errorReason, transaction, network: NETWORK });
     },
   );
 
-  test("a scheme finds its earlier settlement, when the chain cannot be asked for anything else", async () => {
-    const answers: Partial<AvmChain> = { holdingOf: fail, statusOf: async () => "confirmed" };
-    expect(await settle(answers)).toMatchObject({ errorReason: "payment_already_settled", transaction: ID });
+  test("a scheme finds its earlier settlement, even if the chain fails in everything else", async () => {
+    const responses: Partial<AvmChain> = { holdingOf: fail, statusOf: async () => "confirmed" };
+    expect(await settle(responses)).toMatchObject({ errorReason: "payment_already_settled", transaction: ID });
   });
 });
 
-test("a scheme tells a payer with too little from one that has not opted in", async () => {
+test("a scheme distinguishes a payer with too little from one that has not opted in", async () => {
   expect(await settle({ holdingOf: async () => undefined })).toMatchObject({
     errorReason: "invalid_payment_requirements",
   });
@@ -71,7 +71,7 @@ test("a scheme tells a payer with too little from one that has not opted in", as
   });
 });
 
-test("a scheme does not call a payment failed that is older than the node remembers", async () => {
+test("a scheme does not fail a payment that is older than the node remembers", async () => {
   expect(await settle({ statusOf: async () => "forgotten" })).toMatchObject({
     errorReason: "unexpected_settle_error",
     transaction: "",
@@ -98,7 +98,7 @@ test("a scheme refuses a dropped transaction from then on, and does not send it 
   expect(dropped.submitted()).toBe(1);
 });
 
-test("a scheme forgets a payment two hours after its last request", async () => {
+test("a scheme forgets a payment two hours after the last request for it", async () => {
   let nowMs = 0;
   const scheme = createExactAvmScheme({ chain: chain(), now: () => nowMs });
   const settleOther = (firstValid: number) => {
@@ -114,7 +114,7 @@ test("a scheme forgets a payment two hours after its last request", async () => 
   expect(await scheme.verify(REQUEST)).toMatchObject({ isValid: true });
 });
 
-test("a scheme reports one success and sends one transaction, for any outcomes and any number of requests at once", async () => {
+test("a scheme reports one success and sends one transaction, for any outcomes and any number of concurrent requests", async () => {
   const outcome = fc.constantFrom<TransactionOutcome | "gone">("confirmed", "forgotten", "pending", "dropped", "gone");
   await fc.assert(
     fc.asyncProperty(
@@ -128,11 +128,11 @@ test("a scheme reports one success and sends one transaction, for any outcomes a
         };
         const watched = chain({ outcomeOf });
         const scheme = createExactAvmScheme({ chain: watched });
-        const answers: SettlementResponse[] = [];
+        const responses: SettlementResponse[] = [];
         for (const count of waves) {
-          answers.push(...(await Promise.all(Array.from({ length: count }, () => scheme.settle(REQUEST)))));
+          responses.push(...(await Promise.all(Array.from({ length: count }, () => scheme.settle(REQUEST)))));
         }
-        expect(answers.filter(({ success }) => success).length).toBeLessThanOrEqual(1);
+        expect(responses.filter(({ success }) => success).length).toBeLessThanOrEqual(1);
         expect(watched.submitted()).toBeLessThanOrEqual(1);
       },
     ),

@@ -1,5 +1,5 @@
 /**
- * The `exact` scheme on one Algorand network, facilitator's side: verifies payments, pays their fee and settles them.
+ * The `exact` scheme on one Algorand network, facilitator's side: verifies payments, pays their fees and settles them.
  *
  * @see x402 v2 §6.1; scheme exact on Algorand
  * @module
@@ -16,14 +16,14 @@ import { checkAccounts } from "./verify.js";
 /** The options of the scheme. */
 export interface ExactAvmSchemeOptions {
   readonly chain: AvmChain;
-  /** The most that one group may cost, in millionths of an Algo, 0 to 1000000. Default 16000: a full group as a rule. */
+  /** The most that one group may cost, in microAlgos, 0 to 1000000. Default 16000: the usual fee of a full group. */
   readonly maxFeeMicroAlgos?: number;
   /** Unix milliseconds. Default `Date.now`. */
   readonly now?: () => number;
 }
 
 /**
- * Creates the scheme. It remembers what it has settled for longer than a transaction can live.
+ * Creates the scheme. It remembers each settlement for longer than a transaction can live.
  *
  * @throws ConfigError with every issue at once.
  */
@@ -34,7 +34,7 @@ export function createExactAvmScheme(options: ExactAvmSchemeOptions): Facilitato
 const FAMILY: ExactFamily<Terms, AvmPayment, AvmChain> = {
   chainExpected: "a chain, e.g. createAlgodChain(…)",
   feeOption: { name: "maxFeeMicroAlgos", range: { least: 0, most: Number(MAX_SPONSORED_FEE), usual: 16_000 } },
-  // The transaction's rounds are over by then, for there are 1001 at most.
+  // The transaction's rounds are over by then: there are at most 1001.
   rememberedMs: 2 * 60 * 60 * 1000,
   prose: {
     unsent: "the group was not sent",
@@ -54,7 +54,7 @@ const FAMILY: ExactFamily<Terms, AvmPayment, AvmChain> = {
   readPayment: readAvmPayment,
   feeOf: ({ sponsoredFee }) => sponsoredFee,
   feeMessage: (most) => `the fee is above ${most} millionths of an Algo`,
-  // A group without a fee payer can also be sent by anyone who has seen it.
+  // Anyone who has seen a group without a fee payer can send it too.
   toTransaction({ payer, group, transfer }, terms, chain) {
     const signed = toPayerSigned(group, transfer);
     return {
@@ -73,7 +73,7 @@ const FAMILY: ExactFamily<Terms, AvmPayment, AvmChain> = {
   },
 };
 
-/** Everything but the fee payer's signature. */
+/** The group without the fee payer's signature. */
 function toPayerSigned(group: AvmPayment["group"], transfer: AvmPayment["transfer"]): PayerSigned {
   const members = group.map(({ bytes, signing }) => ({
     bytes,

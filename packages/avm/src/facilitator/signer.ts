@@ -8,14 +8,14 @@ import { decodeUnsignedTransaction, mnemonicFromSeed, mnemonicToSecretKey } from
 import { decodeAddress, isAddress } from "../address.js";
 import { SIGNED_PREFIX } from "../transaction/read-transaction.js";
 
-/** Signs transactions, e.g. with a key in a vault. */
+/** Signs transactions, e.g. with its key in a vault. */
 export interface BytesSigner {
   readonly address: string;
-  /** Yields the 64 bytes of a signature with ed25519. The bytes begin with `TX`. */
+  /** Returns an ed25519 signature of 64 bytes. The bytes begin with `TX`. */
   signBytes(bytes: Uint8Array): Promise<Uint8Array>;
 }
 
-/** The ways to give a signer in the options. */
+/** How the options name a signer. */
 export const BYTES_SIGNER: SignerKind<BytesSigner> = {
   fromKey: createKeySigner,
   keyExpected: "a key of 64 bytes, in base64 or as bytes, whose second half is the address of the first",
@@ -23,16 +23,16 @@ export const BYTES_SIGNER: SignerKind<BytesSigner> = {
   method: "signBytes",
 };
 
-/** Signs bytes. @throws ChainError when the signer yields another signature, or none */
+/** Signs bytes. @throws ChainError when the signer returns an invalid signature */
 export function signAs(signer: BytesSigner, bytes: Uint8Array): Promise<Buffer> {
   return expectSignature(signer.signBytes(bytes), decodeAddress(signer.address), bytes);
 }
 
-/** A key is base64, or bytes. `undefined` when it is not one, or its halves differ. Total. */
+/** Reads a key: base64, or bytes. `undefined` when it is not one, or its halves do not match. Total. */
 function createKeySigner(privateKey: unknown): BytesSigner | undefined {
   const bytes = readKey(privateKey);
   if (bytes === undefined) return undefined;
-  // The library makes an account of a seed by way of its mnemonic only.
+  // The library creates an account from a seed only by way of its mnemonic.
   const { addr, sk } = mnemonicToSecretKey(mnemonicFromSeed(bytes.subarray(0, SEED_BYTES)));
   if (!bytes.equals(sk)) return undefined;
   return Object.freeze({
@@ -42,7 +42,7 @@ function createKeySigner(privateKey: unknown): BytesSigner | undefined {
   });
 }
 
-/** 32 secret bytes, and the 32 of the address. */
+/** 32 secret bytes, and the 32 bytes of the address. */
 const KEY_BYTES = 64;
 const SEED_BYTES = 32;
 

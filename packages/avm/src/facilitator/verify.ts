@@ -9,7 +9,7 @@ import { encodeAddress } from "../address.js";
 import type { Terms } from "../exact/terms.js";
 import type { AvmChain } from "./chain.js";
 
-/** Checks payee and payer; `undefined` when all is well. Rejects when the chain cannot be asked. */
+/** Checks payee and payer; `undefined` when both are good. Rejects when the chain cannot be asked. */
 export async function checkAccounts(
   payer: string,
   { payTo, asset, amount }: Terms,

@@ -1,7 +1,7 @@
 /**
- * How Algorand encodes transactions: in MessagePack, with the keys of maps in order, each number and length in its shortest
- * form, and no field that is zero or empty. So each map is written in one way only, and its bytes are the bytes that are
- * signed. Any other form is not read. A library would add 32 kB, and does not check the form.
+ * Reads Algorand's encoding of transactions: MessagePack with sorted keys, numbers and lengths in their shortest form, and no
+ * field that is zero or empty. So each map can be written in one way only, and its bytes are the bytes that were signed.
+ * Other forms are refused. A library would add 32 kB, and does not check the form.
  *
  * @see MessagePack specification, "Formats"; Algorand specification, "Canonical Msgpack"
  * @module
@@ -10,27 +10,27 @@
 /** A value in a map. */
 export type Value = bigint | string | Buffer | Fields;
 
-/** One key and its value. */
+/** A key and its value. */
 export interface Entry {
   readonly value: Value;
-  /** Both, as they are written. */
+  /** The bytes of both. */
   readonly bytes: Buffer;
 }
 
 /** A map. */
 export type Fields = ReadonlyMap<string, Entry>;
 
-/** A transaction lies in the map of its signature, and has no map in it. */
+/** A transaction is a map inside the map of its signature, and contains no map itself. */
 const DEPTH = 2;
 
-/** Reads bytes that are one map; `undefined` for any other. Total. */
+/** Reads bytes that are exactly one map; `undefined` for any others. Total. */
 export function decodeMap(bytes: Buffer): Fields | undefined {
   const reader = new Reader(bytes);
   const fields = reader.readValue(DEPTH);
   return fields instanceof Map && reader.isAtEnd ? fields : undefined;
 }
 
-/** Bytes of a map in front of its entries. */
+/** The bytes of a map that come before its entries. */
 export function mapHeader(entries: number): Buffer {
   return Buffer.of(0x80 | entries);
 }
@@ -55,7 +55,7 @@ class Reader {
     return kind >= 0xa0 && kind < 0xc0 ? this.#readText(kind & 0x1f) : this.#readSized(kind);
   }
 
-  /** A value whose size stands in bytes of its own. */
+  /** Reads a value whose length precedes it. */
   #readSized(kind: number): Value | undefined {
     if (kind >= 0xcc && kind <= 0xcf) return this.#readNumber(1 << (kind - 0xcc));
     if (kind === 0xc4) return this.#readBytes(this.#readLength(1, 0));
@@ -86,7 +86,7 @@ class Reader {
     return value >= least ? value : undefined;
   }
 
-  /** `undefined` also where a shorter form exists. */
+  /** `undefined` also if there is a shorter form. */
   #readLength(size: 1 | 2, moreThan: number): number | undefined {
     const length = this.#take(size)?.readUIntBE(0, size);
     return length !== undefined && length > moreThan ? length : undefined;
@@ -96,7 +96,7 @@ class Reader {
     return length === undefined ? undefined : this.#take(length);
   }
 
-  /** Keys, kinds and names of networks are ASCII. */
+  /** Keys, types and network names are ASCII. */
   #readText(length: number | undefined): string | undefined {
     const bytes = this.#readBytes(length);
     return bytes?.every((byte) => byte >= 0x20 && byte < 0x7f) === true && length !== 0

@@ -24,7 +24,7 @@ const note = fc.oneof(
 );
 const parts = fc.record({ sender: address, receiver: address, amount: uint64, fee: uint64, note, firstValid: round });
 
-test("a transaction is read as algosdk wrote it, with the same id", () => {
+test("a transaction written by algosdk is read, with the same id", () => {
   fc.assert(
     fc.property(parts, fc.bigInt(1n, 2n ** 64n - 1n), fc.boolean(), (change, asset, isTransfer) => {
       const written = isTransfer ? transfer({ ...change, asset }) : algos(change);

@@ -1,6 +1,6 @@
 /**
- * Reads the transactions of a payment group, signed or not: payments of Algos and transfers of an asset, with the fields that
- * these have and no other.
+ * Reads the transactions of a payment group, signed or not: payments of Algos and transfers of an asset. Transactions with
+ * other fields are refused.
  *
  * @see Algorand specification, "Transactions" and "Transaction Groups"; x402 v2, scheme `exact` on Algorand, "Encoding"
  * @module
@@ -9,13 +9,13 @@ import { SIGNATURE_BYTES } from "@farebox/core/scheme";
 import { ADDRESS_BYTES, encodeBase32, HASH_BYTES, isZeroAddress, sha512_256 } from "../address.js";
 import { decodeMap, type Entry, type Fields, mapHeader, type Value } from "./encoding.js";
 
-/** A transaction, its addresses as bytes. A missing field is zero, or `undefined`. */
+/** A transaction, with addresses as bytes. A missing field is zero, or `undefined`. */
 export interface Transaction {
   readonly type: "pay" | "axfer";
   readonly sender: Buffer;
-  /** Millionths of an Algo. */
+  /** MicroAlgos. */
   readonly fee: bigint;
-  /** Rounds, both included. */
+  /** The first and the last valid round. */
   readonly firstValid: bigint;
   readonly lastValid: bigint;
   readonly genesisHash: Buffer;
@@ -26,25 +26,25 @@ export interface Transaction {
   readonly asset: bigint;
   /** Fields that give away more than the amount, or take it from another account: `close`, `aclose`, `asnd`, `rekey`. */
   readonly dangers: readonly string[];
-  /** Its name on chain, in base32. */
+  /** The transaction's id on chain, in base32. */
   readonly id: string;
-  /** Its hash without the group, of which the hash of the group is made. */
+  /** The hash without the group. The group's hash is made of these. */
   readonly idInGroup: Buffer;
-  /** As it is signed, without the prefix. */
+  /** The bytes that are signed, without the prefix. */
   readonly bytes: Buffer;
   readonly signing: Signing;
 }
 
-/** How a transaction is signed. `other`: by several, by a program, or with a key that is not the sender's. */
+/** How a transaction is signed. `other`: a multisig, a program, or a key that is not the sender's. */
 export type Signing =
   | { readonly kind: "none" }
   | { readonly kind: "single"; readonly signature: Buffer }
   | { readonly kind: "other" };
 
-/** Stands before the bytes of a transaction when they are hashed or signed. */
+/** Precedes the bytes of a transaction when they are hashed or signed. */
 export const SIGNED_PREFIX = "TX";
 
-/** A note has 1024 bytes at most, and everything else 400. */
+/** A note has at most 1024 bytes, and everything else 400. */
 const MAX_TEXT_LENGTH = 2400;
 const MAX_NOTE_BYTES = 1024;
 const LEASE_BYTES = 32;
@@ -56,7 +56,7 @@ const KEYS: Readonly<Record<Transaction["type"], ReadonlySet<string>>> = {
   axfer: new Set([...EVERYWHERE, "aamt", "aclose", "arcv", "asnd", "xaid"]),
 };
 
-/** Reads a transaction from base64: in its envelope, or bare if it is not signed. `undefined` when it is not one. Total. */
+/** Reads a transaction from base64: in its envelope, or bare if it is unsigned. `undefined` when it is not one. Total. */
 export function readTransaction(text: unknown): Transaction | undefined {
   const bytes = decodeBase64(text);
   const fields = bytes === undefined ? undefined : decodeMap(bytes);
@@ -65,7 +65,7 @@ export function readTransaction(text: unknown): Transaction | undefined {
   if (envelope === undefined) return readFields(fields, { bytes, signing: { kind: "none" } });
   const signing = readSigning(fields);
   if (!(envelope.value instanceof Map) || signing === undefined) return undefined;
-  // The key "txn" is 4 bytes long, with its length.
+  // The key "txn" takes 4 bytes, with its length.
   return readFields(envelope.value, { bytes: envelope.bytes.subarray(4), signing });
 }
 
@@ -126,7 +126,7 @@ function of<T>(keys: readonly string[], form: T): Record<string, T> {
   return Object.fromEntries(keys.map((key) => [key, form]));
 }
 
-/** Zeros alone would have been left out. */
+/** Zeros alone would have been omitted. */
 function isFilled(length: number): (value: Value) => boolean {
   return (value) => Buffer.isBuffer(value) && value.length === length && !isZeroAddress(value);
 }
@@ -150,10 +150,10 @@ export const MAX_GROUP_SIZE = 16;
 
 const GROUP_PREFIX = "TG";
 const LIST_KEY = Buffer.from("\xa6txlist", "latin1");
-/** Before each hash in the list: 32 bytes follow. */
+/** Precedes each hash in the list: 32 bytes follow. */
 const MEMBER_HEADER = Buffer.of(0xc4, 32);
 
-/** Whether transactions are one group, in this order: each carries the hash of them all. A single one need not. */
+/** Whether transactions are one group, in this order: each contains the hash of all. A single transaction need not. */
 export function isGroup(transactions: readonly Transaction[]): boolean {
   const [only] = transactions;
   if (transactions.length === 1 && only?.group === undefined) return true;

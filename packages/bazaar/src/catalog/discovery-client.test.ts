@@ -10,11 +10,11 @@ afterEach(() => {
 });
 
 /** A catalog on this machine, and the requests that it received. */
-async function serve(answer: (url: URL, res: ServerResponse, req: IncomingMessage) => unknown) {
+async function serve(respond: (url: URL, res: ServerResponse, req: IncomingMessage) => unknown) {
   const asked: string[] = [];
   const server = createServer((req, res) => {
     asked.push(req.url ?? "");
-    const json = answer(new URL(req.url ?? "", "http://x"), res, req);
+    const json = respond(new URL(req.url ?? "", "http://x"), res, req);
     if (json !== undefined) res.setHeader("content-type", "application/json").end(JSON.stringify(json));
   });
   servers.push(server);
@@ -87,7 +87,7 @@ describe("a page", () => {
 });
 
 describe("all pages", () => {
-  const STYLES: readonly (readonly [why: string, answer: (url: URL) => unknown])[] = [
+  const STYLES: readonly (readonly [why: string, respond: (url: URL) => unknown])[] = [
     [
       "with offset, limit and total",
       (url) => {
@@ -126,8 +126,8 @@ describe("all pages", () => {
     ],
     ["with a cursor that never changes", () => ({ items: entries(10), cursor: "again" })],
   ];
-  test.each(STYLES)("listPages reads a catalog %s", async (_why, answer) => {
-    const { url, asked } = await serve((address) => answer(address));
+  test.each(STYLES)("listPages reads a catalog %s", async (_why, respond) => {
+    const { url, asked } = await serve((address) => respond(address));
     expect(await resourcesOf(createDiscoveryClient({ url }).listPages({ limit: 4 }))).toEqual(all(10));
     expect(asked.length).toBeLessThan(5);
   });
@@ -166,7 +166,7 @@ describe("a failed call", () => {
   const PROBLEMS: readonly (readonly [
     problem: string,
     status: number | undefined,
-    answer: (url: URL, res: ServerResponse) => unknown,
+    respond: (url: URL, res: ServerResponse) => unknown,
   ])[] = [
     ["status", 503, (_url, res) => void res.writeHead(503).end("secret")],
     ["status", 400, (_url, res) => void res.writeHead(400).end("{}")],
@@ -180,8 +180,8 @@ describe("a failed call", () => {
     ["unreachable", undefined, (_url, res) => void res.destroy()],
     ["timeout", undefined, () => undefined],
   ];
-  test.each(PROBLEMS)("a call fails with the problem %s (%s)", async (problem, status, answer) => {
-    const { url } = await serve(answer);
+  test.each(PROBLEMS)("a call fails with the problem %s (%s)", async (problem, status, respond) => {
+    const { url } = await serve(respond);
     const client = createDiscoveryClient({
       url,
       timeoutMs: 300,

@@ -4,7 +4,7 @@
  * @see x402 v2 §8 "Discovery API"
  * @module
  */
-import { createIssues, type Issues } from "@farebox/core";
+import { createIssues, type Issues } from "@farebox/core/issues";
 import type { CatalogEntry, EntryFilter } from "./entry.js";
 import { DiscoveryError, fetchJson } from "./fetch-json.js";
 import { type DiscoveryPage, keyOf, type ReadPage, readPage } from "./read-page.js";
@@ -39,7 +39,7 @@ export interface DiscoveryListQuery extends EntryFilter {
   readonly cursor?: string;
 }
 
-/** What to search for. */
+/** A search. */
 export interface DiscoverySearchQuery extends EntryFilter {
   /** A description in natural language. */
   readonly query: string;

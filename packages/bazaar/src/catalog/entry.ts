@@ -103,7 +103,7 @@ function matchesOffer({ payTo, network, scheme }: EntryOffer, filter: EntryFilte
 /**
  * Selects the entries that can be called for at most `maxAmount` of an asset. Keeps their order.
  *
- * @throws RangeError or SyntaxError, as `BigInt` does, when `maxAmount` is no whole number
+ * @throws RangeError or SyntaxError, as `BigInt` does, when `maxAmount` is not a whole number
  */
 export function affordable(
   entries: Iterable<CatalogEntry>,

@@ -4,7 +4,8 @@
  * @see x402 v2 §8, x402 v1 "Discovery"
  * @module
  */
-import { isJsonObject, type JsonObject } from "@farebox/core";
+import type { JsonObject } from "@farebox/core";
+import { isJsonObject } from "@farebox/core/protocol";
 import { problemOfJson } from "../facilitator/document-limits.js";
 import { type CatalogEntry, type EntryFilter, type EntryOffer, type EntryType, matchesFilter } from "./entry.js";
 

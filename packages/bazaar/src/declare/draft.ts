@@ -6,14 +6,9 @@
  *
  * @module
  */
-import {
-  type DeclarationContext,
-  type DeclarationNotice,
-  isJsonObject,
-  issuePath,
-  type JsonObject,
-  type RouteFacts,
-} from "@farebox/core";
+import type { DeclarationContext, DeclarationNotice, JsonObject, RouteFacts } from "@farebox/core";
+import { issuePath } from "@farebox/core/issues";
+import { isJsonObject } from "@farebox/core/protocol";
 import type { BazaarDeclaration, BodyType, DiscoveryInfo, JsonSchema } from "../declaration.js";
 import { compileSchema, findForeignReference, moveSchema } from "./json-schema.js";
 

@@ -1,10 +1,5 @@
-import {
-  type CompiledDeclaration,
-  type ConfigIssue,
-  createIssues,
-  type RouteFacts,
-  type RoutePath,
-} from "@farebox/core";
+import type { CompiledDeclaration, ConfigIssue, RouteFacts, RoutePath } from "@farebox/core";
+import { createIssues } from "@farebox/core/issues";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { BazaarDeclaration } from "../declaration.js";

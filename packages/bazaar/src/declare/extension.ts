@@ -4,16 +4,16 @@
  * @see x402 v2 extension `bazaar`
  * @module
  */
-import {
-  type CompiledDeclaration,
-  type DeclarationContext,
-  type DeclarationNotice,
-  type DeclarationOccasion,
-  type Extension,
-  isJsonObject,
-  type JsonObject,
-  type Outline,
+import type {
+  CompiledDeclaration,
+  DeclarationContext,
+  DeclarationNotice,
+  DeclarationOccasion,
+  Extension,
+  JsonObject,
+  Outline,
 } from "@farebox/core";
+import { isJsonObject } from "@farebox/core/protocol";
 import { BAZAAR, type BazaarDeclaration, outputSchemaOf } from "../declaration.js";
 import { BODY_METHODS, type Draft, type FormContext, methodsOf, QUERY_METHODS } from "./draft.js";
 import { readHttpForm } from "./http-form.js";

@@ -5,7 +5,9 @@
  * @see x402 v2 extension `bazaar`
  * @module
  */
-import { isJsonObject, issuePath, type JsonObject } from "@farebox/core";
+import type { JsonObject } from "@farebox/core";
+import { issuePath } from "@farebox/core/issues";
+import { isJsonObject } from "@farebox/core/protocol";
 import { BODY_TYPES, type BodyType, type HttpInput, JSON_SCHEMA_2020_12, type JsonSchema } from "../declaration.js";
 import {
   BODY_METHODS,

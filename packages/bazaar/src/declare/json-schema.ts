@@ -4,7 +4,8 @@
  * @module
  */
 import { createRequire } from "node:module";
-import { isJsonObject, type JsonObject } from "@farebox/core";
+import type { JsonObject } from "@farebox/core";
+import { isJsonObject } from "@farebox/core/protocol";
 import type { Ajv2020, ErrorObject, ValidateFunction } from "ajv/dist/2020.js";
 import type { JsonSchema } from "../declaration.js";
 

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { isJsonObject, type JsonObject } from "@farebox/core";
+import type { JsonObject } from "@farebox/core";
+import { isJsonObject } from "@farebox/core/protocol";
 import {
   type BazaarDeclaration,
   BODY_TYPES,

@@ -5,7 +5,8 @@
  * @see x402 v2 extension `bazaar`, "Dynamic routes"
  * @module
  */
-import { isJsonObject, type JsonObject, type RoutePath } from "@farebox/core";
+import type { JsonObject, RoutePath } from "@farebox/core";
+import { isJsonObject } from "@farebox/core/protocol";
 import { type BazaarDeclaration, inputSchemaOf, type JsonSchema } from "../declaration.js";
 import type { FormContext } from "./draft.js";
 

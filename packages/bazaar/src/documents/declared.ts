@@ -3,7 +3,9 @@
  *
  * @module
  */
-import { type DescribedRoute, isJsonObject, type JsonObject } from "@farebox/core";
+import type { JsonObject } from "@farebox/core";
+import type { DescribedRoute } from "@farebox/core/adapter";
+import { isJsonObject } from "@farebox/core/protocol";
 import { BAZAAR, type BazaarDeclaration, schemaAt } from "../declaration.js";
 
 /** The declaration of a route, if it has one. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { DescribedRoute } from "@farebox/core";
+import type { DescribedRoute } from "@farebox/core/adapter";
 import { type DeclaredField, declarationOf, describeOffers, fieldsOf, inputPart } from "./declared.js";
 
 /** Options of `writeLlmsTxt`. */

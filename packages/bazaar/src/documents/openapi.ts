@@ -5,7 +5,9 @@
  *
  * @module
  */
-import { type DescribedOffer, type DescribedRoute, isJsonObject, type JsonObject } from "@farebox/core";
+import type { JsonObject } from "@farebox/core";
+import type { DescribedOffer, DescribedRoute } from "@farebox/core/adapter";
+import { isJsonObject } from "@farebox/core/protocol";
 import { type BazaarDeclaration, BODY_TYPES, type BodyType, outputSchemaOf } from "../declaration.js";
 import { moveSchema } from "../declare/json-schema.js";
 import { type DeclaredField, declarationOf, describeOffers, fieldsOf, inputPart } from "./declared.js";

@@ -5,7 +5,8 @@
  *
  * @module
  */
-import type { DescribedRoute, JsonObject } from "@farebox/core";
+import type { JsonObject } from "@farebox/core";
+import type { DescribedRoute } from "@farebox/core/adapter";
 import { BAZAAR } from "../declaration.js";
 import { declarationOf } from "./declared.js";
 

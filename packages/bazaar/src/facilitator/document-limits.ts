@@ -1,5 +1,5 @@
 /**
- * Limits for a document from a stranger, checked before anything else reads it: its size, its depth, its keys, and the
+ * Limits for an untrusted document, checked before anything else reads it: its size, its depth, its keys, and the
  * references in its schemas.
  *
  * @module
@@ -79,7 +79,7 @@ const REFERENCES = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 /**
  * Finds a keyword that names a schema or refers out of the document, at any depth. A reader that resolved such a reference would
- * fetch a URL that a stranger chose.
+ * fetch a URL that the sender chose.
  */
 export function problemOfReferences(value: unknown): string | undefined {
   if (Array.isArray(value)) return firstProblem(value, problemOfReferences);

@@ -7,7 +7,8 @@
  * @see x402 v2 extension `bazaar`
  * @module
  */
-import { isJsonObject, isNetwork, type JsonObject } from "@farebox/core";
+import type { JsonObject } from "@farebox/core";
+import { isJsonObject, isNetwork } from "@farebox/core/protocol";
 import { BAZAAR, BODY_TYPES, type DiscoveryInfo, MCP_TRANSPORTS } from "../declaration.js";
 import type { ReadRegistration, RegisteredOffer, Registration, RegistrationRules } from "./catalog.js";
 import { problemOfJson, problemOfReferences } from "./document-limits.js";
@@ -20,7 +21,7 @@ const MAX_MIME_TYPE = 100;
 const MAX_REASON = 300;
 
 /**
- * Reads a request of `verify` or `settle`. Never throws, and takes bounded time for any input: it runs no pattern of a stranger,
+ * Reads a request of `verify` or `settle`. Never throws, and takes bounded time for any input: it runs no pattern of the sender,
  * compiles no schema, and follows no reference out of the document.
  */
 export function readRegistration(request: unknown, rules: RegistrationRules = {}): ReadRegistration {
@@ -85,7 +86,7 @@ function rejected(reason: string): ReadRegistration {
   return { kind: "rejected", reason };
 }
 
-/** A reason may quote a stranger, such as a key of the schema. */
+/** A reason may quote the sender, e.g. a key of its schema. */
 function inOneLine(reason: string): string {
   return reason.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Surrogate}]+/gu, " ").slice(0, MAX_REASON);
 }

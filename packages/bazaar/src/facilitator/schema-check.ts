@@ -1,5 +1,5 @@
 /**
- * Checks whether data matches a schema, both from a stranger, within a bounded number of steps.
+ * Checks whether data matches a schema, both untrusted, within a bounded number of steps.
  *
  * The schema is walked and not compiled: compiling a few kilobytes can take a quarter of a second, and anyone who sends
  * payments could request that again and again. Patterns are not run, because a pattern may take exponential time. Where a
@@ -8,7 +8,8 @@
  *
  * @module
  */
-import { isJsonObject, type JsonObject } from "@farebox/core";
+import type { JsonObject } from "@farebox/core";
+import { isJsonObject } from "@farebox/core/protocol";
 import { type Evaluation, type Instance, KEYWORDS, type SchemaEvaluation, type Verdict } from "./schema-keywords.js";
 
 /** A usual declaration takes some hundred steps. */

@@ -7,7 +7,8 @@
  * @see JSON Schema Draft 2020-12, "Validation" and "Applicator" vocabularies
  * @module
  */
-import { isJsonObject, type JsonObject } from "@farebox/core";
+import type { JsonObject } from "@farebox/core";
+import { isJsonObject } from "@farebox/core/protocol";
 
 /** `unknown`: the verdict depends on a keyword that is not evaluated. */
 export type Verdict = "valid" | "invalid" | "unknown";
@@ -284,7 +285,7 @@ const undecided =
   (_argument, { value }): Verdict =>
     applies(value) ? "unknown" : "valid";
 
-/** All evaluated keywords. A map, because a keyword of a stranger may be named `toString`. */
+/** All evaluated keywords. A map, because an untrusted keyword may be named `toString`. */
 export const KEYWORDS: ReadonlyMap<string, KeywordCheck> = new Map<string, KeywordCheck>([
   ["type", type],
   ["enum", oneOfValues],

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { createIssues } from "@farebox/core";
+import { createIssues } from "@farebox/core/issues";
 import pg from "pg";
 import type { CatalogStore } from "../store.js";
 import { createReader } from "./read.js";

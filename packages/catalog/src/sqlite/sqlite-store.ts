@@ -5,7 +5,8 @@
  *
  * @module
  */
-import { createIssues, StateError } from "@farebox/core";
+import { StateError } from "@farebox/core";
+import { createIssues } from "@farebox/core/issues";
 import Database from "libsql";
 import type { CatalogStore } from "../store.js";
 import { createReader } from "./read.js";

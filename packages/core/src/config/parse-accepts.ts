@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Issues, join } from "../issues.js";
+import { type Issues, issuePath } from "../issues.js";
 import type { PaymentOption, PayToFunction, PriceFunction, SettleTime } from "../options.js";
 import { type AssetPrice, isZeroPrice } from "../price/price.js";
 import { type CompiledOption, type DynamicTerms, isPrice } from "../pricing/dynamic-price.js";
@@ -45,11 +45,11 @@ interface RouteContext {
 export function parseAccepts(route: JsonObject, context: RouteContext): readonly CompiledOption[] {
   const { accepts, price } = route;
   if (accepts === undefined) return parseShorthand(price, context);
-  const path = join(context.path, "accepts");
+  const path = issuePath(context.path, "accepts");
   const options: readonly unknown[] = Array.isArray(accepts) ? accepts : [accepts];
   if (options.length === 0) context.issues.addText(path, "at least one payment option", "none");
   const compiled = options.flatMap((option, index) =>
-    parseOption(option, { ...context, path: Array.isArray(accepts) ? join(path, index) : path, price }),
+    parseOption(option, { ...context, path: Array.isArray(accepts) ? issuePath(path, index) : path, price }),
   );
   return Object.freeze(compiled);
 }
@@ -83,7 +83,11 @@ function parseOption(option: unknown, context: OfferContext): CompiledOption[] {
   const scheme = findScheme(option, network, context);
   if (scheme === undefined) return [];
   if (scheme.allowsLess && context.settle === "before") {
-    issues.add(join(path, "scheme"), 'a scheme that takes the whole amount, beside settle: "before"', scheme.scheme);
+    issues.add(
+      issuePath(path, "scheme"),
+      'a scheme that takes the whole amount, beside settle: "before"',
+      scheme.scheme,
+    );
   }
   return compileOption({ scheme, network, price, payTo, ...wire }, option, context);
 }
@@ -138,7 +142,7 @@ function sampleOf(price: string | AssetPrice | PriceFunction | undefined): strin
 function parseNetwork(option: JsonObject, { path, issues }: OfferContext): Network | undefined {
   const { network } = option;
   if (isNetwork(network)) return network;
-  issues.add(join(path, "network"), 'a CAIP-2 network such as "eip155:84532"', network);
+  issues.add(issuePath(path, "network"), 'a CAIP-2 network such as "eip155:84532"', network);
   return undefined;
 }
 
@@ -147,7 +151,7 @@ function parsePrice(option: JsonObject, context: OfferContext): string | AssetPr
   if (typeof price === "function") return price as PriceFunction;
   if (isPrice(price)) return price;
   context.issues.add(
-    join(context.path, "price"),
+    issuePath(context.path, "price"),
     'a dollar price such as "$0.01", a stablecoin by its ticker, "0.01 USDC", or { asset, amount } in atomic units',
     price,
   );
@@ -166,7 +170,7 @@ function parsePayTo(
   const payTo = option["payTo"] ?? (key === undefined ? undefined : settings.payTo[key]);
   if (typeof payTo === "string") return payTo;
   if (typeof payTo === "function") return payTo as PayToFunction;
-  issues.add(join(path, "payTo"), `the address to be paid on ${network}, here or under options.payTo`, payTo);
+  issues.add(issuePath(path, "payTo"), `the address to be paid on ${network}, here or under options.payTo`, payTo);
   return undefined;
 }
 
@@ -181,21 +185,29 @@ function findScheme(
   );
   if (scheme === undefined) {
     const known = settings.schemes.map((candidate) => `${candidate.scheme} on ${candidate.networks}`).join(", ");
-    issues.add(join(path, "scheme"), `a scheme that works on ${network}; known are ${known || "none"}`, name);
+    issues.add(issuePath(path, "scheme"), `a scheme that works on ${network}; known are ${known || "none"}`, name);
   }
   return scheme;
 }
 
 function parseTimeout(option: JsonObject, { path, issues }: OfferContext): number {
-  return issues.readNumber(join(path, "maxTimeoutSeconds"), option["maxTimeoutSeconds"] ?? undefined, TIMEOUT_SECONDS);
+  return issues.readNumber(
+    issuePath(path, "maxTimeoutSeconds"),
+    option["maxTimeoutSeconds"] ?? undefined,
+    TIMEOUT_SECONDS,
+  );
 }
 
 function parseExtra(option: JsonObject, { path, settle, issues }: OfferContext): JsonObject {
   const extra = copyJsonObject(option["extra"] ?? {});
-  if (extra === undefined) issues.add(join(path, "extra"), "an object of JSON values", option["extra"]);
+  if (extra === undefined) issues.add(issuePath(path, "extra"), "an object of JSON values", option["extra"]);
   const flow = extra?.["paymentFlow"];
   if (flow !== undefined)
-    issues.add(join(join(path, "extra"), "paymentFlow"), "no value, because the route's settle sets it", flow);
+    issues.add(
+      issuePath(issuePath(path, "extra"), "paymentFlow"),
+      "no value, because the route's settle sets it",
+      flow,
+    );
   return settle === "before" ? { ...extra, paymentFlow: UPFRONT } : (extra ?? {});
 }
 

@@ -15,7 +15,7 @@ import type { FacilitatorEntry } from "../facilitator/pool.js";
 import { HEADER_VALUES_EXPECTED, isHeaderValues } from "../http/client.js";
 import { createRpcNode, parseRpcUrl, RPC_URL_EXPECTED, type RpcNode } from "../http/rpc-node.js";
 import { parseBaseUrl } from "../http/urls.js";
-import { type Issues, join } from "../issues.js";
+import { type Issues, issuePath } from "../issues.js";
 import type { ChosenFacilitator, HttpFacilitatorChoice, RpcEndpoint } from "../options.js";
 import { canonicalNetwork, isNetwork, type NetworkPattern } from "../protocol/caip2.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
@@ -47,7 +47,7 @@ export function parseFacilitators(given: unknown, issues: Issues): readonly Faci
   if (given.length === 0) issues.addText(path, "at least one facilitator", "none");
   const taken = new Map<string, string>();
   return Array.from(given, (one: unknown, at) =>
-    parseFacilitator(one, { path: join(path, at), position: at + 1, taken, issues }),
+    parseFacilitator(one, { path: issuePath(path, at), position: at + 1, taken, issues }),
   ).flat();
 }
 
@@ -65,7 +65,7 @@ function parseFacilitator(given: unknown, context: Context): FacilitatorEntry[] 
   if (isFacilitator(given)) return named({ facilitator: given }, {}, context);
   if (!isJsonObject(given) || given instanceof URL) return parseUrl({ url: given }, context.path, context);
   if (Object.hasOwn(given, "facilitator")) return parseChosen(given, context);
-  return parseUrl(given, "url" in given ? join(context.path, "url") : context.path, context);
+  return parseUrl(given, "url" in given ? issuePath(context.path, "url") : context.path, context);
 }
 
 function parseChosen(given: JsonObject, context: Context): FacilitatorEntry[] {
@@ -73,7 +73,7 @@ function parseChosen(given: JsonObject, context: Context): FacilitatorEntry[] {
   issues.checkKeys(path, given, OBJECT_KEYS);
   const { facilitator } = given;
   if (isFacilitator(facilitator)) return named({ facilitator }, given, context);
-  issues.addText(join(path, "facilitator"), OBJECT_EXPECTED, kindOf(facilitator));
+  issues.addText(issuePath(path, "facilitator"), OBJECT_EXPECTED, kindOf(facilitator));
   named({ facilitator: undefined }, given, context);
   return [];
 }
@@ -87,7 +87,7 @@ function parseUrl(given: JsonObject, urlPath: string, context: Context): Facilit
   issues.checkKeys(path, given, URL_KEYS);
   const headers = given["headers"] ?? {};
   const isGood = isFacilitatorHeaders(headers);
-  if (!isGood) issues.addText(join(path, "headers"), HEADERS_EXPECTED, "neither");
+  if (!isGood) issues.addText(issuePath(path, "headers"), HEADERS_EXPECTED, "neither");
   const facilitator = url !== undefined && isGood ? createHttpFacilitator({ url, headers }) : undefined;
   return named({ facilitator, host: url && new URL(url).host }, given, context);
 }
@@ -109,20 +109,20 @@ function parseName(given: unknown, byDefault: string, { path, taken, issues }: C
   const name = given ?? byDefault;
   if (typeof name !== "string" || name.length === 0 || name.length > MAX_NAME) {
     const received = typeof name === "string" ? `${name.length} characters` : kindOf(name);
-    issues.addText(join(path, "name"), `a text of 1 to ${MAX_NAME} characters`, received);
+    issues.addText(issuePath(path, "name"), `a text of 1 to ${MAX_NAME} characters`, received);
     return undefined;
   }
   const owner = taken.get(name);
   taken.set(name, owner ?? path);
   if (owner === undefined) return name;
-  issues.addText(join(path, "name"), "a name that no other facilitator has", `the name of ${owner}`);
+  issues.addText(issuePath(path, "name"), "a name that no other facilitator has", `the name of ${owner}`);
   return undefined;
 }
 
 function parseServed(networks: unknown, { path, issues }: Context): readonly NetworkPattern[] | undefined {
   if (networks === undefined) return undefined;
   if (Array.isArray(networks) && networks.length > 0 && networks.every(isPattern)) return [...networks];
-  issues.add(join(path, "networks"), 'CAIP-2 networks or "<namespace>:*", at least one', networks);
+  issues.add(issuePath(path, "networks"), 'CAIP-2 networks or "<namespace>:*", at least one', networks);
   return undefined;
 }
 
@@ -167,7 +167,7 @@ export function parseRpc(given: unknown, issues: Issues): ReadonlyMap<string, Rp
     return nodes;
   }
   for (const [network, value] of Object.entries(given)) {
-    const path = QUOTABLE.test(network) ? join(PATH, network) : PATH;
+    const path = QUOTABLE.test(network) ? issuePath(PATH, network) : PATH;
     const canonical = canonicalNetwork(network);
     const isGood = checkKey(network, { path, isTaken: nodes.has(canonical), issues });
     const node = isGood && value !== undefined ? parseNode(value, path, issues) : undefined;
@@ -195,7 +195,7 @@ const KEYS = Object.keys({ url: true, headers: true } satisfies Record<keyof Rpc
 function parseNode(value: unknown, path: string, issues: Issues): RpcNode | undefined {
   if (!isJsonObject(value) || value instanceof URL) return createNode({ url: value }, { path, urlPath: path, issues });
   if (!issues.checkKeys(path, value, KEYS)) return undefined;
-  return createNode(value, { path, urlPath: join(path, "url"), issues });
+  return createNode(value, { path, urlPath: issuePath(path, "url"), issues });
 }
 
 interface Place {
@@ -208,6 +208,6 @@ function createNode({ url: given, headers = {} }: JsonObject, { path, urlPath, i
   const url = parseRpcUrl(given);
   if (url === undefined) issues.addText(urlPath, RPC_URL_EXPECTED, "something else");
   const isGood = isHeaderValues(headers);
-  if (!isGood) issues.addText(join(path, "headers"), HEADER_VALUES_EXPECTED, "something else");
+  if (!isGood) issues.addText(issuePath(path, "headers"), HEADER_VALUES_EXPECTED, "something else");
   return url === undefined || !isGood ? undefined : createRpcNode(url, { headers });
 }

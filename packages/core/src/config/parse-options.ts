@@ -12,7 +12,7 @@ import type { FacilitatorEntry } from "../facilitator/pool.js";
 import { DEFAULT_DEADLINES, type Deadlines } from "../facilitator/pool-member.js";
 import type { RpcNode } from "../http/rpc-node.js";
 import { isHost, parseBaseUrl } from "../http/urls.js";
-import { type Issues, join } from "../issues.js";
+import { type Issues, issuePath } from "../issues.js";
 import type { PaymentsOptions, StartTimer } from "../options.js";
 import type { ServiceInfo } from "../pricing/challenge.js";
 import type { PublicUrlSettings } from "../pricing/resource.js";
@@ -183,7 +183,7 @@ function parsePayTo(payTo: unknown, issues: Issues): Readonly<Record<string, str
     return parsed;
   }
   for (const [pattern, address] of Object.entries(payTo)) {
-    const path = join("options.payTo", pattern);
+    const path = issuePath("options.payTo", pattern);
     const other = Object.keys(parsed).find((earlier) => sameNetwork(earlier, pattern));
     if (!isNetwork(pattern.replace(/:\*$/, ":0"))) issues.add(path, 'a CAIP-2 network or "<namespace>:*"', pattern);
     else if (other !== undefined) issues.add(path, ONE_SPELLING, other);

@@ -6,7 +6,7 @@
 import { describeValue } from "../errors.js";
 import { finding, notHttpsFinding } from "../events/findings.js";
 import type { RouteFacts } from "../extension.js";
-import { type Issues, join } from "../issues.js";
+import { type Issues, issuePath } from "../issues.js";
 import type {
   Chargeable,
   IdentifierMode,
@@ -104,7 +104,7 @@ interface RouteContext {
 }
 
 function parseRoute(key: string, route: unknown, deps: RoutesDeps, issues: Issues): RouteEntry<PricedRoute>[] {
-  const path = join("routes", key);
+  const path = issuePath("routes", key);
   const compiled = compileKey(key);
   const context = { path, as: undefined, deps, issues };
   if (!compiled.ok) {
@@ -125,7 +125,7 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
   const { settings, signatureChecks } = deps;
   const isObject = issues.checkKeys(path, written, KEYS);
   const given: JsonObject = isObject ? written : {};
-  const at = (key: keyof RouteConfig) => join(path, key);
+  const at = (key: keyof RouteConfig) => issuePath(path, key);
 
   const description = parseText(given["description"], at("description"), MAX_DESCRIPTION, issues);
   const mimeType = parseText(given["mimeType"], at("mimeType"), MAX_MIME_TYPE, issues);
@@ -183,7 +183,7 @@ function reportDuplicates(entries: readonly RouteEntry<PricedRoute>[], issues: I
     const canonical = `${method} ${forms.map(({ shape }) => shape).join(" ")}`;
     const earlier = seen.get(canonical);
     if (earlier === undefined) seen.set(canonical, key);
-    else issues.add(join("routes", key), `one key per route: ${describeValue(earlier)} is the same`, key);
+    else issues.add(issuePath("routes", key), `one key per route: ${describeValue(earlier)} is the same`, key);
   }
 }
 
@@ -244,9 +244,13 @@ function parseFree(free: unknown, path: string, issues: Issues): boolean {
 function checkFree(options: readonly CompiledOption[], path: string, issues: Issues): void {
   const kinds = new Set(options.map(({ kind }) => kind));
   if (kinds.has("free") && kinds.size > 1) {
-    issues.addText(join(path, "accepts"), "a price of zero for every payment option, or for none", "some of either");
+    issues.addText(
+      issuePath(path, "accepts"),
+      "a price of zero for every payment option, or for none",
+      "some of either",
+    );
   } else if (kinds.size === 1 && kinds.has("fixed")) {
-    issues.add(join(path, "free"), "a price that is zero or depends on the request, or nothing", true);
+    issues.add(issuePath(path, "free"), "a price that is zero or depends on the request, or nothing", true);
   }
 }
 
@@ -323,7 +327,7 @@ function inspect(
   const sample = sampleChallenge(subject, facts, publicUrl);
   if (sample === undefined) return { isPublic, size: "fits", notices };
   if (!parseJson(sample.body).ok) {
-    issues.addText(join(path, "extensions"), "at most 28 levels of nesting, and no NUL", "more, or one");
+    issues.addText(issuePath(path, "extensions"), "at most 28 levels of nesting, and no NUL", "more, or one");
   }
   const size = sizeOf(sample);
   if (size === "too_large") {

@@ -5,7 +5,7 @@
  * @see x402 v2 extension `bazaar`, "Service Metadata on resource"
  * @module
  */
-import { type Issues, join } from "../issues.js";
+import { type Issues, issuePath } from "../issues.js";
 import type { ServiceInfo } from "../pricing/challenge.js";
 import { isPublicName } from "../pricing/resource.js";
 import type { JsonObject } from "../protocol/json.js";
@@ -23,14 +23,14 @@ const MAX_ICON_URL = 2048;
 export function parseServiceInfo(given: JsonObject, path: string, issues: Issues): ServiceInfo {
   const { serviceName, tags, iconUrl } = given;
   if (serviceName !== undefined && !isShort(serviceName)) {
-    issues.add(join(path, "serviceName"), "1 to 32 printable ASCII characters", serviceName);
+    issues.add(issuePath(path, "serviceName"), "1 to 32 printable ASCII characters", serviceName);
   }
   if (tags !== undefined && !isTags(tags)) {
-    issues.add(join(path, "tags"), `at most ${MAX_TAGS} tags of 1 to 32 printable ASCII characters`, tags);
+    issues.add(issuePath(path, "tags"), `at most ${MAX_TAGS} tags of 1 to 32 printable ASCII characters`, tags);
   }
   if (iconUrl !== undefined && !isIconUrl(iconUrl)) {
     issues.add(
-      join(path, "iconUrl"),
+      issuePath(path, "iconUrl"),
       `an http or https URL of at most ${MAX_ICON_URL} characters, with the name of a public host and without credentials`,
       iconUrl,
     );

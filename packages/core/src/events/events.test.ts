@@ -19,7 +19,7 @@ function subscribe(type: string): unknown[] {
 
 const DOWN = { facilitator: "a", code: undefined };
 
-test("tells listeners of that type, in the order in which they came, what happened and when", () => {
+test("emit calls the listeners of its type in their order, with type, time and fields", () => {
   const { events } = createEvents();
   const heard: unknown[] = [];
   events.on("granted", (event) => heard.push([1, event]));
@@ -33,7 +33,7 @@ test("tells listeners of that type, in the order in which they came, what happen
   ]);
 });
 
-test("subscribers of the diagnostics channel get the very object that listeners get, and nobody can change it", () => {
+test("subscribers of the diagnostics channel get the same frozen object as listeners", () => {
   const { events } = createEvents();
   const subscribed = subscribe("granted");
   const heard: PaymentEvent[] = [];
@@ -44,13 +44,13 @@ test("subscribers of the diagnostics channel get the very object that listeners 
   expect(Object.isFrozen(heard[0])).toBe(true);
 });
 
-test("subscribers are told when nobody else listens", () => {
+test("subscribers of the diagnostics channel get events without any listener", () => {
   const subscribed = subscribe("facilitator_down");
   createEvents().events.emit("facilitator_down", () => DOWN);
   expect(subscribed).toEqual([{ type: "facilitator_down", atMs: 5, ...DOWN }]);
 });
 
-test("puts nothing together, and asks no clock, when nobody listens", () => {
+test("emit neither describes the event nor reads the clock without a listener", () => {
   const now = vi.fn(() => 5);
   const { events } = createEvents(now);
   const describe = vi.fn(() => ({ route: "GET /a" }));
@@ -60,7 +60,7 @@ test("puts nothing together, and asks no clock, when nobody listens", () => {
   expect([now.mock.calls, describe.mock.calls]).toEqual([[], []]);
 });
 
-test("the same function may listen twice; each ends by itself, also while it is told", () => {
+test("a function can listen twice, and be removed once, also during an event", () => {
   const { events } = createEvents();
   let count = 0;
   const listener = () => void count++;
@@ -97,9 +97,9 @@ test.each<[string, () => unknown, string]>([
     "TypeError",
   ],
   ["rejects", async () => Promise.reject(new RangeError("a secret")), "RangeError"],
-  ["throws what cannot be looked at", () => Promise.reject(HOSTILE), "unknown"],
-  ["returns what cannot be looked at", () => HOSTILE, "Error"],
-])("a listener that %s is logged without its words; the next one is told all the same", async (_how, fail, error) => {
+  ["rejects with a hostile proxy", () => Promise.reject(HOSTILE), "unknown"],
+  ["returns a hostile proxy", () => HOSTILE, "Error"],
+])("a listener that %s is logged without its message, and the next one is called", async (_how, fail, error) => {
   const { events, log } = createEvents();
   const heard: unknown[] = [];
   events.on("granted", fail as () => void);
@@ -110,7 +110,7 @@ test.each<[string, () => unknown, string]>([
   expect(log).toEqual([{ event: "listener_failed", fields: { type: "granted", error } }]);
 });
 
-test("a clock that fails is logged, and nothing is thrown at whoever settles", () => {
+test("a failing clock is logged, and emit does not throw", () => {
   const { events, log } = createEvents(() => {
     throw new RangeError("a secret");
   });
@@ -119,12 +119,12 @@ test("a clock that fails is logged, and nothing is thrown at whoever settles", (
   expect(log).toEqual([{ event: "event_failed", fields: { type: "granted", error: "RangeError" } }]);
 });
 
-test("knows its types, and no others", () => {
+test("isPaymentEventType accepts the types of events only", () => {
   expect(["settled", "facilitator_up"].every(isPaymentEventType)).toBe(true);
   expect(["Settled", "toString", "__proto__", "", undefined, 1, {}].some(isPaymentEventType)).toBe(false);
 });
 
-test("the name of an error is one short line, and looking at it never throws", () => {
+test("errorName returns one short line, and never throws", () => {
   const named = (name: unknown) => Object.defineProperty(new Error(), "name", { value: name });
   const getter = Object.defineProperty(new Error(), "name", {
     get() {

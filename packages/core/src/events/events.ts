@@ -1,5 +1,5 @@
 /**
- * Payment events: what becomes of requests and payments, for whoever wants to count, alert or trace.
+ * Payment events, for counters, alerts and traces.
  *
  * Every event is also published on the channel `farebox:<type>` of `node:diagnostics_channel`.
  *
@@ -11,32 +11,32 @@ import type { Reason } from "../protocol/reasons.js";
 import { errorName, type Logger } from "./logger.js";
 
 /**
- * Which payment an event is about, and what it is worth. Nothing in it is secret: no signature, no header, no body, and
- * not the id that its client gave it, by which the client can ask for its answer.
+ * The payment that an event is about. Contains no secrets: no signature, header or body, and not the client's payment-identifier,
+ * which gives access to the kept response.
  */
 export interface PaymentFacts {
-  /** What makes the payment one payment: network, asset, payer and nonce, for `exact` on EVM. */
+  /** The identity of the payment: for `exact` on EVM its network, asset, payer and nonce. */
   readonly payment: string;
-  /** The key of the route. */
+  /** The key of the route, e.g. `GET /weather/:city`. */
   readonly route: string;
   readonly payer: string;
   readonly scheme: string;
-  /** CAIP-2. */
+  /** CAIP-2, e.g. `eip155:8453`. */
   readonly network: string;
   readonly asset: string;
-  /** Atomic units as a decimal string. */
+  /** Atomic units as a decimal string, e.g. `"10000"`. */
   readonly amount: string;
 }
 
-/** Milliseconds that something took. */
 interface Timed {
+  /** Milliseconds. */
   readonly durationMs: number;
 }
 
-/** Why nothing is charged. `failed`: the store failed, or another run had the payment. */
+/** Why nothing is charged. `failed`: the store failed, or another run owned the payment. */
 export type CancelReason = "client_gone" | "expired" | "not_chargeable" | "denied" | "failed";
 
-/** Who refuses a request or a payment: a hook, a check, a limit, or another payment that has the same id. */
+/** The hook, check or limit that refused a request or a payment. `payment-identifier`: another payment has the same id. */
 export type DeniedBy =
   | "onRequest"
   | "beforeVerify"
@@ -47,79 +47,87 @@ export type DeniedBy =
   | "payment-identifier";
 
 /**
- * Every event, and what it says besides its type and time.
+ * Every event, with its fields besides `type` and `atMs`.
  *
  * @see `docs/reference/events.md`
  */
 export interface PaymentEventMap {
-  /** A request without a payment was told what it costs. */
+  /** A request without a payment got the challenge. */
   readonly challenged: { readonly route: string };
-  /** What came as a payment was none, or its payment-identifier was missing or malformed. */
+  /** The payment, or its payment-identifier, is malformed or missing. */
   readonly malformed: { readonly route: string; readonly reason: Reason };
-  /** The payment was for none of the offers, or the scheme refused it without asking anybody. */
+  /** The payment matches none of the offers, or the scheme refused it before the facilitator was asked. */
   readonly mismatched: {
     readonly route: string;
     readonly reason: string;
-    /** What is not as offered, e.g. `amount`. */
+    /** The field that differs from the offer, e.g. `amount`. */
     readonly field?: string;
   };
-  /** A hook, or a price by request that is zero, let a request through without payment. */
+  /** `onRequest`, or a dynamic price of zero, let a request through without payment. */
   readonly granted: { readonly route: string };
-  /** A request or a payment was refused; which payment, if there was one. */
+  /** A request was refused. With `PaymentFacts` if it had a payment. */
   readonly denied: { readonly route: string; readonly by: DeniedBy } & Partial<PaymentFacts>;
-  /** One request owns the payment now. */
+  /** The request owns the payment. */
   readonly claimed: PaymentFacts;
   /**
-   * The payment was seen before, and its client gets: `shared`, what the first run's client gets; `stored`, the answer that
-   * was kept; `owed`, a run of the handler, for the money has moved; `pending`, to be told to come back; `refused`, nothing.
+   * A duplicate of an earlier payment. Its client gets:
+   *
+   * - `shared`: the response of the first request, which is in flight.
+   * - `stored`: the kept response.
+   * - `owed`: a run of the handler, because the money moved and no response is kept.
+   * - `pending`: a response that says to try again later.
+   * - `refused`: a refusal.
    */
   readonly replayed: PaymentFacts & { readonly how: "shared" | "stored" | "owed" | "pending" | "refused" };
+  /** The facilitator accepted the payment. */
   readonly verified: PaymentFacts & Timed;
-  /** The facilitator said no, or could not be asked: then the reason is `unexpected_verify_error`. */
+  /** The facilitator refused the payment, or failed (`unexpected_verify_error`). */
   readonly invalid: PaymentFacts & Timed & { readonly reason: string };
   /** The handler is about to run. */
   readonly admitted: PaymentFacts;
-  /** Nothing is charged though the handler was admitted. `durationMs` is how long ago that was. */
+  /** Nothing is charged although the handler was admitted. `durationMs` counts from `admitted`. */
   readonly cancelled: PaymentFacts & Timed & { readonly reason: CancelReason };
-  /** The money moved. `durationMs` is how long settlement took. */
+  /** The money moved. `durationMs` is the time of the settlement. */
   readonly settled: PaymentFacts & Timed & { readonly transaction: string };
   /** The money did not move and will not. */
   readonly rejected: PaymentFacts & Timed & { readonly reason: string };
   /** The facilitator was not reached: the money did not move. */
   readonly unsent: PaymentFacts & Timed;
-  /** The money may have moved. It is asked again until it is known, and said again only when it is. */
+  /** The money may have moved. Farebox keeps asking, and the next event for this payment has the outcome. */
   readonly unknown: PaymentFacts & Timed;
-  /** The payment has expired, and what became of it is still not known: somebody has to look. */
+  /** The payment has expired, and its outcome is still unknown: a person has to look. */
   readonly unresolved: PaymentFacts;
-  /** A facilitator said what has become of something we had declared. */
+  /** A facilitator reported on an extension that the route declares. */
   readonly extension_outcome: PaymentFacts & {
-    /** `bazaar`. */
+    /** Its identifier, e.g. `bazaar`. */
     readonly extension: string;
     readonly operation: "verify" | "settle";
     readonly status: ExtensionStatus;
-    /** A facilitator's own words, at most 200 printable ASCII characters. */
+    /** The facilitator's text, at most 200 printable ASCII characters. */
     readonly rejectedReason?: string;
   };
+  /** A facilitator works, or works again. */
   readonly facilitator_up: { readonly facilitator: string };
+  /** A facilitator fails, with the code of its latest failure. */
   readonly facilitator_down: { readonly facilitator: string; readonly code: string | undefined };
 }
 
 /** `settled`, `rejected`, … */
 export type PaymentEventType = keyof PaymentEventMap;
 
-/** An event of one type, or of any. */
+/** An event of one type, or of any: `{ type: "granted", atMs: 1767225600000, route: "GET /weather" }`. */
 export type PaymentEvent<T extends PaymentEventType = PaymentEventType> = {
   readonly [K in T]: { readonly type: K; readonly atMs: number } & PaymentEventMap[K];
 }[T];
 
-/** Hears of events. It is not waited for; what it throws, or rejects with, is logged and changes nothing. */
+/** Gets events. It is not awaited. If it throws or rejects, the error is logged and the payment continues. */
 export type PaymentListener<T extends PaymentEventType> = (event: PaymentEvent<T>) => void;
 
-/** Tells listeners. */
+/** Publishes events to listeners. */
 export interface PaymentEvents {
-  /** Listens for one type of event. Yields what ends that. */
+  /** Adds a listener for one type of event. Returns a function that removes it. */
   on<T extends PaymentEventType>(type: T, listener: PaymentListener<T>): () => void;
-  /** Tells everybody who listens; what the event says is only put together when somebody does. Never throws. */
+  /** Publishes an event. Calls `describe` only if there is a listener. Never throws. */
   emit<T extends PaymentEventType>(type: T, describe: () => PaymentEventMap[T]): void;
 }
 
@@ -145,17 +153,17 @@ const TYPES = Object.keys({
   facilitator_down: true,
 } satisfies Record<PaymentEventType, true>) as readonly PaymentEventType[];
 
-/** Whether there are events of that name. */
+/** Whether a value is the type of an event. */
 export function isPaymentEventType(type: unknown): type is PaymentEventType {
   return TYPES.some((known) => known === type);
 }
 
-/** Creates events that nobody listens to yet. */
+/** Creates events without listeners. */
 export function createPaymentEvents(logger: Logger, now: () => number): PaymentEvents {
   const topics = new Map(TYPES.map((type) => [type, createTopic(type)]));
   return {
     on(type, listener) {
-      // Wrapped, so that the same function may listen twice and each time be ended by itself.
+      // Wrapped, so that one function can listen twice and be removed once.
       const entry: Entry = { hear: listener };
       topics.get(type)?.listeners.add(entry);
       return () => void topics.get(type)?.listeners.delete(entry);
@@ -165,11 +173,11 @@ export function createPaymentEvents(logger: Logger, now: () => number): PaymentE
       if (topic === undefined || !isHeard(topic)) return;
       try {
         const event = Object.freeze({ type, atMs: now(), ...describe() });
-        // A subscriber that throws is Node's to report; it does so later, as an exception that nobody caught.
+        // If a subscriber throws, Node reports it later as an uncaught exception.
         topic.channel.publish(event);
         for (const entry of [...topic.listeners]) tell(entry, event, logger);
       } catch (error) {
-        // Money may have moved a moment ago: a clock that fails must not make that an error.
+        // The money may just have moved: a failing clock must not turn that into an error.
         logger.error("event_failed", { type, error: errorName(error) });
       }
     },
@@ -183,7 +191,7 @@ function isHeard({ listeners, channel }: Topic): boolean {
 function tell({ hear }: Entry, event: { readonly type: PaymentEventType }, logger: Logger): void {
   const failed = (error: unknown) => logger.error("listener_failed", { type: event.type, error: errorName(error) });
   try {
-    // Listeners stand under the type of event that they listen for.
+    // A listener is stored under the type of its events.
     const said = hear(event as never);
     // An async listener that rejects would end the process.
     if (said !== undefined) Promise.resolve(said).catch(failed);

@@ -11,7 +11,7 @@ function createNotes() {
   return { log, findings: createFindings(logger) };
 }
 
-test("a finding is noted and told as a warning, however often it is made", () => {
+test("a finding is kept and logged as a warning once", () => {
   const { log, findings } = createNotes();
   for (let at = 0; at < 1_000; at++) findings.add({ ...UNREACHABLE });
   expect(findings.all).toEqual([UNREACHABLE]);
@@ -32,7 +32,7 @@ test.each<[other: Partial<Finding>]>([
   [{ route: "GET /b" }],
   [{ route: undefined }],
   [{ message: "n" }],
-])("a finding that differs in %j is another, and comes after it", (other) => {
+])("a finding that differs in %j is kept separately", (other) => {
   const { log, findings } = createNotes();
   findings.add(UNREACHABLE);
   findings.add({ ...UNREACHABLE, ...other });
@@ -41,14 +41,14 @@ test.each<[other: Partial<Finding>]>([
   expect(log).toHaveLength(2);
 });
 
-test("what was handed out does not grow", () => {
+test("a list that was handed out does not grow", () => {
   const { findings } = createNotes();
   const before = findings.all;
   findings.add(UNREACHABLE);
   expect(before).toEqual([]);
 });
 
-test("a finding that may be over is told once, and not kept", () => {
+test("tell logs a finding once and does not keep it", () => {
   const { log, findings } = createNotes();
   for (let at = 0; at < 3; at++) findings.tell({ ...UNREACHABLE });
   expect(findings.all).toEqual([]);

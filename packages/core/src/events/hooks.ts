@@ -7,7 +7,7 @@
  * @see `docs/guides/hooks-and-events.md`
  * @module
  */
-import { type Issues, join } from "../issues.js";
+import { type Issues, issuePath } from "../issues.js";
 import type { SettlementResponse } from "../protocol/documents.js";
 import type { CancelReason, PaymentEvents, PaymentFacts } from "./events.js";
 import { errorName, type Logger } from "./logger.js";
@@ -77,7 +77,7 @@ type Maybe<T> = T | undefined | void | Promise<T | undefined | void>;
 export interface PaymentHooks {
   /** Called for every request at a priced route, first: API keys, allow lists, free trials. */
   readonly onRequest?: (request: PricedRequest) => Maybe<Denial | Grant>;
-  /** Called once the payment is claimed, before the facilitator verifies it. */
+  /** Called once the payment is claimed, before the facilitator verifies it, or settles it with `settle: "before"`. */
   readonly beforeVerify?: (payment: PaymentFacts) => Maybe<Denial>;
   /** Called once the facilitator accepted the payment, before the handler runs. Never with `settle: "before"`. */
   readonly afterVerify?: (payment: PaymentFacts) => Maybe<Denial>;
@@ -87,7 +87,7 @@ export interface PaymentHooks {
   readonly afterSettle?: (payment: PaymentFacts, receipt: SettlementResponse) => void | Promise<void>;
   /** Told that the money may have moved; once, until more is known. */
   readonly onSettleUnknown?: (payment: PaymentFacts) => void | Promise<void>;
-  /** Told that nothing is charged although the handler ran or was to run. */
+  /** Told that nothing is charged, after the handler was allowed to run, if the facilitator was never asked to settle. */
   readonly onCancel?: (payment: PaymentFacts, reason: CancelReason) => void | Promise<void>;
 }
 
@@ -131,7 +131,7 @@ export function parseHooks(hooks: unknown, issues: Issues): PaymentHooks {
   for (const name of NAMES) {
     const hook = hooks[name];
     if (typeof hook === "function") parsed[name] = hook.bind(hooks);
-    else if (hook !== undefined) issues.add(join("options.hooks", name), "a function", hook);
+    else if (hook !== undefined) issues.add(issuePath("options.hooks", name), "a function", hook);
   }
   return Object.freeze(parsed) as PaymentHooks;
 }
@@ -179,7 +179,10 @@ export class Hooks {
       if (returned === undefined) return undefined;
       const verdict = readVerdict(returned, name === "onRequest");
       if (verdict !== undefined) return verdict;
-      logger.error("hook_failed", { hook: name, error: "it returned neither nothing nor { deny }" });
+      logger.error("hook_failed", {
+        hook: name,
+        error: "it returned neither nothing, nor { deny }, nor { grant: true } where that is allowed",
+      });
     } catch (error) {
       logger.error("hook_failed", { hook: name, error: errorName(error) });
     }
@@ -199,7 +202,7 @@ export class Hooks {
   }
 }
 
-const REFUSED = "This request was refused. You were not charged.";
+const REFUSED = "This request was refused.";
 
 const MAX_TEXT = 1000;
 

@@ -1,28 +1,28 @@
 /**
- * Where the library speaks to an operator. It prints nothing by itself.
+ * The logger. Farebox prints nothing by itself, except at start in development.
  *
  * @module
  */
 
-/** Fields of a log line: plain values, never secrets, signatures or a stranger's unescaped text. */
+/** Fields of a log line: plain values, never secrets, signatures or unescaped text from clients. */
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** Takes log lines; `console` is one, and so is a pino logger behind two lines of code. */
+/** Receives log lines, e.g. `info("priced", { route: "GET /weather" })`. `console` is a valid logger. */
 export interface Logger {
   info(event: string, fields: LogFields): void;
   warn(event: string, fields: LogFields): void;
   error(event: string, fields: LogFields): void;
 }
 
-/** A logger that fails must not decide what becomes of a payment. */
+/** Wraps a logger so that its errors do not affect a payment. */
 export function neverThrowing(logger: Logger): Logger {
   const attempt = (level: keyof Logger, event: string, fields: LogFields) => {
     try {
       const said: unknown = logger[level](event, fields);
-      // One that writes in its own time, and fails then, would end the process.
+      // An async logger that rejects would end the process.
       if (said !== undefined) Promise.resolve(said).catch(() => {});
     } catch {
-      // There is nobody left to tell.
+      // There is no other place to report to.
     }
   };
   return {
@@ -32,20 +32,20 @@ export function neverThrowing(logger: Logger): Logger {
   };
 }
 
-/** Says nothing. */
+/** Logs nothing. */
 export const SILENT: Logger = Object.freeze({ info: () => {}, warn: () => {}, error: () => {} });
 
-/** `NODE_ENV` is what Express itself goes by; a developer has often set none. */
+/** The values of `NODE_ENV` that mean development. Express reads it, too, and developers often leave it unset. */
 const DEVELOPMENT: readonly (string | undefined)[] = [undefined, "", "development"];
 
-/** Lists of what is priced, and findings. */
+/** The lines that are shown: priced routes and findings. */
 const SHOWN = /^(?:priced|FAREBOX_[A-Z_]+)$/;
 
 /**
- * Creates that logger.
+ * Creates the logger of a seller who sets none. In development it prints priced routes and findings; otherwise nothing.
  *
- * @param environment - `NODE_ENV`.
- * @param print - Takes a line.
+ * @param environment - The value of `NODE_ENV`.
+ * @param print - Prints a line.
  */
 export function createStartLogger(environment: string | undefined, print: (line: string) => void): Logger {
   if (!DEVELOPMENT.includes(environment)) return SILENT;
@@ -57,7 +57,7 @@ export function createStartLogger(environment: string | undefined, print: (line:
   return { info: show, warn: show, error: show };
 }
 
-/** One line of at most 200 printable ASCII characters, without URLs and without anything as long as a key or a signature. */
+/** Shortens a text to one line of 200 printable ASCII characters, without URLs and without hex as long as a key. */
 export function legible(text: string): string {
   return text
     .slice(0, 1_000)
@@ -67,7 +67,7 @@ export function legible(text: string): string {
     .slice(0, 200);
 }
 
-/** The name of what was thrown. Never throws: what strangers' and sellers' code throws may be anything. */
+/** The name of a thrown error, or `"unknown"`. Never throws, for any value. */
 export function errorName(thrown: unknown): string {
   try {
     const name: unknown = thrown instanceof Error ? thrown.name : undefined;

@@ -16,26 +16,26 @@ function fail(times: number, retryAfterSeconds?: number): void {
 }
 
 describe("a closed breaker", () => {
-  test("lets calls through, and says that there is nothing to wait for", () => {
+  test("lets calls through, with nothing to wait for", () => {
     expect(breaker.enter()).toBeDefined();
     expect([breaker.state(), breaker.retryAfterSeconds()]).toEqual(["closed", 0]);
   });
 
-  test("opens after some failures in a row", () => {
+  test("opens after three failures in a row", () => {
     fail(2);
     expect(breaker.state()).toBe("closed");
     fail(1);
     expect(breaker.state()).toBe("open");
   });
 
-  test("counts anew after an answer", () => {
+  test("resets the count after a response", () => {
     fail(2);
-    breaker.enter()!.answered();
+    breaker.enter()!.responded();
     fail(2);
     expect(breaker.state()).toBe("closed");
   });
 
-  test("does not count a call whose caller lost interest", () => {
+  test("does not count a call whose caller gave up", () => {
     fail(2);
     breaker.enter()!.abandoned();
     expect(breaker.state()).toBe("closed");
@@ -44,10 +44,10 @@ describe("a closed breaker", () => {
   });
 
   test.each<[askedSeconds: number, openMs: number, why: string]>([
-    [1, THRESHOLDS.openMs, "never for less than a failure without it"],
-    [30, 30_000, "as long as it asks for"],
-    [3600, LONGEST_OPEN_MS, "but nobody can be paid meanwhile"],
-  ])("opens at once when it is asked to stay away for %i s, for %i ms: %s", (askedSeconds, openMs) => {
+    [1, THRESHOLDS.openMs, "never shorter than without Retry-After"],
+    [30, 30_000, "as long as requested"],
+    [3600, LONGEST_OPEN_MS, "at most a minute"],
+  ])("opens at once on a Retry-After of %i s, for %i ms: %s", (askedSeconds, openMs) => {
     fail(1, askedSeconds);
     nowMs += openMs - 1;
     expect(breaker.state()).toBe("open");
@@ -55,7 +55,7 @@ describe("a closed breaker", () => {
     expect(breaker.state()).toBe("half-open");
   });
 
-  test("does not open for being asked to wait no time at all", () => {
+  test("does not open on a Retry-After of 0", () => {
     fail(1, 0);
     expect(breaker.state()).toBe("closed");
   });
@@ -64,7 +64,7 @@ describe("a closed breaker", () => {
 describe("an open breaker", () => {
   beforeEach(() => fail(3));
 
-  test("refuses, and says for how long", () => {
+  test("refuses calls, and returns the seconds left", () => {
     nowMs += 1;
     expect(breaker.enter()).toBeUndefined();
     expect(breaker.retryAfterSeconds()).toBe(10);
@@ -73,7 +73,7 @@ describe("an open breaker", () => {
     expect(breaker.retryAfterSeconds()).toBe(1);
   });
 
-  test("is not kept open by calls that began before", () => {
+  test("is not kept open by calls that began before it opened", () => {
     const early = createCircuitBreaker(THRESHOLDS, { now: () => nowMs });
     const permits = [1, 2, 3, 4].map(() => early.enter()!);
     for (const permit of permits.slice(0, 3)) permit.failed(undefined);
@@ -90,12 +90,12 @@ describe("a half open breaker", () => {
     nowMs += THRESHOLDS.openMs;
   });
 
-  test("lets one call through, and no other until it has ended", () => {
+  test("lets one call through, and no other until that has ended", () => {
     const probe = breaker.enter();
     expect(probe).toBeDefined();
     expect(breaker.enter()).toBeUndefined();
     expect(breaker.retryAfterSeconds()).toBe(1);
-    probe!.answered();
+    probe!.responded();
     expect(breaker.state()).toBe("closed");
     expect(breaker.enter()).toBeDefined();
   });
@@ -108,14 +108,14 @@ describe("a half open breaker", () => {
     expect(breaker.enter()).toBeDefined();
   });
 
-  test("sends another probe when nobody waited for the first", () => {
+  test("sends another probe when the caller of the first gave up", () => {
     breaker.enter()!.abandoned();
     expect(breaker.state()).toBe("half-open");
     expect(breaker.enter()).toBeDefined();
   });
 
   test("needs the full number of failures again once it is closed", () => {
-    breaker.enter()!.answered();
+    breaker.enter()!.responded();
     fail(2);
     expect(breaker.state()).toBe("closed");
   });

@@ -1,47 +1,48 @@
 /**
- * Circuit breakers: a facilitator that keeps failing is left alone for a while, so that its payers do not wait for it.
+ * Circuit breakers: calls to a facilitator that keeps failing are paused, so that payers do not wait for it.
  *
- * Closed, calls go through. After some failures in a row it opens, and calls are refused at once. After a while it is
- * half open: one call, the probe, goes through, and its end decides.
+ *   closed     calls pass; after several failures in a row the breaker opens
+ *   open       calls are refused at once
+ *   half-open  after a pause, one call passes, the probe; its result closes or opens the breaker
  *
  * @module
  */
 
 /** When a breaker opens, and for how long. */
 export interface BreakerThresholds {
-  /** In a row: any answer in between starts the count anew. */
+  /** Failures in a row. A valid response resets the count. */
   readonly failuresToOpen: number;
   readonly openMs: number;
 }
 
-/** Five in a row are no accident; ten seconds are about what a restart takes. */
+/** Five failures in a row are no coincidence, and ten seconds are about the time of a restart. */
 export const VERIFY_THRESHOLDS: BreakerThresholds = Object.freeze({ failuresToOpen: 5, openMs: 10_000 });
 
-/** Sooner and for longer: each settlement that fails may leave a payer in doubt, and so does each probe. */
+/** Opens earlier and for longer: each failed settlement, probes included, may leave an unknown outcome. */
 export const SETTLE_THRESHOLDS: BreakerThresholds = Object.freeze({ failuresToOpen: 3, openMs: 30_000 });
 
-/** A facilitator that asks to be left alone for longer is probed earlier: nobody can be paid meanwhile. */
+/** The limit of a facilitator's `Retry-After` here, because no payment is possible during the pause. */
 export const LONGEST_OPEN_MS = 60_000;
 
-/** What a breaker does with calls now. */
+/** The state of a breaker. */
 export type BreakerState = "closed" | "open" | "half-open";
 
-/** One call that was let through. Exactly one of the three is called, when it ends. */
+/** One call that may be made. When it ends, exactly one of the three methods is called. */
 export interface Permit {
-  /** It was answered, whatever the answer. */
-  answered(): void;
-  /** It failed. One that was asked to stay away stays away at once. */
+  /** It got a valid response. */
+  responded(): void;
+  /** It failed. With a `Retry-After` the breaker opens at once. */
   failed(retryAfterSeconds: number | undefined): void;
-  /** Its caller lost interest, so it proves nothing. */
+  /** Its caller gave up, which proves nothing. */
   abandoned(): void;
 }
 
 /** Watches the calls of one kind to one facilitator. */
 export interface CircuitBreaker {
   state(): BreakerState;
-  /** Lets a call through, or not. */
+  /** A permit for one call, or `undefined` when calls are refused. */
   enter(): Permit | undefined;
-  /** How long until a call may be let through again, at least 1 unless closed. */
+  /** Seconds until a call may pass, at least 1. 0 when closed. */
   retryAfterSeconds(): number;
 }
 
@@ -62,9 +63,9 @@ class Breaker implements CircuitBreaker {
   constructor(thresholds: BreakerThresholds, clock: Pick<Clock, "now">) {
     this.#thresholds = thresholds;
     this.#clock = clock;
-    // Nothing is known of a call but how it ends, so that all share one permit.
+    // A permit holds no state of its call, so all calls share one.
     this.#call = {
-      answered: () => this.#close(),
+      responded: () => this.#close(),
       failed: (retryAfterSeconds) => this.#fail(retryAfterSeconds),
       abandoned: () => {},
     };
@@ -89,10 +90,10 @@ class Breaker implements CircuitBreaker {
     return Math.max(Math.ceil((this.#openUntilMs - this.#clock.now()) / 1000), 1);
   }
 
-  /** There is one at a time. */
+  /** There is one probe at a time. */
   #createProbe(): Permit {
     return {
-      answered: () => {
+      responded: () => {
         this.#probing = false;
         this.#close();
       },
@@ -118,7 +119,7 @@ class Breaker implements CircuitBreaker {
   }
 
   #fail(retryAfterSeconds: number | undefined): void {
-    // What began before the breaker opened, and fails after it, is no news.
+    // A call that began before the breaker opened changes nothing.
     if (this.#openUntilMs !== undefined) return;
     this.#failures++;
     const mustOpen = (retryAfterSeconds ?? 0) > 0 || this.#failures >= this.#thresholds.failuresToOpen;
@@ -126,17 +127,17 @@ class Breaker implements CircuitBreaker {
   }
 }
 
-/** Tells the time, schedules, and throws dice. */
+/** Time, timers and randomness, which tests replace. */
 export interface Clock {
   /** Unix milliseconds. */
   now(): number;
   /** From 0 up to, not including, 1. */
   random(): number;
-  /** Runs something once, later, unless what is returned is called before. Does not keep the process alive. */
+  /** Runs a function once, later. Returns a function that cancels it. Does not keep the process alive. */
   schedule(run: () => void, delayMs: number): () => void;
 }
 
-/** The real one. */
+/** The clock of the system. */
 export const SYSTEM_CLOCK: Clock = Object.freeze({
   now: () => Date.now(),
   random: () => Math.random(),

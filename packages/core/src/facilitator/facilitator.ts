@@ -1,5 +1,5 @@
 /**
- * The facilitator as a seller sees it: three calls, whether it lives in this process or behind HTTP.
+ * The interface of a facilitator: three calls, in this process or over HTTP.
  *
  * @see x402 v2 §7
  * @module
@@ -19,18 +19,18 @@ export interface FacilitatorRequest {
   readonly paymentRequirements: PaymentRequirements;
 }
 
-/** How long a caller is willing to wait. */
+/** The options of each call. */
 export interface CallOptions {
-  /** Aborted when the caller has given up; a facilitator that can stop its own work then does. */
+  /** Aborted when the caller gives up. A facilitator that can stop its work should stop then. */
   readonly signal?: AbortSignal;
 }
 
-/** Verifies and settles payments. Answers are values; a call that yields no answer rejects with a `FacilitatorError`. */
+/** Verifies and settles payments. A refusal is a response; a call without a valid response rejects with a `FacilitatorError`. */
 export interface Facilitator {
-  /** Whether the payment would settle now. Moves nothing. */
+  /** Checks whether the payment would settle now. Moves no money. */
   verify(request: FacilitatorRequest, options?: CallOptions): Promise<VerifyResponse>;
   /** Moves the money. Never resolves with `success: true` twice for one authorization. */
   settle(request: FacilitatorRequest, options?: CallOptions): Promise<SettlementResponse>;
-  /** What this facilitator can verify and settle. */
+  /** Lists the schemes and networks that this facilitator can verify and settle. */
   supported(options?: CallOptions): Promise<SupportedResponse>;
 }

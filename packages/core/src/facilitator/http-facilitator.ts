@@ -1,5 +1,5 @@
 /**
- * A facilitator behind HTTP.
+ * A client for a facilitator's HTTP interface.
  *
  * @see x402 v2 §7 "Facilitator Interface"
  * @module
@@ -9,7 +9,7 @@ import {
   createHttpClient,
   type FollowedOutcome,
   type HeaderValues,
-  type HttpAnswer,
+  type HttpResponse,
   isHeader,
   isPlain,
   mergeHeaders,
@@ -31,16 +31,16 @@ import {
   unreadable,
 } from "./http-responses.js";
 
-/** Where a facilitator is, and what it wants to be told. */
+/** The options of {@link createHttpFacilitator}. */
 export interface HttpFacilitatorOptions {
   /**
-   * Base URL.
+   * Base URL, `http:` or `https:`, without credentials, query and fragment.
    *
    * @example "https://x402.org/facilitator"
    */
   readonly url: string | URL;
   /**
-   * Usually credentials: an object, or a function that is called per request.
+   * Headers to send, usually credentials: an object, or a function that is called before each request.
    *
    * @example { Authorization: "Bearer …" }
    * @defaultValue none
@@ -48,16 +48,25 @@ export interface HttpFacilitatorOptions {
   readonly headers?: FacilitatorHeaders;
 }
 
-/** An answer is a few hundred bytes, a list of kinds some kilobytes. */
+/** Headers by call, for credentials that are valid for one call: `{ verify: { authorization: "…" }, settle: { … } }`. */
+export type HeadersByOperation = { readonly [operation in Operation]?: HeaderValues | undefined };
+
+/** Headers for every call, or by call. A function is called before each request with the name of the call, and may return either. */
+export type FacilitatorHeaders =
+  | HeaderValues
+  | HeadersByOperation
+  | ((operation: Operation) => HeaderValues | HeadersByOperation | Promise<HeaderValues | HeadersByOperation>);
+
+/** A response has a few hundred bytes, a list of kinds a few kilobytes. */
 const MAX_BODY_BYTES = 256 * 1024;
 
 /**
  * Creates a client for a facilitator. It has no deadline of its own: {@link CallOptions.signal} ends a call.
  *
- * A call without an answer rejects with a `FacilitatorError`, whose `outcome` for `settle` is `"none"` only where the
- * request provably was never acted on.
+ * A call without a valid response rejects with a `FacilitatorError`. For `settle`, its `outcome` is `"none"` only if the facilitator
+ * provably did not act on the request.
  *
- * @throws ConfigError when the URL is none to which paths can be appended, or the headers are of no form that can be sent.
+ * @throws {@link ConfigError} when `url` is not a base URL, or `headers` cannot be sent
  */
 export function createHttpFacilitator({ url, headers = {} }: HttpFacilitatorOptions): Facilitator {
   const { base, headersFor } = check(url, headers);
@@ -73,7 +82,7 @@ export function createHttpFacilitator({ url, headers = {} }: HttpFacilitatorOpti
       signal,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     };
-    return readAnswer(exchange, await sendFollowing(client, request, OWN_HEADER_NAMES));
+    return readResponse(exchange, await sendFollowing(client, request, OWN_HEADER_NAMES));
   }
 
   return {
@@ -92,35 +101,43 @@ export function createHttpFacilitator({ url, headers = {} }: HttpFacilitatorOpti
   };
 }
 
-function readAnswer<T extends object>(exchange: Exchange<T>, { outcome, isRedirected }: FollowedOutcome): T {
+interface Exchange<T> {
+  readonly operation: Operation;
+  readonly body: FacilitatorRequest | undefined;
+  readonly read: (json: unknown) => T | undefined;
+  /** Whether a response refuses the payment, and not just the call. */
+  readonly refuses: (response: T) => boolean;
+}
+
+function readResponse<T extends object>(exchange: Exchange<T>, { outcome, isRedirected }: FollowedOutcome): T {
   const { operation, read, refuses } = exchange;
-  if (outcome.kind === "unanswered") throw failedToSend(operation, { ...outcome, sent: outcome.sent || isRedirected });
+  if (outcome.kind === "no-response") throw failedToSend(operation, { ...outcome, sent: outcome.sent || isRedirected });
   if (outcome.kind === "broken") throw unreadable(operation, outcome.cause);
   const json = parseJson(outcome.text);
-  const answer = json.ok ? read(json.value) : undefined;
+  const response = json.ok ? read(json.value) : undefined;
   const isOk = outcome.status >= 200 && outcome.status < 300;
-  // A refusal of the payment may come with any status, as long as the body says so. Nothing else may.
-  const counts = answer !== undefined && (isOk || refuses(answer));
-  if (counts) return withOutcomes(answer, outcome);
+  // A refusal of the payment may have any status if the body is clear. Every other response needs a 2xx status.
+  const counts = response !== undefined && (isOk || refuses(response));
+  if (counts) return withReports(response, outcome);
   throw isOk ? unreadable(operation) : refusedStatus(operation, { ...outcome, isRedirected });
 }
 
-/** What has become of our declarations is in a header; whatever else may be there is no obstacle to a payment. */
-function withOutcomes<T extends object>(answer: T, { headers }: HttpAnswer): T & Outcomes {
+/** Adds the outcomes of our declared extensions, which are in a header. An invalid header is ignored: it must not stop a payment. */
+function withReports<T extends object>(response: T, { headers }: HttpResponse): T & Reports {
   const value = headers[EXTENSION_RESPONSES.toLowerCase()];
   const extensionResponses = decodeExtensionResponses(typeof value === "string" ? value : undefined);
-  return extensionResponses === undefined ? answer : { ...answer, extensionResponses };
+  return extensionResponses === undefined ? response : { ...response, extensionResponses };
 }
 
-interface Outcomes {
+interface Reports {
   readonly extensionResponses?: ExtensionResponses;
 }
 
-/** What a URL of a facilitator has to be, for an error message. */
+/** Describes a valid base URL, for error messages. */
 export const BASE_URL_EXPECTED =
   'a base URL such as "https://x402.org/facilitator", without credentials, query and fragment';
 
-/** Neither is quoted: both may hold secrets. */
+/** Neither value is quoted: both may hold secrets. */
 function check(
   url: unknown,
   headers: FacilitatorHeaders,
@@ -133,44 +150,27 @@ function check(
   return { base, headersFor: createHeaderSource(headers) };
 }
 
-interface Exchange<T> {
-  readonly operation: Operation;
-  readonly body: FacilitatorRequest | undefined;
-  readonly read: (json: unknown) => T | undefined;
-  /** Whether an answer refuses the payment, rather than the call. */
-  readonly refuses: (answer: T) => boolean;
-}
-
-/** `{ "success": false, "error": "…" }` is also what many a server says that could not do its work. */
+/** Without a reason, `{ "success": false, "error": "…" }` may also be the error page of a broken server. */
 function saysWhyNot({ success, errorReason }: SettlementResponse): boolean {
   return !success && errorReason !== undefined;
 }
 
-/** Headers of each call, for credentials that are only good for one: `{ verify: { authorization: "…" }, settle: … }`. */
-export type HeadersByOperation = { readonly [operation in Operation]?: HeaderValues | undefined };
-
-/** Headers to send along with every call, or by call; a function is asked before each and may return either. */
-export type FacilitatorHeaders =
-  | HeaderValues
-  | HeadersByOperation
-  | ((operation: Operation) => HeaderValues | HeadersByOperation | Promise<HeaderValues | HeadersByOperation>);
-
-/** What headers have to be, for an error message. */
+/** Describes valid headers, for error messages. */
 export const HEADERS_EXPECTED =
   "header names with string values, the same by call ({ verify, settle, supported }), or a function that returns either";
 
-/** Yields the headers of one call. Rejects with a `FacilitatorError` of outcome `"none"` when there are none to be had. */
+/** Returns the headers of one call. Rejects with a `FacilitatorError` of outcome `"none"` if the seller's function fails. */
 export type HeaderSource = (operation: Operation) => Promise<HeaderValues>;
 
 const OPERATIONS: readonly Operation[] = ["verify", "settle", "supported"];
 
-/** Whether headers are of a form that can be sent; what a function returns is seen when it is asked. */
+/** Whether headers can be sent. The result of a function is checked when it is called. */
 export function isFacilitatorHeaders(value: unknown): value is FacilitatorHeaders {
   if (typeof value === "function") return true;
   return isPlain(value) && (isFlat(value) || (isByOperation(value) && Object.keys(value).every(isOperation)));
 }
 
-/** Prepares headers; those that are given once are read once. */
+/** Prepares headers. An object is read once, here. */
 export function createHeaderSource(headers: FacilitatorHeaders): HeaderSource {
   if (typeof headers === "function") return (operation) => ask(headers, operation);
   const prepared = new Map(OPERATIONS.map((operation) => [operation, complete(headers, operation)]));
@@ -191,22 +191,22 @@ async function ask(
   throw headersMissing(operation, new TypeError("not headers"));
 }
 
-/** The seller's headers win over ours, in whatever case they are written. */
+/** The seller's headers replace ours, in any case of letters. */
 function complete(given: HeaderValues | HeadersByOperation, operation: Operation): HeaderValues {
   return mergeHeaders(OWN_HEADERS, isFlat(given) ? given : (given[operation] ?? {}));
 }
 
 const OWN_HEADERS: HeaderValues = { accept: "application/json", "content-type": "application/json" };
 
-/** Names of the headers that are not the seller's. */
+/** Names of the headers that Farebox sets. */
 const OWN_HEADER_NAMES: readonly string[] = Object.keys(OWN_HEADERS);
 
-/** `{ verify: "Bearer …" }` is more likely a mistake than a header of that name. */
+/** `{ verify: "Bearer …" }` is more likely a mistake than a header with that name. */
 function isFlat(value: object): value is HeaderValues {
   return Object.entries(value).every(([name, text]) => !isOperation(name) && isHeader(name, text));
 }
 
-/** Functions written for other libraries also return credentials for calls that are not made here. */
+/** Functions written for other libraries may also return credentials for calls that Farebox does not make. */
 function isByOperation(value: object): value is HeadersByOperation {
   const sets: readonly unknown[] = Object.values(value);
   const wellFormed = sets.every((set) => set === undefined || (isPlain(set) && Object.entries(set).every(isEntry)));

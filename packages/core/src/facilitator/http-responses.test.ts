@@ -13,107 +13,107 @@ const { vectors } = JSON.parse(
 const JUNK: readonly unknown[] = [undefined, null, true, 0, "", "ok", [], [{}], {}, { error: "no" }, () => {}];
 
 describe("readVerifyResponse", () => {
-  test.each(vectors.filter(({ kind }) => kind === "VerifyResponse"))("reads $clause as it is", ({ document }) => {
+  test.each(vectors.filter(({ kind }) => kind === "VerifyResponse"))("reads $clause unchanged", ({ document }) => {
     expect(readVerifyResponse(document)).toEqual(document);
   });
 
-  test.each<[answer: object, read: object | undefined, why: string]>([
-    [{ isValid: true }, { isValid: true }, "the least"],
+  test.each<[body: object, read: object | undefined, why: string]>([
+    [{ isValid: true }, { isValid: true }, "only the required field"],
     [
       { is_valid: false, invalid_reason: "insufficient_funds", invalid_message: "no money" },
       { isValid: false, invalidReason: "insufficient_funds", invalidMessage: "no money" },
       "snake_case",
     ],
-    [{ isValid: true, invalidReason: null, payer: null }, { isValid: true }, "null is nothing"],
-    [{ isValid: null, is_valid: true }, { isValid: true }, "null is nothing, under both names"],
+    [{ isValid: true, invalidReason: null, payer: null }, { isValid: true }, "null counts as missing"],
+    [{ isValid: null, is_valid: true }, { isValid: true }, "null counts as missing, under both names"],
     [{ isValid: true, extra: 1, payer: "0x1" }, { isValid: true, payer: "0x1" }, "only known fields"],
-    [{ isValid: false, invalidReason: { a: 1 } }, { isValid: false }, "a reason that is no text is none"],
-    [{ isValid: "true" }, undefined, "a text is no truth"],
-    [{ isValid: 1 }, undefined, "a number is no truth"],
+    [{ isValid: false, invalidReason: { a: 1 } }, { isValid: false }, "a reason that is not a string is dropped"],
+    [{ isValid: "true" }, undefined, "a string is not a boolean"],
+    [{ isValid: 1 }, undefined, "a number is not a boolean"],
     [{ invalidReason: "insufficient_funds" }, undefined, "a reason alone decides nothing"],
-    [{ success: true }, undefined, "an answer to another question"],
-  ])("reads %j as %j: %s", (answer, read) => {
-    expect(readVerifyResponse(answer)).toStrictEqual(read);
+    [{ success: true }, undefined, "a response to another call"],
+  ])("reads %j as %j: %s", (body, read) => {
+    expect(readVerifyResponse(body)).toStrictEqual(read);
   });
 });
 
 describe("readSettlementResponse", () => {
-  test.each(vectors.filter(({ kind }) => kind === "SettlementResponse"))("reads $clause as it is", ({ document }) => {
+  test.each(vectors.filter(({ kind }) => kind === "SettlementResponse"))("reads $clause unchanged", ({ document }) => {
     expect(readSettlementResponse(document, NETWORK)).toEqual(document);
   });
 
-  test.each<[answer: object, read: object | undefined, why: string]>([
-    [{ success: true }, { success: true, transaction: "", network: NETWORK }, "the least"],
+  test.each<[body: object, read: object | undefined, why: string]>([
+    [{ success: true }, { success: true, transaction: "", network: NETWORK }, "only the required field"],
     [
       { success: false, error_reason: "insufficient_funds", network: "eip155:1" },
       { success: false, errorReason: "insufficient_funds", transaction: "", network: "eip155:1" },
-      "snake_case, no transaction, and the network is what it says",
+      "snake_case, no transaction, and its own network",
     ],
     [{ success: true, network: "" }, { success: true, transaction: "", network: NETWORK }, "an empty network"],
     [
       { success: true, transaction: null, network: null, errorReason: null, amount: null },
       { success: true, transaction: "", network: NETWORK },
-      "null is nothing",
+      "null counts as missing",
     ],
-    [{ success: true, amount: 5 }, { success: true, transaction: "", network: NETWORK }, "an amount is a text"],
+    [{ success: true, amount: 5 }, { success: true, transaction: "", network: NETWORK }, "an amount must be a string"],
     [
       { success: true, transaction: "0x1", amount: "5", payer: "0x2", secret: "s" },
       { success: true, transaction: "0x1", network: NETWORK, amount: "5", payer: "0x2" },
       "only known fields",
     ],
-    [{ success: "true", transaction: "0x1" }, undefined, "a text is no truth"],
-    [{ success: 1, transaction: "0x1" }, undefined, "a number is no truth"],
+    [{ success: "true", transaction: "0x1" }, undefined, "a string is not a boolean"],
+    [{ success: 1, transaction: "0x1" }, undefined, "a number is not a boolean"],
     [{ transaction: "0x1", network: NETWORK }, undefined, "a transaction alone does not say how it ended"],
-    [{ errorReason: "insufficient_funds" }, undefined, "a reason alone does not either"],
-  ])("reads %j as %j: %s", (answer, read) => {
-    expect(readSettlementResponse(answer, NETWORK)).toStrictEqual(read);
+    [{ errorReason: "insufficient_funds" }, undefined, "a reason alone does not say how it ended"],
+  ])("reads %j as %j: %s", (body, read) => {
+    expect(readSettlementResponse(body, NETWORK)).toStrictEqual(read);
   });
 });
 
 describe("readSupportedResponse", () => {
-  test.each(vectors.filter(({ kind }) => kind === "SupportedResponse"))("reads $clause as it is", ({ document }) => {
+  test.each(vectors.filter(({ kind }) => kind === "SupportedResponse"))("reads $clause unchanged", ({ document }) => {
     expect(readSupportedResponse(document)).toEqual(document);
   });
 
   const kind = { x402Version: 2, scheme: "exact", network: NETWORK };
   const none = { kinds: [], extensions: [], signers: {} };
 
-  test.each<[answer: object, read: object | undefined, why: string]>([
-    [{ kinds: [] }, none, "the least"],
-    [{ kinds: [], extensions: null, signers: null }, none, "null is nothing"],
+  test.each<[body: object, read: object | undefined, why: string]>([
+    [{ kinds: [] }, none, "only the required field"],
+    [{ kinds: [], extensions: null, signers: null }, none, "null counts as missing"],
     [
       { kinds: [kind, null, [], "exact", { ...kind, network: 5 }] },
       { ...none, kinds: [kind] },
       "bad kinds are left out",
     ],
     [{ kinds: [{ ...kind, scheme: null }, { ...kind, x402Version: "2" }, {}] }, none, "each of the three is needed"],
-    [{ kinds: [{ ...kind, extra: null }] }, { ...none, kinds: [kind] }, "an extra of null is none"],
+    [{ kinds: [{ ...kind, extra: null }] }, { ...none, kinds: [kind] }, "an extra of null counts as missing"],
     [{ kinds: [{ ...kind, extra: { a: 1 } }] }, { ...none, kinds: [{ ...kind, extra: { a: 1 } }] }, "an extra"],
-    [{ kinds: [], extensions: ["bazaar", 5, null] }, { ...none, extensions: ["bazaar"] }, "identifiers are texts"],
+    [{ kinds: [], extensions: ["bazaar", 5, null] }, { ...none, extensions: ["bazaar"] }, "identifiers are strings"],
     [
       { kinds: [], signers: { "eip155:*": ["0x1", 5], "solana:*": "0x1" } },
       { ...none, signers: { "eip155:*": ["0x1"], "solana:*": [] } },
-      "addresses are texts in a list",
+      "addresses are strings in a list",
     ],
     [{ kinds: {} }, undefined, "kinds are a list"],
     [{ kinds: null }, undefined, "kinds are a list"],
-  ])("reads %j as %j: %s", (answer, read) => {
-    expect(readSupportedResponse(answer)).toStrictEqual(read);
+  ])("reads %j as %j: %s", (body, read) => {
+    expect(readSupportedResponse(body)).toStrictEqual(read);
   });
 
-  test("keeps a signer under __proto__ from becoming one", () => {
+  test("does not set the prototype from a signer named __proto__", () => {
     const read = readSupportedResponse(JSON.parse('{"kinds":[],"signers":{"__proto__":["0x1"]}}'));
     expect(Object.getPrototypeOf(read?.signers)).toBe(Object.prototype);
   });
 });
 
-test.each(JUNK)("%j is no answer to anything", (junk) => {
+test.each(JUNK)("%j is not a valid response to any call", (junk) => {
   expect(readVerifyResponse(junk)).toBeUndefined();
   expect(readSettlementResponse(junk, NETWORK)).toBeUndefined();
   expect(readSupportedResponse(junk)).toBeUndefined();
 });
 
-test("reading is total, and what is read is of the protocol's form", () => {
+test("reading never throws, and its results are valid documents of the protocol", () => {
   const names = fc.constantFrom(
     "isValid",
     "success",

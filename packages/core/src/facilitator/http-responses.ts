@@ -1,16 +1,12 @@
 /**
- * Responses of facilitators: those that count, and what a missing one says about the money.
+ * Reads facilitators' responses, and makes a `FacilitatorError` of a call without a valid one.
  *
- * Real facilitators send `snake_case` reasons, missing fields and nulls. A response that does not say clearly how the call ended
- * does not count.
+ * Real facilitators send `snake_case` reasons, missing fields and nulls. A response is valid if it says clearly how the call ended.
  *
  * @see `docs/background/protocol-notes.md`, "The wire"; RFC 9110 §10.2.3 for `Retry-After`
- *
  * @module
  */
-
 import type { IncomingHttpHeaders } from "node:http";
-import { type Draft, put } from "../draft.js";
 import { FacilitatorError } from "../errors.js";
 import { causeCode } from "../http/client.js";
 import {
@@ -23,44 +19,56 @@ import {
 } from "../protocol/documents.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 
-/** Reads an answer to `verify`; `undefined` when it is none. Total. */
+/** Reads a response to `verify`; `undefined` if it is invalid. Never throws. */
 export function readVerifyResponse(value: unknown): VerifyResponse | undefined {
   if (!isJsonObject(value)) return undefined;
   const isValid = value["isValid"] ?? value["is_valid"];
   if (typeof isValid !== "boolean") return undefined;
-  const read: Draft<VerifyResponse> = { isValid };
-  put(read, "invalidReason", text(value["invalidReason"]) ?? text(value["invalid_reason"]));
-  put(read, "invalidMessage", text(value["invalidMessage"]) ?? text(value["invalid_message"]));
-  put(read, "payer", text(value["payer"]));
-  put(read, "extensionResponses", outcomes(value));
-  return read;
+  const invalidReason = text(value["invalidReason"]) ?? text(value["invalid_reason"]);
+  const invalidMessage = text(value["invalidMessage"]) ?? text(value["invalid_message"]);
+  const payer = text(value["payer"]);
+  const extensionResponses = outcomes(value);
+  return {
+    isValid,
+    ...(invalidReason !== undefined && { invalidReason }),
+    ...(invalidMessage !== undefined && { invalidMessage }),
+    ...(payer !== undefined && { payer }),
+    ...(extensionResponses !== undefined && { extensionResponses }),
+  };
 }
 
 /**
- * Reads an answer to `settle`; `undefined` when it is none. Total.
+ * Reads a response to `settle`; `undefined` if it is invalid. Never throws.
  *
- * @param network - Filled in where the answer leaves it out or empty.
+ * @param network - Used if the response has no network, or an empty one.
  */
 export function readSettlementResponse(value: unknown, network: string): SettlementResponse | undefined {
   if (!isJsonObject(value)) return undefined;
   const { success } = value;
-  const transaction = text(value["transaction"]) ?? "";
   if (typeof success !== "boolean") return undefined;
-  const read: Draft<SettlementResponse> = { success, transaction, network: text(value["network"]) || network };
-  put(read, "errorReason", text(value["errorReason"]) ?? text(value["error_reason"]));
-  put(read, "errorMessage", text(value["errorMessage"]) ?? text(value["error_message"]));
-  put(read, "payer", text(value["payer"]));
-  put(read, "amount", text(value["amount"]));
-  put(read, "extensionResponses", outcomes(value));
-  return read;
+  const errorReason = text(value["errorReason"]) ?? text(value["error_reason"]);
+  const errorMessage = text(value["errorMessage"]) ?? text(value["error_message"]);
+  const payer = text(value["payer"]);
+  const amount = text(value["amount"]);
+  const extensionResponses = outcomes(value);
+  return {
+    success,
+    transaction: text(value["transaction"]) ?? "",
+    network: text(value["network"]) || network,
+    ...(errorReason !== undefined && { errorReason }),
+    ...(errorMessage !== undefined && { errorMessage }),
+    ...(payer !== undefined && { payer }),
+    ...(amount !== undefined && { amount }),
+    ...(extensionResponses !== undefined && { extensionResponses }),
+  };
 }
 
-/** A facilitator in this process says it here; some say it in their documents, too. */
+/** Outcomes of extensions in the body. A facilitator in this process has no headers, and some others write them here, too. */
 function outcomes(value: JsonObject): ExtensionResponses | undefined {
   return readExtensionResponses(value["extensionResponses"]) ?? readExtensionResponses(value["extensions"]);
 }
 
-/** Reads an answer to `supported`; kinds that are not of the protocol's form are left out. Total. */
+/** Reads a response to `supported`; `undefined` if it is invalid. Invalid kinds are left out. Never throws. */
 export function readSupportedResponse(value: unknown): SupportedResponse | undefined {
   if (!isJsonObject(value) || !Array.isArray(value["kinds"])) return undefined;
   const { extensions, signers } = value;
@@ -88,14 +96,14 @@ function text(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** The three calls. */
+/** The three calls to a facilitator. */
 export type Operation = "verify" | "settle" | "supported";
 
-/** By these statuses a server refuses a request before it acts on it. */
+/** With these statuses a server refuses a request before acting on it. */
 const REFUSED_UNREAD: readonly number[] = [401, 403, 404, 405, 413, 415, 429];
 
-/** A request that could not be sent, or got no response. The message names the cause's code, never a URL or a header. */
-export function failedToSend(operation: Operation, { sent, cause }: Unanswered): FacilitatorError {
+/** The request could not be sent, or got no response. The message names the cause's code, never a URL or a header. */
+export function failedToSend(operation: Operation, { sent, cause }: NoResponse): FacilitatorError {
   return new FacilitatorError(
     `facilitator could not be reached for ${operation} (${causeCode(cause)})`,
     { code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE", operation, outcome: sent ? lostOutcome(operation) : "none" },
@@ -103,24 +111,24 @@ export function failedToSend(operation: Operation, { sent, cause }: Unanswered):
   );
 }
 
-interface Unanswered {
-  /** Whether somebody may have read the request. */
+interface NoResponse {
+  /** Whether a server may have read the request. */
   readonly sent: boolean;
   readonly cause: Error;
 }
 
-/** Headers that could not be had, so that nothing was sent. Without a `cause`: it may quote what is secret. */
+/** The seller's headers are missing or invalid, so nothing was sent. Has no `cause`, which may quote a secret. */
 export function headersMissing(operation: Operation, error: unknown): FacilitatorError {
-  return new FacilitatorError(`headers for ${operation} could not be had, so nothing was sent (${causeCode(error)})`, {
+  return new FacilitatorError(`headers for ${operation} are missing, so nothing was sent (${causeCode(error)})`, {
     code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE",
     operation,
     outcome: "none",
   });
 }
 
-/** Nobody was asked. */
+/** No facilitator was asked. */
 export function unavailable(operation: Operation, why: string, retryAfterSeconds?: number): FacilitatorError {
-  return new FacilitatorError(`nobody was asked to ${operation}: ${why}`, {
+  return new FacilitatorError(`no facilitator was asked to ${operation}: ${why}`, {
     code: "ERR_FAREBOX_FACILITATOR_UNAVAILABLE",
     operation,
     outcome: "none",
@@ -128,13 +136,13 @@ export function unavailable(operation: Operation, why: string, retryAfterSeconds
   });
 }
 
-/** A status that is no answer. */
+/** The status is an error, and the body says nothing clear about the payment. */
 export function refusedStatus(operation: Operation, { status, headers, isRedirected }: Refusal): FacilitatorError {
   const retryAfterSeconds = readRetryAfter(headers["retry-after"]);
-  return new FacilitatorError(`facilitator answered ${operation} with status ${status}`, {
+  return new FacilitatorError(`facilitator responded to ${operation} with status ${status}`, {
     code: "ERR_FAREBOX_FACILITATOR_STATUS",
     operation,
-    // Whoever answers after a redirect cannot speak for the one who redirected.
+    // The target of a redirect does not know whether the redirecting server acted on the request.
     outcome: REFUSED_UNREAD.includes(status) && !isRedirected ? "none" : lostOutcome(operation),
     status,
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
@@ -147,26 +155,26 @@ interface Refusal {
   readonly isRedirected: boolean;
 }
 
-/** A response of a good status that says nothing we understand, or breaks off. */
+/** The status is fine, but the body is invalid or incomplete. */
 export function unreadable(operation: Operation, cause?: unknown): FacilitatorError {
   return new FacilitatorError(
-    `facilitator's answer to ${operation} is not one`,
+    `facilitator sent an invalid response to ${operation}`,
     { code: "ERR_FAREBOX_FACILITATOR_RESPONSE", operation, outcome: lostOutcome(operation) },
     cause === undefined ? undefined : { cause },
   );
 }
 
-/** Only a settlement moves money; a lost answer to anything else loses nothing. */
+/** Only a settlement moves money. If another call fails, nothing happened. */
 function lostOutcome(operation: Operation): "none" | "unknown" {
   return operation === "settle" ? "unknown" : "none";
 }
 
 const LONGEST_SECONDS = 3600;
 
-/** `Sun, 06 Nov 1994 08:49:37 GMT`. Checked because `Date.parse` makes a date of nearly anything. */
+/** `Sun, 06 Nov 1994 08:49:37 GMT`. Checked, because `Date.parse` accepts nearly anything. */
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
-/** Reads the header: seconds or an HTTP date, at most an hour; `undefined` when it is neither. */
+/** Reads `Retry-After`, in seconds or as an HTTP date. At most an hour; `undefined` if it is neither. */
 export function readRetryAfter(value: string | undefined, nowMs: number = Date.now()): number | undefined {
   if (value === undefined) return undefined;
   const seconds = readSeconds(value, nowMs);

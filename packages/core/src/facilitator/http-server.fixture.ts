@@ -1,5 +1,5 @@
 /**
- * HTTP servers that behave as a test wants, and what a facilitator's client makes of them.
+ * HTTP servers for tests, and calls to them by a facilitator's client.
  *
  * @module
  */
@@ -43,7 +43,7 @@ export async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Serves what `listener` does once the whole request has arrived. */
+/** Starts a server. Calls `listener` after the whole request has arrived. */
 export async function serve(listener: (request: IncomingMessage & { body: string }, response: ServerResponse) => void) {
   const handle: RequestListener = async (request, response) => {
     const chunks: Buffer[] = [];
@@ -68,7 +68,7 @@ export async function failureOf(call: Promise<unknown>): Promise<FacilitatorErro
   return error;
 }
 
-/** What each of the three calls makes of the same behaviour; `settle` alone can lose money. */
+/** Makes each of the three calls, which must fail with `code`. Only `settle` can have an unknown outcome. */
 export async function expectFailures(url: string, code: string, settleOutcome: "none" | "unknown"): Promise<void> {
   for (const operation of OPERATIONS) {
     const outcome = operation === "settle" ? settleOutcome : "none";

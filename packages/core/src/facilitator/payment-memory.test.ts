@@ -15,33 +15,33 @@ beforeEach(() => {
   memory = createPaymentMemory({ now: () => nowMs });
 });
 
-test("a payment that nobody has seen has nobody", () => {
+test("an unknown payment has no facilitator", () => {
   expect(memory.find("p")).toBeUndefined();
 });
 
-test("who verified a payment is preferred; who was told to settle it has it", () => {
+test("a payment prefers the facilitator that verified it, and belongs to the one that was told to settle it", () => {
   memory.verified("p", "a");
   expect(memory.find("p")).toEqual({ name: "a", firm: false });
   memory.sent("p", "b");
   expect(memory.find("p")).toEqual({ name: "b", firm: true });
 });
 
-test("who was not told after all does not have it", () => {
+test("a payment does not belong to a facilitator that the settlement never reached", () => {
   memory.verified("p", "a");
   memory.sent("p", "b");
   memory.unsent("p");
   expect(memory.find("p")).toEqual({ name: "a", firm: false });
 });
 
-test("who has answered keeps it", () => {
+test("a payment stays with the facilitator that responded to its settlement", () => {
   memory.verified("p", "a");
   memory.sent("p", "b");
-  memory.answered("p", "b");
+  memory.responded("p", "b");
   memory.unsent("p");
   expect(memory.find("p")).toEqual({ name: "b", firm: true });
 });
 
-test("a facilitator that is alone has every payment, for good from when it is told until it answers", () => {
+test("a sole facilitator has every payment, firmly between the settlement and its response", () => {
   const sole = createSoleMemory("a", { now: () => nowMs });
   const holders = [sole.find("p")];
   sole.verified("p", "a");
@@ -51,13 +51,13 @@ test("a facilitator that is alone has every payment, for good from when it is to
   sole.unsent("p");
   holders.push(sole.find("p"));
   sole.sent("p", "a");
-  sole.answered("p", "a");
+  sole.responded("p", "a");
   holders.push(sole.find("p"), sole.find("q"));
   expect(holders.map((holder) => holder?.name)).toEqual(["a", "a", "a", "a", "a", "a"]);
   expect(holders.map((holder) => holder?.firm)).toEqual([false, false, true, false, false, false]);
 });
 
-test("a facilitator that is alone and does not answer has the payment for as long as any other would", () => {
+test("a sole facilitator that does not respond holds the payment as long as any other would", () => {
   const sole = createSoleMemory("a", { now: () => nowMs });
   sole.sent("p", "a");
   nowMs = REMEMBERED_MS - 1;
@@ -66,28 +66,28 @@ test("a facilitator that is alone and does not answer has the payment for as lon
   expect(sole.find("p")).toEqual({ name: "a", firm: false });
 });
 
-test("all is forgotten once no payment can settle any more", () => {
+test("every payment is forgotten after REMEMBERED_MS", () => {
   memory.verified("v", "a");
   memory.sent("s", "a");
-  memory.answered("d", "a");
+  memory.responded("d", "a");
   nowMs += REMEMBERED_MS - 1;
   expect(["v", "s", "d"].map((payment) => memory.find(payment)?.name)).toEqual(["a", "a", "a"]);
   nowMs += 1;
   expect(["v", "s", "d"].map((payment) => memory.find(payment))).toEqual([undefined, undefined, undefined]);
 });
 
-test("of many payments the oldest is forgotten, but for none that went well one that is in doubt", () => {
+test("the oldest payments are forgotten first, and payments that went well never push out one in doubt", () => {
   memory.sent("in doubt", "a");
   for (let payment = 0; payment <= MAX_REMEMBERED; payment++) {
     memory.verified(`v${payment}`, "a");
-    memory.answered(`d${payment}`, "a");
+    memory.responded(`d${payment}`, "a");
     memory.verified(`v${payment}`, "a");
   }
   const known = ["in doubt", "v0", "d0", "v1", "d1"].map((payment) => memory.find(payment) !== undefined);
   expect(known).toEqual([true, false, false, true, true]);
 });
 
-test("what is used again is not the oldest", () => {
+test("a payment that is verified again is no longer the oldest", () => {
   for (let payment = 0; payment < MAX_REMEMBERED; payment++) memory.verified(`v${payment}`, "a");
   memory.verified("v0", "b");
   memory.verified("another", "a");
@@ -95,12 +95,12 @@ test("what is used again is not the oldest", () => {
   expect(memory.find("v1")).toBeUndefined();
 });
 
-test("what was used again is known by its last facilitator only", () => {
+test("a payment that is verified again prefers only its last facilitator", () => {
   memory.verified("p", "a");
   memory.verified("q", "a");
   memory.verified("p", "b");
   expect([memory.find("p")?.name, memory.find("q")?.name]).toEqual(["b", "a"]);
-  memory.answered("p", "c");
+  memory.responded("p", "c");
   memory.unsent("p");
   expect(memory.find("p")).toEqual({ name: "c", firm: true });
 });

@@ -1,62 +1,40 @@
 /**
- * Which facilitator has which payment.
+ * Remembers which facilitator has which payment.
  *
- * Two facilitators that settle the same payment could each say that it is theirs; and when one of them has lost its
- * answer, what the other says proves nothing about the first. So a payment belongs to the facilitator that was told to
- * settle it, from before the request leaves until the payment can no longer settle, unless it provably never got there.
- * Until then it merely prefers the one that verified it: that one knows the payment, and may be the only one who can.
+ * Two facilitators that settle one payment could each claim that they moved the money; and if one of them loses its response, the
+ * other's response proves nothing about it. A payment therefore belongs to the facilitator that was told to settle it: from before
+ * the request is sent until the payment can no longer settle, unless the request provably never arrived. Before that, the payment
+ * merely prefers the facilitator that verified it, which knows the payment and may be the only one that can settle it.
  *
  * @module
  */
-import { Chain, type Link } from "../chain.js";
 import type { Clock } from "./circuit-breaker.js";
 
 /** Longer than any payment may take from challenge to settlement. */
 export const REMEMBERED_MS: number = 25 * 60 * 60 * 1000;
 
-/** Per kind of knowledge; the oldest is forgotten first. Some 10 MB in all. */
+/** Payments remembered of each kind: verified, in doubt, settled or refused. The oldest are forgotten first. About 10 MB in all. */
 export const MAX_REMEMBERED = 10_000;
 
 /** A facilitator, and whether the payment must go there or merely should. */
 export interface Holder {
   readonly name: string;
-  /** It was told to settle the payment, and may have. */
+  /** It was told to settle the payment, and may have done so. */
   readonly firm: boolean;
 }
 
-/** Remembers the facilitators of payments, for a while and up to a number. */
+/** Which facilitator has which payment, for a limited time and number of payments. */
 export interface PaymentMemory {
   find(payment: string): Holder | undefined;
-  /** It said that the payment is good. */
+  /** The facilitator said that the payment is valid. */
   verified(payment: string, name: string): void;
-  /** It is about to be told to settle. */
+  /** The facilitator is about to be told to settle. */
   sent(payment: string, name: string): void;
-  /** It was never told, after all. */
+  /** The settlement provably never reached the facilitator. */
   unsent(payment: string): void;
-  /** It answered. */
-  answered(payment: string, name: string): void;
+  /** The facilitator responded to the settlement. */
+  responded(payment: string, name: string): void;
 }
-
-/** What is remembered of a payment. */
-class Known implements Link<Known> {
-  readonly payment: string;
-  /** Who said that it is good; nobody cares any more once somebody has settled it. */
-  verifiedBy: string | undefined;
-  /** Who was told to settle it. */
-  toldTo: string | undefined;
-  untilMs = 0;
-  /** Among what it is remembered. */
-  recent: Recent | undefined;
-  before: Known | undefined;
-  after: Known | undefined;
-
-  constructor(payment: string) {
-    this.payment = payment;
-  }
-}
-
-/** Payments in order of age: all are remembered equally long, so the oldest is the first to go, for time as for number. */
-type Recent = Chain<Known>;
 
 /** Creates an empty memory. */
 export function createPaymentMemory({ now }: Pick<Clock, "now">): PaymentMemory {
@@ -64,134 +42,96 @@ export function createPaymentMemory({ now }: Pick<Clock, "now">): PaymentMemory 
 }
 
 /**
- * Creates the memory of a pool with one facilitator. It has every payment, so that nothing is remembered but what it was told to settle
- * and has not answered yet.
+ * Creates the memory of a pool with one facilitator. Every payment belongs to it, so only those in doubt are remembered: told to settle,
+ * without a response.
  */
 export function createSoleMemory(name: string, { now }: Pick<Clock, "now">): PaymentMemory {
-  return new SoleMemory(name, new Memory(now));
+  const inDoubt = new Memory(now);
+  const holder: Holder = Object.freeze({ name, firm: false });
+  return {
+    find: (payment) => inDoubt.find(payment) ?? holder,
+    verified: () => {},
+    sent: (payment, to) => inDoubt.sent(payment, to),
+    unsent: (payment) => inDoubt.unsent(payment),
+    responded: (payment) => inDoubt.forget(payment),
+  };
 }
 
+/** The facilitators of one payment. */
+interface Known {
+  /** The facilitator that verified it; not kept after a response to the settlement. */
+  readonly verifiedBy?: string | undefined;
+  /** The facilitator that was told to settle it. */
+  readonly toldTo?: string | undefined;
+  readonly untilMs: number;
+}
+
+/** Payments in order of age. All are remembered equally long, so the oldest is the first to expire, too. */
+type Recent = Map<string, Known>;
+
 /**
- * What is open is kept apart from what was answered, and from what was only verified: however many payments go well, none that is
- * in doubt is forgotten for them. Circuit breakers keep those that are in doubt few.
+ * A payment is in one of three maps. They are separate so that any number of payments that go well cannot push out one that is in
+ * doubt. Circuit breakers keep the number of those in doubt small.
  */
 class Memory implements PaymentMemory {
   readonly #now: () => number;
-  readonly #payments = new Map<string, Known>();
-  readonly #verified: Recent = new Chain();
-  readonly #open: Recent = new Chain();
-  readonly #answered: Recent = new Chain();
+  readonly #verified: Recent = new Map();
+  readonly #inDoubt: Recent = new Map();
+  readonly #responded: Recent = new Map();
 
   constructor(now: () => number) {
     this.#now = now;
   }
 
   find(payment: string): Holder | undefined {
-    const known = this.#live(payment, this.#now());
+    const known = this.#live(payment);
     const name = known?.toldTo ?? known?.verifiedBy;
     return name === undefined ? undefined : { name, firm: known?.toldTo !== undefined };
   }
 
   verified(payment: string, name: string): void {
-    const nowMs = this.#now();
-    const known = this.#know(payment, nowMs);
-    known.verifiedBy = name;
-    if (known.toldTo === undefined) this.#renew(known, this.#verified, nowMs);
+    const known = this.#live(payment);
+    if (known?.toldTo === undefined) this.#remember(this.#verified, payment, { verifiedBy: name });
+    // Its age is that of the settlement: the entry stays where it is.
+    else this.#mapOf(payment)?.set(payment, { ...known, verifiedBy: name });
   }
 
   sent(payment: string, name: string): void {
-    const nowMs = this.#now();
-    const known = this.#know(payment, nowMs);
-    known.toldTo = name;
-    this.#renew(known, this.#open, nowMs);
+    this.#remember(this.#inDoubt, payment, { verifiedBy: this.#live(payment)?.verifiedBy, toldTo: name });
   }
 
   unsent(payment: string): void {
-    const nowMs = this.#now();
-    const known = this.#live(payment, nowMs);
-    if (known?.recent !== this.#open) return;
-    known.toldTo = undefined;
-    if (known.verifiedBy === undefined) this.#forget(known);
-    else this.#renew(known, this.#verified, nowMs);
+    const known = this.#live(payment);
+    if (known === undefined || !this.#inDoubt.has(payment)) return;
+    if (known.verifiedBy === undefined) this.forget(payment);
+    else this.#remember(this.#verified, payment, { verifiedBy: known.verifiedBy });
   }
 
-  answered(payment: string, name: string): void {
-    const nowMs = this.#now();
-    const known = this.#know(payment, nowMs);
-    known.toldTo = name;
-    known.verifiedBy = undefined;
-    this.#renew(known, this.#answered, nowMs);
+  responded(payment: string, name: string): void {
+    this.#remember(this.#responded, payment, { toldTo: name });
   }
 
   forget(payment: string): void {
-    const known = this.#payments.get(payment);
-    if (known !== undefined) this.#forget(known);
+    this.#mapOf(payment)?.delete(payment);
   }
 
-  #live(payment: string, nowMs: number): Known | undefined {
-    const known = this.#payments.get(payment);
-    return known === undefined || isOutdated(known, nowMs) ? undefined : known;
+  #mapOf(payment: string): Recent | undefined {
+    return [this.#inDoubt, this.#responded, this.#verified].find((recent) => recent.has(payment));
   }
 
-  #know(payment: string, nowMs: number): Known {
-    const known = this.#payments.get(payment);
-    if (known !== undefined && !isOutdated(known, nowMs)) return known;
-    if (known !== undefined) this.#forget(known);
-    const added = new Known(payment);
-    this.#payments.set(payment, added);
-    return added;
+  #live(payment: string): Known | undefined {
+    const known = this.#mapOf(payment)?.get(payment);
+    return known !== undefined && known.untilMs > this.#now() ? known : undefined;
   }
 
-  #forget(known: Known): void {
-    known.recent?.remove(known);
-    this.#payments.delete(known.payment);
-  }
-
-  /** It is the newest of its kind from now on. */
-  #renew(known: Known, recent: Recent, nowMs: number): void {
-    known.recent?.remove(known);
-    recent.add(known);
-    known.recent = recent;
-    known.untilMs = nowMs + REMEMBERED_MS;
-    for (let { first } = recent; first !== undefined && isTooMuch(recent, nowMs); { first } = recent) {
-      this.#forget(first);
+  /** Makes a payment the newest of its kind, and forgets the oldest of that kind that are too old or too many. */
+  #remember(recent: Recent, payment: string, known: Omit<Known, "untilMs">): void {
+    this.forget(payment);
+    const nowMs = this.#now();
+    recent.set(payment, { ...known, untilMs: nowMs + REMEMBERED_MS });
+    for (const [oldest, { untilMs }] of recent) {
+      if (recent.size <= MAX_REMEMBERED && untilMs > nowMs) return;
+      recent.delete(oldest);
     }
   }
-}
-
-/** Who verified a payment, and who has answered, need not be remembered: there is nobody else whom it could be taken to. */
-class SoleMemory implements PaymentMemory {
-  readonly #anybody: Holder;
-  readonly #open: Memory;
-
-  constructor(name: string, open: Memory) {
-    this.#anybody = Object.freeze({ name, firm: false });
-    this.#open = open;
-  }
-
-  find(payment: string): Holder {
-    return this.#open.find(payment) ?? this.#anybody;
-  }
-
-  verified(): void {}
-
-  sent(payment: string, name: string): void {
-    this.#open.sent(payment, name);
-  }
-
-  unsent(payment: string): void {
-    this.#open.unsent(payment);
-  }
-
-  answered(payment: string): void {
-    this.#open.forget(payment);
-  }
-}
-
-function isTooMuch({ size, first }: Recent, nowMs: number): boolean {
-  return size > MAX_REMEMBERED || (first !== undefined && isOutdated(first, nowMs));
-}
-
-function isOutdated({ untilMs }: Known, nowMs: number): boolean {
-  return untilMs <= nowMs;
 }

@@ -1,9 +1,13 @@
 /**
- * One facilitator of a pool: whom it serves, what it supports, and calls that end in a value.
+ * One facilitator of a pool: which networks it serves, what it supports, its health, and calls that never reject.
+ *
+ *   createPoolMember          the member, with its `/supported` cache
+ *   attempt                   one call, unless the circuit breaker is open
+ *   createFacilitatorStatus   health and circuit breakers
+ *   withDeadlines             deadlines for a facilitator
  *
  * @module
  */
-
 import { FacilitatorError, type FacilitatorErrorCode } from "../errors.js";
 import { matchesNetwork } from "../protocol/caip2.js";
 import type {
@@ -28,9 +32,9 @@ import { createSupportedCache, findKind, ownsAnyAddress, type Support, spelledAs
 
 /** How a call to one facilitator ended. */
 export type Attempt<T> =
-  | { readonly kind: "answered"; readonly answer: T }
+  | { readonly kind: "responded"; readonly response: T }
   | { readonly kind: "failed"; readonly error: FacilitatorError }
-  /** It is being left alone. Nothing was sent. */
+  /** Its circuit breaker is open. Nothing was sent. */
   | { readonly kind: "skipped"; readonly retryAfterSeconds: number };
 
 /** One facilitator of a pool. */
@@ -38,48 +42,80 @@ export interface PoolMember {
   readonly name: string;
   supports(scheme: string, network: string): Support;
   kind(scheme: string, network: string): SupportedKind | undefined;
-  /** Identifiers of the extensions that it lists; none as long as it has said nothing. */
+  /** Identifiers of the extensions that it lists. Empty before its first `/supported`. */
   extensions(): readonly string[];
-  /** Whether one of the addresses is known to be its own. */
+  /** Whether one of the addresses is known to belong to it. */
   owns(addresses: readonly string[], requirements: PaymentRequirements): boolean;
-  /** What it supports of the networks it serves, as far as is known. */
+  /** Its latest `/supported`, without networks that it does not serve. */
   supported(): SupportedResponse | undefined;
   /** Never rejects. */
   verify(request: FacilitatorRequest, options: CallOptions): Promise<Attempt<VerifyResponse>>;
   /** Never rejects. */
   settle(request: FacilitatorRequest, options: CallOptions): Promise<Attempt<SettlementResponse>>;
   health(): FacilitatorHealth;
-  /** Begins to ask what it supports. */
+  /** Begins to fetch `/supported`. */
   start(): void;
-  /** Resolves once it was asked that, whatever came of it. Never rejects. */
+  /** Resolves after the first fetch, successful or not. Never rejects. */
   readonly asked: Promise<void>;
   close(): void;
 }
 
-/** What a member is made of. */
+/**
+ * Whether a facilitator works.
+ *
+ * - `up`: it has responded.
+ * - `down`: one of its circuit breakers is not closed, or `/supported` keeps failing.
+ * - `unknown`: it has neither responded nor failed yet.
+ */
+export type FacilitatorState = "up" | "down" | "unknown";
+
+/** The health of a facilitator: plain values, without any text that it wrote. */
+export interface FacilitatorHealth {
+  readonly name: string;
+  readonly state: FacilitatorState;
+  /** When it entered this state, in Unix milliseconds. */
+  readonly sinceMs: number;
+  /** The code of the latest failed call of any kind. */
+  readonly lastErrorCode: FacilitatorErrorCode | undefined;
+  readonly breakers: { readonly verify: BreakerState; readonly settle: BreakerState };
+  /** When `/supported` was last fetched, in Unix milliseconds. */
+  readonly supportedFetchedAtMs: number | undefined;
+}
+
+/** How long each call may take, in milliseconds. */
+export interface Deadlines {
+  /** Default 5000. */
+  readonly verifyMs: number;
+  /** Default 30000: a settlement waits for a block. */
+  readonly settleMs: number;
+  /** Default 5000. */
+  readonly supportedMs: number;
+}
+
+/** The options of a member. */
 export interface MemberOptions {
   readonly name: string;
   /** With deadlines. */
   readonly facilitator: Facilitator;
-  /** Networks and patterns it serves; `undefined`: all. */
+  /** CAIP-2 networks and patterns such as `eip155:*` that it serves. `undefined`: all. */
   readonly networks: readonly string[] | undefined;
   readonly clock: Clock;
-  /** Told when what can be offered may have changed: what it supports, or whether it works. */
+  /** Called when offers may have changed, with the reason: its `/supported`, or its health. */
   onChange(change: "supported" | "state"): void;
 }
 
-/** Creates a member that asks nothing until it is started or used. */
+/** Creates a member. It makes no request until it is started or used. */
 export function createPoolMember(options: MemberOptions): PoolMember {
   const { name, facilitator, clock } = options;
   const status = createFacilitatorStatus(name, clock, () => options.onChange("state"));
   const cache = createSupportedCache({
     fetch: (signal) => facilitator.supported({ signal }),
     clock,
-    onAnswer(changed) {
-      status.told();
+    onResponse(changed) {
+      status.supportedFetched();
       if (changed) options.onChange("supported");
     },
-    onFailure: status.silent,
+    onFailure: status.supportedFailed,
   });
   const kindOf = createKindFinder(cache.latest);
   const parts = { facilitator, status, kindOf };
@@ -113,7 +149,7 @@ export function createPoolMember(options: MemberOptions): PoolMember {
 
 type KindFinder = (scheme: string, network: string) => SupportedKind | undefined;
 
-/** Looked for once in each answer: a seller has few offers, and each payment asks several times. */
+/** Looks up each offer once per `/supported` response: a seller has few offers, and each payment asks several times. */
 function createKindFinder(latest: () => SupportedResponse | undefined): KindFinder {
   let response: SupportedResponse | undefined;
   const found = new Map<string, Map<string, SupportedKind | undefined>>();
@@ -131,7 +167,7 @@ function createKindFinder(latest: () => SupportedResponse | undefined): KindFind
   };
 }
 
-/** The network of a request in the spelling of whom it goes to; an offer may have been made in another one's. */
+/** Spells the network of a request as the member does. The offer may have another facilitator's spelling. */
 function respell(request: FacilitatorRequest, kindOf: KindFinder): FacilitatorRequest {
   const { paymentRequirements: terms, paymentPayload } = request;
   const network = spelledAs(kindOf(terms.scheme, terms.network), terms.network);
@@ -151,16 +187,16 @@ interface Parts {
   readonly kindOf: KindFinder;
 }
 
-/** What a facilitator is asked. */
+/** One call to a facilitator. */
 interface Call<T> {
   readonly operation: "verify" | "settle";
   readonly request: FacilitatorRequest;
-  /** Yields `undefined` for an answer that cannot be read. */
-  readonly read: (answer: unknown, network: string) => T | undefined;
+  /** Returns `undefined` for an invalid response. */
+  readonly read: (response: unknown, network: string) => T | undefined;
   readonly more: CallOptions;
 }
 
-/** Makes a call, unless the facilitator is being left alone, and notes how it ended. Never rejects. */
+/** Makes a call, unless the circuit breaker is open, and notes how it ended. Never rejects. */
 async function attempt<T>(
   { facilitator, status, kindOf }: Parts,
   { operation, request, read, more }: Call<T>,
@@ -168,39 +204,20 @@ async function attempt<T>(
   const begun = status.begin(operation);
   if (begun.kind === "refused") return { kind: "skipped", retryAfterSeconds: begun.retryAfterSeconds };
   try {
-    const said = await facilitator[operation](respell(request, kindOf), more);
-    const answer = read(said, request.paymentRequirements.network);
-    if (answer === undefined) throw unreadable(operation);
-    status.answered(begun.permit);
-    return { kind: "answered", answer };
+    const sent = await facilitator[operation](respell(request, kindOf), more);
+    const response = read(sent, request.paymentRequirements.network);
+    if (response === undefined) throw unreadable(operation);
+    status.responded(begun.permit);
+    return { kind: "responded", response };
   } catch (cause) {
-    // A facilitator in this process may throw anything; what that means for the money, it does not say.
+    // A facilitator in this process may throw anything, which does not say whether money moved.
     const error = cause instanceof FacilitatorError ? cause : unreadable(operation, cause);
     status.failed(begun.permit, error, more.signal?.aborted ?? false);
     return { kind: "failed", error };
   }
 }
 
-/**
- * Whether a facilitator works. It is `down` while one of its breakers is not closed, or when it only ever fails to say
- * what it supports; `unknown` until there is something to go by.
- */
-export type FacilitatorState = "up" | "down" | "unknown";
-
-/** How a facilitator is doing: plain values, nothing of its own words. */
-export interface FacilitatorHealth {
-  readonly name: string;
-  readonly state: FacilitatorState;
-  /** Since when, in Unix milliseconds. */
-  readonly sinceMs: number;
-  /** Of the latest call that failed, whichever it was. */
-  readonly lastErrorCode: FacilitatorErrorCode | undefined;
-  readonly breakers: { readonly verify: BreakerState; readonly settle: BreakerState };
-  /** When it last said what it supports, in Unix milliseconds. */
-  readonly supportedFetchedAtMs: number | undefined;
-}
-
-/** A call that may be made; or one that may not. */
+/** Whether a call may be made. */
 export type BegunCall =
   | { readonly kind: "begun"; readonly permit: Permit }
   | { readonly kind: "refused"; readonly retryAfterSeconds: number };
@@ -208,29 +225,29 @@ export type BegunCall =
 /** Watches one facilitator. */
 export interface FacilitatorStatus {
   begin(operation: "verify" | "settle"): BegunCall;
-  /** A call was answered. */
-  answered(permit: Permit): void;
+  /** A call got a valid response. */
+  responded(permit: Permit): void;
   /**
    * A call failed.
    *
-   * @param givenUp - By its caller, so that it proves nothing.
+   * @param givenUp - Whether its caller gave up, so that the failure proves nothing.
    */
   failed(permit: Permit, error: FacilitatorError, givenUp: boolean): void;
-  /** It said what it supports. */
-  told(): void;
-  /** It could not be asked what it supports. */
-  silent(error: FacilitatorError): void;
+  /** `/supported` was fetched. */
+  supportedFetched(): void;
+  /** `/supported` could not be fetched. */
+  supportedFailed(error: FacilitatorError): void;
   health(): Omit<FacilitatorHealth, "supportedFetchedAtMs">;
 }
 
-/** Failures to fetch `/supported`, in a row and with no other answer in between, of a facilitator that was up. */
-const SILENCE_MEANS_DOWN = 3;
+/** A facilitator that was up is down after this many failed fetches of `/supported` in a row, with no other response between them. */
+const MAX_SUPPORTED_FAILURES = 3;
 
-/** By these statuses a server says no to one request, not to all: it works. */
-const SAYS_NO_TO_ONE: readonly (number | undefined)[] = [400, 402, 406, 409, 410, 413, 414, 415, 422, 431];
+/** With these statuses a server refuses one request, and works otherwise. */
+const REFUSES_ONE_REQUEST: readonly (number | undefined)[] = [400, 402, 406, 409, 410, 413, 414, 415, 422, 431];
 
 /**
- * Creates the status of a facilitator of which nothing is known.
+ * Creates the status of a facilitator, which is unknown at first.
  *
  * @param onChange - Called after its state has changed.
  */
@@ -239,23 +256,23 @@ function createFacilitatorStatus(name: string, clock: Pick<Clock, "now">, onChan
   let state: FacilitatorState = "unknown";
   let sinceMs = clock.now();
   let lastErrorCode: FacilitatorErrorCode | undefined;
-  let everAnswered = false;
-  let silences = 0;
+  let hasResponded = false;
+  let supportedFailures = 0;
 
   const isDown = () => {
     if (breakers.verify.state() !== "closed" || breakers.settle.state() !== "closed") return true;
-    return silences >= (everAnswered ? SILENCE_MEANS_DOWN : 1);
+    return supportedFailures >= (hasResponded ? MAX_SUPPORTED_FAILURES : 1);
   };
   const reconsider = () => {
-    const next = isDown() ? "down" : everAnswered ? "up" : "unknown";
+    const next = isDown() ? "down" : hasResponded ? "up" : "unknown";
     if (next === state) return;
     state = next;
     sinceMs = clock.now();
     onChange();
   };
-  const answered = () => {
-    everAnswered = true;
-    silences = 0;
+  const responded = () => {
+    hasResponded = true;
+    supportedFailures = 0;
     reconsider();
   };
 
@@ -265,19 +282,19 @@ function createFacilitatorStatus(name: string, clock: Pick<Clock, "now">, onChan
       if (permit === undefined) return { kind: "refused", retryAfterSeconds: breakers[operation].retryAfterSeconds() };
       return { kind: "begun", permit };
     },
-    answered(permit) {
-      permit.answered();
-      answered();
+    responded(permit) {
+      permit.responded();
+      responded();
     },
     failed(permit, error, givenUp) {
       if (givenUp) return permit.abandoned();
       lastErrorCode = error.code;
-      return passOn(permit, error) ? answered() : reconsider();
+      return passOn(permit, error) ? responded() : reconsider();
     },
-    told: answered,
-    silent({ code }) {
+    supportedFetched: responded,
+    supportedFailed({ code }) {
       lastErrorCode = code;
-      silences++;
+      supportedFailures++;
       reconsider();
     },
     health: () => ({ name, state, sinceMs, lastErrorCode, breakers: statesOf(breakers) }),
@@ -297,30 +314,20 @@ function statesOf({ verify, settle }: Breakers): FacilitatorHealth["breakers"] {
   return { verify: verify.state(), settle: settle.state() };
 }
 
-/** Tells a breaker of a failure, and yields whether the facilitator works all the same. */
+/** Reports a failure to the breaker. Returns whether the facilitator works nevertheless. */
 function passOn(permit: Permit, { status, retryAfterSeconds }: FacilitatorError): boolean {
-  const works = SAYS_NO_TO_ONE.includes(status);
-  if (works) permit.answered();
+  const works = REFUSES_ONE_REQUEST.includes(status);
+  if (works) permit.responded();
   else permit.failed(retryAfterSeconds);
   return works;
 }
 
-/** How long each call may take, in milliseconds. */
-export interface Deadlines {
-  /** Default 5000. */
-  readonly verifyMs: number;
-  /** Default 30000: a settlement waits for a block. */
-  readonly settleMs: number;
-  /** Default 5000. */
-  readonly supportedMs: number;
-}
-
-/** Used where a seller says nothing. */
+/** The deadlines if the seller sets none. */
 export const DEFAULT_DEADLINES: Deadlines = Object.freeze({ verifyMs: 5_000, settleMs: 30_000, supportedMs: 5_000 });
 
 /**
- * Puts deadlines on a facilitator. A call that runs over rejects with `ERR_FAREBOX_FACILITATOR_TIMEOUT`, whose outcome
- * for `settle` is `"unknown"`: the money may have moved.
+ * Adds deadlines to a facilitator. A call past its deadline rejects with `ERR_FAREBOX_FACILITATOR_TIMEOUT`. Its outcome is `"unknown"`
+ * for `settle`, because the money may have moved, and `"none"` otherwise.
  */
 export function withDeadlines(facilitator: Facilitator, deadlines: Deadlines): Facilitator {
   return {
@@ -344,29 +351,29 @@ const GIVEN_UP = "before its caller gave up";
 interface Limits {
   readonly operation: Operation;
   readonly deadlineMs: number;
-  /** The caller's own: it may give up before. */
+  /** The caller's own signal: it may give up earlier. */
   readonly signal: AbortSignal | undefined;
 }
 
-/** Makes a call that ends with its deadline, or when its caller gives up. The first end counts. */
+/** Makes a call that ends at its deadline, or when its caller gives up, whichever is first. */
 async function within<T>(
   { operation, deadlineMs, signal }: Limits,
   call: (options: CallOptions) => Promise<T>,
 ): Promise<T> {
-  if (signal?.aborted) throw unanswered(operation, GIVEN_UP, "none");
+  if (signal?.aborted) throw timedOut(operation, GIVEN_UP, "none");
   const controller = new AbortController();
   const { promise: ended, reject } = withRejection();
   const end = (when: string) => {
-    reject(unanswered(operation, when, operation === "settle" ? "unknown" : "none"));
+    reject(timedOut(operation, when, operation === "settle" ? "unknown" : "none"));
     controller.abort();
   };
   const giveUp = () => end(GIVEN_UP);
   const timer = setTimeout(() => end(`within ${deadlineMs} ms`), deadlineMs);
-  // `/supported` is asked in the background, which keeps no process alive.
+  // `/supported` is fetched in the background and must not keep the process alive.
   if (operation === "supported") timer.unref();
   signal?.addEventListener("abort", giveUp);
   try {
-    // A seller's own facilitator may yield something that is not a promise.
+    // A seller's own facilitator may return a value that is not a promise.
     return await Promise.race([call({ signal: controller.signal }), ended]);
   } finally {
     clearTimeout(timer);
@@ -382,8 +389,8 @@ function withRejection(): { readonly promise: Promise<never>; readonly reject: (
   return { promise, reject };
 }
 
-function unanswered(operation: Operation, when: string, outcome: "none" | "unknown"): FacilitatorError {
-  return new FacilitatorError(`facilitator did not answer ${operation} ${when}`, {
+function timedOut(operation: Operation, when: string, outcome: "none" | "unknown"): FacilitatorError {
+  return new FacilitatorError(`facilitator did not respond to ${operation} ${when}`, {
     code: "ERR_FAREBOX_FACILITATOR_TIMEOUT",
     operation,
     outcome,

@@ -1,5 +1,5 @@
 /**
- * Facilitators and clocks that do what a test says.
+ * Facilitators and clocks that a test controls.
  *
  * @module
  */
@@ -9,15 +9,15 @@ import type { Clock } from "./circuit-breaker.js";
 import type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator.js";
 import type { Operation } from "./http-server.fixture.js";
 
-/** A clock that stands still until it is moved. */
+/** A clock that the test moves. */
 export interface ManualClock extends Clock {
-  /** Moves on, and runs what falls due. */
+  /** Moves the clock, and runs the timers that are due. */
   advance(ms: number): Promise<void>;
-  /** When what is scheduled falls due, from now. */
+  /** Milliseconds until each scheduled timer. */
   readonly pendingMs: readonly number[];
 }
 
-/** @param random - What the dice show. */
+/** @param random - The result of `random`. */
 export function createManualClock(random = 1): ManualClock {
   let nowMs = Date.UTC(2026, 0, 1);
   const tasks = new Set<{ readonly run: () => void; readonly atMs: number }>();
@@ -43,7 +43,7 @@ export function createManualClock(random = 1): ManualClock {
   };
 }
 
-/** Lets everything happen that waits for nothing but its turn. */
+/** Lets pending promises and immediates run. */
 export function quiet(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }
@@ -65,7 +65,7 @@ export function failure(operation: Operation, outcome: "none" | "unknown", retry
   });
 }
 
-/** What a scripted facilitator does when it is asked; by default it says yes, and supports everything of the fixture. */
+/** Responses of a scripted facilitator. By default every payment is valid and settles. */
 export interface Script {
   verify?: (request: FacilitatorRequest, options: CallOptions) => unknown;
   settle?: (request: FacilitatorRequest, options: CallOptions) => unknown;
@@ -75,7 +75,7 @@ export interface Script {
 /** A facilitator in this process; its script may be changed at any time. */
 export interface ScriptedFacilitator extends Facilitator {
   readonly script: Script;
-  /** What it was asked, in order. */
+  /** The calls that it got, in order. */
   readonly asked: Operation[];
 }
 

@@ -55,12 +55,12 @@ async function failTimes(times: number, call: () => Promise<unknown>): Promise<v
 }
 
 describe("verify", () => {
-  test("asks the first, and nobody else when it answers", async () => {
+  test("asks only the first facilitator when it responds", async () => {
     await expect(pool.verify(REQUEST)).resolves.toEqual({ isValid: true });
     expect([a.asked, b.asked]).toEqual([["verify"], []]);
   });
 
-  test("takes a refusal for an answer", async () => {
+  test("accepts a refusal as a response", async () => {
     a.script.verify = () => ({ isValid: false, invalidReason: "insufficient_funds" });
     await expect(pool.verify(REQUEST)).resolves.toEqual({ isValid: false, invalidReason: "insufficient_funds" });
     expect(b.asked).toEqual([]);
@@ -69,8 +69,8 @@ describe("verify", () => {
   test.each<[why: string, fail: () => unknown]>([
     ["fails", failing("verify", "none")],
     ["throws", () => Promise.reject(new RangeError("a bug"))],
-    ["says nothing that means anything", () => ({ ok: true })],
-  ])("asks the next one when one %s", async (_why, fail) => {
+    ["sends an invalid response", () => ({ ok: true })],
+  ])("asks the next facilitator when one %s", async (_why, fail) => {
     a.script.verify = fail;
     await expect(pool.verify(REQUEST)).resolves.toEqual({ isValid: true });
     expect([a.asked, b.asked]).toEqual([["verify"], ["verify"]]);
@@ -87,7 +87,7 @@ describe("verify", () => {
     expect([a.asked, b.asked]).toEqual([["verify"], ["verify"]]);
   });
 
-  test("asks nobody else for a caller who has given up, and holds nothing against who was asked", async () => {
+  test("asks no other facilitator after its caller gives up, and leaves the health unchanged", async () => {
     const caller = new AbortController();
     a.script.verify = () => {
       caller.abort();
@@ -98,7 +98,7 @@ describe("verify", () => {
     expect(pool.health()[0]).toMatchObject({ state: "unknown", lastErrorCode: undefined });
   });
 
-  test("leaves those for last that cannot settle now: no handler runs for a payment that will not be settled", async () => {
+  test("asks facilitators that cannot settle now last", async () => {
     a.script.settle = failing("settle", "unknown");
     for (let payment = 0; payment < SETTLE_THRESHOLDS.failuresToOpen; payment++) {
       await failureOf(pool.settle(REQUEST, { payment: `p${payment}` }));
@@ -111,13 +111,13 @@ describe("verify", () => {
 });
 
 describe("settle", () => {
-  test("asks the next one when the first provably never got it", async () => {
+  test("asks the next facilitator when the first provably never got the request", async () => {
     a.script.settle = failing("settle", "none");
     await expect(pool.settle(REQUEST, PAYMENT)).resolves.toMatchObject({ success: true });
     expect(pool.facilitatorOf("p")).toBe("b");
   });
 
-  test("throws the last failure when nobody got it, and the payment stays with nobody", async () => {
+  test("throws the last failure when no facilitator got the request, and the payment belongs to none", async () => {
     a.script.settle = failing("settle", "none");
     b.script.settle = failing("settle", "none", 9);
     expect(await failureOf(pool.settle(REQUEST, PAYMENT))).toMatchObject({ outcome: "none", retryAfterSeconds: 9 });
@@ -130,21 +130,21 @@ describe("settle", () => {
   test.each<[why: string, fail: () => unknown]>([
     ["fails with an unknown outcome", failing("settle", "unknown")],
     ["throws", () => Promise.reject(new RangeError("a bug"))],
-    ["says nothing that means anything", () => ({})],
-  ])("asks nobody else when one %s", async (_why, fail) => {
+    ["sends an invalid response", () => ({})],
+  ])("asks no other facilitator when one %s", async (_why, fail) => {
     a.script.settle = fail;
     expect(await failureOf(pool.settle(REQUEST, PAYMENT))).toMatchObject({ operation: "settle", outcome: "unknown" });
     expect([a.asked, b.asked, pool.facilitatorOf("p")]).toEqual([["settle"], [], "a"]);
   });
 
-  test("takes a refusal for an answer", async () => {
+  test("accepts a refusal as a response", async () => {
     const refusal = { success: false, errorReason: "insufficient_funds", transaction: "", network: NETWORK };
     a.script.settle = () => refusal;
     await expect(pool.settle(REQUEST)).resolves.toEqual(refusal);
     expect(b.asked).toEqual([]);
   });
 
-  test("goes to the one that verified the payment, and only then to the others", async () => {
+  test("asks the facilitator that verified the payment first, then the others", async () => {
     a.script.verify = failing("verify", "none");
     await pool.verify(REQUEST, PAYMENT);
     b.script.settle = failing("settle", "none");
@@ -156,10 +156,10 @@ describe("settle", () => {
   });
 
   test.each<[why: string, again: (() => unknown) | undefined]>([
-    ["answers now", undefined],
-    ["cannot be reached now", failing("settle", "none")],
-    ["is in doubt again", failing("settle", "unknown")],
-  ])("a payment in doubt goes to the same one again and to nobody else: it %s", async (_why, again) => {
+    ["responds", undefined],
+    ["cannot be reached", failing("settle", "none")],
+    ["leaves it in doubt again", failing("settle", "unknown")],
+  ])("sends a payment in doubt to the same facilitator again, which %s", async (_why, again) => {
     a.script.settle = failing("settle", "unknown");
     await failureOf(pool.settle(REQUEST, PAYMENT));
     a.script.settle = again ?? (() => undefined);
@@ -167,7 +167,7 @@ describe("settle", () => {
     expect([a.asked, b.asked, pool.facilitatorOf("p")]).toEqual([["settle", "settle", "settle"], [], "a"]);
   });
 
-  test("a payment in doubt does not go elsewhere when its facilitator is left alone or says that it supports nothing", async () => {
+  test("sends a payment in doubt to no other facilitator when its own is paused or supports nothing", async () => {
     a.script.settle = failing("settle", "unknown");
     a.script.supported = () => supporting();
     await failTimes(SETTLE_THRESHOLDS.failuresToOpen, () => pool.settle(REQUEST, PAYMENT));
@@ -182,7 +182,7 @@ describe("settle", () => {
     expect(b.asked).toEqual(["supported", "settle"]);
   });
 
-  test("a payment that was answered stays where it is", async () => {
+  test("keeps a payment with the facilitator that responded", async () => {
     a.script.settle = failing("settle", "none");
     await pool.settle(REQUEST, PAYMENT);
     a.script.settle = () => undefined;
@@ -191,7 +191,7 @@ describe("settle", () => {
     expect([a.asked, b.asked]).toEqual([["settle"], ["settle", "settle"]]);
   });
 
-  test("the same payment twice at once cannot end up with two facilitators", async () => {
+  test("sends two concurrent settlements of one payment to one facilitator", async () => {
     const ends: (() => void)[] = [];
     const outcomes = [failure("settle", "none"), failure("settle", "unknown")];
     a.script.settle = () => new Promise((_, reject) => ends.push(() => reject(outcomes.shift())));
@@ -204,7 +204,7 @@ describe("settle", () => {
     expect([a.asked, b.asked]).toEqual([["settle"], ["settle", "settle"]]);
   });
 
-  test("without a name, a payment is what its scheme's payload says", async () => {
+  test("identifies a payment without a name by its payload", async () => {
     a.script.settle = failing("settle", "unknown");
     await failureOf(pool.settle(REQUEST));
     a.script.settle = failing("settle", "none");
@@ -215,7 +215,7 @@ describe("settle", () => {
     expect(b.asked).toEqual(["settle"]);
   });
 
-  test("a record's word for who has a payment is taken, also when it names nobody known", async () => {
+  test("asks only the facilitator that the record names, even if it is not in the pool", async () => {
     await pool.settle(REQUEST, { ...PAYMENT, facilitator: "b" });
     expect([a.asked, b.asked, pool.facilitatorOf("p")]).toEqual([[], ["settle"], "b"]);
     expect(await failureOf(pool.settle(REQUEST, { payment: "q", facilitator: "c" }))).toMatchObject({
@@ -229,14 +229,14 @@ describe("settle", () => {
 describe("over HTTP", () => {
   type Behaviour = Parameters<typeof serve>[0];
 
-  /** Two servers of which the second is well, and how often that was asked. */
-  async function callWith(first: Behaviour | "nobody listens", operation: "verify" | "settle") {
+  /** Calls a pool of two servers. Counts the requests to the second one, which works. */
+  async function callWith(first: Behaviour | "has a closed port", operation: "verify" | "settle") {
     const asked: (string | undefined)[] = [];
     const well = await serve(({ url }, response) => {
       asked.push(url);
       response.end('{"isValid":true,"success":true,"transaction":"0x1"}');
     });
-    const urls = [first === "nobody listens" ? await nobody() : await serve(first), well];
+    const urls = [first === "has a closed port" ? await closedPort() : await serve(first), well];
     const deadlines = { verifyMs: 200, settleMs: 200, supportedMs: 200 };
     const entries = urls.map((url, at) => ({ name: `f${at}`, facilitator: createHttpFacilitator({ url }) }));
     const overHttp = createFacilitatorPool(entries, { clock, deadlines });
@@ -244,7 +244,7 @@ describe("over HTTP", () => {
     return { result, asked: asked.length };
   }
 
-  async function nobody(): Promise<string> {
+  async function closedPort(): Promise<string> {
     const server = createServer();
     const url = await listen(server);
     server.close();
@@ -254,22 +254,22 @@ describe("over HTTP", () => {
 
   const hangs: Behaviour = () => {};
   const resets: Behaviour = ({ socket }) => void socket.resetAndDestroy();
-  const answers =
+  const responds =
     (status: number, body = ""): Behaviour =>
     (_, response) =>
       response.writeHead(status).end(body);
 
-  test.each<[why: string, first: Behaviour | "nobody listens", settlesElsewhere: boolean]>([
-    ["refuses connections", "nobody listens", true],
-    ["refuses our credentials", answers(401), true],
-    ["is busy", answers(429), true],
+  test.each<[why: string, first: Behaviour | "has a closed port", settlesElsewhere: boolean]>([
+    ["has a closed port", "has a closed port", true],
+    ["refuses the credentials", responds(401), true],
+    ["is busy", responds(429), true],
     ["hangs", hangs, false],
     ["resets the connection", resets, false],
-    ["is broken", answers(500), false],
-    ["is a proxy without its server", answers(502, "<h1>Bad gateway</h1>"), false],
-    ["says nothing", answers(200), false],
+    ["is broken", responds(500), false],
+    ["is a proxy without a server", responds(502, "<h1>Bad gateway</h1>"), false],
+    ["sends an empty response", responds(200), false],
   ])(
-    "a first one that %s: verifying goes on to the next, settling only if nothing left",
+    "when the first facilitator %s, verify asks the next one, and settle only if nothing was sent",
     async (_why, first, settles) => {
       expect(await callWith(first, "verify")).toEqual({ result: { isValid: true }, asked: 1 });
       const { result, asked } = await callWith(first, "settle");
@@ -279,7 +279,7 @@ describe("over HTTP", () => {
     },
   );
 
-  test("/supported that is limited is asked again after the pause it asks for, and not before", async () => {
+  test("/supported is fetched again after its Retry-After, and not before", async () => {
     let requests = 0;
     const url = await serve((_, response) => {
       requests++;
@@ -302,7 +302,7 @@ describe("circuit breakers", () => {
     a.script.verify = failing("verify", "none");
   });
 
-  test("whoever keeps failing is not asked for a while, then once, and then again as before", async () => {
+  test("a failing facilitator is paused, then probed once, then asked as before", async () => {
     for (let call = 0; call < VERIFY_THRESHOLDS.failuresToOpen + 2; call++) await pool.verify(REQUEST);
     expect(a.asked).toHaveLength(VERIFY_THRESHOLDS.failuresToOpen);
     await clock.advance(VERIFY_THRESHOLDS.openMs);
@@ -312,7 +312,7 @@ describe("circuit breakers", () => {
     expect(a.asked).toHaveLength(VERIFY_THRESHOLDS.failuresToOpen + 2);
   });
 
-  test("when everybody is left alone, it fails at once and says for how long", async () => {
+  test("a call fails at once, with the seconds to wait, while all facilitators are paused", async () => {
     b.script.verify = failing("verify", "none", 20);
     await failTimes(VERIFY_THRESHOLDS.failuresToOpen, () => pool.verify(REQUEST));
     const asked = a.asked.length + b.asked.length;
@@ -322,12 +322,12 @@ describe("circuit breakers", () => {
       operation: "verify",
       outcome: "none",
       retryAfterSeconds: 9,
-      message: "nobody was asked to verify: every facilitator is left alone for a while after failures",
+      message: "no facilitator was asked to verify: all of them are paused after failures",
     });
     expect(a.asked.length + b.asked.length).toBe(asked);
   });
 
-  test("verifying may fail while settling works", async () => {
+  test("settling works while verifying fails", async () => {
     for (let call = 0; call < VERIFY_THRESHOLDS.failuresToOpen; call++) await pool.verify(REQUEST);
     await pool.settle(REQUEST, PAYMENT);
     expect(a.asked.at(-1)).toBe("settle");
@@ -345,7 +345,7 @@ describe("circuit breakers", () => {
     });
   });
 
-  test("429 with Retry-After is obeyed at once", async () => {
+  test("a 429 with Retry-After pauses the facilitator at once", async () => {
     let requests = 0;
     const url = await serve((_, response) => {
       requests++;
@@ -358,13 +358,13 @@ describe("circuit breakers", () => {
   });
 });
 
-describe("what is supported", () => {
-  test("is unknown until it is told, and that is no reason not to ask", async () => {
+describe("supported kinds", () => {
+  test("support is unknown before the first /supported, and the facilitator is asked", async () => {
     expect(pool.supports("exact", NETWORK)).toBe("unknown");
     await expect(pool.verify(REQUEST)).resolves.toEqual({ isValid: true });
   });
 
-  test("whoever is known not to support an offer is not asked", async () => {
+  test("a facilitator that does not support an offer is not asked", async () => {
     a.script.supported = () => supporting(["upto", NETWORK], ["exact", "eip155:1"]);
     await pool.ready();
     expect(["exact", "upto", "other"].map((scheme) => pool.supports(scheme, NETWORK))).toEqual(["yes", "yes", "no"]);
@@ -372,13 +372,13 @@ describe("what is supported", () => {
     expect([a.asked, b.asked]).toEqual([["supported"], ["supported", "verify"]]);
   });
 
-  test("what nobody supports fails without asking", async () => {
+  test("a call fails without a request when no facilitator supports the offer", async () => {
     a.script.supported = () => supporting();
     b.script.supported = () => supporting();
     await pool.ready();
     expect(await failureOf(pool.verify(REQUEST))).toMatchObject({
       code: "ERR_FAREBOX_FACILITATOR_UNAVAILABLE",
-      message: "nobody was asked to verify: no facilitator is known to take exact on eip155:84532",
+      message: "no facilitator was asked to verify: no facilitator supports exact on eip155:84532",
       retryAfterSeconds: undefined,
     });
   });
@@ -398,7 +398,7 @@ describe("what is supported", () => {
     only.close();
   });
 
-  test("the revision grows when something changes, and only then", async () => {
+  test("the revision grows only when something changes", async () => {
     await pool.ready();
     const before = pool.revision;
     await clock.advance(SUPPORTED_TTL_MS);
@@ -408,7 +408,7 @@ describe("what is supported", () => {
     expect(pool.revision).toBe(before + 1);
   });
 
-  test("an offer's extra is the first one's that supports it; another one's while that is down", async () => {
+  test("an offer gets the extra of the first supporting facilitator that is not down", async () => {
     const paidBy = (feePayer: string) => () => ({
       ...supporting(),
       kinds: [{ x402Version: 2, scheme: "exact", network: SOLANA, extra: { feePayer } }],
@@ -426,7 +426,7 @@ describe("what is supported", () => {
     expect(pool.revision).toBeGreaterThan(before);
   });
 
-  test("an offer that names one facilitator's address goes to nobody else, though that one fails", async () => {
+  test("an offer that names one facilitator's address goes only to it, even if it fails", async () => {
     const signedBy = (signer: string) => () => ({
       ...supporting(["exact", NETWORK]),
       signers: { "eip155:*": [signer] },
@@ -445,7 +445,7 @@ describe("what is supported", () => {
     expect(a.asked).toEqual(["supported"]);
   });
 
-  test("the pool's own list is everybody's, and a failure only when nobody has told", async () => {
+  test("supported() merges all responses, and fails only without any", async () => {
     a.script.supported = failing("supported", "none");
     b.script.supported = failing("supported", "none");
     expect(await failureOf(pool.supported())).toMatchObject({
@@ -458,17 +458,17 @@ describe("what is supported", () => {
   });
 });
 
-describe("at start", () => {
+describe("start", () => {
   test.each<[why: string, supported: () => unknown]>([
     ["down", failing("supported", "none")],
-    ["full of garbage", () => ({ kinds: 5 })],
+    ["sending an invalid response", () => ({ kinds: 5 })],
     [
       "broken",
       () => {
         throw new RangeError("a bug");
       },
     ],
-  ])("a facilitator that is %s is no reason to reject, and is asked all the same", async (_why, supported) => {
+  ])("ready() resolves with a facilitator that is %s, which is asked nevertheless", async (_why, supported) => {
     a.script.supported = supported;
     await expect(pool.ready()).resolves.toBeUndefined();
     expect(pool.supports("exact", NETWORK)).toBe("yes");
@@ -476,7 +476,7 @@ describe("at start", () => {
     expect(a.asked).toEqual(["supported", "verify"]);
   });
 
-  test("a server that hangs blocks no payment, and is waited for until its deadline", async () => {
+  test("ready() waits for a hanging /supported until its deadline, and payments do not wait", async () => {
     const url = await serve(({ url }, response) => {
       if (url !== "/supported") response.end('{"isValid":true}');
     });
@@ -493,7 +493,7 @@ describe("at start", () => {
     hanging.close();
   });
 
-  test("nothing is asked before it is started, and nothing is left to wait for when it is closed", async () => {
+  test("a pool makes no request before start, and leaves no timer after close", async () => {
     await quiet();
     expect([a.asked, b.asked]).toEqual([[], []]);
     b.script.supported = () => new Promise(() => {});
@@ -504,13 +504,13 @@ describe("at start", () => {
     expect(clock.pendingMs).toEqual([]);
   });
 
-  test("a closed pool still settles what is under way", async () => {
+  test("a closed pool still settles", async () => {
     pool.start();
     pool.close();
     await expect(pool.settle(REQUEST)).resolves.toMatchObject({ success: true });
   });
 
-  test("timers of the real clock do not keep the process alive", async () => {
+  test("timers of the system clock do not keep the process alive", async () => {
     const [set, clear] = [vi.spyOn(globalThis, "setTimeout"), vi.spyOn(globalThis, "clearTimeout")];
     onTestFinished(() => void [set, clear].map((spy) => spy.mockRestore()));
     const real = createFacilitatorPool([{ name: "a", facilitator: a }]);
@@ -527,7 +527,7 @@ describe("at start", () => {
 describe("health", () => {
   const [health] = [() => pool.health()[0]];
 
-  test("is unknown at first, then up, and says so once", async () => {
+  test("is unknown at first, then up, which is logged once", async () => {
     const sinceMs = clock.now();
     expect(health()).toEqual({
       name: "a",
@@ -563,7 +563,7 @@ describe("health", () => {
     expect(changes.filter(({ name }) => name === "a").map(({ state }) => state)).toEqual(["up", "down", "up"]);
   });
 
-  test("is down at once when it never answered anything, and after some silence when it did", async () => {
+  test("is down at once without any response before, and after three failures with one", async () => {
     b.script.supported = failing("supported", "none");
     await pool.ready();
     expect(pool.health().map(({ state }) => state)).toEqual(["up", "down"]);
@@ -577,7 +577,7 @@ describe("health", () => {
     expect(health()?.state).toBe("up");
   });
 
-  test("has nothing of the facilitator's own words", async () => {
+  test("has no text of the facilitator", async () => {
     a.script.verify = () => Promise.reject(new RangeError("hunter2"));
     await pool.verify(REQUEST);
     expect(JSON.stringify(pool.health())).not.toContain("hunter2");
@@ -585,13 +585,13 @@ describe("health", () => {
 });
 
 test.each<[entries: unknown[], path: string, why: string]>([
-  [[], "facilitators", "nobody"],
+  [[], "facilitators", "an empty list"],
   [[{ name: "a" }, { name: "a" }], "facilitators[1].name", "the same name twice"],
   [[{ name: "" }], "facilitators[0].name", "no name"],
-  [[{ name: "a", networks: [] }], "facilitators[0].networks", "never asked"],
-  [[{ name: "a", networks: ["base"] }], "facilitators[0].networks", "no network"],
-  [[{ name: "a", networks: ["eip155:*", "*"] }], "facilitators[0].networks", "no pattern"],
-])("%j makes no pool: %s, %s", (entries, path) => {
+  [[{ name: "a", networks: [] }], "facilitators[0].networks", "no networks"],
+  [[{ name: "a", networks: ["base"] }], "facilitators[0].networks", "not a network"],
+  [[{ name: "a", networks: ["eip155:*", "*"] }], "facilitators[0].networks", "not a pattern"],
+])("%j makes createFacilitatorPool throw about %s: %s", (entries, path) => {
   const create = () =>
     createFacilitatorPool(entries.map((entry) => ({ facilitator: a, ...(entry as object) })) as never);
   expect(create).toThrow(ConfigError);

@@ -1,11 +1,11 @@
 /**
  * Several facilitators as one, in the seller's order of preference.
  *
- * A verification asks the next facilitator whenever one gives no answer: it moves nothing. A settlement asks the next
- * one only when this one provably never got the request; else the money may have moved, and what another says of that
- * proves nothing. From then on the payment is settled with that one facilitator or not at all (`payment-memory.ts`).
+ *   verify   asks the next facilitator when one gives no valid response: verifying moves no money
+ *   settle   asks the next one only if this one provably never got the request; otherwise the money may have moved, and the payment
+ *            stays with this facilitator (`payment-memory.ts`)
  *
- * A refusal is an answer: nobody else is asked for a kinder one.
+ * A refusal is a valid response: no other facilitator is asked for a better one.
  *
  * @module
  */
@@ -29,14 +29,35 @@ import {
 } from "./pool-member.js";
 import { facilitatorAddresses, mergeSupported, type Support, spelledAs } from "./supported.js";
 
-/** What a caller knows of a payment that the request does not say. */
+/** One facilitator of a pool. */
+export interface FacilitatorEntry {
+  readonly facilitator: Facilitator;
+  /** For logs, health and records; unique in its pool, e.g. the host of its URL. Never a secret. */
+  readonly name: string;
+  /** CAIP-2 networks that it is asked about, or patterns such as `eip155:*`. Default: all. */
+  readonly networks?: readonly NetworkPattern[];
+}
+
+/** The options of a pool. */
+export interface PoolOptions {
+  /** Deadlines of each call to each facilitator. */
+  readonly deadlines?: Deadlines;
+  /** Gets `facilitator_up` and `facilitator_down`. Default: no logger. */
+  readonly logger?: Logger;
+  /** Called when a facilitator's state changes. Its errors are ignored. */
+  readonly onChange?: (health: FacilitatorHealth) => void;
+  /** Parts of the clock to replace, for tests. */
+  readonly clock?: Partial<Clock>;
+}
+
+/** The options of a call about one payment. */
 export interface PoolCallOptions extends CallOptions {
   /**
-   * What makes the payment one payment, as its scheme says. Default: the scheme's payload, byte for byte, by which the
-   * same payment written differently is another one.
+   * The identity of the payment, from its scheme. Default: a digest of the scheme's payload, in which the same payment spelled
+   * differently counts as another one.
    */
   readonly payment?: string;
-  /** The only facilitator to ask: the one whose settlement may have got somewhere, from a record that says so. */
+  /** The name of the only facilitator to ask. According to the record, an earlier settlement may have reached it. */
   readonly facilitator?: string;
 }
 
@@ -46,30 +67,30 @@ export interface FacilitatorPool extends Facilitator {
   settle(request: FacilitatorRequest, options?: PoolCallOptions): Promise<SettlementResponse>;
   /** Whether any facilitator supports an offer. */
   supports(scheme: string, network: string): Support;
-  /** What an offer must carry, e.g. `{ feePayer }`, as the first facilitator says that supports it and is not down. */
+  /** What an offer must carry, e.g. `{ feePayer }`, according to the first facilitator that supports it and is not down. */
   kindExtra(scheme: string, network: string): Readonly<Record<string, unknown>> | undefined;
-  /** How that facilitator spells an offer's network; as given when nobody says. */
+  /** How that facilitator spells an offer's network. Default: as given. */
   spelling(scheme: string, network: string): string;
   /** Identifiers of the extensions that the same facilitator lists. */
   extensions(scheme: string, network: string): readonly string[];
-  /** Grows when what facilitators support, add to offers, or call a network, may be something else. */
+  /** Grows when supported kinds, their `extra` or their spelling of networks may have changed. */
   readonly revision: number;
-  /** Which facilitator a payment was last sent to: it verified it, or was told to settle it. One that is alone has every payment. */
+  /** The facilitator that last verified the payment or was told to settle it. In a pool of one, always that one. */
   facilitatorOf(payment: string): string | undefined;
-  /** How each facilitator is doing. */
+  /** The state of each facilitator. */
   health(): readonly FacilitatorHealth[];
-  /** Begins to ask each what it supports, in the background. */
+  /** Begins to fetch `/supported` of each facilitator, in the background. */
   start(): void;
-  /** Starts, and resolves once each was asked, whatever came of it. Never rejects. */
+  /** Starts, and resolves after the first fetch of each, successful or not. Never rejects. */
   ready(): Promise<void>;
-  /** Ends what happens in the background. Payments under way can still be settled. */
+  /** Stops the background work. Payments in progress can still be settled. */
   close(): void;
 }
 
 /**
- * Creates a pool. Nothing happens until it is started or used.
+ * Creates a pool. It makes no request until it is started or used.
  *
- * @throws ConfigError with every issue at once, when the entries make no pool.
+ * @throws {@link ConfigError} with every issue at once, for an empty list, a name used twice, or a network that is not CAIP-2
  */
 export function createFacilitatorPool(
   entries: readonly FacilitatorEntry[],
@@ -95,7 +116,7 @@ export function createFacilitatorPool(
     },
     settle(request, more = {}) {
       const payment = more.payment ?? payloadOf(request);
-      // One at a time, so that no two settlements of one payment can choose different facilitators.
+      // One at a time: two concurrent settlements of one payment could choose different facilitators.
       return takeTurn(payment, () => {
         const holder = more.facilitator === undefined ? memory.find(payment) : { name: more.facilitator, firm: true };
         const able = forSettling(members, request.paymentRequirements, holder);
@@ -105,7 +126,7 @@ export function createFacilitatorPool(
     async supported() {
       await ready();
       const known = members.map((member) => member.supported()).filter((response) => response !== undefined);
-      if (known.length === 0) throw unavailable("supported", "no facilitator has said what it supports");
+      if (known.length === 0) throw unavailable("supported", "no facilitator has responded to /supported yet");
       return mergeSupported(known);
     },
     supports: (scheme, network) => anyOf(members.map((member) => member.supports(scheme, network))),
@@ -131,7 +152,7 @@ function chosenKind(members: readonly PoolMember[], scheme: string, network: str
 
 interface Task {
   readonly request: FacilitatorRequest;
-  /** Whom to ask, in order. */
+  /** The facilitators to ask, in order. */
   readonly members: readonly PoolMember[];
   readonly memory: PaymentMemory;
 }
@@ -140,9 +161,9 @@ async function verify({ request, members, memory }: Task, options: PoolCallOptio
   const failures = new Failures("verify", request.paymentRequirements);
   for (const member of members) {
     const attempt = await member.verify(request, passedOn(options));
-    if (attempt.kind === "answered") {
-      if (attempt.answer.isValid) memory.verified(options.payment ?? payloadOf(request), member.name);
-      return attempt.answer;
+    if (attempt.kind === "responded") {
+      if (attempt.response.isValid) memory.verified(options.payment ?? payloadOf(request), member.name);
+      return attempt.response;
     }
     failures.add(attempt);
     if (options.signal?.aborted) break;
@@ -158,18 +179,19 @@ interface SettleTask extends Task {
 async function settle(task: SettleTask, options: CallOptions): Promise<SettlementResponse> {
   const { request, members, memory, payment, firm } = task;
   const failures = new Failures("settle", request.paymentRequirements);
-  if (firm && members.length === 0) throw unavailable("settle", "the facilitator that has this payment is not here");
+  if (firm && members.length === 0)
+    throw unavailable("settle", "the facilitator that was told to settle this payment is not in the pool");
   for (const member of members) {
-    // Written down before anything leaves, as if it were already too late.
+    // Noted before the request is sent: from here on it may arrive.
     memory.sent(payment, member.name);
     const attempt = await member.settle(request, passedOn(options));
-    if (attempt.kind === "answered") {
-      memory.answered(payment, member.name);
-      return attempt.answer;
+    if (attempt.kind === "responded") {
+      memory.responded(payment, member.name);
+      return attempt.response;
     }
     failures.add(attempt);
     if (attempt.kind === "failed" && attempt.error.outcome !== "none") break;
-    // This one got nothing. If an earlier attempt may have, the payment stays where it is.
+    // This call did not arrive, but an earlier one to the same facilitator may have.
     if (firm) break;
     memory.unsent(payment);
     if (options.signal?.aborted) break;
@@ -183,7 +205,7 @@ function passedOn({ signal }: CallOptions): CallOptions {
   return signal === undefined ? NOTHING : { signal };
 }
 
-/** Whoever cannot settle now is asked last: a handler must not run for a payment that will not be settled. */
+/** Facilitators that cannot settle now are asked last: a handler must not run for a payment that will not be settled. */
 function forVerifying(members: readonly PoolMember[], requirements: PaymentRequirements): readonly PoolMember[] {
   const able = ableFor(members, requirements);
   if (able.length < 2) return able;
@@ -191,7 +213,7 @@ function forVerifying(members: readonly PoolMember[], requirements: PaymentRequi
   return [...able.filter((member) => !isOpen(member)), ...able.filter(isOpen)];
 }
 
-/** Whoever has the payment, and nobody else; or whoever has verified it, and then the others. */
+/** Only the facilitator that was told to settle the payment; or first the one that verified it, then the others. */
 function forSettling(
   members: readonly PoolMember[],
   requirements: PaymentRequirements,
@@ -204,7 +226,7 @@ function forSettling(
   return [...able.filter(isHolder), ...able.filter((member) => !isHolder(member))];
 }
 
-/** An offer may name an address of one facilitator; to every other one the payment would look like a bad one. */
+/** An offer may name an address of one facilitator. To all others, its payments would look invalid. */
 function ableFor(members: readonly PoolMember[], requirements: PaymentRequirements): readonly PoolMember[] {
   const { scheme, network } = requirements;
   const isAble = (member: PoolMember) => member.supports(scheme, network) !== "no";
@@ -215,7 +237,7 @@ function ableFor(members: readonly PoolMember[], requirements: PaymentRequiremen
   return owners.length > 0 ? owners : able;
 }
 
-/** Whose word an offer is made by. */
+/** The facilitator whose `/supported` an offer follows. */
 function chosenFor(members: readonly PoolMember[], scheme: string, network: string): PoolMember | undefined {
   const able = members.filter((member) => member.supports(scheme, network) === "yes");
   return able.find((member) => member.health().state !== "down") ?? able[0];
@@ -226,7 +248,7 @@ function anyOf(supports: readonly Support[]): Support {
   return supports.includes("unknown") ? "unknown" : "no";
 }
 
-/** Of several failures the last is thrown; when nobody was asked at all, that. */
+/** The failures of one call: the last one is thrown, or that no facilitator could be asked. */
 class Failures {
   readonly #operation: "verify" | "settle";
   readonly #requirements: PaymentRequirements;
@@ -238,7 +260,7 @@ class Failures {
     this.#requirements = requirements;
   }
 
-  add(attempt: Exclude<Attempt<never>, { readonly kind: "answered" }>): void {
+  add(attempt: Exclude<Attempt<never>, { readonly kind: "responded" }>): void {
     if (attempt.kind === "failed") this.#last = attempt.error;
     else this.#shortestWait = Math.min(this.#shortestWait ?? attempt.retryAfterSeconds, attempt.retryAfterSeconds);
   }
@@ -248,56 +270,29 @@ class Failures {
     const { scheme, network } = this.#requirements;
     const wait = this.#shortestWait;
     return wait === undefined
-      ? unavailable(this.#operation, `no facilitator is known to take ${scheme} on ${network}`)
-      : unavailable(this.#operation, "every facilitator is left alone for a while after failures", wait);
+      ? unavailable(this.#operation, `no facilitator supports ${scheme} on ${network}`)
+      : unavailable(this.#operation, "all of them are paused after failures", wait);
   }
 }
 
-/** Hashed, so that the memory holds no signatures and each entry is equally small. */
+/** A digest: the memory then holds no signatures, and all entries have the same size. */
 function payloadOf({ paymentPayload, paymentRequirements: { scheme, network } }: FacilitatorRequest): string {
   return createHash("sha256")
     .update(JSON.stringify([scheme, canonicalNetwork(network), paymentPayload.payload]))
     .digest("base64");
 }
 
-/** One facilitator of a pool. */
-export interface FacilitatorEntry {
-  readonly facilitator: Facilitator;
-  /** For logs, health and records; unique in its pool, e.g. the host of its URL. Never a secret. */
-  readonly name: string;
-  /** Networks it is asked about, or patterns such as `eip155:*`. Default: all. */
-  readonly networks?: readonly NetworkPattern[];
-}
-
-/** How a pool goes about its work. */
-export interface PoolOptions {
-  /** Of each call to each facilitator. */
-  readonly deadlines?: Deadlines;
-  /** Told of `facilitator_up` and `facilitator_down`. Default: nobody. */
-  readonly logger?: Logger;
-  /** Told whenever a facilitator's state changes. What it throws is ignored. */
-  readonly onChange?: (health: FacilitatorHealth) => void;
-  /** Parts of the clock to replace, for tests. */
-  readonly clock?: Partial<Clock>;
-}
-
-/** What a pool works with. */
-export interface PoolParts {
-  readonly members: readonly PoolMember[];
-  readonly clock: Clock;
-}
-
 /**
  * Checks the entries and creates the members.
  *
- * @param onOffersChanged - Called when what can be offered may have changed.
- * @throws ConfigError with every issue at once.
+ * @param onOffersChanged - Called when offers may have changed.
+ * @throws {@link ConfigError} with every issue at once
  */
 function createMembers(
   entries: readonly FacilitatorEntry[],
   options: PoolOptions,
   onOffersChanged: () => void,
-): PoolParts {
+): { readonly members: readonly PoolMember[]; readonly clock: Clock } {
   checkEntries(entries);
   const { deadlines = DEFAULT_DEADLINES, onChange = () => {} } = options;
   const clock: Clock = { ...SYSTEM_CLOCK, ...options.clock };
@@ -339,7 +334,7 @@ function isPattern(pattern: string): boolean {
   return isNetwork(pattern.replace(/:\*$/, ":0"));
 }
 
-/** What is told is told after the fact: nobody who listens can change what becomes of a payment. */
+/** Tells listeners after the change. Their errors cannot affect a payment. */
 function announce(health: FacilitatorHealth, logger: Logger, onChange: (health: FacilitatorHealth) => void): void {
   const { name, state, lastErrorCode } = health;
   if (state === "up") logger.info("facilitator_up", { facilitator: name });
@@ -347,14 +342,14 @@ function announce(health: FacilitatorHealth, logger: Logger, onChange: (health: 
   try {
     onChange(health);
   } catch {
-    // The state is what it is, whether or not it could be told.
+    // A listener that fails changes nothing.
   }
 }
 
-/** Runs a task once all earlier ones of the same key have ended, however they ended. */
+/** Runs a task after all earlier tasks of the same key have ended, successful or not. */
 export type TakeTurn = <T>(key: string, task: () => Promise<T>) => Promise<T>;
 
-/** Creates turns. Keys nobody waits for are forgotten. */
+/** Creates turns. A key without waiting tasks is forgotten. */
 export function createTurns(): TakeTurn {
   const last = new Map<string, Promise<unknown>>();
   return (key, task) => {

@@ -14,7 +14,7 @@ const BOTH = supporting(["exact", "eip155:1"], ["upto", "eip155:1"]);
 
 let clock: ManualClock;
 let cache: SupportedCache;
-let answer: (signal: AbortSignal) => unknown;
+let respond: (signal: AbortSignal) => unknown;
 let fetches: number;
 let heard: (boolean | string)[];
 
@@ -25,21 +25,21 @@ function create(random?: number): void {
   cache = createSupportedCache({
     async fetch(signal) {
       fetches++;
-      return await answer(signal);
+      return await respond(signal);
     },
     clock,
-    onAnswer: (changed) => void heard.push(changed),
+    onResponse: (changed) => void heard.push(changed),
     onFailure: ({ code }: FacilitatorError) => void heard.push(code),
   });
 }
 
 beforeEach(() => {
-  answer = () => EXACT;
+  respond = () => EXACT;
   create();
 });
 
-describe("while all is well", () => {
-  test("nothing is fetched before the start, and once at the start, however often it is started", async () => {
+describe("while fetches succeed", () => {
+  test("nothing is fetched before the start, and once at the start, even if started twice", async () => {
     await quiet();
     expect([fetches, cache.latest(), cache.fetchedAtMs()]).toEqual([0, undefined, undefined]);
     cache.start();
@@ -48,13 +48,13 @@ describe("while all is well", () => {
     expect([fetches, cache.latest(), cache.fetchedAtMs()]).toEqual([1, EXACT, clock.now()]);
   });
 
-  test("an answer is fetched again when it is no longer fresh, and what changed is told", async () => {
+  test("a response is fetched again after SUPPORTED_TTL_MS, and changes are reported", async () => {
     cache.start();
     await quiet();
     await clock.advance(SUPPORTED_TTL_MS - 1);
     expect(fetches).toBe(1);
     await clock.advance(1);
-    answer = () => BOTH;
+    respond = () => BOTH;
     await clock.advance(SUPPORTED_TTL_MS);
     expect([fetches, cache.latest(), cache.fetchedAtMs()]).toEqual([3, BOTH, clock.now()]);
     expect(heard).toEqual([true, false, true]);
@@ -63,7 +63,7 @@ describe("while all is well", () => {
   test.each([
     [0, SUPPORTED_TTL_MS / 2],
     [0.5, (SUPPORTED_TTL_MS * 3) / 4],
-  ])("dice of %d make it %d ms: sellers started together do not ask together", async (random, pauseMs) => {
+  ])("a random number of %d makes the pause %d ms, so sellers started together spread out", async (random, pauseMs) => {
     create(random);
     cache.start();
     await quiet();
@@ -71,23 +71,23 @@ describe("while all is well", () => {
   });
 });
 
-describe("while it fails", () => {
+describe("while fetches fail", () => {
   test.each<[why: string, fail: () => unknown, code: string]>([
-    ["unreachable", failing("supported", "none"), "ERR_FAREBOX_FACILITATOR_UNREACHABLE"],
-    ["no FacilitatorError", () => Promise.reject("no"), "ERR_FAREBOX_FACILITATOR_RESPONSE"],
-    ["no answer", () => ({ kinds: "none" }), "ERR_FAREBOX_FACILITATOR_RESPONSE"],
-    ["nothing", () => undefined, "ERR_FAREBOX_FACILITATOR_RESPONSE"],
-  ])("%s: it has been asked all the same, and the old answer stands", async (_why, fail, code) => {
+    ["an unreachable facilitator", failing("supported", "none"), "ERR_FAREBOX_FACILITATOR_UNREACHABLE"],
+    ["a rejection that is not a FacilitatorError", () => Promise.reject("no"), "ERR_FAREBOX_FACILITATOR_RESPONSE"],
+    ["an invalid response", () => ({ kinds: "none" }), "ERR_FAREBOX_FACILITATOR_RESPONSE"],
+    ["undefined", () => undefined, "ERR_FAREBOX_FACILITATOR_RESPONSE"],
+  ])("%s leaves the old response in use", async (_why, fail, code) => {
     cache.start();
     await cache.asked;
     const fetchedAtMs = cache.fetchedAtMs();
-    answer = fail;
+    respond = fail;
     await clock.advance(SUPPORTED_TTL_MS);
     expect([heard.at(-1), cache.latest(), cache.fetchedAtMs()]).toEqual([code, EXACT, fetchedAtMs]);
   });
 
-  test("the pauses double, up to a minute, and begin anew after an answer", async () => {
-    answer = failing("supported", "none");
+  test("the pauses double, up to a minute, and start again after a response", async () => {
+    respond = failing("supported", "none");
     cache.start();
     await cache.asked;
     const pauses: number[] = [];
@@ -97,33 +97,33 @@ describe("while it fails", () => {
       await clock.advance(pauseMs!);
     }
     expect(pauses).toEqual([1, 2, 4, 8, 16, 32, 60, 60].map((seconds) => seconds * 1000));
-    answer = () => EXACT;
+    respond = () => EXACT;
     await clock.advance(LONGEST_BACKOFF_MS);
     expect(clock.pendingMs).toEqual([SUPPORTED_TTL_MS]);
-    answer = failing("supported", "none");
+    respond = failing("supported", "none");
     await clock.advance(SUPPORTED_TTL_MS);
     expect(clock.pendingMs).toEqual([FIRST_BACKOFF_MS]);
   });
 
-  test("a facilitator that asks for a pause gets it, and not all sellers come back at its end", async () => {
-    answer = () => Promise.reject(failure("supported", "none", 120));
+  test("a Retry-After is added to the pause", async () => {
+    respond = () => Promise.reject(failure("supported", "none", 120));
     cache.start();
     await cache.asked;
     expect(clock.pendingMs).toEqual([120_000 + FIRST_BACKOFF_MS]);
   });
 });
 
-describe("when it is closed", () => {
-  test("nothing is scheduled any more", async () => {
+describe("after close", () => {
+  test("nothing is scheduled", async () => {
     cache.start();
     await quiet();
     cache.close();
     expect(clock.pendingMs).toEqual([]);
   });
 
-  test("a fetch under way is ended, nobody waits for it, and nothing follows from it", async () => {
+  test("a fetch in progress is aborted, and its result is ignored", async () => {
     let signal: AbortSignal | undefined;
-    answer = (given) => {
+    respond = (given) => {
       signal = given;
       return new Promise((_, reject) => given.addEventListener("abort", () => reject(failure("supported", "none"))));
     };

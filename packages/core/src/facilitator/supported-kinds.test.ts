@@ -16,18 +16,18 @@ describe("findKind", () => {
   const exact = { x402Version: 2, scheme: "exact", network: "eip155:1" };
 
   test.each<[kind: object, found: boolean, why: string]>([
-    [{}, true, "this very one"],
-    [{ network: "eip155:*" }, true, "a pattern, although it should be none"],
+    [{}, true, "the same"],
+    [{ network: "eip155:*" }, true, "a pattern, which some facilitators list"],
     [{ network: "eip155:10" }, false, "another network"],
     [{ network: "solana:*" }, false, "another namespace"],
     [{ scheme: "upto" }, false, "another scheme"],
     [{ x402Version: 1 }, false, "another version"],
-  ])("%j is the kind: %s, %s", (differs, found) => {
+  ])("finds a kind with %j: %s, %s", (differs, found) => {
     const kind = { ...exact, ...differs };
     expect(findKind(response({ kinds: [kind] }), "exact", "eip155:1")).toEqual(found ? kind : undefined);
   });
 
-  test("a kind of the very network comes before one of a pattern", () => {
+  test("prefers a kind with the exact network over one with a pattern", () => {
     const kinds = [{ ...exact, network: "eip155:*" }, exact];
     expect(findKind(response({ kinds }), "exact", "eip155:1")).toBe(exact);
   });
@@ -45,13 +45,13 @@ describe("a network with two spellings", () => {
     [["algorand:*", WHOLE], SHORT, WHOLE],
     [["algorand:*"], SHORT, SHORT],
     [["algorand:*"], WHOLE, WHOLE],
-  ])("of a facilitator that lists %j: %s is %s", (listed, asked, spelled) => {
+  ])("a network listed as %j and asked for as %s is spelled %s", (listed, asked, spelled) => {
     const found = findKind(response({ kinds: listed.map(kind) }), "exact", asked);
     expect(found).toBeDefined();
     expect(spelledAs(found, asked)).toBe(spelled);
   });
 
-  test("is as it is given where nothing is listed", () => {
+  test("a network is spelled as given when no kind is listed", () => {
     expect(spelledAs(undefined, WHOLE)).toBe(WHOLE);
   });
 });
@@ -69,26 +69,26 @@ describe("an offer that names a facilitator's address", () => {
   test.each<[more: Partial<SupportedResponse>, owns: boolean, why: string]>([
     [{ signers: { "solana:*": ["E", "F"] } }, true, "one of its signers"],
     [{ signers: { [SOLANA]: ["F"] } }, true, "its signer on this network"],
-    [{ signers: { "eip155:*": ["F"] } }, false, "its signer, but elsewhere"],
-    [{ signers: { "solana:*": ["f"] } }, false, "another, for case counts there"],
+    [{ signers: { "eip155:*": ["F"] } }, false, "its signer, on another network"],
+    [{ signers: { "solana:*": ["f"] } }, false, "another address, because Solana addresses are case-sensitive"],
     [{ kinds: [{ x402Version: 2, scheme: "exact", network: SOLANA, extra: { feePayer: "F" } }] }, true, "its kind's"],
     [
       { kinds: [{ x402Version: 2, scheme: "upto", network: SOLANA, extra: { feePayer: "F" } }] },
       false,
       "another kind's",
     ],
-    [{}, false, "it has said nothing of the sort"],
-  ])("%j: it is its own: %s, %s", (more, owns) => {
+    [{}, false, "no address in its response"],
+  ])("an address belongs to the facilitator with %j: %s, %s", (more, owns) => {
     expect(ownsAnyAddress(response(more), ["F"], offer(SOLANA, {}))).toBe(owns);
   });
 
-  test("addresses that differ by their checksum are the same", () => {
+  test("0x addresses that differ only in their checksum match", () => {
     const signers = { "eip155:*": ["0xab"] };
     expect(ownsAnyAddress(response({ signers }), ["0xAB"], offer("eip155:1", {}))).toBe(true);
   });
 });
 
-test("lists are put together; of two kinds for the same offers the first counts", () => {
+test("mergeSupported joins the lists, and keeps the first of two kinds for the same offers", () => {
   const kind = { x402Version: 2, scheme: "exact", network: SOLANA, extra: { feePayer: "F" } };
   const merged = mergeSupported([
     { kinds: [kind], extensions: ["bazaar"], signers: { "solana:*": ["F"] } },

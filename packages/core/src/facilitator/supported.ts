@@ -1,10 +1,14 @@
 /**
- * `/supported` of one facilitator: fetched in the background, and what it says about an offer.
+ * `/supported` of one facilitator: fetched in the background, and read for each offer.
  *
- * No request waits for it. A response is fresh for five minutes and is then fetched again; if that fails, the old one stands.
+ *   createSupportedCache   fetches and keeps the latest response
+ *   findKind, spelledAs    the kind for an offer, and its spelling of the network
+ *   ownsAnyAddress         whether an offer names this facilitator
+ *   mergeSupported         the responses of several facilitators as one
+ *
+ * No request waits for a fetch. A response is fetched again after five minutes. If that fails, the old one stays in use.
  *
  * @see x402 v2 §7.3
- *
  * @module
  */
 import { FacilitatorError } from "../errors.js";
@@ -13,41 +17,41 @@ import type { PaymentRequirements, SupportedKind, SupportedResponse } from "../p
 import type { Clock } from "./circuit-breaker.js";
 import { readSupportedResponse, unreadable } from "./http-responses.js";
 
-/** How long an answer is fresh. Networks are added and dropped by the week, fee payers by the hour. */
+/** How long a response is fresh. Facilitators change networks by the week, fee payers by the hour. */
 export const SUPPORTED_TTL_MS: number = 5 * 60_000;
 
-/** The first pause after a failure; it doubles with each further one. */
+/** The pause after the first failure. It doubles with each further one. */
 export const FIRST_BACKOFF_MS = 1_000;
 
-/** A facilitator that is down for long is asked about once a minute. */
+/** The longest pause between two attempts. */
 export const LONGEST_BACKOFF_MS = 60_000;
 
-/** What a cache needs. */
+/** The options of a cache. */
 export interface SupportedSource {
-  /** Asks the facilitator. Has a deadline of its own, and ends early when the signal says so. */
+  /** Fetches `/supported`. It has its own deadline, and ends early when the signal is aborted. */
   fetch(signal: AbortSignal): Promise<unknown>;
   readonly clock: Clock;
-  /** Called after each answer. */
-  onAnswer(changed: boolean): void;
+  /** Called after each valid response. */
+  onResponse(changed: boolean): void;
   /** Called after each failure. */
   onFailure(error: FacilitatorError): void;
 }
 
-/** The latest that is known of `/supported`. */
+/** The latest response to `/supported`. */
 export interface SupportedCache {
-  /** The latest answer, however old; `undefined` before the first. */
+  /** The latest valid response, of any age; `undefined` before the first. */
   latest(): SupportedResponse | undefined;
-  /** When that was fetched, in Unix milliseconds. */
+  /** When it was fetched, in Unix milliseconds. */
   fetchedAtMs(): number | undefined;
-  /** Begins to fetch, now and from time to time. Only the first call counts. */
+  /** Begins to fetch, now and repeatedly. Further calls do nothing. */
   start(): void;
-  /** Resolves once it was asked once, whatever came of it, or is closed. Never rejects. */
+  /** Resolves after the first fetch, successful or not, or when closed. Never rejects. */
   readonly asked: Promise<void>;
   /** Stops for good. */
   close(): void;
 }
 
-/** Creates a cache that does nothing until it is started. */
+/** Creates a cache. It makes no request until it is started. */
 export function createSupportedCache(source: SupportedSource): SupportedCache {
   const { clock } = source;
   const controller = new AbortController();
@@ -58,8 +62,8 @@ export function createSupportedCache(source: SupportedSource): SupportedCache {
   let started = false;
   let cancelNext = () => {};
 
-  const take = (answer: unknown) => {
-    const response = readSupportedResponse(answer);
+  const take = (body: unknown) => {
+    const response = readSupportedResponse(body);
     if (response === undefined) throw unreadable("supported");
     const changed = JSON.stringify(response) !== JSON.stringify(latest);
     latest = response;
@@ -70,7 +74,7 @@ export function createSupportedCache(source: SupportedSource): SupportedCache {
   const attempt = async (): Promise<number> => {
     try {
       const changed = take(await source.fetch(controller.signal));
-      if (!controller.signal.aborted) source.onAnswer(changed);
+      if (!controller.signal.aborted) source.onResponse(changed);
       return jittered(SUPPORTED_TTL_MS, clock);
     } catch (cause) {
       const error = cause instanceof FacilitatorError ? cause : unreadable("supported", cause);
@@ -78,7 +82,7 @@ export function createSupportedCache(source: SupportedSource): SupportedCache {
       return pauseAfter(failures++, error, clock);
     }
   };
-  // The next one is scheduled only when this one has ended, so there is never more than one under way.
+  // The next fetch is scheduled when this one has ended, so two never overlap.
   const run = async (): Promise<void> => {
     const pauseMs = await attempt();
     markAsked();
@@ -102,13 +106,13 @@ export function createSupportedCache(source: SupportedSource): SupportedCache {
   };
 }
 
-/** What a facilitator asks for is a minimum; an hour is the most it can ask for. */
+/** A facilitator's `Retry-After` is a minimum. It was limited to an hour when it was read. */
 function pauseAfter(failures: number, { retryAfterSeconds = 0 }: FacilitatorError, clock: Clock): number {
   const backoffMs = Math.min(FIRST_BACKOFF_MS * 2 ** Math.min(failures, 16), LONGEST_BACKOFF_MS);
   return retryAfterSeconds * 1000 + jittered(backoffMs, clock);
 }
 
-/** Between half and all of it: sellers that were started together must not ask together for ever. */
+/** Between half and all of it, so that sellers started together do not keep fetching together. */
 function jittered(ms: number, clock: Clock): number {
   return Math.round((ms * (1 + clock.random())) / 2);
 }
@@ -121,15 +125,15 @@ function createSignal(): { readonly promise: Promise<void>; readonly resolve: ()
   return { promise, resolve };
 }
 
-/** `unknown`: nobody could say yet. It is no reason not to try. */
+/** Whether an offer is supported. `unknown`: `/supported` was not fetched yet, and the call is tried. */
 export type Support = "yes" | "no" | "unknown";
 
 /** Fields of an offer's `extra` that name an address of the one facilitator that can settle it. */
 const NAMES_A_FACILITATOR = ["feePayer", "facilitatorAddress"] as const;
 
 /**
- * Finds the kind for an offer. Kinds should be of concrete networks, but some facilitators list patterns, and an offer
- * withheld earns nothing. Of a network with two spellings the one that is asked for comes first.
+ * Finds the kind for an offer: first for the exact spelling of its network, then for another spelling, then for a pattern. Kinds
+ * should have concrete networks, but some facilitators list patterns.
  */
 export function findKind(response: SupportedResponse, scheme: string, network: string): SupportedKind | undefined {
   const kinds = response.kinds.filter((kind) => kind.x402Version === 2 && kind.scheme === scheme);
@@ -140,7 +144,7 @@ export function findKind(response: SupportedResponse, scheme: string, network: s
   );
 }
 
-/** A network as the kind for it spells it, which its facilitator is sure to know; as given where that is a pattern. */
+/** Spells a network as the facilitator's kind does, or as given if the kind has a pattern. */
 export function spelledAs(kind: SupportedKind | undefined, network: string): string {
   return kind !== undefined && sameNetwork(kind.network, network) ? kind.network : network;
 }
@@ -151,8 +155,8 @@ export function facilitatorAddresses({ extra }: PaymentRequirements): readonly s
 }
 
 /**
- * Whether one of the addresses is this facilitator's: a signer, or the one its kind names. Facilitators choose another of
- * their signers each time they are asked, so the kind alone does not tell.
+ * Whether one of the addresses belongs to this facilitator: as a signer, or in its kind. Facilitators may name another of their
+ * signers in each response, so the kind alone is not enough.
  */
 export function ownsAnyAddress(
   response: SupportedResponse,
@@ -165,7 +169,7 @@ export function ownsAnyAddress(
   return addresses.some((address) => own.has(withoutChecksum(address)));
 }
 
-/** Puts lists together; of two kinds for the same offers the first counts. */
+/** Merges responses. Of two kinds for the same offers, the first counts. */
 export function mergeSupported(responses: readonly SupportedResponse[]): SupportedResponse {
   const kinds = new Map<string, SupportedKind>();
   const signers = new Map<string, Set<string>>();

@@ -33,11 +33,10 @@ import {
   expired,
   type GateResponse,
   type Headers,
-  listingHeaders,
   notChargedHeaders,
   notSettled,
+  paidHeaders,
   RETRY_AFTER_SECONDS,
-  receiptHeaders,
   replayed,
   unreachable,
 } from "./responses.js";
@@ -56,8 +55,8 @@ export type Release =
   | { readonly kind: "replace"; readonly response: GateResponse };
 
 /**
- * The handler runs, and its response is held until `complete` resolves. It ends with exactly one of `complete`, `cancel`
- * and `onExpired`. Nothing here rejects.
+ * The handler runs, and its response is held until `complete` resolves. It ends in exactly one way: by `complete`, by
+ * `cancel`, or because the payment expires. Nothing here rejects.
  */
 export interface HeldAdmission {
   readonly isHeld: true;
@@ -68,7 +67,7 @@ export interface HeldAdmission {
   cancel(): Promise<void>;
   /** The response was released, but not delivered: it is kept for the same payment sent again. */
   undelivered(response: HandlerResponse): Promise<void>;
-  /** The same, before any of it was sent. A response too large to keep is made anew for the same payment sent again. */
+  /** The response was released, but not a byte of it was sent. One too large to keep is made anew for the same payment. */
   unreleased(response: HandlerResponse): Promise<void>;
   /** The client disconnected, at any time: tells the handler. */
   leave(): void;
@@ -147,7 +146,7 @@ export class Admissions {
     return {
       isHeld: false,
       payment,
-      headers: paidHeaders(receipt, settleResponses, this.#deps),
+      headers: paidHeaders(receipt, this.#toRelay(settleResponses)),
       cancel: () => owe(paid, this.#deps),
       leave: () => run.disconnect(),
     };
@@ -159,7 +158,7 @@ export class Admissions {
     return {
       isHeld: true,
       payment,
-      complete: async () => ({ kind: "release", paid: true, headers: receiptHeaders(receipt) }),
+      complete: async () => ({ kind: "release", paid: true, headers: paidHeaders(receipt) }),
       cancel: () => {
         run.disconnect();
         return owe(paid, this.#deps);
@@ -170,6 +169,11 @@ export class Admissions {
       // The money has moved: the payment's time no longer matters.
       onExpired() {},
     };
+  }
+
+  /** What clients get of what facilitators say about listings. */
+  #toRelay(responses: ExtensionResponses | undefined): ExtensionResponses | undefined {
+    return this.#deps.relayExtensionResponses ? responses : undefined;
   }
 
   /** Keeps a response that was not delivered, for the same payment sent again. */
@@ -198,6 +202,7 @@ class VerifiedAdmission implements HeldAdmission {
 
   constructor(paid: PaidRequest, verifyResponses: ExtensionResponses | undefined, deps: AdmissionDeps) {
     const { now, timer } = deps;
+    // The first millisecond at which it is too late to settle.
     const atMs = paid.claim.expiresAtMs - SETTLEMENT_MARGIN_MS + 1;
     this.#paid = paid;
     this.#verifyResponses = verifyResponses;
@@ -252,7 +257,7 @@ class VerifiedAdmission implements HeldAdmission {
   /** Rejects if the store fails before the facilitator was told. */
   async #settle(response: HandlerResponse, amount: bigint | undefined): Promise<Release> {
     const paid = this.#paid;
-    const { settler, hooks, logger, now } = this.#deps;
+    const { settler, hooks, logger, now, relayExtensionResponses } = this.#deps;
     const { route, claim, client, payer, occasion } = paid;
     if (!isCharged(route, response.status, logger)) {
       await this.#giveUp("not_chargeable");
@@ -283,7 +288,11 @@ class VerifiedAdmission implements HeldAdmission {
     if (settled.kind === "lost") this.#tellCancelled("failed");
     if (settled.kind !== "settled") return { kind: "replace", response: notSettled(route, occasion, settled) };
     const { receipt, extensionResponses = this.#verifyResponses } = settled;
-    return { kind: "release", paid: true, headers: paidHeaders(receipt, extensionResponses, this.#deps) };
+    return {
+      kind: "release",
+      paid: true,
+      headers: paidHeaders(receipt, relayExtensionResponses ? extensionResponses : undefined),
+    };
   }
 
   /** The amount is set by a function of ours. A header of that name comes from another server, and says nothing. */
@@ -363,14 +372,6 @@ function toShare(response: HandlerResponse, release: Release): GateResponse | un
   if (release.kind === "replace") return release.response;
   const stored = toStored(response);
   return stored && replayed(stored, release.headers, { isPaid: release.paid });
-}
-
-function paidHeaders(
-  receipt: SettlementResponse,
-  responses: ExtensionResponses | undefined,
-  { relayExtensionResponses }: Pick<AdmissionDeps, "relayExtensionResponses">,
-): Headers {
-  return [...receiptHeaders(receipt), ...(relayExtensionResponses ? listingHeaders(responses) : [])];
 }
 
 function toStored({ status, headers, body }: HandlerResponse): StoredAnswer | undefined {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { MaybePromise } from "../maybe-promise.js";
 import { createMemoryStore } from "../store/memory-store.js";
-import type { PaymentState, PaymentStore, Transition } from "../store/payment-store.js";
+import type { MaybePromise, PaymentState, PaymentStore, Transition } from "../store/payment-store.js";
 import {
   admissionOf,
   createShop,

@@ -1,7 +1,8 @@
 /**
  * The gate: what happens to one request at a priced route. READ THIS FIRST.
  *
- *   match → price → challenge | read → bind → claim → verify → run the handler          (this file)
+ *   match → challenge                                         an unpaid request          (this file)
+ *   match → hook → price → read → signature → bind → validate → claim → verify → run    (this file)
  *   the handler responds → settle → release or replace the response                     (admission.ts)
  *   the same payment again                                                              (replay.ts)
  *   a settlement that no request waits for                                              (../settlement/recovery.ts)
@@ -45,7 +46,7 @@ import {
   hasPayment,
   type MatchedRequest,
   type PaidRequest,
-  targetOf,
+  toBoundRequest,
   toPaidRequest,
   toPricedRequest,
   toPriceRequest,
@@ -90,7 +91,7 @@ export interface GateDeps {
 const PASS: Decision = Object.freeze({ kind: "pass", isGranted: false });
 const GRANTED: Decision = Object.freeze({ kind: "pass", isGranted: true });
 
-/** Decides requests. Never throws or rejects: if a store or a scheme fails, the client gets 503 and is not charged. */
+/** Decides requests. Never throws or rejects: if a store or a scheme fails, the client gets 503. */
 export class Gate {
   readonly #deps: GateDeps;
 
@@ -98,7 +99,7 @@ export class Gate {
     this.#deps = deps;
   }
 
-  /** Decides a request by a route table. Synchronous for free routes and unpaid requests. */
+  /** Decides a request by a route table. Synchronous unless a payment, a hook, a price function or a facilitator is waited for. */
   decide(table: RouteTable<PricedRoute>, request: GateRequest): Decision | Promise<Decision> {
     try {
       const coverage = coverPriced(table, request);
@@ -126,7 +127,7 @@ export class Gate {
     }
   }
 
-  /** The nine steps of a paid request. */
+  /** The nine steps of a request that has to be waited for. Steps 8 and 9 are in {@link Gate.#serve}. */
   async #pay(matched: MatchedRequest): Promise<Decision> {
     const { hooks, facilitator, store, replay, events, findings, copyWaitMs, now } = this.#deps;
     const { request } = matched;
@@ -179,13 +180,13 @@ export class Gate {
 
     // 7. The claim: one request owns the payment. The others get what its record says.
     for (;;) {
-      const claim = await store.claim(paid.claim);
-      if (claim.kind === "claimed") return await this.#serve(paid);
-      if (claim.kind === "identifier_taken") {
+      const claimed = await store.claim(paid.claim);
+      if (claimed.kind === "claimed") return await this.#serve(paid);
+      if (claimed.kind === "identifier_taken") {
         events.emit("denied", () => ({ ...factsOf(paid), by: "payment-identifier" }));
         return respond(identifierConflict());
       }
-      const decision = await replay.decide(paid, claim.record, untilMs);
+      const decision = await replay.decide(paid, claimed.record, untilMs);
       if (decision !== undefined) return decision;
     }
   }
@@ -199,10 +200,12 @@ export class Gate {
     inFlight.begin(claim, client);
     events.emit("claimed", () => factsOf(paid));
     try {
-      // 9. The facilitator verifies, and the handler runs. Or it settles first, as the route says.
+      // 9. The facilitator verifies the payment, or settles it if the route says so. Then the handler runs.
       const denial = await hooks.ask("beforeVerify", () => factsOf(paid));
-      const run = () => (route.settle === "before" ? this.#settleThenRun(paid) : this.#verifyThenRun(paid));
-      const decision = denial === undefined ? await run() : await this.#release(paid, denied(denial));
+      let decision: Decision;
+      if (denial !== undefined) decision = await this.#release(paid, denied(denial));
+      else if (route.settle === "before") decision = await this.#settleThenRun(paid);
+      else decision = await this.#verifyThenRun(paid);
       if (decision.kind === "respond") inFlight.end(claim, () => decision.response);
       else if (decision.kind === "run" && !decision.admission.isHeld) inFlight.end(claim);
       return decision;
@@ -244,7 +247,7 @@ export class Gate {
     events.emit("verified", timed);
     const denial = await hooks.ask("afterVerify", () => factsOf(paid));
     if (denial !== undefined) return this.#release(paid, denied(denial));
-    if (!inFlight.serving(paid.claim, paid.payer.toLowerCase())) {
+    if (!inFlight.tryServe(paid.claim, paid.payer.toLowerCase())) {
       events.emit("denied", () => ({ ...factsOf(paid), by: "maxRunsPerPayer" }));
       return this.#release(paid, tooManyPayments());
     }
@@ -287,7 +290,7 @@ export class Gate {
     if (bodyDigest === undefined) return undefined;
     const priced = await route.priceFor({
       request: toPriceRequest(matched),
-      binding: [route.key, request.method, targetOf(request), bodyDigest],
+      binding: toBoundRequest(matched, bodyDigest),
       accepted,
       nowSeconds: Math.floor(this.#deps.now() / 1000),
     });

@@ -30,7 +30,7 @@ describe.each(POINTS)("%s of a route that settles %s the handler", (hook, settle
     expect(got).toMatchObject({
       status: 403,
       headers: { "cache-control": "no-store" },
-      json: { error: "denied", message: "This request was refused. You were not charged." },
+      json: { error: "denied", message: "This request was refused." },
     });
     expect(got).not.toMatchObject({ headers: { "payment-required": expect.anything() } });
     expect([shop.facilitator.count("verify"), shop.facilitator.count("settle")]).toEqual([verified, 0]);

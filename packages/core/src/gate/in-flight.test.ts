@@ -45,7 +45,7 @@ describe("a payer's requests in flight", () => {
     const inFlight = new InFlight(2);
     const serve = (at: number) => {
       inFlight.begin(runOf(at), undefined);
-      return inFlight.serving(runOf(at), "payer");
+      return inFlight.tryServe(runOf(at), "payer");
     };
     expect([serve(1), serve(2), serve(3), serve(4)]).toEqual([true, true, false, false]);
     for (const at of [3, 4]) inFlight.end(runOf(at));
@@ -59,6 +59,6 @@ describe("a payer's requests in flight", () => {
   test("a payer's requests in flight do not count for another payer", () => {
     const inFlight = new InFlight(1);
     for (const at of [1, 2]) inFlight.begin(runOf(at), undefined);
-    expect([inFlight.serving(runOf(1), "a"), inFlight.serving(runOf(2), "b")]).toEqual([true, true]);
+    expect([inFlight.tryServe(runOf(1), "a"), inFlight.tryServe(runOf(2), "b")]).toEqual([true, true]);
   });
 });

@@ -75,11 +75,12 @@ export class InFlight {
     this.#entries.set(identity, new Entry(owner, client));
   }
 
-  /** The handler is about to run; `false`: too many handlers of this payer run already. */
-  serving(claim: Owned, payer: string): boolean {
+  /** Counts a handler that is about to run; `false`: too many handlers of this payer run already. */
+  tryServe(claim: Owned, payer: string): boolean {
     const running = this.#perPayer.get(payer) ?? 0;
     if (running >= this.#maxPerPayer) return false;
     const entry = this.#find(claim);
+    // The request is over already, so there is nothing to count.
     if (entry === undefined) return true;
     entry.payer = payer;
     this.#perPayer.set(payer, running + 1);

@@ -64,7 +64,7 @@ export function toPaidRequest(
   const resource = { url, description, mimeType, ...service };
   const claim: ClaimRequest = {
     identity: reading.identity,
-    binding: bindingOf([key, request.method, targetOf(request), bodyDigest], offer),
+    binding: bindingOf(toBoundRequest({ route, request }, bodyDigest), offer),
     owner: nextOwner(),
     expiresAtMs: reading.expiresAtSeconds * 1000,
     ...(identifier === undefined ? {} : { identifier }),
@@ -103,9 +103,13 @@ function bindingOf(request: BoundRequest, { requirements }: Offer): string {
   return JSON.stringify([...request, scheme, canonicalNetwork(network), asset, payTo, amount]);
 }
 
-/** Path and query. Not the host: a client may come back by another name of the same server. */
-export function targetOf({ mountPath, path, search }: GateRequest): string {
-  return mountPath + path + search;
+/** What a payment is bound to. Not to the host: a client may come back by another name of the same server. */
+export function toBoundRequest(
+  { route, request }: Pick<MatchedRequest, "route" | "request">,
+  bodyDigest: string,
+): BoundRequest {
+  const { method, mountPath, path, search } = request;
+  return [route.key, method, mountPath + path + search, bodyDigest];
 }
 
 /** What hooks see of a request. */

@@ -1,12 +1,15 @@
 /**
  * The same payment again: what a duplicate gets, while the first request is in flight and afterwards.
  *
- *   for another request, or without the payment's identifier → refused
- *   claimed, serving, settling  → waits for the first request, and shares its response
- *   settled                     → the kept response, if there is one for this client
- *   owed                        → the handler runs
- *   unsent, unknown             → settles again, then as settled
- *   rejected                    → refused, with the receipt
+ *   for another request or other terms   refused
+ *   claimed, serving                     waits for the first request, and shares its response
+ *   settling                             the same; but an abandoned settlement is settled again
+ *   settled                              gets the kept response, if there is one for this client
+ *   owed                                 the handler runs
+ *   unsent, unknown                      settled again, then as settled
+ *   rejected                             refused, with the receipt
+ *
+ * Once a payment may be seen on chain, a duplicate without the payment's identifier is refused if the payment has one.
  *
  * A duplicate may come from the payer, from a retrying proxy, or from someone who copied the payment.
  *
@@ -23,7 +26,7 @@ import type { ClaimRequest, PaymentRecord, PaymentStore, StoredAnswer } from "..
 import type { Admissions, Decision } from "./admission.js";
 import type { InFlight } from "./in-flight.js";
 import type { PaidRequest } from "./paid-request.js";
-import { inProgress, notSettled, receiptHeaders, refusal, replayed, responseNotKept } from "./responses.js";
+import { inProgress, notSettled, paidHeaders, refusal, replayed, responseNotKept } from "./responses.js";
 
 /** What a replay needs. */
 export interface ReplayDeps {
@@ -162,7 +165,7 @@ export class Replay {
     this.tell(paid, "stored");
     return {
       kind: "respond",
-      response: replayed(answer, receiptHeaders(receipt), { isPaid: true }),
+      response: replayed(answer, paidHeaders(receipt), { isPaid: true }),
       undelivered: () => this.#deps.admissions.keep(paid, answer),
     };
   }

@@ -1,8 +1,8 @@
 /**
  * Every response that a client can get in place of the handler's: status, headers and body.
  *
- * Each body has an `error`, a reason of the protocol, and a `message` that says what the client can do. Only a challenge
- * invites the client to sign a payment.
+ * A challenge has the body of the protocol. Every other body has an `error`, a reason of the protocol, and a `message` that
+ * says what the client can do.
  *
  * @see `docs/reference/responses.md`
  * @module
@@ -163,14 +163,9 @@ export function identifierConflict(): GateResponse {
   );
 }
 
-/** 409: the payer proved to be the payer, but the response is not kept. */
+/** 409: the payer proved to be the payer, but there is no kept response. */
 export function responseNotKept(receipt: SettlementResponse | undefined): GateResponse {
-  return problem(
-    409,
-    "answer_not_kept",
-    "This payment was settled and its response delivered before. The response was too large to keep, or was kept long enough.",
-    { receipt },
-  );
+  return problem(409, "answer_not_kept", "This payment was settled. Its response is not available.", { receipt });
 }
 
 /** 429: too many handlers run for this payer. */
@@ -275,14 +270,20 @@ export function replayed(
   return { status, headers: [...kept, ...replaced], body };
 }
 
-/** The headers of every paid response: the receipt. */
-export function receiptHeaders(receipt: SettlementResponse | undefined): Headers {
-  return receipt === undefined ? [] : [[PAYMENT_RESPONSE, encodePaymentResponse(receipt)]];
+/**
+ * The headers of a paid response: the receipt, and what a facilitator said about listing the route. A header for all paid
+ * responses is added here.
+ */
+export function paidHeaders(receipt: SettlementResponse, listing?: ExtensionResponses | undefined): Headers {
+  return [
+    ...receiptHeaders(receipt),
+    ...(listing === undefined ? [] : [[EXTENSION_RESPONSES, encodeExtensionResponses(listing)] as const]),
+  ];
 }
 
-/** What a facilitator said about listing the route, for clients. */
-export function listingHeaders(responses: ExtensionResponses | undefined): Headers {
-  return responses === undefined ? [] : [[EXTENSION_RESPONSES, encodeExtensionResponses(responses)]];
+/** A receipt. Refusals have one, too. */
+function receiptHeaders(receipt: SettlementResponse | undefined): Headers {
+  return receipt === undefined ? [] : [[PAYMENT_RESPONSE, encodePaymentResponse(receipt)]];
 }
 
 /** The receipt of a response that is not charged. */

@@ -6,36 +6,40 @@ describe("privateCacheControl", () => {
   test.each<[current: string | undefined, expected: string, why: string]>([
     [undefined, "private", "none set"],
     ["", "private", "an empty one"],
-    [" , ,", "private", "nothing but commas"],
+    [" , ,", "private", "only commas"],
     ["private", "private", "already private"],
-    ["PRIVATE", "private", "directives have no case"],
-    ["public", "private", "public is what must not be"],
+    ["PRIVATE", "private", "directives are case-insensitive"],
+    ["public", "private", "public is replaced"],
     ["public, max-age=60", "private, max-age=60", "the client itself may keep it"],
-    ["max-age=60, private", "private, max-age=60", "private is said once"],
-    ["Public,S-MaxAge=60", "private", "whatever the case"],
-    ["s-maxage = 60, max-age=5", "private, max-age=5", "with spaces that should not be there"],
-    ["proxy-revalidate, must-revalidate", "private, must-revalidate", "speaks to shared caches only"],
+    ["max-age=60, private", "private, max-age=60", "private is not repeated"],
+    ["Public,S-MaxAge=60", "private", "in any case of letters"],
+    ["s-maxage = 60, max-age=5", "private, max-age=5", "with invalid spaces"],
+    ["proxy-revalidate, must-revalidate", "private, must-revalidate", "a directive for shared caches only"],
     ["no-store", "no-store", "stricter than private"],
     ["public, no-store", "no-store", "public goes, no-store stays"],
-    ["private, no-cache, no-store", "private, no-cache, no-store", "what many apps send"],
+    ["private, no-cache, no-store", "private, no-cache, no-store", "a usual combination"],
     ["must-understand, no-store", "no-store", "a cache that understands would ignore the no-store"],
     ["no-cache", "private, no-cache", "no-cache may be stored, by a shared cache too"],
     ["immutable, stale-while-revalidate=9", "private, immutable, stale-while-revalidate=9", "others are kept"],
-    ['private="set-cookie"', "private", "is about that field only"],
+    ['private="set-cookie"', "private", "private for one field only"],
     ['private="set-cookie, x-id"', "private", "a comma inside quotes does not end it"],
-    ['private="a\\", public", max-age=1', "private, max-age=1", "a quote that is escaped does not end it"],
+    ['private="a\\", public", max-age=1', "private, max-age=1", "an escaped quote does not end it"],
     ["a\\, public", "private, a\\", "outside of quotes a backslash escapes nothing"],
-    ['no-cache="a, public", max-age=1', 'private, no-cache="a, public", max-age=1', "a quoted public is none"],
-    ['no-cache="x, no-store"', 'private, no-cache="x, no-store"', "a quoted no-store is none"],
+    [
+      'no-cache="a, public", max-age=1',
+      'private, no-cache="a, public", max-age=1',
+      "public inside quotes does not count",
+    ],
+    ['no-cache="x, no-store"', 'private, no-cache="x, no-store"', "no-store inside quotes does not count"],
     ["no-store-at-all", "private, no-store-at-all", "another directive that begins like it"],
     ["no-store=1", "private, no-store=1", "a cache may not know this form"],
     ["publicity", "private, publicity", "another directive that begins like it"],
     ['private="never closed, public', "private", "the rest of a broken header is one directive"],
-  ])("makes %j into %j: %s", (current, expected) => {
+  ])("privateCacheControl turns %j into %j: %s", (current, expected) => {
     expect(privateCacheControl(current)).toBe(expected);
   });
 
-  test("never lets a shared cache keep the answer, and changes nothing the second time", () => {
+  test("privateCacheControl never lets a shared cache keep the response, and is idempotent", () => {
     const pieces = fc.constantFrom(
       "public",
       "private",

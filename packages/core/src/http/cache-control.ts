@@ -1,19 +1,19 @@
 /**
- * `Cache-Control` of a paid answer: no shared cache may hand it to somebody who did not pay.
+ * `Cache-Control` of a paid response: no shared cache may serve it to a client that has not paid.
  *
  * @see RFC 9111 §5.2.2
  * @module
  */
 
-/** Directives that let a shared cache keep an answer, or that only speak to shared caches. */
+/** Directives that let a shared cache keep a response, or that concern shared caches only. */
 const FOR_SHARED_CACHES: readonly string[] = ["public", "s-maxage", "proxy-revalidate", "must-understand"];
 
-/** For every answer that is about payment rather than the resource. */
+/** For every response that is about the payment and not the resource. */
 export const NO_STORE = "no-store";
 
 /**
- * Makes a handler's `Cache-Control` private; a stricter one (`no-store`) stays as it is. `private="field"` is only about
- * a field, so it gives way to `private`.
+ * Makes a handler's `Cache-Control` private: `public, max-age=60` becomes `private, max-age=60`. A stricter one (`no-store`) stays.
+ * `private="field"` concerns one field only and is replaced by `private`.
  */
 export function privateCacheControl(current: string | undefined): string {
   if (current === undefined || current === "") return "private";

@@ -19,12 +19,12 @@ function send(
   return createHttpClient({ maxBodyBytes: LIMIT, ...options })({ url: new URL(url), headers: {}, ...request });
 }
 
-/** Answers every connection with the same bytes, once it has heard something. */
+/** A server that responds to any bytes with the same bytes. */
 function saying(bytes: string): Promise<string> {
   return listen(createTcpServer((socket) => socket.on("error", () => {}).once("data", () => socket.end(bytes))));
 }
 
-async function closed(): Promise<string> {
+async function closedPort(): Promise<string> {
   const server = createTcpServer();
   const url = await listen(server);
   server.close();
@@ -32,58 +32,58 @@ async function closed(): Promise<string> {
   return url;
 }
 
-describe("nothing was sent", () => {
+describe("a request that was not sent", () => {
   test.each<[why: string, code: RegExp, url: () => Promise<string>]>([
-    ["nobody listens", /^ECONNREFUSED$/, closed],
-    ["nobody has that name", /^(ENOTFOUND|EAI_AGAIN)$/, async () => "http://nobody.invalid/"],
-    ["the server speaks no TLS", /./, async () => (await saying("hello\r\n")).replace("http:", "https:")],
+    ["a closed port", /^ECONNREFUSED$/, closedPort],
+    ["an unknown host", /^(ENOTFOUND|EAI_AGAIN)$/, async () => "http://unknown.invalid/"],
+    ["a server without TLS", /./, async () => (await saying("hello\r\n")).replace("http:", "https:")],
     [
-      "the server's certificate is its own",
+      "a self-signed certificate",
       /^DEPTH_ZERO_SELF_SIGNED_CERT$/,
       async () => {
         const server = createHttpsServer({ cert: CERTIFICATE, key: PRIVATE_KEY }, (_, response) => response.end("{}"));
         return (await listen(server)).replace("http://127.0.0.1", "https://localhost");
       },
     ],
-  ])("%s", async (_why, code, url) => {
+  ])("%s yields no-response and not sent", async (_why, code, url) => {
     const outcome = await send(await url(), { body: "secret" });
-    expect(outcome).toMatchObject({ kind: "unanswered", sent: false, cause: { code: expect.stringMatching(code) } });
+    expect(outcome).toMatchObject({ kind: "no-response", sent: false, cause: { code: expect.stringMatching(code) } });
   });
 
-  test("there is no connection in time", async () => {
+  test("a connection that is not made in time yields no-response and not sent", async () => {
     const sockets: Socket[] = [];
     // Accepts, and never shakes hands.
     const url = await listen(createTcpServer((socket) => void sockets.push(socket)));
     const outcome = await send(url.replace("http:", "https:"), { body: "secret", options: { connectMs: 100 } });
-    expect(outcome).toMatchObject({ kind: "unanswered", sent: false, cause: { code: "CONNECT_TIMEOUT" } });
+    expect(outcome).toMatchObject({ kind: "no-response", sent: false, cause: { code: "CONNECT_TIMEOUT" } });
     for (const socket of sockets) socket.destroy();
   });
 
-  test("its caller has given up before", async () => {
+  test("a caller that gave up before yields no-response and not sent", async () => {
     let requests = 0;
     const url = await serve((_, response) => {
       requests++;
       response.end();
     });
     const outcome = await send(url, { signal: AbortSignal.abort() });
-    expect(outcome).toMatchObject({ kind: "unanswered", sent: false, cause: { name: "AbortError" } });
+    expect(outcome).toMatchObject({ kind: "no-response", sent: false, cause: { name: "AbortError" } });
     expect(requests).toBe(0);
   });
 });
 
-describe("sent, and not answered", () => {
+describe("a request without a response", () => {
   test.each<[why: string, bytes: string]>([
-    ["closed without a word", ""],
-    ["no HTTP", "hello\r\n\r\n"],
-    ["half a head", "HTTP/1.1 200 OK\r\nContent-"],
-    ["a head without end", `HTTP/1.1 200 OK\r\nX: ${"x".repeat(100_000)}\r\n\r\n`],
-    ["another protocol, which nobody asked for", "HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"],
-    ["two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"],
-  ])("%s", async (_why, bytes) => {
-    expect(await send(await saying(bytes))).toMatchObject({ kind: "unanswered", sent: true });
+    ["a closed connection", ""],
+    ["another protocol than HTTP", "hello\r\n\r\n"],
+    ["a truncated head", "HTTP/1.1 200 OK\r\nContent-"],
+    ["an endless head", `HTTP/1.1 200 OK\r\nX: ${"x".repeat(100_000)}\r\n\r\n`],
+    ["an unrequested change of protocol", "HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"],
+    ["two Content-Length headers", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"],
+  ])("%s yields no-response and sent", async (_why, bytes) => {
+    expect(await send(await saying(bytes))).toMatchObject({ kind: "no-response", sent: true });
   });
 
-  test("on a connection that was kept", async () => {
+  test("a reused connection that is closed yields no-response and sent", async () => {
     const heard: Socket[] = [];
     const server = createServer((request, response) => {
       if (heard.push(request.socket) === 1) response.end("{}");
@@ -91,9 +91,9 @@ describe("sent, and not answered", () => {
     });
     const url = new URL(await listen(server));
     const client = createHttpClient({ maxBodyBytes: LIMIT });
-    expect(await client({ url, headers: {} })).toMatchObject({ kind: "answered", text: "{}" });
+    expect(await client({ url, headers: {} })).toMatchObject({ kind: "responded", text: "{}" });
     await new Promise(setImmediate);
-    expect(await client({ url, headers: {} })).toMatchObject({ kind: "unanswered", sent: true });
+    expect(await client({ url, headers: {} })).toMatchObject({ kind: "no-response", sent: true });
     expect(heard[1]).toBe(heard[0]);
   });
 });
@@ -107,35 +107,35 @@ describe("a body", () => {
     ["X-GZIP", gzipSync(TEXT)],
     ["deflate", deflateSync(TEXT)],
     ["br", brotliCompressSync(TEXT)],
-  ])("that is %s is read", async (encoding, body) => {
+  ])("a body encoded as %s is read", async (encoding, body) => {
     const url = await serve((_, response) => response.writeHead(200, { "content-encoding": encoding }).end(body));
-    expect(await send(url)).toMatchObject({ kind: "answered", status: 200, text: TEXT });
+    expect(await send(url)).toMatchObject({ kind: "responded", status: 200, text: TEXT });
   });
 
   test.each<[why: string, encoding: string, body: Buffer, cause: unknown]>([
     ["of an unknown encoding", "zstd, gzip", Buffer.from(TEXT), TypeError],
-    ["that is not of its encoding", "gzip", Buffer.from(TEXT), Error],
-    ["that becomes too long", "gzip", gzipSync(Buffer.alloc(10_000_000)), RangeError],
+    ["that is not valid in its encoding", "gzip", Buffer.from(TEXT), Error],
+    ["that is too long when decoded", "gzip", gzipSync(Buffer.alloc(10_000_000)), RangeError],
     ["that is too long", "identity", Buffer.alloc(LIMIT + 1), RangeError],
-  ])("%s is broken", async (_why, encoding, body, cause) => {
+  ])("a body %s is broken", async (_why, encoding, body, cause) => {
     const url = await serve((_, response) => response.writeHead(200, { "content-encoding": encoding }).end(body));
     expect(await send(url)).toMatchObject({ kind: "broken", status: 200, cause: expect.any(cause) });
   });
 
   test.each<[why: string, bytes: string]>([
     ["by a length", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"],
-    ["by a length, and more than that came", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}{}"],
+    ["by a length, with more bytes after it", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}{}"],
     ["by chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"],
     ["by the connection's end", "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{}"],
     ["after another head", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"],
-  ])("that ends %s is whole", async (_why, bytes) => {
-    expect(await send(await saying(bytes))).toMatchObject({ kind: "answered", text: "{}" });
+  ])("a body that ends %s is complete", async (_why, bytes) => {
+    expect(await send(await saying(bytes))).toMatchObject({ kind: "responded", text: "{}" });
   });
 
   test.each<[why: string, bytes: string]>([
-    ["a length", "HTTP/1.1 500 No\r\nContent-Length: 3\r\n\r\n{}"],
+    ["length", "HTTP/1.1 500 No\r\nContent-Length: 3\r\n\r\n{}"],
     ["chunks", "HTTP/1.1 500 No\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"],
-  ])("that breaks off against %s is broken", async (_why, bytes) => {
+  ])("a body that breaks off before the end of its %s is broken", async (_why, bytes) => {
     expect(await send(await saying(bytes))).toMatchObject({ kind: "broken", status: 500 });
   });
 });
@@ -147,7 +147,7 @@ describe("connections", () => {
     const url = new URL(await listen(server));
     const client = createHttpClient({ maxBodyBytes: LIMIT });
     for (let request = 0; request < 3; request++) {
-      expect(await client({ url, headers: {}, body: "{}" })).toMatchObject({ kind: "answered" });
+      expect(await client({ url, headers: {}, body: "{}" })).toMatchObject({ kind: "responded" });
       await new Promise(setImmediate);
     }
     return connections;
@@ -157,7 +157,7 @@ describe("connections", () => {
     ["timeout=60", 1],
     ["timeout=5", 1],
     ["timeout=1", 3],
-  ])("whose server says %s: %i for three requests", async (hint, connections) => {
+  ])("a server that announces %s gets %i connections for three requests", async (hint, connections) => {
     const count = await connectionsOf((request, response) => {
       request
         .resume()
@@ -166,23 +166,23 @@ describe("connections", () => {
     expect(count).toBe(connections);
   });
 
-  test("three that are needed at once are three", async () => {
+  test("three concurrent requests use three connections", async () => {
     const waiting: (() => void)[] = [];
     const url = await serve((_, response) => {
       waiting.push(() => response.end("{}"));
-      if (waiting.length === 3) for (const answer of waiting) answer();
+      if (waiting.length === 3) for (const respond of waiting) respond();
     });
     const client = createHttpClient({ maxBodyBytes: LIMIT });
     const request = { url: new URL(url), headers: {} };
     const outcomes = await Promise.all([client(request), client(request), client(request)]);
-    expect(outcomes.map(({ kind }) => kind)).toEqual(["answered", "answered", "answered"]);
+    expect(outcomes.map(({ kind }) => kind)).toEqual(["responded", "responded", "responded"]);
   });
 });
 
-test("nobody listens to a signal any longer once there is an answer, or none", async () => {
+test("a request that has ended leaves no listener on its signal", async () => {
   const { signal } = new AbortController();
   const good = await serve((_, response) => response.end("{}"));
-  expect(await send(good, { signal })).toMatchObject({ kind: "answered" });
-  expect(await send(await closed(), { signal })).toMatchObject({ kind: "unanswered" });
+  expect(await send(good, { signal })).toMatchObject({ kind: "responded" });
+  expect(await send(await closedPort(), { signal })).toMatchObject({ kind: "no-response" });
   expect(getEventListeners(signal, "abort")).toEqual([]);
 });

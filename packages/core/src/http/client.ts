@@ -1,8 +1,12 @@
 /**
- * Requests to servers that a seller names: one request, one answer, and a bound on what is read of it.
+ * The HTTP client for facilitators and nodes: one request, one response of limited size.
  *
- * `node:http` rather than `fetch`: it takes a fraction of the time, and it says whether anything was sent, on which it
- * depends whether money may have moved.
+ *   createHttpClient   one request, over connections that are reused
+ *   sendFollowing      one request, and its redirects
+ *   isHeaderValues     checks a seller's headers; `mergeHeaders` puts them over ours
+ *
+ * It uses `node:http` and not `fetch`, because `node:http` says whether anything was sent. If nothing was sent, no money has moved.
+ * It is also faster.
  *
  * @module
  */
@@ -27,37 +31,37 @@ export interface HttpRequest {
   readonly url: URL;
   /** Names in lower case, each once. */
   readonly headers: HeaderValues;
-  /** Is posted. Default: nothing, and the request is a GET. */
+  /** The body of a POST. Default: the request is a GET. */
   readonly body?: string;
-  /** Aborted when nobody waits any longer. */
+  /** Aborted when the caller gives up. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What came of a request. */
+/** The outcome of a request. */
 export type HttpOutcome =
-  | HttpAnswer
-  /** The head of an answer came, its body did not, or is longer than is read: then the cause is a `RangeError`. */
+  | HttpResponse
+  /** The head of a response arrived, but not its whole body. `cause` is a `RangeError` if the body is too long. */
   | { readonly kind: "broken"; readonly status: number; readonly cause: Error }
-  /** No answer came. Where nothing was `sent`, the server provably never saw the request. */
-  | { readonly kind: "unanswered"; readonly sent: boolean; readonly cause: Error };
+  /** No response arrived. If `sent` is `false`, the server provably never saw the request. */
+  | { readonly kind: "no-response"; readonly sent: boolean; readonly cause: Error };
 
-/** An answer, whole. */
-export interface HttpAnswer {
-  readonly kind: "answered";
+/** A complete response. */
+export interface HttpResponse {
+  readonly kind: "responded";
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** As UTF-8. */
+  /** The body as UTF-8. */
   readonly text: string;
 }
 
-/** Sends requests, and keeps connections for the next one. Never rejects, and follows no redirect. */
+/** Sends requests over reused connections. Never rejects, and follows no redirect. */
 export type HttpClient = (request: HttpRequest) => Promise<HttpOutcome>;
 
-/** Bounds on what a server does. */
+/** The limits of a client. */
 export interface HttpClientOptions {
-  /** Of an answer, as it comes and decoded. */
+  /** The longest body, both encoded and decoded. */
   readonly maxBodyBytes: number;
-  /** Until there is a connection. Default 10000: then there is time left to ask another server for a settlement. */
+  /** Milliseconds for connecting. Default 10000, which leaves time to settle with another facilitator. */
   readonly connectMs?: number;
 }
 
@@ -67,7 +71,7 @@ export function createHttpClient({ maxBodyBytes, connectMs = 10_000 }: HttpClien
   return (request) =>
     new Promise((resolve) => {
       const { url, body, signal } = request;
-      if (signal?.aborted) return resolve({ kind: "unanswered", sent: false, cause: reasonOf(signal.reason) });
+      if (signal?.aborted) return resolve({ kind: "no-response", sent: false, cause: reasonOf(signal.reason) });
       const isSecure = url.protocol === "https:";
       const sent = (isSecure ? requestHttps : requestHttp)(url, {
         method: body === undefined ? "GET" : "POST",
@@ -87,7 +91,7 @@ interface ExchangeOptions {
   resolve(outcome: HttpOutcome): void;
 }
 
-/** One request on its way. */
+/** One request in flight. */
 class Exchange {
   readonly #request: ClientRequest;
   readonly #options: ExchangeOptions;
@@ -102,14 +106,14 @@ class Exchange {
     this.#sent = request.reusedSocket;
     if (!this.#sent) request.once("socket", (socket: Socket) => this.#watchConnecting(socket));
     request.once("response", (response: IncomingMessage) => this.#read(response));
-    // What comes behind a whole answer does not take it back. Stays to the end: no error may go unheard.
+    // An error after a complete response is ignored. The listener stays, because an unheard error would end the process.
     request.on("error", (cause: Error) => this.#response?.complete || this.#fail(cause));
-    // A server that switches protocols unasked leaves no error behind. Once there is an answer, that is what ends.
-    request.once("close", () => this.#response ?? this.#fail(new TypeError("closed without an answer")));
+    // A server that switches protocols unasked causes no error. After a response, its own end counts.
+    request.once("close", () => this.#response ?? this.#fail(new TypeError("closed without a response")));
     options.signal?.addEventListener("abort", this.#giveUp);
   }
 
-  /** What is written before a connection stands is not sent before, over TLS not before the server is known. */
+  /** Nothing is sent before the connection is made, and over TLS before the server is verified. */
   #watchConnecting(socket: Socket): void {
     const timer = setTimeout(() => this.#request.destroy(new ConnectTimeoutError()), this.#options.connectMs);
     socket.once(this.#options.isSecure ? "secureConnect" : "connect", () => {
@@ -135,24 +139,24 @@ class Exchange {
   #finish({ statusCode: status = 0, headers }: IncomingMessage): void {
     const decoded = decodeBody(Buffer.concat(this.#chunks), headers["content-encoding"], this.#options.maxBodyBytes);
     if (decoded instanceof Error) this.#end({ kind: "broken", status, cause: decoded });
-    else this.#end({ kind: "answered", status, headers, text: decoded.toString("utf8") });
+    else this.#end({ kind: "responded", status, headers, text: decoded.toString("utf8") });
   }
 
   #fail(cause: Error): void {
     const status = this.#response?.statusCode;
-    if (status === undefined) this.#end({ kind: "unanswered", sent: this.#sent, cause });
+    if (status === undefined) this.#end({ kind: "no-response", sent: this.#sent, cause });
     else this.#end({ kind: "broken", status, cause });
   }
 
   readonly #giveUp = (): void => this.#breakOff(reasonOf(this.#options.signal?.reason));
 
-  /** A request that is destroyed says nothing of the answer that it was reading. */
+  /** Fails first, because a destroyed request does not report on its response. */
   #breakOff(cause: Error): void {
     this.#fail(cause);
     this.#request.destroy();
   }
 
-  /** The first end counts. */
+  /** Resolves. Later calls do nothing. */
   #end(outcome: HttpOutcome): void {
     const { signal, resolve } = this.#options;
     signal?.removeEventListener("abort", this.#giveUp);
@@ -169,51 +173,51 @@ function reasonOf(reason: unknown): Error {
   return reason instanceof Error ? reason : new DOMException("This operation was aborted", "AbortError");
 }
 
-/** Kept for this long, where the server does not say that it will close earlier. */
+/** An idle connection is kept this long, or as long as the server announces. */
 const IDLE_MS = 5_000;
 
 /**
- * A request must not be sent on a connection that the server is just closing: what has become of it, nobody could tell.
- * So a connection is given up a second before the server says it will.
+ * A connection is closed this long before the server would close it. A request sent while the server is closing would have an unknown
+ * outcome.
  */
-const EARLIER_MS = 1_000;
+const CLOSE_EARLIER_MS = 1_000;
 
 const OPTIONS = { keepAlive: true, timeout: IDLE_MS, scheduling: "lifo" } as const;
 
-/** The agent for a protocol, one for each caller. */
+/** Creates the agent for a protocol. Each client has its own. */
 function createAgent(isSecure: boolean): HttpAgent {
   return isSecure ? new PromptHttpsAgent(OPTIONS) : new PromptHttpAgent(OPTIONS);
 }
 
 class PromptHttpAgent extends HttpAgent {
   override keepSocketAlive(socket: Duplex): boolean {
-    return Boolean(super.keepSocketAlive(socket)) && leaveEarlier(socket);
+    return Boolean(super.keepSocketAlive(socket)) && closeEarlier(socket);
   }
 }
 
 class PromptHttpsAgent extends HttpsAgent {
   override keepSocketAlive(socket: Duplex): boolean {
-    return Boolean(super.keepSocketAlive(socket)) && leaveEarlier(socket);
+    return Boolean(super.keepSocketAlive(socket)) && closeEarlier(socket);
   }
 }
 
-/** Node has set the time until the server closes it, or {@link IDLE_MS}. */
-function leaveEarlier(socket: Duplex & { timeout?: number; setTimeout?(ms: number): void }): boolean {
-  const left = (socket.timeout ?? IDLE_MS) - EARLIER_MS;
+/** Node has set `timeout` to the time that the server announces, or {@link IDLE_MS}. */
+function closeEarlier(socket: Duplex & { timeout?: number; setTimeout?(ms: number): void }): boolean {
+  const left = (socket.timeout ?? IDLE_MS) - CLOSE_EARLIER_MS;
   if (left > 0) socket.setTimeout?.(left);
   return left > 0;
 }
 
-/** Yields the body as it was written; an error where it cannot be had: a `RangeError` where it is longer than `maxBytes`. */
+/** Returns the decoded body, or an error: a `RangeError` if it is longer than `maxBytes`. */
 function decodeBody(body: Buffer, encoding: string | undefined, maxBytes: number): Buffer | Error {
   const coding = encoding?.trim().toLowerCase() ?? "";
   if (coding === "" || coding === "identity" || body.length === 0) return body;
   const decode = DECODERS.get(coding);
-  if (decode === undefined) return new TypeError("an encoding that was not asked for");
+  if (decode === undefined) return new TypeError("an unknown encoding");
   try {
     return decode(body, { maxOutputLength: maxBytes });
   } catch (error) {
-    return error instanceof Error ? error : new TypeError("not of its encoding");
+    return error instanceof Error ? error : new TypeError("not valid in its encoding");
   }
 }
 
@@ -224,19 +228,19 @@ const DECODERS: ReadonlyMap<string, (body: Buffer, options: { maxOutputLength: n
   ["br", brotliDecompressSync],
 ]);
 
-/** What came of a request, and whether it is the first server's word. */
+/** The outcome of a request, and whether it comes from another server than the first. */
 export interface FollowedOutcome {
   readonly outcome: HttpOutcome;
   readonly isRedirected: boolean;
 }
 
-/** More are a circle. */
+/** More redirects count as a loop. */
 const MAX_REDIRECTS = 5;
 
 /**
- * Sends a request, and follows redirects to an origin that is as safe as the first one.
+ * Sends a request, and follows redirects, but never from https to http.
  *
- * @param own - Headers that another origin may see; the others, most often credentials, were given for the first one
+ * @param own - Names of the headers that other origins may see. The others are usually credentials for the first origin.
  */
 export async function sendFollowing(
   send: HttpClient,
@@ -246,18 +250,18 @@ export async function sendFollowing(
   let at = request;
   let outcome = await send(at);
   for (let redirects = 0; ; redirects++) {
-    const target = outcome.kind === "answered" ? targetOf(outcome, at.url) : undefined;
-    if (target === undefined || outcome.kind !== "answered") return { outcome, isRedirected: redirects > 0 };
+    const target = outcome.kind === "responded" ? targetOf(outcome, at.url) : undefined;
+    if (target === undefined || outcome.kind !== "responded") return { outcome, isRedirected: redirects > 0 };
     if (redirects === MAX_REDIRECTS) return { outcome: TOO_MANY, isRedirected: true };
     at = redirected(at, { target, status: outcome.status, own });
     outcome = await send(at);
   }
 }
 
-const TOO_MANY: HttpOutcome = { kind: "unanswered", sent: true, cause: new TypeError("too many redirects") };
+const TOO_MANY: HttpOutcome = { kind: "no-response", sent: true, cause: new TypeError("too many redirects") };
 
-/** `undefined` where there is no redirect, or none that may be followed. */
-function targetOf({ status, headers }: HttpAnswer, from: URL): URL | undefined {
+/** The target of a redirect, or `undefined` without one that may be followed. */
+function targetOf({ status, headers }: HttpResponse, from: URL): URL | undefined {
   const { location } = headers;
   if (!REDIRECTS.includes(status) || location === undefined || !URL.canParse(location, from.href)) return undefined;
   const target = new URL(location, from.href);
@@ -267,8 +271,8 @@ function targetOf({ status, headers }: HttpAnswer, from: URL): URL | undefined {
 
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 
-/** By these a request is to be repeated as it is; by the others, what was posted is answered by a page to be fetched. */
-const REPEATED_AS_IT_IS: readonly number[] = [307, 308];
+/** With these statuses the request is repeated unchanged. With the others, a POST is followed by a GET. */
+const REPEATED_UNCHANGED: readonly number[] = [307, 308];
 
 interface Redirect {
   readonly target: URL;
@@ -282,30 +286,30 @@ function redirected({ url, headers, body, signal }: HttpRequest, { target, statu
     url: target,
     headers: target.origin === url.origin ? headers : Object.fromEntries(kept),
     signal,
-    ...(body !== undefined && REPEATED_AS_IT_IS.includes(status) ? { body } : {}),
+    ...(body !== undefined && REPEATED_UNCHANGED.includes(status) ? { body } : {}),
   };
 }
 
 /** Headers by name, e.g. `{ authorization: "Bearer …" }`. */
 export type HeaderValues = Readonly<Record<string, string>>;
 
-/** What headers have to be, for an error message. */
+/** Describes valid headers, for error messages. */
 export const HEADER_VALUES_EXPECTED =
-  "header names with string values, without Content-Length and what else frames a message";
+  "header names with string values, without Content-Length and other headers that frame a message";
 
-/** Whether a value is headers of a form that can be sent. Total. */
+/** Whether a value is headers that can be sent. Never throws. */
 export function isHeaderValues(value: unknown): value is HeaderValues {
   return isPlain(value) && Object.entries(value).every(([name, text]) => isHeader(name, text));
 }
 
-/** An unawaited promise, a `Map` or a `Headers` has no fields of its own: the credentials in it would get lost. */
+/** Whether a value is a plain object. The credentials in a promise, a `Map` or a `Headers` would be lost. */
 export function isPlain(value: unknown): value is JsonObject {
   if (!isJsonObject(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** Most often a key from the environment that is not set, or ends up with a line break in the middle. */
+/** Whether a header can be sent. Usual mistakes: an unset environment variable, or a line break inside a key. */
 export function isHeader(name: string, value: unknown): boolean {
   if (typeof value !== "string" || FRAMING.includes(name.toLowerCase())) return false;
   try {
@@ -317,10 +321,10 @@ export function isHeader(name: string, value: unknown): boolean {
   }
 }
 
-/** They frame a message, and follow from what is sent. */
+/** Headers that frame a message. The client sets them. */
 const FRAMING: readonly string[] = ["connection", "content-length", "expect", "transfer-encoding", "upgrade"];
 
-/** Puts headers over others: names in lower case, each once, and values without the line break that a file ends with. */
+/** Merges headers, the given ones over our own. Names are lower-cased, and values trimmed, e.g. of a file's last line break. */
 export function mergeHeaders(own: HeaderValues, given: HeaderValues): HeaderValues {
   const lowered = [own, given].flatMap((headers) => Object.entries(headers)).map(lower);
   return Object.fromEntries(lowered);
@@ -330,7 +334,7 @@ function lower([name, value]: readonly [string, string]): [string, string] {
   return [name.toLowerCase(), value.trim()];
 }
 
-/** The system's code, which may be hidden one or more causes deep, or else the name of the error: never its message. */
+/** The system code of an error or of its causes, e.g. `ECONNREFUSED`, or its name. Never its message. */
 export function causeCode(error: unknown): string {
   for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
     if ("code" in at && typeof at.code === "string") return at.code;

@@ -1,5 +1,5 @@
 /**
- * A certificate for `localhost` that nobody trusts, good for a hundred years, and its key. For servers of tests only.
+ * A self-signed certificate for `localhost`, valid for a hundred years, and its key. For test servers only.
  *
  * @module
  */

@@ -11,7 +11,7 @@ afterEach(closeServers);
 
 const SECRET = "hunter2";
 
-/** A node that writes what it is told to every question, and keeps what it was asked. */
+/** A node with one response to all requests, which keeps the requests. */
 async function startNode(reply: (response: ServerResponse, question: { readonly id: number }) => void) {
   const asked: { readonly body: unknown; readonly method: string | undefined; readonly type: string | undefined }[] =
     [];
@@ -23,8 +23,8 @@ async function startNode(reply: (response: ServerResponse, question: { readonly 
   return { url: `${url}/v1/${SECRET}?key=${SECRET}`, asked };
 }
 
-function answering(answer: (id: number) => unknown) {
-  return startNode((response, { id }) => response.end(JSON.stringify(answer(id))));
+function responding(resultOf: (id: number) => unknown) {
+  return startNode((response, { id }) => response.end(JSON.stringify(resultOf(id))));
 }
 
 async function errorOf(call: Promise<unknown>): Promise<RpcError> {
@@ -36,7 +36,7 @@ async function errorOf(call: Promise<unknown>): Promise<RpcError> {
   return error;
 }
 
-/** What is wrong is said, and nothing that may be a secret. */
+/** Expects an error that names the problem, and quotes no secret. */
 async function expectProblem(call: Promise<unknown>, problem: RpcProblem): Promise<RpcError> {
   const error = await errorOf(call);
   expect(error).toMatchObject({ code: "ERR_FAREBOX_RPC", problem });
@@ -46,22 +46,22 @@ async function expectProblem(call: Promise<unknown>, problem: RpcProblem): Promi
   return error;
 }
 
-describe("an answer", () => {
+describe("a response", () => {
   test.each<[result: unknown]>([["0x1"], [null], [false], [[]], [{ a: { b: [1] } }]])(
-    "of %j is its result",
+    "resolves with its result %j",
     async (result) => {
-      const { url } = await answering((id) => ({ jsonrpc: "2.0", id, result }));
+      const { url } = await responding((id) => ({ jsonrpc: "2.0", id, result }));
       expect(await createRpcNode(url).call("eth_call", [])).toEqual(result);
     },
   );
 
-  test("may say beside its result that there is no error", async () => {
-    const { url } = await answering((id) => ({ jsonrpc: "2.0", id, result: 1, error: null }));
+  test("may have an error of null beside its result", async () => {
+    const { url } = await responding((id) => ({ jsonrpc: "2.0", id, result: 1, error: null }));
     expect(await createRpcNode(new URL(url)).call("eth_call", [])).toBe(1);
   });
 
-  test("is asked for by POST in JSON, each time under another id", async () => {
-    const { url, asked } = await answering((id) => ({ jsonrpc: "2.0", id, result: id }));
+  test("is requested by POST in JSON, each time with a new id", async () => {
+    const { url, asked } = await responding((id) => ({ jsonrpc: "2.0", id, result: id }));
     const rpc = createRpcNode(url);
     expect(await Promise.all([rpc.call("eth_call", [1, "a"]), rpc.call("eth_chainId", [])])).toEqual([1, 2]);
     expect(asked).toHaveLength(2);
@@ -73,26 +73,30 @@ describe("an answer", () => {
   });
 });
 
-describe("what is no answer is an error that quotes nothing", () => {
+describe("a failed request", () => {
   const HTML = `<html>${SECRET}</html>`;
   const CASES: readonly [problem: RpcProblem, reply: (response: ServerResponse, id: number) => void, why: string][] = [
     ["unreadable", (response) => response.end(HTML), "HTML"],
-    ["unreadable", (response) => response.end(), "nothing"],
-    ["unreadable", (response) => response.end(`"${SECRET}"`), "a text"],
+    ["unreadable", (response) => response.end(), "an empty body"],
+    ["unreadable", (response) => response.end(`"${SECRET}"`), "a string"],
     ["unreadable", (response) => response.end("null"), "null"],
     ["unreadable", (response, id) => response.end(`[{"jsonrpc":"2.0","id":${id},"result":1}]`), "a batch"],
-    ["unreadable", (response, id) => response.end(`{"jsonrpc":"2.0","id":${id}`), "half of JSON"],
+    ["unreadable", (response, id) => response.end(`{"jsonrpc":"2.0","id":${id}`), "truncated JSON"],
     ["unreadable", (response, id) => response.end(`{"jsonrpc":"2.0","id":${id}}`), "no result"],
     ["unreadable", (response, id) => response.end(`{"id":${id},"result":1}`), "another protocol"],
-    ["unreadable", (response, id) => response.end(`{"jsonrpc":"2.0","id":${id + 1},"result":1}`), "another question's"],
-    ["unreadable", (response) => response.end('{"jsonrpc":"2.0","id":null,"result":1}'), "nobody's"],
-    ["unreadable", (response) => response.end("[".repeat(100_000)), "too deep"],
+    [
+      "unreadable",
+      (response, id) => response.end(`{"jsonrpc":"2.0","id":${id + 1},"result":1}`),
+      "the id of another request",
+    ],
+    ["unreadable", (response) => response.end('{"jsonrpc":"2.0","id":null,"result":1}'), "an id of null"],
+    ["unreadable", (response) => response.end("[".repeat(100_000)), "nested too deeply"],
     [
       "unreadable",
       (response) => response.writeHead(200, { "content-length": 99 }).write("{", () => response.destroy()),
-      "half a body",
+      "a truncated body",
     ],
-    ["too_large", (response) => response.end(`"${" ".repeat(1024 * 1024)}"`), "more than is read"],
+    ["too_large", (response) => response.end(`"${" ".repeat(1024 * 1024)}"`), "a body that is too long"],
     [
       "refused",
       (response, id) => response.end(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32_000, message: SECRET } })),
@@ -101,7 +105,7 @@ describe("what is no answer is an error that quotes nothing", () => {
     [
       "refused",
       (response, id) => response.end(JSON.stringify({ jsonrpc: "2.0", id, error: SECRET })),
-      "an error of no form",
+      "an error that is not an object",
     ],
     [
       "refused",
@@ -109,32 +113,32 @@ describe("what is no answer is an error that quotes nothing", () => {
       "an error beside a result",
     ],
     ["unreachable", (response) => void response.destroy(), "a connection that breaks off"],
-    ["timeout", () => {}, "silence"],
-    ["timeout", (response) => void response.writeHead(200).write("{"), "half a body, and then silence"],
+    ["timeout", () => {}, "no response"],
+    ["timeout", (response) => void response.writeHead(200).write("{"), "a body that never ends"],
   ];
 
-  test.each(CASES)("%s: %j %s", async (problem, reply) => {
+  test.each(CASES)("rejects with %s and quotes nothing: %j %s", async (problem, reply) => {
     const { url, asked } = await startNode((response, { id }) => reply(response, id));
     const deadlineMs = problem === "timeout" ? 500 : 5_000;
     await expectProblem(createRpcNode(url, { deadlineMs }).call("eth_call", []), problem);
     expect(asked).toHaveLength(1);
   });
 
-  test.each([400, 401, 404, 413, 429, 500, 503])("status %i", async (status) => {
+  test.each([400, 401, 404, 413, 429, 500, 503])("rejects on status %i, and names it", async (status) => {
     const { url } = await startNode((response) => response.writeHead(status).end(HTML));
     const error = await expectProblem(createRpcNode(url).call("eth_call", []), "status");
     expect(error.status).toBe(status);
-    expect(error.message).toBe(`node answered eth_call with status ${status}`);
+    expect(error.message).toBe(`node responded to eth_call with status ${status}`);
   });
 
-  test("status 500, and a connection that breaks off in the body", async () => {
+  test("rejects with status when a body of status 500 breaks off", async () => {
     const { url } = await startNode((response) =>
       response.writeHead(500, { "content-length": 99 }).write("{", () => response.destroy()),
     );
     await expectProblem(createRpcNode(url).call("eth_call", []), "status");
   });
 
-  test("an answer of any length is read up to a limit, and the rest of it is not waited for", async () => {
+  test("rejects at the limit without reading the rest of an endless response", async () => {
     const { url } = await startNode((response) => {
       // Node 26 calls back before the bytes have gone anywhere.
       const more = () => void response.write("x".repeat(65_536), () => response.destroyed || setImmediate(more));
@@ -143,7 +147,7 @@ describe("what is no answer is an error that quotes nothing", () => {
     await expectProblem(createRpcNode(url).call("eth_call", []), "too_large");
   });
 
-  test("a port where nobody listens", async () => {
+  test("rejects with unreachable for a closed port", async () => {
     const server = createTcpServer();
     const url = await listen(server);
     server.close();
@@ -152,8 +156,8 @@ describe("what is no answer is an error that quotes nothing", () => {
     expect(error.message).toBe("node could not be reached for eth_call (ECONNREFUSED)");
   });
 
-  test("a redirect, which is not followed", async () => {
-    const elsewhere = await answering((id) => ({ jsonrpc: "2.0", id, result: 1 }));
+  test("does not follow a redirect", async () => {
+    const elsewhere = await responding((id) => ({ jsonrpc: "2.0", id, result: 1 }));
     for (const status of [301, 302, 303, 307, 308]) {
       const { url } = await startNode((response) => response.writeHead(status, { location: elsewhere.url }).end());
       await expectProblem(createRpcNode(url).call("eth_call", []), "status");
@@ -163,20 +167,23 @@ describe("what is no answer is an error that quotes nothing", () => {
 });
 
 describe("a caller who gives up", () => {
-  test("before the question asks nothing", async () => {
-    const { url, asked } = await answering((id) => ({ jsonrpc: "2.0", id, result: 1 }));
+  test("sends nothing when the caller gave up before", async () => {
+    const { url, asked } = await responding((id) => ({ jsonrpc: "2.0", id, result: 1 }));
     await expectProblem(createRpcNode(url).call("eth_call", [], { signal: AbortSignal.abort(SECRET) }), "given_up");
     expect(asked).toEqual([]);
   });
 
-  test.each([false, true])("does not wait for the answer, whose head has come: %s", async (hasHead) => {
-    const controller = new AbortController();
-    const { url } = await startNode((response) => {
-      if (hasHead) response.writeHead(200).write("{", () => controller.abort(SECRET));
-      else controller.abort(SECRET);
-    });
-    await expectProblem(createRpcNode(url).call("eth_call", [], { signal: controller.signal }), "given_up");
-  });
+  test.each([false, true])(
+    "does not wait for the response after the caller gives up (head received: %s)",
+    async (hasHead) => {
+      const controller = new AbortController();
+      const { url } = await startNode((response) => {
+        if (hasHead) response.writeHead(200).write("{", () => controller.abort(SECRET));
+        else controller.abort(SECRET);
+      });
+      await expectProblem(createRpcNode(url).call("eth_call", [], { signal: controller.signal }), "given_up");
+    },
+  );
 });
 
 describe("parseRpcUrl", () => {
@@ -192,19 +199,19 @@ describe("parseRpcUrl", () => {
   test.each<[given: unknown, why: string]>([
     ["", "empty"],
     ["node.example", "no scheme"],
-    ["wss://node.example", "no HTTP"],
-    ["file:///etc/passwd", "no HTTP"],
-    ["https://key:secret@node.example", "fetch refuses it"],
-    ["https://key@node.example", "fetch refuses it"],
-    ["https://node.example/#key", "fetch would not send it"],
-    [undefined, "nothing"],
+    ["wss://node.example", "not HTTP"],
+    ["file:///etc/passwd", "not HTTP"],
+    ["https://key:secret@node.example", "it has credentials"],
+    ["https://key@node.example", "it has credentials"],
+    ["https://node.example/#key", "a fragment is not sent"],
+    [undefined, "an empty body"],
     [8545, "a port"],
     [{ href: "https://node.example" }, "an object that looks like a URL"],
   ])("refuses %s: %s", (given) => {
     expect(parseRpcUrl(given)).toBeUndefined();
   });
 
-  test("is total, and what it returns is one it reads", () => {
+  test("never throws, and reads its own results", () => {
     fc.assert(
       fc.property(fc.oneof(fc.anything(), fc.webUrl({ withQueryParameters: true, withFragments: true })), (given) => {
         const url = parseRpcUrl(given);

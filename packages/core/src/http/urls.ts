@@ -1,5 +1,5 @@
 /**
- * Base URLs and hosts that a seller or a client names.
+ * Checks base URLs and hosts.
  *
  * @see {@link https://www.rfc-editor.org/rfc/rfc9110#section-7.2}
  *
@@ -7,9 +7,10 @@
  */
 
 /**
- * Reads a base URL and writes it without slashes at its end; `undefined` when it is none. Total.
+ * Reads a base URL and removes its trailing slashes: `https://x.org/api/` becomes `https://x.org/api`. `undefined` if it is invalid.
+ * Never throws.
  *
- * A query or a fragment would swallow what is appended, and a name and a password are not sent.
+ * A query or a fragment would swallow an appended path, and a name or password would not be sent.
  */
 export function parseBaseUrl(value: unknown): string | undefined {
   const text = value instanceof URL ? value.href : value;
@@ -19,7 +20,7 @@ export function parseBaseUrl(value: unknown): string | undefined {
   return username + password + search + hash === "" ? withoutEndingSlashes(href) : undefined;
 }
 
-/** A loop, because `/\/+$/` looks at a run of slashes once for each slash in it. */
+/** A loop, because `/\/+$/` takes quadratic time on many slashes. */
 function withoutEndingSlashes(text: string): string {
   let end = text.length;
   while (text.charAt(end - 1) === "/") end--;
@@ -28,7 +29,7 @@ function withoutEndingSlashes(text: string): string {
 
 const HOST = /^(?:[a-z0-9](?:[a-z0-9._-]{0,252}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;
 
-/** Whether a text is a host and nothing else, so that it may be put into a URL. */
+/** Whether a text is a host with an optional port, e.g. `api.example.com:8080`, and nothing else. */
 export function isHost(text: unknown): text is string {
   return typeof text === "string" && HOST.test(text);
 }

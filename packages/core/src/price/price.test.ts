@@ -7,13 +7,13 @@ const codeUnit = fc.nat(0xffff).map((code) => String.fromCharCode(code));
 
 const UINT256_MAX = 2n ** 256n - 1n;
 
-/** A price where one asset is known. */
+/** Reads a price on a network with one asset. */
 function parseDollars(price: string, decimals: number) {
   const parsed = parsePrice(price, [{ symbol: "USDC", decimals }]);
   return parsed.ok ? { ok: true, amount: parsed.amount } : parsed;
 }
 
-/** As on a network with three. */
+/** Reads a price on a network with three assets. */
 const KNOWN = [
   { symbol: "USDC", decimals: 6 },
   { symbol: "mUSD", decimals: 18 },
@@ -24,10 +24,10 @@ describe("parsePrice", () => {
   test.each<[price: string, decimals: number, amount: bigint, why: string]>([
     ["$0.01", 6, 10_000n, "a cent of USDC"],
     ["$1", 6, 1_000_000n, "whole dollars"],
-    ["$1", 0, 1n, "no decimals, and none needed"],
+    ["$1", 0, 1n, "an asset without decimals"],
     ["$0.000001", 6, 1n, "one atomic unit"],
     ["$0.1", 18, 100_000_000_000_000_000n, "more digits than a float has"],
-    ["$69.595", 3, 69_595n, "all the decimals there are"],
+    ["$69.595", 3, 69_595n, "all the decimals of the asset"],
     ["$007.50", 2, 750n, "leading zeros"],
     ["$123456789012345678901234567890", 6, 123456789012345678901234567890000000n, "thirty digits"],
     [`$0.${"0".repeat(35)}1`, 36, 1n, "thirty-six decimals"],
@@ -45,7 +45,7 @@ describe("parsePrice", () => {
     ["$1,000", "a separator"],
     ["$1_000", "a separator"],
     ["$1 000", "a separator"],
-    ["$1,5", "a comma for a point"],
+    ["$1,5", "a decimal comma"],
     ["$1.2.3", "two points"],
     ["$-1", "a sign"],
     ["-$1", "a sign"],
@@ -58,18 +58,18 @@ describe("parsePrice", () => {
     ["$1\n", "a line break"],
     ["$$1", "two currencies"],
     ["€1", "another currency"],
-    ["1$", "the currency behind"],
+    ["1$", "the currency after the number"],
     ["0.01USDC", "a ticker without a space"],
     ["1  USDC", "two spaces"],
     ["1\tUSDC", "a tab"],
-    ["1 USDC ", "a space behind"],
-    ["1 ", "a ticker of no letters"],
-    ["USDC 1", "the ticker before"],
+    ["1 USDC ", "a trailing space"],
+    ["1 ", "an empty ticker"],
+    ["USDC 1", "the ticker before the number"],
     ["$1 USD/C", "a character that no ticker has"],
     [`1 ${"U".repeat(21)}`, "more than twenty letters"],
-    ["$NaN", "no number"],
-    ["$Infinity", "no number"],
-    ["$１", "a digit that is wide"],
+    ["$NaN", "not a number"],
+    ["$Infinity", "not a number"],
+    ["$１", "a full-width digit"],
     ["$٣", "a digit of another script"],
     ["$1.٣", "a digit of another script"],
     [`$${"9".repeat(31)}`, "more than thirty digits"],
@@ -80,67 +80,64 @@ describe("parsePrice", () => {
 
   test.each<[price: string, decimals: number, why: string]>([
     ["$0.0000001", 6, "a tenth of an atomic unit"],
-    ["$0.0100000", 6, "a decimal too many, though it is a zero"],
+    ["$0.0100000", 6, "one decimal too many, even a zero"],
     ["$1.5", 0, "an asset without decimals"],
-    ["$1.0", 0, "an asset without decimals, though it is a zero"],
+    ["$1.0", 0, "an asset without decimals, even for a zero"],
     ["$0.123456789", 8, "would be rounded up"],
   ])("refuses %s with %i decimals rather than round it: %s", (price, decimals) => {
     expect(parseDollars(price, decimals)).toEqual({ ok: false, expected: expect.stringContaining("never rounded") });
   });
 
-  test.each(["$0", "$0.0", "$0.000000", "$000", "0 USDC", "$0.00 usdc"])(
-    "reads %s as zero, and is told of it",
-    (price) => {
-      expect(parseDollars(price, 6)).toEqual({ ok: true, amount: 0n });
-      expect(isZeroPrice(price)).toBe(true);
-    },
-  );
+  test.each(["$0", "$0.0", "$0.000000", "$000", "0 USDC", "$0.00 usdc"])("reads %s as zero", (price) => {
+    expect(parseDollars(price, 6)).toEqual({ ok: true, amount: 0n });
+    expect(isZeroPrice(price)).toBe(true);
+  });
 
   test.each<[price: string, symbol: string, amount: bigint, why: string]>([
-    ["$0.01", "USDC", 10_000n, "the first is what a $ means"],
-    ["0.01 USD", "USDC", 10_000n, "and what USD means"],
+    ["$0.01", "USDC", 10_000n, "a $ means the first asset"],
+    ["0.01 USD", "USDC", 10_000n, "USD means the first asset"],
     ["$0.01 usd", "USDC", 10_000n, "in any case"],
     ["0.10 USDC", "USDC", 100_000n, "by its ticker"],
     ["$0.10 usdc", "USDC", 100_000n, "with a currency before it, and in lower case"],
     ["0.10 MUSD", "mUSD", 100_000_000_000_000_000n, "with the decimals it has"],
-    ["0.10 USDC.e", "USDC.e", 10n, "whose name begins as another's does"],
+    ["0.10 USDC.e", "USDC.e", 10n, "a ticker that begins with another ticker"],
   ])("reads %s as an amount of %s: %d (%s)", (price, symbol, amount) => {
     expect(parsePrice(price, KNOWN)).toMatchObject({ ok: true, asset: { symbol }, amount });
   });
 
   test.each(["0.10 USDT", "$0.10 USDT", "0.10 USDC.", "0.10 EURC"])(
-    "refuses %s, and says what is known there",
+    "refuses %s, and lists the tickers on the network",
     (price) => {
       expect(parsePrice(price, KNOWN)).toEqual({
         ok: false,
-        expected: "one of what is known there: USDC, mUSD, USDC.e",
+        expected: "one of the tickers on this network: USDC, mUSD, USDC.e",
       });
     },
   );
 
-  test("refuses more decimals than the asset has that is named, not the first one", () => {
+  test("refuses more decimals than the named asset has", () => {
     expect(parsePrice("0.001 USDC.e", KNOWN)).toMatchObject({ ok: false, expected: /^at most 2 decimals/ });
     expect(parsePrice("0.0000001 mUSD", KNOWN)).toMatchObject({ ok: true, amount: 100_000_000_000n });
   });
 
-  test("prefers an asset that is called USD to the first", () => {
+  test("reads USD as the asset with that ticker if there is one", () => {
     expect(parsePrice("1 USD", [...KNOWN, { symbol: "USD", decimals: 0 }])).toMatchObject({ ok: true, amount: 1n });
   });
 
-  test("knows no price where nothing is known", () => {
+  test("refuses every price on a network without assets", () => {
     for (const price of ["$1", "1 USD", "1 USDC"]) {
-      expect(parsePrice(price, [])).toEqual({ ok: false, expected: "one of what is known there: no ticker" });
+      expect(parsePrice(price, [])).toEqual({ ok: false, expected: "one of the tickers on this network: none known" });
     }
   });
 
   test.each([Number.NaN, -1, 1.5, 37, Number.POSITIVE_INFINITY, undefined as unknown as number])(
-    "refuses an asset of %s decimals, by which any price would be another",
+    "refuses an asset of %s decimals",
     (decimals) => {
       expect(parseDollars("$0.01", decimals)).toEqual({ ok: false, expected: "an asset with 0 to 36 decimals" });
     },
   );
 
-  test("agrees with fractions of integers: exact, never rounded", () => {
+  test("agrees with exact fractions of integers", () => {
     const digits = (maxLength: number) =>
       fc.array(fc.constantFrom(..."0123456789"), { minLength: 1, maxLength }).map((some) => some.join(""));
     fc.assert(
@@ -157,7 +154,7 @@ describe("parsePrice", () => {
     );
   });
 
-  test("is the same in dollars and by the first ticker, however that is written", () => {
+  test("reads dollars and the first ticker alike, in any case", () => {
     const numbers = fc.stringMatching(/^\d{1,30}(?:\.\d{1,36})?$/);
     const tickers = fc.constantFrom("USDC", "usdc", "Usdc", "USD", "usd");
     fc.assert(
@@ -168,7 +165,7 @@ describe("parsePrice", () => {
     );
   });
 
-  test("is in the asset of the ticker, by its decimals, or refused", () => {
+  test("reads the asset of the ticker with its decimals, or refuses", () => {
     const symbols = fc.uniqueArray(fc.stringMatching(/^[A-Za-z][A-Za-z0-9.]{0,19}$/), {
       minLength: 1,
       maxLength: 5,
@@ -188,7 +185,7 @@ describe("parsePrice", () => {
     );
   });
 
-  test("is total", () => {
+  test("parsePrice and isZeroPrice never throw", () => {
     const texts = fc.oneof(fc.string({ unit: codeUnit }), fc.stringMatching(/^\$?[0-9.,e\-+ USDC]{0,20}$/));
     fc.assert(
       fc.property(texts, fc.oneof(fc.nat(40), fc.double()), (price, decimals) => {
@@ -201,10 +198,10 @@ describe("parsePrice", () => {
 
 describe("parseAtomic", () => {
   test.each<[amount: string, why: string]>([
-    ["0", "nothing"],
-    ["1", "the least"],
+    ["0", "zero"],
+    ["1", "the minimum"],
     ["10000", "a cent of USDC"],
-    [UINT256_MAX.toString(), "the most"],
+    [UINT256_MAX.toString(), "the maximum"],
   ])("reads %s: %s", (amount) => {
     expect(parseAtomic(amount)).toEqual({ ok: true, amount: BigInt(amount) });
   });
@@ -221,15 +218,15 @@ describe("parseAtomic", () => {
     ["1\n", "digits", "a line break"],
     ["1n", "digits", "a bigint as JavaScript writes it"],
     ["$1", "digits", "dollars"],
-    ["１", "digits", "a digit that is wide"],
+    ["１", "digits", "a full-width digit"],
     [(UINT256_MAX + 1n).toString(), "below 2^256", "one too many"],
-    ["9".repeat(78), "below 2^256", "as long as the most, and more"],
-    ["9".repeat(79), "digits", "longer than the most"],
+    ["9".repeat(78), "below 2^256", "as many digits as the maximum, but more"],
+    ["9".repeat(79), "digits", "more digits than the maximum"],
   ])("refuses %s: %s (%s)", (amount, expected) => {
     expect(parseAtomic(amount)).toEqual({ ok: false, expected: expect.stringContaining(expected) });
   });
 
-  test("is total", () => {
+  test("parsePrice and isZeroPrice never throw", () => {
     fc.assert(fc.property(fc.string({ unit: codeUnit }), (amount) => void parseAtomic(amount)));
   });
 });

@@ -1,27 +1,27 @@
 /**
- * Prices: decimal money as a seller writes it, and the atomic units it stands for.
+ * Prices: reads a seller's decimal price as atomic units, exactly.
  *
  * @see x402 v2 §5.1.2 `amount`
  * @module
  */
 
-/** A price in dollars, which means the network's usual stablecoin: `"$0.01"`. No separators, sign, exponent or spaces. */
+/** A price in dollars, paid in the network's default stablecoin: `"$0.01"`. No separators, minus sign, exponent or spaces. */
 export type DollarPrice = `$${number}`;
 
-/** A price in a stablecoin by its ticker, in any case, behind one space: `"0.10 USDT"`. `USD` is the network's usual one. */
+/** A price with a ticker, in any case, after one space: `"0.10 USDT"`. `USD` means the network's default stablecoin. */
 export type TickerPrice = `${number} ${string}` | `${DollarPrice} ${string}`;
 
 /** A price in atomic units of a named asset. */
 export interface AssetPrice {
-  /** Token contract or mint. */
+  /** Token contract, mint or asset id. */
   readonly asset: string;
   /** Atomic units as a decimal string, e.g. `"10000"`. */
   readonly amount: string;
-  /** What the scheme needs to know of an asset that it does not know itself, e.g. `{ name: "USDC", version: "2" }`. */
+  /** Facts about an asset that the scheme does not know, e.g. `{ name: "USDC", version: "2" }`. */
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
-/** An asset that a price can be in. */
+/** An asset that a price can name. */
 export interface PricingAsset {
   /** The ticker, e.g. `USDC`. */
   readonly symbol: string;
@@ -29,12 +29,12 @@ export interface PricingAsset {
   readonly decimals: number;
 }
 
-/** An amount in atomic units, or what is wrong with how it was written. */
+/** An amount in atomic units, or a description of valid ones. */
 export type ParsedAmount =
   | { readonly ok: true; readonly amount: bigint }
   | { readonly ok: false; readonly expected: string };
 
-/** A price converted exactly, and the asset it is in; or what is wrong with it. */
+/** An exact amount and its asset, or a description of valid prices. */
 export type ParsedPrice<A extends PricingAsset> =
   | { readonly ok: true; readonly asset: A; readonly amount: bigint }
   | { readonly ok: false; readonly expected: string };
@@ -47,10 +47,9 @@ const MAX_UINT256 = 2n ** 256n - 1n;
 /**
  * Converts a price to atomic units, exactly: `parsePrice("$0.01", [{ symbol: "USDC", decimals: 6 }])` has the amount `10000n`.
  *
- * A price with more decimals than the asset is refused, not rounded. Zero is read as zero: whether it may be is for the
- * route to say, not for a scheme.
+ * A price with more decimals than the asset is refused, not rounded. Zero is read as zero: the route decides whether it is allowed.
  *
- * @param assets - What the seller may mean on the network, the one that `$` means first.
+ * @param assets - The assets of the network; `$` means the first.
  */
 export function parsePrice<A extends PricingAsset>(price: string, assets: readonly A[]): ParsedPrice<A> {
   const { sign, whole, fraction = "", ticker } = PRICE.exec(price)?.groups ?? {};
@@ -58,7 +57,7 @@ export function parsePrice<A extends PricingAsset>(price: string, assets: readon
     return { ok: false, expected: 'a dollar price such as "$0.01", or "0.01 USDC"' };
   }
   const asset = findAsset(assets, ticker);
-  if (asset === undefined) return { ok: false, expected: `one of what is known there: ${tickersOf(assets)}` };
+  if (asset === undefined) return { ok: false, expected: `one of the tickers on this network: ${tickersOf(assets)}` };
   const { decimals } = asset;
   if (!Number.isInteger(decimals) || decimals < 0 || decimals > 36) {
     return { ok: false, expected: "an asset with 0 to 36 decimals" };
@@ -77,7 +76,7 @@ function findAsset<A extends PricingAsset>(assets: readonly A[], ticker = "USD")
 }
 
 function tickersOf(assets: readonly PricingAsset[]): string {
-  return assets.map(({ symbol }) => symbol).join(", ") || "no ticker";
+  return assets.map(({ symbol }) => symbol).join(", ") || "none known";
 }
 
 /** Reads an amount in atomic units: `"10000"`. Digits only, no leading zero, below 2^256; `"0"` is read as zero. */
@@ -86,7 +85,7 @@ export function parseAtomic(amount: string): ParsedAmount {
   return bounded(BigInt(amount));
 }
 
-/** Whether a price as a seller writes it is zero, in whatever asset. */
+/** Whether a seller's price is zero, in any asset. */
 export function isZeroPrice(price: string | AssetPrice): boolean {
   return typeof price === "string" ? ZERO.test(price) : price.amount === "0";
 }

@@ -25,7 +25,7 @@ describe("a settlement amount", () => {
     ["$0.0000019", 2n],
     ["$0.00000149999999", 1n],
     ["$0.0999995", 100_000n],
-  ])("%s of a maximum of ten cents is %d", (text, amount) => {
+  ])("reads %s of a maximum of ten cents as %d", (text, amount) => {
     expect(parseSettlementAmount(text, { maximum: 100_000n, decimals: 6 })).toEqual({ ok: true, amount });
   });
 
@@ -72,14 +72,14 @@ describe("a settlement amount", () => {
     [undefined, /atomic units/],
     [{ amount: "1" }, /atomic units/],
     [["1"], /atomic units/],
-  ])("cannot be %s", (text, expected) => {
+  ])("refuses %s", (text, expected) => {
     expect(parseSettlementAmount(text, { maximum: 100_000n, decimals: 6 })).toEqual({
       ok: false,
       expected: expect.stringMatching(expected),
     });
   });
 
-  test("in dollars means nothing of an asset whose decimals are not known", () => {
+  test("refuses dollars for an asset with unknown decimals", () => {
     const unknown = { maximum: 100n, decimals: undefined };
     expect(parseSettlementAmount("$0.1", unknown)).toMatchObject({ ok: false, expected: /decimals are not known/ });
     expect(parseSettlementAmount("50%", unknown)).toEqual({ ok: true, amount: 50n });
@@ -114,8 +114,8 @@ const decimalsOf = fc.integer({ min: 0, max: 36 });
 const authorizations = fc.record({ maximum: maxima, decimals: decimalsOf });
 const digits = (most: number) => fc.stringMatching(new RegExp(`^\\d{1,${most}}$`));
 
-describe("against rational arithmetic", () => {
-  test("percentages are rounded down", () => {
+describe("compared with rational arithmetic", () => {
+  test("rounds percentages down", () => {
     const percentages = fc.tuple(fc.integer({ min: 0, max: 120 }), fc.option(digits(2), { nil: undefined }));
     fc.assert(
       fc.property(authorizations, percentages, (authorized, [whole, fraction]) => {
@@ -127,7 +127,7 @@ describe("against rational arithmetic", () => {
     );
   });
 
-  test("dollars are rounded half up", () => {
+  test("rounds dollars half up", () => {
     const wholes = fc.bigInt(0n, 10n ** 40n).map(String);
     const fractions = fc.option(digits(40), { nil: undefined });
     fc.assert(
@@ -140,7 +140,7 @@ describe("against rational arithmetic", () => {
     );
   });
 
-  test("atomic units are as they are", () => {
+  test("reads atomic units unchanged", () => {
     fc.assert(
       fc.property(authorizations, fc.bigInt(0n, MAX_UINT256 + 10n), (authorized, amount) => {
         expectAmount(String(amount), authorized, amount);
@@ -148,7 +148,7 @@ describe("against rational arithmetic", () => {
     );
   });
 
-  test("whatever is given is read or refused, and never more than the maximum", () => {
+  test("reads or refuses any value, and never returns more than the maximum", () => {
     const texts = fc.oneof(fc.string(), fc.stringMatching(/^[$\d.%e+-]{0,12}$/), fc.anything());
     fc.assert(
       fc.property(authorizations, texts, (authorized, text) => {

@@ -1,19 +1,18 @@
 /**
- * Settlement amounts: how much of what the payer has authorized is taken, as a handler says it.
+ * Settlement amounts: how much of the authorized maximum a handler takes.
  *
- * @see the brief §4.4 "Settlement override for the `upto` scheme"
  * @module
  */
 
-/** What was authorized, and in which asset. */
+/** The authorized maximum. */
 export interface Authorized {
-  /** Atomic units: the most that can be taken. */
+  /** Atomic units. */
   readonly maximum: bigint;
-  /** Decimals of the asset, 0 to 36; `undefined` for an asset that is known by its address alone. */
+  /** Decimals of the asset, 0 to 36; `undefined` if only its address is known. */
   readonly decimals: number | undefined;
 }
 
-/** Atomic units to take, or what would be right. */
+/** Atomic units to take, or a description of valid amounts. */
 export type SettlementAmount =
   | { readonly ok: true; readonly amount: bigint }
   | { readonly ok: false; readonly expected: string };
@@ -22,7 +21,7 @@ const ATOMIC = /^(?:0|[1-9]\d{0,77})$/;
 const PERCENT = /^(?<whole>0|[1-9]\d{0,2})(?:\.(?<fraction>\d{1,2}))?%$/;
 const DOLLARS = /^\$(?<whole>0|[1-9]\d{0,77})(?:\.(?<fraction>\d{1,78}))?$/;
 
-/** Of dollars, as many as {@link DOLLARS} takes. */
+/** The longest fraction that {@link DOLLARS} accepts. */
 const MOST_DECIMALS = 78;
 
 const FORMS = 'atomic units ("10000"), a percentage with at most two decimals ("12.34%") or dollars ("$0.0123")';
@@ -30,22 +29,22 @@ const FORMS = 'atomic units ("10000"), a percentage with at most two decimals ("
 /** A hundredth of a percent. */
 const PARTS_OF_WHOLE = 10_000n;
 
-/** So fine that every form is read in full. */
+/** Fine enough to hold every form without rounding. */
 const PARTS_PER_UNIT: bigint = 10n ** BigInt(MOST_DECIMALS);
 
-/** An amount before it is rounded, or what would be right. */
+/** An amount before rounding, or a description of valid amounts. */
 export type ExactAmount =
   | { readonly ok: true; readonly parts: bigint; readonly form: "atomic" | "percent" | "dollars" }
   | { readonly ok: false; readonly expected: string };
 
 /**
- * Reads how much is to be taken. Three forms:
+ * Reads the amount to take. Three forms:
  *
- * - `"10000"`: atomic units;
- * - `"12.34%"`: so much of the authorized maximum, at most two decimals, rounded down to an atomic unit;
- * - `"$0.0123"`: dollars by the asset's decimals, rounded half up to an atomic unit.
+ * - `"10000"`: atomic units.
+ * - `"12.34%"`: a percentage of the maximum, with at most two decimals, rounded down to an atomic unit.
+ * - `"$0.0123"`: dollars, by the asset's decimals, rounded half up to an atomic unit.
  *
- * `"0"`, `"0%"` and `"$0"` take nothing. More than the maximum is refused, never cut down to it.
+ * `"0"`, `"0%"` and `"$0"` take nothing. An amount above the maximum is refused, never reduced.
  */
 export function parseSettlementAmount(text: unknown, authorized: Authorized): SettlementAmount {
   const read = readExactly(text, authorized);
@@ -56,7 +55,7 @@ export function parseSettlementAmount(text: unknown, authorized: Authorized): Se
   return { ok: true, amount };
 }
 
-/** Reads the same forms without rounding, and without a bound: parts of an atomic unit, {@link PARTS_PER_UNIT} to one. */
+/** Reads the same forms without rounding and without a maximum, in parts of an atomic unit ({@link PARTS_PER_UNIT}). */
 function readExactly(text: unknown, { maximum, decimals }: Authorized): ExactAmount {
   if (typeof text !== "string") return { ok: false, expected: FORMS };
   return (
@@ -64,7 +63,7 @@ function readExactly(text: unknown, { maximum, decimals }: Authorized): ExactAmo
   );
 }
 
-/** Whole atomic units. */
+/** Rounds parts to whole atomic units. */
 function roundHalfUp(parts: bigint): bigint {
   return (2n * parts + PARTS_PER_UNIT) / (2n * PARTS_PER_UNIT);
 }
@@ -90,19 +89,19 @@ function readDollars(text: string, decimals: number | undefined): ExactAmount | 
   return { ok: true, parts, form: "dollars" };
 }
 
-/** What is charged of one payment, as it is counted. */
+/** Counts the amount of one payment. */
 export interface Meter {
-  /** Atomic units, rounded half up; `undefined`: nothing was said so far. */
+  /** Atomic units, rounded half up; `undefined` before the first call. */
   readonly amount: bigint | undefined;
   /** Whole atomic units that can still be added. */
   readonly remaining: bigint;
-  /** Says the sum, whatever was counted before. What is refused changes nothing. */
+  /** Sets the sum. A refused amount changes nothing. */
   say(amount: unknown): SettlementAmount;
-  /** Adds to the sum, without rounding. What is refused changes nothing. */
+  /** Adds to the sum, without rounding. A refused amount changes nothing. */
   add(amount: unknown): SettlementAmount;
 }
 
-/** Creates a meter that stands at nothing. */
+/** Creates a meter without an amount. */
 export function createMeter(authorized: Authorized): Meter {
   const most = authorized.maximum * PARTS_PER_UNIT;
   let parts: bigint | undefined;

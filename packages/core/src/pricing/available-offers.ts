@@ -43,12 +43,12 @@ export interface AvailableOffers {
 /**
  * Prepares the offers of a route.
  *
- * @param onFinding - Gets each finding whenever support changes.
+ * @param onFinding - Gets each finding whenever support changes. Default: they are not looked for.
  */
 export function createAvailableOffers(
   route: OfferedRoute,
   facilitators: Supporters,
-  onFinding: (finding: Finding) => void,
+  onFinding?: (finding: Finding) => void,
 ): AvailableOffers {
   const completions = new Map(route.offers.map((offer) => [offer, createCompletions(offer)]));
   const waiting = route.offers.filter((offer) => offer.scheme.completeExtra !== undefined || hasExtensions(offer));
@@ -58,7 +58,7 @@ export function createAvailableOffers(
     if (revision !== facilitators.revision) {
       revision = facilitators.revision;
       current = compile(route, [...completions.values()], facilitators);
-      for (const found of inspectSupport(route, facilitators)) onFinding(found);
+      if (onFinding !== undefined) inspectSupport(route, facilitators).forEach(onFinding);
     }
     return current;
   };

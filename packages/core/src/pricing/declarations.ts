@@ -12,7 +12,7 @@ import type {
   RequestInput,
   RouteFacts,
 } from "../extension.js";
-import { type Issues, join } from "../issues.js";
+import { type Issues, issuePath } from "../issues.js";
 import type { ExtensionDeclaration, Extensions } from "../protocol/documents.js";
 import { copyJsonObject, isJsonObject } from "../protocol/json.js";
 
@@ -46,7 +46,7 @@ export function parseDeclarations(given: unknown, input: DeclarationsInput): Dec
   const compiled = new Map<string, CompiledDeclaration>();
   const constant: [string, ExtensionDeclaration][] = [];
   for (const [identifier, declaration] of Object.entries(copy)) {
-    const context = { path: join(path, identifier), route: input.route, issues };
+    const context = { path: issuePath(path, identifier), route: input.route, issues };
     const extension = extensions.find(({ key }) => key === identifier);
     if (extension === undefined) {
       if (isComplete(declaration)) constant.push([identifier, declaration]);

@@ -52,10 +52,10 @@ export interface RequestPrice {
 }
 
 /**
- * Makes the offers for one request. If a payment comes with a quote of ours, the quoted offer holds, whatever the price
- * is by now.
+ * Makes the offers for one request. If a payment comes with a quote of ours, the quoted offer holds, even
+ * if the price has changed.
  *
- * @throws TypeError when a function of the seller's returns what cannot be sold; and whatever it throws.
+ * @throws TypeError when a function of the seller's returns what cannot be sold. What it throws is passed on.
  */
 export async function priceRequest(
   options: readonly CompiledOption[],
@@ -147,7 +147,7 @@ export function isPrice(price: unknown): price is string | AssetPrice {
 export interface Quotes {
   /** @param expiresAtSeconds - Unix seconds. */
   sign(terms: QuotedTerms, expiresAtSeconds: number): string;
-  /** Checks a quote that came back. Total. */
+  /** Checks a quote that came back. Never throws. */
   check(quote: unknown, terms: QuotedTerms, nowSeconds: number): QuoteState;
 }
 
@@ -181,7 +181,7 @@ export function createQuotes(secret: Uint8Array): Quotes {
       const { expiry, seal: given } = (typeof quote === "string" && QUOTE.exec(quote)?.groups) || {};
       if (expiry === undefined || given === undefined) return "void";
       if (!timingSafeEqual(Buffer.from(given), Buffer.from(seal(terms, expiry)))) return "void";
-      // Unix seconds: no money.
+      // Seconds, not an amount, so `Number` is safe.
       return Number(expiry) < nowSeconds ? "lapsed" : "good";
     },
   };

@@ -39,7 +39,7 @@ export type ChallengeSize = "fits" | "large" | "too_large";
 /** What the seller set for a route, checked. */
 export interface RouteTerms {
   readonly key: string;
-  /** Where the resource is, whatever the request says. */
+  /** Where the resource is. Default: the URL of the request. */
   readonly url: string | undefined;
   readonly description: string;
   readonly mimeType: string;
@@ -88,11 +88,10 @@ export interface PricingDeps {
 
 /** The part of a route that its challenge is made of. */
 export function toChallengeSubject(
-  { url: _, declarations, ...terms }: RouteTerms,
+  { key, description, mimeType, service, declarations }: RouteTerms,
   offers: readonly Offer[],
   as: ChargedAs | undefined,
 ): ChallengeSubject & { readonly key: string } {
-  const { key, description, mimeType, service } = terms;
   return {
     ...{ key, description, mimeType, service, offers },
     declareAt: createDeclareAt(declarations),
@@ -125,7 +124,7 @@ export function createPricedRoute(
       const { offers, lapsed } = await priceRequest(options, occasion, quotes);
       if (offers === "free") return { ...fixed, isFree: true };
       // Findings about the price of one request are not told: there would be no end of them.
-      return { ...fixed, offers, lapsed, ...createAvailableOffers({ ...offered, offers }, facilitators, () => {}) };
+      return { ...fixed, offers, lapsed, ...createAvailableOffers({ ...offered, offers }, facilitators) };
     },
   });
 }

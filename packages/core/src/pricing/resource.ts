@@ -1,7 +1,7 @@
 /**
  * The resource of a request: its URL, its route template and its path parameters.
  *
- * @see x402 v2 §5.1.2, "ResourceInfo Schema"; the brief §2.5, "Dynamic (parameterized) routes"
+ * @see x402 v2 §5.1.2, "ResourceInfo Schema"
  *
  * @module
  */

@@ -9,7 +9,7 @@ describe("isNetwork", () => {
     ["solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp", "Solana"],
     ["algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k", "Algorand as CAIP-2 has it"],
     ["algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73ktiC1qzkkit8=", "Algorand as it was written before"],
-    ["sepa:eu", "no blockchain at all"],
+    ["sepa:eu", "not a blockchain"],
     ["ach:us_west-1", "separators inside the reference"],
   ])("takes %s: %s", (text) => {
     expect(isNetwork(text)).toBe(true);
@@ -44,7 +44,7 @@ describe("a network of Algorand", () => {
   const WHOLE = "algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI=";
   const MAINNET = "algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k";
 
-  test("is the same in both spellings", () => {
+  test("Algorand's network is the same in both spellings", () => {
     expect([sameNetwork(SHORT, WHOLE), sameNetwork(WHOLE, SHORT), sameNetwork(WHOLE, WHOLE)]).toEqual([
       true,
       true,
@@ -60,19 +60,19 @@ describe("a network of Algorand", () => {
     [SHORT.toLowerCase(), "case counts"],
     [SHORT.slice(0, -1), "a part of it"],
     [`${SHORT}x`, "something longer"],
-    [`${SHORT}xi9/cOUJOiI`, "no whole hash"],
+    [`${SHORT}xi9/cOUJOiI`, "not a whole hash"],
     [`${SHORT}xi9/cOUJOiI==`, "more than a whole hash"],
     [WHOLE.replace("algorand", "solana"), "another namespace"],
   ])("is not %s: %s", (other) => {
     expect([sameNetwork(SHORT, other), sameNetwork(other, SHORT), matchesNetwork(other, SHORT)]).not.toContain(true);
   });
 
-  test("is not another one whose hash begins alike, when both are written out", () => {
+  test("two whole hashes with the same first 32 characters are different networks", () => {
     expect(sameNetwork(WHOLE, `${SHORT}AAAAAAAAAAA=`)).toBe(false);
   });
 });
 
-test("in no other namespace a network is the same as a part of it", () => {
+test("in other namespaces a network differs from its prefix", () => {
   const network = fc.stringMatching(/^(eip155|solana|algorandx):[A-Za-z0-9+/]{43}=$/);
   fc.assert(
     fc.property(network, fc.integer({ min: 1, max: 43 }), (whole, left) => {
@@ -89,21 +89,21 @@ test("in no other namespace a network is the same as a part of it", () => {
 describe("matchesNetwork", () => {
   test.each<[pattern: string, network: string, matches: boolean, why: string]>([
     ["eip155:1", "eip155:1", true, "itself"],
-    ["eip155:1", "eip155:10", false, "not what merely begins like it"],
+    ["eip155:1", "eip155:10", false, "a longer reference"],
     ["eip155:*", "eip155:84532", true, "any of the namespace"],
     ["eip155:*", "solana:84532", false, "another namespace"],
-    ["eip155:*", "eip155x:1", false, "a namespace that begins like it"],
-    ["ab:*", "abc", false, "a name without a namespace has none"],
-    ["*", "eip155:1", false, "no pattern"],
-    ["*:*", "eip155:1", false, "no pattern: it says of no namespace who is paid"],
-    [":*", "eip155:1", false, "no pattern"],
-    ["eip155:1*", "eip155:10", false, "no part of a reference is a pattern"],
+    ["eip155:*", "eip155x:1", false, "a longer namespace"],
+    ["ab:*", "abc", false, "a name without a namespace"],
+    ["*", "eip155:1", false, "not a pattern"],
+    ["*:*", "eip155:1", false, "not a pattern"],
+    [":*", "eip155:1", false, "not a pattern"],
+    ["eip155:1*", "eip155:10", false, "part of a reference is not a pattern"],
     ["", "eip155:1", false, "nothing"],
   ])("%j and %j: %s, %s", (pattern, network, matches) => {
     expect(matchesNetwork(pattern, network)).toBe(matches);
   });
 
-  test("a pattern stands for the networks of its namespace, and no others", () => {
+  test("a pattern matches the networks of its namespace only", () => {
     const namespace = fc.stringMatching(/^[-a-z0-9]{3,8}$/);
     fc.assert(
       fc.property(namespace, namespace, fc.stringMatching(/^[a-zA-Z0-9]{1,32}$/), (a, b, reference) => {

@@ -26,7 +26,7 @@ describe("the text of a value", () => {
     expect(textOf(value)).toBe(text);
   });
 
-  test("tells values apart that print alike", () => {
+  test("toCanonicalText tells values apart that print alike", () => {
     const values = [
       "1",
       1,
@@ -46,7 +46,7 @@ describe("the text of a value", () => {
     expect(new Set(values.map(textOf)).size).toBe(values.length);
   });
 
-  test("is cut where it is long", () => {
+  test("toCanonicalText cuts long texts", () => {
     const circle: unknown[] = [];
     circle.push(...Array.from({ length: 50 }, () => circle));
     const alias = "x".repeat(LIMIT);
@@ -91,7 +91,7 @@ describe("the text of a value", () => {
         },
       },
     ],
-  ])("there is none for %s", (_case, value) => {
+  ])("toCanonicalText throws for %s", (_case, value) => {
     expect(() => textOf(value)).toThrow();
   });
 });

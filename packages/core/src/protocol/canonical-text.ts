@@ -1,17 +1,17 @@
 /**
- * One text for all values that are alike, whatever the order of their keys.
+ * Canonical text: equal values yield the same text, in any order of their keys.
  *
  * @module
  */
 
-/** A value that is deeper may have no end. */
+/** A deeper value may be circular. */
 const MAX_DEPTH = 200;
 
 /**
- * Writes a value like JSON, with the keys of each object in order, and cuts the text some way behind the limit.
+ * Writes a value like JSON, with sorted keys. Stops soon after the limit.
  *
- * @param limit - In characters.
- * @throws Whatever stands in the way: a getter that throws, an object that is too deep or has too many keys.
+ * @param limit - Characters.
+ * @throws the error of a getter, or a RangeError for a value that is too deep or has too many keys
  */
 export function toCanonicalText(value: unknown, limit: number): string {
   const writer = { text: "", limit };
@@ -24,10 +24,10 @@ interface Writer {
   readonly limit: number;
 }
 
-/** Each call writes something, so that circles and lists without an end come to the limit, too. */
+/** Each call writes something, so circular and endless values reach the limit, too. */
 function write(writer: Writer, value: unknown, depth: number): void {
   if (writer.text.length > writer.limit) return;
-  if (depth > MAX_DEPTH) throw new RangeError("too deep to be written");
+  if (depth > MAX_DEPTH) throw new RangeError("nested too deeply");
   if (typeof value === "object" && value !== null) writeComposite(writer, value, depth);
   else if (typeof value === "bigint") writer.text += `${value}n`;
   else writer.text += JSON.stringify(typeof value === "string" ? value.slice(0, writer.limit) : value) ?? "undefined";
@@ -50,13 +50,13 @@ function writeItems(writer: Writer, items: readonly unknown[], depth: number): v
   writer.text += "]";
 }
 
-/** JSON would make an empty object of either. */
+/** JSON would write either as an empty object. */
 function writeCollection(writer: Writer, collection: Map<unknown, unknown> | Set<unknown>, depth: number): void {
   writer.text += collection instanceof Map ? "Map" : "Set";
   writeItems(writer, [...collection], depth);
 }
 
-/** JSON would make an array of them, one number a byte. */
+/** JSON would write one number per byte. */
 function writeBytes(writer: Writer, bytes: Uint8Array): void {
   writer.text += `<${Buffer.from(bytes.subarray(0, writer.limit)).toString("base64")}>`;
 }
@@ -72,7 +72,7 @@ function writeObject(writer: Writer, value: object, depth: number): void {
 
 function writeFields(writer: Writer, fields: Readonly<Record<string, unknown>>, depth: number): void {
   const keys = Object.keys(fields);
-  if (keys.length > writer.limit) throw new RangeError("too many keys to be sorted");
+  if (keys.length > writer.limit) throw new RangeError("too many keys");
   writer.text += "{";
   for (const key of keys.sort()) {
     writer.text += `${JSON.stringify(key)}:`;

@@ -2,12 +2,11 @@
  * The documents of the protocol: the challenge, the payment, and the facilitator's responses.
  *
  * @see x402 v2 §5 and §7
- *
  * @module
  */
 import { isJsonObject } from "./json.js";
 
-/** One way to pay, exactly as the protocol has it: seven fields. This is the only form that facilitators get. */
+/** An offer as the protocol defines it, with seven fields. Facilitators get no other form. */
 export interface PaymentRequirements {
   /** `exact`, `upto`, … */
   readonly scheme: string;
@@ -15,18 +14,18 @@ export interface PaymentRequirements {
   readonly network: string;
   /** Atomic units as a decimal string, e.g. `"10000"` for 0.01 of an asset with 6 decimals. */
   readonly amount: string;
-  /** Token contract or mint. */
+  /** Token contract, mint or asset id. */
   readonly asset: string;
   readonly payTo: string;
-  /** How long a payment may take from challenge to settlement. */
+  /** The time a payment may take from challenge to settlement. */
   readonly maxTimeoutSeconds: number;
-  /** What the scheme needs besides, e.g. the EIP-712 domain of the token: `{ name: "USDC", version: "2" }`. */
+  /** Further fields of the scheme, e.g. the EIP-712 domain of the token: `{ name: "USDC", version: "2" }`. */
   readonly extra: Readonly<Record<string, unknown>>;
 }
 
 /**
- * What a client sends back as `accepted`. Clients in other languages drop unknown fields and an empty `extra`, and some
- * know the amount under its older name, so only what identifies an offer is required here.
+ * The offer that a client accepted. Only the fields that identify an offer are required: some clients drop unknown fields or an empty
+ * `extra`, or use the older name of the amount.
  */
 export interface AcceptedRequirements {
   readonly scheme: string;
@@ -38,13 +37,13 @@ export interface AcceptedRequirements {
   readonly extra?: Readonly<Record<string, unknown>> | null;
 }
 
-/** The resource that a challenge, and the payment that answers it, are about. */
+/** The resource of a challenge, and of a payment for it. */
 export interface ResourceInfo {
   /** Absolute URL, e.g. `https://api.example.com/weather/paris`; an MCP tool has `mcp://tool/<name>`. */
   readonly url: string;
   /** At most 500 characters: facilitators refuse to verify a payment for a longer one. */
   readonly description?: string;
-  /** Media type of the answer, e.g. `application/json`. */
+  /** Media type of the response, e.g. `application/json`. */
   readonly mimeType?: string;
   /** For catalogs: 1 to 32 printable ASCII characters. */
   readonly serviceName?: string;
@@ -65,8 +64,8 @@ export interface ExtensionDeclaration {
 export type Extensions = Readonly<Record<string, ExtensionDeclaration>>;
 
 /**
- * An offer as clients see it: the seven fields of the protocol, and the fields by which older documents and catalogs
- * describe the same thing. The extra fields are left out when the header would grow too large for common proxies.
+ * An offer as clients get it: the seven fields of the protocol, and fields with the same content for older clients and catalogs. The
+ * latter are left out when the header would be too large for common proxies.
  */
 export interface AdvertisedRequirements extends PaymentRequirements {
   /** Same as `amount`, under its older name. */
@@ -81,7 +80,7 @@ export interface AdvertisedRequirements extends PaymentRequirements {
   };
 }
 
-/** The challenge: why payment is needed, for what, and the ways to pay, best first. */
+/** The challenge: the reason, the resource, and the offers, preferred first. */
 export interface PaymentRequired {
   readonly x402Version: 2;
   readonly error?: string;
@@ -90,19 +89,19 @@ export interface PaymentRequired {
   readonly extensions?: Extensions;
 }
 
-/** A payment as a client sends it. Everything in it is a stranger's word. */
+/** A payment as a client sends it. Nothing in it is trusted. */
 export interface PaymentPayload {
   readonly x402Version: 2;
   readonly accepted: AcceptedRequirements;
-  /** What the scheme makes of it; only the scheme knows its shape. */
+  /** The scheme's part. Only the scheme knows its shape. */
   readonly payload: Readonly<Record<string, unknown>>;
-  /** The client's echo of the challenge's resource. Never trusted, never passed on. */
+  /** The client's copy of the challenge's resource. Never passed on. */
   readonly resource?: unknown;
-  /** The client's echo of the challenge's extensions, with its additions. */
+  /** The client's copy of the challenge's extensions, with its additions. */
   readonly extensions?: Readonly<Record<string, unknown>> | null;
 }
 
-/** A payment as a facilitator gets it: the scheme's payload is the client's, everything else is ours. */
+/** A payment as a facilitator gets it. Only `payload` is the client's; Farebox writes the rest. */
 export interface CanonicalPayment {
   readonly x402Version: 2;
   readonly accepted: PaymentRequirements;
@@ -111,13 +110,13 @@ export interface CanonicalPayment {
   readonly extensions?: Readonly<Record<string, unknown>>;
 }
 
-/** `success`: it was listed. `processing`: it will be, or not. */
+/** `success`: it was listed. `processing`: not decided yet. `rejected`: it will not be listed. */
 export type ExtensionStatus = "success" | "processing" | "rejected";
 
-/** What has become of one declaration. */
+/** A facilitator's report on one declared extension. */
 export interface ExtensionOutcome {
   readonly status: ExtensionStatus;
-  /** Why it was rejected: at most 200 printable ASCII characters, a facilitator's own words. */
+  /** The facilitator's reason, at most 200 printable ASCII characters. */
   readonly rejectedReason?: string;
 }
 
@@ -126,12 +125,12 @@ export type ExtensionResponses = Readonly<Record<string, ExtensionOutcome>>;
 
 const MAX_REASON = 200;
 
-/** A facilitator that knows more extensions than this is not listened to further. */
+/** Further extensions of a facilitator are ignored. */
 const MAX_EXTENSIONS = 16;
 
 const KEY = /^[a-z0-9][a-z0-9._-]{0,63}$/i;
 
-/** Reads outcomes, known fields only; `undefined` when there is none. Total. */
+/** Reads reports, known fields only. `undefined` if there is no valid one. Never throws. */
 export function readExtensionResponses(value: unknown): ExtensionResponses | undefined {
   if (!isJsonObject(value)) return undefined;
   const outcomes = Object.entries(value).flatMap(([key, outcome]): [string, ExtensionOutcome][] => {
@@ -157,33 +156,33 @@ function toPrintable(text: string): string {
     .slice(0, MAX_REASON);
 }
 
-/** Whether a payment would settle if it were settled now. */
+/** Whether a payment would settle now. */
 export interface VerifyResponse {
   readonly isValid: boolean;
-  /** Why not; a protocol string such as `insufficient_funds`. */
+  /** The reason if not, e.g. `insufficient_funds`. */
   readonly invalidReason?: string;
-  /** Prose for a log. Not passed on to clients. */
+  /** A message for logs. Not passed on to clients. */
   readonly invalidMessage?: string;
   readonly payer?: string;
-  /** What has become of our declarations. In HTTP a header of its own. */
+  /** Reports on declared extensions. In HTTP they have their own header. */
   readonly extensionResponses?: ExtensionResponses;
 }
 
 /** How a settlement ended. */
 export interface SettlementResponse {
   readonly success: boolean;
-  /** Why not; a protocol string. Absent on success. */
+  /** The reason if not, e.g. `insufficient_funds`. Absent on success. */
   readonly errorReason?: string;
-  /** Prose for a log. Not passed on to clients. */
+  /** A message for logs. Not passed on to clients. */
   readonly errorMessage?: string;
   readonly payer?: string;
-  /** Transaction hash; `""` when there is none. */
+  /** Transaction hash, or `""` without a transaction. */
   readonly transaction: string;
   /** CAIP-2. */
   readonly network: string;
   /** Atomic units that were moved. */
   readonly amount?: string;
-  /** What has become of our declarations. In HTTP a header of its own; never part of a receipt. */
+  /** Reports on declared extensions. In HTTP they have their own header, and are never part of a receipt. */
   readonly extensionResponses?: ExtensionResponses;
 }
 
@@ -197,7 +196,7 @@ export interface SupportedKind {
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
-/** What a facilitator supports. */
+/** The schemes, networks and extensions that a facilitator supports. */
 export interface SupportedResponse {
   readonly kinds: readonly SupportedKind[];
   /** Identifiers of extensions, e.g. `bazaar`. */

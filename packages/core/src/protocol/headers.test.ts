@@ -39,7 +39,7 @@ const challenge = documentOf(PAYMENT_REQUIRED) as PaymentRequired;
 const payment = documentOf(PAYMENT_SIGNATURE) as PaymentPayload;
 const receipt = documentOf(PAYMENT_RESPONSE) as SettlementResponse;
 
-describe("the HTTP transport's own headers", () => {
+describe("the examples of the HTTP transport", () => {
   const codecs: Record<string, { encode: (document: never) => string; decode: (value: string) => unknown }> = {
     [PAYMENT_REQUIRED]: { encode: encodePaymentRequired, decode: decodePaymentRequired },
     [PAYMENT_RESPONSE]: { encode: encodePaymentResponse, decode: decodePaymentResponse },
@@ -52,18 +52,18 @@ describe("the HTTP transport's own headers", () => {
     },
   };
 
-  test.each(vectors)("$clause: $header is read and written as printed", ({ header, value, document }) => {
+  test.each(vectors)("$clause: $header decodes and encodes as printed", ({ header, value, document }) => {
     expect(codecs[header]?.decode(value)).toEqual(document);
     expect(codecs[header]?.encode(document as never)).toBe(value);
   });
 });
 
 describe("base64 of JSON", () => {
-  test("is read as it was written, and is standard base64 on one line", () => {
+  test("decodes its own encoding, which is standard base64 on one line", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6, stringUnit: codeUnit }), (value) => {
         const text = encodeBase64Json(value);
-        // The pattern by which clients test a header before they read it.
+        // Clients test a header with this pattern before they decode it.
         expect(text).toMatch(/^[A-Za-z0-9+/]*={0,2}$/);
         expect(text.length % 4).toBe(0);
         expect(decodeBase64Json(text)).toEqual({ ok: true, value: JSON.parse(JSON.stringify(value)) });
@@ -73,7 +73,7 @@ describe("base64 of JSON", () => {
 
   test.each<[text: string, why: string]>([
     ["", "empty"],
-    ["e30", "no padding is tolerated, so this one is read"],
+    ["e30", "missing padding is allowed"],
   ])("%j: %s", (text) => {
     expect(decodeBase64Json(text).ok).toBe(text !== "");
   });
@@ -81,16 +81,16 @@ describe("base64 of JSON", () => {
   test.each<[text: string, why: string]>([
     ["eyJhIjoiPz8_In0=", "base64url"],
     ["eyJhIjoi\nYiJ9", "a line break"],
-    ["eyJhIjoiYiJ9\n", "a line break behind it"],
-    [" e30=", "a space before it"],
-    ["e30=, e30=", "two headers that Node has joined"],
+    ["eyJhIjoiYiJ9\n", "a trailing line break"],
+    [" e30=", "a leading space"],
+    ["e30=, e30=", "two headers joined by Node"],
     ["e30=e30=", "two headers without a separator"],
     ["e===", "padding that is too long"],
-    ["====", "padding of nothing"],
+    ["====", "only padding"],
     ["{}", "JSON that is not encoded"],
-    ["AAAA", "no JSON inside"],
-    ["/////w==", "no UTF-8 inside"],
-    [Buffer.from("[".repeat(33) + "]".repeat(33)).toString("base64"), "too deep"],
+    ["AAAA", "not JSON"],
+    ["/////w==", "not UTF-8"],
+    [Buffer.from("[".repeat(33) + "]".repeat(33)).toString("base64"), "nested too deeply"],
   ])("refuses %j: %s", (text) => {
     expect(decodeBase64Json(text)).toEqual({ ok: false });
   });
@@ -105,11 +105,11 @@ describe("a challenge and a receipt", () => {
     ["null as a challenge", decodePaymentRequired(encodeBase64Json(null))],
     ["a list as a receipt", decodePaymentResponse(encodeBase64Json([receipt]))],
     ["prose as a receipt", decodePaymentResponse("no receipt")],
-  ])("%s is not one", (_what, decoded) => {
+  ])("does not decode %s", (_what, decoded) => {
     expect(decoded).toBeUndefined();
   });
 
-  test("are read whatever the header holds, without a throw", () => {
+  test("decoding a challenge or a receipt never throws", () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.string({ unit: codeUnit }), fc.base64String(), fc.jsonValue().map(encodeBase64Json)),
@@ -122,6 +122,6 @@ describe("a challenge and a receipt", () => {
   });
 });
 
-test("the payment in the vectors is the one that the other tests start from", () => {
+test("the payment in the vectors is the one that other tests use", () => {
   expect(decodePaymentSignature(encodePaymentSignature(payment))).toEqual({ kind: "present", payment });
 });

@@ -1,11 +1,9 @@
 /**
- * The payment headers: base64 of JSON, one codec for each.
+ * The payment headers: base64 of JSON, with one codec for each.
  *
  * @see x402 v2, HTTP transport; MCP transport, "Payment Payload Transmission"
- *
  * @module
  */
-
 import {
   type ExtensionResponses,
   type PaymentPayload,
@@ -27,16 +25,15 @@ export function encodeBase64(text: string): string {
   return Buffer.from(text, "utf8").toString("base64");
 }
 
-/** Decodes standard base64 of JSON. Total: anything else yields `ok: false`. */
+/** Decodes standard base64 of JSON. Any other text yields `ok: false`. Never throws. */
 export function decodeBase64Json(text: string): ParsedJson {
   const bytes = Buffer.from(text, "base64");
   return isStandard(text, bytes) ? parseJson(bytes.toString("utf8")) : { ok: false };
 }
 
 /**
- * The standard alphabet; its padding may be missing. Clients test for just this, so base64url or line breaks never go out. It
- * is also checked on the way in, because `Buffer` skips what it does not know, among it the `", "` by which Node joins a
- * repeated header: so what it has read is written again.
+ * Whether a text is standard base64, with or without padding. `Buffer` skips unknown characters, among them the `", "` with which Node
+ * joins a repeated header. The decoded bytes are therefore encoded again and compared.
  */
 function isStandard(text: string, bytes: Buffer): boolean {
   const written = bytes.toString("base64");
@@ -51,7 +48,7 @@ export function encodePaymentRequired(challenge: PaymentRequired): string {
   return encodeBase64Json(challenge);
 }
 
-/** Reads a challenge from a header value; `undefined` when it is not one. Total. */
+/** Reads a challenge from a header value; `undefined` if it is invalid. Never throws. */
 export function decodePaymentRequired(value: string): PaymentRequired | undefined {
   const json = decodeBase64Json(value);
   return json.ok && isPaymentRequired(json.value) ? json.value : undefined;
@@ -60,23 +57,22 @@ export function decodePaymentRequired(value: string): PaymentRequired | undefine
 /** Name of the header that carries the payment. */
 export const PAYMENT_SIGNATURE = "PAYMENT-SIGNATURE";
 
-/** Node refuses header blocks over 16 KiB by default, so a longer payment works nowhere else either. */
+/** Node refuses header blocks over 16 KiB by default. */
 const MAX_CHARACTERS = 16 * 1024;
 
-/** As many bytes as a header of that length has room for. */
+/** The bytes that fit into a header of that length. */
 const MAX_BYTES = (MAX_CHARACTERS / 4) * 3;
 
-/** A payment either decodes, is absent, or is unusable; only the first reaches a scheme. */
+/** A decoded payment, none, or an invalid one. Only the first reaches a scheme. */
 export type DecodedPayment =
   | { readonly kind: "absent" }
   | { readonly kind: "malformed"; readonly reason: SpecifiedReason; readonly problem: string }
   | { readonly kind: "present"; readonly payment: PaymentPayload };
 
 /**
- * Reads a payment from a header value. Total: any input yields a {@link DecodedPayment}, none throws, and the work is
- * linear in the length of the text.
+ * Reads a payment from a header value. Never throws, and takes time linear in the length of the text.
  *
- * @param value - The header's text, `undefined` when the request has none.
+ * @param value - The value of the header, or `undefined`.
  */
 export function decodePaymentSignature(value: string | undefined): DecodedPayment {
   if (value === undefined) return { kind: "absent" };
@@ -88,9 +84,9 @@ export function decodePaymentSignature(value: string | undefined): DecodedPaymen
 }
 
 /**
- * Reads a payment from a value that a transport has parsed. Total, and with the limits that a header has.
+ * Reads a payment from a value that a transport has parsed, with the limits of the header. Never throws.
  *
- * @param value - What stands where the payment belongs, `undefined` when there is nothing.
+ * @param value - The value in the payment's place, or `undefined`.
  */
 export function decodePayment(value: unknown): DecodedPayment {
   if (value === undefined) return { kind: "absent" };
@@ -101,7 +97,7 @@ export function decodePayment(value: unknown): DecodedPayment {
   return json.ok ? readPayload(json.value) : malformed("nested too deeply, or has a NUL in it");
 }
 
-/** What is nested so deeply that it cannot be written is no payment either. */
+/** `undefined` for a value that JSON cannot express, or that is nested too deeply. */
 function toJson(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);
@@ -136,45 +132,45 @@ export function encodePaymentResponse(receipt: SettlementResponse): string {
   return encodeBase64Json(receipt);
 }
 
-/** Reads a receipt from a header value; `undefined` when it is not one. Total. */
+/** Reads a receipt from a header value; `undefined` if it is invalid. Never throws. */
 export function decodePaymentResponse(value: string): SettlementResponse | undefined {
   const json = decodeBase64Json(value);
   return json.ok && isSettlementResponse(json.value) ? json.value : undefined;
 }
 
-/** Name of the header. */
+/** Name of the header that carries a facilitator's reports on extensions. */
 export const EXTENSION_RESPONSES = "EXTENSION-RESPONSES";
 
-/** A longer one holds more than is read of it. */
+/** A longer header is ignored. */
 const MAX_HEADER = 8 * 1024;
 
-/** Writes outcomes for the header. */
+/** Encodes reports for the header. */
 export function encodeExtensionResponses(responses: ExtensionResponses): string {
   return encodeBase64Json(responses);
 }
 
-/** Reads outcomes from a header value; `undefined` for one that has none. Total. */
+/** Reads reports from a header value; `undefined` if there is no valid one. Never throws. */
 export function decodeExtensionResponses(value: string | null | undefined): ExtensionResponses | undefined {
   if (typeof value !== "string" || value.length > MAX_HEADER) return undefined;
   const json = decodeBase64Json(value);
   return json.ok ? readExtensionResponses(json.value) : undefined;
 }
 
-/** Name of the header. */
+/** Name of the header that lets scripts in browsers read other headers. */
 export const EXPOSE_HEADERS = "Access-Control-Expose-Headers";
 
 const OURS = [PAYMENT_REQUIRED, PAYMENT_RESPONSE, EXTENSION_RESPONSES];
-const OURS_ALONE = OURS.join(", ");
+const ALL_OURS = OURS.join(", ");
 
-/** Appends our headers to those already exposed; a `*` already exposes them, unless the request has credentials. */
+/** Appends our headers to those already exposed. A `*` does not expose them for requests with credentials. */
 export function exposeHeaders(current: string | undefined): string {
-  if (current === undefined || current.trim() === "") return OURS_ALONE;
+  if (current === undefined || current.trim() === "") return ALL_OURS;
   const names = current.split(",").map((name) => name.trim().toUpperCase());
   const missing = OURS.filter((name) => !names.includes(name));
   return missing.length === 0 ? current : `${current}, ${missing.join(", ")}`;
 }
 
-/** Whether a header is that one. */
+/** Whether a header is `Settlement-Overrides`. */
 export function isSettlementOverrides(name: string): boolean {
   return name.toLowerCase() === "settlement-overrides";
 }

@@ -11,7 +11,7 @@ function nested(open: string, close: string, depth: number): string {
   return `${open.repeat(depth)}0${close.repeat(depth)}`;
 }
 
-/** Depth as the parsed value has it, counted in another way than the code counts it. */
+/** The depth of a parsed value, counted independently of the code. */
 function depthOf(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   return 1 + Math.max(0, ...Object.values(value).map(depthOf));
@@ -26,7 +26,7 @@ describe("parseJson bounds the depth", () => {
     ["both together", true, nested('[{"a":', "}]", 16)],
     ["both together, too deep", false, nested('[{"a":', "}]", 17)],
     ["many, but beside each other", true, `[${"[],".repeat(5000)}0]`],
-    ["brackets in a string are none", true, `"${"[".repeat(5000)}"`],
+    ["brackets in a string do not count", true, `"${"[".repeat(5000)}"`],
     ["an escaped quote does not end the string", true, `"\\"${"[".repeat(5000)}"`],
     ["an escaped backslash before the closing quote does not hide it", false, `["\\\\",${nested("[", "]", 32)}]`],
     ["nor do brackets in a key count", true, `{"${"{".repeat(40)}":1}`],
@@ -38,7 +38,7 @@ describe("parseJson bounds the depth", () => {
     expect(parseJson(text).ok).toBe(ok);
   });
 
-  test("whatever is accepted is at most 32 deep, and whatever is at most 32 deep is accepted", () => {
+  test("parseJson accepts values of depth 32 and less, and no others", () => {
     const { value } = fc.letrec<{ value: unknown }>((tie) => ({
       value: fc.oneof(
         { maxDepth: 40, depthSize: "max", withCrossShrink: true },
@@ -63,23 +63,23 @@ describe("parseJson", () => {
     [" ", "blank"],
     ["{", "open"],
     ["]]]][[[[", "closed before opened"],
-    ["[}", "closed by another"],
-    ['"abc', "a string without end"],
-    ['"\\', "an escape without end"],
+    ["[}", "closed by the wrong bracket"],
+    ['"abc', "an unclosed string"],
+    ['"\\', "an incomplete escape"],
     ["{a:1}", "no quotes"],
     ["{'a':1}", "single quotes"],
-    ["[1,]", "a comma too many"],
+    ["[1,]", "a trailing comma"],
     ["01", "a leading zero"],
     ["NaN", "not a number"],
-    ["undefined", "no value of JSON"],
+    ["undefined", "not JSON"],
     ["1 2", "two values"],
-    ["{}\u0000", "a NUL behind it"],
+    ["{}\u0000", "a trailing NUL"],
     ["\ufeff{}", "a byte order mark"],
   ])("refuses %j: %s", (text) => {
     expect(parseJson(text)).toEqual(REFUSED);
   });
 
-  test("tells null from nothing", () => {
+  test("parses null as a value", () => {
     expect(parseJson("null")).toEqual({ ok: true, value: null });
   });
 
@@ -87,13 +87,13 @@ describe("parseJson", () => {
     expect(parseJson(text)).toEqual(REFUSED);
   });
 
-  test("takes __proto__ as a field like any other", () => {
+  test("parses __proto__ as an ordinary field", () => {
     const parsed = parseJson('{"__proto__":{"polluted":true}}');
     expect(parsed.ok && Object.hasOwn(parsed.value as object, "__proto__")).toBe(true);
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
   });
 
-  test("is total, and agrees with JSON.parse on what is not deep", () => {
+  test("never throws, and agrees with JSON.parse on shallow documents", () => {
     const pieces = fc.constantFrom("{", "}", "[", "]", '"', "\\", ":", ",", "1", "a", "null", " ");
     const texts = fc.oneof(
       fc.string({ unit: codeUnit }),
@@ -110,10 +110,10 @@ describe("parseJson", () => {
     );
   });
 
-  test("costs what the length costs, whatever the text is made of", () => {
+  test("takes time linear in the length of any text", () => {
     const started = performance.now();
     for (const unit of ["[", "]", '"', "\\", '\\"', '"\\', "{}", '"[', " "]) parseJson(unit.repeat(200_000));
-    // A hundred times what it takes; a quadratic pass would take minutes.
+    // A hundred times the usual time. A quadratic pass would take minutes.
     expect(performance.now() - started).toBeLessThan(2_000);
   });
 });
@@ -124,7 +124,7 @@ test("isJsonObject tells objects from everything else", () => {
 });
 
 describe("copyJsonObject", () => {
-  test("copies what JSON says of an object, all the way down", () => {
+  test("makes a deep copy by way of JSON", () => {
     const given = { a: { b: [1, null] }, dropped: undefined, date: new Date(0) };
     const copy = copyJsonObject(given);
     expect(copy).toEqual({ a: { b: [1, null] }, date: "1970-01-01T00:00:00.000Z" });
@@ -135,14 +135,14 @@ describe("copyJsonObject", () => {
   circle["self"] = circle;
 
   test.each<[given: unknown, why: string]>([
-    [{ a: 1n }, "a bigint has no words in JSON"],
-    [circle, "nor has a circle"],
-    [{ toJSON: () => "text" }, "what JSON says of it is a text"],
+    [{ a: 1n }, "a bigint"],
+    [circle, "a circular object"],
+    [{ toJSON: () => "text" }, "a toJSON that returns a string"],
     [[1], "a list"],
     [null, "null"],
-    [undefined, "nothing"],
+    [undefined, "undefined"],
     [() => {}, "a function"],
-    ["{}", "a text"],
+    ["{}", "a string"],
   ])("has no copy of %o: %s", (given) => {
     expect(copyJsonObject(given)).toBeUndefined();
   });

@@ -1,13 +1,13 @@
 /**
- * JSON from strangers: bounded before it is parsed.
+ * Parses JSON from clients, facilitators and nodes, with a limit on its depth.
  *
  * @module
  */
 
-/** No document of the protocol nests deeper than a JSON Schema inside an extension; 32 leaves room for that. */
+/** Enough for a JSON Schema inside an extension, the deepest part of any document. */
 const MAX_DEPTH = 32;
 
-/** JSON that parsed, or nothing. `null` is a value of JSON, hence the wrapping. */
+/** The parsed value, or a failure. Wrapped, because `null` is a JSON value. */
 export type ParsedJson = { readonly ok: true; readonly value: unknown } | { readonly ok: false };
 
 const MALFORMED: ParsedJson = Object.freeze({ ok: false });
@@ -15,16 +15,16 @@ const MALFORMED: ParsedJson = Object.freeze({ ok: false });
 /** A plain object of unchecked fields. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Nothing in the protocol has a NUL, and databases refuse texts with one, which would be at a bad moment. */
+/** No valid document contains a NUL, and databases refuse texts with one. */
 const NUL = "\\u0000";
 
 /**
- * Parses JSON text. Total: text that is malformed, too deeply nested or has a NUL yields `ok: false`, nothing throws.
+ * Parses JSON. Text that is malformed, nested too deeply or has a NUL yields `ok: false`. Never throws.
  *
- * The depth is counted before parsing, in one pass over the text, so that a deep document costs what a flat one costs:
- * whatever walks the value afterwards cannot be made to recurse.
+ * The depth is counted before parsing, in one pass, so a deep document is as cheap to refuse as a flat one, and code that walks the
+ * value cannot overflow the stack.
  *
- * @param above - How deep the text itself is nested in another. Default 0.
+ * @param above - The depth of the text itself in another document. Default 0.
  */
 export function parseJson(text: string, above = 0): ParsedJson {
   if (depthExceeds(text, MAX_DEPTH - above) || text.includes(NUL)) return MALFORMED;
@@ -40,7 +40,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A deep copy of what JSON says of an object; `undefined` when JSON has no words for it. Total. */
+/** A deep copy of an object by way of JSON; `undefined` if JSON cannot express it. Never throws. */
 export function copyJsonObject(value: unknown): JsonObject | undefined {
   try {
     const copy: unknown = JSON.parse(JSON.stringify(value));
@@ -58,12 +58,12 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
 function depthExceeds(text: string, limit: number): boolean {
-  // Nearly every document has fewer brackets than that in all, and those are found faster than strings are told apart.
+  // Nearly every document has fewer brackets than that in all, and counting those is faster than skipping strings.
   const isShallow = !hasMoreThan(text, "{", limit / 2) && !hasMoreThan(text, "[", limit / 2);
   return !isShallow && measureDepth(text, limit) > limit;
 }
 
-/** As deep as it gets, at least one more than the limit where that is exceeded. */
+/** The greatest depth. Stops one level above the limit. */
 function measureDepth(text: string, limit: number): number {
   let [depth, deepest] = [0, 0];
   for (let at = 0; at < text.length; at++) {
@@ -83,7 +83,7 @@ function hasMoreThan(text: string, character: string, count: number): boolean {
   return false;
 }
 
-/** Position of the quote that closes the string opened at `start`; past the end when none does. */
+/** Position of the quote that closes the string at `start`, or past the end of the text. */
 function endOfString(text: string, start: number): number {
   let at = start + 1;
   while (at < text.length && text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1;

@@ -1,6 +1,6 @@
 /**
- * The extension `payment-identifier`: an id of the client's choice for one payment, by which the same payment sent again
- * can be told from somebody else's copy of it. It never reaches the chain, so only the client knows it.
+ * The extension `payment-identifier`: an id that the client chooses for one payment. It never reaches the chain, so only the client
+ * knows it, and can prove with it that a duplicate is its own.
  *
  * @see x402 v2 extension `payment-identifier`
  * @module
@@ -11,7 +11,7 @@ import { isJsonObject } from "./json.js";
 /** The extension's identifier. */
 export const PAYMENT_IDENTIFIER = "payment-identifier";
 
-/** What a client put into its payment. */
+/** The id in a payment, none, or an invalid one. */
 export type ClientIdentifier =
   | { readonly kind: "absent" }
   | { readonly kind: "malformed" }
@@ -19,7 +19,7 @@ export type ClientIdentifier =
 
 const ID = /^[A-Za-z0-9_-]{16,128}$/;
 
-/** What a challenge says about the extension. */
+/** The declaration of the extension in a challenge. */
 export function declarePaymentIdentifier(required: boolean): ExtensionDeclaration {
   return {
     info: { required },

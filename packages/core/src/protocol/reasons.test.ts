@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type AddedReason, type AvmReason, isReason, type SpecifiedReason, type SvmReason } from "./reasons.js";
 
-/** The compiler holds this to the type, and a test to the specification. */
+/** The compiler compares this with the type, and a test with the specification. */
 const SPECIFIED = Object.keys({
   insufficient_funds: true,
   invalid_exact_evm_payload_authorization_valid_after: true,
@@ -82,24 +82,24 @@ const AVM = Object.keys({
   invalid_exact_avm_unsigned_non_facilitator: true,
 } satisfies Record<AvmReason, true>);
 
-test("the specified reasons are those of the specification's list", () => {
+test("the specified reasons are those in the specification's list", () => {
   const file = new URL("../../../../test/vectors/reasons-v2.json", import.meta.url);
   expect(SPECIFIED).toEqual(JSON.parse(readFileSync(file, "utf8")).reasons);
 });
 
-test("every reason added is explained in the protocol notes", () => {
+test("every added reason is explained in the protocol notes", () => {
   const notes = readFileSync(new URL("../../../../docs/background/protocol-notes.md", import.meta.url), "utf8");
   expect([...ADDED, ...SVM, ...AVM].filter((reason) => !notes.includes(`\`${reason}\``))).toEqual([]);
 });
 
 describe("isReason", () => {
-  test.each([...SPECIFIED, ...ADDED, ...SVM, ...AVM, "a", `a${"b".repeat(95)}`])("takes %s", (text) => {
+  test.each([...SPECIFIED, ...ADDED, ...SVM, ...AVM, "a", `a${"b".repeat(95)}`])("accepts %s", (text) => {
     expect(isReason(text)).toBe(true);
   });
 
   test.each<[text: unknown, why: string]>([
     ["", "empty"],
-    [`a${"b".repeat(96)}`, "longer than any"],
+    [`a${"b".repeat(96)}`, "too long"],
     ["Insufficient funds", "prose"],
     ["insufficient-funds", "another separator"],
     ["_x", "begins with a separator"],
@@ -107,13 +107,13 @@ describe("isReason", () => {
     ["invalid_payload\n", "a line break"],
     ["<b>no</b>", "markup"],
     ["ключ", "letters of another script"],
-    [null, "nothing"],
+    [null, "null"],
     [["invalid_payload"], "a list"],
   ])("refuses %j: %s", (text) => {
     expect(isReason(text)).toBe(false);
   });
 
-  test("lets nothing through that could be read as anything but a word", () => {
+  test("accepts only lower-case words of letters, digits and underscores", () => {
     fc.assert(fc.property(fc.anything(), (text) => void expect(isReason(text) ? text : "a").toMatch(/^[a-z0-9_]+$/)));
   });
 });

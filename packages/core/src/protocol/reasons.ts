@@ -1,12 +1,12 @@
 /**
- * Reasons: the strings that say, on the wire, why a payment was refused. Not to be confused with our error codes,
- * which are for the seller's log and never cross the wire.
+ * Reasons: the strings on the wire that say why a payment was refused. Error codes (`errors.ts`) are for the seller's log and never
+ * cross the wire.
  *
  * @see x402 v2 §9 "Error Handling"
  * @module
  */
 
-/** The strings of the specification's list, and no others. */
+/** The reasons in the specification's list. */
 export type SpecifiedReason =
   | "insufficient_funds"
   | "invalid_exact_evm_payload_authorization_valid_after"
@@ -25,21 +25,20 @@ export type SpecifiedReason =
   | "unexpected_settle_error";
 
 /**
- * Reasons the specification has no word for. Each is explained in `docs/background/protocol-notes.md`.
+ * Reasons that the specification lacks. Each is explained in `docs/background/protocol-notes.md`.
  *
- * - `payment_already_used`: the seller has seen this payment before and will not run the handler for it again.
+ * - `payment_already_used`: the seller has seen this payment before and does not run the handler for it again.
  * - `payment_already_settled`: the facilitator settled this authorization before; `transaction` names that transfer.
- * - `payment_in_progress`: the seller is serving this payment right now.
- * - `not_charged`: the handler did not deliver, so no money was moved.
- * - `payment_expired`: the authorization ran out while the seller was still working; nothing was charged.
- * - `ambiguous_path`: the path may be read as another one, whose price differs, by what would get the request.
- * - `payment_identifier_required`, `invalid_payment_identifier`: the payment lacks the id that was asked for, or it has one
- *   of another form.
+ * - `payment_in_progress`: the first request with this payment is in flight.
+ * - `not_charged`: the handler failed, so no money was moved.
+ * - `payment_expired`: the authorization expired while the handler was running; nothing was charged.
+ * - `ambiguous_path`: another handler may read the path as a different one with a different price.
+ * - `payment_identifier_required`, `invalid_payment_identifier`: the id of the payment is missing, or invalid.
  * - `payment_identifier_conflict`: another payment has the same id.
- * - `answer_not_kept`: the payment was made and answered before, and the answer is not there any more.
- * - `too_many_payments`: the payer has too many requests at work.
- * - `invalid_input`: the request lacks what it has to have, or has it in another form; nothing was charged.
- * - `denied`: the seller does not want to serve this request.
+ * - `answer_not_kept`: the payment was settled before, and its response is no longer kept.
+ * - `too_many_payments`: the payer has too many requests in flight.
+ * - `invalid_input`: the request is invalid; nothing was charged.
+ * - `denied`: a hook of the seller refused the request.
  * - `permit2_allowance_required`: the payer has not allowed Permit2 to move the token, which takes one transaction.
  * - `invalid_upto_evm_payload_settlement_exceeds_amount`: the seller wants more than the payer has authorized.
  * - `settlement_pending`: broadcast, but not yet known to be on chain. The reference implementation sends it too.
@@ -63,7 +62,7 @@ export type AddedReason =
   | "settlement_pending";
 
 /**
- * Reasons of the scheme exact on Solana. Its document names none, so these are the reference's; what each means is in
+ * Reasons of the scheme `exact` on Solana. Its specification names none, so these are the reference implementation's. Each is explained in
  * `docs/background/protocol-notes.md`.
  */
 export type SvmReason =
@@ -89,7 +88,7 @@ export type SvmReason =
   | "invalid_exact_svm_payload_unknown_sixth_instruction";
 
 /**
- * Reasons of the scheme exact on Algorand. Its document names none, so these are the reference's; what each means is in
+ * Reasons of the scheme `exact` on Algorand. Its specification names none, so these are the reference implementation's. Each is explained in
  * `docs/background/protocol-notes.md`.
  */
 export type AvmReason =
@@ -109,10 +108,10 @@ export type AvmReason =
   | "invalid_exact_avm_receiver_mismatch"
   | "invalid_exact_avm_unsigned_non_facilitator";
 
-/** Any reason that this code sends by itself. A facilitator's own reason may be any text of the form of a reason. */
+/** Every reason that Farebox sends. A facilitator's reason may be any text in the same form. */
 export type Reason = SpecifiedReason | AddedReason | SvmReason | AvmReason;
 
-/** The form every reason has; anything else from a peer is not passed on, because it may be prose, markup or a secret. */
+/** The form of a reason. Other texts of a peer may be prose, markup or secrets, and are not passed on. */
 const REASON = /^[a-z][a-z0-9_]{0,95}$/;
 
 /** Whether a peer's text has the form of a reason and may be passed on to a client. */

@@ -39,8 +39,8 @@ function example(kind: Kind): Fields {
   return structuredClone(VECTORS.find((vector) => vector.kind === kind)!.document);
 }
 
-describe("the specification's own documents", () => {
-  test("are there for every kind", () => {
+describe("the documents in the specification", () => {
+  test("the vectors have a document of every kind", () => {
     expect(new Set(VECTORS.map(({ kind }) => kind))).toEqual(new Set(Object.keys(PREDICATES)));
   });
 
@@ -48,12 +48,12 @@ describe("the specification's own documents", () => {
     expect(PREDICATES[kind](document)).toBe(true);
   });
 
-  test.each(VECTORS)("$clause: $kind is accepted with fields that nobody knows", ({ kind, document }) => {
+  test.each(VECTORS)("$clause: $kind is accepted with unknown fields", ({ kind, document }) => {
     expect(PREDICATES[kind]({ ...document, unheardOf: { of: [] } })).toBe(true);
   });
 });
 
-/** What a field may not be, by what it has to be. */
+/** Invalid values of a field, by its type. */
 const WRONG = {
   two: [undefined, null, 1, 3, 2.5, "2", [2]],
   text: [undefined, null, 1, true, [], {}],
@@ -106,13 +106,13 @@ function withValueAt(document: Fields, path: string, value: unknown): Fields {
 }
 
 describe.each(Object.entries(REQUIRED) as [Kind, Record<string, keyof typeof WRONG>][])("%s", (kind, fields) => {
-  test.each(Object.entries(fields))("needs %s, and a %s at that", (path, type) => {
+  test.each(Object.entries(fields))("needs %s, of type %s", (path, type) => {
     for (const wrong of WRONG[type]) {
       expect(PREDICATES[kind](withValueAt(example(kind), path, wrong)), JSON.stringify(wrong)).toBe(false);
     }
   });
 
-  test("is total over JSON and over anything at all", () => {
+  test("never throws, for any value", () => {
     const mutated = fc
       .tuple(fc.constantFrom(...Object.keys(fields)), fc.anything())
       .map(([path, value]) => withValueAt(example(kind), path, value));
@@ -125,7 +125,7 @@ describe.each(Object.entries(REQUIRED) as [Kind, Record<string, keyof typeof WRO
   });
 });
 
-test("a challenge without an offer, or with one that is none, is no challenge", () => {
+test("a challenge without offers, or with an invalid one, is refused", () => {
   const { accepts, ...rest } = example("PaymentRequired") as { accepts: Fields[] };
   expect(isPaymentRequired({ ...rest, accepts: [] })).toBe(false);
   expect(isPaymentRequired({ ...rest, accepts: [...accepts, { ...accepts[0], amount: "1.5" }] })).toBe(false);
@@ -133,22 +133,22 @@ test("a challenge without an offer, or with one that is none, is no challenge", 
 
 describe("amounts and networks of a requirement", () => {
   test.each<[fields: Fields, accepted: boolean, why: string]>([
-    [{ amount: "0" }, true, "zero is an amount"],
+    [{ amount: "0" }, true, "zero"],
     [{ amount: "9".repeat(78) }, true, "as long as 2^256"],
-    [{ amount: "9".repeat(79) }, false, "longer than any amount"],
+    [{ amount: "9".repeat(79) }, false, "too long"],
     [{ amount: "-1" }, false, "a sign"],
     [{ amount: "1.0" }, false, "a point"],
     [{ amount: "1e3" }, false, "an exponent"],
     [{ amount: "0x10" }, false, "hexadecimal"],
     [{ amount: "١" }, false, "digits of another script"],
-    [{ amount: "1\n" }, false, "a line break behind it"],
+    [{ amount: "1\n" }, false, "a trailing line break"],
     [{ amount: 10000 }, false, "a number"],
-    [{ network: "base" }, false, "no CAIP-2"],
+    [{ network: "base" }, false, "not CAIP-2"],
     [{ network: ":1" }, false, "no namespace"],
     [{ network: "eip155:" }, false, "no reference"],
-    [{ maxTimeoutSeconds: 0 }, false, "no time at all"],
-    [{ maxTimeoutSeconds: -1 }, false, "less than none"],
-    [{ maxTimeoutSeconds: "60" }, false, "a text"],
+    [{ maxTimeoutSeconds: 0 }, false, "zero"],
+    [{ maxTimeoutSeconds: -1 }, false, "negative"],
+    [{ maxTimeoutSeconds: "60" }, false, "a string"],
     [{ extra: null }, true, "clients in Go send null"],
     [{ extra: undefined }, true, "optional"],
     [{ extra: [] }, false, "a list"],
@@ -166,7 +166,7 @@ describe("a payment", () => {
     [{ ...rest, maxAmountRequired: amount }, true, "the amount under its older name"],
     [{ ...rest, maxAmountRequired: 10000 }, false, "but as a text"],
     [{ ...rest, amount, extra: null }, true, "an extra of null"],
-    [{ ...rest, amount, extra: "x" }, false, "an extra that is none"],
+    [{ ...rest, amount, extra: "x" }, false, "an invalid extra"],
   ])("that accepts %j: %s (%s)", (accepted, ok) => {
     expect(isPaymentPayload({ ...example("PaymentPayload"), accepted })).toBe(ok);
   });

@@ -1,7 +1,7 @@
 /**
- * Predicates for the protocol's documents. Each is total and linear in the size of what it is given.
+ * Type guards for the protocol's documents. They never throw, and take time linear in the size of the value.
  *
- * The schemas beside this file are compiled when they change, not when the process starts.
+ * They are compiled from the schemas in `schema/` at build time.
  *
  * @module
  */
@@ -20,12 +20,12 @@ export function isPaymentRequired(value: unknown): value is PaymentRequired {
   return validators.paymentRequired(value);
 }
 
-/** Whether a value is one complete way to pay. */
+/** Whether a value is a complete offer. */
 export function isPaymentRequirements(value: unknown): value is PaymentRequirements {
   return validators.paymentRequirements(value);
 }
 
-/** Whether a value has the outer form of a payment; what is in its `payload` only the scheme can tell. */
+/** Whether a value has the outer form of a payment. The scheme checks its `payload`. */
 export function isPaymentPayload(value: unknown): value is PaymentPayload {
   return validators.paymentPayload(value);
 }
@@ -35,12 +35,12 @@ export function isSettlementResponse(value: unknown): value is SettlementRespons
   return validators.settlementResponse(value);
 }
 
-/** Whether a value is an answer to `verify`. */
+/** Whether a value is a response to `verify`. */
 export function isVerifyResponse(value: unknown): value is VerifyResponse {
   return validators.verifyResponse(value);
 }
 
-/** Whether a value is an answer to `supported`. */
+/** Whether a value is a response to `supported`. */
 export function isSupportedResponse(value: unknown): value is SupportedResponse {
   return validators.supportedResponse(value);
 }

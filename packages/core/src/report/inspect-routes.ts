@@ -19,7 +19,7 @@ import {
   sharesMethod,
 } from "../route/route-table.js";
 import { mayBeTakenUnseen, type Receivers, type RegisteredRoute, type RouterView } from "../route/router-view.js";
-import type { PricedTable } from "./places.js";
+import { type PricedTable, pathOf } from "./places.js";
 
 type Entry = RouteEntry<PricedRoute>;
 
@@ -249,7 +249,7 @@ export function nearest(
   entry: Pick<RouteEntry<unknown>, "key" | "method">,
   routes: readonly RegisteredRoute[],
 ): RegisteredRoute | undefined {
-  const path = normalise(entry.key.slice(entry.key.indexOf("/")));
+  const path = normalise(pathOf(entry.key));
   const distances = routes.flatMap((route) => {
     const distance = route.path === undefined ? undefined : distanceTo(path, normalise(route.path));
     return distance === undefined ? [] : [{ route, distance }];

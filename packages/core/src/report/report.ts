@@ -121,7 +121,7 @@ export class Reporter {
     const more = report.routes.length - MAX_LINES;
     if (more > 0) logger.info("priced", { route: `and ${more} more` });
     for (const found of report.findings) findings.tell(found);
-    for (const { key, size } of routesOf(this.#priced)) {
+    for (const { key, size } of routesOf(priced)) {
       if (size === "large") logger.warn("challenge_large", { route: key, remedy: LARGE_REMEDY });
     }
     const lasting = report.findings.filter(({ code }) => !PASSING.includes(code));

@@ -4,14 +4,14 @@ import { entryOf } from "./route.fixture.js";
 import { createRouteTable } from "./route-table.js";
 import { type Receiver, type Receivers, type ReceiversOf, UNKNOWN_RECEIVERS } from "./router-view.js";
 
-const NOBODY: Receivers = { isFound: true, before: [], after: [], beyond: [], opaque: [] };
-const OPAQUE: Receivers = { ...NOBODY, opaque: [{ handler: {}, isMeant: false }] };
+const NO_RECEIVER: Receivers = { isFound: true, before: [], after: [], beyond: [], opaque: [] };
+const MIDDLEWARE: Receivers = { ...NO_RECEIVER, opaque: [{ handler: {}, isMeant: false }] };
 
 function routeAt(...samples: readonly string[]): Receiver {
   return { route: {}, samples, isFinal: true, takesAnyMethod: false, charges: 0 };
 }
 
-/** A route of which nothing but itself is known to be its path. */
+/** A route whose path has no relation to any key. */
 function routeElsewhere(isFinal = true): Receiver {
   return { ...routeAt("/elsewhere"), isFinal };
 }
@@ -19,14 +19,14 @@ function routeElsewhere(isFinal = true): Receiver {
 const REGEXP: Receiver = { ...routeAt(), samples: undefined };
 
 function served(...after: readonly Receiver[]): Receivers {
-  return { ...NOBODY, after };
+  return { ...NO_RECEIVER, after };
 }
 
-function unseenBefore(...after: readonly Receiver[]): Receivers {
-  return { ...OPAQUE, after };
+function middlewareBefore(...after: readonly Receiver[]): Receivers {
+  return { ...MIDDLEWARE, after };
 }
 
-/** What a router would say of each path; of all others, that nobody gets it. */
+/** The router's result for each path. All other paths have no receiver. */
 type Router = Readonly<Record<string, Receivers>>;
 
 interface Case {
@@ -42,7 +42,7 @@ interface Case {
 
 interface Outcome {
   readonly coverage: Coverage<string>;
-  /** The key that prices the request, or what else becomes of it. */
+  /** The key that prices the request, or `free` or `ambiguous`. */
   readonly is: string;
   readonly asked: readonly string[];
 }
@@ -52,32 +52,32 @@ function look({ keys, path, mountPath = "", fullPath = mountPath + path, ...more
   const asked: string[] = [];
   const receiversOf: ReceiversOf = (asking = fullPath, anyMethod = false) => {
     asked.push(anyMethod ? `${asking} of any method` : asking);
-    return router[asking] ?? NOBODY;
+    return router[asking] ?? NO_RECEIVER;
   };
   const query = { method, path, mountPath, fullPath, receiversOf, hasOldRouter, isUnclear };
   const coverage = cover(createRouteTable(keys.map(entryOf)), query);
   return { coverage, is: coverage.kind === "priced" ? coverage.candidate.entry.key : coverage.kind, asked };
 }
 
-describe("without asking the router", () => {
+describe("a plain path, without asking the router", () => {
   test.each<[keys: string[], path: string, is: string, why: string]>([
-    [["GET /a"], "/a", "GET /a", "written as the key is"],
+    [["GET /a"], "/a", "GET /a", "spelled as the key"],
     [["GET /a/:x"], "/a/b", "GET /a/:x", "with a parameter"],
     [["GET /f/*w"], "/f/a/b", "GET /f/*w", "with a wildcard"],
     [["GET /a/:x", "GET /a/b"], "/a/b", "GET /a/b", "the most specific of two"],
-    [["GET /a"], "/b", "free", "no key could be meant"],
-    [["GET /a"], "/a/b", "free", "a segment more"],
+    [["GET /a"], "/b", "free", "no key matches"],
+    [["GET /a"], "/a/b", "free", "one segment more"],
     [["POST /a"], "/A", "free", "another method"],
-    [["GET /a"], "/zz%20", "free", "whatever it may be read as"],
-    [["GET /a/:x"], "/a/%C3%A9", "GET /a/:x", "UTF-8 in a parameter leads nowhere else"],
-    [["GET /a/:x"], "/a/%62", "GET /a/:x", "nor does a letter that is hidden, under the same key"],
-    [["GET /a/:x"], "/a/\xe9", "GET /a/:x", "nor a byte that is no ASCII"],
-    [["GET /f/*w"], "/f/.well-known", "GET /f/*w", "nor a name that begins with a dot"],
-  ])("of %j the path %s is %s: %s", (keys, path, is) => {
-    expect(look({ keys, path, router: { [path]: OPAQUE } })).toMatchObject({ is, asked: [] });
+    [["GET /a"], "/zz%20", "free", "in any reading"],
+    [["GET /a/:x"], "/a/%C3%A9", "GET /a/:x", "UTF-8 in a parameter"],
+    [["GET /a/:x"], "/a/%62", "GET /a/:x", "an encoded letter, under the same key"],
+    [["GET /a/:x"], "/a/\xe9", "GET /a/:x", "a byte outside ASCII"],
+    [["GET /f/*w"], "/f/.well-known", "GET /f/*w", "a name that begins with a dot"],
+  ])("with the keys %j, the path %s is %s: %s", (keys, path, is) => {
+    expect(look({ keys, path, router: { [path]: MIDDLEWARE } })).toMatchObject({ is, asked: [] });
   });
 
-  test("the candidate says by which form, and where", () => {
+  test("the candidate has the form, the match, the path and the mount", () => {
     const { coverage } = look({ keys: ["GET /a{/:x}"], path: "/b", mountPath: "/a" });
     expect(coverage).toMatchObject({
       kind: "priced",
@@ -88,28 +88,28 @@ describe("without asking the router", () => {
 
 describe("a path in other case or with other slashes", () => {
   test.each<[router: Receivers, is: string, why: string]>([
-    [NOBODY, "free", "nobody gets it"],
-    [UNKNOWN_RECEIVERS, "GET /a", "nobody can tell"],
-    [OPAQUE, "GET /a", "something that cannot be seen through may get it"],
-    [unseenBefore(routeElsewhere()), "GET /a", "also before another route"],
-    [served(routeAt("/a")), "GET /a", "a route that is written as the key is"],
-    [served(routeAt("/b", "/a")), "GET /a", "by one of its forms"],
+    [NO_RECEIVER, "free", "no handler receives it"],
+    [UNKNOWN_RECEIVERS, "GET /a", "the receivers are unknown"],
+    [MIDDLEWARE, "GET /a", "middleware may receive it"],
+    [middlewareBefore(routeElsewhere()), "GET /a", "middleware before another route"],
+    [served(routeAt("/a")), "GET /a", "a route spelled as the key"],
+    [served(routeAt("/b", "/a")), "GET /a", "a route with one form spelled as the key"],
     [served(routeElsewhere(), routeAt("/a")), "GET /a", "one of several routes"],
-    [served(REGEXP), "GET /a", "a route whose path cannot be told"],
+    [served(REGEXP), "GET /a", "a route with an unknown path"],
     [served(routeElsewhere()), "free", "another route"],
-    [served(routeAt("/A")), "free", "a route that is written as the request is"],
+    [served(routeAt("/A")), "free", "a route spelled as the request"],
     [served(routeAt()), "free", "a route without a path"],
-    [{ ...NOBODY, before: [routeAt("/a")] }, "free", "a route before the table, which the table never sees"],
-  ])("is priced by who would get it: %o is %s (%s)", (router, is) => {
+    [{ ...NO_RECEIVER, before: [routeAt("/a")] }, "free", "a route before the gate, which the gate never sees"],
+  ])("a path in another spelling, with the receivers %o, is %s: %s", (router, is) => {
     expect(look({ keys: ["GET /a"], path: "/A", router: { "/A": router } }).is).toBe(is);
     expect(look({ keys: ["GET /a"], path: "/a/", router: { "/a/": router } }).is).toBe(is);
   });
 
-  test("is asked about as it was sent, then as the key is written, where that says more", () => {
+  test("the router is asked for the path as sent, then for the key's sample path if needed", () => {
     const other = served(routeElsewhere());
     const ask = (router: Receivers) => look({ keys: ["GET /a/:x"], path: "/A/b", router: { "/A/b": router } }).asked;
-    expect(ask(NOBODY)).toEqual(["/A/b"]);
-    expect(ask(OPAQUE)).toEqual(["/A/b"]);
+    expect(ask(NO_RECEIVER)).toEqual(["/A/b"]);
+    expect(ask(MIDDLEWARE)).toEqual(["/A/b"]);
     expect(ask(served(routeAt("/a/~")))).toEqual(["/A/b"]);
     expect(ask(other)).toEqual(["/A/b", "/a/~ of any method", "/a/~"]);
   });
@@ -117,13 +117,13 @@ describe("a path in other case or with other slashes", () => {
   test.each<[path: string, sample: string]>([
     ["/X/1~2", "/x/:a~*b"],
     ["/X/1-2", "/x/:a-*b"],
-  ])("is priced at %s by %s, whose own route gets it", (path, keyPath) => {
+  ])("the path %s is priced by %s if its own route receives it", (path, keyPath) => {
     const [form] = entryOf(`GET ${keyPath}`).forms;
     const router = { [path]: served(routeAt(form?.sample ?? "")) };
     expect(look({ keys: [`GET ${keyPath}`], path, router }).is).toBe(`GET ${keyPath}`);
   });
 
-  test("is priced by the next key, if the first is not meant", () => {
+  test("the next key prices a request that the first does not match", () => {
     const keys = ["GET /a/b", "GET /:x/:y"];
     expect(look({ keys, path: "/A/B", router: {} })).toMatchObject({ is: "GET /:x/:y", asked: ["/A/B"] });
     const router = { "/A/b": served(routeAt("/~/b")) };
@@ -131,21 +131,21 @@ describe("a path in other case or with other slashes", () => {
   });
 });
 
-describe("a route whose path says nothing to the key", () => {
+describe("a route whose path has no relation to the key", () => {
   const keys = ["GET /a"];
   const [first, second, third] = [routeElsewhere(false), routeElsewhere(), routeElsewhere()];
 
   test.each<[gets: Receiver[], meant: Receiver[], is: string, why: string]>([
-    [[second], [second], "GET /a", "it also gets what is written as the key is"],
-    [[second], [third], "free", "another gets that"],
-    [[second], [], "free", "nobody gets that"],
-    [[third], [second, third], "free", "it would come second, and the first of them answers"],
-    [[third, second], [second, third], "GET /a", "one of those that get the request is the first there"],
-    [[first], [first, second], "free", "what passes on is not what answers"],
-    [[second], [first, second], "GET /a", "what answers, after one that passes on"],
-    [[first], [first], "GET /a", "none is known to answer"],
-    [[routeElsewhere()], [first], "free", "none is known to answer, and this is another"],
-  ])("gets %o: %s, %s", (gets, meant, is) => {
+    [[second], [second], "GET /a", "it also receives the key's sample path"],
+    [[second], [third], "free", "another route receives the key's sample path"],
+    [[second], [], "free", "no handler receives the key's sample path"],
+    [[third], [second, third], "free", "it is second, and the first always responds"],
+    [[third, second], [second, third], "GET /a", "one of the receivers is first for the key"],
+    [[first], [first, second], "free", "a route that passes on, before one that responds"],
+    [[second], [first, second], "GET /a", "a route that responds, after one that passes on"],
+    [[first], [first], "GET /a", "no route is known to respond"],
+    [[routeElsewhere()], [first], "free", "no route is known to respond, and this is another one"],
+  ])("receivers %o, and %o for the key, make the request %s: %s", (gets, meant, is) => {
     const router = { "/A": served(...gets), "/a": served(...meant) };
     expect(look({ keys, path: "/A", router }).is).toBe(is);
   });
@@ -155,125 +155,134 @@ describe("below a mount", () => {
   const at = { path: "/USERS/7", mountPath: "/api" };
 
   test.each<[key: string, sample: string, is: string, why: string]>([
-    ["GET /users/:id", "/api/users/~", "GET /users/:id", "a key that is relative to it"],
+    ["GET /users/:id", "/api/users/~", "GET /users/:id", "a key relative to the mount"],
     ["GET /api/users/:id", "/api/users/~", "GET /api/users/:id", "a key with the full path"],
-    ["GET /users/:id", "/~/users/~", "GET /users/:id", "a mount with a parameter has as many segments"],
-    ["GET /users/:id", "/v1/api/users/~", "free", "a mount of two segments is another"],
+    ["GET /users/:id", "/~/users/~", "GET /users/:id", "a mount with a parameter"],
+    ["GET /users/:id", "/v1/api/users/~", "free", "a mount of two segments"],
     ["GET /users/:id", "/api/others/~", "free", "another route below it"],
-  ])("%s and a route at %s: %s (%s)", (key, sample, is) => {
+  ])("below a mount, the key %s with a route at %s yields %s: %s", (key, sample, is) => {
     expect(look({ ...at, keys: [key], router: { "/api/USERS/7": served(routeAt(sample)) } }).is).toBe(is);
   });
 
   test.each<[key: string, asked: string]>([
     ["GET /users/:id", "/api/users/~"],
     ["GET /api/users/:id", "/api/users/~"],
-  ])("%s asks about %s", (key, asked) => {
+  ])("below a mount, the key %s asks the router for %s", (key, asked) => {
     const router = { "/api/USERS/7": served(routeElsewhere()) };
     expect(look({ ...at, keys: [key], router }).asked).toEqual(["/api/USERS/7", `${asked} of any method`, asked]);
   });
 
-  test("the router is asked by the full path as it was sent", () => {
+  test("the router is asked for the full path as sent", () => {
     const { asked } = look({ keys: ["GET /a"], path: "/A", mountPath: "/api", fullPath: "/API/A/" });
     expect(asked).toEqual(["/API/A/"]);
   });
 
-  test("the full path is what has to be plain", () => {
+  test("a mount with two slashes makes the path ambiguous", () => {
     const query = { keys: ["GET /a"], path: "/a", mountPath: "/api", fullPath: "/api//a" };
-    expect(look({ ...query, router: { "/api//a": OPAQUE } }).is).toBe("ambiguous");
+    expect(look({ ...query, router: { "/api//a": MIDDLEWARE } }).is).toBe("ambiguous");
   });
 
   test.each<[keys: string[], mountPath: string, path: string, why: string]>([
-    [["GET /api/b"], "/%61pi", "/b", "the mount may be read as another"],
-    [["GET /b"], "/api", "/%62", "the path below it may"],
-    [["GET /b"], "/api", "/x/../b", "or lead back"],
-    [["GET /b"], "/api", "/../b", "or out of it"],
-  ])("%j at %s%s is ambiguous before something opaque: %s", (keys, mountPath, path) => {
-    const router = { [mountPath + path]: OPAQUE };
+    [["GET /api/b"], "/%61pi", "/b", "the mount has another reading"],
+    [["GET /b"], "/api", "/%62", "the path below it has another reading"],
+    [["GET /b"], "/api", "/x/../b", "the path leads back"],
+    [["GET /b"], "/api", "/../b", "the path leads out of the mount"],
+  ])("with the keys %j, the path %s%s is ambiguous before middleware: %s", (keys, mountPath, path) => {
+    const router = { [mountPath + path]: MIDDLEWARE };
     expect(look({ keys, mountPath, path, router }).is).toBe("ambiguous");
     expect(look({ keys, mountPath, path, router: {} }).is).toBe("free");
   });
 });
 
-describe("a path that may be read as another", () => {
+describe("a path with several readings", () => {
   const [own, other] = ["/a/~", "/z"].map((sample) => served(routeAt(sample)));
 
   test.each<[keys: string[], path: string, router: Receivers | undefined, is: string, why: string]>([
-    [["GET /a"], "/%61", OPAQUE, "ambiguous", "who decodes serves what has a price"],
-    [["GET /a"], "/%61", UNKNOWN_RECEIVERS, "ambiguous", "or nobody can tell who does"],
+    [["GET /a"], "/%61", MIDDLEWARE, "ambiguous", "middleware may decode it"],
+    [["GET /a"], "/%61", UNKNOWN_RECEIVERS, "ambiguous", "the receivers are unknown"],
     [["GET /a"], "/%61", other, "free", "a route does not decode before it matches"],
-    [["GET /a"], "/%61", NOBODY, "free", "nobody gets it"],
-    [["GET /a"], "/%61", served(routeAt("/a")), "free", "it is no spelling that the key is met by"],
-    [["GET /a"], "/b/../a", OPAQUE, "ambiguous", "dots"],
-    [["GET /a"], "/b/%2e%2e/a", OPAQUE, "ambiguous", "hidden dots"],
-    [["GET /a"], "/b/..%5Ca", OPAQUE, "ambiguous", "hidden backslashes"],
+    [["GET /a"], "/%61", NO_RECEIVER, "free", "no handler receives it"],
+    [["GET /a"], "/%61", served(routeAt("/a")), "free", "the key does not match this spelling"],
+    [["GET /a"], "/b/../a", MIDDLEWARE, "ambiguous", "dots"],
+    [["GET /a"], "/b/%2e%2e/a", MIDDLEWARE, "ambiguous", "hidden dots"],
+    [["GET /a"], "/b/..%5Ca", MIDDLEWARE, "ambiguous", "hidden backslashes"],
     [["GET /a"], "/a/.", other, "free", "dots before a route"],
-    [["GET /a"], "/%2561", OPAQUE, "ambiguous", "encoded twice"],
-    [["GET /a"], "//a", OPAQUE, "ambiguous", "a doubled slash"],
-    [["GET /a"], "//a", NOBODY, "free", "a doubled slash that nobody gets"],
-    [["GET /a"], "//a", served(routeAt("/a")), "GET /a", "a doubled slash that the key's route gets"],
-    [["GET /a"], "//A", served(REGEXP), "GET /a", "a route whose path cannot be told"],
-    [["GET /a/:x"], "/a/b%2Fc", OPAQUE, "ambiguous", "a separator that is hidden in a parameter"],
-    [["GET /a/:x"], "/a/b%2Fc", own, "GET /a/:x", "whose own route does not mind"],
-    [["GET /a/:x"], "/a/b%2Fc", NOBODY, "GET /a/:x", "written as the key is, and nobody else reads it"],
-    [["GET /a/:x"], "/a/b%2Fc", other, "GET /a/:x", "another route gets it, which is no reason to let it through"],
-    [["GET /a/:x"], "/a/b%2Fc", unseenBefore(routeAt("/a/~")), "GET /a/:x", "its own route, behind something opaque"],
-    [["GET /a/:x"], "/A/b%2Fc", NOBODY, "free", "other case, and nobody gets it"],
-    [["GET /a/:x"], "/A/b%2Fc", OPAQUE, "ambiguous", "other case before something opaque"],
-    [["GET /a/:x"], "/A/%C3%A9", OPAQUE, "GET /a/:x", "other case, but nothing is hidden"],
+    [["GET /a"], "/%2561", MIDDLEWARE, "ambiguous", "encoded twice"],
+    [["GET /a"], "//a", MIDDLEWARE, "ambiguous", "a doubled slash"],
+    [["GET /a"], "//a", NO_RECEIVER, "free", "a doubled slash without a receiver"],
+    [["GET /a"], "//a", served(routeAt("/a")), "GET /a", "a doubled slash that the key's route receives"],
+    [["GET /a"], "//A", served(REGEXP), "GET /a", "a route with an unknown path"],
+    [["GET /a/:x"], "/a/b%2Fc", MIDDLEWARE, "ambiguous", "an encoded separator in a parameter"],
+    [["GET /a/:x"], "/a/b%2Fc", own, "GET /a/:x", "an encoded separator before the key's own route"],
+    [["GET /a/:x"], "/a/b%2Fc", NO_RECEIVER, "GET /a/:x", "spelled as the key, without another receiver"],
+    [["GET /a/:x"], "/a/b%2Fc", other, "GET /a/:x", "spelled as the key, before another route"],
+    [
+      ["GET /a/:x"],
+      "/a/b%2Fc",
+      middlewareBefore(routeAt("/a/~")),
+      "GET /a/:x",
+      "the key's own route, after middleware",
+    ],
+    [["GET /a/:x"], "/A/b%2Fc", NO_RECEIVER, "free", "other case without a receiver"],
+    [["GET /a/:x"], "/A/b%2Fc", MIDDLEWARE, "ambiguous", "other case before middleware"],
+    [["GET /a/:x"], "/A/%C3%A9", MIDDLEWARE, "GET /a/:x", "other case without encoded separators"],
     [["GET /a/:x"], "/A/%C3%A9", other, "free", "other case before another route"],
-    [["GET /a/:x", "GET /a/b"], "/a/%62", OPAQUE, "ambiguous", "two prices"],
-    [["GET /a/:x", "GET /a/b"], "/a/%62", own, "GET /a/:x", "the key by which a route gets it"],
-    [["GET /a/:x", "GET /a/b"], "/a/%62", NOBODY, "GET /a/:x", "the key as it is written"],
-    [["GET /A/:x", "GET /:y/%62"], "/a/%62", NOBODY, "GET /:y/%62", "the key that is met exactly, though not first"],
-    [["POST /a"], "/%61", OPAQUE, "free", "another method"],
-  ])("%j, %s before %o: %s (%s)", (keys, path, router, is) => {
+    [["GET /a/:x", "GET /a/b"], "/a/%62", MIDDLEWARE, "ambiguous", "two prices"],
+    [["GET /a/:x", "GET /a/b"], "/a/%62", own, "GET /a/:x", "the key of the route that receives it"],
+    [["GET /a/:x", "GET /a/b"], "/a/%62", NO_RECEIVER, "GET /a/:x", "the key spelled as the path"],
+    [["GET /A/:x", "GET /:y/%62"], "/a/%62", NO_RECEIVER, "GET /:y/%62", "the exact match, even if it is not first"],
+    [["POST /a"], "/%61", MIDDLEWARE, "free", "another method"],
+  ])("with the keys %j, the path %s before %o is %s: %s", (keys, path, router, is) => {
     expect(look({ keys, path, router: router === undefined ? {} : { [path]: router } }).is).toBe(is);
   });
 
-  test("a free answer and an ambiguous one are shared, and cannot be changed", () => {
+  test("free and ambiguous results are frozen", () => {
     expect(Object.isFrozen(look({ keys: [], path: "/" }).coverage)).toBe(true);
-    expect(Object.isFrozen(look({ keys: ["/a"], path: "//a", router: { "//a": OPAQUE } }).coverage)).toBe(true);
+    expect(Object.isFrozen(look({ keys: ["/a"], path: "//a", router: { "//a": MIDDLEWARE } }).coverage)).toBe(true);
   });
 });
 
-describe("where Express 4 reads more out of a path than Express 5", () => {
+describe("Express 4's router", () => {
   const wide = { keys: ["GET /f/*rest"], path: "/f/", hasOldRouter: true };
 
   test.each<[router: Receivers, is: string, why: string]>([
-    [served(routeAt("/f/~")), "GET /f/*rest", "its wildcard stands for nothing, and its route would answer"],
+    [served(routeAt("/f/~")), "GET /f/*rest", "an empty wildcard, before the key's route"],
     [served(routeAt("/f")), "free", "another route"],
-    [NOBODY, "free", "nobody"],
-    [OPAQUE, "ambiguous", "nobody can tell"],
-  ])("%o makes it %s: %s", (router, is) => {
+    [NO_RECEIVER, "free", "no receiver"],
+    [MIDDLEWARE, "ambiguous", "the receivers are unknown"],
+  ])("Express 4's receivers %o make the request %s: %s", (router, is) => {
     expect(look({ ...wide, router: { "/f/": router } }).is).toBe(is);
   });
 
-  test("Express 5 is not asked", () => {
-    expect(look({ ...wide, hasOldRouter: false, router: { "/f/": OPAQUE } })).toMatchObject({ is: "free", asked: [] });
+  test("Express 5's router is not asked about a generous match", () => {
+    expect(look({ ...wide, hasOldRouter: false, router: { "/f/": MIDDLEWARE } })).toMatchObject({
+      is: "free",
+      asked: [],
+    });
   });
 });
 
-describe("where routers may read another path", () => {
+describe("an unclear path", () => {
   const unclear = { keys: ["GET /:t/paid"], path: "/%22/x/paid", isUnclear: true };
 
   test.each<[router: Receivers, is: string, why: string]>([
-    [served(routeAt("/~/paid")), "ambiguous", "a route that is priced would get it, as some other path"],
-    [served(REGEXP), "ambiguous", "a route whose path cannot be told"],
-    [OPAQUE, "ambiguous", "something that cannot be seen through"],
-    [UNKNOWN_RECEIVERS, "ambiguous", "nobody can tell"],
-    [served(routeAt("/other")), "free", "a route that is free"],
-    [NOBODY, "free", "nobody"],
-  ])("%o makes it %s: %s", (router, is) => {
+    [served(routeAt("/~/paid")), "ambiguous", "a priced route would receive it, as another path"],
+    [served(REGEXP), "ambiguous", "a route with an unknown path"],
+    [MIDDLEWARE, "ambiguous", "middleware"],
+    [UNKNOWN_RECEIVERS, "ambiguous", "the receivers are unknown"],
+    [served(routeAt("/other")), "free", "a free route"],
+    [NO_RECEIVER, "free", "no receiver"],
+  ])("receivers %o make an unclear path %s: %s", (router, is) => {
     expect(look({ ...unclear, router: { "/%22/x/paid": router } }).is).toBe(is);
   });
 
-  test("a key that the path is written as is priced where its own route gets it", () => {
+  test("an unclear path spelled as a key is priced if the key's route receives it", () => {
     const router = { "/a": served(routeAt("/a")) };
     expect(look({ keys: ["GET /a"], path: "/a", isUnclear: true, router }).is).toBe("GET /a");
   });
 });
 
-test("a router that throws is not asked again, and its error is the caller's", () => {
+test("cover throws the error of the router", () => {
   const table = createRouteTable([entryOf("GET /a")]);
   const receiversOf = () => {
     throw new RangeError("broken");

@@ -1,13 +1,14 @@
 /**
- * Coverage: whether a request is priced.
+ * Coverage: decides whether a request is priced, and by which key.
  *
- * A request that is written just as a key is priced by that key, and one that no key could be meant by is free; both cost
- * one look. In between, where case, slashes or encodings differ, the app's own router is asked who would get the request,
- * so that there is no second opinion about its settings, its mounts or its version. In doubt a request is priced.
+ *   spelled exactly as a key                          priced by that key
+ *   no key may match                                  free
+ *   case, slashes or encodings differ from the key    the app's own router is asked which handler would receive the request
+ *
+ * Paths are never guessed, because the router's settings, mounts and version decide. In doubt a request is priced or refused.
  *
  * @module
  */
-
 import { collapseSlashes } from "./path-form.js";
 import type { RouteCandidate, RouteEntry, RouteQuery, RouteTable } from "./route-table.js";
 import { mayBeTakenUnseen, type Receiver, type ReceiversOf } from "./router-view.js";
@@ -16,17 +17,17 @@ import { mayBeTakenUnseen, type Receiver, type ReceiversOf } from "./router-view
 export type Coverage<T> =
   | { readonly kind: "free" }
   | { readonly kind: "priced"; readonly candidate: RouteCandidate<T> }
-  /** It is written so that something else may read it as another path, whose price differs. */
+  /** Another handler may read the path as a different one with a different price. */
   | { readonly kind: "ambiguous" };
 
-/** A request, and whom to ask about it. */
+/** A request, and the router to ask about it. */
 export interface CoverageQuery extends RouteQuery {
   readonly receiversOf: ReceiversOf;
-  /** Whether the router is Express 4's: its wildcards may stand for nothing, and it cuts segments in more ways. */
+  /** Whether the router is Express 4's, whose wildcards may be empty, and which splits segments in more ways. */
   readonly hasOldRouter: boolean;
-  /** Whether routers may read another path than the one the table was asked about. */
+  /** Whether routers may read another path than `path`. */
   readonly isUnclear: boolean;
-  /** The full path, as the app's own router has it. */
+  /** The full path, as the app's router gets it. */
   readonly fullPath: string;
 }
 
@@ -40,7 +41,7 @@ export function cover<T>(table: RouteTable<T>, query: CoverageQuery): Coverage<T
   return isPlain(query.fullPath) ? coverPlain(candidates, query) : coverOther(table, candidates, query);
 }
 
-/** The table is generous. What is no other spelling of a key is only looked into where the router is as generous. */
+/** The keys that may match. Generous matches count only for Express 4's router. */
 function findLikely<T>(
   table: RouteTable<T>,
   query: RouteQuery,
@@ -60,7 +61,7 @@ function coverPlain<T>(candidates: readonly RouteCandidate<T>[], query: Coverage
   return FREE;
 }
 
-/** What a route gets, it gets as it was sent. What is no route may read it otherwise. */
+/** A path with unusual characters. Routes receive it as it was sent; other middleware may decode it differently. */
 function coverOther<T>(
   table: RouteTable<T>,
   candidates: readonly RouteCandidate<T>[],
@@ -84,7 +85,7 @@ function coverOther<T>(
   return first !== undefined && isSafe ? priced(first) : AMBIGUOUS;
 }
 
-/** Where the path itself is in doubt, only what the router says counts, and no price is guessed. */
+/** If the path itself is uncertain, only the router's result counts. */
 function coverUnclear<T>(
   table: RouteTable<T>,
   candidates: readonly RouteCandidate<T>[],
@@ -104,7 +105,7 @@ function coverUnclear<T>(
     : FREE;
 }
 
-/** Whether one of the routes that get a request is one that a key stands for. */
+/** Whether one of the routes that receive a request belongs to a key. */
 function isNamed<T>(
   { entry, form, match, mountPath }: RouteCandidate<T>,
   receivers: readonly Receiver[],
@@ -116,30 +117,30 @@ function isNamed<T>(
   ) {
     return true;
   }
-  // Without a path that is surely the key's there is no telling whom it is meant for.
+  // The key has no path that is certain to be its own, so its routes cannot be told from others.
   if (!form.matches(form.sample)) return true;
   if (match === "generous") return false;
   const sample = mountPath + form.sample;
   const { after, beyond } = query.receiversOf(sample, true);
   const isOwn = ({ samples }: Receiver) => samples?.some((path) => isWritten(entry, path, mountPath)) === true;
-  // A key that has routes of its own does not stand for others that would get its requests as well.
+  // A key with its own routes does not price other routes that would receive its requests, too.
   if ([...after, ...beyond].some(isOwn)) return false;
   const meant = meantBy(query.receiversOf(sample).after);
   return receivers.some(({ route }) => meant.includes(route));
 }
 
-/** Whether a route's path is written just as a key has it, with the mount or without. */
+/** Whether a route's path is spelled exactly as a key, with the mount or without. */
 function isWritten<T>(entry: RouteEntry<T>, path: string, mountPath: string): boolean {
   const relative = withoutMount(path, mountPath);
   return entry.forms.some((form) => form.matches(path) || form.matches(relative));
 }
 
-/** The mount may have parameters, so its segments are counted and not compared: the request has matched it already. */
+/** Removes the mount. Its segments are counted and not compared, because they may be parameters and have matched already. */
 export function withoutMount(path: string, mountPath: string): string {
   return `/${path.split("/").slice(mountPath.split("/").length).join("/")}`;
 }
 
-/** The routes that a request written as the key has it is meant for: those that answer, up to the first of them. */
+/** The routes that respond to a request spelled as the key: the first that always responds, or all of them. */
 function meantBy(receivers: readonly Receiver[]): readonly object[] {
   const final = receivers.find(({ isFinal }) => isFinal);
   return final === undefined ? receivers.map(({ route }) => route) : [final.route];
@@ -151,20 +152,20 @@ function priced<T>(candidate: RouteCandidate<T>): Coverage<T> {
 
 const SUSPICIOUS = /[\\%]|\/\/|\/\.|[^\x21-\x7e]|^[^/]/;
 
-/** Whether a path is written in the only way there is, give or take the case of its letters and a slash at its end. */
+/** Whether a path has only one reading, apart from case and a trailing slash. */
 export function isPlain(path: string): boolean {
   return !SUSPICIOUS.test(path);
 }
 
-/** A proxy behind a proxy decodes twice; who decodes three times is not met. */
+/** Two proxies in a row decode twice. More does not occur in practice. */
 const MAX_DECODINGS = 2;
 
-/** What others may read a path as, the path itself left out. */
+/** The other paths that a handler or proxy may read a path as. */
 export function otherSpellings(path: string): readonly string[] {
   const spellings = new Set<string>();
   let decoded = path;
   for (let round = 0; round <= MAX_DECODINGS; round++) {
-    // NUL ends a name for whatever is written in C.
+    // NUL ends a string in C.
     const slashed = decoded.replaceAll("\\", "/").split("\0", 1).join();
     spellings.add(collapseSlashes(slashed)).add(resolveDots(slashed));
     decoded = decodeOnce(decoded);
@@ -175,7 +176,7 @@ export function otherSpellings(path: string): readonly string[] {
 
 const UNSAFE = /\\|%5c|%2f|%[01][0-9a-f]|[^\x20-\x7e\x80-\xff]|\/\/|\/\.{1,2}(?:\/|$)/i;
 
-/** Whether a path, as sent or once decoded, leads elsewhere than it says: by dots, backslashes or separators that are hidden. */
+/** Whether a path, as sent or decoded, contains dot segments, backslashes, hidden separators or control characters. */
 export function isUnsafe(path: string): boolean {
   let decoded = path;
   for (let round = 0; round <= MAX_DECODINGS; round++) {
@@ -185,7 +186,7 @@ export function isUnsafe(path: string): boolean {
   return false;
 }
 
-/** Decodes ASCII; what is no ASCII changes neither segments nor the names of routes. */
+/** Decodes ASCII only. Other characters affect neither segments nor the names of routes. */
 function decodeOnce(path: string): string {
   return path.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }

@@ -3,10 +3,10 @@ import { describe, expect, test } from "vitest";
 import { collapseSlashes, fold } from "./path-form.js";
 import { codeUnit, formOf, formsOf, seedOf } from "./route.fixture.js";
 
-/** What facilitators and catalogs take as a template; the root has nothing after its slash. */
+/** The templates that facilitators and catalogs accept. */
 const TEMPLATE = /^\/[a-zA-Z0-9_/:.\-~%]*$/;
 
-/** The parameters a path has by the first form that takes it, and that form's template. */
+/** The template of the first form that matches a path, and the parameters. */
 function located(path: string, pathname: string): readonly [template: string, params: object] | undefined {
   for (const form of formsOf(path)) {
     const params = form.paramsOf(pathname);
@@ -15,27 +15,27 @@ function located(path: string, pathname: string): readonly [template: string, pa
   return undefined;
 }
 
-describe("a form, as the trie reads it,", () => {
+describe("segments and ranks", () => {
   test.each<[path: string, segments: string[], ranks: number[], why: string]>([
     ["/", [], [], "the root has no segment"],
     ["/Users", ["text USERS"], [0], "case is folded"],
-    ["/users/", ["text USERS"], [0], "a slash at the end is no segment"],
-    ["/a//b", ["text A", "text B"], [0, 0], "nor is what lies between two slashes"],
+    ["/users/", ["text USERS"], [0], "a trailing slash"],
+    ["/a//b", ["text A", "text B"], [0, 0], "a doubled slash"],
     ["/a/:b", ["text A", "any \0param"], [0, 1], "a parameter"],
-    ["/a/v:b", ["text A", "any V\0param"], [0, 1 / 2], "text makes a parameter more specific"],
-    ["/a/:b-:c", ["text A", "any \0param-\0param"], [0, 2 / 3], "a second parameter less"],
-    ["/a/:b-:c-:d", ["text A", "any \0param-\0param-\0param"], [0, 3 / 4], "a third still less"],
+    ["/a/v:b", ["text A", "any V\0param"], [0, 1 / 2], "text beside a parameter"],
+    ["/a/:b-:c", ["text A", "any \0param-\0param"], [0, 2 / 3], "two parameters"],
+    ["/a/:b-:c-:d", ["text A", "any \0param-\0param-\0param"], [0, 3 / 4], "three parameters"],
     ["/a/*b", ["text A", "rest \0wildcard"], [0, 2], "a wildcard"],
-    ["/a/x*b", ["text A", "rest X\0wildcard"], [0, 1.5], "text makes a wildcard more specific"],
+    ["/a/x*b", ["text A", "rest X\0wildcard"], [0, 1.5], "text beside a wildcard"],
     ["/a/*b/c", ["text A", "rest \0wildcard", "text C"], [0, 2, 0], "text after a wildcard"],
     ["/:a.:b/*c.d", ["any \0param.\0param", "rest \0wildcard.D"], [2 / 3, 1.5], "all at once"],
-  ])("of %s has the segments %j of ranks %j: %s", (path, segments, ranks) => {
+  ])("the form of %s has the segments %j of ranks %j: %s", (path, segments, ranks) => {
     const form = formOf(path);
     expect(form.segments.map(({ kind, shape }) => `${kind} ${shape}`)).toEqual(segments);
     expect(form.ranks).toEqual(ranks);
   });
 
-  test("is left out of a path whose optional beginning leaves no slash", () => {
+  test("a form without a leading slash is left out", () => {
     expect(formsOf("{/a}b{/c}").map(({ sample }) => sample)).toEqual(["/ab/c", "/ab"]);
   });
 });
@@ -44,31 +44,36 @@ describe("the forms of a path", () => {
   test.each<[path: string, samples: string[], templates: string[], why: string]>([
     ["/", ["/"], ["/"], "the root"],
     ["/users/:id", ["/users/~"], ["/users/:id"], "one form"],
-    ["/users{/:id}", ["/users/~", "/users"], ["/users/:id", "/users"], "the fullest first"],
+    ["/users{/:id}", ["/users/~", "/users"], ["/users/:id", "/users"], "the longest first"],
     ["{/:lang}/about", ["/~/about", "/about"], ["/:lang/about", "/about"], "an optional part at the beginning"],
-    ["{/:a}", ["/~", "/"], ["/:a", "/"], "nothing is the root"],
-    ["/a{/b{/c}}", ["/a/b/c", "/a/b", "/a"], ["/a/b/c", "/a/b", "/a"], "a part in a part"],
+    ["{/:a}", ["/~", "/"], ["/:a", "/"], "an empty form is the root"],
+    ["/a{/b{/c}}", ["/a/b/c", "/a/b", "/a"], ["/a/b/c", "/a/b", "/a"], "nested optional parts"],
     [
       "/a{/b}{/:c}",
       ["/a/b/~", "/a/b", "/a/~", "/a"],
       ["/a/b/:c", "/a/b", "/a/:c", "/a"],
-      "all combinations, as Express tries them",
+      "all combinations, in Express's order",
     ],
-    ["/f/*rest", ["/f/~"], ["/f/:rest"], "catalogs know no wildcard"],
-    ["/f/*", ["/f/~", "/f/", "/f"], ["/f/:var1", "/f/", "/f"], "a bare wildcard may stand for nothing"],
+    ["/f/*rest", ["/f/~"], ["/f/:rest"], "a wildcard, which catalogs lack"],
+    ["/f/*", ["/f/~", "/f/", "/f"], ["/f/:var1", "/f/", "/f"], "a bare wildcard, which may be empty"],
     ["/users/[id]", ["/users/~"], ["/users/:id"], "brackets"],
     ["/:a~*b", ["/0~0"], ["/:a~:b"], "a placeholder that could be a value of :a"],
-    ["/x0/:a~*b", ["/x0/1~1"], ["/x0/:a~:b"], "and is nowhere in the text"],
-    ["/0123456789/:a~a*b", ["/0123456789/B~aB"], ["/0123456789/:a~a:b"], "nor in other case"],
-    ["/a.b~c-d_e", ["/a.b~c-d_e"], ["/a.b~c-d_e"], "signs that need no encoding"],
-    ["/a%20b", ["/a%20b"], ["/a%20b"], "what is encoded is not encoded again"],
+    ["/x0/:a~*b", ["/x0/1~1"], ["/x0/:a~:b"], "a placeholder that is in the text"],
+    [
+      "/0123456789/:a~a*b",
+      ["/0123456789/B~aB"],
+      ["/0123456789/:a~a:b"],
+      "a placeholder that is in the text in other case",
+    ],
+    ["/a.b~c-d_e", ["/a.b~c-d_e"], ["/a.b~c-d_e"], "characters that need no encoding"],
+    ["/a%20b", ["/a%20b"], ["/a%20b"], "an encoding stays"],
     ["/é/:ü", ["/é/~"], ["/%C3%A9/:%C3%BC"], "UTF-8, percent-encoded, in names as well"],
     ['/:"a b"', ["/~"], ["/:a%20b"], "a quoted name"],
-    ["/a,b;c=d@e", ["/a,b;c=d@e"], ["/a%2Cb%3Bc%3Dd%40e"], "signs of URLs that catalogs do not know"],
+    ["/a,b;c=d@e", ["/a,b;c=d@e"], ["/a%2Cb%3Bc%3Dd%40e"], "URL characters that catalogs refuse"],
     ["/\t", ["/\t"], ["/%09"], "a control character, with two digits"],
     ["/\ud800/:x", ["/\ud800/~"], ["/%EF%BF%BD/:x"], "a lone surrogate, which has no UTF-8"],
     ["/😀", ["/😀"], ["/%F0%9F%98%80"], "a pair of surrogates"],
-  ])("%s have the samples %j and the templates %j: %s", (path, samples, templates) => {
+  ])("the forms of %s have the samples %j and the templates %j: %s", (path, samples, templates) => {
     const forms = formsOf(path);
     expect(forms.map(({ sample }) => sample)).toEqual(samples);
     expect(forms.map(({ template }) => template)).toEqual(templates);
@@ -76,113 +81,113 @@ describe("the forms of a path", () => {
 
   test.each<[one: string, other: string, isSame: boolean, why: string]>([
     ["/a/:b", "/A/:c/", true, "names, case and a slash at the end do not count"],
-    ["/a/:b", "/a/[b]", true, "nor does the notation"],
-    ["/a/:b", "/a/*b", false, "a wildcard takes more"],
-    ["/a/:b", "/a/b", false, "a parameter takes more"],
-    ["/a/:b", "/a/\0param", false, "text that looks like what stands for a parameter"],
+    ["/a/:b", "/a/[b]", true, "the notation does not count"],
+    ["/a/:b", "/a/*b", false, "a wildcard matches more"],
+    ["/a/:b", "/a/b", false, "a parameter matches more"],
+    ["/a/:b", "/a/\0param", false, "text like the mark of a parameter"],
     ["/a", "/a/b", false, "another path"],
     ["/", "/a", false, "the root"],
     ["/a//b", "/a/b", false, "Express tells doubled slashes apart"],
-  ])("%s and %j are of one shape: %j, %s", (one, other, isSame) => {
+  ])("%s and %j have the same shape: %j, %s", (one, other, isSame) => {
     expect(formOf(one).shape === formOf(other).shape).toBe(isSame);
   });
 
-  test("the root keeps its slash", () => {
+  test("the shape of the root is its slash", () => {
     expect(formOf("/").shape).toBe("/");
   });
 
   test.each<[count: number, isTaken: boolean]>([
     [8, true],
     [9, false],
-  ])("are at most 256: %i optional parts are taken: %j", (count, isTaken) => {
+  ])("at most 256 forms are allowed, so %i optional parts are: %j", (count, isTaken) => {
     const path = `/a${"{/b}".repeat(count)}`;
     if (isTaken) expect(formsOf(path)).toHaveLength(256);
     else expect(() => formsOf(path)).toThrow("at most 256 combinations of optional parts");
   });
 
-  test("have at most two wildcards each, not all together", () => {
+  test("each form has at most two wildcards", () => {
     expect(formsOf("/*a/x/*b")).toHaveLength(1);
     expect(() => formsOf("/*a/x/*b/y/*c")).toThrow("at most 2 wildcards");
     expect(() => formsOf("/a{/*a/x/*b/y/*c}")).toThrow("at most 2 wildcards");
   });
 });
 
-describe("a path is written just as a form has it", () => {
+describe("matches", () => {
   test.each<[path: string, pathname: string, matches: boolean, why: string]>([
     ["/", "/", true, "the root"],
     ["/", "", false, "nothing"],
-    ["/", "//", false, "a slash more"],
-    ["/a", "/a", true, "letter for letter"],
+    ["/", "//", false, "one slash more"],
+    ["/a", "/a", true, "the same"],
     ["/a", "/A", false, "other case"],
-    ["/a", "/a/", false, "a slash more"],
-    ["/a/", "/a/", true, "with the slash the seller wrote"],
-    ["/a/", "/a", false, "and not without"],
+    ["/a", "/a/", false, "one slash more"],
+    ["/a/", "/a/", true, "with the seller's trailing slash"],
+    ["/a/", "/a", false, "without the seller's trailing slash"],
     ["/a", "//a", false, "a doubled slash"],
     ["/a.b", "/axb", false, "a dot is a dot"],
     ["/a/:b", "/a/x", true, "a parameter"],
-    ["/a/:b", "/a/%", true, "whatever it is"],
+    ["/a/:b", "/a/%", true, "any parameter"],
     ["/a/:b", "/A/x", false, "other case"],
-    ["/a/:b", "/a/x/", false, "a slash more"],
-    ["/a/:b/", "/a/x/", true, "with the slash the seller wrote"],
-    ["/a/:b/", "/a/x", false, "and not without"],
+    ["/a/:b", "/a/x/", false, "one slash more"],
+    ["/a/:b/", "/a/x/", true, "with the seller's trailing slash"],
+    ["/a/:b/", "/a/x", false, "without the seller's trailing slash"],
     ["/a/:b", "/a/", false, "a parameter is not empty"],
-    ["/a/:b", "/a/x/y", false, "and one segment"],
-    ["/a/:b", "/a/x\ny", true, "a line break ends nothing"],
+    ["/a/:b", "/a/x/y", false, "a parameter is one segment"],
+    ["/a/:b", "/a/x\ny", true, "a line break in a parameter"],
     ["/a/*b", "/a/x/y", true, "a wildcard"],
-    ["/a/*b", "/a/", false, "is not empty"],
+    ["/a/*b", "/a/", false, "a wildcard is not empty"],
     ["/:a-:b", "/x-y", true, "two parameters"],
-    ["/:a-:b", "/x", false, "which both are there"],
-  ])("%s and %j: %j, %s", (path, pathname, matches) => {
+    ["/:a-:b", "/x", false, "one of two parameters"],
+  ])("%s matches %j: %j, %s", (path, pathname, matches) => {
     expect(formOf(path).matches(pathname)).toBe(matches);
   });
 });
 
-describe("the parameters of a path", () => {
+describe("paramsOf", () => {
   test.each<[path: string, pathname: string, template: string, params: object, why: string]>([
     ["/u/:id", "/u/7", "/u/:id", { id: "7" }, "one"],
     ["/u/:id", "/u/a%20b", "/u/:id", { id: "a b" }, "decoded"],
     ["/u/:id", "/u/a%2Fb", "/u/:id", { id: "a/b" }, "an encoded slash is no separator"],
     ["/u/:id", "/u/%C3%A9", "/u/:id", { id: "é" }, "UTF-8"],
-    ["/u/:id", "/u/%", "/u/:id", { id: "%" }, "what cannot be decoded stays raw"],
-    ["/u/:id", "/u/%ff%20", "/u/:id", { id: "%ff%20" }, "all of it"],
-    ["/u/:id", "/u/a+b", "/u/:id", { id: "a+b" }, "a plus sign is no space"],
+    ["/u/:id", "/u/%", "/u/:id", { id: "%" }, "an invalid encoding stays"],
+    ["/u/:id", "/u/%ff%20", "/u/:id", { id: "%ff%20" }, "an invalid encoding stays as a whole"],
+    ["/u/:id", "/u/a+b", "/u/:id", { id: "a+b" }, "a plus sign is not a space"],
     ["/u/:id", "/U/Ab", "/u/:id", { id: "Ab" }, "other case, but not of the value"],
-    ["/u/:id", "/u/7/", "/u/:id", { id: "7" }, "a slash more at the end"],
-    ["/u/:id/", "/u/7", "/u/:id/", { id: "7" }, "and one less"],
+    ["/u/:id", "/u/7/", "/u/:id", { id: "7" }, "with a trailing slash"],
+    ["/u/:id/", "/u/7", "/u/:id/", { id: "7" }, "without a trailing slash"],
     ["/u/:id/", "/U/7/", "/u/:id/", { id: "7" }, "other case with the slash"],
     ["/u/:id", "//u///7//", "/u/:id", { id: "7" }, "doubled slashes"],
     ["/:a-:b", "/x-y", "/:a-:b", { a: "x", b: "y" }, "two in a segment"],
     ["/:a/x/:b", "/1/x/2", "/:a/x/:b", { a: "1", b: "2" }, "two segments"],
     ["/f/*rest", "/f/a/b%20c", "/f/:rest", { rest: "a/b c" }, "a wildcard is joined by slashes"],
-    ["/f/*rest", "/f/%/a%20", "/f/:rest", { rest: "%/a " }, "each of its segments is decoded by itself"],
-    ["/f/*rest", "/f/a%2Fb/c", "/f/:rest", { rest: "a/b/c" }, "an encoded slash in it"],
-    ["/users{/:id}", "/users/7", "/users/:id", { id: "7" }, "an optional part that is there"],
-    ["/users{/:id}", "/users", "/users", {}, "and one that is not"],
-    ["/a{/:b}/c{/:d}", "/a/c/1", "/a/c/:d", { d: "1" }, "the second alone"],
-    ["{/:lang}/about", "/about/", "/about", {}, "other slashes choose the same form"],
+    ["/f/*rest", "/f/%/a%20", "/f/:rest", { rest: "%/a " }, "each segment of a wildcard is decoded separately"],
+    ["/f/*rest", "/f/a%2Fb/c", "/f/:rest", { rest: "a/b/c" }, "an encoded slash in a wildcard"],
+    ["/users{/:id}", "/users/7", "/users/:id", { id: "7" }, "with an optional part"],
+    ["/users{/:id}", "/users", "/users", {}, "without an optional part"],
+    ["/a{/:b}/c{/:d}", "/a/c/1", "/a/c/:d", { d: "1" }, "only the second optional part"],
+    ["{/:lang}/about", "/about/", "/about", {}, "a trailing slash"],
     ["/f/*", "/f/a/b", "/f/:var1", { var1: "a/b" }, "a bare wildcard has a name"],
-    ["/*/a/*", "/x/a/y/z", "/:var1/a/:var2", { var1: "x", var2: "y/z" }, "and so has a second"],
-    ["/a", "/A//", "/a", {}, "text has none"],
+    ["/*/a/*", "/x/a/y/z", "/:var1/a/:var2", { var1: "x", var2: "y/z" }, "a second bare wildcard has a name"],
+    ["/a", "/A//", "/a", {}, "a path without parameters"],
     ["/", "//", "/", {}, "the root"],
-  ])("%s in %s are by %s %j: %s", (path, pathname, template, params) => {
+  ])("the path %s matches %s by %s with %j: %s", (path, pathname, template, params) => {
     expect(located(path, pathname)).toEqual([template, params]);
   });
 
   test.each<[path: string, pathname: string, why: string]>([
-    ["/u/:id", "/u", "nothing in its place"],
+    ["/u/:id", "/u", "a missing parameter"],
     ["/u/:id", "/u/", "nothing after the slash"],
-    ["/u/:id", "/u/7/8", "a segment more"],
+    ["/u/:id", "/u/7/8", "one segment more"],
     ["/u/:id", "/x/7", "other text"],
-    ["/f/*rest", "/f/", "nothing for the wildcard"],
-    ["/a", "/ab", "a letter more"],
-    ["/a", "/a/b", "a segment more"],
-    ["/a/b", "/ab", "a slash less"],
+    ["/f/*rest", "/f/", "an empty wildcard"],
+    ["/a", "/ab", "one letter more"],
+    ["/a", "/a/b", "one segment more"],
+    ["/a/b", "/ab", "one slash less"],
     ["/", "/a", "not the root"],
-  ])("%s are not found in %s: %s", (path, pathname) => {
+  ])("the path %s does not match %s: %s", (path, pathname) => {
     expect(located(path, pathname)).toBeUndefined();
   });
 
-  test("may have the names of an object's own machinery", () => {
+  test("parameters may be named __proto__, constructor or toString", () => {
     const params = formOf("/:__proto__/:constructor/:toString").paramsOf("/x/y/z") ?? {};
     expect(Object.entries(params)).toEqual([
       ["__proto__", "x"],
@@ -193,7 +198,7 @@ describe("the parameters of a path", () => {
     expect(Object.prototype).not.toHaveProperty("x");
   });
 
-  test("cannot be changed by whoever is handed them", () => {
+  test("parameters are frozen", () => {
     expect(Object.isFrozen(formOf("/:a").paramsOf("/x"))).toBe(true);
     expect(Object.isFrozen(formOf("/a").paramsOf("/a"))).toBe(true);
   });
@@ -201,7 +206,7 @@ describe("the parameters of a path", () => {
 
 const seed = seedOf();
 
-describe(`whatever a path is (seed ${seed})`, () => {
+describe(`any path (seed ${seed})`, () => {
   const pieces = fc.constantFrom(
     "/",
     "a",
@@ -233,7 +238,7 @@ describe(`whatever a path is (seed ${seed})`, () => {
     fc.array(fc.constantFrom("/", "a", "b", "%", "%20", ".", "é", "~")).map((some) => `/${some.join("")}`),
   );
 
-  test("its templates are fit for catalogs, and its samples are of its forms", () => {
+  test("templates are valid in catalogs, and forms match their samples", () => {
     const check = fc.property(compiled, (forms) => {
       for (const form of forms) {
         expect(form.template).toMatch(TEMPLATE);
@@ -244,7 +249,7 @@ describe(`whatever a path is (seed ${seed})`, () => {
     fc.assert(check, { seed, numRuns: 500 });
   });
 
-  test("a path as it is written has parameters, and nothing throws", () => {
+  test("a path that matches has parameters, and paramsOf never throws", () => {
     const check = fc.property(compiled, pathnames, (forms, pathname) => {
       for (const form of forms) {
         const params = form.paramsOf(pathname);
@@ -260,7 +265,7 @@ test.each([
   ["ſ", "S"],
   ["\ud801\udc28", "\ud801\udc00"],
   ["\ud801", "\ud801"],
-])("folds %j to %j", (text, folded) => {
+])("fold turns %j into %j", (text, folded) => {
   expect(fold(text)).toBe(folded);
 });
 
@@ -268,6 +273,6 @@ test.each([
   ["//a///b//", "/a/b/"],
   ["/a/b", "/a/b"],
   ["", ""],
-])("collapses the slashes of %j to %j", (path, collapsed) => {
+])("collapseSlashes turns %j into %j", (path, collapsed) => {
   expect(collapseSlashes(path)).toBe(collapsed);
 });

@@ -1,55 +1,57 @@
 /**
  * Forms of a path: `/users{/:id}` has two, `/users/:id` and `/users`.
  *
- * A form answers three questions about a request's path. Is it written just as the form has it? Then Express hands it to a
- * route of that form, whatever the settings. Might some router, by its settings or by where it is mounted, take it for the
- * same? That is asked of the trie, segment by segment. And what are its parameters?
+ * A form has three uses for a request's path:
+ *
+ *   matches    the path is spelled exactly as the form; Express passes it to a route of that form with any settings
+ *   segments   the route trie finds the forms for which some router might take the path, by its settings or mounts
+ *   paramsOf   the values of its parameters
  *
  * @module
  */
 import { type Key, pathToRegexp, type Token, TokenData } from "path-to-regexp";
 
-/** One segment of a form, as the trie reads it. */
+/** One segment of a form, for the route trie. */
 export type FormSegment =
-  /** Text only, folded. */
+  /** Text only, with its case folded. */
   | { readonly kind: "text"; readonly shape: string }
-  /** One segment: a parameter, or text with parameters in it. */
+  /** A parameter, or text with parameters. */
   | { readonly kind: "any"; readonly shape: string }
-  /** Anything from here on. */
+  /** Anything from here to the end. */
   | { readonly kind: "rest"; readonly shape: string };
 
 /** One form of a path, compiled. */
 export interface PathForm {
-  /** Where requests may differ in case and in the number of slashes; empty segments are left out. */
+  /** Non-empty segments, compared without regard to case and repeated slashes. */
   readonly segments: readonly FormSegment[];
-  /** How specific each segment is, the smaller the more: 0 for text, 1 for a parameter, 2 for a wildcard. */
+  /** The rank of each segment, lower for more specific ones: 0 for text, 1 for a parameter, 2 for a wildcard. */
   readonly ranks: readonly number[];
-  /** The same for forms that Express takes for the same: names, case and a slash at the end do not count. */
+  /** Equal for forms that Express treats alike: names, case and a trailing slash do not count. */
   readonly shape: string;
-  /** A path of this form, with a placeholder for each parameter: `/users/~`. */
+  /** A path of this form, with a placeholder for each parameter, e.g. `/users/~`. */
   readonly sample: string;
-  /** The form in the syntax of catalogs: `/users/:id`. */
+  /** The form in the syntax of catalogs, e.g. `/users/:id`. */
   readonly template: string;
-  /** What {@link PathForm.matches} and {@link PathForm.paramsOf} go by; linear, whatever they are held against. */
+  /** The expressions behind {@link PathForm.matches} and {@link PathForm.paramsOf}. They take linear time on any path. */
   readonly expressions: { readonly exact: RegExp; readonly loose: RegExp };
-  /** Whether a raw path is written just as the form has it, case and slashes included. */
+  /** Whether a raw path is spelled exactly as the form, including case and slashes. */
   matches(path: string): boolean;
-  /** Decoded parameters of a path of this form, in whatever case and with whatever slashes; `undefined` if it is none. */
+  /** Decoded parameters of a path, e.g. `{ id: "7" }`, in any case and with any slashes; `undefined` if the form does not match. */
   paramsOf(path: string): Readonly<Record<string, string>> | undefined;
 }
 
 type FlatToken = Exclude<Token, { type: "group" }>;
 
-/** Every route that has more forms than this is refused by Express, too. */
+/** Express also refuses a route with more forms. */
 const MAX_FORMS = 256;
 
-/** A third wildcard would take time by the square of the path's length. */
+/** A third wildcard would take quadratic time in the length of a path. */
 const MAX_WILDCARDS = 2;
 
 /**
  * Compiles the forms of a path, in the order in which Express tries them.
  *
- * @throws what path-to-regexp throws, for two parameters that touch.
+ * @throws the error of path-to-regexp, for two adjacent parameters
  */
 export function compileForms(tokens: readonly Token[]): readonly PathForm[] {
   const forms = flatten(tokens).map((form) => (form.length === 0 ? ROOT : form));
@@ -58,7 +60,7 @@ export function compileForms(tokens: readonly Token[]): readonly PathForm[] {
 
 const ROOT: readonly FlatToken[] = [{ type: "text", value: "/" }];
 
-/** Whether the forms of a path are few and simple enough; otherwise what would be. */
+/** `undefined` if the forms of a path are few and simple enough; otherwise a description of valid ones. */
 export function explainForms(tokens: readonly Token[]): string | undefined {
   const forms = flatten(tokens);
   if (forms.length > MAX_FORMS) return `at most ${MAX_FORMS} combinations of optional parts`;
@@ -66,7 +68,7 @@ export function explainForms(tokens: readonly Token[]): string | undefined {
   return Math.max(...wildcards) > MAX_WILDCARDS ? `at most ${MAX_WILDCARDS} wildcards` : undefined;
 }
 
-/** Every way to leave parts out, the fullest first. Stops one beyond what is allowed. */
+/** Every combination of optional parts, the longest first. Stops one above the limit. */
 function flatten(tokens: readonly Token[]): readonly (readonly FlatToken[])[] {
   let forms: (readonly FlatToken[])[] = [[]];
   for (const token of tokens) {
@@ -81,11 +83,13 @@ function compileForm(tokens: readonly FlatToken[]): PathForm {
   const plain = tokens.every(({ type }) => type === "text") ? tokens.map(textOf).join("") : undefined;
   const data = new TokenData([...tokens]);
   const { regexp: exact, keys } = pathToRegexp(data, { sensitive: true, trailing: false });
+  let loose: RegExp | undefined;
   const expressions = {
     exact,
-    /** Made when it is needed, which it rarely is. */
+    /** Compiled on first use: most paths never need it. */
     get loose() {
-      return pathToRegexp(withoutTrailingSlash(tokens), { sensitive: false, trailing: true }).regexp;
+      loose ??= pathToRegexp(withoutTrailingSlash(tokens), { sensitive: false, trailing: true }).regexp;
+      return loose;
     },
   };
   return {
@@ -117,7 +121,7 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
 type RawSegment = readonly FlatToken[];
 
-/** Cuts a form at its slashes and leaves empty segments out. */
+/** Splits a form at its slashes, and drops empty segments. */
 function segmentsOf(tokens: readonly FlatToken[]): readonly RawSegment[] {
   const segments: FlatToken[][] = [[]];
   for (const token of tokens) {
@@ -137,7 +141,7 @@ function toFormSegment(segment: RawSegment): FormSegment {
   return { kind: segment.some(({ type }) => type === "param") ? "any" : "text", shape };
 }
 
-/** Text beside a parameter makes it more specific, every further parameter less. */
+/** Text beside a parameter makes a segment more specific, and each further parameter less specific. */
 function rankOf(segment: RawSegment): number {
   const params = segment.filter(({ type }) => type !== "text").length;
   if (segment.some(({ type }) => type === "wildcard")) return segment.length === 1 ? 2 : 1.5;
@@ -150,15 +154,15 @@ function shapeOf(tokens: readonly FlatToken[]): string {
 }
 
 /**
- * Folds case, so that whatever an expression that ignores case takes for the same is the same.
+ * Folds case, exactly as a case-insensitive regular expression does.
  *
- * @see {@link https://tc39.es/ecma262/#sec-runtime-semantics-canonicalize-ch}, which goes by upper case, too
+ * @see {@link https://tc39.es/ecma262/#sec-runtime-semantics-canonicalize-ch}. It maps to upper case, too
  */
 export function fold(text: string): string {
   return text.toUpperCase();
 }
 
-/** `/a//b/` is `/a/b/` to a router that was mounted at `/a/`. */
+/** Collapses repeated slashes: a router mounted at `/a/` reads `/a//b/` as `/a/b/`. */
 export function collapseSlashes(path: string): string {
   return path.replace(/\/{2,}/g, "/");
 }
@@ -171,7 +175,7 @@ function withoutTrailingSlash(tokens: readonly FlatToken[]): TokenData {
   return new TokenData([...tokens.slice(0, -1), ...(text === "" ? [] : [{ type: "text" as const, value: text }])]);
 }
 
-/** The first of these that a form's text does not have: `~` is no value of `:a` in `/:a~*b`. */
+/** Placeholders. The first that the form's own text does not contain is used: `~` would not work in `/:a~*b`. */
 const PLACEHOLDERS = [..."~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"];
 
 function writeSample(tokens: readonly FlatToken[]): string {
@@ -184,13 +188,13 @@ function textOf(token: FlatToken | undefined): string {
   return token?.type === "text" ? token.value : "";
 }
 
-/** Facilitators take letters, digits and a few signs in a template, and nothing that is not ASCII. */
+/** Facilitators accept letters, digits and a few other ASCII characters in a template. */
 function writeTemplate(token: FlatToken): string {
   if (token.type !== "text") return `:${encodeTemplate(token.name)}`;
   return encodeTemplate(token.value);
 }
 
-/** Writes a text as a template may have it. */
+/** Percent-encodes all other characters. */
 export function encodeTemplate(text: string): string {
   return text.replace(/[^\w/:.~%-]+/g, (part) => [...Buffer.from(part)].map(percentEncode).join(""));
 }
@@ -208,7 +212,7 @@ function readParams(found: RegExpExecArray, keys: readonly Key[]): Readonly<Reco
   return Object.freeze(Object.fromEntries(params));
 }
 
-/** What cannot be decoded stays as it is. */
+/** Decodes a text, or returns it unchanged if it is not valid. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);

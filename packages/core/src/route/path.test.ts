@@ -5,7 +5,7 @@ import { compilePath } from "./path.js";
 /** Any UTF-16 code unit, lone surrogates too. */
 const codeUnit = fc.nat(0xffff).map((code) => String.fromCharCode(code));
 
-/** Whether a path is written as a form has it, case and one slash at the end aside. */
+/** Whether a path matches a form, apart from case and one trailing slash. */
 function matches(path: string, pathname: string): boolean {
   const compiled = compilePath(path);
   if (!compiled.ok) throw new TypeError(`${path}: ${compiled.expected}`);
@@ -15,30 +15,30 @@ function matches(path: string, pathname: string): boolean {
 describe("compilePath", () => {
   test.each<[path: string, pathname: string, why: string]>([
     ["/weather", "/weather", "the path itself"],
-    ["/weather", "/WEATHER", "case does not matter to Express by default"],
-    ["/weather", "/weather/", "nor does a trailing slash"],
-    ["/weather/", "/weather", "in either direction: a route for /weather/ serves /weather"],
-    ["/weather/", "/weather/", "and itself"],
+    ["/weather", "/WEATHER", "Express ignores case by default"],
+    ["/weather", "/weather/", "a trailing slash"],
+    ["/weather/", "/weather", "a route for /weather/ serves /weather, too"],
+    ["/weather/", "/weather/", "the same trailing slash"],
     ["/", "/", "the root"],
     ["/weather/:city", "/weather/par%2Fis", "an encoded slash is not a separator"],
     ["/weather/:city/", "/weather/paris", "a trailing slash after a parameter"],
-    ["/files/*path", "/files/a/b/c", "a wildcard takes many segments"],
+    ["/files/*path", "/files/a/b/c", "a wildcard matches several segments"],
     ["/a{/:b}", "/a", "an optional part left out"],
     ["/a{/:b}", "/a/x", "an optional part given"],
     ["/a{/:b}/", "/a", "an optional part left out before a trailing slash"],
     ["/:from-:to", "/paris-rome", "two parameters in one segment"],
     ["/users/[id]", "/users/7", "a parameter in brackets"],
     ["/users/[id]s", "/users/7s", "a parameter in brackets before text"],
-    ["/files/*", "/files/a/b", "a bare wildcard takes many segments"],
-    ["/files/*", "/files/", "and none"],
-    ["/files/*", "/files", "and not even the slash"],
+    ["/files/*", "/files/a/b", "a bare wildcard matches several segments"],
+    ["/files/*", "/files/", "a bare wildcard matches nothing"],
+    ["/files/*", "/files", "a bare wildcard without the slash"],
     ["/files/*/end", "/files/a/b/end", "a bare wildcard in the middle"],
-    ["/files/*/end", "/files//end", "which may be empty, too"],
+    ["/files/*/end", "/files//end", "an empty bare wildcard in the middle"],
     ["/*", "/", "everything"],
     ["/*", "/a/b", "everything"],
     ["{/:lang}/about", "/about", "an optional part at the beginning"],
     ["{/:lang}/about", "/de/about", "an optional part at the beginning"],
-    ["/a\\[b\\]", "/a[b]", "brackets that are meant as such"],
+    ["/a\\[b\\]", "/a[b]", "escaped brackets"],
   ])("%s matches %s: %s", (path, pathname) => {
     expect(matches(path, pathname)).toBe(true);
   });
@@ -48,7 +48,7 @@ describe("compilePath", () => {
     ["/weather", "/weathers", "one letter more"],
     ["/weather", "/%77eather", "Express does not decode before it matches"],
     ["/weather", "//weather", "Express does not collapse slashes"],
-    ["/weather", "/weather//", "only one slash is loose"],
+    ["/weather", "/weather//", "only one trailing slash is optional"],
     ["/weather", "/x/weather", "the beginning counts"],
     ["/weather/:city", "/weather/", "a parameter is not empty"],
     ["/weather/:city", "/weather/a/b", "a parameter is one segment"],
@@ -65,24 +65,24 @@ describe("compilePath", () => {
     ["/x\\?", "without a query", 2, "no pathname has a question mark"],
     ["/x#top", "without a fragment", 2, "no pathname has a fragment"],
     ["/x//", "at most one slash", 3, "Express 5 drops both, Express 4 one"],
-    ["/a*", 'a name after "*", as in /files/*path', 2, "a wildcard without a name that is no segment"],
-    ["/*b/*-", 'a name after "*"', 4, "a wildcard without a name that is no segment"],
+    ["/a*", 'a name after "*", as in /files/*path', 2, "a wildcard without a name inside a segment"],
+    ["/*b/*-", 'a name after "*"', 4, "a wildcard without a name inside a segment"],
     ["/:", "Missing parameter name", 2, "a parameter without a name"],
     ["/(a|b)", "payments.charge", 1, "a regular expression"],
     ["/[...rest]", "*rest for the rest of a path", 1, "the rest of a path as other frameworks write it"],
-    ["/[a b]", "a name in brackets", 1, "no name in brackets"],
-    ["/[a", "a name in brackets", 1, "brackets left open"],
-    ["/a]", "an opening bracket", 2, "brackets never opened"],
+    ["/[a b]", "a name in brackets", 1, "an invalid name in brackets"],
+    ["/[a", "a name in brackets", 1, "an open bracket"],
+    ["/a]", "an opening bracket", 2, "an unopened bracket"],
     ["/a+", "a backslash before a plus sign", 2, "a repetition"],
     ["/a!", "a backslash before an exclamation mark", 2, "reserved"],
-    ["/{a", "Unexpected end", 3, "a group left open"],
-    ["/a}", "Unexpected }", 2, "a group never opened"],
-    ["/:a:b", "Missing text before", undefined, "two parameters that touch"],
-    ["/a\\", "Unexpected end after", 3, "an escape of nothing"],
-    ['/:"a', "Unterminated quote", 2, "a name left open"],
+    ["/{a", "Unexpected end", 3, "an open group"],
+    ["/a}", "Unexpected }", 2, "an unopened group"],
+    ["/:a:b", "Missing text before", undefined, "two adjacent parameters"],
+    ["/a\\", "Unexpected end after", 3, "an empty escape"],
+    ['/:"a', "Unterminated quote", 2, "an open quote"],
     [`/a${"{/b}".repeat(9)}`, "at most 256 combinations", undefined, "512 forms"],
     ["/*a/x/*b/y/*c", "at most 2 wildcards", undefined, "quadratic in the length of the path"],
-  ])("refuses %s and says: %s, at %s (%s)", (path, expected, at) => {
+  ])("compilePath refuses %s with %s at %s: %s", (path, expected, at) => {
     expect(compilePath(path)).toEqual({
       ok: false,
       expected: expect.stringContaining(expected),
@@ -90,12 +90,12 @@ describe("compilePath", () => {
     });
   });
 
-  test("says nothing of web addresses in its explanations", () => {
+  test("compilePath quotes no URL in its explanations", () => {
     const compiled = compilePath("/:");
     expect(compiled.ok ? "" : compiled.expected).not.toContain("http");
   });
 
-  test("is total", () => {
+  test("compilePath never throws", () => {
     const pieces = fc.constantFrom(
       "/",
       "a",

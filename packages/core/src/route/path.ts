@@ -1,17 +1,15 @@
 /**
- * Paths of route keys, compiled: Express 5's syntax, and the older notations `[param]` and a bare `*` segment.
+ * Compiles the paths of route keys: Express 5's syntax, and the older notations `[param]` and a bare `*` segment.
  *
- * The parser is path-to-regexp of the same major version as Express 5's router, so a path means here what it means there.
+ * The parser is path-to-regexp in the major version that Express 5 uses, so a path has the same meaning in both.
  *
  * @see {@link https://expressjs.com/en/guide/routing.html}
- *
  * @module
  */
-
 import { parse, type Token } from "path-to-regexp";
 import { compileForms, explainForms, type PathForm } from "./path-form.js";
 
-/** A compiled path, or what is wrong with it and where. */
+/** A compiled path, or a description of valid paths and the position of the mistake. */
 export type CompiledPath =
   | { readonly ok: true; readonly forms: readonly PathForm[] }
   | { readonly ok: false; readonly expected: string; readonly at?: number };
@@ -34,7 +32,7 @@ export function compilePath(path: string): CompiledPath {
   }
 }
 
-/** Compiles a path that a seller has registered, once. Never for the path of a request: what is compiled is kept. */
+/** Compiles a path of a registered route, once. Never call it with the path of a request: results are kept for good. */
 export function compileRegistered(path: string): CompiledPath {
   const compiled = registered.get(path) ?? compilePath(path);
   registered.set(path, compiled);
@@ -43,23 +41,23 @@ export function compileRegistered(path: string): CompiledPath {
 
 const registered = new Map<string, CompiledPath>();
 
-/** Paths that a registered route gets, one for each of its forms; `undefined` when its path cannot be read. */
+/** Sample paths of a registered route, one for each of its forms; `undefined` if its path cannot be compiled. */
 export function samplesOf(path: string): readonly string[] | undefined {
   const compiled = compileRegistered(path);
   return compiled.ok ? compiled.forms.map(({ sample }) => sample) : undefined;
 }
 
-/** A path taken apart, or what is wrong with it and where. */
+/** The tokens of a path, or a description of valid paths. */
 export type ParsedPath =
   | { readonly ok: true; readonly tokens: readonly Token[] }
   | {
       readonly ok: false;
       readonly expected: string;
-      /** Index of the character in question, where there is one. */
+      /** Index of the mistake, if known. */
       readonly at?: number;
     };
 
-/** Takes a path apart. */
+/** Parses a path. */
 function parsePath(path: string): ParsedPath {
   const rewritten = rewrite(path);
   if (!rewritten.ok) return rewritten;
@@ -74,7 +72,7 @@ type Rewritten =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly at: number; readonly expected: string };
 
-/** What Express 5 refuses, and what to write instead. */
+/** Characters that Express 5 refuses, and their replacements. */
 const REMEDIES: Readonly<Record<string, string>> = {
   "?": "a path without a query, and optional parts in braces, as in /users{/:id}",
   "#": "a path without a fragment",
@@ -85,22 +83,22 @@ const REMEDIES: Readonly<Record<string, string>> = {
   "]": "an opening bracket before it, as in /users/[id]",
 };
 
-/** Everything that is one thing in a path: an escape, a quoted name, a bracketed name, a star, a plain character. */
+/** Matches one piece of a path: an escape, a quoted name, a bracketed name, a star, or a plain character. */
 const PIECES = /\\[\s\S]|[:*]"(?:\\[\s\S]|[^"\\])*"?|\[[^\]]*\]?|[\s\S]/g;
 
-/** A piece of a path, and what is around it. */
+/** A piece of a path, and its surroundings. */
 interface Piece {
   readonly text: string;
   readonly next: string | undefined;
-  /** What has been written so far. */
+  /** The rewritten path before this piece. */
   readonly before: string;
-  /** How many bare wildcards there were before this one. */
+  /** The number of bare wildcards before this piece. */
   readonly wildcards: number;
 }
 
 type RewrittenPiece = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly expected: string };
 
-/** Writes the older notations as Express 5 would have them. */
+/** Rewrites the older notations in Express 5's syntax. */
 function rewrite(path: string): Rewritten {
   let before = "";
   let wildcards = 0;
@@ -108,7 +106,7 @@ function rewrite(path: string): Rewritten {
     const rewritten = rewritePiece({ text, next: path.at(at + text.length), before, wildcards });
     if (!rewritten.ok) return { ...rewritten, at };
     if (text === "*" && rewritten.text.includes("{")) wildcards += 1;
-    // What stands for anything may stand for nothing, not even the slash before it.
+    // A wildcard may be empty, and the slash before it is then optional, too.
     before = rewritten.text.startsWith("{/") && text === "*" ? before.slice(0, -1) : before;
     before += rewritten.text;
   }
@@ -128,7 +126,7 @@ function rewriteBrackets(text: string): RewrittenPiece {
   return name === undefined ? { ok: false, expected: explainBrackets(text) } : { ok: true, text: `:"${name}"` };
 }
 
-/** A bare `*` stands for anything, also for nothing: `/files/*` covers `/files`, too. */
+/** A bare `*` matches anything, including nothing: `/files/*` covers `/files`, too. */
 function rewriteWildcard({ next, before, wildcards }: Piece): RewrittenPiece {
   if (!before.endsWith("/") || !isSegmentEnd(next)) return { ok: false, expected: BARE_WILDCARD };
   const wildcard = `{*"var${wildcards + 1}"}`;
@@ -150,7 +148,7 @@ function isSegmentEnd(character: string | undefined): boolean {
   return character === undefined || character === "/" || character === "}";
 }
 
-/** The parser's own words. What it says of positions holds where nothing was rewritten. */
+/** Explains a mistake with the parser's message. Its position is valid only if the path was not rewritten. */
 function explain(error: unknown, hasSamePositions: boolean): ParsedPath {
   const message = error instanceof Error ? (error.message.split(/[;:]/)[0] ?? "") : "unparsable";
   const [words = "", at] = message.split(" at index ");

@@ -6,11 +6,11 @@ import { METHODS, parseRouteKey } from "./route-key.js";
 const codeUnit = fc.nat(0xffff).map((code) => String.fromCharCode(code));
 
 describe("parseRouteKey", () => {
-  test.each(METHODS)("takes %s apart from its path", (method) => {
+  test.each(METHODS)("parses %s and a path", (method) => {
     expect(parseRouteKey(`${method} /weather/:city`)).toEqual({ ok: true, method, path: "/weather/:city" });
   });
 
-  test("takes a key without a method as a key for any", () => {
+  test("parses a key without a method", () => {
     expect(parseRouteKey("/weather")).toEqual({ ok: true, method: undefined, path: "/weather" });
     expect(parseRouteKey("/")).toEqual({ ok: true, method: undefined, path: "/" });
   });
@@ -47,22 +47,22 @@ describe("parseRouteKey", () => {
     ["ALL", "; for every method write the path alone"],
     ["any", "; for every method write the path alone"],
     ["*", "; for every method write the path alone"],
-  ])("refuses the method %j by name and says%s", (word, remedy) => {
+  ])("refuses the method %j with the hint%s", (word, remedy) => {
     expect(parseRouteKey(`${word} /weather`)).toEqual({ ok: false, expected: METHODS_EXPECTED + remedy });
   });
 
   test.each([
     ["*", '"/*"'],
     ["GET *", '"GET /*"'],
-  ])("refuses %j and says to write %s", (key, instead) => {
+  ])("refuses %j with the hint %s", (key, instead) => {
     expect(parseRouteKey(key)).toEqual({ ok: false, expected: expect.stringContaining(instead) });
   });
 
-  test("takes a path that begins with an optional part", () => {
+  test("parses a path that begins with an optional part", () => {
     expect(parseRouteKey("GET {/:lang}/about")).toEqual({ ok: true, method: "GET", path: "{/:lang}/about" });
   });
 
-  test("is total, and gives back what it was given", () => {
+  test("never throws, and returns the parts of the key", () => {
     const pieces = fc.constantFrom("GET", "POST", "get", " ", "/", "/a", ":b", "*c", "\n", "\u00a0", "x");
     const keys = fc.oneof(
       fc.string({ unit: codeUnit }),

@@ -1,10 +1,10 @@
 /**
- * Route keys: `GET /weather/:city`, or `/weather/:city` for any method.
+ * Route keys: `GET /weather/:city`, or `/weather/:city` for every method except OPTIONS.
  *
  * @module
  */
 
-/** Methods a key may name. A key for GET covers HEAD too, as Express serves HEAD through GET. */
+/** The methods that a key may name. A key for GET covers HEAD, too, because Express serves HEAD through GET. */
 export const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
 
 /** A method that a key may name. */
@@ -12,17 +12,17 @@ export type Method = (typeof METHODS)[number];
 
 type KeyPath = `/${string}` | `{/${string}`;
 
-/** How a route is written: `"GET /weather"`; without a method it is priced for every method but OPTIONS. */
+/** A route key: `"GET /weather"`. Without a method it covers every method except OPTIONS. */
 export type RouteKey = `${Method} ${KeyPath}` | KeyPath;
 
-/** A key taken apart, or what is wrong with it. */
+/** The parts of a key, or a description of valid keys. */
 export type ParsedRouteKey =
   | { readonly ok: true; readonly method: Method | undefined; readonly path: string }
   | { readonly ok: false; readonly expected: string };
 
 const KEY = /^(?:(?<method>\S+) )?(?<path>\{?\/\S*)$/;
 
-/** Takes a key apart. Methods are upper case and separated from the path by one space. */
+/** Parses a key. The method is in upper case, and one space separates it from the path. */
 export function parseRouteKey(key: string): ParsedRouteKey {
   const { method, path } = KEY.exec(key)?.groups ?? {};
   if (path === undefined) return { ok: false, expected: explainShape(key) };

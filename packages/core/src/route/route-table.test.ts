@@ -16,7 +16,7 @@ function firstOf(keys: readonly string[], query: RouteQuery): string | undefined
   return createRouteTable(keys.map(entryOf)).find(query)[0]?.entry.key;
 }
 
-/** The key that prices a request, whatever order the keys are written in; fails when the order decides. */
+/** The key that prices a request. Fails if the order of the keys decides. */
 function keyFor(keys: readonly string[], request: string, mountPath = ""): string | undefined {
   const [method = "", path = ""] = request.split(" ");
   const query = { method, path, mountPath };
@@ -30,17 +30,17 @@ describe("a route table, by method", () => {
   test.each<[key: string, request: string, priced: boolean, why: string]>([
     ["GET /a", "GET /a", true, "the method named"],
     ["GET /a", "HEAD /a", true, "Express serves HEAD through GET"],
-    ["HEAD /a", "GET /a", false, "but not the other way round"],
+    ["HEAD /a", "GET /a", false, "HEAD does not cover GET"],
     ["GET /a", "POST /a", false, "another method"],
-    ["GET /a", "OPTIONS /a", false, "browsers ask before they pay"],
-    ["/a", "OPTIONS /a", false, "also where no method is named"],
-    ["OPTIONS /a", "OPTIONS /a", true, "unless a key names it"],
+    ["GET /a", "OPTIONS /a", false, "browsers send OPTIONS before a payment"],
+    ["/a", "OPTIONS /a", false, "no named method"],
+    ["OPTIONS /a", "OPTIONS /a", true, "a key that names OPTIONS"],
     ["/a", "GET /a", true, "any method"],
     ["/a", "DELETE /a", true, "any method"],
     ["/a", "QUERY /a", true, "a method that no key can name"],
     ["/a", "PROPFIND /a", true, "a method that no key can name"],
     ["GET /a", "get /a", false, "methods are case-sensitive in HTTP, and Node refuses this one"],
-  ])("%s and the request %s: priced %s (%s)", (key, request, priced) => {
+  ])("the key %s prices %s: %s (%s)", (key, request, priced) => {
     expect(keyFor([key], request)).toBe(priced ? key : undefined);
   });
 });
@@ -50,23 +50,23 @@ describe("a route table that is mounted", () => {
     ["/weather", "/api", "/weather", true, "relative to the mount point"],
     ["/api/weather", "/api", "/weather", true, "by the full path"],
     ["/api", "/api", "/", true, "the mount point itself"],
-    ["/", "/api", "/", true, "the mount point itself, relatively"],
+    ["/", "/api", "/", true, "the mount point itself, by a relative key"],
     ["/weather", "/api/v1", "/weather", true, "a mount point of two segments"],
     ["/api/weather", "", "/weather", false, "not mounted there"],
     ["/other/weather", "/api", "/weather", false, "mounted elsewhere"],
-  ])("%s at %j prices %s: %s", (key, mountPath, path, priced) => {
+  ])("the key %s mounted at %j prices %s: %s (%s)", (key, mountPath, path, priced) => {
     expect(keyFor([key], `GET ${path}`, mountPath)).toBe(priced ? key : undefined);
   });
 });
 
-describe("the most specific key wins, in whatever order they are written", () => {
+describe("the most specific key wins, in any order of writing", () => {
   test.each<[winner: string, loser: string, request: string, why: string]>([
     ["GET /a/b", "GET /a/:x", "GET /a/b", "text before parameter"],
     ["GET /a/:x", "GET /a/*rest", "GET /a/b", "parameter before wildcard"],
     ["GET /:a/:b", "GET /*rest", "GET /a/b", "two parameters before one wildcard"],
     ["GET /users/:id/posts/:post", "GET /*rest", "GET /users/1/posts/2", "a catch-all comes last"],
     ["GET /a/*rest", "GET /*rest", "GET /a/b", "the longer text before a wildcard"],
-    ["GET /a/:x/*rest", "GET /*rest", "GET /a/b/c", "a parameter more, and still more specific"],
+    ["GET /a/:x/*rest", "GET /*rest", "GET /a/b/c", "one parameter more is more specific"],
     ["GET /a/*rest/end", "GET /a/*rest", "GET /a/b/end", "text after a wildcard"],
     ["GET /v1/x", "GET /v:major/x", "GET /v1/x", "text before text with a parameter in it"],
     ["GET /v:major/x", "GET /:any/x", "GET /v1/x", "text and parameter in one segment"],
@@ -79,13 +79,13 @@ describe("the most specific key wins, in whatever order they are written", () =>
     ["GET /f/:a-x", "GET /f/:a-:b", "GET /f/1-x", "one parameter in a segment before two"],
     ["GET /f/x*rest", "GET /f/*rest", "GET /f/xy", "text in a segment before a wildcard alone"],
     ["GET /a/b", "GET /a/*", "GET /a/b", "text before a bare wildcard"],
-    ["GET /a", "GET /a/*", "GET /a", "a bare wildcard that stands for nothing"],
-  ])("%s before %s for %s: %s", (winner, loser, request) => {
+    ["GET /a", "GET /a/*", "GET /a", "an empty bare wildcard"],
+  ])("%s wins over %s for %s: %s", (winner, loser, request) => {
     expect(keyFor([winner, loser], request)).toBe(winner);
   });
 
-  test("a key whose requests are all another's too wins every one of them", () => {
-    // Beyond these, with text after a wildcard or a wildcard among optional parts, a look from the left cannot always tell.
+  test("a key wins all its requests over a key that covers all of them", () => {
+    // Other paths, e.g. with text after a wildcard, cannot always be ordered segment by segment.
     const plain = fc.constantFrom("/a", "/a-b", "/:p", "/a-:p");
     const optional = fc.constantFrom("/a", "/:p", "{/a}", "{/:p}");
     const paths = fc.oneof(
@@ -114,20 +114,20 @@ describe("the most specific key wins, in whatever order they are written", () =>
 });
 
 /**
- * Deeper than any path without a wildcard reaches, and with at least two names for every kind of segment that is no plain
- * text, so that what is a part here is a part everywhere.
+ * Path names deeper than any path without a wildcard, with two names for every kind of segment that is not plain text. A subset of
+ * these is therefore a subset of all paths.
  */
 function pathnamesBelow(prefix: string, depth: number): readonly string[] {
   if (depth === 0) return [prefix];
   return [prefix, ...["/a", "/b", "/a-b", "/a-c"].flatMap((name) => pathnamesBelow(prefix + name, depth - 1))];
 }
 
-/** Parameter names may not repeat within a path. */
+/** Gives each parameter a unique name. */
 function nameApart(segments: readonly string[]): string {
   return `/r${segments.map((segment, at) => segment.replace(/[pw](?=\W*$)/, (name) => name + String(at))).join("")}`;
 }
 
-test("a table of no entries prices nothing", () => {
+test("an empty table prices nothing", () => {
   expect(keyFor([], "GET /")).toBeUndefined();
 });
 
@@ -135,33 +135,33 @@ test.each([
   ["GET /a-:x", "GET /:x-b", "/a-b"],
   ["GET /users/:id", "GET /:any/list", "/users/list"],
   ["GET /a/:x/c", "GET /a/b/:y", "/a/b/c"],
-])("%s and %s cannot be ordered, so what is written first wins", (one, other, path) => {
+])("%s and %s cannot be ordered, so the first written wins", (one, other, path) => {
   const query = { method: "GET", path, mountPath: "" };
   expect(firstOf([one, other], query)).toBe(one);
   expect(firstOf([other, one], query)).toBe(other);
 });
 
 test.each<[key: string, path: string, match: string, why: string]>([
-  ["GET /report", "/report", "exact", "as the key has it"],
+  ["GET /report", "/report", "exact", "spelled as the key"],
   ["GET /report", "/Report", "spelling", "other case"],
-  ["GET /report", "/report/", "spelling", "a slash at the end"],
+  ["GET /report", "/report/", "spelling", "a trailing slash"],
   ["GET /report", "//report", "spelling", "a doubled slash"],
-  ["GET /report/:id", "/report/a%20b", "exact", "a parameter, whatever it is"],
-  ["GET /{/d}*c~", "/s/t~/", "spelling", "the form of several that it is a spelling of"],
-  ["GET /f/*rest", "/f", "generous", "a wildcard that may be empty to some router"],
-  ["GET /f/:a-:b", "/f/x", "generous", "a segment that some router may cut otherwise"],
-])("%s may be meant by %s: %s (%s)", (key, path, match) => {
+  ["GET /report/:id", "/report/a%20b", "exact", "any parameter"],
+  ["GET /{/d}*c~", "/s/t~/", "spelling", "one of several forms"],
+  ["GET /f/*rest", "/f", "generous", "a wildcard that is empty for some routers"],
+  ["GET /f/:a-:b", "/f/x", "generous", "a segment that some routers split differently"],
+])("%s may match %s: %s (%s)", (key, path, match) => {
   const found = createRouteTable([entryOf(key)]).find({ method: "GET", path, mountPath: "" });
   expect(found).toMatchObject([{ entry: { key }, match }]);
 });
 
-test("a request may be meant for several keys, the most specific first", () => {
+test("find returns all keys that may match, the most specific first", () => {
   const keys = ["/*all", "GET /a/:x", "GET /a/b", "POST /a/b", "/a/*", "GET /b"];
   const found = createRouteTable(keys.map(entryOf)).find({ method: "GET", path: "/a/b", mountPath: "" });
   expect(found.map(({ entry }) => entry.key)).toEqual(["GET /a/b", "GET /a/:x", "/a/*", "/*all"]);
 });
 
-test("ten thousand keys are found as one is: the same lookups in the tree", () => {
+test("find works with ten thousand keys", () => {
   const keys = Array.from({ length: 10_000 }, (_, at) => `GET /item-${at}/:id/part`);
   const table = createRouteTable(keys.map(entryOf));
   const [found, ...others] = table.find({ method: "GET", path: "/item-9999/x/part", mountPath: "" });

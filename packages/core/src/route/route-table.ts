@@ -1,60 +1,67 @@
 /**
- * The route table: which keys could be meant by a request, the most specific first.
+ * The route table: finds the keys that may match a request, the most specific first.
+ *
+ *   createRouteTable   looks a path up in the trie, and sorts the keys found
+ *   compareForms       which of two forms is more specific; `findUnordered` finds keys without an order, for a warning
+ *   createRouteTrie    the tree of forms by their segments
  *
  * @module
  */
 import { type FormSegment, fold, type PathForm } from "./path-form.js";
 import { coversMethod, type Method } from "./route-key.js";
 
-/** One key of the table, compiled, with whatever it stands for. */
+/** One compiled key of the table, with its value. */
 export interface RouteEntry<T> {
   readonly key: string;
-  /** `undefined`: every method but OPTIONS. */
+  /** `undefined`: every method except OPTIONS. */
   readonly method: Method | undefined;
   readonly forms: readonly PathForm[];
   readonly value: T;
 }
 
-/** What a request is looked up by. */
+/** The parts of a request that are looked up. */
 export interface RouteQuery {
   readonly method: string;
-  /** Raw pathname relative to where the table is mounted, as Express matches it: `/weather`. */
+  /** Raw pathname relative to the mount, as Express matches it, e.g. `/weather`. */
   readonly path: string;
-  /** Where the table is mounted: `/api`, or `""` at the top. */
+  /** The mount of the table, e.g. `/api`, or `""` at the top. */
   readonly mountPath: string;
 }
 
-/** A key that a request could be meant for. */
+/** A key that may match a request. */
 export interface RouteCandidate<T> {
   readonly entry: RouteEntry<T>;
   readonly form: PathForm;
   /**
-   * Whether the request is written just as the key is; or otherwise, in another case or with other slashes; or only in a
-   * way that some router may take for the key. In the last two cases the app's own router has to say.
+   * How the path matches. For the last two, the app's own router has to decide.
+   *
+   * - `exact`: spelled exactly as the key.
+   * - `spelling`: in another case, or with other slashes.
+   * - `generous`: spelled so that only some routers might match it.
    */
   readonly match: "exact" | "spelling" | "generous";
-  /** The path as the key has it: relative to the mount, or the full path. */
+  /** The path that matches the key: relative to the mount, or the full path. */
   readonly path: string;
-  /** What comes before that path in the full one. */
+  /** The part of the full path before it. */
   readonly mountPath: string;
 }
 
-/** All keys of a seller's table. */
+/** All keys of a seller. */
 export interface RouteTable<T> {
-  /** In the order they were written. */
+  /** In the order in which they were written. */
   readonly entries: readonly RouteEntry<T>[];
-  /** The keys a request could be meant for, the most specific first, in whatever order they were written. */
+  /** The keys that may match a request, the most specific first, in any order of writing. */
   find(query: RouteQuery): readonly RouteCandidate<T>[];
 }
 
 interface Leaf<T> {
   readonly entry: RouteEntry<T>;
   readonly form: PathForm;
-  /** Position of the key among those that were written. */
+  /** Position of the key in the order of writing. */
   readonly position: number;
 }
 
-/** Builds the table. What it costs to look something up does not depend on the number of keys. */
+/** Builds the table. The time of a lookup does not depend on the number of keys. */
 export function createRouteTable<T>(entries: readonly RouteEntry<T>[]): RouteTable<T> {
   const trie = createRouteTrie<Leaf<T>>();
   for (const [position, entry] of entries.entries()) {
@@ -85,14 +92,14 @@ function matchForm(form: PathForm, path: string): RouteCandidate<unknown>["match
   return form.paramsOf(path) === undefined ? "generous" : "spelling";
 }
 
-/** A whole path. What a router mounted at `/api` calls `/` is `/api` to whoever mounted it. */
+/** Joins a mount and a path. The `/` of a router mounted at `/api` is `/api`. */
 export function belowMount(mountPath: string, path: string): string {
   return path === "/" && mountPath !== "" ? mountPath : mountPath + path;
 }
 
 type Found<T> = RouteCandidate<T> & Leaf<T>;
 
-/** Almost always there is at most one. */
+/** Sorts keys by specificity. There is rarely more than one. */
 function inOrder<T>(found: readonly Found<T>[]): readonly RouteCandidate<T>[] {
   if (found.length < 2) return found;
   const written = [...found].sort(
@@ -102,7 +109,7 @@ function inOrder<T>(found: readonly Found<T>[]): readonly RouteCandidate<T>[] {
   const ordered: Found<T>[] = [];
   while (remaining.length > 0) {
     const first = remaining.findIndex((one) => !remaining.some((other) => goesBefore(other, one)));
-    // Should the order ever go round in a circle, what is written first breaks it.
+    // If the order were ever circular, the key that was written first would win.
     ordered.push(...remaining.splice(Math.max(first, 0), 1));
   }
   return ordered;
@@ -110,7 +117,7 @@ function inOrder<T>(found: readonly Found<T>[]): readonly RouteCandidate<T>[] {
 
 const MATCHES: readonly RouteCandidate<unknown>["match"][] = ["exact", "spelling", "generous"];
 
-/** Of the forms of one key the one that is met best counts, and of those the most specific. */
+/** Keeps one form of each key: the one that matches best, and of those the most specific. */
 function oncePerKey<T>(found: readonly Found<T>[]): Found<T>[] {
   const best = new Map<number, Found<T>>();
   for (const one of found) {
@@ -127,7 +134,7 @@ function goesBefore<T>(a: Leaf<T>, b: Leaf<T>): boolean {
   return compareLeaves(a, b) === "more";
 }
 
-/** A key whose requests are all another's too; else what is said of the forms at hand; else the method. */
+/** Compares two keys: by the set of their paths, then by the matching forms, then by the method. */
 function compareLeaves<T>(a: Leaf<T>, b: Leaf<T>): Specificity {
   const [isNarrower, isWider] = [coversPath(b.entry.forms, a.entry.forms), coversPath(a.entry.forms, b.entry.forms)];
   if (isNarrower !== isWider) return isNarrower ? "more" : "less";
@@ -144,10 +151,10 @@ function methodRank(method: Method | undefined): number {
   return method === "HEAD" ? 0 : 1;
 }
 
-/** What one form is to another; `"unordered"` when each takes requests that the other does not, and both take some. */
+/** How specific one form is compared with another. `unordered`: they overlap, and each also matches paths that the other does not. */
 export type Specificity = "more" | "less" | "same" | "unordered";
 
-/** Compares two forms that take the same path, segment by segment: text, then parameter, then wildcard. */
+/** Compares two forms that match the same path, segment by segment: text is more specific than a parameter, which is more than a wildcard. */
 export function compareForms(a: PathForm, b: PathForm): Specificity {
   const length = Math.max(a.ranks.length, b.ranks.length);
   let isMore = false;
@@ -162,12 +169,12 @@ export function compareForms(a: PathForm, b: PathForm): Specificity {
   return isLess ? "less" : "same";
 }
 
-/** Beyond its end a form takes nothing, unless it ends in a wildcard, which takes everything from there on. */
+/** After its end a form matches nothing, unless it ends in a wildcard, which matches everything. */
 function rankAt({ ranks }: PathForm, at: number): number {
   return ranks[at] ?? (ranks.at(-1) === 2 || ranks.at(-1) === 1.5 ? 2 : 0);
 }
 
-/** Whether one path takes everything that another takes, form by form. */
+/** Whether one path matches everything that another matches, form by form. */
 export function coversPath(wide: readonly PathForm[], narrow: readonly PathForm[]): boolean {
   return narrow.every((form) => wide.some((other) => coversForm(other, form)));
 }
@@ -192,12 +199,12 @@ function coversSegment(wide: FormSegment, narrow: FormSegment): boolean {
 
 type Pair<T> = readonly [first: RouteEntry<T>, second: RouteEntry<T>];
 
-/** Comparing takes time by the square of the number of keys; a seller with more of them has generated them. */
+/** The comparison takes quadratic time in the number of keys. More keys than this are generated by a program. */
 const MAX_COMPARISONS = 2_000_000;
 
-/** Pairs of keys that overlap and cannot be ordered, as they are written. */
+/** Pairs of keys that overlap and cannot be ordered, in the order of writing. */
 export function findUnordered<T>(entries: readonly RouteEntry<T>[]): readonly Pair<T>[] {
-  // Text on its own overlaps with nothing that is not less specific.
+  // A path of text only overlaps with less specific paths only.
   const open = entries.filter(({ forms }) =>
     forms.some(({ segments }) => segments.some(({ kind }) => kind !== "text")),
   );
@@ -212,7 +219,7 @@ export function findUnordered<T>(entries: readonly RouteEntry<T>[]): readonly Pa
   return pairs;
 }
 
-/** Whether some method is covered by both. */
+/** Whether both cover some method. */
 export function sharesMethod<T>(a: Pick<RouteEntry<T>, "method">, b: Pick<RouteEntry<T>, "method">): boolean {
   if (a.method === undefined) return b.method !== "OPTIONS";
   return coversMethod(b.method, a.method) || (b.method !== undefined && coversMethod(a.method, b.method));
@@ -224,7 +231,7 @@ function isUnordered<T>(a: RouteEntry<T>, b: RouteEntry<T>): boolean {
   );
 }
 
-/** Whether some path is matched by both. */
+/** Whether both match some path. */
 function overlap(a: PathForm, b: PathForm): boolean {
   for (let at = 0; ; at++) {
     const [one, other] = [a.segments[at], b.segments[at]];
@@ -238,10 +245,10 @@ function isCompatible(one: FormSegment, other: FormSegment): boolean {
   return one.kind !== "text" || other.kind !== "text" || one.shape === other.shape;
 }
 
-/** Adds forms, and finds what was added. */
+/** A tree of forms by their segments. */
 export interface RouteTrie<T> {
   add(form: PathForm, value: T): void;
-  /** What was added for every form that the path could be meant for, in no particular order. */
+  /** The values of all forms that may match the path, in any order. */
   find(path: string): readonly T[];
 }
 
@@ -250,11 +257,11 @@ interface Node<T> {
   any: Node<T> | undefined;
   /** Forms that end here. */
   readonly ends: T[];
-  /** Forms that take anything from here on, up to what they end in. */
+  /** Forms with a wildcard here, and their segments after it. */
   readonly rests: { readonly value: T; readonly after: readonly FormSegment[] }[];
 }
 
-/** Creates an empty tree. */
+/** Creates an empty trie. */
 export function createRouteTrie<T>(): RouteTrie<T> {
   const root = createNode<T>();
   return {
@@ -297,7 +304,7 @@ function anyOf<T>(node: Node<T>): Node<T> {
   return node.any;
 }
 
-/** What is between the slashes, where there is something. */
+/** Splits a path at its slashes, and drops empty segments. */
 function cut(path: string): string[] {
   const segments: string[] = [];
   for (let start = 0; start < path.length; ) {
@@ -309,7 +316,7 @@ function cut(path: string): string[] {
   return segments;
 }
 
-/** Most free paths differ from every form in their first segment: then nothing need be cut in pieces. */
+/** Most free paths differ from every form in the first segment, and need not be split. */
 function mayBegin<T>({ texts, any, rests }: Node<T>, folded: string): boolean {
   if (any !== undefined || rests.length > 0) return true;
   let start = 0;
@@ -318,7 +325,7 @@ function mayBegin<T>({ texts, any, rests }: Node<T>, folded: string): boolean {
   return start === folded.length || texts.has(folded.slice(start, end === -1 ? undefined : end));
 }
 
-/** As deep as the deepest form, not as the path. */
+/** Collects matching values. Recurses as deep as the deepest form, not as the path. */
 function collect<T>(
   node: Node<T>,
   walk: { readonly segments: readonly string[]; readonly found: T[] },
@@ -335,7 +342,7 @@ function collect<T>(
   if (node.any !== undefined) collect(node.any, walk, at + 1);
 }
 
-/** Whether what comes after a wildcard can be found, in order, in what is left of a path. Wildcards stand for anything. */
+/** Whether the segments after a wildcard appear, in order, in the rest of a path. Wildcards match anything. */
 function mayFollow(segments: readonly string[], after: readonly FormSegment[], from: number): boolean {
   const tail = after.slice(after.findLastIndex(({ kind }) => kind === "rest") + 1);
   let at = from;

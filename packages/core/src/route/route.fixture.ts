@@ -17,14 +17,14 @@ export function formsOf(path: string): readonly PathForm[] {
   return compiled.forms;
 }
 
-/** The first form of a path, which is its fullest. */
+/** The first and longest form of a path. */
 export function formOf(path: string): PathForm {
   const [form] = formsOf(path);
   if (form === undefined) throw new TypeError(`${path} has no form`);
   return form;
 }
 
-/** A key's entry in a table; it stands for its own text. */
+/** A key's entry in a table. Its value is the key. */
 export function entryOf(key: string): RouteEntry<string> {
   const parsed = parseRouteKey(key);
   if (!parsed.ok) throw new TypeError(`${key}: ${parsed.expected}`);
@@ -34,7 +34,7 @@ export function entryOf(key: string): RouteEntry<string> {
 /** Any UTF-16 code unit, lone surrogates too. */
 export const codeUnit = fc.nat(0xffff).map((code) => String.fromCharCode(code));
 
-/** The seed of a run: another every time, or the one of a run that failed. Goes into the title. */
+/** A random seed, or the one of a failed run, from `FAREBOX_SEED`. Goes into the title. */
 export function seedOf(variable = process.env["FAREBOX_SEED"]): number {
   return variable === undefined ? Date.now() % 2 ** 31 : Number(variable);
 }

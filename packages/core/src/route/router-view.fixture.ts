@@ -1,5 +1,5 @@
 /**
- * A framework's router in miniature: a list of what is registered, in order, and a view of it.
+ * A small router: a list of registered routes and middleware, and a view of it.
  *
  * @module
  */
@@ -7,7 +7,7 @@
 import { formsOf } from "./route.fixture.js";
 import type { OpaqueReceiver, Receiver, Receivers, RegisteredRoute, RouterView } from "./router-view.js";
 
-/** A gate among the middleware, a route, or something that cannot be seen through, mounted at a path. */
+/** A gate, a route, or other middleware, mounted at a path. */
 export type Registered =
   | { readonly gate: object; readonly mount: string }
   | RegisteredRouteOf
@@ -21,7 +21,7 @@ interface RegisteredRouteOf {
   readonly isFinal: boolean;
 }
 
-/** A route that answers; without methods for every one. Gates among its handlers price it. */
+/** A route that always responds; without a method, to every one. Gates among its handlers price it. */
 export function route(words: string, more: Partial<RegisteredRouteOf> = {}): RegisteredRouteOf {
   const [path = "", ...methods] = words.split(" ").reverse();
   return {
@@ -34,12 +34,12 @@ export function route(words: string, more: Partial<RegisteredRouteOf> = {}): Reg
   };
 }
 
-/** Something that is no route; by default a server of files. */
+/** Middleware that is not a route, by default a file server. */
 export function opaque(mount: string, isMeant = true, handler: object = {}): Registered {
   return { opaque: { handler, isMeant }, mount };
 }
 
-/** Views what is registered. A router that is mounted is written out, its mount before each of its paths. */
+/** A view of the list. Routes of a mounted router have the mount in their paths. */
 export function viewOf(registered: readonly Registered[], hasOtherApps = false): RouterView {
   const routes = registered.filter((one) => "route" in one);
   return {
@@ -71,7 +71,7 @@ function receiversOf(registered: readonly Registered[], query: Query): Receivers
   };
 }
 
-/** What a request meets, up to the first route that answers it. Other gates let it pass. */
+/** The items that a request reaches, up to the first route that always responds. Other gates let it pass. */
 function metBy(registered: readonly Registered[], query: Query): readonly Registered[] {
   const met = registered.filter((one) => {
     if ("route" in one) return isMet(one, query);
@@ -81,7 +81,7 @@ function metBy(registered: readonly Registered[], query: Query): readonly Regist
   return end < 0 ? met : met.slice(0, end + 1);
 }
 
-/** A mount may have parameters, which take any segment. */
+/** A mount may have parameters, which match any segment. */
 function isBelow(path: string, mount: string): boolean {
   const segments = path.split("/");
   return mount.split("/").every((segment, at) => segment.startsWith(":") || segment === segments[at]);

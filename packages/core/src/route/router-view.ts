@@ -1,86 +1,86 @@
 /**
- * The framework's own router, as the gate and the report see it: which routes there are, and which of them would receive a request.
+ * The framework's router as the gate and the report see it: its routes, and which of them would receive a request.
  *
  * @module
  */
 
-/** A route that is registered. */
+/** A registered route. */
 export interface RegisteredRoute {
   /** The same object as in {@link Receivers}. */
   readonly route: object;
-  /** With its mounts, as the seller wrote it: `/api/users/:id`; `undefined` when it cannot be told. */
+  /** The path with its mounts, as the seller wrote it, e.g. `/api/users/:id`; `undefined` if unknown. */
   readonly path: string | undefined;
-  /** Upper case; `undefined`: every method. */
+  /** Upper-case methods; `undefined`: every method. */
   readonly methods: readonly string[] | undefined;
   /** The gates among its handlers. */
   readonly gates: readonly object[];
 }
 
-/** One app's routes. Gates are known by identity. */
+/** The routes of one app. Gates are compared by identity. */
 export interface RouterView {
-  /** Where a gate is mounted, as the seller wrote it: `""` or `/api`. None: it is nowhere to be seen. */
+  /** The mounts of a gate, as the seller wrote them: `""` or `/api`. Empty if the gate was not found. */
   mountsOf(gate: object): readonly string[];
   /**
-   * Who would get a request, from the top of the app.
+   * The handlers that would receive a request, from the top of the app.
    *
-   * @param method - `undefined`: of any method.
+   * @param method - `undefined`: any method.
    */
   receiversOf(gate: object, method: string | undefined, path: string): Receivers;
   readonly routes: readonly RegisteredRoute[];
-  /** Whether there are apps in the app, or the app is in another: what is there cannot be seen from here. */
+  /** Whether the app contains other apps or is mounted in one. Their routes are not visible here. */
   readonly hasOtherApps: boolean;
 }
 
-/** A route of the framework that would get a request. */
+/** A route that would receive a request. */
 export interface Receiver {
-  /** The same object for the same route. */
+  /** The same object for one route in every result. */
   readonly route: object;
   /**
-   * Paths of the route with placeholders for its parameters, one for each form it has, mounts included: `/api/users/~`.
-   * `undefined` when they cannot be told, as for a regular expression.
+   * Sample paths of the route with its mounts, one for each of its forms, and with placeholders for parameters: `/api/users/~`.
+   * `undefined` if unknown, as for a regular expression.
    */
   readonly samples: readonly string[] | undefined;
-  /** Whether it answers every request it gets: its first handler takes no `next`, so nothing is passed on. */
+  /** Whether it responds to every request: its first handler takes no `next` and cannot pass a request on. */
   readonly isFinal: boolean;
   readonly takesAnyMethod: boolean;
-  /** How many of its own handlers price it. */
+  /** The number of its own handlers that price it. */
   readonly charges: number;
 }
 
-/** Something that is no route: a function that may answer, pass on, or be an app of its own. */
+/** Middleware that is not a route: it may respond, pass the request on, or contain an app. */
 export interface OpaqueReceiver {
   readonly handler: object;
-  /** Whether it is there for requests like this: mounted at a path, or a file server. Otherwise it gets everything. */
+  /** Whether it is meant for such requests: mounted at a path, or a file server. Other middleware receives every request. */
   readonly isMeant: boolean;
 }
 
-/** Who would get a request, in the order of the router. */
+/** The handlers that would receive a request, in the router's order. */
 export interface Receivers {
-  /** Whether the table was found on the way; if not, nothing is known. */
+  /** Whether the gate was found on the way. If not, nothing is known. */
   readonly isFound: boolean;
-  /** Routes that get the request before the table does. */
+  /** Routes that receive the request before the gate. */
   readonly before: readonly Receiver[];
-  /** Routes that get it after the table, up to one that answers it. */
+  /** Routes that receive it after the gate, up to one that always responds. */
   readonly after: readonly Receiver[];
-  /** Routes that would get it if that one did not answer. */
+  /** Routes that would receive it if that one did not respond. */
   readonly beyond: readonly Receiver[];
-  /** What cannot be seen through and may get it after the table, and before a route that answers it. */
+  /** Other middleware that may receive it after the gate and before a route that always responds. */
   readonly opaque: readonly OpaqueReceiver[];
 }
 
-/** Whether something may get the request that cannot be seen through. */
+/** Whether other middleware than routes may respond to the request. */
 export function mayBeTakenUnseen({ isFound, opaque }: Receivers): boolean {
   return !isFound || opaque.length > 0;
 }
 
 /**
- * Asks the framework's router who would get a request for a path, with mounts; without one, the request at hand.
+ * Asks the framework's router which handlers would receive a request for a full path. Without a path: the current request.
  *
- * @param anyMethod - Whether routes for other methods than the request's count, too.
+ * @param anyMethod - Whether routes for other methods count, too.
  */
 export type ReceiversOf = (path?: string, anyMethod?: boolean) => Receivers;
 
-/** When the router cannot be asked. */
+/** The result if the router cannot be asked. */
 export const UNKNOWN_RECEIVERS: Receivers = Object.freeze({
   isFound: false,
   before: [],

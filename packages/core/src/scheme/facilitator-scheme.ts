@@ -1,9 +1,9 @@
 /**
- * A scheme on the facilitator's side: the contract, and the parts that networks share whose payers sign transactions and one
- * account pays the fees. The seller's side of a scheme is in `scheme.ts`.
+ * The interface of a scheme on the facilitator's side, and two implementations for networks where the payer signs a transaction and the
+ * facilitator's account pays the fee. The seller's side of a scheme is in `scheme.ts`.
  *
- *   createExactScheme         checks the options, reads requests          one family of networks says what differs
- *   createTransactionScheme   verifies and settles what was read          by way of a desk, which settles each payment once
+ *   createExactScheme         checks the options and reads requests; an `ExactFamily` has the differences between networks
+ *   createTransactionScheme   verifies and settles payments at a settlement desk, each once
  *
  * @see x402 v2 §6.1 and §7.1
  * @module
@@ -19,29 +19,29 @@ import { createTransactionDesk, type PayerTransaction, type TransactionDeskOptio
 export interface FacilitatorScheme {
   /** `exact`, `upto`, … */
   readonly scheme: string;
-  /** CAIP-2, concrete: `eip155:84532`. */
+  /** CAIP-2, without a pattern, e.g. `eip155:84532`. */
   readonly network: string;
-  /** Becomes `extra` in `/supported`; `{}` when offers need nothing of it. */
+  /** The `extra` of its kind in `/supported`, e.g. `{ feePayer: "…" }`, or `{}`. */
   readonly extra: Readonly<Record<string, unknown>>;
   /** Addresses that sign transactions, for `signers` in `/supported`. */
   readonly signers: readonly string[];
-  /** Identifiers of extensions it understands, for `extensions` in `/supported`. Default none. */
+  /** Identifiers of extensions that it supports, for `extensions` in `/supported`. Default: none. */
   readonly extensions?: readonly string[];
-  /** Whether the payment would settle now. Total: a malformed payment yields `isValid: false`. */
+  /** Checks whether the payment would settle now. A malformed payment yields `isValid: false`. Never rejects. */
   verify(request: FacilitatorRequest): Promise<VerifyResponse>;
   /**
    * Verifies again and moves the money. Never resolves with `success: true` twice for one authorization: a repeat gets
    * `payment_already_settled` with the first transaction's hash.
    */
   settle(request: FacilitatorRequest): Promise<SettlementResponse>;
-  /** Whether the network responds and the signer can pay for transactions; never rejects. */
+  /** Checks whether the network responds and the signer can pay for transactions. Never rejects. */
   health(): Promise<SchemeHealth>;
 }
 
-/** Whether a scheme can work right now. */
+/** Whether a scheme works now. */
 export interface SchemeHealth {
   readonly ok: boolean;
-  /** What is wrong, for an operator; absent when `ok`. */
+  /** A description of the problem, for the operator. Absent if `ok`. */
   readonly problem?: string;
 }
 
@@ -50,7 +50,7 @@ export interface TransactionSchemeOptions extends Omit<TransactionDeskOptions, "
   /** `exact`, … */
   readonly scheme: string;
   readonly chain: FeePaidChain;
-  /** Reads a request, and says how the chain carries it out. Total: the request comes from a stranger. */
+  /** Reads a request, and prepares its transaction. Must not throw, for any request. */
   read(request: FacilitatorRequest): Reading<PayerTransaction>;
 }
 
@@ -98,11 +98,11 @@ export interface ExactFamily<T, P, C extends FeePaidChain>
   isSameNetwork(a: unknown, b: unknown): boolean;
   /** The protocol's words for a field that differs, and for fees. */
   readonly reasons: Readonly<Record<"asset" | "payTo" | "amount" | "feePayer" | "fee", Reason>>;
-  /** Reads `paymentRequirements`. Total. */
+  /** Reads `paymentRequirements`. Must not throw. */
   readTerms(requirements: Fields): Reading<T>;
   /** The fee payer that the terms name; `undefined` where the payer may pay. */
   feePayerOf(terms: T): string | undefined;
-  /** Reads `paymentPayload.payload`, and compares it with the terms. Total. */
+  /** Reads `paymentPayload.payload`, and compares it with the terms. Must not throw. */
   readPayment(payload: unknown, terms: T): Reading<P>;
   /** The fee that a payment takes from the fee payer, to be compared with the option. */
   feeOf(payment: P): bigint;
@@ -156,7 +156,7 @@ export function createExactScheme<T, P, C extends FeePaidChain>(
   });
 }
 
-/** Reads the body of `verify` or `settle`, without asking the chain. Total: any JSON yields a reading. */
+/** Reads the body of `verify` or `settle`, without asking the chain. Never throws, for any JSON. */
 function readExactRequest<T, P, C extends FeePaidChain>(
   request: unknown,
   { chain, mostFee }: { readonly chain: C; readonly mostFee: number },

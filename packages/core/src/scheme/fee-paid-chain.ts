@@ -1,6 +1,6 @@
 /**
- * The parts of a chain with one account that pays for transactions, for every network: its options, its signer, its first
- * question, and resending until the outcome of a transaction is known.
+ * Common parts of chains where the facilitator's account pays for transactions: options, signer, the check of the network, and resending
+ * until the outcome of a transaction is known.
  *
  * @module
  */
@@ -10,22 +10,19 @@ import type { Issues } from "../issues.js";
 import { isSignedBy } from "./ed25519.js";
 import type { SchemeHealth } from "./facilitator-scheme.js";
 
-/**
- * A chain is not the one that was named, does not respond, or does not take a transaction. Holds no key, no token, no URL
- * and no signature.
- */
+/** A chain has another network than configured, does not respond, or refuses a transaction. Contains no key, token, URL or signature. */
 export class ChainError extends FareboxError {
   override readonly name = "ChainError";
   override readonly code = "ERR_FAREBOX_CHAIN";
 }
 
-/** How often and how long a chain is asked, in milliseconds. */
+/** Intervals and deadlines, in milliseconds. */
 export interface ChainTimes {
-  /** Between two looks at a transaction. */
+  /** Between two requests about a transaction. */
   readonly pollingIntervalMs: number;
   /** For the outcome of a transaction. */
   readonly confirmTimeoutMs: number;
-  /** For one question to the node. */
+  /** For one request to the node. */
   readonly requestTimeoutMs: number;
 }
 
@@ -49,16 +46,16 @@ export function readChainTimes(
 
 /** The signers of one family of networks. */
 export interface SignerKind<S extends { readonly address: string }> {
-  /** Makes a signer of a key; `undefined` when the value is not a key. Total. */
+  /** Creates a signer from a key; `undefined` if the value is not a key. Never throws. */
   fromKey(privateKey: unknown): S | undefined;
-  /** For the issue about a value that is not a key. */
+  /** A description of valid keys, for error messages. */
   readonly keyExpected: string;
   isAddress(value: unknown): boolean;
-  /** The method of a signer that signs. */
+  /** The name of a signer's signing method. */
   readonly method: Exclude<keyof S & string, "address">;
 }
 
-/** Reads the signer from options, of which either `privateKey` or `signer` is given. Neither is ever quoted. */
+/** Reads the signer from options, which have either `privateKey` or `signer`. Neither is ever quoted. */
 export function readSigner<S extends { readonly address: string }>(
   { privateKey, signer }: { readonly privateKey?: unknown; readonly signer?: unknown },
   kind: SignerKind<S>,
@@ -84,7 +81,7 @@ function isSigner<S extends { readonly address: string }>(value: unknown, kind: 
 }
 
 /**
- * Waits for a signature, and checks it with Node's own cryptography.
+ * Waits for a signature, and checks it with `node:crypto`.
  *
  * @throws {@link ChainError} when it is not the signature of this key over these bytes
  */
@@ -126,7 +123,7 @@ export async function healthOf(feePayer: string, readSpendable: () => Promise<bi
 /** More than this many are not resent: the oldest are forgotten first. */
 const MAX_SENT = 10_000;
 
-/** Transactions that were sent and are not known to be on chain, by name. `S`: the bytes to send, and more if need be. */
+/** Sent transactions that are not yet known to be on chain, by name. `S`: the bytes to send, and optional further data. */
 export class SentTransactions<S> {
   readonly #sent = new Map<string, S>();
   readonly #times: ChainTimes;
@@ -155,10 +152,10 @@ export class SentTransactions<S> {
   }
 
   /**
-   * Waits for the outcome of a transaction, for a bounded time, and sends it again between two looks. Nodes drop waiting
-   * transactions when they restart or are overloaded, and the same bytes may be sent any number of times.
+   * Waits for the outcome of a transaction, for a limited time, and sends it again before each request for its status. Nodes drop
+   * waiting transactions when they restart or are overloaded, and the same bytes may be sent any number of times.
    *
-   * @param statusOf - Looks once. If it rejects, the transaction counts as pending.
+   * @param statusOf - Asks once. If it rejects, the transaction counts as pending.
    */
   async outcomeOf<O extends string>(name: string, statusOf: () => Promise<O | "pending">): Promise<O | "pending"> {
     const deadline = performance.now() + this.#times.confirmTimeoutMs;
@@ -180,7 +177,7 @@ export class SentTransactions<S> {
     try {
       await this.#handOver(sent);
     } catch {
-      // It may be on its way all the same.
+      // The node may have passed it on nevertheless.
     }
   }
 }

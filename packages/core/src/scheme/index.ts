@@ -1,9 +1,10 @@
 /**
- * Shared by the authors of schemes. Everything exported here is public API. The contracts of a scheme, `Scheme` and
- * `FacilitatorScheme`, are in `@farebox/core`.
+ * Tools for authors of schemes. Every export is public API. The interfaces `Scheme` and `FacilitatorScheme` are in `@farebox/core`.
  *
  * @module
  */
+export { legible } from "../events/logger.js";
+export { type ParsedAmount, type ParsedPrice, type PricingAsset, parseAtomic, parsePrice } from "../price/price.js";
 export { isSignedBy, SIGNATURE_BYTES } from "./ed25519.js";
 export {
   createExactScheme,

@@ -53,7 +53,7 @@ describe("matchOffer", () => {
     [{ network: "eip155:8453" }, "network", "another network"],
     [{ network: "EIP155:84532" }, "network", "networks have a case"],
     [{ asset: PAY_TO }, "asset", "another asset"],
-    [{ payTo: USDC }, "payTo", "to somebody else"],
+    [{ payTo: USDC }, "payTo", "to another payee"],
     [{ amount: "9999" }, "amount", "less"],
     [{ amount: "10001" }, "amount", "more"],
     [{ amount: "010000" }, "amount", "the same number in other digits"],

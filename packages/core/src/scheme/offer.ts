@@ -1,10 +1,9 @@
 /**
- * Offers: our prepared payment requirements, and which of them a payment means. Offers are computed once at start and never changed.
+ * Offers: prepared payment requirements, and the match of a payment with one of them. An offer is never changed.
  *
- * Only the five fields that identify an offer are compared. Clients drop unknown fields and `extra`.
+ * Only the five fields that identify an offer are compared, because clients drop unknown fields and `extra`.
  *
  * @see `docs/background/protocol-notes.md`, "The wire"
- *
  * @module
  */
 import { formatAmount } from "../price/price.js";
@@ -12,17 +11,17 @@ import { sameNetwork } from "../protocol/caip2.js";
 import type { AcceptedRequirements, PaymentRequirements } from "../protocol/documents.js";
 import type { OfferAsset, Scheme } from "./scheme.js";
 
-/** One way to pay for one route. */
+/** One way to pay for a route. */
 export interface Offer {
   readonly scheme: Scheme;
   readonly asset: OfferAsset;
   /** Atomic units. */
   readonly amount: bigint;
-  /** The seven fields of the protocol: what facilitators get. */
+  /** The seven fields of the protocol, for facilitators. */
   readonly requirements: PaymentRequirements;
 }
 
-/** Freezes an offer from compiled terms. */
+/** Creates a frozen offer from compiled terms. */
 export function createOffer(
   scheme: Scheme,
   terms: { readonly asset: OfferAsset; readonly amount: bigint; readonly payTo: string },
@@ -44,19 +43,19 @@ export function createOffer(
   return Object.freeze({ scheme, asset: terms.asset, amount: terms.amount, requirements });
 }
 
-/** For people: `0.01 USDC`. */
+/** The price for display, e.g. `0.01 USDC`. */
 export function describePrice({ asset, amount }: Offer): string {
   const { decimals, symbol } = asset;
   return decimals === undefined ? `${amount} units of ${symbol}` : `${formatAmount(amount, decimals)} ${symbol}`;
 }
 
-/** The fields that identify an offer, in the order in which a difference is reported. */
+/** The fields that identify an offer. The first difference is reported. */
 export const MATCHED_FIELDS = ["scheme", "network", "asset", "payTo", "amount"] as const;
 
 /** A field that identifies an offer. */
 export type MatchedField = (typeof MATCHED_FIELDS)[number];
 
-/** The offer a payment means, or the field in which it differs from the nearest one. */
+/** The accepted offer, or the field that differs from the nearest offer. */
 export type Match =
   | { readonly kind: "matched"; readonly offer: Offer }
   | { readonly kind: "mismatched"; readonly field: MatchedField };

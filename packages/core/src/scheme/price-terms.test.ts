@@ -38,7 +38,7 @@ describe("a price by a ticker", () => {
 
   test.each<[given: string, by: Pricing, network: OfferTerms["network"], expected: string]>([
     ["0.01", pricing, "test:1", 'a dollar price such as "$0.01", or "0.01 USDC"'],
-    ["1 GBPX", pricing, "test:1", "one of what is known there: USDX, EURX"],
+    ["1 GBPX", pricing, "test:1", "one of the tickers on this network: USDX, EURX"],
     ["0.001 EURX", pricing, "test:1", "at most 2 decimals, which is all the asset has: a price is never rounded"],
     ["$1.000001", capped, "test:1", "a million at most"],
     ["$1", pricing, "test:2", "{ asset, amount, extra }, because no stablecoin is known on test:2"],
@@ -68,7 +68,7 @@ describe("a price in a named asset", () => {
   test.each<[given: OfferTerms["price"], term: string, expected: string, why: string]>([
     [{ asset: "USDX", amount: "7" }, "price.asset", "a token", "the asset"],
     [{ asset: "USDX", amount: "0.1" }, "price.asset", "a token", "the asset, before the amount is looked at"],
-    [{ asset: "token-9", amount: "7" }, "price.extra", "a name", "what is said of it"],
+    [{ asset: "token-9", amount: "7" }, "price.extra", "a name", "facts about the asset"],
     [
       { asset: "token-9", amount: "0.1", extra: {} },
       "price.amount",

@@ -1,5 +1,5 @@
 /**
- * Compiles the terms of an offer, on any network: from a price as a seller writes it to an asset and an amount.
+ * Compiles the terms of an offer, on any network: turns a seller's price into an asset and an amount.
  *
  * @module
  */
@@ -7,33 +7,33 @@ import { type AssetPrice, parseAtomic, parsePrice } from "../price/price.js";
 import { MAX_UINT64 } from "./reading.js";
 import type { CompiledTerms, OfferAsset, OfferTerms, TermsIssue } from "./scheme.js";
 
-/** What prices can be in on the networks of a scheme. */
+/** The assets that prices can name on the networks of a scheme. */
 export interface Pricing {
-  /** The assets of prices in dollars or by a ticker, the asset of `$` first. Empty where no stablecoin is known. */
+  /** The assets with tickers on a network, the asset of `$` first. Empty if no stablecoin is known. */
   assetsOn(network: string): readonly KnownAsset[];
-  /** How a price in any other asset is written, for an error message: `{ asset, amount }`. */
+  /** The form of a price in another asset, for error messages: `{ asset, amount }`. */
   readonly assetForm: string;
-  /** Finds the asset that a price names, known or not. */
+  /** Finds the asset that a price names by its id. */
   nameAsset(price: AssetPrice, network: string): NamedAsset;
-  /** The most that an offer can ask for. Default: all below 2^256. */
+  /** The maximum of an offer. Default: below 2^256. */
   readonly most?: {
     /** Atomic units. */
     readonly amount: bigint;
-    /** For the issue about more than that. */
+    /** A description of valid amounts, for error messages. */
     readonly expected: string;
   };
 }
 
-/** An asset that a price can be in by its ticker, since its decimals are known. */
+/** An asset with a ticker and known decimals. */
 export interface KnownAsset extends OfferAsset {
   /** 0 to 36. */
   readonly decimals: number;
 }
 
-/** The asset that a price names, or why no offer can be in it. */
+/** The asset that a price names, or an issue. */
 export type NamedAsset = { readonly ok: true; readonly asset: OfferAsset } | ({ readonly ok: false } & TermsIssue);
 
-/** A price converted exactly, or what is wrong with it. */
+/** An exact price, or all issues. */
 export type PricedTerms =
   | { readonly ok: true; readonly asset: OfferAsset; readonly amount: bigint }
   | { readonly ok: false; readonly issues: readonly TermsIssue[] };
@@ -41,7 +41,7 @@ export type PricedTerms =
 /**
  * Compiles terms, for `compileTerms` of a scheme.
  *
- * @param check - Finds what is wrong besides the price. Gets the id of the asset, if the price names one.
+ * @param check - Finds issues besides the price. Gets the id of the asset, if the price is valid.
  */
 export function compileTerms(
   terms: OfferTerms,
@@ -63,7 +63,7 @@ export function priceTerms({ network, price }: OfferTerms, pricing: Pricing): Pr
   return refused(isNamed ? "price.amount" : "price", most.expected);
 }
 
-/** In dollars, or in a stablecoin by its ticker. */
+/** Reads a price in dollars or with a ticker. */
 function priceInKnown(price: string, network: string, { assetsOn, assetForm }: Pricing): PricedTerms {
   const known = assetsOn(network);
   if (known.length === 0) return refused("price", `${assetForm}, because no stablecoin is known on ${network}`);
@@ -83,11 +83,11 @@ function refused(term: TermsIssue["term"], expected: string): PricedTerms {
   return { ok: false, issues: [{ term, expected }] };
 }
 
-/** Networks where the id of an asset is all that an offer says of it, and where amounts have 64 bits. */
+/** Networks where an offer names an asset by its id only, and amounts have 64 bits. */
 export interface PricingById {
   /** The known assets on a network, the asset of `$` first. */
   assetsOn(network: string): readonly Omit<KnownAsset, "extra">[];
-  /** For the issue about an id that cannot be one; `undefined` for any other. */
+  /** A description of valid ids if an id is invalid; otherwise `undefined`. */
   checkId(id: string): string | undefined;
 }
 

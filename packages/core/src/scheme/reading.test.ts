@@ -3,7 +3,7 @@ import { RpcError } from "../errors.js";
 import type { RpcNode } from "../http/rpc-node.js";
 import { askAtMost, fieldsOf, orUnclear, readUint64, unclear } from "./reading.js";
 
-test("orUnclear passes on what the question yields", async () => {
+test("orUnclear passes on the result", async () => {
   expect(await orUnclear(async () => ({ kind: "open" }))).toEqual({ kind: "open" });
   expect(await orUnclear(async () => unclear("the node is of another network"))).toEqual({
     kind: "unclear",
@@ -14,17 +14,17 @@ test("orUnclear passes on what the question yields", async () => {
 test.each<[why: string, problem: string, ask: () => Promise<never>]>([
   [
     "an error about the node, in its words",
-    "node did not answer",
-    rejecting(new RpcError("node did not answer", "timeout")),
+    "node did not respond",
+    rejecting(new RpcError("node did not respond", "timeout")),
   ],
   [
     "any other error, which may quote anything",
     "the node could not be asked",
     rejecting(new RangeError("https://key@node")),
   ],
-  ["what is no error", "the node could not be asked", rejecting("https://key@node")],
+  ["a value that is not an error", "the node could not be asked", rejecting("https://key@node")],
   [
-    "what is thrown before anything is asked",
+    "an error before the request",
     "the node could not be asked",
     () => {
       throw new RangeError("https://key@node");
@@ -74,7 +74,7 @@ describe("askAtMost", () => {
     get: async (path, options) => asked.push({ path, ...options }),
   };
 
-  test("askAtMost passes on so many questions of either kind, with the caller's signal", async () => {
+  test("askAtMost passes on the given number of requests of either kind, with the caller's signal", async () => {
     const { signal } = new AbortController();
     const node = askAtMost(2, { rpc, signal });
     await node.call("a", []);

@@ -1,6 +1,6 @@
 /**
- * Reads what strangers and nodes write. A stranger's payment is accepted or refused, and a node's response is clear or not:
- * both are values, never exceptions.
+ * Results of reading payments and nodes' responses. A payment is accepted or refused, and a node's response is clear or unclear. Both are
+ * values, never exceptions.
  *
  * @module
  */
@@ -17,11 +17,11 @@ export type Fields = JsonObject;
 export function fieldsOf(value: unknown): Fields {
   if (!isJsonObject(value)) return {};
   const prototype: unknown = Object.getPrototypeOf(value);
-  // Objects of JSON need no copy, which takes V8 long for objects of many shapes.
+  // Objects from JSON.parse have no inherited fields and need no copy.
   return prototype === Object.prototype || prototype === null ? value : { ...value };
 }
 
-/** The most that 64 bits hold. */
+/** The maximum of 64 bits. */
 export const MAX_UINT64: bigint = 2n ** 64n - 1n;
 
 /** Reads a decimal string above zero and below 2^64, without leading zeros; `undefined` for any other value. */
@@ -30,39 +30,39 @@ export function readUint64(value: unknown): bigint | undefined {
   return parsed?.ok === true && parsed.amount > 0n && parsed.amount <= MAX_UINT64 ? parsed.amount : undefined;
 }
 
-/** Why a payment is refused: the protocol's word for it, and prose for the log. */
+/** Why a payment is refused: a reason for the client, and a message for the log. */
 export interface Refusal {
   readonly ok: false;
   readonly reason: Reason;
   readonly message: string;
 }
 
-/** What was read, or why it is refused. */
+/** A value, or a refusal. */
 export type Reading<T> = { readonly ok: true; readonly value: T } | Refusal;
 
-/** Makes a {@link Refusal}. `message` must not quote the request: signatures and transactions do not belong in a log. */
+/** Creates a {@link Refusal}. `message` must not quote the request: signatures and transactions do not belong in a log. */
 export function refuse(reason: Reason, message: string): Refusal {
   return { ok: false, reason, message };
 }
 
-/** Makes the other outcome of a {@link Reading}. */
+/** Creates a {@link Reading} with a value. */
 export function accept<T>(value: T): Reading<T> {
   return { ok: true, value };
 }
 
-/** Part of `ChainFinding` and of `PayeeCheck`: the chain could not be asked, or does not tell. */
+/** Part of `ChainFinding` and of `PayeeCheck`: the node failed, or its response is not conclusive. */
 export interface Unclear {
   readonly kind: "unclear";
-  /** For the log: short, without a node's words or URL. */
+  /** For the log: short, without the node's text or URL. */
   readonly problem: string;
 }
 
-/** Makes an {@link Unclear}. */
+/** Creates an {@link Unclear}. */
 export function unclear(problem: string): Unclear {
   return { kind: "unclear", problem };
 }
 
-/** Asks a chain, for `findPayment` or `checkPayee` of a scheme. An error is {@link Unclear}. Total. */
+/** Asks a node, for `findPayment` or `checkPayee` of a scheme. An error becomes {@link Unclear}. Never rejects. */
 export async function orUnclear<T>(ask: () => Promise<T>): Promise<T | Unclear> {
   try {
     return await ask();
@@ -72,13 +72,13 @@ export async function orUnclear<T>(ask: () => Promise<T>): Promise<T | Unclear> 
   }
 }
 
-/** A node, and the signal that ends each question to it. */
+/** A node, and the signal that aborts each request to it. */
 export interface AskedNode {
   readonly rpc: RpcNode;
   readonly signal?: AbortSignal;
 }
 
-/** Passes at most `limit` questions on to a node, all with the caller's signal. The next one rejects with `given_up`. */
+/** Passes at most `limit` requests on to a node, all with the caller's signal. The next one rejects with `given_up`. */
 export function askAtMost(limit: number, { rpc, signal }: AskedNode): RpcNode {
   const options = signal === undefined ? {} : { signal };
   let asked = 0;

@@ -8,6 +8,9 @@
  *
  * The memory is in this process. For settlements before a restart, the desk asks the chain: it looks back.
  *
+ * In this file: the payment and its outcomes, `SettlementDesk`, `createTransactionDesk` for payments that are transactions of their payer,
+ * and the desk's memory (`Attempts`, `AgingMap`).
+ *
  * @see x402 v2 §6.1
  * @module
  */
@@ -16,30 +19,28 @@ import { accept, type Reading, type Refusal, refuse } from "./reading.js";
 
 /** A payment at a desk, and a chain that can carry it out. Made for one request. */
 export interface DeskPayment {
-  /** As the client wrote it. */
+  /** The address as the client spelled it. */
   readonly payer: string;
   /** Atomic units to move. */
   readonly amount: bigint;
-  /** Its part that can be used once, e.g. token, payer and nonce. Of two payments with one identity, one is carried out. */
+  /** The part that can be used once, e.g. token, payer and nonce. Of two payments with one identity, one is carried out. */
   readonly identity: string;
-  /** Everything else in the payment that the payer signed, and the signature. */
+  /** The rest of the signed payment, and the signature. */
   readonly fingerprint: string;
   /**
-   * Whether it would be carried out now; `undefined` when all is well. Never rejects: trouble with the chain is
-   * `unexpected_verify_error`.
+   * Checks whether it would be carried out now; `undefined` if so. Never rejects: trouble with the chain is `unexpected_verify_error`.
    *
    * @param nowSeconds - Unix seconds.
    */
   verify(nowSeconds: number): Promise<Refusal | undefined>;
   /**
-   * Sends it, and yields the transaction's name, or `""` if no money is to be moved. Rejects only if provably nothing was
-   * sent.
+   * Sends it. Resolves with the transaction's name, or `""` if no money is moved. Rejects only if provably nothing was sent.
    */
   submit(): Promise<string>;
   /**
    * Waits, for a bounded time, for the outcome of its transaction. A rejection counts as `pending`.
    *
-   * @param waitedMs - How much of that time is used up, because another transaction was waited for first.
+   * @param waitedMs - The part of that time that was used for another transaction.
    */
   outcomeOf(transaction: string, waitedMs: number): Promise<SettlementOutcome>;
   /** Asks the chain for the transaction that carried out this payment, regardless of its sender. Rejects if that is unknown. */
@@ -51,10 +52,10 @@ export interface DeskPayment {
  *
  * - `confirmed`: on chain, and successful.
  * - `failed`: on chain, and failed.
- * - `pending`: not known to be on chain. It may still get there.
- * - `dropped`: it never gets there. The payment can be sent again, in another transaction.
- * - `dropped-early`: the same, known while there is time to send the payment again and to wait for that.
- * - `expired`: it never gets there, and nor does the payment.
+ * - `pending`: not known to be on chain, but may still get there.
+ * - `dropped`: never gets on chain. The payment can be sent again, in another transaction.
+ * - `dropped-early`: as `dropped`, with enough time left to send the payment again and wait.
+ * - `expired`: never gets on chain, and the payment cannot be sent again.
  */
 export type SettlementOutcome = "confirmed" | "failed" | "pending" | "dropped" | "dropped-early" | "expired";
 
@@ -91,7 +92,7 @@ export interface SettlementDeskOptions {
    * - `when-refused`: if that would explain the refusal. For signed authorizations, where `verify` sees a used nonce.
    */
   readonly looksBack: "before-sending" | "when-refused";
-  /** Messages for a log, about transactions that were not sent, may still get on chain, and never will. */
+  /** Messages for logs: about transactions that were not sent, are pending, and were dropped. */
   readonly prose: { readonly unsent: string; readonly pending: string; readonly dropped: string };
 }
 
@@ -310,6 +311,75 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : "not an error";
 }
 
+/** A payment that is a transaction of its payer, and a chain that can carry it out. Made for one request. */
+export interface PayerTransaction extends Pick<DeskPayment, "payer" | "amount" | "identity"> {
+  /** As {@link DeskPayment.verify}. */
+  verify(): Promise<Refusal | undefined>;
+  /** Names its transaction as the chain does, whether sent or not, and asks once for its outcome. */
+  findEarlier(): Promise<{ readonly transaction: string; readonly outcome: PayerTransactionOutcome }>;
+  /** Sends it. Resolves with the transaction's name. Rejects only if provably nothing was sent. */
+  submit(): Promise<string>;
+  /** Waits, for a bounded time, for the outcome of the transaction. */
+  outcomeOf(transaction: string): Promise<PayerTransactionOutcome>;
+}
+
+/**
+ * The outcome of a payer's transaction, as far as it is known.
+ *
+ * - `confirmed`, `failed`, `pending`: as {@link SettlementOutcome}.
+ * - `dropped`: provably never to get on chain. It is the payer's, so the payment cannot be sent again.
+ * - `forgotten`: its time is over, and the node does not remember whether it got on chain.
+ */
+export type PayerTransactionOutcome = "confirmed" | "failed" | "pending" | "dropped" | "forgotten";
+
+/** The options of {@link createTransactionDesk}. */
+export type TransactionDeskOptions = Omit<SettlementDeskOptions, "looksBack">;
+
+/** Verifies and settles payers' transactions, as {@link SettlementDesk} does. */
+export interface TransactionDesk {
+  verify(reading: Reading<PayerTransaction>): Promise<VerifyResponse>;
+  settle(reading: Reading<PayerTransaction>): Promise<SettlementResponse>;
+}
+
+/** Creates a desk for payments that are transactions of their payer. */
+export function createTransactionDesk(options: TransactionDeskOptions): TransactionDesk {
+  const desk = new SettlementDesk({ ...options, looksBack: "before-sending" });
+  return {
+    verify: (reading) => desk.verify(toDeskReading(reading)),
+    settle: (reading) => desk.settle(toDeskReading(reading)),
+  };
+}
+
+const FORGOTTEN = refuse(
+  "unexpected_settle_error",
+  "it is unknown whether this was settled before: it is older than what the node remembers",
+);
+
+function toDeskReading(reading: Reading<PayerTransaction>): DeskReading {
+  if (!reading.ok) return { payer: undefined, payment: reading };
+  const { value: payment } = reading;
+  const { identity, payer, amount } = payment;
+  return {
+    payer,
+    payment: accept({
+      ...{ identity, payer, amount, fingerprint: "" },
+      verify: () => payment.verify(),
+      submit: () => payment.submit(),
+      async outcomeOf(name) {
+        const outcome = await payment.outcomeOf(name);
+        if (outcome === "forgotten") return "pending";
+        return outcome === "dropped" ? "expired" : outcome;
+      },
+      async findEarlier() {
+        const { transaction, outcome } = await payment.findEarlier();
+        if (outcome === "confirmed") return { transaction, amount };
+        if (outcome === "failed") return { refusal: FAILED, transaction };
+        return outcome === "forgotten" ? { refusal: FORGOTTEN, transaction: "" } : undefined;
+      },
+    }),
+  };
+}
+
 /**
  * - `sent`: its outcome was not reported yet.
  * - `settled`: on chain, or nothing was to be moved, and reported as a success.
@@ -419,73 +489,4 @@ export class AgingMap<V> {
   delete(key: string): void {
     this.#entries.delete(key);
   }
-}
-
-/** A payment that is a transaction of its payer, and a chain that can carry it out. Made for one request. */
-export interface PayerTransaction extends Pick<DeskPayment, "payer" | "amount" | "identity"> {
-  /** As {@link DeskPayment.verify}. */
-  verify(): Promise<Refusal | undefined>;
-  /** Names its transaction as the chain does, whether sent or not, and asks once for its outcome. */
-  findEarlier(): Promise<{ readonly transaction: string; readonly outcome: PayerTransactionOutcome }>;
-  /** Sends it, and yields the transaction's name. Rejects only if provably nothing was sent. */
-  submit(): Promise<string>;
-  /** Waits, for a bounded time, for the outcome of the transaction. */
-  outcomeOf(transaction: string): Promise<PayerTransactionOutcome>;
-}
-
-/**
- * The outcome of a payer's transaction, as far as it is known.
- *
- * - `confirmed`, `failed`, `pending`: as {@link SettlementOutcome}.
- * - `dropped`: provably never to get on chain. It is the payer's, so the payment cannot be sent again.
- * - `forgotten`: its time is over, and the node does not remember whether it got on chain.
- */
-export type PayerTransactionOutcome = "confirmed" | "failed" | "pending" | "dropped" | "forgotten";
-
-/** The options of {@link createTransactionDesk}. */
-export type TransactionDeskOptions = Omit<SettlementDeskOptions, "looksBack">;
-
-/** Verifies and settles payers' transactions, as {@link SettlementDesk} does. */
-export interface TransactionDesk {
-  verify(reading: Reading<PayerTransaction>): Promise<VerifyResponse>;
-  settle(reading: Reading<PayerTransaction>): Promise<SettlementResponse>;
-}
-
-/** Creates a desk for payments that are transactions of their payer. */
-export function createTransactionDesk(options: TransactionDeskOptions): TransactionDesk {
-  const desk = new SettlementDesk({ ...options, looksBack: "before-sending" });
-  return {
-    verify: (reading) => desk.verify(toDeskReading(reading)),
-    settle: (reading) => desk.settle(toDeskReading(reading)),
-  };
-}
-
-const FORGOTTEN = refuse(
-  "unexpected_settle_error",
-  "it is unknown whether this was settled before: it is older than what the node remembers",
-);
-
-function toDeskReading(reading: Reading<PayerTransaction>): DeskReading {
-  if (!reading.ok) return { payer: undefined, payment: reading };
-  const { value: payment } = reading;
-  const { identity, payer, amount } = payment;
-  return {
-    payer,
-    payment: accept({
-      ...{ identity, payer, amount, fingerprint: "" },
-      verify: () => payment.verify(),
-      submit: () => payment.submit(),
-      async outcomeOf(name) {
-        const outcome = await payment.outcomeOf(name);
-        if (outcome === "forgotten") return "pending";
-        return outcome === "dropped" ? "expired" : outcome;
-      },
-      async findEarlier() {
-        const { transaction, outcome } = await payment.findEarlier();
-        if (outcome === "confirmed") return { transaction, amount };
-        if (outcome === "failed") return { refusal: FAILED, transaction };
-        return outcome === "forgotten" ? { refusal: FORGOTTEN, transaction: "" } : undefined;
-      },
-    }),
-  };
 }

@@ -19,7 +19,7 @@ import { isReason } from "../protocol/reasons.js";
 import type { Scheme } from "../scheme/scheme.js";
 import type { ClaimRequest } from "../store/payment-store.js";
 
-/** A payment that is not settled yet: everything that settling it takes, with or without a request. */
+/** A payment with everything that settling it takes. There may be a request that waits for it, or none. */
 export interface PendingPayment {
   readonly claim: ClaimRequest;
   readonly payer: string;
@@ -132,8 +132,8 @@ async function judge(
 }
 
 /**
- * Whether a refusal proves that no money moved. A transaction beside any other reason was broadcast, and an unexpected
- * error may have happened after the broadcast.
+ * Whether a refusal is final. `invalid_transaction_state`: the transaction failed on chain. `payment_already_settled`: the
+ * payment was used elsewhere. Any other refusal is final only without a transaction: one that is named was broadcast.
  */
 function isFinal({ errorReason, transaction }: SettlementResponse): boolean {
   if (errorReason === "invalid_transaction_state" || errorReason === "payment_already_settled") return true;

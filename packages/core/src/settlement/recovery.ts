@@ -22,7 +22,7 @@ import type { Settled, Settler } from "./settle.js";
 export interface Recovery {
   readonly settled: number;
   readonly rejected: number;
-  /** Still unknown, or under way in another process. These are tried again. */
+  /** Still unknown or under way in another process: tried again. Or the record cannot be read: see the log. */
   readonly unknown: number;
 }
 
@@ -104,16 +104,21 @@ export class SettlementRecovery {
     const counts = { settled: 0, rejected: 0, unknown: 0 };
     const recoverOne = async (record: PaymentRecord) => {
       const payment = this.#readRecord(record);
-      const tried = payment === undefined ? LEFT : await this.#settle(payment).catch(() => LEFT);
+      if (payment === undefined) {
+        counts.unknown++;
+        return;
+      }
+      const tried = await this.#settle(payment);
       if (tried.kind === "settled" || tried.kind === "rejected") counts[tried.kind]++;
-      else counts.unknown++;
-      const retryAfterSeconds = payment && this.#retryAfter(payment, tried);
-      if (payment !== undefined && retryAfterSeconds !== undefined) this.add(payment, retryAfterSeconds);
+      else if (tried.kind !== "over") counts.unknown++;
+      const retryAfterSeconds = this.#retryAfter(payment, tried);
+      if (retryAfterSeconds !== undefined) this.add(payment, retryAfterSeconds);
     };
     const working = new Set<Promise<void>>();
     for await (const record of this.#deps.store.unfinished()) {
       const work: Promise<void> = recoverOne(record).finally(() => working.delete(work));
       working.add(work);
+      if (this.#isClosed) break;
       if (working.size >= CONCURRENCY) await Promise.race(working);
     }
     await Promise.all(working);
@@ -133,17 +138,24 @@ export class SettlementRecovery {
 
   async #tryAgain(payment: PendingPayment, tries: number): Promise<void> {
     const { identity } = payment.claim;
-    const tried = await this.#settle(payment).catch(() => {
-      this.#deps.logger.error("settlement_not_started", { identity, error: "the store failed" });
-      return LEFT;
-    });
+    const tried = await this.#settle(payment);
     const retryAfterSeconds = this.#retryAfter(payment, tried);
     if (this.#isClosed || retryAfterSeconds === undefined) this.#waiting.delete(identity);
     else this.#schedule(payment, retryAfterSeconds, tries + 1);
   }
 
-  /** Settles what the record says is unfinished. Rejects if the store fails. */
+  /** Settles what the record says is unfinished. Never rejects. */
   async #settle(payment: PendingPayment): Promise<Tried> {
+    try {
+      return await this.#settleRecord(payment);
+    } catch {
+      const { identity } = payment.claim;
+      this.#deps.logger.error("settlement_not_started", { identity, error: "the store failed" });
+      return LEFT;
+    }
+  }
+
+  async #settleRecord(payment: PendingPayment): Promise<Tried> {
     const { store, settler, inFlight, now } = this.#deps;
     const record = await store.find(payment.claim.identity);
     if (record === undefined || !UNFINISHED.includes(record.state)) return { kind: "over" };
@@ -179,14 +191,20 @@ export class SettlementRecovery {
   #readRecord(record: PaymentRecord): PendingPayment | undefined {
     const { schemes, now, logger } = this.#deps;
     const { identity, binding, owner, expiresAtMs, identifier, request: facilitatorRequest } = record;
-    if (facilitatorRequest !== undefined) {
-      const { paymentRequirements: terms, paymentPayload } = facilitatorRequest;
-      const scheme = schemes.find((one) => one.scheme === terms.scheme && matchesNetwork(one.networks, terms.network));
-      const reading = scheme?.readPayment(paymentPayload.payload, terms, Math.floor(now() / 1000));
+    try {
+      if (facilitatorRequest === undefined) throw new TypeError("no request");
+      // The payer signed these terms. The amount that is settled may be lower.
+      const { payload, accepted } = facilitatorRequest.paymentPayload;
+      const scheme = schemes.find(
+        (one) => one.scheme === accepted.scheme && matchesNetwork(one.networks, accepted.network),
+      );
+      const reading = scheme?.readPayment(payload, accepted, Math.floor(now() / 1000));
       if (scheme !== undefined && reading !== undefined && reading.kind !== "refused") {
         const claim = { identity, binding, owner, expiresAtMs, ...(identifier === undefined ? {} : { identifier }) };
         return { claim, payer: reading.payer, scheme, routeKey: routeKeyOf(record), facilitatorRequest };
       }
+    } catch {
+      // A record of a store can hold anything, and a seller's scheme may throw.
     }
     logger.error("settlement_not_recovered", { identity, error: "its record does not say how to settle it" });
     return undefined;

@@ -20,9 +20,9 @@ export interface SettlementStart {
   readonly owner: string;
   /** The facilitator in the record: it was told to settle before. */
   readonly facilitator: string | undefined;
-  /** Kept until the payer has it; `undefined`: there is none, or it is too large to keep. */
+  /** Kept until the payer has it; `undefined`: no response, or one too large to keep. */
   readonly response: StoredAnswer | undefined;
-  /** The client that waits for the outcome, by its address if that is known; `undefined`: nobody waits. */
+  /** The client that waits for the outcome, by its address if that is known; `undefined`: no client waits. */
   readonly waiting: { readonly client: string | undefined } | undefined;
 }
 
@@ -67,7 +67,7 @@ export class Settler {
     this.#deps = deps;
   }
 
-  /** Settles a payment. Rejects only if the store fails before the facilitator was told: then nothing is charged. */
+  /** Settles a payment. Rejects only if the store fails before the facilitator was told. */
   async settle(payment: PendingPayment, start: SettlementStart): Promise<Settled> {
     const { store, facilitator: pool, inFlight, listings, leaseMs, now } = this.#deps;
     const { claim, facilitatorRequest: request } = payment;
@@ -112,7 +112,7 @@ export class Settler {
   async #record({ claim }: PendingPayment, outcome: Outcome, start: SettlementStart): Promise<boolean> {
     const { store, logger } = this.#deps;
     const { identity, owner } = claim;
-    const ended: Transition = { identity, from: "settling", to: outcome.kind, owner, leaseUntilMs: null };
+    const ended = { identity, from: "settling", owner, leaseUntilMs: null } as const;
     const changes = { ...this.#holderAfter(outcome, start, identity), ...changesAfter(outcome, start, claim) };
     try {
       if (await store.transition({ ...ended, ...changes })) return true;
@@ -169,15 +169,20 @@ export class Settler {
   }
 }
 
-/** What the record keeps and forgets once the outcome is known. */
-function changesAfter(outcome: Outcome, start: SettlementStart, claim: ClaimRequest): Partial<Transition> {
-  if (outcome.kind === "rejected") return { receipt: outcome.receipt, request: null, answer: null, identifier: null };
-  if (outcome.kind !== "settled") return {};
-  const changes: Partial<Transition> = { receipt: outcome.receipt, request: null };
-  // Nobody waited: the record keeps the response, or owes one to the same payment sent again.
+/** The state of the record once the outcome is known, and what it keeps and forgets. */
+function changesAfter(
+  outcome: Outcome,
+  start: SettlementStart,
+  claim: ClaimRequest,
+): Pick<Transition, "to"> & Partial<Transition> {
+  const { kind } = outcome;
+  if (kind === "rejected") return { to: kind, receipt: outcome.receipt, request: null, answer: null, identifier: null };
+  if (kind !== "settled") return { to: kind };
+  const changes = { receipt: outcome.receipt, request: null } as const;
+  // No request waited: the record keeps the response, or owes one to the same payment sent again.
   if (start.waiting === undefined) return { ...changes, to: start.response === undefined ? "owed" : "settled" };
   // A payment with an identifier may fetch its response again.
-  return claim.identifier === undefined ? { ...changes, answer: null } : changes;
+  return claim.identifier === undefined ? { ...changes, to: kind, answer: null } : { ...changes, to: kind };
 }
 
 /** The receipt itself has yet to go to the client, so hooks get a copy. */

@@ -1,4 +1,4 @@
-/** A memory store with a clock that is set by hand, and what the tests put into it. */
+/** A memory store with a clock that the test sets, and records for it. */
 import { expect } from "vitest";
 import { createMemoryStore, type MemoryStoreOptions } from "./memory-store.js";
 import {

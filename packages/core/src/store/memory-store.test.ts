@@ -2,11 +2,11 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ANSWER, CLAIM, createClock, MINUTE, RECEIPT, STATES, storeIn } from "./memory-store.fixture.js";
+import { ANSWER, bring, CLAIM, createClock, RECEIPT, STATES, storeIn } from "./memory-store.fixture.js";
 import { type PaymentState, type PaymentStore, RELEASABLE, TRANSITIONS, type Transition } from "./payment-store.js";
 
 describe("claim", () => {
-  test("gives a payment to one of a thousand who ask at once, and shows the others whose it is", async () => {
+  test("gives a payment to one of a thousand concurrent claims, and the record to the others", async () => {
     const { store } = createClock();
     const owners = Array.from({ length: 1000 }, (_, at) => `run ${at}`);
     const claims = await Promise.all(owners.map((owner) => store.claim({ ...CLAIM, owner })));
@@ -17,7 +17,7 @@ describe("claim", () => {
     for (const record of taken) expect(record).toEqual({ ...CLAIM, owner: winners[0], state: "claimed" });
   });
 
-  test("keeps payments apart by their identity alone", async () => {
+  test("tells payments apart by their identity alone", async () => {
     const { store } = createClock();
     expect(await store.claim(CLAIM)).toEqual({ kind: "claimed" });
     expect(await store.claim({ ...CLAIM, identity: "q" })).toEqual({ kind: "claimed" });
@@ -26,7 +26,7 @@ describe("claim", () => {
     expect(await store.find("__proto__")).toBeUndefined();
   });
 
-  test("hands out records that nobody can change", async () => {
+  test("hands out frozen records", async () => {
     const { store } = createClock();
     await store.claim(CLAIM);
     expect(Object.isFrozen(await store.find("p"))).toBe(true);
@@ -34,7 +34,7 @@ describe("claim", () => {
 });
 
 describe("transition", () => {
-  test("keeps who was told to settle, until it is known that nobody was", async () => {
+  test("keeps the facilitator that was told to settle, until a change removes it", async () => {
     const { store } = await storeIn("serving");
     const change = { identity: "p", owner: "run" };
     const facilitator = async () => (await store.find("p"))?.facilitator;
@@ -57,8 +57,8 @@ describe("transition", () => {
   test.each<[change: Partial<Transition>, why: string]>([
     [{ owner: "other" }, "another run"],
     [{ from: "serving", to: "settling" }, "a state that it is not in"],
-    [{ identity: "q" }, "a payment that nobody has claimed"],
-  ])("changes nothing for %j: %s", async (change) => {
+    [{ identity: "q" }, "a payment that was not claimed"],
+  ])("changes nothing for %j, which names %s", async (change) => {
     const { store } = createClock();
     await store.claim(CLAIM);
     const { from, to, owner } = { from: "claimed", to: "serving", owner: "run" } as const;
@@ -66,7 +66,7 @@ describe("transition", () => {
     expect(await store.find("p")).toEqual({ ...CLAIM, state: "claimed" });
   });
 
-  test("lets one of several runs take over", async () => {
+  test("lets one of several runs take over a payment whose outcome is unknown", async () => {
     const { store } = await storeIn("unknown");
     const takeOver = (newOwner: string) =>
       store.transition({ identity: "p", from: "unknown", to: "settling", owner: "run", newOwner });
@@ -77,7 +77,7 @@ describe("transition", () => {
     expect(await store.transition({ identity: "p", from: "settling", to: "settled", owner })).toBe(true);
   });
 
-  test("keeps an answer until it is told to forget it, and a receipt for good", async () => {
+  test("keeps a response until a change removes it, and a receipt for good", async () => {
     const { store } = await storeIn("serving");
     const change = { identity: "p", owner: "run" } as const;
     await store.transition({ ...change, from: "serving", to: "settling", answer: ANSWER });
@@ -94,7 +94,7 @@ describe("transition", () => {
 });
 
 describe("release", () => {
-  test.each(STATES)("of a payment that is %s", async (state) => {
+  test.each(STATES)("forgets a payment that is %s only if that state is releasable", async (state) => {
     const { store } = await storeIn(state);
     await store.release("p", "run");
     const forgotten = RELEASABLE.includes(state);
@@ -102,14 +102,14 @@ describe("release", () => {
     expect((await store.claim({ ...CLAIM, owner: "next" })).kind).toBe(forgotten ? "claimed" : "taken");
   });
 
-  test("is for the owner alone", async () => {
+  test("does nothing for another owner", async () => {
     const { store } = await storeIn("serving");
     await store.release("p", "other");
     await store.release("q", "run");
     expect((await store.find("p"))?.state).toBe("serving");
   });
 
-  test("leaves nothing behind, so that payments that are refused cannot fill the memory", async () => {
+  test("leaves nothing behind, so that refused payments cannot fill the memory", async () => {
     setFlagsFromString("--expose-gc");
     const collect: () => void = runInNewContext("gc");
     const { store } = createClock();
@@ -122,80 +122,26 @@ describe("release", () => {
     }
     collect();
     expect(store.size).toBe(0);
-    // What was claimed comes to 60 MB.
+    // The identities come to 60 MB.
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(20_000_000);
   });
 });
 
-describe("expiry", () => {
-  test("keeps a payment for ten minutes after it has expired, and forgets it with the first claim after that", async () => {
-    const { store, clock } = createClock();
-    await store.claim(CLAIM);
-    clock.ms = 15 * MINUTE - 1;
-    await store.claim({ ...CLAIM, identity: "q", expiresAtMs: 60 * MINUTE });
-    expect(await store.find("p")).toBeDefined();
-    clock.ms = 15 * MINUTE;
-    await store.claim({ ...CLAIM, identity: "r", expiresAtMs: 60 * MINUTE });
-    expect(await store.find("p")).toBeUndefined();
-    expect(store.size).toBe(2);
-  });
-
-  test("forgets whatever state a payment is in", async () => {
-    for (const state of STATES) {
-      const { store, clock } = await storeIn(state);
-      clock.ms = 15 * MINUTE;
-      await store.claim({ ...CLAIM, identity: "q" });
-      expect(await store.find("p"), state).toBeUndefined();
-      expect(await store.transition({ identity: "p", from: state, to: "settled", owner: "run" })).toBe(false);
-    }
-  });
-
-  test("goes by the claim that is there, not by one that was released", async () => {
-    const { store, clock } = createClock();
-    await store.claim(CLAIM);
-    await store.release("p", "run");
-    await store.claim({ ...CLAIM, expiresAtMs: 60 * MINUTE });
-    clock.ms = 20 * MINUTE;
-    await store.claim({ ...CLAIM, identity: "q", expiresAtMs: 60 * MINUTE });
-    expect(await store.find("p")).toBeDefined();
-    clock.ms = 70 * MINUTE;
-    await store.claim({ ...CLAIM, identity: "r" });
-    expect(await store.find("p")).toBeUndefined();
-  });
-
-  test("forgets what was claimed beside a payment that was released", async () => {
-    const { store, clock } = createClock();
-    await store.claim(CLAIM);
-    await store.claim({ ...CLAIM, identity: "q" });
-    await store.release("q", "run");
-    clock.ms = 15 * MINUTE;
-    await store.claim({ ...CLAIM, identity: "r", expiresAtMs: 60 * MINUTE });
-    expect(store.size).toBe(1);
-  });
-
-  test("bounds the memory by the lifetimes of the payments", async () => {
-    const { store, clock } = createClock();
-    for (let at = 0; at < 10_000; at++) {
-      clock.ms = at * 6_000;
-      await store.claim({ ...CLAIM, identity: `p${at}`, expiresAtMs: clock.ms + 5 * MINUTE });
-      // Ten payments a minute, remembered for fifteen minutes and the one in which they are counted.
-      expect(store.size).toBeLessThanOrEqual(10 * 17);
-    }
-  });
-
-  test("survives a clock that is set back", async () => {
-    const { store, clock } = createClock();
-    clock.ms = 60 * MINUTE;
-    await store.claim({ ...CLAIM, expiresAtMs: 65 * MINUTE });
-    clock.ms = 0;
-    await store.claim({ ...CLAIM, identity: "q", expiresAtMs: 5 * MINUTE });
-    clock.ms = 60 * MINUTE;
-    expect((await store.claim({ ...CLAIM, identity: "q", expiresAtMs: 65 * MINUTE })).kind).toBe("claimed");
-    expect(await store.find("p")).toBeDefined();
-  });
+test("a settlement is taken over by one of several runs, and its previous owner can no longer change it", async () => {
+  const { store } = createClock();
+  await bring(store, "settling");
+  const takeOver = { identity: "p", from: "settling", to: "settling", owner: "run" } as const;
+  const runs = ["a", "b", "c"];
+  const taken = await Promise.all(
+    runs.map((newOwner) => store.transition({ ...takeOver, newOwner, leaseUntilMs: 90_000 })),
+  );
+  expect(taken).toEqual([true, false, false]);
+  for (const to of STATES) expect(await store.transition({ ...takeOver, to })).toBe(false);
+  await store.release("p", "run");
+  expect(await store.find("p")).toEqual({ ...CLAIM, owner: "a", state: "settling", leaseUntilMs: 90_000 });
 });
 
-test("whatever is asked in whatever order, a payment goes only where TRANSITIONS let it", async () => {
+test("a payment moves only as TRANSITIONS allow, for any sequence of calls", async () => {
   const owner = fc.constantFrom("a", "b");
   const state = fc.constantFrom(...STATES);
   const change = fc.record({ identity: fc.constant("p"), owner, from: state, to: state, newOwner: owner });

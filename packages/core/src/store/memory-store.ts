@@ -1,99 +1,234 @@
 /**
- * The payment store of one process. What it holds is gone with the process; chains still refuse a second settlement.
+ * The payment store of one process. Its records are lost when the process ends; the chains still refuse to settle a payment twice.
+ *
+ * Records are frozen and replaced as a whole, so that a caller can keep the one it was given. Every method runs without interruption,
+ * which makes it atomic.
  *
  * @module
  */
 import { ConfigError, describeValue } from "../errors.js";
-import type { HeldRecord } from "./held-record.js";
 import {
   type Claim,
   type ClaimRequest,
   type PaymentRecord,
   type PaymentStore,
   RELEASABLE,
+  type StoredAnswer,
   TRANSITIONS,
   type Transition,
   UNFINISHED,
 } from "./payment-store.js";
-import { createRecordTable } from "./record-table.js";
 
-/** How much room a memory store takes. */
+/** Limits of a memory store. */
 export interface MemoryStoreOptions {
-  /** For the bodies and headers of all kept answers together, in bytes; the oldest are forgotten. Default 64 MiB. */
+  /** Room for the bodies and headers of all kept responses, in bytes. The oldest are dropped first. Default 64 MiB. */
   readonly maxAnswerBytes?: number;
 }
 
 const DEFAULT_MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
+/** Records stay this long after their expiry, because an unknown outcome may still be asked for. */
+const GRACE_MS = 10 * 60 * 1000;
+
+/** Records are forgotten by the minute, so that a claim need not look at each of them. */
+const MINUTE_MS = 60 * 1000;
+
 /**
- * Creates a store in memory. Its records are bounded by the lifetimes of the payments in it, which schemes bound in turn.
+ * Creates a store in memory. A record is forgotten ten minutes after its payment has expired, a released one at once.
  *
- * @param now - Unix milliseconds.
+ * @param now - The clock, in Unix milliseconds. Default `Date.now`.
  * @throws {@link ConfigError} when `maxAnswerBytes` is not a number from 0
  */
 export function createMemoryStore(
   now: () => number = Date.now,
   { maxAnswerBytes = DEFAULT_MAX_ANSWER_BYTES }: MemoryStoreOptions = {},
 ): PaymentStore & { readonly size: number } {
-  const records = createRecordTable(checkedSize(maxAnswerBytes));
+  checkSize(maxAnswerBytes);
+  const records = new Map<string, PaymentRecord>();
+  const identifiers = new Set<string>();
+  /** Identities by the minute in which their records are forgotten. */
+  const expiries = new Map<number, Set<string>>();
+  let lastMinute = 0;
+  /** The size of each kept response by identity, the oldest response first. */
+  const responseSizes = new Map<string, number>();
+  let responseBytes = 0;
+
   const store: PaymentStore & { readonly size: number } = {
     get size() {
       return records.size;
     },
     claim(request: ClaimRequest): Claim {
-      records.removeExpired(now());
-      const { identity, identifier } = request;
-      const record = records.get(identity);
-      if (record !== undefined) return { kind: "taken", record: record.toRecord() };
-      if (identifier !== undefined && records.hasIdentifier(identifier)) return { kind: "identifier_taken" };
-      records.add(request);
+      removeExpired();
+      const record = records.get(request.identity);
+      if (record !== undefined) return { kind: "taken", record };
+      const { identity, binding, owner, expiresAtMs, identifier } = request;
+      if (identifier !== undefined && identifiers.has(identifier)) return { kind: "identifier_taken" };
+      add({
+        identity,
+        binding,
+        state: "claimed",
+        owner,
+        expiresAtMs,
+        ...(identifier !== undefined && { identifier }),
+      });
       return { kind: "claimed" };
     },
     find(identity: string): PaymentRecord | undefined {
-      return records.get(identity)?.toRecord();
+      return records.get(identity);
     },
     transition(change: Transition): boolean {
       const record = records.get(change.identity);
-      if (record === undefined || !allows(record, change)) return false;
-      records.change(record, change);
+      if (record === undefined || !isAllowed(record, change)) return false;
+      const changed = changeRecord(record, change);
+      records.set(changed.identity, changed);
+      if (record.identifier !== undefined && changed.identifier === undefined) identifiers.delete(record.identifier);
+      // A response is as old as its writing; later transitions of the payment do not make it younger.
+      if (change.answer !== undefined) keepResponse(changed);
       return true;
     },
     release(identity: string, owner: string): void {
       const record = records.get(identity);
-      if (record?.owner === owner && RELEASABLE.includes(record.state)) records.remove(record);
+      if (record?.owner !== owner || !RELEASABLE.includes(record.state)) return;
+      remove(record);
     },
     async *unfinished(): AsyncIterable<PaymentRecord> {
-      // Listed beforehand: a payment that is released and claimed again meanwhile would be met twice, or without end.
+      // Listed first: a payment that is released and claimed again during the walk would appear twice, or without end.
       const identities = [...records.values()].filter(isUnfinished).map(({ identity }) => identity);
       for (const identity of identities) {
         const record = records.get(identity);
-        if (record !== undefined && isUnfinished(record)) yield record.toRecord();
+        if (record !== undefined && isUnfinished(record)) yield record;
       }
     },
   };
   memoryStores.add(store);
   return store;
+
+  function add(record: PaymentRecord): void {
+    records.set(record.identity, Object.freeze(record));
+    if (record.identifier !== undefined) identifiers.add(record.identifier);
+    const minute = expiryMinute(record);
+    const expiring = expiries.get(minute);
+    if (expiring === undefined) expiries.set(minute, new Set([record.identity]));
+    else expiring.add(record.identity);
+  }
+
+  /** Removes every trace of a record: payments that are refused must not fill the memory. */
+  function remove(record: PaymentRecord): void {
+    records.delete(record.identity);
+    if (record.identifier !== undefined) identifiers.delete(record.identifier);
+    dropResponse(record.identity);
+    const minute = expiryMinute(record);
+    const expiring = expiries.get(minute);
+    expiring?.delete(record.identity);
+    if (expiring?.size === 0) expiries.delete(minute);
+  }
+
+  function removeExpired(): void {
+    const minute = Math.floor(now() / MINUTE_MS);
+    if (minute === lastMinute) return;
+    lastMinute = minute;
+    for (const [due, identities] of expiries) {
+      if (due > minute) continue;
+      for (const identity of identities) {
+        const record = records.get(identity);
+        if (record !== undefined) remove(record);
+      }
+    }
+  }
+
+  /** Counts the response that a record has now, and drops the oldest responses until the rest fit. */
+  function keepResponse({ identity, answer }: PaymentRecord): void {
+    dropResponse(identity);
+    if (answer === undefined) return;
+    const size = sizeOf(answer);
+    if (size > maxAnswerBytes) {
+      forgetAnswer(identity);
+      return;
+    }
+    responseSizes.set(identity, size);
+    responseBytes += size;
+    for (const oldest of responseSizes.keys()) {
+      if (responseBytes <= maxAnswerBytes) return;
+      dropResponse(oldest);
+      forgetAnswer(oldest);
+    }
+  }
+
+  function dropResponse(identity: string): void {
+    responseBytes -= responseSizes.get(identity) ?? 0;
+    responseSizes.delete(identity);
+  }
+
+  function forgetAnswer(identity: string): void {
+    const record = records.get(identity);
+    if (record === undefined) return;
+    const { answer: _, ...rest } = record;
+    records.set(identity, Object.freeze(rest));
+  }
 }
 
 const memoryStores = new WeakSet<PaymentStore>();
 
-/** Whether what a store holds is known to this process alone. */
+/** Whether a store was created by `createMemoryStore`, so that other processes cannot see its records. */
 export function isMemoryStore(store: PaymentStore): boolean {
   return memoryStores.has(store);
 }
 
-function checkedSize(bytes: number): number {
-  // Said the other way round, it would let NaN pass.
-  if (typeof bytes === "number" && bytes >= 0) return bytes;
+function checkSize(bytes: number): void {
+  // `bytes < 0` would let NaN pass.
+  if (typeof bytes === "number" && bytes >= 0) return;
   const received = describeValue(bytes);
   throw new ConfigError([{ path: "maxAnswerBytes", expected: "a number of bytes, from 0", received }]);
 }
 
-function isUnfinished({ state }: HeldRecord): boolean {
+function isUnfinished({ state }: PaymentRecord): boolean {
   return UNFINISHED.includes(state);
 }
 
-function allows(record: HeldRecord, change: Transition): boolean {
-  if (record.state !== change.from || record.owner !== change.owner) return false;
-  return TRANSITIONS[change.from].includes(change.to);
+function isAllowed(record: PaymentRecord, { from, to, owner }: Transition): boolean {
+  return record.state === from && record.owner === owner && TRANSITIONS[from].includes(to);
+}
+
+/** The record after a change. A field that is `undefined` in the change stays as it is; `null` removes it. */
+function changeRecord(record: PaymentRecord, change: Transition): PaymentRecord {
+  const {
+    facilitator = record.facilitator ?? null,
+    identifier = record.identifier ?? null,
+    request = record.request ?? null,
+    leaseUntilMs = record.leaseUntilMs ?? null,
+    answer = record.answer ?? null,
+    receipt = record.receipt ?? null,
+  } = change;
+  return Object.freeze({
+    identity: record.identity,
+    binding: record.binding,
+    state: change.to,
+    owner: change.newOwner ?? record.owner,
+    expiresAtMs: record.expiresAtMs,
+    ...(facilitator !== null && { facilitator }),
+    ...(identifier !== null && { identifier }),
+    ...(request !== null && { request }),
+    ...(leaseUntilMs !== null && { leaseUntilMs }),
+    // A settlement is short, and most responses are dropped at its end: a body is copied only when it is kept for longer.
+    ...(answer !== null && { answer: change.to === "settling" ? answer : withOwnBody(answer) }),
+    ...(receipt !== null && { receipt }),
+  });
+}
+
+/** A short body may be a view into a larger buffer, and would keep all of that buffer in memory. */
+function withOwnBody(answer: StoredAnswer): StoredAnswer {
+  const { body } = answer;
+  if (body.byteLength === body.buffer.byteLength) return answer;
+  const own = new Uint8Array(body);
+  return { ...answer, body: Buffer.isBuffer(body) ? Buffer.from(own.buffer) : own };
+}
+
+function sizeOf({ headers, body }: StoredAnswer): number {
+  const headerSizes = headers.map(([name, value]) => name.length + String(value).length);
+  return headerSizes.reduce((sum, size) => sum + size, body.byteLength);
+}
+
+/** The minute at whose start a record may be forgotten. */
+function expiryMinute({ expiresAtMs }: PaymentRecord): number {
+  return Math.ceil((expiresAtMs + GRACE_MS) / MINUTE_MS);
 }

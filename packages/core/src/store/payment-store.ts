@@ -1,24 +1,52 @@
 /**
- * The payment store: one record per payment, so that a payment runs the handler once and settles once. The state table is drawn in
- * `docs/reference/lifecycle.md`.
+ * The payment store: one record per payment, so that a payment runs the handler once and settles once.
  *
+ * @see `docs/reference/lifecycle.md` for the state table
  * @module
  */
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
-import type { MaybePromise } from "../maybe-promise.js";
 import type { SettlementResponse } from "../protocol/documents.js";
 
+/** A value, or the promise of one. A store in this process can return its results without a promise. */
+export type MaybePromise<T> = T | PromiseLike<T>;
+
 /**
- * Where a payment stands.
+ * Keeps one record per payment. Every method is atomic: if processes share the store, calls from all of them take effect one after
+ * another.
+ */
+export interface PaymentStore {
+  /**
+   * Creates the record of a payment, in state `claimed`. Of any number of claims for one `identity`, or for one `identifier`, exactly
+   * one succeeds. If it throws or rejects, the client gets 503 and is not charged.
+   */
+  claim(request: ClaimRequest): MaybePromise<Claim>;
+  /** The record of a payment, or `undefined`. */
+  find(identity: string): MaybePromise<PaymentRecord | undefined>;
+  /**
+   * Changes a record whose `state` is `from` and whose `owner` is `owner`, if `TRANSITIONS` allows the step to `to`. Otherwise returns
+   * `false` and changes nothing.
+   */
+  transition(change: Transition): MaybePromise<boolean>;
+  /**
+   * Deletes a record that is in one of the `RELEASABLE` states, so that the payment can be used again. Does nothing if there is no such
+   * record, or if it has another owner.
+   */
+  release(identity: string, owner: string): MaybePromise<void>;
+  /** Every record in one of the `UNFINISHED` states, each once, in any order. Records may change during the walk. */
+  unfinished(): AsyncIterable<PaymentRecord>;
+}
+
+/**
+ * The state of a payment.
  *
- * - `claimed`: one request owns it; the facilitator is being asked.
+ * - `claimed`: one request owns the payment; the facilitator verifies it.
  * - `serving`: verified; the handler runs.
- * - `settling`: written down before the facilitator is told to move the money.
+ * - `settling`: written before the facilitator is told to settle.
  * - `settled`: the money moved.
- * - `owed`: the money moved and there is no answer for it; the same payment sent again runs the handler.
- * - `rejected`: the money did not move and never will on this record.
- * - `unsent`: the facilitator was never reached, so the money did not move; the answer waits for another attempt.
- * - `unknown`: the money may have moved. Neither a new challenge nor the answer goes out until it is known.
+ * - `owed`: the money moved and no response is kept; the same payment sent again runs the handler.
+ * - `rejected`: the money did not move and will not move for this record.
+ * - `unsent`: the facilitator was not reached, so the money did not move; the response is kept for another attempt.
+ * - `unknown`: the money may have moved. The client gets neither a new challenge nor the response until the outcome is known.
  */
 export type PaymentState = "claimed" | "serving" | "settling" | "settled" | "owed" | "rejected" | "unsent" | "unknown";
 
@@ -27,9 +55,9 @@ export const TRANSITIONS: Readonly<Record<PaymentState, readonly PaymentState[]>
   // A route that settles first goes to `settling` at once.
   claimed: ["serving", "settling"],
   serving: ["settling"],
-  // Another run takes over from one that is gone.
+  // `settling` again: another owner takes over from one whose lease has run out.
   settling: ["settling", "settled", "owed", "rejected", "unsent", "unknown"],
-  // The answer to a settled payment is kept when its delivery breaks off, and taken when it is asked for again.
+  // `settled` again: the response is stored when its delivery fails. `owed`: the stored response is handed out.
   settled: ["settled", "owed"],
   owed: ["settled"],
   rejected: [],
@@ -37,99 +65,84 @@ export const TRANSITIONS: Readonly<Record<PaymentState, readonly PaymentState[]>
   unknown: ["settling"],
 });
 
-/** In which states a record may be released, that is forgotten, so that the payment can be used again: no money moved. */
+/** The states in which a record may be released: no money moved. */
 export const RELEASABLE: readonly PaymentState[] = Object.freeze(["claimed", "serving", "rejected"]);
 
-/** In which states a record waits for the outcome of a settlement. */
+/** The states in which a record waits for the outcome of a settlement. */
 export const UNFINISHED: readonly PaymentState[] = Object.freeze(["settling", "unknown"]);
 
-/** An answer kept for a payer who has paid for it and not received it. */
+/** One payment. */
+export interface PaymentRecord {
+  /** Identifies the payment, by network, asset, payer and nonce, or by other parts that the scheme chooses. */
+  readonly identity: string;
+  /** The route, method, path with query, body digest and offer, as one text. The same payment with another binding is refused. */
+  readonly binding: string;
+  readonly state: PaymentState;
+  /** A unique id of the run that owns the record. Another run may not change it. */
+  readonly owner: string;
+  /** When the payment expires, in Unix milliseconds. Afterwards it cannot settle, and the record may be forgotten. */
+  readonly expiresAtMs: number;
+  /** The name of the facilitator that was told to settle. Only this one may be asked again. */
+  readonly facilitator?: string;
+  /** SHA-256 of the id that the client gave this payment, in base64url. No two records have the same one. */
+  readonly identifier?: string;
+  /** The request to settle, with the signature. Kept until the payment is settled or rejected. */
+  readonly request?: FacilitatorRequest;
+  /** Only in state `settling`: the owner works on it until then, in Unix milliseconds. Afterwards another owner may take over. */
+  readonly leaseUntilMs?: number;
+  /** Kept for a payer who may have paid without receiving it. A store that runs out of space may drop it. */
+  readonly answer?: StoredAnswer;
+  /** The facilitator's response to the settlement. */
+  readonly receipt?: SettlementResponse;
+}
+
+/** A kept response. */
 export interface StoredAnswer {
   readonly status: number;
-  /** Names as the handler wrote them. */
+  /** Names in the handler's spelling, for example `[["Content-Type", "text/plain"], ["Set-Cookie", ["a=1", "b=2"]]]`. */
   readonly headers: readonly (readonly [name: string, value: string | readonly string[]])[];
   readonly body: Uint8Array;
 }
 
-/** One payment. */
-export interface PaymentRecord {
-  /** Network, asset, payer and nonce, or whatever the scheme says makes a payment one payment. */
-  readonly identity: string;
-  /** What it was sent for: route, method, path with query, and offer. The same payment for anything else is refused. */
-  readonly binding: string;
-  readonly state: PaymentState;
-  /** Which run owns it; a run that lost it may not change it. */
-  readonly owner: string;
-  /** Unix milliseconds after which the payment can no longer settle and the record may be forgotten. */
-  readonly expiresAtMs: number;
-  /** Who was told to settle it, by its name among the seller's facilitators: the only one who may be asked again. */
-  readonly facilitator?: string;
-  /** SHA-256 of the id that the client gave this payment, in base64url. Of records that are there, one has it. */
-  readonly identifier?: string;
-  /** What the facilitator was asked to settle, signature included; kept until it is settled or refused. */
-  readonly request?: FacilitatorRequest;
-  /** Of a record that is `settling`: until then, in Unix milliseconds, its owner is at work; afterwards it is gone. */
-  readonly leaseUntilMs?: number;
-  /** Kept for a payer who may have paid without receiving it. A store that is short of room may forget it. */
-  readonly answer?: StoredAnswer;
-  /** How settlement ended, once it did. */
-  readonly receipt?: SettlementResponse;
-}
-
-/** What a claim asks for. */
+/** The fields of a new record. */
 export interface ClaimRequest {
   readonly identity: string;
   readonly binding: string;
   readonly owner: string;
   readonly expiresAtMs: number;
-  /** Digest of the id that the client gave the payment, if it gave one. */
   readonly identifier?: string;
 }
 
 /**
- * The claim was given; or the record of this payment stands in its way; or, if there is none, the record of another
- * payment that has the same identifier.
+ * The outcome of a claim.
+ *
+ * - `claimed`: the record was created.
+ * - `taken`: this payment has a record already.
+ * - `identifier_taken`: this payment has no record, and the record of another payment has the same identifier.
  */
 export type Claim =
   | { readonly kind: "claimed" }
   | { readonly kind: "taken"; readonly record: PaymentRecord }
   | { readonly kind: "identifier_taken" };
 
-/** A change of state, carried out only if the record still is in `from` and still is `owner`'s. */
+/** A change of a record. Optional fields that are left out stay as they are in the record. */
 export interface Transition {
   readonly identity: string;
   readonly from: PaymentState;
   readonly to: PaymentState;
-  /** The owner the record must have. */
+  /** The owner that the record must have. */
   readonly owner: string;
-  /** The owner it gets, when another run takes over; of several that try, one succeeds. */
+  /** The next owner, when another run takes over. Of several runs that try, one succeeds. */
   readonly newOwner?: string;
-  /** Who is told to settle; `null`: nobody was, after all. */
+  /** `null` removes it: the facilitator was not reached. */
   readonly facilitator?: string | null;
-  /** `null` forgets a stored answer. */
+  /** `null` removes it. */
   readonly answer?: StoredAnswer | null;
   readonly receipt?: SettlementResponse;
-  /** `null` forgets it. */
+  /** `null` removes it. */
   readonly request?: FacilitatorRequest | null;
-  /** `null` forgets it. */
+  /** `null` removes it. */
   readonly leaseUntilMs?: number | null;
   /** `null` frees it for another payment. */
   readonly identifier?: null;
-}
-
-/**
- * Keeps payments. Every method is atomic with regard to every other, across processes where the store is shared. One that is
- * in this process may answer at once.
- */
-export interface PaymentStore {
-  /** Gives the payment to exactly one of any number of claimants. */
-  claim(request: ClaimRequest): MaybePromise<Claim>;
-  /** The record of a payment, if there is one. */
-  find(identity: string): MaybePromise<PaymentRecord | undefined>;
-  /** Changes the state; `false` when the record is not what the caller thinks it is, and then nothing changed. */
-  transition(change: Transition): MaybePromise<boolean>;
-  /** Forgets a payment in one of the states of `RELEASABLE`, so that it can be used again. Only its owner may. */
-  release(identity: string, owner: string): MaybePromise<void>;
-  /** Every record in one of the states of `UNFINISHED`, once, in any order. Records may change meanwhile. */
-  unfinished(): AsyncIterable<PaymentRecord>;
 }

@@ -12,6 +12,9 @@ test.each<[environment: Record<string, string>, isWorker: boolean, found: string
   [{ NETLIFY: "true" }, false, "Netlify"],
   [{ K_SERVICE: "shop" }, false, "Cloud Run"],
   [{ FUNCTIONS_WORKER_RUNTIME: "node" }, false, "Azure Functions"],
-])("%j, a worker of a cluster: %s, is %s", (environment, isWorker, found) => {
-  expect(findSeveralProcesses(environment, isWorker)).toBe(found);
-});
+])(
+  "with the environment %j, in a cluster worker: %s, findSeveralProcesses returns %s",
+  (environment, isWorker, found) => {
+    expect(findSeveralProcesses(environment, isWorker)).toBe(found);
+  },
+);

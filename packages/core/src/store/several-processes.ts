@@ -1,9 +1,9 @@
 /**
- * Whether this process is probably one of several that serve the same routes. What one of them remembers, the others do not.
+ * Detects whether several processes probably serve the same routes. A memory store is then wrong, because they do not share it.
  *
  * @module
  */
-/** What is set where processes are several, or come and go, and what it is called. PM2 numbers its instances from 0. */
+/** Environment variables of platforms that run several processes, or restart them often. */
 const SIGNS: readonly (readonly [variable: string, platform: string])[] = [
   ["NODE_APP_INSTANCE", "PM2"],
   ["pm_id", "PM2"],
@@ -14,7 +14,7 @@ const SIGNS: readonly (readonly [variable: string, platform: string])[] = [
   ["FUNCTIONS_WORKER_RUNTIME", "Azure Functions"],
 ];
 
-/** The name of what runs several processes, or starts them anew for requests; `undefined`: nothing that is known. */
+/** The name of the platform, e.g. `PM2`, or `undefined` if no known one is found. */
 export function findSeveralProcesses(
   environment: Readonly<Record<string, string | undefined>> = process.env,
   isWorker: boolean = isClusterWorker(),
@@ -23,7 +23,7 @@ export function findSeveralProcesses(
   return SIGNS.find(([variable]) => environment[variable] !== undefined)?.[1];
 }
 
-/** Loads `node:cluster` only now: a seller whose store is shared never asks. */
+/** Loads `node:cluster` on use: a seller with a shared store does not need it. */
 function isClusterWorker(): boolean {
   return Reflect.get(process.getBuiltinModule("node:cluster"), "isWorker") === true;
 }

@@ -14,7 +14,7 @@ interface Payload {
   readonly authorization: Readonly<Record<"from" | "to" | "value" | "validAfter" | "validBefore" | "nonce", string>>;
 }
 
-/** The specification's own payment, and a moment at which it is good. */
+/** The specification's own payment, and a time at which it is valid. */
 const FILE = new URL("../../../../test/vectors/exact-evm.json", import.meta.url);
 const EXAMPLE: PaymentPayload = JSON.parse(readFileSync(FILE, "utf8")).vectors[0].document;
 const REQUIREMENTS = EXAMPLE.accepted as PaymentRequirements;
@@ -49,7 +49,7 @@ test("readPayment reads the specification's example", () => {
   });
 });
 
-describe("form of the fields", () => {
+describe("the form of the fields", () => {
   const NEITHER_TEXT: readonly unknown[] = [undefined, null, 0, 1, true, [], {}, ["x"], { a: "x" }];
   const NO_DECIMAL = ["", "-1", "+1", "1.0", "1e3", "0x10", "01", "00", " 1", "1 ", "1\n", "1n", "١", "9".repeat(79)];
   const NO_ADDRESS = [
@@ -79,11 +79,11 @@ describe("form of the fields", () => {
     ["nonce", [...NEITHER_TEXT, ...NO_NONCE, 5]],
   ];
 
-  test.each(cases)("a payment is refused if %s of the authorization has another form", (name, values) => {
+  test.each(cases)("a payment is refused if %s of the authorization is malformed", (name, values) => {
     for (const value of values) expect(read({}, { [name]: value }), JSON.stringify(value)).toEqual(INVALID);
   });
 
-  test("a payment is refused if its signature has another form", () => {
+  test("a payment is refused if its signature is malformed", () => {
     for (const signature of [...NEITHER_TEXT, ...NO_SIGNATURE]) {
       expect(read({ signature }), String(signature)).toEqual(INVALID);
     }
@@ -205,7 +205,7 @@ describe("the identity", () => {
   });
 });
 
-test("readPayment throws for no payload", () => {
+test("readPayment never throws", () => {
   const names = fc.constantFrom(...Object.keys(PAYLOAD.authorization), "signature", "authorization", "__proto__");
   const values = fc.oneof(fc.anything(), fc.bigInt().map(String), fc.string({ unit: codeUnit }));
   fc.assert(

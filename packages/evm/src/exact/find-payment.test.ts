@@ -125,7 +125,7 @@ describe("a used nonce", () => {
   });
 });
 
-describe("a query that cannot be answered", () => {
+describe("a query without a definite outcome", () => {
   test.each<[query: Partial<PaymentQuery>, why: string]>([
     [{ payload: undefined }, "there is no payment"],
     [{ payload: { ...PAYLOAD, authorization: null } }, "nothing was signed"],

@@ -40,7 +40,7 @@ export const AUTHORIZATION = {
 
 export const PAYLOAD = { signature: `0x${"11".repeat(65)}`, authorization: AUTHORIZATION };
 
-/** The newest block, whose time is a second before the payment runs out. Blocks come every two seconds. */
+/** The newest block, whose time is a second before the payment expires. Blocks come every two seconds. */
 export const HEAD = 1_000_000n;
 const HEAD_SECONDS = 1_800_000_299n;
 

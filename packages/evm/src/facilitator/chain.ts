@@ -7,8 +7,9 @@
  * @see EIP-3009, `transferWithAuthorization`
  * @module
  */
-import { FareboxError, legible, type SchemeHealth } from "@farebox/core";
+import { FareboxError, type SchemeHealth } from "@farebox/core";
 import type { SettlementOutcome } from "@farebox/core/scheme";
+import { legible } from "@farebox/core/scheme";
 import { BaseError, ExecutionRevertedError, HttpRequestError, RpcRequestError } from "viem";
 import type { Permit, ProxyKind } from "../permit2/permit2.js";
 
@@ -199,7 +200,7 @@ export function problemOf(error: unknown): string {
   if (said instanceof RpcRequestError) return legible(`the node said: ${said.details}`);
   const failed = error.walk((cause) => cause instanceof HttpRequestError);
   if (failed instanceof HttpRequestError && failed.status !== undefined)
-    return `the node answered HTTP ${failed.status}`;
+    return `the node responded with status ${failed.status}`;
   return legible(error.shortMessage);
 }
 

@@ -145,7 +145,7 @@ function failed(what: string, error: unknown): Simulation {
   return { ok: false, problem: `${what} fails: ${error === undefined ? "no reason was given" : problemOf(error)}` };
 }
 
-/** What the node says about an approval. */
+/** The node's view of an approval. */
 interface ApprovalState {
   /** Whether it is on chain, successful or not. */
   readonly isMined: boolean;

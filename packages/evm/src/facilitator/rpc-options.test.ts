@@ -102,7 +102,7 @@ describe("options of a chain", () => {
     { why: "a key for a number", option: { maxGas: privateKey }, says: "not a text of 66 characters" },
     { why: "a key in an object for a number", option: { maxGas: { privateKey } }, says: "not {}" },
     { why: "a key in a list for a network", option: { network: [privateKey] }, says: "not []" },
-    { why: "no number", option: { confirmations: Number.POSITIVE_INFINITY }, says: "not Infinity" },
+    { why: "a number that is not finite", option: { confirmations: Number.POSITIVE_INFINITY }, says: "not Infinity" },
     { why: "an object for a number", option: { confirmations: Object.create(null) }, says: "not {}" },
     { why: "an unknown key", option: { confirmation: 1 }, says: "options.confirmation" },
   ];

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { ConfigError, createIssues, type Issues } from "@farebox/core";
+import { ConfigError } from "@farebox/core";
+import { createIssues, type Issues } from "@farebox/core/issues";
 import { createPublicClient, http, type PublicClient } from "viem";
 import { type LocalAccount, privateKeyToAccount } from "viem/accounts";
 import { isAddressShaped } from "../address.js";

@@ -6,7 +6,8 @@
  * @see x402 v2 §6.1; scheme `exact` on EVM; scheme `upto` on EVM, §1, Phases 3 and 4, and §2
  * @module
  */
-import { createIssues, type FacilitatorRequest, type FacilitatorScheme } from "@farebox/core";
+import type { FacilitatorRequest, FacilitatorScheme } from "@farebox/core";
+import { createIssues } from "@farebox/core/issues";
 import {
   accept,
   type DeskPayment,

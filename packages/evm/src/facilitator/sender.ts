@@ -199,7 +199,7 @@ async function estimateCosts({ client, account, maxGas }: ParsedRpcOptions, call
 }
 
 /**
- * What a node's response to a transaction means.
+ * The meaning of a node's response to a transaction.
  *
  * - `out`: the node has the transaction.
  * - `unclear`: the node may have it. Its response was lost, or says nothing definite.

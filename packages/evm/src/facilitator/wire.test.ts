@@ -46,7 +46,7 @@ test("readFields and readText refuse other types and lengths", () => {
   ]);
 });
 
-test("no reader throws for any value", () => {
+test("the readers never throw", () => {
   const readers = [
     readAddress,
     readBytes32,

@@ -1,11 +1,11 @@
 /**
- * The body of `verify` and `settle`, as far as it is the same for both schemes and both transfer methods. The body comes from
- * a stranger, so each reader is total: it yields a typed value, or none, or the reason for a refusal.
+ * The body of `verify` and `settle`, as far as it is the same for both schemes and both transfer methods. The body is
+ * untrusted, so each reader is total: it yields a typed value, or none, or the reason for a refusal.
  *
  * @see x402 v2 §5.1.2 and §7.1; schemes `exact` and `upto` on EVM
  * @module
  */
-import { isJsonObject } from "@farebox/core";
+import { isJsonObject } from "@farebox/core/protocol";
 import { accept, type Fields, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import type { Address, Hex } from "viem";
 import { isAddressShaped, lowerCase } from "../address.js";

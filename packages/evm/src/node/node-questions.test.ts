@@ -41,7 +41,7 @@ describe("an untrusted node", () => {
     [result("eth_call", true), "the state is not hex"],
     [result("eth_call", toHex(2n, { size: 32 })), "the state is neither yes nor no"],
     [{ eth_call: () => ({ error: { code: -32_000, message: "header not found" } }) }, "it does not have that block"],
-    [result("eth_getLogs", {}), "logs are no list"],
+    [result("eth_getLogs", {}), "logs are not a list"],
     [result("eth_getLogs", [null]), "a log is nothing"],
     [result("eth_getLogs", [USE, { ...USE, logIndex: "0x7" }]), "a nonce is used twice"],
     [
@@ -59,7 +59,7 @@ describe("an untrusted node", () => {
     [log({ topics: [OTHER, USE.topics[1], USE.topics[2]] }), "the log is of another event"],
     [log({ topics: USE.topics.slice(0, 2) }), "the log lacks a topic"],
     [log({ topics: [...USE.topics, OTHER] }), "the log has a topic more"],
-    [log({ topics: USE.topics.join() }), "the topics are no list"],
+    [log({ topics: USE.topics.join() }), "the topics are not a list"],
     [log({ transactionHash: "0xab" }), "the hash is short"],
     [log({ transactionHash: null }), "the transaction waits"],
     [log({ transactionHash: `${TRANSACTION}<script>` }), "the hash is long"],
@@ -102,7 +102,7 @@ describe("an untrusted node", () => {
         raw(method, (response) => void response.writeHead(200).write("{")),
         { deadlineMs: 1_000 },
       );
-      expect(finding).toEqual({ kind: "unclear", problem: `node did not answer ${method} within 1000 ms` });
+      expect(finding).toEqual({ kind: "unclear", problem: `node did not respond to ${method} within 1000 ms` });
     },
   );
 

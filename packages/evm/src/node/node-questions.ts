@@ -6,7 +6,8 @@
  *   Specification of the Encoding"; ERC-20, "Events"
  * @module
  */
-import { isJsonObject, type JsonObject, type PaymentQuery, RpcError } from "@farebox/core";
+import { type JsonObject, type PaymentQuery, RpcError } from "@farebox/core";
+import { isJsonObject } from "@farebox/core/protocol";
 import { sameAddress } from "../address.js";
 
 /** Asks a node, a limited number of times. */

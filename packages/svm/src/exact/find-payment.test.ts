@@ -20,10 +20,10 @@ const entry = (signature: string, change: object = {}) => ({
   ...change,
 });
 
-/** A node by its responses; those that are not given are those of a node that has seen no payment. */
-function node(answers: Readonly<Record<string, (params: readonly unknown[]) => unknown>> = {}) {
+/** A node with these responses. For other methods it responds like a node that has seen no payment. */
+function node(responses: Readonly<Record<string, (params: readonly unknown[]) => unknown>> = {}) {
   const asked: { readonly method: string; readonly params: readonly unknown[] }[] = [];
-  const usual: typeof answers = {
+  const usual: typeof responses = {
     getGenesisHash: () => GENESIS,
     isBlockhashValid: () => ({ context: { slot: 1000 }, value: false }),
     getSignaturesForAddress: () => [],
@@ -33,7 +33,7 @@ function node(answers: Readonly<Record<string, (params: readonly unknown[]) => u
     get: () => Promise.reject(new TypeError("nothing is asked by GET")),
     async call(method, params) {
       asked.push({ method, params });
-      return { ...usual, ...answers }[method]?.(params);
+      return { ...usual, ...responses }[method]?.(params);
     },
   };
   const find = (): Promise<ChainFinding> =>
@@ -43,9 +43,9 @@ function node(answers: Readonly<Record<string, (params: readonly unknown[]) => u
 
 describe("a payment", () => {
   test.each<[what: string, history: unknown[], finding: ChainFinding]>([
-    ["that is not there", [], { kind: "never" }],
+    ["that is not in the history", [], { kind: "never" }],
     ["that is not among others", [entry(OTHER)], { kind: "never" }],
-    ["that is there", [entry(OTHER), entry(OURS)], { kind: "moved", transaction: OURS }],
+    ["that is in the history", [entry(OTHER), entry(OURS)], { kind: "moved", transaction: OURS }],
     [
       "that is there, not final",
       [entry(OURS, { confirmationStatus: "confirmed" })],
@@ -57,7 +57,7 @@ describe("a payment", () => {
     expect(await node({ getSignaturesForAddress: () => history }).find()).toEqual(finding);
   });
 
-  test("findPayment searches blocks up to the one at which the blockhash had run out", async () => {
+  test("findPayment searches blocks up to the one at which the blockhash had expired", async () => {
     const { asked, find } = node();
     await find();
     const history = asked.find(({ method }) => method === "getSignaturesForAddress");
@@ -83,7 +83,7 @@ describe("a payment", () => {
     expect(asked).toHaveLength(4);
   });
 
-  test("findPayment is unclear when the account has too many transactions", async () => {
+  test("findPayment is unclear when the account's history is too long", async () => {
     let count = 0;
     const fresh = () => entry(encodeBase58(Buffer.alloc(64, 1 + (count++ % 250))), { blockTime: null });
     const { asked, find } = node({ getSignaturesForAddress: () => Array.from({ length: 200 }, fresh) });
@@ -91,7 +91,7 @@ describe("a payment", () => {
     expect(asked.length).toBeLessThanOrEqual(12);
   });
 
-  test("findPayment searches no further back than the payment can have been made", async () => {
+  test("findPayment ends its search at the earliest time of the payment", async () => {
     let count = 0;
     const old = () => entry(encodeBase58(Buffer.alloc(64, 1 + (count++ % 250))), { blockTime: EXPIRES - 4201 });
     expect(await node({ getSignaturesForAddress: () => Array.from({ length: 200 }, old) }).find()).toEqual({
@@ -100,27 +100,27 @@ describe("a payment", () => {
   });
 });
 
-test.each<[what: string, answers: Parameters<typeof node>[0]]>([
+test.each<[what: string, responses: Parameters<typeof node>[0]]>([
   ["is of another network", { getGenesisHash: () => "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d" }],
-  ["says no network", { getGenesisHash: () => 7 }],
+  ["does not tell its network", { getGenesisHash: () => 7 }],
   ["does not know blockhashes", { isBlockhashValid: () => undefined }],
-  ["says no slot", { isBlockhashValid: () => ({ value: false }) }],
+  ["does not tell its slot", { isBlockhashValid: () => ({ value: false }) }],
   ["has no history", { getSignaturesForAddress: () => null }],
-  ["has a history of nothing", { getSignaturesForAddress: () => [null] }],
+  ["has null in the history", { getSignaturesForAddress: () => [null] }],
   ["has a history without outcomes", { getSignaturesForAddress: () => [{ signature: OURS }] }],
   ["is behind", { getBlockTime: () => EXPIRES - 1 }],
   ["does not know the time", { getBlockTime: () => null }],
-])("findPayment is unclear when the node %s", async (_, answers) => {
-  expect(await node(answers).find()).toMatchObject({ kind: "unclear" });
+])("findPayment is unclear when the node %s", async (_, responses) => {
+  expect(await node(responses).find()).toMatchObject({ kind: "unclear" });
 });
 
-test("findPayment is total for any responses, and needs the fee payer's signature to say that money moved", async () => {
-  const answer = fc.oneof(
+test("findPayment never throws, and reports a moved payment only with the fee payer's signature", async () => {
+  const response = fc.oneof(
     fc.anything(),
     fc.record({ context: fc.record({ slot: fc.anything() }), value: fc.anything() }),
   );
   await fc.assert(
-    fc.asyncProperty(answer, answer, answer, async (first, second, third) => {
+    fc.asyncProperty(response, response, response, async (first, second, third) => {
       const found = await node({
         isBlockhashValid: () => first,
         getSignaturesForAddress: () => second,

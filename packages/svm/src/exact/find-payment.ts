@@ -1,7 +1,7 @@
 /**
- * Looks for a payment on chain. Its transaction has the fee payer's signature as its name, which a seller has not seen. But
- * the seller knows the message and the fee payer's key: the history of the payer's account has one signature that fits both,
- * and no node can make it up.
+ * Looks on chain for the outcome of a payment. On chain, a transaction's id is the fee payer's signature, which the seller has
+ * not seen. But the seller knows the message and the fee payer's key. So this searches the history of the payer's account for
+ * a signature that fits both; no node can forge one.
  *
  * @module
  */
@@ -12,13 +12,13 @@ import { type HistoryEntry, PAGE, readBlockhashValidity, readHistory, readNetwor
 import { readSvmPayment, type SvmPayment } from "./payment.js";
 import { readTerms, type Terms } from "./terms.js";
 
-/** Two thousand transactions of the payer's token account, and two questions more. */
+/** Enough for two thousand transactions of the payer's token account, and two other questions. */
 const MAX_QUESTIONS = 12;
 
-/** No payment is remembered for longer, so it was first read at most so long before its record expires. */
+/** The longest time for which a payment is remembered: it was first read at most this long before its record expires. */
 const LONGEST_MEMORY_SECONDS = 60 * 60;
 
-/** Validators vote on a block's time, so that it may differ from a clock by so much. */
+/** Validators vote on a block's time, so it may differ from a clock by this much. */
 const CLOCK_SECONDS = 10 * 60;
 
 /** Implements `findPayment` of the `exact` scheme. Total. */
@@ -27,25 +27,23 @@ export function findTransferPayment(query: PaymentQuery): Promise<ChainFinding> 
     const terms = readTerms(query.requirements);
     const payment = terms.ok ? readSvmPayment(query.payload, terms.value) : terms;
     if (!terms.ok || !payment.ok) return unclear("the payment is not one of this scheme, or not for these terms");
-    return find(askAtMost(MAX_QUESTIONS, query), { query, terms: terms.value, payment: payment.value });
+    return find(askAtMost(MAX_QUESTIONS, query), query, terms.value, payment.value);
   });
 }
 
-interface Sought {
-  readonly query: PaymentQuery;
-  readonly terms: Terms;
-  readonly payment: SvmPayment;
-}
-
-async function find(node: RpcNode, { query, terms, payment }: Sought): Promise<ChainFinding> {
-  const { network } = query.requirements;
+async function find(
+  node: RpcNode,
+  { requirements, expiresAtSeconds }: PaymentQuery,
+  terms: Terms,
+  payment: SvmPayment,
+): Promise<ChainFinding> {
+  const { network } = requirements;
   if ((await readNetwork(node)) !== network) return unclear(`the node is not of ${network}`);
   const blockhash = encodeBase58(payment.transaction.blockhash);
-  // Asked first: a transaction that the history of a later slot does not have was not made before this one either.
+  // Asked first: if the history at a later slot lacks the transaction, it was not made before this slot.
   const { isValid, slot } = await readBlockhashValidity(node, blockhash);
-  const { expiresAtSeconds } = query;
   const since = expiresAtSeconds === undefined ? undefined : expiresAtSeconds - LONGEST_MEMORY_SECONDS - CLOCK_SECONDS;
-  const search = await findEntry(node, { terms, payment, since, minContextSlot: slot });
+  const search = await findEntry(node, terms, payment, { since, minContextSlot: slot });
   if (search.entry !== undefined) return judge(search.entry);
   if (isValid) return { kind: "open" };
   if (!search.isComplete) return unclear("the payer's token account has too many transactions");
@@ -54,18 +52,16 @@ async function find(node: RpcNode, { query, terms, payment }: Sought): Promise<C
     : unclear("the blockhash is not valid, and may be newer than what the node has seen");
 }
 
-interface Search {
-  readonly terms: Terms;
-  readonly payment: SvmPayment;
-  /** Unix seconds before which the payment cannot have been made, if that is known. */
-  readonly since: number | undefined;
-  readonly minContextSlot: number;
-}
-
-/** `isComplete`: the search would have found the payment, had it been made. */
+/**
+ * Searches the history of the payer's token account. `isComplete`: if the payment was made, the search would have found it.
+ *
+ * @param bounds - `since`: the Unix second before which the payment cannot have been made, if known.
+ */
 async function findEntry(
   node: RpcNode,
-  { terms, payment, since, minContextSlot }: Search,
+  terms: Terms,
+  payment: SvmPayment,
+  { since, minContextSlot }: { readonly since: number | undefined; readonly minContextSlot: number },
 ): Promise<{ readonly entry?: HistoryEntry; readonly isComplete: boolean }> {
   const account = encodeBase58(payment.transfer.source);
   const { message } = payment.transaction;
@@ -81,15 +77,15 @@ async function findEntry(
   }
 }
 
-/** A transaction that failed used up its message as well, once nothing can take its block back. */
+/** A failed transaction has used up its message too, once its block is final. */
 function judge({ signature, failed, isFinal }: HistoryEntry): ChainFinding {
   if (!failed) return { kind: "moved", transaction: signature };
   return isFinal ? { kind: "never" } : { kind: "open" };
 }
 
 /**
- * A blockhash that is not valid is too old, or newer than what the node has seen. It is too old where the node has seen a
- * block of a time at which the payment had long been read.
+ * An invalid blockhash is either too old, or newer than the node's newest block. It is too old if the node has a block from
+ * after the payment's expiry.
  */
 async function isOver(node: RpcNode, slot: number, expiresAtSeconds: number | undefined): Promise<boolean> {
   if (expiresAtSeconds === undefined) return false;

@@ -1,11 +1,12 @@
 /**
- * The questions that a seller asks a node. Each response is checked: one that has not the right form rejects with an
- * `RpcError`, as one that does not come.
+ * The questions that a node is asked about a payment. Each response is checked. If its form is wrong, the question rejects
+ * with an `RpcError`, as it does when no response comes.
  *
  * @see Solana documentation, "JSON-RPC HTTP Methods"
  * @module
  */
-import { isJsonObject, RpcError, type RpcNode } from "@farebox/core";
+import { RpcError, type RpcNode } from "@farebox/core";
+import { isJsonObject } from "@farebox/core/protocol";
 import { fieldsOf, SIGNATURE_BYTES } from "@farebox/core/scheme";
 import { decodeBase58 } from "../address.js";
 import { networkOf, type SvmNetwork } from "../networks.js";
@@ -17,17 +18,17 @@ export interface HistoryEntry {
   readonly signatureBytes: Buffer;
   readonly failed: boolean;
   readonly isFinal: boolean;
-  /** Unix seconds, where the node knows it. */
+  /** Unix seconds, if the node knows it. */
   readonly blockTime: number | undefined;
 }
 
-/** The network that the node is of. */
+/** The node's network. */
 export async function readNetwork(node: RpcNode): Promise<SvmNetwork> {
   const method = "getGenesisHash";
   return networkOf(await node.call(method, [])) ?? unreadable(method);
 }
 
-/** Whether transactions that name a block are still taken, and the slot of which that is said. Only finalized blocks count. */
+/** Whether transactions with a blockhash are still accepted, and as of which slot. Only finalized blocks count. */
 export async function readBlockhashValidity(
   node: RpcNode,
   blockhash: string,
@@ -37,10 +38,10 @@ export async function readBlockhashValidity(
   return typeof value === "boolean" ? { isValid: value, slot } : unreadable(method);
 }
 
-/** How many transactions one question asks for. */
+/** The number of transactions in one response. */
 export const PAGE = 200;
 
-/** An account's transactions, the newest first. */
+/** An account's transactions, newest first. */
 export async function readHistory(
   node: RpcNode,
   account: string,
@@ -67,7 +68,7 @@ function readEntry(method: string, value: unknown): HistoryEntry {
   };
 }
 
-/** The programs that accounts belong to, in their order; `undefined` for one that does not exist. */
+/** The programs that accounts belong to, in order; `undefined` for an account that does not exist. */
 export async function readOwners(
   node: RpcNode,
   addresses: readonly string[],

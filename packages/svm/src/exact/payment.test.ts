@@ -6,7 +6,7 @@ const NOW = 1_800_000_000;
 
 describe("an ordinary payment", () => {
   test.each(["legacy", 0] as const)(
-    "a payment of version %s is readable, and its payer is the transfer's authority",
+    "a payment in a message of version %s is readable, and its payer is the transfer's authority",
     (version) => {
       expect(readTransferPayment(payload({ version }), requirements(), NOW)).toEqual({
         kind: "readable",

@@ -1,6 +1,6 @@
 /**
- * Reads a payment from its transaction, and compares it with the terms, as far as that goes without a chain. Seller and
- * facilitator read it by this: a payment that a seller takes is one that our facilitator settles.
+ * Reads a payment from its transaction and compares it with the terms, without asking a node. Seller and facilitator use the
+ * same reader, so our facilitator settles every payment that a seller accepts.
  *
  * @see x402 v2, scheme `exact` on SVM, "Facilitator Verification Rules"
  * @module
@@ -27,13 +27,13 @@ export interface Transfer {
   readonly source: Buffer;
   readonly mint: Buffer;
   readonly destination: Buffer;
-  /** May move what `source` holds. */
+  /** The account that may move the tokens in `source`. */
   readonly authority: Buffer;
   readonly amount: bigint;
   readonly decimals: number;
 }
 
-/** A payment that fulfils the terms, if the chain lets it. */
+/** A payment that agrees with the terms. Whether it can be carried out, only the chain knows. */
 export interface SvmPayment {
   /** SHA-256 of the message, in hex. */
   readonly digest: string;
@@ -41,7 +41,7 @@ export interface SvmPayment {
   readonly payer: string;
   readonly transaction: Transaction;
   readonly transfer: Transfer;
-  /** The most that the transaction costs above the price of its signatures. */
+  /** The most that the transaction costs above the price of its signatures, in lamports. */
   readonly priorityFeeLamports: bigint;
 }
 
@@ -68,8 +68,8 @@ export function readSvmPayment(payload: unknown, terms: Terms): Reading<SvmPayme
 }
 
 /**
- * A transaction is good for 150 slots after its block, and a slot takes some 0.4 seconds. Nothing in the transaction tells the
- * time of that block. A payment has to be remembered for longer than it can be made, or it could be shown again.
+ * A transaction is valid for 150 slots of some 0.4 seconds after its block, but does not contain the time of that block. A
+ * payment is remembered for longer than it can be carried out. Otherwise it could be used twice.
  */
 const SHORTEST_MEMORY_SECONDS = 180;
 const LONGEST_MEMORY_SECONDS = 60 * 60;
@@ -86,7 +86,7 @@ export function readTransferPayment(
   const { digest, payer } = payment.value;
   return {
     kind: "readable",
-    // The chain carries a message out once, with any number of signatures and in any encoding.
+    // The chain executes a message once, with any signatures and in any encoding.
     identity: `${requirements.network}|${digest}`,
     payer,
     expiresAtSeconds: Math.ceil(nowSeconds + memorySeconds(requirements.maxTimeoutSeconds)),
@@ -108,12 +108,12 @@ interface Layout {
 
 const MOST_INSTRUCTIONS = 6;
 
-/** In millionths of a lamport for a compute unit: 5 lamports. */
+/** In millionths of a lamport per compute unit: 5 lamports. */
 const MAX_UNIT_PRICE = 5_000_000n;
 const MILLION = 1_000_000n;
 
 /**
- * Reads the instructions: their number, order and content. Nothing is compared with the terms yet. Total.
+ * Reads the instructions: their number, order and content. Does not compare them with the terms. Total.
  *
  * @see x402 v2, scheme `exact` on SVM, "Facilitator Verification Rules", 1 and 3
  */
@@ -121,7 +121,7 @@ function readLayout(instructions: readonly Instruction[]): Reading<Layout> {
   const [limit, price, transfer, ...optional] = instructions;
   const isComplete = limit !== undefined && price !== undefined && transfer !== undefined;
   if (!isComplete || instructions.length > MOST_INSTRUCTIONS) {
-    const message = `the transaction has not 3 to ${MOST_INSTRUCTIONS} instructions`;
+    const message = `the transaction does not have 3 to ${MOST_INSTRUCTIONS} instructions`;
     return refuse("invalid_exact_svm_payload_transaction_instructions_length", message);
   }
   const budget = readBudget(limit, price);
@@ -162,7 +162,7 @@ function isBudget({ program, accounts, data }: Instruction, kind: number, size: 
 
 const TRANSFER_CHECKED = 12;
 
-/** Four accounts and not more: others are for owners of several keys, and for tokens that call other programs. */
+/** Exactly four accounts: more mean a multisig owner, or a token that calls other programs. */
 function readTransfer({ program, accounts, data }: Instruction): Transfer | undefined {
   const tokens = [TOKEN, TOKEN_2022].find(({ bytes }) => program.equals(bytes));
   const [source, mint, destination, authority, ...more] = accounts;
@@ -181,7 +181,7 @@ const UNKNOWN: readonly Reason[] = [
   "invalid_exact_svm_payload_unknown_sixth_instruction",
 ];
 
-/** Yields the memos among them. */
+/** Reads the optional instructions, and yields the memos among them. */
 function readOptional(instructions: readonly Instruction[]): Reading<readonly Buffer[]> {
   const memos: Buffer[] = [];
   for (const [at, { program, data }] of instructions.entries()) {
@@ -193,10 +193,10 @@ function readOptional(instructions: readonly Instruction[]): Reading<readonly Bu
 
 function unknownInstruction(at: number): Refusal {
   const reason = UNKNOWN[at] ?? "invalid_exact_svm_payload_transaction_instructions_length";
-  return refuse(reason, "the transaction does something else besides");
+  return refuse(reason, "the transaction has an instruction that is not allowed");
 }
 
-/** The fee payer signs the whole transaction, so no instruction may name it: that could cost more than the fee. */
+/** The fee payer signs the whole transaction. If an instruction named it, the payment could cost it more than the fee. */
 function checkFeePayer({ signers, instructions }: Transaction, { feePayer }: Terms): Refusal | undefined {
   if (signers[0]?.equals(feePayer) !== true) {
     return refuse("invalid_exact_svm_fee_payer_mismatch", "extra.feePayer does not pay the fee");
@@ -217,7 +217,7 @@ function checkTransfer(transfer: Transfer, { mint, payTo, amount, known }: Terms
     return refuse("invalid_exact_svm_payload_mint_mismatch", "the token belongs to the other token program");
   }
   const destination = associatedTokenAccount({ owner: payTo, mint, program });
-  // From that account to itself nothing would be moved.
+  // A transfer from an account to itself moves nothing.
   if (!transfer.destination.equals(destination) || transfer.source.equals(destination)) {
     return refuse("invalid_exact_svm_payload_recipient_mismatch", "it does not go to payTo's associated token account");
   }
@@ -237,10 +237,10 @@ function checkMemo(memos: Layout["memos"], { memo }: Terms): Refusal | undefined
   return refuse("invalid_exact_svm_payload_memo_mismatch", "the memo is not extra.memo");
 }
 
-/** The fee payer's signature comes last, so only the payer's is there. Each signature more would cost the fee payer. */
+/** The fee payer signs last, so only the payer's signature is present. The fee payer pays for each additional one. */
 function checkSigners({ signers, signatures, message }: Transaction, { authority }: Transfer): Refusal | undefined {
   if (signers.length > 2) {
-    const text = "others than the fee payer and the payer have to sign";
+    const text = "accounts other than the fee payer and the payer have to sign";
     return refuse("invalid_exact_svm_payload_excessive_signers", text);
   }
   const [signer, signature] = [signers[1], signatures[1]];

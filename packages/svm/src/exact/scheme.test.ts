@@ -45,7 +45,7 @@ describe("a price in dollars", () => {
 
   test.each<[change: Partial<OfferTerms>, issue: string, why: string]>([
     [{ price: "0.01" }, 'price: a dollar price such as "$0.01"', "no currency"],
-    [{ price: "1.5 EURC" }, "price: one of what is known there: USDC", "a ticker that is not known there"],
+    [{ price: "1.5 EURC" }, "price: one of the tickers on this network: USDC", "a ticker that is not known there"],
     [{ price: "1.5USDC" }, "price: a dollar price such as", "no space"],
     [{ price: "$0.0000001" }, "price: at most 6 decimals", "would be rounded"],
     [{ price: "$100000000000000" }, "price: an amount below 2^64", "more than a token account can hold"],
@@ -67,10 +67,10 @@ describe("a price by a ticker", () => {
   });
 
   test("a ticker that only another network knows is refused, with the tickers of this one", () => {
-    expect(issuesOf({ price: "1 USDT" })).toEqual(["price: one of what is known there: USDC, USDG, PYUSD"]);
+    expect(issuesOf({ price: "1 USDT" })).toEqual(["price: one of the tickers on this network: USDC, USDG, PYUSD"]);
   });
 
-  test("each ticker has one token on each network", () => {
+  test("each ticker names one token on each network", () => {
     const tickers = ASSETS.map(({ network, symbol }) => `${network} ${symbol.toUpperCase()}`);
     expect(new Set(tickers).size).toBe(tickers.length);
   });
@@ -82,7 +82,7 @@ describe("a price in an asset", () => {
     expect(terms).toMatchObject({ ok: true, amount: 7n, asset: { id: mint, symbol, decimals: 6, extra: {} } });
   });
 
-  test.each([TERMS.network, ELSEWHERE])("an asset that is unknown on %s needs no more than its mint", (network) => {
+  test.each([TERMS.network, ELSEWHERE])("an unknown asset on %s needs only its mint", (network) => {
     const asset = { id: UNKNOWN, symbol: UNKNOWN, decimals: undefined, extra: {} };
     expect(compile({ network, price: { asset: UNKNOWN, amount: "7" } })).toMatchObject({ ok: true, asset, amount: 7n });
   });
@@ -97,7 +97,7 @@ describe("a price in an asset", () => {
     expect(issuesOf({ price })).toEqual([expect.stringContaining(issue)]);
   });
 
-  test("a price may be the most that an account can hold", () => {
+  test("a price may be as high as 2^64 - 1", () => {
     expect(compile({ price: { asset: USDC, amount: (2n ** 64n - 1n).toString() } }).ok).toBe(true);
   });
 });
@@ -127,13 +127,13 @@ describe("payTo", () => {
     expect(issuesOf({ payTo })[0]).toMatch(/^payTo: /);
   });
 
-  test("payTo is checked although the price is wrong too", () => {
+  test("payTo is checked even if the price is wrong", () => {
     expect(issuesOf({ payTo: "unknown", price: "1" })).toHaveLength(2);
   });
 });
 
 describe("the extra of an offer", () => {
-  test("an offer takes over the fee payer of a facilitator's kind, and no other field", () => {
+  test("an offer gets the fee payer from the facilitator's kind, and no other field", () => {
     expect(scheme.completeExtra?.({ feePayer: PAY_TO, memo: "x", features: {} })).toEqual({ feePayer: PAY_TO });
   });
 
@@ -148,12 +148,12 @@ describe("the extra of an offer", () => {
   });
 });
 
-test("addresses that differ in case are two addresses", () => {
+test("addresses that differ in case are different", () => {
   expect(scheme.sameAddress(PAY_TO, PAY_TO)).toBe(true);
   expect(scheme.sameAddress(PAY_TO, PAY_TO.toLowerCase())).toBe(false);
 });
 
-test("compileTerms yields terms of zero or more, or issues, for any texts", () => {
+test("compileTerms yields an amount of zero or more, or issues, for any text", () => {
   const price = fc.oneof(fc.string(), fc.record({ asset: fc.constantFrom(USDC, UNKNOWN, "x"), amount: fc.string() }));
   fc.assert(
     fc.property(fc.string(), price, fc.oneof(fc.string(), fc.constant(PAY_TO)), (reference, some, payTo) => {
@@ -169,18 +169,18 @@ const SYSTEM = "11111111111111111111111111111111";
 
 type Owners = Readonly<Record<string, string | undefined>>;
 
-/** A node by the programs that accounts belong to; or by what it answers. */
+/** A node with these owners of accounts, or these responses. */
 function check(
   owners: Owners,
-  answers: Readonly<Record<string, unknown>> = {},
+  responses: Readonly<Record<string, unknown>> = {},
   change: object = {},
 ): Promise<PayeeCheck> {
   const rpc: RpcNode = {
     get: () => Promise.reject(new TypeError("nothing is asked by GET")),
     async call(method, [addresses]) {
-      const answer = answers[method];
-      if (answer instanceof Error) throw answer;
-      if (answer !== undefined) return answer;
+      const response = responses[method];
+      if (response instanceof Error) throw response;
+      if (response !== undefined) return response;
       if (method === "getGenesisHash") return GENESIS;
       const value = (addresses as string[]).map((address) => {
         const owner = owners[address];
@@ -198,35 +198,50 @@ const ACCOUNT_2022 = tokenAccountOf(PAY_TO, USDC, "token-2022");
 const CREATE = `spl-token create-account ${USDC} --owner ${PAY_TO} --fee-payer <keypair file> --url devnet`;
 
 test.each<[what: string, owners: Owners, kind: PayeeCheck["kind"], said: string | undefined]>([
-  ["has the account", { [USDC]: TOKEN.address, [ACCOUNT]: TOKEN.address }, "payable", undefined],
-  ["and is a wallet", { [USDC]: TOKEN.address, [ACCOUNT]: TOKEN.address, [PAY_TO]: SYSTEM }, "payable", undefined],
-  ["of Token-2022", { [USDC]: TOKEN_2022.address, [ACCOUNT_2022]: TOKEN_2022.address }, "payable", undefined],
-  ["lacks it", { [USDC]: TOKEN.address, [PAY_TO]: SYSTEM }, "unpayable", CREATE],
-  ["has that of the other program", { [USDC]: TOKEN_2022.address, [ACCOUNT]: TOKEN.address }, "unpayable", CREATE],
-  ["has only SOL there", { [USDC]: TOKEN.address, [ACCOUNT]: SYSTEM }, "unpayable", CREATE],
+  ["has the token account", { [USDC]: TOKEN.address, [ACCOUNT]: TOKEN.address }, "payable", undefined],
+  [
+    "has the token account and exists as a wallet",
+    { [USDC]: TOKEN.address, [ACCOUNT]: TOKEN.address, [PAY_TO]: SYSTEM },
+    "payable",
+    undefined,
+  ],
+  [
+    "has the token account under Token-2022",
+    { [USDC]: TOKEN_2022.address, [ACCOUNT_2022]: TOKEN_2022.address },
+    "payable",
+    undefined,
+  ],
+  ["lacks the token account", { [USDC]: TOKEN.address, [PAY_TO]: SYSTEM }, "unpayable", CREATE],
+  [
+    "has only the account under the other program",
+    { [USDC]: TOKEN_2022.address, [ACCOUNT]: TOKEN.address },
+    "unpayable",
+    CREATE,
+  ],
+  ["has only SOL at the address", { [USDC]: TOKEN.address, [ACCOUNT]: SYSTEM }, "unpayable", CREATE],
   ["is a token account", { [USDC]: TOKEN.address, [PAY_TO]: TOKEN.address }, "unpayable", "account-info --address"],
-  ["is to be paid in another account than a mint", { [USDC]: SYSTEM }, "unclear", "not a token's mint"],
-  ["is to be paid in a token that does not exist", {}, "unclear", "not a token's mint"],
+  ["is paid in an asset that is not a mint", { [USDC]: SYSTEM }, "unclear", "not a token's mint"],
+  ["is paid in a token that does not exist", {}, "unclear", "not a token's mint"],
 ])("checkPayee judges a payee who %s", async (_, owners, kind, said) => {
   const checked = await check(owners);
   expect(checked.kind).toBe(kind);
   if (said !== undefined) expect(JSON.stringify(checked)).toContain(said);
 });
 
-test("checkPayee names the token account that does not exist", async () => {
+test("checkPayee names the missing token account", async () => {
   expect(await check({ [USDC]: TOKEN.address })).toMatchObject({
     problem: `its token account ${ACCOUNT} does not exist`,
   });
 });
 
-test.each<[what: string, answers: Readonly<Record<string, unknown>>]>([
+test.each<[what: string, responses: Readonly<Record<string, unknown>>]>([
   ["is of another network", { getGenesisHash: "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d" }],
   ["does not respond", { getMultipleAccounts: new RpcError("node is silent", "timeout") }],
   ["breaks", { getMultipleAccounts: new TypeError("https://node.example/secret") }],
   ["responds for too few accounts", { getMultipleAccounts: { context: { slot: 1 }, value: [] } }],
   ["responds with accounts without owners", { getMultipleAccounts: { context: { slot: 1 }, value: [{}, {}] } }],
-])("checkPayee is unclear when the node %s, and does not quote it", async (_, answers) => {
-  const checked = await check({}, answers);
+])("checkPayee is unclear when the node %s, and does not quote it", async (_, responses) => {
+  const checked = await check({}, responses);
   expect(checked).toMatchObject({ kind: "unclear" });
   expect(JSON.stringify(checked)).not.toContain("secret");
 });
@@ -235,7 +250,7 @@ test.each([{ payTo: "x" }, { asset: "x" }, { payTo: "" }])("checkPayee is unclea
   expect(await check({}, {}, change)).toMatchObject({ kind: "unclear" });
 });
 
-test("checkPayee is total for any response of a node", async () => {
+test("checkPayee never throws for any response of a node", async () => {
   const value = fc.oneof(fc.anything(), fc.array(fc.oneof(fc.anything(), fc.record({ owner: fc.anything() }))));
   await fc.assert(
     fc.asyncProperty(value, async (accounts) => {

@@ -1,6 +1,6 @@
 /**
- * The `exact` scheme on `solana:*`, seller's side: the payer signs a transaction that transfers exactly the price, and the
- * fee payer can carry it out, once.
+ * The `exact` scheme on `solana:*`, seller's side. The payer signs a transaction that transfers exactly the price. The fee
+ * payer can carry it out, once.
  *
  * @see x402 v2, scheme `exact` on SVM
  * @module
@@ -25,7 +25,7 @@ import { readNetwork, readOwners } from "./node-questions.js";
 import { readTransferPayment } from "./payment.js";
 import { MEMO_EXPECTED, readMemo } from "./terms.js";
 
-/** Creates the scheme. It needs no key and no chain library, and asks only nodes that it is given. */
+/** Creates the scheme. It needs no key and no chain library. Only `findPayment` and `checkPayee` ask a node. */
 export function exactSvm(): Scheme {
   return Object.freeze({
     scheme: "exact",
@@ -60,12 +60,12 @@ const PRICING = pricingById({
   },
 });
 
-/** Payers sign for one fee payer, so an offer has to name the facilitator's. */
+/** Payers sign for one fee payer, so an offer must name it. */
 function completeExtra({ feePayer }: Readonly<Record<string, unknown>>): { readonly feePayer: string } | undefined {
   return isAddress(feePayer) && !isProgram(feePayer) ? { feePayer } : undefined;
 }
 
-/** Whether a payee has the account that a token is paid into. A payment cannot create it: the layout has no room for that. */
+/** Whether the payee's token account exists. The layout of a payment has no room for an instruction that creates it. */
 async function checkTokenAccount(query: PayeeQuery): Promise<PayeeCheck> {
   const { network, asset, payTo } = query;
   const [owner, mint] = [decodeAddress(payTo), decodeAddress(asset)];
@@ -85,13 +85,13 @@ function asTokenProgram(address: string | undefined): Program | undefined {
   return [TOKEN, TOKEN_2022].find((program) => program.address === address);
 }
 
-/** No key exists for the token account of a token account. */
+/** A token account cannot have a token account: no key exists for it. */
 function notAWallet(payTo: string): PayeeCheck {
-  const remedy = `Write the wallet that owns it as payTo: spl-token account-info --address ${payTo} says which that is`;
-  return { kind: "unpayable", problem: "that is an account of a token program, not a wallet", remedy };
+  const remedy = `Set payTo to the wallet that owns it; spl-token account-info --address ${payTo} shows it`;
+  return { kind: "unpayable", problem: "it is a token account, not a wallet", remedy };
 }
 
-/** The networks that the command line tools have a name for. */
+/** The command line's names of the networks. */
 const CLUSTERS: Readonly<Record<string, string>> = {
   [MAINNET]: " --url mainnet-beta",
   [DEVNET]: " --url devnet",
@@ -104,6 +104,6 @@ function withoutAccount({ network, asset, payTo }: PayeeQuery, account: string):
   return {
     kind: "unpayable",
     problem: `its token account ${account} does not exist`,
-    remedy: `Create it, with any wallet that has SOL: ${create}${CLUSTERS[network] ?? ""}`,
+    remedy: `Create it with any wallet that has SOL: ${create}${CLUSTERS[network] ?? ""}`,
   };
 }

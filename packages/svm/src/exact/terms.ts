@@ -1,5 +1,5 @@
 /**
- * Reads the terms of a payment: `paymentRequirements`, in the form in which they are compared with a transaction.
+ * Reads the terms of a payment, `paymentRequirements`, in the form in which they are compared with a transaction.
  *
  * @see x402 v2, scheme `exact` on SVM, "PaymentRequirements for exact"
  * @module
@@ -16,15 +16,15 @@ export interface Terms {
   readonly amount: bigint;
   /** Pays the transaction's fee. */
   readonly feePayer: Buffer;
-  /** The transaction's memo, if the seller wants one. */
+  /** The transaction's memo, if the seller demands one. */
   readonly memo: Buffer | undefined;
-  /** Set for a known mint. For others only the chain knows it. */
+  /** Set for a known mint. Other mints' decimals and program are only on chain. */
   readonly known: { readonly decimals: number; readonly program: Program } | undefined;
 }
 
 const INVALID = "invalid_payment_requirements";
 
-/** Reads the terms. Total: a seller's are right, but a facilitator's come from a stranger. */
+/** Reads the terms. Total: a seller's terms were checked, but a facilitator's come from a client. */
 export function readTerms(requirements: unknown): Reading<Terms> {
   const { network, asset, payTo, amount, extra } = fieldsOf(requirements);
   const mint = decodeAddress(asset);
@@ -48,7 +48,7 @@ const MAX_MEMO_BYTES = 256;
 /** For an error message. */
 export const MEMO_EXPECTED: string = `a text of 1 to ${MAX_MEMO_BYTES} bytes`;
 
-/** Reads a memo that a seller asks for; `undefined` when a payment cannot have it. */
+/** Reads the memo that a seller demands; `undefined` when no payment can contain it. */
 export function readMemo(memo: unknown): Buffer | undefined {
   const text = Buffer.from(typeof memo === "string" ? memo : "", "utf8");
   return text.length > 0 && text.length <= MAX_MEMO_BYTES ? text : undefined;

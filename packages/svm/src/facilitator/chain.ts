@@ -1,60 +1,60 @@
 /**
- * The interface between the `exact` scheme and a chain. `createRpcSvmChain` implements it over JSON-RPC; a virtual machine
- * in this process can implement it as well.
+ * The chain as the scheme sees it: a port. `createRpcSvmChain` implements it over JSON-RPC; an in-process virtual machine can
+ * implement it too.
  *
- * Every method may reject when the chain cannot be reached; an error's message is for a log and holds no key and no URL.
- * Anything that a stranger's payment can cause is a value.
+ * A method may reject when the chain cannot be reached. The message is for a log, and contains no key and no URL. Everything
+ * that a client's payment can cause is a value, never an error.
  *
  * @module
  */
 import type { FeePaidChain, Simulation } from "@farebox/core/scheme";
 import type { SvmNetwork } from "../networks.js";
 
-/** An account as it is on chain. */
+/** An account on chain. */
 export interface SvmAccount {
   /** The program it belongs to, in base58. */
   readonly owner: string;
   readonly data: Uint8Array;
 }
 
-/** A transaction that the payer has signed, and the fee payer has not. */
+/** A transaction that the payer has signed, but not the fee payer. */
 export interface PayerSigned {
   /** The bytes that are signed. */
   readonly message: Uint8Array;
-  /** 64 bytes; checked. */
+  /** 64 bytes, checked. */
   readonly payerSignature: Uint8Array;
-  /** In base58; stands in the message too. */
+  /** In base58; also part of the message. */
   readonly blockhash: string;
 }
 
 /**
- * The state of a transaction.
+ * The outcome of a transaction, as far as it is known.
  *
- * - `confirmed`: on chain, deep enough, and it moved the money.
- * - `failed`: on chain, deep enough, and it only cost its fee.
- * - `pending`: not on chain as far as is known, or not deep enough; it may still come.
- * - `dropped`: provably never to come, because its blockhash ran out before.
+ * - `confirmed`: on chain, deep enough, and successful.
+ * - `failed`: on chain, deep enough, and failed; it cost only its fee.
+ * - `pending`: not known to be on chain, or not deep enough. It may still get there.
+ * - `dropped`: its blockhash expired first, so it never gets on chain.
  */
 export type TransactionOutcome = "confirmed" | "failed" | "pending" | "dropped";
 
 /** One chain, with an account that pays for transactions on it. */
 export interface SvmChain extends FeePaidChain {
   readonly network: SvmNetwork;
-  /** The accounts at some addresses, in their order; `undefined` where no account exists. */
+  /** The accounts at these addresses, in order; `undefined` for an account that does not exist. */
   readAccounts(addresses: readonly string[]): Promise<readonly (SvmAccount | undefined)[]>;
-  /** Tries the transaction without the fee payer's signature, so that a node cannot send it. */
+  /** Tries the transaction without the fee payer's signature, so that the node cannot send it. */
   simulate(transaction: PayerSigned): Promise<Simulation>;
   /**
-   * The name that the transaction has on chain: the fee payer's signature, in base58, the same each time. Nothing is sent.
+   * The id of the transaction on chain: the fee payer's signature, in base58, the same each time. Nothing is sent.
    */
   signatureOf(transaction: PayerSigned): Promise<string>;
-  /** The state of a transaction, asked once; `pending` where the node knows nothing of it. */
+  /** The outcome of a transaction, asked once; `pending` if the node does not know it. */
   statusOf(signature: string): Promise<Exclude<TransactionOutcome, "dropped">>;
   /**
-   * Signs and sends the transaction. Once it resolves, the transaction is out, or may be. Rejects only when provably
-   * nothing was broadcast.
+   * Signs and sends the transaction. When it resolves, the transaction is out, or may be. Rejects only if provably nothing
+   * was broadcast.
    */
   submit(transaction: PayerSigned): Promise<string>;
-  /** Waits, for a bounded time, until the transaction is as deep as this chain is asked to wait for. */
+  /** Waits, for a bounded time, until the transaction is deep enough. */
   outcomeOf(signature: string): Promise<TransactionOutcome>;
 }

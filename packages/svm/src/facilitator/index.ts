@@ -1,5 +1,5 @@
 /**
- * Everything exported here is public API. It needs a key, a node and `@solana/web3.js`.
+ * The facilitator's side of `exact` on Solana. Everything exported here is public API. It needs `@solana/web3.js`.
  *
  * @module
  */

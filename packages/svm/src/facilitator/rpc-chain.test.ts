@@ -1,5 +1,5 @@
 /**
- * A chain over JSON-RPC whose node says anything at all. What an honest one says is in `test/svm`.
+ * A chain over JSON-RPC whose node responds with anything. For the responses of an honest node see `test/svm`.
  */
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -12,13 +12,13 @@ import { FEE_PAYER, NETWORK, payload, transaction as payment, requirements } fro
 import { createRpcSvmChain } from "./rpc-chain.js";
 import { createExactSvmScheme } from "./scheme.js";
 
-let answer: (method: string) => unknown = () => null;
+let respond: (method: string) => unknown = () => null;
 
 const server = createServer(async (req, res) => {
   let text = "";
   for await (const chunk of req) text += chunk;
   const { id, method } = JSON.parse(text);
-  const result = method === "getGenesisHash" ? `${NETWORK.slice(7)}wcaWoxPkrZBG` : answer(method);
+  const result = method === "getGenesisHash" ? `${NETWORK.slice(7)}wcaWoxPkrZBG` : respond(method);
   res.setHeader("content-type", "application/json").end(JSON.stringify({ jsonrpc: "2.0", id, result: result ?? null }));
 });
 
@@ -32,7 +32,7 @@ afterAll(() => {
   server.close();
 });
 
-test("a chain never rejects and never settles what its node does not confirm, for any responses of the node", async () => {
+test("a chain never rejects, and settles only what its node confirms, for any responses of the node", async () => {
   const { port } = server.address() as AddressInfo;
   const request: FacilitatorRequest = {
     x402Version: 2,
@@ -51,7 +51,7 @@ test("a chain never rejects and never settles what its node does not confirm, fo
   await fc.assert(
     fc.asyncProperty(fc.array(value, { minLength: 1, maxLength: 6 }), async (values) => {
       let at = 0;
-      answer = () => values[at++ % values.length];
+      respond = () => values[at++ % values.length];
       const scheme = createExactSvmScheme({ chain });
       expect(await scheme.verify(request)).toMatchObject({ isValid: false });
       expect(await scheme.settle(request)).toMatchObject({ success: false });
@@ -65,7 +65,7 @@ test("a transaction counts as confirmed at the depth of the option commitment", 
   const { port } = server.address() as AddressInfo;
   const options = { network: NETWORK, rpcUrl: `http://127.0.0.1:${port}`, privateKey: FEE_PAYER.secretKey } as const;
   const statusAt = (confirmationStatus: string, err: unknown = null) => {
-    answer = () => ({ context: { slot: 1 }, value: [{ slot: 1, confirmations: 1, err, confirmationStatus }] });
+    respond = () => ({ context: { slot: 1 }, value: [{ slot: 1, confirmations: 1, err, confirmationStatus }] });
   };
   const [usual, deep] = [createRpcSvmChain(options), createRpcSvmChain({ ...options, commitment: "finalized" })];
   for (const [status, shallow, final] of [
@@ -79,11 +79,11 @@ test("a transaction counts as confirmed at the depth of the option commitment", 
     const failed = (said: string) => (said === "confirmed" ? "failed" : said);
     expect([await usual.statusOf("x"), await deep.statusOf("x")]).toEqual([failed(shallow), failed(final)]);
   }
-  answer = () => ({ context: { slot: 1 }, value: [null] });
+  respond = () => ({ context: { slot: 1 }, value: [null] });
   expect(await usual.statusOf("x")).toBe("pending");
 });
 
-test("a transaction is dropped only when a node that is no further back than at sending knows nothing of it", async () => {
+test("a transaction is dropped only when a node that is not behind the slot of sending does not know it", async () => {
   const { port } = server.address() as AddressInfo;
   const chain = createRpcSvmChain({
     network: NETWORK,
@@ -93,7 +93,7 @@ test("a transaction is dropped only when a node that is no further back than at 
     confirmTimeoutMs: 100,
   });
   const says = (validity: { readonly slot: number; readonly value: boolean }, status: object) => {
-    answer = (method) => {
+    respond = (method) => {
       if (method === "getSignatureStatuses") return status;
       return method === "isBlockhashValid" ? { context: { slot: validity.slot }, value: validity.value } : null;
     };
@@ -117,14 +117,14 @@ test("a transaction is dropped only when a node that is no further back than at 
 });
 
 test.each<[what: string, status: number, body: string, problem: string]>([
-  ["fails with a secret", 500, "secret", "node answered getBalance with status 500"],
-  ["limits the rate", 429, "secret", "node answered getBalance with status 429"],
-  ["redirects", 302, "secret", "node answered getBalance with status 302"],
+  ["fails with a secret", 500, "secret", "node responded to getBalance with status 500"],
+  ["limits the rate", 429, "secret", "node responded to getBalance with status 429"],
+  ["redirects", 302, "secret", "node responded to getBalance with status 302"],
   ["refuses the question", 200, '{"error":{"code":-32000,"message":"secret"}}', "refused getBalance with code -32000"],
   ["responds with another type", 200, '{"result":{"context":{"slot":1},"value":"secret"}}', "getBalance is unreadable"],
-  ["responds with text", 200, "secret", "node's answer to getBalance is not one"],
+  ["responds with text", 200, "secret", "node sent an invalid response to getBalance"],
   ["responds without end", 200, `"${"secret".repeat(200_000)}"`, "longer than 1048576 bytes"],
-])("a node that %s is asked once, and neither its words nor its URL are quoted", async (_, status, body, problem) => {
+])("a node that %s is asked once, and neither its response nor its URL is quoted", async (_, status, body, problem) => {
   let asked = 0;
   const rude = createServer(async (req, res) => {
     let text = "";
@@ -154,13 +154,13 @@ test.each<[what: string, status: number, body: string, problem: string]>([
   rude.close();
 });
 
-test("a message that the library would write in another way is neither simulated nor signed", async () => {
+test("a message that the library would serialize differently is neither simulated nor signed", async () => {
   const { port } = server.address() as AddressInfo;
   const options = { network: NETWORK, rpcUrl: `http://127.0.0.1:${port}`, privateKey: FEE_PAYER.secretKey } as const;
   const chain = createRpcSvmChain(options);
   const message = payment().message.serialize();
   const longer = Buffer.concat([message, Buffer.of(0)]);
-  answer = () => ({ context: { slot: 1 }, value: { err: null, logs: [] } });
+  respond = () => ({ context: { slot: 1 }, value: { err: null, logs: [] } });
   const signed = (bytes: Uint8Array) => ({ message: bytes, payerSignature: Buffer.alloc(64), blockhash: "any" });
   expect(await chain.simulate(signed(message))).toEqual({ ok: true });
   expect(await chain.signatureOf(signed(message))).toMatch(/^[1-9A-HJ-NP-Za-km-z]{86,88}$/);

@@ -1,13 +1,14 @@
 /**
- * A chain over JSON-RPC, by `@solana/web3.js`. Its questions go through our own client for nodes: each has a deadline, no
- * response is read without a bound, no redirect is followed, and no error quotes the URL or the node.
+ * A chain over JSON-RPC, with `@solana/web3.js`. Requests go through Farebox's own RPC client: each has a deadline, responses
+ * are bounded, redirects are not followed, and no error quotes the URL or the node.
  *
  * @module
  */
-import { FareboxError, legible, RpcError, type RpcNode, type SchemeHealth } from "@farebox/core";
+import { FareboxError, RpcError, type RpcNode, type SchemeHealth } from "@farebox/core";
 import {
   ChainError,
   healthOf,
+  legible,
   SentTransactions,
   SIGNATURE_BYTES,
   type Simulation,
@@ -21,10 +22,10 @@ import { type ParsedRpcOptions, parseRpcOptions, type RpcSvmChainOptions } from 
 import { signAs } from "./signer.js";
 
 /**
- * Creates a chain over JSON-RPC, with one account that pays for transactions. Nothing is asked before the first use; then
- * the hash of the first block is compared with `network` first.
+ * Creates a chain over JSON-RPC, with one account that pays for transactions. The node is not asked before the first use.
+ * Then the hash of its first block is compared with `network` first.
  *
- * @throws ConfigError with every issue at once; neither the key nor the URL is ever quoted.
+ * @throws ConfigError with every issue at once. It quotes neither the key nor the URL.
  */
 export function createRpcSvmChain(options: RpcSvmChainOptions): SvmChain {
   return new RpcSvmChain(parseRpcOptions(options));
@@ -38,7 +39,7 @@ interface Sent {
   readonly slot: number;
 }
 
-/** The node's view of a transaction, as of a slot. `depth` is `none` where it knows nothing of it. */
+/** The node's view of a transaction, as of a slot. `depth` is `none` if it does not know the transaction. */
 interface Status {
   readonly slot: number;
   readonly depth: "none" | "processed" | "confirmed" | "finalized";
@@ -59,7 +60,7 @@ class RpcSvmChain implements SvmChain {
     this.#options = options;
     this.#connection = connect(options.rpc);
     this.#checkNetwork = untilPassed(() => this.#compareNetwork());
-    // The transaction has been tried already, so the node need not try it again.
+    // The transaction was simulated before, so the node need not do it again.
     const sending = { skipPreflight: true, maxRetries: 0 };
     this.#sent = new SentTransactions(options.times, ({ wire }) =>
       this.#ask("sendTransaction", (connection) => connection.sendRawTransaction(wire, sending)),
@@ -98,7 +99,7 @@ class RpcSvmChain implements SvmChain {
   async submit(transaction: PayerSigned): Promise<string> {
     const { blockhash, message } = transaction;
     const { isValid, slot } = await this.#readBlockhashValidity(blockhash, 0);
-    if (!isValid) throw new ChainError("the transaction's blockhash has run out");
+    if (!isValid) throw new ChainError("the transaction's blockhash has expired");
     const signature = await signAs(this.#options.signer, message);
     const name = encodeBase58(signature);
     await this.#sent.send(name, { wire: toWire(signature, transaction), blockhash, slot });
@@ -120,7 +121,7 @@ class RpcSvmChain implements SvmChain {
     });
   }
 
-  /** A node that had seen the blockhash takes it no longer, and at a later slot still knows of no transaction. */
+  /** Whether a node that had seen the blockhash now rejects it, and at a later slot does not know the transaction. */
   async #isDropped(signature: string): Promise<boolean> {
     const sent = this.#sent.find(signature);
     if (sent === undefined) return false;
@@ -130,7 +131,7 @@ class RpcSvmChain implements SvmChain {
     return status.depth === "none" && status.slot >= slot;
   }
 
-  /** Whether transactions that name a block are still taken, as of a slot. */
+  /** Whether transactions with a blockhash are still accepted, as of a slot. */
   async #readBlockhashValidity(
     blockhash: string,
     minContextSlot: number,
@@ -169,7 +170,7 @@ class RpcSvmChain implements SvmChain {
   }
 }
 
-/** The library's own transport has neither deadline nor bound, and its errors quote the node. It never learns the URL. */
+/** The library's own transport has no deadline and no bound, and its errors quote the node. So it never learns the URL. */
 function connect(rpc: RpcNode): Connection {
   const send: typeof fetch = async (_url, init) => {
     const { id, method, params } = JSON.parse(String(init?.body));
@@ -179,7 +180,7 @@ function connect(rpc: RpcNode): Connection {
   return new Connection("http://node.invalid", { fetch: send, httpAgent: false, disableRetryOnRateLimit: true });
 }
 
-/** The library's errors about a response quote it. Only our own errors pass. */
+/** The library's errors quote the node's response. Only our own errors pass. */
 async function askSafely<T>(method: string, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
@@ -196,18 +197,18 @@ function toAccount(owner: PublicKey, data: Uint8Array): SvmAccount {
   return { owner: owner.toBase58(), data };
 }
 
-/** The wire form: how many signatures, the fee payer's, the payer's, the message. */
+/** The wire form: the number of signatures, the fee payer's signature, the payer's, the message. */
 function toWire(feePayerSignature: Uint8Array, { message, payerSignature }: PayerSigned): Buffer {
   return Buffer.concat([Buffer.of(2), feePayerSignature, payerSignature, message]);
 }
 
-/** The library writes a transaction anew for a simulation. It has to be the one that would be sent. */
+/** The library serializes a transaction again to simulate it. Those bytes must be the ones that will be sent. */
 function toVersioned(wire: Buffer): VersionedTransaction {
   try {
     const transaction = VersionedTransaction.deserialize(wire);
     if (wire.equals(transaction.serialize())) return transaction;
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new ChainError("the transaction is not in its canonical form");
 }

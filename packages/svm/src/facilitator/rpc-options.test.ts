@@ -29,7 +29,7 @@ describe("a key", () => {
     expect(createRpcSvmChain({ ...OPTIONS, privateKey: privateKey as string }).feePayer).toBe(publicKey.toBase58());
   });
 
-  test("a signer makes its address the fee payer, and has to sign with that key", async () => {
+  test("a signer makes its address the fee payer, and must sign with that key", async () => {
     const signer = { address: publicKey.toBase58(), signMessage: async () => new Uint8Array(64) };
     const { privateKey: _, ...rest } = OPTIONS;
     expect(createRpcSvmChain({ ...rest, signer }).feePayer).toBe(signer.address);
@@ -38,7 +38,10 @@ describe("a key", () => {
 
   test.each<[what: string, privateKey: unknown]>([
     ["a seed alone", encodeBase58(secretKey.subarray(0, 32))],
-    ["halves that differ", encodeBase58(Buffer.concat([secretKey.subarray(0, 32), keypair(6).publicKey.toBuffer()]))],
+    [
+      "halves that do not match",
+      encodeBase58(Buffer.concat([secretKey.subarray(0, 32), keypair(6).publicKey.toBuffer()])),
+    ],
     ["hex", Buffer.from(secretKey).toString("hex")],
     ["a list with a number that is not a byte", [...secretKey.subarray(0, 63), 256]],
     ["an object", { ...secretKey }],
@@ -69,7 +72,7 @@ test.each<[change: object, issue: string]>([
   expect(issues.join()).not.toContain("secret");
 });
 
-test("options with five faults are refused with five issues", () => {
+test("options with five faults have five issues", () => {
   expect(issuesOf({ network: 1, rpcUrl: 2, privateKey: 3, commitment: 4, pollingIntervalMs: 5 })).toHaveLength(5);
 });
 

@@ -1,30 +1,31 @@
 /**
- * Options of a chain over JSON-RPC, checked once.
+ * The options of a chain over JSON-RPC, checked once.
  *
  * @module
  */
-import { ConfigError, createIssues, createRpcNode, type Issues, type RpcNode } from "@farebox/core";
+import { ConfigError, createRpcNode, type RpcNode } from "@farebox/core";
+import { createIssues, type Issues } from "@farebox/core/issues";
 import { CHAIN_TIMES, type ChainTimes, readChainTimes, readSigner } from "@farebox/core/scheme";
 import { isSvmNetwork, type SvmNetwork } from "../networks.js";
 import { MESSAGE_SIGNER, type MessageSigner } from "./signer.js";
 
-/** How to reach a chain, and who pays for transactions. */
+/** A node of the chain, and the account that pays for transactions. */
 export interface RpcSvmChainOptions {
   /** CAIP-2, e.g. `solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1`. */
   readonly network: `solana:${string}`;
   /** http or https, without a name and password. */
   readonly rpcUrl: string;
-  /** 64 bytes, in base58 or as in a key file; either this or `signer`. It pays for transactions and never for payments. */
+  /** 64 bytes, in base58 or as in a key file. Either this or `signer`. The key pays for transactions, never for payments. */
   readonly privateKey?: string | Uint8Array | readonly number[];
-  /** An object that can sign messages, e.g. with a key in a vault; either this or `privateKey`. */
+  /** A signer of messages, e.g. with its key in a vault. Either this or `privateKey`. */
   readonly signer?: MessageSigner;
-  /** How deep a transaction has to be before it counts. Default `confirmed`: two thirds of the stake have voted for it. */
+  /** The depth from which a transaction counts. Default `confirmed`: two thirds of the stake have voted for it. */
   readonly commitment?: "confirmed" | "finalized";
   /** How often to look for a transaction, 10 to 60000 ms. Default 500. */
   readonly pollingIntervalMs?: number;
-  /** How long to wait for one, 100 to 600000 ms. Default 25000, below a seller's deadline of 30 s. */
+  /** How long to wait for a transaction, 100 to 600000 ms. Default 25000, below a seller's deadline of 30 s. */
   readonly confirmTimeoutMs?: number;
-  /** How long one question to the node may take, 100 to 60000 ms. Default 5000. */
+  /** How long one request to the node may take, 100 to 60000 ms. Default 5000. */
   readonly requestTimeoutMs?: number;
 }
 

@@ -35,8 +35,8 @@ function held(owner: Uint8Array, amount: bigint): SvmAccount {
 const MINT: SvmAccount = { owner: TOKEN.toBase58(), data: Buffer.alloc(82).fill(6, 44, 45) };
 const ACCOUNTS = [held(PAYER.publicKey.toBuffer(), 5000n), held(PAY_TO.toBuffer(), 0n), MINT];
 
-/** A chain by its answers; usually all is well. */
-function chain(answers: Partial<SvmChain> = {}): SvmChain & { readonly submitted: () => number } {
+/** A chain with these responses; by default every call succeeds. */
+function chain(responses: Partial<SvmChain> = {}): SvmChain & { readonly submitted: () => number } {
   let submitted = 0;
   return {
     network: NETWORK,
@@ -51,7 +51,7 @@ function chain(answers: Partial<SvmChain> = {}): SvmChain & { readonly submitted
     },
     outcomeOf: async () => "confirmed",
     health: async () => ({ ok: true }),
-    ...answers,
+    ...responses,
     submitted: () => submitted,
   };
 }
@@ -60,28 +60,28 @@ const fail = async (): Promise<never> => {
   throw new RangeError("the node is gone");
 };
 
-function settle(answers: Partial<SvmChain>): Promise<SettlementResponse> {
-  return createExactSvmScheme({ chain: chain(answers) }).settle(REQUEST);
+function settle(responses: Partial<SvmChain>): Promise<SettlementResponse> {
+  return createExactSvmScheme({ chain: chain(responses) }).settle(REQUEST);
 }
 
 describe("a chain that does not respond", () => {
-  test.each<[question: string, answers: Partial<SvmChain>, reason: string, transaction: string]>([
-    ["accounts", { readAccounts: fail }, "unexpected_settle_error", ""],
-    ["what would happen", { simulate: fail }, "unexpected_settle_error", ""],
+  test.each<[question: string, responses: Partial<SvmChain>, reason: string, transaction: string]>([
+    ["the accounts", { readAccounts: fail }, "unexpected_settle_error", ""],
+    ["a trial", { simulate: fail }, "unexpected_settle_error", ""],
     ["the signature", { signatureOf: fail }, "unexpected_settle_error", ""],
-    ["whether it was made before", { statusOf: fail }, "unexpected_settle_error", ""],
-    ["to send", { submit: fail }, "unexpected_settle_error", ""],
+    ["an earlier settlement", { statusOf: fail }, "unexpected_settle_error", ""],
+    ["a broadcast", { submit: fail }, "unexpected_settle_error", ""],
     ["the outcome", { outcomeOf: fail }, "settlement_pending", SIGNATURE],
   ])(
-    "a scheme settles nothing and says what is known, when the chain cannot be asked for %s",
-    async (_, answers, errorReason, transaction) => {
-      expect(await settle(answers)).toMatchObject({ success: false, errorReason, transaction, network: NETWORK });
+    "a scheme settles nothing and reports the known state, when the chain cannot be asked for %s",
+    async (_, responses, errorReason, transaction) => {
+      expect(await settle(responses)).toMatchObject({ success: false, errorReason, transaction, network: NETWORK });
     },
   );
 
-  test("a scheme finds its earlier settlement, when the chain cannot be asked for anything else", async () => {
-    const answers: Partial<SvmChain> = { readAccounts: fail, statusOf: async () => "confirmed" };
-    expect(await settle(answers)).toMatchObject({ errorReason: "payment_already_settled", transaction: SIGNATURE });
+  test("a scheme finds its earlier settlement, even if the chain fails in everything else", async () => {
+    const responses: Partial<SvmChain> = { readAccounts: fail, statusOf: async () => "confirmed" };
+    expect(await settle(responses)).toMatchObject({ errorReason: "payment_already_settled", transaction: SIGNATURE });
   });
 });
 
@@ -101,7 +101,7 @@ describe("accounts that do not fit a payment", () => {
     ["a token account for a mint", [payer, payee, payer], "invalid_exact_svm_payload_mint_mismatch"],
     ["a mint for an account", [payer, mint, mint], "invalid_payment_requirements"],
     ["no account of the payee", [payer, undefined, mint], "invalid_payment_requirements"],
-    ["an account that the payee gave away", [payer, ofStranger, mint], "invalid_payment_requirements"],
+    ["an account that belongs to another owner now", [payer, ofStranger, mint], "invalid_payment_requirements"],
     ["an account of another program", [other, payee, mint], "insufficient_funds"],
     ["an empty account", [{ owner: TOKEN.toBase58(), data: Buffer.alloc(0) }, payee, mint], "insufficient_funds"],
     ["fewer accounts than were asked for", [payer], "invalid_exact_svm_payload_mint_mismatch"],
@@ -128,7 +128,7 @@ test("a scheme refuses a dropped transaction from then on, and does not send it 
   expect(dropped.submitted()).toBe(1);
 });
 
-test("a scheme forgets a payment an hour after its last request", async () => {
+test("a scheme forgets a payment an hour after the last request for it", async () => {
   let nowMs = 0;
   const scheme = createExactSvmScheme({ chain: chain(), now: () => nowMs });
   const other = { ...REQUEST.paymentPayload, payload: payload({ blockhash: STRANGER.publicKey.toBase58() }) };
@@ -141,7 +141,7 @@ test("a scheme forgets a payment an hour after its last request", async () => {
   expect(await scheme.verify(REQUEST)).toMatchObject({ isValid: true });
 });
 
-test("a scheme reports one success and sends one transaction, for any outcomes and any number of requests at once", async () => {
+test("a scheme reports one success and sends one transaction, for any outcomes and any number of concurrent requests", async () => {
   const outcome = fc.constantFrom<TransactionOutcome | "gone">("confirmed", "failed", "pending", "dropped", "gone");
   await fc.assert(
     fc.asyncProperty(
@@ -155,11 +155,11 @@ test("a scheme reports one success and sends one transaction, for any outcomes a
         };
         const watched = chain({ outcomeOf });
         const scheme = createExactSvmScheme({ chain: watched });
-        const answers: SettlementResponse[] = [];
+        const responses: SettlementResponse[] = [];
         for (const count of waves) {
-          answers.push(...(await Promise.all(Array.from({ length: count }, () => scheme.settle(REQUEST)))));
+          responses.push(...(await Promise.all(Array.from({ length: count }, () => scheme.settle(REQUEST)))));
         }
-        expect(answers.filter(({ success }) => success).length).toBeLessThanOrEqual(1);
+        expect(responses.filter(({ success }) => success).length).toBeLessThanOrEqual(1);
         expect(watched.submitted()).toBeLessThanOrEqual(1);
       },
     ),

@@ -1,5 +1,5 @@
 /**
- * The `exact` scheme on one Solana network, facilitator's side: verifies payments, pays their fee and settles them.
+ * The `exact` scheme on one Solana network, facilitator's side: verifies payments, pays their fees and settles them.
  *
  * @see x402 v2 §6.1; scheme exact on SVM
  * @module
@@ -16,8 +16,8 @@ import { checkAccounts } from "./verify.js";
 export interface ExactSvmSchemeOptions {
   readonly chain: SvmChain;
   /**
-   * The most that one transaction may cost above the 10000 lamports of its two signatures, 0 to 7000000. Default 100000:
-   * the protocol's bound alone would let a payer spend seven million of the fee payer's on each payment.
+   * The most that one transaction may cost above the 10000 lamports for its two signatures, 0 to 7000000. Default 100000. The
+   * protocol's own limit would let a payer spend seven million of the fee payer's lamports on each payment.
    */
   readonly maxPriorityFeeLamports?: number;
   /** Unix milliseconds. Default `Date.now`. */
@@ -25,7 +25,7 @@ export interface ExactSvmSchemeOptions {
 }
 
 /**
- * Creates the scheme. It remembers what it has settled for longer than a transaction can live.
+ * Creates the scheme. It remembers each settlement for longer than a transaction can live.
  *
  * @throws ConfigError with every issue at once.
  */
@@ -35,14 +35,14 @@ export function createExactSvmScheme(options: ExactSvmSchemeOptions): Facilitato
 
 const FAMILY: ExactFamily<Terms, SvmPayment, SvmChain> = {
   chainExpected: "a chain, e.g. createRpcSvmChain(…)",
-  // At most 5 lamports for each of the 1.4 million compute units that a transaction may have.
+  // At most 5 lamports for each of a transaction's 1.4 million compute units.
   feeOption: { name: "maxPriorityFeeLamports", range: { least: 0, most: 7_000_000, usual: 100_000 } },
-  // The blockhash has long run out by then, and the chain still knows the transaction.
+  // The blockhash has expired by then, and the chain still knows the transaction.
   rememberedMs: 60 * 60 * 1000,
   prose: {
     unsent: "the transaction was not sent",
     pending: "sent, and not yet on chain",
-    dropped: "the blockhash ran out before the transaction got on chain",
+    dropped: "the blockhash expired before the transaction got on chain",
   },
   reasons: {
     asset: "invalid_exact_svm_payload_mint_mismatch",
@@ -57,7 +57,7 @@ const FAMILY: ExactFamily<Terms, SvmPayment, SvmChain> = {
   readPayment: readSvmPayment,
   feeOf: ({ priorityFeeLamports }) => priorityFeeLamports,
   feeMessage: (most) => `the priority fee is above ${most} lamports`,
-  // Only this facilitator can send the transaction, since it shows the fee payer's signature to nodes alone.
+  // Only this facilitator can send the transaction: its signature is shown to nodes alone.
   toTransaction(payment, terms, chain) {
     const signed = toPayerSigned(payment);
     return {
@@ -76,7 +76,7 @@ const FAMILY: ExactFamily<Terms, SvmPayment, SvmChain> = {
   },
 };
 
-/** Everything but the fee payer's signature. */
+/** The transaction without the fee payer's signature. */
 function toPayerSigned({ transaction }: SvmPayment): PayerSigned {
   const { message, signatures, blockhash } = transaction;
   return { message, payerSignature: signatures[1] ?? Buffer.alloc(0), blockhash: encodeBase58(blockhash) };

@@ -7,15 +7,15 @@ import { ChainError, expectSignature, type SignerKind } from "@farebox/core/sche
 import { Keypair, VersionedMessage, VersionedTransaction } from "@solana/web3.js";
 import { decodeAddress, decodeBase58, isAddress } from "../address.js";
 
-/** Signs messages, e.g. with a key in a vault. */
+/** Signs messages, e.g. with its key in a vault. */
 export interface MessageSigner {
   /** In base58. */
   readonly address: string;
-  /** Yields the 64 bytes of a signature with ed25519, the same for the same message. */
+  /** Returns an ed25519 signature of 64 bytes, always the same for the same message. */
   signMessage(message: Uint8Array): Promise<Uint8Array>;
 }
 
-/** The ways to give a signer in the options. */
+/** How the options name a signer. */
 export const MESSAGE_SIGNER: SignerKind<MessageSigner> = {
   fromKey: createKeySigner,
   keyExpected: "a key of 64 bytes, in base58 or as a list, whose second half is the address of the first",
@@ -23,12 +23,12 @@ export const MESSAGE_SIGNER: SignerKind<MessageSigner> = {
   method: "signMessage",
 };
 
-/** Signs a message. @throws ChainError when the signer yields another signature, or none */
+/** Signs a message. @throws ChainError when the signer returns an invalid signature */
 export function signAs(signer: MessageSigner, message: Uint8Array): Promise<Buffer> {
   return expectSignature(signer.signMessage(message), decodeAddress(signer.address), message);
 }
 
-/** A key is base58, or the bytes of a key file. `undefined` when it is not one, or its halves differ. Total. */
+/** Reads a key: base58, or the bytes of a key file. `undefined` when it is not one, or its halves do not match. Total. */
 function createKeySigner(privateKey: unknown): MessageSigner | undefined {
   const bytes = readKey(privateKey);
   if (bytes === undefined) return undefined;
@@ -43,7 +43,7 @@ function createKeySigner(privateKey: unknown): MessageSigner | undefined {
   }
 }
 
-/** 32 secret bytes, and the 32 of the address. */
+/** 32 secret bytes, and the 32 bytes of the address. */
 const KEY_BYTES = 64;
 
 function readKey(value: unknown): Uint8Array | undefined {

@@ -24,10 +24,10 @@ function mint(...extensions: Buffer[]): Buffer {
 const CLOSE_AUTHORITY = extension(3, Buffer.alloc(32, 1));
 
 test.each<[what: string, data: Buffer, hasTransferFee: boolean]>([
-  ["an old mint", Buffer.alloc(82).fill(6, 44, 45), false],
+  ["a mint without room for extensions", Buffer.alloc(82).fill(6, 44, 45), false],
   ["a mint without extensions", mint(), false],
   ["another extension", mint(CLOSE_AUTHORITY), false],
-  ["a fee of nothing, as PYUSD has it", mint(CLOSE_AUTHORITY, fee(0, 0)), false],
+  ["a fee of zero, like that of PYUSD", mint(CLOSE_AUTHORITY, fee(0, 0)), false],
   ["a fee", mint(fee(1, 1)), true],
   ["a fee that ends", mint(fee(1, 0)), true],
   ["a fee that begins", mint(CLOSE_AUTHORITY, fee(0, 1)), true],
@@ -37,7 +37,7 @@ test.each<[what: string, data: Buffer, hasTransferFee: boolean]>([
   expect(readTokenAccount(data)).toBeUndefined();
 });
 
-test("readMint and readTokenAccount are total over bytes", () => {
+test("readMint and readTokenAccount never throw for any bytes", () => {
   const bytes = fc.oneof(
     fc.uint8Array({ maxLength: 400 }),
     fc.uint8Array({ maxLength: 300 }).map((more) => mint(Buffer.from(more))),

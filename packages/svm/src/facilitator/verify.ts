@@ -11,7 +11,7 @@ import type { Transfer } from "../exact/payment.js";
 import type { Terms } from "../exact/terms.js";
 import type { SvmAccount, SvmChain } from "./chain.js";
 
-/** Checks mint, payee and payer; `undefined` when all is well. Rejects when the chain cannot be asked. */
+/** Checks mint, payee and payer; `undefined` when all are good. Rejects when the chain cannot be asked. */
 export async function checkAccounts(
   transfer: Transfer,
   { mint, payTo }: Terms,
@@ -28,14 +28,14 @@ export async function checkAccounts(
     return refuse("invalid_exact_svm_payload_amount_mismatch", "the token has other decimals");
   }
   if (token.hasTransferFee) {
-    return refuse("invalid_payment_requirements", "the token keeps a part of each transfer, so payTo would get less");
+    return refuse("invalid_payment_requirements", "the token charges a fee on transfers, so payTo would get less");
   }
 
   const readHeld = (account: SvmAccount | undefined) => {
     const held = account?.owner === program.address ? readTokenAccount(account.data) : undefined;
     return held?.mint.equals(mint) === true ? held : undefined;
   };
-  // The account's owner of today gets the money, so that has to be the payee.
+  // A token account can be given to another owner, so its present owner must be the payee.
   if (readHeld(ofPayee)?.owner.equals(payTo) !== true) {
     const message = "payTo has no associated token account for the asset: create it first";
     return refuse("invalid_payment_requirements", message);
@@ -56,19 +56,19 @@ export interface TokenAccount {
 /** A token. */
 export interface Mint {
   readonly decimals: number;
-  /** Whether the token keeps a part of each transfer, now or from the next epoch on. */
+  /** Whether the token charges a fee on transfers, now or from the next epoch on. */
   readonly hasTransferFee: boolean;
 }
 
 const TOKEN_ACCOUNT_BYTES = 165;
 const MINT_BYTES = 82;
 
-/** The kind of an account with extensions stands behind the longer of the two, and the extensions behind that. */
+/** In an account with extensions, its kind follows the longer of the two layouts, and the extensions follow the kind. */
 const KIND_AT = TOKEN_ACCOUNT_BYTES;
 const MINT_KIND = 1;
 const TRANSFER_FEE = 1;
 
-/** Reads an account of a token program; `undefined` when it is not one. */
+/** Reads a token account; `undefined` when the data is not one. */
 export function readTokenAccount(data: Uint8Array): TokenAccount | undefined {
   if (data.length < TOKEN_ACCOUNT_BYTES) return undefined;
   const bytes = Buffer.from(data);
@@ -76,7 +76,7 @@ export function readTokenAccount(data: Uint8Array): TokenAccount | undefined {
   return { mint: bytes.subarray(0, 32), owner: bytes.subarray(32, 64), amount: bytes.readBigUInt64LE(64) };
 }
 
-/** Reads a mint; `undefined` when it is not one. */
+/** Reads a mint; `undefined` when the data is not one. */
 export function readMint(data: Uint8Array): Mint | undefined {
   const bytes = Buffer.from(data);
   const isMint = bytes.length === MINT_BYTES || (bytes.length > KIND_AT && bytes[KIND_AT] === MINT_KIND);
@@ -84,7 +84,7 @@ export function readMint(data: Uint8Array): Mint | undefined {
   return { decimals: bytes.readUInt8(44), hasTransferFee: hasTransferFee(bytes.subarray(KIND_AT + 1)) };
 }
 
-/** Extensions are a kind, a length and so many bytes each. */
+/** Each extension is a kind, a length, and so many bytes. */
 function hasTransferFee(extensions: Buffer): boolean {
   for (let at = 0; at + 4 <= extensions.length; ) {
     const [kind, length] = [extensions.readUInt16LE(at), extensions.readUInt16LE(at + 2)];
@@ -95,7 +95,7 @@ function hasTransferFee(extensions: Buffer): boolean {
   return false;
 }
 
-/** Two addresses and an amount, then the fee of an earlier and of a later epoch: epoch, most, and hundredths of a percent. */
+/** Two addresses and an amount, then the present and the next fee: an epoch, a maximum, and basis points each. */
 function chargesFee(value: Buffer): boolean {
   if (value.length < 108) return true;
   return value.readUInt16LE(88) > 0 || value.readUInt16LE(106) > 0;

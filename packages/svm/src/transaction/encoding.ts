@@ -1,13 +1,13 @@
 /**
- * How Solana encodes transactions: fields one after the other, and lists behind a compact length.
+ * Reads Solana's encoding of transactions: fields in sequence, and lists after a compact length.
  *
  * @module
  */
 
-/** Thrown where bytes are missing, or a length is not in its shortest form. */
+/** Thrown when bytes are missing, or a length is not in its shortest form. */
 export const UNREADABLE: unique symbol = Symbol("unreadable");
 
-/** A place in some bytes. Its methods throw {@link UNREADABLE}, which is for the caller to catch. */
+/** Reads bytes from front to back. Its methods throw {@link UNREADABLE}, which the caller must catch. */
 export class ByteReader {
   readonly #bytes: Buffer;
   #at = 0;
@@ -16,17 +16,17 @@ export class ByteReader {
     this.#bytes = bytes;
   }
 
-  /** How many bytes are left. */
+  /** The number of bytes left. */
   get left(): number {
     return this.#bytes.length - this.#at;
   }
 
-  /** What is left, without going on. */
+  /** The bytes left. Does not advance. */
   get rest(): Buffer {
     return this.#bytes.subarray(this.#at);
   }
 
-  /** The next byte, without going on. */
+  /** The next byte. Does not advance. */
   peek(): number {
     return this.rest[0] ?? unreadable();
   }
@@ -44,7 +44,7 @@ export class ByteReader {
     return bytes;
   }
 
-  /** A length in Solana's compact form: seven bits a byte, the lowest first, in one to three bytes and as few as possible. */
+  /** Reads a compact length: one to three bytes of seven bits, lowest first, in as few bytes as possible. */
   length(): number {
     let length = 0;
     for (let place = 0; place < 3; place++) {
@@ -55,7 +55,7 @@ export class ByteReader {
     return unreadable();
   }
 
-  /** As many things as a length before them says. Each of them takes a byte at least. */
+  /** Reads a list: its length, then its items. Each item has at least one byte. */
   list<T>(read: () => T): T[] {
     const length = this.length();
     if (length > this.left) unreadable();

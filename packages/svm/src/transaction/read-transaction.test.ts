@@ -15,12 +15,12 @@ import {
 } from "../payments.fixture.js";
 import { MAX_TRANSACTION_BYTES, readTransaction } from "./read-transaction.js";
 
-/** The parts of an ordinary payment, so that each can be changed by itself. */
+/** The parts of an ordinary payment, so that a test can change one of them. */
 function bytes(version: "legacy" | 0 = 0): Buffer {
   return Buffer.from(transaction({ version }).serialize());
 }
 
-/** One byte for how many signatures, two signatures, and in version 0 the version. */
+/** The position of the message: after the number of signatures, two signatures, and in version 0 the version. */
 const MESSAGE_AT = 1 + 2 * 64;
 
 function changed(change: (all: Buffer) => Buffer): string {
@@ -28,7 +28,7 @@ function changed(change: (all: Buffer) => Buffer): string {
 }
 
 describe.each(["legacy", 0] as const)("a message of version %s", (version) => {
-  test("a message is read as @solana/web3.js wrote it", () => {
+  test("a message written by @solana/web3.js is read", () => {
     const built = transaction({ version });
     const read = readTransaction(encode(built));
     expect(read?.message).toEqual(Buffer.from(built.message.serialize()));
@@ -52,7 +52,7 @@ describe.each(["legacy", 0] as const)("a message of version %s", (version) => {
   });
 });
 
-test("a transaction that fills a packet is read, and one byte more is not", () => {
+test("a transaction that fills a packet is read, and a longer one is not", () => {
   const around = bytes().length - "a nonce".length + 1;
   const wire = (length: number) => {
     const text = "x".repeat(length - around);
@@ -68,22 +68,22 @@ describe("readTransaction refuses", () => {
   const text = bytes().toString("base64");
   const withByte = (at: number, value: number) => changed((all) => all.fill(value, at, at + 1));
   test.each<[why: string, text: unknown]>([
-    ["no text", bytes()],
+    ["bytes", bytes()],
     ["an empty text", ""],
     ["base64 without its padding", changed((all) => Buffer.concat([all, all]).subarray(0, 400)).replace(/=+$/, "")],
     ["base64 with a line break", `${text.slice(0, 76)}\n${text.slice(76)}`],
     ["base64url", text.replaceAll("+", "-").replaceAll("/", "_").replace(/^..../, "-_-_")],
-    ["base64 with a stranger's letter", `${text.slice(0, -4)}!${text.slice(-3)}`],
+    ["base64 with an invalid character", `${text.slice(0, -4)}!${text.slice(-3)}`],
     ["hex", bytes().toString("hex")],
     ["more than a packet holds", Buffer.alloc(MAX_TRANSACTION_BYTES + 1).toString("base64")],
-    ["an endless text", "A".repeat(10_000_000)],
-    ["a length in more bytes than it takes", changed((all) => Buffer.concat([Buffer.of(0x82, 0), all.subarray(1)]))],
+    ["a very long text", "A".repeat(10_000_000)],
+    ["a length in more bytes than it needs", changed((all) => Buffer.concat([Buffer.of(0x82, 0), all.subarray(1)]))],
     ["a length in four bytes", changed((all) => Buffer.concat([Buffer.of(0x82, 0x80, 0x80, 1), all.subarray(1)]))],
     ["a signature fewer than signers", changed((all) => Buffer.concat([Buffer.of(1), all.subarray(65)]))],
     ["a signature more", changed((all) => Buffer.concat([Buffer.of(3), Buffer.alloc(64), all.subarray(1)]))],
     ["version 1", withByte(MESSAGE_AT, 0x81)],
     ["no signer", withByte(MESSAGE_AT + 1, 0)],
-    ["a first signer who cannot be charged", withByte(MESSAGE_AT + 2, 2)],
+    ["a first signer that is read-only", withByte(MESSAGE_AT + 2, 2)],
     ["more readonly accounts than there are", withByte(MESSAGE_AT + 3, 200)],
     [
       "an account twice",
@@ -93,7 +93,7 @@ describe("readTransaction refuses", () => {
     expect(readTransaction(value)).toBeUndefined();
   });
 
-  test("a transaction that looks up accounts in a table is not read", () => {
+  test("a transaction with accounts from a lookup table is not read", () => {
     const table = new AddressLookupTableAccount({
       key: STRANGER.publicKey,
       state: {
@@ -108,14 +108,14 @@ describe("readTransaction refuses", () => {
     expect(readTransaction(encode(built))).toBeUndefined();
   });
 
-  test("a transaction that names a table is not read, although it takes no account from it", () => {
+  test("a transaction that names a lookup table is not read, even without accounts from it", () => {
     const all = bytes();
     const lookup = Buffer.concat([Buffer.of(1), STRANGER.publicKey.toBuffer(), Buffer.of(1, 0, 0)]);
     expect(readTransaction(Buffer.concat([all.subarray(0, -1), lookup]).toString("base64"))).toBeUndefined();
     expect(readTransaction(Buffer.concat([all.subarray(0, -1), Buffer.of(1)]).toString("base64"))).toBeUndefined();
   });
 
-  test("a transaction is not read when the program of an instruction is the fee payer, or missing", () => {
+  test("a transaction is not read when an instruction's program is the fee payer, or missing", () => {
     const all = bytes();
     const program = all.lastIndexOf(Buffer.concat([Buffer.of(0, 7), Buffer.from("a nonce"), Buffer.of(0)])) - 1;
     const accounts = transaction().message.staticAccountKeys.length;
@@ -143,7 +143,7 @@ describe("readTransaction refuses", () => {
   });
 });
 
-test("readTransaction is total over bytes", () => {
+test("readTransaction never throws for any bytes", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 1300 }), fc.constantFrom(0, 1, 2), (some, count) => {
       const body = Buffer.concat([Buffer.of(count), Buffer.alloc(64 * count), some]);

@@ -1,5 +1,5 @@
 /**
- * Solana transactions in their wire form: signatures, and the message that they are over.
+ * Reads Solana transactions in their wire form: signatures, and the message that was signed.
  *
  * @see Solana documentation, "Transaction structure"; SIMD-0083 and the versioned transactions proposal for version 0
  * @module
@@ -15,31 +15,31 @@ export interface Instruction {
   readonly data: Buffer;
 }
 
-/** A transaction whose parts fit together as the runtime demands before it looks at what is in them. */
+/** A transaction whose parts fit together as the runtime demands. Their meaning is not checked. */
 export interface Transaction {
-  /** One for each signer, in their order; zeros where a signature is missing. */
+  /** One for each signer, in order; zeros for a missing signature. */
   readonly signatures: readonly Buffer[];
   /** The bytes that are signed. */
   readonly message: Buffer;
-  /** All who have to sign; the first pays the fee. */
+  /** All accounts that must sign; the first pays the fee. */
   readonly signers: readonly Buffer[];
-  /** A recent block's, in base58 32 to 44 characters. The transaction is good for some 150 blocks after that one. */
+  /** The hash of a recent block. The transaction is valid for some 150 blocks after that one. */
   readonly blockhash: Buffer;
   readonly instructions: readonly Instruction[];
 }
 
-/** One packet of the network, and so the most that a transaction can have. */
+/** The size of one network packet, and the maximum of a transaction. */
 export const MAX_TRANSACTION_BYTES = 1232;
 
 const MAX_BASE64_LENGTH = 4 * Math.ceil(MAX_TRANSACTION_BYTES / 3);
 
-/** With a set highest bit the first byte of a message is a version, else a legacy message begins. */
+/** If its highest bit is set, the first byte of a message is a version. Otherwise the message is a legacy one. */
 const VERSION_0 = 0x80;
 
 /**
- * Reads a transaction in base64, of a legacy or a version 0 message; `undefined` when it is not one. Total.
+ * Reads a transaction in base64, with a legacy or a version 0 message; `undefined` when it is not one. Total.
  *
- * A transaction that looks up accounts in a table is not read, because only the chain knows them. A payment has few enough
+ * A transaction with address lookup tables is refused, because only the chain knows their accounts. A payment has few enough
  * accounts to name them all.
  */
 export function readTransaction(text: unknown): Transaction | undefined {
@@ -53,7 +53,7 @@ export function readTransaction(text: unknown): Transaction | undefined {
   }
 }
 
-/** Each payment has one form: base64 with its padding, and no other character. */
+/** Accepts only canonical base64: with its padding, and without other characters. */
 function decodeBase64(text: unknown): Buffer | undefined {
   if (typeof text !== "string" || text.length > MAX_BASE64_LENGTH) return undefined;
   const bytes = Buffer.from(text, "base64");
@@ -87,7 +87,7 @@ function readHeader(reader: ByteReader): Header {
   return { signers: reader.byte(), readonlySigners: reader.byte(), readonlyOthers: reader.byte() };
 }
 
-/** The runtime demands that the first signer can be charged, and that no account comes twice. */
+/** The runtime demands that the first signer is writable, and that no account is listed twice. */
 function checkAccounts(accounts: readonly Buffer[], { signers, readonlySigners, readonlyOthers }: Header): void {
   const areDistinct = new Set(accounts.map((account) => account.toString("latin1"))).size === accounts.length;
   const fits = readonlySigners < signers && signers + readonlyOthers <= accounts.length;

@@ -33,9 +33,9 @@ const REQUEST: FacilitatorRequest = {
 function setUp() {
   const plan = createFaultPlan();
   const worked: Operation[] = [];
-  const work = async <T>(operation: Operation, answer: T): Promise<T> => {
+  const work = async <T>(operation: Operation, response: T): Promise<T> => {
     worked.push(operation);
-    return answer;
+    return response;
   };
   const inner: Facilitator = {
     verify: () => work("verify", { isValid: true, payer: "0x1" }),
@@ -132,7 +132,7 @@ describe("a facilitator with faults", () => {
 
   test("rewrite replaces a response", async () => {
     const { facilitator, faults } = setUp();
-    faults.next("verify", { kind: "rewrite", rewrite: (answer) => ({ ...answer, isValid: false }) });
+    faults.next("verify", { kind: "rewrite", rewrite: (response) => ({ ...response, isValid: false }) });
     expect(await facilitator.verify(REQUEST)).toEqual({ isValid: false, payer: "0x1" });
   });
 

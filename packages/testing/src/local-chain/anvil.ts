@@ -10,7 +10,7 @@ import { createRequire } from "node:module";
 import { Socket } from "node:net";
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
-import { LocalChainError } from "./local-chain-error.js";
+import { LocalChainError } from "./rpc.js";
 
 /** A running anvil. */
 export interface AnvilProcess {

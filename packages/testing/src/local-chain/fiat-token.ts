@@ -7,8 +7,7 @@
 import { createRequire } from "node:module";
 import type { Address, Hex } from "viem";
 import { encodeFunctionData, padHex, parseAbi } from "viem/utils";
-import { LocalChainError } from "./local-chain-error.js";
-import { deploy, OPERATOR, operate, type Rpc, toBigInt } from "./rpc.js";
+import { deploy, LocalChainError, OPERATOR, operate, type Rpc, toBigInt } from "./rpc.js";
 
 /** USDC on Base Sepolia. */
 export const USDC = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";

@@ -9,9 +9,8 @@ import { concatHex, isAddress, numberToHex, padHex } from "viem/utils";
 import { type AnvilProcess, locateAnvil, startAnvil } from "./anvil.js";
 import { OWNED_WALLET_CODE, PLAIN_TOKEN_CODE } from "./contracts.generated.js";
 import { installFiatToken, mintUsdc, USDC, usdcBalance } from "./fiat-token.js";
-import { LocalChainError } from "./local-chain-error.js";
 import { approvePermit2, installPermit2 } from "./permit2.js";
-import { createRpc, deploy, enableOperator, type Rpc, toBigInt } from "./rpc.js";
+import { createRpc, deploy, enableOperator, LocalChainError, type Rpc, toBigInt } from "./rpc.js";
 
 /** Options of `startLocalChain`. */
 export interface LocalChainOptions {

@@ -8,8 +8,7 @@
 import type { Address } from "viem";
 import { concatHex, encodeFunctionData, numberToHex, parseAbi } from "viem/utils";
 import { EXACT_PERMIT2_PROXY_CODE, PERMIT2_CODE, UPTO_PERMIT2_PROXY_CODE } from "./contracts.generated.js";
-import { LocalChainError } from "./local-chain-error.js";
-import { operate, type Rpc, transact } from "./rpc.js";
+import { LocalChainError, operate, type Rpc, transact } from "./rpc.js";
 
 const PERMIT2 = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
 const EXACT_PROXY = "0x402085c248EeA27D92E8b30b2C58ed07f9E20001";

@@ -1,11 +1,18 @@
 /**
- * The calls to a local chain: JSON-RPC over HTTP, and the transactions of its operator.
+ * The calls to a local chain: JSON-RPC over HTTP, the transactions of its operator, and their error.
  *
  * @module
  */
+
+import { FareboxError } from "@farebox/core";
 import type { Address, Hex } from "viem";
 import { numberToHex } from "viem/utils";
-import { LocalChainError } from "./local-chain-error.js";
+
+/** A local chain that did not start, or a failed call to it. `cause` is the underlying error, if any. */
+export class LocalChainError extends FareboxError {
+  override readonly name = "LocalChainError";
+  override readonly code = "ERR_FAREBOX_LOCAL_CHAIN";
+}
 
 /** Calls a method and returns its `result`. Rejects with a {@link LocalChainError} when the call fails. */
 export type Rpc = (method: string, ...params: readonly unknown[]) => Promise<unknown>;

@@ -1,25 +1,45 @@
 /**
- * What is on the local Solana network: LiteSVM, which runs the real programs, and a memory of what it carried out.
+ * The state of the local Solana network: LiteSVM, which runs the real programs, and a history of the executed transactions.
  *
  * @module
  */
 import type { Address, Transaction } from "@solana/kit";
 import type { FailedTransactionMetadata, LiteSVM } from "litesvm";
-import type { Libraries } from "./libraries.js";
+import { LocalChainError } from "../local-chain/rpc.js";
 
-/** A transaction that is in a block. */
+/** The packages that the network needs. They are loaded only when one is started. */
+export interface Libraries {
+  readonly litesvm: typeof import("litesvm");
+  readonly kit: typeof import("@solana/kit");
+}
+
+/**
+ * Loads the packages.
+ *
+ * @throws {@link LocalChainError} when one is not installed, or does not support this platform
+ */
+export async function loadLibraries(): Promise<Libraries> {
+  try {
+    const [litesvm, kit] = await Promise.all([import("litesvm"), import("@solana/kit")]);
+    return { litesvm, kit };
+  } catch (cause) {
+    throw new LocalChainError("a local Solana network needs the packages litesvm and @solana/kit", { cause });
+  }
+}
+
+/** A transaction in a block. */
 export interface Landed {
   readonly signature: string;
   readonly slot: number;
-  /** `null` where it did what it was to do. */
+  /** `null` for a successful transaction. */
   readonly err: unknown;
   readonly accounts: readonly string[];
 }
 
-/** An account that is there. */
+/** An existing account. */
 type Account = Extract<ReturnType<LiteSVM["getAccount"]>, { readonly exists: true }>;
 
-/** A bank with a memory. */
+/** A bank with a history. */
 export class Bank {
   readonly svm: LiteSVM;
   readonly #libraries: Libraries;
@@ -35,12 +55,12 @@ export class Bank {
     return this.#slot;
   }
 
-  /** Everything that is in a block, the newest first. */
+  /** All transactions in blocks, newest first. */
   get landed(): readonly Landed[] {
     return this.#landed;
   }
 
-  /** Blocks go on, and the last one's hash is good no more. */
+  /** Advances the chain, so that the last blockhash expires. */
   expireBlockhash(): void {
     this.#slot++;
     this.svm.expireBlockhash();
@@ -53,7 +73,7 @@ export class Bank {
     this.svm.setAccount({ address, programAddress, data, executable: false, lamports: rent, space });
   }
 
-  /** An account; `undefined` where there is none. */
+  /** An account; `undefined` if it does not exist. */
   account(where: string): Account | undefined {
     const account = this.svm.getAccount(this.#address(where));
     return account.exists ? account : undefined;
@@ -72,13 +92,13 @@ export class Bank {
     return this.#libraries.kit.getTransactionDecoder().decode(Buffer.from(wire, "base64"));
   }
 
-  /** The first signature, by which a transaction goes. */
+  /** The first signature, which is the transaction's id. */
   nameOf({ signatures }: Transaction): string {
     const [first] = Object.values(signatures);
     return this.#libraries.kit.getBase58Decoder().decode(first ?? new Uint8Array(64));
   }
 
-  /** What LiteSVM refuses before it begins, such as a bad signature or a transaction it has had, gets into no block. */
+  /** LiteSVM refuses some transactions at once, e.g. for a bad signature or a repetition. Those get into no block. */
   carryOut(transaction: Transaction): void {
     const signature = this.nameOf(transaction);
     if (this.#landed.some((landed) => landed.signature === signature)) return;
@@ -88,7 +108,7 @@ export class Bank {
     this.#landed.unshift({ signature, slot: ++this.#slot, err, accounts: this.#accountsOf(transaction) });
   }
 
-  /** What would go wrong, `null` where nothing would; without regard to signatures, as nodes do it when told so. */
+  /** The error of a trial; `null` for success. Signatures are not verified, like in a node that is told so. */
   simulate(transaction: Transaction): unknown {
     this.svm.withSigverify(false);
     try {
@@ -113,7 +133,7 @@ export class Bank {
     return outcome instanceof this.#libraries.litesvm.FailedTransactionMetadata;
   }
 
-  /** All that a message names by itself. */
+  /** The accounts that a message names itself, without lookup tables. */
   #accountsOf({ messageBytes }: Transaction): readonly string[] {
     const { staticAccounts } = this.#libraries.kit.getCompiledTransactionMessageDecoder().decode(messageBytes);
     return staticAccounts;

@@ -1,60 +1,59 @@
 /**
- * A Solana network on this machine that looks like devnet to a payment: its name, USDC at its address, the real token
- * programs, and a node to ask over HTTP.
+ * A Solana network on this machine that equals devnet for a payment: its name, USDC at its address, the real token programs,
+ * and a node with JSON-RPC over HTTP.
  *
  * @module
  */
 import { tokenAccountOf } from "@farebox/svm";
 import type { Listening } from "../http/listening.js";
-import { Bank } from "./bank.js";
-import { loadLibraries } from "./libraries.js";
+import { Bank, loadLibraries } from "./bank.js";
 import { type Handling, LocalNode } from "./node.js";
 import { heldIn, holdingBytes, mintBytes } from "./token-bytes.js";
 
-/** How to start a local Solana network. */
+/** Options of `startLocalSvm`. */
 export interface LocalSvmOptions {
-  /** Port on 127.0.0.1. Default 0: any free one. */
+  /** Port on 127.0.0.1. Default 0: a free port. */
   readonly port?: number;
 }
 
-/** A token of six decimals. */
+/** A token with six decimals. */
 export interface LocalToken {
   readonly mint: string;
   /** Default `token`. */
   readonly program?: "token" | "token-2022";
 }
 
-/** A running local Solana network. Addresses are base58, and what is none throws. */
+/** A running local Solana network. Addresses are in base58. Methods throw for text that is not an address. */
 export interface LocalSvm {
   readonly rpcUrl: string;
   readonly network: "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";
-  /** USDC, of the program Token. */
+  /** USDC, a mint of the program Token. */
   readonly asset: "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU";
   /**
-   * What the node does with transactions. `carry-out`, which is usual: at once. `keep`: when {@link LocalSvm.land} is
-   * called. `forget`: never, and says that it will. `lose-answer`: at once, and the connection breaks.
+   * How the node handles transactions. `carry-out` (the default): at once. `keep`: when {@link LocalSvm.land} is called.
+   * `forget`: never, but it responds normally. `lose-answer`: at once, and the connection breaks.
    */
   handling: Handling;
-  /** Every question that the node was asked, by its method. */
+  /** The method of each request that the node received. */
   readonly asked: readonly string[];
-  /** Makes a token. `extensions`: of Token-2022, as the bytes behind the mint. */
+  /** Creates a token. `extensions`: those of Token-2022, as the bytes that follow the mint. */
   createToken(token: LocalToken, extensions?: Uint8Array): void;
-  /** Makes an owner's token account, if there is none, and sees to it that it holds exactly so much. Default token USDC. */
+  /** Sets the balance of an owner's token account, and creates the account if it does not exist. Default token USDC. */
   setBalance(owner: string, amount: bigint, token?: LocalToken): void;
-  /** Atomic units that an owner has; `undefined` where there is no account. Default token USDC. */
+  /** An owner's balance in atomic units; `undefined` if there is no account. Default token USDC. */
   balanceOf(owner: string, token?: LocalToken): bigint | undefined;
   /** Gives SOL, in lamports. */
   airdrop(address: string, lamports: bigint): void;
   lamportsOf(address: string): bigint;
-  /** The only one with which a transaction is taken now. */
+  /** The only blockhash that transactions may have now. */
   latestBlockhash(): string;
-  /** Makes transactions run out that are not carried out. */
+  /** Expires the blockhash of all transactions that were not executed. */
   expireBlockhash(): void;
-  /** Sets the clock of the chain, which does not go by itself. Unix seconds. */
+  /** Sets the clock of the chain, which does not run. Unix seconds. */
   setTime(seconds: number): void;
-  /** Carries out what was kept. */
+  /** Executes the kept transactions. */
   land(): void;
-  /** Ends the node; may be called again. */
+  /** Ends the node. Further calls do nothing. */
   close(): Promise<void>;
 }
 

@@ -1,11 +1,11 @@
 /**
- * A node of the local Solana network: answers over HTTP, as far as payments need it.
+ * A node of the local Solana network: JSON-RPC over HTTP, as far as payments need it.
  *
  * @see Solana documentation, "JSON-RPC HTTP Methods"
  * @module
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { isJsonObject, parseJson } from "@farebox/core";
+import { isJsonObject, parseJson } from "@farebox/core/protocol";
 import type { Transaction } from "@solana/kit";
 import { type Listening, listen } from "../http/listening.js";
 import type { Bank } from "./bank.js";
@@ -13,16 +13,16 @@ import type { Bank } from "./bank.js";
 /** The hash of devnet's first block. */
 const GENESIS = "EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG";
 
-/** For so many blocks a blockhash is good. */
+/** The number of blocks for which a blockhash is valid. */
 const BLOCKHASH_LIFE = 150;
 
-/** What the node does with transactions, see `LocalSvm`. */
+/** How the node handles transactions, see `LocalSvm`. */
 export type Handling = "carry-out" | "keep" | "forget" | "lose-answer";
 
 /** A node. */
 export class LocalNode {
   handling: Handling = "carry-out";
-  /** Every question that was asked, by its method. */
+  /** The method of each received request. */
   readonly asked: string[] = [];
   readonly #bank: Bank;
   #kept: Transaction[] = [];
@@ -38,7 +38,7 @@ export class LocalNode {
     );
   }
 
-  /** Carries out what was kept. */
+  /** Executes the kept transactions. */
   land(): void {
     const kept = this.#kept;
     this.#kept = [];
@@ -68,7 +68,7 @@ export class LocalNode {
     }
   }
 
-  /** Each by what stands first in its parameters: only that decides. */
+  /** Each method reads only its first parameter. */
   readonly #methods: Readonly<Record<string, (first: unknown) => unknown>> = {
     getGenesisHash: () => GENESIS,
     getSlot: () => this.#bank.slot,

@@ -1,5 +1,5 @@
 /**
- * Accounts of the token programs, as the bytes they are.
+ * Encodes and decodes accounts of the token programs.
  *
  * @see spl-token, `state::Mint` and `state::Account`
  * @module
@@ -7,13 +7,13 @@
 const MINT_BYTES = 82;
 const ACCOUNT_BYTES = 165;
 
-/** Where a mint with extensions says that it is one; they follow. */
+/** The position of the byte that marks a mint with extensions. The extensions follow it. */
 const MINT_KIND = 1;
 
-/** USDC's, and those of every token here. */
+/** The decimals of USDC, and of every token here. */
 const DECIMALS = 6;
 
-/** Of a token that nobody can mint any more of. */
+/** Encodes a mint without a mint authority. */
 export function mintBytes(extensions: Uint8Array): Buffer {
   const data = Buffer.alloc(MINT_BYTES);
   data.writeBigUInt64LE(2n ** 63n, 36);
@@ -23,7 +23,7 @@ export function mintBytes(extensions: Uint8Array): Buffer {
   return Buffer.concat([data, Buffer.alloc(ACCOUNT_BYTES - MINT_BYTES), Buffer.of(MINT_KIND), extensions]);
 }
 
-/** Of an account that holds so much. */
+/** Encodes an account with a balance. */
 export function holdingBytes(mint: Uint8Array, owner: Uint8Array, amount: bigint): Buffer {
   const data = Buffer.alloc(ACCOUNT_BYTES);
   data.set(mint, 0);
@@ -33,7 +33,7 @@ export function holdingBytes(mint: Uint8Array, owner: Uint8Array, amount: bigint
   return data;
 }
 
-/** How much an account holds. */
+/** Decodes the balance of an account. */
 export function heldIn(data: Uint8Array): bigint {
   return Buffer.from(data).readBigUInt64LE(64);
 }

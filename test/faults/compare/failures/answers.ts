@@ -6,7 +6,7 @@
 import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
-import { encodePaymentSignature } from "@farebox/core";
+import { encodePaymentSignature } from "@farebox/core/protocol";
 import type { Failure, Seen } from "../failure.js";
 import { LARGE_BYTES } from "../goods.js";
 import type { Scene } from "../scene.js";

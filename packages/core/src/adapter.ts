@@ -1,0 +1,41 @@
+/**
+ * For authors of adapters, such as `@farebox/express` and `@farebox/mcp`: the engine, its decisions, and what an adapter
+ * tells it about a request. Everything exported here is public API.
+ *
+ * @module
+ */
+export type { BuiltIn } from "./config/parse-options.js";
+export {
+  createPaymentsEngine,
+  createPaymentsGate,
+  type PaymentsEngine,
+  type RouteGate,
+  type TableGate,
+} from "./engine.js";
+export type {
+  Admission,
+  Decision,
+  HandlerResponse,
+  HeldAdmission,
+  PrepaidAdmission,
+  Release,
+} from "./gate/admission.js";
+export type { GateResponse } from "./gate/responses.js";
+export { privateCacheControl } from "./http/cache-control.js";
+export { isHost } from "./http/urls.js";
+export type { ChargedAs } from "./pricing/priced-route.js";
+export { matchesMount, type Place, placeOfRoute } from "./pricing/resource.js";
+export { toCanonicalText } from "./protocol/canonical-text.js";
+export { EXPOSE_HEADERS, exposeHeaders, isSettlementOverrides } from "./protocol/headers.js";
+export type { DescribedOffer, DescribedRoute } from "./report/described-routes.js";
+export { samplesOf } from "./route/path.js";
+export type { GateRequest } from "./route/request.js";
+export {
+  type OpaqueReceiver,
+  type Receiver,
+  type Receivers,
+  type ReceiversOf,
+  type RegisteredRoute,
+  type RouterView,
+  UNKNOWN_RECEIVERS,
+} from "./route/router-view.js";

@@ -1,0 +1,38 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { exposeHeaders } from "./headers.js";
+
+const OURS = "PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES";
+
+describe("exposeHeaders", () => {
+  test.each<[current: string | undefined, expected: string, why: string]>([
+    [undefined, OURS, "none set"],
+    ["  ", OURS, "an empty one"],
+    ["ETag", `ETag, ${OURS}`, "the app's headers stay"],
+    [OURS, OURS, "already there"],
+    [
+      "payment-response,Payment-Required",
+      "payment-response,Payment-Required, EXTENSION-RESPONSES",
+      "names have no case",
+    ],
+    [
+      "X-A, PAYMENT-REQUIRED",
+      "X-A, PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES",
+      "one of them already there",
+    ],
+    ["*", `*, ${OURS}`, "a star is literal in requests with credentials"],
+    ["X-PAYMENT-REQUIRED", `X-PAYMENT-REQUIRED, ${OURS}`, "a name that ends like one of ours"],
+  ])("makes %j into %j: %s", (current, expected) => {
+    expect(exposeHeaders(current)).toBe(expected);
+  });
+
+  test("keeps the given names, and repeats none", () => {
+    fc.assert(
+      fc.property(fc.string(), (current) => {
+        const once = exposeHeaders(current);
+        if (current.trim() !== "") expect(once.startsWith(current)).toBe(true);
+        expect(exposeHeaders(once)).toBe(once);
+      }),
+    );
+  });
+});

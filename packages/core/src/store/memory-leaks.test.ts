@@ -1,0 +1,50 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { expect, test } from "vitest";
+import { createPaymentMemory } from "../facilitator/payment-memory.js";
+import { ANSWER, CLAIM } from "./memory-store.fixture.js";
+import { createMemoryStore } from "./memory-store.js";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage: () => void = runInNewContext("gc");
+
+const PAYMENTS = 200_000;
+
+test.each<[string, () => (payment: string) => void]>([
+  [
+    "the payment store",
+    () => {
+      const store = createMemoryStore(() => 0);
+      const serve = (identity: string) => {
+        store.claim({ ...CLAIM, identity, identifier: `id of ${identity}` });
+        store.transition({ identity, from: "claimed", to: "serving", owner: "run", answer: ANSWER });
+      };
+      serve("stays");
+      return (payment) => {
+        serve(payment);
+        store.release(payment, "run");
+      };
+    },
+  ],
+  [
+    "the memory of facilitators",
+    () => {
+      const memory = createPaymentMemory({ now: () => 0 });
+      memory.sent("stays", "a.example");
+      return (payment) => {
+        memory.sent(payment, "a.example");
+        memory.unsent(payment);
+      };
+    },
+  ],
+])("payments that come and go leave nothing behind in %s, even if an older one stays", (_where, create) => {
+  const comeAndGo = create();
+  const pass = () => {
+    for (let at = 0; at < PAYMENTS; at++) comeAndGo(`payment ${at}`);
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = pass();
+  // A leak of twenty bytes for each payment would show.
+  expect(pass() - before).toBeLessThan(PAYMENTS * 20);
+});

@@ -1,0 +1,120 @@
+/**
+ * The seller's API: `Payments`, the documents, `req.payment` and settlement overrides.
+ *
+ * @module
+ */
+import type { LlmsTxtOptions, OpenApiOptions } from "@farebox/bazaar";
+import type {
+  FacilitatorHealth,
+  Listing,
+  Payment,
+  PaymentEventType,
+  PaymentListener,
+  PaymentsEngine,
+  PaymentsReport,
+  Recovery,
+  RouteConfig,
+  RoutesConfig,
+} from "@farebox/core";
+import type { Application, RequestHandler, Response } from "express";
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** The payment for this request. Absent on free routes. */
+      payment?: Payment;
+    }
+  }
+}
+
+/** One set of options, shared by any number of tables and routes. */
+export interface Payments extends Documents {
+  /** The engine behind this object, for other adapters such as `@farebox/mcp`: the same facilitators, store, hooks and events. */
+  readonly engine: PaymentsEngine;
+  /**
+   * Creates the middleware of a route table. Mount it before the routes it prices.
+   *
+   * @throws ConfigError with every issue at once.
+   */
+  routes(table: RoutesConfig): RequestHandler;
+  /**
+   * Creates a handler that prices the route it stands in: `app.get("/report/:id", payments.charge({ … }), handler)`. Express
+   * matches the path, so every path that Express accepts works.
+   *
+   * @throws ConfigError with every issue at once.
+   */
+  charge(route: RouteConfig): RequestHandler;
+  /**
+   * Reports the prices and findings about them.
+   *
+   * @param app - The app whose routes are compared with the prices. Default: the app that was checked last, by `ready` or by its
+   *   first request. Before that, only the prices are reported.
+   */
+  report(app?: Application): PaymentsReport;
+  /**
+   * Compares the prices with the routes of an app and logs what is priced. Call it when all routes are registered; otherwise
+   * the first request does. It first asks every facilitator what it supports, and every node of `rpc`, for up to 8 seconds,
+   * whether payees can be paid. A facilitator or node that is down is no error.
+   *
+   * @throws ConfigError (as a rejection) with every finding at once, if `strict` is set.
+   */
+  ready(app: Application): Promise<PaymentsReport>;
+  /**
+   * Returns what a facilitator last said about listing a route in its catalog.
+   *
+   * @param route - The key, `"GET /weather"`; for `charge`, method and path in the syntax of catalogs.
+   * @returns `undefined` until a facilitator has said something.
+   */
+  listing(route: string): Listing | undefined;
+  /** Returns the current state of each facilitator, in the order of the options. Sends no request. */
+  health(): readonly FacilitatorHealth[];
+  /**
+   * Listens to events: `on("settled", ({ payer, amount }) => …)`. Returns a function that removes the listener. A listener
+   * that throws is logged and changes nothing.
+   *
+   * @throws ConfigError when no event has that type.
+   */
+  on<T extends PaymentEventType>(type: T, listener: PaymentListener<T>): () => void;
+  /**
+   * Finishes the settlements that a dead process left in a durable store, and returns their outcomes. It also starts by itself when
+   * the first table or route is created. Unknown outcomes are retried until they are known. Rejects when the store fails.
+   */
+  recover(): Promise<Recovery>;
+  /** Stops all background work for good. Requests in flight can still be paid. */
+  close(): void;
+}
+
+/** Documents about the priced routes. Each is served only where the seller registers its handler. */
+export interface Documents {
+  /** A list of the priced routes, for `app.get("/.well-known/x402", …)`. */
+  wellKnown(): RequestHandler;
+  /**
+   * An OpenAPI 3.1 document, for `app.get("/openapi.json", …)`.
+   *
+   * @throws ConfigError when it has no title.
+   */
+  openapi(options: OpenApiOptions): RequestHandler;
+  /**
+   * A text for agents, for `app.get("/llms.txt", …)`.
+   *
+   * @throws ConfigError when it has no title.
+   */
+  llmsTxt(options: LlmsTxtOptions): RequestHandler;
+}
+
+/** The amount to charge, of what was authorized. */
+export interface SettlementOverrides {
+  /** `"10000"` atomic units, `"12.34%"` of the maximum, or `"$0.0123"`. `"0"` charges nothing. */
+  readonly amount: string;
+}
+
+/**
+ * Sets the amount to charge for a response, where the scheme allows less than was authorized (`upto`). The last call before the
+ * response ends or is flushed counts. On a request without a payment it does nothing.
+ *
+ * @throws AmountError when the amount is invalid, or more than was authorized: `req.payment.maxAmount`.
+ * @throws StateError when the scheme takes all or nothing, or the response has gone out.
+ */
+export function setSettlementOverrides(res: Response, { amount }: SettlementOverrides): void {
+  res.req.payment?.settle(amount);
+}

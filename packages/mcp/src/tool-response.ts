@@ -1,0 +1,147 @@
+/**
+ * The result of a call: checked before it is charged for, held by the gate, written from the gate's responses, and watched
+ * until it is sent.
+ *
+ * @see x402 v2, MCP transport
+ * @module
+ */
+import type { GateResponse, HandlerResponse } from "@farebox/core/adapter";
+import { decodePaymentResponse, isJsonObject, PAYMENT_RESPONSE } from "@farebox/core/protocol";
+import type { McpServer, RegisteredTool } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { getParseErrorMessage, safeParseAsync } from "@modelcontextprotocol/sdk/server/zod-compat.js";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { type CallToolResult, CallToolResultSchema } from "@modelcontextprotocol/sdk/types.js";
+import type { CallExtra } from "./tool-config.js";
+
+/** The key of the receipt in a result's `_meta`. */
+export const RECEIPT_KEY = "x402/payment-response";
+
+/** Marks the results of handlers among the gate's responses, also after they were stored. */
+const RESULT_TYPE = "application/vnd.farebox.tool-result+json";
+
+type Headers = readonly (readonly [name: string, value: string | readonly string[]])[];
+
+/** Checks a handler's result before it is charged for; the SDK checks only afterwards. An invalid one becomes an error. */
+export async function checkResult(
+  value: unknown,
+  outputSchema: RegisteredTool["outputSchema"],
+): Promise<CallToolResult> {
+  const sent = throughJson(value);
+  const read = CallToolResultSchema.safeParse(sent);
+  if (!isJsonObject(sent) || !read.success) return invalidResult("the tool did not return a valid result");
+  const result = { ...sent, content: read.data.content };
+  if (outputSchema === undefined || read.data.isError === true) return result;
+  if (read.data.structuredContent === undefined) return invalidResult("the tool returned no structured content");
+  const parsed = await safeParseAsync(outputSchema, read.data.structuredContent);
+  return parsed.success ? result : invalidResult(getParseErrorMessage(parsed.error));
+}
+
+/** The value as the client will receive it; `undefined` when JSON cannot express it. */
+function throughJson(value: unknown): unknown {
+  try {
+    return JSON.parse(JSON.stringify(value) ?? "null");
+  } catch {
+    return undefined;
+  }
+}
+
+function invalidResult(problem: string): CallToolResult {
+  return toErrorResult(`Output validation error: ${problem}. Nothing was charged.`);
+}
+
+/** The result of a handler that threw, as the SDK writes it. */
+export function toErrorResult(error: unknown): CallToolResult {
+  const text = error instanceof Error ? error.message : String(error);
+  return { content: [{ type: "text", text }], isError: true };
+}
+
+/**
+ * Writes a result as the response that the gate holds.
+ *
+ * @param holdBytes - A longer body is not held.
+ */
+export function toHandlerResponse(result: CallToolResult, holdBytes: number): HandlerResponse {
+  const body = Buffer.from(JSON.stringify(result));
+  return {
+    status: result.isError === true ? 500 : 200,
+    headers: [["Content-Type", RESULT_TYPE]],
+    body: body.byteLength > holdBytes ? undefined : body,
+  };
+}
+
+/**
+ * Writes a response of the gate as a result: a stored result of the handler, a challenge, or a problem.
+ *
+ * @param isTextOnly - Whether the tool has an output schema. Clients check `structuredContent` against it, even in errors.
+ */
+export function toResult({ headers, body }: GateResponse, isTextOnly: boolean): CallToolResult {
+  // Parsed without limits: the body is our own, and may be nested deeper than a client's.
+  const parsed: unknown = JSON.parse(typeof body === "string" ? body : Buffer.from(body).toString("utf8"));
+  if (headerOf(headers, "Content-Type") === RESULT_TYPE) return withReceipt(parsed as CallToolResult, headers);
+  const retryAfter = headerOf(headers, "Retry-After");
+  const document = {
+    ...(isJsonObject(parsed) ? parsed : {}),
+    ...(retryAfter === undefined ? {} : { retryAfterSeconds: Number(retryAfter) }),
+  };
+  const result: CallToolResult = {
+    content: [{ type: "text", text: JSON.stringify(document) }],
+    ...(isTextOnly ? {} : { structuredContent: document }),
+    isError: true,
+  };
+  return withReceipt(result, headers);
+}
+
+/** Adds the receipt, if there is one, to the tool's own `_meta`. */
+export function withReceipt(result: CallToolResult, headers: Headers): CallToolResult {
+  const header = headerOf(headers, PAYMENT_RESPONSE);
+  const receipt = header === undefined ? undefined : decodePaymentResponse(header);
+  return receipt === undefined ? result : { ...result, _meta: { ...result._meta, [RECEIPT_KEY]: receipt } };
+}
+
+function headerOf(headers: Headers, sought: string): string | undefined {
+  const value = headers.find(([name]) => name.toLowerCase() === sought.toLowerCase())?.[1];
+  return typeof value === "string" ? value : value?.[0];
+}
+
+type RequestId = CallExtra["requestId"];
+
+/** The listeners to results that are about to be sent, by transport. */
+const unsent = new WeakMap<Transport, Map<RequestId, () => void>>();
+
+/**
+ * Calls the listener once if the result of a call is not sent: the call was cancelled, or the transport failed. The SDK
+ * sends a result after the handler has returned and reports no failure to it, so the transport is watched.
+ */
+export function onUndelivered({ server }: McpServer, { requestId, signal }: CallExtra, listener: () => void): void {
+  const { transport } = server;
+  if (transport === undefined || signal.aborted) {
+    listener();
+    return;
+  }
+  const listeners = unsent.get(transport) ?? watch(transport);
+  listeners.set(requestId, listener);
+  const onAbort = () => {
+    if (listeners.get(requestId) !== listener) return;
+    listeners.delete(requestId);
+    listener();
+  };
+  signal.addEventListener("abort", onAbort, { once: true });
+}
+
+function watch(transport: Transport): Map<RequestId, () => void> {
+  const listeners = new Map<RequestId, () => void>();
+  unsent.set(transport, listeners);
+  const send = transport.send.bind(transport);
+  transport.send = async (message, options) => {
+    const id = "method" in message ? undefined : message.id;
+    const listener = id === undefined ? undefined : listeners.get(id);
+    if (id !== undefined) listeners.delete(id);
+    try {
+      await send(message, options);
+    } catch (error) {
+      listener?.();
+      throw error;
+    }
+  };
+  return listeners;
+}
