@@ -2,24 +2,32 @@
  * Builds the packages: `tsc` checks the types and writes the declarations, esbuild writes the code, bundled.
  *
  * Node takes about as long to find and read a module as to run it, and a seller who imports `@farebox/express` would load some
- * hundreds. So each package is one file for each of its `exports`. What those of `core` share is in `dist/chunks`: a class is the same
- * class, whichever of them it is imported from. The other packages' entries are for different processes, a seller's and a
- * facilitator's, and what both need stands in both. `@farebox/express` has the schemes and the catalog's declarations in its file, so
- * that a seller loads two packages and not six; packages that are depended on otherwise are imported as before.
+ * hundreds. So each package is one file for each of its `exports`. All of `core` is in one file, `dist/internal.js`, so that each class
+ * exists once; its other entries re-export a part of it, and the other packages import it directly. The other packages' entries are
+ * for different processes, a seller's and a facilitator's, and what both need stands in both. `@farebox/express` has the schemes and
+ * the catalog's declarations in its file, so that a seller loads two packages and not six.
  *
  * Usage: `node packages/build.mjs [other project of tsc ...]`, such as `test` or `examples`
  *
  * @module
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { dirname, join, normalize } from "node:path";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, normalize, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const PACKAGES = dirname(fileURLToPath(import.meta.url));
-/** What its entries share is shared by all packages, and exists once. */
 const CORE = join(PACKAGES, "core");
+/** The entry of core that has everything. */
+const WHOLE_CORE = "src/internal.ts";
+/** Every package but core imports all of core from one file. */
+const importWholeCore = {
+  name: "import-whole-core",
+  setup({ onResolve }) {
+    onResolve({ filter: /^@farebox\/core(\/|$)/ }, () => ({ path: "@farebox/core/internal", external: true }));
+  },
+};
 /** Who depends on whom for its declarations alone: the code becomes part of it. */
 const FOR_TYPES = { "@farebox/express": ["@farebox/bazaar"] };
 const TSC = fileURLToPath(import.meta.resolve("typescript/bin/tsc"));
@@ -42,23 +50,38 @@ function listFolders() {
 }
 
 async function bundle(folder) {
-  const { metafile } = await build({
+  const isCore = folder === CORE;
+  const options = {
     absWorkingDir: folder,
-    entryPoints: entriesOf(folder),
     outdir: "dist",
     outbase: "src",
-    chunkNames: "chunks/[name]-[hash]",
     bundle: true,
-    splitting: folder === CORE,
     alias: insideOf(folder),
+    plugins: isCore ? [] : [importWholeCore],
     external: outsideOf(folder),
     format: "esm",
     platform: "node",
     target: "node20.19",
     logLevel: "warning",
     metafile: true,
+  };
+  const entries = entriesOf(folder);
+  const { metafile } = await build({ ...options, entryPoints: isCore ? [WHOLE_CORE] : entries });
+  const written = new Set(Object.keys(metafile.outputs).map(normalize));
+  if (isCore) for (const name of await writeParts(options, entries)) written.add(name);
+  removeLeftovers(folder, written);
+}
+
+/** Writes the entries of core that re-export a part of it. */
+async function writeParts(options, entries) {
+  const entryPoints = entries.filter((entry) => entry !== WHOLE_CORE);
+  const { metafile } = await build({ ...options, entryPoints, write: false });
+  return Object.entries(metafile.outputs).map(([output, { exports }]) => {
+    const whole = relative(dirname(output), "dist/internal.js");
+    const from = whole.startsWith(".") ? whole : `./${whole}`;
+    writeFileSync(join(CORE, output), `export { ${exports.join(", ")} } from "${from}";\n`);
+    return normalize(output);
   });
-  removeLeftovers(folder, new Set(Object.keys(metafile.outputs).map(normalize)));
 }
 
 /** The source behind each of a package's `exports`: `src/facilitator/index.ts`. */

@@ -66,11 +66,13 @@ CORE.report = ["errors", "protocol", "options", "http", "events", "price", "sche
 CORE.engine = Object.keys(CORE);
 CORE.adapter = Object.keys(CORE);
 CORE.index = Object.keys(CORE);
+CORE.internal = Object.keys(CORE);
 
 /** A seller installs these; none may need a chain library. */
 const CHAIN_FREE = [
   "@farebox/core",
   "@farebox/core/adapter",
+  "@farebox/core/internal",
   "@farebox/core/issues",
   "@farebox/core/protocol",
   "@farebox/core/scheme",

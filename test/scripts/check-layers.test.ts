@@ -14,8 +14,18 @@ const SCRIPT = fileURLToPath(new URL("check-layers.mjs", import.meta.url));
 
 /** A workspace without a fault. */
 const SOUND: Record<string, string> = {
-  "packages/core/package.json": manifest("core", { "./scheme": { default: "./dist/scheme/index.js" } }),
+  "packages/core/package.json": manifest("core", {
+    "./adapter": { default: "./dist/adapter.js" },
+    "./internal": { default: "./dist/internal.js" },
+    "./issues": { default: "./dist/issues.js" },
+    "./protocol": { default: "./dist/protocol/index.js" },
+    "./scheme": { default: "./dist/scheme/index.js" },
+  }),
   "packages/core/src/index.ts": 'export { gate } from "./gate/gate.js";',
+  "packages/core/src/adapter.ts": 'export { gate } from "./gate/gate.js";',
+  "packages/core/src/internal.ts": 'export * from "./index.js";',
+  "packages/core/src/issues.ts": 'export { word } from "./protocol/word.js";',
+  "packages/core/src/protocol/index.ts": 'export { word } from "./word.js";',
   "packages/core/src/scheme/index.ts": 'export { word } from "../protocol/word.js";',
   "packages/core/src/gate/gate.ts": 'import { word } from "../protocol/word.js";\nexport const gate = word;',
   "packages/core/src/protocol/word.ts": 'export const word = "word";',

@@ -1,0 +1,16 @@
+/**
+ * Everything that core exports, as one file, for Farebox's own packages: a seller's process then loads core as one file. Use
+ * the other entries; this one has no promise.
+ *
+ * @module
+ */
+// biome-ignore lint/performance/noReExportAll: everything is the point of this file
+export * from "./adapter.js";
+// biome-ignore lint/performance/noReExportAll: everything is the point of this file
+export * from "./index.js";
+// biome-ignore lint/performance/noReExportAll: everything is the point of this file
+export * from "./issues.js";
+// biome-ignore lint/performance/noReExportAll: everything is the point of this file
+export * from "./protocol/index.js";
+// biome-ignore lint/performance/noReExportAll: everything is the point of this file
+export * from "./scheme/index.js";
