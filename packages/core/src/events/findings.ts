@@ -146,7 +146,7 @@ export function payeeFinding(
   { symbol, network, payTo }: { readonly symbol: string; readonly network: string; readonly payTo: string },
   { problem, remedy }: { readonly problem: string; readonly remedy: string },
 ): Finding {
-  const message = `Nobody can pay ${payTo} in ${symbol} on ${network}, for ${problem}`;
+  const message = `${payTo} cannot be paid in ${symbol} on ${network}: ${problem}`;
   return { code: "FAREBOX_PAYEE_UNPAYABLE", route: undefined, message, remedy };
 }
 

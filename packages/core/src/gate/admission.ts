@@ -82,7 +82,7 @@ export interface HeldAdmission {
 export interface PrepaidAdmission {
   readonly isHeld: false;
   readonly payment: Payment;
-  /** The receipt. On the response before the handler runs, and on it whatever the handler does. */
+  /** The receipt. It is on the response before the handler runs, and stays there. */
   readonly headers: Headers;
   /** The handler cannot run, because the client disconnected: the same payment sent again runs it. */
   cancel(): Promise<void>;
@@ -353,7 +353,7 @@ function isCharged({ key, chargeable }: PricedRoute, status: number, logger: Log
   try {
     const verdict: unknown = chargeable({ status });
     if (typeof verdict === "boolean") return verdict;
-    // A promise comes too late. One that rejects would end the process if nobody caught it.
+    // A promise comes too late. One that rejects must be caught, or it ends the process.
     Promise.resolve(verdict).catch(() => {});
     failed(`it returned ${verdict instanceof Promise ? "a promise" : describe(verdict)}`);
   } catch (error) {

@@ -58,7 +58,7 @@ export function readPayment(route: PricedRoute, payment: PaymentPayload, nowMs: 
 
 const LAPSED = Object.freeze({ kind: "expired", expiredReason: "invalid_payment_requirements" } as const);
 
-/** Reads the client's identifier. Only its digest is kept: whoever has the identifier gets the response. */
+/** Reads the client's identifier. Only its digest is kept, because the identifier is the key to the response. */
 function readIdentifier(
   mode: IdentifierMode,
   extensions: PaymentPayload["extensions"],

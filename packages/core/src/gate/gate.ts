@@ -191,7 +191,7 @@ export class Gate {
     }
   }
 
-  /** Steps 8 and 9. Whatever happens, duplicates that wait are told, and the claim is released if nothing began. */
+  /** Steps 8 and 9. In every case, duplicates that wait are told, and the claim is released if nothing began. */
   async #serve(paid: PaidRequest): Promise<Decision> {
     const { hooks, inFlight, events } = this.#deps;
     const { claim, client, route } = paid;

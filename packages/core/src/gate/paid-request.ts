@@ -175,7 +175,7 @@ export function toFacilitatorRequest(
 }
 
 function mergeExtensions(ours: Extensions | undefined, theirs: PaymentPayload["extensions"]): JsonObject | undefined {
-  // The payment's identifier stays between the client and us: whoever has it gets the response.
+  // The payment's identifier stays between the client and us. It is the key to the response.
   const shared = Object.entries(ours ?? {}).filter(([identifier]) => identifier !== PAYMENT_IDENTIFIER);
   if (shared.length === 0) return undefined;
   return Object.fromEntries(

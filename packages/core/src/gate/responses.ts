@@ -127,7 +127,7 @@ export function incompleteRequest(): GateResponse {
 const MAX_PROBLEMS = 20;
 const MAX_TEXT = 200;
 
-/** 400: the request is invalid, whatever is paid. */
+/** 400: the request is invalid, and no payment changes that. */
 export function invalidInput(problems: readonly Partial<InputProblem>[]): GateResponse {
   const listed = problems.slice(0, MAX_PROBLEMS).map(({ message = "", at, ...where }) => ({
     ...where,

@@ -1,6 +1,6 @@
 /**
  * The payment options of a route that can be used right now: a facilitator supports them. Any other option would only
- * make payers sign what nobody can settle.
+ * make payers sign a payment that cannot settle.
  *
  * @module
  */

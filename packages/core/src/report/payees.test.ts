@@ -16,7 +16,7 @@ const UNPAYABLE: PayeeCheck = { kind: "unpayable", problem: "it has no purse", r
 const FINDING = {
   code: "FAREBOX_PAYEE_UNPAYABLE",
   route: undefined,
-  message: `Nobody can pay ${PAY_TO} in USDC on ${NETWORK}, for it has no purse`,
+  message: `${PAY_TO} cannot be paid in USDC on ${NETWORK}: it has no purse`,
   remedy: "Buy one: purse buy 1",
 };
 
@@ -74,7 +74,7 @@ test("an unpayable payee is a finding with a remedy, logged once, until it is pa
 test("an unpayable payee is an error with strict", async () => {
   const { engine, check } = createSeller(() => UNPAYABLE, { strict: true });
   engine.charge(priced());
-  await expect(check()).rejects.toThrow("FAREBOX_PAYEE_UNPAYABLE: Nobody can pay");
+  await expect(check()).rejects.toThrow("FAREBOX_PAYEE_UNPAYABLE: 0x");
   engine.close();
 });
 

@@ -173,7 +173,7 @@ export type PayeeCheck =
   /**
    * No payment can succeed before the payee does something.
    *
-   * `problem` completes a sentence that ends in ", for", e.g. `it has not opted in to asset 10458941`. `remedy` is a sentence, with
+   * `problem` completes a sentence that ends in "cannot be paid: ", e.g. `it has not opted in to asset 10458941`. `remedy` is a sentence, with
    * the command to run if there is one.
    */
   | { readonly kind: "unpayable"; readonly problem: string; readonly remedy: string }
