@@ -269,6 +269,25 @@ describe("a payer with several payments", () => {
   });
 });
 
+test("counts a disconnected request down even if its payment was claimed anew before the store responded", async () => {
+  const { pay, store } = createShop({ maxRunsPerPayer: 2 });
+  const { release } = store;
+  let respond = () => {};
+  const responded = new Promise<void>((resolve) => {
+    respond = resolve;
+  });
+  store.release = async (...released) => {
+    await release.apply(store, released);
+    await responded;
+  };
+  const cancelled = [admissionOf(await pay()).cancel()];
+  cancelled.push(admissionOf(await pay()).cancel());
+  respond();
+  await Promise.all(cancelled);
+  const fresh = await Promise.all(["n2", "n3", "n4"].map((nonce) => pay({ payload: { nonce } })));
+  expect(fresh.map(stageOf)).toEqual(["held", "held", "respond"]);
+});
+
 test("answers 400 without a claim or verification when the body never arrives completely", async () => {
   const { pay, facilitator, store } = createShop();
   expect(responseOf(await pay({}, { digestBody: async () => undefined })).status).toBe(400);

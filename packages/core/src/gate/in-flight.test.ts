@@ -39,7 +39,7 @@ test("a settlement without a request counts as in flight", () => {
 });
 
 describe("a payer's requests in flight", () => {
-  const runOf = (at: number) => ({ identity: `p${at}`, owner: "run" });
+  const runOf = (at: number) => ({ identity: `p${at}`, owner: `run${at}` });
 
   test("a payer's requests in flight are limited, and a request that ends makes room", () => {
     const inFlight = new InFlight(2);
@@ -60,5 +60,38 @@ describe("a payer's requests in flight", () => {
     const inFlight = new InFlight(1);
     for (const at of [1, 2]) inFlight.begin(runOf(at), undefined);
     expect([inFlight.tryServe(runOf(1), "a"), inFlight.tryServe(runOf(2), "b")]).toEqual([true, true]);
+  });
+});
+
+describe("a payment that is claimed anew before its last request has ended", () => {
+  const SECOND = { identity: "p", owner: "second" };
+
+  test("counts both requests, and each makes room when it ends", () => {
+    const inFlight = new InFlight(2);
+    inFlight.begin(RUN, undefined);
+    expect(inFlight.tryServe(RUN, "payer")).toBe(true);
+    inFlight.begin(SECOND, undefined);
+    expect(inFlight.tryServe(SECOND, "payer")).toBe(true);
+    expect(inFlight.tryServe({ identity: "q", owner: "third" }, "payer")).toBe(false);
+    inFlight.end(RUN);
+    inFlight.end(SECOND);
+    inFlight.begin(OTHER, undefined);
+    expect([inFlight.size, inFlight.tryServe(OTHER, "payer"), inFlight.find("p") !== undefined]).toEqual([
+      1,
+      true,
+      true,
+    ]);
+  });
+
+  test("tells the duplicates of each request when that request ends", async () => {
+    const inFlight = new InFlight(2);
+    inFlight.begin(RUN, undefined);
+    const first = inFlight.find("p")?.ended;
+    inFlight.begin(SECOND, undefined);
+    const second = inFlight.find("p")?.ended;
+    inFlight.end(RUN, () => RESPONSE);
+    expect(await first).toBe(RESPONSE);
+    inFlight.end(SECOND);
+    expect(await second).toBeUndefined();
   });
 });

@@ -22,7 +22,6 @@ type Owned = Pick<ClaimRequest, "identity" | "owner">;
 type ShareResponse = () => GateResponse | undefined;
 
 class Entry implements RequestInFlight {
-  readonly owner: string;
   readonly client: string | undefined;
   isSettling = false;
   payer: string | undefined;
@@ -30,8 +29,7 @@ class Entry implements RequestInFlight {
   #share: ShareResponse | undefined;
   #resolve: ((response: GateResponse | undefined) => void) | undefined;
 
-  constructor(owner: string, client: string | undefined) {
-    this.owner = owner;
+  constructor(client: string | undefined) {
     this.client = client;
   }
 
@@ -52,7 +50,10 @@ class Entry implements RequestInFlight {
 
 /** The requests in flight. */
 export class InFlight {
-  readonly #entries = new Map<string, Entry>();
+  /** The latest request of each payment. */
+  readonly #byIdentity = new Map<string, Entry>();
+  /** Every request that has not ended: a payment may be claimed anew before its last request has ended. */
+  readonly #byOwner = new Map<string, Entry>();
   readonly #perPayer = new Map<string, number>();
   readonly #maxPerPayer: number;
 
@@ -62,24 +63,26 @@ export class InFlight {
 
   /** How many there are. */
   get size(): number {
-    return this.#entries.size;
+    return this.#byOwner.size;
   }
 
   /** The request that works on a payment. */
   find(identity: string): RequestInFlight | undefined {
-    return this.#entries.get(identity);
+    return this.#byIdentity.get(identity);
   }
 
   /** A request owns its payment from now on. */
   begin({ identity, owner }: Owned, client: string | undefined): void {
-    this.#entries.set(identity, new Entry(owner, client));
+    const entry = new Entry(client);
+    this.#byIdentity.set(identity, entry);
+    this.#byOwner.set(owner, entry);
   }
 
   /** Counts a handler that is about to run; `false`: too many handlers of this payer run already. */
-  tryServe(claim: Owned, payer: string): boolean {
+  tryServe({ owner }: Owned, payer: string): boolean {
     const running = this.#perPayer.get(payer) ?? 0;
     if (running >= this.#maxPerPayer) return false;
-    const entry = this.#find(claim);
+    const entry = this.#byOwner.get(owner);
     // The request is over already, so there is nothing to count.
     if (entry === undefined) return true;
     entry.payer = payer;
@@ -89,8 +92,8 @@ export class InFlight {
 
   /** The facilitator is about to be told. */
   settling(claim: Owned, client: string | undefined): void {
-    if (this.#find(claim) === undefined) this.begin(claim, client);
-    const entry = this.#find(claim);
+    if (!this.#byOwner.has(claim.owner)) this.begin(claim, client);
+    const entry = this.#byOwner.get(claim.owner);
     if (entry !== undefined) entry.isSettling = true;
   }
 
@@ -99,20 +102,16 @@ export class InFlight {
    *
    * @param share - Returns the response that duplicates may share. Called only if a duplicate waits.
    */
-  end(claim: Owned, share: ShareResponse = () => undefined): void {
-    const entry = this.#find(claim);
+  end({ identity, owner }: Owned, share: ShareResponse = () => undefined): void {
+    const entry = this.#byOwner.get(owner);
     if (entry === undefined) return;
-    this.#entries.delete(claim.identity);
-    if (entry.payer !== undefined) this.#release(entry.payer);
+    this.#byOwner.delete(owner);
+    if (this.#byIdentity.get(identity) === entry) this.#byIdentity.delete(identity);
+    if (entry.payer !== undefined) this.#countDown(entry.payer);
     entry.end(share);
   }
 
-  #find({ identity, owner }: Owned): Entry | undefined {
-    const entry = this.#entries.get(identity);
-    return entry?.owner === owner ? entry : undefined;
-  }
-
-  #release(payer: string): void {
+  #countDown(payer: string): void {
     const running = (this.#perPayer.get(payer) ?? 0) - 1;
     if (running <= 0) this.#perPayer.delete(payer);
     else this.#perPayer.set(payer, running);
