@@ -50,7 +50,7 @@ export function readPayment(route: PricedRoute, payment: PaymentPayload, nowMs: 
   }
   // A seller's own scheme may break its promise, and a record without an end would be kept for ever.
   if (!Number.isSafeInteger(reading.expiresAtSeconds)) throw new TypeError("the scheme does not say when it expires");
-  const identified = readIdentifier(route.paymentIdentifier, extensions);
+  const identified = readIdentifier(route.paymentIdentifier, extensions, [offer.requirements.payTo, reading.payer]);
   if (identified.kind === "refused") return identified;
   const { digest: identifier } = identified;
   return { kind: "read", payment, offer, reading: isLapsed ? { ...reading, ...LAPSED } : reading, identifier };
@@ -58,15 +58,21 @@ export function readPayment(route: PricedRoute, payment: PaymentPayload, nowMs: 
 
 const LAPSED = Object.freeze({ kind: "expired", expiredReason: "invalid_payment_requirements" } as const);
 
-/** Reads the client's identifier. Only its digest is kept, because the identifier is the key to the response. */
+/**
+ * Reads the client's identifier. Only its digest is kept, because the identifier is the key to the response.
+ *
+ * @param parties - Recipient and payer. An identifier is theirs: others may use the same one.
+ */
 function readIdentifier(
   mode: IdentifierMode,
   extensions: PaymentPayload["extensions"],
+  parties: readonly [payTo: string, payer: string],
 ): { readonly kind: "read"; readonly digest: string | undefined } | RefusedPayment {
   if (mode === "off") return { kind: "read", digest: undefined };
   const read = readPaymentIdentifier(extensions);
   if (read.kind === "present") {
-    return { kind: "read", digest: createHash("sha256").update(read.id).digest("base64url") };
+    const text = JSON.stringify([read.id, ...parties]);
+    return { kind: "read", digest: createHash("sha256").update(text).digest("base64url") };
   }
   if (read.kind === "malformed") {
     const error = "invalid_payment_identifier: the id must be 16 to 128 letters, digits, hyphens and underscores";

@@ -85,6 +85,18 @@ describe("a payment with an identifier", () => {
     expect(facilitator.count("verify")).toBe(1);
   });
 
+  test("another payer and another recipient may use the same identifier", async () => {
+    const other = "0x1111111111111111111111111111111111111111";
+    const route = { description: "", accepts: { network: NETWORK, price: "$0.01", payTo: other } } as const;
+    const routes = { ...ROUTES, "GET /other": route };
+    const { pay } = createShop({ routes });
+    expect(stageOf(await pay(withId(ID)))).toBe("held");
+    expect(stageOf(await pay({ ...withId(ID), payload: { nonce: "n2", payer: "0xother" } }))).toBe("held");
+    const elsewhere = { ...withId(ID), payload: { nonce: "n3" }, accepted: { payTo: other } };
+    expect(stageOf(await pay(elsewhere, { path: "/other" }))).toBe("held");
+    expect(responseOf(await pay({ ...withId(ID), payload: { nonce: "n4" } })).status).toBe(409);
+  });
+
   test("a payment with an identifier frees its identifier when it was not charged or was rejected", async () => {
     const { pay, facilitator } = createShop();
     await admissionOf(await pay(withId(ID))).complete({ ...HANDLED, status: 500 });

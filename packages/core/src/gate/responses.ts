@@ -159,7 +159,7 @@ export function identifierConflict(): GateResponse {
   return problem(
     409,
     "payment_identifier_conflict",
-    "Another payment has this payment-identifier. This one was not charged; give it an identifier of its own.",
+    "Another payment of this payer has this payment-identifier. This one was not charged; give it an identifier of its own.",
   );
 }
 

@@ -84,7 +84,7 @@ export interface PaymentRecord {
   readonly expiresAtMs: number;
   /** The name of the facilitator that was told to settle. Only this one may be asked again. */
   readonly facilitator?: string;
-  /** SHA-256 of the id that the client gave this payment, in base64url. No two records have the same one. */
+  /** SHA-256 of recipient, payer and the id that the client gave this payment, in base64url. No two records have the same one. */
   readonly identifier?: string;
   /** The request to settle, with the signature. Kept until the payment is settled or rejected. */
   readonly request?: FacilitatorRequest;
