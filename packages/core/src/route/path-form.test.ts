@@ -155,6 +155,7 @@ describe("paramsOf", () => {
     ["/u/:id", "/u/7/", "/u/:id", { id: "7" }, "with a trailing slash"],
     ["/u/:id/", "/u/7", "/u/:id/", { id: "7" }, "without a trailing slash"],
     ["/u/:id/", "/U/7/", "/u/:id/", { id: "7" }, "other case with the slash"],
+    ["/*u//../", "/s/t//..//", "/:u//../", { u: "s/t" }, "a second slash at the end, behind segments that must stay"],
     ["/u/:id", "//u///7//", "/u/:id", { id: "7" }, "doubled slashes"],
     ["/:a-:b", "/x-y", "/:a-:b", { a: "x", b: "y" }, "two in a segment"],
     ["/:a/x/:b", "/1/x/2", "/:a/x/:b", { a: "1", b: "2" }, "two segments"],

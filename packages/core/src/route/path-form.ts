@@ -109,7 +109,14 @@ function compileForm(tokens: readonly FlatToken[]): PathForm {
 }
 
 function findLoosely(loose: RegExp, path: string): RegExpExecArray | null {
-  return loose.exec(path) ?? loose.exec(collapseSlashes(path));
+  return loose.exec(path) ?? loose.exec(collapseSlashes(path)) ?? loose.exec(withOneSlashAtEnd(path));
+}
+
+/** A route whose path ends in a slash also receives a path with two. */
+function withOneSlashAtEnd(path: string): string {
+  let end = path.length;
+  while (path[end - 1] === "/" && path[end - 2] === "/") end--;
+  return path.slice(0, end);
 }
 
 function isSameText(path: string, plain: string): boolean {
