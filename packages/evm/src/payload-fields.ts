@@ -4,18 +4,27 @@
  *
  * @module
  */
+import type { PaymentRequirements } from "@farebox/core";
 
 /** Facilitators demand this much of the window to be left, at verification and again at settlement. */
 export const SETTLEMENT_MARGIN_SECONDS = 6;
 
-/**
- * The store remembers a payment until it expires, so a window without end would need memory without end. Clients sign for
- * `maxTimeoutSeconds`, at most a day; the extra hour is for clocks that disagree.
- */
-export const LONGEST_WINDOW_SECONDS: number = 25 * 60 * 60;
+/** Clocks may differ by an hour. */
+const CLOCK_SECONDS = 60 * 60;
 
-/** How long before its expiry a payment may have been carried out. The extra hour is for clocks that disagree. */
-const LONGEST_SEARCH_SECONDS = BigInt(LONGEST_WINDOW_SECONDS + 60 * 60);
+/**
+ * How long a payment may be valid from now on. The store remembers it for as long, so strangers must not choose the time.
+ * Clients sign for `maxTimeoutSeconds`.
+ */
+export function longestWindowSeconds({ maxTimeoutSeconds }: PaymentRequirements): number {
+  return maxTimeoutSeconds + CLOCK_SECONDS;
+}
+
+/** `maxTimeoutSeconds` is at most a day. */
+const LONGEST_WINDOW_SECONDS = 24 * 60 * 60 + CLOCK_SECONDS;
+
+/** How long before its expiry a payment may have been carried out. */
+const LONGEST_SEARCH_SECONDS = BigInt(LONGEST_WINDOW_SECONDS + CLOCK_SECONDS);
 
 /** The Unix second before which a payment with this window cannot have been carried out. */
 export function earliestUse(validAfter: bigint, validBefore: bigint): bigint {

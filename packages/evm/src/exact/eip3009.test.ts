@@ -146,10 +146,14 @@ describe("the time window", () => {
     if (kind === "refused") expect(reading).toEqual(TOO_EARLY);
   });
 
-  const LONGEST = 25 * 60 * 60;
+  const LONGEST = REQUIREMENTS.maxTimeoutSeconds + 60 * 60;
 
   test.each<[validBefore: string, reading: object, why: string]>([
-    [String(NOW + LONGEST), { kind: "readable", expiresAtSeconds: NOW + LONGEST }, "a day, and an hour for clocks"],
+    [
+      String(NOW + LONGEST),
+      { kind: "readable", expiresAtSeconds: NOW + LONGEST },
+      "maxTimeoutSeconds, and an hour for clocks",
+    ],
     [String(NOW + LONGEST + 1), TOO_LONG, "a second more: it would have to be remembered"],
     [String(Number.MAX_SAFE_INTEGER + 1), TOO_LONG, "more than a number holds"],
     [(2n ** 256n - 1n).toString(), TOO_LONG, "for ever, as some wallets write it"],

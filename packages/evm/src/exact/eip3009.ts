@@ -9,13 +9,7 @@ import type { PaymentReading, PaymentRequirements, Reason } from "@farebox/core"
 import { fieldsOf } from "@farebox/core/scheme";
 import { isAddressShaped, sameAddress } from "../address.js";
 import { addressWord } from "../node/node-questions.js";
-import {
-  isDecimal,
-  isSignature,
-  isWord,
-  LONGEST_WINDOW_SECONDS,
-  SETTLEMENT_MARGIN_SECONDS,
-} from "../payload-fields.js";
+import { isDecimal, isSignature, isWord, longestWindowSeconds, SETTLEMENT_MARGIN_SECONDS } from "../payload-fields.js";
 
 /** A signed authorization. Each field has the form it must have. */
 export interface Authorization {
@@ -54,7 +48,8 @@ export function readAuthorizationPayment(
   if (Number(validAfter) > nowSeconds) return refused("invalid_exact_evm_payload_authorization_valid_after");
   const expiresAtSeconds = Number(validBefore);
   const secondsLeft = expiresAtSeconds - nowSeconds;
-  if (secondsLeft > LONGEST_WINDOW_SECONDS) return refused("invalid_exact_evm_payload_authorization_valid_before");
+  if (secondsLeft > longestWindowSeconds(requirements))
+    return refused("invalid_exact_evm_payload_authorization_valid_before");
   return {
     kind: secondsLeft < SETTLEMENT_MARGIN_SECONDS ? "expired" : "readable",
     identity: `${requirements.network}|${requirements.asset}|${from}|${nonce}`.toLowerCase(),

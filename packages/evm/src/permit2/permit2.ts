@@ -13,7 +13,7 @@ import { addressWord, uintWord } from "../node/node-questions.js";
 import {
   isSignature,
   isWord,
-  LONGEST_WINDOW_SECONDS,
+  longestWindowSeconds,
   readUint256,
   SETTLEMENT_MARGIN_SECONDS,
 } from "../payload-fields.js";
@@ -101,7 +101,8 @@ export function readPermitPayment(
   // one each time. It checks by itself whether the payer named one of them.
   if (permit.validAfter > BigInt(nowSeconds)) return refused("invalid_exact_evm_payload_authorization_valid_after");
   const secondsLeft = permit.deadline - BigInt(nowSeconds);
-  if (secondsLeft > LONGEST_WINDOW_SECONDS) return refused("invalid_exact_evm_payload_authorization_valid_before");
+  if (secondsLeft > longestWindowSeconds(requirements))
+    return refused("invalid_exact_evm_payload_authorization_valid_before");
   return {
     kind: secondsLeft < SETTLEMENT_MARGIN_SECONDS ? "expired" : "readable",
     // Permit2 counts nonces by payer, not by token.
