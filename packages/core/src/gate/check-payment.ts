@@ -53,10 +53,26 @@ export function readPayment(route: PricedRoute, payment: PaymentPayload, nowMs: 
   const identified = readIdentifier(route.paymentIdentifier, extensions, [offer.requirements.payTo, reading.payer]);
   if (identified.kind === "refused") return identified;
   const { digest: identifier } = identified;
-  return { kind: "read", payment, offer, reading: isLapsed ? { ...reading, ...LAPSED } : reading, identifier };
+  const secondsLeft = reading.expiresAtSeconds - nowMs / 1000;
+  const isShort = reading.kind === "readable" && secondsLeft < leastSeconds(offer);
+  const expired = isLapsed ? LAPSED : isShort ? TOO_SHORT : {};
+  return { kind: "read", payment, offer, reading: { ...reading, ...expired }, identifier };
 }
 
 const LAPSED = Object.freeze({ kind: "expired", expiredReason: "invalid_payment_requirements" } as const);
+const TOO_SHORT = Object.freeze({ kind: "expired", expiredReason: "payment_expired" } as const);
+
+/**
+ * How long a payment must still be valid: for the settlement, and for the handler. Otherwise a handler could be run again and
+ * again by payments that expire before it responds. A client that signs for `maxTimeoutSeconds` has far more.
+ */
+function leastSeconds({ requirements: { maxTimeoutSeconds } }: Offer): number {
+  return SETTLEMENT_SECONDS + Math.min((maxTimeoutSeconds - SETTLEMENT_SECONDS) / 2, HANDLER_SECONDS);
+}
+
+/** Facilitators ask for 6 seconds. */
+const SETTLEMENT_SECONDS = 6;
+const HANDLER_SECONDS = 10;
 
 /**
  * Reads the client's identifier. Only its digest is kept, because the identifier is the key to the response.

@@ -88,11 +88,11 @@ describe("a duplicate while the handler runs", () => {
   });
 
   test("a duplicate gets payment_expired when the handler is too late", async () => {
-    const { pay, passTime } = createShop();
-    const admission = admissionOf(await pay({ payload: { expiresAtSeconds: 1_800_000_009 } }));
+    const { pay, passTime } = createShop({ copyWaitMs: 60_000 });
+    const admission = admissionOf(await pay({ payload: { expiresAtSeconds: 1_800_000_017 } }));
     admission.onExpired(() => {});
-    const duplicate = pay({ payload: { expiresAtSeconds: 1_800_000_009 } });
-    await passTime(3_001);
+    const duplicate = pay({ payload: { expiresAtSeconds: 1_800_000_017 } });
+    await passTime(11_001);
     expect(responseOf(await duplicate).json["error"]).toBe("payment_expired");
   });
 

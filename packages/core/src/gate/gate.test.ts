@@ -249,6 +249,25 @@ describe("a valid payment", () => {
   });
 });
 
+describe("a payment that expires soon", () => {
+  test.each<[maxTimeoutSeconds: number, leastSeconds: number]>([
+    [300, 16],
+    [26, 16],
+    [10, 8],
+  ])(
+    "with maxTimeoutSeconds %d, is refused unless %d seconds are left for handler and settlement",
+    async (limit, least) => {
+      const accepts = { network: NETWORK, price: "$0.01", payTo: PAY_TO, maxTimeoutSeconds: limit } as const;
+      const routes = { "GET /weather": { accepts, description: "Weather" } };
+      const { pay, facilitator, store } = createShop({ routes });
+      const short = { payload: { expiresAtSeconds: NOW_SECONDS + least - 1 } };
+      expect(responseOf(await pay(short))).toMatchObject({ status: 402, json: { error: "payment_expired" } });
+      expect([facilitator.calls.length, await store.find(`${NETWORK}|n1`)]).toEqual([0, undefined]);
+      expect(stageOf(await pay({ payload: { expiresAtSeconds: NOW_SECONDS + least } }))).toBe("held");
+    },
+  );
+});
+
 describe("a payer with several payments", () => {
   test("answers 429 when the payer has maxRunsPerPayer handlers running, and keeps the payment usable", async () => {
     const { pay, store } = createShop({ maxRunsPerPayer: 2 });
