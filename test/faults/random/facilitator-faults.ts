@@ -26,6 +26,8 @@ export function toFault(name: FaultName): Fault {
       return { kind: "status", status: 401 };
     case "429":
       return { kind: "status", status: 429, headers: { "Retry-After": "7" } };
+    case "429 after":
+      return { kind: "status", status: 429, headers: { "Retry-After": "7" }, when: "after" };
     case "garbage":
       return { kind: "garbage" };
     case "garbage after":

@@ -56,6 +56,7 @@ export const SETTLE_FAULTS = [
   "502 after",
   "401",
   "429",
+  "429 after",
   "garbage",
   "garbage after",
   "empty",

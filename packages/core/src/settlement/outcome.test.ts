@@ -98,7 +98,7 @@ const OUTCOMES: readonly [result: unknown, first: string, repeated: string, why:
   [null, "unknown", "unknown", "null"],
   [{}, "unknown", "unknown", "an empty object"],
   [failure("ERR_FAREBOX_FACILITATOR_UNREACHABLE", "none"), "unsent", "unknown", "this attempt was never sent"],
-  [failure("ERR_FAREBOX_FACILITATOR_STATUS", "none", { status: 401 }), "unsent", "unknown", "bad credentials"],
+  [failure("ERR_FAREBOX_FACILITATOR_STATUS", "unknown", { status: 401 }), "unknown", "unknown", "bad credentials"],
   [failure("ERR_FAREBOX_FACILITATOR_UNREACHABLE", "unknown"), "unknown", "unknown", "reset"],
   [failure("ERR_FAREBOX_FACILITATOR_TIMEOUT", "unknown"), "unknown", "unknown", "too slow"],
   [failure("ERR_FAREBOX_FACILITATOR_RESPONSE", "unknown"), "unknown", "unknown", "an invalid response"],
@@ -133,7 +133,7 @@ describe("the outcome of a settlement", () => {
   });
 
   test("an unsent or unknown settlement has the facilitator's Retry-After, or five seconds", async () => {
-    const asked = failure("ERR_FAREBOX_FACILITATOR_STATUS", "none", { retryAfterSeconds: 40 });
+    const asked = failure("ERR_FAREBOX_FACILITATOR_UNAVAILABLE", "none", { retryAfterSeconds: 40 });
     expect(await settleWith(asked, false)).toEqual({ kind: "unsent", retryAfterSeconds: 40 });
     expect(await settleWith(asked, true)).toEqual({ kind: "unknown", retryAfterSeconds: 40 });
     expect(await settleWith(undefined, false)).toEqual({ kind: "unknown", retryAfterSeconds: 5 });

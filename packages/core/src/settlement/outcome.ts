@@ -52,7 +52,7 @@ export type Outcome =
   | { readonly kind: "settled"; readonly receipt: SettlementResponse }
   /** The money did not move and will not. */
   | { readonly kind: "rejected"; readonly receipt: SettlementResponse }
-  /** The facilitator was never reached: the money did not move. */
+  /** Nothing was sent to a facilitator: the money did not move. */
   | { readonly kind: "unsent"; readonly retryAfterSeconds: number }
   /** The money may have moved. */
   | { readonly kind: "unknown"; readonly retryAfterSeconds: number };
