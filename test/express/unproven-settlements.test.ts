@@ -102,6 +102,29 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       await expectUnknownThenDelivered(path, status);
     });
 
+    test.each([
+      ["an empty transaction", ""],
+      ["no transaction", undefined],
+      ["a transaction of null", null],
+    ])("a success with %s leaves the outcome unknown", async (_why, transaction) => {
+      await expectUnknownThenDelivered(path, {
+        kind: "rewrite",
+        rewrite: (response) => ({ ...response, transaction }),
+      });
+    });
+
+    test("a success without a transaction settles nothing, however often it is said", async () => {
+      const shop = await open(express);
+      shop.faults.always("settle", { kind: "status", status: 200, body: '{"success":true,"transaction":""}' });
+      const { payment } = await shop.buy(path);
+      for (let at = 0; at < 3; at++) {
+        const again = await shop.buy(path, { payment: payment! });
+        expect(again.status).toBe(503);
+        expect(again.json()).toMatchObject({ error: "settlement_pending" });
+      }
+      expect(shop.log).toContainEqual(expect.objectContaining({ event: "settlement_unknown", lacks: "transaction" }));
+    });
+
     test("a facilitator's own refusal is believed with any status", async () => {
       const shop = await open(express);
       const body = JSON.stringify({ success: false, errorReason: "insufficient_funds", transaction: "" });

@@ -126,6 +126,7 @@ describe("at settlement", () => {
     { why: "it never ends its answer", fault: { kind: "slow-body" } },
     { why: "its answer names another network", fault: rewriting({ network: "eip155:1" }) },
     { why: "its answer names another payer", fault: rewriting({ payer: `0x${"11".repeat(20)}` }) },
+    { why: "its answer names no transaction", fault: rewriting({ transaction: "" }) },
     { why: "its answer names another amount", fault: rewriting({ amount: "1" }) },
     {
       why: "it says that the transaction is pending",
