@@ -4,7 +4,7 @@
  * @module
  */
 import { readFileSync } from "node:fs";
-import type { Facilitator } from "@farebox/core";
+import { type Facilitator, FacilitatorError } from "@farebox/core";
 import { decodePaymentRequired } from "@farebox/core/protocol";
 import { type PaymentsOptions, paymentMiddleware, type RouteConfig, type RoutesConfig } from "@farebox/express";
 import { createPayer, createTestFacilitator, type PayOptions, type PayResult, pay } from "@farebox/testing";
@@ -224,9 +224,10 @@ const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>
   [
     "unexpected_settle_error",
     () => {
-      const shop = open();
-      shop.facilitator.faults.next("settle", { kind: "status", status: 429 });
-      return shop.buy();
+      const failure = { code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE", operation: "settle", outcome: "none" } as const;
+      const settle = () => Promise.reject(new FacilitatorError("connection refused", failure));
+      const kinds = [{ x402Version: 2, scheme: "exact", network: "eip155:84532" }];
+      return open({ options: { facilitator: { ...agreeable(kinds), settle } } }).buy();
     },
   ],
   [

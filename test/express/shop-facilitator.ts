@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { CanonicalPayment, Facilitator } from "@farebox/core";
+import { type CanonicalPayment, type Facilitator, FacilitatorError } from "@farebox/core";
 import { createTestFacilitator, type Payer } from "@farebox/testing";
 
 /** How a settlement can fail. */
@@ -24,10 +24,14 @@ export interface ShopFacilitator extends Facilitator {
 
 const FUNDS = 1_000_000_000n;
 
+/** As of a connection that was refused. */
+const UNREACHABLE = { code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE", operation: "settle", outcome: "none" } as const;
+
 /** Creates a facilitator for a payer, who gets money. */
 export function createShopFacilitator(payer: Payer): ShopFacilitator {
   const facilitator = createTestFacilitator();
   const { ledger, faults, calls } = facilitator;
+  let isUnreachable = false;
   ledger.fund(payer.address, FUNDS);
 
   async function hold(call: "verify" | "settle"): Promise<() => void> {
@@ -56,7 +60,11 @@ export function createShopFacilitator(payer: Payer): ShopFacilitator {
 
   return {
     verify: (request, options) => facilitator.verify(request, options),
-    settle: (request, options) => facilitator.settle(request, options),
+    async settle(request, options) {
+      if (!isUnreachable) return await facilitator.settle(request, options);
+      isUnreachable = false;
+      throw new FacilitatorError("the facilitator's own words", UNREACHABLE);
+    },
     supported: (options) => facilitator.supported(options),
     hold,
     removeFunds,
@@ -69,7 +77,7 @@ export function createShopFacilitator(payer: Payer): ShopFacilitator {
     failNext(ending) {
       if (ending === "rejected") void rejectNext();
       else if (ending === "unknown") faults.next("settle", { kind: "drop" });
-      else faults.next("settle", { kind: "status", status: 429, body: "the facilitator's own words" });
+      else isUnreachable = true;
     },
   };
 }

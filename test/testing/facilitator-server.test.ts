@@ -155,7 +155,7 @@ describe("a facilitator server", () => {
   test.each<[string, Fault, string, string]>([
     ["a reset", { kind: "drop" }, "ERR_FAREBOX_FACILITATOR_UNREACHABLE", "unknown"],
     ["a 500", { kind: "status", status: 500, body: "<h1>" }, "ERR_FAREBOX_FACILITATOR_STATUS", "unknown"],
-    ["a 429", { kind: "status", status: 429 }, "ERR_FAREBOX_FACILITATOR_STATUS", "none"],
+    ["a 429", { kind: "status", status: 429 }, "ERR_FAREBOX_FACILITATOR_STATUS", "unknown"],
     ["garbage", { kind: "garbage" }, "ERR_FAREBOX_FACILITATOR_RESPONSE", "unknown"],
     ["an empty response", { kind: "empty" }, "ERR_FAREBOX_FACILITATOR_RESPONSE", "unknown"],
   ])("an HTTP client fails on %s like a call in this process", async (_what, fault, code, outcome) => {

@@ -68,7 +68,7 @@ export interface FacilitatorFailure {
  *
  * `outcome` says what happened to the money:
  *
- * - `"none"`: provably nothing, because the request was not sent or was refused.
+ * - `"none"`: provably nothing. A `settle` was not sent; other calls move no money.
  * - `"unknown"`: it may have moved. Do not settle with another facilitator, and do not tell the payer that it failed.
  */
 export class FacilitatorError extends FareboxError {

@@ -26,6 +26,8 @@ export function toFault(name: FaultName): Fault {
       return { kind: "status", status: 401 };
     case "429":
       return { kind: "status", status: 429, headers: { "Retry-After": "7" } };
+    case "429 after":
+      return { kind: "status", status: 429, headers: { "Retry-After": "7" }, when: "after" };
     case "garbage":
       return { kind: "garbage" };
     case "garbage after":
@@ -38,6 +40,8 @@ export function toFault(name: FaultName): Fault {
       return rewriting({ payer: OTHER_PAYER });
     case "other amount":
       return rewriting({ amount: "1" });
+    case "no transaction":
+      return rewriting({ transaction: "" });
     case "no funds":
       // It has not tried to move anything.
       return { kind: "status", status: 200, body: JSON.stringify(NO_FUNDS) };

@@ -56,6 +56,7 @@ export const SETTLE_FAULTS = [
   "502 after",
   "401",
   "429",
+  "429 after",
   "garbage",
   "garbage after",
   "empty",
@@ -63,6 +64,7 @@ export const SETTLE_FAULTS = [
   "no funds",
   "other payer",
   "other amount",
+  "no transaction",
 ] as const;
 export type FaultName = (typeof VERIFY_FAULTS)[number] | (typeof SETTLE_FAULTS)[number];
 

@@ -234,7 +234,7 @@ function parseQuoteSecret(secret: unknown, issues: Issues): Uint8Array {
 const STORE_METHODS = ["claim", "find", "transition", "release", "unfinished"] as const;
 
 function parseStore(store: unknown, now: () => number, issues: Issues): PaymentStore {
-  if (store === undefined) return createMemoryStore(now);
+  if (store === undefined) return createMemoryStore(typeof now === "function" ? now : undefined);
   checkMethods(issues, { path: "options.store", value: store, methods: STORE_METHODS });
   return store as PaymentStore;
 }

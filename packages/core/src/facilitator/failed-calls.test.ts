@@ -8,15 +8,7 @@ import { call, closeServers, expectFailures, failureOf, listen, REQUEST, serve }
 afterEach(closeServers);
 
 describe("an error status", () => {
-  test.each([401, 403, 404, 405, 413, 415, 429])(
-    "status %i means that the request was not acted on",
-    async (status) => {
-      const url = await serve((_, response) => response.writeHead(status).end("<h1>No</h1>"));
-      await expectFailures(url, "ERR_FAREBOX_FACILITATOR_STATUS", "none");
-    },
-  );
-
-  test.each([300, 304, 400, 402, 408, 409, 422, 500, 502, 503, 504])(
+  test.each([300, 304, 400, 401, 402, 403, 404, 405, 408, 409, 413, 415, 422, 429, 500, 502, 503, 504])(
     "status %i leaves the outcome of a settlement unknown",
     async (status) => {
       const url = await serve((_, response) => response.writeHead(status).end());
@@ -155,6 +147,18 @@ describe("redirects", () => {
       const url = await redirectTo(status, ({ method }) => [method === "GET" ? 404 : 500, {}]);
       const failure = await failureOf(call(url, "settle"));
       expect(failure).toMatchObject({ code: "ERR_FAREBOX_FACILITATOR_STATUS", status: 404, outcome: "unknown" });
+    },
+  );
+
+  test.each<[status: number, body: object]>([
+    [200, { success: true, transaction: "0x1" }],
+    [200, { success: false, errorReason: "invalid_payload" }],
+    [400, { success: false, errorReason: "invalid_payload" }],
+  ])(
+    "the target of a GET redirect did not get the payment, so its %i %j says nothing about it",
+    async (status, body) => {
+      const url = await redirectTo(303, () => [status, body]);
+      expect(await failureOf(call(url, "settle"))).toMatchObject({ outcome: "unknown" });
     },
   );
 

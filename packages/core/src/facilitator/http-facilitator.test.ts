@@ -103,6 +103,13 @@ describe("responses", () => {
       { success: false, errorReason: "insufficient_funds", transaction: "", network: "eip155:84532" },
       "a refusal with a reason may have any status",
     ],
+    [
+      "settle",
+      429,
+      { success: false, errorReason: "insufficient_funds" },
+      { success: false, errorReason: "insufficient_funds", transaction: "", network: "eip155:84532" },
+      "a refusal with a reason may have any status",
+    ],
     ["supported", 200, { kinds: [] }, { kinds: [], extensions: [], signers: {} }, "nothing supported"],
   ])("%s reads %i %j as %j: %s", async (operation, status, body, answer) => {
     const url = await serve((_, response) => response.writeHead(status).end(JSON.stringify(body)));
@@ -114,7 +121,7 @@ describe("responses", () => {
     ["verify", 401, { isValid: true }, "none", "valid, but an error status"],
     ["settle", 500, { success: true, transaction: "0x1" }, "unknown", "settled, but an error status"],
     ["settle", 500, { success: false, error: "Internal error" }, "unknown", "the error page of a broken server"],
-    ["settle", 429, { success: false, message: "Too many" }, "none", "the error page of a busy server"],
+    ["settle", 429, { success: false, message: "Too many" }, "unknown", "the error page of a busy server"],
     ["supported", 500, { kinds: [] }, "none", "an error status"],
   ])("%s rejects %i %j with outcome %s: %s", async (operation, status, body, outcome) => {
     const url = await serve((_, response) => response.writeHead(status).end(JSON.stringify(body)));

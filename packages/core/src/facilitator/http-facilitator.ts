@@ -63,8 +63,8 @@ const MAX_BODY_BYTES = 256 * 1024;
 /**
  * Creates a client for a facilitator. It has no deadline of its own: {@link CallOptions.signal} ends a call.
  *
- * A call without a valid response rejects with a `FacilitatorError`. For `settle`, its `outcome` is `"none"` only if the facilitator
- * provably did not act on the request.
+ * A call without a valid response rejects with a `FacilitatorError`. For `settle`, its `outcome` is `"none"` only if nothing was
+ * sent.
  *
  * @throws {@link ConfigError} when `url` is not a base URL, or `headers` cannot be sent
  */
@@ -109,17 +109,19 @@ interface Exchange<T> {
   readonly refuses: (response: T) => boolean;
 }
 
-function readResponse<T extends object>(exchange: Exchange<T>, { outcome, isRedirected }: FollowedOutcome): T {
+function readResponse<T extends object>(exchange: Exchange<T>, followed: FollowedOutcome): T {
   const { operation, read, refuses } = exchange;
+  const { outcome, isRedirected, lostBody } = followed;
   if (outcome.kind === "no-response") throw failedToSend(operation, { ...outcome, sent: outcome.sent || isRedirected });
   if (outcome.kind === "broken") throw unreadable(operation, outcome.cause);
   const json = parseJson(outcome.text);
   const response = json.ok ? read(json.value) : undefined;
   const isOk = outcome.status >= 200 && outcome.status < 300;
   // A refusal of the payment may have any status if the body is clear. Every other response needs a 2xx status.
-  const counts = response !== undefined && (isOk || refuses(response));
+  // A server that did not get the payment says nothing about it.
+  const counts = response !== undefined && !lostBody && (isOk || refuses(response));
   if (counts) return withReports(response, outcome);
-  throw isOk ? unreadable(operation) : refusedStatus(operation, { ...outcome, isRedirected });
+  throw isOk ? unreadable(operation) : refusedStatus(operation, outcome);
 }
 
 /** Adds the outcomes of our declared extensions, which are in a header. An invalid header is ignored: it must not stop a payment. */

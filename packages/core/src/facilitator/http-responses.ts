@@ -99,9 +99,6 @@ function text(value: unknown): string | undefined {
 /** The three calls to a facilitator. */
 export type Operation = "verify" | "settle" | "supported";
 
-/** With these statuses a server refuses a request before acting on it. */
-const REFUSED_UNREAD: readonly number[] = [401, 403, 404, 405, 413, 415, 429];
-
 /** The request could not be sent, or got no response. The message names the cause's code, never a URL or a header. */
 export function failedToSend(operation: Operation, { sent, cause }: NoResponse): FacilitatorError {
   return new FacilitatorError(
@@ -136,14 +133,16 @@ export function unavailable(operation: Operation, why: string, retryAfterSeconds
   });
 }
 
-/** The status is an error, and the body says nothing clear about the payment. */
-export function refusedStatus(operation: Operation, { status, headers, isRedirected }: Refusal): FacilitatorError {
+/**
+ * The status is an error, and the body says nothing clear about the payment. No status proves that nothing was done: a gateway
+ * may have sent the request more than once.
+ */
+export function refusedStatus(operation: Operation, { status, headers }: Refusal): FacilitatorError {
   const retryAfterSeconds = readRetryAfter(headers["retry-after"]);
   return new FacilitatorError(`facilitator responded to ${operation} with status ${status}`, {
     code: "ERR_FAREBOX_FACILITATOR_STATUS",
     operation,
-    // The target of a redirect does not know whether the redirecting server acted on the request.
-    outcome: REFUSED_UNREAD.includes(status) && !isRedirected ? "none" : lostOutcome(operation),
+    outcome: lostOutcome(operation),
     status,
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
   });
@@ -152,7 +151,6 @@ export function refusedStatus(operation: Operation, { status, headers, isRedirec
 interface Refusal {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  readonly isRedirected: boolean;
 }
 
 /** The status is fine, but the body is invalid or incomplete. */

@@ -261,8 +261,8 @@ describe("over HTTP", () => {
 
   test.each<[why: string, first: Behaviour | "has a closed port", settlesElsewhere: boolean]>([
     ["has a closed port", "has a closed port", true],
-    ["refuses the credentials", responds(401), true],
-    ["is busy", responds(429), true],
+    ["refuses the credentials", responds(401), false],
+    ["is busy", responds(429), false],
     ["hangs", hangs, false],
     ["resets the connection", resets, false],
     ["is broken", responds(500), false],

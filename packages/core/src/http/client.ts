@@ -232,6 +232,8 @@ const DECODERS: ReadonlyMap<string, (body: Buffer, options: { maxOutputLength: n
 export interface FollowedOutcome {
   readonly outcome: HttpOutcome;
   readonly isRedirected: boolean;
+  /** Whether a redirect turned a POST into a GET, so that the last server did not get the body. */
+  readonly lostBody: boolean;
 }
 
 /** More redirects count as a loop. */
@@ -251,8 +253,9 @@ export async function sendFollowing(
   let outcome = await send(at);
   for (let redirects = 0; ; redirects++) {
     const target = outcome.kind === "responded" ? targetOf(outcome, at.url) : undefined;
-    if (target === undefined || outcome.kind !== "responded") return { outcome, isRedirected: redirects > 0 };
-    if (redirects === MAX_REDIRECTS) return { outcome: TOO_MANY, isRedirected: true };
+    const lostBody = request.body !== undefined && at.body === undefined;
+    if (target === undefined || outcome.kind !== "responded") return { outcome, isRedirected: redirects > 0, lostBody };
+    if (redirects === MAX_REDIRECTS) return { outcome: TOO_MANY, isRedirected: true, lostBody };
     at = redirected(at, { target, status: outcome.status, own });
     outcome = await send(at);
   }

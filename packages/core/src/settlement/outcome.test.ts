@@ -5,8 +5,10 @@ import { SILENT } from "../events/logger.js";
 import type { Facilitator, FacilitatorRequest } from "../facilitator/facilitator.js";
 import { createFacilitatorPool } from "../facilitator/pool.js";
 import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO, PAYER, paymentOf } from "../gate/shop.fixture.js";
+import type { RpcNode } from "../http/rpc-node.js";
 import type { SettlementResponse } from "../protocol/documents.js";
 import { createOffer } from "../scheme/offer.js";
+import type { ChainFinding } from "../scheme/scheme.js";
 import { type Attempt, explain, type PendingPayment, reachOutcome } from "./outcome.js";
 
 const OFFER = createOffer(
@@ -70,7 +72,8 @@ const OUTCOMES: readonly [result: unknown, first: string, repeated: string, why:
   [DONE, "settled", "settled", "the required fields"],
   [{ ...DONE, payer: PAYER, amount: "10000" }, "settled", "settled", "all fields"],
   [{ ...DONE, payer: PAYER.toLowerCase() }, "settled", "settled", "addresses have no case"],
-  [{ ...DONE, transaction: "" }, "settled", "settled", "a success without a transaction"],
+  [{ ...DONE, transaction: "" }, "unknown", "unknown", "a success with an empty transaction"],
+  [{ success: true, network: NETWORK }, "unknown", "unknown", "a success without a transaction"],
   [{ success: true, transaction: TX }, "settled", "settled", "no network"],
   [{ ...DONE, network: "eip155:1" }, "unknown", "unknown", "on another network"],
   [{ ...DONE, payer: PAY_TO }, "unknown", "unknown", "by another payer"],
@@ -89,7 +92,7 @@ const OUTCOMES: readonly [result: unknown, first: string, repeated: string, why:
   [because("unexpected_settle_error"), "unknown", "unknown", "the facilitator does not know"],
   [because("unexpected_settle_error", TX), "unknown", "unknown", "the facilitator does not know"],
   [because("payment_already_settled", TX), "rejected", "settled", "by another seller's attempt, or by an earlier one"],
-  [because("payment_already_settled"), "rejected", "settled", "by another seller's attempt, or by an earlier one"],
+  [because("payment_already_settled"), "rejected", "unknown", "the payer may have used it up without paying"],
   [{ ...because("payment_already_settled", TX), payer: PAY_TO }, "rejected", "unknown", "of another payer"],
   [{ ...because("payment_already_settled", TX), network: "eip155:1" }, "rejected", "unknown", "on another network"],
   [{ success: "true", transaction: TX }, "unknown", "unknown", "a text is not a boolean"],
@@ -98,7 +101,7 @@ const OUTCOMES: readonly [result: unknown, first: string, repeated: string, why:
   [null, "unknown", "unknown", "null"],
   [{}, "unknown", "unknown", "an empty object"],
   [failure("ERR_FAREBOX_FACILITATOR_UNREACHABLE", "none"), "unsent", "unknown", "this attempt was never sent"],
-  [failure("ERR_FAREBOX_FACILITATOR_STATUS", "none", { status: 401 }), "unsent", "unknown", "bad credentials"],
+  [failure("ERR_FAREBOX_FACILITATOR_STATUS", "unknown", { status: 401 }), "unknown", "unknown", "bad credentials"],
   [failure("ERR_FAREBOX_FACILITATOR_UNREACHABLE", "unknown"), "unknown", "unknown", "reset"],
   [failure("ERR_FAREBOX_FACILITATOR_TIMEOUT", "unknown"), "unknown", "unknown", "too slow"],
   [failure("ERR_FAREBOX_FACILITATOR_RESPONSE", "unknown"), "unknown", "unknown", "an invalid response"],
@@ -113,6 +116,21 @@ describe("the outcome of a settlement", () => {
       expect((await settleWith(result, true)).kind).toBe(repeated);
     },
   );
+
+  test.each<[found: ChainFinding, kind: string]>([
+    [{ kind: "moved", transaction: TX }, "settled"],
+    [{ kind: "never" }, "rejected"],
+    [{ kind: "open" }, "unknown"],
+    [{ kind: "unclear", problem: "silent" }, "unknown"],
+  ])("a success without a transaction is searched on chain where there is a node: %o is %s", async (found, kind) => {
+    const scheme = createTestScheme({ findPayment: async () => found });
+    const facilitator = { settle: async () => ({ ...DONE, transaction: "" }) };
+    const rpc = new Map([[NETWORK, {} as RpcNode]]);
+    const task = { payment: { ...PAYMENT, scheme }, facilitator: undefined, isRepeated: false };
+    const outcome = await reachOutcome(task, { facilitator, logger: SILENT, rpc });
+    expect(outcome.kind).toBe(kind);
+    if (outcome.kind === "settled") expect(outcome.receipt.transaction).toBe(TX);
+  });
 
   test("a settlement has a receipt of known fields and the transaction", async () => {
     const result = { ...DONE, payer: PAYER.toLowerCase(), errorMessage: "prose", secret: "s" };
@@ -133,7 +151,7 @@ describe("the outcome of a settlement", () => {
   });
 
   test("an unsent or unknown settlement has the facilitator's Retry-After, or five seconds", async () => {
-    const asked = failure("ERR_FAREBOX_FACILITATOR_STATUS", "none", { retryAfterSeconds: 40 });
+    const asked = failure("ERR_FAREBOX_FACILITATOR_UNAVAILABLE", "none", { retryAfterSeconds: 40 });
     expect(await settleWith(asked, false)).toEqual({ kind: "unsent", retryAfterSeconds: 40 });
     expect(await settleWith(asked, true)).toEqual({ kind: "unknown", retryAfterSeconds: 40 });
     expect(await settleWith(undefined, false)).toEqual({ kind: "unknown", retryAfterSeconds: 5 });
@@ -165,7 +183,10 @@ describe("the outcome of a settlement", () => {
       fc.asyncProperty(fc.oneof(fc.anything(), fields), fc.boolean(), async (result, repeated) => {
         const plain = (result ?? {}) as SettlementResponse;
         const { kind } = await settleWith(() => result, repeated);
-        if (kind === "settled") expect(plain.success === true || repeated).toBe(true);
+        if (kind === "settled") {
+          expect(plain.success === true || repeated).toBe(true);
+          expect(plain.transaction).toMatch(/./s);
+        }
         if (kind === "rejected") expect([plain.success, repeated]).toEqual([false, false]);
         expect(kind).not.toBe("unsent");
       }),

@@ -52,7 +52,7 @@ export type Outcome =
   | { readonly kind: "settled"; readonly receipt: SettlementResponse }
   /** The money did not move and will not. */
   | { readonly kind: "rejected"; readonly receipt: SettlementResponse }
-  /** The facilitator was never reached: the money did not move. */
+  /** Nothing was sent to a facilitator: the money did not move. */
   | { readonly kind: "unsent"; readonly retryAfterSeconds: number }
   /** The money may have moved. */
   | { readonly kind: "unknown"; readonly retryAfterSeconds: number };
@@ -119,15 +119,16 @@ async function judge(
   if (!success && !isRepeated && isFinal(response)) return rejected(payment, response);
   const saysSettled = success || (isRepeated && errorReason === "payment_already_settled");
   const differsIn = saysSettled ? findDifference(payment, response) : undefined;
-  const isBelieved = saysSettled && differsIn === undefined;
-  // "Settled before" is checked on chain where that is possible.
-  const mustSearch = !success && canSearch(payment, deps);
-  if (isBelieved && !mustSearch) return settled(payment, transaction);
-  const found = isBelieved ? await searchChain(payment, deps) : undefined;
-  if (found !== undefined) return found;
+  const lacks = saysSettled && transaction === "" ? "transaction" : undefined;
+  if (saysSettled && differsIn === undefined) {
+    // "Settled before" is checked on chain where that is possible, and money that moved has a transaction.
+    const isBelieved = lacks === undefined && (success || !canSearch(payment, deps));
+    const found = isBelieved ? settled(payment, transaction) : await searchChain(payment, deps);
+    if (found !== undefined) return found;
+  }
   const { network } = payment.facilitatorRequest.paymentRequirements;
   const reason = isReason(errorReason) ? errorReason : undefined;
-  deps.logger.error("settlement_unknown", { network, payer: payment.payer, reason, differsIn });
+  deps.logger.error("settlement_unknown", { network, payer: payment.payer, reason, differsIn, lacks });
   return { kind: "unknown", retryAfterSeconds: RETRY_AFTER_SECONDS };
 }
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { ConfigError } from "../errors.js";
 import { bring, CLAIM, createClock, MINUTE, move, RECEIPT } from "./memory-store.fixture.js";
 import { createMemoryStore } from "./memory-store.js";
 import type { PaymentStore, StoredAnswer } from "./payment-store.js";
@@ -185,6 +186,20 @@ describe("kept responses", () => {
 test.each([-1, Number.NaN, "1000", null])("createMemoryStore throws for a maxAnswerBytes of %s", (maxAnswerBytes) => {
   const create = () => createMemoryStore(Date.now, { maxAnswerBytes: maxAnswerBytes as number });
   expect(create).toThrow(/^maxAnswerBytes: expected a number of bytes, from 0, received /);
+});
+
+test.each<[given: readonly unknown[], message: RegExp]>([
+  [[{ maxAnswerBytes: 1000 }], /^now: expected a function .*createMemoryStore\(Date\.now, \{ maxAnswerBytes \}\)/],
+  [[1000], /^now: expected a function/],
+  [[null], /^now: expected a function/],
+  [[Date.now, null], /^options: expected an object/],
+  [[Date.now, 1000], /^options: expected an object/],
+  [[Date.now, { maxAnswersBytes: 1000 }], /^maxAnswersBytes: expected no such option/],
+  [[{}, { maxAnswersBytes: 1000, maxAnswerBytes: "1" }], /^now: .*\nmaxAnswersBytes: .*\nmaxAnswerBytes: /],
+])("createMemoryStore throws at start-up when it is called with %o", (given, message) => {
+  const create = createMemoryStore as (...given: readonly unknown[]) => unknown;
+  expect(() => create(...given)).toThrow(ConfigError);
+  expect(() => create(...given)).toThrow(message);
 });
 
 /** The same in a list, oldest first. */

@@ -6,7 +6,8 @@
  *
  * @module
  */
-import { ConfigError, describeValue } from "../errors.js";
+import { ConfigError, type ConfigIssue, describeValue } from "../errors.js";
+import { isJsonObject } from "../protocol/json.js";
 import {
   type Claim,
   type ClaimRequest,
@@ -37,13 +38,14 @@ const MINUTE_MS = 60 * 1000;
  * Creates a store in memory. A record is forgotten ten minutes after its payment has expired, a released one at once.
  *
  * @param now - The clock, in Unix milliseconds. Default `Date.now`.
- * @throws {@link ConfigError} when `maxAnswerBytes` is not a number from 0
+ * @throws {@link ConfigError} when `now` is no function, or an option is unknown or invalid
  */
 export function createMemoryStore(
   now: () => number = Date.now,
-  { maxAnswerBytes = DEFAULT_MAX_ANSWER_BYTES }: MemoryStoreOptions = {},
+  options: MemoryStoreOptions = {},
 ): PaymentStore & { readonly size: number } {
-  checkSize(maxAnswerBytes);
+  check(now, options);
+  const { maxAnswerBytes = DEFAULT_MAX_ANSWER_BYTES } = options;
   const records = new Map<string, PaymentRecord>();
   const identifiers = new Set<string>();
   /** Identities by the minute in which their records are forgotten. */
@@ -174,11 +176,26 @@ export function isMemoryStore(store: PaymentStore): boolean {
   return memoryStores.has(store);
 }
 
-function checkSize(bytes: number): void {
-  // `bytes < 0` would let NaN pass.
-  if (typeof bytes === "number" && bytes >= 0) return;
-  const received = describeValue(bytes);
-  throw new ConfigError([{ path: "maxAnswerBytes", expected: "a number of bytes, from 0", received }]);
+/** For callers without types. A store that throws later answers every payment with 503. */
+function check(now: unknown, options: unknown): void {
+  const issues: ConfigIssue[] = [];
+  const add = (path: string, expected: string, received: unknown) => {
+    issues.push({ path, expected, received: describeValue(received) });
+  };
+  if (typeof now !== "function") {
+    add("now", "a function that returns Unix milliseconds, as in createMemoryStore(Date.now, { maxAnswerBytes })", now);
+  }
+  if (!isJsonObject(options)) add("options", "an object such as { maxAnswerBytes: 1000000 }", options);
+  else {
+    for (const [name, value] of Object.entries(options)) {
+      if (name !== "maxAnswerBytes") add(name, "no such option; maxAnswerBytes is the only one", value);
+      // `value < 0` would let NaN pass.
+      else if (value !== undefined && !(typeof value === "number" && value >= 0)) {
+        add(name, "a number of bytes, from 0", value);
+      }
+    }
+  }
+  if (issues.length > 0) throw new ConfigError(issues);
 }
 
 function isUnfinished({ state }: PaymentRecord): boolean {

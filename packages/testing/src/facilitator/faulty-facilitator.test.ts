@@ -73,7 +73,7 @@ describe("a facilitator with faults", () => {
       "429 with Retry-After",
       "settle",
       { kind: "status", status: 429, headers: { "Retry-After": "7" } },
-      { code: status, outcome: "none", status: 429, retryAfterSeconds: 7 },
+      { code: status, outcome: "unknown", status: 429, retryAfterSeconds: 7 },
       false,
     ],
     [

@@ -6,9 +6,6 @@
 import { type Facilitator, FacilitatorError, type FacilitatorFailure } from "@farebox/core";
 import { type ActiveFault, type Fault, type FaultPlan, type Operation, runUntilFault } from "./faults.js";
 
-/** With these statuses a server refuses a request before it acts on it. */
-const REFUSALS: ReadonlySet<number> = new Set([401, 403, 404, 405, 413, 415, 429]);
-
 /**
  * Adds faults to a facilitator. A call without a response rejects like that of an HTTP client: the outcome of a settlement is
  * `"unknown"`, whether or not the money moved, because such a client cannot know.
@@ -62,7 +59,7 @@ function failure(operation: Operation, fault: LostResponse): FacilitatorError {
     case "status":
       return fail(`facilitator responded to ${operation} with status ${fault.status}`, {
         code: "ERR_FAREBOX_FACILITATOR_STATUS",
-        outcome: REFUSALS.has(fault.status) ? "none" : lost,
+        outcome: lost,
         status: fault.status,
         ...retryAfter(fault.headers),
       });
