@@ -10,6 +10,7 @@
  */
 import type { ServerResponse } from "node:http";
 import type { GateResponse, HandlerResponse, HeldAdmission, Release } from "@farebox/core/adapter";
+import { isDisconnected, keepOpen, onClosed } from "./connection.js";
 import {
   appendExposeHeaders,
   HeadRehearsal,
@@ -23,7 +24,7 @@ import {
   type WriteHeadArguments,
   withoutOverrides,
 } from "./response-head.js";
-import { isDisconnected, onClosed, prepareResponse } from "./write-response.js";
+import { prepareResponse } from "./write-response.js";
 
 /**
  * Holds a response.
@@ -66,6 +67,8 @@ class HeldResponse {
   /** Something is being sent: `headersSent` says what Node says again. */
   #isSending = false;
   #isReplaced = false;
+  /** The response has ended and is held: its connection stays open until this is called. */
+  #stopKeepingOpen: (() => void) | undefined;
   /** A response that was paid for. The gate keeps it if its delivery breaks off. */
   #paidResponse: HandlerResponse | undefined;
 
@@ -147,6 +150,7 @@ class HeldResponse {
       this.#call("end", [chunk]);
       return;
     }
+    if (this.#phase !== "dropped") this.#stopKeepingOpen = keepOpen(this.#res);
     this.#lastChunk = chunk;
     this.#heldBytes += chunk?.byteLength ?? 0;
     void this.#decide();
@@ -197,8 +201,15 @@ class HeldResponse {
       const release = await this.#admission.complete(response);
       this.#carryOut(release, head, response);
     } catch {
+      this.#letGo();
       this.#res.destroy();
     }
+  }
+
+  /** The connection is free to be destroyed, once the response is out. */
+  #letGo(): void {
+    this.#stopKeepingOpen?.();
+    this.#stopKeepingOpen = undefined;
   }
 
   #wholeBody(): Buffer | undefined {
@@ -257,16 +268,21 @@ class HeldResponse {
     this.#phase = "deciding";
     instead
       .then((response) => (isDisconnected(this.#res) ? this.#drop() : this.#replace(response)))
-      .catch(() => this.#res.destroy());
+      .catch(() => {
+        this.#letGo();
+        this.#res.destroy();
+      });
   }
 
   /** From here on Node and earlier middleware see the response as it is: nothing sent yet. */
   #startSending(): void {
+    this.#letGo();
     this.#isSending = true;
     this.#res.writeHead = this.#original.writeHead;
   }
 
   #drop(): void {
+    this.#letGo();
     this.#phase = "dropped";
     this.#chunks = [];
     this.#resumeHandler(true);
