@@ -164,12 +164,17 @@ class HeldResponse {
   /** Node drops the callback of `end` if the client disconnects first. Here it is always called once. */
   #callWhenClosed(callback: WriteCallback): void {
     const res = this.#res;
+    let isCalled = false;
     const call = () => {
-      res.off("finish", call).off("close", call);
-      callback();
+      if (!isCalled) callback();
+      isCalled = true;
     };
-    if (res.closed) later(callback);
-    else res.once("finish", call).once("close", call);
+    if (res.closed || isDisconnected(res)) {
+      later(callback);
+      return;
+    }
+    res.once("finish", call);
+    onClosed(res, call);
   }
 
   /** Keeps a chunk. Its callback is called soon, or after the release if there is no room. */
@@ -301,7 +306,10 @@ class HeldResponse {
   #close(isDelivered: boolean): void {
     if (!isDelivered) this.#admission.leave();
     this.#cancel();
-    if (!isDelivered && this.#paidResponse !== undefined) void this.#admission.undelivered(this.#paidResponse);
+    if (isDelivered || this.#paidResponse === undefined) return;
+    // Without a socket it still waited for its turn in a pipeline.
+    if (this.#res.socket === null) void this.#admission.unreleased(this.#paidResponse);
+    else void this.#admission.undelivered(this.#paidResponse);
   }
 
   /** Nothing is charged if the client disconnects before the gate has decided. */
