@@ -1,8 +1,8 @@
 /**
  * Holds a handler's response until its payment has settled, then releases it or replaces it.
  *
- * The handler writes as usual. Its response is held until the handler ends it, flushes it, writes more than is held, or
- * writes the first event of a stream. Then the gate decides once. After the release everything passes straight to the client.
+ * The handler writes as usual. Its response is held until the handler ends it, flushes its first bytes, writes more than is held,
+ * or writes the first event of a stream. Then the gate decides once. After the release everything passes straight to the client.
  * Our methods stay on the response, because later middleware may have wrapped them.
  *
  * @see `docs/reference/lifecycle.md`, "Holding the response"
@@ -59,6 +59,9 @@ class HeldResponse {
   /** The chunk given to `end`. */
   #lastChunk: Buffer | undefined;
   #heldBytes = 0;
+  /** The handler wants what it writes to go out at once. */
+  #isFlushed = false;
+  readonly #events = new EventSearch();
   /** Callbacks of writes that exceeded `holdBytes`. */
   #callbacks: WriteCallback[] = [];
   #isDrainAwaited = false;
@@ -123,8 +126,16 @@ class HeldResponse {
       this.#call("flushHeaders", []);
     } else if (this.#phase === "holding") {
       this.#writeHeadOnce();
-      void this.#decide();
+      this.#isFlushed = true;
+      if (this.#isStreaming()) void this.#decide();
     }
+  }
+
+  /** Whether the handler streams, and has something to stream. A head alone is nothing that a client would pay for. */
+  #isStreaming(): boolean {
+    if (!isEventStream(this.#res)) return this.#isFlushed && this.#heldBytes > 0;
+    // Events cannot be told from comments in a compressed stream.
+    return this.#res.hasHeader("content-encoding") ? this.#heldBytes > 0 : this.#events.isFound;
   }
 
   #write(args: ChunkArguments): boolean {
@@ -182,7 +193,8 @@ class HeldResponse {
     if (this.#phase !== "dropped") {
       this.#chunks.push(chunk);
       this.#heldBytes += chunk.byteLength;
-      if (this.#heldBytes > this.#holdBytes || isEventStream(this.#res)) void this.#decide();
+      if (this.#phase === "holding") this.#events.add(chunk);
+      if (this.#heldBytes > this.#holdBytes || this.#isStreaming()) void this.#decide();
     }
     if (this.#phase !== "deciding") later(callback);
     else if (callback !== undefined) this.#callbacks.push(callback);
@@ -202,7 +214,8 @@ class HeldResponse {
     this.#phase = "deciding";
     try {
       const head = takeHead(this.#res);
-      const response: HandlerResponse = { status: head.status, headers: head.headers, body: this.#wholeBody() };
+      const { status, headers } = head;
+      const response = { status, headers, body: this.#wholeBody(), isCutShort: this.#isCutShort() };
       const release = await this.#admission.complete(response);
       this.#carryOut(release, head, response);
     } catch {
@@ -220,6 +233,15 @@ class HeldResponse {
   #wholeBody(): Buffer | undefined {
     if (!this.#isEnded || this.#heldBytes > this.#holdBytes) return undefined;
     return Buffer.concat(this.#lastChunk === undefined ? this.#chunks : [...this.#chunks, this.#lastChunk]);
+  }
+
+  /** Whether the body is shorter than the head says, so that the client would wait for the rest in vain. */
+  #isCutShort(): boolean {
+    return (
+      this.#isEnded &&
+      this.#res.req.method !== "HEAD" &&
+      this.#heldBytes < Number(this.#res.getHeader("content-length"))
+    );
   }
 
   #carryOut(release: Release, head: ResponseHead, response: HandlerResponse): void {
@@ -251,7 +273,6 @@ class HeldResponse {
     let hasRoom = true;
     for (const chunk of chunks) hasRoom = this.#call("write", [chunk]) as boolean;
     if (this.#isEnded) this.#call("end", [this.#lastChunk]);
-    else if (chunks.length === 0) this.#call("flushHeaders", []);
     this.#resumeHandler(hasRoom);
   }
 
@@ -319,6 +340,26 @@ class HeldResponse {
     void this.#admission.cancel();
   }
 }
+
+/** Looks for the first `data` in a stream of events. Without it, comments and other fields are no event for the client. */
+class EventSearch {
+  /** The beginning of the last line. */
+  #line = "";
+  #isFound = false;
+
+  get isFound(): boolean {
+    return this.#isFound;
+  }
+
+  add(chunk: Buffer): void {
+    const text = this.#line + chunk.toString("latin1");
+    this.#isFound ||= /(?:^|[\r\n]|\xEF\xBB\xBF)data[:\r\n]/.test(text);
+    this.#line = text.slice(Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r")) + 1).slice(0, LONGEST_START);
+  }
+}
+
+/** A byte order mark, and `data:`. */
+const LONGEST_START = 8;
 
 const HELD: unique symbol = Symbol("farebox.held");
 
