@@ -213,6 +213,10 @@ const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>
     },
   ],
   [
+    "unexpected_settle_error",
+    () => open({ handler: (_req, res) => void res.set("Content-Length", "1000").end("short") }).buy(),
+  ],
+  [
     "unexpected_verify_error",
     () => {
       const shop = open();

@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import { createMemoryStore, type PaymentStore } from "@farebox/core";
-import type { RequestHandler } from "express";
+import type { PaymentsOptions } from "@farebox/express";
+import type { Request, RequestHandler, Response } from "express";
 import { describe, expect, test } from "vitest";
-import { expectNoStrayErrors, openShop, VERSIONS } from "./shop.js";
+import { expectNoStrayErrors, type Line, openShop, VERSIONS } from "./shop.js";
 
 describe.each(VERSIONS)("on %s, a connection", (_, express) => {
   test("a connection carries one paid request after another", async () => {
@@ -53,6 +54,57 @@ describe.each(VERSIONS)("on %s, a connection", (_, express) => {
     expect(left).toEqual(["client"]);
   });
 
+  test("a pipelined payment whose client disconnects while its handler runs is not charged, and stays good", async () => {
+    const { shop, first, leave } = await openPipeline(express);
+    const aborted: AbortSignal[] = [];
+    first.onPaid = (req) => void aborted.push(req.payment!.signal);
+    const { header } = await shop.sign();
+    const line = await shop.connect(FIRST + shop.request(header));
+    await first.paid.given;
+    await leave(line);
+    expect(aborted.map((signal) => signal.aborted)).toEqual([true]);
+    first.release();
+    first.onPaid = (_req, res) => void res.send("sold");
+    expect(await shop.ask({ payment: header })).toMatchObject({ status: 200, text: "sold" });
+    expect(shop.facilitator.settled).toHaveLength(1);
+  });
+
+  test.each([
+    ["is kept for the same payment", 100, "sold"],
+    ["that is too large to keep is made again for the same payment", 2, "sold"],
+  ])("a pipelined response whose client disconnects before it is out %s", async (_what, holdBytes, text) => {
+    const { shop, first, leave } = await openPipeline(express, { holdBytes });
+    first.onPaid = (_req, res) => void res.send(text);
+    const { header } = await shop.sign();
+    const line = await shop.connect(FIRST + shop.request(header));
+    await first.paid.given;
+    while (shop.facilitator.settled.length === 0) await shop.ask({ path: "/free" });
+    await leave(line);
+    expect(line.received()).toBe("");
+    first.release();
+    expect(await shop.ask({ payment: header })).toMatchObject({ status: 200, text, receipt: { success: true } });
+    expect(await shop.ask({ payment: header })).toMatchObject({ challenge: { error: "payment_already_used" } });
+    expect(shop.facilitator.settled).toHaveLength(1);
+  });
+
+  test("a kept response whose client disconnects from a pipeline again is kept again", async () => {
+    const { shop, first, leave } = await openPipeline(express);
+    first.onPaid = (_req, res) => void res.send("sold");
+    const { header } = await shop.sign();
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const replayed = once(shop.server, "request");
+      const line = await shop.connect(FIRST + shop.request(header));
+      await replayed;
+      await first.paid.given;
+      while (shop.facilitator.settled.length === 0) await shop.ask({ path: "/free" });
+      await shop.ask({ path: "/free" });
+      await leave(line);
+    }
+    first.release();
+    expect(await shop.ask({ payment: header })).toMatchObject({ status: 200, text: "sold" });
+    expect(shop.facilitator.settled).toHaveLength(1);
+  });
+
   test("50 payments at once get 50 responses", async () => {
     const shop = await openShop(express, { handler: (req, res) => void res.send(String(req.query["n"])) });
     const all = await Promise.all(Array.from({ length: 50 }, (_unused, n) => shop.pay({ path: `/paid?n=${n}` })));
@@ -60,6 +112,47 @@ describe.each(VERSIONS)("on %s, a connection", (_, express) => {
     expect(shop.facilitator.settled).toHaveLength(50);
   });
 });
+
+const FIRST = "GET /first HTTP/1.1\r\nHost: shop\r\n\r\n";
+
+/** A shop with a free route that responds when it is released: responses behind it in a pipeline wait. */
+async function openPipeline(express: (typeof VERSIONS)[number][1], options: Partial<PaymentsOptions> = {}) {
+  expectNoStrayErrors();
+  const paid = createLatch();
+  const waiting: Response[] = [];
+  const first = {
+    paid,
+    onPaid: (_req: Request, _res: Response): void => {},
+    release: () => waiting.map((res) => res.end("first")),
+  };
+  const shop = await openShop(express, {
+    options,
+    build: (app, payments) =>
+      app
+        .get("/first", (_req, res) => void waiting.push(res))
+        .use(payments)
+        .get("/paid", (req, res) => {
+          paid.give();
+          first.onPaid(req, res);
+        }),
+  });
+  /** The client disconnects. Resolves when the server has noticed. */
+  async function leave(line: Line): Promise<void> {
+    const closed = once(waiting.at(-1)!.req.socket, "close");
+    line.socket.destroy();
+    await closed;
+    await shop.ask({ path: "/free" });
+  }
+  return { shop, first, leave };
+}
+
+function createLatch() {
+  let give = (): void => {};
+  const given = new Promise<void>((resolve) => {
+    give = resolve;
+  });
+  return { given, give };
+}
 
 describe.each(VERSIONS)("on %s, a store that fails", (_, express) => {
   /** A store that fails in one method from a given moment on. */

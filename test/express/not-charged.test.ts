@@ -51,6 +51,10 @@ function throwing(): never {
   throw new Error("broken");
 }
 
+function openEvents(res: Response): Response {
+  return res.writeHead(200, { "Content-Type": "text/event-stream" });
+}
+
 /** Fails once, then works. */
 function failOnce(fail: Failure["fail"]): RequestHandler {
   let runs = 0;
@@ -103,6 +107,20 @@ describe.each(VERSIONS)("on %s, nothing is charged and the payment stays good", 
   test.each<[string, Failure["fail"]]>([
     ["writes and throws", (_req, res) => [res.write("half a response"), throwing()]],
     ["writes a head and throws", (_req, res) => [res.writeHead(200), throwing()]],
+    ["flushes its headers and throws", (_req, res) => [res.flushHeaders(), throwing()]],
+    ["flushes its headers, writes no byte and throws", (_req, res) => [res.flushHeaders(), res.write(""), throwing()]],
+    [
+      "writes a comment of an event stream and throws",
+      (_req, res) => [openEvents(res).write(": hello\n\n"), throwing()],
+    ],
+    [
+      "flushes, writes comments and fields that are no event, and throws",
+      (_req, res) => {
+        openEvents(res).flushHeaders();
+        for (const text of [":", "data: not yet\n", "\nretry: 1000\r\nid: 1\rda", "tabase: 1\n\n"]) res.write(text);
+        throwing();
+      },
+    ],
     ["destroys the response", (_req, res) => res.destroy()],
     ["destroys the response, then ends it", (_req, res) => res.destroy().end("too late")],
     ["destroys the socket", (req) => req.socket.destroy()],
@@ -113,6 +131,37 @@ describe.each(VERSIONS)("on %s, nothing is charged and the payment stays good", 
     const line = await shop.connect(shop.request(header));
     expect(await line.ended).toBe("");
     await expectStillGood(shop, header);
+  });
+});
+
+describe.each(VERSIONS)("on %s, a response that ends before its Content-Length", (_, express) => {
+  test.each<[string, Failure["fail"]]>([
+    ["ends", (_req, res) => res.set("Content-Length", "1000").end("short")],
+    ["writes and ends", (_req, res) => [res.writeHead(200, { "content-length": 10 }).write("short"), res.end()]],
+    ["ends with nothing", (_req, res) => res.set("Content-Length", "1").end()],
+  ])("a response is replaced by a 500 and not charged if its handler %s too early", async (_how, fail) => {
+    const shop = await openShop(express, { handler: failOnce(fail) });
+    const { header } = await shop.sign();
+    const response = await shop.ask({ payment: header });
+    expect(response).toMatchObject({ status: 500, headers: { "content-type": expect.stringContaining("json") } });
+    expect(response.json()).toMatchObject({ error: "unexpected_settle_error" });
+    await expectStillGood(shop, header);
+  });
+
+  test("a response of more than is held is replaced by a 500 and not charged if it ends too early", async () => {
+    const handler = failOnce((_req, res) => res.set("Content-Length", "1000").end("short"));
+    const shop = await openShop(express, { options: { holdBytes: 2 }, handler });
+    const { header } = await shop.sign();
+    expect(await shop.ask({ payment: header })).toMatchObject({ status: 500 });
+    await expectStillGood(shop, header);
+  });
+
+  test("a HEAD with a Content-Length and no body is charged", async () => {
+    const shop = await openShop(express, {
+      routes: { "/paid": PRICED },
+      handler: (_req, res) => void res.set("Content-Length", "1000").end(),
+    });
+    expect(await shop.pay({ method: "HEAD" })).toMatchObject({ status: 200, receipt: { success: true } });
   });
 });
 

@@ -67,7 +67,7 @@ describe.each(VERSIONS)("on %s, the signal of a handler", (_, express) => {
   });
 
   test.each<[string, (res: Response) => unknown, held: boolean]>([
-    ["while settlement is under way", (res) => res.flushHeaders(), true],
+    ["while settlement is under way", (res) => [res.flushHeaders(), res.write("a")], true],
     ["while a paid response streams", (res) => [res.flushHeaders(), res.write("begun")], false],
     [
       "while a response streams that is not charged",

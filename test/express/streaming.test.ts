@@ -18,7 +18,7 @@ async function askHeld(shop: Shop) {
 describe.each(VERSIONS)("on %s, before settlement", (_, express) => {
   test.each<[string, number, (res: Response) => unknown]>([
     ["a response that has ended", MIB, (res) => res.send("secret")],
-    ["a response that is flushed", MIB, (res) => res.flushHeaders()],
+    ["a response that is flushed", MIB, (res) => [res.flushHeaders(), res.write("secret")]],
     ["a response of more than is held", 8, (res) => res.write("more secrets")],
     ["the first byte, with nothing held", 0, (res) => res.write("s")],
     ["a hint", MIB, (res) => [res.writeEarlyHints({ link: "</secret.css>; rel=preload" }), res.send("secret")]],
@@ -92,6 +92,36 @@ describe.each(VERSIONS)("on %s, after settlement", (_, express) => {
     }
     responses[0]?.end("last");
     expect(await line.until("0\r\n\r\n")).toContain("last");
+  });
+
+  test.each<[string, readonly string[]]>([
+    ["one write", ["data: 1\n\n"]],
+    ["a field in two writes", [": hello\n\n", "event: a\nda", "ta: 1\n\n"]],
+    ["a line in single bytes", [..."\uFEFFdata: 1\n"]],
+    ["lines that end with a carriage return", ["id: 1\r", "data\r"]],
+  ])("an event stream begins with the first event, in %s", async (_how, texts) => {
+    const shop = await openShop(express, {
+      handler: (_req, res) => {
+        res.writeHead(200, { "Content-Type": "text/event-stream" });
+        for (const text of texts) res.write(text);
+      },
+    });
+    const { header } = await shop.sign();
+    const line = await shop.connect(shop.request(header));
+    expect(await line.until("\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    expect(shop.facilitator.settled).toHaveLength(1);
+  });
+
+  test("a compressed event stream begins with its first bytes", async () => {
+    const shop = await openShop(express, {
+      handler: (_req, res) => {
+        res.writeHead(200, { "Content-Type": "text/event-stream", "Content-Encoding": "gzip" });
+        res.write("compressed");
+      },
+    });
+    const { header } = await shop.sign();
+    const line = await shop.connect(shop.request(header));
+    await line.until("compressed");
   });
 
   test("a source of 200 MB waits after settlement for a client that does not read, and then arrives whole", async () => {

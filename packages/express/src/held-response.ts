@@ -1,8 +1,8 @@
 /**
  * Holds a handler's response until its payment has settled, then releases it or replaces it.
  *
- * The handler writes as usual. Its response is held until the handler ends it, flushes it, writes more than is held, or
- * writes the first event of a stream. Then the gate decides once. After the release everything passes straight to the client.
+ * The handler writes as usual. Its response is held until the handler ends it, flushes its first bytes, writes more than is held,
+ * or writes the first event of a stream. Then the gate decides once. After the release everything passes straight to the client.
  * Our methods stay on the response, because later middleware may have wrapped them.
  *
  * @see `docs/reference/lifecycle.md`, "Holding the response"
@@ -10,6 +10,7 @@
  */
 import type { ServerResponse } from "node:http";
 import type { GateResponse, HandlerResponse, HeldAdmission, Release } from "@farebox/core/adapter";
+import { isDisconnected, keepOpen, onClosed } from "./connection.js";
 import {
   appendExposeHeaders,
   HeadRehearsal,
@@ -23,7 +24,7 @@ import {
   type WriteHeadArguments,
   withoutOverrides,
 } from "./response-head.js";
-import { isDisconnected, onClosed, prepareResponse } from "./write-response.js";
+import { prepareResponse } from "./write-response.js";
 
 /**
  * Holds a response.
@@ -58,6 +59,9 @@ class HeldResponse {
   /** The chunk given to `end`. */
   #lastChunk: Buffer | undefined;
   #heldBytes = 0;
+  /** The handler wants what it writes to go out at once. */
+  #isFlushed = false;
+  readonly #events = new EventSearch();
   /** Callbacks of writes that exceeded `holdBytes`. */
   #callbacks: WriteCallback[] = [];
   #isDrainAwaited = false;
@@ -66,6 +70,8 @@ class HeldResponse {
   /** Something is being sent: `headersSent` says what Node says again. */
   #isSending = false;
   #isReplaced = false;
+  /** The response has ended and is held: its connection stays open until this is called. */
+  #stopKeepingOpen: (() => void) | undefined;
   /** A response that was paid for. The gate keeps it if its delivery breaks off. */
   #paidResponse: HandlerResponse | undefined;
 
@@ -120,8 +126,16 @@ class HeldResponse {
       this.#call("flushHeaders", []);
     } else if (this.#phase === "holding") {
       this.#writeHeadOnce();
-      void this.#decide();
+      this.#isFlushed = true;
+      if (this.#isStreaming()) void this.#decide();
     }
+  }
+
+  /** Whether the handler streams, and has something to stream. A head alone is nothing that a client would pay for. */
+  #isStreaming(): boolean {
+    if (!isEventStream(this.#res)) return this.#isFlushed && this.#heldBytes > 0;
+    // Events cannot be told from comments in a compressed stream.
+    return this.#res.hasHeader("content-encoding") ? this.#heldBytes > 0 : this.#events.isFound;
   }
 
   #write(args: ChunkArguments): boolean {
@@ -147,6 +161,7 @@ class HeldResponse {
       this.#call("end", [chunk]);
       return;
     }
+    if (this.#phase !== "dropped") this.#stopKeepingOpen = keepOpen(this.#res);
     this.#lastChunk = chunk;
     this.#heldBytes += chunk?.byteLength ?? 0;
     void this.#decide();
@@ -160,12 +175,17 @@ class HeldResponse {
   /** Node drops the callback of `end` if the client disconnects first. Here it is always called once. */
   #callWhenClosed(callback: WriteCallback): void {
     const res = this.#res;
+    let isCalled = false;
     const call = () => {
-      res.off("finish", call).off("close", call);
-      callback();
+      if (!isCalled) callback();
+      isCalled = true;
     };
-    if (res.closed) later(callback);
-    else res.once("finish", call).once("close", call);
+    if (res.closed || isDisconnected(res)) {
+      later(callback);
+      return;
+    }
+    res.once("finish", call);
+    onClosed(res, call);
   }
 
   /** Keeps a chunk. Its callback is called soon, or after the release if there is no room. */
@@ -173,7 +193,8 @@ class HeldResponse {
     if (this.#phase !== "dropped") {
       this.#chunks.push(chunk);
       this.#heldBytes += chunk.byteLength;
-      if (this.#heldBytes > this.#holdBytes || isEventStream(this.#res)) void this.#decide();
+      if (this.#phase === "holding") this.#events.add(chunk);
+      if (this.#heldBytes > this.#holdBytes || this.#isStreaming()) void this.#decide();
     }
     if (this.#phase !== "deciding") later(callback);
     else if (callback !== undefined) this.#callbacks.push(callback);
@@ -193,17 +214,34 @@ class HeldResponse {
     this.#phase = "deciding";
     try {
       const head = takeHead(this.#res);
-      const response: HandlerResponse = { status: head.status, headers: head.headers, body: this.#wholeBody() };
+      const { status, headers } = head;
+      const response = { status, headers, body: this.#wholeBody(), isCutShort: this.#isCutShort() };
       const release = await this.#admission.complete(response);
       this.#carryOut(release, head, response);
     } catch {
+      this.#letGo();
       this.#res.destroy();
     }
+  }
+
+  /** The connection is free to be destroyed, once the response is out. */
+  #letGo(): void {
+    this.#stopKeepingOpen?.();
+    this.#stopKeepingOpen = undefined;
   }
 
   #wholeBody(): Buffer | undefined {
     if (!this.#isEnded || this.#heldBytes > this.#holdBytes) return undefined;
     return Buffer.concat(this.#lastChunk === undefined ? this.#chunks : [...this.#chunks, this.#lastChunk]);
+  }
+
+  /** Whether the body is shorter than the head says, so that the client would wait for the rest in vain. */
+  #isCutShort(): boolean {
+    return (
+      this.#isEnded &&
+      this.#res.req.method !== "HEAD" &&
+      this.#heldBytes < Number(this.#res.getHeader("content-length"))
+    );
   }
 
   #carryOut(release: Release, head: ResponseHead, response: HandlerResponse): void {
@@ -235,7 +273,6 @@ class HeldResponse {
     let hasRoom = true;
     for (const chunk of chunks) hasRoom = this.#call("write", [chunk]) as boolean;
     if (this.#isEnded) this.#call("end", [this.#lastChunk]);
-    else if (chunks.length === 0) this.#call("flushHeaders", []);
     this.#resumeHandler(hasRoom);
   }
 
@@ -257,16 +294,21 @@ class HeldResponse {
     this.#phase = "deciding";
     instead
       .then((response) => (isDisconnected(this.#res) ? this.#drop() : this.#replace(response)))
-      .catch(() => this.#res.destroy());
+      .catch(() => {
+        this.#letGo();
+        this.#res.destroy();
+      });
   }
 
   /** From here on Node and earlier middleware see the response as it is: nothing sent yet. */
   #startSending(): void {
+    this.#letGo();
     this.#isSending = true;
     this.#res.writeHead = this.#original.writeHead;
   }
 
   #drop(): void {
+    this.#letGo();
     this.#phase = "dropped";
     this.#chunks = [];
     this.#resumeHandler(true);
@@ -285,7 +327,10 @@ class HeldResponse {
   #close(isDelivered: boolean): void {
     if (!isDelivered) this.#admission.leave();
     this.#cancel();
-    if (!isDelivered && this.#paidResponse !== undefined) void this.#admission.undelivered(this.#paidResponse);
+    if (isDelivered || this.#paidResponse === undefined) return;
+    // Without a socket it still waited for its turn in a pipeline.
+    if (this.#res.socket === null) void this.#admission.unreleased(this.#paidResponse);
+    else void this.#admission.undelivered(this.#paidResponse);
   }
 
   /** Nothing is charged if the client disconnects before the gate has decided. */
@@ -295,6 +340,26 @@ class HeldResponse {
     void this.#admission.cancel();
   }
 }
+
+/** Looks for the first `data` in a stream of events. Without it, comments and other fields are no event for the client. */
+class EventSearch {
+  /** The beginning of the last line. */
+  #line = "";
+  #isFound = false;
+
+  get isFound(): boolean {
+    return this.#isFound;
+  }
+
+  add(chunk: Buffer): void {
+    const text = this.#line + chunk.toString("latin1");
+    this.#isFound ||= /(?:^|[\r\n]|\xEF\xBB\xBF)data[:\r\n]/.test(text);
+    this.#line = text.slice(Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r")) + 1).slice(0, LONGEST_START);
+  }
+}
+
+/** A byte order mark, and `data:`. */
+const LONGEST_START = 8;
 
 const HELD: unique symbol = Symbol("farebox.held");
 

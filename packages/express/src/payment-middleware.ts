@@ -25,6 +25,7 @@ import {
 import { exactEvm, uptoEvm } from "@farebox/evm";
 import { exactSvm } from "@farebox/svm";
 import type { NextFunction, Request, RequestHandler, Response } from "express";
+import { isDisconnected, onUndelivered } from "./connection.js";
 import { createDocuments } from "./documents.js";
 import { isRouteOfItsMethod, readPlace, readRequest, removePayment } from "./express-request.js";
 import { holdResponse } from "./held-response.js";
@@ -32,7 +33,7 @@ import type { Payments } from "./payments.js";
 import { prepareGranted, preparePrepaid } from "./prepaid-response.js";
 import { createInspection, type Inspection } from "./router-view.js";
 import { markHandler } from "./router-walk.js";
-import { isDisconnected, onUndelivered, writeResponse } from "./write-response.js";
+import { writeResponse } from "./write-response.js";
 
 const BUILT_IN: BuiltIn = {
   schemes: [exactEvm(), uptoEvm(), exactSvm(), exactAvm()],

@@ -110,7 +110,7 @@ export interface SettlementOverrides {
 
 /**
  * Sets the amount to charge for a response, where the scheme allows less than was authorized (`upto`). The last call before the
- * response ends or is flushed counts. On a request without a payment it does nothing.
+ * response ends or streams counts. On a request without a payment it does nothing.
  *
  * @throws AmountError when the amount is invalid, or more than was authorized: `req.payment.maxAmount`.
  * @throws StateError when the scheme takes all or nothing, or the response has gone out.

@@ -5,6 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { PrepaidAdmission } from "@farebox/core/adapter";
+import { onUndelivered } from "./connection.js";
 import {
   appendExposeHeaders,
   HeadRehearsal,
@@ -12,7 +13,6 @@ import {
   setHeaders,
   type WriteHeadArguments,
 } from "./response-head.js";
-import { onUndelivered } from "./write-response.js";
 
 /** Prepares the response to a request that a hook let through unpaid: shared caches must not give it to others. */
 export function prepareGranted(res: ServerResponse): void {

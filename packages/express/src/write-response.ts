@@ -1,5 +1,5 @@
 /**
- * Writes the gate's responses, and tells whether a response was delivered.
+ * Writes the gate's responses.
  *
  * @module
  */
@@ -28,26 +28,4 @@ export function prepareResponse(res: ServerResponse, response: GateResponse): st
   const size = Buffer.byteLength(body);
   if (size > 0) res.setHeader("Content-Length", size);
   return res.req.method === "HEAD" ? undefined : body;
-}
-
-/** Whether the client has disconnected. A pipelined response that waits for its turn is not destroyed; its socket is. */
-export function isDisconnected(res: ServerResponse): boolean {
-  return res.destroyed || res.req.socket.destroyed;
-}
-
-/** Calls the listener when the connection is done with a response, and says whether all of it was handed to the network. */
-export function onClosed(res: ServerResponse, listener: (isDelivered: boolean) => void): void {
-  let isDelivered = false;
-  // Node emits "finish" (and sets `writableFinished`) for a response that broke off, too. Only the socket tells them apart.
-  res.on("finish", () => {
-    isDelivered = !isDisconnected(res);
-  });
-  res.on("close", () => listener(isDelivered));
-}
-
-/** Calls the listener if the connection closes before all of a response was handed to the network. */
-export function onUndelivered(res: ServerResponse, listener: () => void): void {
-  onClosed(res, (isDelivered) => {
-    if (!isDelivered) listener();
-  });
 }

@@ -29,6 +29,7 @@ import {
 } from "./payment.js";
 import {
   amountNotSet,
+  cutShort,
   denied,
   expired,
   type GateResponse,
@@ -45,6 +46,8 @@ import {
 export interface HandlerResponse extends Omit<StoredAnswer, "body"> {
   /** The whole body; `undefined`: it is larger than what is held. */
   readonly body: Uint8Array | undefined;
+  /** The body is shorter than its `Content-Length`. Default false. */
+  readonly isCutShort?: boolean;
 }
 
 /** What the client gets. */
@@ -262,6 +265,11 @@ class VerifiedAdmission implements HeldAdmission {
     if (!isCharged(route, response.status, logger)) {
       await this.#giveUp("not_chargeable");
       return { kind: "release", paid: false, headers: notChargedHeaders(payer, paid.offer.requirements.network) };
+    }
+    if (response.isCutShort === true) {
+      logger.error("response_cut_short", { route: route.key, remedy: "the body is shorter than its Content-Length" });
+      await this.#giveUp("not_chargeable");
+      return { kind: "replace", response: cutShort() };
     }
     if (amount === undefined) {
       logger.error("amount_not_said", { route: route.key, remedy: "call req.payment.settle(amount)" });

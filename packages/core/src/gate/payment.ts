@@ -35,7 +35,7 @@ export interface Payment {
   /**
    * Sets how much is charged by a scheme that allows less than was authorized (`upto`): `"10000"` in atomic units,
    * `"12.34%"` of the maximum, rounded down, or `"$0.0123"`, rounded half up. `"0"` charges nothing. The last call counts,
-   * until the response ends or is flushed. Not enumerable.
+   * until the response ends or streams. Not enumerable.
    *
    * @throws AmountError when it is not an amount, or more than the maximum.
    * @throws StateError when the scheme charges all or nothing, or the response has gone out.

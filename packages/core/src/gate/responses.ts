@@ -190,6 +190,11 @@ export function amountNotSet(): GateResponse {
   return problem(500, "unexpected_settle_error", "The server did not say what this costs. You were not charged.");
 }
 
+/** 500: the handler's response has a shorter body than its head says. Nothing was charged. */
+export function cutShort(): GateResponse {
+  return problem(500, "unexpected_settle_error", "The response was not complete. You were not charged.");
+}
+
 /** 503: the facilitator cannot be asked. Nothing was charged. */
 export function unreachable(error: Reason, retryAfterSeconds: number): GateResponse {
   return problem(

@@ -1,0 +1,114 @@
+/**
+ * The connection under a response: whether a response was delivered, and a connection that stays open for it.
+ *
+ * Requests may be pipelined. Node tells a response nothing about the connection until the responses before it are out, so
+ * the socket is watched here.
+ *
+ * @module
+ */
+import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+
+/** Whether the client has disconnected. A pipelined response that waits for its turn is not destroyed; its socket is. */
+export function isDisconnected(res: ServerResponse): boolean {
+  return res.destroyed || res.req.socket.destroyed;
+}
+
+/** Calls the listener when the connection is done with a response, and says whether all of it was handed to the network. */
+export function onClosed(res: ServerResponse, listener: (isDelivered: boolean) => void): void {
+  let isDelivered = false;
+  const stopWatching = connectionOf(res).onClosed(close);
+  // Node emits "finish" (and sets `writableFinished`) for a response that broke off, too. Only the socket tells them apart.
+  res.on("finish", () => {
+    isDelivered = !isDisconnected(res);
+  });
+  res.on("close", close);
+
+  function close(): void {
+    res.off("close", close);
+    stopWatching();
+    listener(isDelivered);
+  }
+}
+
+/** Calls the listener if the connection closes before all of a response was handed to the network. */
+export function onUndelivered(res: ServerResponse, listener: () => void): void {
+  onClosed(res, (isDelivered) => {
+    if (!isDelivered) listener();
+  });
+}
+
+/**
+ * Keeps the connection open for a response that has ended and is still held. Express destroys the socket when a handler fails
+ * behind the end of its response. In plain Node the response is out by then; here it goes out first.
+ *
+ * @returns to be called once, when the response goes out or is dropped.
+ */
+export function keepOpen(res: ServerResponse): () => void {
+  const stopKeeping = connectionOf(res).keepOpen();
+  const { destroy } = res;
+  res.destroy = (error) => {
+    if (error) return destroy.call(res, error);
+    res.req.socket.destroy();
+    return res;
+  };
+  return () => {
+    res.destroy = destroy;
+    const isOut = stopKeeping();
+    onClosed(res, isOut);
+  };
+}
+
+const connections = new WeakMap<Socket, Connection>();
+
+function connectionOf({ req: { socket } }: ServerResponse): Connection {
+  let connection = connections.get(socket);
+  if (connection === undefined) {
+    connection = new Connection(socket);
+    connections.set(socket, connection);
+  }
+  return connection;
+}
+
+/** One connection. Its socket has one listener of ours, however many responses are on it. */
+class Connection {
+  readonly #socket: Socket;
+  readonly #listeners = new Set<() => void>();
+  /** How many responses have ended and are held. While there are any, the socket is not destroyed. */
+  #held = 0;
+  /** The same, and those that are on their way. When there are none, the socket is destroyed if it was asked for. */
+  #unsent = 0;
+  #isDestroyPutOff = false;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.once("close", () => {
+      for (const listener of this.#listeners) listener();
+    });
+    const { destroy } = socket;
+    socket.destroy = (error) => {
+      // An error comes from the network. A socket that is no longer writable has lost its client.
+      if (error || this.#held === 0 || !socket.writable) return destroy.call(socket, error);
+      this.#isDestroyPutOff = true;
+      return socket;
+    };
+  }
+
+  /** Returns a function that removes the listener. */
+  onClosed(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  keepOpen(): () => () => void {
+    this.#held += 1;
+    this.#unsent += 1;
+    return () => {
+      this.#held -= 1;
+      return () => {
+        this.#unsent -= 1;
+        if (this.#isDestroyPutOff && this.#unsent === 0) this.#socket.destroy();
+      };
+    };
+  }
+}
