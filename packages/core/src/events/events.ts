@@ -36,7 +36,10 @@ interface Timed {
 /** Why nothing is charged. `failed`: the store failed, or another run owned the payment. */
 export type CancelReason = "client_gone" | "expired" | "not_chargeable" | "denied" | "failed";
 
-/** The hook, check or limit that refused a request or a payment. `payment-identifier`: another payment has the same id. */
+/**
+ * The hook, check or limit that refused a request or a payment. `payment-identifier`: another payment has the same id.
+ * `settlementPaused`: settlement failed too often just now, for all payers or for this one, so the handler does not run.
+ */
 export type DeniedBy =
   | "onRequest"
   | "beforeVerify"
@@ -44,6 +47,7 @@ export type DeniedBy =
   | "beforeSettle"
   | "validate"
   | "maxRunsPerPayer"
+  | "settlementPaused"
   | "payment-identifier";
 
 /**
@@ -95,7 +99,7 @@ export interface PaymentEventMap {
   readonly unsent: PaymentFacts & Timed;
   /** The money may have moved. Farebox keeps asking, and the next event for this payment has the outcome. */
   readonly unknown: PaymentFacts & Timed;
-  /** The payment has expired, and its outcome is still unknown: a person has to look. */
+  /** The payment's time is over, and its outcome is still unknown: a person has to look. */
   readonly unresolved: PaymentFacts;
   /** A facilitator reported on an extension that the route declares. */
   readonly extension_outcome: PaymentFacts & {

@@ -120,3 +120,91 @@ describe("a half open breaker", () => {
     expect(breaker.state()).toBe("closed");
   });
 });
+
+describe("failures of payers", () => {
+  const failFor = (payer: string, retryAfterSeconds?: number) => breaker.enter({ payer })!.failed(retryAfterSeconds);
+
+  test("one payer's failures count once, and pause that payer only", () => {
+    for (let time = 0; time < 3; time++) failFor("a");
+    expect([breaker.state(), breaker.enter({ payer: "a" })]).toEqual(["closed", undefined]);
+    expect([breaker.retryAfterSeconds("a"), breaker.retryAfterSeconds("b")]).toEqual([10, 0]);
+    expect([breaker.admit("a"), breaker.admit("b")]).toEqual([10, 0]);
+    nowMs += THRESHOLDS.openMs;
+    failFor("a");
+    expect([breaker.state(), breaker.admit("a")]).toEqual(["closed", 10]);
+  });
+
+  test("a payer's failures are forgotten after a minute, and by a response", () => {
+    failFor("a");
+    failFor("a");
+    nowMs += LONGEST_OPEN_MS;
+    failFor("a");
+    expect(breaker.admit("a")).toBe(0);
+    failFor("a");
+    breaker.enter({ payer: "a" })!.responded();
+    failFor("a");
+    expect(breaker.admit("a")).toBe(0);
+  });
+
+  test("three payers in a row open the breaker", () => {
+    for (const payer of ["a", "b", "b", "c"]) failFor(payer);
+    expect([breaker.state(), breaker.admit("d")]).toEqual(["open", 10]);
+  });
+
+  test("a Retry-After for one payer's payment pauses that payer only", () => {
+    failFor("a", 20);
+    expect([breaker.state(), breaker.admit("a"), breaker.admit("b")]).toEqual(["closed", 20, 0]);
+  });
+
+  test("a facilitator that cannot be reached is no payer's fault", () => {
+    for (let time = 0; time < 3; time++) breaker.enter({ payer: "a" })!.failed(undefined, true);
+    expect(breaker.state()).toBe("open");
+    nowMs += THRESHOLDS.openMs;
+    expect(breaker.enter({ payer: "a" })).toBeDefined();
+  });
+
+  test("payers whose payments failed do not get the probe", () => {
+    for (const payer of ["a", "b", "c"]) failFor(payer);
+    nowMs += THRESHOLDS.openMs;
+    expect(breaker.enter({ payer: "a" })).toBeUndefined();
+    expect([breaker.admit("a"), breaker.retryAfterSeconds("a")]).toEqual([50, 50]);
+    breaker.enter({ payer: "d" })!.responded();
+    expect(breaker.state()).toBe("closed");
+  });
+
+  test("half open, one handler may run every five seconds, and none beside a probe", () => {
+    for (const payer of ["a", "b", "c"]) failFor(payer);
+    nowMs += THRESHOLDS.openMs;
+    expect([breaker.admit("d"), breaker.admit("e")]).toEqual([0, 5]);
+    nowMs += 5_000;
+    expect(breaker.admit("e")).toBe(0);
+    const probe = breaker.enter({ payer: "d" });
+    nowMs += 5_000;
+    expect(breaker.admit("f")).toBe(1);
+    probe!.responded();
+    expect([breaker.admit("f"), breaker.admit("g")]).toEqual([0, 0]);
+  });
+});
+
+describe("retries", () => {
+  const RETRY = { payer: "a", isRetry: true };
+
+  test("retries never count", () => {
+    for (const payer of ["a", "b", "c", "d"]) breaker.enter({ payer, isRetry: true })!.failed(60);
+    expect([breaker.state(), breaker.admit("a")]).toEqual(["closed", 0]);
+  });
+
+  test("retries neither take the probe nor keep the breaker open, and one of them at a time passes beside it", () => {
+    fail(3);
+    expect(breaker.enter(RETRY)).toBeUndefined();
+    nowMs += THRESHOLDS.openMs;
+    const retry = breaker.enter(RETRY);
+    expect([breaker.enter(RETRY), breaker.admit("b")]).toEqual([undefined, 0]);
+    const probe = breaker.enter({ payer: "b" });
+    expect(probe).toBeDefined();
+    retry!.failed(60);
+    expect(breaker.state()).toBe("half-open");
+    breaker.enter(RETRY)!.responded();
+    expect(breaker.state()).toBe("closed");
+  });
+});

@@ -5,12 +5,15 @@
  *   open       calls are refused at once
  *   half-open  after a pause, one call passes, the probe; its result closes or opens the breaker
  *
+ * A settlement fails for a payer. One payer may send payments that make a facilitator fail, so all failures of a payer count
+ * once, and a payer who keeps failing is paused alone. A settlement that was tried before is never the probe and never counts.
+ *
  * @module
  */
 
 /** When a breaker opens, and for how long. */
 export interface BreakerThresholds {
-  /** Failures in a row. A valid response resets the count. */
+  /** Failures in a row, those of one payer counted once; or failures of one payer in a row. A valid response resets the count. */
   readonly failuresToOpen: number;
   readonly openMs: number;
 }
@@ -24,15 +27,34 @@ export const SETTLE_THRESHOLDS: BreakerThresholds = Object.freeze({ failuresToOp
 /** The limit of a facilitator's `Retry-After` here, because no payment is possible during the pause. */
 export const LONGEST_OPEN_MS = 60_000;
 
+/** How long the failures of a payer are remembered, and for how many payers. */
+const REMEMBERED_MS = LONGEST_OPEN_MS;
+const MAX_PAYERS = 1_000;
+
+/** While half-open, one handler may run per this time: its settlement is to be the probe. */
+const TRIAL_MS = 5_000;
+
 /** The state of a breaker. */
 export type BreakerState = "closed" | "open" | "half-open";
+
+/** What a breaker knows about a call before it is made. */
+export interface BreakerCall {
+  /** The payer whose payment is settled; `undefined`: the failure of this call has nothing to do with a payer. */
+  readonly payer?: string | undefined;
+  /** Whether an earlier call for the same payment has an unknown outcome. */
+  readonly isRetry?: boolean;
+}
 
 /** One call that may be made. When it ends, exactly one of the three methods is called. */
 export interface Permit {
   /** It got a valid response. */
   responded(): void;
-  /** It failed. With a `Retry-After` the breaker opens at once. */
-  failed(retryAfterSeconds: number | undefined): void;
+  /**
+   * It failed. With a `Retry-After` the breaker opens at once, or the payer is paused at once.
+   *
+   * @param isUnreachable - Whether no server got the call, which no payer can cause.
+   */
+  failed(retryAfterSeconds: number | undefined, isUnreachable?: boolean): void;
   /** Its caller gave up, which proves nothing. */
   abandoned(): void;
 }
@@ -41,9 +63,14 @@ export interface Permit {
 export interface CircuitBreaker {
   state(): BreakerState;
   /** A permit for one call, or `undefined` when calls are refused. */
-  enter(): Permit | undefined;
-  /** Seconds until a call may pass, at least 1. 0 when closed. */
-  retryAfterSeconds(): number;
+  enter(call?: BreakerCall): Permit | undefined;
+  /** Seconds until a call for a payer may pass, at least 1. 0 when closed. */
+  retryAfterSeconds(payer?: string): number;
+  /**
+   * Seconds until a handler may run for a payer whose payment is settled afterwards; 0: now. While half-open, one handler
+   * may run every few seconds.
+   */
+  admit(payer: string): number;
 }
 
 /** Creates a closed breaker. */
@@ -51,25 +78,28 @@ export function createCircuitBreaker(thresholds: BreakerThresholds, clock: Pick<
   return new Breaker(thresholds, clock);
 }
 
+/** The failures of one payer in a row. */
+interface PayerFailures {
+  readonly count: number;
+  readonly pausedUntilMs: number;
+  readonly rememberedUntilMs: number;
+}
+
 class Breaker implements CircuitBreaker {
   readonly #thresholds: BreakerThresholds;
   readonly #clock: Pick<Clock, "now">;
-  readonly #call: Permit;
-  readonly #probe: Permit;
-  #failures = 0;
+  /** The failures in a row: a payer, or a symbol for a failure that no payer caused. */
+  readonly #failures = new Set<string | symbol>();
+  /** By payer, the latest failure last. */
+  readonly #payers = new Map<string, PayerFailures>();
   #openUntilMs: number | undefined;
+  #trialUntilMs = 0;
   #probing = false;
+  #retrying = false;
 
   constructor(thresholds: BreakerThresholds, clock: Pick<Clock, "now">) {
     this.#thresholds = thresholds;
     this.#clock = clock;
-    // A permit holds no state of its call, so all calls share one.
-    this.#call = {
-      responded: () => this.#close(),
-      failed: (retryAfterSeconds) => this.#fail(retryAfterSeconds),
-      abandoned: () => {},
-    };
-    this.#probe = this.#createProbe();
   }
 
   state(): BreakerState {
@@ -77,53 +107,112 @@ class Breaker implements CircuitBreaker {
     return this.#clock.now() < this.#openUntilMs ? "open" : "half-open";
   }
 
-  enter(): Permit | undefined {
+  enter({ payer, isRetry = false }: BreakerCall = {}): Permit | undefined {
     const current = this.state();
-    if (current === "closed") return this.#call;
-    if (current === "open" || this.#probing) return undefined;
+    if (current === "open") return undefined;
+    if (isRetry) return this.#enterAgain(payer, current);
+    if (this.#failuresOf(payer, current) !== undefined) return undefined;
+    if (current === "closed") return this.#permit(payer, () => {});
+    if (this.#probing) return undefined;
     this.#probing = true;
-    return this.#probe;
+    return this.#permit(payer, () => {
+      this.#probing = false;
+    });
   }
 
-  retryAfterSeconds(): number {
-    if (this.#openUntilMs === undefined) return 0;
-    return Math.max(Math.ceil((this.#openUntilMs - this.#clock.now()) / 1000), 1);
+  retryAfterSeconds(payer?: string): number {
+    const current = this.state();
+    const { pausedUntilMs = 0, rememberedUntilMs = 0 } = this.#failuresOf(payer, current) ?? {};
+    const payersMs = current === "half-open" ? rememberedUntilMs : pausedUntilMs;
+    if (this.#openUntilMs === undefined && payersMs === 0) return 0;
+    const untilMs = Math.max(this.#openUntilMs ?? 0, payersMs);
+    return Math.max(Math.ceil((untilMs - this.#clock.now()) / 1000), 1);
   }
 
-  /** There is one probe at a time. */
-  #createProbe(): Permit {
+  admit(payer: string): number {
+    const current = this.state();
+    const isBarred = current === "open" || this.#failuresOf(payer, current) !== undefined;
+    if (isBarred) return this.retryAfterSeconds(payer);
+    if (current === "closed") return 0;
+    const nowMs = this.#clock.now();
+    if (this.#probing || nowMs < this.#trialUntilMs) {
+      return Math.max(Math.ceil((this.#trialUntilMs - nowMs) / 1000), 1);
+    }
+    this.#trialUntilMs = nowMs + TRIAL_MS;
+    return 0;
+  }
+
+  /** Beside the probe, so that a payment is resolved even if no other one comes. Only its success says anything. */
+  #enterAgain(payer: string | undefined, current: BreakerState): Permit | undefined {
+    const isAlone = current !== "closed";
+    if (isAlone && this.#retrying) return undefined;
+    if (isAlone) this.#retrying = true;
+    const end = () => {
+      if (isAlone) this.#retrying = false;
+    };
     return {
       responded: () => {
-        this.#probing = false;
-        this.#close();
+        end();
+        this.#close(payer);
       },
-      failed: (retryAfterSeconds) => {
-        this.#probing = false;
-        this.#failures++;
-        this.#open(retryAfterSeconds);
-      },
-      abandoned: () => {
-        this.#probing = false;
-      },
+      failed: end,
+      abandoned: end,
     };
   }
 
-  #close(): void {
-    this.#failures = 0;
-    this.#openUntilMs = undefined;
+  #permit(payer: string | undefined, end: () => void): Permit {
+    // A call that began while closed says nothing once the breaker is open. A probe does.
+    const isProbe = this.#openUntilMs !== undefined;
+    return {
+      responded: () => {
+        end();
+        this.#close(payer);
+      },
+      failed: (retryAfterSeconds, isUnreachable = false) => {
+        end();
+        const cause = isUnreachable ? undefined : payer;
+        if (cause !== undefined) this.#blame(cause, retryAfterSeconds);
+        if (this.#openUntilMs !== undefined && !isProbe) return;
+        this.#failures.add(cause ?? Symbol("no payer"));
+        const isAsked = cause === undefined && (retryAfterSeconds ?? 0) > 0;
+        const isOpen = isProbe || isAsked || this.#failures.size >= this.#thresholds.failuresToOpen;
+        if (isOpen) this.#openUntilMs = this.#pauseUntil(retryAfterSeconds);
+      },
+      abandoned: end,
+    };
   }
 
-  #open(retryAfterSeconds: number | undefined): void {
+  /** What bars a payer: a pause; and while half-open any failure, so that the probe belongs to somebody else. */
+  #failuresOf(payer: string | undefined, current: BreakerState): PayerFailures | undefined {
+    const known = payer === undefined ? undefined : this.#payers.get(payer);
+    if (known === undefined) return undefined;
+    const untilMs = current === "closed" ? known.pausedUntilMs : known.rememberedUntilMs;
+    return this.#clock.now() < untilMs ? known : undefined;
+  }
+
+  #blame(payer: string, retryAfterSeconds: number | undefined): void {
+    const nowMs = this.#clock.now();
+    const { count: before = 0, rememberedUntilMs = 0 } = this.#payers.get(payer) ?? {};
+    const count = nowMs < rememberedUntilMs ? before + 1 : 1;
+    const isPaused = count >= this.#thresholds.failuresToOpen || (retryAfterSeconds ?? 0) > 0;
+    const pausedUntilMs = isPaused ? this.#pauseUntil(retryAfterSeconds) : 0;
+    this.#payers.delete(payer);
+    this.#payers.set(payer, { count, pausedUntilMs, rememberedUntilMs: nowMs + REMEMBERED_MS });
+    for (const oldest of this.#payers.keys()) {
+      if (this.#payers.size <= MAX_PAYERS) break;
+      this.#payers.delete(oldest);
+    }
+  }
+
+  #pauseUntil(retryAfterSeconds: number | undefined): number {
     const asked = (retryAfterSeconds ?? 0) * 1000;
-    this.#openUntilMs = this.#clock.now() + Math.min(Math.max(this.#thresholds.openMs, asked), LONGEST_OPEN_MS);
+    return this.#clock.now() + Math.min(Math.max(this.#thresholds.openMs, asked), LONGEST_OPEN_MS);
   }
 
-  #fail(retryAfterSeconds: number | undefined): void {
-    // A call that began before the breaker opened changes nothing.
-    if (this.#openUntilMs !== undefined) return;
-    this.#failures++;
-    const mustOpen = (retryAfterSeconds ?? 0) > 0 || this.#failures >= this.#thresholds.failuresToOpen;
-    if (mustOpen) this.#open(retryAfterSeconds);
+  #close(payer: string | undefined): void {
+    this.#failures.clear();
+    this.#openUntilMs = undefined;
+    if (payer !== undefined) this.#payers.delete(payer);
   }
 }
 

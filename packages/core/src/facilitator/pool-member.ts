@@ -18,6 +18,7 @@ import type {
   VerifyResponse,
 } from "../protocol/documents.js";
 import {
+  type BreakerCall,
   type BreakerState,
   type CircuitBreaker,
   type Clock,
@@ -51,7 +52,9 @@ export interface PoolMember {
   /** Never rejects. */
   verify(request: FacilitatorRequest, options: CallOptions): Promise<Attempt<VerifyResponse>>;
   /** Never rejects. */
-  settle(request: FacilitatorRequest, options: CallOptions): Promise<Attempt<SettlementResponse>>;
+  settle(request: FacilitatorRequest, options: SettleOptions): Promise<Attempt<SettlementResponse>>;
+  /** Seconds until a handler may run for a payer whose payment this facilitator settles; 0: now. */
+  admit(payer: string): number;
   health(): FacilitatorHealth;
   /** Begins to fetch `/supported`. */
   start(): void;
@@ -59,6 +62,9 @@ export interface PoolMember {
   readonly asked: Promise<void>;
   close(): void;
 }
+
+/** The options of a settlement: by whom, and whether it was tried before. */
+export interface SettleOptions extends CallOptions, BreakerCall {}
 
 /**
  * Whether a facilitator works.
@@ -139,7 +145,9 @@ export function createPoolMember(options: MemberOptions): PoolMember {
       return latest && { ...latest, kinds: latest.kinds.filter(({ network }) => serves(network)) };
     },
     verify: (request, more) => attempt(parts, { operation: "verify", request, read: readVerifyResponse, more }),
-    settle: (request, more) => attempt(parts, { operation: "settle", request, read: readSettlementResponse, more }),
+    settle: (request, { payer, isRetry = false, ...more }) =>
+      attempt(parts, { operation: "settle", request, read: readSettlementResponse, more, about: { payer, isRetry } }),
+    admit: status.admit,
     health: () => ({ ...status.health(), supportedFetchedAtMs: cache.fetchedAtMs() }),
     start: cache.start,
     asked: cache.asked,
@@ -194,14 +202,15 @@ interface Call<T> {
   /** Returns `undefined` for an invalid response. */
   readonly read: (response: unknown, network: string) => T | undefined;
   readonly more: CallOptions;
+  readonly about?: BreakerCall;
 }
 
 /** Makes a call, unless the circuit breaker is open, and notes how it ended. Never rejects. */
 async function attempt<T>(
   { facilitator, status, kindOf }: Parts,
-  { operation, request, read, more }: Call<T>,
+  { operation, request, read, more, about = {} }: Call<T>,
 ): Promise<Attempt<T>> {
-  const begun = status.begin(operation);
+  const begun = status.begin(operation, about);
   if (begun.kind === "refused") return { kind: "skipped", retryAfterSeconds: begun.retryAfterSeconds };
   try {
     const sent = await facilitator[operation](respell(request, kindOf), more);
@@ -224,7 +233,9 @@ export type BegunCall =
 
 /** Watches one facilitator. */
 export interface FacilitatorStatus {
-  begin(operation: "verify" | "settle"): BegunCall;
+  begin(operation: "verify" | "settle", about: BreakerCall): BegunCall;
+  /** Seconds until a handler may run for a payer, as {@link CircuitBreaker.admit}. */
+  admit(payer: string): number;
   /** A call got a valid response. */
   responded(permit: Permit): void;
   /**
@@ -277,11 +288,14 @@ function createFacilitatorStatus(name: string, clock: Pick<Clock, "now">, onChan
   };
 
   return {
-    begin(operation) {
-      const permit = breakers[operation].enter();
-      if (permit === undefined) return { kind: "refused", retryAfterSeconds: breakers[operation].retryAfterSeconds() };
-      return { kind: "begun", permit };
+    begin(operation, about) {
+      const breaker = breakers[operation];
+      const permit = breaker.enter(about);
+      if (permit !== undefined) return { kind: "begun", permit };
+      // A payment that was tried before waits for the breaker, not for its payer's pause.
+      return { kind: "refused", retryAfterSeconds: breaker.retryAfterSeconds(about.isRetry ? undefined : about.payer) };
     },
+    admit: (payer) => breakers.settle.admit(payer),
     responded(permit) {
       permit.responded();
       responded();
@@ -315,10 +329,11 @@ function statesOf({ verify, settle }: Breakers): FacilitatorHealth["breakers"] {
 }
 
 /** Reports a failure to the breaker. Returns whether the facilitator works nevertheless. */
-function passOn(permit: Permit, { status, retryAfterSeconds }: FacilitatorError): boolean {
+function passOn(permit: Permit, { code, status, outcome, retryAfterSeconds }: FacilitatorError): boolean {
   const works = REFUSES_ONE_REQUEST.includes(status);
+  const isUnreachable = code === "ERR_FAREBOX_FACILITATOR_UNREACHABLE" && outcome === "none";
   if (works) permit.responded();
-  else permit.failed(retryAfterSeconds);
+  else permit.failed(retryAfterSeconds, isUnreachable);
   return works;
 }
 

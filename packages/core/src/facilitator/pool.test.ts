@@ -170,7 +170,9 @@ describe("settle", () => {
   test("sends a payment in doubt to no other facilitator when its own is paused or supports nothing", async () => {
     a.script.settle = failing("settle", "unknown");
     a.script.supported = () => supporting();
-    await failTimes(SETTLE_THRESHOLDS.failuresToOpen, () => pool.settle(REQUEST, PAYMENT));
+    await failureOf(pool.settle(REQUEST, PAYMENT));
+    let payment = 0;
+    await failTimes(SETTLE_THRESHOLDS.failuresToOpen - 1, () => pool.settle(REQUEST, { payment: `p${payment++}` }));
     await pool.ready();
     expect(await failureOf(pool.settle(REQUEST, PAYMENT))).toMatchObject({
       code: "ERR_FAREBOX_FACILITATOR_UNAVAILABLE",

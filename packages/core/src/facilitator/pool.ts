@@ -57,6 +57,8 @@ export interface PoolCallOptions extends CallOptions {
    * differently counts as another one.
    */
   readonly payment?: string;
+  /** The payer. Settlements that fail for one payer do not pause those of others. Default: `payment`. */
+  readonly payer?: string;
   /** The name of the only facilitator to ask. According to the record, an earlier settlement may have reached it. */
   readonly facilitator?: string;
 }
@@ -65,6 +67,12 @@ export interface PoolCallOptions extends CallOptions {
 export interface FacilitatorPool extends Facilitator {
   verify(request: FacilitatorRequest, options?: PoolCallOptions): Promise<VerifyResponse>;
   settle(request: FacilitatorRequest, options?: PoolCallOptions): Promise<SettlementResponse>;
+  /**
+   * Seconds until a handler may run for a payer whose payment is settled afterwards; 0: now. More than 0 while settlement is
+   * paused after failures at every facilitator for the offer. After a pause, one handler may run every few seconds until a
+   * settlement succeeds.
+   */
+  admit(requirements: PaymentRequirements, payer: string): number;
   /** Whether any facilitator supports an offer. */
   supports(scheme: string, network: string): Support;
   /** What an offer must carry, e.g. `{ feePayer }`, according to the first facilitator that supports it and is not down. */
@@ -120,8 +128,18 @@ export function createFacilitatorPool(
       return takeTurn(payment, () => {
         const holder = more.facilitator === undefined ? memory.find(payment) : { name: more.facilitator, firm: true };
         const able = forSettling(members, request.paymentRequirements, holder);
-        return settle({ request, members: able, memory, payment, firm: holder?.firm ?? false }, more);
+        const payer = (more.payer ?? payment).toLowerCase();
+        return settle({ request, members: able, memory, payment, payer, firm: holder?.firm ?? false }, more);
       });
+    },
+    admit(requirements, payer) {
+      let shortest: number | undefined;
+      for (const member of ableFor(members, requirements)) {
+        const wait = member.admit(payer.toLowerCase());
+        if (wait === 0) return 0;
+        shortest = Math.min(shortest ?? wait, wait);
+      }
+      return shortest ?? 0;
     },
     async supported() {
       await ready();
@@ -173,18 +191,19 @@ async function verify({ request, members, memory }: Task, options: PoolCallOptio
 
 interface SettleTask extends Task {
   readonly payment: string;
+  readonly payer: string;
   readonly firm: boolean;
 }
 
 async function settle(task: SettleTask, options: CallOptions): Promise<SettlementResponse> {
-  const { request, members, memory, payment, firm } = task;
+  const { request, members, memory, payment, payer, firm } = task;
   const failures = new Failures("settle", request.paymentRequirements);
   if (firm && members.length === 0)
     throw unavailable("settle", "the facilitator that was told to settle this payment is not in the pool");
   for (const member of members) {
     // Noted before the request is sent: from here on it may arrive.
     memory.sent(payment, member.name);
-    const attempt = await member.settle(request, passedOn(options));
+    const attempt = await member.settle(request, { ...passedOn(options), payer, isRetry: firm });
     if (attempt.kind === "responded") {
       memory.responded(payment, member.name);
       return attempt.response;

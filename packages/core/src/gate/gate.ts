@@ -75,7 +75,7 @@ export interface GateDeps {
   /** How long a duplicate waits for the first request. */
   readonly copyWaitMs: number;
   readonly hooks: Pick<Hooks, "asksAboutRequests" | "askAboutRequest" | "ask">;
-  readonly facilitator: Pick<FacilitatorPool, "ready" | "verify">;
+  readonly facilitator: Pick<FacilitatorPool, "ready" | "verify" | "admit">;
   readonly store: PaymentStore;
   readonly inFlight: InFlight;
   readonly admissions: Admissions;
@@ -250,6 +250,12 @@ export class Gate {
     if (!inFlight.tryServe(paid.claim, paid.payer.toLowerCase())) {
       events.emit("denied", () => ({ ...factsOf(paid), by: "maxRunsPerPayer" }));
       return this.#release(paid, tooManyPayments());
+    }
+    // Asked last: only a good payment may be the one that finds out whether settlement works again.
+    const waitSeconds = facilitator.admit(paid.offer.requirements, paid.payer);
+    if (waitSeconds > 0) {
+      events.emit("denied", () => ({ ...factsOf(paid), by: "settlementPaused" }));
+      return this.#release(paid, unreachable("unexpected_settle_error", waitSeconds));
     }
     const isOurs = await store.transition({ identity, from: "claimed", to: "serving", owner });
     if (!isOurs) return respond(inProgress());

@@ -52,9 +52,9 @@ async function settleWith(result: unknown, repeated: boolean, task: Partial<Atte
 }
 
 test.each<[facilitator: string | undefined, expected: object]>([
-  [undefined, { payment: "p1" }],
-  ["a.example", { payment: "p1", facilitator: "a.example" }],
-])("the pool gets the payment's identity and its facilitator (%s)", async (facilitator, expected) => {
+  [undefined, { payment: "p1", payer: PAYMENT.payer }],
+  ["a.example", { payment: "p1", payer: PAYMENT.payer, facilitator: "a.example" }],
+])("the pool gets the payment's identity, its payer and its facilitator (%s)", async (facilitator, expected) => {
   const given: unknown[] = [];
   const pool = {
     async settle(...call: readonly unknown[]) {

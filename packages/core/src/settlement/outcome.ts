@@ -96,7 +96,7 @@ export async function reachOutcome(attempt: Attempt, deps: OutcomeDeps): Promise
   if (found !== undefined) return found;
   try {
     const { identity } = claim;
-    const options = facilitator === undefined ? { payment: identity } : { payment: identity, facilitator };
+    const options = { payment: identity, payer, ...(facilitator === undefined ? {} : { facilitator }) };
     const response = await deps.facilitator.settle(request, options);
     attempt.onExtensionResponses?.(response.extensionResponses);
     return await judge(attempt, response, deps);

@@ -44,7 +44,7 @@ export interface RecoveryDeps {
   readonly random?: () => number;
 }
 
-/** Five minutes after its expiry no chain takes a payment any more. Records live twice as long. */
+/** Five minutes after its time no payment is expected to settle any more. Records live twice as long. */
 const UNRESOLVED_AFTER_MS = 5 * 60 * 1000;
 
 /** How soon to look again at another process's settlement, or after the store failed. */
@@ -62,6 +62,13 @@ type Tried =
   | { readonly kind: "left"; readonly retryAfterSeconds: number };
 
 const LEFT: Tried = Object.freeze({ kind: "left", retryAfterSeconds: LOOK_AGAIN_SECONDS });
+
+/** A payment that is tried again until a time. */
+interface Unresolved {
+  readonly payment: PendingPayment;
+  readonly untilMs: number;
+  readonly tries: number;
+}
 
 /** Resolves settlements in the background. */
 export class SettlementRecovery {
@@ -82,7 +89,8 @@ export class SettlementRecovery {
 
   /** Tries a payment again after a while. A payment that waits already keeps its turn. */
   add(payment: PendingPayment, retryAfterSeconds: number): void {
-    if (!this.#isClosed && !this.#waiting.has(payment.claim.identity)) this.#schedule(payment, retryAfterSeconds, 0);
+    if (this.#isClosed || this.#waiting.has(payment.claim.identity)) return;
+    this.#schedule({ payment, untilMs: this.#untilMs(payment), tries: 0 }, retryAfterSeconds);
   }
 
   /** Takes up every unfinished settlement in the store. Called twice, it waits for the first. Rejects if the store fails. */
@@ -111,7 +119,7 @@ export class SettlementRecovery {
       const tried = await this.#settle(payment);
       if (tried.kind === "settled" || tried.kind === "rejected") counts[tried.kind]++;
       else if (tried.kind !== "over") counts.unknown++;
-      const retryAfterSeconds = this.#retryAfter(payment, tried);
+      const retryAfterSeconds = this.#retryAfter({ payment, untilMs: this.#untilMs(payment) }, tried);
       if (retryAfterSeconds !== undefined) this.add(payment, retryAfterSeconds);
     };
     const working = new Set<Promise<void>>();
@@ -125,23 +133,31 @@ export class SettlementRecovery {
     return counts;
   }
 
-  #schedule(payment: PendingPayment, askedSeconds: number, tries: number): void {
+  /** The payer chooses the expiry, up to a day ahead. The seller chose how long a payment may take. */
+  #untilMs({ claim, facilitatorRequest }: PendingPayment): number {
+    const { maxTimeoutSeconds } = facilitatorRequest.paymentRequirements;
+    return Math.min(claim.expiresAtMs, this.#deps.now() + maxTimeoutSeconds * 1000) + UNRESOLVED_AFTER_MS;
+  }
+
+  #schedule(unresolved: Unresolved, askedSeconds: number): void {
     const { timer, random = Math.random } = this.#deps;
+    const { payment, tries } = unresolved;
     // 2, 4, 8 … seconds, a quarter more or less, and not before the facilitator asked for.
     const backoff = Math.min(2 ** (tries + 1), LONGEST_DELAY_SECONDS) * (0.75 + random() / 2);
     const delayMs = Math.max(backoff, Math.min(askedSeconds, LONGEST_DELAY_SECONDS)) * 1000;
     this.#waiting.set(
       payment.claim.identity,
-      timer(() => void this.#tryAgain(payment, tries), delayMs),
+      timer(() => void this.#tryAgain(unresolved), delayMs),
     );
   }
 
-  async #tryAgain(payment: PendingPayment, tries: number): Promise<void> {
+  async #tryAgain(unresolved: Unresolved): Promise<void> {
+    const { payment, tries } = unresolved;
     const { identity } = payment.claim;
     const tried = await this.#settle(payment);
-    const retryAfterSeconds = this.#retryAfter(payment, tried);
+    const retryAfterSeconds = this.#retryAfter(unresolved, tried);
     if (this.#isClosed || retryAfterSeconds === undefined) this.#waiting.delete(identity);
-    else this.#schedule(payment, retryAfterSeconds, tries + 1);
+    else this.#schedule({ ...unresolved, tries: tries + 1 }, retryAfterSeconds);
   }
 
   /** Settles what the record says is unfinished. Never rejects. */
@@ -176,11 +192,11 @@ export class SettlementRecovery {
   }
 
   /** When to try again; `undefined`: never. */
-  #retryAfter(payment: PendingPayment, tried: Tried): number | undefined {
+  #retryAfter({ payment, untilMs }: Omit<Unresolved, "tries">, tried: Tried): number | undefined {
     if (tried.kind !== "left" && tried.kind !== "unknown") return undefined;
     const { now, events, logger } = this.#deps;
-    const { identity, expiresAtMs } = payment.claim;
-    if (now() < expiresAtMs + UNRESOLVED_AFTER_MS) return tried.retryAfterSeconds;
+    const { identity } = payment.claim;
+    if (now() < untilMs) return tried.retryAfterSeconds;
     const { network } = payment.facilitatorRequest.paymentRequirements;
     logger.error("settlement_unresolved", { identity, network });
     events.emit("unresolved", () => factsOf(payment));

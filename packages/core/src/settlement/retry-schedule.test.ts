@@ -17,12 +17,12 @@ function paymentOf(identity: string): PendingPayment {
     payer: "0x",
     scheme: createTestScheme(),
     routeKey: "GET /",
-    facilitatorRequest: {} as never,
+    facilitatorRequest: { paymentRequirements: { maxTimeoutSeconds: 60 } } as never,
   };
 }
 
 /** With 0.5 as random number, each delay is exactly its backoff. */
-function createSchedule({ random = (): number => 0.5, outcomes = [] as Settled[] } = {}) {
+function createSchedule({ random = (): number => 0.5, outcomes = [] as Settled[], now = (): number => 0 } = {}) {
   const timers: { act: () => void; delayMs: number; stopped: boolean }[] = [];
   const timer: StartTimer = (act, delayMs) => {
     const started = { act, delayMs, stopped: false };
@@ -32,7 +32,6 @@ function createSchedule({ random = (): number => 0.5, outcomes = [] as Settled[]
     };
   };
   const attempts: string[] = [];
-  const now = () => 0;
   const store = createMemoryStore(now);
   const recovery = new SettlementRecovery({
     ...{ store, schemes: [], logger: SILENT, now, timer, random },
@@ -87,6 +86,19 @@ test.each([
   const { add, timers } = createSchedule();
   await add("p", asked);
   expect(timers[0]?.delayMs).toBe(delayMs);
+});
+
+test("retries end five minutes after maxTimeoutSeconds, however far ahead the payer set the expiry", async () => {
+  let nowMs = 0;
+  const outcomes = Array.from({ length: 9 }, () => UNKNOWN);
+  const { recovery, add, attempts, fire } = createSchedule({ outcomes, now: () => nowMs });
+  await add("p", 0);
+  nowMs = (60 + 5 * 60) * 1000 - 1;
+  await fire();
+  expect(recovery.size).toBe(1);
+  nowMs += 1;
+  await fire();
+  expect([attempts.length, recovery.size]).toEqual([2, 0]);
 });
 
 test("a payment that waits for a retry is not added twice", async () => {
