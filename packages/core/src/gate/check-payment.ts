@@ -49,6 +49,7 @@ export function readPayment(route: PricedRoute, payment: PaymentPayload, nowMs: 
     return { kind: "refused", status: 402, error: reading.reason, reason: reading.reason };
   }
   // A seller's own scheme may break its promise, and a record without an end would be kept for ever.
+  if (!STORABLE.test(reading.identity)) throw new TypeError("the scheme gives an identity that no store can hold");
   if (!Number.isSafeInteger(reading.expiresAtSeconds)) throw new TypeError("the scheme does not say when it expires");
   const identified = readIdentifier(route.paymentIdentifier, extensions, [offer.requirements.payTo, reading.payer]);
   if (identified.kind === "refused") return identified;
@@ -58,6 +59,9 @@ export function readPayment(route: PricedRoute, payment: PaymentPayload, nowMs: 
   const expired = isLapsed ? LAPSED : isShort ? TOO_SHORT : {};
   return { kind: "read", payment, offer, reading: { ...reading, ...expired }, identifier };
 }
+
+/** Databases refuse NUL and halves of surrogate pairs, or cut a text there: two payments would be one. */
+const STORABLE = /^[^\0\p{Surrogate}]{1,2000}$/u;
 
 const LAPSED = Object.freeze({ kind: "expired", expiredReason: "invalid_payment_requirements" } as const);
 const TOO_SHORT = Object.freeze({ kind: "expired", expiredReason: "payment_expired" } as const);

@@ -132,6 +132,32 @@ describe("a payment that the scheme refuses", () => {
     expect(log).toEqual([{ event: "decision_failed", fields: { route: "GET /weather", error } }]);
   });
 
+  test.each([
+    ["NUL", "a\0b"],
+    ["NUL alone", "\0"],
+    ["half a surrogate pair", "a\ud800"],
+    ["the other half", "\udc00b"],
+    ["no character", ""],
+    ["2001 characters", "x".repeat(2001)],
+  ])("answers 503 when the scheme gives an identity of %s, which no store can hold", async (_what, identity) => {
+    const reading = { kind: "readable" as const, identity, payer: "0x", expiresAtSeconds: NOW_SECONDS + 300 };
+    const readPayment = () => ({ ...reading, expiredReason: "invalid_payload" as const });
+    const { pay, facilitator, store } = createShop({ scheme: createTestScheme({ readPayment }) });
+    expect([responseOf(await pay()).status, facilitator.calls]).toEqual([503, []]);
+    expect(await store.find(identity)).toBeUndefined();
+  });
+
+  test("accepts an identity of any other text, and binds to well-formed text for any path", async () => {
+    const identity = "\u0001 支付 😀 '\"\\ \u2028";
+    const reading = { kind: "readable" as const, identity, payer: "0x", expiresAtSeconds: NOW_SECONDS + 300 };
+    const readPayment = () => ({ ...reading, expiredReason: "invalid_payload" as const });
+    const { pay, store } = createShop({ scheme: createTestScheme({ readPayment }) });
+    await pay({}, { search: "?a=\0\ud800" });
+    const record = await store.find(identity);
+    expect(record?.binding).toContain("?a=\\u0000\\ud800");
+    expect(record?.binding).not.toMatch(/[\0\p{Surrogate}]/u);
+  });
+
   test.each([Number.NaN, Number.POSITIVE_INFINITY, 0.5])(
     "answers 503 when the scheme reads an expiry of %d",
     async (expiresAtSeconds) => {

@@ -97,7 +97,10 @@ export type PaymentReading =
   | {
       /** `expired`: valid except for its time. A duplicate of a settled payment may still get its response. */
       readonly kind: "readable" | "expired";
-      /** Identifies the payment in any encoding, e.g. by network, asset, payer and nonce. */
+      /**
+       * Identifies the payment in any encoding, e.g. by network, asset, payer and nonce. 1 to 2000 characters of well-formed Unicode without
+       * NUL: databases refuse others, so a payment with another identity is answered with 503.
+       */
       readonly identity: string;
       readonly payer: string;
       /** The time, in Unix seconds, after which it can no longer settle. */

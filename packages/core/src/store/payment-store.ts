@@ -73,14 +73,23 @@ export const UNFINISHED: readonly PaymentState[] = Object.freeze(["settling", "u
 
 /** One payment. */
 export interface PaymentRecord {
-  /** Identifies the payment, by network, asset, payer and nonce, or by other parts that the scheme chooses. */
+  /**
+   * Identifies the payment, by network, asset, payer and nonce, or by other parts that the scheme chooses. Well-formed Unicode of 1 to
+   * 2000 characters, without NUL.
+   */
   readonly identity: string;
-  /** The route, method, path with query, body digest and offer, as one text. The same payment with another binding is refused. */
+  /**
+   * The route, method, path with query, body digest and offer, as JSON text: well-formed Unicode without NUL. The same payment with another
+   * binding is refused.
+   */
   readonly binding: string;
   readonly state: PaymentState;
   /** A unique id of the run that owns the record. Another run may not change it. */
   readonly owner: string;
-  /** When the payment expires, in Unix milliseconds. Afterwards it cannot settle, and the record may be forgotten. */
+  /**
+   * When the payment expires, in Unix milliseconds. Afterwards it cannot settle. Ten minutes later the record is forgotten; a durable
+   * store keeps it as long as its state is one of `UNFINISHED`.
+   */
   readonly expiresAtMs: number;
   /** The name of the facilitator that was told to settle. Only this one may be asked again. */
   readonly facilitator?: string;

@@ -1,6 +1,6 @@
 /**
  * The checks of how long a store keeps payments: until ten minutes after they have expired, and with a durable or shared store
- * also for the next process.
+ * also for the next process. Only an unfinished payment may stay longer: the chain may still say how it ended.
  *
  * @module
  */
@@ -35,9 +35,10 @@ export const KEEPING_CHECKS: readonly Check[] = [
 /** For stores that accept a clock. */
 export const EXPIRY_CHECKS: readonly Check[] = [
   { name: "expiry: keeps a payment in any state until ten minutes after it has expired", run: keeps },
-  { name: "expiry: removes a payment in any state after that", run: forgets },
+  { name: `expiry: removes a payment after that, unless it is ${UNFINISHED.join(" or ")}`, run: forgets },
+  { name: "expiry: keeps an unfinished payment whole after that, or removes it", run: keepsOrForgetsUnfinished },
   { name: "expiry: frees an identifier with its payment, and not before", run: freesIdentifier },
-  { name: "expiry: a removed payment is no longer unfinished", run: endsUnfinished },
+  { name: "expiry: an unfinished payment is listed for as long as it is kept", run: listsWhatIsKept },
   { name: "expiry: depends on the current claim, not on a released one", run: afterRelease },
 ];
 
@@ -67,7 +68,7 @@ async function keeps(stage: Stage): Promise<void> {
 }
 
 async function forgets(stage: Stage): Promise<void> {
-  const records = await oneInEachState(stage);
+  const records = (await oneInEachState(stage)).filter(({ state }) => !UNFINISHED.includes(state));
   const later = await claimed(stage, { identity: "later", expiresAtMs: stage.clock.now() + 60 * MINUTE_MS });
   stage.clock.advance(5 * MINUTE_MS + GRACE_MS + LEEWAY_MS);
   await sweep(stage);
@@ -81,8 +82,31 @@ async function forgets(stage: Stage): Promise<void> {
   await demandRecord(stage.store, later, "of a payment that expires later");
 }
 
+async function keepsOrForgetsUnfinished(stage: Stage): Promise<void> {
+  const records = (await oneInEachState(stage)).filter(({ state }) => UNFINISHED.includes(state));
+  stage.clock.advance(5 * MINUTE_MS + GRACE_MS + LEEWAY_MS);
+  await sweep(stage);
+  for (const record of records) {
+    const { identity, state } = record;
+    if ((await stage.store.find(identity)) === undefined) {
+      await claimed(stage, { identity, owner: "next" });
+      continue;
+    }
+    const when = `of a payment that is ${state}, after its expiry`;
+    await demandRecord(stage.store, record, when);
+    const claim = await stage.store.claim(claimOf(stage, { identity, owner: "next" }));
+    demandEqual(claim, { kind: "taken", record }, `claim ${when}`);
+    const settling = await moved(stage, record, { to: "settling" });
+    await demandRecord(
+      stage.store,
+      await moved(stage, settling, { to: "settled", receipt: RECEIPT }),
+      `${when}, settled`,
+    );
+  }
+}
+
 async function freesIdentifier(stage: Stage): Promise<void> {
-  await broughtTo(stage, "unknown", { identifier: IDENTIFIER });
+  await broughtTo(stage, "settled", { identifier: IDENTIFIER });
   stage.clock.advance(5 * MINUTE_MS + GRACE_MS - 1);
   await demandIdentifierTaken(stage, "just before the payment may be forgotten");
   stage.clock.advance(LEEWAY_MS + 1);
@@ -91,7 +115,7 @@ async function freesIdentifier(stage: Stage): Promise<void> {
   await demandRecord(stage.store, record, "with the identifier of a payment that is forgotten");
 }
 
-async function endsUnfinished(stage: Stage): Promise<void> {
+async function listsWhatIsKept(stage: Stage): Promise<void> {
   const records = await oneInEachState(stage);
   const unfinished = records.filter(({ state }) => UNFINISHED.includes(state));
   stage.clock.advance(5 * MINUTE_MS + GRACE_MS - 1);
@@ -99,7 +123,9 @@ async function endsUnfinished(stage: Stage): Promise<void> {
   await demandUnfinished(stage.store, unfinished, "just before they may be forgotten");
   stage.clock.advance(LEEWAY_MS + 1);
   await sweep(stage);
-  await demandUnfinished(stage.store, [], "after their time");
+  const kept: PaymentRecord[] = [];
+  for (const record of unfinished) if ((await stage.store.find(record.identity)) !== undefined) kept.push(record);
+  await demandUnfinished(stage.store, kept, "after their time");
 }
 
 async function afterRelease(stage: Stage): Promise<void> {

@@ -40,8 +40,8 @@ export function assignedPayload(payload: Payload): Payload {
   return copy;
 }
 
-export function payloadWithoutNul(payload: Payload): Payload {
-  return JSON.parse(JSON.stringify(payload).replaceAll("\\u0000", ""));
+export function payloadWithoutHalves(payload: Payload): Payload {
+  return JSON.parse(JSON.stringify(payload).replaceAll("\\ud800", "\ufffd"));
 }
 
 export function payloadInLatin1(payload: Payload): Payload {

@@ -1,5 +1,12 @@
 /** Payment stores with a fault in `unfinished`, each in one way. */
-import { createMemoryStore, type PaymentRecord, type PaymentStore, UNFINISHED } from "@farebox/core";
+import {
+  createMemoryStore,
+  type PaymentRecord,
+  type PaymentStore,
+  RELEASABLE,
+  TRANSITIONS,
+  UNFINISHED,
+} from "@farebox/core";
 import { connectionTo } from "./faulty-stores.fixture.js";
 
 type Now = () => number;
@@ -140,6 +147,48 @@ function keepingList(now: Now, takesOut: boolean): PaymentStore {
     },
     async *unfinished() {
       yield* list.values();
+    },
+  };
+}
+
+/** Forgets a payment only when its settlement has ended, as a durable store should. Correct. */
+export function keepsUnfinished(now: () => number): PaymentStore {
+  const records = new Map<string, PaymentRecord>();
+  const isUnfinished = ({ state }: PaymentRecord) => UNFINISHED.includes(state);
+  const forget = () => {
+    for (const record of records.values()) {
+      if (record.expiresAtMs + 10 * 60_000 <= now() && !isUnfinished(record)) records.delete(record.identity);
+    }
+  };
+  return {
+    find: (identity) => records.get(identity),
+    claim(request) {
+      forget();
+      const record = records.get(request.identity);
+      if (record !== undefined) return { kind: "taken", record };
+      const { identifier } = request;
+      const isTaken = identifier !== undefined && [...records.values()].some((one) => one.identifier === identifier);
+      if (isTaken) return { kind: "identifier_taken" };
+      records.set(request.identity, { ...request, state: "claimed" });
+      return { kind: "claimed" };
+    },
+    transition({ identity, from, to, owner, newOwner = owner, ...fields }) {
+      const record = records.get(identity);
+      if (record?.state !== from || record.owner !== owner || !TRANSITIONS[from].includes(to)) return false;
+      const written = Object.entries(fields).filter(([, value]) => value !== undefined);
+      const all = Object.entries({ ...record, ...Object.fromEntries(written), state: to, owner: newOwner });
+      records.set(identity, Object.fromEntries(all.filter(([, value]) => value !== null)) as unknown as PaymentRecord);
+      return true;
+    },
+    release(identity, owner) {
+      const record = records.get(identity);
+      if (record?.owner === owner && RELEASABLE.includes(record.state)) records.delete(identity);
+    },
+    async *unfinished() {
+      for (const { identity } of [...records.values()].filter(isUnfinished)) {
+        const record = records.get(identity);
+        if (record !== undefined && isUnfinished(record)) yield record;
+      }
     },
   };
 }

@@ -47,7 +47,7 @@ export const RESPONSE: StoredAnswer = Object.freeze({
   body: new TextEncoder().encode("sunny"),
 });
 
-/** The request to a facilitator. The payload comes from the client, so it may hold any JSON. */
+/** The request to a facilitator. The payload comes from the client, so it may hold any JSON without NUL, also halves of surrogate pairs. */
 export const REQUEST: FacilitatorRequest = Object.freeze<FacilitatorRequest>({
   x402Version: 2,
   paymentPayload: {
@@ -64,7 +64,7 @@ export const REQUEST: FacilitatorRequest = Object.freeze<FacilitatorRequest>({
         validBefore: "1795255890",
         nonce: `0x${"f3746613".repeat(8)}`,
       },
-      text: "e\u0301 is not \u00e9; a\u0000b; \u2028; \"'\\`; \ud83d\udc68\u200d\ud83d\udc69\u200d\ud83d\udc67",
+      text: "e\u0301 is not \u00e9; a\ud800b; \u2028; \"'\\`; \ud83d\udc68\u200d\ud83d\udc69\u200d\ud83d\udc67",
       numbers: [0, -1, 1.5, 9_007_199_254_740_991, 1e21],
       nothing: [null, true, false, "", [], {}],
       ...JSON.parse('{"__proto__":{"isAdmin":true},"constructor":"none","toString":null}'),
