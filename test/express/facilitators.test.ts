@@ -183,7 +183,9 @@ describe("a facilitator that is down at start", () => {
     const down = await openStand();
     await down.close();
     const shop = await openShop(down.url);
-    expect((await shop.ready()).findings).toEqual([]);
+    expect((await shop.ready()).findings).toMatchObject([
+      { code: "FAREBOX_FACILITATOR_DOWN", message: expect.stringContaining(down.name) },
+    ]);
     expect(shop.payments.health()).toMatchObject([
       { name: down.name, state: "down", lastErrorCode: "ERR_FAREBOX_FACILITATOR_UNREACHABLE" },
     ]);

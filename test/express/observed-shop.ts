@@ -14,7 +14,18 @@ import type { Express } from "express";
 import { openShop, PRICED, type Shop, type ShopPlan, type VERSIONS } from "./shop.js";
 
 export const TYPES = [
-  ...["challenged", "malformed", "mismatched", "granted", "denied", "claimed", "replayed", "verified", "invalid"],
+  ...[
+    "challenged",
+    "malformed",
+    "mismatched",
+    "price_failed",
+    "granted",
+    "denied",
+    "claimed",
+    "replayed",
+    "verified",
+    "invalid",
+  ],
   ...["admitted", "cancelled", "settled", "rejected", "unsent", "unknown", "unresolved"],
   ...["facilitator_up", "facilitator_down"],
 ] as readonly PaymentEventType[];

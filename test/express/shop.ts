@@ -33,6 +33,9 @@ export const PRICED: RouteConfig = {
   description: "Tested",
 };
 
+/** Failures are on purpose here. Without a logger they would be on stderr. */
+const QUIET = { info() {}, warn() {}, error() {} };
+
 export interface ShopPlan {
   /** The handler of `/paid`, for every method. */
   readonly handler?: RequestHandler;
@@ -70,6 +73,7 @@ export async function openShop(express: ExpressModule, plan: ShopPlan = {}): Pro
   app.set("env", "test");
   const payments = paymentMiddleware(plan.routes ?? { "GET /paid": PRICED }, {
     facilitator,
+    logger: QUIET,
     ...plan.options,
   });
   const build = plan.build ?? ((into) => buildDefault(into, payments, plan));

@@ -263,7 +263,7 @@ describe("facilitators of an engine", () => {
     vi.advanceTimersByTime(5_000);
     await expect(ready).resolves.toBeUndefined();
     expect(engine.health()).toMatchObject([{ state: "down", lastErrorCode: "ERR_FAREBOX_FACILITATOR_TIMEOUT" }]);
-    expect(engine.report().findings).toEqual([]);
+    expect(engine.report().findings.map(({ code }) => code)).toEqual(["FAREBOX_FACILITATOR_DOWN"]);
     engine.close();
   });
 

@@ -61,6 +61,8 @@ export interface FacilitatorFailure {
   readonly status?: number;
   /** The facilitator's `Retry-After`, 0 to 3600. */
   readonly retryAfterSeconds?: number;
+  /** Its name in the pool: the host of its URL, unless the seller named it. */
+  readonly facilitator?: string;
 }
 
 /**
@@ -78,6 +80,7 @@ export class FacilitatorError extends FareboxError {
   readonly outcome: "none" | "unknown";
   readonly status: number | undefined;
   readonly retryAfterSeconds: number | undefined;
+  readonly facilitator: string | undefined;
 
   constructor(message: string, failure: FacilitatorFailure, options?: ErrorOptions) {
     super(message, options);
@@ -86,6 +89,7 @@ export class FacilitatorError extends FareboxError {
     this.outcome = failure.outcome;
     this.status = failure.status;
     this.retryAfterSeconds = failure.retryAfterSeconds;
+    this.facilitator = failure.facilitator;
   }
 }
 

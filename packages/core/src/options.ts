@@ -466,7 +466,7 @@ export interface PaymentsOptions {
    * Gets log lines. A logger that throws changes nothing.
    *
    * @example console
-   * @defaultValue in development the report on stderr; else silent
+   * @defaultValue errors and warnings on stderr, each once and at most five a minute of a kind; in development also the report
    */
   readonly logger?: Logger;
   /**

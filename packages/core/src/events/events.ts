@@ -67,6 +67,8 @@ export interface PaymentEventMap {
     /** The field that differs from the offer, e.g. `amount`. */
     readonly field?: string;
   };
+  /** A price function, or a `payTo` function, threw or returned no price. The client got 503. The log has the error. */
+  readonly price_failed: { readonly route: string };
   /** `onRequest`, or a dynamic price of zero, let a request through without payment. */
   readonly granted: { readonly route: string };
   /** A request was refused. With `PaymentFacts` if it had a payment. */
@@ -139,6 +141,7 @@ const TYPES = Object.keys({
   challenged: true,
   malformed: true,
   mismatched: true,
+  price_failed: true,
   granted: true,
   denied: true,
   claimed: true,

@@ -20,6 +20,7 @@ export type FindingCode =
   | "FAREBOX_PROXY_IGNORED"
   | "FAREBOX_HOST_NOT_ALLOWED"
   | "FAREBOX_OFFER_UNSUPPORTED"
+  | "FAREBOX_FACILITATOR_DOWN"
   | "FAREBOX_OVERRIDE_IN_HEADER"
   | "FAREBOX_PAYEE_UNPAYABLE"
   | "FAREBOX_NOT_HTTPS"
@@ -123,6 +124,18 @@ export function bodyNotParsedFinding(route: string): Finding {
   );
 }
 
+/** A facilitator does not say what it supports: it is down, or its URL is wrong. */
+export function facilitatorDownFinding({
+  name,
+  problem,
+}: {
+  readonly name: string;
+  readonly problem: string;
+}): Finding {
+  const message = `${name} does not say what it supports: ${legible(problem)}`;
+  return finding("FAREBOX_FACILITATOR_DOWN", undefined, message);
+}
+
 /** Payments are stored in this process only, and there are probably others. */
 export function memoryStoreFinding(platform: string): Finding {
   return finding(
@@ -177,5 +190,6 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
   FAREBOX_EXAMPLE_MISSING: "Add an example as input",
   FAREBOX_LISTING_REJECTED: "Fix what the reason names; if it is unclear, ask the facilitator's operator",
   FAREBOX_BODY_NOT_PARSED: "Mount a body parser, such as express.json(), before the payment middleware",
+  FAREBOX_FACILITATOR_DOWN: "Correct its URL or headers; if it is down, wait for it, or add another facilitator",
   FAREBOX_OFFER_UNSUPPORTED: "Add a facilitator that supports it, or remove this offer",
 };

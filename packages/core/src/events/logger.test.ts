@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createStartLogger, type LogFields, SILENT } from "./logger.js";
+import { createStartLogger, describeThrown, type LogFields } from "./logger.js";
 
 function printed(event: string, fields: LogFields, level: "info" | "warn" | "error" = "info"): readonly string[] {
   const lines: string[] = [];
@@ -14,9 +14,17 @@ describe("the default logger", () => {
     expect(lines).toEqual(["[farebox] priced · GET /a\n"]);
   });
 
-  test.each(["production", "test", "staging", "Development", " "])("is silent when NODE_ENV is %j", (environment) => {
-    expect(createStartLogger(environment, () => {})).toBe(SILENT);
-  });
+  test.each(["production", "test", "staging", "Development", " "])(
+    "prints errors and warnings, and nothing else, when NODE_ENV is %j",
+    (environment) => {
+      const lines: string[] = [];
+      const logger = createStartLogger(environment, (line) => void lines.push(line));
+      logger.info("priced", { route: "GET /a" });
+      logger.warn("FAREBOX_KEY_UNREACHABLE", { route: "GET /a" });
+      logger.error("decision_failed", { route: "GET /a" });
+      expect(lines).toEqual(["[farebox] FAREBOX_KEY_UNREACHABLE · GET /a\n", "[farebox] decision_failed · GET /a\n"]);
+    },
+  );
 
   test.each<[event: string, fields: LogFields, line: string, why: string]>([
     ["priced", { route: "GET /a" }, "priced · GET /a", "a priced route"],
@@ -35,15 +43,89 @@ describe("the default logger", () => {
     ],
     ["priced", {}, "priced", "no fields"],
   ])("prints %s with %j as %j: %s", (event, fields, line) => {
-    for (const level of ["info", "warn", "error"] as const) {
-      expect(printed(event, fields, level)).toEqual([`[farebox] ${line}\n`]);
-    }
+    const levels = event === "priced" ? (["info", "warn", "error"] as const) : (["warn", "error"] as const);
+    for (const level of levels) expect(printed(event, fields, level)).toEqual([`[farebox] ${line}\n`]);
   });
 
-  test.each(["decision_failed", "priced_x", "xpriced", "farebox_x", "FAREBOX_", "FAREBOX_a", "x FAREBOX_A", ""])(
-    "does not print %j",
+  test.each(["payment_not_found", "priced_x", "xpriced", "FAREBOX_KEY_UNREACHABLE", ""])(
+    "does not print %j as information",
     (event) => {
-      expect(printed(event, { route: "GET /a" }, "error")).toEqual([]);
+      expect(printed(event, { route: "GET /a" }, "info")).toEqual([]);
     },
   );
+});
+
+describe("limits of the default logger", () => {
+  const MINUTE_MS = 60_000;
+  const open = () => {
+    const time = { ms: 0 };
+    const lines: string[] = [];
+    const logger = createStartLogger(
+      "production",
+      (line) => void lines.push(line),
+      () => time.ms,
+    );
+    return { time, lines, logger };
+  };
+
+  test("the same line is printed once an hour", () => {
+    const { time, lines, logger } = open();
+    for (let minute = 0; minute < 60; minute++) {
+      time.ms = minute * MINUTE_MS;
+      logger.error("decision_failed", { route: "GET /a" });
+    }
+    expect(lines).toHaveLength(1);
+    time.ms = 60 * MINUTE_MS;
+    logger.error("decision_failed", { route: "GET /a" });
+    expect(lines[1]).toBe("[farebox] decision_failed · GET /a · 59 such lines left out before\n");
+  });
+
+  test("an event has five lines a minute, and no other event fewer for it", () => {
+    const { time, lines, logger } = open();
+    for (let payer = 0; payer < 1_000; payer++) logger.error("settlement_unknown", { payer: `0x${payer}` });
+    logger.warn("challenge_large", { route: "GET /a" });
+    expect(lines).toHaveLength(6);
+    time.ms = MINUTE_MS;
+    logger.error("settlement_unknown", { payer: "another" });
+    expect(lines[6]).toContain("995 such lines left out before");
+  });
+
+  test("every finding is printed, however many there are", () => {
+    const { lines, logger } = open();
+    for (let key = 0; key < 20; key++) logger.warn("FAREBOX_KEY_UNREACHABLE", { route: `GET /${key}` });
+    expect(lines).toHaveLength(20);
+  });
+});
+
+describe("what was thrown", () => {
+  test("a text of several lines is one legible line, and its stack has frames only", () => {
+    const thrown = new RangeError("no\u001b[31m rate\nfor https://key@rates.example");
+    const { error, message, stack } = describeThrown(thrown);
+    expect([error, message]).toEqual(["RangeError", "no [31m rate for (a URL)"]);
+    expect(stack).toContain("logger.test.ts");
+    expect(
+      stack
+        .split("\n")
+        .slice(1)
+        .every((line) => line.startsWith("    at ")),
+    ).toBe(true);
+  });
+
+  test.each<[thrown: unknown]>([
+    [undefined],
+    [null],
+    [7],
+    ["text"],
+    [Object.assign(new Error("x"), { stack: 5, message: Symbol("x") })],
+    [
+      new Proxy(new Error("x"), {
+        get: () => {
+          throw new Error("y");
+        },
+      }),
+    ],
+  ])("describing never throws", (thrown) => {
+    const { error, message, stack } = describeThrown(thrown);
+    expect([typeof error, typeof message, typeof stack]).toEqual(["string", "string", "string"]);
+  });
 });

@@ -1,5 +1,5 @@
 /**
- * The logger. Farebox prints nothing by itself, except at start in development.
+ * The logger. Without one of the seller's, errors and warnings go to stderr.
  *
  * @module
  */
@@ -38,23 +38,64 @@ export const SILENT: Logger = Object.freeze({ info: () => {}, warn: () => {}, er
 /** The values of `NODE_ENV` that mean development. Express reads it, too, and developers often leave it unset. */
 const DEVELOPMENT: readonly (string | undefined)[] = [undefined, "", "development"];
 
-/** The lines that are shown: priced routes and findings. */
-const SHOWN = /^(?:priced|FAREBOX_[A-Z_]+)$/;
+/** The same line is printed again after this time. */
+const REPEATED_AFTER_MS = 60 * 60 * 1000;
+
+/** The lines of one event that are printed in a minute. */
+const LINES_PER_MINUTE = 5;
+
+/** The lines that are remembered. The oldest are forgotten first. */
+const MAX_LINES = 500;
 
 /**
- * Creates the logger of a seller who sets none. In development it prints priced routes and findings; otherwise nothing.
+ * Creates the logger of a seller who sets none: errors and warnings in every environment, and priced routes in development.
+ * The same line is printed once an hour, and each event has at most five lines a minute.
  *
  * @param environment - The value of `NODE_ENV`.
  * @param print - Prints a line.
  */
-export function createStartLogger(environment: string | undefined, print: (line: string) => void): Logger {
-  if (!DEVELOPMENT.includes(environment)) return SILENT;
+export function createStartLogger(
+  environment: string | undefined,
+  print: (line: string) => void,
+  now: () => number = Date.now,
+): Logger {
+  const isDevelopment = DEVELOPMENT.includes(environment);
+  const printedAtMs = new Map<string, number>();
+  const events = new Map<string, { sinceMs: number; printed: number; leftOut: number }>();
+
   const show = (event: string, fields: LogFields) => {
-    if (!SHOWN.test(event)) return;
     const texts = Object.values(fields).filter((field) => field !== undefined && field !== "");
     print(`[farebox] ${[event, ...texts].join(" · ")}\n`);
   };
-  return { info: show, warn: show, error: show };
+  const limited = (event: string, fields: LogFields) => {
+    const nowMs = now();
+    const known = events.get(event) ?? { sinceMs: nowMs, printed: 0, leftOut: 0 };
+    events.set(event, known);
+    if (nowMs - known.sinceMs >= 60_000) Object.assign(known, { sinceMs: nowMs, printed: 0 });
+    const line = JSON.stringify([event, fields]);
+    const isRepeated = nowMs - (printedAtMs.get(line) ?? Number.NEGATIVE_INFINITY) < REPEATED_AFTER_MS;
+    if (isRepeated || known.printed >= LINES_PER_MINUTE) {
+      known.leftOut++;
+      return;
+    }
+    printedAtMs.delete(line);
+    printedAtMs.set(line, nowMs);
+    for (const oldest of printedAtMs.keys()) {
+      if (printedAtMs.size <= MAX_LINES) break;
+      printedAtMs.delete(oldest);
+    }
+    const more = known.leftOut === 0 ? {} : { more: `${known.leftOut} such lines left out before` };
+    Object.assign(known, { printed: known.printed + 1, leftOut: 0 });
+    show(event, { ...fields, ...more });
+  };
+  return {
+    info: (event, fields) => {
+      if (isDevelopment && event === "priced") show(event, fields);
+    },
+    // A finding is told once, and a start may have many.
+    warn: (event, fields) => (event.startsWith("FAREBOX_") ? show : limited)(event, fields),
+    error: limited,
+  };
 }
 
 /** Shortens a text to one line of 200 printable ASCII characters, without URLs and without hex as long as a key. */
@@ -74,5 +115,39 @@ export function errorName(thrown: unknown): string {
     return typeof name === "string" ? legible(name) : "unknown";
   } catch {
     return "unknown";
+  }
+}
+
+const MAX_FRAMES = 10;
+const MAX_FRAME = 300;
+
+/**
+ * What a function of the seller's threw: name, message and stack, for the log only. The message may quote a client, so it is
+ * made legible. Never throws, for any value.
+ */
+export function describeThrown(thrown: unknown): {
+  readonly error: string;
+  readonly message: string;
+  readonly stack: string;
+} {
+  const error = errorName(thrown);
+  try {
+    if (!(thrown instanceof Error))
+      return { error, message: legible(typeof thrown === "string" ? thrown : ""), stack: "" };
+    const frames = String(thrown.stack ?? "")
+      .slice(0, 10_000)
+      .split("\n")
+      .filter((line) => /^\s+at /.test(line))
+      .slice(0, MAX_FRAMES)
+      .map(
+        (line) =>
+          `\n    ${line
+            .trim()
+            .replaceAll(/[^\x20-\x7e]+/g, " ")
+            .slice(0, MAX_FRAME)}`,
+      );
+    return { error, message: legible(String(thrown.message)), stack: frames.join("") };
+  } catch {
+    return { error, message: "", stack: "" };
   }
 }

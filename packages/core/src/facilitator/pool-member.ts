@@ -56,6 +56,10 @@ export interface PoolMember {
   /** Seconds until a handler may run for a payer whose payment this facilitator settles; 0: now. */
   admit(payer: string): number;
   health(): FacilitatorHealth;
+  /** The latest failure of any call; for the log. */
+  lastError(): FacilitatorError | undefined;
+  /** Why `/supported` could not be fetched the last time; `undefined`: it could, or was not fetched yet. */
+  supportedError(): FacilitatorError | undefined;
   /** Begins to fetch `/supported`. */
   start(): void;
   /** Resolves after the first fetch, successful or not. Never rejects. */
@@ -124,7 +128,7 @@ export function createPoolMember(options: MemberOptions): PoolMember {
     onFailure: status.supportedFailed,
   });
   const kindOf = createKindFinder(cache.latest);
-  const parts = { facilitator, status, kindOf };
+  const parts = { name, facilitator, status, kindOf };
   const serves = (network: string) => options.networks?.some((pattern) => matchesNetwork(pattern, network)) ?? true;
 
   return {
@@ -149,6 +153,8 @@ export function createPoolMember(options: MemberOptions): PoolMember {
       attempt(parts, { operation: "settle", request, read: readSettlementResponse, more, about: { payer, isRetry } }),
     admit: status.admit,
     health: () => ({ ...status.health(), supportedFetchedAtMs: cache.fetchedAtMs() }),
+    lastError: status.lastError,
+    supportedError: status.supportedError,
     start: cache.start,
     asked: cache.asked,
     close: cache.close,
@@ -189,6 +195,7 @@ function respell(request: FacilitatorRequest, kindOf: KindFinder): FacilitatorRe
 }
 
 interface Parts {
+  readonly name: string;
   /** With deadlines. */
   readonly facilitator: Facilitator;
   readonly status: FacilitatorStatus;
@@ -207,7 +214,7 @@ interface Call<T> {
 
 /** Makes a call, unless the circuit breaker is open, and notes how it ended. Never rejects. */
 async function attempt<T>(
-  { facilitator, status, kindOf }: Parts,
+  { name, facilitator, status, kindOf }: Parts,
   { operation, request, read, more, about = {} }: Call<T>,
 ): Promise<Attempt<T>> {
   const begun = status.begin(operation, about);
@@ -220,10 +227,21 @@ async function attempt<T>(
     return { kind: "responded", response };
   } catch (cause) {
     // A facilitator in this process may throw anything, which does not say whether money moved.
-    const error = cause instanceof FacilitatorError ? cause : unreadable(operation, cause);
+    const error = named(cause instanceof FacilitatorError ? cause : unreadable(operation, cause), name);
     status.failed(begun.permit, error, more.signal?.aborted ?? false);
     return { kind: "failed", error };
   }
+}
+
+/** The same error with the name of the facilitator, which its client does not know. */
+function named(error: FacilitatorError, facilitator: string): FacilitatorError {
+  const { message, code, operation, outcome, status, retryAfterSeconds, cause } = error;
+  const failure = {
+    ...{ code, operation, outcome, facilitator },
+    ...(status === undefined ? {} : { status }),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  };
+  return new FacilitatorError(message, failure, cause === undefined ? undefined : { cause });
 }
 
 /** Whether a call may be made. */
@@ -249,6 +267,8 @@ export interface FacilitatorStatus {
   /** `/supported` could not be fetched. */
   supportedFailed(error: FacilitatorError): void;
   health(): Omit<FacilitatorHealth, "supportedFetchedAtMs">;
+  lastError(): FacilitatorError | undefined;
+  supportedError(): FacilitatorError | undefined;
 }
 
 /** A facilitator that was up is down after this many failed fetches of `/supported` in a row, with no other response between them. */
@@ -266,7 +286,8 @@ function createFacilitatorStatus(name: string, clock: Pick<Clock, "now">, onChan
   const breakers = createBreakers(clock);
   let state: FacilitatorState = "unknown";
   let sinceMs = clock.now();
-  let lastErrorCode: FacilitatorErrorCode | undefined;
+  let lastError: FacilitatorError | undefined;
+  let supportedError: FacilitatorError | undefined;
   let hasResponded = false;
   let supportedFailures = 0;
 
@@ -302,16 +323,22 @@ function createFacilitatorStatus(name: string, clock: Pick<Clock, "now">, onChan
     },
     failed(permit, error, givenUp) {
       if (givenUp) return permit.abandoned();
-      lastErrorCode = error.code;
+      lastError = error;
       return passOn(permit, error) ? responded() : reconsider();
     },
-    supportedFetched: responded,
-    supportedFailed({ code }) {
-      lastErrorCode = code;
+    supportedFetched() {
+      supportedError = undefined;
+      responded();
+    },
+    supportedFailed(error) {
+      lastError = error;
+      supportedError = error;
       supportedFailures++;
       reconsider();
     },
-    health: () => ({ name, state, sinceMs, lastErrorCode, breakers: statesOf(breakers) }),
+    health: () => ({ name, state, sinceMs, lastErrorCode: lastError?.code, breakers: statesOf(breakers) }),
+    lastError: () => lastError,
+    supportedError: () => supportedError,
   };
 }
 

@@ -555,7 +555,15 @@ describe("health", () => {
     for (let call = 0; call < VERIFY_THRESHOLDS.failuresToOpen; call++) await pool.verify(REQUEST);
     expect(health()).toMatchObject({ state: "down", lastErrorCode: "ERR_FAREBOX_FACILITATOR_UNREACHABLE" });
     expect(logger.error.mock.calls).toEqual([
-      ["facilitator_down", { facilitator: "a", code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE" }],
+      [
+        "facilitator_down",
+        {
+          facilitator: "a",
+          code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE",
+          status: undefined,
+          message: "verify failed, outcome none",
+        },
+      ],
     ]);
     await clock.advance(VERIFY_THRESHOLDS.openMs);
     expect(health()).toMatchObject({ state: "down", breakers: { verify: "half-open" } });

@@ -85,6 +85,8 @@ export interface FacilitatorPool extends Facilitator {
   readonly revision: number;
   /** The facilitator that last verified the payment or was told to settle it. In a pool of one, always that one. */
   facilitatorOf(payment: string): string | undefined;
+  /** Facilitators whose `/supported` could not be fetched the last time, and why, without any text of theirs. */
+  silent(): readonly { readonly name: string; readonly problem: string }[];
   /** The state of each facilitator. */
   health(): readonly FacilitatorHealth[];
   /** Begins to fetch `/supported` of each facilitator, in the background. */
@@ -155,6 +157,11 @@ export function createFacilitatorPool(
       return revision;
     },
     facilitatorOf: (payment) => memory.find(payment)?.name,
+    silent: () =>
+      members.flatMap((member) => {
+        const error = member.supportedError();
+        return error === undefined ? [] : [{ name: member.name, problem: error.message }];
+      }),
     health: () => members.map((member) => member.health()),
     start,
     ready,
@@ -325,7 +332,7 @@ function createMembers(
       clock,
       onChange(change) {
         onOffersChanged();
-        if (change === "state") announce(member.health(), logger, onChange);
+        if (change === "state") announce(member, logger, onChange);
       },
     });
     return member;
@@ -354,10 +361,14 @@ function isPattern(pattern: string): boolean {
 }
 
 /** Tells listeners after the change. Their errors cannot affect a payment. */
-function announce(health: FacilitatorHealth, logger: Logger, onChange: (health: FacilitatorHealth) => void): void {
-  const { name, state, lastErrorCode } = health;
+function announce(member: PoolMember, logger: Logger, onChange: (health: FacilitatorHealth) => void): void {
+  const health = member.health();
+  const { name, state } = health;
   if (state === "up") logger.info("facilitator_up", { facilitator: name });
-  if (state === "down") logger.error("facilitator_down", { facilitator: name, code: lastErrorCode });
+  if (state === "down") {
+    const { code, status, message } = member.lastError() ?? {};
+    logger.error("facilitator_down", { facilitator: name, code, status, message });
+  }
   try {
     onChange(health);
   } catch {

@@ -18,7 +18,18 @@ import {
 } from "./shop.fixture.js";
 
 export const TYPES = [
-  ...["challenged", "malformed", "mismatched", "granted", "denied", "claimed", "replayed", "verified", "invalid"],
+  ...[
+    "challenged",
+    "malformed",
+    "mismatched",
+    "price_failed",
+    "granted",
+    "denied",
+    "claimed",
+    "replayed",
+    "verified",
+    "invalid",
+  ],
   ...["admitted", "cancelled", "settled", "rejected", "unsent", "unknown", "unresolved"],
   ...["facilitator_up", "facilitator_down"],
 ] as readonly PaymentEventType[];

@@ -200,7 +200,7 @@ describe("a dynamic price of zero", () => {
   test.each([undefined, false])("answers 503 for a dynamic price of zero when free is %s", async (free) => {
     const { ask, log } = createMarket(free);
     expect(responseOf(await ask()).status).toBe(503);
-    expect(log.map(({ event }) => event)).toContain("decision_failed");
+    expect(log.map(({ event }) => event)).toContain("price_failed");
   });
 
   test("answers 503 when a dynamic price makes only one of two offers free", async () => {

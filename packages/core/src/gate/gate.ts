@@ -16,7 +16,7 @@ import { FacilitatorError } from "../errors.js";
 import type { PaymentEvents } from "../events/events.js";
 import { type Findings, foreignHostFinding, notHttpsFinding, proxyFinding } from "../events/findings.js";
 import type { Hooks } from "../events/hooks.js";
-import { errorName, type Logger } from "../events/logger.js";
+import { describeThrown, errorName, type Logger } from "../events/logger.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
 import { wantsPage } from "../pricing/paywall.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
@@ -108,7 +108,7 @@ export class Gate {
       const { candidate } = coverage;
       return this.decideAt(candidate.entry.value, request, () => placeOf(candidate, request));
     } catch (error) {
-      return this.#failed(error, "the router");
+      return this.#failed(error, "the router", request);
     }
   }
 
@@ -121,9 +121,9 @@ export class Gate {
       this.#noteUrl(matched);
       const mustWait = this.#deps.hooks.asksAboutRequests || route.isPending() || route.priceFor !== undefined;
       if (!mustWait && !hasPayment(request)) return this.#challenge(matched);
-      return this.#pay(matched).catch((error) => this.#failed(error, route.key));
+      return this.#pay(matched).catch((error) => this.#failed(error, route.key, request));
     } catch (error) {
-      return this.#failed(error, route.key);
+      return this.#failed(error, route.key, request);
     }
   }
 
@@ -211,7 +211,7 @@ export class Gate {
       return decision;
     } catch (error) {
       // If this fails too, the claim expires.
-      await this.#release(paid, undecided()).catch(() => {});
+      await this.#release(paid, undecided("request", true)).catch(() => {});
       inFlight.end(claim);
       throw error;
     }
@@ -294,12 +294,13 @@ export class Gate {
     if (route.priceFor === undefined) return route;
     const bodyDigest = await digestOf(request);
     if (bodyDigest === undefined) return undefined;
-    const priced = await route.priceFor({
+    const occasion = {
       request: toPriceRequest(matched),
       binding: toBoundRequest(matched, bodyDigest),
       accepted,
       nowSeconds: Math.floor(this.#deps.now() / 1000),
-    });
+    };
+    const priced = await route.priceFor(occasion).catch((cause) => Promise.reject(new PriceFailure(cause)));
     if (!priced.isFree && priced.isPending()) await this.#deps.facilitator.ready();
     return priced;
   }
@@ -344,10 +345,15 @@ export class Gate {
     return respond(response);
   }
 
-  /** 503. Something of ours or of the seller's failed: a store, a scheme, a price function. */
-  #failed(error: unknown, route: string): Decision {
+  /** 503. Something of ours or of the seller's failed: a store, a scheme. */
+  #failed(error: unknown, route: string, request: GateRequest): Decision {
+    if (error instanceof PriceFailure) {
+      this.#deps.logger.error("price_failed", { route, ...describeThrown(error.cause) });
+      this.#deps.events.emit("price_failed", () => ({ route }));
+      return respond(undecided("price", hasPayment(request)));
+    }
     this.#deps.logger.error("decision_failed", { route, error: errorName(error) });
-    return respond(undecided());
+    return respond(undecided("request", hasPayment(request)));
   }
 
   /** Notes what looks wrong about a resource's URL. What a proxy makes of it is only seen with a request. */
@@ -361,6 +367,15 @@ export class Gate {
 }
 
 const UNEXPECTED = "unexpected_verify_error";
+
+/** A function of the seller's that prices a request failed. */
+class PriceFailure {
+  readonly cause: unknown;
+
+  constructor(cause: unknown) {
+    this.cause = cause;
+  }
+}
 
 /** Version 1 of the protocol has another header. Its clients should learn why they are not served. */
 const VERSION_1_ERROR = "invalid_x402_version: X-PAYMENT is of x402 version 1; version 2 has PAYMENT-SIGNATURE";

@@ -205,14 +205,20 @@ export function unreachable(error: Reason, retryAfterSeconds: number): GateRespo
   );
 }
 
-/** 503: something failed here, perhaps the store. Says nothing about money: an earlier request may have settled. */
-export function undecided(): GateResponse {
-  return problem(
-    503,
-    "unexpected_verify_error",
-    "The payment could not be processed right now. Repeat this request with the same payment; do not sign a new payment.",
-    { retryAfterSeconds: RETRY_AFTER_SECONDS },
-  );
+/**
+ * 503: something failed here, perhaps the store or a price function. Says nothing about money: an earlier request may have
+ * settled.
+ */
+export function undecided(failed: "request" | "price", hasPayment: boolean): GateResponse {
+  const subject = !hasPayment || failed === "price" ? failed : "payment";
+  const problemText =
+    subject === "price" ? "The price could not be determined" : `The ${subject} could not be processed`;
+  const advice = hasPayment
+    ? "Repeat this request with the same payment; do not sign a new payment."
+    : "Repeat this request later.";
+  return problem(503, "unexpected_verify_error", `${problemText} right now. ${advice}`, {
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
 }
 
 /** 503: the money may have moved. */

@@ -173,7 +173,7 @@ describe("a dynamic price", () => {
       expect(text).not.toContain("secret");
     }
     expect(facilitator.calls).toEqual([]);
-    expect(log.map(({ event }) => event)).toEqual(["decision_failed", "decision_failed"]);
+    expect(log.map(({ event }) => event)).toEqual(["price_failed", "price_failed"]);
   });
 
   test("a dynamic price is not computed when the client disconnects before the body is complete", async () => {

@@ -4,7 +4,13 @@
  * @module
  */
 import { ConfigError } from "../errors.js";
-import { type Finding, type FindingCode, type Findings, listingRejectedFinding } from "../events/findings.js";
+import {
+  type Finding,
+  type FindingCode,
+  type Findings,
+  facilitatorDownFinding,
+  listingRejectedFinding,
+} from "../events/findings.js";
 import type { Logger } from "../events/logger.js";
 import type { SettleTime } from "../options.js";
 import { inspectSupport, type Supporters } from "../pricing/available-offers.js";
@@ -63,7 +69,10 @@ export interface PaymentsReport {
 
 /** What reports need. */
 export interface ReportDeps {
-  readonly facilitators: Supporters;
+  readonly facilitators: Supporters & {
+    /** Facilitators whose `/supported` could not be fetched the last time, and why. */
+    silent(): readonly { readonly name: string; readonly problem: string }[];
+  };
   readonly listings: Pick<Listings, "of">;
   readonly findings: Findings;
   readonly payees: Pick<Payees, "findings">;
@@ -82,6 +91,7 @@ const LARGE_REMEDY = "some proxies take 4 KiB of headers: shorten descriptions a
 
 /** Findings that do not keep a strict seller from starting: facilitators and requests may change them. */
 const PASSING: readonly FindingCode[] = [
+  "FAREBOX_FACILITATOR_DOWN",
   "FAREBOX_OFFER_UNSUPPORTED",
   "FAREBOX_PROXY_IGNORED",
   "FAREBOX_HOST_NOT_ALLOWED",
@@ -157,6 +167,7 @@ export class Reporter {
       ...rejectedListings(routes),
       ...findings.all,
       ...payees.findings,
+      ...facilitators.silent().map(facilitatorDownFinding),
       ...routesOf(priced).flatMap((route) => inspectSupport(route, facilitators)),
     ];
     const unique = new Map(found.map((finding) => [JSON.stringify(finding), finding]));

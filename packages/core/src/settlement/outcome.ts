@@ -9,7 +9,7 @@
  */
 import { FacilitatorError } from "../errors.js";
 import type { PaymentFacts } from "../events/events.js";
-import type { Logger } from "../events/logger.js";
+import type { LogFields, Logger } from "../events/logger.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
 import type { RpcNode } from "../http/rpc-node.js";
@@ -205,7 +205,14 @@ async function searchChain(payment: PendingPayment, { rpc: nodes, logger }: Outc
 }
 
 /** For the log. A message of ours never quotes a facilitator. */
-export function explain(error: unknown): { readonly code: string; readonly message: string } {
-  if (error instanceof FacilitatorError) return { code: error.code, message: error.message };
+export function explain(error: unknown): LogFields {
+  if (error instanceof FacilitatorError) {
+    const { code, message, status, facilitator } = error;
+    return {
+      ...{ code, message },
+      ...(status === undefined ? {} : { status }),
+      ...(facilitator === undefined ? {} : { facilitator }),
+    };
+  }
   return { code: "ERR_FAREBOX_FACILITATOR_RESPONSE", message: error instanceof Error ? error.name : "not an error" };
 }
