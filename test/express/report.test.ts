@@ -102,6 +102,15 @@ describe.each(VERSIONS)("on %s, the report", (_, express) => {
           .use(s.routes({ "GET /a": PRICED }))
           .get("/a", serve),
     ],
+    ["a route for every method that charges", (app, s) => app.all("/a", s.charge(PRICED), serve)],
+    [
+      "a route that charges for every method but one",
+      (app, s) => app.route("/a").options(serve).all(s.charge(PRICED), serve),
+    ],
+    [
+      "a route that charges for each of its methods",
+      (app, s) => app.route("/a").get(s.charge(PRICED), serve).post(s.charge(PRICED), serve),
+    ],
     ["a route that charges", (app, s) => app.get("/a", s.charge(PRICED), serve).get("/b", serve)],
     [
       "two tables for two routers",
@@ -201,6 +210,16 @@ describe.each(VERSIONS)("on %s, the report", (_, express) => {
       "a route with two prices",
       [["FAREBOX_PRICED_TWICE", "GET /a"]],
       (app, s) => app.get("/a", s.charge(PRICED), s.charge(PRICED), serve),
+    ],
+    [
+      "a route for every method with two prices",
+      [["FAREBOX_PRICED_TWICE", "any method /a"]],
+      (app, s) => app.all("/a", s.charge(PRICED), s.charge(PRICED), serve),
+    ],
+    [
+      "a route with two prices for one of its methods",
+      [["FAREBOX_PRICED_TWICE", "POST /a"]],
+      (app, s) => app.route("/a").get(s.charge(PRICED), serve).post(s.charge(PRICED), s.charge(PRICED), serve),
     ],
     [
       "a route priced by two tables",

@@ -88,7 +88,42 @@ describe.each(VERSIONS)("on %s, a route that is settled before its handler", (_,
   test.each<[string, number, RequestHandler]>([
     ["a thrown error", 500, () => fail()],
     ["next(error)", 500, (_req, _res, next) => next(new Error("broken"))],
+    ["a 503", 503, (_req, res) => res.sendStatus(503)],
+    ["a 500 by writeHead, in pieces", 500, (_req, res) => [res.writeHead(500), res.write("a"), res.end("b")]],
+  ])(
+    "a handler that is settled first and responds with %s runs once more for the same payment, and no third time",
+    async (_what, status, handler) => {
+      const { shop, runs } = await openPrepaid(express, handler);
+      const { header } = await shop.sign();
+      for (const attempt of [1, 2]) {
+        expect(await shop.ask({ payment: header })).toMatchObject({ status, receipt: { success: true } });
+        expect(runs).toHaveLength(attempt);
+      }
+      expect(await shop.ask({ payment: header })).toMatchObject({ challenge: { error: "payment_already_used" } });
+      expect(runs).toHaveLength(2);
+      expect(shop.facilitator.settled).toHaveLength(1);
+    },
+  );
+
+  test("a handler that is settled first and fails once sells with the same payment, and no other request gets it", async () => {
+    let isBroken = true;
+    const { shop, runs } = await openPrepaid(express, (_req, res) => {
+      if (isBroken) fail();
+      res.send("bought");
+    });
+    const { header } = await shop.sign();
+    expect(await shop.ask({ payment: header })).toMatchObject({ status: 500 });
+    expect(await shop.ask({ payment: header, path: "/paid?other" })).toMatchObject({ status: 402 });
+    isBroken = false;
+    const responses = await Promise.all(Array.from({ length: 10 }, () => shop.ask({ payment: header })));
+    expect(responses.filter(({ status, text }) => status === 200 && text === "bought")).toHaveLength(1);
+    expect(runs).toHaveLength(2);
+    expect(shop.facilitator.settled).toHaveLength(1);
+  });
+
+  test.each<[string, number, RequestHandler]>([
     ["a 404", 404, (_req, res) => res.sendStatus(404)],
+    ["a 499", 499, (_req, res) => res.sendStatus(499)],
   ])(
     "a response that is settled first is delivered as it is, with the receipt, when the handler responds with %s",
     async (_what, status, handler) => {

@@ -32,6 +32,8 @@ export function preparePrepaid(req: IncomingMessage, res: ServerResponse, admiss
     addReceipt();
     res.removeHeader("Settlement-Overrides");
     keepPrivate(res);
+    // Before the head goes out: the client may send the payment again at once.
+    if (res.statusCode >= 500) void admission.fail();
   });
   onUndelivered(res, () => admission.leave());
 }

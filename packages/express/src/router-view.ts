@@ -119,15 +119,29 @@ function toReceiver({ route, paths }: MetRoute, gate: object, method: string | u
 }
 
 function toRegistered({ route, paths }: MetRoute): readonly RegisteredRoute[] {
-  const names = Object.keys(route.methods).filter((name) => name !== "_all");
-  const methods = takesAnyMethod(route) ? undefined : names.map((name) => name.toUpperCase());
-  const gates = gatesOf(route);
-  if (paths === undefined) return [{ route, path: undefined, methods, gates }];
-  return paths.map((path) => ({ route, path: path === "" ? "/" : path, methods, gates }));
+  const known = paths?.map((path) => (path === "" ? "/" : path)) ?? [undefined];
+  return methodsByGates(route).flatMap((priced) => known.map((path) => ({ route, path, ...priced })));
 }
 
-function gatesOf({ stack }: LayerRoute): readonly object[] {
-  return stack.flatMap(({ handle }) => gateOf(handle) ?? []);
+/** A route's methods, together where the same gates price them: `app.route("/a").get(…).post(…)` may have two prices. */
+function methodsByGates(route: LayerRoute): readonly Pick<RegisteredRoute, "methods" | "gates">[] {
+  if (takesAnyMethod(route)) return [{ methods: undefined, gates: gatesOf(route) }];
+  const found: { readonly methods: string[]; readonly gates: readonly object[] }[] = [];
+  for (const name of Object.keys(route.methods).filter((one) => one !== "_all")) {
+    const gates = gatesOf(route, name);
+    const same = found.find(
+      (one) => one.gates.length === gates.length && gates.every((gate) => one.gates.includes(gate)),
+    );
+    if (same === undefined) found.push({ methods: [name.toUpperCase()], gates });
+    else same.methods.push(name.toUpperCase());
+  }
+  return found;
+}
+
+/** The gates among a route's handlers, each once: `app.all` registers a handler once for each method. */
+function gatesOf({ stack }: LayerRoute, name?: string): readonly object[] {
+  const layers = stack.filter(({ method }) => name === undefined || method === undefined || method === name);
+  return [...new Set(layers.flatMap(({ handle }) => gateOf(handle) ?? []))];
 }
 
 /** Whether a route responds to every request it gets: its first handler takes no `next`. */

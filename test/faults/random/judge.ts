@@ -26,7 +26,8 @@ function checkRuns({ notes, plan }: Shop, payment: Payment): readonly string[] {
   const late = runs.filter(({ isPaid }) => isPaid);
   if (plan.settle === "before") {
     for (const run of runs.filter(({ isPaid }) => !isPaid)) say(run, "began before the money had moved");
-    for (const run of late.slice(1)) say(run, "is not the first one for the money");
+    for (const run of late.slice(1).filter((one) => one !== late[1] || !isFailed(late[0])))
+      say(run, "is not the first one for the money");
     return found;
   }
   const before = (run: Run) => runs.slice(0, runs.indexOf(run));
@@ -39,6 +40,17 @@ function checkRuns({ notes, plan }: Shop, payment: Payment): readonly string[] {
   for (const run of first.slice(1)) say(run, "was sold for a payment for which another run had been sold");
   return found;
 }
+
+function runsOf({ notes }: Shop, payment: Payment): readonly Run[] {
+  return notes.runs.filter(({ request }) => request.payment === payment);
+}
+
+/** Whether a handler responded with 500: one that was settled first runs once more. */
+function isFailed(run: Run | undefined): boolean {
+  return run !== undefined && FAILING.includes(run.request.order.handler);
+}
+
+const FAILING: readonly string[] = ["answers 500", "throws", "gives next an error", "writes a head with 500"];
 
 /** 2. A payer was debited at most once, and then has the response; or left what could not be kept. */
 function checkDebit(shop: Shop, payment: Payment): readonly string[] {
@@ -118,6 +130,7 @@ async function checkNothingIsLeft(shop: Shop): Promise<readonly string[]> {
     const state = record?.state ?? "settled";
     const isEnded =
       ["settled", "rejected"].includes(state) ||
+      (state === "owed" && shop.plan.settle === "before" && isFailed(runsOf(shop, payment)[0])) ||
       (["claimed", "serving"].includes(state) && record !== undefined && shop.isOrphaned(record)) ||
       (["unknown", "unsent"].includes(state) && isOver && !shop.isPaid(payment));
     if (!isEnded) found.push(`[4] ${payment.name} is left ${state}`);

@@ -224,9 +224,11 @@ function noteRequest(shop: Shop, shared: SharedStore, { payment, change, order }
   return { request, begin };
 }
 
-/** All that was paid for has been received, and nothing broke off. */
+/** All that was paid for has been received, and nothing broke off. A failure of a handler that was settled first is not it. */
 function isDelivered(requests: readonly Request[]): boolean {
-  const paid = requests.filter(({ answer }) => answer !== undefined && readReceipt(answer).success === true);
+  const paid = requests.filter(
+    ({ answer }) => answer !== undefined && answer.status < 500 && readReceipt(answer).success === true,
+  );
   const isLost = requests.some(({ answer, isOrphan }) => answer === undefined || isOrphan);
   return paid.length > 0 && !isLost && paid.every(({ answer }) => answer?.isWhole);
 }

@@ -89,6 +89,8 @@ export interface PrepaidAdmission {
   readonly headers: Headers;
   /** The handler cannot run, because the client disconnected: the same payment sent again runs it. */
   cancel(): Promise<void>;
+  /** The handler responds with 500 or above: the same payment sent again runs it once more. A second failure stands. */
+  fail(): Promise<void>;
   /** The client disconnected before the response was delivered: tells the handler. */
   leave(): void;
 }
@@ -126,6 +128,12 @@ export interface AdmissionDeps {
 /** A settlement needs this much of the payment's time. Facilitators ask for 6 seconds. */
 const SETTLEMENT_MARGIN_MS = 6_000;
 
+/** About a payment that has settled. */
+interface PrepaidFacts {
+  readonly settleResponses?: ExtensionResponses | undefined;
+  readonly isOwed?: boolean;
+}
+
 /** Admits payments. */
 export class Admissions {
   readonly #deps: AdmissionDeps;
@@ -139,11 +147,15 @@ export class Admissions {
     return new VerifiedAdmission(paid, verifyResponses, this.#deps);
   }
 
-  /** A settled payment of a route that settles first. */
+  /**
+   * A settled payment of a route that settles first.
+   *
+   * @param isOwed - The payment was owed its handler before, so a failure may be its second.
+   */
   admitPrepaid(
     paid: PaidRequest,
     receipt: SettlementResponse,
-    settleResponses: ExtensionResponses | undefined,
+    { settleResponses, isOwed = false }: PrepaidFacts = {},
   ): PrepaidAdmission {
     const { run, payment } = settledRun(paid, receipt);
     return {
@@ -151,6 +163,9 @@ export class Admissions {
       payment,
       headers: paidHeaders(receipt, this.#toRelay(settleResponses)),
       cancel: () => owe(paid, this.#deps),
+      fail: async () => {
+        if (!isOwed) await owe(paid, this.#deps);
+      },
       leave: () => run.disconnect(),
     };
   }

@@ -282,7 +282,10 @@ export class Gate {
     if (settled.kind === "rejected" && settled.receipt.transaction === "") await store.release(identity, owner);
     if (settled.kind !== "settled") return respond(notSettled(route, occasion, settled));
     events.emit("admitted", () => factsOf(paid));
-    return { kind: "run", admission: admissions.admitPrepaid(paid, settled.receipt, settled.extensionResponses) };
+    return {
+      kind: "run",
+      admission: admissions.admitPrepaid(paid, settled.receipt, { settleResponses: settled.extensionResponses }),
+    };
   }
 
   /**

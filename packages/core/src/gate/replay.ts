@@ -127,7 +127,9 @@ export class Replay {
         return { kind: "respond", response: notSettled(paid.route, paid.occasion, settled) };
       }
       const { receipt } = settled;
-      return response === undefined ? this.#admit(paid, receipt) : this.#replay(paid, response, receipt);
+      return response === undefined
+        ? this.#admit(paid, receipt, { isOwed: false })
+        : this.#replay(paid, response, receipt);
     } finally {
       inFlight.end(paid.claim);
     }
@@ -139,7 +141,7 @@ export class Replay {
     const newOwner = paid.claim.owner;
     const isOurs =
       receipt !== undefined && (await store.transition({ identity, from: "owed", to: "settled", owner, newOwner }));
-    return isOurs ? this.#admit(paid, receipt) : this.#alreadyUsed(paid);
+    return isOurs ? this.#admit(paid, receipt, { isOwed: true }) : this.#alreadyUsed(paid);
   }
 
   /** With the payment's identifier, the kept response can be fetched again and again. */
@@ -170,14 +172,12 @@ export class Replay {
     };
   }
 
-  #admit(paid: PaidRequest, receipt: SettlementResponse): Decision {
+  #admit(paid: PaidRequest, receipt: SettlementResponse, about: { readonly isOwed: boolean }): Decision {
     const { admissions, events } = this.#deps;
     this.tell(paid, "owed");
     events.emit("admitted", () => factsOf(paid));
     const isPrepaid = paid.route.settle === "before";
-    const admission = isPrepaid
-      ? admissions.admitPrepaid(paid, receipt, undefined)
-      : admissions.admitOwed(paid, receipt);
+    const admission = isPrepaid ? admissions.admitPrepaid(paid, receipt, about) : admissions.admitOwed(paid, receipt);
     return { kind: "run", admission };
   }
 
