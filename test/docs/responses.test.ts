@@ -37,16 +37,26 @@ interface Plan {
   readonly routes?: RoutesConfig;
   readonly options?: Partial<PaymentsOptions>;
   readonly handler?: RequestHandler;
+  /** In front of the payments. */
+  readonly before?: RequestHandler;
   readonly build?: (app: Express) => void;
 }
 
 const answer: RequestHandler = (_req, res) => void res.json({ weather: "sunny" });
 
-function open({ route = PRICED, routes = { "GET /paid": route }, options, handler = answer, build }: Plan = {}): Shop {
+function open({
+  route = PRICED,
+  routes = { "GET /paid": route },
+  options,
+  handler = answer,
+  before,
+  build,
+}: Plan = {}): Shop {
   const facilitator = createTestFacilitator();
   const payer = createPayer();
   facilitator.ledger.fund(payer.address, 1_000_000n);
   const app = express();
+  if (before !== undefined) app.use(before);
   app.use(paymentMiddleware(routes, { facilitator, ...options }));
   build?.(app);
   app.all("/paid", handler);
@@ -174,6 +184,16 @@ const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>
       }).ask({ path: "/files/%2e%2e/files/secret" }),
   ],
   ["invalid_input", () => open({ route: { ...PRICED, validate: () => "no such city" } }).buy()],
+  [
+    "invalid_input",
+    () => {
+      const price = ({ body }: { readonly body: unknown }) => (Array.isArray(body) ? "$0.01" : "$0.02");
+      const route = { accepts: { ...PRICED.accepts, price } } as RouteConfig;
+      const body = `${"[".repeat(300)}${"]".repeat(300)}`;
+      const headers = { "Content-Type": "application/json" };
+      return open({ routes: { "POST /paid": route }, before: express.json() }).ask({ body, headers });
+    },
+  ],
   ["denied", () => open({ options: { hooks: { onRequest: () => ({ deny: true }) } } }).ask()],
   [
     "payment_in_progress",
@@ -195,6 +215,7 @@ const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>
       return shop.ask({ payment: payment! });
     },
   ],
+  ["invalid_input", () => open({ routes: { "POST /paid": PRICED } }).buy({ body: Buffer.alloc(16_777_217) })],
   ["too_many_payments", () => whileOneWaits({ options: { maxRunsPerPayer: 1 } }, (shop) => shop.buy())],
   [
     "unexpected_verify_error",

@@ -50,6 +50,7 @@ export interface ShopPlan {
 
 export interface Shop {
   readonly facilitator: ShopFacilitator;
+  readonly payer: Payer;
   readonly server: Server;
   readonly url: string;
   /** Sends a request, and pays if it is challenged. */
@@ -112,6 +113,7 @@ function toShop({
   const ask = (options: PayOptions = {}) => pay(url, { path: "/paid", ...options });
   return {
     facilitator,
+    payer,
     server,
     url,
     ask,

@@ -55,6 +55,12 @@ async function open(express: (typeof VERSIONS)[number][1]) {
     log,
     transfers: () => facilitator.ledger.transfers.length,
     runs: () => runs,
+    /** Another payer with money. */
+    openPurse() {
+      const other = createPayer();
+      facilitator.ledger.fund(other.address, 1_000_000n);
+      return other;
+    },
     buy: (path: string, options: Parameters<typeof pay>[1] = {}) =>
       pay(`http://127.0.0.1:${port}${path}`, { payer, ...options }),
     /** Runs every timer that is due. */
@@ -141,18 +147,18 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     const unknown: string[] = [];
     shop.payments.on("unresolved", ({ payment }) => void unresolved.push(payment));
     shop.payments.on("unknown", ({ payment }) => void unknown.push(payment));
+    // One payer's failures would pause only that payer.
     for (let at = 0; at < 3; at++) {
-      expect((await shop.buy("/paid")).json()).toMatchObject({ error: "settlement_pending" });
+      const payer = shop.openPurse();
+      expect((await shop.buy("/paid", { payer })).json()).toMatchObject({ error: "settlement_pending" });
     }
     const message = "facilitator responded to settle with status 404";
-    expect(shop.log.filter((line) => "message" in line && line.message === message)).toMatchObject(
-      Array.from({ length: 3 }, () => ({ event: "settlement_unknown", code: "ERR_FAREBOX_FACILITATOR_STATUS" })),
+    expect(shop.log.filter((line) => "event" in line && line.event === "settlement_unknown")).toMatchObject(
+      Array.from({ length: 3 }, () => ({ message, code: "ERR_FAREBOX_FACILITATOR_STATUS" })),
     );
-    expect(shop.log).toContainEqual({
-      event: "facilitator_down",
-      facilitator: "main",
-      code: "ERR_FAREBOX_FACILITATOR_STATUS",
-    });
+    expect(shop.log.filter((line) => "event" in line && line.event === "facilitator_down")).toMatchObject([
+      { facilitator: "main", code: "ERR_FAREBOX_FACILITATOR_STATUS" },
+    ]);
     expect(shop.payments.health()).toMatchObject([
       { state: "down", lastErrorCode: "ERR_FAREBOX_FACILITATOR_STATUS", breakers: { settle: "open" } },
     ]);

@@ -25,11 +25,11 @@ export { privateCacheControl } from "./http/cache-control.js";
 export { isHost } from "./http/urls.js";
 export type { ChargedAs } from "./pricing/priced-route.js";
 export { matchesMount, type Place, placeOfRoute } from "./pricing/resource.js";
-export { toCanonicalText } from "./protocol/canonical-text.js";
+export { writeCanonicalText } from "./protocol/canonical-text.js";
 export { EXPOSE_HEADERS, exposeHeaders, isSettlementOverrides } from "./protocol/headers.js";
 export type { DescribedOffer, DescribedRoute } from "./report/described-routes.js";
 export { samplesOf } from "./route/path.js";
-export type { GateRequest } from "./route/request.js";
+export type { BodyDigest, BodyProblem, GateRequest } from "./route/request.js";
 export {
   type OpaqueReceiver,
   type Receiver,

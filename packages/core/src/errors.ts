@@ -15,6 +15,7 @@ export type FareboxErrorCode =
   | "ERR_FAREBOX_PAYMENT_ABORTED"
   | "ERR_FAREBOX_AMOUNT"
   | "ERR_FAREBOX_STATE"
+  | "ERR_FAREBOX_BODY_NOT_PARSED"
   | "ERR_FAREBOX_RPC"
   | "ERR_FAREBOX_CHAIN"
   | "ERR_FAREBOX_LOCAL_CHAIN"
@@ -153,6 +154,18 @@ export class AmountError extends FareboxError {
 export class StateError extends FareboxError {
   override readonly name = "StateError";
   override readonly code = "ERR_FAREBOX_STATE";
+}
+
+/** A price or recipient function read `body`, and no body parser had read the body that the client sent. */
+export class BodyNotParsedError extends FareboxError {
+  override readonly name = "BodyNotParsedError";
+  override readonly code = "ERR_FAREBOX_BODY_NOT_PARSED";
+
+  constructor(route: string) {
+    super(
+      `${route}: its price depends on the body, which no parser has read. Mount express.json() before the payments`,
+    );
+  }
 }
 
 /** An address has up to 58 characters. A longer text may be a misplaced key and is not quoted. */

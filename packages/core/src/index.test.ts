@@ -8,6 +8,7 @@ test("the public surface of @farebox/core is exactly this", () => {
   expect(Object.keys(core).sort()).toMatchInlineSnapshot(`
     [
       "AmountError",
+      "BodyNotParsedError",
       "ConfigError",
       "FacilitatorError",
       "FareboxError",
@@ -38,7 +39,7 @@ test("the public surface of @farebox/core/adapter is exactly this", () => {
       "placeOfRoute",
       "privateCacheControl",
       "samplesOf",
-      "toCanonicalText",
+      "writeCanonicalText",
     ]
   `);
 });

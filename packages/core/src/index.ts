@@ -10,6 +10,7 @@
 export type { PaymentsEngine } from "./engine.js";
 export {
   AmountError,
+  BodyNotParsedError,
   ConfigError,
   type ConfigIssue,
   FacilitatorError,

@@ -49,7 +49,8 @@ export interface PriceRequest extends PricedRequest {
    */
   readonly pathParams: Readonly<Record<string, string>>;
   /**
-   * The parsed body, if a parser runs before the payments. It comes from a client: check it.
+   * The parsed body, if a parser runs before the payments. It comes from a client: check it. In a price or recipient
+   * function, reading a body that nobody has parsed throws.
    *
    * @example { text: "hello" }
    */
@@ -57,8 +58,8 @@ export interface PriceRequest extends PricedRequest {
 }
 
 /**
- * Returns the price of a request. The price is signed into the offer with the request's URL and body, and holds for
- * `maxTimeoutSeconds`. If it throws, or the price is invalid, the client gets 503.
+ * Returns the price of a request. The price is signed into the offer with all that the function read of the request, and
+ * holds for `maxTimeoutSeconds`. If it throws, or the price is invalid, the client gets 503.
  */
 export type PriceFunction = (request: PriceRequest) => Price | Promise<Price>;
 

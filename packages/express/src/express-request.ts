@@ -4,6 +4,7 @@
  * @module
  */
 import {
+  type BodyDigest,
   type GateRequest,
   isHost,
   matchesMount,
@@ -15,7 +16,7 @@ import {
 } from "@farebox/core/adapter";
 import { PAYMENT_SIGNATURE } from "@farebox/core/protocol";
 import type { Request } from "express";
-import { digestBody, hasBody } from "./request-body.js";
+import { digestBody, hasBody, parsedBody } from "./request-body.js";
 import { createRouterView, isInnerApp, receiversIn } from "./router-view.js";
 import { countSegments, hasOldRouter, type LayerRoute, originOf, takesAnyMethod } from "./router-walk.js";
 
@@ -83,12 +84,12 @@ class ExpressRequest implements GateRequest {
   }
 
   get body(): unknown {
-    return this.#req.body;
+    return parsedBody(this.#req);
   }
 
   readonly header = (name: string): string | undefined => this.#req.get(name);
 
-  readonly digestBody = (): string | undefined | Promise<string | undefined> => digestBody(this.#req);
+  readonly digestBody = (): BodyDigest | Promise<BodyDigest> => digestBody(this.#req);
 
   readonly mountTemplate = (): string => readMountTemplate(this.#req, this.#gate);
 

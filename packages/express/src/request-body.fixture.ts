@@ -24,7 +24,7 @@ export const VERSIONS: readonly (readonly [name: string, express: ExpressModule]
 /** The response of the handlers. */
 export interface Seen {
   /** `null` where it was undefined. */
-  readonly digest: string | null;
+  readonly digest: string | object | null;
   /** The {@link fingerprint} of the bytes read behind the digest. */
   readonly read: string;
 }

@@ -1,20 +1,22 @@
 /**
  * The digest of a request's body: how a payment is bound to the body it was sent with.
  *
- * The digest is taken before the handler runs, and leaves the body for the handler to read. It covers the bytes as the
- * client sent them; if a body parser has read them already, it covers what the parser left on the request. Only the first
- * {@link MAX_BODY_BYTES} are hashed. A longer body is recognized by those bytes and its declared length.
+ * The digest is taken before the handler runs, and leaves the body for the handler to read. It covers every byte as the
+ * client sent it; if a body parser has read them already, it covers what the parser left on the request. If that is too
+ * little to tell two bodies apart, there is no digest.
  *
  * @module
  */
 import { createHash, type Hash } from "node:crypto";
-import { toCanonicalText } from "@farebox/core/adapter";
+import { type BodyDigest, type BodyProblem, writeCanonicalText } from "@farebox/core/adapter";
 import type { Request } from "express";
+import { hasOldRouter } from "./router-walk.js";
 
-/** How much of a body is hashed, and therefore read ahead: 1 MiB. */
-export const MAX_BODY_BYTES: number = 1024 * 1024;
+/** How much of one body is read ahead: 16 MiB. A longer one has to be parsed before the payments. */
+export const MAX_BODY_BYTES: number = 16 * 1024 * 1024;
 
-type BodyDigest = string | undefined;
+/** How much of all bodies together is kept in memory at a time: 64 MiB. */
+export const MAX_TOTAL_BYTES: number = 64 * 1024 * 1024;
 
 /** A second call returns the same digest, even if the body was read or parsed in between. */
 const digests = new WeakMap<Request, BodyDigest | Promise<BodyDigest>>();
@@ -26,7 +28,7 @@ const digests = new WeakMap<Request, BodyDigest | Promise<BodyDigest>>();
  * While this waits for the body, up to {@link MAX_BODY_BYTES} are read ahead. Other readers still get every byte.
  *
  * @returns Base64url SHA-256; `""` for a request without a body; `undefined` if the client disconnected before the body was
- *   complete, or has its response already.
+ *   complete, or has its response already; or why there is no digest.
  */
 export function digestBody(req: Request): BodyDigest | Promise<BodyDigest> {
   if (!hasBody(req)) return "";
@@ -36,6 +38,21 @@ export function digestBody(req: Request): BodyDigest | Promise<BodyDigest> {
   return digest;
 }
 
+/**
+ * The parsed body. Express 4's parsers leave an empty object where they parse nothing, as if the client had sent one. It
+ * does not count here.
+ */
+export function parsedBody(req: Request): unknown {
+  const { body, _body } = req as Request & { readonly _body?: unknown };
+  const isLeft = isEmptyObject(body) && _body !== true && hasBody(req) && hasOldRouter(req.app);
+  return isLeft ? undefined : body;
+}
+
+function isEmptyObject(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return Object.getPrototypeOf(value) === Object.prototype && Object.keys(value).length === 0;
+}
+
 /** Whether a request has a body, by its headers. */
 export function hasBody({ headers }: Request): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) !== 0;
@@ -43,13 +60,12 @@ export function hasBody({ headers }: Request): boolean {
 
 function takeDigest(req: Request): BodyDigest | Promise<BodyDigest> {
   if (isOver(req)) return undefined;
-  const length = req.headers["content-length"];
   const buffered = bufferedChunks(req);
-  if (buffered === undefined) return digestParsed(req, length);
+  if (buffered === undefined) return digestParsed(req);
+  if (Number(req.headers["content-length"] ?? 0) > MAX_BODY_BYTES) return { problem: "too_large" };
   const hash = new BodyHash("wire");
   for (const chunk of buffered) hash.add(chunk);
-  if (req.complete || hash.isFull) return hash.digest(length);
-  return observeBody(req, hash).then((isSeen) => (isSeen ? hash.digest(length) : undefined));
+  return req.complete ? hash.digest() : observeBody(req, hash);
 }
 
 /** Whether the client has disconnected or has its response. Node discards the unread rest of a body then. */
@@ -59,32 +75,35 @@ function isOver(req: Request): boolean {
 }
 
 /** Hashes what earlier middleware has made of the body. */
-function digestParsed(req: Request, length: string | undefined): string {
-  const { source, bytes } = readParsed(req);
-  const hash = new BodyHash(source);
-  hash.add(bytes);
-  return hash.digest(length);
-}
-
-interface ParsedBody {
-  readonly source: BodySource;
-  readonly bytes: Uint8Array;
-}
-
-const UNREAD: ParsedBody = { source: "unread", bytes: new Uint8Array() };
-
-function readParsed(req: Request): ParsedBody {
+function digestParsed(req: Request): BodyDigest {
   try {
-    const { rawBody, body } = req as Request & { readonly rawBody?: unknown };
-    if (rawBody instanceof Uint8Array) return { source: "raw", bytes: rawBody };
-    if (body instanceof Uint8Array) return { source: "bytes", bytes: body };
-    if (typeof body === "string") return { source: "text", bytes: Buffer.from(body) };
-    if (body === undefined) return UNREAD;
-    return { source: "json", bytes: Buffer.from(toCanonicalText(body, MAX_BODY_BYTES)) };
+    const { rawBody } = req as Request & { readonly rawBody?: unknown };
+    const body = parsedBody(req);
+    if (rawBody instanceof Uint8Array) return digestOf("raw", rawBody);
+    if (body instanceof Uint8Array) return digestOf("bytes", body);
+    if (typeof body === "string") return digestOf("text", Buffer.from(body));
+    // The fields of a form with files do not have the files. An empty object may have lost anything.
+    const type = req.headers["content-type"] ?? "";
+    const isPart = MULTIPART.test(type) || (isEmptyObject(body) && !HAS_FIELDS.test(type));
+    if (body === undefined || isPart) return { problem: "not_kept" };
+    const hash = new BodyHash("json");
+    writeCanonicalText(body, hash);
+    return hash.digest();
   } catch {
     // A getter threw, or the value has no text.
-    return UNREAD;
+    return { problem: "no_text" };
   }
+}
+
+const MULTIPART = /^\s*multipart\//i;
+
+/** Media types of bodies that may be an object without fields. */
+const HAS_FIELDS = /^[^;]*[/+](?:json|x-www-form-urlencoded)\s*(?:;|$)/i;
+
+function digestOf(source: BodySource, bytes: Uint8Array): string {
+  const hash = new BodyHash(source);
+  hash.add(bytes);
+  return hash.digest();
 }
 
 /**
@@ -99,7 +118,9 @@ function bufferedChunks(req: Request): readonly Uint8Array[] | undefined {
   const chunks = [...readableBuffer].filter((chunk) => chunk instanceof Uint8Array);
   const size = chunks.reduce((sum, { length }) => sum + length, 0);
   const isWhole = size === req.readableLength && (!req.complete || hasDeclaredLength(req, size));
-  return isWhole ? chunks : undefined;
+  // An adapter's request is complete from the start, and its bytes are in `body`.
+  const isElsewhere = req.complete && size === 0 && parsedBody(req) !== undefined;
+  return isWhole && !isElsewhere ? chunks : undefined;
 }
 
 function hasDeclaredLength({ headers }: Request, size: number): boolean {
@@ -110,23 +131,25 @@ function hasDeclaredLength({ headers }: Request, size: number): boolean {
 /**
  * Adds the rest of a body to the hash as it arrives. The body is not read here: it passes on to its reader.
  *
- * @returns `true` when the body is complete or longer than what is hashed; `false` when the client disconnected, or the
- *   response ended first.
+ * @returns The digest of the complete body; `undefined` if the client disconnected, or the response ended first.
  */
-function observeBody(req: Request, hash: BodyHash): Promise<boolean> {
+function observeBody(req: Request, hash: BodyHash): Promise<BodyDigest> {
   const { res } = req;
   return new Promise((resolve) => {
-    const end = (isSeen: boolean) => {
+    const room = new Room(req);
+    const end = (digest: BodyDigest) => {
       release();
       req.off("close", leave);
       res?.off("close", leave);
-      resolve(isSeen);
+      resolve(digest);
     };
-    const leave = () => end(false);
+    const leave = () => end(undefined);
+    const fail = (problem: BodyProblem) => end({ problem });
     const release = watchPush(req, (chunk) => {
       if (chunk instanceof Uint8Array) hash.add(chunk);
-      if (chunk === null) end(hasDeclaredLength(req, hash.size));
-      else if (hash.isFull) end(true);
+      if (chunk === null) end(hasDeclaredLength(req, hash.size) ? hash.digest() : undefined);
+      else if (hash.size > MAX_BODY_BYTES) fail("too_large");
+      else if (!room.grow(hash.size)) fail("busy");
     });
     req.once("close", leave);
     // If the response ends before the body, only the response emits "close".
@@ -134,6 +157,40 @@ function observeBody(req: Request, hash: BodyHash): Promise<boolean> {
     // Node has paused the connection if more than one high-water mark had arrived before.
     req.socket.resume();
   });
+}
+
+/** How many bytes are kept for all requests, beyond what Node would keep by itself. */
+let totalBytes = 0;
+
+/** The part of one request in {@link totalBytes}. It is given back when the request or its response has ended. */
+class Room {
+  readonly #req: Request;
+  #bytes = 0;
+
+  constructor(req: Request) {
+    this.#req = req;
+  }
+
+  /** Makes room for a body of this size. `false`: there is none left. A body that Node would read ahead anyway needs none. */
+  grow(size: number): boolean {
+    const more = size - this.#req.readableHighWaterMark - this.#bytes;
+    if (more <= 0) return true;
+    if (totalBytes + more > MAX_TOTAL_BYTES) return false;
+    if (this.#bytes === 0) {
+      this.#req.once("close", this.#giveBack);
+      this.#req.res?.once("close", this.#giveBack);
+    }
+    this.#bytes += more;
+    totalBytes += more;
+    return true;
+  }
+
+  readonly #giveBack = (): void => {
+    totalBytes -= this.#bytes;
+    this.#bytes = 0;
+    this.#req.off("close", this.#giveBack);
+    this.#req.res?.off("close", this.#giveBack);
+  };
 }
 
 /**
@@ -170,9 +227,7 @@ type BodySource =
   /** `req.body`: bytes, text, or any other value. */
   | "bytes"
   | "text"
-  | "json"
-  /** The body was read, and nothing of it was kept. */
-  | "unread";
+  | "json";
 
 /** The hash of one body, computed chunk by chunk. */
 class BodyHash {
@@ -183,29 +238,23 @@ class BodyHash {
     this.#hash = createHash("sha256").update(`${source}:`);
   }
 
-  /** How many bytes were added, hashed or not. */
+  /** How many bytes were added. */
   get size(): number {
     return this.#size;
   }
 
-  /** Whether more than {@link MAX_BODY_BYTES} were added. Further bytes are only counted. */
-  get isFull(): boolean {
-    return this.#size > MAX_BODY_BYTES;
-  }
-
   add(bytes: Uint8Array): void {
-    if (!this.isFull) this.#hash.update(bytes.subarray(0, MAX_BODY_BYTES - this.#size));
+    this.#hash.update(bytes);
     this.#size += bytes.length;
   }
 
-  /**
-   * Returns the base64url SHA-256. Call it once.
-   *
-   * @param length - The declared length of the body, which tells bodies apart that are too long to be hashed.
-   */
-  digest(length: string | undefined): string {
-    // A fully hashed body is never this long, so the two kinds of digest cannot collide.
-    if (this.isFull) this.#hash.update(`... ${length ?? "chunked"}`);
+  /** Adds text. */
+  update(text: string): void {
+    this.#hash.update(text);
+  }
+
+  /** Returns the base64url SHA-256. Call it once. */
+  digest(): string {
     return this.#hash.digest("base64url");
   }
 }

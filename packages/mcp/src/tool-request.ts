@@ -4,7 +4,7 @@
  * @module
  */
 import { createHash, randomUUID } from "node:crypto";
-import { type GateRequest, toCanonicalText } from "@farebox/core/adapter";
+import { type GateRequest, writeCanonicalText } from "@farebox/core/adapter";
 import type { McpServer, RegisteredTool } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { CallExtra } from "./tool-config.js";
 import type { PricedTool } from "./tool-price.js";
@@ -52,8 +52,9 @@ export function toGateRequest({ name, url }: PricedTool, { args, extra }: ToolCa
 /** Arguments that JSON cannot express (a schema may produce such) equal no others, not even those of the same call repeated. */
 function digestArguments(url: string, args: unknown): string {
   try {
-    const text = JSON.stringify([url, toCanonicalText(args, Number.POSITIVE_INFINITY)]);
-    return createHash("sha256").update(text).digest("base64url");
+    const hash = createHash("sha256").update(JSON.stringify(url));
+    writeCanonicalText(args, hash);
+    return hash.digest("base64url");
   } catch {
     return randomUUID();
   }

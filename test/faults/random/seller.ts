@@ -92,7 +92,8 @@ export async function startSeller(parts: SellerParts): Promise<Seller> {
       store.cut();
       end();
       timers.drop();
-      for (const socket of sockets) socket.destroy();
+      // As the kernel does it: an error, so that nothing in the process keeps a socket open.
+      for (const socket of sockets) socket.destroy(new Error("the process died"));
     },
   };
 }

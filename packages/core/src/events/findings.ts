@@ -29,7 +29,8 @@ export type FindingCode =
   | "FAREBOX_PATH_PARAM_UNKNOWN"
   | "FAREBOX_EXAMPLE_MISSING"
   | "FAREBOX_LISTING_REJECTED"
-  | "FAREBOX_BODY_NOT_PARSED";
+  | "FAREBOX_BODY_NOT_PARSED"
+  | "FAREBOX_BODY_NOT_KEPT";
 
 /** The codes whose remedy is always the same. */
 export type PlainFindingCode = Exclude<FindingCode, "FAREBOX_PAYEE_UNPAYABLE">;
@@ -115,12 +116,21 @@ export function listingRejectedFinding(route: string, reason: string | undefined
   return finding("FAREBOX_LISTING_REJECTED", route, `A facilitator rejected its declaration, ${said}`);
 }
 
-/** A route checks request bodies, and no body parser has read them. */
+/** A route checks request bodies or prices by them, and no body parser has read them. */
 export function bodyNotParsedFinding(route: string): Finding {
   return finding(
     "FAREBOX_BODY_NOT_PARSED",
     route,
-    "A paid request could not be checked, because no body parser had read its body; it got 500 and was not charged",
+    "A request could not be checked or priced, because no body parser had read its body; it got 500 and was not charged",
+  );
+}
+
+/** Middleware has read the bodies of a route, and has left too little to tell them apart. */
+export function bodyNotKeptFinding(route: string): Finding {
+  return finding(
+    "FAREBOX_BODY_NOT_KEPT",
+    route,
+    "A paid request got 400, because middleware had read its body and left too little of it to bind the payment to",
   );
 }
 
@@ -191,5 +201,7 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
   FAREBOX_LISTING_REJECTED: "Fix what the reason names; if it is unclear, ask the facilitator's operator",
   FAREBOX_BODY_NOT_PARSED: "Mount a body parser, such as express.json(), before the payment middleware",
   FAREBOX_FACILITATOR_DOWN: "Correct its URL or headers; if it is down, wait for it, or add another facilitator",
+  FAREBOX_BODY_NOT_KEPT:
+    "Mount the parser of such bodies (multer, say) behind the payments, or have it keep the bytes in req.rawBody",
   FAREBOX_OFFER_UNSUPPORTED: "Add a facilitator that supports it, or remove this offer",
 };

@@ -12,12 +12,20 @@
  * @see `docs/reference/lifecycle.md`
  * @module
  */
-import { FacilitatorError } from "../errors.js";
+import { BodyNotParsedError, FacilitatorError } from "../errors.js";
 import type { PaymentEvents } from "../events/events.js";
-import { type Findings, foreignHostFinding, notHttpsFinding, proxyFinding } from "../events/findings.js";
+import {
+  bodyNotKeptFinding,
+  bodyNotParsedFinding,
+  type Findings,
+  foreignHostFinding,
+  notHttpsFinding,
+  proxyFinding,
+} from "../events/findings.js";
 import type { Hooks } from "../events/hooks.js";
 import { describeThrown, errorName, type Logger } from "../events/logger.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
+import type { Unpriced } from "../pricing/dynamic-price.js";
 import { wantsPage } from "../pricing/paywall.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
 import {
@@ -32,7 +40,7 @@ import type { AcceptedRequirements, VerifyResponse } from "../protocol/documents
 import { decodePayment, decodePaymentSignature } from "../protocol/headers.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
 import { type Coverage, cover } from "../route/coverage.js";
-import { digestOf, fullPathOf, type GateRequest } from "../route/request.js";
+import { type BodyDigest, digestOf, fullPathOf, type GateRequest } from "../route/request.js";
 import type { RouteTable } from "../route/route-table.js";
 import { UNKNOWN_RECEIVERS } from "../route/router-view.js";
 import type { Listings } from "../settlement/listings.js";
@@ -46,10 +54,10 @@ import {
   hasPayment,
   type MatchedRequest,
   type PaidRequest,
-  toBoundRequest,
   toPaidRequest,
   toPricedRequest,
   toPriceRequest,
+  toQuotedRequest,
 } from "./paid-request.js";
 import type { Replay } from "./replay.js";
 import {
@@ -65,6 +73,8 @@ import {
   RETRY_AFTER_SECONDS,
   refusal,
   tooManyPayments,
+  unboundBody,
+  uncheckedInput,
   undecided,
   unreachable,
 } from "./responses.js";
@@ -142,7 +152,7 @@ export class Gate {
     const decoded =
       request.payment === undefined ? decodePaymentSignature(request.paymentSignature) : decodePayment(request.payment);
     const route = await this.#price(matched, decoded.kind === "present" ? decoded.payment.accepted : undefined);
-    if (route === undefined) return respond(incompleteRequest());
+    if ("unpriced" in route) return this.#unpriced(matched, route.unpriced);
     if (route.isFree) {
       events.emit("granted", () => ({ route: route.key }));
       return GRANTED;
@@ -166,7 +176,7 @@ export class Gate {
 
     // 5. From here on the payment is bound to this request: its route, method, target, body and offer.
     const bodyDigest = await digestOf(request);
-    if (bodyDigest === undefined) return respond(incompleteRequest());
+    if (typeof bodyDigest !== "string") return this.#unbound(priced, bodyDigest);
     const paid = toPaidRequest(priced, read, bodyDigest);
     const untilMs = now() + copyWaitMs;
     if (read.reading.kind === "expired") return this.#decideExpired(paid, read.reading.expiredReason, untilMs);
@@ -288,24 +298,37 @@ export class Gate {
     };
   }
 
-  /**
-   * Prices one request, where the price depends on it; `undefined`: the client disconnected before its body was here.
-   * Rejects if a function of the seller's throws.
-   */
-  async #price(matched: MatchedRequest, accepted: AcceptedRequirements | undefined): Promise<PricedRoute | undefined> {
+  /** Prices one request, where the price depends on it. Rejects if a function of the seller's throws. */
+  async #price(matched: MatchedRequest, accepted: AcceptedRequirements | undefined): Promise<PricedRoute | Unpriced> {
     const { route, request } = matched;
     if (route.priceFor === undefined) return route;
-    const bodyDigest = await digestOf(request);
-    if (bodyDigest === undefined) return undefined;
     const occasion = {
       request: toPriceRequest(matched),
-      binding: toBoundRequest(matched, bodyDigest),
+      hasBody: request.hasBody === true,
+      binding: toQuotedRequest(matched),
       accepted,
       nowSeconds: Math.floor(this.#deps.now() / 1000),
     };
     const priced = await route.priceFor(occasion).catch((cause) => Promise.reject(new PriceFailure(cause)));
-    if (!priced.isFree && priced.isPending()) await this.#deps.facilitator.ready();
+    if (!("unpriced" in priced) && !priced.isFree && priced.isPending()) await this.#deps.facilitator.ready();
     return priced;
+  }
+
+  /** A price function read a body that nobody has parsed, or that cannot be told from others. */
+  #unpriced({ route }: MatchedRequest, reason: Unpriced["unpriced"]): Decision {
+    if (reason === "no_text") return respond(unboundBody(reason));
+    const { findings, logger } = this.#deps;
+    const { name, code, message } = new BodyNotParsedError(route.key);
+    logger.error("decision_failed", { route: route.key, error: name, code, message });
+    findings.add(bodyNotParsedFinding(route.key));
+    return respond(uncheckedInput());
+  }
+
+  /** A payment cannot be bound to a body that has no digest. */
+  #unbound({ route }: MatchedRequest, digest: Exclude<BodyDigest, string>): Decision {
+    if (digest === undefined) return respond(incompleteRequest());
+    if (digest.problem === "not_kept") this.#deps.findings.add(bodyNotKeptFinding(route.key));
+    return respond(unboundBody(digest.problem));
   }
 
   /** Asks for payment: a person with a browser gets a page. */

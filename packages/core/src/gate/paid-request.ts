@@ -104,12 +104,18 @@ function bindingOf(request: BoundRequest, { requirements }: Offer): string {
 }
 
 /** What a payment is bound to. Not to the host: a client may come back by another name of the same server. */
-export function toBoundRequest(
+function toBoundRequest(
   { route, request }: Pick<MatchedRequest, "route" | "request">,
   bodyDigest: string,
 ): BoundRequest {
   const { method, mountPath, path, search } = request;
   return [route.key, method, mountPath + path + search, bodyDigest];
+}
+
+/** The request that a quote is for: all that a price function sees unasked. */
+export function toQuotedRequest({ route, request }: MatchedRequest): readonly string[] {
+  const { method, mountPath, path, search } = request;
+  return [route.key, route.url ?? "", method, mountPath, path, fullPathOf(request), search];
 }
 
 /** What hooks see of a request. */

@@ -22,6 +22,7 @@ import {
   PAYMENT_RESPONSE,
 } from "../protocol/headers.js";
 import type { Reason } from "../protocol/reasons.js";
+import type { BodyProblem } from "../route/request.js";
 import type { Outcome } from "../settlement/outcome.js";
 import type { Settled } from "../settlement/settle.js";
 import type { StoredAnswer } from "../store/payment-store.js";
@@ -123,6 +124,39 @@ export function incompleteRequest(): GateResponse {
   return problem(400, "invalid_payload", "The request ended before its body did.");
 }
 
+/** 400, 413 or 503: the body cannot be told from other bodies, so nothing is sold for it. */
+export function unboundBody(reason: BodyProblem): GateResponse {
+  switch (reason) {
+    case "too_large":
+      return problem(
+        413,
+        "invalid_input",
+        "The body is too large for a payment. You were not charged; send a smaller one.",
+      );
+    case "no_text":
+      return problem(
+        400,
+        "invalid_input",
+        "The body is nested too deeply or too long for a payment. You were not charged; send a simpler one.",
+      );
+    case "not_kept":
+      return problem(
+        400,
+        "invalid_input",
+        "The server cannot tell this body from others. You were not charged; send it as JSON, or ask the seller.",
+      );
+    case "busy":
+      return problem(
+        503,
+        "unexpected_verify_error",
+        "Too many bodies are being read. You were not charged; repeat this request with the same payment.",
+        { retryAfterSeconds: 1 },
+      );
+    default:
+      return reason satisfies never;
+  }
+}
+
 /** A client that sends more mistakes than this learns of the rest next time. */
 const MAX_PROBLEMS = 20;
 const MAX_TEXT = 200;
@@ -180,9 +214,13 @@ export function tooManyPayments(): GateResponse {
 
 // 500 to 504
 
-/** 500: a body parser is missing, so that the request cannot be checked. The seller's mistake. */
+/** 500: a body parser is missing, so that the request cannot be checked or priced. The seller's mistake. */
 export function uncheckedInput(): GateResponse {
-  return problem(500, "unexpected_verify_error", "The server cannot check this request. You were not charged.");
+  return problem(
+    500,
+    "unexpected_verify_error",
+    "The server cannot read this request's body. You were not charged; check its Content-Type.",
+  );
 }
 
 /** 500: the handler had to set an amount and did not. The seller's mistake. */

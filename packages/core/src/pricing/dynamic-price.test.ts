@@ -116,7 +116,7 @@ describe("a dynamic price", () => {
   test.each<[what: string, request: object]>([
     ["another query", { search: "?a=1" }],
     ["another method", { method: "HEAD" }],
-    ["another body", { digestBody: () => "other" }],
+    ["another path", { path: "/Weather", fullPath: "/Weather" }],
   ])("a dynamic price does not hold for another request: %s", async (_what, request) => {
     const { market, offerNow, payBy } = createMarket();
     const offer = await offerNow();
@@ -176,10 +176,26 @@ describe("a dynamic price", () => {
     expect(log.map(({ event }) => event)).toEqual(["price_failed", "price_failed"]);
   });
 
-  test("a dynamic price is not computed when the client disconnects before the body is complete", async () => {
+  test("a dynamic price does not wait for a body that its function does not read", async () => {
     const { ask, market } = createMarket();
-    expect(responseOf(await ask({ digestBody: async () => undefined })).status).toBe(400);
-    expect(market.asked).toBe(0);
+    expect(responseOf(await ask({ hasBody: true, digestBody: () => new Promise(() => {}) })).status).toBe(402);
+    expect(market.asked).toBe(1);
+  });
+
+  test("a dynamic price is asked again when its function reads more names than a quote can hold", async () => {
+    const market = { price: "$0.01" };
+    const price: PriceFunction = ({ header }) => {
+      header("x".repeat(600));
+      return market.price as "$0.01";
+    };
+    const shop = createShop({ routes: { "GET /weather": { accepts: { network: NETWORK, price, payTo: PAY_TO } } } });
+    const challenge = decodeHeader(responseOf(await shop.ask()).headers["payment-required"]);
+    const [accepted] = challenge["accepts"] as Offered[];
+    expect(accepted?.extra).not.toHaveProperty("quote");
+    market.price = "$5";
+    expect(responseOf(await shop.pay({ accepted: accepted as never })).status).toBe(402);
+    market.price = "$0.01";
+    expect(stageOf(await shop.pay({ accepted: accepted as never }))).toBe("held");
   });
 });
 
@@ -226,9 +242,10 @@ describe("quotes", () => {
     asset: "0xA",
     payTo: "0xB",
     amount: "1",
+    extra: "e",
   };
   const quotes = createQuotes(Buffer.from("s".repeat(32)));
-  const quote = quotes.sign(TERMS, 1_000);
+  const quote = quotes.sign(TERMS, { reads: [":body", "x-a"], atSeconds: 1_000 })!;
 
   test("quotes are good until they expire", () => {
     expect([0, 1_000, 1_001, 9e9].map((now) => quotes.check(quote, TERMS, now))).toEqual([
@@ -247,6 +264,7 @@ describe("quotes", () => {
     ["asset", "0xC"],
     ["payTo", "0xC"],
     ["amount", "2"],
+    ["extra", "f"],
   ])("quotes are void for another %s", (field, value) => {
     expect(quotes.check(quote, { ...TERMS, [field]: value } as QuotedTerms, 0)).toBe("void");
   });
@@ -257,6 +275,8 @@ describe("quotes", () => {
     [""],
     ["1000"],
     [`1001${quote.slice(4)}`],
+    [quote.replace(/\..*\./, "..")],
+    [quote.replace(/\..*\./, `.${Buffer.from("x-a").toString("base64url")}.`)],
     [`01000${quote.slice(4)}`],
     [`${quote}a`],
     [quote.slice(0, -1)],
@@ -265,6 +285,13 @@ describe("quotes", () => {
     [`${"9".repeat(400)}.${"a".repeat(43)}`],
   ])("quotes are void when the text is %j", (text) => {
     expect(quotes.check(text, TERMS, 0)).toBe("void");
+  });
+
+  test("quotes name what was read, unless that is too much", () => {
+    expect(quotes.readsOf(quote)).toEqual([":body", "x-a"]);
+    expect(quotes.readsOf(quotes.sign(TERMS, { reads: [], atSeconds: 1 }))).toEqual([]);
+    expect(quotes.readsOf("1000.a")).toBeUndefined();
+    expect(quotes.sign(TERMS, { reads: ["x".repeat(513)], atSeconds: 1 })).toBeUndefined();
   });
 
   test("quotes are void with another secret", () => {

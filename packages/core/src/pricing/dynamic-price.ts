@@ -4,14 +4,16 @@
  * @see `docs/guides/pricing.md`
  * @module
  */
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { BodyNotParsedError } from "../errors.js";
 import type { PayToFunction, PriceFunction, PriceRequest } from "../options.js";
 import { type AssetPrice, isZeroPrice } from "../price/price.js";
 import { canonicalNetwork, type Network, sameNetwork } from "../protocol/caip2.js";
+import { writeCanonicalText } from "../protocol/canonical-text.js";
 import type { AcceptedRequirements } from "../protocol/documents.js";
 import { isJsonObject } from "../protocol/json.js";
 import { createOffer, type Offer } from "../scheme/offer.js";
-import type { OfferTerms, Scheme } from "../scheme/scheme.js";
+import type { CompiledTerms, OfferTerms, Scheme } from "../scheme/scheme.js";
 
 /** A payment option of a route, checked: free, an offer that is the same for all requests, or a price per request. */
 export type CompiledOption =
@@ -35,8 +37,10 @@ export interface DynamicTerms {
 /** One request to price. */
 export interface PricingOccasion {
   readonly request: PriceRequest;
-  /** The request that a quote is bound to: route, method, path with query, digest of the body. */
-  readonly binding: QuotedTerms["request"];
+  /** Whether the client sent a body, parsed or not. */
+  readonly hasBody: boolean;
+  /** All that a function of the seller's sees of the request unasked: route, method, path, query. */
+  readonly binding: readonly string[];
   /** The offer that the client accepted, if it comes with a payment. */
   readonly accepted: AcceptedRequirements | undefined;
   /** Unix seconds. */
@@ -52,8 +56,16 @@ export interface RequestPrice {
 }
 
 /**
- * Makes the offers for one request. If a payment comes with a quote of ours, the quoted offer holds, even
- * if the price has changed.
+ * A request without a price. `not_parsed`: a function of the seller's read the body, and no parser had read it before.
+ * `no_text`: it read a body that cannot be told from others, so that a quote for it would hold for others, too.
+ */
+export interface Unpriced {
+  readonly unpriced: "not_parsed" | "no_text";
+}
+
+/**
+ * Makes the offers for one request. If a payment comes with a quote of ours, the quoted offer holds, even if the price
+ * has changed. A quote is for all that the seller's functions read: for another request they are called again.
  *
  * @throws TypeError when a function of the seller's returns what cannot be sold. What it throws is passed on.
  */
@@ -61,16 +73,26 @@ export async function priceRequest(
   options: readonly CompiledOption[],
   occasion: PricingOccasion,
   quotes: Quotes,
-): Promise<RequestPrice> {
-  const quoted = readQuotedOffer(options, occasion, quotes);
+): Promise<RequestPrice | Unpriced> {
+  const request = new ReadRequest(occasion);
+  const quoted = readQuotedOffer(options, { request, occasion }, quotes);
   if (quoted?.state === "good") return { offers: [quoted.offer], lapsed: undefined };
-  const call = callOnce(occasion.request);
-  const made = await Promise.all(
-    options.map(async (option) => {
-      if (option.kind === "free") return "free";
-      return option.kind === "fixed" ? option.offer : makeOffer(option.terms, { call, occasion, quotes });
-    }),
-  );
+  const call = callOnce(request.observed());
+  const called = await Promise.all(options.map((option) => callOption(option, call))).catch((error: unknown) => {
+    if (request.problem === undefined) throw error;
+    return [];
+  });
+  // Also if the function caught the error: a price that it made up without the body is none.
+  if (request.problem !== undefined) return { unpriced: request.problem };
+  // All functions have returned, so each quote is for all that any of them read.
+  const reads = request.names();
+  const values = request.valuesOf(reads) ?? [];
+  const made = called.map((one) => {
+    if (!(typeof one === "object" && "compiled" in one)) return one;
+    const { terms, compiled } = one;
+    const until = { reads, atSeconds: occasion.nowSeconds + terms.maxTimeoutSeconds };
+    return offerOf(terms, compiled, quotes.sign(sealedTerms(terms, compiled, values), until));
+  });
   const offers = made.filter((offer) => offer !== "free");
   if (offers.length === made.length) return { offers, lapsed: quoted?.offer };
   if (offers.length > 0) throw new TypeError("price: expected zero for every payment option, or for none");
@@ -89,52 +111,182 @@ function callOnce(request: PriceRequest): Call {
   };
 }
 
-async function makeOffer(
-  terms: DynamicTerms,
-  { call, occasion, quotes }: { readonly call: Call; readonly occasion: PricingOccasion; readonly quotes: Quotes },
-): Promise<Offer | "free"> {
+type Compiled = Extract<CompiledTerms, { ok: true }>;
+
+/** An offer without its quote. */
+interface Unquoted {
+  readonly terms: DynamicTerms;
+  readonly compiled: Compiled;
+}
+
+/** Calls the functions of a payment option. */
+async function callOption(option: CompiledOption, call: Call): Promise<Offer | "free" | Unquoted> {
+  if (option.kind === "free") return "free";
+  if (option.kind === "fixed") return option.offer;
+  const { terms } = option;
   const price = await call(terms.price);
   const payTo = await call(terms.payTo);
   if (!isPrice(price)) throw new TypeError('price: expected a price such as "$0.01", or { asset, amount }');
   if (terms.free && isZeroPrice(price)) return "free";
   if (typeof payTo !== "string") throw new TypeError("payTo: expected an address");
-  const expiresAtSeconds = occasion.nowSeconds + terms.maxTimeoutSeconds;
-  const request = occasion.binding;
-  return compileOffer(terms, { price, payTo }, (offered) => quotes.sign({ ...offered, request }, expiresAtSeconds));
-}
-
-function compileOffer(
-  { scheme, network, maxTimeoutSeconds, extra }: DynamicTerms,
-  terms: Pick<OfferTerms, "price" | "payTo">,
-  quoteFor: (offered: Omit<QuotedTerms, "request">) => string,
-): Offer {
-  const compiled = scheme.compileTerms({ network, ...terms });
+  const compiled = terms.scheme.compileTerms({ network: terms.network, price, payTo });
   if (!compiled.ok) {
     throw new TypeError(compiled.issues.map(({ term, expected }) => `${term}: expected ${expected}`).join("\n"));
   }
   if (compiled.amount <= 0n) throw new TypeError("price: expected a price above zero, or free: true beside it");
-  const { id: asset } = compiled.asset;
-  const { amount, payTo } = compiled;
-  const quote = quoteFor({ scheme: scheme.scheme, network, asset, payTo, amount: amount.toString() });
-  return createOffer(scheme, compiled, { network, maxTimeoutSeconds, extra: { ...extra, quote } });
+  return { terms, compiled };
+}
+
+function offerOf(
+  { scheme, network, maxTimeoutSeconds, extra }: DynamicTerms,
+  compiled: Compiled,
+  quote: string | undefined,
+): Offer {
+  const quoted = quote === undefined ? extra : { ...extra, quote };
+  return createOffer(scheme, compiled, { network, maxTimeoutSeconds, extra: quoted });
+}
+
+function sealedTerms(
+  { scheme: { scheme }, network, maxTimeoutSeconds, extra }: DynamicTerms,
+  { asset, payTo, amount }: Compiled,
+  request: QuotedTerms["request"],
+): QuotedTerms {
+  const offered = digestOfValue([asset.extra, extra, maxTimeoutSeconds]);
+  return { request, scheme, network, asset: asset.id, payTo, amount: amount.toString(), extra: offered };
+}
+
+/** Names of what a function read besides headers. No header has such a name. */
+const BODY = ":body";
+const URL_READ = ":url";
+
+type Problem = Unpriced["unpriced"];
+
+/** One request, and what the seller's functions have read of it. */
+class ReadRequest {
+  readonly #occasion: PricingOccasion;
+  readonly #names = new Set<string>();
+  #problem: Problem | undefined;
+  #body: { readonly digest: string } | { readonly problem: Problem } | undefined;
+
+  constructor(occasion: PricingOccasion) {
+    this.#occasion = occasion;
+  }
+
+  /** Why there is no price. Set when a function read a body that it cannot be priced by. */
+  get problem(): Problem | undefined {
+    return this.#problem;
+  }
+
+  /** The names of all that was read. */
+  names(): readonly string[] {
+    return [...this.#names].sort();
+  }
+
+  /** The request as these names show it; `undefined`: they name a body without a digest. */
+  valuesOf(names: readonly string[]): QuotedTerms["request"] | undefined {
+    const { binding, request } = this.#occasion;
+    const values: (string | null)[] = [...binding];
+    for (const name of names) {
+      if (name === BODY) {
+        const body = this.#digestBody();
+        if ("problem" in body) return undefined;
+        values.push(body.digest);
+      } else if (name === URL_READ) values.push(request.url);
+      else values.push(name === "" ? null : (request.header(name) ?? null));
+    }
+    return values;
+  }
+
+  /** The request for the seller's functions. */
+  observed(): PriceRequest {
+    const { url, body, header, ...seen } = this.#occasion.request;
+    const readBody = () => {
+      this.#names.add(BODY);
+      const digested = this.#digestBody();
+      if (!("problem" in digested)) return body;
+      this.#problem = digested.problem;
+      if (digested.problem === "not_parsed") throw new BodyNotParsedError(seen.route);
+      throw new RangeError("the body cannot be told from others");
+    };
+    const readUrl = () => {
+      this.#names.add(URL_READ);
+      return url;
+    };
+    return {
+      ...seen,
+      get url() {
+        return readUrl();
+      },
+      get body() {
+        return readBody();
+      },
+      header: (name) => {
+        const value = header(name);
+        this.#names.add(String(name).toLowerCase());
+        return value;
+      },
+    };
+  }
+
+  /** Taken once, because a function may change the body. */
+  #digestBody(): { readonly digest: string } | { readonly problem: Problem } {
+    this.#body ??= digestBody(this.#occasion);
+    return this.#body;
+  }
+}
+
+function digestBody({ request: { body }, hasBody }: PricingOccasion): { digest: string } | { problem: Problem } {
+  if (body === undefined && hasBody) return { problem: "not_parsed" };
+  try {
+    return { digest: digestOfValue(body) };
+  } catch {
+    return { problem: "no_text" };
+  }
+}
+
+/** @throws if the value has no text */
+function digestOfValue(value: unknown): string {
+  const hash = createHash("sha256");
+  writeCanonicalText(value, hash);
+  return hash.digest("base64url");
 }
 
 /** The offer that a payment was made for, if the quote in it is ours. */
 function readQuotedOffer(
   options: readonly CompiledOption[],
-  { accepted, binding: request, nowSeconds }: PricingOccasion,
+  { request, occasion }: { readonly request: ReadRequest; readonly occasion: PricingOccasion },
   quotes: Quotes,
 ): { readonly offer: Offer; readonly state: "good" | "lapsed" } | undefined {
+  const { accepted, nowSeconds } = occasion;
   const amount = accepted?.amount ?? accepted?.maxAmountRequired;
-  const extra = isJsonObject(accepted?.extra) ? accepted.extra : {};
-  const { quote } = extra;
+  const { quote, ...extra } = isJsonObject(accepted?.extra) ? accepted.extra : {};
   if (accepted === undefined || amount === undefined || typeof quote !== "string") return undefined;
   const { scheme, network, asset, payTo } = accepted;
-  const dynamic = options.flatMap((option) => (option.kind === "dynamic" ? [option.terms] : []));
-  const terms = dynamic.find((one) => sameNetwork(one.network, network) && one.scheme.scheme === scheme);
-  const state = quotes.check(quote, { request, scheme, network, asset, payTo, amount }, nowSeconds);
-  if (terms === undefined || state === "void") return undefined;
-  return { state, offer: compileOffer(terms, { price: { asset, amount, extra }, payTo }, () => quote) };
+  const values = request.valuesOf(quotes.readsOf(quote) ?? []);
+  if (values === undefined) return undefined;
+  for (const option of options) {
+    if (option.kind !== "dynamic") continue;
+    const { terms } = option;
+    if (!sameNetwork(terms.network, network) || terms.scheme.scheme !== scheme) continue;
+    const compiled = compileClaimed(terms, { asset, amount, extra, payTo });
+    if (compiled === undefined) continue;
+    const state = quotes.check(quote, sealedTerms(terms, compiled, values), nowSeconds);
+    if (state !== "void") return { state, offer: offerOf(terms, compiled, quote) };
+  }
+  return undefined;
+}
+
+/** Compiles terms in the client's words. They only count if they turn out to be what was sealed. */
+function compileClaimed(
+  { scheme, network }: DynamicTerms,
+  { payTo, ...price }: AssetPrice & Pick<OfferTerms, "payTo">,
+): Compiled | undefined {
+  try {
+    const compiled = scheme.compileTerms({ network, price, payTo });
+    return compiled.ok ? compiled : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether a value has the form of a price. It may still not be one. */
@@ -145,8 +297,17 @@ export function isPrice(price: unknown): price is string | AssetPrice {
 
 /** Signs and checks quotes. */
 export interface Quotes {
-  /** @param expiresAtSeconds - Unix seconds. */
-  sign(terms: QuotedTerms, expiresAtSeconds: number): string;
+  /**
+   * Signs a quote; `undefined` if too much was read for one.
+   *
+   * @param until - `atSeconds` in Unix seconds; `reads` are the names of what the price depends on.
+   */
+  sign(
+    terms: QuotedTerms,
+    until: { readonly reads: readonly string[]; readonly atSeconds: number },
+  ): string | undefined;
+  /** The names in a quote that came back, signed or not; `undefined`: it has another form. Never throws. */
+  readsOf(quote: unknown): readonly string[] | undefined;
   /** Checks a quote that came back. Never throws. */
   check(quote: unknown, terms: QuotedTerms, nowSeconds: number): QuoteState;
 }
@@ -156,31 +317,47 @@ export type QuoteState = "good" | "lapsed" | "void";
 
 /** All that a quote promises. A client could change anything that is missing here. */
 export interface QuotedTerms {
-  /** Route, method, path with query, and digest of the body. */
-  readonly request: readonly string[];
+  /** Route, method, path, query; and the values of what the seller's functions read besides. */
+  readonly request: readonly (string | null)[];
   readonly scheme: string;
   readonly network: string;
   readonly asset: string;
   readonly payTo: string;
   readonly amount: string;
+  /** Digest of `extra` and `maxTimeoutSeconds`. */
+  readonly extra: string;
 }
 
-const QUOTE = /^(?<expiry>[1-9]\d{0,11})\.(?<seal>[\w-]{43})$/;
+/** Names from a client's request may be long. Without a quote, the price is asked again with the payment. */
+const MAX_READS = 512;
+
+const QUOTE = /^(?<expiry>[1-9]\d{0,11})\.(?<reads>[\w-]{0,683})\.(?<seal>[\w-]{43})$/;
 
 /** Creates quotes that only the owner of the secret can sign. */
 export function createQuotes(secret: Uint8Array): Quotes {
-  const seal = (terms: QuotedTerms, expiry: string) => {
-    const { request, scheme, network, asset, payTo, amount } = terms;
-    const offered = [scheme, canonicalNetwork(network), asset, payTo, amount];
-    const text = JSON.stringify(["farebox-quote-1", expiry, request, ...offered]);
+  const seal = (terms: QuotedTerms, head: string) => {
+    const { request, scheme, network, asset, payTo, amount, extra } = terms;
+    const offered = [scheme, canonicalNetwork(network), asset, payTo, amount, extra];
+    const text = JSON.stringify(["farebox-quote-2", head, request, ...offered]);
     return createHmac("sha256", secret).update(text).digest("base64url");
   };
+  const parse = (quote: unknown) => (typeof quote === "string" && QUOTE.exec(quote)?.groups) || {};
   return {
-    sign: (terms, expiresAtSeconds) => `${expiresAtSeconds}.${seal(terms, String(expiresAtSeconds))}`,
+    sign(terms, { reads, atSeconds }) {
+      const names = Buffer.from(reads.join("\n"));
+      if (names.length > MAX_READS) return undefined;
+      const head = `${atSeconds}.${names.toString("base64url")}`;
+      return `${head}.${seal(terms, head)}`;
+    },
+    readsOf(quote) {
+      const { reads } = parse(quote);
+      if (reads === undefined) return undefined;
+      return reads === "" ? [] : Buffer.from(reads, "base64url").toString().split("\n");
+    },
     check(quote, terms, nowSeconds) {
-      const { expiry, seal: given } = (typeof quote === "string" && QUOTE.exec(quote)?.groups) || {};
+      const { expiry, reads, seal: given } = parse(quote);
       if (expiry === undefined || given === undefined) return "void";
-      if (!timingSafeEqual(Buffer.from(given), Buffer.from(seal(terms, expiry)))) return "void";
+      if (!timingSafeEqual(Buffer.from(given), Buffer.from(seal(terms, `${expiry}.${reads}`)))) return "void";
       // Seconds, not an amount, so `Number` is safe.
       return Number(expiry) < nowSeconds ? "lapsed" : "good";
     },

@@ -18,6 +18,7 @@ import {
   type PricingOccasion,
   priceRequest,
   type Quotes,
+  type Unpriced,
 } from "./dynamic-price.js";
 
 /** The key of a route that the framework matches by itself. */
@@ -75,7 +76,7 @@ export interface PricedRoute extends RouteTerms, RouteInspection, ChallengeSubje
   /** Of a route priced for one request: an offer of ours that has expired. */
   readonly lapsed?: Offer | undefined;
   /** Prices the route for one request; absent: the price is the same for all. Rejects if a function of the seller's throws. */
-  readonly priceFor?: (occasion: PricingOccasion) => Promise<PricedRoute>;
+  readonly priceFor?: (occasion: PricingOccasion) => Promise<PricedRoute | Unpriced>;
 }
 
 /** What pricing needs. */
@@ -121,7 +122,9 @@ export function createPricedRoute(
   return Object.freeze({
     ...fixed,
     async priceFor(occasion: PricingOccasion) {
-      const { offers, lapsed } = await priceRequest(options, occasion, quotes);
+      const priced = await priceRequest(options, occasion, quotes);
+      if ("unpriced" in priced) return priced;
+      const { offers, lapsed } = priced;
       if (offers === "free") return { ...fixed, isFree: true };
       // Findings about the price of one request are not told: there would be no end of them.
       return { ...fixed, offers, lapsed, ...createAvailableOffers({ ...offered, offers }, facilitators) };

@@ -1,36 +1,81 @@
 /**
- * Canonical text: equal values yield the same text, in any order of their keys.
+ * Canonical text: equal values yield the same text, in any order of their keys, and different values different texts.
  *
  * @module
  */
 
-/** A deeper value may be circular. */
+/** How deep a value may be nested. A deeper one may be circular. */
 const MAX_DEPTH = 200;
 
+/** Characters. Lists that contain each other several times may have texts without end. */
+const MAX_LENGTH = 16 * 1024 * 1024;
+
+/** How much text is passed on at once. */
+const PIECE_LENGTH = 64 * 1024;
+
+/** Gets the text piece by piece, such as a hash. */
+export interface TextSink {
+  update(piece: string): unknown;
+}
+
 /**
- * Writes a value like JSON, with sorted keys. Stops soon after the limit.
+ * Writes the whole text of a value: like JSON, with sorted keys.
  *
- * @param limit - Characters.
- * @throws the error of a getter, or a RangeError for a value that is too deep or has too many keys
+ * @throws RangeError for a value that is too deep, too long, circular, or has no text; or the error of a getter
  */
-export function toCanonicalText(value: unknown, limit: number): string {
-  const writer = { text: "", limit };
+export function writeCanonicalText(value: unknown, sink: TextSink): void {
+  const writer = new Writer(sink);
   write(writer, value, 0);
-  return writer.text;
+  writer.flush();
 }
 
-interface Writer {
-  text: string;
-  readonly limit: number;
+class Writer {
+  readonly #sink: TextSink;
+  #piece = "";
+  #length = 0;
+
+  constructor(sink: TextSink) {
+    this.#sink = sink;
+  }
+
+  add(text: string): void {
+    this.#length += text.length;
+    if (this.#length > MAX_LENGTH) throw new RangeError("too long");
+    this.#piece += text;
+    if (this.#piece.length > PIECE_LENGTH) this.flush();
+  }
+
+  flush(): void {
+    this.#sink.update(this.#piece);
+    this.#piece = "";
+  }
 }
 
-/** Each call writes something, so circular and endless values reach the limit, too. */
+/** Each call adds something, so endless values reach the limit, too. */
 function write(writer: Writer, value: unknown, depth: number): void {
-  if (writer.text.length > writer.limit) return;
   if (depth > MAX_DEPTH) throw new RangeError("nested too deeply");
-  if (typeof value === "object" && value !== null) writeComposite(writer, value, depth);
-  else if (typeof value === "bigint") writer.text += `${value}n`;
-  else writer.text += JSON.stringify(typeof value === "string" ? value.slice(0, writer.limit) : value) ?? "undefined";
+  switch (typeof value) {
+    case "object":
+      if (value === null) writer.add("null");
+      else writeComposite(writer, value, depth);
+      break;
+    case "string":
+      writer.add(JSON.stringify(value));
+      break;
+    case "number":
+      // JSON would write NaN and the infinities as null, and `JSON.parse("1e999")` is Infinity.
+      writer.add(Object.is(value, -0) ? "-0" : String(value));
+      break;
+    case "bigint":
+      writer.add(`${value}n`);
+      break;
+    case "boolean":
+    case "undefined":
+      writer.add(String(value));
+      break;
+    default:
+      throw new RangeError(`a ${typeof value} has no text`);
+  }
 }
 
 function writeComposite(writer: Writer, value: object, depth: number): void {
@@ -40,45 +85,61 @@ function writeComposite(writer: Writer, value: object, depth: number): void {
   else writeObject(writer, value, depth);
 }
 
-function writeItems(writer: Writer, items: readonly unknown[], depth: number): void {
-  writer.text += "[";
+function writeItems(writer: Writer, items: Iterable<unknown>, depth: number): void {
+  writer.add("[");
   for (const item of items) {
     write(writer, item, depth + 1);
-    writer.text += ",";
-    if (writer.text.length > writer.limit) return;
+    writer.add(",");
   }
-  writer.text += "]";
+  writer.add("]");
 }
 
 /** JSON would write either as an empty object. */
 function writeCollection(writer: Writer, collection: Map<unknown, unknown> | Set<unknown>, depth: number): void {
-  writer.text += collection instanceof Map ? "Map" : "Set";
-  writeItems(writer, [...collection], depth);
+  writer.add(collection instanceof Map ? "Map" : "Set");
+  writeItems(writer, collection, depth);
 }
+
+/** A multiple of 3: base64 needs no padding between two pieces. */
+const BYTES_AT_ONCE = 48 * 1024;
 
 /** JSON would write one number per byte. */
 function writeBytes(writer: Writer, bytes: Uint8Array): void {
-  writer.text += `<${Buffer.from(bytes.subarray(0, writer.limit)).toString("base64")}>`;
+  writer.add("<");
+  for (let at = 0; at < bytes.length; at += BYTES_AT_ONCE) {
+    writer.add(Buffer.from(bytes.subarray(at, at + BYTES_AT_ONCE)).toString("base64"));
+  }
+  writer.add(">");
 }
 
 function writeObject(writer: Writer, value: object, depth: number): void {
-  if (!("toJSON" in value) || typeof value.toJSON !== "function") {
-    writeFields(writer, value as Readonly<Record<string, unknown>>, depth);
+  if ("toJSON" in value && typeof value.toJSON === "function") {
+    writer.add("=");
+    write(writer, value.toJSON(), depth + 1);
     return;
   }
-  writer.text += "=";
-  write(writer, value.toJSON(), depth + 1);
+  const keys = Object.keys(value);
+  // Streams, forms and files keep their contents elsewhere: all of them would look the same.
+  if (keys.length === 0 && !isPlain(value)) throw new RangeError("an object without fields has no text");
+  writeFields(writer, value as Readonly<Record<string, unknown>>, { keys, depth });
 }
 
-function writeFields(writer: Writer, fields: Readonly<Record<string, unknown>>, depth: number): void {
-  const keys = Object.keys(fields);
-  if (keys.length > writer.limit) throw new RangeError("too many keys");
-  writer.text += "{";
+/** Whether an object has no class, in any realm. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+function writeFields(
+  writer: Writer,
+  fields: Readonly<Record<string, unknown>>,
+  { keys, depth }: { readonly keys: string[]; readonly depth: number },
+): void {
+  writer.add("{");
   for (const key of keys.sort()) {
-    writer.text += `${JSON.stringify(key)}:`;
+    writer.add(`${JSON.stringify(key)}:`);
     write(writer, fields[key], depth + 1);
-    writer.text += ",";
-    if (writer.text.length > writer.limit) return;
+    writer.add(",");
   }
-  writer.text += "}";
+  writer.add("}");
 }

@@ -98,6 +98,7 @@ const PASSING: readonly FindingCode[] = [
   "FAREBOX_NOT_HTTPS",
   "FAREBOX_LISTING_REJECTED",
   "FAREBOX_BODY_NOT_PARSED",
+  "FAREBOX_BODY_NOT_KEPT",
 ];
 
 /** Reports on what is priced, and checks it before the first request. */

@@ -48,18 +48,34 @@ export interface GateRequest {
   /** The client's address, if it is certain. */
   readonly client?: string | undefined;
   /**
-   * Returns a digest of the body, `""` without a body, or `undefined` if the client disconnected before sending all of it. Called only
-   * for requests with a payment. Must not throw or reject. Default: `""`.
+   * Returns a digest of the whole body. Called only for requests with a payment that looks good. Must not throw or reject.
+   * Default: `""`.
    */
-  readonly digestBody?: () => string | undefined | Promise<string | undefined>;
+  readonly digestBody?: () => BodyDigest | Promise<BodyDigest>;
 }
+
+/**
+ * A digest that no two bodies share, `""` without a body; or why there is none. `undefined`: the client disconnected before
+ * sending all of it.
+ */
+export type BodyDigest = string | undefined | { readonly problem: BodyProblem };
+
+/**
+ * Why a body has no digest.
+ *
+ * - `too_large`: more than is read ahead.
+ * - `no_text`: its parsed value is nested too deeply, or is no data.
+ * - `not_kept`: middleware has read it, and left too little of it.
+ * - `busy`: other requests have used up the memory for bodies.
+ */
+export type BodyProblem = "too_large" | "no_text" | "not_kept" | "busy";
 
 /** The whole path of a request. */
 export function fullPathOf({ fullPath, mountPath, path }: GateRequest): string {
   return fullPath ?? belowMount(mountPath, path);
 }
 
-/** The digest of a request's body; `undefined` if the client disconnected before sending all of it. */
-export function digestOf({ digestBody }: GateRequest): string | undefined | Promise<string | undefined> {
+/** The digest of a request's body, or why there is none. */
+export function digestOf({ digestBody }: GateRequest): BodyDigest | Promise<BodyDigest> {
   return digestBody === undefined ? "" : digestBody();
 }
