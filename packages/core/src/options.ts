@@ -50,7 +50,7 @@ export interface PriceRequest extends PricedRequest {
   readonly pathParams: Readonly<Record<string, string>>;
   /**
    * The parsed body, if a parser runs before the payments. It comes from a client: check it. In a price or recipient
-   * function, reading a body that nobody has parsed throws.
+   * function, reading a body throws if no parser has read it.
    *
    * @example { text: "hello" }
    */

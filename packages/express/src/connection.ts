@@ -76,7 +76,7 @@ class Connection {
   readonly #listeners = new Set<() => void>();
   /** How many responses have ended and are held. While there are any, the socket is not destroyed. */
   #held = 0;
-  /** The same, and those that are on their way. When there are none, the socket is destroyed if it was asked for. */
+  /** The same, and those that are being sent. After the last one, the socket is destroyed if that was asked for. */
   #unsent = 0;
   #isDestroyPutOff = false;
 

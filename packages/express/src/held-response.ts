@@ -17,6 +17,7 @@ import {
   isEventStream,
   keepPrivate,
   lockHead,
+  prepareResponse,
   putHead,
   type ResponseHead,
   setHeaders,
@@ -24,7 +25,6 @@ import {
   type WriteHeadArguments,
   withoutOverrides,
 } from "./response-head.js";
-import { prepareResponse } from "./write-response.js";
 
 /**
  * Holds a response.

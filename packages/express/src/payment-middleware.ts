@@ -4,7 +4,7 @@
  *   read the request (express-request.ts) → gate.decide → pass | respond | run
  *
  *   pass      the next handler runs without payment
- *   respond   the gate's response is sent, and no handler runs (write-response.ts)
+ *   respond   the gate's response is sent, and no handler runs (response-head.ts)
  *   run       the handler runs with `req.payment`. Its response is held until the payment has settled (held-response.ts);
  *             if it has settled already, the response is only marked (prepaid-response.ts)
  *
@@ -31,9 +31,9 @@ import { isRouteOfItsMethod, readPlace, readRequest, removePayment } from "./exp
 import { holdResponse } from "./held-response.js";
 import type { Payments } from "./payments.js";
 import { prepareGranted, preparePrepaid } from "./prepaid-response.js";
+import { writeResponse } from "./response-head.js";
 import { createInspection, type Inspection } from "./router-view.js";
 import { markHandler } from "./router-walk.js";
-import { writeResponse } from "./write-response.js";
 
 const BUILT_IN: BuiltIn = {
   schemes: [exactEvm(), uptoEvm(), exactSvm(), exactAvm()],

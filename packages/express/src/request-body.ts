@@ -171,7 +171,7 @@ class Room {
     this.#req = req;
   }
 
-  /** Makes room for a body of this size. `false`: there is none left. A body that Node would read ahead anyway needs none. */
+  /** Makes room for a body of this size. `false`: no room is left. A body that Node would read ahead anyway needs no room. */
   grow(size: number): boolean {
     const more = size - this.#req.readableHighWaterMark - this.#bytes;
     if (more <= 0) return true;

@@ -1,10 +1,16 @@
 /**
- * The head of a response: status and headers, read and restored as one value.
+ * The head of a response: status and headers, read and restored as one value; and the gate's own responses, written as a whole.
  *
  * @module
  */
 import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from "node:http";
-import { EXPOSE_HEADERS, exposeHeaders, isSettlementOverrides, privateCacheControl } from "@farebox/core/adapter";
+import {
+  EXPOSE_HEADERS,
+  exposeHeaders,
+  type GateResponse,
+  isSettlementOverrides,
+  privateCacheControl,
+} from "@farebox/core/adapter";
 
 type Headers = readonly (readonly [name: string, value: string | readonly string[]])[];
 
@@ -164,4 +170,27 @@ export function lockHead(res: ServerResponse): void {
 /** Whether a response is a stream of server-sent events, which are written to be sent at once. */
 export function isEventStream(res: ServerResponse): boolean {
   return /^\s*text\/event-stream\b/i.test(String(res.getHeader("content-type") ?? ""));
+}
+
+/** Sends a whole response of the gate. */
+export function writeResponse(res: ServerResponse, response: GateResponse): void {
+  res.end(prepareResponse(res, response));
+}
+
+/** A stored response may have been sent in chunks. It is sent as a whole now, and Node rejects a head that says both. */
+const CHUNKED_HEADERS: ReadonlySet<string> = new Set(["transfer-encoding", "trailer"]);
+
+/** Puts the head of a response in place and returns the body to send: nothing for HEAD. */
+export function prepareResponse(res: ServerResponse, response: GateResponse): string | Uint8Array | undefined {
+  const { status, headers, body } = response;
+  res.statusCode = status;
+  res.statusMessage = "";
+  setHeaders(
+    res,
+    headers.filter(([name]) => !CHUNKED_HEADERS.has(name.toLowerCase())),
+  );
+  appendExposeHeaders(res);
+  const size = Buffer.byteLength(body);
+  if (size > 0) res.setHeader("Content-Length", size);
+  return res.req.method === "HEAD" ? undefined : body;
 }

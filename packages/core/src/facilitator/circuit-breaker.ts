@@ -182,7 +182,7 @@ class Breaker implements CircuitBreaker {
     };
   }
 
-  /** What bars a payer: a pause; and while half-open any failure, so that the probe belongs to somebody else. */
+  /** What bars a payer: a pause; and while half-open any failure, so that the probe belongs to another payer. */
   #failuresOf(payer: string | undefined, current: BreakerState): PayerFailures | undefined {
     const known = payer === undefined ? undefined : this.#payers.get(payer);
     if (known === undefined) return undefined;

@@ -314,7 +314,7 @@ export class Gate {
     return priced;
   }
 
-  /** A price function read a body that nobody has parsed, or that cannot be told from others. */
+  /** A price function read a body that no parser has read, or that cannot be told from others. */
   #unpriced({ route }: MatchedRequest, reason: Unpriced["unpriced"]): Decision {
     if (reason === "no_text") return respond(unboundBody(reason));
     const { findings, logger } = this.#deps;

@@ -82,7 +82,7 @@ export async function priceRequest(
     if (request.problem === undefined) throw error;
     return [];
   });
-  // Also if the function caught the error: a price that it made up without the body is none.
+  // Also if the function caught the error: a price made up without the body does not count.
   if (request.problem !== undefined) return { unpriced: request.problem };
   // All functions have returned, so each quote is for all that any of them read.
   const reads = request.names();

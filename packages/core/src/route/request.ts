@@ -55,7 +55,7 @@ export interface GateRequest {
 }
 
 /**
- * A digest that no two bodies share, `""` without a body; or why there is none. `undefined`: the client disconnected before
+ * A digest that no two bodies share, `""` without a body; or why the body has no digest. `undefined`: the client disconnected before
  * sending all of it.
  */
 export type BodyDigest = string | undefined | { readonly problem: BodyProblem };
@@ -75,7 +75,7 @@ export function fullPathOf({ fullPath, mountPath, path }: GateRequest): string {
   return fullPath ?? belowMount(mountPath, path);
 }
 
-/** The digest of a request's body, or why there is none. */
+/** The digest of a request's body, or why it has no digest. */
 export function digestOf({ digestBody }: GateRequest): BodyDigest | Promise<BodyDigest> {
   return digestBody === undefined ? "" : digestBody();
 }
