@@ -18,7 +18,7 @@ import { factsOf, withAmount } from "../settlement/outcome.js";
 import type { Settler } from "../settlement/settle.js";
 import type { PaymentStore, StoredAnswer } from "../store/payment-store.js";
 import type { InFlight } from "./in-flight.js";
-import type { PaidRequest } from "./paid-request.js";
+import { type PaidRequest, SETTLEMENT_MARGIN_MS } from "./paid-request.js";
 import {
   type ChargedAmount,
   createAmount,
@@ -124,9 +124,6 @@ export interface AdmissionDeps {
   /** Whether clients get what facilitators say about listings. */
   readonly relayExtensionResponses: boolean;
 }
-
-/** A settlement needs this much of the payment's time. Facilitators ask for 6 seconds. */
-const SETTLEMENT_MARGIN_MS = 6_000;
 
 /** About a payment that has settled. */
 interface PrepaidFacts {

@@ -13,7 +13,7 @@ import type { PaymentPayload } from "../protocol/documents.js";
 import { PAYMENT_IDENTIFIER, readPaymentIdentifier } from "../protocol/payment-identifier.js";
 import type { Reason } from "../protocol/reasons.js";
 import { matchOffer, type Offer } from "../scheme/offer.js";
-import { type MatchedRequest, type ReadPayment, toPriceRequest } from "./paid-request.js";
+import { type MatchedRequest, type ReadPayment, SETTLEMENT_MARGIN_MS, toPriceRequest } from "./paid-request.js";
 import { type GateResponse, invalidInput, uncheckedInput } from "./responses.js";
 
 /** A payment that is refused without asking anybody. */
@@ -54,8 +54,8 @@ export function readPayment(route: PricedRoute, payment: PaymentPayload, nowMs: 
   const identified = readIdentifier(route.paymentIdentifier, extensions, [offer.requirements.payTo, reading.payer]);
   if (identified.kind === "refused") return identified;
   const { digest: identifier } = identified;
-  const secondsLeft = reading.expiresAtSeconds - nowMs / 1000;
-  const isShort = reading.kind === "readable" && secondsLeft < leastSeconds(offer);
+  const leftMs = reading.expiresAtSeconds * 1000 - nowMs;
+  const isShort = reading.kind === "readable" && leftMs < leastMs(offer);
   const expired = isLapsed ? LAPSED : isShort ? TOO_SHORT : {};
   return { kind: "read", payment, offer, reading: { ...reading, ...expired }, identifier };
 }
@@ -70,13 +70,11 @@ const TOO_SHORT = Object.freeze({ kind: "expired", expiredReason: "payment_expir
  * How long a payment must still be valid: for the settlement, and for the handler. Otherwise a handler could be run again and
  * again by payments that expire before it responds. A client that signs for `maxTimeoutSeconds` has far more.
  */
-function leastSeconds({ requirements: { maxTimeoutSeconds } }: Offer): number {
-  return SETTLEMENT_SECONDS + Math.min((maxTimeoutSeconds - SETTLEMENT_SECONDS) / 2, HANDLER_SECONDS);
+function leastMs({ requirements: { maxTimeoutSeconds } }: Offer): number {
+  return SETTLEMENT_MARGIN_MS + Math.min((maxTimeoutSeconds * 1000 - SETTLEMENT_MARGIN_MS) / 2, HANDLER_MS);
 }
 
-/** Facilitators ask for 6 seconds. */
-const SETTLEMENT_SECONDS = 6;
-const HANDLER_SECONDS = 10;
+const HANDLER_MS = 10_000;
 
 /**
  * Reads the client's identifier. Only its digest is kept, because the identifier is the key to the response.

@@ -220,9 +220,7 @@ export class Gate {
       else if (decision.kind === "run" && !decision.admission.isHeld) inFlight.end(claim);
       return decision;
     } catch (error) {
-      // If this fails too, the claim expires.
-      await this.#release(paid, undecided("request", true)).catch(() => {});
-      inFlight.end(claim);
+      await this.#abandon(paid);
       throw error;
     }
   }
@@ -363,6 +361,17 @@ export class Gate {
     if (decision !== undefined) return decision;
     replay.tell(paid, "pending");
     return respond(inProgress());
+  }
+
+  /** Something failed before the handler ran. If the release fails, too, the claim expires. */
+  async #abandon({ claim }: PaidRequest): Promise<void> {
+    const { store, inFlight } = this.#deps;
+    try {
+      await store.release(claim.identity, claim.owner);
+    } catch {
+      // The first failure is the one to report.
+    }
+    inFlight.end(claim);
   }
 
   /** The handler does not run, and the payment can be used again. Rejects if the store fails. */

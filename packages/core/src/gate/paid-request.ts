@@ -21,6 +21,9 @@ import type { IdentifiedPayment } from "../scheme/scheme.js";
 import type { PendingPayment } from "../settlement/outcome.js";
 import type { ClaimRequest } from "../store/payment-store.js";
 
+/** A settlement needs this much of the payment's time. Facilitators ask for 6 seconds. */
+export const SETTLEMENT_MARGIN_MS = 6_000;
+
 /** A request that a route matched. */
 export interface MatchedRequest {
   readonly route: PricedRoute;

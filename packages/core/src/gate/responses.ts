@@ -248,9 +248,8 @@ export function unreachable(error: Reason, retryAfterSeconds: number): GateRespo
  * settled.
  */
 export function undecided(failed: "request" | "price", hasPayment: boolean): GateResponse {
-  const subject = !hasPayment || failed === "price" ? failed : "payment";
-  const problemText =
-    subject === "price" ? "The price could not be determined" : `The ${subject} could not be processed`;
+  const thing = hasPayment ? "payment" : "request";
+  const problemText = failed === "price" ? "The price could not be determined" : `The ${thing} could not be processed`;
   const advice = hasPayment
     ? "Repeat this request with the same payment; do not sign a new payment."
     : "Repeat this request later.";
