@@ -5,11 +5,14 @@
  * @module
  */
 import { type Answer, type Request, readReceipt } from "./notes.js";
+import { centsOf } from "./seller.js";
 import type { Shop } from "./shop.js";
 
 /** What our own answers say, by their status. */
 const ERRORS: Readonly<Record<number, readonly string[]>> = {
   409: ["payment_in_progress", "payment_identifier_conflict", "answer_not_kept"],
+  // Of a handler that sent less than it said.
+  500: ["unexpected_settle_error"],
   429: ["too_many_payments"],
   503: ["unexpected_verify_error", "unexpected_settle_error", "settlement_pending"],
   504: ["payment_expired"],
@@ -20,12 +23,13 @@ const PASSING: readonly string[] = ["payment_in_progress", "too_many_payments", 
 
 /** 5. Every response is a documented one, and misleads no client. */
 export function checkAnswers(shop: Shop, request: Request): readonly string[] {
-  const { answer, payment, id, isAlone } = request;
+  const { answer, payment, id, isAlone, variant } = request;
   // Of an answer that broke off there is nothing to be said.
   if (answer === undefined || !answer.isWhole) return [];
   const isHandlers = answer.headers["x-handler"] !== undefined;
   const problems = isHandlers || isErrorPage(answer) ? checkHandlers(shop, answer) : checkOurs(answer);
-  if (answer.status === 402 && answer.state === "unknown" && errorOf(answer) !== "payment_already_used") {
+  const isOffered = centsOf(shop.plan, variant) === centsOf(shop.plan, payment.home);
+  if (isOffered && answer.status === 402 && answer.state === "unknown" && errorOf(answer) !== "payment_already_used") {
     problems.push("was asked to pay anew while the outcome is unknown");
   }
   if (isAlone && answer.isPaid && answer.body.includes("not charged")) {
@@ -63,7 +67,7 @@ function checkOurs(answer: Answer): string[] {
   if ((status === 402) !== isChallenge) problems.push("a challenge belongs to 402");
   if (status !== 402 && ERRORS[status]?.includes(error) !== true) problems.push(`is not documented: ${error}`);
   if (headers["cache-control"] !== "no-store") problems.push(`is Cache-Control: ${headers["cache-control"]}`);
-  if (PASSING.includes(error) && status !== 402 && headers["retry-after"] === undefined)
+  if (PASSING.includes(error) && ![402, 500].includes(status) && headers["retry-after"] === undefined)
     problems.push("no Retry-After");
   const leaked = ["x-late", "location"].filter((name) => headers[name] !== undefined);
   if (leaked.length > 0 || answer.body.includes('"goods":')) problems.push("has something of the handler's");

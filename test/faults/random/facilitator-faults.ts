@@ -24,6 +24,8 @@ export function toFault(name: FaultName): Fault {
       return { kind: "status", status: 502, body: HTML, when: "after" };
     case "401":
       return { kind: "status", status: 401 };
+    case "401 after":
+      return { kind: "status", status: 401, when: "after" };
     case "429":
       return { kind: "status", status: 429, headers: { "Retry-After": "7" } };
     case "429 after":
@@ -40,6 +42,8 @@ export function toFault(name: FaultName): Fault {
       return rewriting({ payer: OTHER_PAYER });
     case "other amount":
       return rewriting({ amount: "1" });
+    case "other network":
+      return rewriting({ network: "eip155:1" });
     case "no transaction":
       return rewriting({ transaction: "" });
     case "no funds":

@@ -4,7 +4,7 @@
  * @module
  */
 import type { RequestHandler, Response } from "express";
-import type { Goods, Notes, Request, Run } from "./notes.js";
+import type { Goods, Notes, Request, Run, Variant } from "./notes.js";
 import { SMALL_HOLD_BYTES } from "./plan.js";
 
 /** Longer than what little is held back. */
@@ -70,6 +70,14 @@ interface Work {
   readonly signal: AbortSignal;
 }
 
+/** Over once they have answered. */
+const SELLING: readonly string[] = [
+  "answers",
+  "streams a large answer",
+  "answers, then throws",
+  "answers, then gives next an error",
+];
+
 /** Everything that ends in this call; what hangs goes on later. */
 function behave(work: Work): void {
   const { run, res, next, signal } = work;
@@ -84,7 +92,7 @@ function behave(work: Work): void {
     void Promise.race([aborted, letGo]).then(() => isDone() || run.request.isOrphan || sell(work));
     return;
   }
-  run.isOver = handler !== "answers" && handler !== "streams a large answer";
+  run.isOver = !SELLING.includes(handler);
   switch (handler) {
     case "answers 500":
       res.status(500).json({ sorry: true });
@@ -106,6 +114,19 @@ function behave(work: Work): void {
     case "writes, then throws":
       res.write(firstLine(run));
       throw new Error("the handler threw");
+    case "flushes, then throws":
+      res.flushHeaders();
+      throw new Error("the handler threw");
+    case "answers, then throws":
+      sell(work);
+      throw new Error("the handler threw");
+    case "answers, then gives next an error":
+      sell(work);
+      next(new Error("the handler failed"));
+      return;
+    case "sends less than it says":
+      res.writeHead(200, { "Content-Length": "1000" }).end("less");
+      return;
     default:
       sell(work);
   }
@@ -123,8 +144,12 @@ function sell({ run, res }: Work): void {
 
 function firstLine({ id, request }: Run): string {
   const { payment, variant } = request;
-  const goods: Goods = { goods: id, payment: payment.name, path: variant.path, wish: variant.wish };
+  const goods: Goods = { goods: id, payment: payment.name, ...wanted(variant) };
   return `${JSON.stringify(goods)}\n`;
+}
+
+function wanted({ path, wish, model }: Variant): Pick<Goods, "path" | "wish" | "model"> {
+  return { path, wish, model };
 }
 
 function fillerOf({ order }: Request): Buffer | undefined {

@@ -5,16 +5,15 @@
  */
 import { checkAnswers } from "./answers.js";
 import { type Answer, type Goods, type Payment, type Request, type Run, readGoods, readReceipt } from "./notes.js";
+import type { SellerPlan } from "./plan.js";
+import { centsOf } from "./seller.js";
 import type { Shop } from "./shop.js";
 
 /** Yields everything that is wrong with a sequence's outcome, and closes the shop. */
 export async function judge(shop: Shop): Promise<readonly string[]> {
   const { notes } = shop;
   const paying = notes.payments.flatMap((payment) => [...checkRuns(shop, payment), ...checkDebit(shop, payment)]);
-  const answers = notes.requests.flatMap((request) => [
-    ...checkGoods(request, notes.requests),
-    ...checkAnswers(shop, request),
-  ]);
+  const answers = notes.requests.flatMap((request) => [...checkGoods(shop, request), ...checkAnswers(shop, request)]);
   return [...notes.found, ...paying, ...answers, ...(await checkNothingIsLeft(shop))];
 }
 
@@ -90,7 +89,7 @@ function paidAnswersOf(requests: readonly Request[], payment: Payment): readonly
 const PUBLIC: readonly (string | undefined)[] = ["settling", "settled", "owed", "unsent", "unknown"];
 
 /** 3. A sold response was paid for when its first byte arrived, by this payment and for this request, and goes to no other client. */
-function checkGoods(request: Request, requests: readonly Request[]): readonly string[] {
+function checkGoods(shop: Shop, request: Request): readonly string[] {
   const { answer, payment, variant, before } = request;
   if (answer === undefined || answer.status < 200 || answer.status > 299) return [];
   const found: string[] = [];
@@ -98,15 +97,20 @@ function checkGoods(request: Request, requests: readonly Request[]): readonly st
   if (!answer.isPaid) say("goods arrived before the money had moved");
   if (readReceipt(answer).success !== true) say("goods arrived without a receipt");
   const goods = readGoods(answer.body);
-  if (goods !== undefined && !isFor(goods, request)) say(`the goods are for something else: ${JSON.stringify(goods)}`);
+  if (goods !== undefined && !isFor(shop.plan, goods, request))
+    say(`the goods are for something else: ${JSON.stringify(goods)}`);
+  const cents = goods === undefined ? 0 : centsOf(shop.plan, goods);
+  const paid = shop.stage.facilitator.ledger.transfers.find(({ nonce }) => nonce === payment.nonce);
+  if (paid !== undefined && paid.amount < BigInt(cents) * 10_000n) say(`${cents} cents of goods for ${paid.amount}`);
   const knowsId = !before.hasId || variant.withId;
   if (!knowsId && PUBLIC.includes(before.state)) say("goods went to a copy without the id");
   if (!before.hasId && before.isDelivered) say("goods went out again that had been delivered");
-  if (isStranger(request, requests)) say("goods went to a copy from elsewhere");
+  if (isStranger(request, shop.notes.requests)) say("goods went to a copy from elsewhere");
   return found;
 }
 
-function isFor({ payment: name, path, wish }: Goods, { payment, variant }: Request): boolean {
+function isFor({ pricing }: SellerPlan, { payment: name, path, wish, model }: Goods, { payment, variant }: Request) {
+  if (pricing === "by header" && model !== variant.model) return false;
   return name === payment.name && path === variant.path && wish === variant.wish;
 }
 

@@ -4,6 +4,8 @@
  * @module
  */
 import {
+  HOSTILE,
+  HOSTILITIES,
   SETTLE_FAULTS,
   type SellerPlan,
   type SendStep,
@@ -20,6 +22,7 @@ const SELLER: SellerPlan = {
   store: "memory",
   facilitators: 1,
   supported: "yes",
+  pricing: "fixed",
 };
 
 const SEND: SendStep = {
@@ -42,6 +45,7 @@ const SEND: SendStep = {
 const LEAVES = { when: "being settled", doing: "the client leaves" } as const;
 
 const PAID: SendStep = { ...SEND, handler: "answers" };
+const POISON: SendStep = { ...PAID, payer: HOSTILE };
 const COPIES = { when: "settled, but not answered for", doing: "its copies come" } as const;
 
 export const KNOWN: readonly Sequence[] = [
@@ -82,6 +86,32 @@ export const KNOWN: readonly Sequence[] = [
     steps: [
       { ...PAID, settle: "drop" as const },
       { ...PAID, payment: 1, moment: { when, doing: "six minutes pass" as const } },
+    ],
+  })),
+  // One payer's settlements make the facilitator fail: the others are served.
+  ...HOSTILITIES.map((how) => ({
+    seller: SELLER,
+    steps: [
+      { kind: "turn" as const, how },
+      ...Array.from({ length: 4 }, () => POISON),
+      PAID,
+      { kind: "pass" as const, seconds: 35, settle: undefined },
+      PAID,
+    ],
+  })),
+  // A payment for a low price is sent with a request for a high one, and comes back for its own.
+  ...(
+    [
+      ["by body", "other body"],
+      ["by header", "other header"],
+    ] as const
+  ).map(([pricing, change]) => ({
+    seller: { ...SELLER, pricing },
+    steps: [
+      { ...PAID, change },
+      { ...PAID, payment: 1 },
+      { ...PAID, settle: "drop" as const },
+      { ...PAID, payment: 2, change },
     ],
   })),
   // Each fault by itself: there are too many for sixty sequences to have them all.

@@ -12,6 +12,8 @@ import type { HandlerKind, SendStep } from "./plan.js";
 export interface Variant {
   readonly path: "/goods" | "/more";
   readonly wish: number;
+  /** A header. */
+  readonly model: number;
   readonly withId: boolean;
   readonly keyOrder: "as signed" | "reversed";
   /** The client's own address. */
@@ -106,10 +108,12 @@ export interface Notes {
   /** Found while the sequence ran. */
   readonly found: string[];
   readonly log: string[];
+  /** Something went wrong that may keep the facilitator from honest payments. */
+  isTroubled: boolean;
 }
 
 export function createNotes(): Notes {
-  return { payments: [], requests: [], runs: [], found: [], log: [] };
+  return { payments: [], requests: [], runs: [], found: [], log: [], isTroubled: false };
 }
 
 /** The first line of a priced body says what it was made for. */
@@ -118,6 +122,7 @@ export interface Goods {
   readonly payment: string;
   readonly path: string;
   readonly wish: number;
+  readonly model: number;
 }
 
 /** Reads the first line of a priced body; `undefined` when the body is not priced. */

@@ -17,6 +17,10 @@ export const HANDLERS = [
   "hangs",
   "goes on when the client has left",
   "writes, then throws",
+  "flushes, then throws",
+  "answers, then throws",
+  "answers, then gives next an error",
+  "sends less than it says",
 ] as const;
 export type HandlerKind = (typeof HANDLERS)[number];
 
@@ -55,6 +59,7 @@ export const SETTLE_FAULTS = [
   "500",
   "502 after",
   "401",
+  "401 after",
   "429",
   "429 after",
   "garbage",
@@ -64,13 +69,31 @@ export const SETTLE_FAULTS = [
   "no funds",
   "other payer",
   "other amount",
+  "other network",
   "no transaction",
 ] as const;
 export type FaultName = (typeof VERIFY_FAULTS)[number] | (typeof SETTLE_FAULTS)[number];
 
 /** How a request with a payment differs from the payment's first one. */
-export const CHANGES = ["none", "other body", "other route", "other key order", "without id", "other address"] as const;
+export const CHANGES = [
+  "none",
+  "other body",
+  "other header",
+  "other route",
+  "other key order",
+  "without id",
+  "other address",
+] as const;
 export type Change = (typeof CHANGES)[number];
+
+/** What the price depends on. */
+export const PRICINGS = ["fixed", "by body", "by header"] as const;
+
+/** How the facilitator fails at every settlement of a hostile payer. */
+export const HOSTILITIES = ["fails", "loses its answer"] as const;
+
+/** The only payer that may turn hostile. */
+export const HOSTILE = 2;
 
 export interface SellerPlan {
   readonly way: "table" | "charge";
@@ -80,6 +103,7 @@ export interface SellerPlan {
   readonly store: "memory" | "shared";
   readonly facilitators: 1 | 2;
   readonly supported: "yes" | "fails";
+  readonly pricing: (typeof PRICINGS)[number];
 }
 
 export interface SendStep {
@@ -113,7 +137,13 @@ export interface DieStep {
   readonly seller: 0 | 1;
 }
 
-export type Step = SendStep | PassStep | DieStep;
+/** Payer 2 turns hostile. */
+export interface TurnStep {
+  readonly kind: "turn";
+  readonly how: (typeof HOSTILITIES)[number];
+}
+
+export type Step = SendStep | PassStep | DieStep | TurnStep;
 
 export interface Sequence {
   readonly seller: SellerPlan;
@@ -170,6 +200,11 @@ const dieSteps: fc.Arbitrary<DieStep> = fc.record({
   seller: fc.constantFrom(0 as const, 1 as const),
 });
 
+const turnSteps: fc.Arbitrary<TurnStep> = fc.record({
+  kind: fc.constant("turn" as const),
+  how: fc.constantFrom(...HOSTILITIES),
+});
+
 /** Sequences of 1 to 12 steps. */
 export const sequences: fc.Arbitrary<Sequence> = fc.record({
   seller: fc.record({
@@ -180,12 +215,14 @@ export const sequences: fc.Arbitrary<Sequence> = fc.record({
     store: fc.constantFrom("memory" as const, "shared" as const),
     facilitators: fc.constantFrom(1 as const, 2 as const),
     supported: fc.constantFrom("yes" as const, "yes" as const, "fails" as const),
+    pricing: mostly("fixed" as SellerPlan["pricing"], PRICINGS),
   }),
   steps: fc.array(
     fc.oneof(
-      { weight: 8, arbitrary: sendSteps },
-      { weight: 2, arbitrary: passSteps },
-      { weight: 1, arbitrary: dieSteps },
+      { weight: 16, arbitrary: sendSteps },
+      { weight: 4, arbitrary: passSteps },
+      { weight: 2, arbitrary: dieSteps },
+      { weight: 1, arbitrary: turnSteps },
     ),
     { minLength: 1, maxLength: 12 },
   ),
@@ -193,15 +230,16 @@ export const sequences: fc.Arbitrary<Sequence> = fc.record({
 
 /** A sequence in words, a line for each step. */
 export function describeSequence({ seller, steps }: Sequence): string {
-  const { way, settle, holdBytes, copyWaitMs, store, facilitators, supported } = seller;
+  const { way, settle, holdBytes, copyWaitMs, store, facilitators, supported, pricing } = seller;
   const head =
-    `a seller by ${way}, settle "${settle}", holds ${holdBytes} bytes, copies wait ${copyWaitMs} ms, ` +
+    `a seller by ${way}, price ${pricing}, settle "${settle}", holds ${holdBytes} bytes, copies wait ${copyWaitMs} ms, ` +
     `${store} store, ${facilitators} facilitator(s), /supported ${supported === "yes" ? "answers" : "fails"}`;
   return [head, ...steps.map((step, at) => `  ${at + 1}. ${describeStep(step)}`)].join("\n");
 }
 
 function describeStep(step: Step): string {
   if (step.kind === "die") return `seller ${step.seller} dies and is started again`;
+  if (step.kind === "turn") return `payer ${HOSTILE} turns hostile: each of its settlements ${step.how}`;
   if (step.kind === "pass") return `${step.seconds} seconds pass${fault("settle", step.settle)}`;
   const { payment, payer, isShort, hasId, change, copies, copyChange, seller, handler, client, moment } = step;
   const which = payment === 0 ? "a fresh payment" : `payment ${payment} (modulo how many there are), or a fresh one,`;

@@ -7,7 +7,7 @@ import { createLatch, type Latch } from "../latch.js";
 import type { Exchange } from "./client.js";
 import { toFault } from "./facilitator-faults.js";
 import type { Order, Payment, Request } from "./notes.js";
-import type { FaultName, PassStep, SendStep, Sequence, Step } from "./plan.js";
+import { type FaultName, HOSTILE, type PassStep, type SendStep, type Sequence, type Step } from "./plan.js";
 import { createShop, type Shop } from "./shop.js";
 import type { Stage } from "./stage.js";
 import { takeSteps, takeStepsUntil } from "./time.js";
@@ -17,8 +17,10 @@ export async function play(stage: Stage, sequence: Sequence): Promise<Shop> {
   const shop = await createShop(stage, sequence.seller);
   for (const step of sequence.steps) {
     await comeBackInTime(shop);
+    shop.notes.isTroubled ||= isTrouble(step);
     await playStep(shop, step);
   }
+  stage.reconcile();
   for (let turn = 0; turn < 2; turn++) await letPass(shop, 65);
   for (const payment of shop.notes.payments) await comeBack(shop, payment);
   // Longer than any payment lives, and than any seller or payer asks about it.
@@ -29,6 +31,7 @@ export async function play(stage: Stage, sequence: Sequence): Promise<Shop> {
 async function playStep(shop: Shop, step: Step): Promise<void> {
   if (step.kind === "send") return playSend(shop, step);
   if (step.kind === "pass") return playPass(shop, step);
+  if (step.kind === "turn") return shop.stage.turnHostile(step.how);
   return shop.kill(step.seller);
 }
 
@@ -84,6 +87,22 @@ async function playSend(shop: Shop, step: SendStep): Promise<void> {
   await takeStepsUntil("a request is never answered", () => areAnswered([first, ...early, ...late]));
   await shop.settleDown();
   noteTimers(shop);
+  noteHonest(scene, first.request);
+}
+
+/** 6. An honest payment is served whatever happens to the settlements of a hostile payer. */
+function noteHonest({ shop, step, payment }: Scene, { answer }: Request): void {
+  const isHonest = step.payer !== HOSTILE && !step.isShort && step.change === "none" && step.copies === 0;
+  const isGood = step.handler === "answers" && step.client === "reads all" && step.moment === undefined;
+  const isFirst = shop.notes.requests.filter((request) => request.payment === payment).length === 1;
+  if (!isHonest || !isGood || !isFirst || shop.notes.isTroubled || answer?.status === 200) return;
+  shop.notes.found.push(`[6] ${payment.name} of an honest payer got ${answer?.status}`);
+}
+
+/** Whether more goes wrong in a step than a hostile payer's settlement. */
+function isTrouble(step: Step): boolean {
+  if (step.kind === "send") return (step.verify ?? step.settle ?? step.moment) !== undefined;
+  return step.kind === "die" || (step.kind === "pass" && step.settle !== undefined);
 }
 
 /** Between requests only settlements whose outcome was unknown once wait for anything. */

@@ -6,20 +6,40 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { createPayments, type PaymentsOptions } from "@farebox/express";
+import {
+  createPayments,
+  type PaymentsOptions,
+  type PriceFunction,
+  type PriceRequest,
+  type RouteConfig,
+} from "@farebox/express";
 import type { Express, RequestHandler } from "express";
 import type { VERSIONS } from "../../express/shop.js";
 import { createLatch, type Latch } from "../latch.js";
-import type { Notes } from "./notes.js";
+import type { Notes, Variant } from "./notes.js";
 import type { SellerPlan } from "./plan.js";
 import type { Connection } from "./shared-store.js";
 import type { Time } from "./time.js";
 
 type ExpressModule = (typeof VERSIONS)[number][1];
 
-const PRICE = {
-  accepts: { price: "$0.01", network: "eip155:84532", payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C" },
-} as const;
+const TERMS = { network: "eip155:84532", payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C" } as const;
+
+/** What a request for this costs, in cents. */
+export function centsOf({ pricing }: SellerPlan, { wish, model }: Pick<Variant, "wish" | "model">): number {
+  if (pricing === "fixed") return 1;
+  return pricing === "by body" ? wish : model;
+}
+
+function priceOf(plan: SellerPlan): string | PriceFunction {
+  const { pricing } = plan;
+  if (pricing === "fixed") return "$0.01";
+  const read = (request: PriceRequest) => ({
+    wish: pricing === "by body" ? (request.body as Variant).wish : 0,
+    model: Number(pricing === "by header" ? request.header("x-model") : 0),
+  });
+  return (request) => `$0.0${centsOf(plan, read(request))}` as "$0.01";
+}
 
 /** As many as a step sends at once: one that is never counted out is missed soon. */
 const MAX_RUNS = 4;
@@ -110,14 +130,20 @@ function toOptions(
     copyWaitMs: plan.copyWaitMs,
     maxRunsPerPayer: MAX_RUNS,
     store: store.store,
+    quoteSecret: "the same in all processes of this seller",
     logger: { info: log, warn: log, error: log },
     now: time.now,
     timer,
   };
 }
 
-function addRoutes(app: Express, payments: ReturnType<typeof createPayments>, { plan, handler }: SellerParts): void {
-  const route = { ...PRICE, settle: plan.settle };
+function addRoutes(
+  app: Express,
+  payments: ReturnType<typeof createPayments>,
+  { express, plan, handler }: SellerParts,
+): void {
+  const route = { accepts: { ...TERMS, price: priceOf(plan) }, settle: plan.settle } as RouteConfig;
+  if (plan.pricing === "by body") app.use(express.json());
   const paths = ["/goods", "/more"] as const;
   if (plan.way === "table") {
     app.use(payments.routes({ "POST /goods": route, "POST /more": route }));

@@ -17,6 +17,7 @@ import {
   describeSequence,
   HANDLERS,
   MOMENTS,
+  PRICINGS,
   SETTLE_FAULTS,
   sequences,
   VERIFY_FAULTS,
@@ -55,7 +56,8 @@ test("the usual draw has every handler, client, moment, fault and change", () =>
   const drawn = VERSIONS.flatMap((_, at) => fc.sample(fc.tuple(sequences), settingsOf(USUAL_SEED, at)));
   const steps = drawn.flatMap(([sequence]) => sequence.steps);
   const sent = steps.flatMap((step) => (step.kind === "send" ? [step] : []));
-  expect(new Set(steps.map(({ kind }) => kind))).toEqual(new Set(["send", "pass", "die"]));
+  expect(new Set(steps.map(({ kind }) => kind))).toEqual(new Set(["send", "pass", "die", "turn"]));
+  expect(new Set(drawn.map(([{ seller }]) => seller.pricing))).toEqual(new Set(PRICINGS));
   expect(new Set(sent.map(({ handler }) => handler))).toEqual(new Set(HANDLERS));
   expect(new Set(sent.map(({ client }) => client))).toEqual(new Set(CLIENTS));
   expect(new Set(sent.map(({ moment }) => moment?.when))).toEqual(new Set([undefined, ...MOMENTS]));

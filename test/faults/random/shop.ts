@@ -54,6 +54,7 @@ export interface Shop {
 export async function createShop(stage: Stage, plan: SellerPlan): Promise<Shop> {
   const { time, facilitator } = stage;
   const notes = createNotes();
+  stage.reconcile();
   const shared = createSharedStore(time.now, plan.store === "memory");
   const servers = stage.servers.slice(0, plan.facilitators);
   if (plan.supported === "fails") for (const { faults } of servers) faults.always("supported", { kind: "drop" });
@@ -72,7 +73,13 @@ export async function createShop(stage: Stage, plan: SellerPlan): Promise<Shop> 
   const sellers = plan.store === "memory" ? [await start()] : [await start(), await start()];
   const at = (seller: number) => sellers[seller % sellers.length] as Seller;
   const homes = new WeakMap<Request, Seller>();
-  const challenge = await askForChallenge(at(0).port);
+  const askForChallenge = async (): Promise<PaymentRequired> => {
+    const asking = { method: "POST", body: { wish: 1 }, headers: { "x-model": "1" } };
+    const { challenge, status } = await pay(`http://127.0.0.1:${at(0).port}/goods`, asking);
+    if (challenge === undefined) throw new Error(`no challenge but ${status}`);
+    return challenge;
+  };
+  const first = await askForChallenge();
 
   const shop: Shop = {
     stage,
@@ -82,7 +89,9 @@ export async function createShop(stage: Stage, plan: SellerPlan): Promise<Shop> 
     isPaid,
     wasUnknown: ({ identity }) => shared.wasUnknown(identity),
     isOrphaned: shared.isOrphaned,
-    takePayment: (step) => takePayment({ stage, notes, challenge }, step),
+    takePayment: (step) =>
+      // A quote expires.
+      takePayment({ stage, notes, challenge: plan.pricing === "fixed" ? async () => first : askForChallenge }, step),
     send(wish) {
       const seller = at(wish.seller);
       const { request, begin } = noteRequest(shop, shared, wish);
@@ -131,24 +140,19 @@ async function untilSettled({ base, isOrphaned }: SharedStore): Promise<void> {
   await takeSteps(4);
 }
 
-async function askForChallenge(port: number): Promise<PaymentRequired> {
-  const { challenge, status } = await pay(`http://127.0.0.1:${port}/goods`, { method: "POST" });
-  if (challenge === undefined) throw new Error(`no challenge but ${status}`);
-  return challenge;
-}
-
 /** What a signature takes. */
 interface Counter {
   readonly stage: Stage;
   readonly notes: Notes;
-  readonly challenge: PaymentRequired;
+  readonly challenge: () => Promise<PaymentRequired>;
 }
 
-async function takePayment({ stage, notes, challenge }: Counter, step: SendStep): Promise<Payment> {
+async function takePayment({ stage, notes, challenge: ask }: Counter, step: SendStep): Promise<Payment> {
   const { payments } = notes;
   const known = step.payment === 0 ? undefined : payments[(step.payment - 1) % Math.max(payments.length, 1)];
   if (known !== undefined) return known;
   const payer = stage.payers[step.payer];
+  const challenge = await ask();
   const [offer] = challenge.accepts;
   if (payer === undefined || offer === undefined) throw new Error("no payer can pay");
   const nonce = stage.nextNonce();
@@ -168,7 +172,7 @@ async function takePayment({ stage, notes, challenge }: Counter, step: SendStep)
     hasId: step.hasId,
     expiresAtMs: now() + 300_000,
     keptUntilMs: now() + 300_000 + KEPT_MS,
-    home: { path: "/goods", wish: 1, withId: step.hasId, keyOrder: "as signed", from: "127.0.0.1" },
+    home: { path: "/goods", wish: 1, model: 1, withId: step.hasId, keyOrder: "as signed", from: "127.0.0.1" },
   };
   payments.push(payment);
   return payment;
@@ -178,6 +182,8 @@ function changed({ home }: Payment, change: Change): Variant {
   switch (change) {
     case "other body":
       return { ...home, wish: 2 };
+    case "other header":
+      return { ...home, model: 2 };
     case "other route":
       return { ...home, path: "/more" };
     case "other key order":
@@ -238,7 +244,11 @@ function sendRequest(request: Request, port: number, begin: Parameters<typeof se
   const exchange = send({
     port,
     path: variant.path,
-    headers: { "payment-signature": writePayment(payment, variant), "x-request": String(id) },
+    headers: {
+      "payment-signature": writePayment(payment, variant),
+      "x-request": String(id),
+      "x-model": String(variant.model),
+    },
     body: JSON.stringify({ wish: variant.wish }),
     from: variant.from,
     leavesInTheMiddle: order.client === "leaves in the middle",

@@ -12,6 +12,7 @@ import {
   type TestFacilitator,
 } from "@farebox/testing";
 import type { VERSIONS } from "../../express/shop.js";
+import { HOSTILE, type TurnStep } from "./plan.js";
 import { createTime, type Time } from "./time.js";
 
 export interface Stage {
@@ -20,6 +21,10 @@ export interface Stage {
   readonly facilitator: TestFacilitator;
   readonly servers: readonly FacilitatorServer[];
   readonly payers: readonly Payer[];
+  /** From now on each settlement of the hostile payer fails. */
+  turnHostile(how: TurnStep["how"]): void;
+  /** No payer is hostile any more. */
+  reconcile(): void;
   /** Another one for every payment. */
   nextNonce(): `0x${string}`;
   close(): Promise<void>;
@@ -29,7 +34,18 @@ export interface Stage {
 export async function openStage(express: Stage["express"]): Promise<Stage> {
   const time = createTime();
   const facilitator = createTestFacilitator({ now: time.now });
-  const servers = [await startFacilitatorServer({ facilitator }), await startFacilitatorServer({ facilitator })];
+  let hostility: TurnStep["how"] | undefined;
+  const exposed: TestFacilitator = {
+    ...facilitator,
+    async settle(request) {
+      const { authorization } = request.paymentPayload.payload as { readonly authorization: { readonly from: string } };
+      const isHostile = hostility !== undefined && authorization.from === payers[HOSTILE]?.address;
+      if (!isHostile) return facilitator.settle(request);
+      if (hostility === "loses its answer") await facilitator.settle(request);
+      throw new RangeError("a poisonous payment");
+    },
+  };
+  const servers = await Promise.all([1, 2].map(() => startFacilitatorServer({ facilitator: exposed })));
   const payers = [1, 2, 3].map((key) => createPayer({ privateKey: `0x${String(key).padStart(64, "0")}` }));
   for (const { address } of payers) facilitator.ledger.fund(address, 10n ** 15n);
   let nonces = 0;
@@ -39,6 +55,12 @@ export async function openStage(express: Stage["express"]): Promise<Stage> {
     facilitator,
     servers,
     payers,
+    turnHostile(how) {
+      hostility = how;
+    },
+    reconcile() {
+      hostility = undefined;
+    },
     nextNonce: () => `0x${(++nonces).toString(16).padStart(64, "0")}`,
     async close() {
       for (const server of servers) await server.close();
