@@ -20,21 +20,21 @@ export type {
   PrepaidAdmission,
   Release,
 } from "./gate/admission.js";
+export type { Verdict } from "./gate/gate.js";
 export type { GateResponse } from "./gate/responses.js";
 export { privateCacheControl } from "./http/cache-control.js";
 export { isHost } from "./http/urls.js";
 export type { ChargedAs } from "./pricing/priced-route.js";
-export { matchesMount, type Place, placeOfRoute } from "./pricing/resource.js";
+export { type Place, placeOfRoute } from "./pricing/resource.js";
 export { writeCanonicalText } from "./protocol/canonical-text.js";
 export { EXPOSE_HEADERS, exposeHeaders, isSettlementOverrides } from "./protocol/headers.js";
 export type { DescribedOffer, DescribedRoute } from "./report/described-routes.js";
-export { samplesOf } from "./route/path.js";
+export { matchesMount, samplesOf } from "./route/path.js";
 export type { BodyDigest, BodyProblem, GateRequest } from "./route/request.js";
 export {
   type OpaqueReceiver,
   type Receiver,
   type Receivers,
-  type ReceiversOf,
   type RegisteredRoute,
   type RouterView,
   UNKNOWN_RECEIVERS,

@@ -18,9 +18,10 @@ import { createFacilitatorPool } from "./facilitator/pool.js";
 import type { FacilitatorHealth } from "./facilitator/pool-member.js";
 import type { Decision } from "./gate/admission.js";
 import { Admissions } from "./gate/admission.js";
-import { Gate } from "./gate/gate.js";
+import { Gate, type Verdict } from "./gate/gate.js";
 import { InFlight } from "./gate/in-flight.js";
 import { Replay } from "./gate/replay.js";
+import { type GateResponse, unnamedRequest } from "./gate/responses.js";
 import { createIssues, type Issues } from "./issues.js";
 import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
 import { createQuotes } from "./pricing/dynamic-price.js";
@@ -32,6 +33,7 @@ import { createPayees } from "./report/payees.js";
 import { type PricedHandler, type PricedTable, routesOf } from "./report/places.js";
 import { type PaymentsReport, type ReportedOffer, Reporter, reportOffers } from "./report/report.js";
 import type { GateRequest } from "./route/request.js";
+import { ResolvedTable } from "./route/resolved-table.js";
 import type { RouteTable } from "./route/route-table.js";
 import type { RouterView } from "./route/router-view.js";
 import type { Scheme, SignatureCheck } from "./scheme/scheme.js";
@@ -41,20 +43,31 @@ import { Settler } from "./settlement/settle.js";
 import { isMemoryStore } from "./store/memory-store.js";
 import { findSeveralProcesses } from "./store/several-processes.js";
 
-/** The gate of a route table. */
+/**
+ * The gate of a route table. A verdict decides at once unless a payment, a hook, a price function or a facilitator is waited
+ * for. It never throws or rejects: if a store or a scheme fails, the client gets 503.
+ */
 export interface TableGate {
-  /**
-   * Decides a request: at once unless a payment, a hook, a price function or a facilitator is waited for.
-   *
-   * Never throws or rejects: if a store or a scheme fails, the client gets 503.
-   */
+  /** Decides a request in front of the routes. For a framework whose handlers cannot be told one from another. */
   decide(request: GateRequest): Decision | Promise<Decision>;
+  /** Resolves the keys to the app's handlers, and returns the handlers that they price. */
+  bind(view: RouterView): readonly object[];
+  /** The price of a request in front of the routes. */
+  inFront(request: GateRequest): Verdict;
+  /**
+   * The price of a request at a handler that {@link TableGate.bind} returned.
+   *
+   * @param mounts - Those of the table, as the seller wrote them.
+   */
+  atHandler(at: { handler: object; request: GateRequest; mounts: readonly string[] }): Verdict;
 }
 
 /** The gate of one route that the framework matches by itself. */
 export interface RouteGate {
-  /** As {@link TableGate.decide}. @param locate - Says where the request is. Called only if it is needed. */
+  /** Decides a request. Never throws or rejects. @param locate - Says where the request is. Called only if it is needed. */
   decide(request: GateRequest, locate: () => Place): Decision | Promise<Decision>;
+  /** The response to a request that has paid another price. */
+  refusal(): GateResponse;
   /** Payment options, in the seller's order. */
   readonly offers: readonly ReportedOffer[];
 }
@@ -230,7 +243,13 @@ function createEngine(parts: Parts): {
     recovery.recover().catch(() => logger.error("settlements_not_recovered", { error: "the store failed" }));
   };
   const addTable = (table: RouteTable<PricedRoute>): TableGate => {
-    const tableGate: TableGate = { decide: (request) => gate.decide(table, request) };
+    const resolved = new ResolvedTable(table);
+    const tableGate: TableGate = {
+      bind: (view) => resolved.bind(tableGate, view),
+      decide: (request) => gate.decide(resolved, request),
+      inFront: (request) => gate.inFront(resolved, request),
+      atHandler: (at) => gate.atHandler(resolved, at),
+    };
     tables.push({ gate: tableGate, table });
     start();
     return tableGate;
@@ -244,6 +263,7 @@ function createEngine(parts: Parts): {
       const route = check("charge", (issues) => parseCharge(given, as, parts.routesDeps, issues));
       const routeGate: RouteGate = {
         decide: (request, locate) => gate.decideAt(route, request, locate),
+        refusal: unnamedRequest,
         offers: reportOffers(route),
       };
       handlers.push({ gate: routeGate, route });

@@ -10,15 +10,12 @@ import {
   matchesMount,
   type Place,
   placeOfRoute,
-  type Receivers,
-  type ReceiversOf,
-  UNKNOWN_RECEIVERS,
 } from "@farebox/core/adapter";
 import { PAYMENT_SIGNATURE } from "@farebox/core/protocol";
 import type { Request } from "express";
 import { digestBody, hasBody, parsedBody } from "./request-body.js";
-import { createRouterView, isInnerApp, receiversIn } from "./router-view.js";
-import { countSegments, hasOldRouter, type LayerRoute, originOf, takesAnyMethod } from "./router-walk.js";
+import { createRouterView } from "./router-view.js";
+import { type LayerRoute, takesAnyMethod } from "./router-walk.js";
 
 /** Reads a request for a gate. Everything that free routes do not need is read when it is asked for. */
 export function readRequest(req: Request, gate: object): GateRequest {
@@ -29,9 +26,6 @@ class ExpressRequest implements GateRequest {
   readonly method: string;
   readonly path: string;
   readonly mountPath: string;
-  readonly fullPath: string;
-  readonly hasOldRouter: boolean;
-  readonly isUnclear: boolean;
   readonly #req: Request;
   readonly #gate: object;
   #origin: { readonly value: string | undefined } | undefined;
@@ -40,9 +34,6 @@ class ExpressRequest implements GateRequest {
     this.method = req.method;
     this.path = readPath(req);
     this.mountPath = req.baseUrl;
-    this.fullPath = readFullPath(req);
-    this.hasOldRouter = hasOldRouter(req.app);
-    this.isUnclear = isUnclear(req);
     this.#req = req;
     this.#gate = gate;
   }
@@ -92,9 +83,6 @@ class ExpressRequest implements GateRequest {
   readonly digestBody = (): BodyDigest | Promise<BodyDigest> => digestBody(this.#req);
 
   readonly mountTemplate = (): string => readMountTemplate(this.#req, this.#gate);
-
-  readonly receiversOf: ReceiversOf = (path, anyMethod = false) =>
-    path === undefined ? readReceivers(this.#req, this.#gate) : receiversBelow(this.#req, this.#gate, path, anyMethod);
 }
 
 /** Removes the payment from a request, so that no handler logs it or forwards it. */
@@ -135,41 +123,6 @@ function readHost(req: Request): string | undefined {
 /** Express leaves no path for some URLs in absolute form, although its types say so. */
 function readPath({ path }: Request): string {
   return path ?? "/";
-}
-
-/** The path with its mounts, slash for slash as the client sent it. Express 4 drops one of two slashes behind a mount. */
-function readFullPath(req: Request): string {
-  const { baseUrl, originalUrl } = req;
-  const path = readPath(req);
-  if (baseUrl === "") return path;
-  const original = pathOf(req, originalUrl);
-  const isRewritten = collapse(original) !== collapse(baseUrl + path);
-  return isRewritten ? baseUrl + path : original;
-}
-
-function collapse(path: string): string {
-  return `${path}/`.replace(/\/{2,}/g, "/");
-}
-
-/** The path of another URL, by Express's own parser. The parser keeps its result on the request, so it gets another object. */
-function pathOf(req: Request, url: string): string {
-  return readPath(Object.create(req, { url: { value: url } }) as Request);
-}
-
-/**
- * Whether routers below may read another path than the gate does. If a URL has a fragment or characters that are invalid in
- * URLs, Express matches the path as Node's parser normalizes it, but cuts mounts off the URL as it was sent.
- */
-function isUnclear(req: Request): boolean {
-  const { url, originalUrl } = req;
-  const origin = originOf(originalUrl);
-  return !url.startsWith(origin) || !isReadAsSent(req, url) || (url !== originalUrl && !isReadAsSent(req, originalUrl));
-}
-
-function isReadAsSent(req: Request, url: string): boolean {
-  const sent = url.slice(originOf(url).length);
-  const path = url === req.url ? readPath(req) : pathOf(req, url);
-  return sent.startsWith(path) || (path === "/" && !sent.startsWith("/"));
 }
 
 /** Whether the matched route was registered for the request's method by name, and not for every method. */
@@ -215,66 +168,4 @@ const mounts = new WeakMap<object, { readonly app: Request["app"]; readonly temp
 
 function findMount(templates: readonly string[], baseUrl: string): string | undefined {
   return templates.find((mount) => matchesMount(mount, baseUrl));
-}
-
-/** The receivers of this very request. */
-function readReceivers(req: Request, gate: object): Receivers {
-  if (isUnclear(req)) return receiversOfUnclear(req, gate);
-  // A mount or middleware may have dropped a slash. Routers below may see either path.
-  const paths = new Set([readFullPath(req), req.baseUrl + readPath(req)]);
-  return [...paths].map((path) => receiversBelow(req, gate, path, false)).reduce(join);
-}
-
-/**
- * The receivers of a path, mounts included. An inner app does not know where it is mounted, so its routers are tried with
- * none, one, two … segments of the path removed.
- */
-function receiversBelow(req: Request, gate: object, path: string, anyMethod: boolean): Receivers {
-  const { app, baseUrl } = req;
-  const method = anyMethod ? undefined : req.method;
-  const depth = countSegments(baseUrl);
-  for (let above = 0; above <= depth; above++) {
-    const prefixes = above === 0 ? [""] : ("unknown" as const);
-    const url = withoutSegments(path, above);
-    const gateDepth = depth - above;
-    const receivers = receiversIn(app, gate, { method, url, pathOf: (one) => one, prefixes, gateDepth });
-    if (receivers.isFound) return receivers;
-  }
-  return UNKNOWN_RECEIVERS;
-}
-
-function withoutSegments(path: string, count: number): string {
-  let rest = path;
-  for (let at = 0; at < count; at++) rest = rest.replace(/^\/+[^/]+/, "");
-  return rest === "" ? "/" : rest;
-}
-
-/**
- * The receivers of a request whose URL is unclear: the routers are walked with the whole URL, which is cut as Express cuts
- * it. Whether a mount has cut off a slash, or put one in place, cannot be told; each form counts.
- */
-function receiversOfUnclear(req: Request, gate: object): Receivers {
-  const { app, method, url, baseUrl, originalUrl } = req;
-  if (baseUrl.includes("%") || isInnerApp(app)) return UNKNOWN_RECEIVERS;
-  const origin = originOf(originalUrl);
-  const rest = url.startsWith(origin) ? url.slice(origin.length) : url;
-  const urls = baseUrl === "" ? [url] : [rest, `/${rest}`, rest.slice(1)].map((path) => origin + baseUrl + path);
-  const gateDepth = countSegments(baseUrl);
-  const found = urls
-    .map((one) =>
-      receiversIn(app, gate, { method, url: one, origin, gateDepth, pathOf: (whole) => pathOf(req, whole) }),
-    )
-    .filter(({ isFound }) => isFound);
-  return found.length === 0 ? UNKNOWN_RECEIVERS : found.reduce(join);
-}
-
-/** The receivers of two paths, either of which the routers below may see. */
-function join(a: Receivers, b: Receivers): Receivers {
-  return {
-    isFound: a.isFound && b.isFound,
-    before: [...a.before, ...b.before],
-    after: [...a.after, ...b.after],
-    beyond: [...a.beyond, ...b.beyond],
-    opaque: [...a.opaque, ...b.opaque],
-  };
 }

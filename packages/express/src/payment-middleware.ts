@@ -21,19 +21,20 @@ import {
   type Decision,
   type RouteGate,
   type TableGate,
+  type Verdict,
 } from "@farebox/core/adapter";
 import { exactEvm, uptoEvm } from "@farebox/evm";
 import { exactSvm } from "@farebox/svm";
-import type { NextFunction, Request, RequestHandler, Response } from "express";
+import type { Request, RequestHandler, Response } from "express";
 import { isDisconnected, onUndelivered } from "./connection.js";
 import { createDocuments } from "./documents.js";
 import { isRouteOfItsMethod, readPlace, readRequest, removePayment } from "./express-request.js";
 import { holdResponse } from "./held-response.js";
+import { Inspection } from "./inspection.js";
 import type { Payments } from "./payments.js";
 import { prepareGranted, preparePrepaid } from "./prepaid-response.js";
 import { writeResponse } from "./response-head.js";
-import { createInspection, type Inspection } from "./router-view.js";
-import { markHandler } from "./router-walk.js";
+import { guardLayer, type Layer, markHandler } from "./router-walk.js";
 
 const BUILT_IN: BuiltIn = {
   schemes: [exactEvm(), uptoEvm(), exactSvm(), exactAvm()],
@@ -47,7 +48,7 @@ const BUILT_IN: BuiltIn = {
  */
 export function paymentMiddleware(table: RoutesConfig, options: PaymentsOptions): RequestHandler {
   const { engine, gate } = createPaymentsGate(table, options, BUILT_IN);
-  return createTableHandler(gate, engine, createInspection(engine));
+  return createTableHandler(gate, { engine, inspection: new Inspection(engine) });
 }
 
 /**
@@ -57,12 +58,13 @@ export function paymentMiddleware(table: RoutesConfig, options: PaymentsOptions)
  */
 export function createPayments(options: PaymentsOptions): Payments {
   const engine = createPaymentsEngine(options, BUILT_IN);
-  const inspection = createInspection(engine);
+  const inspection = new Inspection(engine);
+  const seller = { engine, inspection };
   return {
     engine,
     ...createDocuments(engine),
-    routes: (table) => createTableHandler(engine.routes(table), engine, inspection),
-    charge: (route) => createRouteHandler(engine.charge(route), engine, inspection),
+    routes: (table) => createTableHandler(engine.routes(table), seller),
+    charge: (route) => createRouteHandler(engine.charge(route), seller),
     report: (app) => inspection.report(app),
     async ready(app) {
       await engine.ready();
@@ -76,75 +78,158 @@ export function createPayments(options: PaymentsOptions): Payments {
   };
 }
 
-/** A route table: the gate finds the key that prices a request. */
-function createTableHandler(gate: TableGate, engine: PaymentsEngine, inspection: Inspection): RequestHandler {
-  return createHandler(gate, engine, inspection, (req) => gate.decide(readRequest(req, gate)));
+/** What every handler of one seller needs. */
+interface Seller {
+  readonly engine: PaymentsEngine;
+  readonly inspection: Inspection;
+}
+
+/** A route table: the key that is spelled as a request's path prices it here. At a handler, see {@link createGuard}. */
+function createTableHandler(gate: TableGate, seller: Seller): RequestHandler {
+  seller.inspection.addTable(gate, (layer, mounts) => guardHandler(layer, { gate, mounts }, seller));
+  return createHandler(gate, seller, (req) => gate.inFront(readRequest(req, gate)));
 }
 
 /** A handler inside of a route: Express has found the route already. */
-function createRouteHandler(gate: RouteGate, engine: PaymentsEngine, inspection: Inspection): RequestHandler {
-  return createHandler(gate, engine, inspection, (req) => {
-    // Browsers send OPTIONS before a request, without a payment. It is free unless the route was registered for it.
-    if (req.method === "OPTIONS" && !isRouteOfItsMethod(req)) return { kind: "pass", isGranted: false };
+function createRouteHandler(gate: RouteGate, seller: Seller): RequestHandler {
+  return createHandler(gate, seller, (req) => {
+    if (req.method === "OPTIONS" && !isRouteOfItsMethod(req)) return { kind: "preflight" };
     const request = readRequest(req, gate);
-    return gate.decide(request, () => readPlace(req, request));
+    const decide = () => gate.decide(request, () => readPlace(req, request));
+    return { kind: "priced", price: gate, decide, refusal: () => gate.refusal() };
   });
 }
 
-/**
- * Marks a request that was paid for or granted: it passes every further gate. Middleware may pass on an object that inherits from
- * the request. The mark is found there, too, which a WeakSet of requests would not be.
- */
-const ADMITTED = Symbol("farebox.admitted");
-
-type GatedRequest = Request & { [ADMITTED]?: true };
-
-function createHandler(
-  gate: object,
-  engine: PaymentsEngine,
-  inspection: Inspection,
-  decide: (req: Request) => Decision | Promise<Decision>,
-): RequestHandler {
+function createHandler(gate: object, { engine, inspection }: Seller, judge: (req: Request) => Verdict): RequestHandler {
   const handler: RequestHandler = function payments(req: GatedRequest, res, next) {
-    if (req[ADMITTED]) return next();
     try {
-      inspection.checkOnce(req.app, gate);
+      inspection.meet(req.app, gate);
     } catch (error) {
       return next(error);
     }
-    const exchange = { req, res, next, holdBytes: engine.holdBytes };
-    const decision = decide(req);
-    if (!(decision instanceof Promise)) return carryOut(decision, exchange);
-    // Express 4 ignores the promise of a handler that rejects.
-    decision.then((decided) => carryOut(decided, exchange)).catch(next);
+    const { holdBytes } = engine;
+    if (isSameRequest(req)) return next();
+    return follow(judge(req), { req, res, gate, holdBytes, proceed: () => next(), fail: next });
   };
   markHandler(handler, gate);
   return handler;
 }
 
-interface Exchange {
-  readonly req: GatedRequest;
-  readonly res: Response;
-  readonly next: NextFunction;
-  /** How much of a response is held. */
+/** A table, and where it stands. */
+interface TableAt {
+  readonly gate: TableGate;
+  readonly mounts: readonly string[];
+}
+
+/** The tables that price a handler. */
+const guards = new WeakMap<Layer, Map<TableGate, TableAt>>();
+
+/** Puts a table's price in front of a handler, once. */
+function guardHandler(layer: Layer, table: TableAt, { engine: { holdBytes } }: Seller): void {
+  const tables = guards.get(layer);
+  if (tables !== undefined) return void tables.set(table.gate, table);
+  const own = new Map([[table.gate, table]]);
+  guards.set(layer, own);
+  guardLayer(layer, (handler) => createGuard({ layer, tables: own, holdBytes }, handler as unknown as RequestHandler));
+}
+
+interface Guarded {
+  readonly layer: Layer;
+  readonly tables: ReadonlyMap<TableGate, TableAt>;
   readonly holdBytes: number;
 }
 
-function carryOut(decision: Decision, { req, res, next, holdBytes }: Exchange): void {
-  if (decision.kind === "pass" && !decision.isGranted) {
-    next();
-  } else if (isOver(res)) {
-    giveBack(decision);
-  } else if (decision.kind === "respond") {
-    if (decision.undelivered !== undefined) onUndelivered(res, decision.undelivered);
-    writeResponse(res, decision.response);
-  } else {
-    req[ADMITTED] = true;
-    removePayment(req);
-    if (decision.kind === "pass") prepareGranted(res);
-    else prepareRun(decision.admission, req, res, holdBytes);
-    next();
+/** Lets no request through to a handler that is not paid for, however it came here. */
+function createGuard({ layer, tables, holdBytes }: Guarded, handler: RequestHandler): RequestHandler {
+  return function guard(req: GatedRequest, res, next) {
+    const passFrom = (at: number): unknown => {
+      const table = [...tables.values()][at];
+      if (table === undefined) return handler(req, res, next);
+      const { gate, mounts } = table;
+      const verdict = gate.atHandler({ handler: layer, request: readRequest(req, gate), mounts });
+      const proceed = () => passFrom(at + 1);
+      return follow(verdict, { req, res, gate, holdBytes, proceed, fail: next });
+    };
+    return passFrom(0);
+  };
+}
+
+/**
+ * Marks a request that was paid for or granted. Middleware may pass on an object that inherits from the request. The mark is
+ * found there, too, which a WeakMap of requests would not be.
+ */
+const ADMITTED = Symbol("farebox.admitted");
+
+/** What a request was admitted for. */
+interface Admitted {
+  readonly gate: object;
+  readonly price: object;
+  readonly method: string;
+  readonly path: string;
+}
+
+type GatedRequest = Request & { [ADMITTED]?: Admitted };
+
+/** Whether a request was admitted, and no middleware has made another one of it since. */
+function isSameRequest(req: GatedRequest): boolean {
+  const admitted = req[ADMITTED];
+  return admitted !== undefined && admitted.method === req.method && admitted.path === pathIdOf(req);
+}
+
+/** The whole path, without what mounts change about its slashes. */
+function pathIdOf({ baseUrl, path = "/" }: Request): string {
+  return `${baseUrl}${path}/`.replace(/\/{2,}/g, "/");
+}
+
+/** A request on its way through a gate. */
+interface Passage {
+  readonly req: GatedRequest;
+  readonly res: Response;
+  readonly gate: object;
+  /** How much of a response is held. */
+  readonly holdBytes: number;
+  readonly proceed: () => unknown;
+  readonly fail: (error: unknown) => void;
+}
+
+function follow(verdict: Verdict, passage: Passage): unknown {
+  const { req, res, gate, proceed, fail } = passage;
+  if (verdict.kind === "free") return proceed();
+  if (verdict.kind === "preflight") return isRouteOfItsMethod(req) ? proceed() : writePreflight(req, res);
+  const admitted = req[ADMITTED];
+  if (verdict.kind === "refused") return writeResponse(res, verdict.response);
+  if (admitted !== undefined) {
+    if (admitted.price === verdict.price || (admitted.gate !== gate && isSameRequest(req))) return proceed();
+    // Middleware has made another request of it, which has another price.
+    return writeResponse(res, verdict.refusal());
   }
+  const { price } = verdict;
+  const decision = verdict.decide();
+  if (!(decision instanceof Promise)) return carryOut(decision, passage, price);
+  // Express 4 ignores the promise of a handler that rejects.
+  return decision.then((decided) => carryOut(decided, passage, price)).catch(fail);
+}
+
+/** OPTIONS never runs a priced handler. */
+function writePreflight({ route }: Request, res: Response): void {
+  const methods = Object.keys((route as { readonly methods?: object } | undefined)?.methods ?? {});
+  const names = methods.filter((name) => name !== "_all").map((name) => name.toUpperCase());
+  if (names.length > 0) res.set("Allow", names.join(", "));
+  res.status(204).end();
+}
+
+function carryOut(decision: Decision, { req, res, gate, holdBytes, proceed }: Passage, price: object): unknown {
+  if (decision.kind === "pass" && !decision.isGranted) return proceed();
+  if (isOver(res)) return giveBack(decision);
+  if (decision.kind === "respond") {
+    if (decision.undelivered !== undefined) onUndelivered(res, decision.undelivered);
+    return writeResponse(res, decision.response);
+  }
+  req[ADMITTED] = { gate, price, method: req.method, path: pathIdOf(req) };
+  removePayment(req);
+  if (decision.kind === "pass") prepareGranted(res);
+  else prepareRun(decision.admission, req, res, holdBytes);
+  return proceed();
 }
 
 function prepareRun(admission: Admission, req: Request, res: Response, holdBytes: number): void {

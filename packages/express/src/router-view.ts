@@ -1,9 +1,8 @@
 /**
- * An app's routes as the gate sees them, and their inspection before the first request.
+ * An app's routes as the engine sees them.
  *
  * @module
  */
-import { ConfigError, type PaymentsEngine, type PaymentsReport } from "@farebox/core";
 import {
   type OpaqueReceiver,
   type Receiver,
@@ -26,14 +25,14 @@ import {
 } from "./router-walk.js";
 
 const TOP: Prefixes = [""];
-const EVERYTHING: Sought = { method: undefined, url: undefined, pathOf: (url) => url };
+const EVERYTHING: Sought = { method: undefined, path: undefined };
 
 /** Creates the view of an app. Routes that are registered later are seen, too. */
 export function createRouterView(app: Application): RouterView {
   const walkAll = () => [...walk(layersOf(app) ?? [], EVERYTHING, TOP)];
   return {
     mountsOf: (gate) => walkAll().flatMap((met) => mountsIn(met, gate)),
-    receiversOf: (gate, method, path) => receiversIn(app, gate, { method, url: path, pathOf: (url) => url }),
+    receiversOf: (gate, method, path) => receiversIn(app, gate, { method, path }),
     get routes() {
       return walkAll().flatMap((met) => (met.kind === "route" ? toRegistered(met) : []));
     },
@@ -43,36 +42,21 @@ export function createRouterView(app: Application): RouterView {
   };
 }
 
-interface SoughtBelow extends Sought {
-  /** The mounts of the app itself. An inner app does not know them. Default: none. */
-  readonly prefixes?: Prefixes | "unknown";
-  /** How many segments of the path are taken where the gate is asked. Default: any number. */
-  readonly gateDepth?: number;
-}
-
 /** The receivers of a request that passes a gate, in the order of the routers. */
-export function receiversIn(
-  app: Application,
-  gate: object,
-  { prefixes = TOP, gateDepth, ...sought }: SoughtBelow,
-): Receivers {
+function receiversIn(app: Application, gate: object, sought: Sought): Receivers {
   const layers = layersOf(app);
   if (layers === undefined) return UNKNOWN_RECEIVERS;
-  const met = [...walk(layers, sought, prefixes === "unknown" ? undefined : prefixes)];
-  const start = met.findIndex((one) => isGate(one, gate, gateDepth));
+  const met = [...walk(layers, sought, TOP)];
+  const start = met.findIndex((one) => isGate(one, gate));
   const isFound = start !== -1;
   const later = isFound ? met.slice(start) : [];
   const final = later.findIndex((one) => one.kind === "route" && isFinal(one.route, sought.method));
   const reached = final === -1 ? later : later.slice(0, final + 1);
-
-  const opaque: OpaqueReceiver[] = reached.filter((one) => one.kind === "opaque");
-  // Nothing behind a route that responds is reached.
-  const walked = final === -1 ? met : met.slice(0, start + final);
-  for (const one of walked) if (one.kind === "turn") opaque.push({ handler: one.handler, isMeant: false });
+  const opaque: OpaqueReceiver[] = reached.flatMap((one) =>
+    one.kind === "opaque" ? [{ handler: one.layer, isMeant: one.isMeant }] : [],
+  );
   // Behind an inner app, the routers of the outer one go on.
-  const goesOn = isFound && final === -1 && (prefixes === "unknown" || isInnerApp(app));
-  if (goesOn) opaque.push({ handler: app, isMeant: false });
-
+  if (isFound && final === -1 && isInnerApp(app)) opaque.push({ handler: app, isMeant: false });
   const routesOf = (some: readonly Met[]) =>
     some.flatMap((one) => (one.kind === "route" ? toReceiver(one, gate, sought.method) : []));
   return {
@@ -85,19 +69,18 @@ export function receiversIn(
 }
 
 /** A gate is a middleware, or a handler of a route. */
-function isGate(met: Met, gate: object, depth: number | undefined): boolean {
+function isGate(met: Met, gate: object): boolean {
   if (met.kind !== "gate" && met.kind !== "route") return false;
-  const isSame = met.kind === "gate" ? met.gate === gate : gatesOf(met.route).includes(gate);
-  return isSame && (depth === undefined || met.depth === depth);
+  return met.kind === "gate" ? met.gate === gate : gatesOf(met.route).includes(gate);
 }
 
 function mountsIn(met: Met, gate: object): readonly string[] {
-  if (!isGate(met, gate, undefined) || !("mounts" in met)) return [];
+  if (!isGate(met, gate) || !("mounts" in met)) return [];
   return met.mounts ?? [];
 }
 
 function isMountedApp(met: Met): boolean {
-  return met.kind === "opaque" && met.handler.name === "mounted_app";
+  return met.kind === "opaque" && met.name === "mounted_app";
 }
 
 /** Whether an app is mounted in another. */
@@ -107,10 +90,10 @@ export function isInnerApp(app: Application): boolean {
 
 type MetRoute = Extract<Met, { kind: "route" }>;
 
-function toReceiver({ route, paths }: MetRoute, gate: object, method: string | undefined): Receiver {
+function toReceiver({ layer, route, paths }: MetRoute, gate: object, method: string | undefined): Receiver {
   const samples = paths?.map((path) => samplesOf(path === "" ? "/" : path));
   return {
-    route,
+    route: layer,
     samples: samples?.every((some) => some !== undefined) === true ? samples.flat() : undefined,
     isFinal: isFinal(route, method),
     takesAnyMethod: takesAnyMethod(route),
@@ -118,9 +101,9 @@ function toReceiver({ route, paths }: MetRoute, gate: object, method: string | u
   };
 }
 
-function toRegistered({ route, paths }: MetRoute): readonly RegisteredRoute[] {
+function toRegistered({ layer, route, paths }: MetRoute): readonly RegisteredRoute[] {
   const known = paths?.map((path) => (path === "" ? "/" : path)) ?? [undefined];
-  return methodsByGates(route).flatMap((priced) => known.map((path) => ({ route, path, ...priced })));
+  return methodsByGates(route).flatMap((priced) => known.map((path) => ({ route: layer, path, ...priced })));
 }
 
 /** A route's methods, together where the same gates price them: `app.route("/a").get(…).post(…)` may have two prices. */
@@ -153,54 +136,4 @@ function isFinal({ stack }: LayerRoute, method: string | undefined): boolean {
 
 function isSame(method: string, wanted: string): boolean {
   return method === wanted || (wanted === "head" && method === "get");
-}
-
-/** Compares a seller's prices with the routes of the apps they stand in. */
-export interface Inspection {
-  /** Default: the app that was inspected last. */
-  report(app?: Application): PaymentsReport;
-  /** @throws ConfigError with every finding, if `strict` is set. */
-  check(app: Application): PaymentsReport;
-  /**
-   * Checks the gates of an app at its first request, unless `check` has been called for it.
-   *
-   * @throws ConfigError at every request, if `strict` is set and there are findings.
-   */
-  checkOnce(app: Application, gate: object): void;
-}
-
-/** Creates the inspection for one seller. */
-export function createInspection(engine: PaymentsEngine): Inspection {
-  /** The apps that were checked, with the error of a strict check. */
-  const checked = new WeakMap<Application, ConfigError | undefined>();
-  let latest: Application | undefined;
-
-  function check(app: Application, hasGate?: (gate: object) => boolean): PaymentsReport {
-    latest = app;
-    checked.set(app, undefined);
-    try {
-      return engine.check(createRouterView(app), hasGate);
-    } catch (error) {
-      // Any other error says that the routers could not be read. Requests are served all the same.
-      if (error instanceof ConfigError) checked.set(app, error);
-      throw error;
-    }
-  }
-
-  return {
-    report: (app = latest) => (app === undefined ? engine.report() : engine.report(createRouterView(app))),
-    check: (app) => check(app),
-    checkOnce(app, gate) {
-      if (!checked.has(app)) {
-        const view = createRouterView(app);
-        try {
-          check(app, (one) => one === gate || view.mountsOf(one).length > 0);
-        } catch {
-          // A ConfigError is remembered, and thrown below.
-        }
-      }
-      const error = checked.get(app);
-      if (error !== undefined) throw error;
-    },
-  };
 }

@@ -9,7 +9,8 @@
 
 /** A middleware, a router or a route, as a router keeps it. */
 export interface Layer {
-  readonly handle: LayerHandler;
+  /** Replaced by a guard where keys price it. */
+  handle: LayerHandler;
   readonly route?: LayerRoute;
   /** Whether the path matches. Express 5.2 and older, and Express 4, put the matched part into `path`. */
   match(path: string): unknown;
@@ -39,32 +40,23 @@ export type Prefixes = readonly string[] | undefined;
 
 /** One receiver of a request. */
 export type Met =
-  | { readonly kind: "gate"; readonly gate: object; readonly mounts: Prefixes; readonly depth: number }
+  | { readonly kind: "gate"; readonly gate: object; readonly mounts: Prefixes }
   | {
       readonly kind: "route";
+      readonly layer: Layer;
       readonly route: LayerRoute;
       readonly paths: Prefixes;
       readonly mounts: Prefixes;
-      /** How many segments of the path its mounts have taken. */
-      readonly depth: number;
     }
-  /** Behind this layer, Express routes by another URL than the one of this walk. */
-  | { readonly kind: "turn"; readonly handler: LayerHandler }
   /** A function that may respond or pass on. `isMeant`: it is mounted for requests like this, or serves files. */
-  | { readonly kind: "opaque"; readonly handler: LayerHandler; readonly isMeant: boolean };
+  | { readonly kind: "opaque"; readonly layer: Layer; readonly name: string; readonly isMeant: boolean };
 
 /** The request to walk with. */
 export interface Sought {
   /** Upper case; `undefined` for any. */
   readonly method: string | undefined;
-  /** The URL that Express routes by, or a path. `undefined` matches every layer. */
-  readonly url: string | undefined;
-  /** The origin that Express cuts off the URL, which middleware may have changed since. Default: the URL's. */
-  readonly origin?: string;
-  /** How many segments of the path were taken before. Default 0. */
-  readonly depth?: number;
-  /** Returns the path of a URL, as Express reads it. */
-  readonly pathOf: (url: string) => string;
+  /** `undefined` matches every layer. */
+  readonly path: string | undefined;
 }
 
 const gates = new WeakMap<object, object>();
@@ -79,37 +71,53 @@ export function gateOf(handler: object): object | undefined {
   return gates.get(handler);
 }
 
-/** Walks through layers in order. `prefixes` are the mounts they stand below. */
-export function* walk(layers: readonly Layer[], sought: Sought, prefixes: Prefixes): Generator<Met> {
-  const { url, depth = 0 } = sought;
-  const path = url === undefined ? undefined : sought.pathOf(url);
-  for (const layer of layers) {
-    const taken = path === undefined ? "" : takenBy(layer, path);
-    const isErrorHandler = layer.handle.length > 3;
-    if (taken === undefined || isErrorHandler) continue;
-    const paths = joinAll(prefixes, pathsOf(layer));
-    if (layer.route === undefined) yield* walkThrough(layer.handle, sought, taken, paths);
-    else if (handles(layer.route, sought.method)) {
-      yield { kind: "route", route: layer.route, paths, mounts: prefixes, depth };
-    }
-  }
+/** Handlers that stand behind a guard, by the guard. */
+const guarded = new WeakMap<object, LayerHandler>();
+
+/** Puts a guard in front of a layer's handler. It gets what the handler gets, and calls the handler. */
+export function guardLayer(layer: Layer, guardOf: (handler: LayerHandler) => LayerHandler): void {
+  const { handle } = layer;
+  const guard = guardOf(handle);
+  guarded.set(guard, handle);
+  layer.handle = guard;
 }
 
-/** A layer that is no route: one of our gates, a router with layers of its own, or an unknown function. */
-function* walkThrough(handle: LayerHandler, sought: Sought, taken: string, mounts: Prefixes): Generator<Met> {
-  const { url, origin = originOf(url ?? ""), ...below } = sought;
-  const depth = (sought.depth ?? 0) + countSegments(taken);
-  if (url !== undefined && taken !== "" && !isCutClean(url, taken, origin)) yield { kind: "turn", handler: handle };
-  const gate = gateOf(handle);
-  const inner = layersOf(handle);
-  if (gate !== undefined) {
-    yield { kind: "gate", gate, mounts, depth };
-  } else if (inner !== undefined) {
-    const rest = url === undefined ? undefined : withoutTaken(url, taken, origin);
-    yield* walk(inner, { ...below, url: rest, depth }, mounts);
-  } else if (!PASSING.has(handle.name)) {
-    const isMounted = taken !== "" && taken !== "/";
-    yield { kind: "opaque", handler: handle, isMeant: isMounted || SERVING.has(handle.name) };
+/** The handler of a layer, without its guard. */
+function handlerOf({ handle }: Layer): LayerHandler {
+  return guarded.get(handle) ?? handle;
+}
+
+/** Every list of layers in an app or router. A route that is added later makes one of them longer. */
+export function stacksOf(layers: readonly Layer[]): readonly (readonly Layer[])[] {
+  const inner = layers.flatMap(({ route, handle }) => {
+    const below = route === undefined ? layersOf(handle) : undefined;
+    return below === undefined ? [] : stacksOf(below);
+  });
+  return [layers, ...inner];
+}
+
+/** Walks through layers in order. `prefixes` are the mounts they stand below. */
+export function* walk(layers: readonly Layer[], { method, path }: Sought, prefixes: Prefixes): Generator<Met> {
+  for (const layer of layers) {
+    const { route } = layer;
+    const handler = handlerOf(layer);
+    const taken = path === undefined ? "" : takenBy(layer, path);
+    const isErrorHandler = handler.length > 3;
+    if (taken === undefined || isErrorHandler) continue;
+    const paths = joinAll(prefixes, pathsOf(layer));
+    const gate = gateOf(handler);
+    const inner = layersOf(handler);
+    if (route !== undefined) {
+      if (handles(route, method)) yield { kind: "route", layer, route, paths, mounts: prefixes };
+    } else if (gate !== undefined) {
+      yield { kind: "gate", gate, mounts: paths };
+    } else if (inner !== undefined) {
+      const rest = path === undefined ? undefined : withoutTaken(path, taken);
+      yield* walk(inner, { method, path: rest }, paths);
+    } else if (!PASSING.has(handler.name)) {
+      const isMounted = taken !== "" && taken !== "/";
+      yield { kind: "opaque", layer, name: handler.name, isMeant: isMounted || SERVING.has(handler.name) };
+    }
   }
 }
 
@@ -128,11 +136,6 @@ const PASSING: ReadonlySet<string> = new Set([
 
 /** Express's file server, and an app in an app. */
 const SERVING: ReadonlySet<string> = new Set(["serveStatic", "mounted_app"]);
-
-/** Counts the segments of a path. Empty ones do not count, because a mount may have dropped a slash. */
-export function countSegments(path: string): number {
-  return path.split("/").filter((segment) => segment !== "").length;
-}
 
 /** `/api` and `/users/:id` are `/api/users/:id`. */
 function joinAll(prefixes: Prefixes, paths: readonly string[] | undefined): Prefixes {
@@ -173,29 +176,10 @@ function takenBy(layer: Layer, path: string): string | undefined {
   }
 }
 
-/**
- * The rest of a URL for the handlers of a layer. Express cuts off as many characters as it matched of the path. Node's parser
- * encodes characters that are invalid in a path, so these may be other characters.
- */
-function withoutTaken(url: string, taken: string, origin: string): string {
-  if (taken === "") return url;
-  const rest = url.slice(origin.length + taken.length);
-  return origin !== "" || rest.startsWith("/") ? origin + rest : `/${rest}`;
-}
-
-/**
- * Whether the part that a layer takes of a path is also the part that is cut off the URL, and ends at a slash. If not, Express
- * restores another URL when the layer is done, and all layers behind it see that one.
- */
-function isCutClean(url: string, taken: string, origin: string): boolean {
-  const rest = url.slice(origin.length + taken.length);
-  return url.slice(origin.length).startsWith(taken) && /^(?:[/?]|$)/.test(rest);
-}
-
-/** Scheme and host of a URL in absolute form: `http://host`; otherwise `""`. */
-export function originOf(url: string): string {
-  if (url.startsWith("/")) return "";
-  return /^[^?]*?:\/\/[^/]*(?=\/)/.exec(url)?.[0] ?? "";
+/** The path that the handlers of a layer see. */
+function withoutTaken(path: string, taken: string): string {
+  const rest = path.slice(taken.length);
+  return rest.startsWith("/") ? rest : `/${rest}`;
 }
 
 /** `app.all` registers each of Node's methods; `router.all` and `route.all` register `_all`. */

@@ -39,10 +39,8 @@ import {
 import type { AcceptedRequirements, VerifyResponse } from "../protocol/documents.js";
 import { decodePayment, decodePaymentSignature } from "../protocol/headers.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
-import { type Coverage, cover } from "../route/coverage.js";
 import { type BodyDigest, digestOf, fullPathOf, type GateRequest } from "../route/request.js";
-import type { RouteTable } from "../route/route-table.js";
-import { UNKNOWN_RECEIVERS } from "../route/router-view.js";
+import type { Coverage, ResolvedTable } from "../route/resolved-table.js";
 import type { Listings } from "../settlement/listings.js";
 import { explain, factsOf } from "../settlement/outcome.js";
 import type { Settler } from "../settlement/settle.js";
@@ -76,6 +74,7 @@ import {
   unboundBody,
   uncheckedInput,
   undecided,
+  unnamedRequest,
   unreachable,
 } from "./responses.js";
 
@@ -98,6 +97,24 @@ export interface GateDeps {
   readonly now: () => number;
 }
 
+/** Whether a request is priced, and what decides it. */
+export type Verdict =
+  | { readonly kind: "free" }
+  /** `price` is the same object for all requests that a key prices. */
+  | {
+      readonly kind: "priced";
+      readonly price: object;
+      decide(): Decision | Promise<Decision>;
+      /** The response to a request that has paid another price. */
+      refusal(): GateResponse;
+    }
+  /** OPTIONS, which no key names: no priced handler runs for it. */
+  | { readonly kind: "preflight" }
+  /** The request must not get to the handler. */
+  | { readonly kind: "refused"; readonly response: GateResponse };
+
+const FREE: Verdict = Object.freeze({ kind: "free" });
+const PREFLIGHT: Verdict = Object.freeze({ kind: "preflight" });
 const PASS: Decision = Object.freeze({ kind: "pass", isGranted: false });
 const GRANTED: Decision = Object.freeze({ kind: "pass", isGranted: true });
 
@@ -109,17 +126,56 @@ export class Gate {
     this.#deps = deps;
   }
 
-  /** Decides a request by a route table. Synchronous unless a payment, a hook, a price function or a facilitator is waited for. */
-  decide(table: RouteTable<PricedRoute>, request: GateRequest): Decision | Promise<Decision> {
-    try {
-      const coverage = coverPriced(table, request);
-      if (coverage.kind === "free") return PASS;
-      if (coverage.kind === "ambiguous") return respond(ambiguousPath());
-      const { candidate } = coverage;
-      return this.decideAt(candidate.entry.value, request, () => placeOf(candidate, request));
-    } catch (error) {
-      return this.#failed(error, "the router", request);
+  /** Decides a request in front of the routes. */
+  decide(table: ResolvedTable<PricedRoute>, request: GateRequest): Decision | Promise<Decision> {
+    const verdict = this.inFront(table, request);
+    if (verdict.kind === "priced") return verdict.decide();
+    return verdict.kind === "refused" ? respond(verdict.response) : PASS;
+  }
+
+  /** Finds the key of a table that prices a request in front of the routes. */
+  inFront(table: ResolvedTable<PricedRoute>, request: GateRequest): Verdict {
+    return this.#judge(table.inFront(request), request);
+  }
+
+  /**
+   * Finds the key of a table that prices a request at a handler.
+   *
+   * @param mounts - Those of the table, as the seller wrote them.
+   */
+  atHandler(
+    table: ResolvedTable<PricedRoute>,
+    { handler, request, mounts }: { handler: object; request: GateRequest; mounts: readonly string[] },
+  ): Verdict {
+    const query = { method: request.method, fullPath: fullPathOf(request), mounts };
+    return this.#judge(table.atHandler(handler, query), request);
+  }
+
+  #judge(coverage: Coverage<PricedRoute>, request: GateRequest): Verdict {
+    switch (coverage.kind) {
+      case "free":
+        return FREE;
+      case "ambiguous":
+        return { kind: "refused", response: ambiguousPath() };
+      case "preflight":
+        return PREFLIGHT;
+      case "unnamed":
+        return { kind: "refused", response: unnamedRequest() };
+      case "bound":
+        return this.#priced(coverage.entry.value, request, () => NOWHERE);
+      case "priced": {
+        const { candidate } = coverage;
+        const { mountPath, mountTemplate = request.mountTemplate } = candidate;
+        const mounted = { mountPath, ...(mountTemplate === undefined ? {} : { mountTemplate }) };
+        return this.#priced(candidate.entry.value, request, () => placeOf(candidate, mounted));
+      }
+      default:
+        return coverage satisfies never;
     }
+  }
+
+  #priced(price: PricedRoute, request: GateRequest, locate: () => Place): Verdict {
+    return { kind: "priced", price, decide: () => this.decideAt(price, request, locate), refusal: unnamedRequest };
   }
 
   /** Decides a request at one route, which the framework has matched by itself. */
@@ -419,16 +475,5 @@ function respond(response: GateResponse): Decision {
   return { kind: "respond", response };
 }
 
-/**
- * Finds the price of a request. A free key only covers requests that are written exactly like it: another spelling may
- * reach what the next key prices, and is priced by that.
- */
-function coverPriced(table: RouteTable<PricedRoute>, request: GateRequest): Coverage<PricedRoute> {
-  const { method, path, mountPath, hasOldRouter = false, isUnclear = false, receiversOf } = request;
-  const query = { method, path, mountPath, fullPath: fullPathOf(request), hasOldRouter, isUnclear };
-  const coverage = cover(table, { ...query, receiversOf: receiversOf ?? (() => UNKNOWN_RECEIVERS) });
-  if (coverage.kind !== "priced" || !coverage.candidate.entry.value.isFree) return coverage;
-  if (coverage.candidate.match === "exact" && !isUnclear) return { kind: "free" };
-  const next = table.find(query).find(({ entry }) => !entry.value.isFree);
-  return next === undefined ? { kind: "free" } : { kind: "priced", candidate: next };
-}
+/** Of a request that reached a handler by a path that its key does not have. */
+const NOWHERE: Place = Object.freeze({ routeTemplate: undefined, pathParams: Object.freeze({}) });

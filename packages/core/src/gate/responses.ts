@@ -119,6 +119,11 @@ export function ambiguousPath(): GateResponse {
   );
 }
 
+/** 404: the request reached a handler in a way that none of the handler's prices is for. */
+export function unnamedRequest(): GateResponse {
+  return problem(404, "denied", "This is not for sale by this method and path. You were not charged.");
+}
+
 /** 400: the client disconnected before the whole request was here. */
 export function incompleteRequest(): GateResponse {
   return problem(400, "invalid_payload", "The request ended before its body did.");

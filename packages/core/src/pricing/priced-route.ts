@@ -73,6 +73,8 @@ export interface PricedRoute extends RouteTerms, RouteInspection, ChallengeSubje
   readonly dynamic: readonly DynamicTerms[];
   /** Whether there is nothing to pay. If the request decides, only a route priced for one request is free. */
   readonly isFree: boolean;
+  /** Equal for routes with the same offers. A price by request is like no other. */
+  readonly priceId: string;
   /** Of a route priced for one request: an offer of ours that has expired. */
   readonly lapsed?: Offer | undefined;
   /** Prices the route for one request; absent: the price is the same for all. Rejects if a function of the seller's throws. */
@@ -116,6 +118,7 @@ export function createPricedRoute(
     ...subject,
     ...createAvailableOffers(offered, facilitators, findings.tell),
     dynamic,
+    priceId: priceIdOf(subject, dynamic),
     isFree: options.some(({ kind }) => kind === "free"),
   });
   if (dynamic.length === 0) return fixed;
@@ -130,6 +133,10 @@ export function createPricedRoute(
       return { ...fixed, offers, lapsed, ...createAvailableOffers({ ...offered, offers }, facilitators) };
     },
   });
+}
+
+function priceIdOf({ key, offers }: Pick<PricedRoute, "key" | "offers">, dynamic: readonly DynamicTerms[]): string {
+  return JSON.stringify([offers.map(({ requirements }) => requirements), dynamic.length === 0 ? "" : key]);
 }
 
 /** Logs once for each level of detail that a challenge was shortened to. */

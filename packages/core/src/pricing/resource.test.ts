@@ -1,16 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { REQUEST } from "../gate/shop.fixture.js";
+import { matchesMount } from "../route/path.js";
 import type { GateRequest } from "../route/request.js";
 import { formOf } from "../route/route.fixture.js";
-import {
-  isForeignHost,
-  matchesMount,
-  type Place,
-  type PublicUrlSettings,
-  placeOf,
-  placeOfRoute,
-  resourceUrl,
-} from "./resource.js";
+import { isForeignHost, type Place, type PublicUrlSettings, placeOf, placeOfRoute, resourceUrl } from "./resource.js";
 
 const CONFIG: PublicUrlSettings = { publicUrl: undefined, allowedHosts: [], includeQuery: false };
 

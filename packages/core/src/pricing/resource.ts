@@ -85,10 +85,13 @@ export interface Place {
   readonly pathParams: Readonly<Record<string, string>>;
 }
 
+/** Where a request is below a mount. */
+type Mounted = Pick<GateRequest, "mountPath" | "mountTemplate">;
+
 /** The template and parameters of a request that matched a key. */
 export function placeOf(
   { form, path, mountPath }: Pick<RouteCandidate<unknown>, "form" | "path" | "mountPath">,
-  request: GateRequest,
+  request: Mounted,
 ): Place {
   const params = form.paramsOf(path) ?? {};
   if (mountPath === "") return { routeTemplate: form.template, pathParams: params };
@@ -96,7 +99,7 @@ export function placeOf(
 }
 
 /** Adds the mount's template and parameters to those below it. */
-function withMount(place: Place, request: GateRequest): Place {
+function withMount(place: Place, request: Mounted): Place {
   const mount = mountOf(request);
   const { routeTemplate } = place;
   const below = routeTemplate === "/" ? "" : routeTemplate;
@@ -118,7 +121,7 @@ export function placeOfRoute(path: string, request: GateRequest): Place | undefi
 }
 
 /** If the template of the mount is unknown, the path of the mount replaces it. */
-function mountOf({ mountPath, mountTemplate }: GateRequest): {
+function mountOf({ mountPath, mountTemplate }: Mounted): {
   routeTemplate: string;
   pathParams: Place["pathParams"];
 } {
@@ -129,13 +132,6 @@ function mountOf({ mountPath, mountTemplate }: GateRequest): {
   if (form === undefined || pathParams === undefined)
     return { routeTemplate: encodeTemplate(mountPath), pathParams: {} };
   return { routeTemplate: form.template === "/" ? "" : form.template, pathParams };
-}
-
-/** Whether the seller's template of a mount matches the mount of a request. */
-export function matchesMount(template: string, mountPath: string): boolean {
-  if (template === "" || mountPath === "") return template === mountPath;
-  const compiled = compileRegistered(template);
-  return compiled.ok && compiled.forms.some((form) => form.paramsOf(mountPath) !== undefined);
 }
 
 /** Endings of names that public DNS does not resolve. */

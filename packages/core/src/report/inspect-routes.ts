@@ -6,18 +6,11 @@
 
 import { type Finding, finding } from "../events/findings.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
-import { withoutMount } from "../route/coverage.js";
 import { samplesOf } from "../route/path.js";
 import { fold } from "../route/path-form.js";
+import { pathsBelow, withoutMount } from "../route/resolved-table.js";
 import { METHODS } from "../route/route-key.js";
-import {
-  belowMount,
-  coversPath,
-  findUnordered,
-  type RouteEntry,
-  type RouteTable,
-  sharesMethod,
-} from "../route/route-table.js";
+import { coversPath, findUnordered, type RouteEntry, type RouteTable, sharesMethod } from "../route/route-table.js";
 import { mayBeTakenUnseen, type Receivers, type RegisteredRoute, type RouterView } from "../route/router-view.js";
 import { type PricedTable, pathOf } from "./places.js";
 
@@ -76,21 +69,15 @@ interface Probe {
 }
 
 function probesOf({ gate, table }: PricedTable, view: RouterView): readonly Probe[] {
-  return view
-    .mountsOf(gate)
-    .flatMap((mount) =>
-      table.entries.flatMap((entry) =>
-        pathsOf(entry, mount).map((path) => ({ entry, path, receivers: view.receiversOf(gate, entry.method, path) })),
-      ),
-    );
-}
-
-/** The key's paths relative to the mount, and its full paths that lie below the mount. */
-function pathsOf({ forms }: Entry, mount: string): readonly string[] {
-  const relative = forms.map(({ sample }) => belowMount(mount, sample));
-  const full =
-    mount === "" ? [] : forms.map(({ sample }) => sample).filter((path) => `${path}/`.startsWith(`${mount}/`));
-  return [...relative, ...full];
+  return view.mountsOf(gate).flatMap((mount) =>
+    table.entries.flatMap((entry) =>
+      pathsBelow(entry, mount).map((path) => ({
+        entry,
+        path,
+        receivers: view.receiversOf(gate, entry.method, path),
+      })),
+    ),
+  );
 }
 
 function inspectMounted(priced: PricedTable, probes: readonly Probe[], view: RouterView): readonly Finding[] {
@@ -229,16 +216,11 @@ function compareMount({ entry, receivers }: Probe, mounts: Map<object, PricedRou
     if (!isMeant) return [];
     const other = mounts.get(handler);
     mounts.set(handler, other ?? entry.value);
-    if (other === undefined || priceOf(other) === priceOf(entry.value)) return [];
+    if (other === undefined || other.priceId === entry.value.priceId) return [];
     return [
       finding("FAREBOX_MOUNT_OF_TWO_PRICES", entry.key, `Its handler also serves ${other.key}, at another price`),
     ];
   });
-}
-
-function priceOf({ offers, dynamic, key }: PricedRoute): string {
-  // Two dynamic prices may differ, so each key counts as its own price.
-  return JSON.stringify([offers.map(({ requirements }) => requirements), dynamic.length === 0 ? "" : key]);
 }
 
 /** A path with more typos counts as another word. */

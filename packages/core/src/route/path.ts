@@ -47,6 +47,13 @@ export function samplesOf(path: string): readonly string[] | undefined {
   return compiled.ok ? compiled.forms.map(({ sample }) => sample) : undefined;
 }
 
+/** Whether the seller's template of a mount matches the mount of a request. */
+export function matchesMount(template: string, mountPath: string): boolean {
+  if (template === "" || mountPath === "") return template === mountPath;
+  const compiled = compileRegistered(template);
+  return compiled.ok && compiled.forms.some((form) => form.paramsOf(mountPath) !== undefined);
+}
+
 /** The tokens of a path, or a description of valid paths. */
 export type ParsedPath =
   | { readonly ok: true; readonly tokens: readonly Token[] }

@@ -4,7 +4,6 @@
  * @module
  */
 import { belowMount } from "./route-table.js";
-import type { ReceiversOf } from "./router-view.js";
 
 /** One request: over HTTP, or a call that carries a payment beside its arguments. */
 export interface GateRequest {
@@ -15,17 +14,8 @@ export interface GateRequest {
   readonly mountPath: string;
   /** Raw pathname with the mount, exactly as sent. Default: `mountPath` and `path` joined. */
   readonly fullPath?: string;
-  /** Whether the router is Express 4's. Default `false`. */
-  readonly hasOldRouter?: boolean;
-  /** Whether routers behind the gate may read another path, because the URL contains invalid characters. Default `false`. */
-  readonly isUnclear?: boolean;
   /** The mount as the seller wrote it, e.g. `/:tenant`. Default: `mountPath`. */
   readonly mountTemplate?: () => string;
-  /**
-   * Asks the framework's router which handlers would receive a request of this method: for a full path, or without one for this
-   * request. Default: unknown.
-   */
-  readonly receiversOf?: ReceiversOf;
   /** Raw query with its `?`, or `""`. */
   readonly search: string;
   /** Scheme and host of the client's URL, e.g. `https://api.example.com`; `undefined` if invalid. */

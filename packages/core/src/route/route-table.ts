@@ -44,6 +44,8 @@ export interface RouteCandidate<T> {
   readonly path: string;
   /** The part of the full path before it. */
   readonly mountPath: string;
+  /** That part as the seller wrote it. Default: the request's. */
+  readonly mountTemplate?: () => string;
 }
 
 /** All keys of a seller. */

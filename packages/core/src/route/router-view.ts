@@ -73,13 +73,6 @@ export function mayBeTakenUnseen({ isFound, opaque }: Receivers): boolean {
   return !isFound || opaque.length > 0;
 }
 
-/**
- * Asks the framework's router which handlers would receive a request for a full path. Without a path: the current request.
- *
- * @param anyMethod - Whether routes for other methods count, too.
- */
-export type ReceiversOf = (path?: string, anyMethod?: boolean) => Receivers;
-
 /** The result if the router cannot be asked. */
 export const UNKNOWN_RECEIVERS: Receivers = Object.freeze({
   isFound: false,
