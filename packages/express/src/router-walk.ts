@@ -146,12 +146,51 @@ function join(prefix: string, path: string): string {
   return prefix + (path === "/" ? "" : path);
 }
 
-/** The layers of an app or a router; `undefined` for other functions. */
+/** The layers of an app, a router, or an app in an app; `undefined` for other functions. */
 export function layersOf(handler: unknown): readonly Layer[] | undefined {
   const { stack } = handler as { readonly stack?: unknown };
   if (Array.isArray(stack)) return stack;
-  const router = hasOldRouter(handler) ? handler._router : (handler as { readonly router?: OwnRouter }).router;
+  const app = typeof handler === "function" && handler.name === "mounted_app" ? innerAppOf(handler) : handler;
+  if (app === undefined) return undefined;
+  const router = hasOldRouter(app) ? app._router : (app as { readonly router?: OwnRouter }).router;
   return Array.isArray(router?.stack) ? router.stack : undefined;
+}
+
+const innerApps = new WeakMap<object, { readonly app: unknown }>();
+
+/** The app behind the function by which Express mounts it in another. */
+function innerAppOf(mounted: object): unknown {
+  const known = innerApps.get(mounted) ?? { app: findInnerApp(mounted as (...args: unknown[]) => void) };
+  innerApps.set(mounted, known);
+  return known.app;
+}
+
+/**
+ * Express shows an inner app to nobody but a request: its first step makes the app's own prototype that of the request. This
+ * request notes the prototype, and has no URL from then on, so that no handler of the app gets it.
+ */
+function findInnerApp(mounted: (...args: unknown[]) => void): unknown {
+  let found: { readonly app?: unknown } | undefined;
+  const own = { method: "GET", headers: {}, query: {}, params: {}, app: { request: {}, response: {} } };
+  const request = new Proxy(own, {
+    get: (target, name) => (name === "url" || name === "originalUrl" ? urlBefore(found) : Reflect.get(target, name)),
+    set: () => true,
+    setPrototypeOf(_target, prototype) {
+      found ??= prototype ?? {};
+      return true;
+    },
+  });
+  try {
+    mounted(request, { setHeader() {}, locals: {} }, () => {});
+  } catch {
+    // Without a URL nothing can be routed.
+  }
+  return found?.app;
+}
+
+function urlBefore(found: unknown): string {
+  if (found !== undefined) throw new TypeError("a request without a URL");
+  return "/";
 }
 
 interface OwnRouter {
