@@ -393,11 +393,11 @@ export interface PaymentsOptions {
    */
   readonly includeQuery?: boolean;
   /**
-   * Whether findings about the configuration throw at start. Findings that depend on facilitators or requests never
-   * do.
+   * Which findings about the configuration make `ready` throw. `true`: all of them. `false`: none, so that a key may match no
+   * handler. Findings that depend on facilitators or requests never do.
    *
    * @example true
-   * @defaultValue `false`
+   * @defaultValue those by which a route may be free that the seller has priced
    */
   readonly strict?: boolean;
   /**

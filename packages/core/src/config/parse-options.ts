@@ -38,7 +38,7 @@ export interface Settings {
   readonly payTo: Readonly<Record<string, string>>;
   readonly networks: readonly string[];
   readonly publicUrls: PublicUrlSettings;
-  readonly strict: boolean;
+  readonly strict: boolean | undefined;
   readonly holdBytes: number;
   /** RPC nodes by network, in its canonical spelling. */
   readonly rpc: ReadonlyMap<string, RpcNode>;
@@ -134,7 +134,7 @@ export function parseOptions(given: PaymentsOptions, builtIn: BuiltIn, issues: I
       allowedHosts: parseAllowedHosts(options.allowedHosts, issues),
       includeQuery: parseFlag(options, "includeQuery", issues),
     },
-    strict: parseFlag(options, "strict", issues),
+    strict: options.strict === undefined ? undefined : parseFlag(options, "strict", issues),
     holdBytes: issues.readNumber("options.holdBytes", options.holdBytes, HOLD_BYTES),
     rpc: parseRpc(options.rpc, issues),
     verifySignatures: parseFlag(options, "verifySignatures", issues),

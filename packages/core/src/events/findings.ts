@@ -14,7 +14,6 @@ export type FindingCode =
   | "FAREBOX_KEY_SHADOWED"
   | "FAREBOX_KEYS_OVERLAP"
   | "FAREBOX_PRICED_TWICE"
-  | "FAREBOX_METHOD_FREE"
   | "FAREBOX_MOUNT_OF_TWO_PRICES"
   | "FAREBOX_MEMORY_STORE"
   | "FAREBOX_PROXY_IGNORED"
@@ -186,7 +185,6 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
   FAREBOX_KEY_SHADOWED: "Remove the key, or the more specific ones",
   FAREBOX_KEYS_OVERLAP: "Add a key for the requests that both match, or write the one that should win first",
   FAREBOX_PRICED_TWICE: "Price the route in one place",
-  FAREBOX_METHOD_FREE: "Leave the method out of the key, or register the route for that method only",
   FAREBOX_MOUNT_OF_TWO_PRICES: "Give everything below the mount one price, or register routes for it",
   FAREBOX_MEMORY_STORE: "Set a store that all processes share, or run one process",
   FAREBOX_PROXY_IGNORED:

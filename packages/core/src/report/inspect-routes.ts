@@ -6,9 +6,8 @@
 
 import { type Finding, finding } from "../events/findings.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
-import { samplesOf } from "../route/path.js";
 import { fold } from "../route/path-form.js";
-import { pathsBelow, withoutMount } from "../route/resolved-table.js";
+import { bindKeys, pathsBelow } from "../route/resolved-table.js";
 import { METHODS } from "../route/route-key.js";
 import { coversPath, findUnordered, type RouteEntry, type RouteTable, sharesMethod } from "../route/route-table.js";
 import { mayBeTakenUnseen, type Receivers, type RegisteredRoute, type RouterView } from "../route/router-view.js";
@@ -96,11 +95,11 @@ function inspectMounted(priced: PricedTable, probes: readonly Probe[], view: Rou
   }
   const byEntry = new Map<Entry, Probe[]>();
   for (const probe of probes) byEntry.set(probe.entry, [...(byEntry.get(probe.entry) ?? []), probe]);
+  const bound = new Set([...bindKeys(table, gate, view).values()].flat());
   const free = unpriced(view.routes, probes);
   return table.entries.flatMap((entry) => {
     const own = byEntry.get(entry) ?? [];
-    const isServed = own.some(isServedAt) || isServedSomewhere(entry, gate, view);
-    return [...inspectReach(entry, { probes: own, isServed, free }), ...inspectMethods(entry, own, table)];
+    return inspectReach(entry, { probes: own, isServed: bound.has(entry) || isServedBy(own), free });
   });
 }
 
@@ -133,40 +132,19 @@ function inspectReach(entry: Entry, { probes, isServed, free }: Reach): readonly
   ];
 }
 
-function isServedAt({ receivers: { after, opaque, isFound } }: Probe): boolean {
-  return isFound && (after.length > 0 || opaque.some(({ isMeant }) => isMeant));
+/** A free key needs no handler of its own. */
+function isServedBy(probes: readonly Probe[]): boolean {
+  return probes.some((probe) => probe.entry.value.isFree && isServedAt(probe));
 }
 
-/** Whether a route takes some of a key's requests, although it takes none of the key's sample paths. */
-function isServedSomewhere({ forms, method }: Entry, gate: object, view: RouterView): boolean {
-  const isMet = (path: string) => forms.some((form) => form.matches(path));
-  const mounts = view.mountsOf(gate);
-  return view.routes.some(({ route, path }) => {
-    const samples = (path === undefined ? undefined : samplesOf(path)) ?? [];
-    const met = samples.filter((sample) => isMet(sample) || mounts.some((mount) => isMet(withoutMount(sample, mount))));
-    return met.some((sample) => view.receiversOf(gate, method, sample).after.some((one) => one.route === route));
-  });
+function isServedAt({ receivers: { after, opaque, isFound } }: Probe): boolean {
+  return isFound && (after.length > 0 || opaque.some(({ isMeant }) => isMeant));
 }
 
 /** Routes that neither a key nor their own handlers price. */
 function unpriced(routes: readonly RegisteredRoute[], probes: readonly Probe[]): readonly RegisteredRoute[] {
   const met = new Set(probes.flatMap(({ receivers }) => receivers.after.map(({ route }) => route)));
   return routes.filter(({ route, gates }) => gates.length === 0 && !met.has(route));
-}
-
-/** If a key names one method of a route for every method, the other methods are free. */
-function inspectMethods(entry: Entry, probes: readonly Probe[], table: RouteTable<PricedRoute>): readonly Finding[] {
-  const open = probes.some(({ path, receivers }) =>
-    receivers.after.some(({ takesAnyMethod, charges }) => takesAnyMethod && charges === 0 && !coversAll(table, path)),
-  );
-  if (!open || entry.method === undefined || entry.value.isFree) return [];
-  return [
-    finding("FAREBOX_METHOD_FREE", entry.key, "Its route takes every method, and methods that no key names are free"),
-  ];
-}
-
-function coversAll(table: RouteTable<PricedRoute>, path: string): boolean {
-  return PRICED_METHODS.every((method) => table.find({ method, path, mountPath: "" }).length > 0);
 }
 
 interface Look {

@@ -77,8 +77,8 @@ export interface ReportDeps {
   readonly findings: Findings;
   readonly payees: Pick<Payees, "findings">;
   readonly logger: Logger;
-  /** Whether findings throw. */
-  readonly strict: boolean;
+  /** Whether all findings throw, or none; `undefined`: those of {@link OPENING}. */
+  readonly strict: boolean | undefined;
 }
 
 /** Trying this many keys takes a tenth of a second or so. The event loop waits for it. */
@@ -101,6 +101,13 @@ const PASSING: readonly FindingCode[] = [
   "FAREBOX_BODY_NOT_KEPT",
 ];
 
+/** Findings by which a route may be free that the seller has priced. */
+const OPENING: readonly FindingCode[] = [
+  "FAREBOX_TABLE_NOT_FOUND",
+  "FAREBOX_TABLE_TOO_LATE",
+  "FAREBOX_KEY_UNREACHABLE",
+];
+
 /** Reports on what is priced, and checks it before the first request. */
 export class Reporter {
   readonly #priced: PricedRoutes;
@@ -120,7 +127,8 @@ export class Reporter {
    * Reports, and tells the logger.
    *
    * @param only - Gates to look at while a request waits. Then long checks are left out, unless the seller is strict.
-   * @throws ConfigError with every finding that lasts, if the seller is strict.
+   * @throws ConfigError with every finding that lasts, if the seller is strict; otherwise with those by which a priced route may
+   *   be free, unless a request waits.
    */
   check(view: RouterView, only?: (gate: object) => boolean): PaymentsReport {
     const { findings, logger, strict } = this.#deps;
@@ -136,7 +144,11 @@ export class Reporter {
       if (size === "large") logger.warn("challenge_large", { route: key, remedy: LARGE_REMEDY });
     }
     const lasting = report.findings.filter(({ code }) => !PASSING.includes(code));
-    if (strict && lasting.length > 0) throw new ConfigError(lasting.map(toIssue));
+    const opening = lasting.filter(({ code }) => OPENING.includes(code));
+    const isAtStart = only === undefined;
+    const thrown = strict === true ? lasting : strict === undefined && isAtStart ? opening : [];
+    if (thrown.length > 0) throw new ConfigError(thrown.map(toIssue));
+    if (strict === undefined) for (const { code, route, message } of opening) warnProcess(code, `${route}: ${message}`);
     return report;
   }
 
@@ -224,6 +236,11 @@ function rejectedListings(routes: readonly ReportedRoute[]): readonly Finding[] 
     if (listing?.status !== "rejected") return [];
     return [listingRejectedFinding(key ?? `${method} ${path}`, listing.rejectedReason)];
   });
+}
+
+/** A logger may be silent. This must be seen. */
+function warnProcess(code: FindingCode, text: string): void {
+  process.emitWarning(text, { type: "FareboxWarning", code });
 }
 
 function toIssue({ code, route, message, remedy }: Finding) {

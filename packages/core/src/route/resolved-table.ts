@@ -124,7 +124,11 @@ function belowThatMount(mount: string, fullPath: string): Pick<RouteQuery, "path
 type Bound<T> = readonly (readonly [handler: object, entry: RouteEntry<T>])[];
 
 /** The handlers of each key: those whose own path is the key's, or else those that Express would give its requests to. */
-function bindKeys<T extends Priceable>(table: RouteTable<T>, gate: object, view: RouterView) {
+export function bindKeys<T extends Priceable>(
+  table: RouteTable<T>,
+  gate: object,
+  view: RouterView,
+): ReadonlyMap<object, readonly RouteEntry<T>[]> {
   const mounts = view.mountsOf(gate);
   const own = mounts.length === 0 ? [] : bindOwn(table, mounts, view);
   const withOwn = new Set(own.map(([, entry]) => entry));
@@ -232,9 +236,4 @@ function resolveDots(path: string): string {
     else if (segment !== "." && segment !== "") segments.push(segment);
   }
   return `/${segments.join("/")}`;
-}
-
-/** Removes the mount. Its segments are counted and not compared, because they may be parameters and have matched already. */
-export function withoutMount(path: string, mountPath: string): string {
-  return `/${path.split("/").slice(mountPath.split("/").length).join("/")}`;
 }
