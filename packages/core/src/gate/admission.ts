@@ -12,7 +12,7 @@ import type { Hooks } from "../events/hooks.js";
 import { errorName, type Logger } from "../events/logger.js";
 import type { StartTimer } from "../options.js";
 import { parseSettlementAmount } from "../price/settlement-amount.js";
-import type { PricedRoute } from "../pricing/priced-route.js";
+import { ownPathOf, type PublicUrlSettings } from "../pricing/resource.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import { isSettlementOverrides } from "../protocol/headers.js";
 import { isJsonObject, parseJson } from "../protocol/json.js";
@@ -51,6 +51,11 @@ export interface HandlerResponse extends Omit<StoredAnswer, "body"> {
   readonly body: Uint8Array | undefined;
   /** The body is shorter than its `Content-Length`. Default false. */
   readonly isCutShort?: boolean;
+  /**
+   * Whether a request for a path of this server, mounts included, would have to pay. Asked about the target of a redirect.
+   * Must not throw. Default: unknown.
+   */
+  readonly isPriced?: (method: string, path: string) => boolean;
 }
 
 /** What the client gets. */
@@ -128,6 +133,7 @@ export interface AdmissionDeps {
   readonly timer: StartTimer;
   /** Whether clients get what facilitators say about listings. */
   readonly relayExtensionResponses: boolean;
+  readonly publicUrls: PublicUrlSettings;
 }
 
 /** About a payment that has settled. */
@@ -282,9 +288,9 @@ class VerifiedAdmission implements HeldAdmission {
   /** Rejects if the store fails before the facilitator was told. */
   async #settle(response: HandlerResponse, amount: bigint | "contradicted" | undefined): Promise<Release> {
     const paid = this.#paid;
-    const { settler, hooks, logger, now, relayExtensionResponses } = this.#deps;
+    const { settler, hooks, logger, now, relayExtensionResponses, publicUrls } = this.#deps;
     const { route, claim, client, payer, occasion } = paid;
-    if (!isCharged(route, response.status, logger)) {
+    if (!isCharged(paid, response, { publicUrls, logger })) {
       await this.#giveUp("not_chargeable");
       return { kind: "release", paid: false, headers: notChargedHeaders(payer, paid.offer.requirements.network) };
     }
@@ -370,15 +376,30 @@ class VerifiedAdmission implements HeldAdmission {
 }
 
 /**
- * Asks the seller's `chargeable`. If it throws, or returns no boolean, nothing is charged.
+ * Whether a response is charged: by default, or as the seller's `chargeable` says. If that throws, or returns no boolean,
+ * nothing is charged.
  *
  * A 304 is never charged: it has no content, and may answer a condition that the client could not take back.
  */
-function isCharged({ key, chargeable }: PricedRoute, status: number, logger: Logger): boolean {
+function isCharged(
+  paid: PaidRequest,
+  response: HandlerResponse,
+  { publicUrls, logger }: Pick<AdmissionDeps, "publicUrls" | "logger">,
+): boolean {
+  const { key, chargeable } = paid.route;
+  const { status } = response;
   if (status === 304) return false;
+  const location = locationOf(response);
+  const isOnward = location !== undefined && leadsToPriced(location, paid, response, publicUrls);
+  const isSale = (status >= 200 && status < 300) || (isRedirect(status) && location !== undefined && !isOnward);
+  if (chargeable === undefined) {
+    const remedy = "set chargeable if the link itself is for sale: ({ isSale }) => isSale keeps the default";
+    if (isOnward) logger.warn("redirect_not_charged", { route: key, remedy });
+    return isSale;
+  }
   const failed = (error: string) => logger.error("chargeable_failed", { route: key, status, error });
   try {
-    const verdict: unknown = chargeable({ status });
+    const verdict: unknown = chargeable({ status, isSale, ...(location === undefined ? {} : { location }) });
     if (typeof verdict === "boolean") return verdict;
     // A promise comes too late. One that rejects must be caught, or it ends the process.
     Promise.resolve(verdict).catch(() => {});
@@ -387,6 +408,37 @@ function isCharged({ key, chargeable }: PricedRoute, status: number, logger: Log
     failed(errorName(error));
   }
   return false;
+}
+
+function isRedirect(status: number): boolean {
+  return status >= 300 && status < 400;
+}
+
+function locationOf({ headers }: HandlerResponse): string | undefined {
+  const value = headers.find(([name]) => name.toLowerCase() === "location")?.[1];
+  return value === undefined ? undefined : String(value);
+}
+
+/** Whether a redirect leads to a priced route of this server. The client pays there, and would pay twice for one thing. */
+function leadsToPriced(
+  location: string,
+  { occasion }: PaidRequest,
+  { status, isPriced }: HandlerResponse,
+  publicUrls: PublicUrlSettings,
+): boolean {
+  if (!isRedirect(status) || isPriced === undefined) return false;
+  const { url, method } = occasion;
+  const becomesGet = status === 303 || method === "HEAD" || (method === "POST" && status < 303);
+  return [url, withoutSpareSlashes(url)].every((base) => {
+    const path = ownPathOf(location, base, publicUrls);
+    return path !== undefined && isPriced(becomesGet ? "GET" : method, path);
+  });
+}
+
+/** A client may write more slashes than the seller has thought of, and so move what `../files` leads to. */
+function withoutSpareSlashes(url: string): string {
+  const [withoutQuery = url] = url.split("?");
+  return withoutQuery.replace(/([^:/])\/{2,}/g, "$1/").replace(/\/+$/, "");
 }
 
 function describe(verdict: unknown): string {
