@@ -235,6 +235,10 @@ const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>
   ],
   [
     "unexpected_settle_error",
+    () => open({ handler: (_req, res) => void res.set("Settlement-Overrides", '{"amount":"7"}').send("sold") }).buy(),
+  ],
+  [
+    "unexpected_settle_error",
     () => open({ handler: (_req, res) => void res.set("Content-Length", "1000").end("short") }).buy(),
   ],
   [

@@ -29,7 +29,7 @@ export { writeCanonicalText } from "./protocol/canonical-text.js";
 export { EXPOSE_HEADERS, exposeHeaders, isSettlementOverrides } from "./protocol/headers.js";
 export type { DescribedOffer, DescribedRoute } from "./report/described-routes.js";
 export { samplesOf } from "./route/path.js";
-export type { BodyDigest, BodyProblem, GateRequest } from "./route/request.js";
+export type { BodyDigest, BodyProblem, GateRequest, RoutedRequest } from "./route/request.js";
 export {
   type OpaqueReceiver,
   type Receiver,

@@ -31,7 +31,7 @@ import type { DescribedRoute } from "./report/described-routes.js";
 import { createPayees } from "./report/payees.js";
 import { type PricedHandler, type PricedTable, routesOf } from "./report/places.js";
 import { type PaymentsReport, type ReportedOffer, Reporter, reportOffers } from "./report/report.js";
-import type { GateRequest } from "./route/request.js";
+import type { GateRequest, RoutedRequest } from "./route/request.js";
 import type { RouteTable } from "./route/route-table.js";
 import type { RouterView } from "./route/router-view.js";
 import type { Scheme, SignatureCheck } from "./scheme/scheme.js";
@@ -49,12 +49,16 @@ export interface TableGate {
    * Never throws or rejects: if a store or a scheme fails, the client gets 503.
    */
   decide(request: GateRequest): Decision | Promise<Decision>;
+  /** Whether a request would have to pay here. A price function may still say that it costs nothing. */
+  prices(request: RoutedRequest): boolean;
 }
 
 /** The gate of one route that the framework matches by itself. */
 export interface RouteGate {
   /** As {@link TableGate.decide}. @param locate - Says where the request is. Called only if it is needed. */
   decide(request: GateRequest, locate: () => Place): Decision | Promise<Decision>;
+  /** As {@link TableGate.prices}. */
+  prices(): boolean;
   /** Payment options, in the seller's order. */
   readonly offers: readonly ReportedOffer[];
 }
@@ -173,6 +177,7 @@ function createParts(settings: Settings) {
 
   const admissions = new Admissions({
     ...{ store, settler, inFlight, hooks, events, findings, logger, now, timer, relayExtensionResponses },
+    publicUrls: settings.publicUrls,
   });
   const replay = new Replay({ store, settler, inFlight, admissions, events, now, timer });
   const gate = new Gate({
@@ -230,7 +235,10 @@ function createEngine(parts: Parts): {
     recovery.recover().catch(() => logger.error("settlements_not_recovered", { error: "the store failed" }));
   };
   const addTable = (table: RouteTable<PricedRoute>): TableGate => {
-    const tableGate: TableGate = { decide: (request) => gate.decide(table, request) };
+    const tableGate: TableGate = {
+      decide: (request) => gate.decide(table, request),
+      prices: (request) => gate.prices(table, request),
+    };
     tables.push({ gate: tableGate, table });
     start();
     return tableGate;
@@ -244,6 +252,7 @@ function createEngine(parts: Parts): {
       const route = check("charge", (issues) => parseCharge(given, as, parts.routesDeps, issues));
       const routeGate: RouteGate = {
         decide: (request, locate) => gate.decideAt(route, request, locate),
+        prices: () => !route.isFree,
         offers: reportOffers(route),
       };
       handlers.push({ gate: routeGate, route });

@@ -26,6 +26,14 @@ export type StartTimer = (act: () => void, delayMs: number) => () => void;
 export interface ChargeableResponse {
   /** @example 200 */
   readonly status: number;
+  /**
+   * The value of its `Location`, if it has one.
+   *
+   * @example "https://cdn.example/song.mp3?signature=…"
+   */
+  readonly location?: string;
+  /** Whether it is charged by default. */
+  readonly isSale: boolean;
 }
 
 /** Says whether a response is charged. Called once per response; returns at once. */
@@ -210,11 +218,12 @@ export interface RouteConfig {
    */
   readonly iconUrl?: string;
   /**
-   * Which responses are charged. A 304 and a response to a disconnected client never are; neither is one for which
-   * this throws or returns no boolean. Not allowed with `settle: "before"`.
+   * Which responses are charged. Gets `status`, `location` and `isSale`, the default. A 304 and a response to a
+   * disconnected client never are; neither is one for which this throws or returns no boolean. Not allowed with
+   * `settle: "before"`.
    *
-   * @example ({ status }) => status < 400
-   * @defaultValue status 200 to 299
+   * @example ({ isSale, location }) => isSale && location !== "/login"
+   * @defaultValue status 200 to 299, and redirects, except to priced routes
    */
   readonly chargeable?: Chargeable;
   /**

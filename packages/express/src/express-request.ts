@@ -18,7 +18,14 @@ import { PAYMENT_SIGNATURE } from "@farebox/core/protocol";
 import type { Request } from "express";
 import { digestBody, hasBody, parsedBody } from "./request-body.js";
 import { createRouterView, isInnerApp, receiversIn } from "./router-view.js";
-import { countSegments, hasOldRouter, type LayerRoute, originOf, takesAnyMethod } from "./router-walk.js";
+import {
+  countSegments,
+  hasOldRouter,
+  type LayerRoute,
+  originOf,
+  takesAnyMethod,
+  withoutSegments,
+} from "./router-walk.js";
 
 /** Reads a request for a gate. Everything that free routes do not need is read when it is asked for. */
 export function readRequest(req: Request, gate: object): GateRequest {
@@ -241,12 +248,6 @@ function receiversBelow(req: Request, gate: object, path: string, anyMethod: boo
     if (receivers.isFound) return receivers;
   }
   return UNKNOWN_RECEIVERS;
-}
-
-function withoutSegments(path: string, count: number): string {
-  let rest = path;
-  for (let at = 0; at < count; at++) rest = rest.replace(/^\/+[^/]+/, "");
-  return rest === "" ? "/" : rest;
 }
 
 /**

@@ -30,9 +30,15 @@ import {
  * Holds a response.
  *
  * @param holdBytes - How much of the body is held at most, in bytes.
+ * @param isPriced - See {@link HandlerResponse.isPriced}.
  */
-export function holdResponse(res: ServerResponse, admission: HeldAdmission, holdBytes: number): void {
-  new HeldResponse(res, admission, holdBytes).install();
+export function holdResponse(
+  res: ServerResponse,
+  admission: HeldAdmission,
+  holdBytes: number,
+  isPriced?: HandlerResponse["isPriced"],
+): void {
+  new HeldResponse(res, admission, holdBytes, isPriced).install();
 }
 
 /**
@@ -50,6 +56,7 @@ class HeldResponse {
   readonly #res: ServerResponse;
   readonly #admission: HeldAdmission;
   readonly #holdBytes: number;
+  readonly #isPriced: HandlerResponse["isPriced"];
   /** The head before the handler ran. A replacement starts from it. */
   readonly #headBefore: ResponseHead;
   readonly #rehearsal: HeadRehearsal;
@@ -75,11 +82,12 @@ class HeldResponse {
   /** A response that was paid for. The gate keeps it if its delivery breaks off. */
   #paidResponse: HandlerResponse | undefined;
 
-  constructor(res: ServerResponse, admission: HeldAdmission, holdBytes: number) {
+  constructor(res: ServerResponse, admission: HeldAdmission, holdBytes: number, isPriced: HandlerResponse["isPriced"]) {
     const { writeHead, flushHeaders, write, end } = res;
     this.#res = res;
     this.#admission = admission;
     this.#holdBytes = holdBytes;
+    this.#isPriced = isPriced;
     this.#headBefore = takeHead(res);
     this.#rehearsal = new HeadRehearsal(res);
     this.#original = { writeHead, flushHeaders, write, end };
@@ -216,7 +224,8 @@ class HeldResponse {
       const head = takeHead(this.#res);
       const { status, headers } = head;
       const response = { status, headers, body: this.#wholeBody(), isCutShort: this.#isCutShort() };
-      const release = await this.#admission.complete(response);
+      const isPriced = this.#isPriced;
+      const release = await this.#admission.complete(isPriced === undefined ? response : { ...response, isPriced });
       this.#carryOut(release, head, response);
     } catch {
       this.#letGo();

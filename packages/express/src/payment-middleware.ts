@@ -32,7 +32,7 @@ import { holdResponse } from "./held-response.js";
 import type { Payments } from "./payments.js";
 import { prepareGranted, preparePrepaid } from "./prepaid-response.js";
 import { writeResponse } from "./response-head.js";
-import { createInspection, type Inspection } from "./router-view.js";
+import { createInspection, type Inspection, isPricedIn } from "./router-view.js";
 import { markHandler } from "./router-walk.js";
 
 const BUILT_IN: BuiltIn = {
@@ -100,7 +100,7 @@ const ADMITTED = Symbol("farebox.admitted");
 type GatedRequest = Request & { [ADMITTED]?: true };
 
 function createHandler(
-  gate: object,
+  gate: TableGate | RouteGate,
   engine: PaymentsEngine,
   inspection: Inspection,
   decide: (req: Request) => Decision | Promise<Decision>,
@@ -149,7 +149,9 @@ function carryOut(decision: Decision, { req, res, next, holdBytes }: Exchange): 
 
 function prepareRun(admission: Admission, req: Request, res: Response, holdBytes: number): void {
   req.payment = admission.payment;
-  if (admission.isHeld) holdResponse(res, admission, holdBytes);
+  // Where it is now: inner apps put themselves in its place while they handle the request.
+  const { app } = req;
+  if (admission.isHeld) holdResponse(res, admission, holdBytes, (method, path) => isPricedIn(app, method, path));
   else preparePrepaid(req, res, admission);
 }
 

@@ -30,6 +30,8 @@ export function preparePrepaid(req: IncomingMessage, res: ServerResponse, admiss
   onHead(res, () => {
     // The handler, or an error page, may have removed the receipt.
     addReceipt();
+    const overrides = res.getHeader("Settlement-Overrides");
+    if (overrides !== undefined) admission.checkHead([["Settlement-Overrides", String(overrides)]]);
     res.removeHeader("Settlement-Overrides");
     keepPrivate(res);
     // Before the head goes out: the client may send the payment again at once.

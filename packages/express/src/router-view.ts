@@ -9,6 +9,7 @@ import {
   type Receiver,
   type Receivers,
   type RegisteredRoute,
+  type RoutedRequest,
   type RouterView,
   samplesOf,
   UNKNOWN_RECEIVERS,
@@ -16,13 +17,16 @@ import {
 import type { Application } from "express";
 import {
   gateOf,
+  hasOldRouter,
   type LayerRoute,
   layersOf,
   type Met,
   type Prefixes,
   type Sought,
   takesAnyMethod,
+  type WalkedGate,
   walk,
+  withoutSegments,
 } from "./router-walk.js";
 
 const TOP: Prefixes = [""];
@@ -84,10 +88,53 @@ export function receiversIn(
   };
 }
 
+/**
+ * Whether a request for a path, mounts included, would have to pay: in an app, or in those that it is mounted in. If that is
+ * not known, it would not.
+ */
+export function isPricedIn(app: Application, method: string, path: string): boolean {
+  try {
+    const mount = app.path();
+    if (`${path}/`.startsWith(`${mount}/`) && meetsPrice(app, method, path.slice(mount.length) || "/")) return true;
+    const { parent } = app as { readonly parent?: Application };
+    return parent !== undefined && isPricedIn(parent, method, path);
+  } catch {
+    return false;
+  }
+}
+
+function meetsPrice(app: Application, method: string, path: string): boolean {
+  for (const met of walk(layersOf(app) ?? [], { method, url: path, pathOf: (url) => url }, TOP)) {
+    if (met.kind === "gate" && met.gate.prices(toRouted(app, met, { method, path }))) return true;
+    if (met.kind !== "route") continue;
+    // The gate of a route has no table to look into.
+    const request = { method, path, mountPath: "" };
+    if (gatesOf(met.route, method.toLowerCase()).some((gate) => gate.prices(request))) return true;
+    if (isFinal(met.route, method)) return false;
+  }
+  return false;
+}
+
+/** A request as a gate would get it. */
+function toRouted(
+  app: Application,
+  { gate, depth }: Extract<Met, { kind: "gate" }>,
+  { method, path: fullPath }: { readonly method: string; readonly path: string },
+): RoutedRequest {
+  const below = withoutSegments(fullPath, depth);
+  const mountPath = below === "/" ? fullPath.replace(/\/+$/, "") : fullPath.slice(0, -below.length);
+  return {
+    ...{ method, fullPath, mountPath, path: below },
+    hasOldRouter: hasOldRouter(app),
+    receiversOf: (url = fullPath, anyMethod = false) =>
+      receiversIn(app, gate, { method: anyMethod ? undefined : method, url, pathOf: (one) => one }),
+  };
+}
+
 /** A gate is a middleware, or a handler of a route. */
 function isGate(met: Met, gate: object, depth: number | undefined): boolean {
   if (met.kind !== "gate" && met.kind !== "route") return false;
-  const isSame = met.kind === "gate" ? met.gate === gate : gatesOf(met.route).includes(gate);
+  const isSame = met.kind === "gate" ? met.gate === gate : gatesOf(met.route).some((one) => one === gate);
   return isSame && (depth === undefined || met.depth === depth);
 }
 
@@ -139,7 +186,7 @@ function methodsByGates(route: LayerRoute): readonly Pick<RegisteredRoute, "meth
 }
 
 /** The gates among a route's handlers, each once: `app.all` registers a handler once for each method. */
-function gatesOf({ stack }: LayerRoute, name?: string): readonly object[] {
+function gatesOf({ stack }: LayerRoute, name?: string): readonly WalkedGate[] {
   const layers = stack.filter(({ method }) => name === undefined || method === undefined || method === name);
   return [...new Set(layers.flatMap(({ handle }) => gateOf(handle) ?? []))];
 }

@@ -6,6 +6,7 @@
  *
  * @module
  */
+import type { TableGate } from "@farebox/core/adapter";
 
 /** A middleware, a router or a route, as a router keeps it. */
 export interface Layer {
@@ -39,7 +40,7 @@ export type Prefixes = readonly string[] | undefined;
 
 /** One receiver of a request. */
 export type Met =
-  | { readonly kind: "gate"; readonly gate: object; readonly mounts: Prefixes; readonly depth: number }
+  | { readonly kind: "gate"; readonly gate: WalkedGate; readonly mounts: Prefixes; readonly depth: number }
   | {
       readonly kind: "route";
       readonly route: LayerRoute;
@@ -67,15 +68,18 @@ export interface Sought {
   readonly pathOf: (url: string) => string;
 }
 
-const gates = new WeakMap<object, object>();
+/** What a walk knows of a gate. */
+export type WalkedGate = Pick<TableGate, "prices">;
+
+const gates = new WeakMap<object, WalkedGate>();
 
 /** Records that a handler stands for a gate, so that a walk recognizes it. */
-export function markHandler(handler: object, gate: object): void {
+export function markHandler(handler: object, gate: WalkedGate): void {
   gates.set(handler, gate);
 }
 
 /** The gate that a handler stands for, if any. */
-export function gateOf(handler: object): object | undefined {
+export function gateOf(handler: object): WalkedGate | undefined {
   return gates.get(handler);
 }
 
@@ -132,6 +136,13 @@ const SERVING: ReadonlySet<string> = new Set(["serveStatic", "mounted_app"]);
 /** Counts the segments of a path. Empty ones do not count, because a mount may have dropped a slash. */
 export function countSegments(path: string): number {
   return path.split("/").filter((segment) => segment !== "").length;
+}
+
+/** The path below a mount that took some segments. */
+export function withoutSegments(path: string, count: number): string {
+  let rest = path;
+  for (let at = 0; at < count; at++) rest = rest.replace(/^\/+[^/]+/, "");
+  return rest === "" ? "/" : rest;
 }
 
 /** `/api` and `/users/:id` are `/api/users/:id`. */

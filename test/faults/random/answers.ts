@@ -38,6 +38,11 @@ export function checkAnswers(shop: Shop, request: Request): readonly string[] {
   return problems.map((problem) => `[5] ${payment.name}, request ${id}, status ${answer.status}: ${problem}`);
 }
 
+/** Goods, or a link to them. */
+export function isSold({ status }: Answer): boolean {
+  return status === 200 || status === 303;
+}
+
 /** By which Express answers what a handler throws. */
 function isErrorPage({ status, headers }: Answer): boolean {
   return status === 500 && String(headers["content-type"]).startsWith("text/html");
@@ -47,11 +52,11 @@ function checkHandlers({ plan }: Shop, answer: Answer): string[] {
   const { status, headers } = answer;
   const problems: string[] = [];
   const { success, transaction } = readReceipt(answer);
-  if (![200, 302, 304, 500].includes(status)) problems.push("the head of a handler's answer on another one");
+  if (![200, 303, 304, 307, 500].includes(status)) problems.push("the head of a handler's answer on another one");
   if (success === undefined) problems.push("a handler's answer without a receipt");
-  if (success === false && (status === 200 || transaction !== ""))
+  if (success === false && (isSold(answer) || transaction !== ""))
     problems.push("goods, or money, that were not charged");
-  if (success === true && status !== 200 && plan.settle === "after" && !answer.isPaid)
+  if (success === true && !isSold(answer) && plan.settle === "after" && !answer.isPaid)
     problems.push("an error was charged");
   const cache = String(headers["cache-control"]);
   if (success === true && !/^private\b|^no-store$/.test(cache))

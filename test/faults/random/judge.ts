@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkAnswers } from "./answers.js";
+import { checkAnswers, isSold } from "./answers.js";
 import { type Answer, type Goods, type Payment, type Request, type Run, readGoods, readReceipt } from "./notes.js";
 import type { SellerPlan } from "./plan.js";
 import { centsOf } from "./seller.js";
@@ -91,7 +91,7 @@ const PUBLIC: readonly (string | undefined)[] = ["settling", "settled", "owed", 
 /** 3. A sold response was paid for when its first byte arrived, by this payment and for this request, and goes to no other client. */
 function checkGoods(shop: Shop, request: Request): readonly string[] {
   const { answer, payment, variant, before } = request;
-  if (answer === undefined || answer.status < 200 || answer.status > 299) return [];
+  if (answer === undefined || !isSold(answer)) return [];
   const found: string[] = [];
   const say = (what: string) => found.push(`[3] ${payment.name}, request ${request.id}: ${what}`);
   if (!answer.isPaid) say("goods arrived before the money had moved");

@@ -222,17 +222,19 @@ function parseSettle(settle: unknown, path: string, issues: Issues): SettleTime 
   return "after";
 }
 
-/** Errors and redirects are not charged. */
-const isSuccess: Chargeable = ({ status }) => status >= 200 && status < 300;
-
-function parseChargeable(chargeable: unknown, path: string, settle: SettleTime, issues: Issues): Chargeable {
-  if (chargeable === undefined) return isSuccess;
+function parseChargeable(
+  chargeable: unknown,
+  path: string,
+  settle: SettleTime,
+  issues: Issues,
+): Chargeable | undefined {
+  if (chargeable === undefined) return undefined;
   if (settle === "before") {
     issues.add(path, 'nothing beside settle: "before", which charges every response', chargeable);
   }
   if (typeof chargeable === "function") return chargeable as Chargeable;
   issues.add(path, "a function such as ({ status }) => status === 200", chargeable);
-  return isSuccess;
+  return undefined;
 }
 
 function parseFree(free: unknown, path: string, issues: Issues): boolean {

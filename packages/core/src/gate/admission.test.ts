@@ -88,11 +88,11 @@ describe("a route with its own chargeable", () => {
     expect(stageOf(await pay())).toBe("held");
   });
 
-  test("calls chargeable once, with the status alone", async () => {
+  test("calls chargeable once, with the status and the default", async () => {
     const asked: unknown[] = [];
     const { admission } = await sell((response) => asked.push(response) > 0);
     await admission.complete(HANDLED);
-    expect(asked).toEqual([{ status: 200 }]);
+    expect(asked).toEqual([{ status: 200, isSale: true }]);
   });
 
   const broken = (): never => {

@@ -11,9 +11,11 @@ import { type Findings, overrideInHeaderFinding } from "../events/findings.js";
 import type { Hooks } from "../events/hooks.js";
 import { errorName, type Logger } from "../events/logger.js";
 import type { StartTimer } from "../options.js";
-import type { PricedRoute } from "../pricing/priced-route.js";
+import { parseSettlementAmount } from "../price/settlement-amount.js";
+import { ownPathOf, type PublicUrlSettings } from "../pricing/resource.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import { isSettlementOverrides } from "../protocol/headers.js";
+import { isJsonObject, parseJson } from "../protocol/json.js";
 import { factsOf, withAmount } from "../settlement/outcome.js";
 import type { Settler } from "../settlement/settle.js";
 import type { PaymentStore, StoredAnswer } from "../store/payment-store.js";
@@ -28,6 +30,7 @@ import {
   type Payment,
 } from "./payment.js";
 import {
+  amountContradicted,
   amountNotSet,
   cutShort,
   denied,
@@ -48,6 +51,11 @@ export interface HandlerResponse extends Omit<StoredAnswer, "body"> {
   readonly body: Uint8Array | undefined;
   /** The body is shorter than its `Content-Length`. Default false. */
   readonly isCutShort?: boolean;
+  /**
+   * Whether a request for a path of this server, mounts included, would have to pay. Asked about the target of a redirect.
+   * Must not throw. Default: unknown.
+   */
+  readonly isPriced?: (method: string, path: string) => boolean;
 }
 
 /** What the client gets. */
@@ -93,6 +101,8 @@ export interface PrepaidAdmission {
   fail(): Promise<void>;
   /** The client disconnected before the response was delivered: tells the handler. */
   leave(): void;
+  /** The head is about to go out. Reports a header that asks for another amount: it comes too late. */
+  checkHead(headers: HandlerResponse["headers"]): void;
 }
 
 /** A payment whose handler may run. */
@@ -123,6 +133,7 @@ export interface AdmissionDeps {
   readonly timer: StartTimer;
   /** Whether clients get what facilitators say about listings. */
   readonly relayExtensionResponses: boolean;
+  readonly publicUrls: PublicUrlSettings;
 }
 
 /** About a payment that has settled. */
@@ -154,7 +165,7 @@ export class Admissions {
     receipt: SettlementResponse,
     { settleResponses, isOwed = false }: PrepaidFacts = {},
   ): PrepaidAdmission {
-    const { run, payment } = settledRun(paid, receipt);
+    const { run, payment, amount } = settledRun(paid, receipt);
     return {
       isHeld: false,
       payment,
@@ -164,16 +175,20 @@ export class Admissions {
         if (!isOwed) await owe(paid, this.#deps);
       },
       leave: () => run.disconnect(),
+      checkHead: (headers) => void contradicts(headers, { paid, amount }, this.#deps),
     };
   }
 
   /** A settled payment whose response is gone: the handler runs once more, and its response goes out with the receipt. */
   admitOwed(paid: PaidRequest, receipt: SettlementResponse): HeldAdmission {
-    const { run, payment } = settledRun(paid, receipt);
+    const { run, payment, amount } = settledRun(paid, receipt);
     return {
       isHeld: true,
       payment,
-      complete: async () => ({ kind: "release", paid: true, headers: paidHeaders(receipt) }),
+      complete: async ({ headers }) => {
+        contradicts(headers, { paid, amount }, this.#deps);
+        return { kind: "release", paid: true, headers: paidHeaders(receipt) };
+      },
       cancel: () => {
         run.disconnect();
         return owe(paid, this.#deps);
@@ -199,8 +214,8 @@ export class Admissions {
 
 function settledRun(paid: PaidRequest, receipt: SettlementResponse) {
   const run = new HandlerRun();
-  const amount = createSettledAmount(paid.offer, BigInt(receipt.amount ?? paid.offer.amount));
-  return { run, payment: createPayment(paid, amount, run) };
+  const amount = BigInt(receipt.amount ?? paid.offer.amount);
+  return { run, amount, payment: createPayment(paid, createSettledAmount(paid.offer, amount), run) };
 }
 
 class VerifiedAdmission implements HeldAdmission {
@@ -233,10 +248,11 @@ class VerifiedAdmission implements HeldAdmission {
     const { claim } = this.#paid;
     this.#run.end();
     const amount = this.#amount.close();
-    const response = this.#withoutOverrides(given);
+    const isContradicted = contradicts(given.headers, { paid: this.#paid, amount }, this.#deps);
+    const response = withoutOverrides(given);
     let release: Release;
     try {
-      release = await this.#settle(response, amount);
+      release = await this.#settle(response, isContradicted ? "contradicted" : amount);
     } catch {
       logger.error("settlement_not_started", { identity: claim.identity, error: "the store failed" });
       this.#tellCancelled("failed");
@@ -270,11 +286,11 @@ class VerifiedAdmission implements HeldAdmission {
   }
 
   /** Rejects if the store fails before the facilitator was told. */
-  async #settle(response: HandlerResponse, amount: bigint | undefined): Promise<Release> {
+  async #settle(response: HandlerResponse, amount: bigint | "contradicted" | undefined): Promise<Release> {
     const paid = this.#paid;
-    const { settler, hooks, logger, now, relayExtensionResponses } = this.#deps;
+    const { settler, hooks, logger, now, relayExtensionResponses, publicUrls } = this.#deps;
     const { route, claim, client, payer, occasion } = paid;
-    if (!isCharged(route, response.status, logger)) {
+    if (!isCharged(paid, response, { publicUrls, logger })) {
       await this.#giveUp("not_chargeable");
       return { kind: "release", paid: false, headers: notChargedHeaders(payer, paid.offer.requirements.network) };
     }
@@ -282,6 +298,10 @@ class VerifiedAdmission implements HeldAdmission {
       logger.error("response_cut_short", { route: route.key, remedy: "the body is shorter than its Content-Length" });
       await this.#giveUp("not_chargeable");
       return { kind: "replace", response: cutShort() };
+    }
+    if (amount === "contradicted") {
+      await this.#giveUp("not_chargeable");
+      return { kind: "replace", response: amountContradicted() };
     }
     if (amount === undefined) {
       logger.error("amount_not_said", { route: route.key, remedy: "call req.payment.settle(amount)" });
@@ -313,13 +333,6 @@ class VerifiedAdmission implements HeldAdmission {
       paid: true,
       headers: paidHeaders(receipt, relayExtensionResponses ? extensionResponses : undefined),
     };
-  }
-
-  /** The amount is set by a function of ours. A header of that name comes from another server, and says nothing. */
-  #withoutOverrides(response: HandlerResponse): HandlerResponse {
-    if (!response.headers.some(([name]) => isSettlementOverrides(name))) return response;
-    this.#deps.findings.add(overrideInHeaderFinding(this.#paid.route.key));
-    return { ...response, headers: response.headers.filter(([name]) => !isSettlementOverrides(name)) };
   }
 
   #expire(): void {
@@ -363,15 +376,30 @@ class VerifiedAdmission implements HeldAdmission {
 }
 
 /**
- * Asks the seller's `chargeable`. If it throws, or returns no boolean, nothing is charged.
+ * Whether a response is charged: by default, or as the seller's `chargeable` says. If that throws, or returns no boolean,
+ * nothing is charged.
  *
  * A 304 is never charged: it has no content, and may answer a condition that the client could not take back.
  */
-function isCharged({ key, chargeable }: PricedRoute, status: number, logger: Logger): boolean {
+function isCharged(
+  paid: PaidRequest,
+  response: HandlerResponse,
+  { publicUrls, logger }: Pick<AdmissionDeps, "publicUrls" | "logger">,
+): boolean {
+  const { key, chargeable } = paid.route;
+  const { status } = response;
   if (status === 304) return false;
+  const location = locationOf(response);
+  const isOnward = location !== undefined && leadsToPriced(location, paid, response, publicUrls);
+  const isSale = (status >= 200 && status < 300) || (isRedirect(status) && location !== undefined && !isOnward);
+  if (chargeable === undefined) {
+    const remedy = "set chargeable if the link itself is for sale: ({ isSale }) => isSale keeps the default";
+    if (isOnward) logger.warn("redirect_not_charged", { route: key, remedy });
+    return isSale;
+  }
   const failed = (error: string) => logger.error("chargeable_failed", { route: key, status, error });
   try {
-    const verdict: unknown = chargeable({ status });
+    const verdict: unknown = chargeable({ status, isSale, ...(location === undefined ? {} : { location }) });
     if (typeof verdict === "boolean") return verdict;
     // A promise comes too late. One that rejects must be caught, or it ends the process.
     Promise.resolve(verdict).catch(() => {});
@@ -382,9 +410,70 @@ function isCharged({ key, chargeable }: PricedRoute, status: number, logger: Log
   return false;
 }
 
+function isRedirect(status: number): boolean {
+  return status >= 300 && status < 400;
+}
+
+function locationOf({ headers }: HandlerResponse): string | undefined {
+  const value = headers.find(([name]) => name.toLowerCase() === "location")?.[1];
+  return value === undefined ? undefined : String(value);
+}
+
+/** Whether a redirect leads to a priced route of this server. The client pays there, and would pay twice for one thing. */
+function leadsToPriced(
+  location: string,
+  { occasion }: PaidRequest,
+  { status, isPriced }: HandlerResponse,
+  publicUrls: PublicUrlSettings,
+): boolean {
+  if (!isRedirect(status) || isPriced === undefined) return false;
+  const { url, method } = occasion;
+  const becomesGet = status === 303 || method === "HEAD" || (method === "POST" && status < 303);
+  return [url, withoutSpareSlashes(url)].every((base) => {
+    const path = ownPathOf(location, base, publicUrls);
+    return path !== undefined && isPriced(becomesGet ? "GET" : method, path);
+  });
+}
+
+/** A client may write more slashes than the seller has thought of, and so move what `../files` leads to. */
+function withoutSpareSlashes(url: string): string {
+  const [withoutQuery = url] = url.split("?");
+  return withoutQuery.replace(/([^:/])\/{2,}/g, "$1/").replace(/\/+$/, "");
+}
+
 function describe(verdict: unknown): string {
   if (verdict === null) return "null";
   return typeof verdict === "object" ? "an object" : typeof verdict;
+}
+
+/**
+ * Whether a header asks for another amount than the one that is charged, and reports it. The amount is set by a function of
+ * ours; the reference's function of the same name sets a header, and so may a server behind the handler.
+ */
+function contradicts(
+  headers: HandlerResponse["headers"],
+  { paid, amount }: { readonly paid: PaidRequest; readonly amount: bigint | undefined },
+  { findings, logger }: Pick<AdmissionDeps, "findings" | "logger">,
+): boolean {
+  const { route, offer } = paid;
+  const authorized = { maximum: offer.amount, decimals: offer.asset.decimals };
+  const isOther = headers.some(([name, value]) => {
+    if (!isSettlementOverrides(name)) return false;
+    const json = parseJson(String(value));
+    const asked = json.ok && isJsonObject(json.value) ? json.value["amount"] : undefined;
+    const read = parseSettlementAmount(asked, authorized);
+    return !read.ok || read.amount !== amount;
+  });
+  if (!isOther) return false;
+  const finding = overrideInHeaderFinding(route.key);
+  logger.error("amount_in_header", { route: route.key, remedy: finding.remedy });
+  findings.add(finding);
+  return true;
+}
+
+function withoutOverrides(response: HandlerResponse): HandlerResponse {
+  if (!response.headers.some(([name]) => isSettlementOverrides(name))) return response;
+  return { ...response, headers: response.headers.filter(([name]) => !isSettlementOverrides(name)) };
 }
 
 /** What duplicates share: the same response, if all of it was held. */

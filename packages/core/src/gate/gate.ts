@@ -40,7 +40,7 @@ import type { AcceptedRequirements, VerifyResponse } from "../protocol/documents
 import { decodePayment, decodePaymentSignature } from "../protocol/headers.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
 import { type Coverage, cover } from "../route/coverage.js";
-import { type BodyDigest, digestOf, fullPathOf, type GateRequest } from "../route/request.js";
+import { type BodyDigest, digestOf, fullPathOf, type GateRequest, type RoutedRequest } from "../route/request.js";
 import type { RouteTable } from "../route/route-table.js";
 import { UNKNOWN_RECEIVERS } from "../route/router-view.js";
 import type { Listings } from "../settlement/listings.js";
@@ -120,6 +120,11 @@ export class Gate {
     } catch (error) {
       return this.#failed(error, "the router", request);
     }
+  }
+
+  /** Whether a request at a route table has to pay. A price function may still say that it costs nothing. */
+  prices(table: RouteTable<PricedRoute>, request: RoutedRequest): boolean {
+    return coverPriced(table, request).kind === "priced";
   }
 
   /** Decides a request at one route, which the framework has matched by itself. */
@@ -423,7 +428,7 @@ function respond(response: GateResponse): Decision {
  * Finds the price of a request. A free key only covers requests that are written exactly like it: another spelling may
  * reach what the next key prices, and is priced by that.
  */
-function coverPriced(table: RouteTable<PricedRoute>, request: GateRequest): Coverage<PricedRoute> {
+function coverPriced(table: RouteTable<PricedRoute>, request: RoutedRequest): Coverage<PricedRoute> {
   const { method, path, mountPath, hasOldRouter = false, isUnclear = false, receiversOf } = request;
   const query = { method, path, mountPath, fullPath: fullPathOf(request), hasOldRouter, isUnclear };
   const coverage = cover(table, { ...query, receiversOf: receiversOf ?? (() => UNKNOWN_RECEIVERS) });

@@ -228,6 +228,15 @@ export function amountNotSet(): GateResponse {
   return problem(500, "unexpected_settle_error", "The server did not say what this costs. You were not charged.");
 }
 
+/** 500: a header of the handler's response asks for another amount than the one that would be charged. The seller's mistake. */
+export function amountContradicted(): GateResponse {
+  return problem(
+    500,
+    "unexpected_settle_error",
+    "The server said in two ways what this costs, and they differ. You were not charged.",
+  );
+}
+
 /** 500: the handler's response has a shorter body than its head says. Nothing was charged. */
 export function cutShort(): GateResponse {
   return problem(500, "unexpected_settle_error", "The response was not complete. You were not charged.");

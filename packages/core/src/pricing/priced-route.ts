@@ -46,7 +46,8 @@ export interface RouteTerms {
   readonly mimeType: string;
   readonly service: ChallengeSubject["service"];
   readonly declarations: Declarations;
-  readonly chargeable: Chargeable;
+  /** `undefined`: the default decides. */
+  readonly chargeable: Chargeable | undefined;
   readonly settle: SettleTime;
   readonly paymentIdentifier: IdentifierMode;
   readonly unmetered: Unmetered;

@@ -70,8 +70,14 @@ export type BodyDigest = string | undefined | { readonly problem: BodyProblem };
  */
 export type BodyProblem = "too_large" | "no_text" | "not_kept" | "busy";
 
+/** The parts of a request that decide which route it has. */
+export type RoutedRequest = Pick<
+  GateRequest,
+  "method" | "path" | "mountPath" | "fullPath" | "hasOldRouter" | "isUnclear" | "receiversOf"
+>;
+
 /** The whole path of a request. */
-export function fullPathOf({ fullPath, mountPath, path }: GateRequest): string {
+export function fullPathOf({ fullPath, mountPath, path }: RoutedRequest): string {
   return fullPath ?? belowMount(mountPath, path);
 }
 
