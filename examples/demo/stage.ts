@@ -68,7 +68,7 @@ function createFacilitatorApp(chain: LocalChain, privateKey: `0x${string}`): Exp
   });
   const catalog = createCatalog({ store: createSqliteCatalogStore(), allowLocal: true });
   const app = express();
-  app.use(facilitatorRouter(createFacilitator({ schemes: [scheme], catalog })));
+  app.use(facilitatorRouter(createFacilitator({ schemes: [scheme], catalog }), { open: true }));
   return app;
 }
 
