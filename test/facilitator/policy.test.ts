@@ -178,6 +178,9 @@ describe.each(VERSIONS)("on %s", (_name, version) => {
     const facilitator = await openFacilitator({ credentials: [{ name: "a", tokens: [TOKEN_A] }] });
     const counter = await openCounter(version, facilitator, { open: false });
     const before = proxy.calls.length;
+    // All of it within a second.
+    vi.spyOn(performance, "now").mockReturnValue(performance.now());
+    onTestFinished(() => void vi.restoreAllMocks());
     const replies = await Promise.all(Array.from({ length: 200 }, () => counter.get("/health")));
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
     // The chain id, and the balance.
@@ -303,6 +306,23 @@ describe("sellers", () => {
     expect(await stage.chain.balanceOf(payer.address)).toBe(10_000n);
   });
 
+  test.each(["over HTTP", "in the process"])(
+    "the seller of Farebox %s does not charge without a gas budget, and then has its clients wait",
+    async (where) => {
+      const policy = { credentials: [{ name: "a", tokens: [TOKEN_A] }], gasPerHour: { [NETWORK]: 10n } };
+      const facilitator = await openFacilitator(policy);
+      const shop = await openShop(facilitator, undefined, where === "in the process");
+      const payer = await stage.payer(10_000n);
+      const refused = await pay(shop.app, { path: "/paid", payer });
+      expect(refused).toMatchObject({ status: 402, receipt: { success: false, errorReason: "gas_budget_used_up" } });
+      expect(refused.text).not.toContain("goods");
+      const waiting = await pay(shop.app, { path: "/paid", payer });
+      expect(waiting).toMatchObject({ status: 503, receipt: undefined });
+      expect(Number(waiting.headers["retry-after"])).toBeGreaterThan(0);
+      expect(await stage.chain.balanceOf(payer.address)).toBe(10_000n);
+    },
+  );
+
   test("the client of the reference reads each refusal", async () => {
     const payTo = newAddress();
     const facilitator = await openFacilitator({
@@ -349,15 +369,18 @@ test("a header of a megabyte is refused", async () => {
   }
 });
 
-/** A shop of a cent, whose facilitator is behind HTTP. */
-async function openShop(facilitator: LocalFacilitator, onRun: () => void = () => {}) {
+/** A shop of a cent, whose facilitator is behind HTTP, or in the process. */
+async function openShop(facilitator: LocalFacilitator, onRun: () => void = () => {}, isLocal = false) {
   const { url } = await openCounter(express5, facilitator, { open: false });
   let run = onRun;
   const app = express5().set("env", "test");
   const accepts = { price: "$0.01", network: NETWORK, payTo: createPayer().address } as const;
   const quiet = { info() {}, warn() {}, error() {} };
   app.use(
-    paymentMiddleware({ "GET /paid": { accepts } }, { facilitator: { url, headers: bearer(TOKEN_A) }, logger: quiet }),
+    paymentMiddleware(
+      { "GET /paid": { accepts } },
+      { facilitator: isLocal ? facilitator : { url, headers: bearer(TOKEN_A) }, logger: quiet },
+    ),
   );
   app.get("/paid", (_req, res) => {
     run();

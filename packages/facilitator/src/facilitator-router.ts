@@ -46,7 +46,11 @@ export function facilitatorRouter(
     return handle(name, async (req, res) => {
       const admission: Admission =
         "admit" in facilitator ? facilitator.admit(callerOf(req)) : { ok: true, seller: undefined };
-      if (!admission.ok) return sendNotAdmitted(res, name, admission);
+      if (!admission.ok) {
+        // Node discards a short body. A long one is not received.
+        if (!(Number(req.headers["content-length"]) <= limits.bytes)) res.setHeader("Connection", "close");
+        return sendNotAdmitted(res, name, admission);
+      }
       const body = await readBody(req, res);
       const problem = body.ok ? problemOf(body.value) : body.error;
       if (body.ok && problem === undefined) {
@@ -170,7 +174,6 @@ function callerOf(req: Request): Caller {
 /** A settlement that was refused for good says so in the protocol's form. A limited one may be sent again. */
 function sendNotAdmitted(res: Response, name: "verify" | "settle", refusal: Exclude<Admission, { ok: true }>): void {
   const { status, reason: error, retryAfterSeconds } = refusal;
-  res.setHeader("Connection", "close");
   if (retryAfterSeconds !== undefined) res.setHeader("Retry-After", retryAfterSeconds);
   if (status === 401) res.setHeader("WWW-Authenticate", "Bearer");
   const isFinal = status === 401 && name === "settle";

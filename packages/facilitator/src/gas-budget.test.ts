@@ -37,12 +37,31 @@ describe("a gas budget", () => {
     const correct = budget.book(70n)!;
     budget.advance(30 * MINUTE);
     budget.book(30n);
-    expect(budget.exhaustedForSeconds()).toBe(30 * 60);
-    budget.advance(30 * MINUTE);
+    expect(budget.exhaustedForSeconds()).toBe(31 * 60);
+    budget.advance(31 * MINUTE);
     expect([budget.left(), budget.exhaustedForSeconds()]).toEqual([70n, undefined]);
     // Its minute is over.
     correct(0n);
     expect(budget.left()).toBe(70n);
+  });
+
+  test("no hour has more bookings than the budget, wherever in a minute it begins", () => {
+    const budget = openBudget(100n);
+    budget.advance(MINUTE - 1);
+    budget.book(100n);
+    budget.advance(59 * MINUTE + 2);
+    expect(budget.book(1n)).toBeUndefined();
+    budget.advance(MINUTE);
+    expect(budget.book(100n)).toBeDefined();
+  });
+
+  test("a transaction without a fee says nothing about the others", () => {
+    const budget = openBudget(100n);
+    budget.book(0n);
+    budget.book(60n);
+    expect(budget.book(60n)).toBeUndefined();
+    expect(budget.exhaustedForSeconds()).toBe(3660);
+    expect(budget.book(0n)).toBeDefined();
   });
 
   test("a cost above what was booked counts in full", () => {
@@ -57,7 +76,7 @@ describe("a gas budget", () => {
     expect(budget.book(95n)).toBeUndefined();
     expect(budget.exhaustedForSeconds()).toBeUndefined();
     expect(budget.book(90n)).toBeDefined();
-    expect(budget.exhaustedForSeconds()).toBe(3600);
+    expect(budget.exhaustedForSeconds()).toBe(3660);
   });
 
   test("each alarm is told once an hour", () => {
@@ -69,7 +88,7 @@ describe("a gas budget", () => {
     budget.book(20n);
     budget.book(20n);
     expect(budget.alarms).toEqual(["gas_budget_low 80", "gas_budget_used_up 90"]);
-    budget.advance(60 * MINUTE);
+    budget.advance(61 * MINUTE);
     budget.book(90n);
     budget.book(20n);
     expect(budget.alarms.slice(2)).toEqual(["gas_budget_low 90", "gas_budget_used_up 90"]);

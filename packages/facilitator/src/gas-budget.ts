@@ -39,7 +39,8 @@ type Alarm = "gas_budget_low" | "gas_budget_used_up";
 const LOW_PERCENT = 80n;
 
 const MINUTE_MS = 60_000;
-const WINDOW_MINUTES = 60;
+/** One more than an hour, because the first and the last are not whole. */
+const WINDOW_MINUTES = 61;
 
 /** The bookings of one minute. */
 interface Minute {
@@ -74,7 +75,7 @@ export function createGasBudget(
     return minutes.reduce((sum, { booked: part }) => sum + part, 0n);
   }
 
-  /** Tells each alarm once an hour: callers must not be able to fill a log. */
+  /** Tells each alarm about once an hour: callers must not be able to fill a log. */
   function tell(event: Alarm, total: bigint): void {
     const { number } = minute();
     if (number < (quietUntil.get(event) ?? 0)) return;
@@ -91,7 +92,8 @@ export function createGasBudget(
     perHour,
     book(most) {
       const current = minute();
-      current.least = current.least === undefined || most < current.least ? most : current.least;
+      // A payer that pays the fee itself asks for nothing.
+      if (most > 0n && (current.least === undefined || most < current.least)) current.least = most;
       const total = booked();
       if (total + most > perHour) {
         tell("gas_budget_used_up", total);
@@ -122,7 +124,7 @@ export function createGasBudget(
         if (total + usual > perHour) continue;
         return Math.max(1, Math.ceil(((number + WINDOW_MINUTES) * MINUTE_MS - now()) / 1000));
       }
-      return WINDOW_MINUTES * 60;
+      return 3600;
     },
   };
 }
