@@ -111,6 +111,19 @@ async function whileOneWaits(plan: Plan, second: (shop: Shop, first: PayResult["
   return result;
 }
 
+/** Sends one payment, whose connection is lost each time while the handler runs, and then once more. */
+async function afterLeaving(times: number, plan: Plan = {}): Promise<PayResult> {
+  const shop = open({ ...plan, handler: (req) => void req.socket.destroy() });
+  let payment: PayResult["payment"];
+  const mutate: PayOptions["mutate"] = (signed) => {
+    payment = signed;
+    return signed;
+  };
+  await expect(shop.buy({ mutate })).rejects.toThrow();
+  for (let time = 1; time < times; time++) await expect(shop.ask({ payment: payment! })).rejects.toThrow();
+  return shop.ask({ payment: payment! });
+}
+
 const CHALLENGES: readonly (readonly [error: string, bring: () => Promise<PayResult>])[] = [
   ["Payment required", () => open().ask()],
   ["invalid_x402_version", () => open().ask({ headers: { "X-PAYMENT": "e30=" } })],
@@ -217,6 +230,15 @@ const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>
   ],
   ["invalid_input", () => open({ routes: { "POST /paid": PRICED } }).buy({ body: Buffer.alloc(16_777_217) })],
   ["too_many_payments", () => whileOneWaits({ options: { maxRunsPerPayer: 1 } }, (shop) => shop.buy())],
+  ["too_many_payments", () => afterLeaving(4)],
+  [
+    "too_many_payments",
+    () => {
+      const extra = { facilitatorAddress: PAY_TO };
+      const facilitator = agreeable([{ x402Version: 2, scheme: "upto", network: "eip155:84532", extra }]);
+      return afterLeaving(2, { route: UPTO, options: { facilitator } });
+    },
+  ],
   [
     "unexpected_verify_error",
     () => {

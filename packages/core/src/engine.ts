@@ -21,6 +21,7 @@ import { Admissions } from "./gate/admission.js";
 import { Gate } from "./gate/gate.js";
 import { InFlight } from "./gate/in-flight.js";
 import { Replay } from "./gate/replay.js";
+import { Runs } from "./gate/runs.js";
 import { createIssues, type Issues } from "./issues.js";
 import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
 import { createQuotes } from "./pricing/dynamic-price.js";
@@ -168,20 +169,22 @@ function createParts(settings: Settings) {
     },
   });
 
-  const inFlight = new InFlight(settings.maxRunsPerPayer);
+  const inFlight = new InFlight();
+  const runs = new Runs({ maxPerPayer: settings.maxRunsPerPayer, rpc, logger, now });
   const settler = new Settler({
-    ...{ store, facilitator, inFlight, rpc, listings, events, hooks, logger, leaseMs, now },
+    ...{ store, facilitator, inFlight, runs, rpc, listings, events, hooks, logger, leaseMs, now },
     onUnknown: (payment, retryAfterSeconds) => recovery.add(payment, retryAfterSeconds),
   });
   const recovery = new SettlementRecovery({ store, settler, inFlight, schemes, events, logger, now, timer });
 
   const admissions = new Admissions({
-    ...{ store, settler, inFlight, hooks, events, findings, logger, now, timer, relayExtensionResponses },
+    ...{ store, settler, inFlight, runs, hooks, events, findings, logger, now, timer, relayExtensionResponses },
     publicUrls: settings.publicUrls,
   });
-  const replay = new Replay({ store, settler, inFlight, admissions, events, now, timer });
+  const replay = new Replay({ store, settler, inFlight, runs, admissions, events, now, timer });
   const gate = new Gate({
-    ...{ hooks, facilitator, store, inFlight, admissions, replay, settler, listings, events, findings, logger, now },
+    ...{ hooks, facilitator, store, inFlight, runs, admissions, replay, settler, listings, events, findings, logger },
+    now,
     publicUrls: settings.publicUrls,
     copyWaitMs: settings.copyWaitMs,
   });

@@ -106,6 +106,7 @@ export type { PaymentsReport, ReportedOffer, ReportedRoute } from "./report/repo
 export type { Method, RouteKey } from "./route/route-key.js";
 export type { FacilitatorScheme, SchemeHealth } from "./scheme/facilitator-scheme.js";
 export type {
+  BalanceReading,
   ChainFinding,
   CompiledTerms,
   IdentifiedPayment,

@@ -424,8 +424,8 @@ export interface PaymentsOptions {
    */
   readonly deadlines?: Partial<Deadlines>;
   /**
-   * RPC URLs by network. Used to resolve settlements with an unknown outcome, and by `ready()` to check recipients. A
-   * URL may have a query, but no credentials before the host.
+   * RPC URLs by network. Used to resolve settlements with an unknown outcome, by `ready()` to check recipients, and for
+   * the balance of a payer with several unsettled payments. A URL may have a query, but no credentials before the host.
    *
    * @example { "eip155:8453": "https://mainnet.base.org", "algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k": { url: "https://algod.example", headers: { "X-Algo-API-Token": "…" } } }
    */
@@ -453,7 +453,8 @@ export interface PaymentsOptions {
    */
   readonly copyWaitMs?: number;
   /**
-   * How many requests of one payer may be in flight before their payments settle: 1 to 1000000. One more gets 429.
+   * How many handlers may run for one payer before their payments settle: 1 to 1000000. A run whose client left counts
+   * until its payment settles or expires. One more gets 429.
    *
    * @example 16
    * @defaultValue 256

@@ -10,7 +10,7 @@
  */
 import type { ServerResponse } from "node:http";
 import type { GateResponse, HandlerResponse, HeldAdmission, Release } from "@farebox/core/adapter";
-import { isDisconnected, keepOpen, onClosed } from "./connection.js";
+import { isClosedHere, isDisconnected, keepOpen, onClosed } from "./connection.js";
 import {
   appendExposeHeaders,
   HeadRehearsal,
@@ -95,6 +95,7 @@ class HeldResponse {
 
   install(): void {
     const res = this.#res;
+    const { destroy } = res;
     res.writeHead = (...args: WriteHeadArguments) => {
       this.#rehearsal.writeHead(args);
       return res;
@@ -104,6 +105,12 @@ class HeldResponse {
     res.end = (...args: ChunkArguments) => {
       this.#end(args);
       return res;
+    };
+    res.destroy = (error) => {
+      // A client that has left comes first: the handler has not broken off by itself.
+      if (isDisconnected(res) || !res.req.socket.writable) this.#cancel();
+      this.#admission.handlerEnded();
+      return destroy.call(res, error);
     };
     // Early hints are optional, and this response may be replaced.
     res.writeEarlyHints = (_hints, callback) => later(callback);
@@ -173,6 +180,7 @@ class HeldResponse {
     this.#lastChunk = chunk;
     this.#heldBytes += chunk?.byteLength ?? 0;
     void this.#decide();
+    this.#admission.handlerEnded();
   }
 
   /** Node writes the head through `res.writeHead`, so middleware that has wrapped it is called before settlement. */
@@ -335,6 +343,7 @@ class HeldResponse {
   /** The connection is done with the response. */
   #close(isDelivered: boolean): void {
     if (!isDelivered) this.#admission.leave();
+    if (this.#rehearsal.isWritten && isClosedHere(this.#res)) this.#admission.handlerEnded();
     this.#cancel();
     if (isDelivered || this.#paidResponse === undefined) return;
     // Without a socket it still waited for its turn in a pipeline.

@@ -163,5 +163,8 @@ function isOver(res: Response): boolean {
 /** A decision that came too late: nothing is charged, and the same payment can be sent again. */
 function giveBack(decision: Decision): void {
   if (decision.kind === "respond") void decision.undelivered?.();
-  else if (decision.kind === "run") void decision.admission.cancel();
+  else if (decision.kind === "run") {
+    if (decision.admission.isHeld) decision.admission.handlerEnded();
+    void decision.admission.cancel();
+  }
 }

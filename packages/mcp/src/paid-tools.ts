@@ -108,7 +108,10 @@ async function callTool(tool: PricedTool, call: ToolCall): Promise<CallToolResul
   if (extra.signal.aborted) {
     // The client cancelled while the gate was deciding. It can send the same payment again.
     if (decision.kind === "respond") void decision.undelivered?.();
-    if (decision.kind === "run") void decision.admission.cancel();
+    if (decision.kind === "run") {
+      if (decision.admission.isHeld) decision.admission.handlerEnded();
+      void decision.admission.cancel();
+    }
     return CANCELLED;
   }
   switch (decision.kind) {

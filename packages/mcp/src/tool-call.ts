@@ -40,10 +40,12 @@ export async function runAndSettle(
       admission.leave();
       end({ kind: "cancelled" });
     });
-    runHandler(tool, call, admission.payment).then(
-      (result) => end({ kind: "returned", result }),
-      (error: unknown) => end({ kind: "threw", error }),
-    );
+    runHandler(tool, call, admission.payment)
+      .then(
+        (result) => end({ kind: "returned", result }),
+        (error: unknown) => end({ kind: "threw", error }),
+      )
+      .finally(() => admission.handlerEnded());
   });
   switch (ending.kind) {
     case "returned":

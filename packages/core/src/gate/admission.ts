@@ -44,6 +44,7 @@ import {
   replayed,
   unreachable,
 } from "./responses.js";
+import type { Run, Runs } from "./runs.js";
 
 /** What the handler responded, held back. */
 export interface HandlerResponse extends Omit<StoredAnswer, "body"> {
@@ -76,6 +77,11 @@ export interface HeldAdmission {
   complete(response: HandlerResponse): Promise<Release>;
   /** The client disconnected before the handler responded: nothing is charged. */
   cancel(): Promise<void>;
+  /**
+   * The handler has ended, perhaps long after `cancel`. Called before `cancel`: it broke off by itself, or does not run. A
+   * run that never ends counts as one of the payer's until its payment has expired.
+   */
+  handlerEnded(): void;
   /** The response was released, but not delivered: it is kept for the same payment sent again. */
   undelivered(response: HandlerResponse): Promise<void>;
   /** The response was released, but not a byte of it was sent. One too large to keep is made anew for the same payment. */
@@ -125,6 +131,7 @@ export interface AdmissionDeps {
   readonly store: PaymentStore;
   readonly settler: Pick<Settler, "settle">;
   readonly inFlight: Pick<InFlight, "end">;
+  readonly runs: Pick<Runs, "beginSettled">;
   readonly hooks: Pick<Hooks, "ask" | "tell">;
   readonly events: PaymentEvents;
   readonly findings: Pick<Findings, "add">;
@@ -137,8 +144,9 @@ export interface AdmissionDeps {
 }
 
 /** About a payment that has settled. */
-interface PrepaidFacts {
+interface SettledFacts {
   readonly settleResponses?: ExtensionResponses | undefined;
+  /** The payment was owed its handler before, so a failure may be its second. */
   readonly isOwed?: boolean;
 }
 
@@ -151,19 +159,22 @@ export class Admissions {
   }
 
   /** A verified payment: it settles when the handler has responded. */
-  admit(paid: PaidRequest, verifyResponses: ExtensionResponses | undefined): HeldAdmission {
-    return new VerifiedAdmission(paid, verifyResponses, this.#deps);
+  admit(paid: PaidRequest, counted: Run, verifyResponses: ExtensionResponses | undefined): HeldAdmission {
+    return new VerifiedAdmission(paid, { counted, verifyResponses }, this.#deps);
   }
 
-  /**
-   * A settled payment of a route that settles first.
-   *
-   * @param isOwed - The payment was owed its handler before, so a failure may be its second.
-   */
-  admitPrepaid(
+  /** A payment that has settled before its handler runs. */
+  admitSettled(paid: PaidRequest, receipt: SettlementResponse, facts: SettledFacts = {}): Admission {
+    return paid.route.settle === "before"
+      ? this.#admitPrepaid(paid, receipt, facts)
+      : this.#admitOwed(paid, receipt, facts);
+  }
+
+  /** The route settles first: the response goes out as it is written. */
+  #admitPrepaid(
     paid: PaidRequest,
     receipt: SettlementResponse,
-    { settleResponses, isOwed = false }: PrepaidFacts = {},
+    { settleResponses, isOwed = false }: SettledFacts,
   ): PrepaidAdmission {
     const { run, payment, amount } = settledRun(paid, receipt);
     return {
@@ -179,20 +190,32 @@ export class Admissions {
     };
   }
 
-  /** A settled payment whose response is gone: the handler runs once more, and its response goes out with the receipt. */
-  admitOwed(paid: PaidRequest, receipt: SettlementResponse): HeldAdmission {
+  /**
+   * The route settles afterwards, but the response is gone, or the payment was abandoned too often. The response is held. One
+   * that would not be charged is owed once more.
+   */
+  #admitOwed(
+    paid: PaidRequest,
+    receipt: SettlementResponse,
+    { settleResponses, isOwed = false }: SettledFacts,
+  ): HeldAdmission {
     const { run, payment, amount } = settledRun(paid, receipt);
+    const counted = this.#deps.runs.beginSettled(paid);
     return {
       isHeld: true,
       payment,
-      complete: async ({ headers }) => {
-        contradicts(headers, { paid, amount }, this.#deps);
-        return { kind: "release", paid: true, headers: paidHeaders(receipt) };
+      complete: async (response) => {
+        contradicts(response.headers, { paid, amount }, this.#deps);
+        if (!isOwed && !isCharged(paid, response, this.#deps)) await owe(paid, this.#deps);
+        counted.end();
+        return { kind: "release", paid: true, headers: paidHeaders(receipt, this.#toRelay(settleResponses)) };
       },
       cancel: () => {
+        counted.abandon();
         run.disconnect();
         return owe(paid, this.#deps);
       },
+      handlerEnded: () => counted.handlerEnded(),
       undelivered: (response) => keepResponse(paid, toStored(response), this.#deps),
       unreleased: (response) => keepOrOwe(paid, response, this.#deps),
       leave: () => run.disconnect(),
@@ -222,6 +245,7 @@ class VerifiedAdmission implements HeldAdmission {
   readonly isHeld = true;
   readonly payment: Payment;
   readonly #paid: PaidRequest;
+  readonly #counted: Run;
   readonly #verifyResponses: ExtensionResponses | undefined;
   readonly #deps: AdmissionDeps;
   readonly #run: HandlerRun;
@@ -230,11 +254,16 @@ class VerifiedAdmission implements HeldAdmission {
   #isCancelled = false;
   #onExpired: ((instead: Promise<GateResponse>) => void) | undefined;
 
-  constructor(paid: PaidRequest, verifyResponses: ExtensionResponses | undefined, deps: AdmissionDeps) {
+  constructor(
+    paid: PaidRequest,
+    { counted, verifyResponses }: { counted: Run; verifyResponses: ExtensionResponses | undefined },
+    deps: AdmissionDeps,
+  ) {
     const { now, timer } = deps;
     // The first millisecond at which it is too late to settle.
     const atMs = paid.claim.expiresAtMs - SETTLEMENT_MARGIN_MS + 1;
     this.#paid = paid;
+    this.#counted = counted;
     this.#verifyResponses = verifyResponses;
     this.#deps = deps;
     this.#startedMs = now();
@@ -258,15 +287,21 @@ class VerifiedAdmission implements HeldAdmission {
       this.#tellCancelled("failed");
       release = { kind: "replace", response: unreachable("unexpected_settle_error", RETRY_AFTER_SECONDS) };
     }
+    if (!this.#counted.isAbandoned) this.#counted.end();
     inFlight.end(claim, () => toShare(response, release));
     return release;
   }
 
   async cancel(): Promise<void> {
+    this.#counted.abandon();
     this.#run.disconnect();
     await this.#releaseClaim();
     this.#tellCancelled("client_gone");
     this.#deps.inFlight.end(this.#paid.claim);
+  }
+
+  handlerEnded(): void {
+    this.#counted.handlerEnded();
   }
 
   undelivered(response: HandlerResponse): Promise<void> {
@@ -315,6 +350,7 @@ class VerifiedAdmission implements HeldAdmission {
       return { kind: "replace", response: denied(denial) };
     }
     if (claim.expiresAtMs - now() < SETTLEMENT_MARGIN_MS) {
+      this.#counted.reject();
       await this.#giveUp("expired");
       return { kind: "replace", response: expired() };
     }
@@ -326,6 +362,7 @@ class VerifiedAdmission implements HeldAdmission {
       waiting: { client },
     });
     if (settled.kind === "lost") this.#tellCancelled("failed");
+    if (settled.kind === "rejected") this.#counted.reject();
     if (settled.kind !== "settled") return { kind: "replace", response: notSettled(route, occasion, settled) };
     const { receipt, extensionResponses = this.#verifyResponses } = settled;
     return {
@@ -336,6 +373,7 @@ class VerifiedAdmission implements HeldAdmission {
   }
 
   #expire(): void {
+    this.#counted.abandon();
     const instead = this.#endExpired();
     this.#onExpired?.(instead);
   }

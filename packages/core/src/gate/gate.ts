@@ -36,7 +36,7 @@ import {
   placeOf,
   resourceUrl,
 } from "../pricing/resource.js";
-import type { AcceptedRequirements, VerifyResponse } from "../protocol/documents.js";
+import type { AcceptedRequirements, ExtensionResponses, VerifyResponse } from "../protocol/documents.js";
 import { decodePayment, decodePaymentSignature } from "../protocol/headers.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
 import { type Coverage, cover } from "../route/coverage.js";
@@ -61,6 +61,7 @@ import {
 } from "./paid-request.js";
 import type { Replay } from "./replay.js";
 import {
+  abandonedTooOften,
   ambiguousPath,
   challenge,
   challengePage,
@@ -78,6 +79,7 @@ import {
   undecided,
   unreachable,
 } from "./responses.js";
+import { Run, type Runs } from "./runs.js";
 
 /** What the gate needs. */
 export interface GateDeps {
@@ -88,6 +90,7 @@ export interface GateDeps {
   readonly facilitator: Pick<FacilitatorPool, "ready" | "verify" | "admit">;
   readonly store: PaymentStore;
   readonly inFlight: InFlight;
+  readonly runs: Runs;
   readonly admissions: Admissions;
   readonly replay: Replay;
   readonly settler: Pick<Settler, "settle">;
@@ -222,7 +225,6 @@ export class Gate {
       else if (route.settle === "before") decision = await this.#settleThenRun(paid);
       else decision = await this.#verifyThenRun(paid);
       if (decision.kind === "respond") inFlight.end(claim, () => decision.response);
-      else if (decision.kind === "run" && !decision.admission.isHeld) inFlight.end(claim);
       return decision;
     } catch (error) {
       await this.#abandon(paid);
@@ -232,8 +234,8 @@ export class Gate {
 
   /** `settle: "after"`: the facilitator accepts the payment, the handler runs, and the money moves afterwards. */
   async #verifyThenRun(paid: PaidRequest): Promise<Decision> {
-    const { hooks, facilitator, store, inFlight, admissions, listings, events, logger, now } = this.#deps;
-    const { identity, owner } = paid.claim;
+    const { hooks, facilitator, runs, listings, events, logger, now } = this.#deps;
+    const { identity } = paid.claim;
     const startedMs = now();
     const timed = () => ({ ...factsOf(paid), durationMs: now() - startedMs });
     let response: VerifyResponse;
@@ -260,26 +262,46 @@ export class Gate {
     events.emit("verified", timed);
     const denial = await hooks.ask("afterVerify", () => factsOf(paid));
     if (denial !== undefined) return this.#release(paid, denied(denial));
-    if (!inFlight.tryServe(paid.claim, paid.payer.toLowerCase())) {
-      events.emit("denied", () => ({ ...factsOf(paid), by: "maxRunsPerPayer" }));
-      return this.#release(paid, tooManyPayments());
+    // The amount of some schemes is known only when the handler has run.
+    if (!paid.offer.scheme.allowsLess && runs.mustSettleFirst(paid)) return this.#settleThenRun(paid);
+    if (runs.secondsToWait(paid) > 0) {
+      events.emit("denied", () => ({ ...factsOf(paid), by: "abandonedRuns" }));
+      return this.#release(paid, abandonedTooOften());
     }
+    const run = await runs.begin(paid);
+    if (!(run instanceof Run)) {
+      events.emit("denied", () => ({ ...factsOf(paid), by: run.by }));
+      return this.#release(paid, tooManyPayments(run.retryAfterSeconds));
+    }
+    let decision: Decision | undefined;
+    try {
+      decision = await this.#admit(paid, run, extensionResponses);
+      return decision;
+    } finally {
+      if (decision?.kind !== "run") run.end();
+    }
+  }
+
+  /** All that is left to ask: whether settlement works, and whether the claim is still ours. */
+  async #admit(paid: PaidRequest, run: Run, verifyResponses: ExtensionResponses | undefined): Promise<Decision> {
+    const { facilitator, store, admissions, events } = this.#deps;
     // Asked last: only a good payment may be the one that finds out whether settlement works again.
     const waitSeconds = facilitator.admit(paid.offer.requirements, paid.payer);
     if (waitSeconds > 0) {
       events.emit("denied", () => ({ ...factsOf(paid), by: "settlementPaused" }));
       return this.#release(paid, unreachable("unexpected_settle_error", waitSeconds));
     }
+    const { identity, owner } = paid.claim;
     const isOurs = await store.transition({ identity, from: "claimed", to: "serving", owner });
     if (!isOurs) return respond(inProgress());
-    const admission = admissions.admit(paid, extensionResponses);
+    const admission = admissions.admit(paid, run, verifyResponses);
     events.emit("admitted", () => factsOf(paid));
     return { kind: "run", admission };
   }
 
-  /** `settle: "before"`: the money moves, and then the handler runs. */
+  /** The money moves, and then the handler runs: `settle: "before"`, and payments that were abandoned too often. */
   async #settleThenRun(paid: PaidRequest): Promise<Decision> {
-    const { hooks, store, settler, admissions, events } = this.#deps;
+    const { hooks, store, inFlight, settler, admissions, events } = this.#deps;
     const { claim, client, route, occasion } = paid;
     const { identity, owner } = claim;
     const denial = await hooks.ask("beforeSettle", () => factsOf(paid));
@@ -294,11 +316,10 @@ export class Gate {
     // Refused outright, it did not move. A record of it would let strangers fill the memory.
     if (settled.kind === "rejected" && settled.receipt.transaction === "") await store.release(identity, owner);
     if (settled.kind !== "settled") return respond(notSettled(route, occasion, settled));
+    inFlight.end(claim);
     events.emit("admitted", () => factsOf(paid));
-    return {
-      kind: "run",
-      admission: admissions.admitPrepaid(paid, settled.receipt, { settleResponses: settled.extensionResponses }),
-    };
+    const about = { settleResponses: settled.extensionResponses };
+    return { kind: "run", admission: admissions.admitSettled(paid, settled.receipt, about) };
   }
 
   /** Prices one request, where the price depends on it. Rejects if a function of the seller's throws. */

@@ -24,7 +24,6 @@ type ShareResponse = () => GateResponse | undefined;
 class Entry implements RequestInFlight {
   readonly client: string | undefined;
   isSettling = false;
-  payer: string | undefined;
   #ended: Promise<GateResponse | undefined> | undefined;
   #share: ShareResponse | undefined;
   #resolve: ((response: GateResponse | undefined) => void) | undefined;
@@ -54,12 +53,6 @@ export class InFlight {
   readonly #byIdentity = new Map<string, Entry>();
   /** Every request that has not ended: a payment may be claimed anew before its last request has ended. */
   readonly #byOwner = new Map<string, Entry>();
-  readonly #perPayer = new Map<string, number>();
-  readonly #maxPerPayer: number;
-
-  constructor(maxPerPayer: number) {
-    this.#maxPerPayer = maxPerPayer;
-  }
 
   /** How many there are. */
   get size(): number {
@@ -76,18 +69,6 @@ export class InFlight {
     const entry = new Entry(client);
     this.#byIdentity.set(identity, entry);
     this.#byOwner.set(owner, entry);
-  }
-
-  /** Counts a handler that is about to run; `false`: too many handlers of this payer run already. */
-  tryServe({ owner }: Owned, payer: string): boolean {
-    const running = this.#perPayer.get(payer) ?? 0;
-    if (running >= this.#maxPerPayer) return false;
-    const entry = this.#byOwner.get(owner);
-    // The request is over already, so there is nothing to count.
-    if (entry === undefined) return true;
-    entry.payer = payer;
-    this.#perPayer.set(payer, running + 1);
-    return true;
   }
 
   /** The facilitator is about to be told. */
@@ -107,13 +88,6 @@ export class InFlight {
     if (entry === undefined) return;
     this.#byOwner.delete(owner);
     if (this.#byIdentity.get(identity) === entry) this.#byIdentity.delete(identity);
-    if (entry.payer !== undefined) this.#countDown(entry.payer);
     entry.end(share);
-  }
-
-  #countDown(payer: string): void {
-    const running = (this.#perPayer.get(payer) ?? 0) - 1;
-    if (running <= 0) this.#perPayer.delete(payer);
-    else this.#perPayer.set(payer, running);
   }
 }

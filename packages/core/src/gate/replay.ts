@@ -26,14 +26,24 @@ import type { ClaimRequest, PaymentRecord, PaymentStore, StoredAnswer } from "..
 import type { Admissions, Decision } from "./admission.js";
 import type { InFlight } from "./in-flight.js";
 import type { PaidRequest } from "./paid-request.js";
-import { inProgress, notSettled, paidHeaders, refusal, replayed, responseNotKept } from "./responses.js";
+import {
+  inProgress,
+  notSettled,
+  paidHeaders,
+  refusal,
+  replayed,
+  responseNotKept,
+  tooManyPayments,
+} from "./responses.js";
+import type { Runs } from "./runs.js";
 
 /** What a replay needs. */
 export interface ReplayDeps {
   readonly store: PaymentStore;
   readonly settler: Pick<Settler, "settle">;
   readonly inFlight: Pick<InFlight, "find" | "end">;
-  readonly admissions: Pick<Admissions, "admitOwed" | "admitPrepaid" | "keep">;
+  readonly runs: Pick<Runs, "secondsToWait">;
+  readonly admissions: Pick<Admissions, "admitSettled" | "keep">;
   readonly events: PaymentEvents;
   readonly now: () => number;
   readonly timer: StartTimer;
@@ -137,8 +147,13 @@ export class Replay {
 
   /** The money moved and no response was kept: the handler runs, for one request only. */
   async #runOwed(paid: PaidRequest, { identity, owner, receipt }: PaymentRecord): Promise<Decision> {
-    const { store } = this.#deps;
+    const { store, runs } = this.#deps;
     const newOwner = paid.claim.owner;
+    const waitSeconds = runs.secondsToWait(paid);
+    if (waitSeconds > 0) {
+      this.tell(paid, "pending");
+      return { kind: "respond", response: tooManyPayments(waitSeconds) };
+    }
     const isOurs =
       receipt !== undefined && (await store.transition({ identity, from: "owed", to: "settled", owner, newOwner }));
     return isOurs ? this.#admit(paid, receipt, { isOwed: true }) : this.#alreadyUsed(paid);
@@ -176,9 +191,7 @@ export class Replay {
     const { admissions, events } = this.#deps;
     this.tell(paid, "owed");
     events.emit("admitted", () => factsOf(paid));
-    const isPrepaid = paid.route.settle === "before";
-    const admission = isPrepaid ? admissions.admitPrepaid(paid, receipt, about) : admissions.admitOwed(paid, receipt);
-    return { kind: "run", admission };
+    return { kind: "run", admission: admissions.admitSettled(paid, receipt, about) };
   }
 
   #inProgress(paid: PaidRequest): Decision {

@@ -202,13 +202,22 @@ export function responseNotKept(receipt: SettlementResponse | undefined): GateRe
   return problem(409, "answer_not_kept", "This payment was settled. Its response is not available.", { receipt });
 }
 
-/** 429: too many handlers run for this payer. */
-export function tooManyPayments(): GateResponse {
+/** 429: too many runs of this payer, or of this payment, are not paid for. */
+export function tooManyPayments(retryAfterSeconds: number): GateResponse {
   return problem(
     429,
     "too_many_payments",
-    "Too many payments of this payer are being served. Repeat this request with the same payment.",
-    { retryAfterSeconds: 1 },
+    "Too many payments of this payer are being served, or were abandoned. Repeat this request with the same payment.",
+    { retryAfterSeconds },
+  );
+}
+
+/** 429: the client disconnected too often, and the payment cannot settle before the handler runs. */
+export function abandonedTooOften(): GateResponse {
+  return problem(
+    429,
+    "too_many_payments",
+    "This payment was abandoned too often: you disconnected before the response. You were not charged; sign a new payment.",
   );
 }
 

@@ -51,6 +51,11 @@ export interface Scheme {
    */
   findPayment?(query: PaymentQuery): Promise<ChainFinding>;
   /**
+   * Asks the chain how much of the asset the account has that the payment takes from. Asked when a payer has several payments that have
+   * not settled. Default: not asked. Must not throw or reject: an uncertain result is `unclear`.
+   */
+  readBalance?(query: PaymentQuery): Promise<BalanceReading>;
+  /**
    * Asks the chain whether a payee lacks something that every payment needs, such as a token account. Default: no check. Must not throw
    * or reject: an uncertain result is `unclear`.
    */
@@ -129,7 +134,7 @@ export type SignatureCheck =
       readonly missing: string;
     };
 
-/** A payment whose settlement has an unknown outcome, and a node to ask about it. */
+/** A payment that has not settled, or whose settlement has an unknown outcome, and a node to ask about it. */
 export interface PaymentQuery {
   /** The payload that {@link Scheme.readPayment} has accepted, possibly earlier. The payment may have expired since. */
   readonly payload: unknown;
@@ -156,6 +161,12 @@ export type ChainFinding =
   | { readonly kind: "never" }
   /** This payment has not moved money so far, and still may. */
   | { readonly kind: "open" }
+  /** The node failed, or its response is not conclusive. `problem` is for the log: short, without the node's text or URL. */
+  | { readonly kind: "unclear"; readonly problem: string };
+
+/** What a payer has, in atomic units. */
+export type BalanceReading =
+  | { readonly kind: "known"; readonly amount: bigint }
   /** The node failed, or its response is not conclusive. `problem` is for the log: short, without the node's text or URL. */
   | { readonly kind: "unclear"; readonly problem: string };
 

@@ -49,6 +49,8 @@ export interface SettlerDeps extends OutcomeDeps {
   readonly store: PaymentStore;
   readonly facilitator: Pick<FacilitatorPool, "settle" | "facilitatorOf">;
   readonly inFlight: SettlingInFlight;
+  /** Counts runs that are not paid for. */
+  readonly runs: { settled(payment: Pick<PendingPayment, "claim" | "payer">): void };
   readonly listings: Pick<Listings, "note">;
   readonly events: PaymentEvents;
   readonly hooks: Pick<Hooks, "tell">;
@@ -100,6 +102,7 @@ export class Settler {
       },
       this.#deps,
     );
+    if (outcome.kind === "settled") this.#deps.runs.settled(payment);
     if (!(await this.#record(payment, outcome, start))) return { kind: "overtaken" };
     this.#tell(payment, outcome, { isNews: outcome.kind !== start.from, durationMs: now() - startedMs });
     return extensionResponses === undefined ? outcome : { ...outcome, extensionResponses };
