@@ -36,7 +36,7 @@ import {
   placeOf,
   resourceUrl,
 } from "../pricing/resource.js";
-import type { AcceptedRequirements, VerifyResponse } from "../protocol/documents.js";
+import type { AcceptedRequirements, ExtensionResponses, VerifyResponse } from "../protocol/documents.js";
 import { decodePayment, decodePaymentSignature } from "../protocol/headers.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
 import { type Coverage, cover } from "../route/coverage.js";
@@ -54,6 +54,7 @@ import {
   hasPayment,
   type MatchedRequest,
   type PaidRequest,
+  sourceOf,
   toPaidRequest,
   toPricedRequest,
   toPriceRequest,
@@ -84,6 +85,8 @@ export interface GateDeps {
   readonly publicUrls: PublicUrlSettings;
   /** How long a duplicate waits for the first request. */
   readonly copyWaitMs: number;
+  /** Whether a signature of another key than the payer's is refused before a facilitator is asked. */
+  readonly refusesOtherKeys: boolean;
   readonly hooks: Pick<Hooks, "asksAboutRequests" | "askAboutRequest" | "ask">;
   readonly facilitator: Pick<FacilitatorPool, "ready" | "verify" | "admit">;
   readonly store: PaymentStore;
@@ -169,15 +172,14 @@ export class Gate {
     const read = readPayment(route, decoded.payment, now());
     if (read.kind === "refused") return this.#refuse(priced, read);
 
-    // 4. The payer's signature, where the seller wants it checked in this process.
-    const forged = await checkSignature(route, read.offer, decoded.payment.payload);
-    if (forged !== undefined)
-      return this.#refuse(priced, { kind: "refused", status: 402, reason: forged, error: forged });
+    // 4. The payer's signature. One that is not of the payer's key may be of a contract: then few are asked about at a time.
+    const checked = checkSignature(read, this.#deps.refusesOtherKeys);
+    if (checked.kind === "refused") return this.#refuse(priced, checked);
 
     // 5. From here on the payment is bound to this request: its route, method, target, body and offer.
     const bodyDigest = await digestOf(request);
     if (typeof bodyDigest !== "string") return this.#unbound(priced, bodyDigest);
-    const paid = toPaidRequest(priced, read, bodyDigest);
+    const paid = toPaidRequest(priced, checked, bodyDigest);
     const untilMs = now() + copyWaitMs;
     if (read.reading.kind === "expired") return this.#decideExpired(paid, read.reading.expiredReason, untilMs);
 
@@ -227,13 +229,39 @@ export class Gate {
 
   /** `settle: "after"`: the facilitator accepts the payment, the handler runs, and the money moves afterwards. */
   async #verifyThenRun(paid: PaidRequest): Promise<Decision> {
-    const { hooks, facilitator, store, inFlight, admissions, listings, events, logger, now } = this.#deps;
+    const { hooks, facilitator, store, inFlight, admissions, events } = this.#deps;
     const { identity, owner } = paid.claim;
+    const verified = await this.#verify(paid);
+    if (verified.kind === "respond") return verified;
+    const denial = await hooks.ask("afterVerify", () => factsOf(paid));
+    if (denial !== undefined) return this.#release(paid, denied(denial));
+    if (!inFlight.tryServe(paid.claim, paid.payer.toLowerCase())) {
+      events.emit("denied", () => ({ ...factsOf(paid), by: "maxRunsPerPayer" }));
+      return this.#release(paid, tooManyPayments());
+    }
+    // Asked last: only a good payment may be the one that finds out whether settlement works again.
+    const waitSeconds = facilitator.admit(paid.offer.requirements, paid.payer);
+    if (waitSeconds > 0) {
+      events.emit("denied", () => ({ ...factsOf(paid), by: "settlementPaused" }));
+      return this.#release(paid, unreachable("unexpected_settle_error", waitSeconds));
+    }
+    const isOurs = await store.transition({ identity, from: "claimed", to: "serving", owner });
+    if (!isOurs) return respond(inProgress());
+    const admission = admissions.admit(paid, verified.extensionResponses);
+    events.emit("admitted", () => factsOf(paid));
+    return { kind: "run", admission };
+  }
+
+  /** Asks a facilitator whether the payment would settle. If not, the claim is released. */
+  async #verify(paid: PaidRequest): Promise<Verified | Responded> {
+    const { facilitator, listings, events, logger, now } = this.#deps;
+    const { isSigned, claim } = paid;
     const startedMs = now();
     const timed = () => ({ ...factsOf(paid), durationMs: now() - startedMs });
     let response: VerifyResponse;
     try {
-      response = await facilitator.verify(paid.facilitatorRequest, { payment: identity });
+      const about = { payment: claim.identity, source: sourceOf(paid), isSigned };
+      response = await facilitator.verify(paid.facilitatorRequest, about);
     } catch (error) {
       logger.error("verification_failed", { network: paid.offer.requirements.network, ...explain(error) });
       events.emit("invalid", () => ({ ...timed(), reason: UNEXPECTED }));
@@ -253,30 +281,16 @@ export class Gate {
       return this.#release(paid, refusal(paid.route, paid.occasion, reason));
     }
     events.emit("verified", timed);
-    const denial = await hooks.ask("afterVerify", () => factsOf(paid));
-    if (denial !== undefined) return this.#release(paid, denied(denial));
-    if (!inFlight.tryServe(paid.claim, paid.payer.toLowerCase())) {
-      events.emit("denied", () => ({ ...factsOf(paid), by: "maxRunsPerPayer" }));
-      return this.#release(paid, tooManyPayments());
-    }
-    // Asked last: only a good payment may be the one that finds out whether settlement works again.
-    const waitSeconds = facilitator.admit(paid.offer.requirements, paid.payer);
-    if (waitSeconds > 0) {
-      events.emit("denied", () => ({ ...factsOf(paid), by: "settlementPaused" }));
-      return this.#release(paid, unreachable("unexpected_settle_error", waitSeconds));
-    }
-    const isOurs = await store.transition({ identity, from: "claimed", to: "serving", owner });
-    if (!isOurs) return respond(inProgress());
-    const admission = admissions.admit(paid, extensionResponses);
-    events.emit("admitted", () => factsOf(paid));
-    return { kind: "run", admission };
+    return { kind: "verified", extensionResponses };
   }
 
-  /** `settle: "before"`: the money moves, and then the handler runs. */
+  /** `settle: "before"`: the money moves, and then the handler runs. Verified first if the signature may be forged. */
   async #settleThenRun(paid: PaidRequest): Promise<Decision> {
     const { hooks, store, settler, admissions, events } = this.#deps;
     const { claim, client, route, occasion } = paid;
     const { identity, owner } = claim;
+    const verified = paid.isSigned ? undefined : await this.#verify(paid);
+    if (verified?.kind === "respond") return verified;
     const denial = await hooks.ask("beforeSettle", () => factsOf(paid));
     if (denial !== undefined) return this.#release(paid, denied(denial));
     const settled = await settler.settle(paid, {
@@ -375,7 +389,7 @@ export class Gate {
   }
 
   /** The handler does not run, and the payment can be used again. Rejects if the store fails. */
-  async #release({ claim }: PaidRequest, response: GateResponse): Promise<Decision> {
+  async #release({ claim }: PaidRequest, response: GateResponse): Promise<Responded> {
     await this.#deps.store.release(claim.identity, claim.owner);
     return respond(response);
   }
@@ -403,6 +417,14 @@ export class Gate {
 
 const UNEXPECTED = "unexpected_verify_error";
 
+type Responded = Extract<Decision, { readonly kind: "respond" }>;
+
+/** The facilitator says that the payment would settle. */
+interface Verified {
+  readonly kind: "verified";
+  readonly extensionResponses: ExtensionResponses | undefined;
+}
+
 /** A function of the seller's that prices a request failed. */
 class PriceFailure {
   readonly cause: unknown;
@@ -415,7 +437,7 @@ class PriceFailure {
 /** Version 1 of the protocol has another header. Its clients should learn why they are not served. */
 const VERSION_1_ERROR = "invalid_x402_version: X-PAYMENT is of x402 version 1; version 2 has PAYMENT-SIGNATURE";
 
-function respond(response: GateResponse): Decision {
+function respond(response: GateResponse): Responded {
   return { kind: "respond", response };
 }
 

@@ -12,7 +12,7 @@ import { compileEvmTerms } from "../compile-terms.js";
 import { findPermitPayment } from "../permit2/find-payment.js";
 import { gasSponsoringFor } from "../permit2/gas-sponsoring.js";
 import { readPermitPayment } from "../permit2/permit2.js";
-import { prepareSignatureCheck, readSignedPermit, readSignedTransfer } from "../signatures/check-signature.js";
+import { checkSigned, readSignedPermit, readSignedTransfer } from "../signatures/check-signature.js";
 import { readAuthorizationPayment } from "./eip3009.js";
 import { findAuthorizationPayment } from "./find-payment.js";
 
@@ -28,10 +28,10 @@ export function exactEvm(): Scheme {
       isByPermit2(requirements)
         ? readPermitPayment("exact", payload, { requirements, nowSeconds })
         : readAuthorizationPayment(payload, requirements, nowSeconds),
-    prepareSignatureCheck: () =>
-      prepareSignatureCheck((payload, requirements) =>
+    checkSignature: (payload, requirements) =>
+      checkSigned(
         isByPermit2(requirements)
-          ? readSignedPermit("exact")(payload, requirements)
+          ? readSignedPermit("exact", payload, requirements)
           : readSignedTransfer(payload, requirements),
       ),
     findPayment: (query) =>

@@ -11,7 +11,7 @@ import { compileEvmTerms } from "../compile-terms.js";
 import { findPermitPayment } from "../permit2/find-payment.js";
 import { gasSponsoringFor } from "../permit2/gas-sponsoring.js";
 import { readPermitPayment } from "../permit2/permit2.js";
-import { prepareSignatureCheck, readSignedPermit } from "../signatures/check-signature.js";
+import { checkSigned, readSignedPermit } from "../signatures/check-signature.js";
 
 /** Creates the scheme. It needs no key and no chain library. Only `findPayment` asks a node, the one it is given. */
 export function uptoEvm(): Scheme {
@@ -25,7 +25,7 @@ export function uptoEvm(): Scheme {
     sameAddress,
     readPayment: (payload, requirements, nowSeconds) =>
       readPermitPayment("upto", payload, { requirements, nowSeconds }),
-    prepareSignatureCheck: () => prepareSignatureCheck(readSignedPermit("upto")),
+    checkSignature: (payload, requirements) => checkSigned(readSignedPermit("upto", payload, requirements)),
     findPayment: (query) => findPermitPayment("upto", query),
   } as const satisfies Scheme);
 }
