@@ -35,7 +35,6 @@ import { type PaymentsReport, type ReportedOffer, Reporter, reportOffers } from 
 import type { GateRequest, RoutedRequest } from "./route/request.js";
 import type { RouteTable } from "./route/route-table.js";
 import type { RouterView } from "./route/router-view.js";
-import type { Scheme, SignatureCheck } from "./scheme/scheme.js";
 import { type Listing, Listings } from "./settlement/listings.js";
 import { type Recovery, SettlementRecovery } from "./settlement/recovery.js";
 import { Settler } from "./settlement/settle.js";
@@ -187,6 +186,7 @@ function createParts(settings: Settings) {
     now,
     publicUrls: settings.publicUrls,
     copyWaitMs: settings.copyWaitMs,
+    refusesOtherKeys: settings.verifySignatures,
   });
 
   const tables: PricedTable[] = [];
@@ -200,7 +200,6 @@ function createParts(settings: Settings) {
     ...{ settings, findings, logger },
     facilitators: facilitator,
     quotes: createQuotes(settings.quoteSecret),
-    signatureChecks: new Map<Scheme, SignatureCheck>(),
   };
   return {
     settings,

@@ -117,7 +117,7 @@ export type {
   PaymentQuery,
   PaymentReading,
   Scheme,
-  SignatureCheck,
+  SignatureFinding,
   TermsIssue,
 } from "./scheme/scheme.js";
 export type { Listing } from "./settlement/listings.js";

@@ -431,8 +431,9 @@ export interface PaymentsOptions {
    */
   readonly rpc?: RpcByNetwork;
   /**
-   * Whether payers' signatures are checked in this process before the facilitator is called. On `eip155:*` it needs
-   * viem, and throws at start without it. Solana and Algorand signatures are always checked.
+   * Payers' signatures are always checked in this process. One on `eip155:*` that is not of the payer's key may be of a
+   * contract wallet: facilitators are asked about few such payments at a time. `true` refuses such a payment at once if its
+   * signature has 65 bytes, and with it contract wallets that sign with 65 bytes, such as a Safe with one owner.
    *
    * @example true
    * @defaultValue `false`

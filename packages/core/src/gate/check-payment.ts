@@ -13,7 +13,13 @@ import type { PaymentPayload } from "../protocol/documents.js";
 import { PAYMENT_IDENTIFIER, readPaymentIdentifier } from "../protocol/payment-identifier.js";
 import type { Reason } from "../protocol/reasons.js";
 import { matchOffer, type Offer } from "../scheme/offer.js";
-import { type MatchedRequest, type ReadPayment, SETTLEMENT_MARGIN_MS, toPriceRequest } from "./paid-request.js";
+import {
+  type CheckedPayment,
+  type MatchedRequest,
+  type ReadPayment,
+  SETTLEMENT_MARGIN_MS,
+  toPriceRequest,
+} from "./paid-request.js";
 import { type GateResponse, invalidInput, uncheckedInput } from "./responses.js";
 
 /** A payment that is refused without asking anybody. */
@@ -101,14 +107,19 @@ function readIdentifier(
   return { kind: "refused", status: 400, error, reason: "payment_identifier_required" };
 }
 
-/** Checks the payer's signature in this process, where the seller asked for it; `undefined`: nothing is wrong. */
-export async function checkSignature(
-  { signatureChecks }: Pick<PricedRoute, "signatureChecks">,
-  { scheme, requirements }: Offer,
-  payload: unknown,
-): Promise<Reason | undefined> {
-  const prepared = signatureChecks.get(scheme);
-  return prepared?.ok === true ? await prepared.check(payload, requirements) : undefined;
+/**
+ * Checks the payer's signature without asking anybody. A scheme without such a check has checked it before, or cannot.
+ *
+ * @param refusesOtherKeys - A signature of another key is refused. Otherwise it may be a contract's, so a facilitator is asked.
+ */
+export function checkSignature(read: ReadPayment, refusesOtherKeys: boolean): CheckedPayment | RefusedPayment {
+  const { scheme, requirements } = read.offer;
+  const finding = scheme.checkSignature?.(read.payment.payload, requirements) ?? { kind: "signed" };
+  if (finding.kind === "other_key" && refusesOtherKeys) {
+    const { reason } = finding;
+    return { kind: "refused", status: 402, reason, error: reason };
+  }
+  return { ...read, isSigned: finding.kind === "signed" };
 }
 
 /** Checks the request by the route's `validate`; `undefined`: it is valid. Rejects if a function of the seller's throws. */

@@ -54,6 +54,7 @@ import {
   hasPayment,
   type MatchedRequest,
   type PaidRequest,
+  sourceOf,
   toPaidRequest,
   toPricedRequest,
   toPriceRequest,
@@ -86,6 +87,8 @@ export interface GateDeps {
   readonly publicUrls: PublicUrlSettings;
   /** How long a duplicate waits for the first request. */
   readonly copyWaitMs: number;
+  /** Whether a signature of another key than the payer's is refused before a facilitator is asked. */
+  readonly refusesOtherKeys: boolean;
   readonly hooks: Pick<Hooks, "asksAboutRequests" | "askAboutRequest" | "ask">;
   readonly facilitator: Pick<FacilitatorPool, "ready" | "verify" | "admit">;
   readonly store: PaymentStore;
@@ -177,15 +180,14 @@ export class Gate {
     const read = readPayment(route, decoded.payment, now());
     if (read.kind === "refused") return this.#refuse(priced, read);
 
-    // 4. The payer's signature, where the seller wants it checked in this process.
-    const forged = await checkSignature(route, read.offer, decoded.payment.payload);
-    if (forged !== undefined)
-      return this.#refuse(priced, { kind: "refused", status: 402, reason: forged, error: forged });
+    // 4. The payer's signature. One that is not of the payer's key may be of a contract: then few are asked about at a time.
+    const checked = checkSignature(read, this.#deps.refusesOtherKeys);
+    if (checked.kind === "refused") return this.#refuse(priced, checked);
 
     // 5. From here on the payment is bound to this request: its route, method, target, body and offer.
     const bodyDigest = await digestOf(request);
     if (typeof bodyDigest !== "string") return this.#unbound(priced, bodyDigest);
-    const paid = toPaidRequest(priced, read, bodyDigest);
+    const paid = toPaidRequest(priced, checked, bodyDigest);
     const untilMs = now() + copyWaitMs;
     if (read.reading.kind === "expired") return this.#decideExpired(paid, read.reading.expiredReason, untilMs);
 
@@ -222,7 +224,7 @@ export class Gate {
       const denial = await hooks.ask("beforeVerify", () => factsOf(paid));
       let decision: Decision;
       if (denial !== undefined) decision = await this.#release(paid, denied(denial));
-      else if (route.settle === "before") decision = await this.#settleThenRun(paid);
+      else if (route.settle === "before") decision = await this.#checkThenSettle(paid);
       else decision = await this.#verifyThenRun(paid);
       if (decision.kind === "respond") inFlight.end(claim, () => decision.response);
       return decision;
@@ -234,32 +236,9 @@ export class Gate {
 
   /** `settle: "after"`: the facilitator accepts the payment, the handler runs, and the money moves afterwards. */
   async #verifyThenRun(paid: PaidRequest): Promise<Decision> {
-    const { hooks, facilitator, runs, listings, events, logger, now } = this.#deps;
-    const { identity } = paid.claim;
-    const startedMs = now();
-    const timed = () => ({ ...factsOf(paid), durationMs: now() - startedMs });
-    let response: VerifyResponse;
-    try {
-      response = await facilitator.verify(paid.facilitatorRequest, { payment: identity });
-    } catch (error) {
-      logger.error("verification_failed", { network: paid.offer.requirements.network, ...explain(error) });
-      events.emit("invalid", () => ({ ...timed(), reason: UNEXPECTED }));
-      const retryAfterSeconds = error instanceof FacilitatorError ? error.retryAfterSeconds : undefined;
-      return this.#release(paid, unreachable(UNEXPECTED, retryAfterSeconds ?? RETRY_AFTER_SECONDS));
-    }
-    const extensionResponses = listings.note({
-      payment: paid,
-      operation: "verify",
-      responses: response.extensionResponses,
-    });
-    if (!response.isValid) {
-      const reason = isReason(response.invalidReason) ? response.invalidReason : "invalid_payload";
-      events.emit("invalid", () => ({ ...timed(), reason }));
-      // The facilitator's own failure is not the payer's fault, and another signature would not help.
-      if (reason === UNEXPECTED) return this.#release(paid, unreachable(UNEXPECTED, RETRY_AFTER_SECONDS));
-      return this.#release(paid, refusal(paid.route, paid.occasion, reason));
-    }
-    events.emit("verified", timed);
+    const { hooks, runs, events } = this.#deps;
+    const verified = await this.#verify(paid);
+    if (verified.kind === "respond") return verified;
     const denial = await hooks.ask("afterVerify", () => factsOf(paid));
     if (denial !== undefined) return this.#release(paid, denied(denial));
     // The amount of some schemes is known only when the handler has run.
@@ -275,7 +254,7 @@ export class Gate {
     }
     let decision: Decision | undefined;
     try {
-      decision = await this.#admit(paid, run, extensionResponses);
+      decision = await this.#admit(paid, run, verified.extensionResponses);
       return decision;
     } finally {
       if (decision?.kind !== "run") run.end();
@@ -297,6 +276,44 @@ export class Gate {
     const admission = admissions.admit(paid, run, verifyResponses);
     events.emit("admitted", () => factsOf(paid));
     return { kind: "run", admission };
+  }
+
+  /** Asks a facilitator whether the payment would settle. If not, the claim is released. */
+  async #verify(paid: PaidRequest): Promise<Verified | Responded> {
+    const { facilitator, listings, events, logger, now } = this.#deps;
+    const { isSigned, claim } = paid;
+    const startedMs = now();
+    const timed = () => ({ ...factsOf(paid), durationMs: now() - startedMs });
+    let response: VerifyResponse;
+    try {
+      const about = { payment: claim.identity, source: sourceOf(paid), isSigned };
+      response = await facilitator.verify(paid.facilitatorRequest, about);
+    } catch (error) {
+      logger.error("verification_failed", { network: paid.offer.requirements.network, ...explain(error) });
+      events.emit("invalid", () => ({ ...timed(), reason: UNEXPECTED }));
+      const retryAfterSeconds = error instanceof FacilitatorError ? error.retryAfterSeconds : undefined;
+      return this.#release(paid, unreachable(UNEXPECTED, retryAfterSeconds ?? RETRY_AFTER_SECONDS));
+    }
+    const extensionResponses = listings.note({
+      payment: paid,
+      operation: "verify",
+      responses: response.extensionResponses,
+    });
+    if (!response.isValid) {
+      const reason = isReason(response.invalidReason) ? response.invalidReason : "invalid_payload";
+      events.emit("invalid", () => ({ ...timed(), reason }));
+      // The facilitator's own failure is not the payer's fault, and another signature would not help.
+      if (reason === UNEXPECTED) return this.#release(paid, unreachable(UNEXPECTED, RETRY_AFTER_SECONDS));
+      return this.#release(paid, refusal(paid.route, paid.occasion, reason));
+    }
+    events.emit("verified", timed);
+    return { kind: "verified", extensionResponses };
+  }
+
+  /** `settle: "before"`: a payment whose signature may be forged is verified first. */
+  async #checkThenSettle(paid: PaidRequest): Promise<Decision> {
+    const verified = paid.isSigned ? undefined : await this.#verify(paid);
+    return verified?.kind === "respond" ? verified : this.#settleThenRun(paid);
   }
 
   /** The money moves, and then the handler runs: `settle: "before"`, and payments that were abandoned too often. */
@@ -401,7 +418,7 @@ export class Gate {
   }
 
   /** The handler does not run, and the payment can be used again. Rejects if the store fails. */
-  async #release({ claim }: PaidRequest, response: GateResponse): Promise<Decision> {
+  async #release({ claim }: PaidRequest, response: GateResponse): Promise<Responded> {
     await this.#deps.store.release(claim.identity, claim.owner);
     return respond(response);
   }
@@ -429,6 +446,14 @@ export class Gate {
 
 const UNEXPECTED = "unexpected_verify_error";
 
+type Responded = Extract<Decision, { readonly kind: "respond" }>;
+
+/** The facilitator says that the payment would settle. */
+interface Verified {
+  readonly kind: "verified";
+  readonly extensionResponses: ExtensionResponses | undefined;
+}
+
 /** A function of the seller's that prices a request failed. */
 class PriceFailure {
   readonly cause: unknown;
@@ -441,7 +466,7 @@ class PriceFailure {
 /** Version 1 of the protocol has another header. Its clients should learn why they are not served. */
 const VERSION_1_ERROR = "invalid_x402_version: X-PAYMENT is of x402 version 1; version 2 has PAYMENT-SIGNATURE";
 
-function respond(response: GateResponse): Decision {
+function respond(response: GateResponse): Responded {
   return { kind: "respond", response };
 }
 

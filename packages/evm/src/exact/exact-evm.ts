@@ -13,7 +13,7 @@ import { readTokenBalance } from "../node/node-questions.js";
 import { findPermitPayment } from "../permit2/find-payment.js";
 import { gasSponsoringFor } from "../permit2/gas-sponsoring.js";
 import { readPermit, readPermitPayment } from "../permit2/permit2.js";
-import { prepareSignatureCheck, readSignedPermit, readSignedTransfer } from "../signatures/check-signature.js";
+import { checkSigned, readSignedPermit, readSignedTransfer } from "../signatures/check-signature.js";
 import { readAuthorization, readAuthorizationPayment } from "./eip3009.js";
 import { findAuthorizationPayment } from "./find-payment.js";
 
@@ -29,10 +29,10 @@ export function exactEvm(): Scheme {
       isByPermit2(requirements)
         ? readPermitPayment("exact", payload, { requirements, nowSeconds })
         : readAuthorizationPayment(payload, requirements, nowSeconds),
-    prepareSignatureCheck: () =>
-      prepareSignatureCheck((payload, requirements) =>
+    checkSignature: (payload, requirements) =>
+      checkSigned(
         isByPermit2(requirements)
-          ? readSignedPermit("exact")(payload, requirements)
+          ? readSignedPermit("exact", payload, requirements)
           : readSignedTransfer(payload, requirements),
       ),
     findPayment: (query) =>
