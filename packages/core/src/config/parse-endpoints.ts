@@ -17,7 +17,7 @@ import { createRpcNode, parseRpcUrl, RPC_URL_EXPECTED, type RpcNode } from "../h
 import { parseBaseUrl } from "../http/urls.js";
 import { type Issues, issuePath } from "../issues.js";
 import type { ChosenFacilitator, HttpFacilitatorChoice, RpcEndpoint } from "../options.js";
-import { canonicalNetwork, isNetwork, type NetworkPattern } from "../protocol/caip2.js";
+import { canonicalNetwork, expectedNetwork, isNetwork, type NetworkPattern } from "../protocol/caip2.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 
 const URL_KEYS = Object.keys({
@@ -122,7 +122,9 @@ function parseName(given: unknown, byDefault: string, { path, taken, issues }: C
 function parseServed(networks: unknown, { path, issues }: Context): readonly NetworkPattern[] | undefined {
   if (networks === undefined) return undefined;
   if (Array.isArray(networks) && networks.length > 0 && networks.every(isPattern)) return [...networks];
-  issues.add(issuePath(path, "networks"), 'CAIP-2 networks or "<namespace>:*", at least one', networks);
+  const wrong = Array.isArray(networks) ? networks.find((one) => !isPattern(one)) : networks;
+  const expected = expectedNetwork(wrong, 'CAIP-2 networks or "<namespace>:*", at least one');
+  issues.add(issuePath(path, "networks"), expected, networks);
   return undefined;
 }
 
@@ -184,7 +186,8 @@ interface Key {
 
 function checkKey(network: string, { path, isTaken, issues }: Key): boolean {
   const isGood = isNetwork(network);
-  if (!isGood) issues.addText(path, 'a CAIP-2 network such as "eip155:84532" as key', "another key");
+  const expected = expectedNetwork(network, 'a CAIP-2 network such as "eip155:84532" as key');
+  if (!isGood) issues.addText(path, expected, "another key");
   else if (isTaken) issues.addText(path, "one node per network, in any spelling", "another one");
   return isGood && !isTaken;
 }
