@@ -331,7 +331,7 @@ export type FacilitatorChoice = string | URL | HttpFacilitatorChoice | ChosenFac
 export interface PaymentsOptions {
   /**
    * Verifies and settles: one, or several in order of preference. The next one verifies when one fails; it settles
-   * only if the request provably never reached the one before.
+   * only if the request provably never reached the one before. An `http:` URL on a public host is refused.
    *
    * @example [{ url: "https://facilitator.example", headers: { Authorization: "Bearer …" } }, "https://x402.org/facilitator"]
    */

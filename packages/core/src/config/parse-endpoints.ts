@@ -17,6 +17,7 @@ import { createRpcNode, parseRpcUrl, RPC_URL_EXPECTED, type RpcNode } from "../h
 import { parseBaseUrl } from "../http/urls.js";
 import { type Issues, issuePath } from "../issues.js";
 import type { ChosenFacilitator, HttpFacilitatorChoice, RpcEndpoint } from "../options.js";
+import { isPublicWithoutTls } from "../pricing/resource.js";
 import { canonicalNetwork, expectedNetwork, isNetwork, type NetworkPattern } from "../protocol/caip2.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 
@@ -36,6 +37,10 @@ const OBJECT_KEYS = Object.keys({
 const METHODS = ["verify", "settle", "supported"];
 const OBJECT_EXPECTED = `an object with ${METHODS.join(", ")}`;
 const EXPECTED = `${BASE_URL_EXPECTED}, { url, headers, networks, name }, { facilitator, networks, name }, or ${OBJECT_EXPECTED}`;
+
+/** A forged "settled" gives away the response. A seller who means it passes the facilitator itself. */
+const TLS_EXPECTED =
+  "an https URL, because over http anyone on the way can forge a settlement; if it is your own network, pass createHttpFacilitator({ url }) of @farebox/core";
 
 /** Log lines and records contain the name. */
 const MAX_NAME = 100;
@@ -84,6 +89,7 @@ function parseUrl(given: JsonObject, urlPath: string, context: Context): Facilit
   const url = parseBaseUrl(given["url"]);
   const expected = urlPath === path ? EXPECTED : BASE_URL_EXPECTED;
   if (url === undefined) issues.addText(urlPath, expected, describeWithoutSecrets(given));
+  else if (isPublicWithoutTls(url)) issues.addText(urlPath, TLS_EXPECTED, describeWithoutSecrets(given));
   issues.checkKeys(path, given, URL_KEYS);
   const headers = given["headers"] ?? {};
   const isGood = isFacilitatorHeaders(headers);
