@@ -270,6 +270,8 @@ function distanceTo(path: string, other: string): number | undefined {
   if (other !== "" && path.endsWith(other)) return 1;
   const typos = countTypos(path, other, MAX_TYPOS);
   if (typos <= MAX_TYPOS && typos * 3 < path.length) return typos;
+  // Every key is compared with every route, and most end in another name.
+  if (path.slice(path.lastIndexOf("/")) !== other.slice(other.lastIndexOf("/"))) return undefined;
   return differingLevels(path.split("/"), other.split("/"));
 }
 
