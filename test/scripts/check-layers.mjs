@@ -36,7 +36,8 @@ const PACKAGES = {
 const CORE = {
   errors: [],
   protocol: ["errors"],
-  issues: ["errors", "protocol"],
+  typos: [],
+  issues: ["errors", "protocol", "typos"],
   http: ["errors", "protocol"],
   events: ["errors", "protocol", "issues"],
   price: ["errors", "protocol"],
@@ -62,7 +63,19 @@ CORE.pricing = [
 CORE.settlement = ["errors", "protocol", "options", "http", "events", "facilitator", "scheme", "store"];
 CORE.gate = [...new Set([...CORE.pricing, ...CORE.settlement]), "pricing", "settlement"];
 CORE.config = [...CORE.gate.filter((room) => room !== "gate")];
-CORE.report = ["errors", "protocol", "options", "http", "events", "price", "scheme", "route", "pricing", "settlement"];
+CORE.report = [
+  "errors",
+  "protocol",
+  "typos",
+  "options",
+  "http",
+  "events",
+  "price",
+  "scheme",
+  "route",
+  "pricing",
+  "settlement",
+];
 CORE.engine = Object.keys(CORE);
 CORE.adapter = Object.keys(CORE);
 CORE.index = Object.keys(CORE);

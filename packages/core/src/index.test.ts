@@ -13,6 +13,7 @@ test("the public surface of @farebox/core is exactly this", () => {
       "FacilitatorError",
       "FareboxError",
       "PaymentAbortedError",
+      "PriceError",
       "RELEASABLE",
       "RpcError",
       "StateError",
@@ -21,6 +22,8 @@ test("the public surface of @farebox/core is exactly this", () => {
       "createHttpFacilitator",
       "createMemoryStore",
       "createRpcNode",
+      "price",
+      "usd",
     ]
   `);
 });

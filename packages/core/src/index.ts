@@ -20,6 +20,7 @@ export {
   type FareboxErrorCode,
   PaymentAbortedError,
   type PaymentAbortReason,
+  PriceError,
   RpcError,
   type RpcProblem,
   StateError,
@@ -65,7 +66,9 @@ export type {
   HttpFacilitatorChoice,
   IdentifierMode,
   InputValidator,
+  NetworkName,
   PaymentOption,
+  PaymentOptionList,
   PaymentsOptions,
   PayToByNetwork,
   PayToFunction,
@@ -80,8 +83,9 @@ export type {
   StartTimer,
   Unmetered,
 } from "./options.js";
+export { type ExactPrice, price, usd } from "./price/exact-price.js";
 export type { AssetPrice, DollarPrice, TickerPrice } from "./price/price.js";
-export type { Network, NetworkPattern } from "./protocol/caip2.js";
+export type { KnownNetwork, Network, NetworkPattern } from "./protocol/caip2.js";
 export type {
   AcceptedRequirements,
   AdvertisedRequirements,

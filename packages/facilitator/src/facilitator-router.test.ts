@@ -25,7 +25,7 @@ describe("options of the router", () => {
     const wrong = { open: 1, bodyLimitBytes: 1_023, bodyTimeoutMs: "10s", logger: null, bodyLimit: 1 };
     expect(() => facilitatorRouter({} as Facilitator, wrong as never)).toThrow(ConfigError);
     expect(() => facilitatorRouter({} as Facilitator, wrong as never)).toThrowErrorMatchingInlineSnapshot(`
-      [ConfigError: options.bodyLimit: expected one of the keys open, bodyLimitBytes, bodyTimeoutMs, logger, received an unknown key
+      [ConfigError: options.bodyLimit: expected a known key: did you mean bodyLimitBytes? Known: open, bodyTimeoutMs, logger, received an unknown key
       options.open: expected a boolean, received 1
       facilitator: expected a facilitator, e.g. createFacilitator(…), received {}
       options.bodyLimitBytes: expected a whole number from 1024 to 10485760, received 1023

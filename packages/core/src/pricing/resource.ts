@@ -170,7 +170,7 @@ export function matchesMount(template: string, mountPath: string): boolean {
 }
 
 /** Endings of names that public DNS does not resolve. */
-const PRIVATE_NAME = /(?:^|\.)(?:localhost|localdomain|local|internal|home\.arpa|test|invalid)\.?$/;
+const PRIVATE_NAME = /(?:^|\.)(?:localhost|localdomain|local|internal|lan|svc|home\.arpa|test|invalid)\.?$/;
 
 /** Whether a host is a name that public DNS may resolve. */
 export function isPublicName(hostname: string): boolean {
