@@ -18,6 +18,7 @@ import { createFacilitatorPool } from "./facilitator/pool.js";
 import type { FacilitatorHealth } from "./facilitator/pool-member.js";
 import type { Decision } from "./gate/admission.js";
 import { Admissions } from "./gate/admission.js";
+import { SignatureChecks } from "./gate/check-payment.js";
 import { Gate } from "./gate/gate.js";
 import { InFlight } from "./gate/in-flight.js";
 import { Replay } from "./gate/replay.js";
@@ -186,7 +187,7 @@ function createParts(settings: Settings) {
     now,
     publicUrls: settings.publicUrls,
     copyWaitMs: settings.copyWaitMs,
-    refusesOtherKeys: settings.verifySignatures,
+    signatures: new SignatureChecks(settings.verifySignatures),
   });
 
   const tables: PricedTable[] = [];

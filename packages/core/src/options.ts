@@ -445,9 +445,10 @@ export interface PaymentsOptions {
    */
   readonly rpc?: RpcByNetwork;
   /**
-   * Payers' signatures are always checked in this process. One on `eip155:*` that is not of the payer's key may be of a
-   * contract wallet: facilitators are asked about few such payments at a time. `true` refuses such a payment at once if its
-   * signature has 65 bytes, and with it contract wallets that sign with 65 bytes, such as a Safe with one owner.
+   * Payers' signatures are checked in this process: on `eip155:*` all of them until 64 in a row were good, then one in 16, until
+   * one is not. One that is not of the payer's key may be of a contract wallet: facilitators are asked about few such payments
+   * at a time. `true` checks all, and refuses such a payment at once if its signature has 65 bytes, and with it contract
+   * wallets that sign with 65 bytes, such as a Safe with one owner.
    *
    * @example true
    * @defaultValue `false`

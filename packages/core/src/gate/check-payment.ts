@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { bodyNotParsedFinding, type Findings } from "../events/findings.js";
 import type { InputProblem } from "../extension.js";
-import type { IdentifierMode, InputValidator } from "../options.js";
+import type { IdentifierMode, InputValidator, SettleTime } from "../options.js";
 import { bodyTypeOf, checkDeclaredInput } from "../pricing/declarations.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
 import type { PaymentPayload } from "../protocol/documents.js";
@@ -107,19 +107,47 @@ function readIdentifier(
   return { kind: "refused", status: 400, error, reason: "payment_identifier_required" };
 }
 
+/** After this many good signatures in a row, only one in {@link SAMPLE} is checked, until one is not good. */
+const GOOD_ENOUGH = 64;
+const SAMPLE = 16;
+
 /**
- * Checks the payer's signature without asking anybody. A scheme without such a check has checked it before, or cannot.
- *
- * @param refusesOtherKeys - A signature of another key is refused. Otherwise it may be a contract's, so a facilitator is asked.
+ * Checks payers' signatures without asking anybody. A check on EVM takes longer than all the rest of a request, so a seller
+ * whose payments are all well signed checks a sample: the facilitator checks each of them anyway.
  */
-export function checkSignature(read: ReadPayment, refusesOtherKeys: boolean): CheckedPayment | RefusedPayment {
-  const { scheme, requirements } = read.offer;
-  const finding = scheme.checkSignature?.(read.payment.payload, requirements) ?? { kind: "signed" };
-  if (finding.kind === "other_key" && refusesOtherKeys) {
+export class SignatureChecks {
+  /** Whether a signature of another key is refused. Otherwise it may be a contract's, so a facilitator is asked. */
+  readonly #refusesOtherKeys: boolean;
+  #good = 0;
+
+  constructor(refusesOtherKeys: boolean) {
+    this.#refusesOtherKeys = refusesOtherKeys;
+  }
+
+  /** A scheme without a check has checked the signature before, or cannot. */
+  check(read: ReadPayment, settle: SettleTime): CheckedPayment | RefusedPayment {
+    const { scheme, requirements } = read.offer;
+    if (scheme.checkSignature === undefined || this.#mayPass(settle)) return { ...read, isSigned: true };
+    const finding = scheme.checkSignature(read.payment.payload, requirements);
+    if (finding.kind === "other_key") this.distrust();
+    if (finding.kind !== "other_key" || !this.#refusesOtherKeys)
+      return { ...read, isSigned: finding.kind === "signed" };
     const { reason } = finding;
     return { kind: "refused", status: 402, reason, error: reason };
   }
-  return { ...read, isSigned: finding.kind === "signed" };
+
+  /** A payment was not signed by its payer: from now on, each signature is checked. */
+  distrust(): void {
+    this.#good = 0;
+  }
+
+  /** Nobody verifies a payment that is settled at once, so it is always checked. */
+  #mayPass(settle: SettleTime): boolean {
+    if (this.#refusesOtherKeys || settle === "before") return false;
+    this.#good += 1;
+    // Drawn, so that nobody knows which one.
+    return this.#good > GOOD_ENOUGH && Math.random() * SAMPLE >= 1;
+  }
 }
 
 /** Checks the request by the route's `validate`; `undefined`: it is valid. Rejects if a function of the seller's throws. */

@@ -48,7 +48,7 @@ import { explain, factsOf } from "../settlement/outcome.js";
 import type { Settler } from "../settlement/settle.js";
 import type { PaymentStore } from "../store/payment-store.js";
 import type { Admissions, Decision } from "./admission.js";
-import { checkInput, checkSignature, type RefusedPayment, readPayment } from "./check-payment.js";
+import { checkInput, type RefusedPayment, readPayment, type SignatureChecks } from "./check-payment.js";
 import type { InFlight } from "./in-flight.js";
 import {
   hasPayment,
@@ -87,8 +87,7 @@ export interface GateDeps {
   readonly publicUrls: PublicUrlSettings;
   /** How long a duplicate waits for the first request. */
   readonly copyWaitMs: number;
-  /** Whether a signature of another key than the payer's is refused before a facilitator is asked. */
-  readonly refusesOtherKeys: boolean;
+  readonly signatures: SignatureChecks;
   readonly hooks: Pick<Hooks, "asksAboutRequests" | "askAboutRequest" | "ask">;
   readonly facilitator: Pick<FacilitatorPool, "ready" | "verify" | "admit">;
   readonly store: PaymentStore;
@@ -181,7 +180,7 @@ export class Gate {
     if (read.kind === "refused") return this.#refuse(priced, read);
 
     // 4. The payer's signature. One that is not of the payer's key may be of a contract: then few are asked about at a time.
-    const checked = checkSignature(read, this.#deps.refusesOtherKeys);
+    const checked = this.#deps.signatures.check(read, route.settle);
     if (checked.kind === "refused") return this.#refuse(priced, checked);
 
     // 5. From here on the payment is bound to this request: its route, method, target, body and offer.
@@ -280,7 +279,7 @@ export class Gate {
 
   /** Asks a facilitator whether the payment would settle. If not, the claim is released. */
   async #verify(paid: PaidRequest): Promise<Verified | Responded> {
-    const { facilitator, listings, events, logger, now } = this.#deps;
+    const { facilitator, signatures, listings, events, logger, now } = this.#deps;
     const { isSigned, claim } = paid;
     const startedMs = now();
     const timed = () => ({ ...factsOf(paid), durationMs: now() - startedMs });
@@ -302,6 +301,7 @@ export class Gate {
     if (!response.isValid) {
       const reason = isReason(response.invalidReason) ? response.invalidReason : "invalid_payload";
       events.emit("invalid", () => ({ ...timed(), reason }));
+      if (isSigned && reason.endsWith("_signature")) signatures.distrust();
       // The facilitator's own failure is not the payer's fault, and another signature would not help.
       if (reason === UNEXPECTED) return this.#release(paid, unreachable(UNEXPECTED, RETRY_AFTER_SECONDS));
       return this.#release(paid, refusal(paid.route, paid.occasion, reason));
