@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { randomBytes } from "node:crypto";
 import { type BuiltIn, parseOptions, type Settings } from "./config/parse-options.js";
 import { parseCharge, parseRoutes } from "./config/parse-routes.js";
 import { ConfigError } from "./errors.js";
@@ -20,6 +21,7 @@ import type { Decision } from "./gate/admission.js";
 import { Admissions } from "./gate/admission.js";
 import { Gate } from "./gate/gate.js";
 import { InFlight } from "./gate/in-flight.js";
+import { createRetryTokens } from "./gate/proof.js";
 import { Replay } from "./gate/replay.js";
 import { createIssues, type Issues } from "./issues.js";
 import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
@@ -171,12 +173,15 @@ function createParts(settings: Settings) {
   });
   const recovery = new SettlementRecovery({ store, settler, inFlight, schemes, events, logger, now, timer });
 
+  // The records of a memory store are of this process only, and so are its tokens.
+  const tokens = createRetryTokens(isMemoryStore(store) ? randomBytes(32) : settings.quoteSecret);
   const admissions = new Admissions({
-    ...{ store, settler, inFlight, hooks, events, findings, logger, now, timer, relayExtensionResponses },
+    ...{ tokens, store, settler, inFlight, hooks, events, findings, logger, now, timer, relayExtensionResponses },
   });
-  const replay = new Replay({ store, settler, inFlight, admissions, events, now, timer });
+  const replay = new Replay({ tokens, store, settler, inFlight, admissions, events, now, timer });
   const gate = new Gate({
     ...{ hooks, facilitator, store, inFlight, admissions, replay, settler, listings, events, findings, logger, now },
+    tokens,
     publicUrls: settings.publicUrls,
     copyWaitMs: settings.copyWaitMs,
   });

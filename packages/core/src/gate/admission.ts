@@ -27,6 +27,7 @@ import {
   HandlerRun,
   type Payment,
 } from "./payment.js";
+import type { RetryTokens } from "./proof.js";
 import {
   amountNotSet,
   cutShort,
@@ -87,6 +88,8 @@ export interface PrepaidAdmission {
   readonly payment: Payment;
   /** The receipt. It is on the response before the handler runs, and stays there. */
   readonly headers: Headers;
+  /** With these on a response of 500 and above, the client can prove that the run it is owed then is its own. */
+  readonly failureHeaders: Headers;
   /** The handler cannot run, because the client disconnected: the same payment sent again runs it. */
   cancel(): Promise<void>;
   /** The handler responds with 500 or above: the same payment sent again runs it once more. A second failure stands. */
@@ -105,16 +108,17 @@ export type Decision =
    * must not keep the response to a granted request.
    */
   | { readonly kind: "pass"; readonly isGranted: boolean }
-  /** This response goes out, and the handler does not run. `undelivered` is called if the response cannot be delivered. */
-  | { readonly kind: "respond"; readonly response: GateResponse; readonly undelivered?: () => Promise<void> }
+  /** This response goes out, and the handler does not run. */
+  | { readonly kind: "respond"; readonly response: GateResponse }
   /** The payment is good: the handler runs. */
   | { readonly kind: "run"; readonly admission: Admission };
 
 /** What admissions need. */
 export interface AdmissionDeps {
+  readonly tokens: Pick<RetryTokens, "headersFor">;
   readonly store: PaymentStore;
   readonly settler: Pick<Settler, "settle">;
-  readonly inFlight: Pick<InFlight, "end">;
+  readonly inFlight: Pick<InFlight, "settling" | "end">;
   readonly hooks: Pick<Hooks, "ask" | "tell">;
   readonly events: PaymentEvents;
   readonly findings: Pick<Findings, "add">;
@@ -129,6 +133,7 @@ export interface AdmissionDeps {
 interface PrepaidFacts {
   readonly settleResponses?: ExtensionResponses | undefined;
   readonly isOwed?: boolean;
+  readonly isPayers?: boolean;
 }
 
 /** Admits payments. */
@@ -148,17 +153,19 @@ export class Admissions {
    * A settled payment of a route that settles first.
    *
    * @param isOwed - The payment was owed its handler before, so a failure may be its second.
+   * @param isPayers - The request proved to be the payer's.
    */
   admitPrepaid(
     paid: PaidRequest,
     receipt: SettlementResponse,
-    { settleResponses, isOwed = false }: PrepaidFacts = {},
+    { settleResponses, isOwed = false, isPayers = true }: PrepaidFacts = {},
   ): PrepaidAdmission {
     const { run, payment } = settledRun(paid, receipt);
     return {
       isHeld: false,
       payment,
       headers: paidHeaders(receipt, this.#toRelay(settleResponses)),
+      failureHeaders: isPayers && !isOwed ? this.#deps.tokens.headersFor(paid.claim.identity) : [],
       cancel: () => owe(paid, this.#deps),
       fail: async () => {
         if (!isOwed) await owe(paid, this.#deps);
@@ -167,16 +174,32 @@ export class Admissions {
     };
   }
 
-  /** A settled payment whose response is gone: the handler runs once more, and its response goes out with the receipt. */
-  admitOwed(paid: PaidRequest, receipt: SettlementResponse): HeldAdmission {
+  /**
+   * A settled payment whose response is gone: the handler runs once more, and its response goes out with the receipt.
+   *
+   * @param isPayers - Without proof that the request is the payer's, the response is kept for the payer, too.
+   */
+  admitOwed(
+    paid: PaidRequest,
+    receipt: SettlementResponse,
+    { isPayers }: { readonly isPayers: boolean },
+  ): HeldAdmission {
+    const { inFlight } = this.#deps;
     const { run, payment } = settledRun(paid, receipt);
+    inFlight.settling(paid.claim, paid.client);
     return {
       isHeld: true,
       payment,
-      complete: async () => ({ kind: "release", paid: true, headers: paidHeaders(receipt) }),
-      cancel: () => {
+      complete: async (response) => {
+        const release = { kind: "release", paid: true, headers: paidHeaders(receipt) } as const;
+        if (!isPayers) await keepResponse(paid, toStored(response), this.#deps);
+        inFlight.end(paid.claim, () => toShare(response, release));
+        return release;
+      },
+      cancel: async () => {
         run.disconnect();
-        return owe(paid, this.#deps);
+        await owe(paid, this.#deps);
+        inFlight.end(paid.claim);
       },
       undelivered: (response) => keepResponse(paid, toStored(response), this.#deps),
       unreleased: (response) => keepOrOwe(paid, response, this.#deps),
@@ -189,11 +212,6 @@ export class Admissions {
   /** What clients get of what facilitators say about listings. */
   #toRelay(responses: ExtensionResponses | undefined): ExtensionResponses | undefined {
     return this.#deps.relayExtensionResponses ? responses : undefined;
-  }
-
-  /** Keeps a response that was not delivered, for the same payment sent again. */
-  keep(paid: PaidRequest, response: StoredAnswer): Promise<void> {
-    return keepResponse(paid, response, this.#deps);
   }
 }
 
@@ -272,7 +290,7 @@ class VerifiedAdmission implements HeldAdmission {
   /** Rejects if the store fails before the facilitator was told. */
   async #settle(response: HandlerResponse, amount: bigint | undefined): Promise<Release> {
     const paid = this.#paid;
-    const { settler, hooks, logger, now, relayExtensionResponses } = this.#deps;
+    const { settler, hooks, tokens, logger, now, relayExtensionResponses } = this.#deps;
     const { route, claim, client, payer, occasion } = paid;
     if (!isCharged(route, response.status, logger)) {
       await this.#giveUp("not_chargeable");
@@ -303,10 +321,13 @@ class VerifiedAdmission implements HeldAdmission {
       owner: claim.owner,
       facilitator: undefined,
       response: toStored(response),
-      waiting: { client },
+      waiting: { client, keepsResponse: () => this.#run.isDisconnected },
     });
     if (settled.kind === "lost") this.#tellCancelled("failed");
-    if (settled.kind !== "settled") return { kind: "replace", response: notSettled(route, occasion, settled) };
+    if (settled.kind !== "settled") {
+      const proof = tokens.headersFor(claim.identity);
+      return { kind: "replace", response: notSettled(route, occasion, settled, proof) };
+    }
     const { receipt, extensionResponses = this.#verifyResponses } = settled;
     return {
       kind: "release",

@@ -1,6 +1,6 @@
 /**
- * One payment, sent many times in any order, with any behaviour of the facilitator. The payer is served at most once,
- * and only if the money moved. If it moved, no response says that the payment failed.
+ * One payment, sent many times in any order, with any behaviour of the facilitator. The payer is served only if the money
+ * moved, and more than once only if a response may have been lost. If it moved, no response says that the payment failed.
  *
  * @module
  */
@@ -46,7 +46,7 @@ function settleIn(world: { fates: Fate[]; moved: boolean }): SettlementResponse 
 
 function createWorld() {
   const shop = createShop();
-  const world = { moved: false, served: 0, round: 0, ranIn: -1, kept: 0, fates: [] as Fate[], ends: [] as End[] };
+  const world = { moved: false, served: 0, round: 0, ranIn: -1, isKept: false, fates: [] as Fate[], ends: [] as End[] };
 
   shop.facilitator.settles = async () => settleIn(world);
 
@@ -63,6 +63,8 @@ function createWorld() {
     }
     const release = await admission.complete({ ...HANDLED, status: end === "failed" ? 500 : 200 });
     if (release.kind === "replace") {
+      // 503: the response is held back, and may go out later.
+      world.isKept ||= release.response.status === 503;
       expectHonest(readResponse(release.response));
       return;
     }
@@ -72,15 +74,15 @@ function createWorld() {
     served();
     if (end === "undelivered") {
       world.served--;
-      world.kept++;
+      world.isKept = true;
       await admission.undelivered(HANDLED);
     }
   }
 
-  /** Duplicates in flight are served with the first request. Afterwards, only a broken delivery is served again. */
+  /** Duplicates in flight are served with the first request. Afterwards, only a response that may have been lost. */
   function served(): void {
     expect(world.moved).toBe(true);
-    if (world.served > 0 && world.ranIn !== world.round) expect(world.kept--).toBeGreaterThan(0);
+    if (world.served > 0 && world.ranIn !== world.round) expect(world.isKept).toBe(true);
     world.served++;
   }
 
@@ -113,7 +115,7 @@ const plans = fc.record({
   ends: fc.array(fc.constantFrom(...ENDS), { maxLength: 8 }),
 });
 
-test("a payment is served at most once, and no response is wrong about the money", async () => {
+test("a payment is served once unless its response may be lost, and no response is wrong about the money", async () => {
   await fc.assert(
     fc.asyncProperty(plans, async ({ rounds, fates, ends }) => {
       const { world, run } = createWorld();
@@ -138,7 +140,8 @@ test("a payer who keeps retrying is served in the end when the money moved", asy
         vi.setSystemTime(Date.now() + 60_000);
         await run();
       }
-      expect(world).toMatchObject({ moved: true, served: 1 });
+      expect(world.moved).toBe(true);
+      expect(world.served).toBeGreaterThan(0);
     }),
   );
 });

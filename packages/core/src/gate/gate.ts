@@ -59,6 +59,7 @@ import {
   toPriceRequest,
   toQuotedRequest,
 } from "./paid-request.js";
+import type { RetryTokens } from "./proof.js";
 import type { Replay } from "./replay.js";
 import {
   ambiguousPath,
@@ -91,6 +92,7 @@ export interface GateDeps {
   readonly admissions: Admissions;
   readonly replay: Replay;
   readonly settler: Pick<Settler, "settle">;
+  readonly tokens: Pick<RetryTokens, "headersFor">;
   readonly listings: Pick<Listings, "note">;
   readonly events: PaymentEvents;
   readonly findings: Pick<Findings, "add">;
@@ -127,7 +129,7 @@ export class Gate {
     if (route.isFree) return PASS;
     try {
       const url = route.url ?? resourceUrl(request, this.#deps.publicUrls);
-      const matched = { route, request, url, locate };
+      const matched = { route, request, url, locate, arrival: this.#deps.inFlight.next() };
       this.#noteUrl(matched);
       const mustWait = this.#deps.hooks.asksAboutRequests || route.isPending() || route.priceFor !== undefined;
       if (!mustWait && !hasPayment(request)) return this.#challenge(matched);
@@ -227,7 +229,7 @@ export class Gate {
 
   /** `settle: "after"`: the facilitator accepts the payment, the handler runs, and the money moves afterwards. */
   async #verifyThenRun(paid: PaidRequest): Promise<Decision> {
-    const { hooks, facilitator, store, inFlight, admissions, listings, events, logger, now } = this.#deps;
+    const { hooks, facilitator, store, tokens, inFlight, admissions, listings, events, logger, now } = this.#deps;
     const { identity, owner } = paid.claim;
     const startedMs = now();
     const timed = () => ({ ...factsOf(paid), durationMs: now() - startedMs });
@@ -266,7 +268,7 @@ export class Gate {
       return this.#release(paid, unreachable("unexpected_settle_error", waitSeconds));
     }
     const isOurs = await store.transition({ identity, from: "claimed", to: "serving", owner });
-    if (!isOurs) return respond(inProgress());
+    if (!isOurs) return respond(inProgress(tokens.headersFor(identity)));
     const admission = admissions.admit(paid, extensionResponses);
     events.emit("admitted", () => factsOf(paid));
     return { kind: "run", admission };
@@ -274,7 +276,7 @@ export class Gate {
 
   /** `settle: "before"`: the money moves, and then the handler runs. */
   async #settleThenRun(paid: PaidRequest): Promise<Decision> {
-    const { hooks, store, settler, admissions, events } = this.#deps;
+    const { hooks, store, settler, tokens, admissions, events } = this.#deps;
     const { claim, client, route, occasion } = paid;
     const { identity, owner } = claim;
     const denial = await hooks.ask("beforeSettle", () => factsOf(paid));
@@ -284,11 +286,13 @@ export class Gate {
       owner,
       facilitator: undefined,
       response: undefined,
-      waiting: { client },
+      waiting: { client, keepsResponse: () => false },
     });
     // Refused outright, it did not move. A record of it would let strangers fill the memory.
     if (settled.kind === "rejected" && settled.receipt.transaction === "") await store.release(identity, owner);
-    if (settled.kind !== "settled") return respond(notSettled(route, occasion, settled));
+    if (settled.kind !== "settled") {
+      return respond(notSettled(route, occasion, settled, tokens.headersFor(identity)));
+    }
     events.emit("admitted", () => factsOf(paid));
     return {
       kind: "run",

@@ -32,6 +32,8 @@ export interface MatchedRequest {
   readonly url: string;
   /** Route template and path parameters. Found out only when they are needed. */
   readonly locate: () => Place;
+  /** When it arrived, by `InFlight.next`. */
+  readonly arrival: number;
 }
 
 /** A payment for one of our offers, as its scheme reads it. */
@@ -53,11 +55,15 @@ export interface PaidRequest extends PendingPayment {
   readonly occasion: Omit<ChallengeOccasion, "error">;
   /** The client's address, if it is known for certain. */
   readonly client: string | undefined;
+  /** When the request arrived, by `InFlight.next`. */
+  readonly arrival: number;
+  /** The token that the client sent, good or not. */
+  readonly retryToken: string | undefined;
 }
 
 /** Puts together what was read of a request and its payment. */
 export function toPaidRequest(
-  { route, request, url, locate }: MatchedRequest,
+  { route, request, url, locate, arrival }: MatchedRequest,
   { offer, payment, reading, identifier }: ReadPayment,
   bodyDigest: string,
 ): PaidRequest {
@@ -82,6 +88,8 @@ export function toPaidRequest(
     place,
     occasion,
     client: request.client,
+    arrival,
+    retryToken: request.retryToken,
     claim,
     facilitatorRequest: toFacilitatorRequest(payment, offer, { resource, extensions: route.declareAt(occasion) }),
   };

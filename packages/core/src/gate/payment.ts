@@ -215,6 +215,11 @@ export class HandlerRun {
     return this.#controller.signal;
   }
 
+  /** Whether the client has disconnected. */
+  get isDisconnected(): boolean {
+    return this.#reason?.reason === "client_gone";
+  }
+
   /** The client disconnected. */
   disconnect(): void {
     this.end();
