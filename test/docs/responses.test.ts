@@ -229,6 +229,15 @@ const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>
     },
   ],
   ["invalid_input", () => open({ routes: { "POST /paid": PRICED } }).buy({ body: Buffer.alloc(16_777_217) })],
+  [
+    "too_many_copies",
+    async () => {
+      const shop = open();
+      const { payment } = await shop.buy(withId(ID));
+      for (let copies = 0; copies < 16; copies++) await shop.ask({ payment: payment! });
+      return shop.ask({ payment: payment! });
+    },
+  ],
   ["too_many_payments", () => whileOneWaits({ options: { maxRunsPerPayer: 1 } }, (shop) => shop.buy())],
   ["too_many_payments", () => afterLeaving(4)],
   [
@@ -331,7 +340,7 @@ describe.each([
       "content-type": "application/json; charset=utf-8",
       "cache-control": "no-store",
       "x-content-type-options": "nosniff",
-      "access-control-expose-headers": "PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES",
+      "access-control-expose-headers": "PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES, PAYMENT-RETRY-TOKEN",
     });
     if (heading === "Challenges") expect(decodePaymentRequired(String(headers["payment-required"]))).toEqual(body);
     else expect([headers["payment-required"], typeof body.message]).toEqual([undefined, "string"]);
@@ -345,6 +354,7 @@ describe.each([
       headers: [
         ...(retry === undefined ? [] : [row === undefined ? "Retry-After" : `Retry-After: ${retry}`]),
         ...(headers["payment-response"] === undefined ? [] : ["PAYMENT-RESPONSE"]),
+        ...(headers["payment-retry-token"] === undefined ? [] : ["PAYMENT-RETRY-TOKEN"]),
       ],
     };
   }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { randomBytes } from "node:crypto";
 import { type BuiltIn, parseOptions, type Settings } from "./config/parse-options.js";
 import { parseCharge, parseRoutes } from "./config/parse-routes.js";
 import { ConfigError } from "./errors.js";
@@ -21,6 +22,7 @@ import { Admissions } from "./gate/admission.js";
 import { SignatureChecks } from "./gate/check-payment.js";
 import { Gate } from "./gate/gate.js";
 import { InFlight } from "./gate/in-flight.js";
+import { createRetryTokens } from "./gate/proof.js";
 import { Replay } from "./gate/replay.js";
 import { Runs } from "./gate/runs.js";
 import { createIssues, type Issues } from "./issues.js";
@@ -177,13 +179,16 @@ function createParts(settings: Settings) {
   });
   const recovery = new SettlementRecovery({ store, settler, inFlight, schemes, events, logger, now, timer });
 
+  // The records of a memory store are of this process only, and so are its tokens.
+  const tokens = createRetryTokens(isMemoryStore(store) ? randomBytes(32) : settings.quoteSecret);
   const admissions = new Admissions({
-    ...{ store, settler, inFlight, runs, hooks, events, findings, logger, now, timer, relayExtensionResponses },
+    ...{ tokens, store, settler, inFlight, runs, hooks, events, findings, logger, now, timer, relayExtensionResponses },
     publicUrls: settings.publicUrls,
   });
-  const replay = new Replay({ store, settler, inFlight, runs, admissions, events, now, timer });
+  const replay = new Replay({ tokens, store, settler, inFlight, runs, admissions, events, now, timer });
   const gate = new Gate({
     ...{ hooks, facilitator, store, inFlight, runs, admissions, replay, settler, listings, events, findings, logger },
+    tokens,
     now,
     publicUrls: settings.publicUrls,
     copyWaitMs: settings.copyWaitMs,

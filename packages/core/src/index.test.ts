@@ -62,6 +62,7 @@ test("the public surface of @farebox/core/protocol is exactly this", () => {
       "EXTENSION_RESPONSES",
       "PAYMENT_REQUIRED",
       "PAYMENT_RESPONSE",
+      "PAYMENT_RETRY_TOKEN",
       "PAYMENT_SIGNATURE",
       "canonicalNetwork",
       "decodeExtensionResponses",

@@ -483,7 +483,7 @@ export interface PaymentsOptions {
    */
   readonly hooks?: PaymentHooks;
   /**
-   * Signs prices that depend on the request: at least 32 characters, the same in all processes.
+   * Signs prices that depend on the request, and retry tokens: at least 32 characters, the same in all processes.
    *
    * @example process.env["QUOTE_SECRET"]!
    * @defaultValue a random one per process

@@ -25,7 +25,7 @@ import {
 import { exactEvm, uptoEvm } from "@farebox/evm";
 import { exactSvm } from "@farebox/svm";
 import type { NextFunction, Request, RequestHandler, Response } from "express";
-import { isDisconnected, onUndelivered } from "./connection.js";
+import { isDisconnected } from "./connection.js";
 import { createDocuments } from "./documents.js";
 import { isRouteOfItsMethod, readPlace, readRequest, removePayment } from "./express-request.js";
 import { holdResponse } from "./held-response.js";
@@ -136,7 +136,6 @@ function carryOut(decision: Decision, { req, res, next, holdBytes }: Exchange): 
   } else if (isOver(res)) {
     giveBack(decision);
   } else if (decision.kind === "respond") {
-    if (decision.undelivered !== undefined) onUndelivered(res, decision.undelivered);
     writeResponse(res, decision.response);
   } else {
     req[ADMITTED] = true;
@@ -162,9 +161,7 @@ function isOver(res: Response): boolean {
 
 /** A decision that came too late: nothing is charged, and the same payment can be sent again. */
 function giveBack(decision: Decision): void {
-  if (decision.kind === "respond") void decision.undelivered?.();
-  else if (decision.kind === "run") {
-    if (decision.admission.isHeld) decision.admission.handlerEnded();
-    void decision.admission.cancel();
-  }
+  if (decision.kind !== "run") return;
+  if (decision.admission.isHeld) decision.admission.handlerEnded();
+  void decision.admission.cancel();
 }

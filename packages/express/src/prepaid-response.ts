@@ -35,7 +35,9 @@ export function preparePrepaid(req: IncomingMessage, res: ServerResponse, admiss
     res.removeHeader("Settlement-Overrides");
     keepPrivate(res);
     // Before the head goes out: the client may send the payment again at once.
-    if (res.statusCode >= 500) void admission.fail();
+    if (res.statusCode < 500) return;
+    setHeaders(res, admission.failureHeaders);
+    void admission.fail();
   });
   onUndelivered(res, () => admission.leave());
 }

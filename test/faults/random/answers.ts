@@ -13,13 +13,18 @@ const ERRORS: Readonly<Record<number, readonly string[]>> = {
   409: ["payment_in_progress", "payment_identifier_conflict", "answer_not_kept"],
   // Of a handler that sent less than it said.
   500: ["unexpected_settle_error"],
-  429: ["too_many_payments"],
+  429: ["too_many_payments", "too_many_copies"],
   503: ["unexpected_verify_error", "unexpected_settle_error", "settlement_pending"],
   504: ["payment_expired"],
 };
 
 /** Errors after which the same request is to be repeated. */
-const PASSING: readonly string[] = ["payment_in_progress", "too_many_payments", ...(ERRORS[503] ?? [])];
+const PASSING: readonly string[] = [
+  "payment_in_progress",
+  "too_many_payments",
+  "too_many_copies",
+  ...(ERRORS[503] ?? []),
+];
 
 /** 5. Every response is a documented one, and misleads no client. */
 export function checkAnswers(shop: Shop, request: Request): readonly string[] {

@@ -29,6 +29,7 @@ import {
   HandlerRun,
   type Payment,
 } from "./payment.js";
+import type { RetryTokens } from "./proof.js";
 import {
   amountContradicted,
   amountNotSet,
@@ -101,6 +102,8 @@ export interface PrepaidAdmission {
   readonly payment: Payment;
   /** The receipt. It is on the response before the handler runs, and stays there. */
   readonly headers: Headers;
+  /** With these on a response of 500 and above, the client can prove that the run it is owed then is its own. */
+  readonly failureHeaders: Headers;
   /** The handler cannot run, because the client disconnected: the same payment sent again runs it. */
   cancel(): Promise<void>;
   /** The handler responds with 500 or above: the same payment sent again runs it once more. A second failure stands. */
@@ -121,16 +124,17 @@ export type Decision =
    * must not keep the response to a granted request.
    */
   | { readonly kind: "pass"; readonly isGranted: boolean }
-  /** This response goes out, and the handler does not run. `undelivered` is called if the response cannot be delivered. */
-  | { readonly kind: "respond"; readonly response: GateResponse; readonly undelivered?: () => Promise<void> }
+  /** This response goes out, and the handler does not run. */
+  | { readonly kind: "respond"; readonly response: GateResponse }
   /** The payment is good: the handler runs. */
   | { readonly kind: "run"; readonly admission: Admission };
 
 /** What admissions need. */
 export interface AdmissionDeps {
+  readonly tokens: Pick<RetryTokens, "headersFor">;
   readonly store: PaymentStore;
   readonly settler: Pick<Settler, "settle">;
-  readonly inFlight: Pick<InFlight, "end">;
+  readonly inFlight: Pick<InFlight, "settling" | "end">;
   readonly runs: Pick<Runs, "beginSettled">;
   readonly hooks: Pick<Hooks, "ask" | "tell">;
   readonly events: PaymentEvents;
@@ -148,6 +152,7 @@ interface SettledFacts {
   readonly settleResponses?: ExtensionResponses | undefined;
   /** The payment was owed its handler before, so a failure may be its second. */
   readonly isOwed?: boolean;
+  readonly isPayers?: boolean;
 }
 
 /** Admits payments. */
@@ -174,13 +179,14 @@ export class Admissions {
   #admitPrepaid(
     paid: PaidRequest,
     receipt: SettlementResponse,
-    { settleResponses, isOwed = false }: SettledFacts,
+    { settleResponses, isOwed = false, isPayers = true }: SettledFacts,
   ): PrepaidAdmission {
     const { run, payment, amount } = settledRun(paid, receipt);
     return {
       isHeld: false,
       payment,
       headers: paidHeaders(receipt, this.#toRelay(settleResponses)),
+      failureHeaders: isPayers && !isOwed ? this.#deps.tokens.headersFor(paid.claim.identity) : [],
       cancel: () => owe(paid, this.#deps),
       fail: async () => {
         if (!isOwed) await owe(paid, this.#deps);
@@ -192,28 +198,35 @@ export class Admissions {
 
   /**
    * The route settles afterwards, but the response is gone, or the payment was abandoned too often. The response is held. One
-   * that would not be charged is owed once more.
+   * that would not be charged is owed once more. Without proof that the request is the payer's, it is kept for the payer, too.
    */
   #admitOwed(
     paid: PaidRequest,
     receipt: SettlementResponse,
-    { settleResponses, isOwed = false }: SettledFacts,
+    { settleResponses, isOwed = false, isPayers = true }: SettledFacts,
   ): HeldAdmission {
+    const { inFlight, runs } = this.#deps;
     const { run, payment, amount } = settledRun(paid, receipt);
-    const counted = this.#deps.runs.beginSettled(paid);
+    const counted = runs.beginSettled(paid);
+    inFlight.settling(paid.claim, paid.client);
     return {
       isHeld: true,
       payment,
       complete: async (response) => {
+        const headers = paidHeaders(receipt, this.#toRelay(settleResponses));
+        const release = { kind: "release", paid: true, headers } as const;
         contradicts(response.headers, { paid, amount }, this.#deps);
         if (!isOwed && !isCharged(paid, response, this.#deps)) await owe(paid, this.#deps);
+        else if (!isPayers) await keepResponse(paid, toStored(response), this.#deps);
         counted.end();
-        return { kind: "release", paid: true, headers: paidHeaders(receipt, this.#toRelay(settleResponses)) };
+        inFlight.end(paid.claim, () => toShare(response, release));
+        return release;
       },
-      cancel: () => {
+      cancel: async () => {
         counted.abandon();
         run.disconnect();
-        return owe(paid, this.#deps);
+        await owe(paid, this.#deps);
+        inFlight.end(paid.claim);
       },
       handlerEnded: () => counted.handlerEnded(),
       undelivered: (response) => keepResponse(paid, toStored(response), this.#deps),
@@ -227,11 +240,6 @@ export class Admissions {
   /** What clients get of what facilitators say about listings. */
   #toRelay(responses: ExtensionResponses | undefined): ExtensionResponses | undefined {
     return this.#deps.relayExtensionResponses ? responses : undefined;
-  }
-
-  /** Keeps a response that was not delivered, for the same payment sent again. */
-  keep(paid: PaidRequest, response: StoredAnswer): Promise<void> {
-    return keepResponse(paid, response, this.#deps);
   }
 }
 
@@ -323,7 +331,7 @@ class VerifiedAdmission implements HeldAdmission {
   /** Rejects if the store fails before the facilitator was told. */
   async #settle(response: HandlerResponse, amount: bigint | "contradicted" | undefined): Promise<Release> {
     const paid = this.#paid;
-    const { settler, hooks, logger, now, relayExtensionResponses, publicUrls } = this.#deps;
+    const { settler, hooks, tokens, logger, now, relayExtensionResponses, publicUrls } = this.#deps;
     const { route, claim, client, payer, occasion } = paid;
     if (!isCharged(paid, response, { publicUrls, logger })) {
       await this.#giveUp("not_chargeable");
@@ -359,11 +367,14 @@ class VerifiedAdmission implements HeldAdmission {
       owner: claim.owner,
       facilitator: undefined,
       response: toStored(response),
-      waiting: { client },
+      waiting: { client, keepsResponse: () => this.#run.isDisconnected },
     });
     if (settled.kind === "lost") this.#tellCancelled("failed");
     if (settled.kind === "rejected") this.#counted.reject();
-    if (settled.kind !== "settled") return { kind: "replace", response: notSettled(route, occasion, settled) };
+    if (settled.kind !== "settled") {
+      const proof = tokens.headersFor(claim.identity);
+      return { kind: "replace", response: notSettled(route, occasion, settled, proof) };
+    }
     const { receipt, extensionResponses = this.#verifyResponses } = settled;
     return {
       kind: "release",

@@ -129,7 +129,8 @@ export class SignatureChecks {
     const { scheme, requirements } = read.offer;
     if (scheme.checkSignature === undefined || this.#mayPass(settle)) return { ...read, isSigned: true };
     const finding = scheme.checkSignature(read.payment.payload, requirements);
-    if (finding.kind === "other_key") this.distrust();
+    if (finding.kind === "signed") this.#good += 1;
+    else this.distrust();
     if (finding.kind !== "other_key" || !this.#refusesOtherKeys)
       return { ...read, isSigned: finding.kind === "signed" };
     const { reason } = finding;
@@ -144,9 +145,8 @@ export class SignatureChecks {
   /** Nobody verifies a payment that is settled at once, so it is always checked. */
   #mayPass(settle: SettleTime): boolean {
     if (this.#refusesOtherKeys || settle === "before") return false;
-    this.#good += 1;
     // Drawn, so that nobody knows which one.
-    return this.#good > GOOD_ENOUGH && Math.random() * SAMPLE >= 1;
+    return this.#good >= GOOD_ENOUGH && Math.random() * SAMPLE >= 1;
   }
 }
 

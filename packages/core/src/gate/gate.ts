@@ -60,6 +60,7 @@ import {
   toPriceRequest,
   toQuotedRequest,
 } from "./paid-request.js";
+import type { RetryTokens } from "./proof.js";
 import type { Replay } from "./replay.js";
 import {
   abandonedTooOften,
@@ -96,6 +97,7 @@ export interface GateDeps {
   readonly admissions: Admissions;
   readonly replay: Replay;
   readonly settler: Pick<Settler, "settle">;
+  readonly tokens: Pick<RetryTokens, "headersFor">;
   readonly listings: Pick<Listings, "note">;
   readonly events: PaymentEvents;
   readonly findings: Pick<Findings, "add">;
@@ -137,7 +139,7 @@ export class Gate {
     if (route.isFree) return PASS;
     try {
       const url = route.url ?? resourceUrl(request, this.#deps.publicUrls);
-      const matched = { route, request, url, locate };
+      const matched = { route, request, url, locate, arrival: this.#deps.inFlight.next() };
       this.#noteUrl(matched);
       const mustWait = this.#deps.hooks.asksAboutRequests || route.isPending() || route.priceFor !== undefined;
       if (!mustWait && !hasPayment(request)) return this.#challenge(matched);
@@ -226,6 +228,7 @@ export class Gate {
       else if (route.settle === "before") decision = await this.#checkThenSettle(paid);
       else decision = await this.#verifyThenRun(paid);
       if (decision.kind === "respond") inFlight.end(claim, () => decision.response);
+      else if (decision.kind === "run" && !decision.admission.isHeld) inFlight.end(claim);
       return decision;
     } catch (error) {
       await this.#abandon(paid);
@@ -262,7 +265,7 @@ export class Gate {
 
   /** All that is left to ask: whether settlement works, and whether the claim is still ours. */
   async #admit(paid: PaidRequest, run: Run, verifyResponses: ExtensionResponses | undefined): Promise<Decision> {
-    const { facilitator, store, admissions, events } = this.#deps;
+    const { facilitator, store, tokens, admissions, events } = this.#deps;
     // Asked last: only a good payment may be the one that finds out whether settlement works again.
     const waitSeconds = facilitator.admit(paid.offer.requirements, paid.payer);
     if (waitSeconds > 0) {
@@ -271,7 +274,7 @@ export class Gate {
     }
     const { identity, owner } = paid.claim;
     const isOurs = await store.transition({ identity, from: "claimed", to: "serving", owner });
-    if (!isOurs) return respond(inProgress());
+    if (!isOurs) return respond(inProgress(tokens.headersFor(identity)));
     const admission = admissions.admit(paid, run, verifyResponses);
     events.emit("admitted", () => factsOf(paid));
     return { kind: "run", admission };
@@ -318,7 +321,7 @@ export class Gate {
 
   /** The money moves, and then the handler runs: `settle: "before"`, and payments that were abandoned too often. */
   async #settleThenRun(paid: PaidRequest): Promise<Decision> {
-    const { hooks, store, inFlight, settler, admissions, events } = this.#deps;
+    const { hooks, store, settler, tokens, admissions, events } = this.#deps;
     const { claim, client, route, occasion } = paid;
     const { identity, owner } = claim;
     const denial = await hooks.ask("beforeSettle", () => factsOf(paid));
@@ -328,12 +331,13 @@ export class Gate {
       owner,
       facilitator: undefined,
       response: undefined,
-      waiting: { client },
+      waiting: { client, keepsResponse: () => false },
     });
     // Refused outright, it did not move. A record of it would let strangers fill the memory.
     if (settled.kind === "rejected" && settled.receipt.transaction === "") await store.release(identity, owner);
-    if (settled.kind !== "settled") return respond(notSettled(route, occasion, settled));
-    inFlight.end(claim);
+    if (settled.kind !== "settled") {
+      return respond(notSettled(route, occasion, settled, tokens.headersFor(identity)));
+    }
     events.emit("admitted", () => factsOf(paid));
     const about = { settleResponses: settled.extensionResponses };
     return { kind: "run", admission: admissions.admitSettled(paid, settled.receipt, about) };

@@ -11,9 +11,9 @@ test("a request is found while it is in flight, and its end yields the response"
   expect(inFlight.find("p")).toBeUndefined();
   inFlight.begin(RUN, "::1");
   const run = inFlight.find("p");
-  expect([run?.client, run?.isSettling, inFlight.size]).toEqual(["::1", false, 1]);
+  expect([run?.client, run?.publicSince, inFlight.size]).toEqual(["::1", undefined, 1]);
   inFlight.settling(RUN, "ignored");
-  expect([inFlight.find("p")?.client, inFlight.find("p")?.isSettling]).toEqual(["::1", true]);
+  expect([inFlight.find("p")?.client, inFlight.find("p")?.publicSince]).toEqual(["::1", 1]);
   inFlight.end(RUN, () => RESPONSE);
   expect(await run?.ended).toBe(RESPONSE);
   expect([inFlight.find("p"), inFlight.size]).toEqual([undefined, 0]);
@@ -33,7 +33,7 @@ test("a request in flight is ended once, by its owner only", async () => {
 test("a settlement without a request counts as in flight", () => {
   const inFlight = new InFlight();
   inFlight.settling(RUN, undefined);
-  expect(inFlight.find("p")).toMatchObject({ isSettling: true, client: undefined });
+  expect(inFlight.find("p")).toMatchObject({ publicSince: 0, client: undefined });
   inFlight.end(RUN);
   expect(inFlight.size).toBe(0);
 });

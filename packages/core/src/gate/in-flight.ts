@@ -12,8 +12,11 @@ import type { GateResponse } from "./responses.js";
 export interface RequestInFlight {
   /** The client's address, if it is known for certain. */
   readonly client: string | undefined;
-  /** Whether the facilitator may have been told to move the money. From then on anyone may see the payment on chain. */
-  readonly isSettling: boolean;
+  /**
+   * When the facilitator was told to move the money, by {@link InFlight.next}: from then on anyone may see the payment on
+   * chain. `undefined`: not yet. 0: it was told before this request.
+   */
+  readonly publicSince: number | undefined;
   /** Resolves when the request is done: to the response that duplicates may share, if any. Never rejects. */
   readonly ended: Promise<GateResponse | undefined>;
 }
@@ -23,7 +26,7 @@ type ShareResponse = () => GateResponse | undefined;
 
 class Entry implements RequestInFlight {
   readonly client: string | undefined;
-  isSettling = false;
+  publicSince: number | undefined;
   #ended: Promise<GateResponse | undefined> | undefined;
   #share: ShareResponse | undefined;
   #resolve: ((response: GateResponse | undefined) => void) | undefined;
@@ -53,10 +56,17 @@ export class InFlight {
   readonly #byIdentity = new Map<string, Entry>();
   /** Every request that has not ended: a payment may be claimed anew before its last request has ended. */
   readonly #byOwner = new Map<string, Entry>();
+  #order = 0;
 
   /** How many there are. */
   get size(): number {
     return this.#byOwner.size;
+  }
+
+  /** A number that says in which order things happened: each one is larger than the last. */
+  next(): number {
+    this.#order += 1;
+    return this.#order;
   }
 
   /** The request that works on a payment. */
@@ -73,9 +83,10 @@ export class InFlight {
 
   /** The facilitator is about to be told. */
   settling(claim: Owned, client: string | undefined): void {
-    if (!this.#byOwner.has(claim.owner)) this.begin(claim, client);
+    const begun = this.#byOwner.get(claim.owner);
+    if (begun === undefined) this.begin(claim, client);
     const entry = this.#byOwner.get(claim.owner);
-    if (entry !== undefined) entry.isSettling = true;
+    if (entry !== undefined) entry.publicSince ??= begun === undefined ? 0 : this.next();
   }
 
   /**

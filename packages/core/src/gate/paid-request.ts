@@ -33,6 +33,8 @@ export interface MatchedRequest {
   readonly url: string;
   /** Route template and path parameters. Found out only when they are needed. */
   readonly locate: () => Place;
+  /** When it arrived, by `InFlight.next`. */
+  readonly arrival: number;
 }
 
 /** A payment for one of our offers, as its scheme reads it. */
@@ -61,11 +63,15 @@ export interface PaidRequest extends PendingPayment {
   readonly client: string | undefined;
   /** Whether the signature was found to be the payer's. Otherwise only a facilitator can tell. */
   readonly isSigned: boolean;
+  /** When the request arrived, by `InFlight.next`. */
+  readonly arrival: number;
+  /** The token that the client sent, good or not. */
+  readonly retryToken: string | undefined;
 }
 
 /** Puts together what was read of a request and its payment. */
 export function toPaidRequest(
-  { route, request, url, locate }: MatchedRequest,
+  { route, request, url, locate, arrival }: MatchedRequest,
   { offer, payment, reading, identifier, isSigned }: CheckedPayment,
   bodyDigest: string,
 ): PaidRequest {
@@ -91,6 +97,8 @@ export function toPaidRequest(
     occasion,
     client: request.client,
     isSigned,
+    arrival,
+    retryToken: request.retryToken,
     claim,
     facilitatorRequest: toFacilitatorRequest(payment, offer, { resource, extensions: route.declareAt(occasion) }),
   };

@@ -217,6 +217,11 @@ export class HandlerRun {
     return this.#controller.signal;
   }
 
+  /** Whether the client has disconnected. */
+  get isDisconnected(): boolean {
+    return this.#reason?.reason === "client_gone";
+  }
+
   /** The client disconnected. */
   disconnect(): void {
     this.end();

@@ -178,13 +178,17 @@ export function denied({ status, message }: Denied): GateResponse {
   return problem(status, "denied", message);
 }
 
-/** 409: another request works on this payment. */
-export function inProgress(): GateResponse {
+/**
+ * 409: another request works on this payment.
+ *
+ * @param proof - Of a client that is the payer: the header of its retry token.
+ */
+export function inProgress(proof: Headers = []): GateResponse {
   return problem(
     409,
     "payment_in_progress",
     "This payment is being served right now. Repeat this request with the same payment.",
-    { retryAfterSeconds: 1 },
+    { retryAfterSeconds: 1, proof },
   );
 }
 
@@ -200,6 +204,16 @@ export function identifierConflict(): GateResponse {
 /** 409: the payer proved to be the payer, but there is no kept response. */
 export function responseNotKept(receipt: SettlementResponse | undefined): GateResponse {
   return problem(409, "answer_not_kept", "This payment was settled. Its response is not available.", { receipt });
+}
+
+/** 429: one payment has bought enough copies of its response for now. */
+export function tooManyCopies(retryAfterSeconds: number): GateResponse {
+  return problem(
+    429,
+    "too_many_copies",
+    "The response of this payment was sent too often. Repeat this request later with the same payment; do not sign a new payment.",
+    { retryAfterSeconds },
+  );
 }
 
 /** 429: too many runs of this payer, or of this payment, are not paid for. */
@@ -277,12 +291,12 @@ export function undecided(failed: "request" | "price", hasPayment: boolean): Gat
 }
 
 /** 503: the money may have moved. */
-function settlementPending(retryAfterSeconds: number): GateResponse {
+function settlementPending(retryAfterSeconds: number, proof: Headers): GateResponse {
   return problem(
     503,
     "settlement_pending",
     "It is not yet known whether the payment settled. Repeat this request with the same payment; do not sign a new payment.",
-    { retryAfterSeconds },
+    { retryAfterSeconds, proof },
   );
 }
 
@@ -295,22 +309,27 @@ export function expired(): GateResponse {
   );
 }
 
-/** What a client gets when its payment did not settle. */
+/**
+ * What a client gets when its payment did not settle.
+ *
+ * @param proof - Of a client that is the payer: the header of its retry token.
+ */
 export function notSettled(
   route: Payable,
   occasion: Omit<ChallengeOccasion, "error">,
   settled: Exclude<Settled, { kind: "settled" }>,
+  proof: Headers,
 ): GateResponse {
   switch (settled.kind) {
     case "lost":
     case "overtaken":
-      return inProgress();
+      return inProgress(proof);
     case "rejected":
       return refusal(route, occasion, settled.receipt.errorReason ?? "unexpected_settle_error", settled.receipt);
     case "unsent":
       return unreachable("unexpected_settle_error", settled.retryAfterSeconds);
     default:
-      return settlementPending((settled satisfies Extract<Outcome, { kind: "unknown" }>).retryAfterSeconds);
+      return settlementPending((settled satisfies Extract<Outcome, { kind: "unknown" }>).retryAfterSeconds, proof);
   }
 }
 
@@ -362,11 +381,15 @@ function problem(
   status: number,
   error: Reason,
   message: string,
-  more: { readonly retryAfterSeconds?: number; readonly receipt?: SettlementResponse | undefined } = {},
+  more: {
+    readonly retryAfterSeconds?: number;
+    readonly receipt?: SettlementResponse | undefined;
+    readonly proof?: Headers;
+  } = {},
 ): GateResponse {
-  const { retryAfterSeconds, receipt } = more;
+  const { retryAfterSeconds, receipt, proof = [] } = more;
   const retryAfter: Headers = retryAfterSeconds === undefined ? [] : [["Retry-After", String(retryAfterSeconds)]];
-  return json(status, JSON.stringify({ error, message }), [...retryAfter, ...receiptHeaders(receipt)]);
+  return json(status, JSON.stringify({ error, message }), [...retryAfter, ...receiptHeaders(receipt), ...proof]);
 }
 
 function json(status: number, body: string, headers: Headers): GateResponse {

@@ -23,7 +23,13 @@ export interface SettlementStart {
   /** Kept until the payer has it; `undefined`: no response, or one too large to keep. */
   readonly response: StoredAnswer | undefined;
   /** The client that waits for the outcome, by its address if that is known; `undefined`: no client waits. */
-  readonly waiting: { readonly client: string | undefined } | undefined;
+  readonly waiting:
+    | {
+        readonly client: string | undefined;
+        /** Asked once the payment has settled: whether the response may be needed by another request, too. */
+        readonly keepsResponse: () => boolean;
+      }
+    | undefined;
 }
 
 /**
@@ -185,7 +191,8 @@ function changesAfter(
   // No request waited: the record keeps the response, or owes one to the same payment sent again.
   if (start.waiting === undefined) return { ...changes, to: start.response === undefined ? "owed" : "settled" };
   // A payment with an identifier may fetch its response again.
-  return claim.identifier === undefined ? { ...changes, to: kind, answer: null } : { ...changes, to: kind };
+  const isKept = claim.identifier !== undefined || start.waiting.keepsResponse();
+  return isKept ? { ...changes, to: kind } : { ...changes, to: kind, answer: null };
 }
 
 /** The receipt itself has yet to go to the client, so hooks get a copy. */
