@@ -4,6 +4,7 @@
  * @module
  */
 import { ExactEvmScheme } from "@x402/evm";
+import { UptoEvmScheme } from "@x402/evm/upto/client";
 import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
 import { privateKeyToAccount } from "viem/accounts";
 
@@ -13,23 +14,26 @@ export interface Exchange {
   readonly response: Response;
 }
 
-/** Requests a URL and pays its price. Calls `watch` after each exchange. */
+/** Requests a URL and pays its price, by `exact` or `upto`. Calls `watch` after each exchange. */
 export async function payFor(
   url: string,
-  privateKey: `0x${string}`,
+  { privateKey, init }: { readonly privateKey: `0x${string}`; readonly init?: RequestInit },
   watch: (exchange: Exchange) => void,
 ): Promise<Response> {
-  const watched: typeof fetch = async (input, init) => {
-    const request = new Request(input, init);
+  const watched: typeof fetch = async (input, options) => {
+    const request = new Request(input, options);
     const response = await fetch(request.clone());
     watch({ request, response: response.clone() });
     return response;
   };
   const account = privateKeyToAccount(privateKey);
   const fetchWithPayment = wrapFetchWithPaymentFromConfig(watched, {
-    schemes: [{ network: "eip155:*", client: new ExactEvmScheme(account) }],
+    schemes: [
+      { network: "eip155:*", client: new ExactEvmScheme(account) },
+      { network: "eip155:*", client: new UptoEvmScheme(account) },
+    ],
   });
-  return fetchWithPayment(url);
+  return fetchWithPayment(url, init);
 }
 
 /** Decodes a payment header; `undefined` without one. */

@@ -37,6 +37,8 @@ async function keepServing(stage: Stage): Promise<void> {
   heading("All servers run until Ctrl-C. Try them from another terminal:");
   line(`curl -i ${stage.sellerUrl}/weather`);
   line(`npx -y pnpm@10 pay ${stage.sellerUrl}/weather`);
+  const options = `-H 'content-type: application/json' -d '{"text":"one two"}'`;
+  line(`npx -y pnpm@10 pay ${options} ${stage.sellerUrl}/words`);
   heading("For a seller of your own on this machine:");
   line(`facilitator: ${stage.facilitatorUrl}`);
   line("network:     eip155:84532");

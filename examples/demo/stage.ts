@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { createCatalog } from "@farebox/catalog";
 import { createSqliteCatalogStore } from "@farebox/catalog/sqlite";
-import { createExactEvmScheme, createRpcChain } from "@farebox/evm/facilitator";
+import { createExactEvmScheme, createRpcChain, createUptoEvmScheme } from "@farebox/evm/facilitator";
 import { createFacilitator, facilitatorRouter } from "@farebox/facilitator";
 import { anvilAccounts, type LocalChain, startLocalChain } from "@farebox/testing";
 import express, { type Express } from "express";
@@ -47,6 +47,8 @@ export async function setStage(ports: Ports, progress: (step: string) => void): 
     const chain = await startLocalChain({ port: ports.chain });
     opened.push(() => chain.close());
     await chain.fund(payer.address, { usdc: 10_000_000n });
+    // `upto` moves money by Permit2, which each payer approves once.
+    await chain.approvePermit2(payer.address);
 
     progress("starting a facilitator");
     const facilitator = await listen(createFacilitatorApp(chain, signer.privateKey), ports.facilitator);
@@ -62,13 +64,13 @@ export async function setStage(ports: Ports, progress: (step: string) => void): 
   }
 }
 
-function createFacilitatorApp(chain: LocalChain, privateKey: `0x${string}`): Express {
-  const scheme = createExactEvmScheme({
-    chain: createRpcChain({ network: chain.network, rpcUrl: chain.rpcUrl, privateKey, pollingIntervalMs: 50 }),
-  });
+/** It serves any seller on this machine, so it is opened by word. Its gas costs nothing. */
+function createFacilitatorApp({ network, rpcUrl }: LocalChain, privateKey: `0x${string}`): Express {
+  const chain = createRpcChain({ network, rpcUrl, privateKey, pollingIntervalMs: 50 });
+  const schemes = [createExactEvmScheme({ chain }), createUptoEvmScheme({ chain })];
   const catalog = createCatalog({ store: createSqliteCatalogStore(), allowLocal: true });
   const app = express();
-  app.use(facilitatorRouter(createFacilitator({ schemes: [scheme], catalog })));
+  app.use(facilitatorRouter(createFacilitator({ schemes, catalog }), { open: true }));
   return app;
 }
 

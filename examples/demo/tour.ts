@@ -19,7 +19,7 @@ export async function walkThrough(stage: Stage): Promise<void> {
   const before = await readBalances(stage);
 
   const exchanges: Exchange[] = [];
-  const response = await payFor(url, stage.payer.privateKey, (exchange) => exchanges.push(exchange));
+  const response = await payFor(url, stage.payer, (exchange) => exchanges.push(exchange));
   const [unpaid, paid] = exchanges;
   insist(
     unpaid !== undefined && paid !== undefined && exchanges.length === 2,

@@ -12,7 +12,7 @@ import { createApp, PAY_TO } from "./server.js";
 const facilitator = createTestFacilitator();
 const payer = createPayer();
 facilitator.ledger.fund(payer.address, 1_000_000n);
-const tariff = { perWord: 2n };
+const tariff = { perWord: "0.002" };
 // One app for all requests: a quote is valid as long as its process runs.
 const server = createApp(facilitator, tariff).listen(0, "127.0.0.1");
 await once(server, "listening");
@@ -29,7 +29,7 @@ assert.deepEqual(
 // The quoted price stays valid for that body, although the tariff has risen.
 assert.ok(short.challenge?.accepts[0]);
 const payment = await payer.signExact(short.challenge.accepts[0], { challenge: short.challenge });
-tariff.perWord = 50n;
+tariff.perWord = "0.05";
 const other = await pay(url, { body: { text: "good morning to all of you" }, payment });
 assert.equal(other.status, 402);
 const paid = await pay(url, { body: { text: "good morning" }, payment });

@@ -3,21 +3,21 @@
  *
  * @module
  */
-import { type PaymentsOptions, type PriceFunction, paymentMiddleware } from "@farebox/express";
+import { type PaymentsOptions, type PriceFunction, paymentMiddleware, usd } from "@farebox/express";
 import express, { type Express } from "express";
 
 /** The address that receives the payments. */
 export const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 
-/** The price of a word, in tenths of a cent. It may change at any time. */
+/** The price of a word, in dollars. It may change at any time. */
 export interface Tariff {
-  perWord: bigint;
+  perWord: string;
 }
 
 /** Creates the app. */
 export function createApp(facilitator: PaymentsOptions["facilitator"], tariff: Tariff): Express {
   // Any body has a price, because a client may send anything.
-  const price: PriceFunction = ({ body }) => inDollars(BigInt(Math.max(countWords(body), 1)) * tariff.perWord);
+  const price: PriceFunction = ({ body }) => usd(tariff.perWord).times(Math.max(countWords(body), 1));
   const app = express();
   // The body parser runs before the payments, so that the price can depend on the body.
   app.use(express.json());
@@ -41,10 +41,4 @@ export function createApp(facilitator: PaymentsOptions["facilitator"], tariff: T
 function countWords(body: unknown): number {
   const { text } = Object(body) as { readonly text?: unknown };
   return typeof text === "string" ? text.split(/\s+/).filter(Boolean).length : 0;
-}
-
-/** Amounts are integers; the decimal point is added at the end. */
-function inDollars(tenthsOfCents: bigint): `$${number}` {
-  const digits = tenthsOfCents.toString().padStart(4, "0");
-  return `$${digits.slice(0, -3)}.${digits.slice(-3)}` as `$${number}`;
 }

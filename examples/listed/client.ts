@@ -27,7 +27,7 @@ await chain.fund(payer.address, { usdc: 10_000n });
 const catalog = createCatalog({ store: createSqliteCatalogStore(), allowLocal: true });
 const rpc = createRpcChain({ network: chain.network, rpcUrl: chain.rpcUrl, privateKey, pollingIntervalMs: 50 });
 const facilitator = createFacilitator({ schemes: [createExactEvmScheme({ chain: rpc })], catalog });
-const facilitatorServer = await listen(express().use(facilitatorRouter(facilitator)));
+const facilitatorServer = await listen(express().use(facilitatorRouter(facilitator, { open: true })));
 const { app, payments } = createApp(facilitatorServer.url, seller.address);
 const shop = await listen(app);
 

@@ -36,8 +36,12 @@ export function createBridge(settings: Settings): McpServer {
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify(input.body),
       };
-      // The payment is for this server, so it does not follow redirects.
-      const response = await payingFetch(url, { ...(input.body === undefined ? {} : post), redirect: "error", signal });
+      // The payment is for this server, so it does not follow redirects. A paid one is a link to the goods.
+      const response = await payingFetch(url, {
+        ...(input.body === undefined ? {} : post),
+        redirect: "manual",
+        signal,
+      });
       return toResult(response);
     },
   );
@@ -75,10 +79,14 @@ async function repeatWhilePending(...[input, init]: Parameters<typeof fetch>): P
 
 async function toResult(response: Response): Promise<CallToolResult> {
   const receipt = response.headers.get("PAYMENT-RESPONSE");
-  const text = await response.text();
+  const settled = receipt === null ? undefined : decodePaymentResponseHeader(receipt);
+  const link = response.headers.get("Location");
+  const body = await response.text();
+  const text = link ?? body;
+  const isGood = response.ok || (link !== null && settled?.success === true);
   return {
-    content: [{ type: "text", text: response.ok ? text : `${response.status} ${response.statusText}\n${text}` }],
-    ...(response.ok ? {} : { isError: true }),
-    ...(receipt === null ? {} : { _meta: { "x402/payment-response": decodePaymentResponseHeader(receipt) } }),
+    content: [{ type: "text", text: isGood ? text : `${response.status} ${response.statusText}\n${text}` }],
+    ...(isGood ? {} : { isError: true }),
+    ...(settled === undefined ? {} : { _meta: { "x402/payment-response": settled } }),
   };
 }

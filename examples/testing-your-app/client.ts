@@ -9,7 +9,7 @@ import { createApp, PAY_TO } from "./server.js";
 
 const facilitator = createTestFacilitator();
 const payer = createPayer();
-facilitator.ledger.fund(payer.address, 10_000n);
+facilitator.ledger.fund(payer.address, 20_000n);
 const app = createApp(facilitator);
 
 // An unpaid request gets the price.
@@ -30,12 +30,17 @@ assert.equal(failed.status, 404);
 assert.equal(failed.receipt?.errorReason, "not_charged");
 assert.equal(facilitator.ledger.balanceOf(PAY_TO), 2_000n);
 
+// A price by use: the payer signs a maximum, and pays for three days.
+const three = await pay(app, { path: "/history/3", payer });
+assert.deepEqual([three.challenge?.accepts[0]?.amount, three.receipt?.amount], ["10000", "3000"]);
+assert.equal(facilitator.ledger.balanceOf(PAY_TO), 5_000n);
+
 // The facilitator moves the money, and its response is lost. The same payment gets the response later, and is charged once.
 facilitator.faults.next("settle", { kind: "drop", when: "after" });
 const unknown = await pay(app, { path: "/quotes/ADA", payer });
 assert.equal(unknown.status, 503);
 const known = await pay(app, { path: "/quotes/ADA", ...(unknown.payment ? { payment: unknown.payment } : {}) });
 assert.equal(known.status, 200);
-assert.equal(facilitator.ledger.balanceOf(PAY_TO), 4_000n);
+assert.equal(facilitator.ledger.balanceOf(PAY_TO), 7_000n);
 
 console.log("the app charges for its responses, once each");

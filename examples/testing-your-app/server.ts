@@ -1,5 +1,5 @@
 /**
- * An app with a priced route. Its facilitator is a parameter, so that a test can pass its own.
+ * An app with priced routes: a fixed price, and a price by use. Its facilitator is a parameter, so that a test can pass its own.
  *
  * @module
  */
@@ -14,7 +14,10 @@ export function createApp(facilitator: PaymentsOptions["facilitator"]): Express 
   const app = express();
   app.use(
     paymentMiddleware(
-      { "GET /quotes/:symbol": { accepts: { price: "$0.002", network: "eip155:84532", payTo: PAY_TO } } },
+      {
+        "GET /quotes/:symbol": { accepts: { price: "$0.002", network: "eip155:84532", payTo: PAY_TO } },
+        "GET /history/:days": { accepts: { scheme: "upto", price: "$0.01", network: "eip155:84532", payTo: PAY_TO } },
+      },
       { facilitator },
     ),
   );
@@ -24,6 +27,12 @@ export function createApp(facilitator: PaymentsOptions["facilitator"]): Express 
       return;
     }
     res.json({ symbol: "ADA", price: "0.71", paidBy: req.payment?.payer });
+  });
+  // A tenth of a cent per day, and at most the maximum that the payer has signed.
+  app.get("/history/:days", (req, res) => {
+    const days = Math.min(Number(req.params.days) || 0, 10);
+    req.payment?.settle(String(days * 1_000));
+    res.json(Array.from({ length: days }, () => "0.71"));
   });
   return app;
 }

@@ -1,6 +1,7 @@
 /**
  * Settlement on a stand-in for a node: the money moves once, success is reported once, and an unknown outcome is not guessed.
  */
+import { createFacilitator } from "@farebox/facilitator";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
   algos,
@@ -44,6 +45,18 @@ test("a payment is verified and settled, and costs the fee payer only the fee", 
   expect(paidTo()).toBe(1000n);
   expect(sides.local.ledger.balanceOf(PAYER.addr)).toBe(RICH);
   expect(sides.local.ledger.balanceOf(FEE_PAYER.addr)).toBe(RICH - 2000n);
+});
+
+test("a group beyond the gas budget is not signed, and one whose payer pays the fee still is", async () => {
+  const facilitator = createFacilitator({ schemes: [sides.facilitator], policy: { gasPerHour: { [NETWORK]: 3000n } } });
+  expect(await facilitator.settle(ordinary().request)).toMatchObject({ success: true });
+  const { signers } = await facilitator.health();
+  expect(signers).toMatchObject([{ gas: { perHour: "3000", left: "1000" } }]);
+  const another = toRequest(payload({ transactions: [algos(), transfer({ note: Buffer.from("another") })] }));
+  expect(await facilitator.settle(another)).toMatchObject({ errorReason: "gas_budget_used_up", transaction: "" });
+  expect([paidTo(), sides.local.ledger.balanceOf(FEE_PAYER.addr)]).toEqual([1000n, RICH - 2000n]);
+  const own = toRequest(payload({ transactions: [transfer({ fee: 1000n })] }), requirements({ extra: {} }));
+  expect(await facilitator.settle(own)).toMatchObject({ success: true });
 });
 
 test("a payment whose payer pays the fee is settled", async () => {

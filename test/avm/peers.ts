@@ -21,7 +21,9 @@ import type { LocalAlgod } from "./local-algod.js";
 
 /** Our facilitator. */
 export function ourFacilitator(local: LocalAlgod, network: string = NETWORK): Express {
-  return express().use(facilitatorRouter(createFacilitator({ schemes: [facilitatorOf(local, { network })] })));
+  return express().use(
+    facilitatorRouter(createFacilitator({ schemes: [facilitatorOf(local, { network })] }), { open: true }),
+  );
 }
 
 /** The reference's facilitator classes behind the three endpoints of the specification. */

@@ -100,7 +100,7 @@ export async function openLibrary(options: LibraryOptions = {}): Promise<Library
   const catalog = createCatalog({ store, now, allowLocal });
   const facilitator = createFacilitator({ schemes, catalog, ...(logger === undefined ? {} : { logger }) });
   const app = options.isExpress4 === true ? express4() : express();
-  app.use(facilitatorRouter(facilitator, logger === undefined ? {} : { logger }));
+  app.use(facilitatorRouter(facilitator, { open: true, ...(logger === undefined ? {} : { logger }) }));
   const server = createServer(app);
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -111,6 +111,19 @@ async function whileOneWaits(plan: Plan, second: (shop: Shop, first: PayResult["
   return result;
 }
 
+/** Sends one payment, whose connection is lost each time while the handler runs, and then once more. */
+async function afterLeaving(times: number, plan: Plan = {}): Promise<PayResult> {
+  const shop = open({ ...plan, handler: (req) => void req.socket.destroy() });
+  let payment: PayResult["payment"];
+  const mutate: PayOptions["mutate"] = (signed) => {
+    payment = signed;
+    return signed;
+  };
+  await expect(shop.buy({ mutate })).rejects.toThrow();
+  for (let time = 1; time < times; time++) await expect(shop.ask({ payment: payment! })).rejects.toThrow();
+  return shop.ask({ payment: payment! });
+}
+
 const CHALLENGES: readonly (readonly [error: string, bring: () => Promise<PayResult>])[] = [
   ["Payment required", () => open().ask()],
   ["invalid_x402_version", () => open().ask({ headers: { "X-PAYMENT": "e30=" } })],
@@ -216,7 +229,25 @@ const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>
     },
   ],
   ["invalid_input", () => open({ routes: { "POST /paid": PRICED } }).buy({ body: Buffer.alloc(16_777_217) })],
+  [
+    "too_many_copies",
+    async () => {
+      const shop = open();
+      const { payment } = await shop.buy(withId(ID));
+      for (let copies = 0; copies < 16; copies++) await shop.ask({ payment: payment! });
+      return shop.ask({ payment: payment! });
+    },
+  ],
   ["too_many_payments", () => whileOneWaits({ options: { maxRunsPerPayer: 1 } }, (shop) => shop.buy())],
+  ["too_many_payments", () => afterLeaving(4)],
+  [
+    "too_many_payments",
+    () => {
+      const extra = { facilitatorAddress: PAY_TO };
+      const facilitator = agreeable([{ x402Version: 2, scheme: "upto", network: "eip155:84532", extra }]);
+      return afterLeaving(2, { route: UPTO, options: { facilitator } });
+    },
+  ],
   [
     "unexpected_verify_error",
     () => {
@@ -232,6 +263,10 @@ const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>
       const facilitator = agreeable([{ x402Version: 2, scheme: "upto", network: "eip155:84532", extra }]);
       return open({ route: { ...UPTO, unmetered: "error" }, options: { facilitator } }).buy();
     },
+  ],
+  [
+    "unexpected_settle_error",
+    () => open({ handler: (_req, res) => void res.set("Settlement-Overrides", '{"amount":"7"}').send("sold") }).buy(),
   ],
   [
     "unexpected_settle_error",
@@ -305,7 +340,7 @@ describe.each([
       "content-type": "application/json; charset=utf-8",
       "cache-control": "no-store",
       "x-content-type-options": "nosniff",
-      "access-control-expose-headers": "PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES",
+      "access-control-expose-headers": "PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES, PAYMENT-RETRY-TOKEN",
     });
     if (heading === "Challenges") expect(decodePaymentRequired(String(headers["payment-required"]))).toEqual(body);
     else expect([headers["payment-required"], typeof body.message]).toEqual([undefined, "string"]);
@@ -319,6 +354,7 @@ describe.each([
       headers: [
         ...(retry === undefined ? [] : [row === undefined ? "Retry-After" : `Retry-After: ${retry}`]),
         ...(headers["payment-response"] === undefined ? [] : ["PAYMENT-RESPONSE"]),
+        ...(headers["payment-retry-token"] === undefined ? [] : ["PAYMENT-RETRY-TOKEN"]),
       ],
     };
   }

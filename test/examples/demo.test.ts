@@ -3,6 +3,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
@@ -48,6 +49,13 @@ test("the demo keeps serving with --serve, takes a payment by hand, and stops wh
   const paid = await finish(run("pay.js", `http://127.0.0.1:${port}/weather`));
   expect(paid).toMatchObject({ code: 0, err: "" });
   expect(paid.out).toContain("✓ paid");
+  const words = `http://127.0.0.1:${port}/words`;
+  const json = ["-H", "content-type: application/json", "-d", '{"text":"one two three"}'];
+  const metered = await finish(run("pay.js", ...json, words));
+  expect(metered).toMatchObject({ code: 0, err: "" });
+  for (const part of [`POST ${words} → 200 OK`, '{"words":["three","two","one"]}', '"amount": "300"', "✓ paid"]) {
+    expect(metered.out).toContain(part);
+  }
   const unpayable = await finish(run("pay.js", `http://127.0.0.1:${port}/nothing`));
   expect(unpayable).toMatchObject({ code: 1, err: "✗ not paid: the response status is 404\n" });
 
@@ -56,7 +64,7 @@ test("the demo keeps serving with --serve, takes a payment by hand, and stops wh
   expect(code).toBe(0);
   expect(out).toContain(`curl -i http://127.0.0.1:${port}/weather`);
   expect(out).toContain(`npx -y pnpm@10 pay http://127.0.0.1:${port}/weather`);
-});
+}, 60_000);
 
 test("the demo says in one line which port is busy", async () => {
   const busy = createServer().listen(0, "127.0.0.1");
@@ -79,6 +87,44 @@ test.each([
   expect(err).toContain(says);
   expect(err.trim().split("\n")).toHaveLength(1);
 });
+
+test("pay prints its options with --help", async () => {
+  const { code, out, err } = await finish(run("pay.js", "--", "--help"));
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  for (const option of ["-X, --method", "-d, --data", "-H, --header"]) expect(out).toContain(option);
+});
+
+test.each([
+  { args: ["file:///etc/hosts"], says: "pay takes one http or https URL" },
+  { args: ["--silent", "http://127.0.0.1:1/"], says: "Unknown option '--silent' (see --help)" },
+  { args: ["-H", "a b: c", "http://127.0.0.1:1/"], says: '--header takes "name: value", not "a b: c"' },
+  { args: ["-X", "GET", "-d", "a=b", "http://127.0.0.1:1/"], says: "GET takes no --data" },
+])("pay refuses $args in one line", async ({ args, says }) => {
+  const { code, err } = await finish(run("pay.js", ...args));
+  expect(code).toBe(1);
+  expect(err).toContain(says);
+  expect(err.trim().split("\n")).toHaveLength(1);
+});
+
+test("pay sends methods, headers and data as curl does", async () => {
+  const seen: object[] = [];
+  const server = createHttpServer(async (req, res) => {
+    const { method, headers } = req;
+    seen.push({ method, type: headers["content-type"], custom: headers["x-custom"], body: await text(req) });
+    res.end();
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  await finish(run("pay.js", "-d", "a=1", "--data", "b=2", "-H", "X-Custom: one", "-H", "x-custom:two", url));
+  await finish(run("pay.js", url, "-XDELETE"));
+  await finish(run("pay.js", "--request=PUT", "-d", `@${new URL("demo-body.txt", import.meta.url).pathname}`, url));
+  server.close();
+  expect(seen).toEqual([
+    { method: "POST", type: "application/x-www-form-urlencoded", custom: "one, two", body: "a=1&b=2" },
+    { method: "DELETE", type: undefined, custom: undefined, body: "" },
+    { method: "PUT", type: "application/x-www-form-urlencoded", custom: undefined, body: "one two" },
+  ]);
+}, 60_000);
 
 /** The first of three ports in a row that are free. */
 async function freePorts(): Promise<number> {

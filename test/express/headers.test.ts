@@ -69,9 +69,9 @@ describe.each(VERSIONS)("on %s, the payment headers can be read by scripts", (_,
   };
 
   test.each([
-    ["X-A", "X-A, PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES"],
-    [["X-A", "X-B"], "X-A,X-B, PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES"],
-    ["payment-response", "payment-response, PAYMENT-REQUIRED, EXTENSION-RESPONSES"],
+    ["X-A", "X-A, PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES, PAYMENT-RETRY-TOKEN"],
+    [["X-A", "X-B"], "X-A,X-B, PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES, PAYMENT-RETRY-TOKEN"],
+    ["payment-response", "payment-response, PAYMENT-REQUIRED, EXTENSION-RESPONSES, PAYMENT-RETRY-TOKEN"],
   ])("scripts can read the payment headers beside %s", async (names, expected) => {
     const shop = await openShop(express, { before: [exposing(names)], handler: (_req, res) => void res.send("a") });
     const name = "access-control-expose-headers";

@@ -22,8 +22,8 @@ const RESPONDING: readonly Failure[] = [
   { what: "a 404 of no handler", status: 404, fail: (_req, _res, next) => next() },
   { what: "a 500 by sendStatus", status: 500, fail: (_req, res) => res.sendStatus(500) },
   { what: "a 503 after a write", status: 503, fail: (_req, res) => [res.write("a"), res.status(503).end()] },
-  { what: "a redirect", status: 302, fail: (_req, res) => res.redirect("/free") },
-  { what: "a 303 by writeHead", status: 303, fail: (_req, res) => res.writeHead(303, { Location: "/free" }).end() },
+  { what: "a redirect", status: 302, fail: (_req, res) => res.redirect("/paid") },
+  { what: "a 303 by writeHead", status: 303, fail: (_req, res) => res.writeHead(303, { Location: "/paid" }).end() },
   {
     what: "a 304 of a conditional GET",
     status: 304,

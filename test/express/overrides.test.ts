@@ -1,50 +1,122 @@
 /**
- * The handler sets the amount by a call. A header never does.
+ * The handler sets the amount by a call. A header never does, and one that asks for another amount is no sale.
  */
 import { setSettlementOverrides } from "@farebox/express";
+import { setSettlementOverrides as setReferenceOverrides } from "@x402/express";
 import type { RequestHandler } from "express";
 import { describe, expect, test } from "vitest";
 import { openShop, PRICED, type ShopPlan, VERSIONS } from "./shop.js";
 
 const OVERRIDE = JSON.stringify({ amount: "1" });
+const WHOLE = JSON.stringify({ amount: "10000" });
 
 describe.each(VERSIONS)("on %s", (_, express) => {
   describe("a header Settlement-Overrides", () => {
+    function watch() {
+      const lines: string[] = [];
+      const note = (event: string, { remedy }: Readonly<Record<string, unknown>>) =>
+        void lines.push(`${event}: ${remedy}`);
+      return { lines, logger: { info() {}, error: note, warn: note } };
+    }
+
     const WAYS: [how: string, handler: RequestHandler, plan?: ShopPlan][] = [
-      ["set", (_req, res) => void res.set("Settlement-Overrides", OVERRIDE).json({ a: 1 })],
-      ["in another case", (_req, res) => void res.set("settlement-OVERRIDES", "junk").json({ a: 1 })],
+      ["of the reference", (_req, res) => [setReferenceOverrides(res, { amount: "7" }), res.json({ a: 1 })]],
+      ["that is no JSON", (_req, res) => void res.set("settlement-OVERRIDES", "junk").json({ a: 1 })],
+      ["that is null", (_req, res) => void res.set("Settlement-Overrides", "null").json({ a: 1 })],
+      ["without an amount", (_req, res) => void res.set("Settlement-Overrides", "{}").json({ a: 1 })],
+      ["with a number", (_req, res) => void res.set("Settlement-Overrides", '{"amount":10000}').json({ a: 1 })],
+      ["that is there twice", (_req, res) => void res.set("Settlement-Overrides", [WHOLE, OVERRIDE]).json({ a: 1 })],
       ["in writeHead", (_req, res) => void res.writeHead(200, { "Settlement-Overrides": OVERRIDE }).end('{"a":1}')],
-      ["of an error", (_req, res) => void res.status(500).set("Settlement-Overrides", OVERRIDE).json({ a: 1 })],
       [
         "of a response that streams",
         (_req, res) => {
           res.set("Settlement-Overrides", OVERRIDE).flushHeaders();
-          res.end('{"a":1}');
+          res.write('{"a":');
+          res.end("1}");
         },
       ],
       [
-        "set where the money has moved before",
+        "of a response larger than what is held",
         (_req, res) => void res.set("Settlement-Overrides", OVERRIDE).json({ a: 1 }),
-        { routes: { "GET /paid": { ...PRICED, settle: "before" } } },
+        { options: { holdBytes: 2 } },
       ],
     ];
 
     test.each<[how: string, handler: RequestHandler, plan?: ShopPlan]>(WAYS)(
-      "a Settlement-Overrides header %s goes nowhere and changes nothing",
+      "a response with a Settlement-Overrides header %s is replaced by a 500, and its payment stays good",
       async (_how, handler, plan) => {
-        const warnings: string[] = [];
-        const logger = { info() {}, error() {}, warn: (event: string) => void warnings.push(event) };
-        const shop = await openShop(express, { handler, ...plan, options: { logger } });
-        const { headers, status, json } = await shop.pay();
-        expect(json()).toEqual({ a: 1 });
-        expect(headers).not.toHaveProperty("settlement-overrides");
-        expect(shop.facilitator.settled).toEqual(status === 200 ? [10_000n] : []);
-        if (plan === undefined) expect(warnings).toContain("FAREBOX_OVERRIDE_IN_HEADER");
+        const { lines, logger } = watch();
+        let runs = 0;
+        const failOnce: RequestHandler = (req, res, next) => (runs++ === 0 ? handler(req, res, next) : res.send("b"));
+        const shop = await openShop(express, { ...plan, handler: failOnce, options: { ...plan?.options, logger } });
+        const { header } = await shop.sign();
+        const { status, headers, text } = await shop.ask({ payment: header });
+        expect([status, headers["settlement-overrides"], JSON.parse(text)]).toEqual([
+          500,
+          undefined,
+          { error: "unexpected_settle_error", message: expect.stringContaining("You were not charged") },
+        ]);
+        expect(shop.facilitator.settled).toEqual([]);
+        for (const event of ["amount_in_header", "FAREBOX_OVERRIDE_IN_HEADER"]) {
+          expect(lines).toContainEqual(
+            expect.stringMatching(new RegExp(`^${event}: .*@farebox/express.*@x402/express`)),
+          );
+        }
+        expect(await shop.ask({ payment: header })).toMatchObject({ status: 200, text: "b" });
+        expect(shop.facilitator.settled).toEqual([10_000n]);
+      },
+    );
+
+    test("a Settlement-Overrides header of an error goes nowhere, and the error goes out", async () => {
+      const { lines, logger } = watch();
+      const handler: RequestHandler = (_req, res) => {
+        setReferenceOverrides(res, { amount: "7" });
+        res.status(404).json({ a: 1 });
+      };
+      const shop = await openShop(express, { handler, options: { logger } });
+      const { headers, status, json } = await shop.pay();
+      expect([status, json(), headers["settlement-overrides"]]).toEqual([404, { a: 1 }, undefined]);
+      expect(shop.facilitator.settled).toEqual([]);
+      expect(lines).toContainEqual(expect.stringContaining("FAREBOX_OVERRIDE_IN_HEADER"));
+    });
+
+    test("a Settlement-Overrides header is reported and goes nowhere where the money has moved before", async () => {
+      const { lines, logger } = watch();
+      const handler: RequestHandler = (_req, res) => {
+        setReferenceOverrides(res, { amount: "7" });
+        res.json({ a: 1 });
+      };
+      const routes = { "GET /paid": { ...PRICED, settle: "before" } } as const;
+      const shop = await openShop(express, { routes, handler, options: { logger } });
+      const { headers, status, json } = await shop.pay();
+      expect([status, json(), headers["settlement-overrides"]]).toEqual([200, { a: 1 }, undefined]);
+      expect(shop.facilitator.settled).toEqual([10_000n]);
+      expect(lines.join()).toMatch(
+        /amount_in_header.*FAREBOX_OVERRIDE_IN_HEADER|FAREBOX_OVERRIDE_IN_HEADER.*amount_in_header/,
+      );
+    });
+
+    test.each(["10000", "$0.01", "$0.010000", "100%", "100.00%"])(
+      "a Settlement-Overrides header of the reference that asks for the whole price, %s, means nothing",
+      async (amount) => {
+        const { lines, logger } = watch();
+        for (const settle of ["after", "before"] as const) {
+          const handler: RequestHandler = (_req, res) => {
+            setReferenceOverrides(res, { amount });
+            res.json({ a: 1 });
+          };
+          const routes = { "GET /paid": { ...PRICED, settle } };
+          const shop = await openShop(express, { routes, handler, options: { logger } });
+          const { headers, status } = await shop.pay();
+          expect([status, headers["settlement-overrides"]]).toEqual([200, undefined]);
+          expect(shop.facilitator.settled).toEqual([10_000n]);
+        }
+        expect(lines.join()).not.toMatch(/header/i);
       },
     );
 
     test("a Settlement-Overrides header is not in a response that is given again", async () => {
-      const handler: RequestHandler = (_req, res) => void res.set("Settlement-Overrides", OVERRIDE).send("a");
+      const handler: RequestHandler = (_req, res) => void res.set("Settlement-Overrides", WHOLE).send("a");
       const shop = await openShop(express, { handler });
       shop.facilitator.failNext("unknown");
       const { header } = await shop.sign();
@@ -70,6 +142,21 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect(errors).toMatchObject([{ code: "ERR_FAREBOX_STATE", message: /exact takes the whole amount/ }]);
       expect(shop.facilitator.settled).toEqual([]);
     });
+
+    test.each(["10000", "$0.01", "100%"])(
+      "setSettlementOverrides may ask for %s where the scheme takes all or nothing and that is all",
+      async (amount) => {
+        for (const settle of ["after", "before"] as const) {
+          const handler: RequestHandler = (_req, res) => {
+            setSettlementOverrides(res, { amount });
+            res.send("sold");
+          };
+          const shop = await openShop(express, { routes: { "GET /paid": { ...PRICED, settle } }, handler });
+          expect((await shop.pay()).text).toBe("sold");
+          expect(shop.facilitator.settled).toEqual([10_000n]);
+        }
+      },
+    );
 
     test("setSettlementOverrides does nothing on a request that is free", async () => {
       const handler: RequestHandler = (_req, res) => {

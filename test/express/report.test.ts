@@ -1,8 +1,18 @@
-import { createPayments, type FindingCode, type Logger, type PaymentsOptions } from "@farebox/express";
+import { createHttpFacilitator } from "@farebox/core";
+import {
+  type ConfigError,
+  createPayments,
+  type FindingCode,
+  type Logger,
+  type PaymentsOptions,
+  type RoutesConfig,
+} from "@farebox/express";
+import { createTestFacilitator } from "@farebox/testing";
 import express5, { type Express, type RequestHandler } from "express";
 import { describe, expect, test } from "vitest";
 import { openShop, PAY_TO, PRICED, VERSIONS } from "./shop.js";
 
+const ACCEPTS = { price: "$0.01", network: "eip155:84532", payTo: PAY_TO };
 const serve: RequestHandler = (_req, res) => void res.send("served");
 const pass: RequestHandler = (_req, _res, next) => next();
 
@@ -301,4 +311,138 @@ describe.each(VERSIONS)("on %s, the report", (_, express) => {
     expect((await shop.ask({ path: "/free" })).status).toBe(200);
     expect((await shop.ask()).status).toBe(402);
   });
+
+  test("an offer by upto is listed as a maximum, on the page and in the documents too", async () => {
+    const upto = { ...ACCEPTS, scheme: "upto" };
+    const routes = { "GET /paid": { accepts: upto }, "GET /asked": { accepts: { ...upto, price: () => "$1" } } };
+    const extra = { facilitatorAddress: "0x0000000000000000000000000000000000000001" };
+    const kinds = [{ x402Version: 2, scheme: "upto", network: ACCEPTS.network, extra }];
+    const supported = async () => ({ kinds, extensions: [], signers: {} });
+    const seller = createSeller({ facilitator: { ...createTestFacilitator(), supported } });
+    const shop = await openShop(express, {
+      build: (app) =>
+        void app.use(seller.routes(routes)).get(["/paid", "/asked"], serve).get("/wellknown", seller.wellKnown()),
+    });
+    const prices = seller.report().routes.map(({ offers }) => offers[0]?.price);
+    expect(prices).toEqual(["up to 0.01 USDC", "up to a price by request"]);
+    const page = await shop.ask({ headers: { Accept: "text/html", "User-Agent": "Mozilla/5.0" } });
+    expect(page.body.toString()).toContain("<li>up to 0.01 USDC on eip155:84532</li>");
+    expect(JSON.stringify((await shop.ask({ path: "/wellknown" })).json())).toContain('"price":"up to 0.01 USDC"');
+  });
+
+  test("routes that clients with default limits cannot pay are one warning, which stops nobody", async () => {
+    const warned: object[] = [];
+    const note = (event: string, fields: object) =>
+      void (event.startsWith("price_") && warned.push({ event, ...fields }));
+    const logger: Logger = { info() {}, warn: note, error() {} };
+    const seller = createSeller({ strict: true, facilitator: createTestFacilitator(), logger });
+    const dear = { ...ACCEPTS, price: "$1.000001" };
+    const token = {
+      asset: "0x0000000000000000000000000000000000000001",
+      amount: "1",
+      extra: { name: "T", version: "1" },
+    };
+    const app = express();
+    const paths = ["/a", "/b", "/c", "/d", "/e"];
+    app.use(
+      seller.routes({
+        "GET /a": { accepts: { ...ACCEPTS, price: "$1" } },
+        "GET /b": { accepts: dear },
+        "GET /c": { accepts: [dear, ACCEPTS] },
+        "GET /d": { accepts: { ...ACCEPTS, price: token } },
+        "GET /e": { accepts: { ...dear, price: () => "$5" } },
+      }),
+    );
+    for (const path of paths) app.get(path, serve);
+    await seller.ready(app);
+    expect(warned).toEqual([
+      {
+        event: "price_above_client_limit",
+        route: "GET /b and 1 more",
+        remedy: expect.stringContaining("@x402/fetch pay at most $1"),
+      },
+    ]);
+    seller.close();
+  });
+
+  test.each<[mounted: string, key: string, registered: string]>([
+    ["", "GET /api/weather", "/api/v1/weather"],
+    ["", "GET /api/weather/:city", "/api/v1/public/weather/:id"],
+    ["", "GET /v1/weather", "/api/v2/weather"],
+    ["/shop", "GET /b/weather", "/x/y/weather"],
+  ])("a table at %j with the key %s has %s as its nearest route", (mounted, key, registered) => {
+    const seller = createSeller();
+    const app = express();
+    app.use(mounted || "/", seller.routes({ [key]: PRICED } as RoutesConfig)).get(registered, serve);
+    const { findings } = seller.report(app);
+    expect(findings[0]).toMatchObject({
+      code: "FAREBOX_KEY_UNREACHABLE",
+      message: expect.stringContaining(`the nearest is ${registered}`),
+    });
+  });
+});
+
+describe("a mistyped option", () => {
+  const issuesOf = (create: () => unknown) => {
+    try {
+      create();
+      return [];
+    } catch (error) {
+      return (error as ConfigError).issues;
+    }
+  };
+
+  test.each<[key: string, meant: string | undefined]>([
+    ["payto", "payTo"],
+    ["pay_to", "payTo"],
+    ["publicURL", "publicUrl"],
+    ["facilitators", "facilitator"],
+    ["facilitatorUrl", "facilitator"],
+    ["hook", "hooks"],
+    ["network", "networks"],
+    ["recipient", undefined],
+    ["x", undefined],
+    ["k".repeat(61), undefined],
+  ])("%s is told as %s", (key, meant) => {
+    const [issue] = issuesOf(() => createPayments({ facilitator: "http://127.0.0.1:1", [key]: 1 }));
+    if (meant === undefined) expect(issue?.expected).toMatch(/^one of the keys facilitator, payTo, /);
+    else
+      expect(issue?.expected).toMatch(
+        new RegExp(`^a known key: did you mean ${meant}\\? Known: .{20,90} and \\d+ more$`),
+      );
+  });
+
+  test("a mistyped key of a route or of its payment option is told too", () => {
+    const seller = createSeller();
+    const accepts = { ...ACCEPTS, pay_to: PAY_TO };
+    const issues = issuesOf(() => seller.routes({ "GET /a": { accepts, descripton: "x" } } as RoutesConfig));
+    expect(issues.map(({ path, expected }) => [path, expected.replace(/ Known:.*/, "")])).toEqual([
+      ['routes["GET /a"].descripton', "a known key: did you mean description?"],
+      ['routes["GET /a"].accepts.pay_to', "a known key: did you mean payTo?"],
+    ]);
+  });
+});
+
+describe("a facilitator without TLS", () => {
+  test.each([
+    "http://facilitator.example.com",
+    "http://x402.org/facilitator",
+    "http://93.184.216.34:4022",
+    "http://[2606:4700::1111]",
+  ])("%s is refused, unless the seller passes it ready-made", (url) => {
+    const seller = () => createPayments({ facilitator: [{ url }] });
+    expect(seller).toThrow(expect.objectContaining({ code: "ERR_FAREBOX_CONFIG" }));
+    expect(seller).toThrow(/options\.facilitator\[0\]\.url: expected an https URL, .*createHttpFacilitator/);
+    createPayments({ facilitator: createHttpFacilitator({ url }) }).close();
+  });
+
+  test.each([
+    "http://localhost:4022",
+    "http://facilitator:4022",
+    "http://facilitator.payments.svc.cluster.local",
+    "http://facilitator.payments.svc",
+    "http://10.0.0.8",
+    "http://[::1]:4022",
+    "https://facilitator.example.com",
+  ])("%s is accepted", (url) => createPayments({ facilitator: url }).close());
 });

@@ -131,7 +131,7 @@ describe.each(VERSIONS)("on %s, a settlement whose outcome is unknown", (_, expr
   );
 
   test.each(["unknown", "unsent"] as const)(
-    "a settlement whose outcome is unknown (%s) gives the stored response to the same payment, once",
+    "a settlement whose outcome is unknown (%s) gives the stored response to the same payment",
     async (ending) => {
       let runs = 0;
       const shop = await openShop(express, {
@@ -150,8 +150,8 @@ describe.each(VERSIONS)("on %s, a settlement whose outcome is unknown", (_, expr
       expect(response.headers["cache-control"]).toBe("private, max-age=60");
       expect(response.headers["etag"]).toBeDefined();
 
-      const again = await shop.ask({ payment: header });
-      expect(again).toMatchObject({ status: 402, challenge: { error: "payment_already_used" } });
+      // Somebody else may have been first: it is kept.
+      expect(await shop.ask({ payment: header })).toMatchObject({ status: 201, text: "secret" });
       expect(runs).toBe(1);
       expect(shop.facilitator.settled).toHaveLength(1);
     },
@@ -204,17 +204,15 @@ describe.each(VERSIONS)("on %s, a response whose delivery breaks off after settl
     return { shop, header, responses };
   }
 
-  test("a response whose delivery breaks off after settlement is given to the same payment once more, and then no more", async () => {
+  test("a response whose delivery breaks off after settlement is given to the same payment, again and again", async () => {
     const { shop, header, responses } = await openBrokenOff();
-    expect(await shop.ask({ payment: header })).toMatchObject({
-      status: 200,
-      text: "run 1",
-      receipt: { success: true },
-    });
-    expect(await shop.ask({ payment: header })).toMatchObject({
-      status: 402,
-      challenge: { error: "payment_already_used" },
-    });
+    for (let copy = 0; copy < 2; copy++) {
+      expect(await shop.ask({ payment: header })).toMatchObject({
+        status: 200,
+        text: "run 1",
+        receipt: { success: true },
+      });
+    }
     expect(responses).toHaveLength(1);
     expect(shop.facilitator.settled).toHaveLength(1);
   });
@@ -248,7 +246,9 @@ describe.each(VERSIONS)("on %s, a response whose delivery breaks off after settl
     const whole = await shop.ask({ payment: header });
     expect(whole.status).toBe(200);
     expect(whole.body.equals(body)).toBe(true);
-    expect((await shop.ask({ payment: header })).status).toBe(402);
+    // Two broke off and two are whole. So much is sent for one payment, and no more for now.
+    expect((await shop.ask({ payment: header })).status).toBe(200);
+    expect((await shop.ask({ payment: header })).status).toBe(429);
     expect(runs).toBe(1);
     expect(shop.facilitator.settled).toHaveLength(1);
   });

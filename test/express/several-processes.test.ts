@@ -7,10 +7,26 @@ import { expect, test } from "vitest";
 const run = promisify(execFile);
 const SCRIPT = fileURLToPath(new URL("cluster.mjs", import.meta.url));
 
-test.each([
-  ["a worker of a cluster", "worker", ["FAREBOX_MEMORY_STORE"]],
-  ["a process by itself", "alone", []],
-])("%s", async (_who, how, codes) => {
-  const { stdout } = await run(process.execPath, [SCRIPT, how], { env: { PATH: process.env["PATH"] } });
-  expect(JSON.parse(stdout)).toEqual(codes);
+const WORKER = "a worker of a cluster";
+
+/** Three sets of options in one process, as an app with several routers has. */
+async function start(how: string, environment: Readonly<Record<string, string>>) {
+  const env = { PATH: process.env["PATH"], ...environment };
+  const { stdout, stderr } = await run(process.execPath, [SCRIPT, how], { env });
+  return { codes: JSON.parse(stdout), printed: stderr.split("\n").filter((line) => line !== "") };
+}
+
+test.each<[who: string, how: string, environment: Record<string, string>]>([
+  [WORKER, "worker", {}],
+  [`${WORKER} in production`, "worker", { NODE_ENV: "production" }],
+  [`${WORKER} in a test`, "worker", { NODE_ENV: "test" }],
+  ["a process of PM2 in production", "alone", { NODE_ENV: "production", NODE_APP_INSTANCE: "1", pm_id: "1" }],
+])("%s with a store in memory is warned on stderr, once", async (_who, how, environment) => {
+  const { codes, printed } = await start(how, environment);
+  expect(codes).toEqual(Array.from({ length: 3 }, () => ["FAREBOX_MEMORY_STORE"]));
+  expect(printed).toEqual([expect.stringMatching(/^\[farebox\] FAREBOX_MEMORY_STORE · .*(node:cluster|PM2)/)]);
+});
+
+test("a process by itself is not warned", async () => {
+  expect(await start("alone", { NODE_ENV: "production" })).toEqual({ codes: [[], [], []], printed: [] });
 });

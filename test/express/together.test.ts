@@ -78,7 +78,8 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       const paid = await shop.pay({ headers: origin });
       expect(paid.headers).toMatchObject({
         "access-control-allow-origin": "*",
-        "access-control-expose-headers": "X-Total, PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES",
+        "access-control-expose-headers":
+          "X-Total, PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES, PAYMENT-RETRY-TOKEN",
       });
     });
 
@@ -93,7 +94,8 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     const shop = await openShop(express, { before: [cors({ exposedHeaders: "X-Total" })] });
     expect((await shop.ask({ headers: { Origin: "https://shop.example" } })).headers).toMatchObject({
       "access-control-allow-origin": "*",
-      "access-control-expose-headers": "X-Total, PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES",
+      "access-control-expose-headers":
+        "X-Total, PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES, PAYMENT-RETRY-TOKEN",
     });
   });
 

@@ -86,7 +86,8 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     const { payment } = unknown;
     const delivered = await shop.buy(path, { payment: payment! });
     expect(delivered).toMatchObject({ status: 200, text: '{"runs":1}', receipt: { success: true } });
-    expect(await shop.buy(path, { payment: payment! })).toMatchObject({ status: 402 });
+    const again = path === "/paid" ? { status: 200, text: '{"runs":1}' } : { status: 402 };
+    expect(await shop.buy(path, { payment: payment! })).toMatchObject(again);
     expect([shop.runs(), shop.transfers()]).toEqual([1, 1]);
   }
 

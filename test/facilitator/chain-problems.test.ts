@@ -88,7 +88,7 @@ describe("the wrong chain behind rpcUrl", () => {
     proxy.decide(({ method }) => (method === "eth_chainId" ? { result: "0x1" } : "pass"));
     expect(await Promise.all([scheme.health(), scheme.health()])).toMatchObject([{ ok: false }, { ok: false }]);
     proxy.decide(() => "pass");
-    expect(await scheme.health()).toEqual({ ok: true });
+    expect(await scheme.health()).toEqual({ ok: true, balance: expect.stringMatching(/^\d+$/) });
   });
 
   test("the chain id is asked for once, not with each payment", async () => {
@@ -102,7 +102,7 @@ describe("the wrong chain behind rpcUrl", () => {
 describe("a URL with a name and a password", () => {
   test("a name and a password of the URL are sent in a header", async () => {
     const scheme = stage.scheme({ privateKey, rpcUrl: secretUrl() });
-    expect(await scheme.health()).toEqual({ ok: true });
+    expect(await scheme.health()).toEqual({ ok: true, balance: expect.stringMatching(/^\d+$/) });
     const credentials = Buffer.from(`${SECRETS[2]}:${SECRETS[1]}`).toString("base64");
     expect(proxy.headers()["authorization"]).toBe(`Basic ${credentials}`);
   });

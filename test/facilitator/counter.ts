@@ -57,7 +57,7 @@ export async function openCounter(
 ): Promise<Counter> {
   const app = express();
   for (const handler of before) app.use(handler);
-  app.use("/facilitator", facilitatorRouter(facilitator, options));
+  app.use("/facilitator", facilitatorRouter(facilitator, { open: true, ...options }));
   const server = createServer(app).listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(async () => {

@@ -28,6 +28,7 @@ export const REASONS: Readonly<Record<Exclude<Reason, SvmReason | AvmReason>, tr
   invalid_payment_identifier: true,
   payment_identifier_conflict: true,
   answer_not_kept: true,
+  too_many_copies: true,
   too_many_payments: true,
   invalid_input: true,
   denied: true,

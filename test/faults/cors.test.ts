@@ -29,7 +29,9 @@ describe.each(TABLES)("with the key %s", (_key, routes) => {
 
   test("scripts of another origin can read challenge and receipt", async () => {
     const shop = await openWithCors("before");
-    const exposed = { "access-control-expose-headers": "PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES" };
+    const exposed = {
+      "access-control-expose-headers": "PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES, PAYMENT-RETRY-TOKEN",
+    };
     const [unpaid, paid] = [await shop.ask({ headers: ORIGIN }), await shop.buy({ headers: ORIGIN })];
     expect(unpaid).toMatchObject({ status: 402, headers: exposed });
     expect(paid).toMatchObject({ status: 200, headers: exposed, receipt: { success: true } });

@@ -4,6 +4,7 @@
  * @module
  */
 import { setSettlementOverrides } from "@farebox/express";
+import { setSettlementOverrides as setReferenceOverrides } from "@x402/express";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ChainBank, openChain } from "./bank.js";
 import { openShop, PRICE } from "./shop.js";
@@ -58,24 +59,34 @@ test.each(["{", "", "1.5", "1e3", "half", "-1", "1 ", "12.345%"])(
   },
 );
 
-test("an override in a header, as the reference reads it, is dropped and named, and the route's price is charged", async () => {
-  const warnings: string[] = [];
-  const logger = { info() {}, error() {}, warn: (event: string) => void warnings.push(event) };
-  for (const [unmetered, taken] of [
-    ["maximum", PRICE],
-    ["zero", 0n],
-    ["error", 0n],
+test("an override of the reference fails closed unless the handler has charged the same amount", async () => {
+  const events: string[] = [];
+  const note = (event: string) => void events.push(event);
+  for (const [unmetered, amount, asked, taken] of [
+    ["maximum", undefined, "7", undefined],
+    ["maximum", "8", "7", undefined],
+    ["zero", undefined, "7", undefined],
+    ["error", undefined, "7", undefined],
+    ["maximum", undefined, "0", undefined],
+    ["maximum", "7", "7", 7n],
+    ["maximum", undefined, "100%", PRICE],
   ] as const) {
+    events.length = 0;
     const shop = await openShop({
       bank,
       routes: { "GET /goods": { ...UPTO, unmetered } },
-      options: { logger },
-      handler: (_req, res) => void res.set("Settlement-Overrides", "{not JSON").json({}),
+      options: { logger: { info() {}, error: note, warn: note } },
+      handler: (req, res) => {
+        if (amount !== undefined) req.payment?.settle(amount);
+        setReferenceOverrides(res, { amount: asked });
+        res.json({});
+      },
     });
     await bank.allowPermit2(shop.payer.address);
     const { status, headers } = await shop.buy();
-    expect([status, headers["settlement-overrides"]]).toEqual([unmetered === "error" ? 500 : 200, undefined]);
-    expect(await shop.income()).toBe(taken);
+    expect([status, headers["settlement-overrides"]]).toEqual([taken === undefined ? 500 : 200, undefined]);
+    expect([await shop.income(), await shop.spent()]).toEqual([taken ?? 0n, taken ?? 0n]);
+    expect(events.includes("FAREBOX_OVERRIDE_IN_HEADER")).toBe(taken === undefined);
+    expect(events.includes("amount_in_header")).toBe(taken === undefined);
   }
-  expect(warnings).toContain("FAREBOX_OVERRIDE_IN_HEADER");
 });

@@ -28,7 +28,7 @@ beforeAll(async () => {
   const rpc = createRpcChain({ network, rpcUrl, privateKey: signer.privateKey, pollingIntervalMs: 25 });
   const schemes = [createExactEvmScheme({ chain: rpc }), createUptoEvmScheme({ chain: rpc })];
   facilitator = createFacilitator({ schemes });
-  facilitatorUrl = await start(express().use(facilitatorRouter(facilitator)));
+  facilitatorUrl = await start(express().use(facilitatorRouter(facilitator, { open: true })));
 });
 
 afterAll(async () => {

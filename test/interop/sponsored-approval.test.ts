@@ -46,7 +46,7 @@ function startFacilitator(sponsoring?: SponsoringOptions): Promise<string> {
   const options = { network, rpcUrl, privateKey, pollingIntervalMs: 25 };
   const rpc = createRpcChain(sponsoring === undefined ? options : { ...options, sponsoring });
   const schemes = [createExactEvmScheme({ chain: rpc }), createUptoEvmScheme({ chain: rpc })];
-  return start(express().use(facilitatorRouter(createFacilitator({ schemes }))));
+  return start(express().use(facilitatorRouter(createFacilitator({ schemes }), { open: true })));
 }
 
 async function startSeller(scheme: "exact" | "upto", facilitator: string): Promise<{ url: string; payTo: Hex }> {

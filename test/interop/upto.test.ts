@@ -23,7 +23,7 @@ beforeAll(async () => {
   const { network, rpcUrl } = chain;
   const rpc = createRpcChain({ network, rpcUrl, privateKey: anvilAccounts[0]!.privateKey, pollingIntervalMs: 25 });
   const facilitator = createFacilitator({ schemes: [createUptoEvmScheme({ chain: rpc })] });
-  facilitatorUrl = await start(express().use(facilitatorRouter(facilitator)));
+  facilitatorUrl = await start(express().use(facilitatorRouter(facilitator, { open: true })));
 });
 
 afterAll(async () => {

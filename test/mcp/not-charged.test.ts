@@ -117,6 +117,37 @@ describe("a call that is cancelled", () => {
     expect(await shop.spent()).toBe(PRICE);
   });
 
+  test("a call that is cancelled counts as one of its payer's until it is paid for and its tool has ended", async () => {
+    const [started, finish, finished] = [createLatch(), createLatch(), createLatch()];
+    const shop = await openShop({
+      options: { maxRunsPerPayer: 1 },
+      sell: (tools, { count }) => {
+        tools.tool("goods", { price: "$0.01" }, async () => {
+          if (count() > 1) return { content: [{ type: "text", text: "good" }] };
+          started.open();
+          await finish.opened;
+          setImmediate(finished.open);
+          return { content: [] };
+        });
+      },
+    });
+    const cancelled = new Promise((tell) => shop.payments.on("cancelled", tell));
+    const payment = await shop.sign();
+    const controller = new AbortController();
+    const call = shop.ask({ payment, request: { signal: controller.signal } });
+    await started.opened;
+    controller.abort();
+    await expect(call).rejects.toThrow();
+    await cancelled;
+    expect(textOf(await shop.ask({ payment: await shop.sign() }))).toContain("too_many_payments");
+    expect(textOf(await shop.ask({ payment }))).toBe("good");
+    expect(textOf(await shop.ask({ payment: await shop.sign() }))).toContain("too_many_payments");
+    finish.open();
+    await finished.opened;
+    expect(textOf(await shop.ask({ payment: await shop.sign() }))).toBe("good");
+    expect([shop.runs(), await shop.spent()]).toEqual([3, 2n * PRICE]);
+  });
+
   test("a call that is cancelled during verification is not charged, and its handler does not run", async () => {
     const shop = await openShop();
     const payment = await shop.sign();

@@ -79,7 +79,7 @@ describe("on Solana", () => {
         pollingIntervalMs: 10,
       });
       const facilitator = createFacilitator({ schemes: [createExactSvmScheme({ chain })] });
-      const server = await listen(express().use(facilitatorRouter(facilitator)));
+      const server = await listen(express().use(facilitatorRouter(facilitator, { open: true })));
       running.push(server);
       const accepts = { price: "$0.01", network: network.network, payTo: PAY_TO.toBase58() } as const;
       const options: Partial<PaymentsOptions> = { facilitator: server.url };

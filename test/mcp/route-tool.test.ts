@@ -109,6 +109,25 @@ describe("a tool that is a route", () => {
     expect(await shop.spent()).toBe(0n);
   });
 
+  test("a call of a route that is cancelled counts as one of its payer's, also after its handler has written", async () => {
+    const started = createLatch();
+    const shop = await openShop({
+      ...routes((req, res) => {
+        res.write("a");
+        if (req.payment !== undefined) started.open();
+      }),
+      options: { maxRunsPerPayer: 1 },
+    });
+    const cancelled = new Promise((tell) => shop.payments.on("cancelled", tell));
+    const controller = new AbortController();
+    const call = shop.buy({ ...paris, request: { signal: controller.signal } });
+    await started.opened;
+    controller.abort();
+    await expect(call).rejects.toThrow();
+    await cancelled;
+    expect(textOf(await shop.buy(paris))).toContain("too_many_payments");
+  });
+
   test.each(["", ".", ".."])("a tool that is a route refuses %o as a path parameter", async (city) => {
     const shop = await openShop(routes());
     const result = await shop.ask({ ...paris, args: { city } });

@@ -5,8 +5,8 @@
  * - A folder of core imports only the folders listed for it in CORE.
  * - Nobody reaches into another package's files; its `exports` are the only way in.
  * - No two files import each other, directly or in a circle.
- * - No chain library can be reached from the entries in CHAIN_FREE, not even by a type or a dynamic import. Only the files in
- *   AT_WILL may name one, and only to `require` it where it is installed: no bundler and no type checker follows that.
+ * - No chain library can be reached from the entries in CHAIN_FREE, not even by a type, a
+ *   dynamic import or `require`.
  * - No folder is called utils, helpers, common, shared or misc.
  *
  * Usage: `node test/scripts/check-layers.mjs [root of the workspace]`
@@ -36,7 +36,8 @@ const PACKAGES = {
 const CORE = {
   errors: [],
   protocol: ["errors"],
-  issues: ["errors", "protocol"],
+  typos: [],
+  issues: ["errors", "protocol", "typos"],
   http: ["errors", "protocol"],
   events: ["errors", "protocol", "issues"],
   price: ["errors", "protocol"],
@@ -62,7 +63,19 @@ CORE.pricing = [
 CORE.settlement = ["errors", "protocol", "options", "http", "events", "facilitator", "scheme", "store"];
 CORE.gate = [...new Set([...CORE.pricing, ...CORE.settlement]), "pricing", "settlement"];
 CORE.config = [...CORE.gate.filter((room) => room !== "gate")];
-CORE.report = ["errors", "protocol", "options", "http", "events", "price", "scheme", "route", "pricing", "settlement"];
+CORE.report = [
+  "errors",
+  "protocol",
+  "typos",
+  "options",
+  "http",
+  "events",
+  "price",
+  "scheme",
+  "route",
+  "pricing",
+  "settlement",
+];
 CORE.engine = Object.keys(CORE);
 CORE.adapter = Object.keys(CORE);
 CORE.index = Object.keys(CORE);
@@ -82,8 +95,6 @@ const CHAIN_FREE = [
   "@farebox/evm",
   "@farebox/svm",
 ];
-/** Who may load which chain library when a seller asks for it. */
-const AT_WILL = { "packages/evm/src/signatures/load-viem.ts": ["viem/utils"] };
 const CHAIN_LIBRARY = /^(viem|ox|ethers|web3|algosdk|@solana\/[^/]+)(\/|$)/;
 
 const VAGUE_NAMES = new Set(["utils", "util", "helpers", "common", "shared", "misc"]);
@@ -121,10 +132,7 @@ function readPackages() {
 
 /** Where each import of a file leads: to a file of ours (`file`), or out of the workspace (`library`). */
 function readEdges(file) {
-  const atWill = AT_WILL[relative(root, file).split(sep).join("/")] ?? [];
-  const edges = importsOf(file)
-    .filter(({ name, isRequired }) => !(isRequired && atWill.includes(name)))
-    .flatMap(({ name }) => edgeTo(name, file) ?? []);
+  const edges = importsOf(file).flatMap(({ name }) => edgeTo(name, file) ?? []);
   return edges.filter((edge) => edge.file === undefined || staysInside(file, edge.file) || isEntry(edge.file));
 }
 

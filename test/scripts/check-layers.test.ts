@@ -34,9 +34,8 @@ const SOUND: Record<string, string> = {
   "packages/avm/src/facilitator/index.ts": 'export { Algodv2 } from "algosdk";',
   "packages/evm/package.json": manifest("evm", { "./facilitator": { default: "./dist/facilitator/index.js" } }),
   "packages/evm/src/index.ts":
-    'export { gate } from "@farebox/core";\nexport { viem } from "./signatures/load-viem.js";',
-  "packages/evm/src/signatures/load-viem.ts":
-    'import { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);\nexport const viem = () => require("viem/utils");',
+    'export { gate } from "@farebox/core";\nexport { check } from "./signatures/check-signature.js";',
+  "packages/evm/src/signatures/check-signature.ts": "export const check = 1;",
   "packages/evm/src/facilitator/index.ts": 'export { verifyTypedData } from "viem";',
   "packages/svm/package.json": manifest("svm", { "./facilitator": { default: "./dist/facilitator/index.js" } }),
   "packages/svm/src/index.ts": 'export { gate } from "@farebox/core";',
@@ -103,21 +102,21 @@ const FAULTS: { why: string; file: string; text: string; finding: string }[] = [
     finding: "@farebox/express reaches viem/utils",
   },
   {
-    why: "what may be required is imported after all",
-    file: "packages/evm/src/signatures/load-viem.ts",
-    text: 'export const viem = () => import("viem/utils");',
+    why: "a chain library is loaded when it is needed",
+    file: "packages/evm/src/signatures/check-signature.ts",
+    text: 'export const check = () => import("viem/utils");',
     finding: "@farebox/evm reaches viem/utils",
   },
   {
-    why: "what may be required is needed by a type",
-    file: "packages/evm/src/signatures/load-viem.ts",
-    text: 'export type Viem = typeof import("viem/utils");',
+    why: "a chain library is needed by a type",
+    file: "packages/evm/src/signatures/check-signature.ts",
+    text: 'export const check = 1;\nexport type Viem = typeof import("viem/utils");',
     finding: "@farebox/evm reaches viem/utils",
   },
   {
-    why: "another library is required in its place",
-    file: "packages/evm/src/signatures/load-viem.ts",
-    text: 'import { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);\nexport const viem = require("ethers");',
+    why: "a chain library is required",
+    file: "packages/evm/src/signatures/check-signature.ts",
+    text: 'import { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);\nexport const check = require("ethers");',
     finding: "@farebox/evm reaches ethers",
   },
   {

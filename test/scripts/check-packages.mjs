@@ -1,6 +1,7 @@
 /**
  * Checks every package as it would be published: packs it, then looks at the tarball.
  *
+ * - Its README links to nothing that is left behind: a link is absolute, or to a heading or a file of the tarball.
  * - publint and attw (ESM only) find nothing.
  * - It holds compiled code, declarations, README.md, LICENSE and package.json, assets that its manifest names, a NOTICE of whose
  *   else's work is in it, and nothing else.
@@ -21,7 +22,7 @@ import { promisify } from "node:util";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { importsOf } from "./imports.mjs";
-import { listPackages, packAll, ROOT } from "./pack.mjs";
+import { listPackages, packAll, ROOT, readFileInTar } from "./pack.mjs";
 
 const run = promisify(execFile);
 
@@ -50,6 +51,7 @@ async function checkPackage({ folder, manifest }, packed) {
   const problems = [
     ...checkFiles(packed.files, folder, manifest),
     ...checkManifest(manifest),
+    ...checkLinks(readFileInTar(packed.tarball, "README.md"), packed.files),
     ...(await runPublint(packed.tarball, manifest)),
     ...(await runAttw(packed.tarball)),
   ];
@@ -105,6 +107,16 @@ function checkManifest(manifest) {
     if (Object.keys(target)[0] !== "types") problems.push(`exports["${subpath}"] must name its types first`);
   }
   return problems;
+}
+
+/** Markdown's two kinds of links, and HTML's; not the ones in code. */
+function checkLinks(readme, files) {
+  const text = readme.replace(/^(```|~~~).*?^\1/gms, "").replace(/`[^`\n]*`/g, "");
+  const links = text.matchAll(/\]\(<?([^)\s>]+)|^ {0,3}\[[^\]]+\]:\s+<?([^\s>]+)|\b(?:href|src)="([^"]+)"/gm);
+  return [...links]
+    .map(([, inline, named, html]) => inline ?? named ?? html)
+    .filter((link) => !/^(https:|#)/.test(link) && !files.includes(link.replace(/#.*$/, "")))
+    .map((link) => `README.md links to ${link}, which is not in the tarball`);
 }
 
 async function runPublint(tarball, manifest) {

@@ -28,7 +28,7 @@ export function walk(root) {
 }
 
 /**
- * The module names that a file mentions, and whether by `require`. A name that is computed, such as in `import(name)`, is
+ * The module names that a file mentions. A name that is computed, such as in `import(name)`, is
  * `undefined`: nothing can be said about it.
  */
 export function importsOf(file) {
@@ -36,8 +36,7 @@ export function importsOf(file) {
   const found = [];
   const visit = (node) => {
     const name = moduleNameIn(node);
-    const isRequired = ts.isCallExpression(node) && ts.isIdentifier(node.expression);
-    if (name !== undefined) found.push({ name: ts.isStringLiteralLike(name) ? name.text : undefined, isRequired });
+    if (name !== undefined) found.push({ name: ts.isStringLiteralLike(name) ? name.text : undefined });
     ts.forEachChild(node, visit);
   };
   visit(source);

@@ -39,18 +39,24 @@ export async function packAll(destination) {
 
 function describe(tarball) {
   const packed = readFileSync(tarball);
-  return { tarball, bytes: packed.length, files: [...namesInTar(gunzipSync(packed))] };
+  return { tarball, bytes: packed.length, files: [...filesInTar(gunzipSync(packed))].map(({ name }) => name) };
+}
+
+/** The text of a file in a tarball; `""` if there is none. */
+export function readFileInTar(tarball, name) {
+  const file = [...filesInTar(gunzipSync(readFileSync(tarball)))].find((each) => each.name === name);
+  return file?.content.toString("utf8") ?? "";
 }
 
 /**
- * The file names in a tar archive, without the leading `package/`. Each file is a header of 512 bytes, which holds its
+ * The files in a tar archive, their names without the leading `package/`. Each file is a header of 512 bytes, which holds its
  * name and its size in octal, and its content, filled up to a multiple of 512.
  */
-function* namesInTar(tar) {
+function* filesInTar(tar) {
   for (let at = 0; tar[at] !== 0 && at < tar.length; ) {
     const name = tar.toString("utf8", at, at + 100).replace(/\0.*$/s, "");
     const size = Number.parseInt(tar.toString("ascii", at + 124, at + 136), 8);
-    yield name.replace(/^package\//, "");
+    yield { name: name.replace(/^package\//, ""), content: tar.subarray(at + 512, at + 512 + size) };
     at += 512 + Math.ceil(size / 512) * 512;
   }
 }

@@ -2,6 +2,7 @@
  * Our facilitator over JSON-RPC with the real token programs: the balances, and that each payment succeeds once.
  */
 import type { FacilitatorRequest, FacilitatorScheme, PaymentRequirements } from "@farebox/core";
+import { createFacilitator } from "@farebox/facilitator";
 import { createExactSvmScheme, createRpcSvmChain } from "@farebox/svm/facilitator";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
@@ -258,8 +259,21 @@ describe("a payment that the chain would not carry out", () => {
   });
 });
 
+test("a transaction beyond the gas budget is not signed, and its payment not charged", async () => {
+  const facilitator = createFacilitator({ schemes: [scheme], policy: { gasPerHour: { [NETWORK]: "15000" } } });
+  expect(await facilitator.settle(request())).toMatchObject({ success: true });
+  const { signers } = await facilitator.health();
+  expect(signers).toMatchObject([{ gas: { perHour: "15000", left: "4999" } }]);
+  const lamports = local.lamportsOf(FEE_PAYER.publicKey);
+  const another = request({ version: "legacy" });
+  expect(await facilitator.settle(another)).toMatchObject({ errorReason: "gas_budget_used_up", transaction: "" });
+  expect(local.lamportsOf(FEE_PAYER.publicKey)).toBe(lamports);
+  expect(local.balanceOf(PAY_TO)).toBe(1000n);
+  expect(await facilitator.verify(another)).toMatchObject({ isValid: false, policy: { status: 503 } });
+});
+
 test("health reports whether fees can be paid", async () => {
-  expect(await scheme.health()).toEqual({ ok: true });
+  expect(await scheme.health()).toEqual({ ok: true, balance: expect.stringMatching(/^\d+$/) });
   const poor = createRpcSvmChain({ network: NETWORK, rpcUrl: local.rpcUrl, privateKey: keypair(40).secretKey });
   expect(await poor.health()).toMatchObject({ ok: false, problem: expect.stringContaining("nothing to pay") });
 });

@@ -23,7 +23,9 @@ import { endpointsOf, weatherSeller } from "../interop/servers.js";
 export async function ourFacilitator(rpcUrl: string): Promise<Express> {
   const options = { rpcUrl, privateKey: FEE_PAYER.secretKey, pollingIntervalMs: 10 };
   const chain = createRpcSvmChain({ network: NETWORK, ...options });
-  return express().use(facilitatorRouter(createFacilitator({ schemes: [createExactSvmScheme({ chain })] })));
+  return express().use(
+    facilitatorRouter(createFacilitator({ schemes: [createExactSvmScheme({ chain })] }), { open: true }),
+  );
 }
 
 /** The reference's facilitator classes behind the three endpoints of the specification. */

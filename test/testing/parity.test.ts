@@ -1,5 +1,5 @@
 import type { Facilitator, FacilitatorRequest, PaymentPayload, PaymentRequirements } from "@farebox/core";
-import { createExactEvmScheme, createRpcChain } from "@farebox/evm/facilitator";
+import { createExactEvmScheme, createRpcChain, createUptoEvmScheme } from "@farebox/evm/facilitator";
 import { createFacilitator } from "@farebox/facilitator";
 import {
   anvilAccounts,
@@ -15,6 +15,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 /** A facilitator with its balances: a local chain, or a ledger. */
 interface World {
   readonly facilitator: Facilitator;
+  /** Also lets Permit2 move it. */
   fund(address: Hex, amount: bigint): Promise<void>;
   balanceOf(address: Hex): Promise<bigint>;
 }
@@ -40,8 +41,11 @@ beforeAll(async () => {
   const { privateKey } = anvilAccounts[0]!;
   const chain = createRpcChain({ network, rpcUrl, privateKey, pollingIntervalMs: 20 });
   onChain = {
-    facilitator: createFacilitator({ schemes: [createExactEvmScheme({ chain })] }),
-    fund: (address, usdc) => local.fund(address, { usdc }),
+    facilitator: createFacilitator({ schemes: [createExactEvmScheme({ chain }), createUptoEvmScheme({ chain })] }),
+    fund: async (address, usdc) => {
+      await local.fund(address, { usdc });
+      await local.approvePermit2(address);
+    },
     balanceOf: (address) => local.balanceOf(address),
   };
 });
@@ -181,5 +185,129 @@ describe("the ledger and the chain", () => {
     for (const outcome of pending) expect(outcome).toMatchObject({ success: false, errorReason: "settlement_pending" });
     for (const outcome of settled) expect(outcome).toMatchObject({ success: true, amount: "100" });
     expect(settled.map(({ transaction }) => transaction)).toEqual(pending.map(({ transaction }) => transaction));
+  });
+});
+
+/** A payment by Permit2, and the amounts to settle, one after the other. */
+interface PermitCase {
+  readonly scheme?: "exact";
+  readonly funds?: bigint;
+  /** Of the offer to sign. */
+  readonly signed?: Partial<PaymentRequirements>;
+  readonly payer?: (payer: Payer) => Payer;
+  readonly change?: (signature: Hex) => Hex;
+  readonly now?: () => number;
+  readonly amounts: readonly bigint[];
+  readonly outcomes: readonly (true | string)[];
+}
+
+const PERMITS: readonly (readonly [string, PermitCase])[] = [
+  ["a part of the maximum", { amounts: [40n, 40n], outcomes: [true, true, "payment_already_settled"] }],
+  ["the maximum", { amounts: [100n, 40n], outcomes: [true, true, "payment_already_settled"] }],
+  ["nothing", { amounts: [0n, 0n], outcomes: [true, true, "payment_already_settled"] }],
+  [
+    "more than the maximum",
+    { amounts: [101n, 100n], outcomes: [true, "invalid_upto_evm_payload_settlement_exceeds_amount", true] },
+  ],
+  [
+    "an exact payment by Permit2",
+    { scheme: "exact", amounts: [100n, 100n], outcomes: [true, true, "payment_already_settled"] },
+  ],
+  ["more than the payer has", { funds: 99n, amounts: [100n], outcomes: ["insufficient_funds", "insufficient_funds"] }],
+  [
+    "a signature by another key",
+    {
+      payer: (payer) => createPayer({ wallet: payer.address }),
+      amounts: [100n],
+      outcomes: ["invalid_exact_evm_payload_signature", "invalid_exact_evm_payload_signature"],
+    },
+  ],
+  [
+    "another facilitator",
+    {
+      signed: { extra: { ...OFFER.extra, facilitatorAddress: OFFER.payTo } },
+      amounts: [100n],
+      outcomes: ["invalid_payload", "invalid_payload"],
+    },
+  ],
+  [
+    "another recipient",
+    {
+      signed: { payTo: OFFER.asset },
+      amounts: [100n],
+      outcomes: ["invalid_exact_evm_payload_recipient_mismatch", "invalid_exact_evm_payload_recipient_mismatch"],
+    },
+  ],
+  [
+    "an expired permit",
+    {
+      now: () => 1e6,
+      amounts: [100n],
+      outcomes: [
+        "invalid_exact_evm_payload_authorization_valid_before",
+        "invalid_exact_evm_payload_authorization_valid_before",
+      ],
+    },
+  ],
+  [
+    "the other signature of the same key",
+    {
+      change: (signature) => {
+        const { r, s, yParity } = parseSignature(signature);
+        return concatHex([r, numberToHex(ORDER - BigInt(s), { size: 32 }), yParity === 0 ? "0x1c" : "0x1b"]);
+      },
+      amounts: [100n],
+      outcomes: [true, true],
+    },
+  ],
+  [
+    "a signature that ends in 0 or 1",
+    {
+      change: (signature) => {
+        const { r, s, yParity } = parseSignature(signature);
+        return concatHex([r, s, toHex(yParity, { size: 1 })]);
+      },
+      amounts: [100n],
+      outcomes: ["invalid_transaction_state", "invalid_transaction_state"],
+    },
+  ],
+];
+
+describe("payments by Permit2", () => {
+  test.each(PERMITS)("the ledger and the chain have equal outcomes for %s", async (_what, permit) => {
+    const { scheme = "upto", funds = 500n, signed, payer: change, now, amounts, outcomes } = permit;
+    for (const world of [inLedger(), onChain]) {
+      const owner = createPayer();
+      await world.fund(owner.address, funds);
+      const { kinds } = await world.facilitator.supported();
+      const extra = {
+        ...OFFER.extra,
+        assetTransferMethod: "permit2",
+        ...kinds.find((kind) => kind.scheme === scheme)?.extra,
+      };
+      const offer: PaymentRequirements = { ...OFFER, scheme, extra, payTo: createPayer().address };
+      const payer = change?.(owner) ?? owner;
+      const wished = { ...offer, ...signed, extra: { ...extra, ...signed?.extra } };
+      const sign = scheme === "upto" ? payer.signUpto : payer.signExact;
+      const { payload } = await sign(wished, now === undefined ? {} : { now });
+      const signature = permit.change?.(payload["signature"] as Hex) ?? payload["signature"];
+      const paid = { x402Version: 2, accepted: offer, payload: { ...payload, signature } } as const;
+      const requestFor = (amount: bigint): FacilitatorRequest => ({
+        x402Version: 2,
+        paymentPayload: paid,
+        paymentRequirements: { ...offer, amount: String(amount) },
+      });
+      const { isValid, invalidReason } = await world.facilitator.verify(requestFor(100n));
+      const seen: (true | string)[] = [isValid || String(invalidReason)];
+      let moved = 0n;
+      for (const amount of amounts) {
+        const { success, errorReason } = await world.facilitator.settle(requestFor(amount));
+        seen.push(success || String(errorReason));
+        if (success) moved += amount;
+      }
+      expect(seen).toEqual(outcomes);
+      expect(await world.balanceOf(offer.payTo as Hex)).toBe(moved);
+      expect(await world.balanceOf(owner.address)).toBe(funds - moved);
+    }
   });
 });

@@ -84,9 +84,12 @@ describe("a test facilitator", () => {
     });
   });
 
-  test("the test facilitator supports exact on its network, with the stablecoin of the network or a given asset", async () => {
+  test("the test facilitator supports exact and upto on its network, with the stablecoin of the network or a given asset", async () => {
     const base = createTestFacilitator({ network: "eip155:8453" });
-    expect((await base.supported()).kinds).toMatchObject([{ x402Version: 2, scheme: "exact", network: "eip155:8453" }]);
+    expect((await base.supported()).kinds).toMatchObject([
+      { x402Version: 2, scheme: "exact", network: "eip155:8453" },
+      { x402Version: 2, scheme: "upto", network: "eip155:8453", extra: { facilitatorAddress: expect.any(String) } },
+    ]);
     expect(base.ledger.asset.name).toBe("USD Coin");
     const asset = { address: PAY_TO, name: "Own", version: "1" } as const;
     expect(createTestFacilitator({ network: "eip155:999999", asset }).ledger.asset).toEqual(asset);

@@ -30,7 +30,7 @@ const TABLES = [
   },
   {
     title: "Payment option",
-    type: "OptionOn",
+    type: "PaymentOption",
     of: "PaymentOption",
     intro: "For each entry of a route's `accepts`. Prices: [pricing](../guides/pricing.md).",
   },

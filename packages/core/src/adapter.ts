@@ -31,6 +31,7 @@ export { EXPOSE_HEADERS, exposeHeaders, isSettlementOverrides } from "./protocol
 export type { DescribedOffer, DescribedRoute } from "./report/described-routes.js";
 export { matchesMount, samplesOf } from "./route/path.js";
 export type { BodyDigest, BodyProblem, GateRequest } from "./route/request.js";
+export type { HandlerQuery } from "./route/resolved-table.js";
 export {
   type OpaqueReceiver,
   type Receiver,

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { randomBytes } from "node:crypto";
 import { type BuiltIn, parseOptions, type Settings } from "./config/parse-options.js";
 import { parseCharge, parseRoutes } from "./config/parse-routes.js";
 import { ConfigError } from "./errors.js";
@@ -18,10 +19,13 @@ import { createFacilitatorPool } from "./facilitator/pool.js";
 import type { FacilitatorHealth } from "./facilitator/pool-member.js";
 import type { Decision } from "./gate/admission.js";
 import { Admissions } from "./gate/admission.js";
+import { SignatureChecks } from "./gate/check-payment.js";
 import { Gate, type Verdict } from "./gate/gate.js";
 import { InFlight } from "./gate/in-flight.js";
+import { createRetryTokens } from "./gate/proof.js";
 import { Replay } from "./gate/replay.js";
 import { type GateResponse, unnamedRequest } from "./gate/responses.js";
+import { Runs } from "./gate/runs.js";
 import { createIssues, type Issues } from "./issues.js";
 import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
 import { createQuotes } from "./pricing/dynamic-price.js";
@@ -33,10 +37,9 @@ import { createPayees } from "./report/payees.js";
 import { type PricedHandler, type PricedTable, routesOf } from "./report/places.js";
 import { type PaymentsReport, type ReportedOffer, Reporter, reportOffers } from "./report/report.js";
 import type { GateRequest } from "./route/request.js";
-import { ResolvedTable } from "./route/resolved-table.js";
+import { type HandlerQuery, ResolvedTable } from "./route/resolved-table.js";
 import type { RouteTable } from "./route/route-table.js";
 import type { RouterView } from "./route/router-view.js";
-import type { Scheme, SignatureCheck } from "./scheme/scheme.js";
 import { type Listing, Listings } from "./settlement/listings.js";
 import { type Recovery, SettlementRecovery } from "./settlement/recovery.js";
 import { Settler } from "./settlement/settle.js";
@@ -60,6 +63,11 @@ export interface TableGate {
    * @param mounts - Those of the table, as the seller wrote them.
    */
   atHandler(at: { handler: object; request: GateRequest; mounts: readonly string[] }): Verdict;
+  /**
+   * Whether a request would have to pay: in front of the routes, or at a handler. A price function may still say that it costs
+   * nothing.
+   */
+  prices(query: HandlerQuery, handler?: object): boolean;
 }
 
 /** The gate of one route that the framework matches by itself. */
@@ -68,6 +76,8 @@ export interface RouteGate {
   decide(request: GateRequest, locate: () => Place): Decision | Promise<Decision>;
   /** The response to a request that has paid another price. */
   refusal(): GateResponse;
+  /** As {@link TableGate.prices}. */
+  prices(): boolean;
   /** Payment options, in the seller's order. */
   readonly offers: readonly ReportedOffer[];
 }
@@ -177,21 +187,28 @@ function createParts(settings: Settings) {
     },
   });
 
-  const inFlight = new InFlight(settings.maxRunsPerPayer);
+  const inFlight = new InFlight();
+  const runs = new Runs({ maxPerPayer: settings.maxRunsPerPayer, rpc, logger, now });
   const settler = new Settler({
-    ...{ store, facilitator, inFlight, rpc, listings, events, hooks, logger, leaseMs, now },
+    ...{ store, facilitator, inFlight, runs, rpc, listings, events, hooks, logger, leaseMs, now },
     onUnknown: (payment, retryAfterSeconds) => recovery.add(payment, retryAfterSeconds),
   });
   const recovery = new SettlementRecovery({ store, settler, inFlight, schemes, events, logger, now, timer });
 
+  // The records of a memory store are of this process only, and so are its tokens.
+  const tokens = createRetryTokens(isMemoryStore(store) ? randomBytes(32) : settings.quoteSecret);
   const admissions = new Admissions({
-    ...{ store, settler, inFlight, hooks, events, findings, logger, now, timer, relayExtensionResponses },
+    ...{ tokens, store, settler, inFlight, runs, hooks, events, findings, logger, now, timer, relayExtensionResponses },
+    publicUrls: settings.publicUrls,
   });
-  const replay = new Replay({ store, settler, inFlight, admissions, events, now, timer });
+  const replay = new Replay({ tokens, store, settler, inFlight, runs, admissions, events, now, timer });
   const gate = new Gate({
-    ...{ hooks, facilitator, store, inFlight, admissions, replay, settler, listings, events, findings, logger, now },
+    ...{ hooks, facilitator, store, inFlight, runs, admissions, replay, settler, listings, events, findings, logger },
+    tokens,
+    now,
     publicUrls: settings.publicUrls,
     copyWaitMs: settings.copyWaitMs,
+    signatures: new SignatureChecks(settings.verifySignatures),
   });
 
   const tables: PricedTable[] = [];
@@ -205,7 +222,6 @@ function createParts(settings: Settings) {
     ...{ settings, findings, logger },
     facilitators: facilitator,
     quotes: createQuotes(settings.quoteSecret),
-    signatureChecks: new Map<Scheme, SignatureCheck>(),
   };
   return {
     settings,
@@ -249,6 +265,7 @@ function createEngine(parts: Parts): {
       decide: (request) => gate.decide(resolved, request),
       inFront: (request) => gate.inFront(resolved, request),
       atHandler: (at) => gate.atHandler(resolved, at),
+      prices: (query, handler) => resolved.prices(query, handler),
     };
     tables.push({ gate: tableGate, table });
     start();
@@ -264,6 +281,7 @@ function createEngine(parts: Parts): {
       const routeGate: RouteGate = {
         decide: (request, locate) => gate.decideAt(route, request, locate),
         refusal: unnamedRequest,
+        prices: () => !route.isFree,
         offers: reportOffers(route),
       };
       handlers.push({ gate: routeGate, route });

@@ -14,6 +14,7 @@ export type FareboxErrorCode =
   | "ERR_FAREBOX_FACILITATOR_UNAVAILABLE"
   | "ERR_FAREBOX_PAYMENT_ABORTED"
   | "ERR_FAREBOX_AMOUNT"
+  | "ERR_FAREBOX_PRICE"
   | "ERR_FAREBOX_STATE"
   | "ERR_FAREBOX_BODY_NOT_PARSED"
   | "ERR_FAREBOX_RPC"
@@ -147,6 +148,16 @@ export class AmountError extends FareboxError {
 
   constructor(received: unknown, expected: string) {
     super(`amount: expected ${expected}, received ${describeValue(received)}`);
+  }
+}
+
+/** A price that cannot be sold, or cannot be computed exactly. Clients get 503, and nothing is charged. */
+export class PriceError extends FareboxError {
+  override readonly name = "PriceError";
+  override readonly code = "ERR_FAREBOX_PRICE";
+
+  constructor(received: unknown, expected: string, what = "price") {
+    super(`${what}: expected ${expected}, received ${describeValue(received)}`);
   }
 }
 

@@ -13,6 +13,7 @@ test("the public surface of @farebox/core is exactly this", () => {
       "FacilitatorError",
       "FareboxError",
       "PaymentAbortedError",
+      "PriceError",
       "RELEASABLE",
       "RpcError",
       "StateError",
@@ -21,6 +22,8 @@ test("the public surface of @farebox/core is exactly this", () => {
       "createHttpFacilitator",
       "createMemoryStore",
       "createRpcNode",
+      "price",
+      "usd",
     ]
   `);
 });
@@ -59,6 +62,7 @@ test("the public surface of @farebox/core/protocol is exactly this", () => {
       "EXTENSION_RESPONSES",
       "PAYMENT_REQUIRED",
       "PAYMENT_RESPONSE",
+      "PAYMENT_RETRY_TOKEN",
       "PAYMENT_SIGNATURE",
       "canonicalNetwork",
       "decodeExtensionResponses",

@@ -20,6 +20,7 @@ export {
   type FareboxErrorCode,
   PaymentAbortedError,
   type PaymentAbortReason,
+  PriceError,
   RpcError,
   type RpcProblem,
   StateError,
@@ -65,7 +66,9 @@ export type {
   HttpFacilitatorChoice,
   IdentifierMode,
   InputValidator,
+  NetworkName,
   PaymentOption,
+  PaymentOptionList,
   PaymentsOptions,
   PayToByNetwork,
   PayToFunction,
@@ -80,8 +83,9 @@ export type {
   StartTimer,
   Unmetered,
 } from "./options.js";
+export { type ExactPrice, price, usd } from "./price/exact-price.js";
 export type { AssetPrice, DollarPrice, TickerPrice } from "./price/price.js";
-export type { Network, NetworkPattern } from "./protocol/caip2.js";
+export type { KnownNetwork, Network, NetworkPattern } from "./protocol/caip2.js";
 export type {
   AcceptedRequirements,
   AdvertisedRequirements,
@@ -106,6 +110,7 @@ export type { PaymentsReport, ReportedOffer, ReportedRoute } from "./report/repo
 export type { Method, RouteKey } from "./route/route-key.js";
 export type { FacilitatorScheme, SchemeHealth } from "./scheme/facilitator-scheme.js";
 export type {
+  BalanceReading,
   ChainFinding,
   CompiledTerms,
   IdentifiedPayment,
@@ -116,7 +121,7 @@ export type {
   PaymentQuery,
   PaymentReading,
   Scheme,
-  SignatureCheck,
+  SignatureFinding,
   TermsIssue,
 } from "./scheme/scheme.js";
 export type { Listing } from "./settlement/listings.js";

@@ -5,6 +5,7 @@
  */
 import { ConfigError, type ConfigIssue, describeValue } from "./errors.js";
 import { isJsonObject, type JsonObject } from "./protocol/json.js";
+import { nearestName } from "./typos.js";
 
 /** A list of issues, thrown together at the end. */
 export interface Issues {
@@ -64,7 +65,7 @@ export function createIssues(): Issues {
       for (const key of Object.keys(value)) {
         if (known.includes(key)) continue;
         const name = key.length > MAX_KEY ? "…" : key;
-        addText(issuePath(path, name), `one of the keys ${known.join(", ")}`, "an unknown key");
+        addText(issuePath(path, name), expectedKey(name, known), "an unknown key");
       }
       return true;
     },
@@ -72,6 +73,19 @@ export function createIssues(): Issues {
       if (found.length > 0) throw new ConfigError(found);
     },
   };
+}
+
+/** With a guess, the other keys are of little use. */
+const MAX_KEYS_SHOWN = 5;
+
+function expectedKey(name: string, known: readonly string[]): string {
+  const meant = nearestName(name, known);
+  if (meant === undefined) return `one of the keys ${known.join(", ")}`;
+  const others = known.filter((key) => key !== meant);
+  const more = others.length - MAX_KEYS_SHOWN;
+  const shown = others.slice(0, more > 1 ? MAX_KEYS_SHOWN : others.length).join(", ");
+  const rest = more > 1 ? ` and ${more} more` : "";
+  return `a known key: did you mean ${meant}?${shown === "" ? "" : ` Known: ${shown}${rest}`}`;
 }
 
 function outlineOf(value: unknown): unknown {

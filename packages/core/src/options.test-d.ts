@@ -9,6 +9,7 @@ import type { CancelReason, PaymentEvent, PaymentFacts } from "./events/events.j
 import type { Facilitator } from "./facilitator/facilitator.js";
 import { createHttpFacilitator } from "./facilitator/http-facilitator.js";
 import type { PaymentOption, PaymentsOptions, RoutesConfig } from "./options.js";
+import { price, usd } from "./price/exact-price.js";
 import type { SettlementResponse } from "./protocol/documents.js";
 import { createMemoryStore } from "./store/memory-store.js";
 
@@ -55,53 +56,48 @@ option({
 option({ ...accepts, payTo: ({ route }) => (route === "GET /a" ? "0xA" : "0xB") });
 // @ts-expect-error a function returns a price
 option({ ...accepts, price: () => 5 });
-// @ts-expect-error the currency is missing
-option({ ...accepts, price: "0.01" });
-// @ts-expect-error a ticker without a space
-option({ ...accepts, price: "0.01USDC" });
 // @ts-expect-error free is a boolean
 routes({ "GET /x": { accepts, free: "yes" } });
-// @ts-expect-error the amount is not a number
-option({ ...accepts, price: "$x" });
 // @ts-expect-error prices are texts
 option({ ...accepts, price: 0.01 });
-// @ts-expect-error another currency
-option({ ...accepts, price: "€1" });
-// @ts-expect-error a separator
-option({ ...accepts, price: "$1,000" });
 // @ts-expect-error amounts are texts
 option({ ...accepts, price: { asset: "0xA", amount: 1 } });
 // @ts-expect-error the asset is missing
 option({ ...accepts, price: { amount: "1" } });
-// @ts-expect-error the route's price needs a currency, too
-routes({ "GET /x": { price: "1" } });
 
 // Networks.
 option({ ...accepts, network: "eip155:8453" });
+option({ ...accepts, network: "cosmos:hub" });
 option({
   network: "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp",
   price: "$1",
   payTo: "2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4",
 });
-// @ts-expect-error a name of version 1
-option({ ...accepts, network: "base" });
-// @ts-expect-error chain ids are numbers
-option({ ...accepts, network: "eip155:base" });
-// @ts-expect-error a pattern is not a network
-option({ ...accepts, network: "eip155:*" });
-// @ts-expect-error an unknown namespace
-option({ ...accepts, network: "cosmos:hub" });
 // @ts-expect-error the network is missing
 option({ price: "$1", payTo });
 
+// @ts-expect-error a network is a text
+option({ ...accepts, network: 8453 });
+
+// Texts, such as those of the environment, are checked at start.
+declare const text: string;
+option({ scheme: text, price: text, network: text, payTo: text });
+option({ ...accepts, price: () => text, payTo: async () => text });
+routes({ "GET /x": { price: text, accepts: { network: text } } });
+options({ facilitator: text, payTo: { [text]: text }, networks: [text], rpc: { [text]: text } });
+options({ facilitator: { url: text, networks: [text, "eip155:*"] }, payTo: { "eip155:*": text, "test:*": text } });
+
+// Computed prices.
+option({ ...accepts, price: usd("0.002").times(3) });
+option({ ...accepts, price: ({ body }) => price("0.002 USDT").times(String(body).length).plus("0.01 USDT").roundUp() });
+routes({ "GET /x": { accepts, price: usd(text).times(3n).times("0.5").roundDown(2) } });
+// @ts-expect-error an amount is a text
+usd(0.01);
+// @ts-expect-error a price is a text
+price("$1").plus(1);
+
 // Addresses.
 option({ network: "eip155:1", price: "$1" });
-// @ts-expect-error an EVM address starts with 0x
-option({ ...accepts, payTo: "209693Bc6afc0C5328bA36FaF03C514EF312287C" });
-// @ts-expect-error an address of another family
-option({ ...accepts, payTo: "2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4" });
-// @ts-expect-error a name
-option({ ...accepts, payTo: "vitalik.eth" });
 
 // Options.
 const facilitator = "https://x402.org/facilitator";
@@ -125,14 +121,8 @@ options({ facilitator, payto: {} });
 options({ facilitator: { url: facilitator, headers: { a: 1 } } });
 // @ts-expect-error half a facilitator
 options({ facilitator: { verify: async () => ({ isValid: true }) } });
-// @ts-expect-error an EVM address has 0x
-options({ facilitator, payTo: { "eip155:*": "209693Bc" } });
 // @ts-expect-error addresses are given by network
 options({ facilitator, payTo });
-// @ts-expect-error a name of version 1
-options({ facilitator, networks: ["base"] });
-// @ts-expect-error a node is of one network
-options({ facilitator, rpc: { "eip155:*": "https://node.example" } });
 // @ts-expect-error a URL by network
 options({ facilitator, rpc: "https://node.example" });
 // @ts-expect-error no such deadline

@@ -13,8 +13,9 @@ import type { Facilitator } from "./facilitator/facilitator.js";
 import type { HttpFacilitatorOptions } from "./facilitator/http-facilitator.js";
 import type { Deadlines } from "./facilitator/pool-member.js";
 import type { HeaderValues } from "./http/client.js";
+import type { ExactPrice } from "./price/exact-price.js";
 import type { AssetPrice, DollarPrice, TickerPrice } from "./price/price.js";
-import type { NetworkPattern } from "./protocol/caip2.js";
+import type { KnownNetwork } from "./protocol/caip2.js";
 import type { RouteKey } from "./route/route-key.js";
 import type { Scheme } from "./scheme/scheme.js";
 import type { PaymentStore } from "./store/payment-store.js";
@@ -26,13 +27,30 @@ export type StartTimer = (act: () => void, delayMs: number) => () => void;
 export interface ChargeableResponse {
   /** @example 200 */
   readonly status: number;
+  /**
+   * The value of its `Location`, if it has one.
+   *
+   * @example "https://cdn.example/song.mp3?signature=…"
+   */
+  readonly location?: string;
+  /** Whether it is charged by default. */
+  readonly isSale: boolean;
 }
 
 /** Says whether a response is charged. Called once per response; returns at once. */
 export type Chargeable = (response: ChargeableResponse) => boolean;
 
-/** Dollars (`"$0.01"`), a stablecoin by ticker (`"0.01 USDT"`), or atomic units of any token. */
-export type Price = DollarPrice | TickerPrice | AssetPrice;
+/** Any text: the types beside it are for completion, and the text is checked at start. */
+type Text = string & {};
+
+/**
+ * Dollars (`"$0.01"`), a stablecoin by ticker (`"0.01 USDT"`), a price computed by `usd` or `price`, or atomic units of any
+ * token. Texts are checked at start.
+ */
+export type Price = DollarPrice | TickerPrice | Text | ExactPrice | AssetPrice;
+
+/** A CAIP-2 network. Editors complete the usual ones; the text is checked at start. */
+export type NetworkName = KnownNetwork | Text;
 
 /** What a price, recipient or validate function gets. */
 export interface PriceRequest extends PricedRequest {
@@ -66,14 +84,21 @@ export type PriceFunction = (request: PriceRequest) => Price | Promise<Price>;
 /** Returns the recipient of a request, as {@link PriceFunction} returns its price. */
 export type PayToFunction = (request: PriceRequest) => string | Promise<string>;
 
-interface OptionOn<N extends string, Address extends string> {
+/** A list of payment options. Beside an array type, the compiler would not say which field of one option is wrong. */
+export interface PaymentOptionList {
+  readonly length: number;
+  readonly [at: number]: PaymentOption;
+}
+
+/** One way to pay for a route. */
+export interface PaymentOption {
   /**
    * Scheme: `exact` takes the price, `upto` takes up to the price.
    *
    * @example "upto"
    * @defaultValue `"exact"`
    */
-  readonly scheme?: string;
+  readonly scheme?: "exact" | "upto" | Text;
   /**
    * Price, as dollars, by ticker, in atomic units, or by request.
    *
@@ -86,14 +111,14 @@ interface OptionOn<N extends string, Address extends string> {
    *
    * @example "eip155:8453"
    */
-  readonly network: N;
+  readonly network: NetworkName;
   /**
    * Recipient: an address, or a function of the request.
    *
    * @example "0x209693Bc6afc0C5328bA36FaF03C514EF312287C"
    * @defaultValue the seller's `payTo` for the network
    */
-  readonly payTo?: Address | PayToFunction;
+  readonly payTo?: string | PayToFunction;
   /**
    * Time from challenge to settlement: 10 to 86400 seconds.
    *
@@ -108,12 +133,6 @@ interface OptionOn<N extends string, Address extends string> {
    */
   readonly extra?: Readonly<Record<string, unknown>>;
 }
-
-/** One way to pay for a route. */
-export type PaymentOption =
-  | OptionOn<`eip155:${number}`, `0x${string}`>
-  | OptionOn<`solana:${string}`, string>
-  | OptionOn<`algorand:${string}`, string>;
 
 /**
  * Returns what is wrong with a request: nothing, or a sentence or several for the client, of at most 200 characters
@@ -144,7 +163,7 @@ export interface RouteConfig {
    * @example [{ price: "$0.01", network: "eip155:8453", payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C" }]
    * @defaultValue one per entry of `networks`
    */
-  readonly accepts?: PaymentOption | readonly PaymentOption[];
+  readonly accepts?: PaymentOption | PaymentOptionList;
   /**
    * Price of every payment option without its own.
    *
@@ -210,11 +229,12 @@ export interface RouteConfig {
    */
   readonly iconUrl?: string;
   /**
-   * Which responses are charged. A 304 and a response to a disconnected client never are; neither is one for which
-   * this throws or returns no boolean. Not allowed with `settle: "before"`.
+   * Which responses are charged. Gets `status`, `location` and `isSale`, the default. A 304 and a response to a
+   * disconnected client never are; neither is one for which this throws or returns no boolean. Not allowed with
+   * `settle: "before"`.
    *
-   * @example ({ status }) => status < 400
-   * @defaultValue status 200 to 299
+   * @example ({ isSale, location }) => isSale && location !== "/login"
+   * @defaultValue status 200 to 299, and redirects, except to priced routes
    */
   readonly chargeable?: Chargeable;
   /**
@@ -247,8 +267,11 @@ export interface RouteConfig {
 export type RoutesConfig = { readonly [key in RouteKey]?: RouteConfig };
 
 /** Recipients by network or pattern: `{ "eip155:*": "0x…", "solana:*": "…" }`. The exact network wins. */
-export type PayToByNetwork = { readonly [pattern in `eip155:${string}`]?: `0x${string}` } & {
-  readonly [pattern in `solana:${string}` | `algorand:${string}`]?: string;
+export type PayToByNetwork = ByNetwork<KnownNetwork | "eip155:*" | "solana:*" | "algorand:*", string>;
+
+/** Editors complete the known keys. */
+type ByNetwork<Known extends string, T> = { readonly [network in Known]?: T } & {
+  readonly [network: string]: T | undefined;
 };
 
 /** A node that needs headers. */
@@ -266,7 +289,7 @@ export interface RpcEndpoint {
  * RPC URLs by network, or `{ url, headers }` for a node that needs a header. A URL may have a query, but no
  * credentials before the host.
  */
-export type RpcByNetwork = { readonly [network in PaymentOption["network"]]?: string | URL | RpcEndpoint };
+export type RpcByNetwork = ByNetwork<KnownNetwork, string | URL | RpcEndpoint>;
 
 /** A facilitator behind HTTP, for all networks or for some. */
 export interface HttpFacilitatorChoice extends HttpFacilitatorOptions {
@@ -276,7 +299,7 @@ export interface HttpFacilitatorChoice extends HttpFacilitatorOptions {
    * @example ["eip155:*"]
    * @defaultValue all
    */
-  readonly networks?: readonly NetworkPattern[];
+  readonly networks?: readonly (NetworkName | "eip155:*" | "solana:*" | "algorand:*")[];
   /**
    * Unique name for logs, health and records. Never a secret.
    *
@@ -300,7 +323,7 @@ export interface ChosenFacilitator {
    * @example ["eip155:*"]
    * @defaultValue all
    */
-  readonly networks?: readonly NetworkPattern[];
+  readonly networks?: readonly (NetworkName | "eip155:*" | "solana:*" | "algorand:*")[];
   /**
    * Unique name for logs, health and records. Never a secret.
    *
@@ -317,7 +340,7 @@ export type FacilitatorChoice = string | URL | HttpFacilitatorChoice | ChosenFac
 export interface PaymentsOptions {
   /**
    * Verifies and settles: one, or several in order of preference. The next one verifies when one fails; it settles
-   * only if the request provably never reached the one before.
+   * only if the request provably never reached the one before. An `http:` URL on a public host is refused.
    *
    * @example [{ url: "https://facilitator.example", headers: { Authorization: "Bearer …" } }, "https://x402.org/facilitator"]
    */
@@ -333,7 +356,7 @@ export interface PaymentsOptions {
    *
    * @example ["eip155:8453"]
    */
-  readonly networks?: readonly PaymentOption["network"][];
+  readonly networks?: readonly NetworkName[];
   /**
    * Your own schemes. They come before the built-in ones.
    *
@@ -415,15 +438,17 @@ export interface PaymentsOptions {
    */
   readonly deadlines?: Partial<Deadlines>;
   /**
-   * RPC URLs by network. Used to resolve settlements with an unknown outcome, and by `ready()` to check recipients. A
-   * URL may have a query, but no credentials before the host.
+   * RPC URLs by network. Used to resolve settlements with an unknown outcome, by `ready()` to check recipients, and for
+   * the balance of a payer with several unsettled payments. A URL may have a query, but no credentials before the host.
    *
    * @example { "eip155:8453": "https://mainnet.base.org", "algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k": { url: "https://algod.example", headers: { "X-Algo-API-Token": "…" } } }
    */
   readonly rpc?: RpcByNetwork;
   /**
-   * Whether payers' signatures are checked in this process before the facilitator is called. On `eip155:*` it needs
-   * viem, and throws at start without it. Solana and Algorand signatures are always checked.
+   * Payers' signatures are checked in this process: on `eip155:*` all of them until 64 in a row were good, then one in 16, until
+   * one is not. One that is not of the payer's key may be of a contract wallet: facilitators are asked about few such payments
+   * at a time. `true` checks all, and refuses such a payment at once if its signature has 65 bytes, and with it contract
+   * wallets that sign with 65 bytes, such as a Safe with one owner.
    *
    * @example true
    * @defaultValue `false`
@@ -444,7 +469,8 @@ export interface PaymentsOptions {
    */
   readonly copyWaitMs?: number;
   /**
-   * How many requests of one payer may be in flight before their payments settle: 1 to 1000000. One more gets 429.
+   * How many handlers may run for one payer before their payments settle: 1 to 1000000. A run whose client left counts
+   * until its payment settles or expires. One more gets 429.
    *
    * @example 16
    * @defaultValue 256
@@ -457,7 +483,7 @@ export interface PaymentsOptions {
    */
   readonly hooks?: PaymentHooks;
   /**
-   * Signs prices that depend on the request: at least 32 characters, the same in all processes.
+   * Signs prices that depend on the request, and retry tokens: at least 32 characters, the same in all processes.
    *
    * @example process.env["QUOTE_SECRET"]!
    * @defaultValue a random one per process

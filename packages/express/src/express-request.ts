@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isIP } from "node:net";
 import {
   type BodyDigest,
   type GateRequest,
@@ -11,7 +12,7 @@ import {
   type Place,
   placeOfRoute,
 } from "@farebox/core/adapter";
-import { PAYMENT_SIGNATURE } from "@farebox/core/protocol";
+import { PAYMENT_RETRY_TOKEN, PAYMENT_SIGNATURE } from "@farebox/core/protocol";
 import type { Request } from "express";
 import { digestBody, hasBody, parsedBody } from "./request-body.js";
 import { createRouterView } from "./router-view.js";
@@ -40,6 +41,10 @@ class ExpressRequest implements GateRequest {
 
   get paymentSignature(): string | undefined {
     return this.#req.get(PAYMENT_SIGNATURE);
+  }
+
+  get retryToken(): string | undefined {
+    return this.#req.get(PAYMENT_RETRY_TOKEN);
   }
 
   get search(): string {
@@ -85,9 +90,12 @@ class ExpressRequest implements GateRequest {
   readonly mountTemplate = (): string => readMountTemplate(this.#req, this.#gate);
 }
 
-/** Removes the payment from a request, so that no handler logs it or forwards it. */
+/** Removes the payment and its token from a request, so that no handler logs or forwards them. */
 export function removePayment(req: Request): void {
-  const name = PAYMENT_SIGNATURE.toLowerCase();
+  for (const name of [PAYMENT_SIGNATURE, PAYMENT_RETRY_TOKEN]) removeHeader(req, name.toLowerCase());
+}
+
+function removeHeader(req: Request, name: string): void {
   delete req.headers[name];
   // Before the raw headers: Node computes this property from them at the first access.
   delete req.headersDistinct[name];
@@ -96,12 +104,18 @@ export function removePayment(req: Request): void {
   }
 }
 
-/** The client's address. Without "trust proxy", every client behind a proxy would have the proxy's address. */
+/** The client's address. `undefined` if it may be a proxy's, or if a proxy gives something else than an address. */
 function readClient(req: Request): string | undefined {
-  const isForwarded = req.headers["x-forwarded-for"] !== undefined || req.headers["forwarded"] !== undefined;
-  if (isForwarded) return req.app.get("trust proxy") ? req.ip : undefined;
-  return req.socket.remoteAddress;
+  const isForwarded = FORWARDED.some((name) => req.headers[name] !== undefined);
+  // Express reads this one header.
+  const isReadable = req.headers["x-forwarded-for"] !== undefined && Boolean(req.app.get("trust proxy"));
+  if (isForwarded && !isReadable) return undefined;
+  const address = isForwarded ? req.ip : req.socket.remoteAddress;
+  return address !== undefined && isIP(address) !== 0 ? address : undefined;
 }
+
+/** Headers by which a request shows that it came through a proxy. */
+const FORWARDED = ["x-forwarded-for", "forwarded", "x-real-ip", "via"];
 
 /** Scheme and host by which the client reached the app, according to Express's "trust proxy" rules. */
 export function readOrigin(req: Request): string | undefined {

@@ -10,7 +10,7 @@
  */
 import type { ServerResponse } from "node:http";
 import type { GateResponse, HandlerResponse, HeldAdmission, Release } from "@farebox/core/adapter";
-import { isDisconnected, keepOpen, onClosed } from "./connection.js";
+import { isClosedHere, isDisconnected, keepOpen, onClosed } from "./connection.js";
 import {
   appendExposeHeaders,
   HeadRehearsal,
@@ -30,9 +30,15 @@ import {
  * Holds a response.
  *
  * @param holdBytes - How much of the body is held at most, in bytes.
+ * @param isPriced - See {@link HandlerResponse.isPriced}.
  */
-export function holdResponse(res: ServerResponse, admission: HeldAdmission, holdBytes: number): void {
-  new HeldResponse(res, admission, holdBytes).install();
+export function holdResponse(
+  res: ServerResponse,
+  admission: HeldAdmission,
+  holdBytes: number,
+  isPriced?: HandlerResponse["isPriced"],
+): void {
+  new HeldResponse(res, admission, holdBytes, isPriced).install();
 }
 
 /**
@@ -50,6 +56,7 @@ class HeldResponse {
   readonly #res: ServerResponse;
   readonly #admission: HeldAdmission;
   readonly #holdBytes: number;
+  readonly #isPriced: HandlerResponse["isPriced"];
   /** The head before the handler ran. A replacement starts from it. */
   readonly #headBefore: ResponseHead;
   readonly #rehearsal: HeadRehearsal;
@@ -75,11 +82,12 @@ class HeldResponse {
   /** A response that was paid for. The gate keeps it if its delivery breaks off. */
   #paidResponse: HandlerResponse | undefined;
 
-  constructor(res: ServerResponse, admission: HeldAdmission, holdBytes: number) {
+  constructor(res: ServerResponse, admission: HeldAdmission, holdBytes: number, isPriced: HandlerResponse["isPriced"]) {
     const { writeHead, flushHeaders, write, end } = res;
     this.#res = res;
     this.#admission = admission;
     this.#holdBytes = holdBytes;
+    this.#isPriced = isPriced;
     this.#headBefore = takeHead(res);
     this.#rehearsal = new HeadRehearsal(res);
     this.#original = { writeHead, flushHeaders, write, end };
@@ -87,6 +95,7 @@ class HeldResponse {
 
   install(): void {
     const res = this.#res;
+    const { destroy } = res;
     res.writeHead = (...args: WriteHeadArguments) => {
       this.#rehearsal.writeHead(args);
       return res;
@@ -96,6 +105,12 @@ class HeldResponse {
     res.end = (...args: ChunkArguments) => {
       this.#end(args);
       return res;
+    };
+    res.destroy = (error) => {
+      // A client that has left comes first: the handler has not broken off by itself.
+      if (isDisconnected(res) || !res.req.socket.writable) this.#cancel();
+      this.#admission.handlerEnded();
+      return destroy.call(res, error);
     };
     // Early hints are optional, and this response may be replaced.
     res.writeEarlyHints = (_hints, callback) => later(callback);
@@ -165,6 +180,7 @@ class HeldResponse {
     this.#lastChunk = chunk;
     this.#heldBytes += chunk?.byteLength ?? 0;
     void this.#decide();
+    this.#admission.handlerEnded();
   }
 
   /** Node writes the head through `res.writeHead`, so middleware that has wrapped it is called before settlement. */
@@ -216,7 +232,8 @@ class HeldResponse {
       const head = takeHead(this.#res);
       const { status, headers } = head;
       const response = { status, headers, body: this.#wholeBody(), isCutShort: this.#isCutShort() };
-      const release = await this.#admission.complete(response);
+      const isPriced = this.#isPriced;
+      const release = await this.#admission.complete(isPriced === undefined ? response : { ...response, isPriced });
       this.#carryOut(release, head, response);
     } catch {
       this.#letGo();
@@ -326,6 +343,7 @@ class HeldResponse {
   /** The connection is done with the response. */
   #close(isDelivered: boolean): void {
     if (!isDelivered) this.#admission.leave();
+    if (this.#rehearsal.isWritten && isClosedHere(this.#res)) this.#admission.handlerEnded();
     this.#cancel();
     if (isDelivered || this.#paidResponse === undefined) return;
     // Without a socket it still waited for its turn in a pipeline.

@@ -9,7 +9,9 @@ test("@farebox/express exports exactly these values", () => {
       "PaymentAbortedError",
       "createPayments",
       "paymentMiddleware",
+      "price",
       "setSettlementOverrides",
+      "usd",
     ]
   `);
 });

@@ -14,6 +14,7 @@ export {
   type ConfigIssue,
   type Denial,
   type DeniedBy,
+  type ExactPrice,
   type Facilitator,
   type FacilitatorChoice,
   type FacilitatorHealth,
@@ -26,8 +27,10 @@ export {
   type HttpFacilitatorChoice,
   type IdentifierMode,
   type InputValidator,
+  type KnownNetwork,
   type Listing,
   type Logger,
+  type NetworkName,
   type Payment,
   PaymentAbortedError,
   type PaymentAbortReason,
@@ -38,6 +41,7 @@ export {
   type PaymentHooks,
   type PaymentListener,
   type PaymentOption,
+  type PaymentOptionList,
   type PaymentsEngine,
   type PaymentsOptions,
   type PaymentsReport,
@@ -47,6 +51,7 @@ export {
   type PricedRequest,
   type PriceFunction,
   type PriceRequest,
+  price,
   type Recovery,
   type ReportedOffer,
   type ReportedRoute,
@@ -56,6 +61,7 @@ export {
   type SettleTime,
   type StartTimer,
   type Unmetered,
+  usd,
 } from "@farebox/core";
 export { createPayments, paymentMiddleware } from "./payment-middleware.js";
 export { type Documents, type Payments, type SettlementOverrides, setSettlementOverrides } from "./payments.js";

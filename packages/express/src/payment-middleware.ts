@@ -26,7 +26,7 @@ import {
 import { exactEvm, uptoEvm } from "@farebox/evm";
 import { exactSvm } from "@farebox/svm";
 import type { Request, RequestHandler, Response } from "express";
-import { isDisconnected, onUndelivered } from "./connection.js";
+import { isDisconnected } from "./connection.js";
 import { createDocuments } from "./documents.js";
 import { isRouteOfItsMethod, readPlace, readRequest, removePayment } from "./express-request.js";
 import { holdResponse } from "./held-response.js";
@@ -34,7 +34,8 @@ import { Inspection } from "./inspection.js";
 import type { Payments } from "./payments.js";
 import { prepareGranted, preparePrepaid } from "./prepaid-response.js";
 import { writeResponse } from "./response-head.js";
-import { guardLayer, type Layer, markHandler } from "./router-walk.js";
+import { isPricedIn } from "./router-view.js";
+import { type GuardingTable, guardLayer, guardsOf, type Layer, markHandler } from "./router-walk.js";
 
 const BUILT_IN: BuiltIn = {
   schemes: [exactEvm(), uptoEvm(), exactSvm(), exactAvm()],
@@ -100,7 +101,11 @@ function createRouteHandler(gate: RouteGate, seller: Seller): RequestHandler {
   });
 }
 
-function createHandler(gate: object, { engine, inspection }: Seller, judge: (req: Request) => Verdict): RequestHandler {
+function createHandler(
+  gate: TableGate | RouteGate,
+  { engine, inspection }: Seller,
+  judge: (req: Request) => Verdict,
+): RequestHandler {
   const handler: RequestHandler = function payments(req: GatedRequest, res, next) {
     try {
       inspection.meet(req.app, gate);
@@ -115,27 +120,18 @@ function createHandler(gate: object, { engine, inspection }: Seller, judge: (req
   return handler;
 }
 
-/** A table, and where it stands. */
-interface TableAt {
-  readonly gate: TableGate;
-  readonly mounts: readonly string[];
-}
-
-/** The tables that price a handler. */
-const guards = new WeakMap<Layer, Map<TableGate, TableAt>>();
-
-/** Puts a table's price in front of a handler, once. */
-function guardHandler(layer: Layer, table: TableAt, { engine: { holdBytes } }: Seller): void {
-  const tables = guards.get(layer);
-  if (tables !== undefined) return void tables.set(table.gate, table);
-  const own = new Map([[table.gate, table]]);
-  guards.set(layer, own);
-  guardLayer(layer, (handler) => createGuard({ layer, tables: own, holdBytes }, handler as unknown as RequestHandler));
+/** Puts a table's price in front of a handler: behind one guard for all tables. */
+function guardHandler(layer: Layer, table: GuardingTable, { engine: { holdBytes } }: Seller): void {
+  const tables = guardsOf(layer);
+  if (tables.size === 0) {
+    guardLayer(layer, (handler) => createGuard({ layer, tables, holdBytes }, handler as unknown as RequestHandler));
+  }
+  tables.set(table.gate, table);
 }
 
 interface Guarded {
   readonly layer: Layer;
-  readonly tables: ReadonlyMap<TableGate, TableAt>;
+  readonly tables: ReadonlyMap<TableGate, GuardingTable>;
   readonly holdBytes: number;
 }
 
@@ -222,7 +218,6 @@ function carryOut(decision: Decision, { req, res, gate, holdBytes, proceed }: Pa
   if (decision.kind === "pass" && !decision.isGranted) return proceed();
   if (isOver(res)) return giveBack(decision);
   if (decision.kind === "respond") {
-    if (decision.undelivered !== undefined) onUndelivered(res, decision.undelivered);
     return writeResponse(res, decision.response);
   }
   req[ADMITTED] = { gate, price, method: req.method, path: pathIdOf(req) };
@@ -234,7 +229,9 @@ function carryOut(decision: Decision, { req, res, gate, holdBytes, proceed }: Pa
 
 function prepareRun(admission: Admission, req: Request, res: Response, holdBytes: number): void {
   req.payment = admission.payment;
-  if (admission.isHeld) holdResponse(res, admission, holdBytes);
+  // Where it is now: inner apps put themselves in its place while they handle the request.
+  const { app } = req;
+  if (admission.isHeld) holdResponse(res, admission, holdBytes, (method, path) => isPricedIn(app, method, path));
   else preparePrepaid(req, res, admission);
 }
 
@@ -245,6 +242,7 @@ function isOver(res: Response): boolean {
 
 /** A decision that came too late: nothing is charged, and the same payment can be sent again. */
 function giveBack(decision: Decision): void {
-  if (decision.kind === "respond") void decision.undelivered?.();
-  else if (decision.kind === "run") void decision.admission.cancel();
+  if (decision.kind !== "run") return;
+  if (decision.admission.isHeld) decision.admission.handlerEnded();
+  void decision.admission.cancel();
 }

@@ -113,7 +113,7 @@ export interface SettlementOverrides {
  * response ends or streams counts. On a request without a payment it does nothing.
  *
  * @throws AmountError when the amount is invalid, or more than was authorized: `req.payment.maxAmount`.
- * @throws StateError when the scheme takes all or nothing, or the response has gone out.
+ * @throws StateError when the scheme takes all or nothing and this is not all, or the response has gone out.
  */
 export function setSettlementOverrides(res: Response, { amount }: SettlementOverrides): void {
   res.req.payment?.settle(amount);

@@ -30,10 +30,14 @@ export function preparePrepaid(req: IncomingMessage, res: ServerResponse, admiss
   onHead(res, () => {
     // The handler, or an error page, may have removed the receipt.
     addReceipt();
+    const overrides = res.getHeader("Settlement-Overrides");
+    if (overrides !== undefined) admission.checkHead([["Settlement-Overrides", String(overrides)]]);
     res.removeHeader("Settlement-Overrides");
     keepPrivate(res);
     // Before the head goes out: the client may send the payment again at once.
-    if (res.statusCode >= 500) void admission.fail();
+    if (res.statusCode < 500) return;
+    setHeaders(res, admission.failureHeaders);
+    void admission.fail();
   });
   onUndelivered(res, () => admission.leave());
 }

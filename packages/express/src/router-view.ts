@@ -15,12 +15,14 @@ import {
 import type { Application } from "express";
 import {
   gateOf,
+  guardsOf,
   type LayerRoute,
   layersOf,
   type Met,
   type Prefixes,
   type Sought,
   takesAnyMethod,
+  type WalkedGate,
   walk,
 } from "./router-walk.js";
 
@@ -68,10 +70,43 @@ function receiversIn(app: Application, gate: object, sought: Sought): Receivers 
   };
 }
 
+/**
+ * Whether a request for a path, mounts included, would have to pay: in an app, or in those that it is mounted in. If that is
+ * not known, it would not.
+ */
+export function isPricedIn(app: Application, method: string, path: string): boolean {
+  try {
+    const mount = app.path();
+    if (`${path}/`.startsWith(`${mount}/`) && meetsPrice(app, method, path.slice(mount.length) || "/")) return true;
+    const { parent } = app as { readonly parent?: Application };
+    return parent !== undefined && isPricedIn(parent, method, path);
+  } catch {
+    return false;
+  }
+}
+
+function meetsPrice(app: Application, method: string, path: string): boolean {
+  const query = { method, fullPath: path };
+  for (const met of walk(layersOf(app) ?? [], { method, path }, TOP)) {
+    if (met.kind === "gate") {
+      if (met.gate.prices({ ...query, mounts: met.mounts ?? [] })) return true;
+      continue;
+    }
+    const guards = [...guardsOf(met.layer)];
+    if (guards.some(([table, { mounts }]) => table.prices({ ...query, mounts }, met.layer))) return true;
+    if (met.kind !== "route") continue;
+    // The gate of a route has no table to look into.
+    const nowhere = { ...query, mounts: [] };
+    if (gatesOf(met.route, method.toLowerCase()).some((gate) => gate.prices(nowhere))) return true;
+    if (isFinal(met.route, method)) return false;
+  }
+  return false;
+}
+
 /** A gate is a middleware, or a handler of a route. */
 function isGate(met: Met, gate: object): boolean {
   if (met.kind !== "gate" && met.kind !== "route") return false;
-  return met.kind === "gate" ? met.gate === gate : gatesOf(met.route).includes(gate);
+  return met.kind === "gate" ? met.gate === gate : gatesOf(met.route).some((one) => one === gate);
 }
 
 function mountsIn(met: Met, gate: object): readonly string[] {
@@ -122,7 +157,7 @@ function methodsByGates(route: LayerRoute): readonly Pick<RegisteredRoute, "meth
 }
 
 /** The gates among a route's handlers, each once: `app.all` registers a handler once for each method. */
-function gatesOf({ stack }: LayerRoute, name?: string): readonly object[] {
+function gatesOf({ stack }: LayerRoute, name?: string): readonly WalkedGate[] {
   const layers = stack.filter(({ method }) => name === undefined || method === undefined || method === name);
   return [...new Set(layers.flatMap(({ handle }) => gateOf(handle) ?? []))];
 }

@@ -6,6 +6,7 @@
  *
  * @module
  */
+import type { TableGate } from "@farebox/core/adapter";
 
 /** A middleware, a router or a route, as a router keeps it. */
 export interface Layer {
@@ -40,7 +41,7 @@ export type Prefixes = readonly string[] | undefined;
 
 /** One receiver of a request. */
 export type Met =
-  | { readonly kind: "gate"; readonly gate: object; readonly mounts: Prefixes }
+  | { readonly kind: "gate"; readonly gate: WalkedGate; readonly mounts: Prefixes }
   | {
       readonly kind: "route";
       readonly layer: Layer;
@@ -59,16 +60,35 @@ export interface Sought {
   readonly path: string | undefined;
 }
 
-const gates = new WeakMap<object, object>();
+/** What a walk knows of a gate. */
+export type WalkedGate = Pick<TableGate, "prices">;
+
+const gates = new WeakMap<object, WalkedGate>();
 
 /** Records that a handler stands for a gate, so that a walk recognizes it. */
-export function markHandler(handler: object, gate: object): void {
+export function markHandler(handler: object, gate: WalkedGate): void {
   gates.set(handler, gate);
 }
 
 /** The gate that a handler stands for, if any. */
-export function gateOf(handler: object): object | undefined {
+export function gateOf(handler: object): WalkedGate | undefined {
   return gates.get(handler);
+}
+
+/** A table that prices a handler. */
+export interface GuardingTable {
+  readonly gate: TableGate;
+  /** The mounts of the table. */
+  readonly mounts: readonly string[];
+}
+
+const guards = new WeakMap<Layer, Map<TableGate, GuardingTable>>();
+
+/** The tables that price a layer's handler. */
+export function guardsOf(layer: Layer): Map<TableGate, GuardingTable> {
+  const known = guards.get(layer) ?? new Map<TableGate, GuardingTable>();
+  guards.set(layer, known);
+  return known;
 }
 
 /** Handlers that stand behind a guard, by the guard. */

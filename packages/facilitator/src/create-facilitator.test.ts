@@ -267,7 +267,52 @@ describe("options", () => {
         "options.logger",
       ],
     },
+    { why: "a policy that is not an object", options: { schemes: [scheme()], policy: 1 }, paths: ["options.policy"] },
+    {
+      why: "a policy of the wrong forms",
+      options: {
+        schemes: [scheme()],
+        policy: {
+          payees: { "eip155:8453": ["0x1"], "eip155:84532": [] },
+          assets: { "eip155:84532": { "0x1": "1.5", "0x2": -1n } },
+          credentials: [
+            { name: "a", tokens: ["too short"], payee: {} },
+            { name: "a", tokens: ["0123456789abcdef"], requestsPerMinute: 0 },
+            { name: "b", tokens: ["0123456789abcdef"], assets: {} },
+            null,
+          ],
+          gasPerHour: { "eip155:84532": 5 },
+          requestsPerMinute: "many",
+          open: true,
+        },
+      },
+      paths: [
+        "options.policy.open",
+        'options.policy.payees["eip155:8453"]',
+        'options.policy.payees["eip155:84532"]',
+        'options.policy.assets["eip155:84532"]["0x1"]',
+        'options.policy.assets["eip155:84532"]["0x2"]',
+        "options.policy.credentials[0].payee",
+        "options.policy.credentials[0].tokens",
+        "options.policy.credentials[1].name",
+        "options.policy.credentials[1].requestsPerMinute",
+        "options.policy.credentials[2].tokens",
+        "options.policy.credentials[2].assets",
+        "options.policy.credentials[3]",
+        "options.policy.credentials[3].name",
+        "options.policy.credentials[3].tokens",
+        "options.policy.requestsPerMinute",
+        'options.policy.gasPerHour["eip155:84532"]',
+        'options.policy.gasPerHour["eip155:84532"]',
+      ],
+    },
   ];
+
+  test("an issue quotes no token", () => {
+    const credentials = [{ name: "a", tokens: ["a secret with spaces"] }, "0123456789abcdef"];
+    const options = { schemes: [scheme()], policy: { credentials } } as unknown as FacilitatorOptions;
+    expect(() => createFacilitator(options)).toThrow(/^(?!.*(?:secret|0123))/s);
+  });
 
   test.each(WRONG)("options with $why are refused, all issues at once", ({ options, paths }) => {
     expect(() => createFacilitator(options as FacilitatorOptions)).toThrow(ConfigError);

@@ -15,14 +15,18 @@ const facilitator: Facilitator = {
 
 describe("options of the router", () => {
   test("router options have defaults", () => {
-    expect(parseRouterOptions(facilitator, {})).toEqual({ limits: { bytes: 65_536, ms: 10_000 }, logger: undefined });
+    expect(parseRouterOptions(facilitator, { open: true })).toEqual({
+      limits: { bytes: 65_536, ms: 10_000 },
+      logger: undefined,
+    });
   });
 
   test("wrong router options are all named at once", () => {
-    const wrong = { bodyLimitBytes: 1_023, bodyTimeoutMs: "10s", logger: null, bodyLimit: 1 };
+    const wrong = { open: 1, bodyLimitBytes: 1_023, bodyTimeoutMs: "10s", logger: null, bodyLimit: 1 };
     expect(() => facilitatorRouter({} as Facilitator, wrong as never)).toThrow(ConfigError);
     expect(() => facilitatorRouter({} as Facilitator, wrong as never)).toThrowErrorMatchingInlineSnapshot(`
-      [ConfigError: options.bodyLimit: expected one of the keys bodyLimitBytes, bodyTimeoutMs, logger, received an unknown key
+      [ConfigError: options.bodyLimit: expected a known key: did you mean bodyLimitBytes? Known: open, bodyTimeoutMs, logger, received an unknown key
+      options.open: expected a boolean, received 1
       facilitator: expected a facilitator, e.g. createFacilitator(…), received {}
       options.bodyLimitBytes: expected a whole number from 1024 to 10485760, received 1023
       options.bodyTimeoutMs: expected a whole number from 10 to 600000, received "10s"
@@ -36,7 +40,9 @@ describe("content encodings", () => {
   const BODIES = ["gzip", "br", "deflate", "zstd", "unknown"].map((encoding) => ({ encoding }));
 
   test.each(BODIES)("a body with the encoding $encoding is refused and never decompressed", async ({ encoding }) => {
-    const server = express().use(facilitatorRouter(facilitator)).listen(0, "127.0.0.1");
+    const server = express()
+      .use(facilitatorRouter(facilitator, { open: true }))
+      .listen(0, "127.0.0.1");
     onTestFinished(() => void server.close());
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;

@@ -8,15 +8,15 @@
 import type { Facilitator, FacilitatorRequest, SettlementResponse, VerifyResponse } from "@farebox/core";
 import { isJsonObject, parseJson } from "@farebox/core/protocol";
 import { type Request, type RequestHandler, type Response, Router, raw } from "express";
+import type { Admission, Caller, Seller } from "./access.js";
 import { catalogPage } from "./catalog-page.js";
-import type { LocalFacilitator } from "./create-facilitator.js";
+import type { FacilitatorHealth, LocalFacilitator, LocalResponse } from "./create-facilitator.js";
 import { listHandler, searchHandler } from "./discovery.js";
 import { logFailure } from "./log.js";
 import { type BodyLimits, type FacilitatorRouterOptions, parseRouterOptions } from "./options.js";
-import type { Extended } from "./registrar.js";
 
 /**
- * Creates a router for Express 4 and 5. A body that is too long, late, not JSON, or not a request of the protocol gets
+ * Creates a router for Express 4 and 5. A facilitator that serves everybody needs `{ open: true }`. A body that is too long, late, not JSON, or not a request of the protocol gets
  * status 400 with `{ error }`. A refused payment is a normal response, with status 200.
  *
  * @throws ConfigError with every issue at once.
@@ -38,28 +38,41 @@ export function facilitatorRouter(
     };
   }
 
+  /** The caller is let in by its headers and its address, before its body is read. */
   function handleCall(
-    name: string,
-    call: (request: FacilitatorRequest) => Promise<Extended<VerifyResponse | SettlementResponse>>,
+    name: "verify" | "settle",
+    call: (request: FacilitatorRequest, seller: Seller | undefined) => Promise<AnyResponse>,
   ): RequestHandler {
     return handle(name, async (req, res) => {
+      const admission: Admission =
+        "admit" in facilitator ? facilitator.admit(callerOf(req)) : { ok: true, seller: undefined };
+      if (!admission.ok) {
+        // Node discards a short body. A long one is not received.
+        if (!(Number(req.headers["content-length"]) <= limits.bytes)) res.setHeader("Connection", "close");
+        return sendNotAdmitted(res, name, admission);
+      }
       const body = await readBody(req, res);
       const problem = body.ok ? problemOf(body.value) : body.error;
-      if (body.ok && problem === undefined) return sendResponse(res, await call(body.value as FacilitatorRequest));
+      if (body.ok && problem === undefined) {
+        return sendResponse(res, name, await call(body.value as FacilitatorRequest, admission.seller));
+      }
       // The rest of the body may still arrive; it is not read.
       res.setHeader("Connection", "close");
       res.status(400).json({ error: problem });
     });
   }
 
+  const askHealth = createHealthCache(async () =>
+    "health" in facilitator ? facilitator.health() : { ok: true, schemes: [], signers: [] },
+  );
   const router = Router();
   router.post(
     "/verify",
-    handleCall("verify", (request) => facilitator.verify(request)),
+    handleCall("verify", (request, seller) => facilitator.verify(request, { seller })),
   );
   router.post(
     "/settle",
-    handleCall("settle", (request) => facilitator.settle(request)),
+    handleCall("settle", (request, seller) => facilitator.settle(request, { seller })),
   );
   router.get(
     "/supported",
@@ -68,7 +81,7 @@ export function facilitatorRouter(
   router.get(
     "/health",
     handle("health", async (_req, res) => {
-      const health = "health" in facilitator ? await facilitator.health() : { ok: true, schemes: [] };
+      const health = await askHealth();
       res.status(health.ok ? 200 : 503).json(health);
     }),
   );
@@ -149,10 +162,56 @@ function problemOf(value: unknown): string | undefined {
   return undefined;
 }
 
-function sendResponse(res: Response, { extensionResponses, ...response }: Extended<object>): void {
+type AnyResponse = LocalResponse<VerifyResponse | SettlementResponse>;
+
+function callerOf(req: Request): Caller {
+  const apiKey = req.headers["x-api-key"];
+  const { authorization } = req.headers;
+  // Express knows the address behind the proxies that the app trusts.
+  return { authorization, apiKey: typeof apiKey === "string" ? apiKey : undefined, address: req.ip ?? "" };
+}
+
+/** A settlement that was refused for good says so in the protocol's form. A limited one may be sent again. */
+function sendNotAdmitted(res: Response, name: "verify" | "settle", refusal: Exclude<Admission, { ok: true }>): void {
+  const { status, reason: error, retryAfterSeconds } = refusal;
+  if (retryAfterSeconds !== undefined) res.setHeader("Retry-After", retryAfterSeconds);
+  if (status === 401) res.setHeader("WWW-Authenticate", "Bearer");
+  const isFinal = status === 401 && name === "settle";
+  const document = { success: false, errorReason: "unauthorized", errorMessage: error, transaction: "", network: "" };
+  res.status(status).json(isFinal ? { error, ...document } : { error });
+}
+
+function sendResponse(
+  res: Response,
+  name: "verify" | "settle",
+  { extensionResponses, policy, ...response }: AnyResponse,
+): void {
   if (extensionResponses !== undefined) {
     const header = Buffer.from(JSON.stringify(extensionResponses)).toString("base64");
     res.setHeader("EXTENSION-RESPONSES", header);
   }
-  res.status(200).json(response);
+  if (policy?.retryAfterSeconds !== undefined) res.setHeader("Retry-After", policy.retryAfterSeconds);
+  // Without a verdict, a seller asks another facilitator, or has its client come back with the same payment.
+  const isUnavailable = policy?.status === 503 && name === "verify";
+  res
+    .status(policy?.status ?? 200)
+    .json(isUnavailable ? { error: "the gas budget of this hour is used up" } : response);
+}
+
+/** How long `/health` repeats what it was told. Each question costs calls to nodes. */
+const HEALTH_MS = 1_000;
+
+/** Asks once at a time, and not again within {@link HEALTH_MS}. */
+function createHealthCache(ask: () => Promise<FacilitatorHealth>): () => Promise<FacilitatorHealth> {
+  let last: { readonly health: Promise<FacilitatorHealth>; untilMs: number } | undefined;
+  return () => {
+    if (last !== undefined && performance.now() < last.untilMs) return last.health;
+    const asked = { health: ask(), untilMs: Number.POSITIVE_INFINITY };
+    last = asked;
+    const end = () => {
+      asked.untilMs = performance.now() + HEALTH_MS;
+    };
+    asked.health.then(end, end);
+    return asked.health;
+  };
 }

@@ -12,8 +12,8 @@ import { legible } from "@farebox/core/scheme";
 
 /** Logs calls. Never throws. */
 export interface CallLog {
-  verified(request: unknown, response: VerifyResponse): void;
-  settled(request: unknown, response: SettlementResponse): void;
+  verified(request: unknown, response: VerifyResponse, seller: string | undefined): void;
+  settled(request: unknown, response: SettlementResponse, seller: string | undefined): void;
 }
 
 /** Creates the log of calls; without a logger it writes nothing. */
@@ -23,18 +23,18 @@ export function createCallLog(logger: Logger | undefined): CallLog {
     writeLine(logger, level, event, fields);
   }
   return {
-    verified(request, { isValid, invalidReason, invalidMessage, payer }) {
+    verified(request, { isValid, invalidReason, invalidMessage, payer }, seller) {
       const outcome = { isValid, payer: plain(payer), ...failureFields(invalidReason, invalidMessage) };
-      write("verify", invalidReason, { ...requestFields(request), ...outcome });
+      write("verify", invalidReason, { ...requestFields(request), seller, ...outcome });
     },
-    settled(request, { success, transaction, payer, errorReason, errorMessage }) {
+    settled(request, { success, transaction, payer, errorReason, errorMessage }, seller) {
       const outcome = {
         success,
         transaction: plain(transaction),
         payer: plain(payer),
         ...failureFields(errorReason, errorMessage),
       };
-      write("settle", errorReason, { ...requestFields(request), ...outcome });
+      write("settle", errorReason, { ...requestFields(request), seller, ...outcome });
     },
   };
 }
@@ -49,7 +49,13 @@ export function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : "not an error";
 }
 
-function writeLine(logger: Logger | undefined, level: "info" | "error", event: string, fields: LogFields): void {
+/** Writes one line. Never throws. */
+export function writeLine(
+  logger: Logger | undefined,
+  level: "info" | "warn" | "error",
+  event: string,
+  fields: LogFields,
+): void {
   try {
     logger?.[level](event, fields);
   } catch {

@@ -26,8 +26,8 @@ export type Extended<T> = T & { readonly extensionResponses?: ExtensionResponses
 
 /** Adds the outcome of listing to the facilitator's responses. Never rejects. */
 export interface Registrar {
-  verified(request: FacilitatorRequest, response: VerifyResponse): Extended<VerifyResponse>;
-  settled(request: FacilitatorRequest, response: SettlementResponse): Promise<Extended<SettlementResponse>>;
+  verified<T extends VerifyResponse>(request: FacilitatorRequest, response: T): Extended<T>;
+  settled<T extends SettlementResponse>(request: FacilitatorRequest, response: T): Promise<Extended<T>>;
 }
 
 /** How long a settled payment waits for its listing. An embedded store takes a millisecond. */

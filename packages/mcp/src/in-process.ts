@@ -53,7 +53,8 @@ export function connectApp(app: App): (sent: AppRequest) => Promise<AppResponse>
 /** Two ends of a connection. When one is destroyed, the other is too, after it has received all that was sent. */
 function createConnection(): readonly [Duplex, Duplex] {
   const [clientEnd, serverEnd] = duplexPair();
-  clientEnd.once("close", () => setImmediate(() => serverEnd.destroy()));
+  // With an error, as of a network: the server did not close it by itself.
+  clientEnd.once("close", () => setImmediate(() => serverEnd.destroy(new Error("the client has left"))));
   serverEnd.once("close", () => setImmediate(() => clientEnd.destroy()));
   return [clientEnd, serverEnd];
 }

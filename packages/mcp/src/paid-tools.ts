@@ -21,7 +21,7 @@ import { CANCELLED, runAndSettle, runHandler, runSettled } from "./tool-call.js"
 import type { CallExtra, PaidToolHandler, ToolConfig, ToolSchema } from "./tool-config.js";
 import { checkName, type PricedTool, priceTool, type ToolRegistration } from "./tool-price.js";
 import { type ToolCall, toGateRequest } from "./tool-request.js";
-import { onUndelivered, toResult } from "./tool-response.js";
+import { toResult } from "./tool-response.js";
 
 /** The payments of `@farebox/express`, or an engine of `@farebox/core`. */
 export type PaymentsSource = PaymentsEngine | { readonly engine: PaymentsEngine };
@@ -102,20 +102,21 @@ function registerTool(server: McpServer, name: string, { registration, call }: P
 
 /** Calls a tool that has a price. Rejects only when the handler throws. */
 async function callTool(tool: PricedTool, call: ToolCall): Promise<CallToolResult> {
-  const { server, extra, outputSchema } = call;
+  const { extra, outputSchema } = call;
   const request = toGateRequest(tool, call);
   const decision = await tool.gate.decide(request, () => ({ routeTemplate: undefined, pathParams: {} }));
   if (extra.signal.aborted) {
     // The client cancelled while the gate was deciding. It can send the same payment again.
-    if (decision.kind === "respond") void decision.undelivered?.();
-    if (decision.kind === "run") void decision.admission.cancel();
+    if (decision.kind === "run") {
+      if (decision.admission.isHeld) decision.admission.handlerEnded();
+      void decision.admission.cancel();
+    }
     return CANCELLED;
   }
   switch (decision.kind) {
     case "pass":
       return runHandler(tool, call, undefined);
     case "respond":
-      if (decision.undelivered !== undefined) onUndelivered(server, extra, decision.undelivered);
       return toResult(decision.response, outputSchema !== undefined);
     case "run":
       return decision.admission.isHeld

@@ -6,13 +6,13 @@
  */
 import type { PaymentsEngine } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
-import { decodePaymentResponse, isJsonObject, parseJson } from "@farebox/core/protocol";
+import { decodePaymentResponse, isJsonObject, PAYMENT_RETRY_TOKEN, parseJson } from "@farebox/core/protocol";
 import type { CallToolResult, ToolAnnotations } from "@modelcontextprotocol/sdk/types.js";
 import { type App, type AppResponse, connectApp } from "./in-process.js";
 import { type CalledRoute, declaredInput, parseCalledRoute, writeRequest } from "./route-request.js";
 import type { ToolSchema } from "./tool-config.js";
 import { describePrice, type ToolRegistration } from "./tool-price.js";
-import { PAYMENT_KEY, type ToolCall } from "./tool-request.js";
+import { PAYMENT_KEY, RETRY_TOKEN_KEY, retryTokenOf, type ToolCall } from "./tool-request.js";
 import { RECEIPT_KEY, toErrorResult } from "./tool-response.js";
 
 /** A tool that is a route. It has the route's price. */
@@ -66,6 +66,7 @@ export function createRouteTool({ app, key, config }: GivenRoute, engine: Paymen
       const { path, body } = written;
       const host = extra.requestInfo?.headers["host"];
       const payment = extra._meta?.[PAYMENT_KEY];
+      const retryToken = retryTokenOf(extra);
       const headers = {
         Host: typeof host === "string" ? host : "localhost",
         Accept: "application/json",
@@ -73,6 +74,8 @@ export function createRouteTool({ app, key, config }: GivenRoute, engine: Paymen
           ? {}
           : { "Content-Type": "application/json", "Content-Length": `${Buffer.byteLength(body)}` }),
         ...(payment === undefined ? {} : { "PAYMENT-SIGNATURE": toHeader(payment) }),
+        // Other texts may not be valid in a header, and none of them is a token.
+        ...(retryToken !== undefined && /^[\w-]+$/.test(retryToken) ? { [PAYMENT_RETRY_TOKEN]: retryToken } : {}),
       };
       return toToolResult(await send({ method: route.method, path, headers, body, signal: extra.signal }));
     },
@@ -118,10 +121,15 @@ function toToolResult({ status, headers, body }: AppResponse): CallToolResult {
   const json = parseJson(text);
   const header = headers["payment-response"];
   const receipt = typeof header === "string" ? decodePaymentResponse(header) : undefined;
+  const retryToken = headers[PAYMENT_RETRY_TOKEN.toLowerCase()];
+  const _meta = {
+    ...(receipt === undefined ? {} : { [RECEIPT_KEY]: receipt }),
+    ...(retryToken === undefined ? {} : { [RETRY_TOKEN_KEY]: retryToken }),
+  };
   return {
     content: [{ type: "text", text }],
     ...(json.ok && isJsonObject(json.value) ? { structuredContent: { ...json.value } } : {}),
     ...(status >= 200 && status < 300 ? {} : { isError: true }),
-    ...(receipt === undefined ? {} : { _meta: { [RECEIPT_KEY]: receipt } }),
+    ...(Object.keys(_meta).length === 0 ? {} : { _meta }),
   };
 }

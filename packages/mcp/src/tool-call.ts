@@ -8,7 +8,7 @@ import type { GateResponse, HeldAdmission, PrepaidAdmission } from "@farebox/cor
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import type { CallExtra, PaidCallExtra } from "./tool-config.js";
 import type { PricedTool } from "./tool-price.js";
-import { PAYMENT_KEY, type ToolCall } from "./tool-request.js";
+import { PAYMENT_KEY, RETRY_TOKEN_KEY, type ToolCall } from "./tool-request.js";
 import {
   checkResult,
   onUndelivered,
@@ -40,10 +40,12 @@ export async function runAndSettle(
       admission.leave();
       end({ kind: "cancelled" });
     });
-    runHandler(tool, call, admission.payment).then(
-      (result) => end({ kind: "returned", result }),
-      (error: unknown) => end({ kind: "threw", error }),
-    );
+    runHandler(tool, call, admission.payment)
+      .then(
+        (result) => end({ kind: "returned", result }),
+        (error: unknown) => end({ kind: "threw", error }),
+      )
+      .finally(() => admission.handlerEnded());
   });
   switch (ending.kind) {
     case "returned":
@@ -83,11 +85,20 @@ export async function runSettled(
 ): Promise<CallToolResult> {
   onAbort(call, () => admission.leave());
   try {
-    return withReceipt(await runHandler(tool, call, admission.payment), admission.headers);
+    const result = await runHandler(tool, call, admission.payment);
+    return result.isError === true ? await fail(result, admission) : withReceipt(result, admission.headers);
   } catch (error) {
+    const failed = await fail(toErrorResult(error), admission);
     if (isForSdk(error)) throw error;
-    return withReceipt(toErrorResult(error), admission.headers);
+    return failed;
   }
+}
+
+/** The call ended in an error: the same payment sent again runs the handler once more. */
+async function fail(result: CallToolResult, admission: PrepaidAdmission): Promise<CallToolResult> {
+  // Before the result goes out: the client may send the payment again at once.
+  await admission.fail();
+  return withReceipt(result, [...admission.headers, ...admission.failureHeaders]);
 }
 
 /** Runs the handler and checks its result. Rejects as the handler does. */
@@ -99,9 +110,9 @@ export async function runHandler(
   return checkResult(await tool.run(args, toPaidExtra(extra, payment)), outputSchema);
 }
 
-/** Adds the payment, and removes its signed form from `_meta`: handlers do not need it. */
+/** Adds the payment, and removes its signed form and its token from `_meta`: handlers do not need them. */
 function toPaidExtra(extra: CallExtra, payment: Payment | undefined): PaidCallExtra {
-  const { [PAYMENT_KEY]: _, ...rest } = extra._meta ?? {};
+  const { [PAYMENT_KEY]: _, [RETRY_TOKEN_KEY]: __, ...rest } = extra._meta ?? {};
   const kept = extra._meta === undefined ? extra : { ...extra, _meta: rest };
   if (payment === undefined) return kept;
   return { ...kept, payment, signal: AbortSignal.any([extra.signal, payment.signal]) };

@@ -122,9 +122,7 @@ export function checkName(name: unknown, isTaken: boolean, issues: Issues): void
  * `Price: 0.001 USDC (x402, exact, eip155:84532) per call.`
  */
 export function describePrice(description: string, offers: readonly ReportedOffer[]): string {
-  const prices = offers.map(
-    ({ scheme, network, price }) => `${scheme === "upto" ? "up to " : ""}${price} (x402, ${scheme}, ${network})`,
-  );
+  const prices = offers.map(({ scheme, network, price }) => `${price} (x402, ${scheme}, ${network})`);
   return `${description}\n\n${prices.length === 0 ? "Price: free." : `Price: ${prices.join(", or ")} per call.`}`;
 }
 

@@ -21,6 +21,15 @@ export interface ToolCall {
 /** The key of the payment in a call's `_meta`. */
 export const PAYMENT_KEY = "x402/payment";
 
+/** The key of the retry token in a call's `_meta`, and in that of the result that it came with. */
+export const RETRY_TOKEN_KEY = "x402/payment-retry-token";
+
+/** The retry token of a call; `undefined`: it has none that is a text. */
+export function retryTokenOf({ _meta }: CallExtra): string | undefined {
+  const token = _meta?.[RETRY_TOKEN_KEY];
+  return typeof token === "string" ? token : undefined;
+}
+
 /** Binds the payment to the tool and its arguments: `digestBody` stands for both. */
 export function toGateRequest({ name, url }: PricedTool, { args, extra }: ToolCall): GateRequest {
   const headers = new Map(Object.entries(extra.requestInfo?.headers ?? {}));
@@ -35,6 +44,7 @@ export function toGateRequest({ name, url }: PricedTool, { args, extra }: ToolCa
     userAgent: undefined,
     paymentSignature: undefined,
     payment: extra._meta?.[PAYMENT_KEY],
+    retryToken: retryTokenOf(extra),
     header(sought) {
       const value = headers.get(sought.toLowerCase());
       return Array.isArray(value) ? value.join(", ") : value;

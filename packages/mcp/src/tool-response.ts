@@ -6,12 +6,13 @@
  * @module
  */
 import type { GateResponse, HandlerResponse } from "@farebox/core/adapter";
-import { decodePaymentResponse, isJsonObject, PAYMENT_RESPONSE } from "@farebox/core/protocol";
+import { decodePaymentResponse, isJsonObject, PAYMENT_RESPONSE, PAYMENT_RETRY_TOKEN } from "@farebox/core/protocol";
 import type { McpServer, RegisteredTool } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { getParseErrorMessage, safeParseAsync } from "@modelcontextprotocol/sdk/server/zod-compat.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { type CallToolResult, CallToolResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import type { CallExtra } from "./tool-config.js";
+import { RETRY_TOKEN_KEY } from "./tool-request.js";
 
 /** The key of the receipt in a result's `_meta`. */
 export const RECEIPT_KEY = "x402/payment-response";
@@ -46,7 +47,7 @@ function throughJson(value: unknown): unknown {
 }
 
 function invalidResult(problem: string): CallToolResult {
-  return toErrorResult(`Output validation error: ${problem}. Nothing was charged.`);
+  return toErrorResult(`Output validation error: ${problem}.`);
 }
 
 /** The result of a handler that threw, as the SDK writes it. */
@@ -91,11 +92,18 @@ export function toResult({ headers, body }: GateResponse, isTextOnly: boolean): 
   return withReceipt(result, headers);
 }
 
-/** Adds the receipt, if there is one, to the tool's own `_meta`. */
+/** Adds the receipt and the retry token, if there are any, to the tool's own `_meta`. */
 export function withReceipt(result: CallToolResult, headers: Headers): CallToolResult {
   const header = headerOf(headers, PAYMENT_RESPONSE);
   const receipt = header === undefined ? undefined : decodePaymentResponse(header);
-  return receipt === undefined ? result : { ...result, _meta: { ...result._meta, [RECEIPT_KEY]: receipt } };
+  const token = headerOf(headers, PAYMENT_RETRY_TOKEN);
+  if (receipt === undefined && token === undefined) return result;
+  const _meta = {
+    ...result._meta,
+    ...(receipt === undefined ? {} : { [RECEIPT_KEY]: receipt }),
+    ...(token === undefined ? {} : { [RETRY_TOKEN_KEY]: token }),
+  };
+  return { ...result, _meta };
 }
 
 function headerOf(headers: Headers, sought: string): string | undefined {

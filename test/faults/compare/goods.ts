@@ -43,7 +43,27 @@ export const GOODS = {
 
   "writeHead(500)": () => (_req, res) => void res.writeHead(500).end("failed"),
 
-  redirect: () => (_req, res) => void res.redirect("/elsewhere"),
+  "a link": () => (_req, res) => void res.redirect("https://cdn.example/song.mp3?signature=1"),
+
+  "at another URL": () => (req, res) =>
+    void (req.query["at"] ? res.json({ sold: true }) : res.redirect("/goods?at=last")),
+
+  "sent, then throwing": () => async (_req, res) => {
+    res.json({ sold: true });
+    throw new Error("the audit's");
+  },
+
+  "flushed, then throwing": () => async (_req, res) => {
+    res.flushHeaders();
+    throw new Error("the handler's own");
+  },
+
+  "a comment, then throwing": () => async (_req, res) => {
+    res.type("text/event-stream").write(": connected\n\n");
+    throw new Error("the handler's own");
+  },
+
+  "shorter than its Content-Length": () => (_req, res) => void res.set("Content-Length", "1000").end("short"),
 
   "with an ETag": () => (_req, res) => void res.set("ETag", '"1"').send("sold"),
 
@@ -73,6 +93,10 @@ export const GOODS = {
   "charged at a point of a unit": charging("1.5"),
 
   "charged at twice the maximum": charging("20000"),
+
+  "charged in full": charging("10000"),
+
+  "charged seven units": charging("7"),
 
   "with an override that is no JSON": () => (_req, res) =>
     void res.set("Settlement-Overrides", "{amount:1").json({ sold: true }),

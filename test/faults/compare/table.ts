@@ -16,12 +16,13 @@ export function renderFailures(compared: readonly ComparedFailure[]): string {
 Each row runs with both libraries. The seller runs in its own process, the payer signs real payments, and a facilitator
 behind HTTP verifies them and settles in a ledger. The facilitator fails where the row says so. The failures are in
 \`test/faults/compare/\`, their handlers in \`goods.ts\`. Both libraries use their defaults. In rows with "given 2 s" both wait
-2 seconds for the facilitator. In rows with \`upto\` the payer signs for 10000 atomic units on a local chain, and the
-handler calls the library's own \`setSettlementOverrides\`.
+2 seconds for the facilitator. In rows with \`upto\` the payer signs for 10000 atomic units on a local chain. A handler
+that charges calls the library's own \`setSettlementOverrides\`.
 
 The client follows each response once. After a 402 it signs a new payment. After a 5xx or 409 with \`Retry-After\` it sends
 the same payment again. It waits for at most ten seconds. \`503, then 200\` lists both responses. A debit is money that
-moved. Memory is the growth of the seller's process, rounded up to 100 MB. Unexpected results are **bold**.
+moved. \`an error\` is a 500 or a connection that breaks off. Memory is the growth of the seller's process, rounded up to
+100 MB. Unexpected results are **bold**.
 
 ${renderSummary(compared)}
 

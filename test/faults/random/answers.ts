@@ -13,13 +13,18 @@ const ERRORS: Readonly<Record<number, readonly string[]>> = {
   409: ["payment_in_progress", "payment_identifier_conflict", "answer_not_kept"],
   // Of a handler that sent less than it said.
   500: ["unexpected_settle_error"],
-  429: ["too_many_payments"],
+  429: ["too_many_payments", "too_many_copies"],
   503: ["unexpected_verify_error", "unexpected_settle_error", "settlement_pending"],
   504: ["payment_expired"],
 };
 
 /** Errors after which the same request is to be repeated. */
-const PASSING: readonly string[] = ["payment_in_progress", "too_many_payments", ...(ERRORS[503] ?? [])];
+const PASSING: readonly string[] = [
+  "payment_in_progress",
+  "too_many_payments",
+  "too_many_copies",
+  ...(ERRORS[503] ?? []),
+];
 
 /** 5. Every response is a documented one, and misleads no client. */
 export function checkAnswers(shop: Shop, request: Request): readonly string[] {
@@ -38,6 +43,11 @@ export function checkAnswers(shop: Shop, request: Request): readonly string[] {
   return problems.map((problem) => `[5] ${payment.name}, request ${id}, status ${answer.status}: ${problem}`);
 }
 
+/** Goods, or a link to them. */
+export function isSold({ status }: Answer): boolean {
+  return status === 200 || status === 303;
+}
+
 /** By which Express answers what a handler throws. */
 function isErrorPage({ status, headers }: Answer): boolean {
   return status === 500 && String(headers["content-type"]).startsWith("text/html");
@@ -47,11 +57,11 @@ function checkHandlers({ plan }: Shop, answer: Answer): string[] {
   const { status, headers } = answer;
   const problems: string[] = [];
   const { success, transaction } = readReceipt(answer);
-  if (![200, 302, 304, 500].includes(status)) problems.push("the head of a handler's answer on another one");
+  if (![200, 303, 304, 307, 500].includes(status)) problems.push("the head of a handler's answer on another one");
   if (success === undefined) problems.push("a handler's answer without a receipt");
-  if (success === false && (status === 200 || transaction !== ""))
+  if (success === false && (isSold(answer) || transaction !== ""))
     problems.push("goods, or money, that were not charged");
-  if (success === true && status !== 200 && plan.settle === "after" && !answer.isPaid)
+  if (success === true && !isSold(answer) && plan.settle === "after" && !answer.isPaid)
     problems.push("an error was charged");
   const cache = String(headers["cache-control"]);
   if (success === true && !/^private\b|^no-store$/.test(cache))

@@ -103,7 +103,12 @@ function behave(work: Work): void {
       next(new Error("the handler failed"));
       return;
     case "redirects":
-      res.redirect("/elsewhere");
+      // To a priced route: nothing is sold yet.
+      res.redirect(307, "/goods");
+      return;
+    case "sells a link":
+      res.status(303).set("Location", "https://cdn.example/goods?signature=1");
+      sell(work);
       return;
     case "answers 304":
       res.status(304).end();

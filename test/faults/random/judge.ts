@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { checkAnswers } from "./answers.js";
+import { checkAnswers, isSold } from "./answers.js";
 import { type Answer, type Goods, type Payment, type Request, type Run, readGoods, readReceipt } from "./notes.js";
 import type { SellerPlan } from "./plan.js";
-import { centsOf } from "./seller.js";
+import { centsOf, MAX_RUNS } from "./seller.js";
 import type { Shop } from "./shop.js";
 
 /** Yields everything that is wrong with a sequence's outcome, and closes the shop. */
@@ -17,7 +17,10 @@ export async function judge(shop: Shop): Promise<readonly string[]> {
   return [...notes.found, ...paying, ...answers, ...(await checkNothingIsLeft(shop))];
 }
 
-/** 1. A handler runs once for a charged payment, and again only where there was nothing to keep of the first answer. */
+/**
+ * 1. A handler runs once for a charged payment, and again only where there was nothing to keep of the first answer, or where
+ *    the payment was settled first because its runs had been abandoned.
+ */
 function checkRuns({ notes, plan }: Shop, payment: Payment): readonly string[] {
   const runs = notes.runs.filter(({ request }) => request.payment === payment);
   const found: string[] = [];
@@ -30,14 +33,25 @@ function checkRuns({ notes, plan }: Shop, payment: Payment): readonly string[] {
     return found;
   }
   const before = (run: Run) => runs.slice(0, runs.indexOf(run));
-  for (const run of late.filter((one) => !before(one).some(({ isLarge }) => isLarge)))
+  const isOwed = (run: Run) => before(run).some(({ isLarge }) => isLarge) || mayBeSettledFirst(notes.runs, run);
+  for (const run of late.filter((one) => !isOwed(one)))
     say(run, "began after the money had moved, though the answer was kept");
-  for (const run of late.filter((one) => before(one).some(({ isPaid, isStopped }) => isPaid && !isStopped)))
+  const paidBefore = (run: Run) => before(run).filter(({ isPaid, isStopped }) => isPaid && !isStopped);
+  for (const run of late.filter((one) => paidBefore(one).some((other, at) => at > 0 || !isUncharged(other))))
     say(run, "is the second one for the money");
   const sold = new Set(paidAnswersOf(notes.requests, payment).map(({ body }) => readGoods(body)?.goods));
   const first = runs.filter(({ id, isPaid }) => sold.has(id) && !isPaid);
   for (const run of first.slice(1)) say(run, "was sold for a payment for which another run had been sold");
   return found;
+}
+
+/** Whether clients left so many runs before: of this payment, or one of it and as many of its payer as may be. */
+function mayBeSettledFirst(runs: readonly Run[], run: Run): boolean {
+  const { payment } = run.request;
+  const left = runs.slice(0, runs.indexOf(run)).filter(({ isPaid, isStopped }) => !isPaid && isStopped);
+  const ofPayment = left.filter(({ request }) => request.payment === payment).length;
+  const ofPayer = left.filter(({ request }) => request.payment.payer === payment.payer).length;
+  return ofPayment >= 2 || (ofPayment === 1 && ofPayer >= MAX_RUNS);
 }
 
 function runsOf({ notes }: Shop, payment: Payment): readonly Run[] {
@@ -50,6 +64,11 @@ function isFailed(run: Run | undefined): boolean {
 }
 
 const FAILING: readonly string[] = ["answers 500", "throws", "gives next an error", "writes a head with 500"];
+
+/** Whether a handler's response would not be charged: a run for which the money had moved is repeated once. */
+function isUncharged(run: Run): boolean {
+  return isFailed(run) || ["redirects", "answers 304", "writes, then throws"].includes(run.request.order.handler);
+}
 
 /** 2. A payer was debited at most once, and then has the response; or left what could not be kept. */
 function checkDebit(shop: Shop, payment: Payment): readonly string[] {
@@ -64,6 +83,11 @@ function checkDebit(shop: Shop, payment: Payment): readonly string[] {
   return [`[2] ${payment.name} was debited, and its payer never got a whole answer for it`];
 }
 
+/** Whether clients left two runs for which the money had moved: the next one has to wait. */
+function isAbandoned(runs: readonly Run[]): boolean {
+  return runs.filter(({ isPaid, isStopped }) => isPaid && isStopped).length >= 2;
+}
+
 /** The answer went out while the client was there to take it, or is one that is begun once. */
 function isExcused({ notes, plan }: Shop, payment: Payment): boolean {
   const requests = notes.requests.filter((request) => request.payment === payment);
@@ -73,6 +97,7 @@ function isExcused({ notes, plan }: Shop, payment: Payment): boolean {
   const inTime = requests.filter(({ sentAtMs }) => sentAtMs < payment.keptUntilMs);
   if (inTime.length < requests.length && inTime.at(-1)?.answer?.status === 503) return true;
   if (plan.settle === "before") return runs.length > 0;
+  if (isAbandoned(runs)) return true;
   return runs.some(({ isLarge, request }) => isLarge && request.answer !== undefined && !request.answer.isWhole);
 }
 
@@ -91,7 +116,7 @@ const PUBLIC: readonly (string | undefined)[] = ["settling", "settled", "owed", 
 /** 3. A sold response was paid for when its first byte arrived, by this payment and for this request, and goes to no other client. */
 function checkGoods(shop: Shop, request: Request): readonly string[] {
   const { answer, payment, variant, before } = request;
-  if (answer === undefined || answer.status < 200 || answer.status > 299) return [];
+  if (answer === undefined || !isSold(answer)) return [];
   const found: string[] = [];
   const say = (what: string) => found.push(`[3] ${payment.name}, request ${request.id}: ${what}`);
   if (!answer.isPaid) say("goods arrived before the money had moved");
@@ -135,6 +160,7 @@ async function checkNothingIsLeft(shop: Shop): Promise<readonly string[]> {
     const isEnded =
       ["settled", "rejected"].includes(state) ||
       (state === "owed" && shop.plan.settle === "before" && isFailed(runsOf(shop, payment)[0])) ||
+      (state === "owed" && shop.plan.settle === "after" && isAbandoned(runsOf(shop, payment))) ||
       (["claimed", "serving"].includes(state) && record !== undefined && shop.isOrphaned(record)) ||
       (["unknown", "unsent"].includes(state) && isOver && !shop.isPaid(payment));
     if (!isEnded) found.push(`[4] ${payment.name} is left ${state}`);

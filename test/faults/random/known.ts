@@ -46,6 +46,11 @@ const LEAVES = { when: "being settled", doing: "the client leaves" } as const;
 
 const PAID: SendStep = { ...SEND, handler: "answers" };
 const POISON: SendStep = { ...PAID, payer: HOSTILE };
+const LEFT: SendStep = {
+  ...SEND,
+  handler: "goes on when the client has left",
+  moment: { when: "being served", doing: "the client leaves" },
+};
 const COPIES = { when: "settled, but not answered for", doing: "its copies come" } as const;
 
 export const KNOWN: readonly Sequence[] = [
@@ -68,6 +73,8 @@ export const KNOWN: readonly Sequence[] = [
       { ...SEND, payment: 1, moment: { when: "being served", doing: "the client leaves" } },
     ],
   },
+  // The client left each time: the third run is paid for first, and so is the fourth.
+  ...[3, 4].map((times) => ({ seller: SELLER, steps: [LEFT, ...Array(times - 1).fill({ ...LEFT, payment: 1 })] })),
   // A stranger has seen the payment on chain, or its header in a log.
   { seller: SELLER, steps: [{ ...PAID, moment: COPIES, copyChange: "other address" }] },
   { seller: SELLER, steps: [{ ...PAID, moment: COPIES, hasId: true, copyChange: "without id" }] },

@@ -12,6 +12,7 @@ export const HANDLERS = [
   "throws",
   "gives next an error",
   "redirects",
+  "sells a link",
   "answers 304",
   "writes a head with 500",
   "hangs",

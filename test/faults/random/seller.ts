@@ -42,7 +42,7 @@ function priceOf(plan: SellerPlan): string | PriceFunction {
 }
 
 /** As many as a step sends at once: one that is never counted out is missed soon. */
-const MAX_RUNS = 4;
+export const MAX_RUNS = 4;
 
 /** What a process is made of. */
 export interface SellerParts {

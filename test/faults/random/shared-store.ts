@@ -19,6 +19,8 @@ export interface SharedStore {
   peek(identity: string): PaymentRecord | undefined;
   /** Whether the outcome of a settlement has ever been unknown. */
   wasUnknown(identity: string): boolean;
+  /** Whether a response ever waited for another attempt to settle. */
+  wasHeldBack(identity: string): boolean;
   /** Whether the process that owns a record is dead. */
   isOrphaned(record: PaymentRecord): boolean;
   /** One process's way to the store, until that is cut. */
@@ -39,8 +41,10 @@ export interface Connection {
 export function createSharedStore(now: () => number, isMemory: boolean): SharedStore {
   const records = new Map<string, PaymentRecord>();
   const unknown = new Set<string>();
+  const heldBack = new Set<string>();
   const base = watched(createMemoryStore(now), ({ identity, record }) => {
     if (record?.state === "unknown") unknown.add(identity);
+    if (record?.state === "unknown" || record?.state === "unsent") heldBack.add(identity);
     if (record === undefined) records.delete(identity);
     else records.set(identity, record);
     return records.keys();
@@ -50,6 +54,7 @@ export function createSharedStore(now: () => number, isMemory: boolean): SharedS
     base,
     peek: (identity) => records.get(identity),
     wasUnknown: (identity) => unknown.has(identity),
+    wasHeldBack: (identity) => heldBack.has(identity),
     isOrphaned: ({ owner }) => orphans.has(owner),
     connect: () => (isMemory ? { store: base, cut() {} } : connectTo(base, orphans)),
   };

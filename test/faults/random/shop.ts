@@ -214,7 +214,8 @@ function noteRequest(shop: Shop, shared: SharedStore, { payment, change, order }
       isPaid: isPaid(payment),
       state: record?.state,
       hasId: record?.identifier !== undefined,
-      isDelivered: isDelivered(others),
+      // A response that was held back once stays there: its payer may be somebody else than the client that got it.
+      isDelivered: isDelivered(others) && !shared.wasHeldBack(payment.identity),
     },
     answer: undefined,
     isHandedOver: false,

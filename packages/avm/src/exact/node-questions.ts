@@ -42,11 +42,12 @@ export async function readHolding(
   node: RpcNode,
   address: string,
   asset: string,
-): Promise<{ readonly isFrozen: boolean } | undefined> {
+): Promise<{ readonly isFrozen: boolean; readonly amount: bigint } | undefined> {
   const path = `/v2/accounts/${address}/assets/${asset}?format=json`;
   const { "asset-holding": holding } = await askOrNothing(node, path);
   if (holding === undefined) return undefined;
-  return isJsonObject(holding) ? { isFrozen: holding["is-frozen"] === true } : unreadable(path);
+  const { "is-frozen": frozen, amount } = fieldsOf(holding);
+  return { isFrozen: frozen === true, amount: readCount(amount) ?? unreadable(path) };
 }
 
 /** Asks for the ids of the transactions in a block. Rejects if the node no longer has the block. */

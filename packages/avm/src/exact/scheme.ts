@@ -5,16 +5,25 @@
  * @see x402 v2, scheme `exact` on Algorand
  * @module
  */
-import type { OfferTerms, PayeeCheck, PayeeQuery, Scheme, TermsIssue } from "@farebox/core";
+import type {
+  BalanceReading,
+  OfferTerms,
+  PayeeCheck,
+  PayeeQuery,
+  PaymentQuery,
+  Scheme,
+  TermsIssue,
+} from "@farebox/core";
 import { askAtMost, compileTerms, orUnclear, pricingById, readUint64, unclear } from "@farebox/core/scheme";
 import { isAddress, sameAddress } from "../address.js";
 import { assetsOn } from "../assets.js";
 import { isAvmNetwork, isNetworkOf } from "../networks.js";
 import { findTransferPayment } from "./find-payment.js";
 import { readHolding, readState } from "./node-questions.js";
-import { readTransferPayment } from "./payment.js";
+import { readAvmPayment, readTransferPayment } from "./payment.js";
+import { readTerms } from "./terms.js";
 
-/** Creates the scheme. It needs no key and no chain library. Only `findPayment` and `checkPayee` ask a node. */
+/** Creates the scheme. It needs no key and no chain library. Only `findPayment`, `readBalance` and `checkPayee` ask a node. */
 export function exactAvm(): Scheme {
   return Object.freeze({
     scheme: "exact",
@@ -24,6 +33,7 @@ export function exactAvm(): Scheme {
     readPayment: readTransferPayment,
     completeExtra,
     findPayment: findTransferPayment,
+    readBalance: (query: PaymentQuery) => orUnclear(() => readPayersHolding(query)),
     checkPayee: (query: PayeeQuery) => orUnclear(() => checkOptIn(query)),
   } as const);
 }
@@ -64,6 +74,18 @@ async function checkOptIn(query: PayeeQuery): Promise<PayeeCheck> {
   const holding = await readHolding(node, payTo, asset);
   if (holding === undefined) return notOptedIn(payTo, asset);
   return holding.isFrozen ? FROZEN : { kind: "payable" };
+}
+
+async function readPayersHolding(query: PaymentQuery): Promise<BalanceReading> {
+  const terms = readTerms(query.requirements);
+  const payment = terms.ok ? readAvmPayment(query.payload, terms.value) : terms;
+  if (!terms.ok || !payment.ok) return unclear("the payment is not one of this scheme, or not for these terms");
+  const node = askAtMost(2, query);
+  const { network } = terms.value;
+  const { genesisHash } = await readState(node);
+  if (!isNetworkOf(network, genesisHash)) return unclear(`the node is not of ${network}`);
+  const holding = await readHolding(node, payment.value.payer, query.requirements.asset);
+  return { kind: "known", amount: holding?.amount ?? 0n };
 }
 
 function notOptedIn(payTo: string, asset: string): PayeeCheck {

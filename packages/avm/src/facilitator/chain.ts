@@ -6,6 +6,7 @@
  *
  * @module
  */
+import type { SchemeHealth } from "@farebox/core";
 import type { FeePaidChain, Simulation } from "@farebox/core/scheme";
 import type { AvmNetwork } from "../networks.js";
 
@@ -27,6 +28,8 @@ export interface GroupMember {
 export interface PayerSigned {
   readonly members: readonly GroupMember[];
   readonly transfer: TransactionName;
+  /** What the fee payer pays if the group gets on chain. */
+  readonly feeMicroAlgos: bigint;
 }
 
 /** A transaction, and its first and last valid round. */
@@ -47,9 +50,23 @@ export interface TransactionName {
  */
 export type TransactionOutcome = "confirmed" | "pending" | "dropped" | "forgotten";
 
+/** Books microAlgos: see {@link AvmChain.meterGas}. */
+export type BookGas = (mostMicroAlgos: bigint) => ((costMicroAlgos: bigint) => void) | undefined;
+
+/** The health of a chain, with the balance that its fee payer can spend. */
+export interface ChainHealth extends SchemeHealth {
+  /** MicroAlgos, in digits. Absent if the node did not say. */
+  readonly balance?: string;
+}
+
 /** One chain, with an account that pays for groups of transactions on it. */
 export interface AvmChain extends FeePaidChain {
   readonly network: AvmNetwork;
+  /**
+   * Sets whom it asks before it signs a group: with the microAlgos of its fee. `undefined` means no; otherwise the result is
+   * told that the fee was not paid, if that gets known. The last one set is asked.
+   */
+  meterGas?(book: BookGas): void;
   /** An account's holding of an asset; `undefined` when the account has not opted in. */
   holdingOf(address: string, asset: bigint): Promise<AvmHolding | undefined>;
   /** Tries the group without the fee payer's signature, so that the node cannot send it. */

@@ -7,6 +7,8 @@ export { ChainError, type Simulation } from "@farebox/core/scheme";
 export type {
   AvmChain,
   AvmHolding,
+  BookGas,
+  ChainHealth,
   GroupMember,
   PayerSigned,
   TransactionName,

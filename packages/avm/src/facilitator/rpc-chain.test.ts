@@ -81,7 +81,7 @@ test.each<[what: string, change: object, problem: string]>([
   } as const;
   const chain = createAlgodChain(options);
   expect(await chain.health()).toEqual({ ok: false, problem });
-  const group = { members: [], transfer: { id: "A", firstValid: 1n, lastValid: 2n } };
+  const group = { members: [], transfer: { id: "A", firstValid: 1n, lastValid: 2n }, feeMicroAlgos: 1n };
   await expect(chain.submit(group)).rejects.toMatchObject({ code: "ERR_FAREBOX_CHAIN", message: problem });
 });
 
@@ -133,7 +133,7 @@ test.each<[what: string, status: number, body: string, problem: string]>([
   const health = await chain.health();
   expect(health).toEqual({ ok: false, problem });
   expect(asked).toEqual(["secret-token"]);
-  const group = { members: [], transfer: { id: "A", firstValid: 1n, lastValid: 2n } };
+  const group = { members: [], transfer: { id: "A", firstValid: 1n, lastValid: 2n }, feeMicroAlgos: 1n };
   const simulated = await chain.simulate(group).catch((error: unknown) => error);
   expect(simulated).toMatchObject({ code: "ERR_FAREBOX_CHAIN" });
   expect(inspect(simulated, { depth: 9 })).not.toMatch(/secret|127\.0\.0\.1/);
@@ -153,7 +153,7 @@ test("a transaction that the library would serialize differently is neither simu
   const longer = Buffer.concat([Buffer.of(0xde, 0, (bytes[0] ?? 0) & 0x0f), bytes.subarray(1)]);
   for (const member of [longer, Buffer.concat([bytes, Buffer.of(0)]), Buffer.from("any"), Buffer.alloc(0)]) {
     const members = [{ bytes: member, signature: Buffer.alloc(64) }];
-    const group = { members, transfer: { id: "A", firstValid: 1n, lastValid: 2n } };
+    const group = { members, transfer: { id: "A", firstValid: 1n, lastValid: 2n }, feeMicroAlgos: 1n };
     await expect(chain.simulate(group)).rejects.toMatchObject({ code: "ERR_FAREBOX_CHAIN" });
     await expect(chain.submit(group)).rejects.toMatchObject({ code: "ERR_FAREBOX_CHAIN" });
   }

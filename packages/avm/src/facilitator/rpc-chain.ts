@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { FareboxError, type SchemeHealth } from "@farebox/core";
+import { FareboxError } from "@farebox/core";
 import { ChainError, healthOf, legible, SentTransactions, type Simulation, untilPassed } from "@farebox/core/scheme";
 import {
   Algodv2,
@@ -18,7 +18,16 @@ import {
 import { MAX_ROUNDS } from "../exact/payment.js";
 import { type AvmNetwork, isNetworkOf } from "../networks.js";
 import { SIGNED_PREFIX } from "../transaction/read-transaction.js";
-import type { AvmChain, AvmHolding, GroupMember, PayerSigned, TransactionName, TransactionOutcome } from "./chain.js";
+import type {
+  AvmChain,
+  AvmHolding,
+  BookGas,
+  ChainHealth,
+  GroupMember,
+  PayerSigned,
+  TransactionName,
+  TransactionOutcome,
+} from "./chain.js";
 import { type AlgodChainOptions, type ParsedAlgodOptions, parseAlgodOptions } from "./rpc-options.js";
 import { signAs } from "./signer.js";
 
@@ -35,13 +44,21 @@ export function createAlgodChain(options: AlgodChainOptions): AvmChain {
 /** For so many rounds after its last one, a transaction still counts as pending, because a node may lag behind. */
 const MARGIN = 10n;
 
+/** A group that was sent. */
+interface Sent {
+  readonly wire: readonly Uint8Array[];
+  /** Corrects the booking of its fee. */
+  correct(cost: bigint): void;
+}
+
 class AlgodChain implements AvmChain {
   readonly network: AvmNetwork;
   readonly feePayer: string;
   readonly #options: ParsedAlgodOptions;
   readonly #client: Algodv2;
   readonly #checkNetwork: () => Promise<void>;
-  readonly #sent: SentTransactions<readonly Uint8Array[]>;
+  readonly #sent: SentTransactions<Sent>;
+  #book: BookGas = () => () => {};
 
   constructor(options: ParsedAlgodOptions) {
     this.network = options.network;
@@ -49,7 +66,7 @@ class AlgodChain implements AvmChain {
     this.#options = options;
     this.#client = new Algodv2(new BoundedHttpClient(options), "");
     this.#checkNetwork = untilPassed(async () => void (await this.#lastRound()));
-    this.#sent = new SentTransactions(options.times, (wire) => this.#client.sendRawTransaction([...wire]).do());
+    this.#sent = new SentTransactions(options.times, ({ wire }) => this.#client.sendRawTransaction([...wire]).do());
   }
 
   async holdingOf(address: string, asset: bigint): Promise<AvmHolding | undefined> {
@@ -80,26 +97,44 @@ class AlgodChain implements AvmChain {
     return after <= firstValid + MAX_ROUNDS ? "dropped" : "forgotten";
   }
 
-  async submit({ members, transfer }: PayerSigned): Promise<void> {
+  async submit({ members, transfer, feeMicroAlgos }: PayerSigned): Promise<void> {
     await this.#checkNetwork();
-    const wire = await Promise.all(
-      members.map(async ({ bytes, signature }) =>
-        encodeMsgpack(toSigned({ bytes, signature: signature ?? (await this.#sign(bytes)) })),
-      ),
-    );
-    await this.#sent.send(transfer.id, wire);
+    const correct = this.#book(feeMicroAlgos);
+    if (correct === undefined) throw new ChainError("the gas budget of this hour is used up");
+    try {
+      const wire = await Promise.all(
+        members.map(async ({ bytes, signature }) =>
+          encodeMsgpack(toSigned({ bytes, signature: signature ?? (await this.#sign(bytes)) })),
+        ),
+      );
+      await this.#sent.send(transfer.id, { wire, correct });
+    } catch (error) {
+      correct(0n);
+      throw error;
+    }
   }
 
-  outcomeOf(transaction: TransactionName): Promise<TransactionOutcome> {
-    return this.#sent.outcomeOf(transaction.id, () => this.statusOf(transaction));
+  async outcomeOf(transaction: TransactionName): Promise<TransactionOutcome> {
+    const sent = this.#sent.find(transaction.id);
+    const outcome = await this.#sent.outcomeOf(transaction.id, () => this.statusOf(transaction));
+    if (outcome === "dropped") sent?.correct(0n);
+    return outcome;
   }
 
-  health(): Promise<SchemeHealth> {
-    return healthOf(this.feePayer, async () => {
+  meterGas(book: BookGas): void {
+    this.#book = book;
+  }
+
+  async health(): Promise<ChainHealth> {
+    let balance: string | undefined;
+    const health = await healthOf(this.feePayer, async () => {
       await this.#lastRound();
       const account = await ask(() => this.#client.accountInformation(this.feePayer).exclude("all").do());
-      return account.amount - account.minBalance;
+      const spendable = account.amount - account.minBalance;
+      balance = (spendable > 0n ? spendable : 0n).toString();
+      return spendable;
     });
+    return balance === undefined ? health : { ...health, balance };
   }
 
   #sign(bytes: Uint8Array): Promise<Buffer> {

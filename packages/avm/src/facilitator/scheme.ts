@@ -10,7 +10,7 @@ import { encodeAddress } from "../address.js";
 import { type AvmPayment, MAX_SPONSORED_FEE, readAvmPayment } from "../exact/payment.js";
 import { readTerms, type Terms } from "../exact/terms.js";
 import { isSameNetwork } from "../networks.js";
-import type { AvmChain, PayerSigned } from "./chain.js";
+import type { AvmChain, BookGas, PayerSigned } from "./chain.js";
 import { checkAccounts } from "./verify.js";
 
 /** The options of the scheme. */
@@ -28,7 +28,10 @@ export interface ExactAvmSchemeOptions {
  * @throws ConfigError with every issue at once.
  */
 export function createExactAvmScheme(options: ExactAvmSchemeOptions): FacilitatorScheme {
-  return createExactScheme(options, FAMILY);
+  const scheme = createExactScheme(options, FAMILY);
+  const { chain } = options;
+  if (chain.meterGas === undefined) return scheme;
+  return Object.freeze({ ...scheme, meterGas: (book: BookGas) => chain.meterGas?.(book) });
 }
 
 const FAMILY: ExactFamily<Terms, AvmPayment, AvmChain> = {
@@ -55,8 +58,8 @@ const FAMILY: ExactFamily<Terms, AvmPayment, AvmChain> = {
   feeOf: ({ sponsoredFee }) => sponsoredFee,
   feeMessage: (most) => `the fee is above ${most} millionths of an Algo`,
   // Anyone who has seen a group without a fee payer can send it too.
-  toTransaction({ payer, group, transfer }, terms, chain) {
-    const signed = toPayerSigned(group, transfer);
+  toTransaction({ payer, group, transfer, sponsoredFee }, terms, chain) {
+    const signed = toPayerSigned(group, transfer, sponsoredFee);
     return {
       identity: transfer.id,
       payer,
@@ -74,10 +77,14 @@ const FAMILY: ExactFamily<Terms, AvmPayment, AvmChain> = {
 };
 
 /** The group without the fee payer's signature. */
-function toPayerSigned(group: AvmPayment["group"], transfer: AvmPayment["transfer"]): PayerSigned {
+function toPayerSigned(
+  group: AvmPayment["group"],
+  transfer: AvmPayment["transfer"],
+  feeMicroAlgos: bigint,
+): PayerSigned {
   const members = group.map(({ bytes, signing }) => ({
     bytes,
     signature: signing.kind === "single" ? signing.signature : undefined,
   }));
-  return { members, transfer };
+  return { members, transfer, feeMicroAlgos };
 }

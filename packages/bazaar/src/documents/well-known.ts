@@ -32,9 +32,9 @@ function toItem(route: DescribedRoute, baseUrl: string): JsonObject {
     description,
     mimeType,
     ...service,
-    accepts: offers.map(({ scheme, network, amount, asset, payTo, price, symbol }) => ({
+    accepts: offers.map(({ scheme, network, amount, asset, payTo, price, symbol, isMaximum }) => ({
       ...{ scheme, network, amount, asset, payTo },
-      ...(price === undefined ? {} : { price: `${price} ${symbol}` }),
+      ...(price === undefined ? {} : { price: `${isMaximum ? "up to " : ""}${price} ${symbol}` }),
     })),
     ...(declared === undefined ? {} : { extensions: { [BAZAAR]: declared } }),
   };

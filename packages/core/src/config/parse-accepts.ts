@@ -6,8 +6,15 @@
 import { type Issues, issuePath } from "../issues.js";
 import type { PaymentOption, PayToFunction, PriceFunction, SettleTime } from "../options.js";
 import { type AssetPrice, isZeroPrice } from "../price/price.js";
-import { type CompiledOption, type DynamicTerms, isPrice } from "../pricing/dynamic-price.js";
-import { isNetwork, matchesNetwork, type Network, sameNetwork } from "../protocol/caip2.js";
+import { type CompiledOption, type DynamicTerms, isPrice, writePrice } from "../pricing/dynamic-price.js";
+import {
+  expectedNetwork,
+  isNetwork,
+  matchesNetwork,
+  type Network,
+  networkByName,
+  sameNetwork,
+} from "../protocol/caip2.js";
 import { copyJsonObject, isJsonObject, type JsonObject } from "../protocol/json.js";
 import { createOffer } from "../scheme/offer.js";
 import type { CompiledTerms, Scheme } from "../scheme/scheme.js";
@@ -61,7 +68,8 @@ function parseShorthand(price: unknown, context: RouteContext): readonly Compile
     issues.addText(path, "accepts, or a price together with options.networks and options.payTo", "neither");
     return [];
   }
-  if (context.free && isPrice(price) && isZeroPrice(price)) return [FREE];
+  const written = writePrice(price);
+  if (context.free && isPrice(written) && isZeroPrice(written)) return [FREE];
   if (settings.networks.length === 0)
     issues.add("options.networks", `the networks on which ${path} is paid`, undefined);
   return Object.freeze(settings.networks.flatMap((network) => parseOption({ network }, { ...context, price })));
@@ -141,13 +149,14 @@ function sampleOf(price: string | AssetPrice | PriceFunction | undefined): strin
 
 function parseNetwork(option: JsonObject, { path, issues }: OfferContext): Network | undefined {
   const { network } = option;
-  if (isNetwork(network)) return network;
-  issues.add(issuePath(path, "network"), 'a CAIP-2 network such as "eip155:84532"', network);
+  if (isNetwork(network) && networkByName(network) === undefined) return network;
+  const expected = expectedNetwork(network, 'a CAIP-2 network such as "eip155:84532"');
+  issues.add(issuePath(path, "network"), expected, network);
   return undefined;
 }
 
 function parsePrice(option: JsonObject, context: OfferContext): string | AssetPrice | PriceFunction | undefined {
-  const price = option["price"] ?? context.price;
+  const price = writePrice(option["price"] ?? context.price);
   if (typeof price === "function") return price as PriceFunction;
   if (isPrice(price)) return price;
   context.issues.add(

@@ -199,7 +199,7 @@ describe("an invalid options.rpc", () => {
     expect(parseRpcOption({ base: "https://node.example", "eip155:1": "", "eip155:2": "http://localhost" })).toEqual({
       networks: ["eip155:2"],
       issues: [
-        'options.rpc.base: a CAIP-2 network such as "eip155:84532" as key, another key',
+        'options.rpc.base: "eip155:8453", as CAIP-2 writes "base", another key',
         'options.rpc["eip155:1"]: an http or https URL without credentials and fragment; a query is allowed, something else',
       ],
     });

@@ -17,7 +17,8 @@ import { createRpcNode, parseRpcUrl, RPC_URL_EXPECTED, type RpcNode } from "../h
 import { parseBaseUrl } from "../http/urls.js";
 import { type Issues, issuePath } from "../issues.js";
 import type { ChosenFacilitator, HttpFacilitatorChoice, RpcEndpoint } from "../options.js";
-import { canonicalNetwork, isNetwork, type NetworkPattern } from "../protocol/caip2.js";
+import { isPublicWithoutTls } from "../pricing/resource.js";
+import { canonicalNetwork, expectedNetwork, isNetwork, type NetworkPattern } from "../protocol/caip2.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 
 const URL_KEYS = Object.keys({
@@ -36,6 +37,10 @@ const OBJECT_KEYS = Object.keys({
 const METHODS = ["verify", "settle", "supported"];
 const OBJECT_EXPECTED = `an object with ${METHODS.join(", ")}`;
 const EXPECTED = `${BASE_URL_EXPECTED}, { url, headers, networks, name }, { facilitator, networks, name }, or ${OBJECT_EXPECTED}`;
+
+/** A forged "settled" gives away the response. A seller who means it passes the facilitator itself. */
+const TLS_EXPECTED =
+  "an https URL, because over http anyone on the way can forge a settlement; if it is your own network, pass createHttpFacilitator({ url }) of @farebox/core";
 
 /** Log lines and records contain the name. */
 const MAX_NAME = 100;
@@ -84,6 +89,7 @@ function parseUrl(given: JsonObject, urlPath: string, context: Context): Facilit
   const url = parseBaseUrl(given["url"]);
   const expected = urlPath === path ? EXPECTED : BASE_URL_EXPECTED;
   if (url === undefined) issues.addText(urlPath, expected, describeWithoutSecrets(given));
+  else if (isPublicWithoutTls(url)) issues.addText(urlPath, TLS_EXPECTED, describeWithoutSecrets(given));
   issues.checkKeys(path, given, URL_KEYS);
   const headers = given["headers"] ?? {};
   const isGood = isFacilitatorHeaders(headers);
@@ -122,7 +128,9 @@ function parseName(given: unknown, byDefault: string, { path, taken, issues }: C
 function parseServed(networks: unknown, { path, issues }: Context): readonly NetworkPattern[] | undefined {
   if (networks === undefined) return undefined;
   if (Array.isArray(networks) && networks.length > 0 && networks.every(isPattern)) return [...networks];
-  issues.add(issuePath(path, "networks"), 'CAIP-2 networks or "<namespace>:*", at least one', networks);
+  const wrong = Array.isArray(networks) ? networks.find((one) => !isPattern(one)) : networks;
+  const expected = expectedNetwork(wrong, 'CAIP-2 networks or "<namespace>:*", at least one');
+  issues.add(issuePath(path, "networks"), expected, networks);
   return undefined;
 }
 
@@ -184,7 +192,8 @@ interface Key {
 
 function checkKey(network: string, { path, isTaken, issues }: Key): boolean {
   const isGood = isNetwork(network);
-  if (!isGood) issues.addText(path, 'a CAIP-2 network such as "eip155:84532" as key', "another key");
+  const expected = expectedNetwork(network, 'a CAIP-2 network such as "eip155:84532" as key');
+  if (!isGood) issues.addText(path, expected, "another key");
   else if (isTaken) issues.addText(path, "one node per network, in any spelling", "another one");
   return isGood && !isTaken;
 }

@@ -16,7 +16,7 @@ import { type Issues, issuePath } from "../issues.js";
 import type { PaymentsOptions, StartTimer } from "../options.js";
 import type { ServiceInfo } from "../pricing/challenge.js";
 import type { PublicUrlSettings } from "../pricing/resource.js";
-import { isNetwork, sameNetwork } from "../protocol/caip2.js";
+import { expectedNetwork, isNetwork, networkByName, sameNetwork } from "../protocol/caip2.js";
 import { isJsonObject } from "../protocol/json.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { SEARCH_MS } from "../settlement/outcome.js";
@@ -185,7 +185,8 @@ function parsePayTo(payTo: unknown, issues: Issues): Readonly<Record<string, str
   for (const [pattern, address] of Object.entries(payTo)) {
     const path = issuePath("options.payTo", pattern);
     const other = Object.keys(parsed).find((earlier) => sameNetwork(earlier, pattern));
-    if (!isNetwork(pattern.replace(/:\*$/, ":0"))) issues.add(path, 'a CAIP-2 network or "<namespace>:*"', pattern);
+    if (!isNetwork(pattern.replace(/:\*$/, ":0")) || networkByName(pattern) !== undefined)
+      issues.add(path, expectedNetwork(pattern, 'a CAIP-2 network or "<namespace>:*"'), pattern);
     else if (other !== undefined) issues.add(path, ONE_SPELLING, other);
     else if (typeof address !== "string") issues.add(path, "an address", address);
     else parsed[pattern] = address;
@@ -198,9 +199,16 @@ const ONE_SPELLING = "one entry per network, in any spelling";
 
 function parseNetworks(networks: unknown, issues: Issues): readonly string[] {
   if (networks === undefined) return [];
-  if (Array.isArray(networks) && networks.every(isNetwork)) return networks;
-  issues.add("options.networks", 'an array of CAIP-2 networks such as "eip155:84532"', networks);
-  return [];
+  if (!Array.isArray(networks)) {
+    issues.add("options.networks", 'an array of CAIP-2 networks such as "eip155:84532"', networks);
+    return [];
+  }
+  return networks.filter((network, at) => {
+    if (isNetwork(network) && networkByName(network) === undefined) return true;
+    const path = issuePath("options.networks", at);
+    issues.add(path, expectedNetwork(network, 'a CAIP-2 network such as "eip155:84532"'), network);
+    return false;
+  });
 }
 
 function parsePublicUrl(publicUrl: unknown, issues: Issues): string | undefined {
@@ -259,7 +267,7 @@ function parseSchemes(schemes: unknown, issues: Issues): readonly Scheme[] {
 function isScheme(value: unknown): value is Scheme {
   if (!isJsonObject(value) || typeof value["scheme"] !== "string" || typeof value["networks"] !== "string")
     return false;
-  const optional = ["findPayment", "completeExtra", "checkPayee", "extensionsFor", "prepareSignatureCheck"];
+  const optional = ["findPayment", "completeExtra", "checkPayee", "extensionsFor", "checkSignature"];
   if (optional.some((name) => value[name] !== undefined && !isMethod(value, name))) return false;
   if (value["allowsLess"] !== undefined && typeof value["allowsLess"] !== "boolean") return false;
   return ["compileTerms", "sameAddress", "readPayment"].every((name) => isMethod(value, name));

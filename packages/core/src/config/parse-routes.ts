@@ -38,20 +38,17 @@ import { compilePath } from "../route/path.js";
 import type { PathForm } from "../route/path-form.js";
 import { parseRouteKey } from "../route/route-key.js";
 import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
-import type { Scheme, SignatureCheck } from "../scheme/scheme.js";
+import type { Scheme } from "../scheme/scheme.js";
 import { type AcceptsSettings, parseAccepts } from "./parse-accepts.js";
 import type { Settings } from "./parse-options.js";
 import { parseServiceInfo } from "./service-info.js";
 
 /** The settings that routes depend on. */
-export type RouteSettings = AcceptsSettings &
-  Pick<Settings, "extensions" | "service" | "publicUrls" | "verifySignatures">;
+export type RouteSettings = AcceptsSettings & Pick<Settings, "extensions" | "service" | "publicUrls">;
 
 /** What compiling routes needs. */
 export interface RoutesDeps extends PricingDeps {
   readonly settings: RouteSettings;
-  /** Prepared signature checks by scheme: each scheme is prepared once. */
-  readonly signatureChecks: Map<Scheme, SignatureCheck>;
 }
 
 const KEYS = Object.keys({
@@ -122,7 +119,7 @@ function parseRoute(key: string, route: unknown, deps: RoutesDeps, issues: Issue
 
 function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteContext): PricedRoute {
   const { path, as, deps, issues } = context;
-  const { settings, signatureChecks } = deps;
+  const { settings } = deps;
   const isObject = issues.checkKeys(path, written, KEYS);
   const given: JsonObject = isObject ? written : {};
   const at = (key: keyof RouteConfig) => issuePath(path, key);
@@ -138,7 +135,6 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
   const free = parseFree(given["free"], at("free"), issues);
   const options = isObject ? parseAccepts(given, { path, settle, free, settings, issues }) : [];
   if (free) checkFree(options, path, issues);
-  if (settings.verifySignatures) prepareSignatureChecks(options, signatureChecks, issues);
 
   const terms: RouteTerms = {
     key: route.key,
@@ -152,7 +148,6 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
     paymentIdentifier,
     unmetered: parseUnmetered(given["unmetered"], at("unmetered"), options, issues),
     validate: parseValidate(given["validate"], at("validate"), declarations, issues),
-    signatureChecks,
   };
   const offers = options.flatMap((option) => (option.kind === "fixed" ? [option.offer] : []));
   const subject = toChallengeSubject(terms, offers, as);
@@ -222,17 +217,19 @@ function parseSettle(settle: unknown, path: string, issues: Issues): SettleTime 
   return "after";
 }
 
-/** Errors and redirects are not charged. */
-const isSuccess: Chargeable = ({ status }) => status >= 200 && status < 300;
-
-function parseChargeable(chargeable: unknown, path: string, settle: SettleTime, issues: Issues): Chargeable {
-  if (chargeable === undefined) return isSuccess;
+function parseChargeable(
+  chargeable: unknown,
+  path: string,
+  settle: SettleTime,
+  issues: Issues,
+): Chargeable | undefined {
+  if (chargeable === undefined) return undefined;
   if (settle === "before") {
     issues.add(path, 'nothing beside settle: "before", which charges every response', chargeable);
   }
   if (typeof chargeable === "function") return chargeable as Chargeable;
   issues.add(path, "a function such as ({ status }) => status === 200", chargeable);
-  return isSuccess;
+  return undefined;
 }
 
 function parseFree(free: unknown, path: string, issues: Issues): boolean {
@@ -289,22 +286,6 @@ function schemesOf(options: readonly CompiledOption[]): readonly Scheme[] {
     if (option.kind === "free") return [];
     return [option.kind === "fixed" ? option.offer.scheme : option.terms.scheme];
   });
-}
-
-/** Prepares each scheme once. What is missing for it, such as a package, is one issue. */
-function prepareSignatureChecks(
-  options: readonly CompiledOption[],
-  prepared: Map<Scheme, SignatureCheck>,
-  issues: Issues,
-): void {
-  const path = "options.verifySignatures";
-  for (const scheme of schemesOf(options)) {
-    const check = prepared.get(scheme) ?? scheme.prepareSignatureCheck?.();
-    if (check === undefined) continue;
-    prepared.set(scheme, check);
-    const isNoted = issues.found.some((issue) => issue.path === path);
-    if (!check.ok && !isNoted) issues.addText(path, check.missing, "none that can be loaded");
-  }
 }
 
 interface InspectionContext {

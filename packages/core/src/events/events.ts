@@ -39,6 +39,8 @@ export type CancelReason = "client_gone" | "expired" | "not_chargeable" | "denie
 /**
  * The hook, check or limit that refused a request or a payment. `payment-identifier`: another payment has the same id.
  * `settlementPaused`: settlement failed too often just now, for all payers or for this one, so the handler does not run.
+ * `abandonedRuns`: the client left too often, and the payment cannot settle before the handler runs. `balance`: the payer has
+ * not enough for all payments that are being served.
  */
 export type DeniedBy =
   | "onRequest"
@@ -47,6 +49,8 @@ export type DeniedBy =
   | "beforeSettle"
   | "validate"
   | "maxRunsPerPayer"
+  | "abandonedRuns"
+  | "balance"
   | "settlementPaused"
   | "payment-identifier";
 

@@ -154,12 +154,12 @@ export function memoryStoreFinding(platform: string): Finding {
   );
 }
 
-/** A response has an amount in a header, which any upstream server can write. */
+/** A response asks for another amount in a header, as the reference's `setSettlementOverrides` does. */
 export function overrideInHeaderFinding(route: string): Finding {
   return finding(
     "FAREBOX_OVERRIDE_IN_HEADER",
     route,
-    "A response set the amount in its header Settlement-Overrides; the header was dropped and ignored",
+    "A response asked in its header Settlement-Overrides for another amount than the one that is charged; a response that had not settled got 500 and was not charged",
   );
 }
 
@@ -190,7 +190,8 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
   FAREBOX_PROXY_IGNORED:
     'Set publicUrl, or app.set("trust proxy", …) as it fits your proxies; without a proxy, the client forges this header',
   FAREBOX_HOST_NOT_ALLOWED: "Add the host if it is yours; otherwise the client forges it",
-  FAREBOX_OVERRIDE_IN_HEADER: "Set the amount with setSettlementOverrides of @farebox/express, or req.payment.settle",
+  FAREBOX_OVERRIDE_IN_HEADER:
+    "Import setSettlementOverrides from @farebox/express, not from @x402/express, or call req.payment.settle; if the header comes from a server behind yours, remove it",
   FAREBOX_NOT_HTTPS: "Serve it over https; behind a proxy that does, set publicUrl",
   FAREBOX_CHALLENGE_TOO_LARGE: "Shorten the descriptions and examples of its declaration, or reduce accepts",
   FAREBOX_TEMPLATE_NOT_LISTABLE: "Use only ASCII letters, digits and the characters _ - . ~ in the path",

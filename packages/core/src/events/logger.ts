@@ -47,6 +47,9 @@ const LINES_PER_MINUTE = 5;
 /** The lines that are remembered. The oldest are forgotten first. */
 const MAX_LINES = 500;
 
+/** Whether this process was told about its store. An app may have many sets of options. */
+let isStoreTold = false;
+
 /**
  * Creates the logger of a seller who sets none: errors and warnings in every environment, and priced routes in development.
  * The same line is printed once an hour, and each event has at most five lines a minute.
@@ -92,8 +95,14 @@ export function createStartLogger(
     info: (event, fields) => {
       if (isDevelopment && event === "priced") show(event, fields);
     },
-    // A finding is told once, and a start may have many.
-    warn: (event, fields) => (event.startsWith("FAREBOX_") ? show : limited)(event, fields),
+    warn: (event, fields) => {
+      if (event === "FAREBOX_MEMORY_STORE") {
+        if (isStoreTold) return;
+        isStoreTold = true;
+      }
+      // A finding is told once, and a start may have many.
+      (event.startsWith("FAREBOX_") ? show : limited)(event, fields);
+    },
     error: limited,
   };
 }

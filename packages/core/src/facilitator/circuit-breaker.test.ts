@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { type CircuitBreaker, createCircuitBreaker, LONGEST_OPEN_MS } from "./circuit-breaker.js";
 
-const THRESHOLDS = { failuresToOpen: 3, openMs: 10_000 };
+const THRESHOLDS = { failuresToOpen: 3, openMs: 10_000, rememberedMs: 60_000 };
 
 let nowMs: number;
 let breaker: CircuitBreaker;

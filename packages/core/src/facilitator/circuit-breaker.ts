@@ -5,8 +5,9 @@
  *   open       calls are refused at once
  *   half-open  after a pause, one call passes, the probe; its result closes or opens the breaker
  *
- * A settlement fails for a payer. One payer may send payments that make a facilitator fail, so all failures of a payer count
- * once, and a payer who keeps failing is paused alone. A settlement that was tried before is never the probe and never counts.
+ * A call fails for a payer, or for another source. One source may send payments that make a facilitator fail, so all failures of
+ * a source count once, and a source that keeps failing, or is told to wait, is paused alone. A settlement that was tried before
+ * is never the probe and never counts.
  *
  * @module
  */
@@ -16,19 +17,28 @@ export interface BreakerThresholds {
   /** Failures in a row, those of one payer counted once; or failures of one payer in a row. A valid response resets the count. */
   readonly failuresToOpen: number;
   readonly openMs: number;
+  /** How long the failures of a payer are remembered. Until then the payer does not get the probe. */
+  readonly rememberedMs: number;
 }
-
-/** Five failures in a row are no coincidence, and ten seconds are about the time of a restart. */
-export const VERIFY_THRESHOLDS: BreakerThresholds = Object.freeze({ failuresToOpen: 5, openMs: 10_000 });
-
-/** Opens earlier and for longer: each failed settlement, probes included, may leave an unknown outcome. */
-export const SETTLE_THRESHOLDS: BreakerThresholds = Object.freeze({ failuresToOpen: 3, openMs: 30_000 });
 
 /** The limit of a facilitator's `Retry-After` here, because no payment is possible during the pause. */
 export const LONGEST_OPEN_MS = 60_000;
 
-/** How long the failures of a payer are remembered, and for how many payers. */
-const REMEMBERED_MS = LONGEST_OPEN_MS;
+/** Five failures in a row are no coincidence, and ten seconds are about the time of a restart. */
+export const VERIFY_THRESHOLDS: BreakerThresholds = Object.freeze({
+  failuresToOpen: 5,
+  openMs: 10_000,
+  rememberedMs: 10_000,
+});
+
+/** Opens earlier and for longer: each failed settlement, probes included, may leave an unknown outcome. */
+export const SETTLE_THRESHOLDS: BreakerThresholds = Object.freeze({
+  failuresToOpen: 3,
+  openMs: 30_000,
+  rememberedMs: LONGEST_OPEN_MS,
+});
+
+/** The failures of how many payers are remembered. */
 const MAX_PAYERS = 1_000;
 
 /** While half-open, one handler may run per this time: its settlement is to be the probe. */
@@ -39,7 +49,7 @@ export type BreakerState = "closed" | "open" | "half-open";
 
 /** What a breaker knows about a call before it is made. */
 export interface BreakerCall {
-  /** The payer whose payment is settled; `undefined`: the failure of this call has nothing to do with a payer. */
+  /** The payer, or another source of the payment; `undefined`: the failure of this call has nothing to do with a payer. */
   readonly payer?: string | undefined;
   /** Whether an earlier call for the same payment has an unknown outcome. */
   readonly isRetry?: boolean;
@@ -197,7 +207,8 @@ class Breaker implements CircuitBreaker {
     const isPaused = count >= this.#thresholds.failuresToOpen || (retryAfterSeconds ?? 0) > 0;
     const pausedUntilMs = isPaused ? this.#pauseUntil(retryAfterSeconds) : 0;
     this.#payers.delete(payer);
-    this.#payers.set(payer, { count, pausedUntilMs, rememberedUntilMs: nowMs + REMEMBERED_MS });
+    const untilMs = Math.max(nowMs + this.#thresholds.rememberedMs, pausedUntilMs);
+    this.#payers.set(payer, { count, pausedUntilMs, rememberedUntilMs: untilMs });
     for (const oldest of this.#payers.keys()) {
       if (this.#payers.size <= MAX_PAYERS) break;
       this.#payers.delete(oldest);

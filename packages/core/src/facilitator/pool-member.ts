@@ -17,6 +17,7 @@ import type {
   SupportedResponse,
   VerifyResponse,
 } from "../protocol/documents.js";
+import { CallQueue, UNSIGNED_LIMITS, VERIFY_LIMITS } from "./call-queue.js";
 import {
   type BreakerCall,
   type BreakerState,
@@ -35,7 +36,7 @@ import { createSupportedCache, findKind, ownsAnyAddress, type Support, spelledAs
 export type Attempt<T> =
   | { readonly kind: "responded"; readonly response: T }
   | { readonly kind: "failed"; readonly error: FacilitatorError }
-  /** Its circuit breaker is open. Nothing was sent. */
+  /** Its circuit breaker is open, or too many calls wait for it. Nothing was sent. */
   | { readonly kind: "skipped"; readonly retryAfterSeconds: number };
 
 /** One facilitator of a pool. */
@@ -50,7 +51,7 @@ export interface PoolMember {
   /** Its latest `/supported`, without networks that it does not serve. */
   supported(): SupportedResponse | undefined;
   /** Never rejects. */
-  verify(request: FacilitatorRequest, options: CallOptions): Promise<Attempt<VerifyResponse>>;
+  verify(request: FacilitatorRequest, options: VerifyOptions): Promise<Attempt<VerifyResponse>>;
   /** Never rejects. */
   settle(request: FacilitatorRequest, options: SettleOptions): Promise<Attempt<SettlementResponse>>;
   /** Seconds until a handler may run for a payer whose payment this facilitator settles; 0: now. */
@@ -65,6 +66,12 @@ export interface PoolMember {
   /** Resolves after the first fetch, successful or not. Never rejects. */
   readonly asked: Promise<void>;
   close(): void;
+}
+
+/** The options of a verification. Payments whose signature may be forged have few calls, and a circuit breaker, of their own. */
+export interface VerifyOptions extends CallOptions {
+  readonly source: string | undefined;
+  readonly isSigned: boolean;
 }
 
 /** The options of a settlement: by whom, and whether it was tried before. */
@@ -107,6 +114,8 @@ export interface MemberOptions {
   readonly name: string;
   /** With deadlines. */
   readonly facilitator: Facilitator;
+  /** The deadline of `verify`. A call waits for its place as long. */
+  readonly verifyMs: number;
   /** CAIP-2 networks and patterns such as `eip155:*` that it serves. `undefined`: all. */
   readonly networks: readonly string[] | undefined;
   readonly clock: Clock;
@@ -129,6 +138,8 @@ export function createPoolMember(options: MemberOptions): PoolMember {
   });
   const kindOf = createKindFinder(cache.latest);
   const parts = { name, facilitator, status, kindOf };
+  const time = { longestWaitMs: options.verifyMs, clock };
+  const queues = { verify: new CallQueue(VERIFY_LIMITS, time), unsigned: new CallQueue(UNSIGNED_LIMITS, time) };
   const serves = (network: string) => options.networks?.some((pattern) => matchesNetwork(pattern, network)) ?? true;
 
   return {
@@ -148,9 +159,23 @@ export function createPoolMember(options: MemberOptions): PoolMember {
       const latest = cache.latest();
       return latest && { ...latest, kinds: latest.kinds.filter(({ network }) => serves(network)) };
     },
-    verify: (request, more) => attempt(parts, { operation: "verify", request, read: readVerifyResponse, more }),
-    settle: (request, { payer, isRetry = false, ...more }) =>
-      attempt(parts, { operation: "settle", request, read: readSettlementResponse, more, about: { payer, isRetry } }),
+    async verify(request, { source, isSigned, ...more }) {
+      const lane = isSigned ? "verify" : "unsigned";
+      const queue = queues[lane];
+      const from = source ?? "";
+      if (!(await queue.enter(from))) return { kind: "skipped", retryAfterSeconds: BUSY_RETRY_SECONDS };
+      const about = { payer: source };
+      const made = await attempt(parts, { operation: "verify", lane, request, read: readVerifyResponse, more, about });
+      if (made.kind === "responded") queue.note("responded");
+      else if (made.kind === "failed" && made.error.status === TOO_MANY_REQUESTS) queue.note("too_many");
+      queue.leave(from);
+      return made;
+    },
+    settle(request, { payer, isRetry = false, ...more }) {
+      const about = { payer, isRetry };
+      const read = readSettlementResponse;
+      return attempt(parts, { operation: "settle", lane: "settle", request, read, more, about });
+    },
     admit: status.admit,
     health: () => ({ ...status.health(), supportedFetchedAtMs: cache.fetchedAtMs() }),
     lastError: status.lastError,
@@ -160,6 +185,11 @@ export function createPoolMember(options: MemberOptions): PoolMember {
     close: cache.close,
   };
 }
+
+/** Places become free as soon as calls end. */
+const BUSY_RETRY_SECONDS = 1;
+
+const TOO_MANY_REQUESTS = 429;
 
 type KindFinder = (scheme: string, network: string) => SupportedKind | undefined;
 
@@ -205,19 +235,20 @@ interface Parts {
 /** One call to a facilitator. */
 interface Call<T> {
   readonly operation: "verify" | "settle";
+  readonly lane: Lane;
   readonly request: FacilitatorRequest;
   /** Returns `undefined` for an invalid response. */
   readonly read: (response: unknown, network: string) => T | undefined;
   readonly more: CallOptions;
-  readonly about?: BreakerCall;
+  readonly about: BreakerCall;
 }
 
 /** Makes a call, unless the circuit breaker is open, and notes how it ended. Never rejects. */
 async function attempt<T>(
   { name, facilitator, status, kindOf }: Parts,
-  { operation, request, read, more, about = {} }: Call<T>,
+  { operation, lane, request, read, more, about }: Call<T>,
 ): Promise<Attempt<T>> {
-  const begun = status.begin(operation, about);
+  const begun = status.begin(lane, about);
   if (begun.kind === "refused") return { kind: "skipped", retryAfterSeconds: begun.retryAfterSeconds };
   try {
     const sent = await facilitator[operation](respell(request, kindOf), more);
@@ -251,7 +282,7 @@ export type BegunCall =
 
 /** Watches one facilitator. */
 export interface FacilitatorStatus {
-  begin(operation: "verify" | "settle", about: BreakerCall): BegunCall;
+  begin(lane: Lane, about: BreakerCall): BegunCall;
   /** Seconds until a handler may run for a payer, as {@link CircuitBreaker.admit}. */
   admit(payer: string): number;
   /** A call got a valid response. */
@@ -309,8 +340,8 @@ function createFacilitatorStatus(name: string, clock: Pick<Clock, "now">, onChan
   };
 
   return {
-    begin(operation, about) {
-      const breaker = breakers[operation];
+    begin(lane, about) {
+      const breaker = breakers[lane];
       const permit = breaker.enter(about);
       if (permit !== undefined) return { kind: "begun", permit };
       // A payment that was tried before waits for the breaker, not for its payer's pause.
@@ -342,11 +373,15 @@ function createFacilitatorStatus(name: string, clock: Pick<Clock, "now">, onChan
   };
 }
 
-type Breakers = Readonly<Record<"verify" | "settle", CircuitBreaker>>;
+/** Calls of one kind, with a circuit breaker of their own. `unsigned`: to verify payments whose signature may be forged. */
+type Lane = "verify" | "unsigned" | "settle";
+
+type Breakers = Readonly<Record<Lane, CircuitBreaker>>;
 
 function createBreakers(clock: Pick<Clock, "now">): Breakers {
   return {
     verify: createCircuitBreaker(VERIFY_THRESHOLDS, clock),
+    unsigned: createCircuitBreaker(VERIFY_THRESHOLDS, clock),
     settle: createCircuitBreaker(SETTLE_THRESHOLDS, clock),
   };
 }

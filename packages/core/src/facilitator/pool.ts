@@ -59,6 +59,10 @@ export interface PoolCallOptions extends CallOptions {
   readonly payment?: string;
   /** The payer. Settlements that fail for one payer do not pause those of others. Default: `payment`. */
   readonly payer?: string;
+  /** The source of a payment to verify, which gets its share of the calls. Default: all payments are of one source that is never paused. */
+  readonly source?: string;
+  /** Whether the signature of a payment to verify was found to be the payer's. Others have few calls of their own. Default `true`. */
+  readonly isSigned?: boolean;
   /** The name of the only facilitator to ask. According to the record, an earlier settlement may have reached it. */
   readonly facilitator?: string;
 }
@@ -183,9 +187,10 @@ interface Task {
 }
 
 async function verify({ request, members, memory }: Task, options: PoolCallOptions): Promise<VerifyResponse> {
+  const { source, isSigned = true } = options;
   const failures = new Failures("verify", request.paymentRequirements);
   for (const member of members) {
-    const attempt = await member.verify(request, passedOn(options));
+    const attempt = await member.verify(request, { ...passedOn(options), source, isSigned });
     if (attempt.kind === "responded") {
       if (attempt.response.isValid) memory.verified(options.payment ?? payloadOf(request), member.name);
       return attempt.response;
@@ -328,6 +333,7 @@ function createMembers(
     const member: PoolMember = createPoolMember({
       name,
       facilitator: withDeadlines(facilitator, deadlines),
+      verifyMs: deadlines.verifyMs,
       networks: networks && [...networks],
       clock,
       onChange(change) {

@@ -88,11 +88,11 @@ describe("a route with its own chargeable", () => {
     expect(stageOf(await pay())).toBe("held");
   });
 
-  test("calls chargeable once, with the status alone", async () => {
+  test("calls chargeable once, with the status and the default", async () => {
     const asked: unknown[] = [];
     const { admission } = await sell((response) => asked.push(response) > 0);
     await admission.complete(HANDLED);
-    expect(asked).toEqual([{ status: 200 }]);
+    expect(asked).toEqual([{ status: 200, isSale: true }]);
   });
 
   const broken = (): never => {
@@ -220,9 +220,9 @@ describe("the end of an admission", () => {
 });
 
 describe("duplicates of a paid request", () => {
-  test("runs the handler once for fifty duplicates and gives all of them its response", async () => {
+  test("runs the handler once for seventeen requests and gives all of them its response", async () => {
     const { pay, facilitator } = createShop();
-    const asked = Array.from({ length: 50 }, () => pay());
+    const asked = Array.from({ length: 17 }, () => pay());
     const release = await admissionOf(await Promise.race(asked)).complete(HANDLED);
     const decisions = await Promise.all(asked);
     expect(decisions.filter(isHeld)).toHaveLength(1);
@@ -231,6 +231,20 @@ describe("duplicates of a paid request", () => {
     for (const decision of decisions.filter(({ kind }) => kind === "respond")) {
       const { status, headers, text } = responseOf(decision);
       expect([status, text, headers[name.toLowerCase()]]).toEqual([200, "sunny", receipt]);
+    }
+  });
+
+  test("lets sixteen of fifty duplicates wait, and answers 409 to the others", async () => {
+    const { pay } = createShop();
+    const admission = admissionOf(await pay());
+    const asked = Array.from({ length: 50 }, () => pay());
+    await new Promise(setImmediate);
+    await admission.complete(HANDLED);
+    const responses = (await Promise.all(asked)).map(responseOf);
+    expect(responses.filter(({ text }) => text === "sunny")).toHaveLength(16);
+    const others = responses.filter(({ text }) => text !== "sunny");
+    for (const { status, headers, json } of others) {
+      expect([status, headers["retry-after"], json["error"]]).toEqual([409, "1", "payment_in_progress"]);
     }
   });
 });
@@ -252,8 +266,10 @@ test.each([
 
   const again = await pay();
   expect(stageOf(again)).toBe(state === "owed" ? "held" : "respond");
-  if (again.kind === "respond") expect(responseOf(again).text).toBe("sunny");
-  expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
+  if (isHeld(again)) await again.admission.complete(LARGE);
+  else expect(responseOf(again).text).toBe("sunny");
+  const { json, text } = responseOf(await pay());
+  expect(state === "owed" ? json["error"] : text).toBe(state === "owed" ? "payment_already_used" : "sunny");
   expect(facilitator.count("settle")).toBe(1);
 });
 

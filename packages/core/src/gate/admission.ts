@@ -11,9 +11,11 @@ import { type Findings, overrideInHeaderFinding } from "../events/findings.js";
 import type { Hooks } from "../events/hooks.js";
 import { errorName, type Logger } from "../events/logger.js";
 import type { StartTimer } from "../options.js";
-import type { PricedRoute } from "../pricing/priced-route.js";
+import { parseSettlementAmount } from "../price/settlement-amount.js";
+import { ownPathOf, type PublicUrlSettings } from "../pricing/resource.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import { isSettlementOverrides } from "../protocol/headers.js";
+import { isJsonObject, parseJson } from "../protocol/json.js";
 import { factsOf, withAmount } from "../settlement/outcome.js";
 import type { Settler } from "../settlement/settle.js";
 import type { PaymentStore, StoredAnswer } from "../store/payment-store.js";
@@ -27,7 +29,9 @@ import {
   HandlerRun,
   type Payment,
 } from "./payment.js";
+import type { RetryTokens } from "./proof.js";
 import {
+  amountContradicted,
   amountNotSet,
   cutShort,
   denied,
@@ -41,6 +45,7 @@ import {
   replayed,
   unreachable,
 } from "./responses.js";
+import type { Run, Runs } from "./runs.js";
 
 /** What the handler responded, held back. */
 export interface HandlerResponse extends Omit<StoredAnswer, "body"> {
@@ -48,6 +53,11 @@ export interface HandlerResponse extends Omit<StoredAnswer, "body"> {
   readonly body: Uint8Array | undefined;
   /** The body is shorter than its `Content-Length`. Default false. */
   readonly isCutShort?: boolean;
+  /**
+   * Whether a request for a path of this server, mounts included, would have to pay. Asked about the target of a redirect.
+   * Must not throw. Default: unknown.
+   */
+  readonly isPriced?: (method: string, path: string) => boolean;
 }
 
 /** What the client gets. */
@@ -68,6 +78,11 @@ export interface HeldAdmission {
   complete(response: HandlerResponse): Promise<Release>;
   /** The client disconnected before the handler responded: nothing is charged. */
   cancel(): Promise<void>;
+  /**
+   * The handler has ended, perhaps long after `cancel`. Called before `cancel`: it broke off by itself, or does not run. A
+   * run that never ends counts as one of the payer's until its payment has expired.
+   */
+  handlerEnded(): void;
   /** The response was released, but not delivered: it is kept for the same payment sent again. */
   undelivered(response: HandlerResponse): Promise<void>;
   /** The response was released, but not a byte of it was sent. One too large to keep is made anew for the same payment. */
@@ -87,12 +102,16 @@ export interface PrepaidAdmission {
   readonly payment: Payment;
   /** The receipt. It is on the response before the handler runs, and stays there. */
   readonly headers: Headers;
+  /** With these on a response of 500 and above, the client can prove that the run it is owed then is its own. */
+  readonly failureHeaders: Headers;
   /** The handler cannot run, because the client disconnected: the same payment sent again runs it. */
   cancel(): Promise<void>;
   /** The handler responds with 500 or above: the same payment sent again runs it once more. A second failure stands. */
   fail(): Promise<void>;
   /** The client disconnected before the response was delivered: tells the handler. */
   leave(): void;
+  /** The head is about to go out. Reports a header that asks for another amount: it comes too late. */
+  checkHead(headers: HandlerResponse["headers"]): void;
 }
 
 /** A payment whose handler may run. */
@@ -105,16 +124,18 @@ export type Decision =
    * must not keep the response to a granted request.
    */
   | { readonly kind: "pass"; readonly isGranted: boolean }
-  /** This response goes out, and the handler does not run. `undelivered` is called if the response cannot be delivered. */
-  | { readonly kind: "respond"; readonly response: GateResponse; readonly undelivered?: () => Promise<void> }
+  /** This response goes out, and the handler does not run. */
+  | { readonly kind: "respond"; readonly response: GateResponse }
   /** The payment is good: the handler runs. */
   | { readonly kind: "run"; readonly admission: Admission };
 
 /** What admissions need. */
 export interface AdmissionDeps {
+  readonly tokens: Pick<RetryTokens, "headersFor">;
   readonly store: PaymentStore;
   readonly settler: Pick<Settler, "settle">;
-  readonly inFlight: Pick<InFlight, "end">;
+  readonly inFlight: Pick<InFlight, "settling" | "end">;
+  readonly runs: Pick<Runs, "beginSettled">;
   readonly hooks: Pick<Hooks, "ask" | "tell">;
   readonly events: PaymentEvents;
   readonly findings: Pick<Findings, "add">;
@@ -123,12 +144,15 @@ export interface AdmissionDeps {
   readonly timer: StartTimer;
   /** Whether clients get what facilitators say about listings. */
   readonly relayExtensionResponses: boolean;
+  readonly publicUrls: PublicUrlSettings;
 }
 
 /** About a payment that has settled. */
-interface PrepaidFacts {
+interface SettledFacts {
   readonly settleResponses?: ExtensionResponses | undefined;
+  /** The payment was owed its handler before, so a failure may be its second. */
   readonly isOwed?: boolean;
+  readonly isPayers?: boolean;
 }
 
 /** Admits payments. */
@@ -140,44 +164,71 @@ export class Admissions {
   }
 
   /** A verified payment: it settles when the handler has responded. */
-  admit(paid: PaidRequest, verifyResponses: ExtensionResponses | undefined): HeldAdmission {
-    return new VerifiedAdmission(paid, verifyResponses, this.#deps);
+  admit(paid: PaidRequest, counted: Run, verifyResponses: ExtensionResponses | undefined): HeldAdmission {
+    return new VerifiedAdmission(paid, { counted, verifyResponses }, this.#deps);
   }
 
-  /**
-   * A settled payment of a route that settles first.
-   *
-   * @param isOwed - The payment was owed its handler before, so a failure may be its second.
-   */
-  admitPrepaid(
+  /** A payment that has settled before its handler runs. */
+  admitSettled(paid: PaidRequest, receipt: SettlementResponse, facts: SettledFacts = {}): Admission {
+    return paid.route.settle === "before"
+      ? this.#admitPrepaid(paid, receipt, facts)
+      : this.#admitOwed(paid, receipt, facts);
+  }
+
+  /** The route settles first: the response goes out as it is written. */
+  #admitPrepaid(
     paid: PaidRequest,
     receipt: SettlementResponse,
-    { settleResponses, isOwed = false }: PrepaidFacts = {},
+    { settleResponses, isOwed = false, isPayers = true }: SettledFacts,
   ): PrepaidAdmission {
-    const { run, payment } = settledRun(paid, receipt);
+    const { run, payment, amount } = settledRun(paid, receipt);
     return {
       isHeld: false,
       payment,
       headers: paidHeaders(receipt, this.#toRelay(settleResponses)),
+      failureHeaders: isPayers && !isOwed ? this.#deps.tokens.headersFor(paid.claim.identity) : [],
       cancel: () => owe(paid, this.#deps),
       fail: async () => {
         if (!isOwed) await owe(paid, this.#deps);
       },
       leave: () => run.disconnect(),
+      checkHead: (headers) => void contradicts(headers, { paid, amount }, this.#deps),
     };
   }
 
-  /** A settled payment whose response is gone: the handler runs once more, and its response goes out with the receipt. */
-  admitOwed(paid: PaidRequest, receipt: SettlementResponse): HeldAdmission {
-    const { run, payment } = settledRun(paid, receipt);
+  /**
+   * The route settles afterwards, but the response is gone, or the payment was abandoned too often. The response is held. One
+   * that would not be charged is owed once more. Without proof that the request is the payer's, it is kept for the payer, too.
+   */
+  #admitOwed(
+    paid: PaidRequest,
+    receipt: SettlementResponse,
+    { settleResponses, isOwed = false, isPayers = true }: SettledFacts,
+  ): HeldAdmission {
+    const { inFlight, runs } = this.#deps;
+    const { run, payment, amount } = settledRun(paid, receipt);
+    const counted = runs.beginSettled(paid);
+    inFlight.settling(paid.claim, paid.client);
     return {
       isHeld: true,
       payment,
-      complete: async () => ({ kind: "release", paid: true, headers: paidHeaders(receipt) }),
-      cancel: () => {
-        run.disconnect();
-        return owe(paid, this.#deps);
+      complete: async (response) => {
+        const headers = paidHeaders(receipt, this.#toRelay(settleResponses));
+        const release = { kind: "release", paid: true, headers } as const;
+        contradicts(response.headers, { paid, amount }, this.#deps);
+        if (!isOwed && !isCharged(paid, response, this.#deps)) await owe(paid, this.#deps);
+        else if (!isPayers) await keepResponse(paid, toStored(response), this.#deps);
+        counted.end();
+        inFlight.end(paid.claim, () => toShare(response, release));
+        return release;
       },
+      cancel: async () => {
+        counted.abandon();
+        run.disconnect();
+        await owe(paid, this.#deps);
+        inFlight.end(paid.claim);
+      },
+      handlerEnded: () => counted.handlerEnded(),
       undelivered: (response) => keepResponse(paid, toStored(response), this.#deps),
       unreleased: (response) => keepOrOwe(paid, response, this.#deps),
       leave: () => run.disconnect(),
@@ -190,23 +241,19 @@ export class Admissions {
   #toRelay(responses: ExtensionResponses | undefined): ExtensionResponses | undefined {
     return this.#deps.relayExtensionResponses ? responses : undefined;
   }
-
-  /** Keeps a response that was not delivered, for the same payment sent again. */
-  keep(paid: PaidRequest, response: StoredAnswer): Promise<void> {
-    return keepResponse(paid, response, this.#deps);
-  }
 }
 
 function settledRun(paid: PaidRequest, receipt: SettlementResponse) {
   const run = new HandlerRun();
-  const amount = createSettledAmount(paid.offer, BigInt(receipt.amount ?? paid.offer.amount));
-  return { run, payment: createPayment(paid, amount, run) };
+  const amount = BigInt(receipt.amount ?? paid.offer.amount);
+  return { run, amount, payment: createPayment(paid, createSettledAmount(paid.offer, amount), run) };
 }
 
 class VerifiedAdmission implements HeldAdmission {
   readonly isHeld = true;
   readonly payment: Payment;
   readonly #paid: PaidRequest;
+  readonly #counted: Run;
   readonly #verifyResponses: ExtensionResponses | undefined;
   readonly #deps: AdmissionDeps;
   readonly #run: HandlerRun;
@@ -215,11 +262,16 @@ class VerifiedAdmission implements HeldAdmission {
   #isCancelled = false;
   #onExpired: ((instead: Promise<GateResponse>) => void) | undefined;
 
-  constructor(paid: PaidRequest, verifyResponses: ExtensionResponses | undefined, deps: AdmissionDeps) {
+  constructor(
+    paid: PaidRequest,
+    { counted, verifyResponses }: { counted: Run; verifyResponses: ExtensionResponses | undefined },
+    deps: AdmissionDeps,
+  ) {
     const { now, timer } = deps;
     // The first millisecond at which it is too late to settle.
     const atMs = paid.claim.expiresAtMs - SETTLEMENT_MARGIN_MS + 1;
     this.#paid = paid;
+    this.#counted = counted;
     this.#verifyResponses = verifyResponses;
     this.#deps = deps;
     this.#startedMs = now();
@@ -233,24 +285,31 @@ class VerifiedAdmission implements HeldAdmission {
     const { claim } = this.#paid;
     this.#run.end();
     const amount = this.#amount.close();
-    const response = this.#withoutOverrides(given);
+    const isContradicted = contradicts(given.headers, { paid: this.#paid, amount }, this.#deps);
+    const response = withoutOverrides(given);
     let release: Release;
     try {
-      release = await this.#settle(response, amount);
+      release = await this.#settle(response, isContradicted ? "contradicted" : amount);
     } catch {
       logger.error("settlement_not_started", { identity: claim.identity, error: "the store failed" });
       this.#tellCancelled("failed");
       release = { kind: "replace", response: unreachable("unexpected_settle_error", RETRY_AFTER_SECONDS) };
     }
+    if (!this.#counted.isAbandoned) this.#counted.end();
     inFlight.end(claim, () => toShare(response, release));
     return release;
   }
 
   async cancel(): Promise<void> {
+    this.#counted.abandon();
     this.#run.disconnect();
     await this.#releaseClaim();
     this.#tellCancelled("client_gone");
     this.#deps.inFlight.end(this.#paid.claim);
+  }
+
+  handlerEnded(): void {
+    this.#counted.handlerEnded();
   }
 
   undelivered(response: HandlerResponse): Promise<void> {
@@ -270,11 +329,11 @@ class VerifiedAdmission implements HeldAdmission {
   }
 
   /** Rejects if the store fails before the facilitator was told. */
-  async #settle(response: HandlerResponse, amount: bigint | undefined): Promise<Release> {
+  async #settle(response: HandlerResponse, amount: bigint | "contradicted" | undefined): Promise<Release> {
     const paid = this.#paid;
-    const { settler, hooks, logger, now, relayExtensionResponses } = this.#deps;
+    const { settler, hooks, tokens, logger, now, relayExtensionResponses, publicUrls } = this.#deps;
     const { route, claim, client, payer, occasion } = paid;
-    if (!isCharged(route, response.status, logger)) {
+    if (!isCharged(paid, response, { publicUrls, logger })) {
       await this.#giveUp("not_chargeable");
       return { kind: "release", paid: false, headers: notChargedHeaders(payer, paid.offer.requirements.network) };
     }
@@ -282,6 +341,10 @@ class VerifiedAdmission implements HeldAdmission {
       logger.error("response_cut_short", { route: route.key, remedy: "the body is shorter than its Content-Length" });
       await this.#giveUp("not_chargeable");
       return { kind: "replace", response: cutShort() };
+    }
+    if (amount === "contradicted") {
+      await this.#giveUp("not_chargeable");
+      return { kind: "replace", response: amountContradicted() };
     }
     if (amount === undefined) {
       logger.error("amount_not_said", { route: route.key, remedy: "call req.payment.settle(amount)" });
@@ -295,6 +358,7 @@ class VerifiedAdmission implements HeldAdmission {
       return { kind: "replace", response: denied(denial) };
     }
     if (claim.expiresAtMs - now() < SETTLEMENT_MARGIN_MS) {
+      this.#counted.reject();
       await this.#giveUp("expired");
       return { kind: "replace", response: expired() };
     }
@@ -303,10 +367,14 @@ class VerifiedAdmission implements HeldAdmission {
       owner: claim.owner,
       facilitator: undefined,
       response: toStored(response),
-      waiting: { client },
+      waiting: { client, keepsResponse: () => this.#run.isDisconnected },
     });
     if (settled.kind === "lost") this.#tellCancelled("failed");
-    if (settled.kind !== "settled") return { kind: "replace", response: notSettled(route, occasion, settled) };
+    if (settled.kind === "rejected") this.#counted.reject();
+    if (settled.kind !== "settled") {
+      const proof = tokens.headersFor(claim.identity);
+      return { kind: "replace", response: notSettled(route, occasion, settled, proof) };
+    }
     const { receipt, extensionResponses = this.#verifyResponses } = settled;
     return {
       kind: "release",
@@ -315,14 +383,8 @@ class VerifiedAdmission implements HeldAdmission {
     };
   }
 
-  /** The amount is set by a function of ours. A header of that name comes from another server, and says nothing. */
-  #withoutOverrides(response: HandlerResponse): HandlerResponse {
-    if (!response.headers.some(([name]) => isSettlementOverrides(name))) return response;
-    this.#deps.findings.add(overrideInHeaderFinding(this.#paid.route.key));
-    return { ...response, headers: response.headers.filter(([name]) => !isSettlementOverrides(name)) };
-  }
-
   #expire(): void {
+    this.#counted.abandon();
     const instead = this.#endExpired();
     this.#onExpired?.(instead);
   }
@@ -363,15 +425,30 @@ class VerifiedAdmission implements HeldAdmission {
 }
 
 /**
- * Asks the seller's `chargeable`. If it throws, or returns no boolean, nothing is charged.
+ * Whether a response is charged: by default, or as the seller's `chargeable` says. If that throws, or returns no boolean,
+ * nothing is charged.
  *
  * A 304 is never charged: it has no content, and may answer a condition that the client could not take back.
  */
-function isCharged({ key, chargeable }: PricedRoute, status: number, logger: Logger): boolean {
+function isCharged(
+  paid: PaidRequest,
+  response: HandlerResponse,
+  { publicUrls, logger }: Pick<AdmissionDeps, "publicUrls" | "logger">,
+): boolean {
+  const { key, chargeable } = paid.route;
+  const { status } = response;
   if (status === 304) return false;
+  const location = locationOf(response);
+  const isOnward = location !== undefined && leadsToPriced(location, paid, response, publicUrls);
+  const isSale = (status >= 200 && status < 300) || (isRedirect(status) && location !== undefined && !isOnward);
+  if (chargeable === undefined) {
+    const remedy = "set chargeable if the link itself is for sale: ({ isSale }) => isSale keeps the default";
+    if (isOnward) logger.warn("redirect_not_charged", { route: key, remedy });
+    return isSale;
+  }
   const failed = (error: string) => logger.error("chargeable_failed", { route: key, status, error });
   try {
-    const verdict: unknown = chargeable({ status });
+    const verdict: unknown = chargeable({ status, isSale, ...(location === undefined ? {} : { location }) });
     if (typeof verdict === "boolean") return verdict;
     // A promise comes too late. One that rejects must be caught, or it ends the process.
     Promise.resolve(verdict).catch(() => {});
@@ -382,9 +459,70 @@ function isCharged({ key, chargeable }: PricedRoute, status: number, logger: Log
   return false;
 }
 
+function isRedirect(status: number): boolean {
+  return status >= 300 && status < 400;
+}
+
+function locationOf({ headers }: HandlerResponse): string | undefined {
+  const value = headers.find(([name]) => name.toLowerCase() === "location")?.[1];
+  return value === undefined ? undefined : String(value);
+}
+
+/** Whether a redirect leads to a priced route of this server. The client pays there, and would pay twice for one thing. */
+function leadsToPriced(
+  location: string,
+  { occasion }: PaidRequest,
+  { status, isPriced }: HandlerResponse,
+  publicUrls: PublicUrlSettings,
+): boolean {
+  if (!isRedirect(status) || isPriced === undefined) return false;
+  const { url, method } = occasion;
+  const becomesGet = status === 303 || method === "HEAD" || (method === "POST" && status < 303);
+  return [url, withoutSpareSlashes(url)].every((base) => {
+    const path = ownPathOf(location, base, publicUrls);
+    return path !== undefined && isPriced(becomesGet ? "GET" : method, path);
+  });
+}
+
+/** A client may write more slashes than the seller has thought of, and so move what `../files` leads to. */
+function withoutSpareSlashes(url: string): string {
+  const [withoutQuery = url] = url.split("?");
+  return withoutQuery.replace(/([^:/])\/{2,}/g, "$1/").replace(/\/+$/, "");
+}
+
 function describe(verdict: unknown): string {
   if (verdict === null) return "null";
   return typeof verdict === "object" ? "an object" : typeof verdict;
+}
+
+/**
+ * Whether a header asks for another amount than the one that is charged, and reports it. The amount is set by a function of
+ * ours; the reference's function of the same name sets a header, and so may a server behind the handler.
+ */
+function contradicts(
+  headers: HandlerResponse["headers"],
+  { paid, amount }: { readonly paid: PaidRequest; readonly amount: bigint | undefined },
+  { findings, logger }: Pick<AdmissionDeps, "findings" | "logger">,
+): boolean {
+  const { route, offer } = paid;
+  const authorized = { maximum: offer.amount, decimals: offer.asset.decimals };
+  const isOther = headers.some(([name, value]) => {
+    if (!isSettlementOverrides(name)) return false;
+    const json = parseJson(String(value));
+    const asked = json.ok && isJsonObject(json.value) ? json.value["amount"] : undefined;
+    const read = parseSettlementAmount(asked, authorized);
+    return !read.ok || read.amount !== amount;
+  });
+  if (!isOther) return false;
+  const finding = overrideInHeaderFinding(route.key);
+  logger.error("amount_in_header", { route: route.key, remedy: finding.remedy });
+  findings.add(finding);
+  return true;
+}
+
+function withoutOverrides(response: HandlerResponse): HandlerResponse {
+  if (!response.headers.some(([name]) => isSettlementOverrides(name))) return response;
+  return { ...response, headers: response.headers.filter(([name]) => !isSettlementOverrides(name)) };
 }
 
 /** What duplicates share: the same response, if all of it was held. */

@@ -6,14 +6,20 @@
 import { createHash } from "node:crypto";
 import { bodyNotParsedFinding, type Findings } from "../events/findings.js";
 import type { InputProblem } from "../extension.js";
-import type { IdentifierMode, InputValidator } from "../options.js";
+import type { IdentifierMode, InputValidator, SettleTime } from "../options.js";
 import { bodyTypeOf, checkDeclaredInput } from "../pricing/declarations.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
 import type { PaymentPayload } from "../protocol/documents.js";
 import { PAYMENT_IDENTIFIER, readPaymentIdentifier } from "../protocol/payment-identifier.js";
 import type { Reason } from "../protocol/reasons.js";
 import { matchOffer, type Offer } from "../scheme/offer.js";
-import { type MatchedRequest, type ReadPayment, SETTLEMENT_MARGIN_MS, toPriceRequest } from "./paid-request.js";
+import {
+  type CheckedPayment,
+  type MatchedRequest,
+  type ReadPayment,
+  SETTLEMENT_MARGIN_MS,
+  toPriceRequest,
+} from "./paid-request.js";
 import { type GateResponse, invalidInput, uncheckedInput } from "./responses.js";
 
 /** A payment that is refused without asking anybody. */
@@ -101,14 +107,47 @@ function readIdentifier(
   return { kind: "refused", status: 400, error, reason: "payment_identifier_required" };
 }
 
-/** Checks the payer's signature in this process, where the seller asked for it; `undefined`: nothing is wrong. */
-export async function checkSignature(
-  { signatureChecks }: Pick<PricedRoute, "signatureChecks">,
-  { scheme, requirements }: Offer,
-  payload: unknown,
-): Promise<Reason | undefined> {
-  const prepared = signatureChecks.get(scheme);
-  return prepared?.ok === true ? await prepared.check(payload, requirements) : undefined;
+/** After this many good signatures in a row, only one in {@link SAMPLE} is checked, until one is not good. */
+const GOOD_ENOUGH = 64;
+const SAMPLE = 16;
+
+/**
+ * Checks payers' signatures without asking anybody. A check on EVM takes longer than all the rest of a request, so a seller
+ * whose payments are all well signed checks a sample: the facilitator checks each of them anyway.
+ */
+export class SignatureChecks {
+  /** Whether a signature of another key is refused. Otherwise it may be a contract's, so a facilitator is asked. */
+  readonly #refusesOtherKeys: boolean;
+  #good = 0;
+
+  constructor(refusesOtherKeys: boolean) {
+    this.#refusesOtherKeys = refusesOtherKeys;
+  }
+
+  /** A scheme without a check has checked the signature before, or cannot. */
+  check(read: ReadPayment, settle: SettleTime): CheckedPayment | RefusedPayment {
+    const { scheme, requirements } = read.offer;
+    if (scheme.checkSignature === undefined || this.#mayPass(settle)) return { ...read, isSigned: true };
+    const finding = scheme.checkSignature(read.payment.payload, requirements);
+    if (finding.kind === "signed") this.#good += 1;
+    else this.distrust();
+    if (finding.kind !== "other_key" || !this.#refusesOtherKeys)
+      return { ...read, isSigned: finding.kind === "signed" };
+    const { reason } = finding;
+    return { kind: "refused", status: 402, reason, error: reason };
+  }
+
+  /** A payment was not signed by its payer: from now on, each signature is checked. */
+  distrust(): void {
+    this.#good = 0;
+  }
+
+  /** Nobody verifies a payment that is settled at once, so it is always checked. */
+  #mayPass(settle: SettleTime): boolean {
+    if (this.#refusesOtherKeys || settle === "before") return false;
+    // Drawn, so that nobody knows which one.
+    return this.#good >= GOOD_ENOUGH && Math.random() * SAMPLE >= 1;
+  }
 }
 
 /** Checks the request by the route's `validate`; `undefined`: it is valid. Rejects if a function of the seller's throws. */

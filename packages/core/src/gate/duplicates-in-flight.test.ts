@@ -79,12 +79,15 @@ describe("a duplicate while the handler runs", () => {
     expect(others.map((decision) => responseOf(decision).text)).toEqual(["sunny"]);
   });
 
-  test("a duplicate gets 402 after a paid response that is too large to store", async () => {
+  test("a duplicate gets 409 with the receipt after a paid response that is too large to store", async () => {
     const { pay } = createShop();
     const admission = admissionOf(await pay());
     const duplicate = pay();
     await admission.complete({ ...HANDLED, body: undefined });
-    expect(responseOf(await duplicate).json["error"]).toBe("payment_already_used");
+    const { status, headers, json } = responseOf(await duplicate);
+    // It came while only the payer knew the payment.
+    expect([status, json["error"]]).toEqual([409, "answer_not_kept"]);
+    expect(decodeHeader(headers["payment-response"])).toMatchObject({ success: true });
   });
 
   test("a duplicate gets payment_expired when the handler is too late", async () => {
@@ -123,31 +126,69 @@ describe("a duplicate while the handler runs", () => {
 
 describe("a duplicate while the payment is settled", () => {
   /** A shop whose settlement waits until the test lets it end. */
-  async function createSettling(payment = {}) {
+  async function createSettling(payment: object, client: string) {
     const shop = createShop();
     let resolveSettle: (value: unknown) => void = () => {};
     const held = new Promise((resolve) => {
       resolveSettle = resolve;
     });
     shop.facilitator.settles = () => held;
-    const admission = admissionOf(await shop.pay(payment, { client: "::1" }));
+    const admission = admissionOf(await shop.pay(payment, { client }));
     const done = admission.complete(HANDLED);
     await new Promise(setImmediate);
     return { ...shop, done, settle: () => resolveSettle(SETTLED) };
   }
 
   test.each([
-    ["gets the response when it comes from the same address", {}, {}, { client: "::1" }, 200],
-    ["gets 402 when it comes from another address", {}, {}, { client: "::2" }, 402],
+    ["gets the response when it comes from the same address", {}, {}, { client: "2001:db8::1" }, 200],
+    ["gets 402 when it comes from another address", {}, {}, { client: "2001:db8::2" }, 402],
     ["gets 402 when its address is unknown", {}, {}, {}, 402],
-    ["gets the response from any address when it has the same id", withId(ID), withId(ID), { client: "::2" }, 200],
-    ["gets 402 without the id of the first request", withId(ID), {}, { client: "::1" }, 402],
-    ["gets 402 with another id", withId(ID), withId(`${ID}x`), { client: "::1" }, 402],
+    [
+      "gets the response from any address when it has the same id",
+      withId(ID),
+      withId(ID),
+      { client: "2001:db8::2" },
+      200,
+    ],
+    ["gets 402 without the id of the first request", withId(ID), {}, { client: "2001:db8::1" }, 402],
+    ["gets 402 with another id", withId(ID), withId(`${ID}x`), { client: "2001:db8::1" }, 402],
   ])("a duplicate during settlement %s", async (_who, first, payment, request, status) => {
-    const { pay, done, settle } = await createSettling(first);
+    const { pay, done, settle } = await createSettling(first, "2001:db8::1");
     const duplicate = pay(payment, request);
     settle();
     await done;
     expect(responseOf(await duplicate).status).toBe(status);
   });
+
+  test.each([
+    ...["127.0.0.1", "::1", "::ffff:127.0.0.1", "10.1.2.3", "::ffff:10.1.2.3", "172.16.0.1", "172.31.255.255"],
+    ...[
+      "192.168.1.1",
+      "169.254.1.1",
+      "100.64.0.1",
+      "100.127.0.1",
+      "fc00::1",
+      "fd12::1",
+      "fe80::1%eth0",
+      "0.0.0.0",
+      "::",
+    ],
+  ])("a duplicate during settlement gets 402 when both come from %s, which others may have, too", async (client) => {
+    const { pay, done, settle } = await createSettling({}, client);
+    const duplicate = pay({}, { client });
+    settle();
+    await done;
+    expect(responseOf(await duplicate).status).toBe(402);
+  });
+
+  test.each(["9.255.255.255", "11.0.0.1", "172.15.0.1", "172.32.0.1", "100.128.0.1", "::ffff:8.8.8.8", "session-7"])(
+    "a duplicate during settlement gets the response when both come from %s",
+    async (client) => {
+      const { pay, done, settle } = await createSettling({}, client);
+      const duplicate = pay({}, { client });
+      settle();
+      await done;
+      expect(responseOf(await duplicate).status).toBe(200);
+    },
+  );
 });

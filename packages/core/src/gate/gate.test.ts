@@ -314,7 +314,7 @@ describe("a payer with several payments", () => {
   });
 });
 
-test("counts a disconnected request down even if its payment was claimed anew before the store responded", async () => {
+test("counts an uncharged request down even if its payment was claimed anew before the store responded", async () => {
   const { pay, store } = createShop({ maxRunsPerPayer: 2 });
   const { release } = store;
   let respond = () => {};
@@ -325,10 +325,10 @@ test("counts a disconnected request down even if its payment was claimed anew be
     await release.apply(store, released);
     await responded;
   };
-  const cancelled = [admissionOf(await pay()).cancel()];
-  cancelled.push(admissionOf(await pay()).cancel());
+  const failed = [admissionOf(await pay()).complete({ ...HANDLED, status: 500 })];
+  failed.push(admissionOf(await pay()).complete({ ...HANDLED, status: 500 }));
   respond();
-  await Promise.all(cancelled);
+  await Promise.all(failed);
   const fresh = await Promise.all(["n2", "n3", "n4"].map((nonce) => pay({ payload: { nonce } })));
   expect(fresh.map(stageOf)).toEqual(["held", "held", "respond"]);
 });

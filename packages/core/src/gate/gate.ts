@@ -36,7 +36,7 @@ import {
   placeOf,
   resourceUrl,
 } from "../pricing/resource.js";
-import type { AcceptedRequirements, VerifyResponse } from "../protocol/documents.js";
+import type { AcceptedRequirements, ExtensionResponses, VerifyResponse } from "../protocol/documents.js";
 import { decodePayment, decodePaymentSignature } from "../protocol/headers.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
 import { type BodyDigest, digestOf, fullPathOf, type GateRequest } from "../route/request.js";
@@ -46,19 +46,22 @@ import { explain, factsOf } from "../settlement/outcome.js";
 import type { Settler } from "../settlement/settle.js";
 import type { PaymentStore } from "../store/payment-store.js";
 import type { Admissions, Decision } from "./admission.js";
-import { checkInput, checkSignature, type RefusedPayment, readPayment } from "./check-payment.js";
+import { checkInput, type RefusedPayment, readPayment, type SignatureChecks } from "./check-payment.js";
 import type { InFlight } from "./in-flight.js";
 import {
   hasPayment,
   type MatchedRequest,
   type PaidRequest,
+  sourceOf,
   toPaidRequest,
   toPricedRequest,
   toPriceRequest,
   toQuotedRequest,
 } from "./paid-request.js";
+import type { RetryTokens } from "./proof.js";
 import type { Replay } from "./replay.js";
 import {
+  abandonedTooOften,
   ambiguousPath,
   challenge,
   challengePage,
@@ -77,19 +80,23 @@ import {
   unnamedRequest,
   unreachable,
 } from "./responses.js";
+import { Run, type Runs } from "./runs.js";
 
 /** What the gate needs. */
 export interface GateDeps {
   readonly publicUrls: PublicUrlSettings;
   /** How long a duplicate waits for the first request. */
   readonly copyWaitMs: number;
+  readonly signatures: SignatureChecks;
   readonly hooks: Pick<Hooks, "asksAboutRequests" | "askAboutRequest" | "ask">;
   readonly facilitator: Pick<FacilitatorPool, "ready" | "verify" | "admit">;
   readonly store: PaymentStore;
   readonly inFlight: InFlight;
+  readonly runs: Runs;
   readonly admissions: Admissions;
   readonly replay: Replay;
   readonly settler: Pick<Settler, "settle">;
+  readonly tokens: Pick<RetryTokens, "headersFor">;
   readonly listings: Pick<Listings, "note">;
   readonly events: PaymentEvents;
   readonly findings: Pick<Findings, "add">;
@@ -183,7 +190,7 @@ export class Gate {
     if (route.isFree) return PASS;
     try {
       const url = route.url ?? resourceUrl(request, this.#deps.publicUrls);
-      const matched = { route, request, url, locate };
+      const matched = { route, request, url, locate, arrival: this.#deps.inFlight.next() };
       this.#noteUrl(matched);
       const mustWait = this.#deps.hooks.asksAboutRequests || route.isPending() || route.priceFor !== undefined;
       if (!mustWait && !hasPayment(request)) return this.#challenge(matched);
@@ -225,15 +232,14 @@ export class Gate {
     const read = readPayment(route, decoded.payment, now());
     if (read.kind === "refused") return this.#refuse(priced, read);
 
-    // 4. The payer's signature, where the seller wants it checked in this process.
-    const forged = await checkSignature(route, read.offer, decoded.payment.payload);
-    if (forged !== undefined)
-      return this.#refuse(priced, { kind: "refused", status: 402, reason: forged, error: forged });
+    // 4. The payer's signature. One that is not of the payer's key may be of a contract: then few are asked about at a time.
+    const checked = this.#deps.signatures.check(read, route.settle);
+    if (checked.kind === "refused") return this.#refuse(priced, checked);
 
     // 5. From here on the payment is bound to this request: its route, method, target, body and offer.
     const bodyDigest = await digestOf(request);
     if (typeof bodyDigest !== "string") return this.#unbound(priced, bodyDigest);
-    const paid = toPaidRequest(priced, read, bodyDigest);
+    const paid = toPaidRequest(priced, checked, bodyDigest);
     const untilMs = now() + copyWaitMs;
     if (read.reading.kind === "expired") return this.#decideExpired(paid, read.reading.expiredReason, untilMs);
 
@@ -270,7 +276,7 @@ export class Gate {
       const denial = await hooks.ask("beforeVerify", () => factsOf(paid));
       let decision: Decision;
       if (denial !== undefined) decision = await this.#release(paid, denied(denial));
-      else if (route.settle === "before") decision = await this.#settleThenRun(paid);
+      else if (route.settle === "before") decision = await this.#checkThenSettle(paid);
       else decision = await this.#verifyThenRun(paid);
       if (decision.kind === "respond") inFlight.end(claim, () => decision.response);
       else if (decision.kind === "run" && !decision.admission.isHeld) inFlight.end(claim);
@@ -283,13 +289,58 @@ export class Gate {
 
   /** `settle: "after"`: the facilitator accepts the payment, the handler runs, and the money moves afterwards. */
   async #verifyThenRun(paid: PaidRequest): Promise<Decision> {
-    const { hooks, facilitator, store, inFlight, admissions, listings, events, logger, now } = this.#deps;
+    const { hooks, runs, events } = this.#deps;
+    const verified = await this.#verify(paid);
+    if (verified.kind === "respond") return verified;
+    const denial = await hooks.ask("afterVerify", () => factsOf(paid));
+    if (denial !== undefined) return this.#release(paid, denied(denial));
+    // The amount of some schemes is known only when the handler has run.
+    if (!paid.offer.scheme.allowsLess && runs.mustSettleFirst(paid)) return this.#settleThenRun(paid);
+    if (runs.secondsToWait(paid) > 0) {
+      events.emit("denied", () => ({ ...factsOf(paid), by: "abandonedRuns" }));
+      return this.#release(paid, abandonedTooOften());
+    }
+    const run = await runs.begin(paid);
+    if (!(run instanceof Run)) {
+      events.emit("denied", () => ({ ...factsOf(paid), by: run.by }));
+      return this.#release(paid, tooManyPayments(run.retryAfterSeconds));
+    }
+    let decision: Decision | undefined;
+    try {
+      decision = await this.#admit(paid, run, verified.extensionResponses);
+      return decision;
+    } finally {
+      if (decision?.kind !== "run") run.end();
+    }
+  }
+
+  /** All that is left to ask: whether settlement works, and whether the claim is still ours. */
+  async #admit(paid: PaidRequest, run: Run, verifyResponses: ExtensionResponses | undefined): Promise<Decision> {
+    const { facilitator, store, tokens, admissions, events } = this.#deps;
+    // Asked last: only a good payment may be the one that finds out whether settlement works again.
+    const waitSeconds = facilitator.admit(paid.offer.requirements, paid.payer);
+    if (waitSeconds > 0) {
+      events.emit("denied", () => ({ ...factsOf(paid), by: "settlementPaused" }));
+      return this.#release(paid, unreachable("unexpected_settle_error", waitSeconds));
+    }
     const { identity, owner } = paid.claim;
+    const isOurs = await store.transition({ identity, from: "claimed", to: "serving", owner });
+    if (!isOurs) return respond(inProgress(tokens.headersFor(identity)));
+    const admission = admissions.admit(paid, run, verifyResponses);
+    events.emit("admitted", () => factsOf(paid));
+    return { kind: "run", admission };
+  }
+
+  /** Asks a facilitator whether the payment would settle. If not, the claim is released. */
+  async #verify(paid: PaidRequest): Promise<Verified | Responded> {
+    const { facilitator, signatures, listings, events, logger, now } = this.#deps;
+    const { isSigned, claim } = paid;
     const startedMs = now();
     const timed = () => ({ ...factsOf(paid), durationMs: now() - startedMs });
     let response: VerifyResponse;
     try {
-      response = await facilitator.verify(paid.facilitatorRequest, { payment: identity });
+      const about = { payment: claim.identity, source: sourceOf(paid), isSigned };
+      response = await facilitator.verify(paid.facilitatorRequest, about);
     } catch (error) {
       logger.error("verification_failed", { network: paid.offer.requirements.network, ...explain(error) });
       events.emit("invalid", () => ({ ...timed(), reason: UNEXPECTED }));
@@ -304,33 +355,24 @@ export class Gate {
     if (!response.isValid) {
       const reason = isReason(response.invalidReason) ? response.invalidReason : "invalid_payload";
       events.emit("invalid", () => ({ ...timed(), reason }));
+      if (isSigned && reason.endsWith("_signature")) signatures.distrust();
       // The facilitator's own failure is not the payer's fault, and another signature would not help.
       if (reason === UNEXPECTED) return this.#release(paid, unreachable(UNEXPECTED, RETRY_AFTER_SECONDS));
       return this.#release(paid, refusal(paid.route, paid.occasion, reason));
     }
     events.emit("verified", timed);
-    const denial = await hooks.ask("afterVerify", () => factsOf(paid));
-    if (denial !== undefined) return this.#release(paid, denied(denial));
-    if (!inFlight.tryServe(paid.claim, paid.payer.toLowerCase())) {
-      events.emit("denied", () => ({ ...factsOf(paid), by: "maxRunsPerPayer" }));
-      return this.#release(paid, tooManyPayments());
-    }
-    // Asked last: only a good payment may be the one that finds out whether settlement works again.
-    const waitSeconds = facilitator.admit(paid.offer.requirements, paid.payer);
-    if (waitSeconds > 0) {
-      events.emit("denied", () => ({ ...factsOf(paid), by: "settlementPaused" }));
-      return this.#release(paid, unreachable("unexpected_settle_error", waitSeconds));
-    }
-    const isOurs = await store.transition({ identity, from: "claimed", to: "serving", owner });
-    if (!isOurs) return respond(inProgress());
-    const admission = admissions.admit(paid, extensionResponses);
-    events.emit("admitted", () => factsOf(paid));
-    return { kind: "run", admission };
+    return { kind: "verified", extensionResponses };
   }
 
-  /** `settle: "before"`: the money moves, and then the handler runs. */
+  /** `settle: "before"`: a payment whose signature may be forged is verified first. */
+  async #checkThenSettle(paid: PaidRequest): Promise<Decision> {
+    const verified = paid.isSigned ? undefined : await this.#verify(paid);
+    return verified?.kind === "respond" ? verified : this.#settleThenRun(paid);
+  }
+
+  /** The money moves, and then the handler runs: `settle: "before"`, and payments that were abandoned too often. */
   async #settleThenRun(paid: PaidRequest): Promise<Decision> {
-    const { hooks, store, settler, admissions, events } = this.#deps;
+    const { hooks, store, settler, tokens, admissions, events } = this.#deps;
     const { claim, client, route, occasion } = paid;
     const { identity, owner } = claim;
     const denial = await hooks.ask("beforeSettle", () => factsOf(paid));
@@ -340,16 +382,16 @@ export class Gate {
       owner,
       facilitator: undefined,
       response: undefined,
-      waiting: { client },
+      waiting: { client, keepsResponse: () => false },
     });
     // Refused outright, it did not move. A record of it would let strangers fill the memory.
     if (settled.kind === "rejected" && settled.receipt.transaction === "") await store.release(identity, owner);
-    if (settled.kind !== "settled") return respond(notSettled(route, occasion, settled));
+    if (settled.kind !== "settled") {
+      return respond(notSettled(route, occasion, settled, tokens.headersFor(identity)));
+    }
     events.emit("admitted", () => factsOf(paid));
-    return {
-      kind: "run",
-      admission: admissions.admitPrepaid(paid, settled.receipt, { settleResponses: settled.extensionResponses }),
-    };
+    const about = { settleResponses: settled.extensionResponses };
+    return { kind: "run", admission: admissions.admitSettled(paid, settled.receipt, about) };
   }
 
   /** Prices one request, where the price depends on it. Rejects if a function of the seller's throws. */
@@ -431,7 +473,7 @@ export class Gate {
   }
 
   /** The handler does not run, and the payment can be used again. Rejects if the store fails. */
-  async #release({ claim }: PaidRequest, response: GateResponse): Promise<Decision> {
+  async #release({ claim }: PaidRequest, response: GateResponse): Promise<Responded> {
     await this.#deps.store.release(claim.identity, claim.owner);
     return respond(response);
   }
@@ -459,6 +501,14 @@ export class Gate {
 
 const UNEXPECTED = "unexpected_verify_error";
 
+type Responded = Extract<Decision, { readonly kind: "respond" }>;
+
+/** The facilitator says that the payment would settle. */
+interface Verified {
+  readonly kind: "verified";
+  readonly extensionResponses: ExtensionResponses | undefined;
+}
+
 /** A function of the seller's that prices a request failed. */
 class PriceFailure {
   readonly cause: unknown;
@@ -471,7 +521,7 @@ class PriceFailure {
 /** Version 1 of the protocol has another header. Its clients should learn why they are not served. */
 const VERSION_1_ERROR = "invalid_x402_version: X-PAYMENT is of x402 version 1; version 2 has PAYMENT-SIGNATURE";
 
-function respond(response: GateResponse): Decision {
+function respond(response: GateResponse): Responded {
   return { kind: "respond", response };
 }
 

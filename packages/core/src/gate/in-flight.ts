@@ -12,8 +12,11 @@ import type { GateResponse } from "./responses.js";
 export interface RequestInFlight {
   /** The client's address, if it is known for certain. */
   readonly client: string | undefined;
-  /** Whether the facilitator may have been told to move the money. From then on anyone may see the payment on chain. */
-  readonly isSettling: boolean;
+  /**
+   * When the facilitator was told to move the money, by {@link InFlight.next}: from then on anyone may see the payment on
+   * chain. `undefined`: not yet. 0: it was told before this request.
+   */
+  readonly publicSince: number | undefined;
   /** Resolves when the request is done: to the response that duplicates may share, if any. Never rejects. */
   readonly ended: Promise<GateResponse | undefined>;
 }
@@ -23,8 +26,7 @@ type ShareResponse = () => GateResponse | undefined;
 
 class Entry implements RequestInFlight {
   readonly client: string | undefined;
-  isSettling = false;
-  payer: string | undefined;
+  publicSince: number | undefined;
   #ended: Promise<GateResponse | undefined> | undefined;
   #share: ShareResponse | undefined;
   #resolve: ((response: GateResponse | undefined) => void) | undefined;
@@ -54,16 +56,17 @@ export class InFlight {
   readonly #byIdentity = new Map<string, Entry>();
   /** Every request that has not ended: a payment may be claimed anew before its last request has ended. */
   readonly #byOwner = new Map<string, Entry>();
-  readonly #perPayer = new Map<string, number>();
-  readonly #maxPerPayer: number;
-
-  constructor(maxPerPayer: number) {
-    this.#maxPerPayer = maxPerPayer;
-  }
+  #order = 0;
 
   /** How many there are. */
   get size(): number {
     return this.#byOwner.size;
+  }
+
+  /** A number that says in which order things happened: each one is larger than the last. */
+  next(): number {
+    this.#order += 1;
+    return this.#order;
   }
 
   /** The request that works on a payment. */
@@ -78,23 +81,12 @@ export class InFlight {
     this.#byOwner.set(owner, entry);
   }
 
-  /** Counts a handler that is about to run; `false`: too many handlers of this payer run already. */
-  tryServe({ owner }: Owned, payer: string): boolean {
-    const running = this.#perPayer.get(payer) ?? 0;
-    if (running >= this.#maxPerPayer) return false;
-    const entry = this.#byOwner.get(owner);
-    // The request is over already, so there is nothing to count.
-    if (entry === undefined) return true;
-    entry.payer = payer;
-    this.#perPayer.set(payer, running + 1);
-    return true;
-  }
-
   /** The facilitator is about to be told. */
   settling(claim: Owned, client: string | undefined): void {
-    if (!this.#byOwner.has(claim.owner)) this.begin(claim, client);
+    const begun = this.#byOwner.get(claim.owner);
+    if (begun === undefined) this.begin(claim, client);
     const entry = this.#byOwner.get(claim.owner);
-    if (entry !== undefined) entry.isSettling = true;
+    if (entry !== undefined) entry.publicSince ??= begun === undefined ? 0 : this.next();
   }
 
   /**
@@ -107,13 +99,6 @@ export class InFlight {
     if (entry === undefined) return;
     this.#byOwner.delete(owner);
     if (this.#byIdentity.get(identity) === entry) this.#byIdentity.delete(identity);
-    if (entry.payer !== undefined) this.#countDown(entry.payer);
     entry.end(share);
-  }
-
-  #countDown(payer: string): void {
-    const running = (this.#perPayer.get(payer) ?? 0) - 1;
-    if (running <= 0) this.#perPayer.delete(payer);
-    else this.#perPayer.set(payer, running);
   }
 }

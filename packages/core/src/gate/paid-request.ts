@@ -5,6 +5,7 @@
  * @module
  */
 import { randomUUID } from "node:crypto";
+import { BlockList, isIP } from "node:net";
 import type { PricedRequest } from "../events/hooks.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { PriceRequest } from "../options.js";
@@ -32,6 +33,8 @@ export interface MatchedRequest {
   readonly url: string;
   /** Route template and path parameters. Found out only when they are needed. */
   readonly locate: () => Place;
+  /** When it arrived, by `InFlight.next`. */
+  readonly arrival: number;
 }
 
 /** A payment for one of our offers, as its scheme reads it. */
@@ -44,6 +47,11 @@ export interface ReadPayment {
   readonly identifier: string | undefined;
 }
 
+/** A payment, and whether its signature was found to be the payer's. Otherwise only a facilitator can tell. */
+export interface CheckedPayment extends ReadPayment {
+  readonly isSigned: boolean;
+}
+
 /** A request with a payment for one of our offers: what all later steps work on. */
 export interface PaidRequest extends PendingPayment {
   readonly route: PricedRoute;
@@ -53,12 +61,18 @@ export interface PaidRequest extends PendingPayment {
   readonly occasion: Omit<ChallengeOccasion, "error">;
   /** The client's address, if it is known for certain. */
   readonly client: string | undefined;
+  /** Whether the signature was found to be the payer's. Otherwise only a facilitator can tell. */
+  readonly isSigned: boolean;
+  /** When the request arrived, by `InFlight.next`. */
+  readonly arrival: number;
+  /** The token that the client sent, good or not. */
+  readonly retryToken: string | undefined;
 }
 
 /** Puts together what was read of a request and its payment. */
 export function toPaidRequest(
-  { route, request, url, locate }: MatchedRequest,
-  { offer, payment, reading, identifier }: ReadPayment,
+  { route, request, url, locate, arrival }: MatchedRequest,
+  { offer, payment, reading, identifier, isSigned }: CheckedPayment,
   bodyDigest: string,
 ): PaidRequest {
   const place = locate();
@@ -82,9 +96,47 @@ export function toPaidRequest(
     place,
     occasion,
     client: request.client,
+    isSigned,
+    arrival,
+    retryToken: request.retryToken,
     claim,
     facilitatorRequest: toFacilitatorRequest(payment, offer, { resource, extensions: route.declareAt(occasion) }),
   };
+}
+
+/**
+ * The party that a payment comes from, so that no party takes the places of others: the network of the client, if its address
+ * is public; otherwise the payer.
+ */
+export function sourceOf({ client = "", payer }: Pick<PaidRequest, "client" | "payer">): string {
+  const family = isIP(client);
+  if (family === 0 || NOT_PUBLIC.check(client, family === 4 ? "ipv4" : "ipv6")) return payer.toLowerCase();
+  if (family === 4 || client.includes(".")) return client.slice(client.lastIndexOf(":") + 1);
+  // A client of IPv6 has a network of 2^64 addresses.
+  const [head = [], tail] = client.split("::").map((part) => part.split(":").filter((group) => group !== ""));
+  const zeros = Array<string>(tail === undefined ? 0 : 8 - head.length - tail.length).fill("0");
+  return [...head, ...zeros, ...(tail ?? [])].slice(0, 4).join(":");
+}
+
+/** Addresses that many clients may have: those of proxies, containers and private networks. */
+const NOT_PUBLIC = new BlockList();
+for (const [network, bits] of [
+  ["0.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10],
+  ["127.0.0.0", 8],
+  ["169.254.0.0", 16],
+  ["172.16.0.0", 12],
+  ["192.168.0.0", 16],
+] as const) {
+  NOT_PUBLIC.addSubnet(network, bits, "ipv4");
+}
+for (const [network, bits] of [
+  ["::", 127],
+  ["fc00::", 7],
+  ["fe80::", 10],
+] as const) {
+  NOT_PUBLIC.addSubnet(network, bits, "ipv6");
 }
 
 /** A run of this process. A UUID of its own for each would take half a kilobyte more per record. */

@@ -6,7 +6,7 @@
  */
 import { AmountError, PaymentAbortedError, type PaymentAbortReason, StateError } from "../errors.js";
 import type { StartTimer, Unmetered } from "../options.js";
-import { createMeter, type SettlementAmount } from "../price/settlement-amount.js";
+import { createMeter, parseSettlementAmount, type SettlementAmount } from "../price/settlement-amount.js";
 import type { Offer } from "../scheme/offer.js";
 
 /** A payment, for its handler: `req.payment`. */
@@ -38,7 +38,7 @@ export interface Payment {
    * until the response ends or streams. Not enumerable.
    *
    * @throws AmountError when it is not an amount, or more than the maximum.
-   * @throws StateError when the scheme charges all or nothing, or the response has gone out.
+   * @throws StateError when the scheme charges all or nothing and this is not all, or the response has gone out.
    */
   settle(amount: string): void;
   /**
@@ -46,7 +46,7 @@ export interface Payment {
    * and rounded half up once, at the end. After `settle` it adds to that amount. Not enumerable.
    *
    * @throws AmountError when it is not an amount, or more than is left of the maximum. What was charged before stays.
-   * @throws StateError as `settle` does.
+   * @throws StateError when the scheme charges all or nothing, or the response has gone out.
    */
   charge(amount: string): void;
   /** What can still be charged, in whole atomic units. Not enumerable. */
@@ -129,23 +129,25 @@ export function createAmount(offer: Offer, unmetered: Unmetered): ChargedAmount 
 }
 
 /** The amount of a payment that has settled: a handler that runs once more for it cannot change it. */
-export function createSettledAmount({ scheme }: Offer, value: bigint): ChargedAmount {
-  const ignore = () => {
-    if (!scheme.allowsLess) throw allOrNothing(scheme);
-  };
-  return { value, remaining: 0n, settle: ignore, charge: ignore, close: () => value };
+export function createSettledAmount(offer: Offer, value: bigint): ChargedAmount {
+  if (!offer.scheme.allowsLess) return createWholeAmount({ ...offer, amount: value });
+  return { value, remaining: 0n, settle: () => {}, charge: () => {}, close: () => value };
 }
 
-function createWholeAmount({ scheme, amount: value }: Offer): ChargedAmount {
+function createWholeAmount({ scheme, asset, amount: value }: Offer): ChargedAmount {
   let isOpen = true;
   const refuse = () => {
     throw isOpen ? allOrNothing(scheme) : tooLate();
+  };
+  const settle = (text: string) => {
+    const all = parseSettlementAmount(text, { maximum: value, decimals: asset.decimals });
+    if (!isOpen || !all.ok || all.amount !== value) refuse();
   };
   const close = () => {
     isOpen = false;
     return value;
   };
-  return { value, remaining: 0n, settle: refuse, charge: refuse, close };
+  return { value, remaining: 0n, settle, charge: refuse, close };
 }
 
 function createMeteredAmount({ asset, amount: maximum }: Offer, unmetered: Unmetered): ChargedAmount {
@@ -213,6 +215,11 @@ export class HandlerRun {
       if (this.#reason !== undefined) this.#controller.abort(this.#reason);
     }
     return this.#controller.signal;
+  }
+
+  /** Whether the client has disconnected. */
+  get isDisconnected(): boolean {
+    return this.#reason?.reason === "client_gone";
   }
 
   /** The client disconnected. */

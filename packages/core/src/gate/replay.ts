@@ -4,14 +4,14 @@
  *   for another request or other terms   refused
  *   claimed, serving                     waits for the first request, and shares its response
  *   settling                             the same; but an abandoned settlement is settled again
- *   settled                              gets the kept response, if there is one for this client
+ *   settled                              gets the kept response, if there is one
  *   owed                                 the handler runs
  *   unsent, unknown                      settled again, then as settled
  *   rejected                             refused, with the receipt
  *
- * Once a payment may be seen on chain, a duplicate without the payment's identifier is refused if the payment has one.
- *
- * A duplicate may come from the payer, from a retrying proxy, or from someone who copied the payment.
+ * A duplicate may come from the payer, from a retrying proxy, or from someone who rebuilt the payment from the chain. A
+ * request that proves to be the payer's (proof.ts) never loses its response to one that does not. Without proof, a payment
+ * that has an identifier is refused; any other gets copies of a response that the payer may not have received.
  *
  * @see `docs/reference/lifecycle.md`, "The same payment again"
  * @module
@@ -26,14 +26,29 @@ import type { ClaimRequest, PaymentRecord, PaymentStore, StoredAnswer } from "..
 import type { Admissions, Decision } from "./admission.js";
 import type { InFlight } from "./in-flight.js";
 import type { PaidRequest } from "./paid-request.js";
-import { inProgress, notSettled, paidHeaders, refusal, replayed, responseNotKept } from "./responses.js";
+import { isSameClient, type RetryTokens } from "./proof.js";
+import {
+  type GateResponse,
+  type Headers,
+  inProgress,
+  notSettled,
+  paidHeaders,
+  refusal,
+  replayed,
+  responseNotKept,
+  tooManyCopies,
+  tooManyPayments,
+} from "./responses.js";
+import type { Runs } from "./runs.js";
 
 /** What a replay needs. */
 export interface ReplayDeps {
+  readonly tokens: RetryTokens;
   readonly store: PaymentStore;
   readonly settler: Pick<Settler, "settle">;
   readonly inFlight: Pick<InFlight, "find" | "end">;
-  readonly admissions: Pick<Admissions, "admitOwed" | "admitPrepaid" | "keep">;
+  readonly runs: Pick<Runs, "secondsToWait">;
+  readonly admissions: Pick<Admissions, "admitSettled">;
   readonly events: PaymentEvents;
   readonly now: () => number;
   readonly timer: StartTimer;
@@ -41,9 +56,21 @@ export interface ReplayDeps {
 
 type How = PaymentEventMap["replayed"]["how"];
 
+/** A duplicate, and whether it proved to be the payer's. */
+interface Duplicate {
+  readonly paid: PaidRequest;
+  readonly isPayers: boolean;
+}
+
+/** Begins the owner of a run for a request without proof. The payer's proof is still owed a response then. */
+const UNPROVEN = "unproven-";
+
 /** Decides requests whose payment has a record. */
 export class Replay {
   readonly #deps: ReplayDeps;
+  readonly #copies = new Copies();
+  /** Requests that came before their payment could be seen on chain. */
+  readonly #early = new WeakSet<PaidRequest>();
 
   constructor(deps: ReplayDeps) {
     this.#deps = deps;
@@ -57,18 +84,19 @@ export class Replay {
   async decide(paid: PaidRequest, record: PaymentRecord, untilMs: number): Promise<Decision | undefined> {
     // The same payment for another request, or for other terms.
     if (record.binding !== paid.claim.binding) return this.#alreadyUsed(paid);
-    // Anyone who watches the chain can copy a payment, but not the identifier that its payer gave it.
-    const isPayers = record.identifier === undefined || record.identifier === paid.claim.identifier;
+    const isPayers = this.#isPayers(paid, record);
+    const duplicate = { paid, isPayers };
+    const isRefused = !isPayers && record.identifier !== undefined;
     switch (record.state) {
       case "claimed":
       case "serving":
-        return this.#wait(paid, record, untilMs);
+        return this.#wait(duplicate, record, untilMs);
       case "settling": {
         const isAbandoned = leaseLeft(record, this.#deps.now()) === 0;
         if (!isAbandoned || this.#deps.inFlight.find(record.identity) !== undefined) {
-          return this.#wait(paid, record, untilMs);
+          return this.#wait(duplicate, record, untilMs);
         }
-        return isPayers ? this.#settle(paid, record, record.state) : this.#alreadyUsed(paid);
+        return isRefused ? this.#alreadyUsed(paid) : this.#settle(duplicate, record, record.state);
       }
       case "rejected": {
         const error = record.receipt?.errorReason ?? "payment_already_used";
@@ -77,12 +105,11 @@ export class Replay {
       }
       case "unsent":
       case "unknown":
-        return isPayers ? this.#settle(paid, record, record.state) : this.#alreadyUsed(paid);
+        return isRefused ? this.#alreadyUsed(paid) : this.#settle(duplicate, record, record.state);
       case "owed":
-        return isPayers ? this.#runOwed(paid, record) : this.#alreadyUsed(paid);
+        return isRefused ? this.#alreadyUsed(paid) : this.#runOwed(duplicate, record, record.state);
       case "settled":
-        if (!isPayers) return this.#alreadyUsed(paid);
-        return record.identifier === undefined ? this.#takeKept(paid, record) : this.#giveKept(paid, record);
+        return isRefused ? this.#alreadyUsed(paid) : this.#giveKept(duplicate, record, untilMs);
       default:
         return record.state satisfies never;
     }
@@ -93,97 +120,133 @@ export class Replay {
     this.#deps.events.emit("replayed", () => ({ ...factsOf(paid), how }));
   }
 
+  /** Whether a request proves to be the payer's. */
+  #isPayers(paid: PaidRequest, { identity, identifier, state }: PaymentRecord): boolean {
+    const publicSince = this.#deps.inFlight.find(identity)?.publicSince ?? 0;
+    if (state === "claimed" || state === "serving" || paid.arrival < publicSince) this.#early.add(paid);
+    if (this.#early.has(paid) || this.#deps.tokens.isGood(paid.retryToken, identity)) return true;
+    if (identifier !== undefined) return identifier === paid.claim.identifier;
+    // No facilitator was reached, so nothing is on chain.
+    return state === "unsent";
+  }
+
+  /** The header of the retry token, for the payer. */
+  #proofFor({ paid, isPayers }: Duplicate): Headers {
+    return isPayers ? this.#deps.tokens.headersFor(paid.claim.identity) : [];
+  }
+
   /** Waits for the first request in this process. */
-  async #wait(paid: PaidRequest, record: PaymentRecord, untilMs: number): Promise<Decision | undefined> {
+  async #wait(duplicate: Duplicate, record: PaymentRecord, untilMs: number): Promise<Decision | undefined> {
     const { inFlight, now, timer } = this.#deps;
-    const first = inFlight.find(paid.claim.identity);
+    const { paid, isPayers } = duplicate;
+    const first = inFlight.find(record.identity);
     const delayMs = untilMs - now();
-    if (first === undefined || delayMs <= 0) return this.#inProgress(paid);
-    // Decided before the wait. During it, someone who sees the payment on chain may turn up.
-    const mayShare = first.isSettling ? isSamePayer(paid, record, first.client) : true;
+    if (first === undefined || delayMs <= 0 || !this.#copies.enter(record.identity)) return this.#inProgress(duplicate);
     let stopTimer = () => {};
     const timeout = new Promise<"timeout">((resolve) => {
       stopTimer = timer(() => resolve("timeout"), delayMs);
     });
     const ended = await Promise.race([first.ended, timeout]);
     stopTimer();
-    if (ended === "timeout") return this.#inProgress(paid);
-    if (!mayShare || ended === undefined) return undefined;
-    this.tell(paid, "shared");
-    return { kind: "respond", response: ended };
+    this.#copies.leave(record.identity);
+    if (ended === "timeout") return this.#inProgress(duplicate);
+    if (paid.arrival < (first.publicSince ?? Number.POSITIVE_INFINITY)) this.#early.add(paid);
+    const isEarly = this.#early.has(paid);
+    const isSame = record.identifier === undefined && isSameClient(paid.client, first.client);
+    if (ended === undefined || !(isPayers || isEarly || isSame)) return undefined;
+    return this.#copy({ paid, isPayers: isPayers || isEarly }, ended, "shared");
   }
 
   /** The chain takes a payment once, so settling again is safe. */
-  async #settle(paid: PaidRequest, record: PaymentRecord, from: "settling" | "unsent" | "unknown"): Promise<Decision> {
+  async #settle(
+    duplicate: Duplicate,
+    record: PaymentRecord,
+    from: "settling" | "unsent" | "unknown",
+  ): Promise<Decision> {
     const { settler, inFlight } = this.#deps;
+    const paid = runOf(duplicate);
     const { owner, facilitator, answer: response, request = paid.facilitatorRequest } = record;
     // As it was at first: the handler may have set an amount, and the identifier and expiry are the first request's.
     const payment = { ...paid, facilitatorRequest: request, claim: asRecorded(paid.claim, record) };
-    const waiting = { client: paid.client };
+    // The response stays for the payer, who may be somebody else, or whose connection may break.
+    const waiting = { client: paid.client, keepsResponse: () => true };
+    let decision: Decision | undefined;
     try {
       const settled = await settler.settle(payment, { from, owner, facilitator, response, waiting });
       if (settled.kind !== "settled") {
         this.tell(paid, settled.kind === "rejected" ? "refused" : "pending");
-        return { kind: "respond", response: notSettled(paid.route, paid.occasion, settled) };
+        const proof = this.#proofFor(duplicate);
+        decision = { kind: "respond", response: notSettled(paid.route, paid.occasion, settled, proof) };
+      } else if (response === undefined) {
+        decision = this.#admit({ ...duplicate, paid }, settled.receipt, { isOwed: false });
+      } else {
+        decision = this.#replay(duplicate, response, settled.receipt);
       }
-      const { receipt } = settled;
-      return response === undefined
-        ? this.#admit(paid, receipt, { isOwed: false })
-        : this.#replay(paid, response, receipt);
+      return decision;
     } finally {
-      inFlight.end(paid.claim);
+      if (decision?.kind !== "run" || !decision.admission.isHeld) inFlight.end(paid.claim);
     }
   }
 
   /** The money moved and no response was kept: the handler runs, for one request only. */
-  async #runOwed(paid: PaidRequest, { identity, owner, receipt }: PaymentRecord): Promise<Decision> {
-    const { store } = this.#deps;
+  async #runOwed(
+    duplicate: Duplicate,
+    { identity, owner, receipt }: PaymentRecord,
+    from: "owed" | "settled",
+  ): Promise<Decision> {
+    const { store, runs } = this.#deps;
+    const paid = runOf(duplicate);
     const newOwner = paid.claim.owner;
+    const waitSeconds = runs.secondsToWait(paid);
+    if (waitSeconds > 0) {
+      this.tell(paid, "pending");
+      return { kind: "respond", response: tooManyPayments(waitSeconds) };
+    }
     const isOurs =
-      receipt !== undefined && (await store.transition({ identity, from: "owed", to: "settled", owner, newOwner }));
-    return isOurs ? this.#admit(paid, receipt, { isOwed: true }) : this.#alreadyUsed(paid);
+      receipt !== undefined && (await store.transition({ identity, from, to: "settled", owner, newOwner }));
+    return isOurs ? this.#admit({ ...duplicate, paid }, receipt, { isOwed: true }) : this.#inProgress(duplicate);
   }
 
-  /** With the payment's identifier, the kept response can be fetched again and again. */
-  #giveKept(paid: PaidRequest, { answer, receipt }: PaymentRecord): Decision {
-    if (answer !== undefined && receipt !== undefined) return this.#replay(paid, answer, receipt);
+  /**
+   * A settled payment. Anyone can read it from the chain, so a response that was delivered is gone, but for those who know
+   * the payment's identifier. One that the payer may not have received is kept, and goes out several times.
+   */
+  async #giveKept(duplicate: Duplicate, record: PaymentRecord, untilMs: number): Promise<Decision | undefined> {
+    const { paid, isPayers } = duplicate;
+    const { identity, owner, answer, receipt } = record;
+    if (answer !== undefined && receipt !== undefined) return this.#replay(duplicate, answer, receipt);
+    // The handler runs once more, for another request.
+    if (this.#deps.inFlight.find(identity) !== undefined) return this.#wait(duplicate, record, untilMs);
+    if (!isPayers) return this.#alreadyUsed(paid);
+    if (owner.startsWith(UNPROVEN)) return this.#runOwed(duplicate, record, "settled");
     this.tell(paid, "refused");
     return { kind: "respond", response: responseNotKept(receipt) };
   }
 
-  /**
-   * Without an identifier, a settled payment proves nothing: anyone can read it from the chain. Only a response whose
-   * delivery broke off goes out, to one request.
-   */
-  async #takeKept(paid: PaidRequest, { identity, owner, answer, receipt }: PaymentRecord): Promise<Decision> {
-    const { store } = this.#deps;
-    if (answer === undefined || receipt === undefined) return this.#alreadyUsed(paid);
-    const newOwner = paid.claim.owner;
-    const taking = { identity, from: "settled", to: "settled", owner, newOwner, answer: null } as const;
-    return (await store.transition(taking)) ? this.#replay(paid, answer, receipt) : this.#alreadyUsed(paid);
+  #replay(duplicate: Duplicate, answer: StoredAnswer, receipt: SettlementResponse): Decision {
+    return this.#copy(duplicate, replayed(answer, paidHeaders(receipt), { isPaid: true }), "stored");
   }
 
-  #replay(paid: PaidRequest, answer: StoredAnswer, receipt: SettlementResponse): Decision {
-    this.tell(paid, "stored");
-    return {
-      kind: "respond",
-      response: replayed(answer, paidHeaders(receipt), { isPaid: true }),
-      undelivered: () => this.#deps.admissions.keep(paid, answer),
-    };
+  /** Gives a response once more, unless it was given too often. */
+  #copy({ paid, isPayers }: Duplicate, response: GateResponse, how: "shared" | "stored"): Decision {
+    const { identity } = paid.claim;
+    // Strangers cannot use up the payer's copies.
+    const waitSeconds = this.#copies.take(`${isPayers ? "payer" : "anyone"}|${identity}`, response, this.#deps.now());
+    this.tell(paid, waitSeconds > 0 ? "refused" : how);
+    return { kind: "respond", response: waitSeconds > 0 ? tooManyCopies(waitSeconds) : response };
   }
 
-  #admit(paid: PaidRequest, receipt: SettlementResponse, about: { readonly isOwed: boolean }): Decision {
+  #admit(duplicate: Duplicate, receipt: SettlementResponse, { isOwed }: { readonly isOwed: boolean }): Decision {
     const { admissions, events } = this.#deps;
+    const { paid, isPayers } = duplicate;
     this.tell(paid, "owed");
     events.emit("admitted", () => factsOf(paid));
-    const isPrepaid = paid.route.settle === "before";
-    const admission = isPrepaid ? admissions.admitPrepaid(paid, receipt, about) : admissions.admitOwed(paid, receipt);
-    return { kind: "run", admission };
+    return { kind: "run", admission: admissions.admitSettled(paid, receipt, { isOwed, isPayers }) };
   }
 
-  #inProgress(paid: PaidRequest): Decision {
-    this.tell(paid, "pending");
-    return { kind: "respond", response: inProgress() };
+  #inProgress(duplicate: Duplicate): Decision {
+    this.tell(duplicate.paid, "pending");
+    return { kind: "respond", response: inProgress(this.#proofFor(duplicate)) };
   }
 
   #alreadyUsed(paid: PaidRequest): Decision {
@@ -192,17 +255,71 @@ export class Replay {
   }
 }
 
-/**
- * Whether a duplicate comes from the payer, as far as can be known once the payment may be seen on chain: it has the same
- * identifier, or it comes from the same address.
- */
-function isSamePayer({ claim, client }: PaidRequest, { identifier }: PaymentRecord, firstClient: string | undefined) {
-  if (identifier !== undefined) return claim.identifier === identifier;
-  return client !== undefined && client === firstClient;
+/** The request as the owner of a record. */
+function runOf({ paid, isPayers }: Duplicate): PaidRequest {
+  return isPayers ? paid : { ...paid, claim: { ...paid.claim, owner: UNPROVEN + paid.claim.owner } };
 }
 
 /** The claim with the identifier and expiry of the first request: what comes later proves nothing. */
 function asRecorded(claim: ClaimRequest, { identifier, expiresAtMs }: PaymentRecord): ClaimRequest {
   const { identifier: _, ...rest } = claim;
   return { ...rest, expiresAtMs, ...(identifier === undefined ? {} : { identifier }) };
+}
+
+/** How many copies of its response one payment buys at once, and how many duplicates may wait for it. */
+const MAX_COPIES = 16;
+
+/** After this time there may be one more. */
+const COPY_MS = 60_000;
+
+/** A larger response counts as several copies. */
+const COPY_BYTES = 1024 * 1024;
+
+/** So that a very large response, too, is there for more than one request. */
+const MAX_WEIGHT = 4;
+
+/** Payments whose copies are counted. Each is one that was paid for. */
+const MAX_COUNTED = 10_000;
+
+/** Counts copies of responses, so that one payment does not buy the seller's bandwidth. By process. */
+class Copies {
+  readonly #waiting = new Map<string, number>();
+  /** When the count of each key is down to zero again, in Unix milliseconds. The latest count is the last entry. */
+  readonly #zeroAtMs = new Map<string, number>();
+
+  /** A duplicate is about to wait; `false`: too many wait already. */
+  enter(identity: string): boolean {
+    const waiting = this.#waiting.get(identity) ?? 0;
+    if (waiting >= MAX_COPIES) return false;
+    this.#waiting.set(identity, waiting + 1);
+    return true;
+  }
+
+  leave(identity: string): void {
+    const waiting = (this.#waiting.get(identity) ?? 0) - 1;
+    if (waiting > 0) this.#waiting.set(identity, waiting);
+    else this.#waiting.delete(identity);
+  }
+
+  /** Counts a copy; or says after how many seconds there may be one. */
+  take(key: string, { body }: GateResponse, nowMs: number): number {
+    // Responses of ours are short, and no handler made them.
+    if (typeof body === "string") return 0;
+    this.#forget(nowMs);
+    const weight = Math.min(Math.max(Math.ceil(body.byteLength / COPY_BYTES), 1), MAX_WEIGHT);
+    const zeroAtMs = Math.max(this.#zeroAtMs.get(key) ?? 0, nowMs) + weight * COPY_MS;
+    const tooLateMs = zeroAtMs - nowMs - MAX_COPIES * COPY_MS;
+    if (tooLateMs > 0) return Math.ceil(tooLateMs / 1000);
+    this.#zeroAtMs.delete(key);
+    this.#zeroAtMs.set(key, zeroAtMs);
+    return 0;
+  }
+
+  /** Forgets counts that are down to zero, from the oldest on, and the oldest of too many. */
+  #forget(nowMs: number): void {
+    for (const [key, zeroAtMs] of this.#zeroAtMs) {
+      if (zeroAtMs > nowMs && this.#zeroAtMs.size < MAX_COUNTED) return;
+      this.#zeroAtMs.delete(key);
+    }
+  }
 }

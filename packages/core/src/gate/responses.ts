@@ -183,13 +183,17 @@ export function denied({ status, message }: Denied): GateResponse {
   return problem(status, "denied", message);
 }
 
-/** 409: another request works on this payment. */
-export function inProgress(): GateResponse {
+/**
+ * 409: another request works on this payment.
+ *
+ * @param proof - Of a client that is the payer: the header of its retry token.
+ */
+export function inProgress(proof: Headers = []): GateResponse {
   return problem(
     409,
     "payment_in_progress",
     "This payment is being served right now. Repeat this request with the same payment.",
-    { retryAfterSeconds: 1 },
+    { retryAfterSeconds: 1, proof },
   );
 }
 
@@ -207,13 +211,32 @@ export function responseNotKept(receipt: SettlementResponse | undefined): GateRe
   return problem(409, "answer_not_kept", "This payment was settled. Its response is not available.", { receipt });
 }
 
-/** 429: too many handlers run for this payer. */
-export function tooManyPayments(): GateResponse {
+/** 429: one payment has bought enough copies of its response for now. */
+export function tooManyCopies(retryAfterSeconds: number): GateResponse {
+  return problem(
+    429,
+    "too_many_copies",
+    "The response of this payment was sent too often. Repeat this request later with the same payment; do not sign a new payment.",
+    { retryAfterSeconds },
+  );
+}
+
+/** 429: too many runs of this payer, or of this payment, are not paid for. */
+export function tooManyPayments(retryAfterSeconds: number): GateResponse {
   return problem(
     429,
     "too_many_payments",
-    "Too many payments of this payer are being served. Repeat this request with the same payment.",
-    { retryAfterSeconds: 1 },
+    "Too many payments of this payer are being served, or were abandoned. Repeat this request with the same payment.",
+    { retryAfterSeconds },
+  );
+}
+
+/** 429: the client disconnected too often, and the payment cannot settle before the handler runs. */
+export function abandonedTooOften(): GateResponse {
+  return problem(
+    429,
+    "too_many_payments",
+    "This payment was abandoned too often: you disconnected before the response. You were not charged; sign a new payment.",
   );
 }
 
@@ -231,6 +254,15 @@ export function uncheckedInput(): GateResponse {
 /** 500: the handler had to set an amount and did not. The seller's mistake. */
 export function amountNotSet(): GateResponse {
   return problem(500, "unexpected_settle_error", "The server did not say what this costs. You were not charged.");
+}
+
+/** 500: a header of the handler's response asks for another amount than the one that would be charged. The seller's mistake. */
+export function amountContradicted(): GateResponse {
+  return problem(
+    500,
+    "unexpected_settle_error",
+    "The server said in two ways what this costs, and they differ. You were not charged.",
+  );
 }
 
 /** 500: the handler's response has a shorter body than its head says. Nothing was charged. */
@@ -264,12 +296,12 @@ export function undecided(failed: "request" | "price", hasPayment: boolean): Gat
 }
 
 /** 503: the money may have moved. */
-function settlementPending(retryAfterSeconds: number): GateResponse {
+function settlementPending(retryAfterSeconds: number, proof: Headers): GateResponse {
   return problem(
     503,
     "settlement_pending",
     "It is not yet known whether the payment settled. Repeat this request with the same payment; do not sign a new payment.",
-    { retryAfterSeconds },
+    { retryAfterSeconds, proof },
   );
 }
 
@@ -282,22 +314,27 @@ export function expired(): GateResponse {
   );
 }
 
-/** What a client gets when its payment did not settle. */
+/**
+ * What a client gets when its payment did not settle.
+ *
+ * @param proof - Of a client that is the payer: the header of its retry token.
+ */
 export function notSettled(
   route: Payable,
   occasion: Omit<ChallengeOccasion, "error">,
   settled: Exclude<Settled, { kind: "settled" }>,
+  proof: Headers,
 ): GateResponse {
   switch (settled.kind) {
     case "lost":
     case "overtaken":
-      return inProgress();
+      return inProgress(proof);
     case "rejected":
       return refusal(route, occasion, settled.receipt.errorReason ?? "unexpected_settle_error", settled.receipt);
     case "unsent":
       return unreachable("unexpected_settle_error", settled.retryAfterSeconds);
     default:
-      return settlementPending((settled satisfies Extract<Outcome, { kind: "unknown" }>).retryAfterSeconds);
+      return settlementPending((settled satisfies Extract<Outcome, { kind: "unknown" }>).retryAfterSeconds, proof);
   }
 }
 
@@ -349,11 +386,15 @@ function problem(
   status: number,
   error: Reason,
   message: string,
-  more: { readonly retryAfterSeconds?: number; readonly receipt?: SettlementResponse | undefined } = {},
+  more: {
+    readonly retryAfterSeconds?: number;
+    readonly receipt?: SettlementResponse | undefined;
+    readonly proof?: Headers;
+  } = {},
 ): GateResponse {
-  const { retryAfterSeconds, receipt } = more;
+  const { retryAfterSeconds, receipt, proof = [] } = more;
   const retryAfter: Headers = retryAfterSeconds === undefined ? [] : [["Retry-After", String(retryAfterSeconds)]];
-  return json(status, JSON.stringify({ error, message }), [...retryAfter, ...receiptHeaders(receipt)]);
+  return json(status, JSON.stringify({ error, message }), [...retryAfter, ...receiptHeaders(receipt), ...proof]);
 }
 
 function json(status: number, body: string, headers: Headers): GateResponse {

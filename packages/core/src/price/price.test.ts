@@ -50,7 +50,6 @@ describe("parsePrice", () => {
     ["$-1", "a sign"],
     ["-$1", "a sign"],
     ["$+1", "a sign"],
-    ["$1e3", "an exponent"],
     ["$0x10", "hexadecimal"],
     ["$ 1", "a space"],
     [" $1", "a space"],
@@ -77,6 +76,28 @@ describe("parsePrice", () => {
   ])("refuses %j: %s", (price) => {
     expect(parsePrice(price, KNOWN)).toEqual({ ok: false, expected: 'a dollar price such as "$0.01", or "0.01 USDC"' });
   });
+
+  test.each<[price: string, why: string]>([
+    ["$1e3", "an exponent"],
+    ["$1e-7", "an exponent"],
+    ["1e-7 USDC", "an exponent"],
+    ["$1e+21", "an exponent"],
+    [`$${3 * 0.1}`, "a product"],
+    [`$${0.1 + 0.7}`, "a sum"],
+    [`$${1.1 * 1.1} USDC`, "a product with a ticker"],
+    [`$${1 / 3}`, "a quotient"],
+    [`$${100 * 1.1}`, "a product above a hundred"],
+  ])("refuses %j, which a floating-point number has made, even if the asset could hold it: %s", (price) => {
+    const expected = expect.stringContaining("no floating-point number has made");
+    expect(parsePrice(price, [{ symbol: "USDC", decimals: 36 }])).toEqual({ ok: false, expected });
+  });
+
+  test.each(["$1000000000.354608", "$0.123456789012345678", "$0.000000000000000001", "$123456789012345678"])(
+    "reads %s, which has many digits and is no float's",
+    (price) => {
+      expect(parsePrice(price, [{ symbol: "USDC", decimals: 18 }])).toMatchObject({ ok: true });
+    },
+  );
 
   test.each<[price: string, decimals: number, why: string]>([
     ["$0.0000001", 6, "a tenth of an atomic unit"],
@@ -147,6 +168,9 @@ describe("parsePrice", () => {
         // price = numerator / 10^places, and the amount must be the integer price × 10^decimals.
         const places = fraction?.length ?? 0;
         const numerator = BigInt(whole + (fraction ?? ""));
+        // The text that a float has, to its last digit.
+        const isFloat = places > 6 && `${whole}.${fraction}` === String(Number(`${whole}.${fraction}`));
+        fc.pre(!isFloat || (whole + fraction).replace(/^0+/, "").length <= 15);
         if (parsed.ok) expect(parsed.amount * 10n ** BigInt(places)).toBe(numerator * 10n ** BigInt(decimals));
         expect(parsed.ok).toBe(places <= decimals);
         expect(isZeroPrice(price)).toBe(numerator === 0n);

@@ -40,6 +40,8 @@ export type ParsedPrice<A extends PricingAsset> =
   | { readonly ok: false; readonly expected: string };
 
 const PRICE = /^(?<sign>\$?)(?<whole>\d{1,30})(?:\.(?<fraction>\d{1,36}))?(?: (?<ticker>[A-Za-z][A-Za-z0-9.]{0,19}))?$/;
+/** `$${0.0000001}` is `$1e-7`. */
+const FLOAT = /^\$?\d+(?:\.\d+)?e[+-]?\d+(?: .*)?$/;
 const ZERO = /^(?:\$0{1,30}(?:\.0{1,36})?|0{1,30}(?:\.0{1,36})?(?= ))(?: [A-Za-z][A-Za-z0-9.]{0,19})?$/;
 const ATOMIC = /^(0|[1-9]\d{0,77})$/;
 const MAX_UINT256 = 2n ** 256n - 1n;
@@ -52,10 +54,10 @@ const MAX_UINT256 = 2n ** 256n - 1n;
  * @param assets - The assets of the network; `$` means the first.
  */
 export function parsePrice<A extends PricingAsset>(price: string, assets: readonly A[]): ParsedPrice<A> {
-  const { sign, whole, fraction = "", ticker } = PRICE.exec(price)?.groups ?? {};
-  if (whole === undefined || (sign === "" && ticker === undefined)) {
-    return { ok: false, expected: 'a dollar price such as "$0.01", or "0.01 USDC"' };
-  }
+  const read = readPrice(price);
+  if (read === undefined) return { ok: false, expected: PRICE_EXPECTED };
+  if (read === "from a float") return { ok: false, expected: NOT_FROM_FLOAT };
+  const { whole, fraction, ticker } = read;
   const asset = findAsset(assets, ticker);
   if (asset === undefined) return { ok: false, expected: `one of the tickers on this network: ${tickersOf(assets)}` };
   const { decimals } = asset;
@@ -68,6 +70,40 @@ export function parsePrice<A extends PricingAsset>(price: string, assets: readon
   }
   const parsed = bounded(BigInt(whole + fraction.padEnd(decimals, "0")));
   return parsed.ok ? { ...parsed, asset } : parsed;
+}
+
+/** A description of price texts, for error messages. */
+export const PRICE_EXPECTED = 'a dollar price such as "$0.01", or "0.01 USDC"';
+
+/** A description of prices that no float has made, for error messages. */
+export const NOT_FROM_FLOAT =
+  'a price that no floating-point number has made; compute it exactly, as in price("$0.10").times(3)';
+
+/** The parts of a price text. */
+export interface PriceText {
+  readonly sign: string;
+  readonly whole: string;
+  readonly fraction: string;
+  readonly ticker: string | undefined;
+}
+
+/** Splits a price text; `undefined` if it is none. */
+export function readPrice(price: string): PriceText | "from a float" | undefined {
+  if (FLOAT.test(price)) return "from a float";
+  const { sign = "", whole, fraction = "", ticker } = PRICE.exec(price)?.groups ?? {};
+  if (whole === undefined || (sign === "" && ticker === undefined)) return undefined;
+  return isFromFloat(whole, fraction) ? "from a float" : { sign, whole, fraction, ticker };
+}
+
+/** A float has the text of any decimal of so many digits, and a price of so many decimals is off by less than its unit. */
+const SAFE = { digits: 15, decimals: 6 };
+
+/** `$${3 * 0.1}` is `$0.30000000000000004`. An asset of 18 decimals could hold that. */
+function isFromFloat(whole: string, fraction: string): boolean {
+  const digits = (whole + fraction).replace(/^0+/, "").length;
+  if (fraction.length <= SAFE.decimals || digits <= SAFE.digits) return false;
+  // A comparison only: no price is read as a float.
+  return String(Number(`${whole}.${fraction}`)) === `${whole}.${fraction}`;
 }
 
 function findAsset<A extends PricingAsset>(assets: readonly A[], ticker = "USD"): A | undefined {

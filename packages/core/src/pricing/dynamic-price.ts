@@ -5,8 +5,9 @@
  * @module
  */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
-import { BodyNotParsedError } from "../errors.js";
+import { BodyNotParsedError, PriceError } from "../errors.js";
 import type { PayToFunction, PriceFunction, PriceRequest } from "../options.js";
+import { ExactPrice } from "../price/exact-price.js";
 import { type AssetPrice, isZeroPrice } from "../price/price.js";
 import { canonicalNetwork, type Network, sameNetwork } from "../protocol/caip2.js";
 import { writeCanonicalText } from "../protocol/canonical-text.js";
@@ -67,7 +68,7 @@ export interface Unpriced {
  * Makes the offers for one request. If a payment comes with a quote of ours, the quoted offer holds, even if the price
  * has changed. A quote is for all that the seller's functions read: for another request they are called again.
  *
- * @throws TypeError when a function of the seller's returns what cannot be sold. What it throws is passed on.
+ * @throws PriceError when a function of the seller's returns what cannot be sold. What it throws is passed on.
  */
 export async function priceRequest(
   options: readonly CompiledOption[],
@@ -95,7 +96,7 @@ export async function priceRequest(
   });
   const offers = made.filter((offer) => offer !== "free");
   if (offers.length === made.length) return { offers, lapsed: quoted?.offer };
-  if (offers.length > 0) throw new TypeError("price: expected zero for every payment option, or for none");
+  if (offers.length > 0) throw new PriceError("$0 for some", "zero for every payment option, or for none");
   return { offers: "free", lapsed: undefined };
 }
 
@@ -124,16 +125,18 @@ async function callOption(option: CompiledOption, call: Call): Promise<Offer | "
   if (option.kind === "free") return "free";
   if (option.kind === "fixed") return option.offer;
   const { terms } = option;
-  const price = await call(terms.price);
+  const price = writePrice(await call(terms.price));
   const payTo = await call(terms.payTo);
-  if (!isPrice(price)) throw new TypeError('price: expected a price such as "$0.01", or { asset, amount }');
+  if (!isPrice(price)) throw new PriceError(price, 'a price such as "$0.01", or { asset, amount }');
   if (terms.free && isZeroPrice(price)) return "free";
-  if (typeof payTo !== "string") throw new TypeError("payTo: expected an address");
+  if (typeof payTo !== "string") throw new PriceError(payTo, "an address", "payTo");
   const compiled = terms.scheme.compileTerms({ network: terms.network, price, payTo });
   if (!compiled.ok) {
-    throw new TypeError(compiled.issues.map(({ term, expected }) => `${term}: expected ${expected}`).join("\n"));
+    // The first is enough: the seller's function is called again once it is corrected.
+    const [{ term, expected } = { term: "price", expected: "another one" }] = compiled.issues;
+    throw new PriceError(term.startsWith("payTo") ? payTo : price, expected, term);
   }
-  if (compiled.amount <= 0n) throw new TypeError("price: expected a price above zero, or free: true beside it");
+  if (compiled.amount <= 0n) throw new PriceError(price, "a price above zero, or free: true beside it");
   return { terms, compiled };
 }
 
@@ -287,6 +290,11 @@ function compileClaimed(
   } catch {
     return undefined;
   }
+}
+
+/** A computed price as the text that it stands for; any other value as it is. */
+export function writePrice(price: unknown): unknown {
+  return price instanceof ExactPrice ? price.toString() : price;
 }
 
 /** Whether a value has the form of a price. It may still not be one. */

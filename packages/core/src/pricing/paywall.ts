@@ -44,10 +44,12 @@ of this response, sign a payment, and send the request again with a <code>PAYMEN
 `;
 }
 
-function describe({ asset, amount, requirements }: Offer): string {
+function describe({ scheme, asset, amount, requirements }: Offer): string {
   const { network } = requirements;
-  if (asset.decimals === undefined) return `${amount} atomic units of ${asset.symbol} (${asset.id}) on ${network}`;
-  return `${formatAmount(amount, asset.decimals)} ${asset.symbol} on ${network}`;
+  const most = scheme.allowsLess ? "up to " : "";
+  if (asset.decimals === undefined)
+    return `${most}${amount} atomic units of ${asset.symbol} (${asset.id}) on ${network}`;
+  return `${most}${formatAmount(amount, asset.decimals)} ${asset.symbol} on ${network}`;
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {

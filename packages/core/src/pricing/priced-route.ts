@@ -8,7 +8,6 @@ import type { Logger } from "../events/logger.js";
 import type { Chargeable, IdentifierMode, InputValidator, SettleTime, Unmetered } from "../options.js";
 import type { JsonObject } from "../protocol/json.js";
 import type { Offer } from "../scheme/offer.js";
-import type { Scheme, SignatureCheck } from "../scheme/scheme.js";
 import { type AvailableOffers, createAvailableOffers, type Supporters } from "./available-offers.js";
 import type { ChallengeSubject, Level } from "./challenge.js";
 import { createDeclareAt, type Declarations, outlineOf } from "./declarations.js";
@@ -46,14 +45,13 @@ export interface RouteTerms {
   readonly mimeType: string;
   readonly service: ChallengeSubject["service"];
   readonly declarations: Declarations;
-  readonly chargeable: Chargeable;
+  /** `undefined`: the default decides. */
+  readonly chargeable: Chargeable | undefined;
   readonly settle: SettleTime;
   readonly paymentIdentifier: IdentifierMode;
   readonly unmetered: Unmetered;
   /** `undefined`: requests are not checked. */
   readonly validate: true | InputValidator | undefined;
-  /** By scheme. Empty unless the seller asked for it. */
-  readonly signatureChecks: ReadonlyMap<Scheme, SignatureCheck>;
 }
 
 /** What was found out about a route at start-up. */

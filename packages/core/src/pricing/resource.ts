@@ -65,6 +65,37 @@ function isAllowed(origin: string, allowedHosts: readonly string[]): boolean {
   return allowedHosts.includes(host) || allowedHosts.includes(host.replace(/:\d+$/, ""));
 }
 
+/**
+ * The path of this server that a `Location` leads to, as a browser resolves it; `undefined` if it leads elsewhere, or may.
+ *
+ * An absolute URL is ours by `publicUrl` or `allowedHosts`, or on this very machine. A client writes the host that it asks
+ * for, so the host of its request does not make another server's URL ours.
+ *
+ * @param url - The URL of the resource that redirects.
+ */
+export function ownPathOf(
+  location: string,
+  url: string,
+  { publicUrl, allowedHosts }: PublicUrlSettings,
+): string | undefined {
+  if (!URL.canParse(location, url)) return undefined;
+  const { protocol, host, hostname, origin, pathname } = new URL(location, url);
+  if (protocol !== "http:" && protocol !== "https:") return undefined;
+  const isAbsolute = new URL(location, Object.assign(new URL(url), { host: UNKNOWN_HOST })).host !== UNKNOWN_HOST;
+  const isOurs =
+    host === (publicUrl === undefined ? undefined : new URL(publicUrl).host) ||
+    (allowedHosts.length > 0 && isAllowed(origin, allowedHosts)) ||
+    (host === new URL(url).host && LOOPBACK.test(withoutBrackets(hostname)));
+  if (isAbsolute && !isOurs) return undefined;
+  const prefix = publicUrl === undefined ? "" : new URL(publicUrl).pathname.replace(/\/$/, "");
+  if (!`${pathname}/`.startsWith(`${prefix}/`)) return undefined;
+  return pathname.slice(prefix.length) || "/";
+}
+
+/** Stands for the host of a relative URL. */
+const UNKNOWN_HOST = "unknown.invalid:1";
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|::1)$/;
+
 const UNSAFE = /[^\w\-.~!$&'()*+,;=:@%/?]/g;
 
 /** Node passes on bytes that are not allowed in a URL, such as `<` and `"`. A page that shows the URL must be safe. */
@@ -135,7 +166,7 @@ function mountOf({ mountPath, mountTemplate }: Mounted): {
 }
 
 /** Endings of names that public DNS does not resolve. */
-const PRIVATE_NAME = /(?:^|\.)(?:localhost|localdomain|local|internal|home\.arpa|test|invalid)\.?$/;
+const PRIVATE_NAME = /(?:^|\.)(?:localhost|localdomain|local|internal|lan|svc|home\.arpa|test|invalid)\.?$/;
 
 /** Whether a host is a name that public DNS may resolve. */
 export function isPublicName(hostname: string): boolean {

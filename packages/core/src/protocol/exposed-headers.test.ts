@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { exposeHeaders } from "./headers.js";
 
-const OURS = "PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES";
+const OURS = "PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES, PAYMENT-RETRY-TOKEN";
 
 describe("exposeHeaders", () => {
   test.each<[current: string | undefined, expected: string, why: string]>([
@@ -12,12 +12,12 @@ describe("exposeHeaders", () => {
     [OURS, OURS, "already there"],
     [
       "payment-response,Payment-Required",
-      "payment-response,Payment-Required, EXTENSION-RESPONSES",
+      "payment-response,Payment-Required, EXTENSION-RESPONSES, PAYMENT-RETRY-TOKEN",
       "names have no case",
     ],
     [
       "X-A, PAYMENT-REQUIRED",
-      "X-A, PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES",
+      "X-A, PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES, PAYMENT-RETRY-TOKEN",
       "one of them already there",
     ],
     ["*", `*, ${OURS}`, "a star is literal in requests with credentials"],

@@ -156,10 +156,16 @@ export function decodeExtensionResponses(value: string | null | undefined): Exte
   return json.ok ? readExtensionResponses(json.value) : undefined;
 }
 
+/**
+ * Name of the header by which a payer proves that it repeats its own payment: it sends the value back that came with an earlier
+ * response. Not part of the protocol.
+ */
+export const PAYMENT_RETRY_TOKEN = "PAYMENT-RETRY-TOKEN";
+
 /** Name of the header that lets scripts in browsers read other headers. */
 export const EXPOSE_HEADERS = "Access-Control-Expose-Headers";
 
-const OURS = [PAYMENT_REQUIRED, PAYMENT_RESPONSE, EXTENSION_RESPONSES];
+const OURS = [PAYMENT_REQUIRED, PAYMENT_RESPONSE, EXTENSION_RESPONSES, PAYMENT_RETRY_TOKEN];
 const ALL_OURS = OURS.join(", ");
 
 /** Appends our headers to those already exposed. A `*` does not expose them for requests with credentials. */

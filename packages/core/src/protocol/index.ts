@@ -16,6 +16,7 @@ export {
   encodePaymentSignature,
   PAYMENT_REQUIRED,
   PAYMENT_RESPONSE,
+  PAYMENT_RETRY_TOKEN,
   PAYMENT_SIGNATURE,
 } from "./headers.js";
 export { isJsonObject, type JsonObject, type ParsedJson, parseJson } from "./json.js";

@@ -33,6 +33,7 @@ const ADDED = Object.keys({
   invalid_payment_identifier: true,
   payment_identifier_conflict: true,
   answer_not_kept: true,
+  too_many_copies: true,
   too_many_payments: true,
   invalid_input: true,
   denied: true,

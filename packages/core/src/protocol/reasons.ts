@@ -36,7 +36,8 @@ export type SpecifiedReason =
  * - `payment_identifier_required`, `invalid_payment_identifier`: the id of the payment is missing, or invalid.
  * - `payment_identifier_conflict`: another payment has the same id.
  * - `answer_not_kept`: the payment was settled before, and its response is no longer kept.
- * - `too_many_payments`: the payer has too many requests in flight.
+ * - `too_many_copies`: the response of this payment was sent too often for now.
+ * - `too_many_payments`: the payer has too many runs that are not paid for.
  * - `invalid_input`: the request is invalid; nothing was charged.
  * - `denied`: a hook of the seller refused the request.
  * - `permit2_allowance_required`: the payer has not allowed Permit2 to move the token, which takes one transaction.
@@ -54,6 +55,7 @@ export type AddedReason =
   | "invalid_payment_identifier"
   | "payment_identifier_conflict"
   | "answer_not_kept"
+  | "too_many_copies"
   | "too_many_payments"
   | "invalid_input"
   | "denied"

@@ -11,6 +11,7 @@ import { bindKeys, pathsBelow } from "../route/resolved-table.js";
 import { METHODS } from "../route/route-key.js";
 import { coversPath, findUnordered, type RouteEntry, type RouteTable, sharesMethod } from "../route/route-table.js";
 import { mayBeTakenUnseen, type Receivers, type RegisteredRoute, type RouterView } from "../route/router-view.js";
+import { countTypos } from "../typos.js";
 import { type PricedTable, pathOf } from "./places.js";
 
 type Entry = RouteEntry<PricedRoute>;
@@ -204,7 +205,7 @@ function compareMount({ entry, receivers }: Probe, mounts: Map<object, PricedRou
 /** A path with more typos counts as another word. */
 const MAX_TYPOS = 2;
 
-/** The registered route with the nearest path: one or two typos away, or different by a mount. */
+/** The registered route with the nearest path: one or two typos away, or different by its mounts. */
 export function nearest(
   entry: Pick<RouteEntry<unknown>, "key" | "method">,
   routes: readonly RegisteredRoute[],
@@ -227,24 +228,24 @@ function distanceTo(path: string, other: string): number | undefined {
   if (path === other) return 0;
   if (path !== "" && other.endsWith(path)) return 1;
   if (other !== "" && path.endsWith(other)) return 1;
-  const typos = countTypos(path, other);
-  return typos <= MAX_TYPOS && typos * 3 < path.length ? typos : undefined;
+  const typos = countTypos(path, other, MAX_TYPOS);
+  if (typos <= MAX_TYPOS && typos * 3 < path.length) return typos;
+  // Every key is compared with every route, and most end in another name.
+  if (path.slice(path.lastIndexOf("/")) !== other.slice(other.lastIndexOf("/"))) return undefined;
+  return differingLevels(path.split("/"), other.split("/"));
 }
 
-/** Longer paths are not compared, because the cost is the product of their lengths. */
-const MAX_COMPARED = 200;
+/** Levels in which two mounts may differ. */
+const MAX_LEVELS = 2;
 
-/** Levenshtein's distance. */
-function countTypos(a: string, b: string): number {
-  if (Math.abs(a.length - b.length) > MAX_TYPOS || a.length > MAX_COMPARED) return Number.POSITIVE_INFINITY;
-  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
+/** How many levels differ above the same name, as in `/api/weather` and `/api/v1/weather`, ranked behind all typos. */
+function differingLevels(path: readonly string[], other: readonly string[]): number | undefined {
+  const least = Math.min(path.length, other.length);
+  let tail = 0;
+  while (tail < least && path.at(-1 - tail) === other.at(-1 - tail)) tail++;
+  let head = 0;
+  while (head < least - tail && path[head] === other[head]) head++;
+  const isNamed = tail > 0 && path.slice(-tail).some((segment) => segment !== "" && segment !== ":");
+  const levels = Math.max(path.length, other.length) - tail - head;
+  return isNamed && levels <= MAX_LEVELS ? MAX_TYPOS + levels : undefined;
 }

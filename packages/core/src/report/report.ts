@@ -16,10 +16,12 @@ import type { SettleTime } from "../options.js";
 import { inspectSupport, type Supporters } from "../pricing/available-offers.js";
 import type { DynamicTerms } from "../pricing/dynamic-price.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
+import { isNetwork } from "../protocol/caip2.js";
 import type { Extensions } from "../protocol/documents.js";
 import { compileRegistered } from "../route/path.js";
 import type { RouterView } from "../route/router-view.js";
 import { describePrice, type Offer } from "../scheme/offer.js";
+import type { Scheme } from "../scheme/scheme.js";
 import type { Listing, Listings } from "../settlement/listings.js";
 import { type DescribedRoute, describeRoutes } from "./described-routes.js";
 import { inspectRoutes, inspectTable } from "./inspect-routes.js";
@@ -31,7 +33,7 @@ export interface ReportedOffer {
   readonly scheme: string;
   /** CAIP-2. */
   readonly network: string;
-  /** For people: `0.01 USDC`, or `a price by request`. */
+  /** For people: `0.01 USDC`, `up to 0.10 USDC`, or `a price by request`. */
   readonly price: string;
   /** Atomic units as a decimal string; `undefined` if the request decides, as it may about the next two. */
   readonly amount: string | undefined;
@@ -89,6 +91,12 @@ const MAX_LINES = 50;
 
 const LARGE_REMEDY = "some proxies take 4 KiB of headers: shorten descriptions and examples";
 
+/** What a client of `@x402/fetch` pays at most, unless its `spendControls` say otherwise. */
+const CLIENT_LIMIT = "$1";
+
+const LIMIT_REMEDY =
+  "clients of @x402/fetch pay at most $1, in a network's usual stablecoin, unless they raise spendControls: tell them, or offer that";
+
 /** Findings that do not keep a strict seller from starting: facilitators and requests may change them. */
 const PASSING: readonly FindingCode[] = [
   "FAREBOX_FACILITATOR_DOWN",
@@ -142,6 +150,13 @@ export class Reporter {
     for (const found of report.findings) findings.tell(found);
     for (const { key, size } of routesOf(priced)) {
       if (size === "large") logger.warn("challenge_large", { route: key, remedy: LARGE_REMEDY });
+    }
+    const dear = routesOf(priced)
+      .filter(isAboveClientLimit)
+      .map(({ key }) => key);
+    if (dear.length > 0) {
+      const more = dear.length > 1 ? ` and ${dear.length - 1} more` : "";
+      logger.warn("price_above_client_limit", { route: `${dear[0]}${more}`, remedy: LIMIT_REMEDY });
     }
     const lasting = report.findings.filter(({ code }) => !PASSING.includes(code));
     const opening = lasting.filter(({ code }) => OPENING.includes(code));
@@ -200,6 +215,18 @@ function listedAs(method: string, path = ""): string {
   return `${method} ${compiled.ok ? (compiled.forms[0]?.template ?? path) : path}`;
 }
 
+/** Whether clients with their default limits can pay by none of the offers. A price by request is not known yet. */
+function isAboveClientLimit({ offers, dynamic, isFree }: PricedRoute): boolean {
+  return !isFree && dynamic.length === 0 && !offers.some(isWithinClientLimit);
+}
+
+function isWithinClientLimit({ scheme, asset, amount, requirements }: Offer): boolean {
+  const { network, payTo } = requirements;
+  if (!isNetwork(network)) return false;
+  const limit = scheme.compileTerms({ network, price: CLIENT_LIMIT, payTo });
+  return limit.ok && limit.asset.id === asset.id && amount <= limit.amount;
+}
+
 /** Every payment option of a route. */
 export function reportOffers({ offers, dynamic }: Pick<PricedRoute, "offers" | "dynamic">): readonly ReportedOffer[] {
   return [...offers.map(reportOffer), ...dynamic.map(reportDynamic)];
@@ -207,7 +234,7 @@ export function reportOffers({ offers, dynamic }: Pick<PricedRoute, "offers" | "
 
 function reportOffer(offer: Offer): ReportedOffer {
   const { scheme, network, asset, amount, payTo } = offer.requirements;
-  return { scheme, network, price: describePrice(offer), amount, asset, payTo };
+  return { scheme, network, price: atMost(offer.scheme, describePrice(offer)), amount, asset, payTo };
 }
 
 function reportDynamic({ scheme, network, price, payTo }: DynamicTerms): ReportedOffer {
@@ -215,11 +242,16 @@ function reportDynamic({ scheme, network, price, payTo }: DynamicTerms): Reporte
   return {
     scheme: scheme.scheme,
     network,
-    price: typeof price === "string" ? price : "a price by request",
+    price: atMost(scheme, typeof price === "string" ? price : "a price by request"),
     amount,
     asset,
     payTo: typeof payTo === "string" ? payTo : undefined,
   };
+}
+
+/** Of `upto`, a price is the most that can be charged. */
+function atMost({ allowsLess = false }: Scheme, price: string): string {
+  return allowsLess ? `up to ${price}` : price;
 }
 
 /** One line of the start-up report: `GET /weather: 0.01 USDC on eip155:84532 to 0x…, settled after the response`. */

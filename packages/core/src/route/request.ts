@@ -29,6 +29,8 @@ export interface GateRequest {
   readonly paymentSignature: string | undefined;
   /** The payment, if it does not come in a header; `paymentSignature` is then ignored. Any value that a client can send. */
   readonly payment?: unknown;
+  /** Value of `PAYMENT-RETRY-TOKEN`, or what stands for it where payments do not come in headers. Default: none. */
+  readonly retryToken?: string | undefined;
   /** The value of a header, by its name in any case. Default: no headers. */
   readonly header?: (name: string) => string | undefined;
   /** Whether the request has a body, parsed or not. Default `false`. */

@@ -91,6 +91,15 @@ export class ResolvedTable<T extends Priceable> {
       .some(({ entry }) => !entry.value.isFree && this.#unbound.has(entry));
   }
 
+  /** Whether a request would have to pay: at a handler, or in front of the routes. */
+  prices({ method, fullPath, mounts }: HandlerQuery, handler?: object): boolean {
+    if (handler !== undefined) return isPriced(this.atHandler(handler, { method, fullPath, mounts }));
+    return mounts.some((mount) => {
+      const query = belowThatMount(mount, fullPath);
+      return query !== undefined && isPriced(this.inFront({ ...query, method }));
+    });
+  }
+
   /** The price of a request at a handler that {@link ResolvedTable.bind} returned. */
   atHandler(handler: object, { method, fullPath, mounts }: HandlerQuery): Coverage<T> {
     const bound = this.#boundTo.get(handler) ?? [];
@@ -111,6 +120,10 @@ export class ResolvedTable<T extends Priceable> {
     const isSame = others.every(({ value }) => value.priceId === first.value.priceId);
     return isSame ? { kind: "bound", entry: first } : UNNAMED;
   }
+}
+
+function isPriced({ kind }: Coverage<unknown>): boolean {
+  return kind === "priced" || kind === "bound";
 }
 
 /** The path below a mount of the table; `undefined`: it is not below it. */

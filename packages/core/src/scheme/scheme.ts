@@ -41,15 +41,20 @@ export interface Scheme {
    */
   readPayment(payload: unknown, requirements: PaymentRequirements, nowSeconds: number): PaymentReading;
   /**
-   * Prepares signature checks for the option `verifySignatures`. Called at start-up. Default: `readPayment` checks signatures, or only
-   * the facilitator does.
+   * Checks the signature of a payment that `readPayment` has accepted, without any request. Default: `readPayment` checks it, or only
+   * the facilitator does. Must not throw.
    */
-  prepareSignatureCheck?(): SignatureCheck;
+  checkSignature?(payload: unknown, requirements: PaymentRequirements): SignatureFinding;
   /**
    * Looks for a payment on chain. Without it, an outcome that the facilitator does not know stays unknown. Must not throw or reject:
    * an uncertain result is `unclear`.
    */
   findPayment?(query: PaymentQuery): Promise<ChainFinding>;
+  /**
+   * Asks the chain how much of the asset the account has that the payment takes from. Asked when a payer has several payments that have
+   * not settled. Default: not asked. Must not throw or reject: an uncertain result is `unclear`.
+   */
+  readBalance?(query: PaymentQuery): Promise<BalanceReading>;
   /**
    * Asks the chain whether a payee lacks something that every payment needs, such as a token account. Default: no check. Must not throw
    * or reject: an uncertain result is `unclear`.
@@ -113,23 +118,15 @@ export type PaymentReading =
 /** A reading with an identity. */
 export type IdentifiedPayment = Exclude<PaymentReading, { readonly kind: "refused" }>;
 
-/** Checks payers' signatures in this process, or names the missing package. */
-export type SignatureCheck =
-  | {
-      readonly ok: true;
-      /**
-       * Checks the signature of a payment that `readPayment` has accepted. Returns `undefined` if it is valid, or cannot be checked
-       * without a request. Never rejects.
-       */
-      check(payload: unknown, requirements: PaymentRequirements): Promise<Reason | undefined>;
-    }
-  | {
-      readonly ok: false;
-      /** A message for the seller, e.g. the command that installs a package. */
-      readonly missing: string;
-    };
+/** Whether the payer made a payment's signature. */
+export type SignatureFinding =
+  | { readonly kind: "signed" }
+  /** It has not the form of a key's signature: only the chain can tell, for instance by the payer's contract. */
+  | { readonly kind: "unclear" }
+  /** It has the form of a key's signature and is not the payer's, unless the payer is a contract. */
+  | { readonly kind: "other_key"; readonly reason: Reason };
 
-/** A payment whose settlement has an unknown outcome, and a node to ask about it. */
+/** A payment that has not settled, or whose settlement has an unknown outcome, and a node to ask about it. */
 export interface PaymentQuery {
   /** The payload that {@link Scheme.readPayment} has accepted, possibly earlier. The payment may have expired since. */
   readonly payload: unknown;
@@ -156,6 +153,12 @@ export type ChainFinding =
   | { readonly kind: "never" }
   /** This payment has not moved money so far, and still may. */
   | { readonly kind: "open" }
+  /** The node failed, or its response is not conclusive. `problem` is for the log: short, without the node's text or URL. */
+  | { readonly kind: "unclear"; readonly problem: string };
+
+/** What a payer has, in atomic units. */
+export type BalanceReading =
+  | { readonly kind: "known"; readonly amount: bigint }
   /** The node failed, or its response is not conclusive. `problem` is for the log: short, without the node's text or URL. */
   | { readonly kind: "unclear"; readonly problem: string };
 

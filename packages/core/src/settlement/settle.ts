@@ -23,7 +23,13 @@ export interface SettlementStart {
   /** Kept until the payer has it; `undefined`: no response, or one too large to keep. */
   readonly response: StoredAnswer | undefined;
   /** The client that waits for the outcome, by its address if that is known; `undefined`: no client waits. */
-  readonly waiting: { readonly client: string | undefined } | undefined;
+  readonly waiting:
+    | {
+        readonly client: string | undefined;
+        /** Asked once the payment has settled: whether the response may be needed by another request, too. */
+        readonly keepsResponse: () => boolean;
+      }
+    | undefined;
 }
 
 /**
@@ -49,6 +55,8 @@ export interface SettlerDeps extends OutcomeDeps {
   readonly store: PaymentStore;
   readonly facilitator: Pick<FacilitatorPool, "settle" | "facilitatorOf">;
   readonly inFlight: SettlingInFlight;
+  /** Counts runs that are not paid for. */
+  readonly runs: { settled(payment: Pick<PendingPayment, "claim" | "payer">): void };
   readonly listings: Pick<Listings, "note">;
   readonly events: PaymentEvents;
   readonly hooks: Pick<Hooks, "tell">;
@@ -100,6 +108,7 @@ export class Settler {
       },
       this.#deps,
     );
+    if (outcome.kind === "settled") this.#deps.runs.settled(payment);
     if (!(await this.#record(payment, outcome, start))) return { kind: "overtaken" };
     this.#tell(payment, outcome, { isNews: outcome.kind !== start.from, durationMs: now() - startedMs });
     return extensionResponses === undefined ? outcome : { ...outcome, extensionResponses };
@@ -182,7 +191,8 @@ function changesAfter(
   // No request waited: the record keeps the response, or owes one to the same payment sent again.
   if (start.waiting === undefined) return { ...changes, to: start.response === undefined ? "owed" : "settled" };
   // A payment with an identifier may fetch its response again.
-  return claim.identifier === undefined ? { ...changes, to: kind, answer: null } : { ...changes, to: kind };
+  const isKept = claim.identifier !== undefined || start.waiting.keepsResponse();
+  return isKept ? { ...changes, to: kind } : { ...changes, to: kind, answer: null };
 }
 
 /** The receipt itself has yet to go to the client, so hooks get a copy. */

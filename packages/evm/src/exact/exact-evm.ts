@@ -9,14 +9,15 @@ import type { PaymentRequirements, Scheme } from "@farebox/core";
 import { fieldsOf } from "@farebox/core/scheme";
 import { sameAddress } from "../address.js";
 import { compileEvmTerms } from "../compile-terms.js";
+import { readTokenBalance } from "../node/node-questions.js";
 import { findPermitPayment } from "../permit2/find-payment.js";
 import { gasSponsoringFor } from "../permit2/gas-sponsoring.js";
-import { readPermitPayment } from "../permit2/permit2.js";
-import { prepareSignatureCheck, readSignedPermit, readSignedTransfer } from "../signatures/check-signature.js";
-import { readAuthorizationPayment } from "./eip3009.js";
+import { readPermit, readPermitPayment } from "../permit2/permit2.js";
+import { checkSigned, readSignedPermit, readSignedTransfer } from "../signatures/check-signature.js";
+import { readAuthorization, readAuthorizationPayment } from "./eip3009.js";
 import { findAuthorizationPayment } from "./find-payment.js";
 
-/** Creates the scheme. It needs no key and no chain library. Only `findPayment` asks a node, the one it is given. */
+/** Creates the scheme. It needs no key and no chain library. Only `findPayment` and `readBalance` ask a node, the one they are given. */
 export function exactEvm(): Scheme {
   return Object.freeze({
     scheme: "exact",
@@ -28,14 +29,19 @@ export function exactEvm(): Scheme {
       isByPermit2(requirements)
         ? readPermitPayment("exact", payload, { requirements, nowSeconds })
         : readAuthorizationPayment(payload, requirements, nowSeconds),
-    prepareSignatureCheck: () =>
-      prepareSignatureCheck((payload, requirements) =>
+    checkSignature: (payload, requirements) =>
+      checkSigned(
         isByPermit2(requirements)
-          ? readSignedPermit("exact")(payload, requirements)
+          ? readSignedPermit("exact", payload, requirements)
           : readSignedTransfer(payload, requirements),
       ),
     findPayment: (query) =>
       isByPermit2(query.requirements) ? findPermitPayment("exact", query) : findAuthorizationPayment(query),
+    readBalance: (query) =>
+      readTokenBalance(
+        query,
+        (isByPermit2(query.requirements) ? readPermit(query.payload, "exact") : readAuthorization(query.payload))?.from,
+      ),
   } as const satisfies Scheme);
 }
 

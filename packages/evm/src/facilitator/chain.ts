@@ -164,8 +164,22 @@ export interface EvmChain {
    * transaction if the payer cancelled the authorization, or used its nonce for another transfer.
    */
   findTransfer(signed: SignedAuthorization): Promise<Hash | undefined>;
+  /**
+   * Sets whom it asks before it signs a transaction: with the most wei that this can cost, value included. `undefined` means
+   * no; otherwise the result is told the real cost, if that gets known. The last one set is asked.
+   */
+  meterGas?(book: BookGas): void;
   /** Whether the network responds and the signer can pay for transactions. Never rejects. */
-  health(): Promise<SchemeHealth>;
+  health(): Promise<ChainHealth>;
+}
+
+/** Books wei: see {@link EvmChain.meterGas}. */
+export type BookGas = (mostWei: bigint) => ((costWei: bigint) => void) | undefined;
+
+/** The health of a chain, with its signer's balance. */
+export interface ChainHealth extends SchemeHealth {
+  /** Wei, in digits. Absent if the node did not say. */
+  readonly balance?: string;
 }
 
 /** The outcomes of a chain's transactions, in the words of the settlement desk. */

@@ -9,6 +9,8 @@ export type {
   Address,
   ApprovalChain,
   ApprovalTransaction,
+  BookGas,
+  ChainHealth,
   EvmChain,
   Hash,
   Hex,

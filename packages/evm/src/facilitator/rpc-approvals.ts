@@ -9,7 +9,13 @@
  * @see x402 v2, extension `erc20ApprovalGasSponsoring`, "Verification Logic" 2 and 3
  * @module
  */
-import { encodeFunctionData, parseAbi, TransactionNotFoundError, TransactionReceiptNotFoundError } from "viem";
+import {
+  encodeFunctionData,
+  parseAbi,
+  TransactionNotFoundError,
+  type TransactionReceipt,
+  TransactionReceiptNotFoundError,
+} from "viem";
 import { isSignedByPayer } from "./approvals.js";
 import {
   type ApprovalChain,
@@ -32,6 +38,8 @@ interface ApprovalParts {
   readonly sponsoring: ParsedSponsoring;
   ask<T>(question: (client: RpcClient) => Promise<T>): Promise<T>;
   send(call: Call): Promise<Hash>;
+  /** Notes what a transaction that was sent has cost. */
+  paid(transaction: Hash, receipt: TransactionReceipt): void;
 }
 
 /** Creates the part of a chain that carries out approvals. */
@@ -133,6 +141,7 @@ class RpcApprovals implements ApprovalChain {
     const receiptTimeoutMs = Math.max(untilMs - performance.now(), 0);
     const receipt = await waitForReceipt({ ...this.#parts.options, confirmations: 1, receiptTimeoutMs }, transaction);
     if (typeof receipt !== "object") throw new ChainError(`${what} is not on chain yet`);
+    this.#parts.paid(transaction, receipt);
     if (receipt.status !== "success") throw new ChainError(`${what} failed on chain`);
   }
 }

@@ -4,14 +4,15 @@
  * @see EIP-3009; x402 v2, scheme `exact` on EVM, §1 and §2; scheme `upto` on EVM; EIP-712; ERC-1271
  * @module
  */
-import type { SchemeHealth } from "@farebox/core";
 import { encodeFunctionData, hashTypedData, parseAbi, recoverAddress } from "viem";
 import { hasNonce, PERMIT2 } from "../permit2/permit2.js";
 import { permitTypedData, type TypedData, transferTypedData } from "../signatures/typed-data.js";
 import { encodeTransfer } from "./authorization.js";
 import {
   type Address,
+  type BookGas,
   ChainError,
+  type ChainHealth,
   type EvmChain,
   type Hash,
   type Hex,
@@ -97,6 +98,7 @@ class RpcChain implements EvmChain {
         sponsoring,
         ask: (question) => this.#ask(question),
         send: (call) => this.#send(call),
+        paid: (transaction, receipt) => this.#sender.forget(transaction, receipt),
       });
     return Object.freeze({
       verifySignature: ({ chainId, permit }) =>
@@ -123,16 +125,21 @@ class RpcChain implements EvmChain {
     const seen = await waitForReceipt(options, transaction, () => this.#sender.isCrowdedOut(transaction));
     if (seen === "crowded-out") return "dropped-early";
     if (seen === undefined) return this.#sender.sendAgain(transaction);
-    this.#sender.forget(transaction);
+    this.#sender.forget(transaction, seen);
     return seen.status === "success" ? "confirmed" : "reverted";
   }
 
-  async health(): Promise<SchemeHealth> {
+  meterGas(book: BookGas): void {
+    this.#sender.meterGas(book);
+  }
+
+  async health(): Promise<ChainHealth> {
     const { address } = this.#options.account;
     try {
-      const balance = await this.#ask((client) => client.getBalance({ address }));
-      if (balance > 0n) return { ok: true };
-      return { ok: false, problem: `${address} has nothing to pay for transactions with` };
+      const wei = await this.#ask((client) => client.getBalance({ address }));
+      const balance = wei.toString();
+      if (wei > 0n) return { ok: true, balance };
+      return { ok: false, problem: `${address} has nothing to pay for transactions with`, balance };
     } catch (error) {
       return { ok: false, problem: problemOf(error) };
     }

@@ -56,7 +56,7 @@ describe("options of a chain", () => {
     };
     expect(issuesOf(() => createRpcChain(wrong as unknown as RpcChainOptions))).toMatchInlineSnapshot(`
       [
-        "options.privatekey: one of the keys network, rpcUrl, privateKey, account, sponsoring, confirmations, pollingIntervalMs, receiptTimeoutMs, requestTimeoutMs, lookbackBlocks, maxGas, not an unknown key",
+        "options.privatekey: a known key: did you mean privateKey? Known: network, rpcUrl, account, sponsoring, confirmations and 5 more, not an unknown key",
         "options.network: a CAIP-2 network such as "eip155:84532", not "base"",
         "options.rpcUrl: an http or https URL, not something else",
         "options.confirmations: a whole number from 1 to 1000, not 0",
@@ -123,7 +123,7 @@ describe("options of the scheme", () => {
   test("createExactEvmScheme names all wrong options at once", () => {
     const wrong = { chain: undefined, now: 5, chains: [] };
     expect(issuesOf(() => createExactEvmScheme(wrong as never))).toEqual([
-      "options.chains: one of the keys chain, now, not an unknown key",
+      "options.chains: a known key: did you mean chain? Known: now, not an unknown key",
       "options.chain: a chain, e.g. createRpcChain(…), not nothing",
       "options.now: a function that yields Unix milliseconds, not 5",
     ]);

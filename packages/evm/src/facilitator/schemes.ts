@@ -59,6 +59,7 @@ export function createExactEvmScheme(options: ExactEvmSchemeOptions): Facilitato
     verify: (request) => desk.verify(readExactPayment(request, kind, chain)),
     settle: (request) => desk.settle(readExactPayment(request, kind, chain)),
     health: () => chain.health(),
+    ...meterOf(chain),
   } satisfies FacilitatorScheme);
 }
 
@@ -83,7 +84,13 @@ export function createUptoEvmScheme(options: UptoEvmSchemeOptions): FacilitatorS
     verify: (request) => desk.verify(readUptoPayment(request, kind, { chain, checkAmount: checkMaximum })),
     settle: (request) => desk.settle(readUptoPayment(request, kind, { chain, checkAmount: checkTaken })),
     health: () => chain.health(),
+    ...meterOf(chain),
   } satisfies FacilitatorScheme);
+}
+
+/** Lets a facilitator limit what the chain's signer spends. */
+function meterOf(chain: EvmChain): Pick<EvmChain, "meterGas"> {
+  return chain.meterGas === undefined ? {} : { meterGas: (book) => chain.meterGas?.(book) };
 }
 
 function readExactPayment(request: FacilitatorRequest, kind: PaymentKind, chain: EvmChain): DeskReading {

@@ -14,7 +14,7 @@ import {
   type TransactionReceipt,
   TransactionReceiptNotFoundError,
 } from "viem";
-import { type Address, ChainError, type Hash, type Hex, toChainError } from "./chain.js";
+import { type Address, type BookGas, ChainError, type Hash, type Hex, toChainError } from "./chain.js";
 import type { ParsedRpcOptions, RpcClient } from "./rpc-options.js";
 
 /** A call of a contract. */
@@ -43,8 +43,10 @@ export interface Sender {
    * past it, and the node does not know it. Nodes that disagree can make it seem so. Never rejects.
    */
   isCrowdedOut(transaction: Hash): Promise<boolean>;
-  /** Forgets a transaction that is on chain. */
-  forget(transaction: Hash): void;
+  /** Forgets a transaction that is on chain, and books its cost. */
+  forget(transaction: Hash, receipt: TransactionReceipt): void;
+  /** Sets whom it asks before it signs. Without one, it signs everything. */
+  meterGas(book: BookGas): void;
 }
 
 /** Creates a sender. */
@@ -56,6 +58,8 @@ export function createSender(options: ParsedRpcOptions): Sender {
 interface Waiting {
   readonly serialized: Hex;
   readonly count: number;
+  /** Corrects the booking of its gas. */
+  paid(receipt: TransactionReceipt): void;
 }
 
 /** How often another count is tried when another process uses the account at the same time. */
@@ -70,6 +74,7 @@ class AccountSender implements Sender {
   #turn: Promise<unknown> = Promise.resolve();
   /** The count of the next transaction; `undefined` when the node has to be asked. */
   #next: number | undefined;
+  #book: BookGas = () => () => {};
 
   constructor(options: ParsedRpcOptions) {
     this.#options = options;
@@ -78,15 +83,18 @@ class AccountSender implements Sender {
   async send(call: Call): Promise<Hash> {
     try {
       const costs = await estimateCosts(this.#options, call);
-      const sent = this.#turn.then(() => this.#sendInTurn(call, costs));
-      this.#turn = sent.catch(() => {});
+      const correct = this.#book(mostOf(costs, call));
+      if (correct === undefined) throw new ChainError("the gas budget of this hour is used up");
+      const paid = (receipt: TransactionReceipt) => correct(costOf(receipt, call));
+      const sent = this.#turn.then(() => this.#sendInTurn(call, costs, paid));
+      this.#turn = sent.catch(() => correct(0n));
       return await sent;
     } catch (error) {
       throw toChainError(error);
     }
   }
 
-  async #sendInTurn(call: Call, costs: Costs): Promise<Hash> {
+  async #sendInTurn(call: Call, costs: Costs, paid: Waiting["paid"]): Promise<Hash> {
     for (let tries = 1; ; tries++) {
       const count = await this.#takeCount();
       const serialized = await this.#sign(call, costs, count);
@@ -95,13 +103,13 @@ class AccountSender implements Sender {
       switch (delivery.kind) {
         case "out":
           this.#next = count + 1;
-          return this.#wait(transaction, { serialized, count });
+          return this.#wait(transaction, { serialized, count, paid });
         case "unclear":
           // The next count is asked from the node, since only the node knows whether this one is taken.
-          return this.#wait(transaction, { serialized, count });
+          return this.#wait(transaction, { serialized, count, paid });
         case "count-taken":
           // By another process; or by this very transaction, handed over twice on the way.
-          if (await this.#mayBeKnown(transaction)) return this.#wait(transaction, { serialized, count });
+          if (await this.#mayBeKnown(transaction)) return this.#wait(transaction, { serialized, count, paid });
           if (tries >= MAX_TRIES) throw new ChainError("other users of the account keep taking its counts");
           break;
         case "refused":
@@ -146,8 +154,13 @@ class AccountSender implements Sender {
     return count !== undefined && (await this.#isMined(count)) && !(await this.#mayBeKnown(transaction));
   }
 
-  forget(transaction: Hash): void {
+  forget(transaction: Hash, receipt: TransactionReceipt): void {
+    this.#waiting.get(transaction)?.paid(receipt);
     this.#waiting.delete(transaction);
+  }
+
+  meterGas(book: BookGas): void {
+    this.#book = book;
   }
 
   async #mayBeKnown(hash: Hash): Promise<boolean> {
@@ -175,6 +188,19 @@ interface Costs {
   readonly fees:
     | { readonly type: "eip1559"; readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint }
     | { readonly type: "legacy"; readonly gasPrice: bigint };
+}
+
+/** The most that a call can cost, without what a rollup takes for its data. */
+function mostOf({ gas, fees }: Costs, { value = 0n }: Call): bigint {
+  return gas * (fees.type === "eip1559" ? fees.maxFeePerGas : fees.gasPrice) + value;
+}
+
+/** Rollups of the OP Stack add what they pay to the chain below. */
+function costOf(receipt: TransactionReceipt & { readonly l1Fee?: unknown }, { value = 0n }: Call): bigint {
+  const { gasUsed, effectiveGasPrice, status, l1Fee } = receipt;
+  const dataFee =
+    typeof l1Fee === "bigint" || (typeof l1Fee === "string" && /^0x[\da-f]{1,64}$/i.test(l1Fee)) ? l1Fee : 0;
+  return gasUsed * effectiveGasPrice + BigInt(dataFee) + (status === "success" ? value : 0n);
 }
 
 /**

@@ -6,8 +6,9 @@
  *   Specification of the Encoding"; ERC-20, "Events"
  * @module
  */
-import { type JsonObject, type PaymentQuery, RpcError } from "@farebox/core";
+import { type BalanceReading, type JsonObject, type PaymentQuery, RpcError } from "@farebox/core";
 import { isJsonObject } from "@farebox/core/protocol";
+import { orUnclear, unclear } from "@farebox/core/scheme";
 import { sameAddress } from "../address.js";
 
 /** Asks a node, a limited number of times. */
@@ -98,6 +99,21 @@ export async function readFlag(ask: Ask, call: Parameters<typeof readWord>[1], b
   const word = await readWord(ask, call, block);
   if (word > 1n) throw nonsense("eth_call");
   return word === 1n;
+}
+
+/** `balanceOf(address account)` */
+const BALANCE_OF = "0x70a08231";
+
+/** Implements `readBalance` of both schemes. Total. @param owner - The payer; `undefined`: the payment cannot be read. */
+export function readTokenBalance(query: PaymentQuery, owner: string | undefined): Promise<BalanceReading> {
+  return orUnclear<BalanceReading>(async () => {
+    const { network, asset } = query.requirements;
+    if (owner === undefined) return unclear("the payment is not one of this scheme");
+    const ask = createAsk(query, 3);
+    if ((await readNetwork(ask)) !== network) return unclear(`the node is not of ${network}`);
+    const call = { to: asset, data: BALANCE_OF + addressWord(owner).slice(2) };
+    return { kind: "known", amount: await readWord(ask, call, await readBlock(ask, "latest")) };
+  });
 }
 
 /** Asks for the call by which a log's transaction began; `to` is `undefined` if it created a contract. */

@@ -8,12 +8,13 @@
 import type { Scheme } from "@farebox/core";
 import { isAddressShaped, sameAddress, toChecksum } from "../address.js";
 import { compileEvmTerms } from "../compile-terms.js";
+import { readTokenBalance } from "../node/node-questions.js";
 import { findPermitPayment } from "../permit2/find-payment.js";
 import { gasSponsoringFor } from "../permit2/gas-sponsoring.js";
-import { readPermitPayment } from "../permit2/permit2.js";
-import { prepareSignatureCheck, readSignedPermit } from "../signatures/check-signature.js";
+import { readPermit, readPermitPayment } from "../permit2/permit2.js";
+import { checkSigned, readSignedPermit } from "../signatures/check-signature.js";
 
-/** Creates the scheme. It needs no key and no chain library. Only `findPayment` asks a node, the one it is given. */
+/** Creates the scheme. It needs no key and no chain library. Only `findPayment` and `readBalance` ask a node, the one they are given. */
 export function uptoEvm(): Scheme {
   return Object.freeze({
     scheme: "upto",
@@ -25,8 +26,9 @@ export function uptoEvm(): Scheme {
     sameAddress,
     readPayment: (payload, requirements, nowSeconds) =>
       readPermitPayment("upto", payload, { requirements, nowSeconds }),
-    prepareSignatureCheck: () => prepareSignatureCheck(readSignedPermit("upto")),
+    checkSignature: (payload, requirements) => checkSigned(readSignedPermit("upto", payload, requirements)),
     findPayment: (query) => findPermitPayment("upto", query),
+    readBalance: (query) => readTokenBalance(query, readPermit(query.payload, "upto")?.from),
   } as const satisfies Scheme);
 }
 

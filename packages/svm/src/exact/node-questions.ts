@@ -85,6 +85,24 @@ export async function readOwners(
   });
 }
 
+/** Bytes of a token account, and the bytes of its amount. */
+const TOKEN_ACCOUNT_BYTES = 165;
+const AMOUNT_AT = 64;
+
+/** What a token account has, in atomic units; nothing if it does not exist. */
+export async function readTokenAmount(node: RpcNode, account: string): Promise<bigint> {
+  const method = "getAccountInfo";
+  const { value } = readContextual(
+    method,
+    await node.call(method, [account, { encoding: "base64", commitment: "confirmed" }]),
+  );
+  if (value === null) return 0n;
+  const { data } = fieldsOf(value);
+  const [text] = Array.isArray(data) ? data : [];
+  const bytes = Buffer.from(typeof text === "string" ? text : "", "base64");
+  return bytes.length >= TOKEN_ACCOUNT_BYTES ? bytes.readBigUInt64LE(AMOUNT_AT) : unreadable(method);
+}
+
 /** Reads a response that names its slot. */
 function readContextual(method: string, response: unknown): { readonly slot: number; readonly value: unknown } {
   const { context, value } = fieldsOf(response);

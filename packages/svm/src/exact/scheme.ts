@@ -5,7 +5,15 @@
  * @see x402 v2, scheme `exact` on SVM
  * @module
  */
-import type { OfferTerms, PayeeCheck, PayeeQuery, Scheme, TermsIssue } from "@farebox/core";
+import type {
+  BalanceReading,
+  OfferTerms,
+  PayeeCheck,
+  PayeeQuery,
+  PaymentQuery,
+  Scheme,
+  TermsIssue,
+} from "@farebox/core";
 import { askAtMost, compileTerms, orUnclear, pricingById, unclear } from "@farebox/core/scheme";
 import {
   associatedTokenAccount,
@@ -21,11 +29,11 @@ import {
 import { assetsOn } from "../assets.js";
 import { DEVNET, isSvmNetwork, MAINNET, TESTNET } from "../networks.js";
 import { findTransferPayment } from "./find-payment.js";
-import { readNetwork, readOwners } from "./node-questions.js";
-import { readTransferPayment } from "./payment.js";
-import { MEMO_EXPECTED, readMemo } from "./terms.js";
+import { readNetwork, readOwners, readTokenAmount } from "./node-questions.js";
+import { readSvmPayment, readTransferPayment } from "./payment.js";
+import { MEMO_EXPECTED, readMemo, readTerms } from "./terms.js";
 
-/** Creates the scheme. It needs no key and no chain library. Only `findPayment` and `checkPayee` ask a node. */
+/** Creates the scheme. It needs no key and no chain library. Only `findPayment`, `readBalance` and `checkPayee` ask a node. */
 export function exactSvm(): Scheme {
   return Object.freeze({
     scheme: "exact",
@@ -35,6 +43,7 @@ export function exactSvm(): Scheme {
     readPayment: readTransferPayment,
     completeExtra,
     findPayment: findTransferPayment,
+    readBalance: (query: PaymentQuery) => orUnclear(() => readSource(query)),
     checkPayee: (query: PayeeQuery) => orUnclear(() => checkTokenAccount(query)),
   } as const);
 }
@@ -79,6 +88,17 @@ async function checkTokenAccount(query: PayeeQuery): Promise<PayeeCheck> {
   const account = encodeBase58(associatedTokenAccount({ owner, mint, program }));
   const [programOfAccount] = await readOwners(node, [account]);
   return programOfAccount === program.address ? { kind: "payable" } : withoutAccount(query, account);
+}
+
+/** What the token account has that the payment takes from. */
+async function readSource(query: PaymentQuery): Promise<BalanceReading> {
+  const { network } = query.requirements;
+  const terms = readTerms(query.requirements);
+  const payment = terms.ok ? readSvmPayment(query.payload, terms.value) : terms;
+  if (!payment.ok) return unclear("the payment is not one of this scheme, or not for these terms");
+  const node = askAtMost(2, query);
+  if ((await readNetwork(node)) !== network) return unclear(`the node is not of ${network}`);
+  return { kind: "known", amount: await readTokenAmount(node, encodeBase58(payment.value.transfer.source)) };
 }
 
 function asTokenProgram(address: string | undefined): Program | undefined {

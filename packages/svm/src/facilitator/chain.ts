@@ -7,6 +7,7 @@
  *
  * @module
  */
+import type { SchemeHealth } from "@farebox/core";
 import type { FeePaidChain, Simulation } from "@farebox/core/scheme";
 import type { SvmNetwork } from "../networks.js";
 
@@ -25,6 +26,8 @@ export interface PayerSigned {
   readonly payerSignature: Uint8Array;
   /** In base58; also part of the message. */
   readonly blockhash: string;
+  /** The whole fee, which the fee payer pays if it gets on chain. */
+  readonly feeLamports: bigint;
 }
 
 /**
@@ -37,9 +40,23 @@ export interface PayerSigned {
  */
 export type TransactionOutcome = "confirmed" | "failed" | "pending" | "dropped";
 
+/** Books lamports: see {@link SvmChain.meterGas}. */
+export type BookGas = (mostLamports: bigint) => ((costLamports: bigint) => void) | undefined;
+
+/** The health of a chain, with its fee payer's balance. */
+export interface ChainHealth extends SchemeHealth {
+  /** Lamports, in digits. Absent if the node did not say. */
+  readonly balance?: string;
+}
+
 /** One chain, with an account that pays for transactions on it. */
 export interface SvmChain extends FeePaidChain {
   readonly network: SvmNetwork;
+  /**
+   * Sets whom it asks before it signs a transaction: with the lamports of its fee. `undefined` means no; otherwise the result
+   * is told that the fee was not paid, if that gets known. The last one set is asked.
+   */
+  meterGas?(book: BookGas): void;
   /** The accounts at these addresses, in order; `undefined` for an account that does not exist. */
   readAccounts(addresses: readonly string[]): Promise<readonly (SvmAccount | undefined)[]>;
   /** Tries the transaction without the fee payer's signature, so that the node cannot send it. */

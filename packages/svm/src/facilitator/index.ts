@@ -4,7 +4,7 @@
  * @module
  */
 export { ChainError, type Simulation } from "@farebox/core/scheme";
-export type { PayerSigned, SvmAccount, SvmChain, TransactionOutcome } from "./chain.js";
+export type { BookGas, ChainHealth, PayerSigned, SvmAccount, SvmChain, TransactionOutcome } from "./chain.js";
 export { createRpcSvmChain } from "./rpc-chain.js";
 export type { RpcSvmChainOptions } from "./rpc-options.js";
 export { createExactSvmScheme, type ExactSvmSchemeOptions } from "./scheme.js";

@@ -102,7 +102,12 @@ test("a transaction is dropped only when a node that is not behind the slot of s
   const processed = { context: { slot: 30 }, value: [{ slot: 30, err: null, confirmationStatus: "processed" }] };
 
   says({ slot: 10, value: true }, none(10));
-  const transaction = { message: payment().message.serialize(), payerSignature: Buffer.alloc(64), blockhash: "any" };
+  const transaction = {
+    message: payment().message.serialize(),
+    payerSignature: Buffer.alloc(64),
+    blockhash: "any",
+    feeLamports: 1n,
+  };
   const signature = await chain.submit(transaction);
   expect(await chain.outcomeOf(signature)).toBe("pending");
   says({ slot: 9, value: false }, none(30));
@@ -161,7 +166,12 @@ test("a message that the library would serialize differently is neither simulate
   const message = payment().message.serialize();
   const longer = Buffer.concat([message, Buffer.of(0)]);
   respond = () => ({ context: { slot: 1 }, value: { err: null, logs: [] } });
-  const signed = (bytes: Uint8Array) => ({ message: bytes, payerSignature: Buffer.alloc(64), blockhash: "any" });
+  const signed = (bytes: Uint8Array) => ({
+    message: bytes,
+    payerSignature: Buffer.alloc(64),
+    blockhash: "any",
+    feeLamports: 1n,
+  });
   expect(await chain.simulate(signed(message))).toEqual({ ok: true });
   expect(await chain.signatureOf(signed(message))).toMatch(/^[1-9A-HJ-NP-Za-km-z]{86,88}$/);
   for (const bytes of [longer, Buffer.from("any"), Buffer.alloc(0)]) {

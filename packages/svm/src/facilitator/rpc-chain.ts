@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { FareboxError, RpcError, type RpcNode, type SchemeHealth } from "@farebox/core";
+import { FareboxError, RpcError, type RpcNode } from "@farebox/core";
 import {
   ChainError,
   healthOf,
@@ -17,7 +17,7 @@ import {
 import { Connection, PublicKey, VersionedTransaction } from "@solana/web3.js";
 import { encodeBase58 } from "../address.js";
 import { networkOf, type SvmNetwork } from "../networks.js";
-import type { PayerSigned, SvmAccount, SvmChain, TransactionOutcome } from "./chain.js";
+import type { BookGas, ChainHealth, PayerSigned, SvmAccount, SvmChain, TransactionOutcome } from "./chain.js";
 import { type ParsedRpcOptions, parseRpcOptions, type RpcSvmChainOptions } from "./rpc-options.js";
 import { signAs } from "./signer.js";
 
@@ -37,6 +37,8 @@ interface Sent {
   readonly blockhash: string;
   /** A slot at which the blockhash was valid. */
   readonly slot: number;
+  /** Corrects the booking of its fee. */
+  correct(cost: bigint): void;
 }
 
 /** The node's view of a transaction, as of a slot. `depth` is `none` if it does not know the transaction. */
@@ -53,6 +55,7 @@ class RpcSvmChain implements SvmChain {
   readonly #connection: Connection;
   readonly #checkNetwork: () => Promise<void>;
   readonly #sent: SentTransactions<Sent>;
+  #book: BookGas = () => () => {};
 
   constructor(options: ParsedRpcOptions) {
     this.network = options.network;
@@ -97,28 +100,44 @@ class RpcSvmChain implements SvmChain {
   }
 
   async submit(transaction: PayerSigned): Promise<string> {
-    const { blockhash, message } = transaction;
+    const { blockhash, message, feeLamports } = transaction;
     const { isValid, slot } = await this.#readBlockhashValidity(blockhash, 0);
     if (!isValid) throw new ChainError("the transaction's blockhash has expired");
-    const signature = await signAs(this.#options.signer, message);
-    const name = encodeBase58(signature);
-    await this.#sent.send(name, { wire: toWire(signature, transaction), blockhash, slot });
-    return name;
+    const correct = this.#book(feeLamports);
+    if (correct === undefined) throw new ChainError("the gas budget of this hour is used up");
+    try {
+      const signature = await signAs(this.#options.signer, message);
+      const name = encodeBase58(signature);
+      await this.#sent.send(name, { wire: toWire(signature, transaction), blockhash, slot, correct });
+      return name;
+    } catch (error) {
+      correct(0n);
+      throw error;
+    }
   }
 
   async outcomeOf(signature: string): Promise<TransactionOutcome> {
     const outcome = await this.#sent.outcomeOf(signature, () => this.statusOf(signature));
     if (outcome !== "pending" || !(await this.#isDropped(signature).catch(() => false))) return outcome;
+    this.#sent.find(signature)?.correct(0n);
     this.#sent.forget(signature);
     return "dropped";
   }
 
-  health(): Promise<SchemeHealth> {
-    return healthOf(this.feePayer, async () => {
+  meterGas(book: BookGas): void {
+    this.#book = book;
+  }
+
+  async health(): Promise<ChainHealth> {
+    let balance: string | undefined;
+    const health = await healthOf(this.feePayer, async () => {
       const payer = new PublicKey(this.feePayer);
       const ask = (connection: Connection) => connection.getBalanceAndContext(payer, "confirmed");
-      return (await this.#ask("getBalance", ask)).value;
+      const { value } = await this.#ask("getBalance", ask);
+      balance = String(value);
+      return value;
     });
+    return balance === undefined ? health : { ...health, balance };
   }
 
   /** Whether a node that had seen the blockhash now rejects it, and at a later slot does not know the transaction. */

@@ -9,7 +9,7 @@ import { createExactScheme, type ExactFamily } from "@farebox/core/scheme";
 import { encodeBase58 } from "../address.js";
 import { readSvmPayment, type SvmPayment } from "../exact/payment.js";
 import { readTerms, type Terms } from "../exact/terms.js";
-import type { PayerSigned, SvmChain } from "./chain.js";
+import type { BookGas, PayerSigned, SvmChain } from "./chain.js";
 import { checkAccounts } from "./verify.js";
 
 /** The options of the scheme. */
@@ -30,7 +30,10 @@ export interface ExactSvmSchemeOptions {
  * @throws ConfigError with every issue at once.
  */
 export function createExactSvmScheme(options: ExactSvmSchemeOptions): FacilitatorScheme {
-  return createExactScheme(options, FAMILY);
+  const scheme = createExactScheme(options, FAMILY);
+  const { chain } = options;
+  if (chain.meterGas === undefined) return scheme;
+  return Object.freeze({ ...scheme, meterGas: (book: BookGas) => chain.meterGas?.(book) });
 }
 
 const FAMILY: ExactFamily<Terms, SvmPayment, SvmChain> = {
@@ -76,8 +79,16 @@ const FAMILY: ExactFamily<Terms, SvmPayment, SvmChain> = {
   },
 };
 
+/** For two signatures. */
+const SIGNATURES_FEE = 10_000n;
+
 /** The transaction without the fee payer's signature. */
-function toPayerSigned({ transaction }: SvmPayment): PayerSigned {
+function toPayerSigned({ transaction, priorityFeeLamports }: SvmPayment): PayerSigned {
   const { message, signatures, blockhash } = transaction;
-  return { message, payerSignature: signatures[1] ?? Buffer.alloc(0), blockhash: encodeBase58(blockhash) };
+  return {
+    message,
+    payerSignature: signatures[1] ?? Buffer.alloc(0),
+    blockhash: encodeBase58(blockhash),
+    feeLamports: SIGNATURES_FEE + priorityFeeLamports,
+  };
 }

@@ -56,7 +56,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
 export async function startFacilitatorServer(options: FacilitatorServerOptions): Promise<FacilitatorServer> {
   const plan = createFaultPlan();
   const requests: ReceivedRequest[] = [];
-  const inner = await listen(createServer(express().use(facilitatorRouter(options.facilitator))), 0);
+  const inner = await listen(createServer(express().use(facilitatorRouter(options.facilitator, { open: true }))), 0);
   const server = createServer((req, res) => {
     receive(req)
       .then(({ received, body }) => {

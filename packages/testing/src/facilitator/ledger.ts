@@ -1,13 +1,13 @@
 /**
- * The ledger of a token in memory: balances, used authorizations, transfers. It moves money by the rules of EIP-3009 only, and
- * has no contract wallets.
+ * The ledger of a token in memory: balances, used authorizations, transfers. It moves money by the rules of EIP-3009, and of
+ * Permit2 with the proxies of x402. Every account allows Permit2. There are no contract wallets.
  *
- * @see EIP-3009
+ * @see EIP-3009; Permit2, `SignatureTransfer`
  * @module
  */
 import { randomBytes } from "node:crypto";
 import { StateError } from "@farebox/core";
-import type { Address, Hash, SignedAuthorization } from "@farebox/evm/facilitator";
+import type { Address, Hash, SignedAuthorization, SignedPermit } from "@farebox/evm/facilitator";
 
 /** The token of the ledger. `name` and `version` are those of its EIP-712 domain. */
 export interface LedgerAsset {
@@ -54,6 +54,14 @@ export interface Token {
   /** Sends a transaction. It is executed at once, or when mining resumes. */
   send(signed: SignedAuthorization, signatureIsValid: boolean): Hash;
   outcomeOf(transaction: Hash): "confirmed" | "reverted" | "pending";
+  /** The same for payments by Permit2, of which at most the signed amount is taken. */
+  readonly permits: {
+    isUsed(owner: Address, nonce: bigint): boolean;
+    problemOf(signed: SignedPermit, amount: bigint): string | undefined;
+    send(signed: SignedPermit, amount: bigint, signatureIsValid: boolean): Hash;
+    /** The transfer that used the nonce for this recipient. */
+    find(signed: SignedPermit): { readonly transaction: Hash; readonly amount: bigint } | undefined;
+  };
 }
 
 /** Options of `createToken`. */
@@ -81,12 +89,30 @@ export function createToken({ asset, chainId, now }: TokenOptions): Token {
     if (isUsed(from, nonce)) return "authorization is used";
     return balances.of(from) < value ? "transfer amount exceeds balance" : undefined;
   };
-  const execute = (transaction: Hash, { authorization }: SignedAuthorization): void => {
-    const { from, to, value: amount, nonce } = authorization;
-    used.add(authorizationKey(from, nonce));
-    balances.add(from, -amount);
-    balances.add(to, amount);
-    transfers.push({ transaction, from: lower(from), to: lower(to), amount, nonce: lower(nonce) });
+  const permitted = new Map<string, Transfer>();
+  const permitProblemOf = (signed: SignedPermit, amount: bigint): string | undefined => {
+    const { from, token, nonce, amount: most } = signed.permit;
+    if (lower(token) !== lower(asset.address)) return "no such token";
+    if (signed.chainId !== chainId) return "invalid signature";
+    const problem = permitWindowProblem(signed, Math.floor(now() / 1000));
+    if (problem !== undefined) return problem;
+    if (permitted.has(permitKey(from, nonce))) return "nonce is used";
+    if (amount > most) return "more than the permitted amount";
+    return balances.of(from) < amount ? "transfer amount exceeds balance" : undefined;
+  };
+  const move = (transfer: Transfer): void => {
+    balances.add(transfer.from, -transfer.amount);
+    balances.add(transfer.to, transfer.amount);
+    transfers.push(transfer);
+  };
+  const send = (execute: (transaction: Hash) => void, findProblem: () => string | undefined): Hash => {
+    const transaction: Hash = `0x${randomBytes(32).toString("hex")}`;
+    miner.mine(() => {
+      const succeeds = findProblem() === undefined;
+      if (succeeds) execute(transaction);
+      outcomes.set(transaction, succeeds ? "confirmed" : "reverted");
+    });
+    return transaction;
   };
 
   return {
@@ -94,14 +120,33 @@ export function createToken({ asset, chainId, now }: TokenOptions): Token {
     isUsed,
     problemOf,
     outcomeOf: (transaction) => outcomes.get(transaction) ?? "pending",
-    send: (signed, signatureIsValid) => {
-      const transaction: Hash = `0x${randomBytes(32).toString("hex")}`;
-      miner.mine(() => {
-        const succeeds = signatureIsValid && problemOf(signed) === undefined;
-        if (succeeds) execute(transaction, signed);
-        outcomes.set(transaction, succeeds ? "confirmed" : "reverted");
-      });
-      return transaction;
+    send: (signed, signatureIsValid) =>
+      send(
+        (transaction) => {
+          const { from, to, value: amount, nonce } = signed.authorization;
+          used.add(authorizationKey(from, nonce));
+          move({ transaction, from: lower(from), to: lower(to), amount, nonce: lower(nonce) });
+        },
+        () => (signatureIsValid ? problemOf(signed) : "invalid signature"),
+      ),
+    permits: {
+      isUsed: (owner, nonce) => permitted.has(permitKey(owner, nonce)),
+      problemOf: permitProblemOf,
+      send: (signed, amount, signatureIsValid) =>
+        send(
+          (transaction) => {
+            const { from, to, nonce } = signed.permit;
+            const word = `0x${nonce.toString(16).padStart(64, "0")}` as const;
+            const transfer = { transaction, from: lower(from), to: lower(to), amount, nonce: word };
+            permitted.set(permitKey(from, nonce), transfer);
+            move(transfer);
+          },
+          () => (signatureIsValid ? permitProblemOf(signed, amount) : "invalid signature"),
+        ),
+      find: ({ permit: { from, to, nonce } }) => {
+        const found = permitted.get(permitKey(from, nonce));
+        return found?.to === lower(to) ? found : undefined;
+      },
     },
   };
 }
@@ -160,6 +205,15 @@ function domainProblem(signed: SignedAuthorization, asset: LedgerAsset, chainId:
 function windowProblem({ authorization }: SignedAuthorization, nowSeconds: number): string | undefined {
   if (BigInt(nowSeconds) <= authorization.validAfter) return "authorization is not yet valid";
   return BigInt(nowSeconds) >= authorization.validBefore ? "authorization is expired" : undefined;
+}
+
+function permitWindowProblem({ permit }: SignedPermit, nowSeconds: number): string | undefined {
+  if (BigInt(nowSeconds) < permit.validAfter) return "payment is not yet valid";
+  return BigInt(nowSeconds) > permit.deadline ? "signature is expired" : undefined;
+}
+
+function permitKey(owner: Address, nonce: bigint): string {
+  return `${lower(owner)}|${nonce}`;
 }
 
 function authorizationKey(authorizer: Address, nonce: string): string {

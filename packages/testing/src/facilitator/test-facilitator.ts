@@ -5,7 +5,7 @@
  */
 import { ConfigError, type Facilitator, type FacilitatorRequest } from "@farebox/core";
 import { ASSETS } from "@farebox/evm";
-import { createExactEvmScheme } from "@farebox/evm/facilitator";
+import { createExactEvmScheme, createUptoEvmScheme } from "@farebox/evm/facilitator";
 import { createFacilitator } from "@farebox/facilitator";
 import { createFaultPlan, type Faults } from "./faults.js";
 import { withFaults } from "./faulty-facilitator.js";
@@ -30,7 +30,7 @@ export interface FacilitatorCalls {
   readonly supported: number;
 }
 
-/** A facilitator for tests. Checks signatures, and moves money in {@link TestFacilitator.ledger} only. */
+/** A facilitator for tests, of `exact` and `upto`. Checks signatures, and moves money in {@link TestFacilitator.ledger} only. */
 export interface TestFacilitator extends Facilitator {
   readonly ledger: Ledger;
   readonly faults: Faults;
@@ -46,9 +46,14 @@ export function createTestFacilitator(options: TestFacilitatorOptions = {}): Tes
   const { network = "eip155:84532", now = Date.now } = options;
   const asset = options.asset ?? stablecoinOn(network);
   const token = createToken({ asset, chainId: chainIdOf(network), now });
-  const scheme = createExactEvmScheme({ chain: createLedgerChain(network, token), now });
+  const chain = createLedgerChain(network, token);
+  // Every account of the ledger allows Permit2, so no extension is needed.
+  const schemes = [createExactEvmScheme({ chain, now }), createUptoEvmScheme({ chain, now })].map((scheme) => ({
+    ...scheme,
+    extensions: [],
+  }));
   const plan = createFaultPlan();
-  const { facilitator, calls } = counting(withFaults(createFacilitator({ schemes: [scheme] }), plan));
+  const { facilitator, calls } = counting(withFaults(createFacilitator({ schemes }), plan));
   return Object.freeze({ ...facilitator, ledger: token.ledger, faults: plan.faults, calls });
 }
 

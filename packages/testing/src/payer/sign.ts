@@ -83,6 +83,51 @@ const [TO, FACILITATOR, VALID_AFTER] = [
   { name: "validAfter", type: "uint256" },
 ] as const;
 
+/** The message of a permit. */
+export interface PermitMessage {
+  readonly chainId: number;
+  readonly token: Hex;
+  /** Atomic units: the amount, or the maximum. */
+  readonly amount: bigint;
+  readonly spender: Hex;
+  readonly nonce: bigint;
+  /** Unix seconds. */
+  readonly deadline: bigint;
+  readonly to: Hex;
+  /** The only address that may settle; `undefined` for `exact`. */
+  readonly facilitator?: Hex | undefined;
+  /** Unix seconds. */
+  readonly validAfter: bigint;
+}
+
+/** A message and its EIP-712 types. */
+interface TypedData {
+  readonly domain: { readonly name: string; readonly chainId: number; readonly verifyingContract: Hex };
+  readonly types: Readonly<Record<string, readonly Member[]>>;
+  readonly primaryType: string;
+  readonly message: Readonly<Record<string, unknown>>;
+}
+
+/** The EIP-712 form of a permit. */
+export function permitTypedData(permit: PermitMessage): TypedData {
+  const { chainId, token, amount, spender, nonce, deadline, to, facilitator, validAfter } = permit;
+  const settledBy = facilitator === undefined ? {} : { facilitator };
+  const Witness = facilitator === undefined ? [TO, VALID_AFTER] : [TO, FACILITATOR, VALID_AFTER];
+  const types: Readonly<Record<string, readonly Member[]>> = { ...TYPES, Witness };
+  return {
+    domain: { name: "Permit2", chainId, verifyingContract: PERMIT2 },
+    types,
+    primaryType: "PermitWitnessTransferFrom",
+    message: {
+      permitted: { token, amount },
+      spender,
+      nonce,
+      deadline,
+      witness: { to, ...settledBy, validAfter },
+    },
+  };
+}
+
 /** A permit before its signature. */
 interface UnsignedPermit {
   readonly terms: PermitTerms;
@@ -101,20 +146,10 @@ export async function signPermit(
 ): Promise<Readonly<Record<string, unknown>>> {
   const { chainId, token, amount, spender, payTo: to, facilitator } = terms;
   const settledBy = facilitator === undefined ? {} : { facilitator };
-  const Witness = facilitator === undefined ? [TO, VALID_AFTER] : [TO, FACILITATOR, VALID_AFTER];
-  const types: Readonly<Record<string, readonly Member[]>> = { ...TYPES, Witness };
-  const signature = await account.signTypedData({
-    domain: { name: "Permit2", chainId, verifyingContract: PERMIT2 },
-    types,
-    primaryType: "PermitWitnessTransferFrom",
-    message: {
-      permitted: { token, amount },
-      spender,
-      nonce: BigInt(nonce),
-      deadline: BigInt(deadline),
-      witness: { to, ...settledBy, validAfter: 0n },
-    },
-  });
+  const times = { deadline: BigInt(deadline), validAfter: 0n };
+  const signature = await account.signTypedData(
+    permitTypedData({ chainId, token, amount, spender, to, facilitator, nonce: BigInt(nonce), ...times }),
+  );
   const permit2Authorization = {
     from,
     permitted: { token, amount: amount.toString() },

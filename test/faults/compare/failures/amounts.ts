@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Failure, SellerPlan } from "../failure.js";
+import type { Facts, Failure, SellerPlan } from "../failure.js";
 import type { GoodsName } from "../goods.js";
 
 const sellUpTo = (goods: GoodsName): Partial<SellerPlan> => ({ scheme: "upto", goods });
@@ -16,6 +16,13 @@ const buy: Failure["act"] = async (scene) => {
     answers: [status],
     notes: [asked === "" ? "facilitator asked for nothing" : `facilitator asked for ${asked}`],
   };
+};
+
+const UNCHARGED_AND_SAID: Facts = {
+  answers: [500],
+  notes: ["facilitator asked for nothing", "said in the log"],
+  runs: 1,
+  debits: 0,
 };
 
 export const AMOUNTS: readonly Failure[] = [
@@ -40,14 +47,26 @@ export const AMOUNTS: readonly Failure[] = [
   {
     failure: "`upto` 10000, header `Settlement-Overrides` of the answer is no JSON",
     plan: sellUpTo("with an override that is no JSON"),
-    expected: { answers: [200], notes: ["facilitator asked for 10000", "said in the log"], runs: 1, debits: 1 },
+    expected: UNCHARGED_AND_SAID,
     act: buyAndRead,
   },
   {
     failure: '`upto` 10000, header `Settlement-Overrides: {"amount":"1"}` comes from a server behind the handler',
     plan: sellUpTo("with another server's override"),
-    expected: { answers: [200], notes: ["facilitator asked for 10000", "said in the log"], runs: 1, debits: 1 },
+    expected: UNCHARGED_AND_SAID,
     act: buyAndRead,
+  },
+  {
+    failure: "`exact` 10000, handler charges `7`",
+    plan: { goods: "charged seven units" },
+    expected: { answers: [500], notes: ["facilitator asked for nothing"], runs: 1, debits: 0 },
+    act: buy,
+  },
+  {
+    failure: "`exact` 10000, handler charges `10000`",
+    plan: { goods: "charged in full" },
+    expected: { answers: [200], notes: ["facilitator asked for 10000"], runs: 1, debits: 1 },
+    act: buy,
   },
   {
     failure: "price by request is `$0.02` by the time that `$0.01` is paid",

@@ -9,7 +9,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { encodePaymentSignature } from "@farebox/core/protocol";
 import type { Failure, Seen } from "../failure.js";
 import { LARGE_BYTES } from "../goods.js";
-import type { Scene } from "../scene.js";
+import { BROKEN_OFF, type Scene } from "../scene.js";
 
 const MB = 1024 * 1024;
 
@@ -38,10 +38,40 @@ export const ANSWERS: readonly Failure[] = [
     act: buyOnce,
   },
   {
-    failure: "handler redirects",
-    plan: { goods: "redirect" },
-    expected: { answers: [302], runs: 1, debits: 0 },
+    failure: "handler responds, then throws",
+    plan: { goods: "sent, then throwing" },
+    expected: { answers: [200], runs: 1, debits: 1 },
     act: buyOnce,
+  },
+  {
+    failure: "handler calls `res.flushHeaders()`, then throws",
+    plan: { goods: "flushed, then throwing" },
+    expected: { answers: ["an error"], runs: 1, debits: 0 },
+    act: buyNothing,
+  },
+  {
+    failure: "handler writes a comment of an event stream, then throws",
+    plan: { goods: "a comment, then throwing" },
+    expected: { answers: ["an error"], runs: 1, debits: 0 },
+    act: buyNothing,
+  },
+  {
+    failure: "handler ends after 5 bytes of `Content-Length: 1000`",
+    plan: { goods: "shorter than its Content-Length" },
+    expected: { answers: [500], runs: 1, debits: 0 },
+    act: buyOnce,
+  },
+  {
+    failure: "handler redirects to a signed URL of another server",
+    plan: { goods: "a link" },
+    expected: { answers: [302], runs: 1, debits: 1 },
+    act: buyOnce,
+  },
+  {
+    failure: "handler redirects to a priced URL of the same table, client follows with its payment",
+    plan: { goods: "at another URL" },
+    expected: { answers: [302, 200], runs: 2, debits: 1 },
+    act: follow,
   },
   {
     failure: "conditional `GET`, answered 304 without a body",
@@ -80,6 +110,22 @@ export const ANSWERS: readonly Failure[] = [
     act: buyOnce,
   },
 ];
+
+/** Buys once. Express breaks off the connection where the head is out, and responds 500 where it is not. */
+async function buyNothing(scene: Scene): Promise<Seen> {
+  const { status } = await scene.buy();
+  return { answers: [status === 500 || status === BROKEN_OFF ? "an error" : status] };
+}
+
+/** Follows a redirect as `fetch` does: with the same headers. */
+async function follow(scene: Scene): Promise<Seen> {
+  const first = await scene.buy();
+  const { location } = first.headers;
+  if (location === undefined || first.payment === undefined) return { answers: [first.status] };
+  const second = await scene.buy({ path: location, payment: first.payment });
+  const last = second.status === 402 ? await scene.buy({ path: location }) : undefined;
+  return { answers: [first, second, last].flatMap((reply) => (reply === undefined ? [] : [reply.status])) };
+}
 
 async function leaveAndComeBack(scene: Scene): Promise<Seen> {
   const payment = await scene.sign();

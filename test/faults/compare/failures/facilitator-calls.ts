@@ -21,6 +21,7 @@ const HTML = { headers: { "Content-Type": "text/html" }, body: "<html><body><h1>
 
 const JSON_TYPE = { "Content-Type": "application/json" };
 const REFUSAL = { success: false, errorReason: "insufficient_funds", transaction: "", network: "eip155:84532" };
+const EMPTY_SUCCESS = { success: true, transaction: "", network: "eip155:84532" };
 
 const STRIKES: readonly Strike[] = [
   {
@@ -38,6 +39,16 @@ const STRIKES: readonly Strike[] = [
     failure: "settle: the money moves, the answer is 502",
     operation: "settle",
     fault: { kind: "status", when: "after", status: 502, ...HTML },
+  },
+  {
+    failure: "settle: the money moves, a gateway answers 429",
+    operation: "settle",
+    fault: { kind: "status", when: "after", status: 429, ...HTML },
+  },
+  {
+    failure: "settle: nothing happens, a success without a transaction is answered",
+    operation: "settle",
+    fault: { kind: "status", status: 200, headers: JSON_TYPE, body: JSON.stringify(EMPTY_SUCCESS) },
   },
   {
     failure: "settle: the money moves, half a JSON is answered",

@@ -1,0 +1,261 @@
+/**
+ * Runs of handlers that nothing has been charged for so far, by payer. They are limited by number, by payment, and by what
+ * the payer has on chain, because each run was verified as if it were the only one.
+ *
+ * A run counts until its handler has ended. If it ended without a charge for a reason of the payer's (the client left, the
+ * payment expired or was rejected), it is abandoned, and counts until its payment has settled or can no longer.
+ *
+ * @see `docs/reference/lifecycle.md`, "Runs without a charge"
+ * @module
+ */
+import type { Logger } from "../events/logger.js";
+import type { RpcNode } from "../http/rpc-node.js";
+import { canonicalNetwork } from "../protocol/caip2.js";
+import type { PendingPayment } from "../settlement/outcome.js";
+import type { PaidRequest } from "./paid-request.js";
+
+/** One payment may abandon this many runs before it is charged, and as many afterwards. */
+const MAX_ABANDONED = 2;
+
+/** How long a node may take to tell a balance. A client waits for it. */
+const BALANCE_MS = 3_000;
+
+/** A flood of payers cannot take more memory than this many of them. Beyond, those who came first are forgotten. */
+const MAX_PAYERS = 100_000;
+
+const FIRST_SWEEP = 1_000;
+
+/** Why a run may not begin, and when to try again. */
+export interface RunRefusal {
+  readonly by: "maxRunsPerPayer" | "balance";
+  readonly retryAfterSeconds: number;
+}
+
+/** What counting runs takes. */
+export interface RunsDeps {
+  readonly maxPerPayer: number;
+  /** RPC nodes by network, in its canonical spelling. */
+  readonly rpc: ReadonlyMap<string, RpcNode>;
+  readonly logger: Logger;
+  readonly now: () => number;
+}
+
+type Payment = Pick<PendingPayment, "claim" | "payer">;
+
+/** One run. It counts until it is forgotten. Each of its methods may be called more than once. */
+export class Run {
+  readonly identity: string;
+  /** Network and asset. */
+  readonly asset: string;
+  /** Until then it counts at most: a handler may never end, and a payer may sign for a shorter time than the seller asks. */
+  readonly untilMs: number;
+  readonly #expiresAtMs: number;
+  readonly #forget: (run: Run) => void;
+  /** What the payment may still move, in atomic units. */
+  #amount: bigint;
+  #isAbandoned = false;
+  #isSettled = false;
+  #hasHandlerEnded = false;
+
+  constructor({ claim, offer }: PaidRequest, amount: bigint, about: { nowMs: number; forget: (run: Run) => void }) {
+    const { network, asset, maxTimeoutSeconds } = offer.requirements;
+    this.identity = claim.identity;
+    this.asset = `${canonicalNetwork(network)}|${asset}`.toLowerCase();
+    this.untilMs = Math.max(claim.expiresAtMs, about.nowMs + maxTimeoutSeconds * 1000);
+    this.#expiresAtMs = claim.expiresAtMs;
+    this.#forget = about.forget;
+    this.#amount = amount;
+  }
+
+  get isAbandoned(): boolean {
+    return this.#isAbandoned;
+  }
+
+  /** What may still be taken from the payer's balance. */
+  exposureAt(nowMs: number): bigint {
+    return nowMs < this.#expiresAtMs ? this.#amount : 0n;
+  }
+
+  /** The client got its response, or the handler did not run. */
+  end(): void {
+    this.#forget(this);
+  }
+
+  /** Nothing is charged, for a reason of the payer's. If the handler has ended before, the reason was its own. */
+  abandon(): void {
+    if (this.#hasHandlerEnded) this.end();
+    else this.#isAbandoned = true;
+  }
+
+  /** The settlement failed for good, after the handler has run. */
+  reject(): void {
+    this.#amount = 0n;
+    this.#isAbandoned = true;
+  }
+
+  /** The payment has settled, by this run or by a later one. */
+  settle(): void {
+    this.#amount = 0n;
+    this.#isAbandoned = false;
+    this.#isSettled = true;
+    if (this.#hasHandlerEnded) this.end();
+  }
+
+  handlerEnded(): void {
+    this.#hasHandlerEnded = true;
+    if (this.#isSettled) this.end();
+  }
+}
+
+/** The runs of all payers, in this process. */
+export class Runs {
+  readonly #deps: RunsDeps;
+  readonly #byPayer = new Map<string, Set<Run>>();
+  /** Questions to nodes that have no response yet, by payer and asset. */
+  readonly #asking = new Map<string, Promise<bigint | undefined>>();
+  #sweepAt = FIRST_SWEEP;
+
+  constructor(deps: RunsDeps) {
+    this.#deps = deps;
+  }
+
+  /** How many payers have runs. */
+  get size(): number {
+    return this.#byPayer.size;
+  }
+
+  /** Counts a run that is about to begin, or says why it may not. Never rejects. */
+  async begin(paid: PaidRequest): Promise<Run | RunRefusal> {
+    const { maxPerPayer, now } = this.#deps;
+    const others = this.#runsOf(paid);
+    if (others.length >= maxPerPayer) return this.#refuse("maxRunsPerPayer", others);
+    const run = this.#add(paid, paid.offer.amount);
+    const rivals = others.filter(
+      (other) => other.asset === run.asset && other.identity !== run.identity && other.exposureAt(now()) > 0n,
+    );
+    // The facilitator has looked whether the payer can pay for a single one.
+    if (rivals.length === 0) return run;
+    // However often a payment runs, it moves its amount once.
+    const byPayment = new Map(rivals.map((rival) => [rival.identity, rival.exposureAt(now())]));
+    const exposure = [...byPayment.values()].reduce((sum, amount) => sum + amount, paid.offer.amount);
+    if (await this.#canPay(paid, run.asset, exposure)) return run;
+    run.end();
+    return this.#refuse("balance", rivals);
+  }
+
+  /** Counts a run of a payment that has settled. It begins in any case. */
+  beginSettled(paid: PaidRequest): Run {
+    return this.#add(paid, 0n);
+  }
+
+  /** Whether a payment has abandoned so many runs, or its payer has so many, that it must settle before it runs again. */
+  mustSettleFirst(payment: Payment): boolean {
+    const { length } = this.#abandonedBy(payment);
+    return length >= MAX_ABANDONED || (length > 0 && this.#runsOf(payment).length >= this.#deps.maxPerPayer);
+  }
+
+  /** For how many seconds a payment may not run again, because it has abandoned too many runs; 0: it may. */
+  secondsToWait(payment: Payment): number {
+    const abandoned = this.#abandonedBy(payment);
+    return abandoned.length < MAX_ABANDONED ? 0 : this.#secondsUntilFirst(abandoned);
+  }
+
+  #abandonedBy(payment: Payment): readonly Run[] {
+    return this.#runsOf(payment).filter((run) => run.isAbandoned && run.identity === payment.claim.identity);
+  }
+
+  /** A payment has settled: its runs are paid for. */
+  settled(payment: Payment): void {
+    for (const run of this.#runsOf(payment)) {
+      if (run.identity !== payment.claim.identity) continue;
+      // A balance that was read before is too high by now.
+      this.#asking.delete(questionOf(payment, run.asset));
+      run.settle();
+    }
+  }
+
+  /** The runs of a payer that still count. */
+  #runsOf({ payer }: Payment): readonly Run[] {
+    this.#forgetPast(this.#byPayer.get(keyOf(payer)));
+    return [...(this.#byPayer.get(keyOf(payer)) ?? [])];
+  }
+
+  #forgetPast(runs: Iterable<Run> = []): void {
+    const nowMs = this.#deps.now();
+    for (const run of runs) if (run.untilMs <= nowMs) run.end();
+  }
+
+  #add(paid: PaidRequest, amount: bigint): Run {
+    if (this.#byPayer.size >= this.#sweepAt) this.#sweep();
+    const key = keyOf(paid.payer);
+    const runs = this.#byPayer.get(key) ?? new Set();
+    const forget = (run: Run) => {
+      runs.delete(run);
+      if (runs.size === 0 && this.#byPayer.get(key) === runs) this.#byPayer.delete(key);
+    };
+    const run = new Run(paid, amount, { nowMs: this.#deps.now(), forget });
+    this.#byPayer.set(key, runs.add(run));
+    return run;
+  }
+
+  /** Looks at all payers whenever there are twice as many as the last time. */
+  #sweep(): void {
+    for (const runs of this.#byPayer.values()) this.#forgetPast(runs);
+    for (const key of this.#byPayer.keys()) {
+      if (this.#byPayer.size <= MAX_PAYERS / 2) break;
+      this.#byPayer.delete(key);
+    }
+    this.#sweepAt = Math.max(FIRST_SWEEP, this.#byPayer.size * 2);
+  }
+
+  #refuse(by: RunRefusal["by"], runs: readonly Run[]): RunRefusal {
+    // A run in flight may end at any moment.
+    return { by, retryAfterSeconds: runs.every((run) => run.isAbandoned) ? this.#secondsUntilFirst(runs) : 1 };
+  }
+
+  #secondsUntilFirst(runs: readonly Run[]): number {
+    const untilMs = runs.reduce((earliest, run) => Math.min(earliest, run.untilMs), Number.POSITIVE_INFINITY);
+    return Math.max(Math.ceil((untilMs - this.#deps.now()) / 1000), 1);
+  }
+
+  /** Whether a payer has enough for all his runs. If the node does not tell, he has one at a time. */
+  async #canPay(paid: PaidRequest, asset: string, exposure: bigint): Promise<boolean> {
+    const { scheme, requirements } = paid.offer;
+    const rpc = this.#deps.rpc.get(canonicalNetwork(requirements.network));
+    if (rpc === undefined || scheme.readBalance === undefined) return true;
+    const question = questionOf(paid, asset);
+    let asking = this.#asking.get(question);
+    if (asking === undefined) {
+      asking = this.#ask(paid, rpc).finally(() => {
+        if (this.#asking.get(question) === asking) this.#asking.delete(question);
+      });
+      this.#asking.set(question, asking);
+    }
+    const balance = await asking;
+    return balance !== undefined && balance >= exposure;
+  }
+
+  async #ask({ offer, payer, facilitatorRequest }: PaidRequest, rpc: RpcNode): Promise<bigint | undefined> {
+    const { scheme, requirements } = offer;
+    const { payload } = facilitatorRequest.paymentPayload;
+    const signal = AbortSignal.timeout(BALANCE_MS);
+    let problem = "its scheme failed";
+    try {
+      const found = await scheme.readBalance?.({ payload, requirements, rpc, signal });
+      if (found?.kind === "known") return found.amount;
+      if (found !== undefined) problem = found.problem;
+    } catch {
+      // A seller's own scheme may break its promise.
+    }
+    this.#deps.logger.warn("balance_unknown", { network: requirements.network, payer, problem });
+    return undefined;
+  }
+}
+
+function keyOf(payer: string): string {
+  return payer.toLowerCase();
+}
+
+function questionOf({ payer }: Payment, asset: string): string {
+  return `${asset}|${keyOf(payer)}`;
+}
