@@ -116,7 +116,7 @@ describe.each(VERSIONS)("on %s, a table", (_, express) => {
   test("a table below a mount that leaves an invalid URL lets free requests pass", async () => {
     const shop = await openShop(express, {
       routes: { "GET /paid/more": PRICED },
-      build: (app, payments) => app.use("/paid", payments).get(["/paid", "/paid/more"], reached),
+      build: (app, payments) => app.use("/paid", payments).get("/paid", reached).get("/paid/more", reached),
     });
     const ask = async (target: string) => {
       const line = await shop.connect(`GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
@@ -139,7 +139,7 @@ describe.each(VERSIONS)("on %s, a table", (_, express) => {
     const shop = await openShop(express, {
       build: (app, payments, { facilitator }) => {
         const other = paymentMiddleware({ "/other": PRICED, "GET /paid": PRICED }, { facilitator });
-        app.use(payments, other).all(["/paid", "/other", "/free"], reached);
+        app.use(payments, other).all("/paid", reached).all("/other", reached).all("/free", reached);
       },
     });
     expect((await shop.ask({ path: "/other" })).status).toBe(402);

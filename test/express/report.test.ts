@@ -112,10 +112,7 @@ describe.each(VERSIONS)("on %s, the report", (_, express) => {
           .use(s.routes({ "GET /a": PRICED }))
           .get("/a", serve),
     ],
-    [
-      "a key for GET at a route for every method",
-      (app, s) => app.use(s.routes({ "GET /a": PRICED })).all("/a", serve),
-    ],
+    ["a key for GET at a route for every method", (app, s) => app.use(s.routes({ "GET /a": PRICED })).all("/a", serve)],
     ["a route for every method that charges", (app, s) => app.all("/a", s.charge(PRICED), serve)],
     [
       "a route that charges for every method but one",

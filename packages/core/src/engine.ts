@@ -53,8 +53,12 @@ import { findSeveralProcesses } from "./store/several-processes.js";
 export interface TableGate {
   /** Decides a request in front of the routes. For a framework whose handlers cannot be told one from another. */
   decide(request: GateRequest): Decision | Promise<Decision>;
-  /** Resolves the keys to the app's handlers, and returns the handlers that they price. */
-  bind(view: RouterView): readonly object[];
+  /**
+   * Resolves the keys to the app's handlers, and returns the handlers that they price.
+   *
+   * @param mounts - Those of the table below the view's app. Default: where the view finds it.
+   */
+  bind(view: RouterView, mounts?: readonly string[]): readonly object[];
   /** The price of a request in front of the routes. */
   inFront(request: GateRequest): Verdict;
   /**
@@ -261,7 +265,7 @@ function createEngine(parts: Parts): {
   const addTable = (table: RouteTable<PricedRoute>): TableGate => {
     const resolved = new ResolvedTable(table);
     const tableGate: TableGate = {
-      bind: (view) => resolved.bind(tableGate, view),
+      bind: (view, mounts) => resolved.bind(tableGate, view, mounts),
       decide: (request) => gate.decide(resolved, request),
       inFront: (request) => gate.inFront(resolved, request),
       atHandler: (at) => gate.atHandler(resolved, at),

@@ -13,7 +13,7 @@ import {
   placeOfRoute,
 } from "@farebox/core/adapter";
 import { PAYMENT_RETRY_TOKEN, PAYMENT_SIGNATURE } from "@farebox/core/protocol";
-import type { Request } from "express";
+import type { Application, Request } from "express";
 import { digestBody, hasBody, parsedBody } from "./request-body.js";
 import { createRouterView } from "./router-view.js";
 import { type LayerRoute, takesAnyMethod } from "./router-walk.js";
@@ -166,19 +166,27 @@ function readParams({ params }: Request): Place["pathParams"] {
 
 /** The mount of a gate as the seller wrote it, `/:tenant`; the mount of this request if the routers do not show it. */
 function readMountTemplate({ app, baseUrl }: Request, gate: object): string {
-  const known = mounts.get(gate);
-  const found = known?.app === app ? findMount(known.templates, baseUrl) : undefined;
-  if (found !== undefined) return found;
-  const above = app.path();
-  const templates = createRouterView(app)
-    .mountsOf(gate)
-    .map((mount) => above + mount);
-  mounts.set(gate, { app, templates });
+  const known = mounts.get(app) ?? new WeakMap<object, readonly string[]>();
+  mounts.set(app, known);
+  const templates = known.get(gate) ?? readMounts(app, gate);
+  known.set(gate, templates);
   return findMount(templates, baseUrl) ?? baseUrl;
 }
 
-/** The mounts of gates. They hardly ever change, and finding them takes a walk through all routers. */
-const mounts = new WeakMap<object, { readonly app: Request["app"]; readonly templates: readonly string[] }>();
+function readMounts(app: Application, gate: object): readonly string[] {
+  const above = app.path();
+  return createRouterView(app)
+    .mountsOf(gate)
+    .map((mount) => above + mount);
+}
+
+/** The mounts of gates in an app. Finding them takes a walk through all routers. */
+const mounts = new WeakMap<Application, WeakMap<object, readonly string[]>>();
+
+/** Forgets the mounts in an app whose routes have changed. */
+export function forgetMounts(app: Application): void {
+  mounts.delete(app);
+}
 
 function findMount(templates: readonly string[], baseUrl: string): string | undefined {
   return templates.find((mount) => matchesMount(mount, baseUrl));

@@ -87,7 +87,7 @@ interface Seller {
 
 /** A route table: the key that is spelled as a request's path prices it here. At a handler, see {@link createGuard}. */
 function createTableHandler(gate: TableGate, seller: Seller): RequestHandler {
-  seller.inspection.addTable(gate, (layer, mounts) => guardHandler(layer, { gate, mounts }, seller));
+  seller.inspection.addTable(gate, (layer, table) => guardHandler(layer, { gate, ...table }, seller));
   return createHandler(gate, seller, (req) => gate.inFront(readRequest(req, gate)));
 }
 
@@ -108,7 +108,8 @@ function createHandler(
 ): RequestHandler {
   const handler: RequestHandler = function payments(req: GatedRequest, res, next) {
     try {
-      inspection.meet(req.app, gate);
+      const isWrapped = inspection.meet(req.app, gate, req.baseUrl);
+      if (isWrapped) req[MET] = new Map(req[MET]).set(gate, req.baseUrl);
     } catch (error) {
       return next(error);
     }
@@ -141,9 +142,11 @@ function createGuard({ layer, tables, holdBytes }: Guarded, handler: RequestHand
     const passFrom = (at: number): unknown => {
       const table = [...tables.values()][at];
       if (table === undefined) return handler(req, res, next);
-      const { gate, mounts } = table;
-      const verdict = gate.atHandler({ handler: layer, request: readRequest(req, gate), mounts });
+      const { gate } = table;
       const proceed = () => passFrom(at + 1);
+      const mounts = mountsOf(table, req);
+      if (mounts === undefined) return proceed();
+      const verdict = gate.atHandler({ handler: layer, request: readRequest(req, gate), mounts });
       return follow(verdict, { req, res, gate, holdBytes, proceed, fail: next });
     };
     return passFrom(0);
@@ -164,7 +167,19 @@ interface Admitted {
   readonly path: string;
 }
 
-type GatedRequest = Request & { [ADMITTED]?: Admitted };
+/** The tables that a function of the seller's has called for a request, with their mounts. */
+const MET = Symbol("farebox.met");
+
+type GatedRequest = Request & { [ADMITTED]?: Admitted; [MET]?: ReadonlyMap<object, string> };
+
+/** The mounts of a table for a request; `undefined`: a function of the seller's has kept the request from it. */
+function mountsOf({ gate, mounts, isWrapped }: GuardingTable, req: GatedRequest): readonly string[] | undefined {
+  if (!isWrapped) return mounts;
+  const mount = req[MET]?.get(gate);
+  if (mount === undefined) return undefined;
+  // Not a template: it comes from the request.
+  return `${req.baseUrl}${req.path}/`.startsWith(`${mount}/`) ? [mount] : [];
+}
 
 /** Whether a request was admitted, and no middleware has made another one of it since. */
 function isSameRequest(req: GatedRequest): boolean {

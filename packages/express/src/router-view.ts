@@ -16,6 +16,7 @@ import type { Application } from "express";
 import {
   gateOf,
   guardsOf,
+  isReadable,
   type LayerRoute,
   layersOf,
   type Met,
@@ -38,6 +39,9 @@ export function createRouterView(app: Application): RouterView {
     get routes() {
       return walkAll().flatMap((met) => (met.kind === "route" ? toRegistered(met) : []));
     },
+    get isReadable() {
+      return isReadable(app);
+    },
     get hasOtherApps() {
       return isInnerApp(app) || walkAll().some(isMountedApp);
     },
@@ -51,11 +55,11 @@ function receiversIn(app: Application, gate: object, sought: Sought): Receivers 
   const met = [...walk(layers, sought, TOP)];
   const start = met.findIndex((one) => isGate(one, gate));
   const isFound = start !== -1;
-  const later = isFound ? met.slice(start) : [];
+  const later = met.slice(Math.max(start, 0));
   const final = later.findIndex((one) => one.kind === "route" && isFinal(one.route, sought.method));
   const reached = final === -1 ? later : later.slice(0, final + 1);
   const opaque: OpaqueReceiver[] = reached.flatMap((one) =>
-    one.kind === "opaque" ? [{ handler: one.layer, isMeant: one.isMeant }] : [],
+    one.kind === "opaque" ? [{ handler: one.layer, isMeant: one.isMeant, isAtTop: one.isAtTop }] : [],
   );
   // Behind an inner app, the routers of the outer one go on.
   if (isFound && final === -1 && isInnerApp(app)) opaque.push({ handler: app, isMeant: false });
@@ -63,7 +67,7 @@ function receiversIn(app: Application, gate: object, sought: Sought): Receivers 
     some.flatMap((one) => (one.kind === "route" ? toReceiver(one, gate, sought.method) : []));
   return {
     isFound,
-    before: routesOf(isFound ? met.slice(0, start) : met),
+    before: routesOf(met.slice(0, Math.max(start, 0))),
     after: routesOf(reached),
     beyond: routesOf(later.slice(reached.length)),
     opaque,
@@ -136,9 +140,10 @@ function toReceiver({ layer, route, paths }: MetRoute, gate: object, method: str
   };
 }
 
-function toRegistered({ layer, route, paths }: MetRoute): readonly RegisteredRoute[] {
+function toRegistered({ layer, route, paths, ownPaths }: MetRoute): readonly RegisteredRoute[] {
   const known = paths?.map((path) => (path === "" ? "/" : path)) ?? [undefined];
-  return methodsByGates(route).flatMap((priced) => known.map((path) => ({ route: layer, path, ...priced })));
+  const [ownPath] = ownPaths ?? [];
+  return methodsByGates(route).flatMap((priced) => known.map((path) => ({ route: layer, path, ownPath, ...priced })));
 }
 
 /** A route's methods, together where the same gates price them: `app.route("/a").get(…).post(…)` may have two prices. */

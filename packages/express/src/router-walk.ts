@@ -48,9 +48,18 @@ export type Met =
       readonly route: LayerRoute;
       readonly paths: Prefixes;
       readonly mounts: Prefixes;
+      /** Without the mounts. */
+      readonly ownPaths: Prefixes;
     }
   /** A function that may respond or pass on. `isMeant`: it is mounted for requests like this, or serves files. */
-  | { readonly kind: "opaque"; readonly layer: Layer; readonly name: string; readonly isMeant: boolean };
+  | {
+      readonly kind: "opaque";
+      readonly layer: Layer;
+      readonly name: string;
+      readonly isMeant: boolean;
+      /** Mounted at the top of the app. */
+      readonly isAtTop: boolean;
+    };
 
 /** The request to walk with. */
 export interface Sought {
@@ -80,6 +89,8 @@ export interface GuardingTable {
   readonly gate: TableGate;
   /** The mounts of the table. */
   readonly mounts: readonly string[];
+  /** Whether a function of the seller's calls the table. Then it prices the requests that the function gives to it. */
+  readonly isWrapped: boolean;
 }
 
 const guards = new WeakMap<Layer, Map<TableGate, GuardingTable>>();
@@ -109,8 +120,8 @@ function handlerOf({ handle }: Layer): LayerHandler {
 
 /** Every list of layers in an app or router. A route that is added later makes one of them longer. */
 export function stacksOf(layers: readonly Layer[]): readonly (readonly Layer[])[] {
-  const inner = layers.flatMap(({ route, handle }) => {
-    const below = route === undefined ? layersOf(handle) : undefined;
+  const inner = layers.flatMap((layer) => {
+    const below = layer.route === undefined ? layersOf(handlerOf(layer)) : undefined;
     return below === undefined ? [] : stacksOf(below);
   });
   return [layers, ...inner];
@@ -124,11 +135,12 @@ export function* walk(layers: readonly Layer[], { method, path }: Sought, prefix
     const taken = path === undefined ? "" : takenBy(layer, path);
     const isErrorHandler = handler.length > 3;
     if (taken === undefined || isErrorHandler) continue;
-    const paths = joinAll(prefixes, pathsOf(layer));
+    const ownPaths = pathsOf(layer);
+    const paths = joinAll(prefixes, ownPaths);
     const gate = gateOf(handler);
     const inner = layersOf(handler);
     if (route !== undefined) {
-      if (handles(route, method)) yield { kind: "route", layer, route, paths, mounts: prefixes };
+      if (handles(route, method)) yield { kind: "route", layer, route, paths, mounts: prefixes, ownPaths };
     } else if (gate !== undefined) {
       yield { kind: "gate", gate, mounts: paths };
     } else if (inner !== undefined) {
@@ -136,7 +148,8 @@ export function* walk(layers: readonly Layer[], { method, path }: Sought, prefix
       yield* walk(inner, { method, path: rest }, paths);
     } else if (!PASSING.has(handler.name)) {
       const isMounted = taken !== "" && taken !== "/";
-      yield { kind: "opaque", layer, name: handler.name, isMeant: isMounted || SERVING.has(handler.name) };
+      const isAtTop = !isMounted && prefixes?.every((prefix) => prefix === "") === true;
+      yield { kind: "opaque", layer, name: handler.name, isMeant: isMounted || SERVING.has(handler.name), isAtTop };
     }
   }
 }
@@ -174,6 +187,23 @@ export function layersOf(handler: unknown): readonly Layer[] | undefined {
   if (app === undefined) return undefined;
   const router = hasOldRouter(app) ? app._router : (app as { readonly router?: OwnRouter }).router;
   return Array.isArray(router?.stack) ? router.stack : undefined;
+}
+
+/**
+ * Whether an app's private parts are as Express 4 and 5 have them. An app of Express 4 has no router before its first route.
+ */
+export function isReadable(app: unknown): boolean {
+  const layers = layersOf(app);
+  if (layers === undefined) return hasOldRouter(app) && app._router === undefined;
+  return layers.every(isLayer);
+}
+
+function isLayer(layer: Partial<Layer> | undefined): boolean {
+  const { route, handle, match } = layer ?? {};
+  if (typeof handle !== "function" || typeof match !== "function") return false;
+  if (route !== undefined) return Array.isArray(route.stack) && typeof route.methods === "object";
+  const inner = layersOf(handlerOf(layer as Layer));
+  return inner === undefined || inner.every(isLayer);
 }
 
 const innerApps = new WeakMap<object, { readonly app: unknown }>();

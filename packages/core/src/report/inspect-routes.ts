@@ -84,19 +84,22 @@ function inspectMounted(priced: PricedTable, probes: readonly Probe[], view: Rou
   const { gate, table } = priced;
   if (view.mountsOf(gate).length === 0) {
     const [first] = table.entries;
-    return view.hasOtherApps
+    return view.hasOtherApps && view.isReadable !== false
       ? []
       : [
           finding(
             "FAREBOX_TABLE_NOT_FOUND",
             first?.key,
-            "Its table is not among the handlers of the app, so its routes cannot be checked",
+            view.isReadable === false
+              ? "The routers of this version of Express cannot be read, so only paths in front of the routes are priced"
+              : "Its table is not among the handlers of the app, so its routes cannot be checked",
           ),
         ];
   }
   const byEntry = new Map<Entry, Probe[]>();
   for (const probe of probes) byEntry.set(probe.entry, [...(byEntry.get(probe.entry) ?? []), probe]);
-  const bound = new Set([...bindKeys(table, gate, view).values()].flat());
+  const bindings = bindKeys(table, { gate, view, mounts: view.mountsOf(gate) }, false);
+  const bound = new Set([...bindings.values()].flatMap(({ entries }) => entries));
   const free = unpriced(view.routes, probes);
   return table.entries.flatMap((entry) => {
     const own = byEntry.get(entry) ?? [];
@@ -117,7 +120,7 @@ function inspectReach(entry: Entry, { probes, isServed, free }: Reach): readonly
       finding(
         "FAREBOX_TABLE_TOO_LATE",
         entry.key,
-        "A route that it matches is registered before the table, and is free",
+        "A route that it matches is registered before the table, which does not see its requests",
       ),
     ];
   }
@@ -129,7 +132,7 @@ function inspectReach(entry: Entry, { probes, isServed, free }: Reach): readonly
   const route = `${near.methods?.join("|") ?? "any method"} ${near.path}`;
   return [
     unreachable,
-    finding("FAREBOX_KEY_NEARLY_MATCHES", route, `It is free, and the key ${entry.key} nearly matches it`),
+    finding("FAREBOX_KEY_NEARLY_MATCHES", route, `The key ${entry.key} nearly matches it, and prices nothing else`),
   ];
 }
 

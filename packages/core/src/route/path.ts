@@ -49,7 +49,8 @@ export function samplesOf(path: string): readonly string[] | undefined {
 
 /** Whether the seller's template of a mount matches the mount of a request. */
 export function matchesMount(template: string, mountPath: string): boolean {
-  if (template === "" || mountPath === "") return template === mountPath;
+  if (template === mountPath) return true;
+  if (template === "" || mountPath === "") return false;
   const compiled = compileRegistered(template);
   return compiled.ok && compiled.forms.some((form) => form.paramsOf(mountPath) !== undefined);
 }

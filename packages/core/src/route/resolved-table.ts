@@ -8,8 +8,9 @@
  *
  * @module
  */
-import { matchesMount, samplesOf } from "./path.js";
-import { collapseSlashes } from "./path-form.js";
+import { createFilePaths, type FilePaths, otherSpellings } from "./file-paths.js";
+import { compileRegistered, matchesMount, samplesOf } from "./path.js";
+import type { PathForm } from "./path-form.js";
 import { coversMethod, METHODS } from "./route-key.js";
 import { belowMount, type RouteCandidate, type RouteEntry, type RouteQuery, type RouteTable } from "./route-table.js";
 import type { RouterView } from "./router-view.js";
@@ -52,7 +53,7 @@ export interface HandlerQuery {
 /** Resolves the keys of one table to handlers. */
 export class ResolvedTable<T extends Priceable> {
   readonly table: RouteTable<T>;
-  readonly #boundTo = new Map<object, readonly RouteEntry<T>[]>();
+  readonly #boundTo = new Map<object, Binding<T>>();
   #unbound: ReadonlySet<RouteEntry<T>>;
 
   constructor(table: RouteTable<T>) {
@@ -60,11 +61,15 @@ export class ResolvedTable<T extends Priceable> {
     this.#unbound = new Set(table.entries);
   }
 
-  /** Resolves every key anew, and returns the handlers that keys price. */
-  bind(gate: object, view: RouterView): readonly object[] {
-    const bound = bindKeys(this.table, gate, view);
-    for (const [handler, entries] of bound) this.#boundTo.set(handler, entries);
-    const entries = new Set([...bound.values()].flat());
+  /**
+   * Resolves every key anew, and returns the handlers that keys price.
+   *
+   * @param mounts - Those of the table below the app of the view, as the seller wrote them.
+   */
+  bind(gate: object, view: RouterView, mounts: readonly string[] = view.mountsOf(gate)): readonly object[] {
+    const bound = bindKeys(this.table, { gate, view, mounts });
+    for (const [handler, binding] of bound) this.#boundTo.set(handler, binding);
+    const entries = new Set([...bound.values()].flatMap((binding) => binding.entries));
     this.#unbound = new Set(this.table.entries.filter((entry) => !entries.has(entry)));
     return [...bound.keys()];
   }
@@ -102,7 +107,7 @@ export class ResolvedTable<T extends Priceable> {
 
   /** The price of a request at a handler that {@link ResolvedTable.bind} returned. */
   atHandler(handler: object, { method, fullPath, mounts }: HandlerQuery): Coverage<T> {
-    const bound = this.#boundTo.get(handler) ?? [];
+    const bound = this.#boundAt(handler, fullPath);
     for (const mount of mounts) {
       const query = belowThatMount(mount, fullPath);
       for (const candidate of query === undefined ? [] : this.table.find({ ...query, method })) {
@@ -113,12 +118,19 @@ export class ResolvedTable<T extends Priceable> {
           return { kind: "priced", candidate: { ...candidate, mountTemplate: () => mount } };
       }
     }
+    if (bound.length === 0) return FREE;
     const named = bound.filter((entry) => coversMethod(entry.method, method));
     if (method === "OPTIONS" && named.length === 0) return PREFLIGHT;
     const [first, ...others] = named.length > 0 ? named : bound;
     if (first === undefined) return FREE;
     const isSame = others.every(({ value }) => value.priceId === first.value.priceId);
     return isSame ? { kind: "bound", entry: first } : UNNAMED;
+  }
+
+  /** The keys that price a handler, for a path. */
+  #boundAt(handler: object, path: string): readonly RouteEntry<T>[] {
+    const { entries = [], files } = this.#boundTo.get(handler) ?? {};
+    return files === undefined ? entries : files.find(path);
   }
 }
 
@@ -128,57 +140,145 @@ function isPriced({ kind }: Coverage<unknown>): boolean {
 
 /** The path below a mount of the table; `undefined`: it is not below it. */
 function belowThatMount(mount: string, fullPath: string): Pick<RouteQuery, "path" | "mountPath"> | undefined {
-  const count = mount.split("/").filter((segment) => segment !== "").length;
-  const [mountPath = ""] = new RegExp(`^(?:/+[^/]+){${count}}`).exec(fullPath) ?? [undefined];
-  if (count > 0 && (mountPath === "" || !matchesMount(mount, mountPath))) return undefined;
-  return { mountPath, path: fullPath.slice(mountPath.length) || "/" };
+  const end = mount === "" ? 0 : endOfSegments(fullPath, countSegments(mount));
+  if (end === undefined) return undefined;
+  const mountPath = fullPath.slice(0, end);
+  return matchesMount(mount, mountPath) ? { mountPath, path: fullPath.slice(end) || "/" } : undefined;
 }
 
-type Bound<T> = readonly (readonly [handler: object, entry: RouteEntry<T>])[];
+function countSegments(path: string): number {
+  return path.split("/").filter((segment) => segment !== "").length;
+}
 
-/** The handlers of each key: those whose own path is the key's, or else those that Express would give its requests to. */
-export function bindKeys<T extends Priceable>(
-  table: RouteTable<T>,
-  gate: object,
-  view: RouterView,
-): ReadonlyMap<object, readonly RouteEntry<T>[]> {
-  const mounts = view.mountsOf(gate);
-  const own = mounts.length === 0 ? [] : bindOwn(table, mounts, view);
-  const withOwn = new Set(own.map(([, entry]) => entry));
-  const others = table.entries.filter((entry) => !withOwn.has(entry) && !entry.value.isFree);
-  const bound = new Map<object, Set<RouteEntry<T>>>();
-  for (const [handler, entry] of [...own, ...bindByMatch(others, { gate, mounts, view })]) {
-    if (!entry.value.isFree) bound.set(handler, (bound.get(handler) ?? new Set()).add(entry));
+/** Where the first segments of a path end. */
+function endOfSegments(path: string, count: number): number | undefined {
+  let end = 0;
+  for (let segment = 0; segment < count; segment++) {
+    const slash = end;
+    while (path[end] === "/") end++;
+    const start = end;
+    while (end < path.length && path[end] !== "/") end++;
+    if (start === slash || end === start) return undefined;
   }
-  return new Map([...bound].map(([handler, entries]) => [handler, [...entries]] as const));
+  return end;
 }
 
-/** Keys and the routes that are spelled as they are. */
-function bindOwn<T>(table: RouteTable<T>, mounts: readonly string[], { routes }: RouterView): Bound<T> {
-  return routes.flatMap(({ route, path, methods = METHODS }) => {
-    const samples = (path === undefined ? undefined : samplesOf(path)) ?? [];
-    const entries = samples.flatMap((sample) => entriesAt(table, { mounts, sample, methods }));
-    return entries.map((entry) => [route, entry] as const);
-  });
+/** The keys that price a handler. */
+export interface Binding<T> {
+  readonly entries: readonly RouteEntry<T>[];
+  /** Of a file server that receives every request: only some of them are meant for the keys. */
+  readonly files?: FilePaths<T> | undefined;
 }
 
-interface Mounted {
+type Bound<T> = readonly { readonly handler: object; readonly entry: RouteEntry<T>; readonly isAtTop?: boolean }[];
+
+/** A table in an app. */
+export interface Mounted {
   readonly gate: object;
   readonly mounts: readonly string[];
   readonly view: RouterView;
 }
 
+/**
+ * The handlers of each key: those whose own path is the key's, or else those that Express would give its requests to, or else
+ * those that are written like the key in a router mounted elsewhere.
+ *
+ * @param isElsewhereToo - Whether to look for the last ones.
+ */
+export function bindKeys<T extends Priceable>(
+  table: RouteTable<T>,
+  mounted: Mounted,
+  isElsewhereToo = true,
+): ReadonlyMap<object, Binding<T>> {
+  const priced = table.entries.filter(({ value }) => !value.isFree);
+  const bound = mounted.mounts.length === 0 ? [] : [...bindOwn(table, mounted)];
+  const unbound = () => {
+    const known = new Set(bound.map(({ entry }) => entry));
+    return priced.filter((entry) => !known.has(entry));
+  };
+  if (mounted.mounts.length > 0) {
+    bound.push(...bindByMatch(unbound(), mounted, ({ sample }) => [sample, ...encoded(sample)]));
+    bound.push(...bindByMatch(unbound(), mounted, ({ sample }) => otherSpellings(sample)));
+    if (isElsewhereToo) bound.push(...bindElsewhere(unbound(), mounted.view));
+  }
+  return toBindings(bound.filter(({ entry }) => !entry.value.isFree));
+}
+
+function toBindings<T>(bound: Bound<T>): ReadonlyMap<object, Binding<T>> {
+  const found = new Map<object, { readonly entries: Set<RouteEntry<T>>; isAtTop: boolean }>();
+  for (const { handler, entry, isAtTop = false } of bound) {
+    const one = found.get(handler) ?? { entries: new Set(), isAtTop };
+    one.entries.add(entry);
+    found.set(handler, one);
+  }
+  return new Map(
+    [...found].map(([handler, { entries, isAtTop }]) => {
+      const all = [...entries];
+      return [handler, { entries: all, files: isAtTop ? createFilePaths(all) : undefined }] as const;
+    }),
+  );
+}
+
+/** Keys and the routes that are spelled as they are. A URL has only ASCII: a route may have the same letters encoded. */
+function bindOwn<T>(table: RouteTable<T>, { mounts, view }: Mounted): Bound<T> {
+  return view.routes.flatMap(({ route, path, methods = METHODS }) => {
+    const samples = (path === undefined ? undefined : samplesOf(path)) ?? [];
+    const spelled = samples.flatMap((sample) => [sample, ...encoded(sample), ...decoded(sample)]);
+    const entries = spelled.flatMap((sample) => entriesAt(table, { mounts, sample, methods }));
+    return entries.map((entry) => ({ handler: route, entry }));
+  });
+}
+
+function encoded(path: string): readonly string[] {
+  return /[^\x21-\x7e]/.test(path) ? [path.replace(/[^\x21-\x7e]+/g, encodeLetters)] : [];
+}
+
+function encodeLetters(text: string): string {
+  return [...Buffer.from(text)].map((byte) => `%${byte.toString(16).toUpperCase()}`).join("");
+}
+
+function decoded(path: string): readonly string[] {
+  if (!/%[89a-f]/i.test(path)) return [];
+  const read = path.replace(/(?:%[89a-f][0-9a-f])+/gi, (text) =>
+    Buffer.from(text.replaceAll("%", ""), "hex").toString(),
+  );
+  return read === path ? [] : [read];
+}
+
 /** Keys without a route of their own, and the handlers that get their requests. */
-function bindByMatch<T>(entries: readonly RouteEntry<T>[], { gate, mounts, view }: Mounted): Bound<T> {
+function bindByMatch<T>(
+  entries: readonly RouteEntry<T>[],
+  { gate, mounts, view }: Mounted,
+  spell: (form: PathForm) => readonly string[],
+): Bound<T> {
   const forAll = entries.length === 0 ? new Set() : handlersOfAll(gate, view);
   return entries.flatMap((entry) => {
-    const paths = mounts.flatMap((mount) => pathsBelow(entry, mount));
-    const met = paths.flatMap((path) => {
+    const forms = entry.forms.flatMap((form) => spell(form).map((sample) => ({ sample })));
+    const paths = mounts.flatMap((mount) => pathsBelow({ forms }, mount));
+    return paths.flatMap((path) => {
       const { before, after, opaque } = view.receiversOf(gate, entry.method, path);
       const routes = [...before, ...after].map(({ route }) => route).filter((route) => !forAll.has(route));
-      return [...routes, ...opaque.flatMap(({ handler, isMeant }) => (isMeant ? [handler] : []))];
+      const servers = opaque.filter(({ isMeant }) => isMeant);
+      return [
+        ...routes.map((handler) => ({ handler, entry })),
+        ...servers.map(({ handler, isAtTop = false }) => ({ handler, entry, isAtTop })),
+      ];
     });
-    return met.map((handler) => [handler, entry] as const);
+  });
+}
+
+/** Keys that are written for a router, in a table that is not mounted there. */
+function bindElsewhere<T>(entries: readonly RouteEntry<T>[], { routes }: RouterView): Bound<T> {
+  if (entries.length === 0) return [];
+  const byShape = new Map<string, RouteEntry<T>[]>();
+  for (const entry of entries) {
+    for (const { shape } of entry.forms) byShape.set(shape, [...(byShape.get(shape) ?? []), entry]);
+  }
+  return routes.flatMap(({ route, ownPath, methods = METHODS }) => {
+    const compiled = ownPath === undefined ? undefined : compileRegistered(ownPath);
+    const found = compiled?.ok ? compiled.forms.flatMap(({ shape }) => byShape.get(shape) ?? []) : [];
+    const meant = found.filter((entry) => methods.some((method) => coversMethod(entry.method, method)));
+    return meant.map((entry) => ({ handler: route, entry }));
   });
 }
 
@@ -206,7 +306,10 @@ function handlersOfAll(gate: object, view: RouterView): ReadonlySet<object> {
 }
 
 /** The key's paths relative to a mount, and its full paths that lie below the mount. */
-export function pathsBelow({ forms }: Pick<RouteEntry<unknown>, "forms">, mount: string): readonly string[] {
+export function pathsBelow(
+  { forms }: { readonly forms: readonly Pick<PathForm, "sample">[] },
+  mount: string,
+): readonly string[] {
   const relative = forms.map(({ sample }) => belowMount(mount, sample));
   const full =
     mount === "" ? [] : forms.map(({ sample }) => sample).filter((path) => `${path}/`.startsWith(`${mount}/`));
@@ -218,35 +321,4 @@ const SUSPICIOUS = /[\\%]|\/\/|\/\.|[^\x21-\x7e]|^[^/]/;
 /** Whether a path has only one reading, apart from case and a trailing slash. */
 export function isPlain(path: string): boolean {
   return !SUSPICIOUS.test(path);
-}
-
-/** Two proxies in a row decode twice. More does not occur in practice. */
-const MAX_DECODINGS = 2;
-
-/** The other paths that a handler or proxy may read a path as. */
-export function otherSpellings(path: string): readonly string[] {
-  const spellings = new Set<string>();
-  let decoded = path;
-  for (let round = 0; round <= MAX_DECODINGS; round++) {
-    // NUL ends a string in C.
-    const slashed = decoded.replaceAll("\\", "/").split("\0", 1).join();
-    spellings.add(collapseSlashes(slashed)).add(resolveDots(slashed));
-    decoded = decodeOnce(decoded);
-  }
-  spellings.delete(path);
-  return [...spellings];
-}
-
-/** Decodes ASCII only. Other characters affect neither segments nor the names of routes. */
-function decodeOnce(path: string): string {
-  return path.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
-}
-
-function resolveDots(path: string): string {
-  const segments: string[] = [];
-  for (const segment of path.split("/")) {
-    if (segment === "..") segments.pop();
-    else if (segment !== "." && segment !== "") segments.push(segment);
-  }
-  return `/${segments.join("/")}`;
 }

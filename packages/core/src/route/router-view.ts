@@ -10,6 +10,8 @@ export interface RegisteredRoute {
   readonly route: object;
   /** The path with its mounts, as the seller wrote it, e.g. `/api/users/:id`; `undefined` if unknown. */
   readonly path: string | undefined;
+  /** The path without the mounts of its router, e.g. `/users/:id`. Default: unknown. */
+  readonly ownPath?: string | undefined;
   /** Upper-case methods; `undefined`: every method. */
   readonly methods: readonly string[] | undefined;
   /** The gates among its handlers. */
@@ -27,6 +29,8 @@ export interface RouterView {
    */
   receiversOf(gate: object, method: string | undefined, path: string): Receivers;
   readonly routes: readonly RegisteredRoute[];
+  /** Whether the routers could be read. Default `true`. */
+  readonly isReadable?: boolean;
   /** Whether the app contains other apps or is mounted in one. Their routes are not visible here. */
   readonly hasOtherApps: boolean;
 }
@@ -52,6 +56,8 @@ export interface OpaqueReceiver {
   readonly handler: object;
   /** Whether it is meant for such requests: mounted at a path, or a file server. Other middleware receives every request. */
   readonly isMeant: boolean;
+  /** Whether it is mounted at the top of the app, and receives every request. Default `false`. */
+  readonly isAtTop?: boolean;
 }
 
 /** The handlers that would receive a request, in the router's order. */

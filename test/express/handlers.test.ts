@@ -1,0 +1,701 @@
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, METHODS, request as requestTo } from "node:http";
+import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createPayments, type Payments, type RouteConfig, type RoutesConfig } from "@farebox/express";
+
+import express5, { type Express, type RequestHandler } from "express";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { openShop, PAY_TO, PRICED, type Shop, VERSIONS } from "./shop.js";
+
+/** It has no types of its own here. */
+const cors: () => RequestHandler = createRequire(import.meta.url)("cors");
+
+const DEAR: RouteConfig = { accepts: { price: "$1", network: "eip155:84532", payTo: PAY_TO } };
+const CENT = 10_000n;
+const DOLLAR = 1_000_000n;
+
+/** Builds an app. `run` notes each request that it gets, and responds; so does `other`, by another name. */
+interface Tools {
+  readonly run: RequestHandler;
+  readonly other: RequestHandler;
+  readonly payments: Payments;
+}
+
+type Build = (app: Express, tools: Tools) => unknown;
+
+interface Recorded {
+  readonly shop: Shop;
+  /** `run GET /weather`, as the handler saw it. */
+  readonly runs: readonly string[];
+  /** Sends a request with this very target, and returns the status. */
+  ask(line: string, headers?: Readonly<Record<string, string>>): Promise<string>;
+  /** What `ask` says of each request, and which handlers ran. */
+  askAll(lines: readonly string[], headers?: Readonly<Record<string, string>>): Promise<readonly string[]>;
+}
+
+async function open(express: typeof express5, build: Build): Promise<Recorded> {
+  const runs: string[] = [];
+  const noting =
+    (name: string): RequestHandler =>
+    (req, res) => {
+      runs.push(`${name} ${req.method} ${req.originalUrl}`);
+      res.send(name);
+    };
+  const shop = await openShop(express, {
+    build(app, _table, { facilitator }) {
+      const quiet = { info() {}, warn() {}, error() {} };
+      const payments = createPayments({ facilitator, logger: quiet, strict: false });
+      onTestFinished(() => payments.close());
+      build(app, { run: noting("run"), other: noting("other"), payments });
+    },
+  });
+  const ask: Recorded["ask"] = async (line, headers = {}) => {
+    const fields = Object.entries({ Host: "a", Connection: "close", "Content-Length": "0", ...headers });
+    const text = fields.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+    const [method = "", path = ""] = line.split(" ");
+    const connection = await shop.connect(`${method} ${path} HTTP/1.1\r\n${text}\r\n`);
+    return /^HTTP\/1\.1 (\d+)/.exec(await connection.ended)?.[1] ?? "nothing";
+  };
+  return {
+    shop,
+    runs,
+    ask,
+    async askAll(lines, headers) {
+      const statuses: string[] = [];
+      for (const line of lines) statuses.push(`${line} ${await ask(line, headers)}`);
+      return statuses;
+    },
+  };
+}
+
+/** Requests that a priced handler must not get unpaid, and their statuses. */
+type Row = readonly [
+  what: string,
+  routes: RoutesConfig,
+  requests: readonly string[],
+  build: (app: Express, tools: Tools, table: RequestHandler) => unknown,
+];
+
+const WEATHER: RoutesConfig = { "GET /weather": PRICED };
+
+const UNNAMED = ["POST", "PUT", "PATCH", "DELETE", "PROPFIND", "TRACE", ...METHODS.filter((name) => name === "QUERY")];
+
+/** Middleware that changes the URL of a request. */
+function rewriting(change: (url: string) => string): RequestHandler {
+  return (req, _res, next) => {
+    req.url = change(req.url);
+    next();
+  };
+}
+
+describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express) => {
+  const wildcard = version === "Express 4" ? "*" : "*rest";
+
+  const rows: readonly Row[] = [
+    [
+      "app.all, by every method",
+      WEATHER,
+      ["GET /weather 402", "HEAD /weather 402", ...UNNAMED.map((method) => `${method} /weather 402`)],
+      (app, { run }, table) => app.use(table).all("/weather", run),
+    ],
+    [
+      "router.all in a mounted router",
+      { "GET /api/weather": PRICED },
+      ["GET /api/weather 402", "POST /api/weather 402", "GET /API/Weather/ 402"],
+      (app, { run }, table) => app.use(table).use("/api", express.Router().all("/weather", run)),
+    ],
+    [
+      "app.use with a path, by every method and at every child path",
+      WEATHER,
+      ["GET /weather 402", "POST /weather 402", "GET /weather/ 402", "GET /weather/child 402", "PUT /Weather/a/b 402"],
+      (app, { run }, table) => app.use(table).use("/weather", run),
+    ],
+    [
+      "an array of paths",
+      WEATHER,
+      ["GET /weather 402", "GET /w 402", "HEAD /W/ 402"],
+      (app, { run }, table) => app.use(table).get(["/weather", "/w"], run),
+    ],
+    [
+      "a regular expression",
+      WEATHER,
+      ["GET /weather 402", "GET /weatherx 402", "GET /weather/x 402"],
+      (app, { run }, table) => app.use(table).get(/^\/weather/, run),
+    ],
+    [
+      "an alias that middleware rewrites",
+      WEATHER,
+      ["GET /w 402", "GET /w?x=1 402", "GET /weather 402"],
+      (app, { run }, table) =>
+        app
+          .use(table)
+          .use(rewriting((url) => url.replace(/^\/w(?=\?|$)/, "/weather")))
+          .get("/weather", run),
+    ],
+    [
+      "a version prefix that middleware removes",
+      WEATHER,
+      ["GET /v1/weather 402", "GET /v2/weather/ 402"],
+      (app, { run }, table) =>
+        app
+          .use(table)
+          .use(rewriting((url) => url.replace(/^\/v\d/, "")))
+          .get("/weather", run),
+    ],
+    [
+      "lower-casing middleware and a router that knows case",
+      WEATHER,
+      ["GET /WEATHER 402", "GET /Weather/ 402"],
+      (app, { run }, table) =>
+        app
+          .set("case sensitive routing", true)
+          .use(table)
+          .use(rewriting((url) => url.toLowerCase()))
+          .get("/weather", run),
+    ],
+    [
+      "middleware that normalises slashes and dots",
+      WEATHER,
+      ["GET //weather 402", "GET /./weather 402", "GET /x/../weather 402", "GET /weather// 402"],
+      (app, { run }, table) =>
+        app
+          .use(table)
+          .use(rewriting((url) => new URL(url.replace(/\/{2,}/g, "/"), "http://a").pathname))
+          .get("/weather", run),
+    ],
+    [
+      "middleware that decodes",
+      WEATHER,
+      ["GET /%77eather 402", "GET /weathe%72/ 402", "GET /%57eather 402"],
+      (app, { run }, table) => app.use(table).use(rewriting(decodeURIComponent)).get("/weather", run),
+    ],
+    [
+      "a method override by query",
+      { "DELETE /weather": PRICED },
+      ["POST /weather?_method=DELETE 402", "GET /weather?_method=DELETE 402"],
+      (app, { run }, table) =>
+        app
+          .use(table)
+          .use((req, _res, next) => {
+            if (typeof req.query["_method"] === "string") req.method = req.query["_method"];
+            next();
+          })
+          .delete("/weather", run),
+    ],
+    [
+      "a table below /api, where the handler is also reached elsewhere",
+      WEATHER,
+      ["GET /api/weather 402", "GET /v2/weather 402", "GET /%61pi/weather 402", "GET /API/weather 402"],
+      (app, { run }, table) => app.use("/api", table).get("/:x/weather", run),
+    ],
+    [
+      "one router mounted twice, and the table below one mount",
+      { "GET /a/weather": PRICED },
+      ["GET /a/weather 402", "GET /b/weather 402"],
+      (app, { run }, table) => {
+        const router = express.Router().get("/weather", run);
+        app.use(table).use("/a", router).use("/b", router);
+      },
+    ],
+    [
+      "a parameter in braces",
+      { "GET /u/{id}": PRICED },
+      ["GET /u/id 402", "GET /u/7 402"],
+      (app, { run }, table) => app.use(table).get("/u/:id", run),
+    ],
+    [
+      "a parameter in angle brackets",
+      { "GET /u/<id>": PRICED },
+      ["GET /u/<id> 402", "GET /u/7 402"],
+      (app, { run }, table) => app.use(table).get("/u/:id", run),
+    ],
+    [
+      "a key with two slashes, and middleware that joins them",
+      { "GET //weather": PRICED },
+      ["GET //weather 402", "GET /weather 402"],
+      (app, { run }, table) =>
+        app
+          .use(table)
+          .use(rewriting((url) => url.replace(/^\/+/, "/")))
+          .get("/weather", run),
+    ],
+    [
+      "a key with a dot",
+      { "GET /./weather": PRICED },
+      ["GET /./weather 402", "GET /weather 402"],
+      (app, { run }, table) =>
+        app
+          .use(table)
+          .use(rewriting((url) => url.replace("/./", "/")))
+          .get("/weather", run),
+    ],
+    [
+      "a key with letters that a URL encodes",
+      { "GET /café": PRICED },
+      ["GET /caf%C3%A9 402", "GET /caf%c3%a9 402"],
+      (app, { run }, table) => app.use(table).get("/café", run).get(encodeURI("/café"), run),
+    ],
+    [
+      "a table after its routes",
+      WEATHER,
+      ["GET /weather 402", "HEAD /weather 402"],
+      (app, { run }, table) => app.get("/weather", run).use(table),
+    ],
+    [
+      "a table after a mounted router",
+      { "GET /api/weather": PRICED },
+      ["GET /api/weather 402"],
+      (app, { run }, table) => app.use("/api", express.Router().get("/weather", run)).use(table),
+    ],
+    [
+      "a table with router-relative keys, mounted globally",
+      WEATHER,
+      ["GET /api/weather 402"],
+      (app, { run }, table) => app.use(table).use("/api", express.Router().get("/weather", run)),
+    ],
+    [
+      "an inner app",
+      { "GET /in/weather": PRICED },
+      ["GET /in/weather 402", "GET /IN/Weather/ 402"],
+      (app, { run }, table) => app.use(table).use("/in", express().get("/weather", run)),
+    ],
+    [
+      "an inner app with rewriting middleware of its own",
+      { "GET /in/weather": PRICED },
+      ["GET /in/w 402"],
+      (app, { run }, table) =>
+        app.use(table).use(
+          "/in",
+          express()
+            .use(rewriting((url) => url.replace("/w", "/weather")))
+            .get("/weather", run),
+        ),
+    ],
+    [
+      "a wrapper of the seller's around the middleware",
+      WEATHER,
+      ["GET /weather 402", "GET /Weather/ 402", "HEAD /weather 402"],
+      (app, { run }, table) => app.use((req, res, next) => table(req, res, next)).get("/weather", run),
+    ],
+    [
+      "a wrapper of the seller's, an array and app.all",
+      WEATHER,
+      ["GET /weather 402", "GET /w 402", "POST /weather 402"],
+      (app, { run }, table) => app.use((req, res, next) => table(req, res, next)).all(["/weather", "/w"], run),
+    ],
+    [
+      "two tables, and a path that neither names",
+      WEATHER,
+      ["GET /weather 402", "POST /weather 402", "GET /news 402", "POST /news 402"],
+      (app, { run, payments }, table) =>
+        app
+          .use(table, payments.routes({ "GET /news": DEAR }))
+          .all("/weather", run)
+          .all("/news", run),
+    ],
+    [
+      "two keys of one price at one handler, by a path that neither names",
+      { "GET /weather": PRICED, "GET /news": PRICED },
+      ["GET /weather 402", "GET /news 402", "GET /other 402"],
+      (app, { run }, table) => app.use(table).get(["/weather", "/news", "/other"], run),
+    ],
+    [
+      "two keys of different prices at one handler, by a path that neither names",
+      { "GET /weather": PRICED, "GET /news": DEAR },
+      ["GET /weather 402", "GET /news 402", "GET /other 404"],
+      (app, { run }, table) => app.use(table).get(["/weather", "/news", "/other"], run),
+    ],
+    [
+      "a route of several handlers",
+      WEATHER,
+      ["GET /weather 402", "POST /weather 402"],
+      (app, { run }, table) => app.use(table).all("/weather", run, run),
+    ],
+    [
+      "app.param and a parameter that is rewritten",
+      { "GET /u/:id": PRICED },
+      ["GET /u/7 402", "GET /x/u/7 402"],
+      (app, { run }, table) =>
+        app
+          .use(table)
+          .use(rewriting((url) => url.replace("/x", "")))
+          .get("/u/:id", run),
+    ],
+    [
+      "a wildcard",
+      { [`GET /files/*`]: PRICED },
+      ["GET /files/a 402", "GET /files/a/b 402", "GET /FILES/a 402"],
+      (app, { run }, table) => app.use(table).get(`/files/${wildcard}`, run),
+    ],
+  ];
+
+  test.each(rows)("never runs unpaid: %s", async (_what, routes, expected, build) => {
+    const { runs, askAll } = await open(express, (app, tools) => build(app, tools, tools.payments.routes(routes)));
+    const lines = expected.map((row) => row.slice(0, row.lastIndexOf(" ")));
+    expect(await askAll(lines)).toEqual(expected);
+    expect(runs).toEqual([]);
+  });
+
+  test.each<[what: string, method: string, path: string, build: Build]>([
+    [
+      "app.all, by POST",
+      "POST",
+      "/weather",
+      (app, { run, payments }) => app.use(payments.routes(WEATHER)).all("/weather", run),
+    ],
+    [
+      "an array of paths",
+      "GET",
+      "/w",
+      (app, { run, payments }) => app.use(payments.routes(WEATHER)).get(["/weather", "/w"], run),
+    ],
+    [
+      "a child path",
+      "GET",
+      "/weather/x",
+      (app, { run, payments }) => app.use(payments.routes(WEATHER)).use("/weather", run),
+    ],
+    [
+      "an alias",
+      "GET",
+      "/w",
+      (app, { run, payments }) =>
+        app
+          .use(payments.routes(WEATHER))
+          .use(rewriting((url) => url.replace("/w", "/weather")))
+          .get("/weather", run),
+    ],
+    [
+      "an inner app",
+      "GET",
+      "/in/weather",
+      (app, { run, payments }) =>
+        app.use(payments.routes({ "GET /in/weather": PRICED })).use("/in", express().get("/weather", run)),
+    ],
+  ])("runs once and is charged once, for %s", async (_what, method, path, build) => {
+    const { shop, runs } = await open(express, build);
+    expect(await shop.pay({ method, path })).toMatchObject({ status: 200, text: "run", receipt: { success: true } });
+    expect([runs, shop.facilitator.settled]).toEqual([[`run ${method} ${path}`], [CENT]]);
+  });
+
+  test.each<
+    [what: string, change: (path: string) => { readonly path: string; readonly headers?: Record<string, string> }]
+  >([
+    ["by header", (path) => ({ path, headers: { "X-HTTP-Method-Override": "DELETE" } })],
+    ["by query", (path) => ({ path: `${path}?_method=DELETE` })],
+  ])("is not bought by a cheap request that an override %s makes dear", async (_what, change) => {
+    const { shop, runs } = await open(express, (app, { run, other, payments }) => {
+      app.use(payments.routes({ "GET /weather": PRICED, "DELETE /weather": DEAR }));
+      app.use((req, _res, next) => {
+        req.method = req.get("X-HTTP-Method-Override") ?? String(req.query["_method"] ?? req.method);
+        next();
+      });
+      app.get("/weather", other).delete("/weather", run);
+    });
+    const paid = await shop.pay(change("/weather"));
+    expect([paid.status, runs, shop.facilitator.settled]).toEqual([404, [], []]);
+    expect(await shop.pay({ path: "/weather", method: "DELETE" })).toMatchObject({ status: 200 });
+    expect(shop.facilitator.settled).toEqual([DOLLAR]);
+  });
+
+  test("is not bought by a cheap path that middleware rewrites to a dear one", async () => {
+    const { shop, runs } = await open(express, (app, { run, other, payments }) => {
+      app.use(payments.routes({ "GET /cheap": PRICED, "GET /dear": DEAR }));
+      app.use(rewriting((url) => url.replace("/cheap", "/dear")));
+      app.get("/cheap", other).get("/dear", run);
+    });
+    expect((await shop.pay({ path: "/cheap" })).status).toBe(404);
+    expect([runs, shop.facilitator.settled]).toEqual([[], []]);
+  });
+
+  test("may be added after the first request", async () => {
+    let add = () => {};
+    const { ask, askAll, runs } = await open(express, (app, { run, other, payments }) => {
+      app.use(payments.routes({ ...WEATHER, "GET /late/weather": PRICED })).get("/free", other);
+      const router = express.Router();
+      app.use("/late", router);
+      add = () => {
+        app.all("/weather", run);
+        router.all("/weather", run);
+      };
+    });
+    expect(await ask("GET /free")).toBe("200");
+    add();
+    const lines = ["POST /weather", "GET /weather", "POST /late/weather", "GET /late/weather"];
+    expect(await askAll(lines)).toEqual(lines.map((line) => `${line} 402`));
+    expect(runs).toEqual(["other GET /free"]);
+  });
+
+  test("may be added to a route that is there already", async () => {
+    let add = () => {};
+    const { ask, runs } = await open(express, (app, { run, other, payments }) => {
+      app.use(payments.routes({ "GET /weather": PRICED })).get("/free", other);
+      const route = app.route("/weather");
+      route.get(run);
+      add = () => void route.post(run);
+    });
+    expect(await ask("GET /free")).toBe("200");
+    add();
+    expect(await ask("POST /weather")).toBe("402");
+    expect(runs).toEqual(["other GET /free"]);
+  });
+
+  test("may be in an app that is mounted later", async () => {
+    let mount = () => {};
+    const { askAll, ask, runs } = await open(express, (app, { run, other, payments }) => {
+      const inner = express().use(payments.routes(WEATHER)).all("/weather", run);
+      app.get("/free", other);
+      mount = () => void app.use("/in", inner);
+    });
+    expect(await ask("GET /free")).toBe("200");
+    mount();
+    const lines = ["GET /in/weather", "POST /in/weather", "GET /in/Weather/"];
+    expect(await askAll(lines)).toEqual(lines.map((line) => `${line} 402`));
+    expect(runs).toEqual(["other GET /free"]);
+  });
+
+  test("may be in an inner app that gets it later", async () => {
+    let add = () => {};
+    const { askAll, ask, runs } = await open(express, (app, { run, other, payments }) => {
+      const inner = express();
+      app
+        .use(payments.routes({ "GET /in/weather": PRICED }))
+        .get("/free", other)
+        .use("/in", inner);
+      add = () => void inner.all("/weather", run);
+    });
+    expect(await ask("GET /free")).toBe("200");
+    add();
+    const lines = ["GET /in/weather", "POST /in/weather"];
+    expect(await askAll(lines)).toEqual(lines.map((line) => `${line} 402`));
+    expect(runs).toEqual(["other GET /free"]);
+  });
+
+  test("behind a function that calls the table is priced only for requests that the function gives to it", async () => {
+    const { ask, askAll, runs } = await open(express, (app, { run, payments }) => {
+      const table = payments.routes(WEATHER);
+      app.use((req, res, next) => (req.get("X-Staff") === undefined ? table(req, res, next) : next()));
+      app.get(["/weather", "/w"], run);
+    });
+    expect(await ask("GET /weather", { "X-Staff": "1" })).toBe("200");
+    expect(await askAll(["GET /w", "GET /weather"])).toEqual(["GET /w 402", "GET /weather 402"]);
+    expect(await ask("GET /w", { "X-Staff": "1" })).toBe("200");
+    expect(runs).toEqual(["run GET /weather", "run GET /w"]);
+  });
+
+  test("behind a function that calls the table at a mount with a parameter is priced for every value", async () => {
+    const { shop, askAll, runs } = await open(express, (app, { run, payments }) => {
+      const table = payments.routes({ "GET /weather": PRICED, "GET /news": DEAR });
+      const router = express.Router().use((req, res, next) => table(req, res, next));
+      app.use("/:tenant", router.all("/weather", run).all("/news", run));
+    });
+    const lines = ["GET /a/weather", "POST /a/weather", "GET /b/weather", "GET /b/news", "POST /c/news"];
+    expect(await askAll(lines)).toEqual(lines.map((line) => `${line} 402`));
+    expect(runs).toEqual([]);
+    await shop.pay({ path: "/d/news" });
+    await shop.pay({ path: "/d/weather", method: "POST" });
+    expect(shop.facilitator.settled).toEqual([DOLLAR, CENT]);
+  });
+
+  test("at the top of the app leaves what a file server passes on free", async () => {
+    const { askAll, runs } = await open(express, (app, { other, payments }) => {
+      app
+        .use(payments.routes({ "GET /book.pdf": PRICED }))
+        .use(express5.static(tmpdir()))
+        .use(other);
+    });
+    const lines = ["GET /", "GET /free", "POST /free", "OPTIONS /free"];
+    expect(await askAll([...lines, "GET /book.pdf", "GET //book.pdf"])).toEqual([
+      ...lines.map((line) => `${line} 200`),
+      "GET /book.pdf 402",
+      "GET //book.pdf 402",
+    ]);
+    expect(runs).toHaveLength(lines.length);
+  });
+
+  test("leaves other handlers free", async () => {
+    const { askAll, runs } = await open(express, (app, { run, other, payments }) => {
+      app.use(
+        payments.routes({
+          "GET /weather": PRICED,
+          "GET /items/:id": PRICED,
+          "GET /items/free": { price: "$0", free: true, accepts: { network: "eip155:84532", payTo: PAY_TO } },
+        }),
+      );
+      app.get("/weather", run).post("/weather", other).get("/news", other);
+      app.get("/items/free", other).get("/items/:id", run).use(other);
+    });
+    const lines = ["POST /weather", "GET /news", "GET /items/free", "GET /nowhere", "GET //x/../y"];
+    expect(await askAll(lines)).toEqual(lines.map((line) => `${line} 200`));
+    expect(runs).toHaveLength(lines.length);
+    expect(runs.filter((one) => one.startsWith("run"))).toEqual([]);
+  });
+});
+
+describe.each(VERSIONS)("on %s, OPTIONS", (_, express) => {
+  test.each<[what: string, status: string, ran: boolean, build: Build]>([
+    [
+      "app.all with a key for GET",
+      "204",
+      false,
+      (app, { run, payments }) => app.use(payments.routes(WEATHER)).all("/weather", run),
+    ],
+    [
+      "app.all with a key for every method",
+      "204",
+      false,
+      (app, { run, payments }) => app.use(payments.routes({ "/weather": PRICED })).all("/weather", run),
+    ],
+    [
+      "app.use with a path",
+      "204",
+      false,
+      (app, { run, payments }) => app.use(payments.routes(WEATHER)).use("/weather", run),
+    ],
+    [
+      "app.all that charges",
+      "204",
+      false,
+      (app, { run, payments }) => app.all("/weather", payments.charge(PRICED), run),
+    ],
+    [
+      "app.use that charges",
+      "204",
+      false,
+      (app, { run, payments }) => app.use("/weather", payments.charge(PRICED), run),
+    ],
+    [
+      "router.all that charges",
+      "204",
+      false,
+      (app, { run, payments }) => app.use(express.Router().all("/weather", payments.charge(PRICED), run)),
+    ],
+    [
+      "cors in front",
+      "204",
+      false,
+      (app, { run, payments }) => app.use(cors(), payments.routes(WEATHER)).all("/weather", run),
+    ],
+    [
+      "a route for GET",
+      "200",
+      false,
+      (app, { run, payments }) => app.use(payments.routes(WEATHER)).get("/weather", run),
+    ],
+    [
+      "a key that names it",
+      "402",
+      false,
+      (app, { run, payments }) => app.use(payments.routes({ "OPTIONS /weather": PRICED })).all("/weather", run),
+    ],
+    [
+      "a route that names it and charges",
+      "402",
+      false,
+      (app, { run, payments }) => app.options("/weather", payments.charge(PRICED), run),
+    ],
+    [
+      "a free route that names it, beside a priced one",
+      "200",
+      true,
+      (app, { run, other, payments }) =>
+        app.use(payments.routes(WEATHER)).options("/weather", other).all("/weather", run),
+    ],
+  ])("%s gets %s", async (_what, status, ran, build) => {
+    const { ask, runs } = await open(express, build);
+    const asked = { Origin: "https://b.example", "Access-Control-Request-Method": "GET" };
+    expect(await ask("OPTIONS /weather", asked)).toBe(status);
+    expect(runs).toEqual(ran ? ["other OPTIONS /weather"] : []);
+  });
+
+  test("OPTIONS says what a priced route allows", async () => {
+    const { shop } = await open(express, (app, { run, payments }) =>
+      app.use(payments.routes(WEATHER)).all("/weather", run).route("/x").get(run),
+    );
+    const { status, headers } = await shop.ask({ path: "/weather", method: "OPTIONS" });
+    expect(status).toBe(204);
+    expect(String(headers["allow"]).split(", ")).toEqual(expect.arrayContaining(["GET", "POST"]));
+  });
+});
+
+describe.each(VERSIONS)("on %s, files and proxies", (_, express) => {
+  function folder(): string {
+    const root = mkdtempSync(join(tmpdir(), "farebox-"));
+    onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+    mkdirSync(join(root, "report"));
+    writeFileSync(join(root, "report", "index.html"), "PAID");
+    writeFileSync(join(root, "book.html"), "PAID");
+    return root;
+  }
+
+  const FILES: RoutesConfig = { "GET /f/report/": PRICED, "GET /f/book": PRICED };
+
+  test.each([
+    "/f/report/",
+    "/f/report/index.html",
+    "/f/report/./index.html",
+    "/f//report/index.html",
+    "/f/%72eport/index.html",
+    "/f/report%2Findex.html",
+    "/f/book",
+    "/f/book.html",
+    "/f/%62ook.html",
+    "/F/book.html",
+  ])("express.static does not serve %s unpaid", async (path) => {
+    const { shop } = await open(express, (app, { payments }) =>
+      app.use(payments.routes(FILES)).use("/f", express5.static(folder(), { extensions: ["html"] })),
+    );
+    const connection = await shop.connect(`GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+    const text = await connection.ended;
+    expect(text).not.toContain("\r\nPAID");
+    expect(text).toMatch(/^HTTP\/1\.1 40[024] /);
+  });
+
+  test.each(["/report/", "/report/index.html", "/report%2Findex.html", "/book.html", "//book.html", "/%62ook.html"])(
+    "express.static at the top does not serve %s unpaid",
+    async (path) => {
+      const { shop } = await open(express, (app, { payments }) =>
+        app
+          .use(payments.routes({ "GET /report/": PRICED, "GET /book": PRICED }))
+          .use(express5.static(folder(), { extensions: ["html"] })),
+      );
+      const connection = await shop.connect(`GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+      expect(await connection.ended).not.toContain("\r\nPAID");
+    },
+  );
+
+  test.each([
+    "/up/weather",
+    "/up//weather",
+    "/up/./weather",
+    "/up/x/../weather",
+    "/up/%77eather",
+    "/up/weather/",
+    "/up/WEATHER",
+  ])("a proxy to a server that normalises paths does not serve %s unpaid", async (path) => {
+    const seen: string[] = [];
+    const upstream = createServer((req, res) => {
+      const { pathname } = new URL((req.url ?? "/").replace(/\/{2,}/g, "/"), "http://a");
+      if (/^\/weather\/?$/i.test(decodeURIComponent(pathname))) seen.push(pathname);
+      res.end("upstream");
+    }).listen(0, "127.0.0.1");
+    await once(upstream, "listening");
+    onTestFinished(() => void upstream.close());
+    const { port } = upstream.address() as AddressInfo;
+    const proxy: RequestHandler = (req, res) => {
+      const sent = requestTo({ port, host: "127.0.0.1", path: req.url, method: req.method, agent: false }, (got) =>
+        got.pipe(res),
+      );
+      req.pipe(sent);
+    };
+    const { ask } = await open(express, (app, { payments }) =>
+      app.use(payments.routes({ "GET /up/weather": PRICED })).use("/up", proxy),
+    );
+    expect(await ask(`GET ${path}`)).toMatch(/^40[024]$/);
+    expect(seen).toEqual([]);
+  });
+});
