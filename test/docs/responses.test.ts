@@ -193,7 +193,8 @@ const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>
     () =>
       open({
         routes: { "GET /files/secret": PRICED },
-        build: (app) => void app.use("/files", express.static("/nonexistent")),
+        build: (app) => void app.use(express.json()),
+        options: { strict: false },
       }).ask({ path: "/files/%2e%2e/files/secret" }),
   ],
   ["invalid_input", () => open({ route: { ...PRICED, validate: () => "no such city" } }).buy()],
@@ -206,6 +207,14 @@ const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>
       const headers = { "Content-Type": "application/json" };
       return open({ routes: { "POST /paid": route }, before: express.json() }).ask({ body, headers });
     },
+  ],
+  [
+    "denied",
+    () =>
+      open({
+        routes: { "GET /a": PRICED, "GET /b": { accepts: { ...PRICED.accepts, price: "$1" } } as RouteConfig },
+        build: (app) => void app.get(["/a", "/b", "/c"], (_req, res) => void res.send("never")),
+      }).ask({ path: "/c" }),
   ],
   ["denied", () => open({ options: { hooks: { onRequest: () => ({ deny: true }) } } }).ask()],
   [

@@ -121,15 +121,12 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     "mailto:song@example.com",
     "http://[",
     "/dl/free.txt",
-    "/early",
     "/order",
     "/charged-post",
     "/song",
     "/inner/elsewhere",
     "/within",
     "/b",
-    // Express hides an app in an app.
-    "/inner/within",
   ])("a redirect to %s, which is no priced route of ours, is a sale", async (to) => {
     await expectSold(await openMall(), to);
   });
@@ -144,6 +141,8 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     "?again=1",
     "/charged/7",
     "/a/b",
+    "/early",
+    "/inner/within",
   ])("a redirect to %s, which is priced, is no sale", async (to) => {
     const shop = await openMall();
     await expectUnsold(shop, to);
@@ -157,7 +156,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     [307, "/order", false],
     [308, "/order", false],
     [303, "/song/1", false],
-    [307, "/song/1", true],
+    [307, "/song/1", false],
   ])("a %i of a POST to %s is followed as browsers do; sold: %s", async (status, to, isSold) => {
     const shop = await open({
       routes: { "POST /paid": PRICED, "POST /order": PRICED, "GET /song/:id": PRICED },

@@ -9,7 +9,7 @@ import {
 } from "@farebox/express";
 import { createTestFacilitator } from "@farebox/testing";
 import express5, { type Express, type RequestHandler } from "express";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { openShop, PAY_TO, PRICED, VERSIONS } from "./shop.js";
 
 const ACCEPTS = { price: "$0.01", network: "eip155:84532", payTo: PAY_TO };
@@ -269,7 +269,7 @@ describe.each(VERSIONS)("on %s, the report", (_, express) => {
       expect.stringMatching(/^FAREBOX_KEY_UNREACHABLE GET \/nowhere No route .* Correct the key/),
     ]);
 
-    const seller = createSeller({ logger });
+    const seller = createSeller({ logger, strict: false });
     const app = express();
     build(seller)(app);
     told.length = 0;
@@ -293,6 +293,41 @@ describe.each(VERSIONS)("on %s, the report", (_, express) => {
     });
     expect((await shop.ask()).status).toBe(500);
     expect((await shop.ask()).status).toBe(500);
+  });
+
+  test.each<[code: FindingCode, build: (app: Express, seller: Seller) => unknown]>([
+    ["FAREBOX_KEY_UNREACHABLE", (app, s) => app.use(s.routes({ "GET /nowhere": PRICED }))],
+    ["FAREBOX_TABLE_TOO_LATE", (app, s) => app.get("/a", serve).use(s.routes({ "GET /a": PRICED }))],
+    ["FAREBOX_TABLE_NOT_FOUND", (app, s) => app.get("/a", serve) && s.routes({ "GET /a": PRICED })],
+  ])("%s is fatal at ready by default, and a warning of the process at the first request", async (code, build) => {
+    const seller = createSeller();
+    const app = express().get("/paid", serve).get("/free", serve);
+    build(app, seller);
+    await expect(seller.ready(app)).rejects.toMatchObject({
+      code: "ERR_FAREBOX_CONFIG",
+      issues: [{ received: expect.stringContaining(code) }],
+    });
+
+    const tolerant = createSeller({ strict: false });
+    const other = express();
+    build(other, tolerant);
+    await expect(tolerant.ready(other)).resolves.toMatchObject({ routes: [{}] });
+
+    if (code === "FAREBOX_TABLE_NOT_FOUND") return;
+    const warned: (Error & { readonly code?: string })[] = [];
+    const note = (warning: Error) => void warned.push(warning);
+    process.on("warning", note);
+    onTestFinished(() => void process.off("warning", note));
+    const unchecked = createSeller();
+    const shop = await openShop(express, {
+      build(own) {
+        build(own, unchecked);
+        own.get("/free", serve);
+      },
+    });
+    await shop.ask({ path: "/free" });
+    await shop.ask({ path: "/free" });
+    expect(warned.filter((one) => one.name === "FareboxWarning").map((one) => one.code)).toEqual([code]);
   });
 
   test("a strict seller starts where everything is in order", async () => {

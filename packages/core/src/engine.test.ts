@@ -71,8 +71,6 @@ describe("a report", () => {
   test("a report lists a finding once even if several paths of a key lead to it", () => {
     const { engine, add } = createSeller();
     const gate = add("GET /a{/:b}");
-    const view = viewOf([{ gate, mount: "" }, route("/a"), route("/a/:b")]);
-    expect(engine.report(view).findings.map(({ code }) => code)).toEqual(["FAREBOX_METHOD_FREE"]);
     const twice = viewOf([{ gate, mount: "" }, route("GET /a", { gates: [{}] }), route("GET /a/:b", { gates: [{}] })]);
     expect(engine.report(twice).findings.map(({ code }) => code)).toEqual(["FAREBOX_PRICED_TWICE"]);
   });
@@ -99,7 +97,7 @@ describe("a store in memory", () => {
 
 describe("a check", () => {
   test("a check logs priced routes, then findings, and returns both", () => {
-    const { engine, log, add } = createSeller();
+    const { engine, log, add } = createSeller({ strict: false });
     const gate = add("GET /a", "GET /b");
     const reported = engine.check(viewOf([{ gate, mount: "/api" }, route("GET /api/a")]));
     expect(reported.routes.map(({ path }) => path)).toEqual(["/api/a", "/api/b"]);
@@ -120,7 +118,7 @@ describe("a check", () => {
   });
 
   test("a check logs a finding once even if it is found again", () => {
-    const { engine, log, add } = createSeller();
+    const { engine, log, add } = createSeller({ strict: false });
     add("GET /a");
     for (let at = 0; at < 3; at++) expect(engine.check(viewOf([])).findings).toHaveLength(1);
     expect(log.filter(([level]) => level === "warn")).toHaveLength(1);
@@ -173,29 +171,29 @@ describe("a strict check", () => {
   test("a strict check logs all findings and throws them in one error, with their codes", () => {
     const { engine, log, add } = createSeller({ strict: true });
     const gate = add("GET /a", "GET /b", "GET /c");
-    const view = viewOf([{ gate, mount: "" }, route("GET /a"), route("/b")]);
+    const view = viewOf([{ gate, mount: "" }, route("GET /a"), route("GET /b", { gates: [{}] })]);
     const error = errorOf(() => engine.check(view));
     expect(error.code).toBe("ERR_FAREBOX_CONFIG");
     expect(error.issues).toEqual([
-      {
-        path: "GET /b",
-        expected: "Leave the method out of the key, or register the route for that method only",
-        received: "FAREBOX_METHOD_FREE: Its route takes every method, and methods that no key names are free",
-      },
       {
         path: "GET /c",
         expected: "Correct the key, or remove it",
         received: "FAREBOX_KEY_UNREACHABLE: No route that is registered can match it",
       },
+      {
+        path: "GET /b",
+        expected: "Price the route in one place",
+        received: "FAREBOX_PRICED_TWICE: Another table or handler also prices its requests; they are charged once",
+      },
     ]);
-    expect(error.message).toContain("GET /b: expected Leave the method out");
-    expect(error.message).toContain("received FAREBOX_METHOD_FREE: ");
+    expect(error.message).toContain("GET /b: expected Price the route in one place");
+    expect(error.message).toContain("received FAREBOX_PRICED_TWICE: ");
     expect(log.map(([, event]) => event)).toEqual([
       "priced",
       "priced",
       "priced",
-      "FAREBOX_METHOD_FREE",
       "FAREBOX_KEY_UNREACHABLE",
+      "FAREBOX_PRICED_TWICE",
     ]);
   });
 
