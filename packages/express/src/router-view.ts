@@ -123,7 +123,7 @@ function isMountedApp(met: Met): boolean {
 }
 
 /** Whether an app is mounted in another. */
-export function isInnerApp(app: Application): boolean {
+function isInnerApp(app: Application): boolean {
   return (app as { readonly parent?: unknown }).parent !== undefined;
 }
 
