@@ -44,6 +44,8 @@ export interface RoutePlan {
   /** Of files and proxies: whether a key names all of them, or one. */
   readonly isWhole: boolean;
   readonly cents: Cents;
+  /** Whether the handler passes requests on, as one that checks who asks. Only free ones do. */
+  readonly passes: boolean;
   readonly pricing: "free" | "charge" | KeyPlan;
 }
 
@@ -180,6 +182,7 @@ function routes(dialect: Dialect, features: Features, depth: number): fc.Arbitra
     alias: routePaths(dialect, depth),
     isWhole: fc.boolean(),
     cents: fc.constantFrom(...PRICES),
+    passes: seldom(),
     pricing: fc.oneof(
       { weight: 3, arbitrary: key },
       { weight: 2, arbitrary: fc.constant("free") },
@@ -202,6 +205,11 @@ function routes(dialect: Dialect, features: Features, depth: number): fc.Arbitra
 }
 
 const TOP: Path = { pieces: [], slash: false };
+
+/** Whether a handler leaves the answer to those behind it. */
+export function passesOn({ passes, pricing, sort }: RoutePlan): boolean {
+  return passes && pricing === "free" && sort !== "files";
+}
 
 /** Whether a handler gets everything below its path, by any method. */
 export function isMounted({ sort }: Pick<RoutePlan, "sort">): boolean {
@@ -245,6 +253,7 @@ export function coversMethod(key: Key, method: string): boolean {
 
 /** Whether Express hands requests of this method to a route. */
 export function servesMethod(route: RoutePlan, method: string): boolean {
+  if (passesOn(route)) return false;
   if (route.sort === "files") return method === "GET" || method === "HEAD";
   if (isMounted(route)) return true;
   const own = route.method.toUpperCase();

@@ -6,7 +6,7 @@
 import type express5 from "express";
 import type { IRouter, Request, RequestHandler, Response } from "express";
 import type { GroupPlan, ItemPlan, Key, Rewriter, RoutePlan } from "./app-plan.js";
-import { isMounted } from "./app-plan.js";
+import { isMounted, passesOn } from "./app-plan.js";
 import { type Path, samplePath, toRegExp, writeKeyRoutes, writePath } from "./path.js";
 import type { ResolvedApp, Route } from "./resolved-app.js";
 
@@ -47,6 +47,7 @@ export function buildApp(express: ExpressModule, app: ResolvedApp, parts: Parts)
       res.end(`handler ${route.id}`);
     };
     const files = () => express.static(parts.site, { extensions: ["html"], setHeaders: (res) => note(res.req) });
+    if (passesOn(route.plan)) return [(_req, _res, next) => next()];
     const last = route.plan.sort === "files" ? files() : handler;
     return route.price.by === "charge" ? [parts.charge(route), last] : [last];
   };
@@ -148,7 +149,11 @@ function build(express: ExpressModule, app: ResolvedApp, hooks: Hooks): BuiltApp
     else router[hooks.methodOf(route)](paths as string, ...hooks.handlers(route));
     const charge = route.price.by === "charge" ? "charge, " : "";
     const written = paths instanceof RegExp ? String(paths) : JSON.stringify(paths);
-    const handler = item.sort === "files" || item.sort === "proxy" ? `${item.sort} ${route.id}` : `handler ${route.id}`;
+    const handler = passesOn(item)
+      ? "(req, res, next) => next()"
+      : item.sort === "files" || item.sort === "proxy"
+        ? `${item.sort} ${route.id}`
+        : `handler ${route.id}`;
     say(`${name}.${isMounted(item) ? "use" : item.method}(${written}, ${charge}${handler})`);
   }
 

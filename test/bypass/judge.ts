@@ -10,7 +10,7 @@ import { Socket } from "node:net";
 import { FareboxError } from "@farebox/core";
 import { createPayments } from "@farebox/express";
 import type { RequestHandler } from "express";
-import { type Cents, coversMethod, servesMethod } from "./app-plan.js";
+import { type Cents, coversMethod, isMounted, servesMethod } from "./app-plan.js";
 import {
   type BuiltApp,
   buildApp,
@@ -73,6 +73,7 @@ export async function judgeApp(
     const problem = judge(app, seen) ?? strayProblem(court);
     if (problem !== undefined) findings.push({ problem, report: describe(court, app, { ...stand, seen, problem }) });
   }
+  stand.close();
   return findings;
 }
 
@@ -96,6 +97,7 @@ interface Stand {
   readonly kind: "open";
   readonly built: BuiltApp;
   send(request: RequestPlan): Promise<Seen>;
+  close(): void;
 }
 
 /** A table of good keys that the library would not have. */
@@ -123,14 +125,15 @@ async function openStand({ name, express, line, purse, site }: Court, app: Resol
     const problem = "the table was refused";
     return { kind: "refused", finding: { problem, report: `${name}: ${problem}: ${built.message}` } };
   }
-  // Otherwise a table meets its app with the first request that it gets, which may be after other routes had theirs.
-  if (app.plan.isReady || app.plan.late || app.site !== undefined) await payments.ready(built.listener);
+  // Otherwise a table meets its app with the first request that it gets, which may be after its routes had theirs.
+  if (app.plan.isReady || !app.isFirst) await payments.ready(built.listener);
   const probe = buildProbe(express, app, (touch) => void touched.push(touch));
   const listener = built.listener as Parameters<RawLine["serve"]>[0];
 
   return {
     kind: "open",
     built,
+    close: () => payments.close(),
     async send(plan) {
       [ran, touched] = [[], []];
       const request = writeRequest(plan, app);
@@ -239,7 +242,10 @@ function refusalProblem(app: ResolvedApp, seen: Seen, status: number): string | 
   // A handler of everything below a path may be behind one that charges for all of it.
   if (
     seen.touched.some(
-      (touch) => isRun(touch) && touch.route.price.by === "charge" && servesMethod(touch.route.plan, touch.method),
+      (touch) =>
+        isRun(touch) &&
+        touch.route.price.by === "charge" &&
+        (isMounted(touch.route.plan) || servesMethod(touch.route.plan, touch.method)),
     )
   )
     return undefined;

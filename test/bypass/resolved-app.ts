@@ -45,6 +45,8 @@ export interface ResolvedApp {
   readonly site: GroupPlan | undefined;
   /** Where the table is mounted. */
   readonly siteChain: readonly Path[];
+  /** Whether the table gets every request of its routes first. */
+  readonly isFirst: boolean;
   /** Whether the table cannot see the routes. */
   readonly opaque: boolean;
 }
@@ -68,6 +70,7 @@ export function resolveApp(plan: AppPlan): ResolvedApp {
     keys: [...keys.values()],
     site: site?.plan,
     siteChain,
+    isFirst: !plan.late && (site === undefined || (plan.inside && site.plan.sort !== "flat")),
     opaque: plan.wrapped || groups.some((group) => group.plan.sort === "app"),
   };
 }
