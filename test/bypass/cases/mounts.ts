@@ -83,7 +83,7 @@ const NESTED: readonly Case[] = [
   ]),
   ...casesOf({ app: [router("/:tenant", table(), get("/report"))], keys: ["GET /acme/report"] }, [
     ["inside-router-at-param", "GET /acme/report", "priced", "A full key with the parameter's value."],
-    ["inside-router-at-param-else", "GET /other/report", "free", "Another value has no key."],
+    ["inside-router-at-param-else", "GET /other/report", "priced", "The handler has the price of its key."],
   ]),
   ...casesOf({ app: [table(), router("/", get("/report"))], keys: ["GET /report"] }, [
     ["router-at-top", "GET /report", "priced", "A router at the top."],
