@@ -211,7 +211,8 @@ function isPricedByItsPath({ plan }: ResolvedApp, { touched }: Seen, { route, me
 }
 
 /** Whether no key that may be meant for the request, nor the handler's own, has the price that was paid. */
-function isOtherPrice(app: ResolvedApp, { cents, touched }: Seen, { route }: Run): boolean {
+function isOtherPrice(app: ResolvedApp, { cents, touched, requestLine }: Seen, { route }: Run): boolean {
+  if (app.opaque && isOddlyWritten(requestLine)) return false;
   if (cents === undefined || (route.price.by === "free" && !isCoveredByChance(app, route))) return false;
   const prices = new Set(pricesOf(app, route));
   for (const touch of touched) {

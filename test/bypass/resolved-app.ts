@@ -113,7 +113,9 @@ function resolveRoute(
   const method = !isNamed ? undefined : isMounted(plan) ? "GET" : (plan.method.toUpperCase() as Method);
   const text = method === undefined ? path : `${method} ${path}`;
   if (countWildcards(path) > MAX_WILDCARDS) return { ...route, price: { by: "charge" } };
-  const hasRoute = plan.sort === "path" || plan.sort === "array";
+  // A key for any method names no OPTIONS, and has no route in one for OPTIONS.
+  const isNamedHere = plan.method !== "options" || method !== undefined;
+  const hasRoute = isNamedHere && (plan.sort === "path" || plan.sort === "array");
   const key = { text, method, chain: keyChain, plan: pricing, cents: plan.cents, hasRoute };
   return { ...route, price: { by: "table", key } };
 }
