@@ -20,8 +20,8 @@ const STRIDE = 1_000;
 
 /** The draws of one generated test. */
 export interface Draws {
-  /** One seed after another, as long as there is time. There is always a first one. */
-  seeds(): Iterable<number>;
+  /** One seed after another, as long as there is time, or more is wanted. There is always a first one. */
+  seeds(wantsMore?: () => boolean): Iterable<number>;
   /** What the test may take. */
   readonly timeoutMs: number;
 }
@@ -32,13 +32,13 @@ export function readDraws(title: string): Draws {
   const first = readNumber("FAREBOX_SEED") ?? (seconds === 0 ? USUAL_SEED : Date.now() % 0x3fffffff);
   console.log(`${title}: FAREBOX_SEED=${first}${seconds === 0 ? "" : `, and others for ${seconds} seconds`}`);
   return {
-    *seeds() {
+    *seeds(wantsMore = () => false) {
       const endsAt = performance.now() + seconds * 1_000;
       let seed = first;
       do {
         yield seed;
         seed += STRIDE;
-      } while (performance.now() < endsAt);
+      } while (performance.now() < endsAt || wantsMore());
     },
     timeoutMs: DRAW_MS + seconds * 1_000,
   };

@@ -6,7 +6,8 @@
 import type express5 from "express";
 import type { IRouter, Request, RequestHandler, Response } from "express";
 import type { GroupPlan, ItemPlan, Key, Rewriter, RoutePlan } from "./app-plan.js";
-import { type Path, samplePath, writeKeyRoutes, writePath } from "./path.js";
+import { isMounted, passesOn } from "./app-plan.js";
+import { type Path, samplePath, toRegExp, writeKeyRoutes, writePath } from "./path.js";
 import type { ResolvedApp, Route } from "./resolved-app.js";
 
 export type ExpressModule = typeof express5;
@@ -15,20 +16,24 @@ export type ExpressModule = typeof express5;
 export interface Run {
   readonly route: Route;
   readonly method: string;
+  /** What the server behind a proxy makes of the path. */
+  readonly resource: string | undefined;
 }
 
 /** A handler, or a key, that a request would get to without payments. */
-export type Touch = Run | { readonly key: Key; readonly method: string };
+export type Touch = Run | { readonly key: Key; readonly method: string; readonly isAtTable: boolean };
 
 /** How the app is told about payments. */
 export interface Parts {
-  readonly table: () => RequestHandler;
-  readonly charge: () => RequestHandler;
+  readonly table: (keys: readonly Key[]) => RequestHandler;
+  readonly charge: (route: Route) => RequestHandler;
+  /** The folder that file servers serve. */
+  readonly site: string;
   readonly ran: (run: Run) => void;
 }
 
 export interface BuiltApp {
-  readonly listener: RequestHandler;
+  readonly listener: ReturnType<ExpressModule>;
   /** What was registered, in order, as one would write it. */
   readonly registrations: readonly string[];
 }
@@ -36,13 +41,29 @@ export interface BuiltApp {
 /** Builds the app with its payments. Every handler answers. */
 export function buildApp(express: ExpressModule, app: ResolvedApp, parts: Parts): BuiltApp {
   const handlers = (route: Route): RequestHandler[] => {
+    const note = (req: Request) => parts.ran({ route, method: req.method, resource: resourceOf(route, req) });
     const handler = (req: Request, res: Response) => {
-      parts.ran({ route, method: req.method });
+      note(req);
       res.end(`handler ${route.id}`);
     };
-    return route.price.by === "charge" ? [parts.charge(), handler] : [handler];
+    const files = () => express.static(parts.site, { extensions: ["html"], setHeaders: (res) => note(res.req) });
+    if (passesOn(route.plan)) return [(_req, _res, next) => next()];
+    const last = route.plan.sort === "files" ? files() : handler;
+    return route.price.by === "charge" ? [parts.charge(route), last] : [last];
   };
-  return build(express, app, { table: parts.table, handlers, methodOf: (route) => route.plan.method });
+  const { keys, plan } = app;
+  const halves = [keys.filter((_, at) => at % 2 === 0), keys.filter((_, at) => at % 2 === 1)];
+  const table = () => {
+    const tables = (plan.split ? halves : [keys]).filter(({ length }) => length > 0).map(parts.table);
+    return plan.wrapped
+      ? tables.map(
+          (one): RequestHandler =>
+            (req, res, next) =>
+              one(req, res, next),
+        )
+      : tables;
+  };
+  return build(express, app, { table, handlers, methodOf: (route) => route.plan.method });
 }
 
 /**
@@ -54,12 +75,12 @@ export function buildProbe(express: ExpressModule, app: ResolvedApp, touch: (tou
   // A key is honoured relative to the mount and as the full path, whichever of them its seller had in mind.
   const relativeTo = ({ chain }: Key) => chain.slice(app.siteChain.length);
   const written = (key: Key) => (key.plan.full ? key.chain : relativeTo(key));
-  const keyRoutes = (settings: Settings, chainOf: (key: Key) => readonly Path[]) => {
+  const keyRoutes = (settings: Settings, isAtTable: boolean, chainOf: (key: Key) => readonly Path[]) => {
     const router = express.Router(settings);
     for (const key of app.keys) {
       for (const chain of new Set([chainOf(key), written(key)])) {
         router.all(writeKeyRoutes(chain, app.plan.dialect, key.plan), (req, _res, next) => {
-          touch({ key, method: req.method });
+          touch({ key, method: req.method, isAtTable });
           next();
         });
       }
@@ -67,11 +88,15 @@ export function buildProbe(express: ExpressModule, app: ResolvedApp, touch: (tou
     return router;
   };
   return build(express, app, {
-    first: keyRoutes({ caseSensitive, strict }, (key) => key.chain),
-    table: (settings) => keyRoutes(settings, relativeTo),
+    first: keyRoutes({ caseSensitive, strict }, false, (key) => key.chain),
+    table: (settings) => [keyRoutes(settings, true, relativeTo)],
+    behindRewriters: (settings) => [
+      keyRoutes(settings, false, relativeTo),
+      keyRoutes(settings, false, (key) => key.chain),
+    ],
     handlers: (route) => [
       (req, _res, next) => {
-        touch({ route, method: req.method });
+        touch({ route, method: req.method, resource: resourceOf(route, req) });
         next();
       },
     ],
@@ -87,7 +112,9 @@ interface Settings {
 interface Hooks {
   /** Comes before everything but the rewriters. */
   readonly first?: RequestHandler;
-  readonly table: (settings: Settings) => RequestHandler;
+  readonly table: (settings: Settings) => readonly RequestHandler[];
+  /** Comes behind what rewrites a request between table and routes. */
+  readonly behindRewriters?: (settings: Settings) => readonly RequestHandler[];
   readonly handlers: (route: Route) => RequestHandler[];
   readonly methodOf: (route: Route) => RoutePlan["method"];
 }
@@ -117,18 +144,36 @@ function build(express: ExpressModule, app: ResolvedApp, hooks: Hooks): BuiltApp
     const route = routes.get(item);
     if (route === undefined) throw new TypeError("a route that was not resolved");
     const path = writePath([...prefix, item.path], plan.dialect);
-    router[hooks.methodOf(route)](path, ...hooks.handlers(route));
+    const paths = pathsOf(item, prefix);
+    if (isMounted(item)) router.use(path, ...hooks.handlers(route));
+    else router[hooks.methodOf(route)](paths as string, ...hooks.handlers(route));
     const charge = route.price.by === "charge" ? "charge, " : "";
-    say(`${name}.${item.method}(${JSON.stringify(path)}, ${charge}handler ${route.id})`);
+    const written = paths instanceof RegExp ? String(paths) : JSON.stringify(paths);
+    const handler = passesOn(item)
+      ? "(req, res, next) => next()"
+      : item.sort === "files" || item.sort === "proxy"
+        ? `${item.sort} ${route.id}`
+        : `handler ${route.id}`;
+    say(`${name}.${isMounted(item) ? "use" : item.method}(${written}, ${charge}${handler})`);
+  }
+
+  function pathsOf({ sort, path, alias }: RoutePlan, prefix: readonly Path[]): string | string[] | RegExp {
+    const written = writePath([...prefix, path], plan.dialect);
+    if (sort === "array") return [written, writePath([...prefix, alias], plan.dialect)];
+    return sort === "regexp"
+      ? toRegExp({ pieces: [...prefix, path].flatMap(({ pieces }) => pieces), slash: false })
+      : written;
   }
 
   function addGroup(parent: Container, group: GroupPlan): void {
     const mounts = [...parent.prefix, group.mount];
     const path = writePath(mounts, plan.dialect);
     const isInside = plan.inside && group.sort !== "flat";
-    if (group === app.site && !isInside) addTable(parent, { path, settings: group.sort === "flat" ? parent : group });
+    const add = () => addTable(parent, { path, settings: group.sort === "flat" ? parent : group });
+    if (group === app.site && !isInside && !plan.late) add();
     if (group.sort === "flat") fill({ ...parent, prefix: mounts }, group.items);
     else addRouter(parent, group, path);
+    if (group === app.site && !isInside && plan.late) add();
   }
 
   function addRouter(parent: Container, group: GroupPlan, path: string): void {
@@ -137,20 +182,36 @@ function build(express: ExpressModule, app: ResolvedApp, hooks: Hooks): BuiltApp
     const router = createContainer(express, group);
     say(`${name} = ${group.sort === "app" ? "express" : "Router"}(${JSON.stringify({ caseSensitive, strict })})`);
     const container = { router, name, prefix: [], caseSensitive, strict };
-    if (group === app.site && plan.inside) addTable(container, { settings: group });
+    const isHere = group === app.site && plan.inside;
+    if (isHere && !plan.late) addTable(container, { settings: group });
     fill(container, group.items);
-    parent.router.use(path, router);
-    say(`${parent.name}.use(${JSON.stringify(path)}, ${name})`);
+    if (isHere && plan.late) addTable(container, { settings: group });
+    const also = group.also === undefined || group.sort !== "router" ? [] : [[...parent.prefix, group.also]];
+    for (const mount of [path, ...also.map((mounts) => writePath(mounts, plan.dialect))]) {
+      parent.router.use(mount, router);
+      say(`${parent.name}.use(${JSON.stringify(mount)}, ${name})`);
+    }
   }
 
   function addTable({ router, name }: Container, { path, settings }: TablePlace): void {
     if (app.keys.length === 0) return;
+    const between = plan.between.map((rewriter) => REWRITE[rewriter](app));
     const follower: RequestHandler[] = plan.followed ? [(_req, _res, next) => next()] : [];
-    const handlers = [hooks.table(settings), ...follower];
+    const handlers = [...hooks.table(settings), ...follower];
     if (path === undefined) router.use(...handlers);
     else router.use(path, ...handlers);
     const where = path === undefined ? "" : `${JSON.stringify(path)}, `;
-    say(`${name}.use(${where}payments${plan.followed ? ", (req, res, next) => next()" : ""})`);
+    const table = plan.wrapped ? "(req, res, next) => payments(req, res, next)" : "payments";
+    say(
+      `${name}.use(${where}${table}${plan.split ? ", payments2" : ""}${plan.followed ? ", (req, res, next) => next()" : ""})`,
+    );
+    for (const [at, rewriter] of between.entries()) {
+      router.use(rewriter);
+      say(`${name}.use(middleware that ${plan.between[at]})`);
+    }
+    const behind = between.length === 0 ? [] : (hooks.behindRewriters?.(settings) ?? []);
+    for (const handler of behind) router.use(handler);
+    if (path !== undefined) for (const handler of behind) router.use(path, handler);
   }
 
   const listener = express();
@@ -163,8 +224,9 @@ function build(express: ExpressModule, app: ResolvedApp, hooks: Hooks): BuiltApp
   if (hooks.first !== undefined) listener.use(hooks.first);
   const { caseSensitive, strict } = plan;
   const root = { router: listener, name: "app", prefix: [], caseSensitive, strict };
-  if (app.site === undefined) addTable(root, { settings: root });
+  if (app.site === undefined && !plan.late) addTable(root, { settings: root });
   fill(root, plan.items);
+  if (app.site === undefined && plan.late) addTable(root, { settings: root });
   return { listener, registrations };
 }
 
@@ -200,6 +262,12 @@ const REWRITE: Readonly<Record<Rewriter, (app: ResolvedApp) => RequestHandler>> 
     req.method = req.get("x-http-method-override")?.toUpperCase() ?? req.method;
     next();
   },
+  "overrides the method by query": () => (req, _res, next) => {
+    req.method = /[?&]_method=([A-Z]+)/.exec(req.url)?.[1] ?? req.method;
+    next();
+  },
+  "lower-cases the path": () => rewriteUrl((url) => url.replace(/^[^?#]*/, (path) => path.toLowerCase())),
+  "resolves dots": () => rewriteUrl((url) => url.replace(/^\/[^?#]*/, resolveDots)),
 };
 
 function rewriteUrl(rewrite: (url: string) => string): RequestHandler {
@@ -211,4 +279,26 @@ function rewriteUrl(rewrite: (url: string) => string): RequestHandler {
     }
     next();
   };
+}
+
+function resolveDots(path: string): string {
+  const segments: string[] = [];
+  for (const segment of path.split("/").slice(1)) {
+    if (segment === "..") segments.pop();
+    else if (segment !== ".") segments.push(segment);
+  }
+  return `/${segments.join("/")}`;
+}
+
+/** What the server behind a proxy serves: it decodes twice, and cares neither for slashes, dots nor case. */
+function resourceOf({ plan }: Route, { path }: Request): string | undefined {
+  if (plan.sort !== "proxy") return undefined;
+  try {
+    const decoded = decodeURIComponent(decodeURIComponent(path)).replaceAll("\\", "/");
+    return resolveDots(decoded.replace(/\/{2,}/g, "/"))
+      .replace(/(.)\/$/, "$1")
+      .toLowerCase();
+  } catch {
+    return undefined;
+  }
 }

@@ -42,9 +42,10 @@ export const SITE: readonly string[] = [
 
 /**
  * What has to happen to a request without payment: `priced` is 402, `refused` is 400, both without the handler; `free`
- * is the handler's 200 with nothing charged. `does not start`: the table is refused when the app is made.
+ * is the handler's 200 with nothing charged; `preflight` is OPTIONS that gets 204 without the handler. `does not start`: the
+ * table is refused when the app is made.
  */
-export type Must = "priced" | "free" | "refused" | "not found" | "does not start";
+export type Must = "priced" | "free" | "refused" | "preflight" | "not found" | "does not start";
 
 /** An app, a table, a request, and its required outcome. */
 export interface Case {

@@ -4,6 +4,9 @@
  * @module
  */
 
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import type { ExpressModule } from "./build-app.js";
 import type { Court } from "./judge.js";
 import type { Dialect } from "./path.js";
@@ -22,16 +25,29 @@ export async function openCourt(name: Dialect, express: ExpressModule): Promise<
   process.on("unhandledRejection", hear);
   const line = await openRawLine();
   const purse = await createPurse(line);
+  const site = layOutSite();
   return {
     name,
     express,
     line,
     purse,
+    site,
     takeStray: () => stray.splice(0),
     close: async () => {
       process.off("uncaughtException", hear);
       process.off("unhandledRejection", hear);
       await line.close();
+      rmSync(site, { recursive: true });
     },
   };
+}
+
+/** The files that requests ask for. */
+function layOutSite(): string {
+  const site = mkdtempSync(join(tmpdir(), "farebox-site-"));
+  for (const file of ["secret.txt", "index.html", "doc.html", "deep/secret.txt", "deep/index.html"]) {
+    mkdirSync(dirname(join(site, file)), { recursive: true });
+    writeFileSync(join(site, file), file);
+  }
+  return site;
 }

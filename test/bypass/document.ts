@@ -28,6 +28,7 @@ const EXPECTED: Readonly<Record<Must, string>> = {
   priced: "402",
   free: "200, handler ran unpaid",
   refused: "400",
+  preflight: "204",
   "not found": "404",
   "does not start": "did not start",
 };

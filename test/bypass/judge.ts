@@ -4,10 +4,13 @@
  *
  * @module
  */
+
+import { IncomingMessage, ServerResponse } from "node:http";
+import { Socket } from "node:net";
 import { FareboxError } from "@farebox/core";
 import { createPayments } from "@farebox/express";
 import type { RequestHandler } from "express";
-import { coversMethod, servesMethod } from "./app-plan.js";
+import { type Cents, coversMethod, isMounted, servesMethod } from "./app-plan.js";
 import {
   type BuiltApp,
   buildApp,
@@ -18,16 +21,18 @@ import {
   type Touch,
 } from "./build-app.js";
 import type { Dialect } from "./path.js";
-import { chargeFor, PRICED, type Purse, watchStore } from "./purse.js";
+import { chargeFor, type Purse, priceOf, watchStore } from "./purse.js";
 import type { RawAnswer, RawLine } from "./raw-line.js";
 import { type RequestPlan, writeRequest } from "./request-plan.js";
-import { isCoveredByChance, isPriced, type ResolvedApp, type Route } from "./resolved-app.js";
+import { isCoveredByChance, isPriced, pricesOf, type ResolvedApp, type Route } from "./resolved-app.js";
 
 export interface Court {
   readonly name: Dialect;
   readonly express: ExpressModule;
   readonly line: RawLine;
   readonly purse: Purse;
+  /** The folder that file servers serve. */
+  readonly site: string;
   /** Errors without a listener since it was last asked. */
   takeStray(): readonly unknown[];
 }
@@ -59,7 +64,7 @@ export async function judgeApp(
   app: ResolvedApp,
   { requests, tally }: { readonly requests: readonly RequestPlan[]; readonly tally: Tally },
 ): Promise<readonly Finding[]> {
-  const stand = openStand(court, app);
+  const stand = await openStand(court, app);
   if (stand.kind === "refused") return [stand.finding];
   const findings: Finding[] = [];
   for (const request of requests) {
@@ -68,6 +73,7 @@ export async function judgeApp(
     const problem = judge(app, seen) ?? strayProblem(court);
     if (problem !== undefined) findings.push({ problem, report: describe(court, app, { ...stand, seen, problem }) });
   }
+  stand.close();
   return findings;
 }
 
@@ -76,7 +82,10 @@ interface Seen {
   readonly requestLine: string;
   readonly override: string | undefined;
   readonly answer: RawAnswer;
-  readonly paid: boolean;
+  /** What was sent to pay. */
+  readonly cents: Cents | undefined;
+  /** Whether it is the path of a route, as a client would have it. */
+  readonly isPlain: boolean;
   /** Handlers that ran, in order. */
   readonly ran: readonly Run[];
   readonly claims: number;
@@ -88,6 +97,7 @@ interface Stand {
   readonly kind: "open";
   readonly built: BuiltApp;
   send(request: RequestPlan): Promise<Seen>;
+  close(): void;
 }
 
 /** A table of good keys that the library would not have. */
@@ -96,15 +106,18 @@ interface Refused {
   readonly finding: Finding;
 }
 
-function openStand({ name, express, line, purse }: Court, app: ResolvedApp): Stand | Refused {
+/** Generated apps have mistakes on purpose. */
+const QUIET = { info() {}, warn() {}, error() {} };
+
+async function openStand({ name, express, line, purse, site }: Court, app: ResolvedApp): Promise<Stand | Refused> {
   const { store, claims } = watchStore();
-  const payments = createPayments({ facilitator: purse.facilitator, store });
-  const table = Object.fromEntries(app.keys.map(({ text }) => [text, PRICED]));
+  const payments = createPayments({ facilitator: purse.facilitator, store, strict: false, logger: QUIET });
   let ran: Run[] = [];
   let touched: Touch[] = [];
   const parts: Parts = {
-    table: () => payments.routes(table),
-    charge: () => chargeFor(payments),
+    table: (keys) => payments.routes(Object.fromEntries(keys.map(({ text, cents }) => [text, priceOf(cents)]))),
+    charge: ({ plan }) => chargeFor(payments, plan.cents),
+    site,
     ran: (run) => void ran.push(run),
   };
   const built = tryBuild(() => buildApp(express, app, parts));
@@ -112,29 +125,52 @@ function openStand({ name, express, line, purse }: Court, app: ResolvedApp): Sta
     const problem = "the table was refused";
     return { kind: "refused", finding: { problem, report: `${name}: ${problem}: ${built.message}` } };
   }
+  // Otherwise a table meets its app with the first request that it gets, which may be after its routes had theirs.
+  if (app.plan.isReady || !app.isFirst) await payments.ready(built.listener);
   const probe = buildProbe(express, app, (touch) => void touched.push(touch));
-  const ask = (listener: RequestHandler, text: string, method: string) => {
-    line.serve(listener as Parameters<RawLine["serve"]>[0]);
-    return line.ask(text, method);
-  };
+  const listener = built.listener as Parameters<RawLine["serve"]>[0];
 
   return {
     kind: "open",
     built,
+    close: () => payments.close(),
     async send(plan) {
       [ran, touched] = [[], []];
       const request = writeRequest(plan, app);
-      const payment = plan.paid ? await purse.take() : undefined;
+      const { requestLine, cents } = request;
+      const payment = cents === undefined ? undefined : await purse.take(cents);
       const claimsBefore = claims();
-      const answer = await ask(built.listener, request.text(payment), request.method);
+      let looked: Promise<void> | undefined;
+      line.serve(listener, (req) => {
+        looked = lookInto(probe.listener, req);
+      });
+      const answer = await line.ask(request.text(payment), request.method);
+      await looked;
       const claimed = claims() - claimsBefore;
-      if (payment !== undefined && claimed === 0) purse.giveBack(payment);
-      await ask(probe.listener, request.text(undefined), request.method);
-      const { requestLine } = request;
-      return { requestLine, override: plan.override, answer, paid: plan.paid, ran, claims: claimed, touched };
+      if (payment !== undefined && cents !== undefined && claimed === 0) purse.giveBack(cents, payment);
+      const { override, overriddenBy, mutations, method } = plan;
+      const overridden = override === undefined ? undefined : `${override} (${overriddenBy})`;
+      const isPlain = mutations.length === 0 && override === undefined && method === undefined;
+      return { requestLine, override: overridden, answer, cents, isPlain, ran, claims: claimed, touched };
     },
   };
 }
+
+/** Shows a request to the probe, and waits until it has passed all handlers, of which none answers. */
+function lookInto(probe: RequestHandler, { method, url, headers, rawHeaders }: IncomingMessage): Promise<void> {
+  const shown = Object.assign(new IncomingMessage(NO_SOCKET), { method, url, headers, rawHeaders });
+  const response = new ServerResponse(shown);
+  return new Promise((resolve) => {
+    // A router answers OPTIONS by itself.
+    response.end = () => {
+      resolve();
+      return response;
+    };
+    probe(shown as Parameters<RequestHandler>[0], response as Parameters<RequestHandler>[1], () => resolve());
+  });
+}
+
+const NO_SOCKET = new Socket();
 
 function tryBuild(create: () => BuiltApp): BuiltApp | FareboxError {
   try {
@@ -148,12 +184,58 @@ function tryBuild(create: () => BuiltApp): BuiltApp | FareboxError {
 function judge(app: ResolvedApp, seen: Seen): string | undefined {
   const { answer, ran, claims } = seen;
   if (answer.kind === "unanswered") return `not answered: ${answer.problem}`;
-  const unpaid = ran.find(({ route, method }) => isPriced(route, method) === true);
+  if (answer.status >= 500 && !isOfFiles(seen)) return `failed: ${answer.status}`;
+  const unpaid = ran.find((run) => isPriced(app, run.route, run) === true || isPricedByItsPath(app, seen, run));
   if (unpaid !== undefined && claims === 0) return `handler ${unpaid.route.id} ran without payment`;
   const free = ran.find((run) => isFree(app, run));
   if (free !== undefined && claims > 0 && !isChargeable(seen) && !(app.opaque && isOddlyWritten(seen.requestLine)))
     return `handler ${free.route.id} is free, and was charged`;
-  return ran.length === 0 ? refusalProblem(app, seen, answer.status) : undefined;
+  const other = claims > 0 ? ran.find((run) => isOtherPrice(app, seen, run)) : undefined;
+  if (other !== undefined) return `handler ${other.route.id} was charged at another's price`;
+  if (ran.length > 0) return undefined;
+  return refusalProblem(app, seen, answer.status) ?? unsoldProblem(app, seen, answer.status);
+}
+
+/** Express 4 serves no files to requests in absolute form, and fails. */
+function isOfFiles({ requestLine, touched }: Seen): boolean {
+  return / \w+:/.test(requestLine) && touched.some((touch) => isRun(touch) && touch.route.plan.sort === "files");
+}
+
+/** A table that its seller wraps, or that is late, prices paths as it sees them. */
+function isPricedByItsPath({ plan }: ResolvedApp, { touched }: Seen, { route, method }: Run): boolean {
+  if (!plan.wrapped || plan.late || plan.between.length > 0 || route.price.by !== "table") return false;
+  // A full key is that of one of a route's paths.
+  if (route.ways.length > 1) return false;
+  const { key } = route.price;
+  return coversMethod(key, method) && touched.some((touch) => "key" in touch && touch.key === key && touch.isAtTable);
+}
+
+/** Whether no key that may be meant for the request, nor the handler's own, has the price that was paid. */
+function isOtherPrice(app: ResolvedApp, { cents, touched, requestLine }: Seen, { route }: Run): boolean {
+  if (app.opaque && isOddlyWritten(requestLine)) return false;
+  if (cents === undefined || (route.price.by === "free" && !isCoveredByChance(app, route))) return false;
+  const prices = new Set(pricesOf(app, route));
+  for (const touch of touched) {
+    if ("key" in touch) prices.add(touch.key.cents);
+    // What is not a file goes on, paid.
+    else if (isMounted(touch.route.plan) && touch.route.price.by !== "free") prices.add(touch.route.plan.cents);
+  }
+  return !prices.has(cents);
+}
+
+/** A request as any client would send it, with the right payment, is served. */
+function unsoldProblem(app: ResolvedApp, seen: Seen, status: number): string | undefined {
+  const { plan } = app;
+  const first = firstServed(seen);
+  if (first === undefined || !seen.isPlain || seen.cents !== first.route.plan.cents || first.method === "OPTIONS")
+    return undefined;
+  const isRewritten = plan.rewriters.length + plan.between.length > 0;
+  if (isRewritten || plan.wrapped || app.opaque || first.route.plan.sort === "files") return undefined;
+  if (isPriced(app, first.route, first) !== true || isNoTarget(seen.requestLine)) return undefined;
+  const touchedPrices = seen.touched.flatMap((touch) => ("key" in touch ? [touch.key.cents] : []));
+  const passed = seen.touched.flatMap((touch) => (isRun(touch) ? [...pricesOf(app, touch.route)] : []));
+  const others = [...pricesOf(app, first.route), ...touchedPrices, ...passed].filter((cents) => cents !== seen.cents);
+  return others.length > 0 ? undefined : `handler ${first.route.id} was paid for, and was not run: ${status}`;
 }
 
 /** Middleware that cannot be seen through may be a router of its own, to which another spelling of a key is the key. */
@@ -163,15 +245,15 @@ function isOddlyWritten(requestLine: string): boolean {
 }
 
 /** A route is free if neither its own key nor another says otherwise. */
-function isFree(app: ResolvedApp, { route, method }: Run): boolean {
-  return isPriced(route, method) === false && !isCoveredByChance(app, route, method);
+function isFree(app: ResolvedApp, { route }: Run): boolean {
+  return route.price.by === "free" && !isCoveredByChance(app, route);
 }
 
 /** Whether the request would also get to a route that the table prices, or is what a key stands for. */
 function isChargeable({ touched }: Seen): boolean {
   return touched.some((touch) => {
     if ("key" in touch) return coversMethod(touch.key, touch.method);
-    return touch.route.price.by === "table" && isPriced(touch.route, touch.method) === true;
+    return touch.route.price.by === "table" || (touch.route.price.by === "charge" && isMounted(touch.route.plan));
   });
 }
 
@@ -179,9 +261,11 @@ function isChargeable({ touched }: Seen): boolean {
 function refusalProblem(app: ResolvedApp, seen: Seen, status: number): string | undefined {
   const first = firstServed(seen);
   if (first === undefined || isChargeable(seen) || !isFree(app, first)) return undefined;
+  // A file that is not there goes on to what is behind.
+  if (first.route.plan.sort === "files") return undefined;
   // A router on the way answers OPTIONS by itself, once it has a route of that path for another method.
   if (first.method === "OPTIONS" && status === 200) return undefined;
-  if (app.opaque && (status === 400 || status === 402)) return undefined;
+  if (app.opaque && isOddlyWritten(seen.requestLine) && (status === 400 || status === 402)) return undefined;
   // Node's own answer to more than 16 KB of head.
   if (status === 431) return undefined;
   if (status === 400 && (isNoTarget(seen.requestLine) || isDecoded(app))) return undefined;
@@ -200,7 +284,7 @@ function isNoTarget(requestLine: string): boolean {
 
 /** Middleware that decodes the URL makes one of it that is no target. */
 function isDecoded({ plan }: ResolvedApp): boolean {
-  return plan.rewriters.includes("decodes the URL");
+  return [...plan.rewriters, ...plan.between].includes("decodes the URL");
 }
 
 /** The handler that would have answered. */
@@ -223,7 +307,7 @@ function count(tally: Tally, seen: Seen): void {
   const [run] = seen.ran;
   if (run !== undefined && seen.claims > 0) tally.sold++;
   else if (run !== undefined) tally.given++;
-  else if (first !== undefined && isPriced(first.route, first.method) === true && !seen.paid) tally.stopped++;
+  else if (first !== undefined && first.route.price.by !== "free" && seen.cents === undefined) tally.stopped++;
 }
 
 interface Told {
@@ -242,7 +326,7 @@ function describe({ name }: Court, app: ResolvedApp, { built, seen, problem }: T
     `  table:    ${list(app.keys.map(({ text }) => JSON.stringify(text)))}`,
     `  prices:   ${list(app.routes.map(describePrice))}`,
     `  request:  ${shorten(JSON.stringify(seen.requestLine))}${override === undefined ? "" : `, overridden by ${override}`}`,
-    `  payment:  ${seen.paid ? "sent" : "none"}, ${seen.claims} claimed`,
+    `  payment:  ${seen.cents === undefined ? "none" : `${seen.cents} ct`}, ${seen.claims} claimed`,
     `  answer:   ${answered}`,
     `  ran:      ${list(ran.map(({ route, method }) => `handler ${route.id} (${method})`))}`,
     `  without payments it would get to: ${list(touched.map(describeTouch))}`,
@@ -254,8 +338,9 @@ function shorten(text: string): string {
   return text.length > 500 ? `${text.slice(0, 500)}… (${text.length} characters)` : text;
 }
 
-function describePrice({ id, price }: Route): string {
-  return `handler ${id} ${price.by === "table" ? `by ${JSON.stringify(price.key.text)}` : price.by}`;
+function describePrice({ id, price, plan }: Route): string {
+  const cents = price.by === "free" ? "" : ` at ${plan.cents} ct`;
+  return `handler ${id} ${price.by === "table" ? `by ${JSON.stringify(price.key.text)}` : price.by}${cents}`;
 }
 
 function describeTouch(touch: Touch): string {

@@ -71,6 +71,34 @@ const OPTIONAL: readonly Piece[] = [
   { five: "{.:p#}", four: undefined, samples: ["", ".json"], loose: "(?:\\.[^/]+)?" },
 ];
 
+/** What a priced file, a page or a request below a mount is called. The first sample is what a key names. */
+const below = (written: string, samples: readonly string[]): Path => ({
+  pieces: [{ ...text(written), samples, loose: "(?:/.*)?" }],
+  slash: false,
+});
+
+/** In a folder that is served, or asked of it. */
+export const FILE = below("secret.txt", [
+  ...["/secret.txt", "/", "", "/doc", "/doc.html", "/deep/secret.txt", "/deep", "/absent.txt"],
+  ...["/%73ecret.txt", "/deep/../secret.txt", "//secret.txt", "/SECRET.txt", "/secret.txt/", "/index.html"],
+]);
+
+/** On a server that a proxy asks, which reads paths in its own way. */
+export const RESOURCE = below("secret", [
+  ...["/secret", "/other", "/x/../secret", "/%73ecret", "//secret", "/SECRET", "/./secret", "/secret/", "/%2573ecret"],
+  ...["/x%2f..%2fsecret", "\\secret", ""],
+]);
+
+/** Below a handler that is mounted. */
+export const CHILD = below("child", ["", "/child", "/child/of", "/"]);
+
+export const EVERYTHING_BELOW: Path = { pieces: [{ ...WILDCARD, five: "/*below", four: "/*" }], slash: false };
+
+/** Whether a path can be a regular expression that Express gives a key's requests to. */
+export function isPlainPath({ pieces }: Path): boolean {
+  return pieces.length > 0 && pieces.every(({ samples }) => samples.every((sample) => /^[\w/.-]+$/.test(sample)));
+}
+
 /** How a path may begin: with what every request for it has, so that it begins with a slash as a key too. */
 function beginnings(dialect: Dialect): fc.Arbitrary<Piece> {
   return fc.oneof(
@@ -199,6 +227,22 @@ export function writtenOut(chain: readonly Path[]): readonly string[] {
   return [0, 1].map(
     (given) => pieces.map(({ samples }) => samples[samples[0] === "" ? given : 0] ?? "").join("") || "/",
   );
+}
+
+/** Every path that a request could have, as far as samples go. */
+export function samplePaths(chain: readonly Path[]): readonly string[] {
+  const picks = Math.max(1, ...chain.flatMap((path) => path.pieces.map(({ samples }) => samples.length)));
+  return [...new Set(Array.from({ length: picks }, (_, pick) => samplePath(chain, pick)))];
+}
+
+/** The last path as a regular expression, without an end. */
+export function toRegExp(path: Path): RegExp {
+  return new RegExp(`^${path.pieces.map(({ loose }) => loose).join("")}`, "i");
+}
+
+/** Matches at least what the path and everything below it stand for. */
+export function loosePrefix(chain: readonly Path[]): RegExp {
+  return new RegExp(`^${chain.flatMap((path) => path.pieces.map(({ loose }) => loose)).join("")}`, "i");
 }
 
 /** Matches at least what the path stands for, in any case and with any slashes. */

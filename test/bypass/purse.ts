@@ -10,44 +10,48 @@ import { createPayments, type PaymentsOptions, type RouteConfig } from "@farebox
 import { createPayer, createTestFacilitator } from "@farebox/testing";
 import express5, { type RequestHandler } from "express";
 import { PAY_TO } from "../express/shop.js";
-import type { Features } from "./app-plan.js";
+import { type Cents, type Features, PRICES } from "./app-plan.js";
 import type { RawLine } from "./raw-line.js";
 
-/** The price of everything, so that any payment is good for any route. It lasts for the longest run. */
-export const PRICED: RouteConfig = {
-  accepts: { price: "$0.01", network: "eip155:84532", payTo: PAY_TO, maxTimeoutSeconds: 86_400 },
-};
+/** One of a few prices, so that any payment is good for any route of its price. It lasts for the longest run. */
+export function priceOf(cents: Cents): RouteConfig {
+  const price = `$0.0${cents}` as const;
+  return { accepts: { price, network: "eip155:84532", payTo: PAY_TO, maxTimeoutSeconds: 86_400 } };
+}
+
+export const PRICED: RouteConfig = priceOf(1);
 
 const FUNDS = 1_000_000_000_000n;
-const SIGNED_AHEAD = 256;
+const SIGNED_AHEAD = 64;
 
 export interface Purse {
   readonly facilitator: Facilitator;
-  /** A payment, as a header has it. */
-  take(): Promise<string>;
+  /** A payment of a price, as a header has it. */
+  take(cents: Cents): Promise<string>;
   /** For a payment that no request has claimed. */
-  giveBack(header: string): void;
+  giveBack(cents: Cents, header: string): void;
 }
 
-/** Creates a payer with signed payments. The line is used once, to ask for the offer. */
+/** Creates a payer with signed payments. The line is used once for each price, to ask for the offer. */
 export async function createPurse(line: RawLine): Promise<Purse> {
   const payer = createPayer();
   const facilitator = createTestFacilitator();
   facilitator.ledger.fund(payer.address, FUNDS);
-
-  line.serve(express5().use(createPayments({ facilitator }).routes({ "GET /": PRICED })));
-  const answer = await line.ask("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "GET");
-  const header = answer.kind === "answered" ? /^payment-required: (\S+)/im.exec(answer.head)?.[1] : undefined;
-  const challenge = decodePaymentRequired(header ?? "");
-  const [offer] = challenge?.accepts ?? [];
-  if (challenge === undefined || offer === undefined) throw new Error(`no offer in ${JSON.stringify(answer)}`);
-
-  const sign = async () => encodePaymentSignature(await payer.signExact(offer, { challenge }));
-  const signed = await Promise.all(Array.from({ length: SIGNED_AHEAD }, sign));
+  const piles = new Map<Cents, { readonly signed: string[]; readonly sign: () => Promise<string> }>();
+  for (const cents of PRICES) {
+    line.serve(express5().get("/", createPayments({ facilitator }).charge(priceOf(cents))));
+    const answer = await line.ask("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "GET");
+    const header = answer.kind === "answered" ? /^payment-required: (\S+)/im.exec(answer.head)?.[1] : undefined;
+    const challenge = decodePaymentRequired(header ?? "");
+    const [offer] = challenge?.accepts ?? [];
+    if (challenge === undefined || offer === undefined) throw new Error(`no offer in ${JSON.stringify(answer)}`);
+    const sign = async () => encodePaymentSignature(await payer.signExact(offer, { challenge }));
+    piles.set(cents, { signed: await Promise.all(Array.from({ length: SIGNED_AHEAD }, sign)), sign });
+  }
   return {
     facilitator,
-    take: async () => signed.pop() ?? (await sign()),
-    giveBack: (unused) => void signed.push(unused),
+    take: async (cents) => piles.get(cents)?.signed.pop() ?? (await piles.get(cents)?.sign()) ?? "",
+    giveBack: (cents, unused) => void piles.get(cents)?.signed.push(unused),
   };
 }
 
@@ -91,7 +95,7 @@ export function readFeatures({ facilitator }: Pick<PaymentsOptions, "facilitator
 }
 
 /** The middleware of one priced route. */
-export function chargeFor(payments: object): RequestHandler {
+export function chargeFor(payments: object, cents: Cents): RequestHandler {
   if (!("charge" in payments) || typeof payments.charge !== "function") throw new TypeError("there is no charge()");
-  return payments.charge(PRICED) as RequestHandler;
+  return payments.charge(priceOf(cents)) as RequestHandler;
 }

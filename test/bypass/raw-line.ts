@@ -6,7 +6,7 @@
  */
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer, type RequestListener } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener } from "node:http";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,8 +17,8 @@ export type RawAnswer =
   | { readonly kind: "unanswered"; readonly problem: string };
 
 export interface RawLine {
-  /** Who answers from now on. */
-  serve(listener: RequestListener): void;
+  /** Who answers from now on, and who looks at each request before. */
+  serve(listener: RequestListener, look?: (req: IncomingMessage) => void): void;
   /** Sends one request; a HEAD request has an answer without body. */
   ask(request: string, method: string): Promise<RawAnswer>;
   close(): Promise<void>;
@@ -32,15 +32,20 @@ export async function openRawLine(): Promise<RawLine> {
   const folder = await mkdtemp(join(tmpdir(), "farebox-"));
   const path = join(folder, "socket");
   let current: RequestListener = (_req, res) => void res.end();
-  const server = createServer((req, res) => current(req, res));
+  let lookFirst: ((req: IncomingMessage) => void) | undefined;
+  const server = createServer((req, res) => {
+    lookFirst?.(req);
+    current(req, res);
+  });
   // The client decides when a connection ends, so that no request meets one that is just being closed.
   server.keepAliveTimeout = 0;
   server.listen(path);
   await once(server, "listening");
   const client = createClient(path);
   return {
-    serve: (listener) => {
+    serve: (listener, look) => {
       current = listener;
+      lookFirst = look;
     },
     ask: client.ask,
     close: async () => {

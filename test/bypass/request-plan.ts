@@ -4,7 +4,7 @@
  * @module
  */
 import fc from "fast-check";
-import { LABELS } from "./app-plan.js";
+import { type Cents, isMounted, LABELS, PRICES } from "./app-plan.js";
 import { samplePath } from "./path.js";
 import type { ResolvedApp } from "./resolved-app.js";
 
@@ -102,7 +102,11 @@ export interface RequestPlan {
   /** `undefined`: what the route is registered for. */
   readonly method: string | undefined;
   readonly override: string | undefined;
-  readonly paid: boolean;
+  readonly overriddenBy: "header" | "query";
+  /** Which of the paths that lead to the route. */
+  readonly way: number;
+  /** The amount of the payment, if there is one. */
+  readonly pays: "nothing" | "the price" | Cents;
 }
 
 /** Generates requests; which routes they are for is seen when there is an app. */
@@ -110,7 +114,7 @@ export function requestPlans(): fc.Arbitrary<RequestPlan> {
   const mutation = fc.record({ kind: fc.constantFrom(...NAMES), at: fc.nat(24), pick: fc.nat(19) });
   return fc.record({
     label: fc.nat(LABELS - 1),
-    sample: fc.nat(5),
+    sample: fc.nat(13),
     mutations: fc.oneof(
       { withCrossShrink: true },
       { weight: 5, arbitrary: fc.array(mutation, { maxLength: 1 }) },
@@ -125,15 +129,24 @@ export function requestPlans(): fc.Arbitrary<RequestPlan> {
     override: fc.oneof(
       { withCrossShrink: true },
       { weight: 8, arbitrary: fc.constant(undefined) },
-      { weight: 1, arbitrary: fc.constantFrom("GET", "POST", "OPTIONS") },
+      { weight: 2, arbitrary: fc.constantFrom("GET", "POST", "DELETE", "OPTIONS") },
     ),
-    paid: fc.nat(3).map((chance) => chance === 3),
+    overriddenBy: fc.constantFrom("header", "query"),
+    way: fc.nat(7),
+    pays: fc.oneof(
+      { withCrossShrink: true },
+      { weight: 9, arbitrary: fc.constant("nothing") },
+      { weight: 2, arbitrary: fc.constant("the price") },
+      { weight: 1, arbitrary: fc.constantFrom(...PRICES) },
+    ),
   });
 }
 
 export interface RawRequest {
   readonly method: string;
   readonly requestLine: string;
+  /** What it pays. */
+  readonly cents: Cents | undefined;
   /** The whole request, as Latin-1. */
   text(paymentHeader: string | undefined): string;
 }
@@ -143,16 +156,24 @@ export function writeRequest(plan: RequestPlan, app: ResolvedApp): RawRequest {
   const labelled = app.routes.filter((route) => route.plan.label === plan.label);
   const routes = labelled.length > 0 ? labelled : app.routes;
   const route = routes[plan.label % routes.length];
-  const own = route === undefined || route.plan.method === "all" ? "GET" : route.plan.method.toUpperCase();
+  const own =
+    route === undefined || route.plan.method === "all" || isMounted(route.plan)
+      ? "GET"
+      : route.plan.method.toUpperCase();
   const method = plan.method ?? own;
-  const path = samplePath(route?.chain ?? [], plan.sample);
+  const ways = route?.ways ?? [];
+  const path = samplePath(ways[plan.way % Math.max(1, ways.length)] ?? [], plan.sample);
   const target = plan.mutations.reduce((so, { kind, at, pick }) => MUTATIONS[kind](so, at, pick), path);
-  const requestLine = `${method} ${toLatin1(target)} HTTP/1.1`;
+  const isByQuery = plan.override !== undefined && plan.overriddenBy === "query";
+  const query = isByQuery ? `${target.includes("?") ? "&" : "?"}_method=${plan.override}` : "";
+  const requestLine = `${method} ${toLatin1(target + query)} HTTP/1.1`;
   const headers = ["Host: x", "Content-Length: 0"];
-  if (plan.override !== undefined) headers.push(`X-HTTP-Method-Override: ${plan.override}`);
+  if (plan.override !== undefined && !isByQuery) headers.push(`X-HTTP-Method-Override: ${plan.override}`);
+  const { pays } = plan;
   return {
     method,
     requestLine,
+    cents: pays === "nothing" ? undefined : pays === "the price" ? (route?.plan.cents ?? 1) : pays,
     text: (payment) => {
       const paid = payment === undefined ? [] : [`PAYMENT-SIGNATURE: ${payment}`];
       return `${[requestLine, ...headers, ...paid].join("\r\n")}\r\n\r\n`;

@@ -4,14 +4,36 @@
  * @module
  */
 import type { Method } from "@farebox/core";
-import { type AppPlan, coversMethod, type GroupPlan, type ItemPlan, type Key, type RoutePlan } from "./app-plan.js";
-import { loosePattern, type Path, writeKeyPath, writtenOut } from "./path.js";
+import {
+  type AppPlan,
+  type Cents,
+  coversMethod,
+  type GroupPlan,
+  type ItemPlan,
+  isMounted,
+  type Key,
+  type RoutePlan,
+} from "./app-plan.js";
+import {
+  CHILD,
+  EVERYTHING_BELOW,
+  FILE,
+  loosePattern,
+  loosePrefix,
+  type Path,
+  RESOURCE,
+  samplePaths,
+  writeKeyPath,
+  writtenOut,
+} from "./path.js";
 
 export interface Route {
   readonly id: number;
   readonly plan: RoutePlan;
   /** The mounts above it and its own path. */
   readonly chain: readonly Path[];
+  /** All chains of paths that lead to it, or below it. */
+  readonly ways: readonly (readonly Path[])[];
   readonly price: { readonly by: "free" | "charge" } | { readonly by: "table"; readonly key: Key };
 }
 
@@ -23,7 +45,9 @@ export interface ResolvedApp {
   readonly site: GroupPlan | undefined;
   /** Where the table is mounted. */
   readonly siteChain: readonly Path[];
-  /** Whether something is behind the table that cannot be seen through from the outside. */
+  /** Whether the table gets every request of its routes first. */
+  readonly isFirst: boolean;
+  /** Whether the table cannot see the routes. */
   readonly opaque: boolean;
 }
 
@@ -46,7 +70,8 @@ export function resolveApp(plan: AppPlan): ResolvedApp {
     keys: [...keys.values()],
     site: site?.plan,
     siteChain,
-    opaque: plan.followed || groups.some((group) => group.plan.sort === "app"),
+    isFirst: !plan.late && (site === undefined || (plan.inside && site.plan.sort !== "flat")),
+    opaque: plan.wrapped || groups.some((group) => group.plan.sort === "app"),
   };
 }
 
@@ -75,16 +100,45 @@ function resolveRoute(
 ): Route {
   const chain = [...above.map(({ mount }) => mount), plan.path];
   const { pricing } = plan;
-  if (pricing === "charge") return { id, plan, chain, price: { by: "charge" } };
+  const route = { id, plan, chain, ways: waysTo(plan, above) };
+  // A file server and a proxy have no handler of a route before them.
+  if (pricing === "charge") return { ...route, price: { by: "charge" } };
   const isSeen = site === undefined || above.includes(site.plan);
-  if (pricing === "free" || !isSeen) return { id, plan, chain, price: { by: "free" } };
+  if (pricing === "free" || !isSeen) return { ...route, price: { by: "free" } };
 
   const hidden = site === undefined ? 0 : site.above.length + 1;
-  const path = writeKeyPath(pricing.full ? chain : chain.slice(hidden), app.dialect, pricing);
-  const method = pricing.named && plan.method !== "all" ? (plan.method.toUpperCase() as Method) : undefined;
+  const keyChain = [...chain, ...namedBelow(plan)];
+  const path = writeKeyPath(pricing.full ? keyChain : keyChain.slice(hidden), app.dialect, pricing);
+  const isNamed = pricing.named && plan.method !== "all";
+  const method = !isNamed ? undefined : isMounted(plan) ? "GET" : (plan.method.toUpperCase() as Method);
   const text = method === undefined ? path : `${method} ${path}`;
-  if (countWildcards(path) > MAX_WILDCARDS) return { id, plan, chain, price: { by: "charge" } };
-  return { id, plan, chain, price: { by: "table", key: { text, method, chain, plan: pricing } } };
+  if (countWildcards(path) > MAX_WILDCARDS) return { ...route, price: { by: "charge" } };
+  // A key for any method names no OPTIONS, and has no route in one for OPTIONS.
+  const isNamedHere = plan.method !== "options" || method !== undefined;
+  const hasRoute = isNamedHere && (plan.sort === "path" || plan.sort === "array");
+  const key = { text, method, chain: keyChain, plan: pricing, cents: plan.cents, hasRoute };
+  return { ...route, price: { by: "table", key } };
+}
+
+/** The rest of a key's path that is below a mounted handler. */
+function namedBelow({ sort, path, isWhole }: RoutePlan): readonly Path[] {
+  if (sort === "files") return [isWhole ? EVERYTHING_BELOW : FILE];
+  if (sort === "proxy") return [isWhole && path.pieces.length > 0 ? EVERYTHING_BELOW : RESOURCE];
+  return [];
+}
+
+function waysTo(plan: RoutePlan, above: readonly GroupPlan[]): readonly (readonly Path[])[] {
+  const steps: (readonly Path[])[] = above.map(({ mount, also, sort }) =>
+    also === undefined || sort !== "router" ? [mount] : [mount, also],
+  );
+  steps.push(plan.sort === "array" ? [plan.path, plan.alias] : [plan.path]);
+  if (plan.sort === "files") steps.push([FILE]);
+  if (plan.sort === "proxy") steps.push([RESOURCE]);
+  if (plan.sort === "use" || plan.sort === "regexp") steps.push([CHILD]);
+  return steps.reduce<readonly (readonly Path[])[]>(
+    (chains, step) => chains.flatMap((chain) => step.map((path) => [...chain, path])),
+    [[]],
+  );
 }
 
 /** More than these no key may have; such a route is priced by a handler of its own. */
@@ -108,19 +162,90 @@ function withOneKey(route: Route, keys: Map<string, Key>): Route {
   return known.text === key.text ? route : { ...route, price: { by: "free" } };
 }
 
-/** Whether the price of a route is asked for with this method. `undefined`: the seller has not said. */
-export function isPriced({ price }: Route, method: string): boolean | undefined {
-  if (price.by === "table") return coversMethod(price.key, method);
+/** How a request came to a handler. */
+export interface Arrival {
+  readonly method: string;
+  /** What the server behind a proxy makes of the path; `undefined` for other handlers. */
+  readonly resource: string | undefined;
+}
+
+/**
+ * Whether a handler must not run unpaid. `undefined`: the seller has not said, or the table need not know.
+ *
+ * A table that its seller wraps sees no routes, and prices paths.
+ */
+export function isPriced(app: ResolvedApp, route: Route, { method, resource }: Arrival): boolean | undefined {
+  const { price, plan } = route;
   if (price.by === "free") return false;
-  return method === "OPTIONS" ? undefined : true;
+  if (price.by !== "table") return plan.method === "options" && method === "OPTIONS" ? undefined : true;
+  const { key } = price;
+  if (app.plan.wrapped) return undefined;
+  if (method === "OPTIONS" && !coversMethod(key, method)) {
+    if (plan.method === "options" && !isMounted(plan)) return undefined;
+    return isBound(app, route, key) ? true : undefined;
+  }
+  if (isProxyOfAll(plan)) {
+    const isSeen = !app.plan.late && app.plan.between.length === 0 && !overlapsOthers(app, route, key);
+    return isSeen && coversMethod(key, method) && resource === "/secret" ? true : undefined;
+  }
+  return isBound(app, route, key) ? true : undefined;
+}
+
+/** A proxy of all that an app has not: its keys are bound to nothing. */
+function isProxyOfAll({ sort, path }: RoutePlan): boolean {
+  return sort === "proxy" && path.pieces.length === 0;
+}
+
+/** No path of any app. */
+const NOWHERE = "/~0/~1/~2";
+
+/** Whether it is certain which handler a key is bound to. */
+function isBound(app: ResolvedApp, route: Route, key: Key): boolean {
+  if (key.hasRoute) return true;
+  if (app.plan.late || isProxyOfAll(route.plan) || overlapsOthers(app, route, key)) return false;
+  // Handlers of everything are no handlers of a key.
+  return route.plan.sort !== "regexp" || !loosePrefix(route.chain).test(NOWHERE);
+}
+
+function overlapsOthers(app: ResolvedApp, route: Route, key: Key): boolean {
+  return app.routes.some((other) => other !== route && overlaps(app, { ...key, hasRoute: false }, other));
+}
+
+/** The prices that a request at a route may be charged by: its own, and those of keys that may be meant for it. */
+export function pricesOf(app: ResolvedApp, route: Route): ReadonlySet<Cents> {
+  const own = route.price.by === "free" ? [] : [route.plan.cents];
+  return new Set([...own, ...app.keys.filter((key) => isShared(app, key, route)).map(({ cents }) => cents)]);
 }
 
 /** Whether a key could be meant for a route that it was not written for, as both may stand for the same path. */
-export function isCoveredByChance(app: ResolvedApp, route: Route, method: string): boolean {
+export function isCoveredByChance(app: ResolvedApp, route: Route): boolean {
+  return app.keys.some((key) => isShared(app, key, route));
+}
+
+function isShared(app: ResolvedApp, key: Key, route: Route): boolean {
+  return sharesMethod(key, route.plan) && overlaps(app, key, route);
+}
+
+function sharesMethod(key: Key, plan: RoutePlan): boolean {
+  if (!key.hasRoute || isMounted(plan) || plan.method === "all") return true;
+  const own = plan.method.toUpperCase();
+  return coversMethod(key, own) || (own === "GET" && coversMethod(key, "HEAD"));
+}
+
+function overlaps(app: ResolvedApp, key: Key, route: Route): boolean {
   const belowSite = app.siteChain.length;
-  const samples = [route.chain, route.chain.slice(belowSite)].flatMap(writtenOut);
-  return app.keys.some((key) => {
-    const patterns = [loosePattern(key.chain), loosePattern(key.chain.slice(belowSite))];
-    return coversMethod(key, method) && patterns.some((pattern) => samples.some((sample) => pattern.test(sample)));
-  });
+  const both = (chain: readonly Path[]) => [chain, chain.slice(belowSite)];
+  const patterns = both(key.chain).map(loosePattern);
+  const ways = route.ways.flatMap(both);
+  if (ways.flatMap(sampled).some((sample) => patterns.some((pattern) => pattern.test(sample)))) return true;
+  if (key.hasRoute) return false;
+  // Its samples go to what Express gives them to, which may stand for more.
+  const samples = both(key.chain).flatMap(samplePaths);
+  const open = isMounted(route.plan) || route.plan.sort === "regexp" ? [route.chain] : ways;
+  const receivers = open.map(isMounted(route.plan) || route.plan.sort === "regexp" ? loosePrefix : loosePattern);
+  return samples.some((sample) => receivers.some((pattern) => pattern.test(sample)));
+}
+
+function sampled(chain: readonly Path[]): readonly string[] {
+  return [...writtenOut(chain), ...samplePaths(chain)];
 }

@@ -66,7 +66,12 @@ export function verdictOf(outcome: Outcome): Must | string {
   if (outcome.kind === "did not start") return "does not start";
   const { status, ran } = outcome;
   if (ran) return status === 200 ? "free" : `${status}, handler ran`;
-  const verdicts: Readonly<Record<number, Must>> = { 402: "priced", 400: "refused", 404: "not found" };
+  const verdicts: Readonly<Record<number, Must>> = {
+    402: "priced",
+    400: "refused",
+    404: "not found",
+    204: "preflight",
+  };
   return verdicts[status] ?? `${status}`;
 }
 

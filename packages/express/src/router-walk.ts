@@ -142,10 +142,10 @@ export function* walk(layers: readonly Layer[], { method, path }: Sought, prefix
     if (route !== undefined) {
       if (handles(route, method)) yield { kind: "route", layer, route, paths, mounts: prefixes, ownPaths };
     } else if (gate !== undefined) {
-      yield { kind: "gate", gate, mounts: paths };
+      yield { kind: "gate", gate, mounts: asMounts(paths) };
     } else if (inner !== undefined) {
       const rest = path === undefined ? undefined : withoutTaken(path, taken);
-      yield* walk(inner, { method, path: rest }, paths);
+      yield* walk(inner, { method, path: rest }, asMounts(paths));
     } else if (!PASSING.has(handler.name)) {
       const isMounted = taken !== "" && taken !== "/";
       const isAtTop = !isMounted && prefixes?.every((prefix) => prefix === "") === true;
@@ -177,6 +177,11 @@ function joinAll(prefixes: Prefixes, paths: readonly string[] | undefined): Pref
 
 function join(prefix: string, path: string): string {
   return prefix + (path === "/" ? "" : path);
+}
+
+/** A mount is the same with a slash at its end. A route need not be. */
+function asMounts(paths: Prefixes): Prefixes {
+  return paths?.map((path) => path.replace(/\/$/, ""));
 }
 
 /** The layers of an app, a router, or an app in an app; `undefined` for other functions. */

@@ -22,7 +22,7 @@ export const METHOD_CASES: readonly Case[] = [
   ]),
   ...casesOf({ app: [table(), get("/paid")], keys: ["HEAD /paid"] }, [
     ["head-key-for-head", "HEAD /paid", "priced", "A key may name HEAD."],
-    ["head-key-for-get", "GET /paid", "free", "A key for HEAD prices nothing else."],
+    ["head-key-for-get", "GET /paid", "priced", "The handler has a price: no other method runs it unpaid."],
   ]),
   ...casesOf({ app: [table(), route(["get", "post"], "/paid")], keys: ["GET /paid", "HEAD /paid"] }, [
     ["head-key-beats-get", "HEAD /paid", "priced", "The key that names HEAD is closer than GET.", { by: "HEAD /paid" }],
@@ -35,7 +35,12 @@ export const METHOD_CASES: readonly Case[] = [
     ["any-method-delete", "DELETE /paid", "priced", "So is DELETE."],
     ["any-method-propfind", "PROPFIND /paid", "priced", "So is a method that no key can name."],
     ["any-method-trace", "TRACE /paid", "priced", "So is TRACE, which app.all answers."],
-    ["any-method-options", "OPTIONS /paid", "free", "But not OPTIONS: browsers ask before they pay."],
+    [
+      "any-method-options",
+      "OPTIONS /paid",
+      "preflight",
+      "But not OPTIONS: browsers ask before they pay, and the handler does not run.",
+    ],
   ]),
   ...casesOf({ app: [table(), route(["get", "options"], "/paid")], keys: ["GET /paid"] }, [
     ["options-beside-get", "OPTIONS /paid", "free", "A key for GET does not cover OPTIONS."],
@@ -46,7 +51,7 @@ export const METHOD_CASES: readonly Case[] = [
   ...casesOf({ app: [table(), all("/paid")], keys: ["GET /paid"] }, [
     ["all-route-get", "GET /paid", "priced", "app.all answers GET."],
     ["all-route-head", "HEAD /paid", "priced", "app.all answers HEAD."],
-    ["all-route-post", "POST /paid", "free", "app.all answers POST, which no key names: reported, not priced."],
+    ["all-route-post", "POST /paid", "priced", "app.all answers POST with the priced handler."],
   ]),
   ...casesOf({ app: [override, table(), get("/paid"), route(["post"], "/paid")], keys: ["GET /paid"] }, [
     ["override-before-table", "POST /paid?_method=GET", "priced", "What earlier middleware made of the method counts."],
@@ -60,8 +65,8 @@ export const METHOD_CASES: readonly Case[] = [
     [
       "override-after-table-by-method",
       "POST /paid?_method=GET",
-      "free",
-      "The table saw POST, which no key names: reported, not priced.",
+      "priced",
+      "The table saw POST; the handler is priced.",
     ],
   ]),
 ];

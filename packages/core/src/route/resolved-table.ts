@@ -251,18 +251,21 @@ function bindByMatch<T>(
   { gate, mounts, view }: Mounted,
   spell: (form: PathForm) => readonly string[],
 ): Bound<T> {
-  const forAll = entries.length === 0 ? new Set() : handlersOfAll(gate, view);
+  const forAll = entries.length === 0 ? NO_HANDLERS : handlersOfAll(gate, view);
   return entries.flatMap((entry) => {
     const forms = entry.forms.flatMap((form) => spell(form).map((sample) => ({ sample })));
     const paths = mounts.flatMap((mount) => pathsBelow({ forms }, mount));
     return paths.flatMap((path) => {
       const { before, after, opaque } = view.receiversOf(gate, entry.method, path);
-      const routes = [...before, ...after].map(({ route }) => route).filter((route) => !forAll.has(route));
+      const routes = [...before, ...after].map(({ route }) => route).filter((route) => !forAll.routes.has(route));
       const servers = opaque.filter(({ isMeant }) => isMeant);
-      return [
+      const met = [
         ...routes.map((handler) => ({ handler, entry })),
         ...servers.map(({ handler, isAtTop = false }) => ({ handler, entry, isAtTop })),
       ];
+      // A file server of the whole app has the price of a file that it has, not that of a proxy or route behind it.
+      const own = met.filter(({ handler }) => !forAll.files.has(handler));
+      return own.length > 0 ? own : met;
     });
   });
 }
@@ -300,19 +303,30 @@ function entriesAt<T>(table: RouteTable<T>, { mounts, sample, methods }: Written
 const NOWHERE = "/~0/~1/~2";
 
 /** The routes that take every path: pages for what is not found, for example. A key does not price these by chance. */
-function handlersOfAll(gate: object, view: RouterView): ReadonlySet<object> {
-  const { before, after, beyond } = view.receiversOf(gate, undefined, NOWHERE);
-  return new Set([...before, ...after, ...beyond].map(({ route }) => route));
+function handlersOfAll(gate: object, view: RouterView): HandlersOfAll {
+  const { before, after, beyond, opaque } = view.receiversOf(gate, undefined, NOWHERE);
+  return {
+    routes: new Set([...before, ...after, ...beyond].map(({ route }) => route)),
+    files: new Set(opaque.map(({ handler }) => handler)),
+  };
 }
+
+interface HandlersOfAll {
+  readonly routes: ReadonlySet<object>;
+  readonly files: ReadonlySet<object>;
+}
+
+const NO_HANDLERS: HandlersOfAll = { routes: new Set(), files: new Set() };
 
 /** The key's paths relative to a mount, and its full paths that lie below the mount. */
 export function pathsBelow(
   { forms }: { readonly forms: readonly Pick<PathForm, "sample">[] },
   mount: string,
 ): readonly string[] {
-  const relative = forms.map(({ sample }) => belowMount(mount, sample));
-  const full =
-    mount === "" ? [] : forms.map(({ sample }) => sample).filter((path) => `${path}/`.startsWith(`${mount}/`));
+  const samples = forms.map(({ sample }) => sample);
+  const places = mount === "" ? [mount] : (samplesOf(mount) ?? [mount]);
+  const relative = samples.flatMap((path) => places.map((place) => belowMount(place, path)));
+  const full = mount === "" ? [] : samples.filter((path) => belowThatMount(mount, path) !== undefined);
   return [...relative, ...full];
 }
 

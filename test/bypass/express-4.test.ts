@@ -1,0 +1,8 @@
+/**
+ * Generated apps on Express 4.
+ *
+ * @module
+ */
+import { testGenerated } from "./generated.js";
+
+testGenerated("Express 4");
