@@ -122,7 +122,7 @@ function toRouted(
   { method, path: fullPath }: { readonly method: string; readonly path: string },
 ): RoutedRequest {
   const below = withoutSegments(fullPath, depth);
-  const mountPath = below === "/" ? fullPath.replace(/\/+$/, "") : fullPath.slice(0, -below.length);
+  const mountPath = below === "/" ? fullPath.replace(/\/$/, "") : fullPath.slice(0, -below.length);
   return {
     ...{ method, fullPath, mountPath, path: below },
     hasOldRouter: hasOldRouter(app),

@@ -487,7 +487,7 @@ function leadsToPriced(
 /** A client may write more slashes than the seller has thought of, and so move what `../files` leads to. */
 function withoutSpareSlashes(url: string): string {
   const [withoutQuery = url] = url.split("?");
-  return withoutQuery.replace(/([^:/])\/{2,}/g, "$1/").replace(/\/+$/, "");
+  return withoutQuery.replace(/([^:/])\/{2,}/g, "$1/").replace(/\/$/, "");
 }
 
 function describe(verdict: unknown): string {
