@@ -5,7 +5,7 @@
  * @module
  */
 import { randomUUID } from "node:crypto";
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
 import type { PricedRequest } from "../events/hooks.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { PriceRequest } from "../options.js";
@@ -21,6 +21,7 @@ import type { Offer } from "../scheme/offer.js";
 import type { IdentifiedPayment } from "../scheme/scheme.js";
 import type { PendingPayment } from "../settlement/outcome.js";
 import type { ClaimRequest } from "../store/payment-store.js";
+import { isSharedAddress } from "./proof.js";
 
 /** A settlement needs this much of the payment's time. Facilitators ask for 6 seconds. */
 export const SETTLEMENT_MARGIN_MS = 6_000;
@@ -47,8 +48,9 @@ export interface ReadPayment {
   readonly identifier: string | undefined;
 }
 
-/** A payment, and whether its signature was found to be the payer's. Otherwise only a facilitator can tell. */
+/** A payment after the check of its signature. */
 export interface CheckedPayment extends ReadPayment {
+  /** The signature counts as the payer's: it is, or this one was not sampled. Otherwise only a facilitator can tell. */
   readonly isSigned: boolean;
 }
 
@@ -61,7 +63,7 @@ export interface PaidRequest extends PendingPayment {
   readonly occasion: Omit<ChallengeOccasion, "error">;
   /** The client's address, if it is known for certain. */
   readonly client: string | undefined;
-  /** Whether the signature was found to be the payer's. Otherwise only a facilitator can tell. */
+  /** As {@link CheckedPayment.isSigned}. */
   readonly isSigned: boolean;
   /** When the request arrived, by `InFlight.next`. */
   readonly arrival: number;
@@ -110,33 +112,12 @@ export function toPaidRequest(
  */
 export function sourceOf({ client = "", payer }: Pick<PaidRequest, "client" | "payer">): string {
   const family = isIP(client);
-  if (family === 0 || NOT_PUBLIC.check(client, family === 4 ? "ipv4" : "ipv6")) return payer.toLowerCase();
+  if (family === 0 || isSharedAddress(client)) return payer.toLowerCase();
   if (family === 4 || client.includes(".")) return client.slice(client.lastIndexOf(":") + 1);
   // A client of IPv6 has a network of 2^64 addresses.
   const [head = [], tail] = client.split("::").map((part) => part.split(":").filter((group) => group !== ""));
   const zeros = Array<string>(tail === undefined ? 0 : 8 - head.length - tail.length).fill("0");
   return [...head, ...zeros, ...(tail ?? [])].slice(0, 4).join(":");
-}
-
-/** Addresses that many clients may have: those of proxies, containers and private networks. */
-const NOT_PUBLIC = new BlockList();
-for (const [network, bits] of [
-  ["0.0.0.0", 8],
-  ["10.0.0.0", 8],
-  ["100.64.0.0", 10],
-  ["127.0.0.0", 8],
-  ["169.254.0.0", 16],
-  ["172.16.0.0", 12],
-  ["192.168.0.0", 16],
-] as const) {
-  NOT_PUBLIC.addSubnet(network, bits, "ipv4");
-}
-for (const [network, bits] of [
-  ["::", 127],
-  ["fc00::", 7],
-  ["fe80::", 10],
-] as const) {
-  NOT_PUBLIC.addSubnet(network, bits, "ipv6");
 }
 
 /** A run of this process. A UUID of its own for each would take half a kilobyte more per record. */

@@ -44,7 +44,7 @@ export function isSameClient(client: string | undefined, other: string | undefin
   return client !== undefined && client === other && !isSharedAddress(client);
 }
 
-/** Addresses that a proxy may have in common with other clients, because they are not addresses on the Internet. */
+/** Addresses of proxies, containers and private networks. */
 const SHARED = new BlockList();
 for (const [address, prefix] of [
   ["0.0.0.0", 8],
@@ -61,7 +61,8 @@ SHARED.addSubnet("::", 127, "ipv6");
 SHARED.addSubnet("fc00::", 7, "ipv6");
 SHARED.addSubnet("fe80::", 10, "ipv6");
 
-function isSharedAddress(client: string): boolean {
+/** Whether many clients may have this address, because it is not one on the Internet. */
+export function isSharedAddress(client: string): boolean {
   // A zone (`fe80::1%eth0`) is not part of the address.
   const [address = ""] = client.split("%");
   const family = isIP(address);
