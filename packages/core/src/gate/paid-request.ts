@@ -5,7 +5,7 @@
  * @module
  */
 import { randomUUID } from "node:crypto";
-import { isIP } from "node:net";
+import { BlockList, isIP } from "node:net";
 import type { PricedRequest } from "../events/hooks.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { PriceRequest } from "../options.js";
@@ -21,7 +21,6 @@ import type { Offer } from "../scheme/offer.js";
 import type { IdentifiedPayment } from "../scheme/scheme.js";
 import type { PendingPayment } from "../settlement/outcome.js";
 import type { ClaimRequest } from "../store/payment-store.js";
-import { isSharedAddress } from "./proof.js";
 
 /** A settlement needs this much of the payment's time. Facilitators ask for 6 seconds. */
 export const SETTLEMENT_MARGIN_MS = 6_000;
@@ -61,7 +60,7 @@ export interface PaidRequest extends PendingPayment {
   readonly place: Place;
   /** For challenges. */
   readonly occasion: Omit<ChallengeOccasion, "error">;
-  /** The client's address, if it is known for certain. */
+  /** The client's address or session, if it is known for certain. */
   readonly client: string | undefined;
   /** As {@link CheckedPayment.isSigned}. */
   readonly isSigned: boolean;
@@ -118,6 +117,31 @@ export function sourceOf({ client = "", payer }: Pick<PaidRequest, "client" | "p
   const [head = [], tail] = client.split("::").map((part) => part.split(":").filter((group) => group !== ""));
   const zeros = Array<string>(tail === undefined ? 0 : 8 - head.length - tail.length).fill("0");
   return [...head, ...zeros, ...(tail ?? [])].slice(0, 4).join(":");
+}
+
+/** Addresses of proxies, containers and private networks. */
+const SHARED = new BlockList();
+for (const [address, prefix] of [
+  ["0.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10],
+  ["127.0.0.0", 8],
+  ["169.254.0.0", 16],
+  ["172.16.0.0", 12],
+  ["192.168.0.0", 16],
+] as const) {
+  SHARED.addSubnet(address, prefix, "ipv4");
+}
+SHARED.addSubnet("::", 127, "ipv6");
+SHARED.addSubnet("fc00::", 7, "ipv6");
+SHARED.addSubnet("fe80::", 10, "ipv6");
+
+/** Whether many clients may have this address, because it is not one on the Internet. */
+export function isSharedAddress(client: string): boolean {
+  // A zone (`fe80::1%eth0`) is not part of the address.
+  const [address = ""] = client.split("%");
+  const family = isIP(address);
+  return family !== 0 && SHARED.check(address, family === 4 ? "ipv4" : "ipv6");
 }
 
 /** A run of this process. A UUID of its own for each would take half a kilobyte more per record. */
