@@ -61,7 +61,7 @@ export interface PoolCallOptions extends CallOptions {
   readonly payer?: string;
   /** The source of a payment to verify, which gets its share of the calls. Default: all payments are of one source that is never paused. */
   readonly source?: string;
-  /** Whether the signature of a payment to verify was found to be the payer's. Others have few calls of their own. Default `true`. */
+  /** Whether the signature of a payment to verify counts as the payer's. Others have few calls of their own. Default `true`. */
   readonly isSigned?: boolean;
   /** The name of the only facilitator to ask. According to the record, an earlier settlement may have reached it. */
   readonly facilitator?: string;

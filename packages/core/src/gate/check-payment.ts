@@ -107,7 +107,7 @@ function readIdentifier(
   return { kind: "refused", status: 400, error, reason: "payment_identifier_required" };
 }
 
-/** After this many good signatures in a row, only one in {@link SAMPLE} is checked, until one is not good. */
+/** After this many good signatures in a row, one in {@link SAMPLE} is checked, until one is not good. */
 const GOOD_ENOUGH = 64;
 const SAMPLE = 16;
 
@@ -124,7 +124,7 @@ export class SignatureChecks {
     this.#refusesOtherKeys = refusesOtherKeys;
   }
 
-  /** A scheme without a check has checked the signature before, or cannot. */
+  /** Checks a signature, unless the scheme cannot, or has done so in `readPayment`. */
   check(read: ReadPayment, settle: SettleTime): CheckedPayment | RefusedPayment {
     const { scheme, requirements } = read.offer;
     if (scheme.checkSignature === undefined || this.#mayPass(settle)) return { ...read, isSigned: true };
@@ -142,10 +142,10 @@ export class SignatureChecks {
     this.#good = 0;
   }
 
-  /** Nobody verifies a payment that is settled at once, so it is always checked. */
+  /** A payment that is settled at once is not verified, so its signature is always checked. */
   #mayPass(settle: SettleTime): boolean {
     if (this.#refusesOtherKeys || settle === "before") return false;
-    // Drawn, so that nobody knows which one.
+    // At random, so that forgers cannot tell which one.
     return this.#good >= GOOD_ENOUGH && Math.random() * SAMPLE >= 1;
   }
 }
