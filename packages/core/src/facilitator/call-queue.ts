@@ -22,7 +22,7 @@ export interface QueueTime {
 }
 
 /** Enough for 1,000 calls a second of 60 ms each. */
-export const VERIFY_LIMITS: CallLimits = Object.freeze({ inFlight: 64, waiting: 256 });
+export const VERIFY_LIMITS: CallLimits = Object.freeze({ inFlight: 64, waiting: 512 });
 
 /** For payments whose signature only a facilitator can check. Many of them at once are hardly honest. */
 export const UNSIGNED_LIMITS: CallLimits = Object.freeze({ inFlight: 8, waiting: 64 });

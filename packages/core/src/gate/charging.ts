@@ -84,20 +84,15 @@ function leadsToPriced(
   { status, isPriced }: HandlerResponse,
   publicUrls: PublicUrlSettings,
 ): boolean {
-  if (!isRedirect(status) || isPriced === undefined) return false;
+  if (!isRedirect(status) || isPriced === undefined || DEPENDS_ON_PATH.test(location)) return false;
   const { url, method } = occasion;
   const becomesGet = status === 303 || method === "HEAD" || (method === "POST" && status < 303);
-  return [url, withoutSpareSlashes(url)].every((base) => {
-    const path = ownPathOf(location, base, publicUrls);
-    return path !== undefined && isPriced(becomesGet ? "GET" : method, path);
-  });
+  const path = ownPathOf(location, url, publicUrls);
+  return path !== undefined && isPriced(becomesGet ? "GET" : method, path);
 }
 
-/** A client may write more slashes than the seller has thought of, and so move what `../files` leads to. */
-function withoutSpareSlashes(url: string): string {
-  const [withoutQuery = url] = url.split("?");
-  return withoutQuery.replace(/([^:/])\/{2,}/g, "$1/").replace(/\/$/, "");
-}
+/** `song` and `../files/song` lead elsewhere when the client writes another path for the same route. */
+const DEPENDS_ON_PATH = /^\s*(?![a-z][a-z0-9+.-]*:|[/\\?#])/i;
 
 function describe(verdict: unknown): string {
   if (verdict === null) return "null";

@@ -283,13 +283,13 @@ export class Gate {
 
   /** Asks a facilitator whether the payment would settle. If not, the claim is released. */
   async #verify(paid: PaidRequest): Promise<Verified | Responded> {
-    const { facilitator, signatures, listings, events, logger, now } = this.#deps;
-    const { isSigned, claim } = paid;
+    const { facilitator, listings, events, logger, now } = this.#deps;
+    const { isSigned, isForged, claim } = paid;
     const startedMs = now();
     const timed = () => ({ ...factsOf(paid), durationMs: now() - startedMs });
     let response: VerifyResponse;
     try {
-      const about = { payment: claim.identity, source: sourceOf(paid), isSigned };
+      const about = { payment: claim.identity, source: sourceOf(paid), isSigned, isForged };
       response = await facilitator.verify(paid.facilitatorRequest, about);
     } catch (error) {
       logger.error("verification_failed", { network: paid.offer.requirements.network, ...explain(error) });
@@ -305,7 +305,7 @@ export class Gate {
     if (!response.isValid) {
       const reason = isReason(response.invalidReason) ? response.invalidReason : "invalid_payload";
       events.emit("invalid", () => ({ ...timed(), reason }));
-      if (isSigned && reason.endsWith("_signature")) signatures.distrust();
+      isForged?.();
       // The facilitator's own failure is not the payer's fault, and another signature would not help.
       if (reason === UNEXPECTED) return this.#release(paid, unreachable(UNEXPECTED, RETRY_AFTER_SECONDS));
       return this.#release(paid, refusal(paid.route, paid.occasion, reason));

@@ -51,6 +51,8 @@ export interface ReadPayment {
 export interface CheckedPayment extends ReadPayment {
   /** The signature counts as the payer's: it is, or this one was not sampled. Otherwise only a facilitator can tell. */
   readonly isSigned: boolean;
+  /** Checks a signature that was not sampled: whether it is not the payer's. Absent: it was checked. */
+  readonly isForged?: (() => boolean) | undefined;
 }
 
 /** A request with a payment for one of our offers: what all later steps work on. */
@@ -62,8 +64,9 @@ export interface PaidRequest extends PendingPayment {
   readonly occasion: Omit<ChallengeOccasion, "error">;
   /** The client's address or session, if it is known for certain. */
   readonly client: string | undefined;
-  /** As {@link CheckedPayment.isSigned}. */
+  /** As in {@link CheckedPayment}. */
   readonly isSigned: boolean;
+  readonly isForged: (() => boolean) | undefined;
   /** When the request arrived, by `InFlight.next`. */
   readonly arrival: number;
   /** The token that the client sent, good or not. */
@@ -73,7 +76,7 @@ export interface PaidRequest extends PendingPayment {
 /** Puts together what was read of a request and its payment. */
 export function toPaidRequest(
   { route, request, url, locate, arrival }: MatchedRequest,
-  { offer, payment, reading, identifier, isSigned }: CheckedPayment,
+  { offer, payment, reading, identifier, isSigned, isForged }: CheckedPayment,
   bodyDigest: string,
 ): PaidRequest {
   const place = locate();
@@ -98,6 +101,7 @@ export function toPaidRequest(
     occasion,
     client: request.client,
     isSigned,
+    isForged,
     arrival,
     retryToken: request.retryToken,
     claim,
