@@ -10,7 +10,7 @@
  */
 import type { ServerResponse } from "node:http";
 import type { GateResponse, HandlerResponse, HeldAdmission, Release } from "@farebox/core/adapter";
-import { isClosedHere, isDisconnected, keepOpen, onClosed } from "./connection.js";
+import { hasLeft, isDisconnected, keepOpen, onClosed } from "./connection.js";
 import {
   appendExposeHeaders,
   HeadRehearsal,
@@ -108,7 +108,7 @@ class HeldResponse {
     };
     res.destroy = (error) => {
       // A client that has left comes first: the handler has not broken off by itself.
-      if (isDisconnected(res) || !res.req.socket.writable) this.#cancel();
+      if (hasLeft(res)) this.#cancel();
       this.#admission.handlerEnded();
       return destroy.call(res, error);
     };
@@ -121,7 +121,23 @@ class HeldResponse {
 
   /** True once the handler has written a head, so that error handlers do not write a second one. */
   get headersSent(): boolean {
-    return (this.#rehearsal.isWritten && !this.#isSending) || this.#nodeFlag("headersSent");
+    const isSent = (this.#rehearsal.isWritten && !this.#isSending) || this.#nodeFlag("headersSent");
+    if (isSent && this.#phase === "holding") this.#watchLastHandler();
+    return isSent;
+  }
+
+  /**
+   * Sees a handler fail after it has written. The error reaches Express's last handler, which asks for `headersSent` and
+   * destroys the socket in the same call. By then Express has taken `req.next` back.
+   *
+   * A socket that is destroyed at any other time may be the client's doing, as by a CONNECT behind its request.
+   */
+  #watchLastHandler(): void {
+    const res = this.#res;
+    if (Reflect.get(res.req, "next") !== undefined || hasLeft(res)) return;
+    queueMicrotask(() => {
+      if (isDisconnected(res)) this.#admission.handlerEnded();
+    });
   }
 
   get writableEnded(): boolean {
@@ -223,7 +239,7 @@ class HeldResponse {
   /** Hands the response to the gate, once. Later changes of the head are ignored. */
   async #decide(): Promise<void> {
     if (this.#phase !== "holding") return;
-    if (isDisconnected(this.#res)) {
+    if (hasLeft(this.#res)) {
       this.#cancel();
       return;
     }
@@ -343,7 +359,6 @@ class HeldResponse {
   /** The connection is done with the response. */
   #close(isDelivered: boolean): void {
     if (!isDelivered) this.#admission.leave();
-    if (this.#rehearsal.isWritten && isClosedHere(this.#res)) this.#admission.handlerEnded();
     this.#cancel();
     if (isDelivered || this.#paidResponse === undefined) return;
     // Without a socket it still waited for its turn in a pipeline.
