@@ -17,12 +17,14 @@ import {
   isEventStream,
   keepPrivate,
   lockHead,
+  lockOutOverrides,
   prepareResponse,
   putHead,
   type ResponseHead,
   setHeaders,
   takeHead,
   type WriteHeadArguments,
+  withholdTrailers,
   withoutOverrides,
 } from "./response-head.js";
 
@@ -69,6 +71,8 @@ class HeldResponse {
   /** The handler wants what it writes to go out at once. */
   #isFlushed = false;
   readonly #events = new EventSearch();
+  /** What the handler's trailers say about the amount. It counts as if the head said it. */
+  #trailingOverrides: ResponseHead["headers"] = [];
   /** Callbacks of writes that exceeded `holdBytes`. */
   #callbacks: WriteCallback[] = [];
   #isDrainAwaited = false;
@@ -88,7 +92,7 @@ class HeldResponse {
     this.#admission = admission;
     this.#holdBytes = holdBytes;
     this.#isPriced = isPriced;
-    this.#headBefore = takeHead(res);
+    this.#headBefore = withoutOverrides(takeHead(res));
     this.#rehearsal = new HeadRehearsal(res);
     this.#original = { writeHead, flushHeaders, write, end };
   }
@@ -112,6 +116,9 @@ class HeldResponse {
       this.#admission.handlerEnded();
       return destroy.call(res, error);
     };
+    withholdTrailers(res, (overrides) => {
+      this.#trailingOverrides = overrides;
+    });
     // Early hints are optional, and this response may be replaced.
     res.writeEarlyHints = (_hints, callback) => later(callback);
     Object.defineProperties(Object.assign(res, { [HELD]: this }), FLAGS);
@@ -246,7 +253,8 @@ class HeldResponse {
     this.#phase = "deciding";
     try {
       const head = takeHead(this.#res);
-      const { status, headers } = head;
+      const { status } = head;
+      const headers = [...head.headers, ...this.#trailingOverrides];
       const response = { status, headers, body: this.#wholeBody(), isCutShort: this.#isCutShort() };
       const isPriced = this.#isPriced;
       const release = await this.#admission.complete(isPriced === undefined ? response : { ...response, isPriced });
@@ -293,6 +301,7 @@ class HeldResponse {
     this.#phase = "released";
     this.#startSending();
     putHead(this.#res, withoutOverrides(head));
+    lockOutOverrides(this.#res);
     setHeaders(this.#res, release.headers);
     appendExposeHeaders(this.#res);
     if (release.paid) keepPrivate(this.#res);
