@@ -67,7 +67,10 @@ export interface HeldAdmission {
   handlerEnded(): void;
   /** The response was released, but not delivered: it is kept for the same payment sent again. */
   undelivered(response: HandlerResponse): Promise<void>;
-  /** The response was released, but not a byte of it was sent. One too large to keep is made anew for the same payment. */
+  /**
+   * The response was released, but not a byte of it was sent. One too large to keep is made anew for the same payment, and
+   * its run counts as abandoned.
+   */
   unreleased(response: HandlerResponse): Promise<void>;
   /** The client disconnected, at any time: tells the handler. */
   leave(): void;
@@ -418,9 +421,17 @@ function toStored(response: HandlerResponse): StoredAnswer | undefined {
 
 type StoreDeps = Pick<AdmissionDeps, "store" | "logger">;
 
-async function keepOrOwe(paid: PaidRequest, response: HandlerResponse, deps: StoreDeps): Promise<void> {
+/** Nothing was sent. A response too large to keep is made anew, and counts as an abandoned run: its client left. */
+async function keepOrOwe(
+  paid: PaidRequest,
+  response: HandlerResponse,
+  deps: StoreDeps & Pick<AdmissionDeps, "runs">,
+): Promise<void> {
   const stored = toStored(response);
-  await (stored === undefined ? owe(paid, deps) : keepResponse(paid, stored, deps));
+  if (stored !== undefined) return keepResponse(paid, stored, deps);
+  // First, so that a request that finds the payment owed finds the run counted.
+  deps.runs.beginSettled(paid).abandon();
+  await owe(paid, deps);
 }
 
 /** Keeps a response that was not delivered. One too large to keep is `undefined`, and is lost. Never rejects. */
