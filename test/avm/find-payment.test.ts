@@ -101,7 +101,8 @@ describe("a seller with a node", () => {
     expect([served.status, await served.json()]).toEqual([200, { weather: "sunny" }]);
     const receipt = decode(served.headers.get("PAYMENT-RESPONSE"));
     expect(receipt).toMatchObject({ success: true, transaction: id, payer: PAYER.addr.toString(), amount: "1000" });
-    expect((await send()).status).toBe(402);
+    // The payer may not have received it, so it is kept, and the handler does not run again.
+    expect((await send()).status).toBe(200);
     expect([app.locals["served"], market.local.ledger.balanceOf(PAY_TO, USDC)]).toEqual([1, 1000n]);
   });
 

@@ -3,8 +3,8 @@
  * runs that nobody pays for are limited.
  */
 import { once } from "node:events";
-import { createServer, request } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import { createServer, request, type Server } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import type { PaymentPayload } from "@farebox/core";
 import { encodePaymentSignature } from "@farebox/core/protocol";
 import { createPayments, type PaymentsOptions } from "@farebox/express";
@@ -123,6 +123,63 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
     expect(statuses).toEqual(Array.from({ length: 16 }, () => 429));
   });
 
+  const WRITTEN: [what: string, write: (run: Run) => unknown][] = [
+    ["the beginning of its body", ({ res }) => res.write("[")],
+    ["the head of a stream", ({ res }) => res.writeHead(200, { "Content-Type": "text/event-stream" }).flushHeaders()],
+    ["the beginning of its body, and calls next", ({ res, next }) => [res.write("["), next()]],
+  ];
+  const serverOf = ({ req }: Run) => Reflect.get(req.socket, "server") as Server;
+  const UPGRADE = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+  const LEAVING: [how: string, leave: (line: Socket, run: Run) => unknown][] = [
+    ["a CONNECT", (line) => line.write("CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n")],
+    [
+      "an Upgrade that the server refuses",
+      (line, run) => [serverOf(run).once("upgrade", (_req, socket) => socket.destroy()), line.write(UPGRADE)],
+    ],
+    [
+      "garbage that the server destroys the socket for",
+      (line, run) => [
+        serverOf(run).once("clientError", (_error, socket) => socket.destroy()),
+        line.write("\0\r\n\r\n"),
+      ],
+    ],
+    ["silence until the server times out", (_line, { req }) => req.socket.setTimeout(1)],
+    [
+      "the end of its requests, which the handler responds to",
+      (line, { req, res }) => [req.socket.once("end", () => res.status(499).end()), line.end()],
+    ],
+  ];
+  test.each(WRITTEN.flatMap(([what, write]) => LEAVING.map(([how, end]) => [what, how, write, end] as const)))(
+    "a run whose handler has written %s is abandoned when its client sends %s",
+    async (_what, _how, write, end) => {
+      const { url, sign, runs, nextRun, ledger } = await openWorkshop(express);
+      const { hostname, port, pathname } = new URL(url);
+      const header = encodePaymentSignature(await sign());
+      const charged: number[] = [];
+      const refused: string[] = [];
+      for (let attempt = 0; attempt < 8; attempt++) {
+        const begun = nextRun();
+        const line = connect(Number(port), hostname);
+        onTestFinished(() => void line.destroy());
+        line.on("error", () => {});
+        const responded = once(line, "data").then(String);
+        responded.catch(() => {});
+        line.write(`GET ${pathname} HTTP/1.1\r\nHost: ${hostname}\r\nPAYMENT-SIGNATURE: ${header}\r\n\r\n`);
+        const first = await Promise.race([begun, responded]);
+        if (typeof first === "string") {
+          refused.push(first.slice(0, 12));
+          continue;
+        }
+        charged.push(ledger.transfers.length);
+        write(first);
+        end(line, first);
+        await first.left;
+      }
+      expect([runs.length, charged]).toEqual([4, [0, 0, 1, 1]]);
+      expect(refused).toEqual(Array.from({ length: 4 }, () => "HTTP/1.1 429"));
+    },
+  );
+
   test("a payment that was abandoned twice is settled before its handler runs, and its client gets the response with the receipt", async () => {
     const { leave, stay, sign, nextRun, ledger } = await openWorkshop(express);
     const payment = await sign();
@@ -236,6 +293,24 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
       const broken = stay(payment).catch(() => "broken");
       fail(await run);
       expect(await broken).toBe("broken");
+    }
+    expect(ledger.transfers).toHaveLength(0);
+  });
+
+  test("a run whose handler fails after it has written is not counted in an app that is mounted, nor behind an error handler", async () => {
+    const { payments, payer, ledger } = await openWorkshop(express, { maxRunsPerPayer: 1 });
+    const inner = express().get("/work", payments.charge(PRICED), (_req, res) => {
+      res.write("a");
+      throw new Error("broken");
+    });
+    inner.use((error: Error, _req: Request, res: Response, next: NextFunction) => {
+      if (res.headersSent) next(error);
+      else res.status(500).end();
+    });
+    const outer = express().set("env", "test").use("/inner", express.Router().use(inner));
+    const url = `${await serve(outer)}/inner/work`;
+    for (let attempt = 0; attempt < 4; attempt++) {
+      expect(await pay(url, { payer }).catch(() => "broken")).toBe("broken");
     }
     expect(ledger.transfers).toHaveLength(0);
   });

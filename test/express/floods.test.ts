@@ -144,20 +144,20 @@ describe.each(VERSIONS)("%s", (_name, version) => {
     desk.fund(honest);
     const shop = await open(version, desk);
     const payment = await shop.signBy(flooder);
-    const payments = await Promise.all(Array.from({ length: 192 }, () => shop.signBy(flooder)));
+    const payments = await Promise.all(Array.from({ length: 320 }, () => shop.signBy(flooder)));
     let refused = 0;
     const flood = payments.map(async (each) => {
       const result = await shop.send(each);
       if (result.status === 503) refused++;
       return result;
     });
-    // 32 are in flight and 128 wait. The rest has its response while not one of these has ended.
+    // 32 are in flight and 256 wait. The rest has its response while not one of these has ended.
     await until(() => refused === 32 && desk.held().length === 32);
     const refusal = await shop.send(payment);
     expect([refusal.status, refusal.headers["retry-after"]]).toEqual([503, "1"]);
     expect((await shop.send(await shop.signBy(honest))).status).toBe(200);
     desk.release();
-    expect(statuses(await Promise.all(flood))).toEqual({ 402: 160, 503: 32 });
+    expect(statuses(await Promise.all(flood))).toEqual({ 402: 288, 503: 32 });
     expect(desk.mostAtOnce()).toBeLessThanOrEqual(64);
   });
 
@@ -242,6 +242,20 @@ describe.each(VERSIONS)("%s", (_name, version) => {
       const shop = await open(version, desk);
       expect(statuses(await Promise.all((await forge(shop, 40)).map((each) => shop.send(each))))).toEqual({ 503: 40 });
       expect((await shop.send(await shop.signBy(honest))).status).toBe(200);
+    },
+  );
+
+  test.each([429, 500])(
+    "forged payments to which the facilitator answers %d pause no good one while signatures are sampled",
+    async (status) => {
+      const honest = createPayer();
+      const desk = await openDesk((payer) => (payer.startsWith("0x0000") ? { status, retryAfter: 60 } : undefined));
+      desk.fund(honest);
+      const shop = await open(version, desk);
+      for (let at = 0; at < 70; at++) expect((await shop.send(await shop.signBy(honest))).status).toBe(200);
+      // One after the other, so that each failure counts before the next payment comes.
+      for (const each of await forge(shop, 12)) expect((await shop.send(each)).status).toBe(503);
+      for (let at = 0; at < 5; at++) expect((await shop.send(await shop.signBy(honest))).status).toBe(200);
     },
   );
 

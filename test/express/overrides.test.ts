@@ -3,12 +3,24 @@
  */
 import { setSettlementOverrides } from "@farebox/express";
 import { setSettlementOverrides as setReferenceOverrides } from "@x402/express";
-import type { RequestHandler } from "express";
+import type { RequestHandler, Response } from "express";
 import { describe, expect, test } from "vitest";
-import { openShop, PRICED, type ShopPlan, VERSIONS } from "./shop.js";
+import { onHeaders, openShop, PRICED, type ShopPlan, VERSIONS } from "./shop.js";
 
 const OVERRIDE = JSON.stringify({ amount: "1" });
 const WHOLE = JSON.stringify({ amount: "10000" });
+
+/** Middleware that asks for another amount on the first paid request. */
+function setOnce(): RequestHandler {
+  let isSet = false;
+  return (req, res, next) => {
+    if (req.headers["payment-signature"] !== undefined && !isSet) {
+      isSet = true;
+      res.set("Settlement-Overrides", OVERRIDE);
+    }
+    next();
+  };
+}
 
 describe.each(VERSIONS)("on %s", (_, express) => {
   describe("a header Settlement-Overrides", () => {
@@ -35,6 +47,15 @@ describe.each(VERSIONS)("on %s", (_, express) => {
           res.end("1}");
         },
       ],
+      [
+        "in its trailers",
+        (_req, res) => {
+          res.write('{"a":');
+          res.addTrailers({ "Settlement-Overrides": OVERRIDE });
+          res.end("1}");
+        },
+      ],
+      ["that middleware in front has set", (_req, res) => void res.json({ a: 1 }), { before: [setOnce()] }],
       [
         "of a response larger than what is held",
         (_req, res) => void res.set("Settlement-Overrides", OVERRIDE).json({ a: 1 }),
@@ -64,6 +85,108 @@ describe.each(VERSIONS)("on %s", (_, express) => {
         }
         expect(await shop.ask({ payment: header })).toMatchObject({ status: 200, text: "b" });
         expect(shop.facilitator.settled).toEqual([10_000n]);
+      },
+    );
+
+    /** Headers and trailers that the client gets, and what was logged. */
+    async function collect(plan: ShopPlan, settle: "after" | "before") {
+      const { lines, logger } = watch();
+      const routes = { "GET /paid": { ...PRICED, settle } };
+      const shop = await openShop(express, { ...plan, routes, options: { logger } });
+      const { header } = await shop.sign();
+      const line = await shop.connect(shop.request(header).replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
+      return { text: await line.ended, lines, shop };
+    }
+
+    const LATE: [how: string, plan: ShopPlan][] = [
+      [
+        "by middleware in front, as the head is sent",
+        {
+          before: [onHeaders((res) => res.setHeader("settlement-OVERRIDES", OVERRIDE).setHeader("X-Other", "kept"))],
+          handler: (_req, res) => void res.send("sold"),
+        },
+      ],
+      [
+        "by appendHeader in middleware in front, as the head is sent",
+        {
+          before: [onHeaders((res) => res.appendHeader("Settlement-Overrides", OVERRIDE).setHeader("X-Other", "kept"))],
+          handler: (_req, res) => void res.send("sold"),
+        },
+      ],
+      [
+        "in trailers, after its beginning has gone out",
+        {
+          async handler(_req, res) {
+            res.flushHeaders();
+            await new Promise((resolve) => {
+              res.write("sold", resolve);
+            });
+            while (!res.socket?.bytesWritten) await new Promise((resolve) => setImmediate(resolve));
+            res.addTrailers([
+              ["Settlement-Overrides", OVERRIDE],
+              ["X-Other", "kept"],
+            ]);
+            res.end();
+          },
+        },
+      ],
+    ];
+    test.each(
+      LATE.flatMap(([how, plan]) => (["after", "before"] as const).map((settle) => [how, settle, plan] as const)),
+    )(
+      "a Settlement-Overrides header that is set %s does not reach the client, with settle: %s",
+      async (_how, settle, plan) => {
+        const { text, shop } = await collect(plan, settle);
+        expect(text).toMatch(/^HTTP\/1\.1 200[\s\S]*sold/);
+        expect(text).not.toMatch(/settlement-overrides/i);
+        expect(text).toContain("X-Other: kept");
+        expect(shop.facilitator.settled).toEqual([10_000n]);
+      },
+    );
+
+    test.each<[how: string, plan: ShopPlan]>([
+      [
+        "by middleware in front",
+        {
+          before: [(_req, res, next) => next(void res.set("Settlement-Overrides", OVERRIDE))],
+          handler: (_req, res) => void res.send("sold"),
+        },
+      ],
+      [
+        "in trailers",
+        {
+          handler: (_req, res) => [
+            res.write("so"),
+            res.addTrailers({ "Settlement-Overrides": OVERRIDE }),
+            res.end("ld"),
+          ],
+        },
+      ],
+      ...LATE,
+    ])(
+      "a Settlement-Overrides header that is set %s is reported where the money has moved before",
+      async (_how, plan) => {
+        const { text, lines } = await collect(plan, "before");
+        expect(text).toMatch(/^HTTP\/1\.1 200[\s\S]*ld/);
+        expect(text).not.toMatch(/settlement-overrides/i);
+        expect(lines.join()).toContain("amount_in_header");
+      },
+    );
+
+    test.each(["plainly", "as the head is sent"])(
+      "a Settlement-Overrides header that middleware in front sets %s is on no challenge and no replacement",
+      async (how) => {
+        const set = (res: Response) => void res.setHeader("Settlement-Overrides", OVERRIDE);
+        const plainly: RequestHandler = (_req, res, next) => next(set(res));
+        const shop = await openShop(express, {
+          before: [how === "plainly" ? plainly : onHeaders(set)],
+          handler: (_req, res) => void res.send("sold"),
+        });
+        const challenged = await shop.ask();
+        shop.facilitator.removeFunds();
+        const replaced = await shop.pay();
+        expect([challenged.status, replaced.status === 200]).toEqual([402, false]);
+        for (const { headers } of [challenged, replaced]) expect(headers).not.toHaveProperty("settlement-overrides");
       },
     );
 

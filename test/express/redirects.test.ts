@@ -127,14 +127,19 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     "/inner/elsewhere",
     "/within",
     "/b",
+    // The client decides by its path where these lead.
+    "song/1?sig=1",
+    "./song/1",
+    "../song/1",
+    "%2e%2e/song/1",
   ])("a redirect to %s, which is no priced route of ours, is a sale", async (to) => {
     await expectSold(await openMall(), to);
   });
 
   test.each([
     "/song/1",
-    "song/1?sig=1#at",
-    "./x/../song/%C3%A9",
+    "/song/1?sig=1#at",
+    "/x/../song/%C3%A9",
     "/song/1/",
     "/SONG/1",
     "/dl/a/b.mp3?sig=1",
@@ -170,7 +175,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
 
   test("a redirect from an inner app to a priced route of the outer one is no sale", async () => {
     const shop = await openMall();
-    for (const to of ["/song/1", "/inner/within", "within"]) {
+    for (const to of ["/song/1", "/inner/within"]) {
       const response = await shop.pay({ path: `/inner/back?to=${encodeURIComponent(to)}` });
       expect([to, response.receipt]).toMatchObject([to, { errorReason: "not_charged" }]);
     }
@@ -213,7 +218,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
 
     const below = await openMall({ publicUrl: "https://api.example.com/v1" });
     await expectUnsold(below, "https://api.example.com/v1/song/1");
-    await expectUnsold(below, "song/1");
+    await expectUnsold(below, "/v1/song/1");
     await expectSold(below, "/song/1");
     await expectSold(below, "https://api.example.com/v11/song/1");
 

@@ -6,7 +6,7 @@ import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { createMemoryStore, type PaymentStore } from "@farebox/core";
 import { encodePaymentSignature } from "@farebox/core/protocol";
-import type { RequestHandler } from "express";
+import type { RequestHandler, Response } from "express";
 import { describe, expect, test } from "vitest";
 import { openShop, PRICED, type Shop, type ShopPlan, VERSIONS } from "./shop.js";
 
@@ -253,6 +253,42 @@ describe.each(VERSIONS)("on %s, a handler of a settled payment that fails", (_, 
     expect(own.headers).not.toHaveProperty(TOKEN);
     expect((await shop.ask({ payment: header, ...proving(tokenOf(failed)) })).status).toBe(409);
     expect([runs, shop.facilitator.settled.length]).toEqual([3, 1]);
+  });
+});
+
+describe.each(VERSIONS)("on %s, a response too large to keep", (_, express) => {
+  test.each([
+    [3 * 1024 * 1024, {}],
+    [100, { holdBytes: 0 }],
+  ])("a payment runs its handler twice when its client leaves before any of %i bytes is out", async (size, options) => {
+    let runs = 0;
+    const seen: Response[] = [];
+    const waiting: Response[] = [];
+    const shop = await openShop(express, {
+      options,
+      build(app, payments) {
+        app.get("/first", (_req, res) => void waiting.push(res));
+        app.use((req, res, next) => next(void (req.headers["payment-signature"] !== undefined && seen.push(res))));
+        app.use(payments).get("/paid", (_req, res) => {
+          runs += 1;
+          res.send(Buffer.alloc(size, "x"));
+        });
+      },
+    });
+    const { header } = await shop.sign();
+    for (let attempt = 1; attempt <= 6; attempt++) {
+      const line = await shop.connect(`GET /first HTTP/1.1\r\nHost: shop\r\n\r\n${shop.request(header)}`);
+      while (!seen[attempt - 1]?.writableEnded || shop.facilitator.settled.length === 0)
+        await shop.ask({ path: "/free" });
+      await shop.ask({ path: "/free" });
+      const closed = once(waiting.at(-1)!.req.socket, "close");
+      line.socket.destroy();
+      await closed;
+      await shop.ask({ path: "/free" });
+    }
+    const { status, headers } = await shop.ask({ payment: header });
+    expect([status, Number(headers["retry-after"]) > 0]).toEqual([429, true]);
+    expect([runs, shop.facilitator.settled.length]).toEqual([2, 1]);
   });
 });
 

@@ -50,7 +50,10 @@ describe("a facilitator server", () => {
     const payment = await request();
     expect(await client.verify(payment)).toMatchObject({ isValid: true });
     expect(await client.settle(payment)).toMatchObject({ success: true, network: "eip155:84532" });
-    expect((await client.supported()).kinds).toMatchObject([{ scheme: "exact", network: "eip155:84532" }]);
+    expect((await client.supported()).kinds).toMatchObject([
+      { scheme: "exact", network: "eip155:84532" },
+      { scheme: "upto", network: "eip155:84532" },
+    ]);
     expect(facilitator.ledger.balanceOf(OFFER.payTo as `0x${string}`)).toBe(10_000n);
   });
 

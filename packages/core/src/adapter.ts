@@ -12,14 +12,8 @@ export {
   type RouteGate,
   type TableGate,
 } from "./engine.js";
-export type {
-  Admission,
-  Decision,
-  HandlerResponse,
-  HeldAdmission,
-  PrepaidAdmission,
-  Release,
-} from "./gate/admission.js";
+export type { Admission, Decision, HeldAdmission, PrepaidAdmission, Release } from "./gate/admission.js";
+export type { HandlerResponse } from "./gate/charging.js";
 export type { Verdict } from "./gate/gate.js";
 export type { GateResponse } from "./gate/responses.js";
 export { privateCacheControl } from "./http/cache-control.js";

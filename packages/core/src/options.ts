@@ -446,9 +446,9 @@ export interface PaymentsOptions {
   readonly rpc?: RpcByNetwork;
   /**
    * Payers' signatures are checked in this process: on `eip155:*` all of them until 64 in a row were good, then one in 16, until
-   * one is not. One that is not of the payer's key may be of a contract wallet: facilitators are asked about few such payments
-   * at a time. `true` checks all, and refuses such a payment at once if its signature has 65 bytes, and with it contract
-   * wallets that sign with 65 bytes, such as a Safe with one owner.
+   * one is not; with `settle: "before"` always all. A signature of another key may be a contract wallet's: few such payments are
+   * verified at a time. `true` checks all signatures, and refuses those of other keys if they have 65 bytes, also those of
+   * contract wallets, such as a Safe with one owner.
    *
    * @example true
    * @defaultValue `false`
@@ -493,7 +493,7 @@ export interface PaymentsOptions {
    * Gets log lines. A logger that throws changes nothing.
    *
    * @example console
-   * @defaultValue errors and warnings on stderr, each once and at most five a minute of a kind; in development also the report
+   * @defaultValue errors and warnings on stderr, the same line once an hour and at most five a minute of a kind; in development also the report
    */
   readonly logger?: Logger;
   /**

@@ -14,12 +14,9 @@ export function isDisconnected(res: ServerResponse): boolean {
   return res.destroyed || res.req.socket.destroyed;
 }
 
-/**
- * Whether this side closed the connection, as Express does when a handler fails after it has written. Never true with several
- * requests on the connection: any of them may have closed it.
- */
-export function isClosedHere(res: ServerResponse): boolean {
-  return connectionOf(res).isClosedHere;
+/** Whether the client has disconnected, or Node is about to close the connection because the client ended it. */
+export function hasLeft(res: ServerResponse): boolean {
+  return isDisconnected(res) || !res.req.socket.writable;
 }
 
 /** Calls the listener when the connection is done with a response, and says whether all of it was handed to the network. */
@@ -82,8 +79,6 @@ function connectionOf({ req: { socket } }: ServerResponse): Connection {
 class Connection {
   readonly #socket: Socket;
   readonly #listeners = new Set<() => void>();
-  /** See {@link isClosedHere}. */
-  isClosedHere = false;
   /** How many responses have ended and are held. While there are any, the socket is not destroyed. */
   #held = 0;
   /** The same, and those that are being sent. After the last one, the socket is destroyed if that was asked for. */
@@ -97,7 +92,6 @@ class Connection {
     });
     const { destroy } = socket;
     socket.destroy = (error) => {
-      if (!error && socket.writable && this.#listeners.size === 1) this.isClosedHere = true;
       // An error comes from the network. A socket that is no longer writable has lost its client.
       if (error || this.#held === 0 || !socket.writable) return destroy.call(socket, error);
       this.#isDestroyPutOff = true;

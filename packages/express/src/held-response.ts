@@ -10,19 +10,21 @@
  */
 import type { ServerResponse } from "node:http";
 import type { GateResponse, HandlerResponse, HeldAdmission, Release } from "@farebox/core/adapter";
-import { isClosedHere, isDisconnected, keepOpen, onClosed } from "./connection.js";
+import { hasLeft, isDisconnected, keepOpen, onClosed } from "./connection.js";
 import {
   appendExposeHeaders,
   HeadRehearsal,
   isEventStream,
   keepPrivate,
   lockHead,
+  lockOutOverrides,
   prepareResponse,
   putHead,
   type ResponseHead,
   setHeaders,
   takeHead,
   type WriteHeadArguments,
+  withholdTrailers,
   withoutOverrides,
 } from "./response-head.js";
 
@@ -69,6 +71,8 @@ class HeldResponse {
   /** The handler wants what it writes to go out at once. */
   #isFlushed = false;
   readonly #events = new EventSearch();
+  /** What the handler's trailers say about the amount. It counts as if the head said it. */
+  #trailingOverrides: ResponseHead["headers"] = [];
   /** Callbacks of writes that exceeded `holdBytes`. */
   #callbacks: WriteCallback[] = [];
   #isDrainAwaited = false;
@@ -88,7 +92,7 @@ class HeldResponse {
     this.#admission = admission;
     this.#holdBytes = holdBytes;
     this.#isPriced = isPriced;
-    this.#headBefore = takeHead(res);
+    this.#headBefore = withoutOverrides(takeHead(res));
     this.#rehearsal = new HeadRehearsal(res);
     this.#original = { writeHead, flushHeaders, write, end };
   }
@@ -108,10 +112,13 @@ class HeldResponse {
     };
     res.destroy = (error) => {
       // A client that has left comes first: the handler has not broken off by itself.
-      if (isDisconnected(res) || !res.req.socket.writable) this.#cancel();
+      if (hasLeft(res)) this.#cancel();
       this.#admission.handlerEnded();
       return destroy.call(res, error);
     };
+    withholdTrailers(res, (overrides) => {
+      this.#trailingOverrides = overrides;
+    });
     // Early hints are optional, and this response may be replaced.
     res.writeEarlyHints = (_hints, callback) => later(callback);
     Object.defineProperties(Object.assign(res, { [HELD]: this }), FLAGS);
@@ -121,7 +128,23 @@ class HeldResponse {
 
   /** True once the handler has written a head, so that error handlers do not write a second one. */
   get headersSent(): boolean {
-    return (this.#rehearsal.isWritten && !this.#isSending) || this.#nodeFlag("headersSent");
+    const isSent = (this.#rehearsal.isWritten && !this.#isSending) || this.#nodeFlag("headersSent");
+    if (isSent && this.#phase === "holding") this.#watchLastHandler();
+    return isSent;
+  }
+
+  /**
+   * Sees a handler fail after it has written. The error reaches Express's last handler, which asks for `headersSent` and
+   * destroys the socket in the same call. By then Express has taken `req.next` back.
+   *
+   * A socket that is destroyed at any other time may be the client's doing, as by a CONNECT behind its request.
+   */
+  #watchLastHandler(): void {
+    const res = this.#res;
+    if (Reflect.get(res.req, "next") !== undefined || hasLeft(res)) return;
+    queueMicrotask(() => {
+      if (isDisconnected(res)) this.#admission.handlerEnded();
+    });
   }
 
   get writableEnded(): boolean {
@@ -223,14 +246,15 @@ class HeldResponse {
   /** Hands the response to the gate, once. Later changes of the head are ignored. */
   async #decide(): Promise<void> {
     if (this.#phase !== "holding") return;
-    if (isDisconnected(this.#res)) {
+    if (hasLeft(this.#res)) {
       this.#cancel();
       return;
     }
     this.#phase = "deciding";
     try {
       const head = takeHead(this.#res);
-      const { status, headers } = head;
+      const { status } = head;
+      const headers = [...head.headers, ...this.#trailingOverrides];
       const response = { status, headers, body: this.#wholeBody(), isCutShort: this.#isCutShort() };
       const isPriced = this.#isPriced;
       const release = await this.#admission.complete(isPriced === undefined ? response : { ...response, isPriced });
@@ -277,6 +301,7 @@ class HeldResponse {
     this.#phase = "released";
     this.#startSending();
     putHead(this.#res, withoutOverrides(head));
+    lockOutOverrides(this.#res);
     setHeaders(this.#res, release.headers);
     appendExposeHeaders(this.#res);
     if (release.paid) keepPrivate(this.#res);
@@ -343,7 +368,6 @@ class HeldResponse {
   /** The connection is done with the response. */
   #close(isDelivered: boolean): void {
     if (!isDelivered) this.#admission.leave();
-    if (this.#rehearsal.isWritten && isClosedHere(this.#res)) this.#admission.handlerEnded();
     this.#cancel();
     if (isDelivered || this.#paidResponse === undefined) return;
     // Without a socket it still waited for its turn in a pipeline.

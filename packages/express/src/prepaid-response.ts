@@ -10,13 +10,19 @@ import {
   appendExposeHeaders,
   HeadRehearsal,
   keepPrivate,
+  lockOutOverrides,
   setHeaders,
   type WriteHeadArguments,
+  withholdTrailers,
 } from "./response-head.js";
 
 /** Prepares the response to a request that a hook let through unpaid: shared caches must not give it to others. */
 export function prepareGranted(res: ServerResponse): void {
-  onHead(res, () => keepPrivate(res));
+  withholdTrailers(res, () => {});
+  onHead(res, () => {
+    lockOutOverrides(res);
+    keepPrivate(res);
+  });
 }
 
 /** Prepares a request whose payment has settled, and its response: it carries the receipt and stays out of shared caches. */
@@ -27,12 +33,14 @@ export function preparePrepaid(req: IncomingMessage, res: ServerResponse, admiss
     appendExposeHeaders(res);
   };
   addReceipt();
+  const check = (value: unknown) => admission.checkHead([["Settlement-Overrides", String(value)]]);
+  withholdTrailers(res, (overrides) => admission.checkHead(overrides));
   onHead(res, () => {
     // The handler, or an error page, may have removed the receipt.
     addReceipt();
     const overrides = res.getHeader("Settlement-Overrides");
-    if (overrides !== undefined) admission.checkHead([["Settlement-Overrides", String(overrides)]]);
-    res.removeHeader("Settlement-Overrides");
+    if (overrides !== undefined) check(overrides);
+    lockOutOverrides(res, check);
     keepPrivate(res);
     // Before the head goes out: the client may send the payment again at once.
     if (res.statusCode < 500) return;

@@ -53,6 +53,33 @@ export function withoutOverrides(head: ResponseHead): ResponseHead {
   return { ...head, headers: head.headers.filter(([name]) => !isSettlementOverrides(name)) };
 }
 
+/** Keeps `Settlement-Overrides` off a response from now on: middleware may set it as the head is sent. */
+export function lockOutOverrides(res: ServerResponse, onOverride: (value: unknown) => void = () => {}): void {
+  res.removeHeader("Settlement-Overrides");
+  // Node calls these from `setHeaders` and `writeHead`, too.
+  for (const method of ["setHeader", "appendHeader"] as const) {
+    const set: (...args: never[]) => unknown = res[method].bind(res);
+    Reflect.set(res, method, (name: string, ...rest: unknown[]) => {
+      if (!isSettlementOverrides(String(name))) return Reflect.apply(set, res, [name, ...rest]);
+      onOverride(rest[0]);
+      return res;
+    });
+  }
+}
+
+/** Keeps `Settlement-Overrides` out of the trailers. The listener gets its values, each time that trailers are set. */
+export function withholdTrailers(res: ServerResponse, listener: (overrides: Headers) => void): void {
+  const addTrailers = res.addTrailers.bind(res);
+  res.addTrailers = (trailers) => {
+    const all: readonly (readonly [string, OutgoingHttpHeader])[] = Array.isArray(trailers)
+      ? trailers
+      : Object.entries(trailers as Readonly<Record<string, OutgoingHttpHeader>>);
+    const isOverride = ([name]: (typeof all)[number]) => isSettlementOverrides(String(name));
+    listener(all.filter(isOverride).map(([name, value]) => [name, String(value)]));
+    addTrailers(all.filter((trailer) => !isOverride(trailer)) as [string, string][]);
+  };
+}
+
 /** Arguments of `writeHead`: a status, then a message, or headers as an object or a flat list, or both. */
 export type WriteHeadArguments = [
   status: number,
@@ -174,6 +201,7 @@ export function isEventStream(res: ServerResponse): boolean {
 
 /** Sends a whole response of the gate. */
 export function writeResponse(res: ServerResponse, response: GateResponse): void {
+  lockOutOverrides(res);
   res.end(prepareResponse(res, response));
 }
 

@@ -16,8 +16,10 @@ import { logFailure } from "./log.js";
 import { type BodyLimits, type FacilitatorRouterOptions, parseRouterOptions } from "./options.js";
 
 /**
- * Creates a router for Express 4 and 5. A facilitator that serves everybody needs `{ open: true }`. A body that is too long, late, not JSON, or not a request of the protocol gets
- * status 400 with `{ error }`. A refused payment is a normal response, with status 200.
+ * Creates a router for Express 4 and 5. A facilitator that serves everybody needs `{ open: true }`.
+ *
+ * A body that is too long, late, not JSON, or not a request of the protocol gets status 400 with `{ error }`. A payment that a
+ * scheme refuses is a normal response, with status 200.
  *
  * @throws ConfigError with every issue at once.
  */

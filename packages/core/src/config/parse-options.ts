@@ -267,7 +267,7 @@ function parseSchemes(schemes: unknown, issues: Issues): readonly Scheme[] {
 function isScheme(value: unknown): value is Scheme {
   if (!isJsonObject(value) || typeof value["scheme"] !== "string" || typeof value["networks"] !== "string")
     return false;
-  const optional = ["findPayment", "completeExtra", "checkPayee", "extensionsFor", "checkSignature"];
+  const optional = ["findPayment", "completeExtra", "checkPayee", "extensionsFor", "checkSignature", "readBalance"];
   if (optional.some((name) => value[name] !== undefined && !isMethod(value, name))) return false;
   if (value["allowsLess"] !== undefined && typeof value["allowsLess"] !== "boolean") return false;
   return ["compileTerms", "sameAddress", "readPayment"].every((name) => isMethod(value, name));

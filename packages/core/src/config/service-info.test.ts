@@ -45,6 +45,8 @@ test.each<[url: string, isPublic: boolean]>([
   ["http://api.example.com:8080", true],
   ["http://203.0.113.7/", true],
   ["http://[2001:db8::1]/", true],
+  ["http://[::ffff:8.8.8.8]/", true],
+  ["http://[::ffff:10.0.0.8]/", false],
   ["https://api.example.com/", false],
   ["http://localhost:3000/", false],
   ["http://127.0.0.1:3000/", false],

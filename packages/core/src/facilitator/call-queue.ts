@@ -2,8 +2,8 @@
  * A limit on the calls in flight to one facilitator, with a queue that is fair by source.
  *
  * A source, such as a payer, may have as many calls in flight as there are places left, and as many waiting. So one source gets
- * half of the places, two get a third each, and a newcomer always finds one. After a 429 half of the places are closed, and
- * each valid response opens one again.
+ * half of the places, two get a third each, and a newcomer finds one. After a 429 half of the places are closed, and each valid
+ * response opens one again.
  *
  * @module
  */
@@ -22,9 +22,9 @@ export interface QueueTime {
 }
 
 /** Enough for 1,000 calls a second of 60 ms each. */
-export const VERIFY_LIMITS: CallLimits = Object.freeze({ inFlight: 64, waiting: 256 });
+export const VERIFY_LIMITS: CallLimits = Object.freeze({ inFlight: 64, waiting: 512 });
 
-/** For payments whose signature only a facilitator can check: few are honest when there are many. */
+/** For payments whose signature only a facilitator can check. Many of them at once are hardly honest. */
 export const UNSIGNED_LIMITS: CallLimits = Object.freeze({ inFlight: 8, waiting: 64 });
 
 interface Waiting {

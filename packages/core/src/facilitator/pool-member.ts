@@ -35,7 +35,7 @@ import { createSupportedCache, findKind, ownsAnyAddress, type Support, spelledAs
 /** How a call to one facilitator ended. */
 export type Attempt<T> =
   | { readonly kind: "responded"; readonly response: T }
-  | { readonly kind: "failed"; readonly error: FacilitatorError }
+  | { readonly kind: "failed"; readonly error: FacilitatorError; readonly provesNothing?: boolean }
   /** Its circuit breaker is open, or too many calls wait for it. Nothing was sent. */
   | { readonly kind: "skipped"; readonly retryAfterSeconds: number };
 
@@ -72,6 +72,7 @@ export interface PoolMember {
 export interface VerifyOptions extends CallOptions {
   readonly source: string | undefined;
   readonly isSigned: boolean;
+  readonly isForged?: (() => boolean) | undefined;
 }
 
 /** The options of a settlement: by whom, and whether it was tried before. */
@@ -159,15 +160,18 @@ export function createPoolMember(options: MemberOptions): PoolMember {
       const latest = cache.latest();
       return latest && { ...latest, kinds: latest.kinds.filter(({ network }) => serves(network)) };
     },
-    async verify(request, { source, isSigned, ...more }) {
+    async verify(request, { source, isSigned, isForged, ...more }) {
       const lane = isSigned ? "verify" : "unsigned";
       const queue = queues[lane];
       const from = source ?? "";
       if (!(await queue.enter(from))) return { kind: "skipped", retryAfterSeconds: BUSY_RETRY_SECONDS };
       const about = { payer: source };
-      const made = await attempt(parts, { operation: "verify", lane, request, read: readVerifyResponse, more, about });
+      const read = readVerifyResponse;
+      const made = await attempt(parts, { operation: "verify", lane, request, read, more, about, isForged });
       if (made.kind === "responded") queue.note("responded");
-      else if (made.kind === "failed" && made.error.status === TOO_MANY_REQUESTS) queue.note("too_many");
+      else if (made.kind === "failed" && made.provesNothing !== true && made.error.status === TOO_MANY_REQUESTS) {
+        queue.note("too_many");
+      }
       queue.leave(from);
       return made;
     },
@@ -241,12 +245,13 @@ interface Call<T> {
   readonly read: (response: unknown, network: string) => T | undefined;
   readonly more: CallOptions;
   readonly about: BreakerCall;
+  readonly isForged?: (() => boolean) | undefined;
 }
 
 /** Makes a call, unless the circuit breaker is open, and notes how it ended. Never rejects. */
 async function attempt<T>(
   { name, facilitator, status, kindOf }: Parts,
-  { operation, lane, request, read, more, about }: Call<T>,
+  { operation, lane, request, read, more, about, isForged }: Call<T>,
 ): Promise<Attempt<T>> {
   const begun = status.begin(lane, about);
   if (begun.kind === "refused") return { kind: "skipped", retryAfterSeconds: begun.retryAfterSeconds };
@@ -259,8 +264,9 @@ async function attempt<T>(
   } catch (cause) {
     // A facilitator in this process may throw anything, which does not say whether money moved.
     const error = named(cause instanceof FacilitatorError ? cause : unreadable(operation, cause), name);
-    status.failed(begun.permit, error, more.signal?.aborted ?? false);
-    return { kind: "failed", error };
+    const provesNothing = (more.signal?.aborted ?? false) || isForged?.() === true;
+    status.failed(begun.permit, error, provesNothing);
+    return { kind: "failed", error, provesNothing };
   }
 }
 
@@ -290,9 +296,9 @@ export interface FacilitatorStatus {
   /**
    * A call failed.
    *
-   * @param givenUp - Whether its caller gave up, so that the failure proves nothing.
+   * @param provesNothing - About the facilitator: its caller gave up, or the payment was forged.
    */
-  failed(permit: Permit, error: FacilitatorError, givenUp: boolean): void;
+  failed(permit: Permit, error: FacilitatorError, provesNothing: boolean): void;
   /** `/supported` was fetched. */
   supportedFetched(): void;
   /** `/supported` could not be fetched. */
@@ -352,8 +358,8 @@ function createFacilitatorStatus(name: string, clock: Pick<Clock, "now">, onChan
       permit.responded();
       responded();
     },
-    failed(permit, error, givenUp) {
-      if (givenUp) return permit.abandoned();
+    failed(permit, error, provesNothing) {
+      if (provesNothing) return permit.abandoned();
       lastError = error;
       return passOn(permit, error) ? responded() : reconsider();
     },

@@ -61,8 +61,10 @@ export interface PoolCallOptions extends CallOptions {
   readonly payer?: string;
   /** The source of a payment to verify, which gets its share of the calls. Default: all payments are of one source that is never paused. */
   readonly source?: string;
-  /** Whether the signature of a payment to verify was found to be the payer's. Others have few calls of their own. Default `true`. */
+  /** Whether the signature of a payment to verify counts as the payer's. Others have few calls of their own. Default `true`. */
   readonly isSigned?: boolean;
+  /** Asked when `verify` fails: whether the signature is not the payer's after all. Then the failure proves nothing about the facilitator. */
+  readonly isForged?: (() => boolean) | undefined;
   /** The name of the only facilitator to ask. According to the record, an earlier settlement may have reached it. */
   readonly facilitator?: string;
 }
@@ -187,10 +189,10 @@ interface Task {
 }
 
 async function verify({ request, members, memory }: Task, options: PoolCallOptions): Promise<VerifyResponse> {
-  const { source, isSigned = true } = options;
+  const { source, isSigned = true, isForged } = options;
   const failures = new Failures("verify", request.paymentRequirements);
   for (const member of members) {
-    const attempt = await member.verify(request, { ...passedOn(options), source, isSigned });
+    const attempt = await member.verify(request, { ...passedOn(options), source, isSigned, isForged });
     if (attempt.kind === "responded") {
       if (attempt.response.isValid) memory.verified(options.payment ?? payloadOf(request), member.name);
       return attempt.response;

@@ -7,18 +7,13 @@
  * @module
  */
 import type { CancelReason, PaymentEvents } from "../events/events.js";
-import { type Findings, overrideInHeaderFinding } from "../events/findings.js";
 import type { Hooks } from "../events/hooks.js";
-import { errorName, type Logger } from "../events/logger.js";
 import type { StartTimer } from "../options.js";
-import { parseSettlementAmount } from "../price/settlement-amount.js";
-import { ownPathOf, type PublicUrlSettings } from "../pricing/resource.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
-import { isSettlementOverrides } from "../protocol/headers.js";
-import { isJsonObject, parseJson } from "../protocol/json.js";
 import { factsOf, withAmount } from "../settlement/outcome.js";
 import type { Settler } from "../settlement/settle.js";
 import type { PaymentStore, StoredAnswer } from "../store/payment-store.js";
+import { type ChargingDeps, contradicts, type HandlerResponse, isCharged, withoutOverrides } from "./charging.js";
 import type { InFlight } from "./in-flight.js";
 import { type PaidRequest, SETTLEMENT_MARGIN_MS } from "./paid-request.js";
 import {
@@ -47,19 +42,6 @@ import {
 } from "./responses.js";
 import type { Run, Runs } from "./runs.js";
 
-/** What the handler responded, held back. */
-export interface HandlerResponse extends Omit<StoredAnswer, "body"> {
-  /** The whole body; `undefined`: it is larger than what is held. */
-  readonly body: Uint8Array | undefined;
-  /** The body is shorter than its `Content-Length`. Default false. */
-  readonly isCutShort?: boolean;
-  /**
-   * Whether a request for a path of this server, mounts included, would have to pay. Asked about the target of a redirect.
-   * Must not throw. Default: unknown.
-   */
-  readonly isPriced?: (method: string, path: string) => boolean;
-}
-
 /** What the client gets. */
 export type Release =
   /** The handler's response, with these headers added. If it is `paid`, shared caches must not keep it. */
@@ -85,7 +67,10 @@ export interface HeldAdmission {
   handlerEnded(): void;
   /** The response was released, but not delivered: it is kept for the same payment sent again. */
   undelivered(response: HandlerResponse): Promise<void>;
-  /** The response was released, but not a byte of it was sent. One too large to keep is made anew for the same payment. */
+  /**
+   * The response was released, but not a byte of it was sent. One too large to keep is made anew for the same payment, and
+   * its run counts as abandoned.
+   */
   unreleased(response: HandlerResponse): Promise<void>;
   /** The client disconnected, at any time: tells the handler. */
   leave(): void;
@@ -130,7 +115,7 @@ export type Decision =
   | { readonly kind: "run"; readonly admission: Admission };
 
 /** What admissions need. */
-export interface AdmissionDeps {
+export interface AdmissionDeps extends ChargingDeps {
   readonly tokens: Pick<RetryTokens, "headersFor">;
   readonly store: PaymentStore;
   readonly settler: Pick<Settler, "settle">;
@@ -138,13 +123,10 @@ export interface AdmissionDeps {
   readonly runs: Pick<Runs, "beginSettled">;
   readonly hooks: Pick<Hooks, "ask" | "tell">;
   readonly events: PaymentEvents;
-  readonly findings: Pick<Findings, "add">;
-  readonly logger: Logger;
   readonly now: () => number;
   readonly timer: StartTimer;
   /** Whether clients get what facilitators say about listings. */
   readonly relayExtensionResponses: boolean;
-  readonly publicUrls: PublicUrlSettings;
 }
 
 /** About a payment that has settled. */
@@ -197,8 +179,8 @@ export class Admissions {
   }
 
   /**
-   * The route settles afterwards, but the response is gone, or the payment was abandoned too often. The response is held. One
-   * that would not be charged is owed once more. Without proof that the request is the payer's, it is kept for the payer, too.
+   * The route settles afterwards, but the response is gone, or the payment was abandoned too often. The response is held. If
+   * it would not be charged, the payment is owed one more run. For a request without proof, it is kept for the payer, too.
    */
   #admitOwed(
     paid: PaidRequest,
@@ -331,9 +313,9 @@ class VerifiedAdmission implements HeldAdmission {
   /** Rejects if the store fails before the facilitator was told. */
   async #settle(response: HandlerResponse, amount: bigint | "contradicted" | undefined): Promise<Release> {
     const paid = this.#paid;
-    const { settler, hooks, tokens, logger, now, relayExtensionResponses, publicUrls } = this.#deps;
+    const { settler, hooks, tokens, logger, now, relayExtensionResponses } = this.#deps;
     const { route, claim, client, payer, occasion } = paid;
-    if (!isCharged(paid, response, { publicUrls, logger })) {
+    if (!isCharged(paid, response, this.#deps)) {
       await this.#giveUp("not_chargeable");
       return { kind: "release", paid: false, headers: notChargedHeaders(payer, paid.offer.requirements.network) };
     }
@@ -424,107 +406,6 @@ class VerifiedAdmission implements HeldAdmission {
   }
 }
 
-/**
- * Whether a response is charged: by default, or as the seller's `chargeable` says. If that throws, or returns no boolean,
- * nothing is charged.
- *
- * A 304 is never charged: it has no content, and may answer a condition that the client could not take back.
- */
-function isCharged(
-  paid: PaidRequest,
-  response: HandlerResponse,
-  { publicUrls, logger }: Pick<AdmissionDeps, "publicUrls" | "logger">,
-): boolean {
-  const { key, chargeable } = paid.route;
-  const { status } = response;
-  if (status === 304) return false;
-  const location = locationOf(response);
-  const isOnward = location !== undefined && leadsToPriced(location, paid, response, publicUrls);
-  const isSale = (status >= 200 && status < 300) || (isRedirect(status) && location !== undefined && !isOnward);
-  if (chargeable === undefined) {
-    const remedy = "set chargeable if the link itself is for sale: ({ isSale }) => isSale keeps the default";
-    if (isOnward) logger.warn("redirect_not_charged", { route: key, remedy });
-    return isSale;
-  }
-  const failed = (error: string) => logger.error("chargeable_failed", { route: key, status, error });
-  try {
-    const verdict: unknown = chargeable({ status, isSale, ...(location === undefined ? {} : { location }) });
-    if (typeof verdict === "boolean") return verdict;
-    // A promise comes too late. One that rejects must be caught, or it ends the process.
-    Promise.resolve(verdict).catch(() => {});
-    failed(`it returned ${verdict instanceof Promise ? "a promise" : describe(verdict)}`);
-  } catch (error) {
-    failed(errorName(error));
-  }
-  return false;
-}
-
-function isRedirect(status: number): boolean {
-  return status >= 300 && status < 400;
-}
-
-function locationOf({ headers }: HandlerResponse): string | undefined {
-  const value = headers.find(([name]) => name.toLowerCase() === "location")?.[1];
-  return value === undefined ? undefined : String(value);
-}
-
-/** Whether a redirect leads to a priced route of this server. The client pays there, and would pay twice for one thing. */
-function leadsToPriced(
-  location: string,
-  { occasion }: PaidRequest,
-  { status, isPriced }: HandlerResponse,
-  publicUrls: PublicUrlSettings,
-): boolean {
-  if (!isRedirect(status) || isPriced === undefined) return false;
-  const { url, method } = occasion;
-  const becomesGet = status === 303 || method === "HEAD" || (method === "POST" && status < 303);
-  return [url, withoutSpareSlashes(url)].every((base) => {
-    const path = ownPathOf(location, base, publicUrls);
-    return path !== undefined && isPriced(becomesGet ? "GET" : method, path);
-  });
-}
-
-/** A client may write more slashes than the seller has thought of, and so move what `../files` leads to. */
-function withoutSpareSlashes(url: string): string {
-  const [withoutQuery = url] = url.split("?");
-  return withoutQuery.replace(/([^:/])\/{2,}/g, "$1/").replace(/\/+$/, "");
-}
-
-function describe(verdict: unknown): string {
-  if (verdict === null) return "null";
-  return typeof verdict === "object" ? "an object" : typeof verdict;
-}
-
-/**
- * Whether a header asks for another amount than the one that is charged, and reports it. The amount is set by a function of
- * ours; the reference's function of the same name sets a header, and so may a server behind the handler.
- */
-function contradicts(
-  headers: HandlerResponse["headers"],
-  { paid, amount }: { readonly paid: PaidRequest; readonly amount: bigint | undefined },
-  { findings, logger }: Pick<AdmissionDeps, "findings" | "logger">,
-): boolean {
-  const { route, offer } = paid;
-  const authorized = { maximum: offer.amount, decimals: offer.asset.decimals };
-  const isOther = headers.some(([name, value]) => {
-    if (!isSettlementOverrides(name)) return false;
-    const json = parseJson(String(value));
-    const asked = json.ok && isJsonObject(json.value) ? json.value["amount"] : undefined;
-    const read = parseSettlementAmount(asked, authorized);
-    return !read.ok || read.amount !== amount;
-  });
-  if (!isOther) return false;
-  const finding = overrideInHeaderFinding(route.key);
-  logger.error("amount_in_header", { route: route.key, remedy: finding.remedy });
-  findings.add(finding);
-  return true;
-}
-
-function withoutOverrides(response: HandlerResponse): HandlerResponse {
-  if (!response.headers.some(([name]) => isSettlementOverrides(name))) return response;
-  return { ...response, headers: response.headers.filter(([name]) => !isSettlementOverrides(name)) };
-}
-
 /** What duplicates share: the same response, if all of it was held. */
 function toShare(response: HandlerResponse, release: Release): GateResponse | undefined {
   if (release.kind === "replace") return release.response;
@@ -532,15 +413,25 @@ function toShare(response: HandlerResponse, release: Release): GateResponse | un
   return stored && replayed(stored, release.headers, { isPaid: release.paid });
 }
 
-function toStored({ status, headers, body }: HandlerResponse): StoredAnswer | undefined {
+/** A response to keep; `undefined`: it is too large. What a header of the handler's says about the amount is no part of it. */
+function toStored(response: HandlerResponse): StoredAnswer | undefined {
+  const { status, headers, body } = withoutOverrides(response);
   return body === undefined ? undefined : { status, headers, body };
 }
 
 type StoreDeps = Pick<AdmissionDeps, "store" | "logger">;
 
-async function keepOrOwe(paid: PaidRequest, response: HandlerResponse, deps: StoreDeps): Promise<void> {
+/** Nothing was sent. A response too large to keep is made anew, and counts as an abandoned run: its client left. */
+async function keepOrOwe(
+  paid: PaidRequest,
+  response: HandlerResponse,
+  deps: StoreDeps & Pick<AdmissionDeps, "runs">,
+): Promise<void> {
   const stored = toStored(response);
-  await (stored === undefined ? owe(paid, deps) : keepResponse(paid, stored, deps));
+  if (stored !== undefined) return keepResponse(paid, stored, deps);
+  // First, so that a request that finds the payment owed finds the run counted.
+  deps.runs.beginSettled(paid).abandon();
+  await owe(paid, deps);
 }
 
 /** Keeps a response that was not delivered. One too large to keep is `undefined`, and is lost. Never rejects. */

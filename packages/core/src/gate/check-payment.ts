@@ -13,6 +13,7 @@ import type { PaymentPayload } from "../protocol/documents.js";
 import { PAYMENT_IDENTIFIER, readPaymentIdentifier } from "../protocol/payment-identifier.js";
 import type { Reason } from "../protocol/reasons.js";
 import { matchOffer, type Offer } from "../scheme/offer.js";
+import type { SignatureFinding } from "../scheme/scheme.js";
 import {
   type CheckedPayment,
   type MatchedRequest,
@@ -107,7 +108,7 @@ function readIdentifier(
   return { kind: "refused", status: 400, error, reason: "payment_identifier_required" };
 }
 
-/** After this many good signatures in a row, only one in {@link SAMPLE} is checked, until one is not good. */
+/** After this many good signatures in a row, one in {@link SAMPLE} is checked, until one is not good. */
 const GOOD_ENOUGH = 64;
 const SAMPLE = 16;
 
@@ -124,28 +125,29 @@ export class SignatureChecks {
     this.#refusesOtherKeys = refusesOtherKeys;
   }
 
-  /** A scheme without a check has checked the signature before, or cannot. */
+  /** Checks a signature, unless the scheme cannot, or has done so in `readPayment`. */
   check(read: ReadPayment, settle: SettleTime): CheckedPayment | RefusedPayment {
-    const { scheme, requirements } = read.offer;
-    if (scheme.checkSignature === undefined || this.#mayPass(settle)) return { ...read, isSigned: true };
-    const finding = scheme.checkSignature(read.payment.payload, requirements);
+    if (read.offer.scheme.checkSignature === undefined) return { ...read, isSigned: true };
+    if (this.#mayPass(settle)) return { ...read, isSigned: true, isForged: () => this.#find(read).kind !== "signed" };
+    const finding = this.#find(read);
     if (finding.kind === "signed") this.#good += 1;
-    else this.distrust();
     if (finding.kind !== "other_key" || !this.#refusesOtherKeys)
       return { ...read, isSigned: finding.kind === "signed" };
     const { reason } = finding;
     return { kind: "refused", status: 402, reason, error: reason };
   }
 
-  /** A payment was not signed by its payer: from now on, each signature is checked. */
-  distrust(): void {
-    this.#good = 0;
+  #find({ offer, payment }: ReadPayment): SignatureFinding {
+    const finding = offer.scheme.checkSignature?.(payment.payload, offer.requirements) ?? { kind: "signed" };
+    // From now on, each signature is checked.
+    if (finding.kind !== "signed") this.#good = 0;
+    return finding;
   }
 
-  /** Nobody verifies a payment that is settled at once, so it is always checked. */
+  /** A payment that is settled at once is not verified, so its signature is always checked. */
   #mayPass(settle: SettleTime): boolean {
     if (this.#refusesOtherKeys || settle === "before") return false;
-    // Drawn, so that nobody knows which one.
+    // At random, so that forgers cannot tell which one.
     return this.#good >= GOOD_ENOUGH && Math.random() * SAMPLE >= 1;
   }
 }

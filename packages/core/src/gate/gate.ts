@@ -1,11 +1,12 @@
 /**
  * The gate: what happens to one request at a priced route. READ THIS FIRST.
  *
- *   match → challenge                                         an unpaid request          (this file)
- *   match → hook → price → read → signature → bind → validate → claim → verify → run    (this file)
- *   the handler responds → settle → release or replace the response                     (admission.ts)
- *   the same payment again                                                              (replay.ts)
- *   a settlement that no request waits for                                              (../settlement/recovery.ts)
+ *   match → challenge: an unpaid request                               (this file)
+ *   match → 1 hook → 2 price → 3 read → 4 signature → 5 bind
+ *     → 6 validate → 7 claim → 8 in flight → 9 verify and run          (this file)
+ *   the handler responds → settle → release or replace the response    (admission.ts)
+ *   the same payment again                                             (replay.ts)
+ *   a settlement that no request waits for                             (../settlement/recovery.ts)
  *
  * A client's request never throws: every branch returns a {@link Decision}. Every response is made in responses.ts.
  *
@@ -232,7 +233,7 @@ export class Gate {
     const read = readPayment(route, decoded.payment, now());
     if (read.kind === "refused") return this.#refuse(priced, read);
 
-    // 4. The payer's signature. One that is not of the payer's key may be of a contract: then few are asked about at a time.
+    // 4. The payer's signature. If it is of another key, it may be a contract's: few such payments are verified at a time.
     const checked = this.#deps.signatures.check(read, route.settle);
     if (checked.kind === "refused") return this.#refuse(priced, checked);
 
@@ -333,13 +334,13 @@ export class Gate {
 
   /** Asks a facilitator whether the payment would settle. If not, the claim is released. */
   async #verify(paid: PaidRequest): Promise<Verified | Responded> {
-    const { facilitator, signatures, listings, events, logger, now } = this.#deps;
-    const { isSigned, claim } = paid;
+    const { facilitator, listings, events, logger, now } = this.#deps;
+    const { isSigned, isForged, claim } = paid;
     const startedMs = now();
     const timed = () => ({ ...factsOf(paid), durationMs: now() - startedMs });
     let response: VerifyResponse;
     try {
-      const about = { payment: claim.identity, source: sourceOf(paid), isSigned };
+      const about = { payment: claim.identity, source: sourceOf(paid), isSigned, isForged };
       response = await facilitator.verify(paid.facilitatorRequest, about);
     } catch (error) {
       logger.error("verification_failed", { network: paid.offer.requirements.network, ...explain(error) });
@@ -355,7 +356,7 @@ export class Gate {
     if (!response.isValid) {
       const reason = isReason(response.invalidReason) ? response.invalidReason : "invalid_payload";
       events.emit("invalid", () => ({ ...timed(), reason }));
-      if (isSigned && reason.endsWith("_signature")) signatures.distrust();
+      isForged?.();
       // The facilitator's own failure is not the payer's fault, and another signature would not help.
       if (reason === UNEXPECTED) return this.#release(paid, unreachable(UNEXPECTED, RETRY_AFTER_SECONDS));
       return this.#release(paid, refusal(paid.route, paid.occasion, reason));
@@ -370,7 +371,7 @@ export class Gate {
     return verified?.kind === "respond" ? verified : this.#settleThenRun(paid);
   }
 
-  /** The money moves, and then the handler runs: `settle: "before"`, and payments that were abandoned too often. */
+  /** The money moves, and then the handler runs: with `settle: "before"`, and if the payment was abandoned too often. */
   async #settleThenRun(paid: PaidRequest): Promise<Decision> {
     const { hooks, store, settler, tokens, admissions, events } = this.#deps;
     const { claim, client, route, occasion } = paid;
@@ -478,7 +479,7 @@ export class Gate {
     return respond(response);
   }
 
-  /** 503. Something of ours or of the seller's failed: a store, a scheme. */
+  /** 503. Something of ours or of the seller's failed: a price function, a store, a scheme. */
   #failed(error: unknown, route: string, request: GateRequest): Decision {
     if (error instanceof PriceFailure) {
       this.#deps.logger.error("price_failed", { route, ...describeThrown(error.cause) });

@@ -10,7 +10,7 @@ import type { GateResponse } from "./responses.js";
 
 /** One payment that a request, or a settlement in the background, works on. */
 export interface RequestInFlight {
-  /** The client's address, if it is known for certain. */
+  /** The client's address or session, if it is known for certain. */
   readonly client: string | undefined;
   /**
    * When the facilitator was told to move the money, by {@link InFlight.next}: from then on anyone may see the payment on

@@ -47,9 +47,12 @@ export interface ReadPayment {
   readonly identifier: string | undefined;
 }
 
-/** A payment, and whether its signature was found to be the payer's. Otherwise only a facilitator can tell. */
+/** A payment after the check of its signature. */
 export interface CheckedPayment extends ReadPayment {
+  /** The signature counts as the payer's: it is, or this one was not sampled. Otherwise only a facilitator can tell. */
   readonly isSigned: boolean;
+  /** Checks a signature that was not sampled: whether it is not the payer's. Absent: it was checked. */
+  readonly isForged?: (() => boolean) | undefined;
 }
 
 /** A request with a payment for one of our offers: what all later steps work on. */
@@ -59,10 +62,11 @@ export interface PaidRequest extends PendingPayment {
   readonly place: Place;
   /** For challenges. */
   readonly occasion: Omit<ChallengeOccasion, "error">;
-  /** The client's address, if it is known for certain. */
+  /** The client's address or session, if it is known for certain. */
   readonly client: string | undefined;
-  /** Whether the signature was found to be the payer's. Otherwise only a facilitator can tell. */
+  /** As in {@link CheckedPayment}. */
   readonly isSigned: boolean;
+  readonly isForged: (() => boolean) | undefined;
   /** When the request arrived, by `InFlight.next`. */
   readonly arrival: number;
   /** The token that the client sent, good or not. */
@@ -72,7 +76,7 @@ export interface PaidRequest extends PendingPayment {
 /** Puts together what was read of a request and its payment. */
 export function toPaidRequest(
   { route, request, url, locate, arrival }: MatchedRequest,
-  { offer, payment, reading, identifier, isSigned }: CheckedPayment,
+  { offer, payment, reading, identifier, isSigned, isForged }: CheckedPayment,
   bodyDigest: string,
 ): PaidRequest {
   const place = locate();
@@ -97,6 +101,7 @@ export function toPaidRequest(
     occasion,
     client: request.client,
     isSigned,
+    isForged,
     arrival,
     retryToken: request.retryToken,
     claim,
@@ -110,7 +115,7 @@ export function toPaidRequest(
  */
 export function sourceOf({ client = "", payer }: Pick<PaidRequest, "client" | "payer">): string {
   const family = isIP(client);
-  if (family === 0 || NOT_PUBLIC.check(client, family === 4 ? "ipv4" : "ipv6")) return payer.toLowerCase();
+  if (family === 0 || isSharedAddress(client)) return payer.toLowerCase();
   if (family === 4 || client.includes(".")) return client.slice(client.lastIndexOf(":") + 1);
   // A client of IPv6 has a network of 2^64 addresses.
   const [head = [], tail] = client.split("::").map((part) => part.split(":").filter((group) => group !== ""));
@@ -118,9 +123,9 @@ export function sourceOf({ client = "", payer }: Pick<PaidRequest, "client" | "p
   return [...head, ...zeros, ...(tail ?? [])].slice(0, 4).join(":");
 }
 
-/** Addresses that many clients may have: those of proxies, containers and private networks. */
-const NOT_PUBLIC = new BlockList();
-for (const [network, bits] of [
+/** Addresses of proxies, containers and private networks. */
+const SHARED = new BlockList();
+for (const [address, prefix] of [
   ["0.0.0.0", 8],
   ["10.0.0.0", 8],
   ["100.64.0.0", 10],
@@ -129,14 +134,18 @@ for (const [network, bits] of [
   ["172.16.0.0", 12],
   ["192.168.0.0", 16],
 ] as const) {
-  NOT_PUBLIC.addSubnet(network, bits, "ipv4");
+  SHARED.addSubnet(address, prefix, "ipv4");
 }
-for (const [network, bits] of [
-  ["::", 127],
-  ["fc00::", 7],
-  ["fe80::", 10],
-] as const) {
-  NOT_PUBLIC.addSubnet(network, bits, "ipv6");
+SHARED.addSubnet("::", 127, "ipv6");
+SHARED.addSubnet("fc00::", 7, "ipv6");
+SHARED.addSubnet("fe80::", 10, "ipv6");
+
+/** Whether many clients may have this address, because it is not one on the Internet. */
+export function isSharedAddress(client: string): boolean {
+  // A zone (`fe80::1%eth0`) is not part of the address.
+  const [address = ""] = client.split("%");
+  const family = isIP(address);
+  return family !== 0 && SHARED.check(address, family === 4 ? "ipv4" : "ipv6");
 }
 
 /** A run of this process. A UUID of its own for each would take half a kilobyte more per record. */

@@ -4,14 +4,14 @@
  *   the time of its arrival    before its settlement began, only the payer knew the payment     (replay.ts)
  *   the payment's identifier   it is never on chain                                             (replay.ts)
  *   a retry token              it went out with an earlier response to the payer
- *   its address                only while the first request settles, and only if no two clients share it
+ *   its address or session     only while the first request settles, and only if no two clients share it
  *
  * @see `docs/reference/lifecycle.md`, "The same payment again"
  * @module
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { BlockList, isIP } from "node:net";
 import { PAYMENT_RETRY_TOKEN } from "../protocol/headers.js";
+import { isSharedAddress } from "./paid-request.js";
 import type { Headers } from "./responses.js";
 
 /** Tokens by which a payer proves that a duplicate is its own. They are computed, so no record has them. */
@@ -42,28 +42,4 @@ const TOKEN = /^[\w-]{43}$/;
 /** Whether two requests come from one client, by what the adapter knows of it: an address, or the id of a session. */
 export function isSameClient(client: string | undefined, other: string | undefined): boolean {
   return client !== undefined && client === other && !isSharedAddress(client);
-}
-
-/** Addresses that a proxy may have in common with other clients, because they are not addresses on the Internet. */
-const SHARED = new BlockList();
-for (const [address, prefix] of [
-  ["0.0.0.0", 8],
-  ["10.0.0.0", 8],
-  ["100.64.0.0", 10],
-  ["127.0.0.0", 8],
-  ["169.254.0.0", 16],
-  ["172.16.0.0", 12],
-  ["192.168.0.0", 16],
-] as const) {
-  SHARED.addSubnet(address, prefix, "ipv4");
-}
-SHARED.addSubnet("::", 127, "ipv6");
-SHARED.addSubnet("fc00::", 7, "ipv6");
-SHARED.addSubnet("fe80::", 10, "ipv6");
-
-function isSharedAddress(client: string): boolean {
-  // A zone (`fe80::1%eth0`) is not part of the address.
-  const [address = ""] = client.split("%");
-  const family = isIP(address);
-  return family !== 0 && SHARED.check(address, family === 4 ? "ipv4" : "ipv6");
 }

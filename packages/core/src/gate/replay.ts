@@ -2,10 +2,10 @@
  * The same payment again: what a duplicate gets, while the first request is in flight and afterwards.
  *
  *   for another request or other terms   refused
- *   claimed, serving                     waits for the first request, and shares its response
+ *   claimed, serving                     waits for the first request, and shares its response; else 409
  *   settling                             the same; but an abandoned settlement is settled again
- *   settled                              gets the kept response, if there is one
- *   owed                                 the handler runs
+ *   settled                              gets the kept response, if there is one; else refused
+ *   owed                                 the handler runs, unless it was abandoned too often
  *   unsent, unknown                      settled again, then as settled
  *   rejected                             refused, with the receipt
  *
@@ -168,7 +168,7 @@ export class Replay {
     const { owner, facilitator, answer: response, request = paid.facilitatorRequest } = record;
     // As it was at first: the handler may have set an amount, and the identifier and expiry are the first request's.
     const payment = { ...paid, facilitatorRequest: request, claim: asRecorded(paid.claim, record) };
-    // The response stays for the payer, who may be somebody else, or whose connection may break.
+    // The response stays for the payer: this client may be another one, or may disconnect.
     const waiting = { client: paid.client, keepsResponse: () => true };
     let decision: Decision | undefined;
     try {

@@ -197,7 +197,7 @@ export function inProgress(proof: Headers = []): GateResponse {
   );
 }
 
-/** 409: another payment has the same identifier. */
+/** 409: another payment of this payer has the same identifier. */
 export function identifierConflict(): GateResponse {
   return problem(
     409,
@@ -221,7 +221,7 @@ export function tooManyCopies(retryAfterSeconds: number): GateResponse {
   );
 }
 
-/** 429: too many runs of this payer, or of this payment, are not paid for. */
+/** 429: too many runs of this payer or payment are not charged, or the balance does not suffice for one more. */
 export function tooManyPayments(retryAfterSeconds: number): GateResponse {
   return problem(
     429,
@@ -270,7 +270,7 @@ export function cutShort(): GateResponse {
   return problem(500, "unexpected_settle_error", "The response was not complete. You were not charged.");
 }
 
-/** 503: the facilitator cannot be asked. Nothing was charged. */
+/** 503: the payment could not be verified or settled. Nothing was charged. */
 export function unreachable(error: Reason, retryAfterSeconds: number): GateResponse {
   return problem(
     503,

@@ -31,7 +31,7 @@ export interface RunRefusal {
   readonly retryAfterSeconds: number;
 }
 
-/** What counting runs takes. */
+/** What counting runs needs. */
 export interface RunsDeps {
   readonly maxPerPayer: number;
   /** RPC nodes by network, in its canonical spelling. */
@@ -111,7 +111,7 @@ export class Run {
 export class Runs {
   readonly #deps: RunsDeps;
   readonly #byPayer = new Map<string, Set<Run>>();
-  /** Questions to nodes that have no response yet, by payer and asset. */
+  /** Questions to nodes that wait for a response, by payer and asset. */
   readonly #asking = new Map<string, Promise<bigint | undefined>>();
   #sweepAt = FIRST_SWEEP;
 
@@ -160,10 +160,6 @@ export class Runs {
     return abandoned.length < MAX_ABANDONED ? 0 : this.#secondsUntilFirst(abandoned);
   }
 
-  #abandonedBy(payment: Payment): readonly Run[] {
-    return this.#runsOf(payment).filter((run) => run.isAbandoned && run.identity === payment.claim.identity);
-  }
-
   /** A payment has settled: its runs are paid for. */
   settled(payment: Payment): void {
     for (const run of this.#runsOf(payment)) {
@@ -172,6 +168,10 @@ export class Runs {
       this.#asking.delete(questionOf(payment, run.asset));
       run.settle();
     }
+  }
+
+  #abandonedBy(payment: Payment): readonly Run[] {
+    return this.#runsOf(payment).filter((run) => run.isAbandoned && run.identity === payment.claim.identity);
   }
 
   /** The runs of a payer that still count. */
@@ -218,7 +218,7 @@ export class Runs {
     return Math.max(Math.ceil((untilMs - this.#deps.now()) / 1000), 1);
   }
 
-  /** Whether a payer has enough for all his runs. If the node does not tell, he has one at a time. */
+  /** Whether a payer has enough for all runs. If the node does not tell, there is one run at a time. */
   async #canPay(paid: PaidRequest, asset: string, exposure: bigint): Promise<boolean> {
     const { scheme, requirements } = paid.offer;
     const rpc = this.#deps.rpc.get(canonicalNetwork(requirements.network));

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { PriceError } from "../errors.js";
 import { price, usd } from "./exact-price.js";
 
 describe("a computed price", () => {
@@ -60,6 +61,13 @@ describe("a computed price", () => {
     expect(compute).toThrow(
       expect.objectContaining({ code: "ERR_FAREBOX_PRICE", message: expect.stringMatching(message) }),
     );
+  });
+
+  test("a computed price in a calculation throws, because the operator would join texts", () => {
+    const one = usd("0.1") as unknown as number;
+    expect(`${usd("0.1")}`).toBe("$0.1");
+    expect(() => one + 1).toThrow(PriceError);
+    expect(() => one * 2).toThrow(PriceError);
   });
 
   test("a computed price is what integers say, for any of them", () => {

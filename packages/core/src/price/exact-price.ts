@@ -62,6 +62,12 @@ export class ExactPrice {
     return exact({ units: unitsAt(this.#value, decimals) + unitsAt(other.#value, decimals), decimals }, own);
   }
 
+  /** @throws PriceError in a calculation such as `price + 1`, which would join two texts. */
+  [Symbol.toPrimitive](hint: string): string {
+    if (hint === "string") return this.toString();
+    throw new PriceError(this.toString(), "plus() or times() instead of an operator");
+  }
+
   /** Rounds up to a number of decimals. Default: 6, as most stablecoins have. */
   roundUp(decimals = 6): ExactPrice {
     return this.#round(decimals, (parts, step) => (parts + step - 1n) / step);

@@ -176,12 +176,22 @@ export function isPublicName(hostname: string): boolean {
 /** Addresses of one machine and of private networks. */
 const PRIVATE_ADDRESS =
   /^(?:0|10|127|169\.254|192\.168|172\.(?:1[6-9]|2\d|3[01])|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7]))\./;
-const PRIVATE_ADDRESS_6 = /^(?:::1?|f[cd][0-9a-f]{2}:.*|fe[89ab][0-9a-f]:.*|::ffff:.*)$/;
+const PRIVATE_ADDRESS_6 = /^(?:::1?|f[cd][0-9a-f]{2}:.*|fe[89ab][0-9a-f]:.*)$/;
+
+/** An IPv4 address as one of IPv6, as the URL parser writes it: `::ffff:808:808`. */
+const MAPPED_ADDRESS = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/;
+
+/** The IPv4 address that an IPv6 address stands for, or the same host. */
+function unmapped(host: string): string {
+  const [, high = "", low = ""] = MAPPED_ADDRESS.exec(host) ?? [];
+  if (high === "") return host;
+  return [high, low].flatMap((part) => [Number.parseInt(part, 16) >> 8, Number.parseInt(part, 16) & 0xff]).join(".");
+}
 
 /** Whether a URL is public and not encrypted. */
 export function isPublicWithoutTls(url: string): boolean {
   if (!url.startsWith("http://") || !URL.canParse(url)) return false;
-  const host = withoutBrackets(new URL(url).hostname);
+  const host = unmapped(withoutBrackets(new URL(url).hostname));
   if (isIP(host) === 4) return !PRIVATE_ADDRESS.test(host);
   return isIP(host) === 6 ? !PRIVATE_ADDRESS_6.test(host) : isPublicName(host);
 }

@@ -83,6 +83,9 @@ describe("the text of a value", () => {
         return again;
       })(),
     ],
+    ["an object that keeps fields from JSON", { size: 1000, toJSON: () => ({}) }],
+    ["a list with more than items", Object.assign(["row"], { columns: ["a"] })],
+    ["an object with symbols", { [Symbol("size")]: 1000 }],
     ["lists without end", [endless()]],
     ["a function", { a: () => 1 }],
     ["a symbol", [Symbol("a")]],

@@ -86,6 +86,8 @@ function writeComposite(writer: Writer, value: object, depth: number): void {
 }
 
 function writeItems(writer: Writer, items: Iterable<unknown>, depth: number): void {
+  // Parsers of tables put more than items into an array, and two such arrays would look the same.
+  if (Array.isArray(items) && Object.keys(items).length !== items.length) throw new RangeError("more than items");
   writer.add("[");
   for (const item of items) {
     write(writer, item, depth + 1);
@@ -113,11 +115,13 @@ function writeBytes(writer: Writer, bytes: Uint8Array): void {
 }
 
 function writeObject(writer: Writer, value: object, depth: number): void {
-  if ("toJSON" in value && typeof value.toJSON === "function") {
-    writer.add("=");
-    write(writer, value.toJSON(), depth + 1);
+  if (value instanceof Date) {
+    writer.add(`=${JSON.stringify(value)}`);
     return;
   }
+  // What it keeps from JSON would not count.
+  if ("toJSON" in value && typeof value.toJSON === "function") throw new RangeError("an object with its own JSON");
+  if (Object.getOwnPropertySymbols(value).length > 0) throw new RangeError("an object with symbols");
   const keys = Object.keys(value);
   // Streams, forms and files keep their contents elsewhere: all of them would look the same.
   if (keys.length === 0 && !isPlain(value)) throw new RangeError("an object without fields has no text");

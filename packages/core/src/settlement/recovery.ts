@@ -133,7 +133,7 @@ export class SettlementRecovery {
     return counts;
   }
 
-  /** The payer chooses the expiry, up to a day ahead. The seller chose how long a payment may take. */
+  /** The payer chooses the expiry, perhaps far ahead. The seller chose how long a payment may take. */
   #untilMs({ claim, facilitatorRequest }: PendingPayment): number {
     const { maxTimeoutSeconds } = facilitatorRequest.paymentRequirements;
     return Math.min(claim.expiresAtMs, this.#deps.now() + maxTimeoutSeconds * 1000) + UNRESOLVED_AFTER_MS;

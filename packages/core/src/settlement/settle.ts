@@ -22,7 +22,7 @@ export interface SettlementStart {
   readonly facilitator: string | undefined;
   /** Kept until the payer has it; `undefined`: no response, or one too large to keep. */
   readonly response: StoredAnswer | undefined;
-  /** The client that waits for the outcome, by its address if that is known; `undefined`: no client waits. */
+  /** The client that waits for the outcome, by its address or session if known; `undefined`: no client waits. */
   readonly waiting:
     | {
         readonly client: string | undefined;

@@ -52,12 +52,12 @@ export type PaymentState = "claimed" | "serving" | "settling" | "settled" | "owe
 
 /** Which state may follow which. */
 export const TRANSITIONS: Readonly<Record<PaymentState, readonly PaymentState[]>> = Object.freeze({
-  // A route that settles first goes to `settling` at once.
+  // `settling` at once: the route settles first, or the payment was abandoned too often.
   claimed: ["serving", "settling"],
   serving: ["settling"],
   // `settling` again: another owner takes over from one whose lease has run out.
   settling: ["settling", "settled", "owed", "rejected", "unsent", "unknown"],
-  // `settled` again: the response is stored when its delivery fails. `owed`: the stored response is handed out.
+  // `settled` again: its response is stored, or the handler runs once more for the payer. `owed`: there is no response to give.
   settled: ["settled", "owed"],
   owed: ["settled"],
   rejected: [],

@@ -1,0 +1,130 @@
+/**
+ * Whether a handler's response is charged, and whether it asks for the amount that is charged.
+ *
+ * @see `docs/reference/lifecycle.md`, "One request", and `docs/guides/downloads.md`
+ * @module
+ */
+import { type Findings, overrideInHeaderFinding } from "../events/findings.js";
+import { errorName, type Logger } from "../events/logger.js";
+import { parseSettlementAmount } from "../price/settlement-amount.js";
+import { ownPathOf, type PublicUrlSettings } from "../pricing/resource.js";
+import { isSettlementOverrides } from "../protocol/headers.js";
+import { isJsonObject, parseJson } from "../protocol/json.js";
+import type { StoredAnswer } from "../store/payment-store.js";
+import type { PaidRequest } from "./paid-request.js";
+
+/** What the handler responded, held back. */
+export interface HandlerResponse extends Omit<StoredAnswer, "body"> {
+  /** The whole body; `undefined`: it is larger than what is held. */
+  readonly body: Uint8Array | undefined;
+  /** The body is shorter than its `Content-Length`. Default false. */
+  readonly isCutShort?: boolean;
+  /**
+   * Whether a request for a path of this server, mounts included, would have to pay. Asked about the target of a redirect.
+   * Must not throw. Default: unknown.
+   */
+  readonly isPriced?: (method: string, path: string) => boolean;
+}
+
+/** What these decisions need. */
+export interface ChargingDeps {
+  readonly publicUrls: PublicUrlSettings;
+  readonly findings: Pick<Findings, "add">;
+  readonly logger: Logger;
+}
+
+/**
+ * Whether a response is charged: by default, or as the seller's `chargeable` says. If that throws, or returns no boolean,
+ * nothing is charged.
+ *
+ * A 304 is never charged: it has no content, and may answer a condition that the client could not take back.
+ */
+export function isCharged(
+  paid: PaidRequest,
+  response: HandlerResponse,
+  { publicUrls, logger }: Pick<ChargingDeps, "publicUrls" | "logger">,
+): boolean {
+  const { key, chargeable } = paid.route;
+  const { status } = response;
+  if (status === 304) return false;
+  const location = locationOf(response);
+  const isOnward = location !== undefined && leadsToPriced(location, paid, response, publicUrls);
+  const isSale = (status >= 200 && status < 300) || (isRedirect(status) && location !== undefined && !isOnward);
+  if (chargeable === undefined) {
+    const remedy = "set chargeable if the link itself is for sale: ({ isSale }) => isSale keeps the default";
+    if (isOnward) logger.warn("redirect_not_charged", { route: key, remedy });
+    return isSale;
+  }
+  const failed = (error: string) => logger.error("chargeable_failed", { route: key, status, error });
+  try {
+    const verdict: unknown = chargeable({ status, isSale, ...(location === undefined ? {} : { location }) });
+    if (typeof verdict === "boolean") return verdict;
+    // A promise comes too late. One that rejects must be caught, or it ends the process.
+    Promise.resolve(verdict).catch(() => {});
+    failed(`it returned ${verdict instanceof Promise ? "a promise" : describe(verdict)}`);
+  } catch (error) {
+    failed(errorName(error));
+  }
+  return false;
+}
+
+function isRedirect(status: number): boolean {
+  return status >= 300 && status < 400;
+}
+
+function locationOf({ headers }: HandlerResponse): string | undefined {
+  const value = headers.find(([name]) => name.toLowerCase() === "location")?.[1];
+  return value === undefined ? undefined : String(value);
+}
+
+/** Whether a redirect leads to a priced route of this server. The client pays there, and would pay twice for one thing. */
+function leadsToPriced(
+  location: string,
+  { occasion }: PaidRequest,
+  { status, isPriced }: HandlerResponse,
+  publicUrls: PublicUrlSettings,
+): boolean {
+  if (!isRedirect(status) || isPriced === undefined || DEPENDS_ON_PATH.test(location)) return false;
+  const { url, method } = occasion;
+  const becomesGet = status === 303 || method === "HEAD" || (method === "POST" && status < 303);
+  const path = ownPathOf(location, url, publicUrls);
+  return path !== undefined && isPriced(becomesGet ? "GET" : method, path);
+}
+
+/** `song` and `../files/song` lead elsewhere when the client writes another path for the same route. */
+const DEPENDS_ON_PATH = /^\s*(?![a-z][a-z0-9+.-]*:|[/\\?#])/i;
+
+function describe(verdict: unknown): string {
+  if (verdict === null) return "null";
+  return typeof verdict === "object" ? "an object" : typeof verdict;
+}
+
+/**
+ * Whether a header asks for another amount than the one that is charged, and reports it. The amount is set by a function of
+ * ours; the reference's function of the same name sets a header, and so may a server behind the handler.
+ */
+export function contradicts(
+  headers: HandlerResponse["headers"],
+  { paid, amount }: { readonly paid: PaidRequest; readonly amount: bigint | undefined },
+  { findings, logger }: Pick<ChargingDeps, "findings" | "logger">,
+): boolean {
+  const { route, offer } = paid;
+  const authorized = { maximum: offer.amount, decimals: offer.asset.decimals };
+  const isOther = headers.some(([name, value]) => {
+    if (!isSettlementOverrides(name)) return false;
+    const json = parseJson(String(value));
+    const asked = json.ok && isJsonObject(json.value) ? json.value["amount"] : undefined;
+    const read = parseSettlementAmount(asked, authorized);
+    return !read.ok || read.amount !== amount;
+  });
+  if (!isOther) return false;
+  const finding = overrideInHeaderFinding(route.key);
+  logger.error("amount_in_header", { route: route.key, remedy: finding.remedy });
+  findings.add(finding);
+  return true;
+}
+
+export function withoutOverrides(response: HandlerResponse): HandlerResponse {
+  if (!response.headers.some(([name]) => isSettlementOverrides(name))) return response;
+  return { ...response, headers: response.headers.filter(([name]) => !isSettlementOverrides(name)) };
+}
