@@ -56,7 +56,7 @@ async function openHostileShop(
   const bank = await openHostileBank(way);
   const payments = createPayments({
     facilitator: bank.server.url,
-    deadlines: way === "hangs" ? { settleMs: 1_500 } : {},
+    deadlines: way === "hangs" ? { settleMs: 600 } : {},
     logger: { info: () => {}, warn: () => {}, error: () => {} },
     ...options,
   });

@@ -83,9 +83,14 @@ function checkDebit(shop: Shop, payment: Payment): readonly string[] {
   return [`[2] ${payment.name} was debited, and its payer never got a whole answer for it`];
 }
 
-/** Whether clients left two runs for which the money had moved: the next one has to wait. */
+/** Whether clients left two runs that are owed again: the next one has to wait. */
 function isAbandoned(runs: readonly Run[]): boolean {
-  return runs.filter(({ isPaid, isStopped }) => isPaid && isStopped).length >= 2;
+  return runs.filter((run) => (run.isPaid && run.isStopped) || isLost(run)).length >= 2;
+}
+
+/** Whether the client left before a response arrived that was too large to keep. */
+function isLost({ isLarge, request }: Run): boolean {
+  return isLarge && request.answer?.isWhole !== true;
 }
 
 /** The answer went out while the client was there to take it, or is one that is begun once. */
