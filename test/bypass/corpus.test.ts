@@ -38,8 +38,6 @@ const PRICED_IN_VAIN: readonly string[] = [
   "param-broken-utf-8",
   "file-slash",
   "file-capitals",
-  "file-absent",
-  "file-broken-escape",
   "file-dots-backslash",
   "file-dots-raw-backslash",
   "file-dots-twice-encoded",

@@ -1,12 +1,13 @@
 /**
- * Priced files and priced proxies. What serves them decodes and resolves a path by itself, so all that reaches them is
- * priced, however it is written. Only a proxy of everything is not: there, a path that could mean a key's is refused.
+ * Priced files and priced proxies. They decode and resolve a path by themselves. So all that reaches a mount is priced, however
+ * it is written. At the top of an app only some requests are: those that a file server may read as a key's path are priced, and
+ * those that a proxy may read so are refused.
  *
  * @module
  */
 import { type Case, casesOf, files, get, proxy, router, type Step, table } from "../case.js";
 
-/** One priced file: the file server has its price. */
+/** One priced file in a folder that is otherwise free. */
 const ONE_FILE: readonly Case[] = casesOf({ app: [table(), files("/")], keys: ["GET /files/secret.txt"] }, [
   ["file", "GET /files/secret.txt", "priced", "A file by its path."],
   ["file-head", "HEAD /files/secret.txt", "priced", "Files answer HEAD."],
@@ -15,10 +16,10 @@ const ONE_FILE: readonly Case[] = casesOf({ app: [table(), files("/")], keys: ["
   ["file-query", "GET /files/secret.txt?a", "priced", "With a query."],
   ["file-fragment", "GET /files/secret.txt#a", "priced", "With a fragment."],
   ["file-absolute-form", "GET http://a.example/files/secret.txt", "priced", "In absolute form."],
-  ["file-free", "GET /public.txt", "priced", "A file server has one price: it reads paths by itself."],
-  ["file-free-encoded", "GET /publ%69c.txt", "priced", "However the path is written."],
-  ["file-absent", "GET /absent.txt", "priced", "Also for a file that is not there."],
-  ["file-broken-escape", "GET /%zz", "priced", "And for what is no file's path."],
+  ["file-free", "GET /public.txt", "free", "A file that no key names."],
+  ["file-free-encoded", "GET /publ%69c.txt", "free", "However it is written."],
+  ["file-absent", "GET /absent.txt", "not found", "A file that is not there."],
+  ["file-broken-escape", "GET /%zz", "not found", "No file has such a path."],
   ["file-dots", "GET /x/../files/secret.txt", "priced", "The file server resolves dot segments."],
   ["file-dots-encoded", "GET /x/%2e%2e/files/secret.txt", "priced", "And decodes them first."],
   ["file-dots-capitals", "GET /x/%2E%2E/files/secret.txt", "priced", "In capitals too."],

@@ -49,8 +49,7 @@ export function samplesOf(path: string): readonly string[] | undefined {
 
 /** Whether the seller's template of a mount matches the mount of a request. */
 export function matchesMount(template: string, mountPath: string): boolean {
-  if (template === mountPath) return true;
-  if (template === "" || mountPath === "") return false;
+  if (template === "" || mountPath === "") return template === mountPath;
   const compiled = compileRegistered(template);
   return compiled.ok && compiled.forms.some((form) => form.paramsOf(mountPath) !== undefined);
 }

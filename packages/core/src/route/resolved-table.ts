@@ -143,7 +143,7 @@ function belowThatMount(mount: string, fullPath: string): Pick<RouteQuery, "path
   const end = mount === "" ? 0 : endOfSegments(fullPath, countSegments(mount));
   if (end === undefined) return undefined;
   const mountPath = fullPath.slice(0, end);
-  return matchesMount(mount, mountPath) ? { mountPath, path: fullPath.slice(end) || "/" } : undefined;
+  return mount === mountPath || matchesMount(mount, mountPath) ? { mountPath, path: fullPath.slice(end) || "/" } : undefined;
 }
 
 function countSegments(path: string): number {
