@@ -333,6 +333,96 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
     ],
   ];
 
+  const secret: RoutesConfig = { "GET /secret": PRICED };
+  const everySecret = ["GET /secret 402", "POST /secret 402", "GET /Secret/ 402", "OPTIONS /secret 204"];
+
+  const hidden: readonly Row[] = [
+    [
+      "an inner app with a table of full keys",
+      { "GET /in/a": PRICED },
+      ["POST /in/a 402", "OPTIONS /in/a 204", "GET /in/a 402", "GET /IN/A/ 402"],
+      (app, { run }, table) => app.use("/in", express().use(table).all("/a", run)),
+    ],
+    [
+      "an inner app of a router, with a table of full keys",
+      { "GET /r/in/a": PRICED },
+      ["POST /r/in/a 402", "GET /r/in/a 402"],
+      (app, { run }, table) => app.use("/r", express.Router().use("/in", express().use(table).all("/a", run))),
+    ],
+    [
+      "a table after its routes, before any request met it",
+      WEATHER,
+      ["POST /weather 402", "GET /weather 402"],
+      (app, { run }, table) => app.all("/weather", run).use(table),
+    ],
+    [
+      "a mount behind a route that names OPTIONS and passes on",
+      { "GET /x": PRICED },
+      ["OPTIONS /x 204", "GET /x 402"],
+      (app, { run }, table) =>
+        app
+          .use(table)
+          .options("/x", (_req, _res, next) => next())
+          .use("/x", run),
+    ],
+    [
+      "a mount that charges, behind a route that names OPTIONS and passes on",
+      { "GET /y": PRICED },
+      ["OPTIONS /x 204", "GET /x 402"],
+      (app, { run, payments }) =>
+        app.options("/x", (_req, _res, next) => next()).use("/x", payments.charge(PRICED), run),
+    ],
+    ["app.all for every path", secret, everySecret, (app, { run }, table) => app.use(table).all(/.*/, run)],
+    ["a function for every path", secret, everySecret, (app, { run }, table) => app.use(table).use(run)],
+    [
+      "a page for every path, to which middleware rewrites",
+      secret,
+      ["GET /alias 402", "POST /alias 402", "GET /%73ecret 400", "GET /x/../secret 400"],
+      (app, { run }, table) =>
+        app
+          .use(table)
+          .use(rewriting((url) => url.replace("/alias", "/secret")))
+          .all(/.*/, run),
+    ],
+    [
+      "a proxy before the table",
+      { "GET /up/secret": PRICED },
+      ["GET /up/secret 402", "POST /up/secret 402", "GET /up/x/../secret 400"],
+      (app, { run }, table) => app.use("/up", run).use(table).use(table),
+    ],
+    [
+      "a wrapped table, and a page for every path",
+      secret,
+      everySecret,
+      (app, { run }, table) => app.use((req, res, next) => table(req, res, next)).all(/.*/, run),
+    ],
+    [
+      "a router with its table that a function calls",
+      secret,
+      everySecret,
+      (app, { run }, table) => {
+        const router = express.Router().use(table).all("/secret", run);
+        app.use((req, res, next) => router(req, res, next));
+      },
+    ],
+    [
+      "a router that a function calls behind the table",
+      secret,
+      everySecret,
+      (app, { run }, table) => {
+        const router = express.Router().all("/secret", run);
+        app.use(table).use((req, res, next) => router(req, res, next));
+      },
+    ],
+  ];
+
+  test.each(hidden)("never runs unpaid where only paths tell: %s", async (_what, routes, expected, build) => {
+    const { runs, askAll } = await open(express, (app, tools) => build(app, tools, tools.payments.routes(routes)));
+    const lines = expected.map((row) => row.slice(0, row.lastIndexOf(" ")));
+    expect(await askAll(lines)).toEqual(expected);
+    expect(runs).toEqual([]);
+  });
+
   test.each(rows)("never runs unpaid: %s", async (_what, routes, expected, build) => {
     const { runs, askAll } = await open(express, (app, tools) => build(app, tools, tools.payments.routes(routes)));
     const lines = expected.map((row) => row.slice(0, row.lastIndexOf(" ")));
@@ -515,6 +605,84 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
       "GET //book.pdf 402",
     ]);
     expect(runs).toHaveLength(lines.length);
+  });
+
+  test.each<[what: string, routes: RoutesConfig, free: string[], build: Row[3]]>([
+    [
+      "of a key that a wrapped table has",
+      { "GET /:a/:b/:c.json": PRICED },
+      ["GET /paid/paid/paid", "POST /a"],
+      (app, { other }, table) =>
+        app
+          .use((req, res, next) => table(req, res, next))
+          .get("/paid/paid/paid", other)
+          .post("/a", other),
+    ],
+    [
+      "of a key with the full path, in a table at a mount",
+      { "GET /api/x": PRICED },
+      ["GET /api/b/c"],
+      (app, { run, other }, table) =>
+        app.use("/api", table).use("/api", express.Router().get(/^\/x/, run).get("/:any/:other", other)),
+    ],
+    [
+      "behind middleware at the path of a key",
+      WEATHER,
+      ["POST /weather", "GET /weather/today"],
+      (app, { run, other }, table) =>
+        app
+          .use(table)
+          .use("/weather", (_req, _res, next) => next())
+          .post("/weather", other)
+          .get("/weather/today", other)
+          .get(/^\/weather$/, run),
+    ],
+    [
+      "behind middleware at a path, with a key that no route is for",
+      { "GET /api/wether": PRICED },
+      ["GET /api/news", "POST /api/news/7"],
+      (app, { other }, table) =>
+        app
+          .use(table)
+          .use("/api", (_req, _res, next) => next())
+          .get("/api/news", other)
+          .post("/api/news/:id", other),
+    ],
+    [
+      "for another method of a path that only a page for every path has",
+      { "GET /secret": PRICED },
+      ["POST /secret", "GET /", "GET /style.css", "PUT /other", "OPTIONS /other"],
+      (app, { run, other }, table) =>
+        app
+          .use(table)
+          .use((_req, _res, next) => next())
+          .post("/secret", other)
+          .all(/^\/secret$/, run)
+          .all(/.*/, other),
+    ],
+  ])("leaves handlers free %s", async (_what, routes, free, build) => {
+    const { runs, askAll } = await open(express, (app, tools) => build(app, tools, tools.payments.routes(routes)));
+    expect(await askAll(free)).toEqual(free.map((line) => `${line} 200`));
+    expect(runs).toHaveLength(free.length);
+    expect(runs.filter((one) => one.startsWith("run"))).toEqual([]);
+  });
+
+  test("may take the place of another one", async () => {
+    let swap = () => {};
+    const { ask, runs } = await open(express, (app, { run, other, payments }) => {
+      app.use(payments.routes(WEATHER)).get("/free", other).all("/old", other);
+      swap = () => {
+        const { stack } = (app as unknown as { router?: { stack: unknown[] }; _router: { stack: unknown[] } })[
+          version === "Express 4" ? "_router" : "router"
+        ] as { stack: unknown[] };
+        stack.pop();
+        app.all("/weather", run);
+      };
+    });
+    expect(await ask("GET /free")).toBe("200");
+    swap();
+    expect(await ask("POST /weather")).toBe("402");
+    expect(runs).toEqual(["other GET /free"]);
   });
 
   test("leaves other handlers free", async () => {

@@ -208,11 +208,6 @@ describe.each(VERSIONS)("on %s, the report", (_, express) => {
           .get("/a/:b", serve),
     ],
     [
-      "keys that nothing orders",
-      [["FAREBOX_KEYS_OVERLAP", "GET /a/b/:y"]],
-      (app, s) => app.use(s.routes({ "GET /a/:x/c": PRICED, "GET /a/b/:y": PRICED })).get("/a/:x/:y", serve),
-    ],
-    [
       "a route priced by key and by handler",
       [["FAREBOX_PRICED_TWICE", "GET /a"]],
       (app, s) => app.use(s.routes({ "GET /a": PRICED })).get("/a", s.charge(PRICED), serve),
@@ -239,14 +234,6 @@ describe.each(VERSIONS)("on %s, the report", (_, express) => {
         ["FAREBOX_PRICED_TWICE", "/a"],
       ],
       (app, s) => app.use(s.routes({ "GET /a": PRICED }), s.routes({ "/a": PRICED })).get("/a", serve),
-    ],
-    [
-      "a folder of two prices",
-      [["FAREBOX_MOUNT_OF_TWO_PRICES", "GET /f/b"]],
-      (app, s) => {
-        const dear = { accepts: { price: "$1", network: "eip155:84532", payTo: PAY_TO } } as const;
-        app.use(s.routes({ "GET /f/a": PRICED, "GET /f/b": dear })).use("/f", express5.static("."));
-      },
     ],
   ])("the report finds %s", (_why, expected, build) => {
     expect(codesOf(build)).toEqual(expected);

@@ -23,14 +23,7 @@ export { type Place, placeOfRoute } from "./pricing/resource.js";
 export { writeCanonicalText } from "./protocol/canonical-text.js";
 export { EXPOSE_HEADERS, exposeHeaders, isSettlementOverrides } from "./protocol/headers.js";
 export type { DescribedOffer, DescribedRoute } from "./report/described-routes.js";
-export { matchesMount, samplesOf } from "./route/path.js";
+export { matchesMount } from "./route/path.js";
 export type { BodyDigest, BodyProblem, GateRequest } from "./route/request.js";
 export type { HandlerQuery } from "./route/resolved-table.js";
-export {
-  type OpaqueReceiver,
-  type Receiver,
-  type Receivers,
-  type RegisteredRoute,
-  type RouterView,
-  UNKNOWN_RECEIVERS,
-} from "./route/router-view.js";
+export type { Receiver, RegisteredRoute, RouterView } from "./route/router-view.js";

@@ -32,7 +32,6 @@ test("the public surface of @farebox/core/adapter is exactly this", () => {
   expect(Object.keys(adapter).sort()).toMatchInlineSnapshot(`
     [
       "EXPOSE_HEADERS",
-      "UNKNOWN_RECEIVERS",
       "createPaymentsEngine",
       "createPaymentsGate",
       "exposeHeaders",
@@ -41,7 +40,6 @@ test("the public surface of @farebox/core/adapter is exactly this", () => {
       "matchesMount",
       "placeOfRoute",
       "privateCacheControl",
-      "samplesOf",
       "writeCanonicalText",
     ]
   `);

@@ -16,7 +16,7 @@ import { PAYMENT_RETRY_TOKEN, PAYMENT_SIGNATURE } from "@farebox/core/protocol";
 import type { Application, Request } from "express";
 import { digestBody, hasBody, parsedBody } from "./request-body.js";
 import { createRouterView } from "./router-view.js";
-import { type LayerRoute, takesAnyMethod } from "./router-walk.js";
+import { type LayerRoute, rootOf, takesAnyMethod } from "./router-walk.js";
 
 /** Reads a request for a gate. Everything that free routes do not need is read when it is asked for. */
 export function readRequest(req: Request, gate: object): GateRequest {
@@ -139,10 +139,9 @@ function readPath({ path }: Request): string {
   return path ?? "/";
 }
 
-/** Whether the matched route was registered for the request's method by name, and not for every method. */
-export function isRouteOfItsMethod(req: Request): boolean {
-  const { methods } = (req.route ?? {}) as Partial<Pick<LayerRoute, "methods">>;
-  return methods?.[req.method.toLowerCase()] === true && !takesAnyMethod({ methods });
+/** Whether a route was registered for a method by name, and not for every method. */
+export function namesMethod(route: Pick<LayerRoute, "methods"> | undefined, method: string): boolean {
+  return route?.methods[method.toLowerCase()] === true && !takesAnyMethod(route);
 }
 
 /** The path and parameters of the matched route. A path that is a regular expression has no template and no names. */
@@ -166,18 +165,12 @@ function readParams({ params }: Request): Place["pathParams"] {
 
 /** The mount of a gate as the seller wrote it, `/:tenant`; the mount of this request if the routers do not show it. */
 function readMountTemplate({ app, baseUrl }: Request, gate: object): string {
-  const known = mounts.get(app) ?? new WeakMap<object, readonly string[]>();
-  mounts.set(app, known);
-  const templates = known.get(gate) ?? readMounts(app, gate);
+  const root = rootOf(app);
+  const known = mounts.get(root) ?? new WeakMap<object, readonly string[]>();
+  mounts.set(root, known);
+  const templates = known.get(gate) ?? createRouterView(root).mountsOf(gate);
   known.set(gate, templates);
-  return findMount(templates, baseUrl) ?? baseUrl;
-}
-
-function readMounts(app: Application, gate: object): readonly string[] {
-  const above = app.path();
-  return createRouterView(app)
-    .mountsOf(gate)
-    .map((mount) => above + mount);
+  return templates.find((mount) => matchesMount(mount, baseUrl)) ?? baseUrl;
 }
 
 /** The mounts of gates in an app. Finding them takes a walk through all routers. */
@@ -186,8 +179,4 @@ const mounts = new WeakMap<Application, WeakMap<object, readonly string[]>>();
 /** Forgets the mounts in an app whose routes have changed. */
 export function forgetMounts(app: Application): void {
   mounts.delete(app);
-}
-
-function findMount(templates: readonly string[], baseUrl: string): string | undefined {
-  return templates.find((mount) => matchesMount(mount, baseUrl));
 }

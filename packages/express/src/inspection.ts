@@ -9,28 +9,28 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Server } from "node:http";
 import { ConfigError, type PaymentsEngine, type PaymentsReport } from "@farebox/core";
-import type { TableGate } from "@farebox/core/adapter";
+import { matchesMount, type RouterView, type TableGate } from "@farebox/core/adapter";
 import type { Application } from "express";
 import { forgetMounts } from "./express-request.js";
 import { createRouterView } from "./router-view.js";
-import { type GuardingTable, isReadable, type Layer, layersOf, stacksOf } from "./router-walk.js";
+import { type GuardingTable, type Layer, layersOf, rootOf, stacksOf } from "./router-walk.js";
 
 /** Puts the price of a table in front of a handler. */
 export type Guard = (layer: Layer, table: Omit<GuardingTable, "gate">) => void;
 
-/** What is known about an app. */
+/** What is known about an app, with those that are mounted in it. */
 interface AppState {
-  /** The routers' lists of layers, and how long they were. */
-  readonly stacks: readonly { readonly stack: readonly Layer[]; readonly length: number }[];
+  readonly app: Application;
+  readonly view: RouterView;
+  /** The routers' lists of layers, how long they were, and how they ended. */
+  readonly stacks: readonly { readonly stack: readonly Layer[]; readonly length: number; readonly last: unknown }[];
+  /** The mounts of the tables that were found among the handlers. */
+  readonly found: ReadonlyMap<object, readonly string[]>;
   /** Tables that a function of the seller's calls: the routers do not show them. With the mount of their first request. */
   readonly wrapped: ReadonlyMap<object, string>;
-  /** The gates that were found among the handlers. */
-  readonly found: ReadonlySet<object>;
   /** Of a check. `undefined`: nothing was checked yet. */
-  readonly checked: { readonly error: ConfigError | undefined } | undefined;
+  checked?: { readonly error: ConfigError | undefined } | undefined;
 }
-
-const UNKNOWN: AppState = { stacks: [], wrapped: new Map(), found: new Set(), checked: undefined };
 
 /** Where Node says that a request came, before any handler gets it. */
 const REQUESTS = "http.server.request.start";
@@ -42,6 +42,8 @@ export class Inspection {
   /** Tables that were not found in any app so far. */
   readonly #lost = new Set<object>();
   readonly #apps = new WeakMap<Application, AppState>();
+  /** The apps that show tables. */
+  readonly #homes = new Set<Application>();
   #latest: Application | undefined;
 
   constructor(engine: PaymentsEngine) {
@@ -57,36 +59,51 @@ export class Inspection {
 
   /** @param app - Default: the app that was inspected last. */
   report(app: Application | undefined = this.#latest): PaymentsReport {
-    return app === undefined ? this.#engine.report() : this.#engine.report(createRouterView(app));
+    return app === undefined ? this.#engine.report() : this.#engine.report(createRouterView(rootOf(app)));
   }
 
   /** @throws ConfigError with every finding, if `strict` is set. */
   check(app: Application): PaymentsReport {
-    this.#resolve(app);
-    return this.#check(app, undefined);
+    return this.#check(this.#resolve(rootOf(app)), undefined);
   }
 
   /**
    * Resolves the tables of an app at its first request, and when routes were added. Returns whether the routers do not show
-   * the gate.
+   * the table.
    *
    * @throws ConfigError at every request, if `strict` is set and there are findings.
    */
   meet(app: Application, gate: object, baseUrl: string): boolean {
-    let known = this.#apps.get(app) ?? UNKNOWN;
-    const isNew = !known.found.has(gate) && !known.wrapped.has(gate);
-    if (isNew || hasChanged(known)) known = this.#resolve(app, { gate, baseUrl });
-    if (known.checked === undefined) {
-      const view = createRouterView(app);
+    let state = this.#homeOf(app);
+    const isShown = state.found.get(gate)?.some((mount) => matchesMount(mount, baseUrl)) === true;
+    const isWrapped = !isShown && this.#tables.has(gate as TableGate);
+    if (isWrapped && !state.wrapped.has(gate)) state = this.#resolve(state.app, { gate, baseUrl });
+    if (state.checked === undefined) {
+      const { view } = state;
       try {
-        this.#check(app, (one) => one === gate || view.mountsOf(one).length > 0);
+        this.#check(state, (one) => one === gate || view.mountsOf(one).length > 0);
       } catch {
         // A ConfigError is remembered, and thrown below.
       }
     }
-    const error = this.#apps.get(app)?.checked?.error;
+    const error = state.checked?.error;
     if (error !== undefined) throw error;
-    return known.wrapped.has(gate);
+    return isWrapped;
+  }
+
+  /** The state of the app that shows another one: itself, or one that it is mounted in, or a router's. */
+  #homeOf(app: Application): AppState {
+    const layers = layersOf(app);
+    for (const home of this.#homes) {
+      const state = this.#stateOf(home);
+      if (rootOf(home) === home && state.stacks.some(({ stack }) => stack === layers)) return state;
+    }
+    return this.#stateOf(rootOf(app));
+  }
+
+  #stateOf(app: Application): AppState {
+    const known = this.#apps.get(app);
+    return known === undefined || hasChanged(known) ? this.#resolve(app) : known;
   }
 
   /**
@@ -99,69 +116,63 @@ export class Inspection {
       for (const listener of server.listeners("request")) {
         const app = listener as unknown as Application;
         if (typeof app.path !== "function" || layersOf(app) === undefined) continue;
-        const known = this.#apps.get(app);
-        if (known === undefined || hasChanged(known)) this.#resolve(app);
+        this.#stateOf(app);
       }
     } catch {
       // The first request that meets a table tells what is wrong.
     }
   };
 
-  #check(app: Application, only: ((gate: object) => boolean) | undefined): PaymentsReport {
-    this.#latest = app;
+  #check(state: AppState, only: ((gate: object) => boolean) | undefined): PaymentsReport {
+    this.#latest = state.app;
     try {
-      const report = this.#engine.check(createRouterView(app), only);
-      this.#keep(app, undefined);
+      const report = this.#engine.check(state.view, only);
+      state.checked = { error: undefined };
       return report;
     } catch (error) {
       // Any other error says that the routers could not be read. Requests are served all the same.
-      this.#keep(app, error instanceof ConfigError ? error : undefined);
+      state.checked = { error: error instanceof ConfigError ? error : undefined };
       throw error;
     }
   }
 
-  #keep(app: Application, error: ConfigError | undefined): void {
-    this.#apps.set(app, { ...(this.#apps.get(app) ?? UNKNOWN), checked: { error } });
-  }
-
-  /** @param met - The table that a request has met, and its mount. */
+  /** @param met - A table that a request has met, and its mount, if the routers do not show it. */
   #resolve(app: Application, met?: { readonly gate: object; readonly baseUrl: string }): AppState {
-    const known = this.#apps.get(app) ?? UNKNOWN;
-    const stacks = stacksOf(layersOf(app) ?? []).map((stack) => ({ stack, length: stack.length }));
-    const wrapped = new Map(known.wrapped);
-    const found = new Set<object>();
+    const known = this.#apps.get(app);
     forgetMounts(app);
     const view = createRouterView(app);
-    const above = app.path();
-    // Otherwise nothing is bound, and every path of a key is priced in front of the routes.
-    const canBind = isReadable(app);
-    if (met !== undefined && view.mountsOf(met.gate).length === 0) wrapped.set(met.gate, met.baseUrl);
+    // Of routers that cannot be read, none is known: every table is priced by path.
+    const stacks = (view.isReadable === true ? stacksOf(layersOf(app) ?? []) : []).map(markEnd);
+    const wrapped = new Map(known?.wrapped);
+    if (met !== undefined) wrapped.set(met.gate, met.baseUrl);
+    const found = new Map<object, readonly string[]>();
     for (const [gate, guard] of this.#tables) {
       const mounts = view.mountsOf(gate);
-      if (mounts.length > 0) {
-        found.add(gate);
-        const full = mounts.map((mount) => above + mount);
-        for (const layer of canBind ? gate.bind(view) : []) guard(layer as Layer, { mounts: full, isWrapped: false });
-        continue;
-      }
+      if (mounts.length > 0) found.set(gate, mounts);
       const mount = wrapped.get(gate);
-      if (mount === undefined || !canBind) continue;
-      const below = mount.startsWith(above) ? mount.slice(above.length) : mount;
-      for (const layer of gate.bind(view, [below])) guard(layer as Layer, { mounts: [mount], isWrapped: true });
+      const hidden = mount === undefined ? undefined : [mount];
+      if (mounts.length === 0 && hidden === undefined) continue;
+      this.#find(gate, app);
+      for (const layer of gate.bind(view, hidden)) {
+        guard(layer as Layer, { mounts: hidden ?? mounts, isWrapped: hidden !== undefined });
+      }
     }
-    for (const gate of [...found, ...wrapped.keys()]) this.#find(gate);
-    const state: AppState = { stacks, wrapped, found, checked: known.checked };
-    // The gate of a route is among that route's handlers.
-    if (met !== undefined && !wrapped.has(met.gate)) found.add(met.gate);
+    const state: AppState = { app, view, stacks, wrapped, found, checked: known?.checked };
     this.#apps.set(app, state);
     return state;
   }
 
-  #find(gate: object): void {
+  #find(gate: object, app: Application): void {
+    this.#homes.add(app);
     if (this.#lost.delete(gate) && this.#lost.size === 0) unsubscribe(REQUESTS, this.#onRequest);
   }
 }
 
+function markEnd(stack: readonly Layer[]): AppState["stacks"][number] {
+  return { stack, length: stack.length, last: stack.at(-1) };
+}
+
+/** Whether routes were added, or the last one was replaced. */
 function hasChanged({ stacks }: AppState): boolean {
-  return stacks.some(({ stack, length }) => stack.length !== length);
+  return stacks.some(({ stack, length, last }) => stack.length !== length || stack[length - 1] !== last);
 }

@@ -28,14 +28,22 @@ import { exactSvm } from "@farebox/svm";
 import type { Request, RequestHandler, Response } from "express";
 import { isDisconnected } from "./connection.js";
 import { createDocuments } from "./documents.js";
-import { isRouteOfItsMethod, readPlace, readRequest, removePayment } from "./express-request.js";
+import { namesMethod, readPlace, readRequest, removePayment } from "./express-request.js";
 import { holdResponse } from "./held-response.js";
 import { Inspection } from "./inspection.js";
 import type { Payments } from "./payments.js";
 import { prepareGranted, preparePrepaid } from "./prepaid-response.js";
 import { writeResponse } from "./response-head.js";
 import { isPricedIn } from "./router-view.js";
-import { type GuardingTable, guardLayer, guardsOf, type Layer, markHandler } from "./router-walk.js";
+import {
+  type GuardingTable,
+  gateOf,
+  guardLayer,
+  guardsOf,
+  type Layer,
+  type LayerRoute,
+  markHandler,
+} from "./router-walk.js";
 
 const BUILT_IN: BuiltIn = {
   schemes: [exactEvm(), uptoEvm(), exactSvm(), exactAvm()],
@@ -94,7 +102,7 @@ function createTableHandler(gate: TableGate, seller: Seller): RequestHandler {
 /** A handler inside of a route: Express has found the route already. */
 function createRouteHandler(gate: RouteGate, seller: Seller): RequestHandler {
   return createHandler(gate, seller, (req) => {
-    if (req.method === "OPTIONS" && !isRouteOfItsMethod(req)) return { kind: "preflight" };
+    if (req.method === "OPTIONS" && !namesMethod(routeOf(req, gate), "OPTIONS")) return { kind: "preflight" };
     const request = readRequest(req, gate);
     const decide = () => gate.decide(request, () => readPlace(req, request));
     return { kind: "priced", price: gate, decide, refusal: () => gate.refusal() };
@@ -115,7 +123,8 @@ function createHandler(
     }
     const { holdBytes } = engine;
     if (isSameRequest(req)) return next();
-    return follow(judge(req), { req, res, gate, holdBytes, proceed: () => next(), fail: next });
+    const passage = { req, res, gate, holdBytes, route: routeOf(req, gate), proceed: () => next(), fail: next };
+    return follow(judge(req), passage);
   };
   markHandler(handler, gate);
   return handler;
@@ -147,7 +156,7 @@ function createGuard({ layer, tables, holdBytes }: Guarded, handler: RequestHand
       const mounts = mountsOf(table, req);
       if (mounts === undefined) return proceed();
       const verdict = gate.atHandler({ handler: layer, request: readRequest(req, gate), mounts });
-      return follow(verdict, { req, res, gate, holdBytes, proceed, fail: next });
+      return follow(verdict, { req, res, gate, holdBytes, route: layer.route, proceed, fail: next });
     };
     return passFrom(0);
   };
@@ -199,14 +208,16 @@ interface Passage {
   readonly gate: object;
   /** How much of a response is held. */
   readonly holdBytes: number;
+  /** The route of the handler. */
+  readonly route: LayerRoute | undefined;
   readonly proceed: () => unknown;
   readonly fail: (error: unknown) => void;
 }
 
 function follow(verdict: Verdict, passage: Passage): unknown {
-  const { req, res, gate, proceed, fail } = passage;
+  const { req, res, gate, route, proceed, fail } = passage;
   if (verdict.kind === "free") return proceed();
-  if (verdict.kind === "preflight") return isRouteOfItsMethod(req) ? proceed() : writePreflight(req, res);
+  if (verdict.kind === "preflight") return namesMethod(route, "OPTIONS") ? proceed() : writePreflight(route, res);
   const admitted = req[ADMITTED];
   if (verdict.kind === "refused") return writeResponse(res, verdict.response);
   if (admitted !== undefined) {
@@ -221,10 +232,16 @@ function follow(verdict: Verdict, passage: Passage): unknown {
   return decision.then((decided) => carryOut(decided, passage, price)).catch(fail);
 }
 
+/** The route that a gate is a handler of. Express leaves the last matched route with a request, also behind it. */
+function routeOf({ route }: Request, gate: object): LayerRoute | undefined {
+  const matched = route as LayerRoute | undefined;
+  return matched?.stack.some(({ handle }) => gateOf(handle) === gate) ? matched : undefined;
+}
+
 /** OPTIONS never runs a priced handler. */
-function writePreflight({ route }: Request, res: Response): void {
-  const methods = Object.keys((route as { readonly methods?: object } | undefined)?.methods ?? {});
-  const names = methods.filter((name) => name !== "_all").map((name) => name.toUpperCase());
+function writePreflight(route: LayerRoute | undefined, res: Response): void {
+  const methods = Object.keys(route?.methods ?? {}).filter((name) => name !== "_all");
+  const names = methods.map((name) => name.toUpperCase());
   if (names.length > 0) res.set("Allow", names.join(", "));
   res.status(204).end();
 }

@@ -3,24 +3,18 @@
  *
  * @module
  */
-import {
-  type OpaqueReceiver,
-  type Receiver,
-  type Receivers,
-  type RegisteredRoute,
-  type RouterView,
-  samplesOf,
-  UNKNOWN_RECEIVERS,
-} from "@farebox/core/adapter";
+import type { Receiver, RegisteredRoute, RouterView } from "@farebox/core/adapter";
 import type { Application } from "express";
 import {
   gateOf,
   guardsOf,
   isReadable,
+  type Layer,
   type LayerRoute,
   layersOf,
   type Met,
   type Prefixes,
+  rootOf,
   type Sought,
   takesAnyMethod,
   type WalkedGate,
@@ -29,61 +23,43 @@ import {
 
 const TOP: Prefixes = [""];
 const EVERYTHING: Sought = { method: undefined, path: undefined };
+/** A path that no app has a route for. */
+const NOWHERE: Sought = { method: undefined, path: "/~0/~1/~2/~3/~4/~5" };
 
-/** Creates the view of an app. Routes that are registered later are seen, too. */
+/** Creates the view of an app. It is of no use when routes were added since. */
 export function createRouterView(app: Application): RouterView {
-  const walkAll = () => [...walk(layersOf(app) ?? [], EVERYTHING, TOP)];
+  const isAppReadable = isReadable(app);
+  const layers = (isAppReadable && layersOf(app)) || [];
+  const all = [...walk(layers, EVERYTHING, TOP)];
+  let everywhere: ReadonlySet<Layer> | undefined;
   return {
-    mountsOf: (gate) => walkAll().flatMap((met) => mountsIn(met, gate)),
-    receiversOf: (gate, method, path) => receiversIn(app, gate, { method, path }),
-    get routes() {
-      return walkAll().flatMap((met) => (met.kind === "route" ? toRegistered(met) : []));
+    mountsOf: (gate) => all.flatMap((met) => mountsIn(met, gate)),
+    receiversOf(from, method, path) {
+      everywhere ??= new Set([...walk(layers, NOWHERE, TOP)].flatMap((met) => ("layer" in met ? [met.layer] : [])));
+      const met = path === undefined ? all : [...walk(layers, { method, path }, TOP)];
+      const start = met.findIndex((one) => isFrom(one, from));
+      const receivers = met.flatMap((one, at) =>
+        one.kind === "gate"
+          ? []
+          : [toReceiver(one, { method, isBefore: at < start, takesAll: everywhere?.has(one.layer) === true })],
+      );
+      const final = receivers.findIndex(({ isBefore, isFinal, handler }) => isFinal && !isBefore && handler !== from);
+      return path === undefined || final === -1 ? receivers : receivers.slice(0, final + 1);
     },
-    get isReadable() {
-      return isReadable(app);
-    },
-    get hasOtherApps() {
-      return isInnerApp(app) || walkAll().some(isMountedApp);
-    },
+    routes: all.flatMap((met) => (met.kind === "route" ? toRegistered(met) : [])),
+    isReadable: isAppReadable,
+    hasOtherApps: isInnerApp(app) || all.some(isMountedApp),
   };
 }
 
-/** The receivers of a request that passes a gate, in the order of the routers. */
-function receiversIn(app: Application, gate: object, sought: Sought): Receivers {
-  const layers = layersOf(app);
-  if (layers === undefined) return UNKNOWN_RECEIVERS;
-  const met = [...walk(layers, sought, TOP)];
-  const start = met.findIndex((one) => isGate(one, gate));
-  const isFound = start !== -1;
-  const later = met.slice(Math.max(start, 0));
-  const final = later.findIndex((one) => one.kind === "route" && isFinal(one.route, sought.method));
-  const reached = final === -1 ? later : later.slice(0, final + 1);
-  const opaque: OpaqueReceiver[] = reached.flatMap((one) =>
-    one.kind === "opaque" ? [{ handler: one.layer, isMeant: one.isMeant, isAtTop: one.isAtTop }] : [],
-  );
-  // Behind an inner app, the routers of the outer one go on.
-  if (isFound && final === -1 && isInnerApp(app)) opaque.push({ handler: app, isMeant: false });
-  const routesOf = (some: readonly Met[]) =>
-    some.flatMap((one) => (one.kind === "route" ? toReceiver(one, gate, sought.method) : []));
-  return {
-    isFound,
-    before: routesOf(met.slice(0, Math.max(start, 0))),
-    after: routesOf(reached),
-    beyond: routesOf(later.slice(reached.length)),
-    opaque,
-  };
+function isFrom(met: Met, from: object): boolean {
+  return isGate(met, from) || ("layer" in met && met.layer === from);
 }
 
-/**
- * Whether a request for a path, mounts included, would have to pay: in an app, or in those that it is mounted in. If that is
- * not known, it would not.
- */
+/** Whether a request for a path, mounts included, would have to pay. If that is not known, it would not. */
 export function isPricedIn(app: Application, method: string, path: string): boolean {
   try {
-    const mount = app.path();
-    if (`${path}/`.startsWith(`${mount}/`) && meetsPrice(app, method, path.slice(mount.length) || "/")) return true;
-    const { parent } = app as { readonly parent?: Application };
-    return parent !== undefined && isPricedIn(parent, method, path);
+    return meetsPrice(rootOf(app), method, path);
   } catch {
     return false;
   }
@@ -129,15 +105,13 @@ function isInnerApp(app: Application): boolean {
 
 type MetRoute = Extract<Met, { kind: "route" }>;
 
-function toReceiver({ layer, route, paths }: MetRoute, gate: object, method: string | undefined): Receiver {
-  const samples = paths?.map((path) => samplesOf(path === "" ? "/" : path));
-  return {
-    route: layer,
-    samples: samples?.every((some) => some !== undefined) === true ? samples.flat() : undefined,
-    isFinal: isFinal(route, method),
-    takesAnyMethod: takesAnyMethod(route),
-    charges: gatesOf(route).filter((other) => other !== gate).length,
-  };
+function toReceiver(
+  met: Exclude<Met, { kind: "gate" }>,
+  { method, ...seen }: Pick<Receiver, "isBefore" | "takesAll"> & Pick<Sought, "method">,
+): Receiver {
+  const { layer: handler, paths } = met;
+  if (met.kind === "route") return { ...seen, handler, kind: "route", isFinal: isFinal(met.route, method), paths };
+  return { ...seen, handler, kind: met.sort, isFinal: met.isFinal, paths };
 }
 
 function toRegistered({ layer, route, paths, ownPaths }: MetRoute): readonly RegisteredRoute[] {

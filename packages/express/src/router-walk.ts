@@ -7,6 +7,7 @@
  * @module
  */
 import type { TableGate } from "@farebox/core/adapter";
+import type { Application } from "express";
 
 /** A middleware, a router or a route, as a router keeps it. */
 export interface Layer {
@@ -51,14 +52,16 @@ export type Met =
       /** Without the mounts. */
       readonly ownPaths: Prefixes;
     }
-  /** A function that may respond or pass on. `isMeant`: it is mounted for requests like this, or serves files. */
+  /** A function that may respond or pass on. `function`: it gets every request of its router. */
   | {
       readonly kind: "opaque";
       readonly layer: Layer;
       readonly name: string;
-      readonly isMeant: boolean;
-      /** Mounted at the top of the app. */
-      readonly isAtTop: boolean;
+      readonly sort: "mount" | "files" | "function";
+      /** Whether it takes no `next`. */
+      readonly isFinal: boolean;
+      /** Where it is mounted. */
+      readonly paths: Prefixes;
     };
 
 /** The request to walk with. */
@@ -118,6 +121,12 @@ function handlerOf({ handle }: Layer): LayerHandler {
   return guarded.get(handle) ?? handle;
 }
 
+/** The outermost of the apps that an app is mounted in. */
+export function rootOf(app: Application): Application {
+  const { parent } = app as { readonly parent?: Application };
+  return parent === undefined ? app : rootOf(parent);
+}
+
 /** Every list of layers in an app or router. A route that is added later makes one of them longer. */
 export function stacksOf(layers: readonly Layer[]): readonly (readonly Layer[])[] {
   const inner = layers.flatMap((layer) => {
@@ -147,11 +156,21 @@ export function* walk(layers: readonly Layer[], { method, path }: Sought, prefix
       const rest = path === undefined ? undefined : withoutTaken(path, taken);
       yield* walk(inner, { method, path: rest }, asMounts(paths));
     } else if (!PASSING.has(handler.name)) {
-      const isMounted = taken !== "" && taken !== "/";
-      const isAtTop = !isMounted && prefixes?.every((prefix) => prefix === "") === true;
-      yield { kind: "opaque", layer, name: handler.name, isMeant: isMounted || SERVING.has(handler.name), isAtTop };
+      const isMounted = path === undefined ? ownPaths?.includes("/") !== true : taken !== "" && taken !== "/";
+      yield toOpaque(layer, handler, { isMounted, paths: asMounts(paths) });
     }
   }
+}
+
+type Opaque = Extract<Met, { kind: "opaque" }>;
+
+function toOpaque(
+  layer: Layer,
+  { name, length }: LayerHandler,
+  { isMounted, paths }: Pick<Opaque, "paths"> & { readonly isMounted: boolean },
+): Opaque {
+  const sort = name === "serveStatic" ? "files" : isMounted ? "mount" : "function";
+  return { kind: "opaque", layer, name, sort, isFinal: length === 2, paths };
 }
 
 /** Middleware that always passes a request on: Express's own, and the most popular packages. */
@@ -166,9 +185,6 @@ const PASSING: ReadonlySet<string> = new Set([
   "corsMiddleware",
   "helmetMiddleware",
 ]);
-
-/** Express's file server, and an app in an app. */
-const SERVING: ReadonlySet<string> = new Set(["serveStatic", "mounted_app"]);
 
 /** `/api` and `/users/:id` are `/api/users/:id`. */
 function joinAll(prefixes: Prefixes, paths: readonly string[] | undefined): Prefixes {

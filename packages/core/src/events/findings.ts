@@ -12,9 +12,7 @@ export type FindingCode =
   | "FAREBOX_KEY_UNREACHABLE"
   | "FAREBOX_KEY_NEARLY_MATCHES"
   | "FAREBOX_KEY_SHADOWED"
-  | "FAREBOX_KEYS_OVERLAP"
   | "FAREBOX_PRICED_TWICE"
-  | "FAREBOX_MOUNT_OF_TWO_PRICES"
   | "FAREBOX_MEMORY_STORE"
   | "FAREBOX_PROXY_IGNORED"
   | "FAREBOX_HOST_NOT_ALLOWED"
@@ -183,9 +181,7 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
   FAREBOX_KEY_UNREACHABLE: "Correct the key, or remove it",
   FAREBOX_KEY_NEARLY_MATCHES: "Correct the key if this route should be priced",
   FAREBOX_KEY_SHADOWED: "Remove the key, or the more specific ones",
-  FAREBOX_KEYS_OVERLAP: "Add a key for the requests that both match, or write the one that should win first",
   FAREBOX_PRICED_TWICE: "Price the route in one place",
-  FAREBOX_MOUNT_OF_TWO_PRICES: "Give everything below the mount one price, or register routes for it",
   FAREBOX_MEMORY_STORE: "Set a store that all processes share, or run one process",
   FAREBOX_PROXY_IGNORED:
     'Set publicUrl, or app.set("trust proxy", …) as it fits your proxies; without a proxy, the client forges this header',

@@ -6,31 +6,23 @@
 
 import { type Finding, finding } from "../events/findings.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
+import { bindWhole, pathsBelow } from "../route/bind-keys.js";
 import { fold } from "../route/path-form.js";
-import { bindKeys, pathsBelow } from "../route/resolved-table.js";
 import { METHODS } from "../route/route-key.js";
-import { coversPath, findUnordered, type RouteEntry, type RouteTable, sharesMethod } from "../route/route-table.js";
-import { mayBeTakenUnseen, type Receivers, type RegisteredRoute, type RouterView } from "../route/router-view.js";
+import { coversPath, type RouteEntry, type RouteTable, sharesMethod } from "../route/route-table.js";
+import type { Receiver, RegisteredRoute, RouterView } from "../route/router-view.js";
 import { countTypos } from "../typos.js";
 import { type PricedTable, pathOf } from "./places.js";
 
 type Entry = RouteEntry<PricedRoute>;
 
-/** Inspects one table without the app: keys that never win, and keys that overlap without an order. */
+/** Inspects one table without the app: keys that never win. */
 export function inspectTable({ table }: PricedTable): readonly Finding[] {
-  const shadowed = table.entries.flatMap((entry) => {
+  return table.entries.flatMap((entry) => {
     const winner = winnerOver(entry, table);
     if (winner === undefined) return [];
     return [finding("FAREBOX_KEY_SHADOWED", entry.key, `Every request it matches is priced by ${winner}`)];
   });
-  const overlapping = findUnordered(table.entries).map(([first, second]) =>
-    finding(
-      "FAREBOX_KEYS_OVERLAP",
-      second.key,
-      `Some requests match ${first.key} as well, which wins because it is written first`,
-    ),
-  );
-  return [...shadowed, ...overlapping];
 }
 
 function winnerOver(entry: Entry, table: RouteTable<PricedRoute>): string | undefined {
@@ -65,7 +57,7 @@ export function inspectRoutes(tables: readonly PricedTable[], view: RouterView):
 interface Probe {
   readonly entry: Entry;
   readonly path: string;
-  readonly receivers: Receivers;
+  readonly receivers: readonly Receiver[];
 }
 
 function probesOf({ gate, table }: PricedTable, view: RouterView): readonly Probe[] {
@@ -98,12 +90,13 @@ function inspectMounted(priced: PricedTable, probes: readonly Probe[], view: Rou
   }
   const byEntry = new Map<Entry, Probe[]>();
   for (const probe of probes) byEntry.set(probe.entry, [...(byEntry.get(probe.entry) ?? []), probe]);
-  const bindings = bindKeys(table, { gate, view, mounts: view.mountsOf(gate) }, false);
-  const bound = new Set([...bindings.values()].flatMap(({ entries }) => entries));
+  const bound = new Set(bindWhole(table, { gate, view, mounts: view.mountsOf(gate) }).map(([, entry]) => entry));
   const free = unpriced(view.routes, probes);
   return table.entries.flatMap((entry) => {
     const own = byEntry.get(entry) ?? [];
-    return inspectReach(entry, { probes: own, isServed: bound.has(entry) || isServedBy(own), free });
+    // A free key needs no handler of its own.
+    const isServed = bound.has(entry) || own.some((probe) => isServedAt(probe, entry.value.isFree));
+    return inspectReach(entry, { probes: own, isServed, free });
   });
 }
 
@@ -114,7 +107,9 @@ interface Reach {
 }
 
 function inspectReach(entry: Entry, { probes, isServed, free }: Reach): readonly Finding[] {
-  const isLate = probes.some(({ receivers }) => receivers.before.some(({ isFinal }) => isFinal));
+  const isLate = probes.some(({ receivers }) =>
+    receivers.some(({ kind, isBefore, isFinal }) => kind === "route" && isBefore && isFinal),
+  );
   if (isLate) {
     return [
       finding(
@@ -136,18 +131,16 @@ function inspectReach(entry: Entry, { probes, isServed, free }: Reach): readonly
   ];
 }
 
-/** A free key needs no handler of its own. */
-function isServedBy(probes: readonly Probe[]): boolean {
-  return probes.some((probe) => probe.entry.value.isFree && isServedAt(probe));
-}
-
-function isServedAt({ receivers: { after, opaque, isFound } }: Probe): boolean {
-  return isFound && (after.length > 0 || opaque.some(({ isMeant }) => isMeant));
+/** Whether a handler behind the table gets the requests of a probe. For a price, one that is for everything does. */
+function isServedAt({ receivers }: Probe, isAny: boolean): boolean {
+  return receivers.some(({ kind, isBefore, takesAll }) => !isBefore && kind !== "function" && (isAny || takesAll));
 }
 
 /** Routes that neither a key nor their own handlers price. */
 function unpriced(routes: readonly RegisteredRoute[], probes: readonly Probe[]): readonly RegisteredRoute[] {
-  const met = new Set(probes.flatMap(({ receivers }) => receivers.after.map(({ route }) => route)));
+  const met = new Set(
+    probes.flatMap(({ receivers }) => receivers.flatMap(({ handler, isBefore }) => (isBefore ? [] : [handler]))),
+  );
   return routes.filter(({ route, gates }) => gates.length === 0 && !met.has(route));
 }
 
@@ -156,13 +149,13 @@ interface Look {
   readonly probes: readonly Probe[];
 }
 
-/** Finds requests that are priced twice, and handlers that serve two prices. */
+/** Finds requests that are priced twice. */
 function inspectPrices(looks: readonly Look[], view: RouterView): readonly Finding[] {
   const found: Finding[] = [];
-  const mounts = new Map<object, PricedRoute>();
+  const charging = new Set(view.routes.flatMap(({ route, gates }) => (gates.length > 0 ? [route] : [])));
   for (const { priced, probes } of looks) {
     for (const probe of probes) {
-      if (isPricedElsewhere(probe, priced, looks)) {
+      if (isCharged(probe, charging) || isPricedElsewhere(probe, priced, looks)) {
         found.push(
           finding(
             "FAREBOX_PRICED_TWICE",
@@ -171,7 +164,6 @@ function inspectPrices(looks: readonly Look[], view: RouterView): readonly Findi
           ),
         );
       }
-      found.push(...compareMount(probe, mounts));
     }
   }
   const charged = view.routes.filter(({ gates }) => gates.length > 1);
@@ -182,27 +174,16 @@ function inspectPrices(looks: readonly Look[], view: RouterView): readonly Findi
   return found;
 }
 
-function isPricedElsewhere({ entry, path, receivers }: Probe, own: PricedTable, looks: readonly Look[]): boolean {
-  if (receivers.after.some(({ charges }) => charges > 0)) return true;
+function isCharged({ receivers }: Probe, charging: ReadonlySet<object>): boolean {
+  return receivers.some(({ handler, isBefore }) => !isBefore && charging.has(handler));
+}
+
+function isPricedElsewhere({ entry, path }: Probe, own: PricedTable, looks: readonly Look[]): boolean {
   return looks.some(
     ({ priced, probes }) =>
       priced !== own &&
-      probes.some((other) => other.path === path && sharesMethod(other.entry, entry) && isServedAt(other)),
+      probes.some((other) => other.path === path && sharesMethod(other.entry, entry) && isServedAt(other, true)),
   );
-}
-
-/** A handler that serves files or forwards requests may read a path differently from its key. */
-function compareMount({ entry, receivers }: Probe, mounts: Map<object, PricedRoute>): readonly Finding[] {
-  if (receivers.after.length > 0 || !mayBeTakenUnseen(receivers)) return [];
-  return receivers.opaque.flatMap(({ handler, isMeant }) => {
-    if (!isMeant) return [];
-    const other = mounts.get(handler);
-    mounts.set(handler, other ?? entry.value);
-    if (other === undefined || other.priceId === entry.value.priceId) return [];
-    return [
-      finding("FAREBOX_MOUNT_OF_TWO_PRICES", entry.key, `Its handler also serves ${other.key}, at another price`),
-    ];
-  });
 }
 
 /** A path with more typos counts as another word. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { Priceable } from "./bind-keys.js";
 import { otherSpellings } from "./file-paths.js";
-import { type Coverage, isPlain, type Priceable, ResolvedTable } from "./resolved-table.js";
+import { type Coverage, isPlain, ResolvedTable } from "./resolved-table.js";
 import { entryOf } from "./route.fixture.js";
 import { createRouteTable, type RouteEntry } from "./route-table.js";
 import { opaque, type Registered, route, viewOf } from "./router-view.fixture.js";
@@ -41,7 +42,7 @@ function atHandler(table: ResolvedTable<Value>, handler: object, line: string, m
 }
 
 const handlerOf = (registered: Registered) =>
-  "route" in registered ? registered.route : "opaque" in registered ? registered.opaque.handler : {};
+  "route" in registered ? registered.route : "opaque" in registered ? registered.opaque : {};
 
 describe("a key is bound", () => {
   test.each<[key: string, bound: Registered, why: string]>([
@@ -66,8 +67,6 @@ describe("a key is bound", () => {
   test.each<[key: string, other: Registered, why: string]>([
     ["GET /a", route("POST /a"), "another method"],
     ["GET /a", route("GET /b"), "another path"],
-    ["GET /a", route("GET /*all"), "a page for everything that is not found"],
-    ["GET /a", opaque("", false), "middleware for every request"],
     ["GET /a free", route("GET /a"), "a free key"],
   ])("to nothing: %s, %o, %s", (key, other) => {
     expect(bind(tableOf(key), [other])).toEqual([]);
@@ -213,9 +212,100 @@ describe("at a handler", () => {
   });
 });
 
+describe.each<[what: string, handler: Registered]>([
+  ["a route for every path", route("/*all")],
+  ["a function for every request", opaque("")],
+])("at %s", (_what, handler) => {
+  const pages: readonly Registered[] = [handler, route("POST /taken", { isFinal: false }), route("/*last")];
+  const at = (line: string, ...keys: readonly string[]) => {
+    const table = tableOf(...keys);
+    expect(bind(table, [handler])).toEqual([handlerOf(handler)]);
+    return atHandler(table, handlerOf(handler), line);
+  };
+
+  test.each<[line: string, expected: string]>([
+    ["GET /a", "GET /a"],
+    ["HEAD /a", "GET /a"],
+    ["GET /A/", "GET /a"],
+    ["GET //a", "GET /a"],
+    ["POST /a", "bound GET /a"],
+    ["QUERY /A", "bound GET /a"],
+    ["OPTIONS /a", "preflight"],
+    ["GET /%61", "ambiguous"],
+    ["POST /x/../a", "ambiguous"],
+    ["GET /b", "free"],
+    ["OPTIONS /b", "free"],
+    ["GET /x/../b", "free"],
+  ])("a key prices only its path, by every method: %s is %s", (line, expected) => {
+    expect(at(line, "GET /a")).toBe(expected);
+  });
+
+  test("keys of two prices price what one of them names", () => {
+    const keys = ["GET /a", "PUT /a $1"];
+    expect(["GET /A", "PUT /a", "POST /a"].map((line) => at(line, ...keys))).toEqual(["GET /a", "PUT /a", "unnamed"]);
+  });
+
+  test("a request that a route behind it takes is free, unless no request gets past", () => {
+    const table = tableOf("GET /taken");
+    bind(table, pages);
+    const isFinal = "route" in handler;
+    expect(atHandler(table, handlerOf(handler), "POST /taken")).toBe(isFinal ? "bound GET /taken" : "free");
+    expect(atHandler(table, handlerOf(handler), "PUT /taken")).toBe("bound GET /taken");
+  });
+});
+
+describe("at a mount", () => {
+  const mount = opaque("/a");
+  const table = tableOf("GET /a/b");
+  bind(table, [mount, route("POST /a/free"), route("GET /:x/y")]);
+
+  test.each<[line: string, expected: string]>([
+    ["GET /a/b", "GET /a/b"],
+    ["GET /a/B", "GET /a/b"],
+    ["PUT /a", "bound GET /a/b"],
+    ["GET /a/x/../b", "bound GET /a/b"],
+    ["POST /a/free", "free"],
+    ["GET /a/free", "bound GET /a/b"],
+    ["GET /a/y", "bound GET /a/b"],
+  ])("a key prices everything that no route below the mount takes: %s is %s", (line, expected) => {
+    expect(atHandler(table, handlerOf(mount), line)).toBe(expected);
+  });
+});
+
+describe("a table that the routers do not show, or that cannot read them", () => {
+  test.each<[what: string, isReadable: boolean, mounts: string[] | undefined]>([
+    ["hidden", true, [""]],
+    ["unreadable", false, undefined],
+  ])("prices by path in front: %s", (_what, isReadable, mounts) => {
+    const table = tableOf("GET /a");
+    expect(table.bind(GATE, { ...viewOf([route("GET /b")]), isReadable }, mounts)).toEqual([]);
+    const lines = ["GET /a", "GET /A/", "POST /a", "OPTIONS /a", "GET /%61", "GET /b"];
+    expect(lines.map((line) => inFront(table, line))).toEqual([
+      ...["GET /a", "GET /a", "bound GET /a", "preflight", "ambiguous", "free"],
+    ]);
+  });
+});
+
+describe("a file server behind a route", () => {
+  const files: Registered = { opaque: {}, kind: "files", mount: "" };
+  const table = tableOf("GET /f/:name");
+  bind(table, [route("GET /f/:name"), files]);
+
+  test.each<[line: string, expected: string]>([
+    ["GET /f/a", "GET /f/:name"],
+    ["GET //f/a", "ambiguous"],
+    ["GET /%66/a", "ambiguous"],
+    ["POST //f/a", "free"],
+    ["GET /style.css", "free"],
+    ["GET /f/a/b", "free"],
+  ])("does not serve what the key of the route is for: %s is %s", (line, expected) => {
+    expect(atHandler(table, handlerOf(files), line)).toBe(expected);
+  });
+});
+
 describe("a file server at the top of the app", () => {
   const handler = {};
-  const files: Registered = { opaque: { handler, isMeant: true, isAtTop: true }, mount: "" };
+  const files: Registered = { opaque: handler, kind: "files", mount: "" };
   const table = tableOf("GET /book.pdf", "GET /report", "GET /docs/index.html $1", "GET /shop/:page");
   bind(table, [files]);
 

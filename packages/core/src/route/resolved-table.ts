@@ -1,18 +1,17 @@
 /**
  * A route table that knows the app's own handlers: which key prices a request, in front of the routes and at a handler.
  *
- *   in front       a path that is spelled as a key is priced by that key, before any body is parsed
- *   at a handler   whatever brought a request to a handler that keys price, one of them prices it, or it is refused
- *
- * Express's own match decides. Only for keys without a handler, which the router cannot be asked about, paths are compared.
+ *   in front          a path that is spelled as a key is priced by that key, before any body is parsed
+ *   a key's handler   every request that gets there is priced by one of its keys, or refused
+ *   by path           a handler of every path is for no key. A request whose path is a key's pays there, by any method, unless
+ *                     a route behind the handler takes it. The table itself is priced so where the routers do not show it
  *
  * @module
  */
-import { createFilePaths, type FilePaths, otherSpellings } from "./file-paths.js";
-import { compileRegistered, matchesMount, samplesOf } from "./path.js";
-import type { PathForm } from "./path-form.js";
-import { coversMethod, METHODS } from "./route-key.js";
-import { belowMount, type RouteCandidate, type RouteEntry, type RouteQuery, type RouteTable } from "./route-table.js";
+import { type Binding, belowThatMount, bindKeys, type Priceable } from "./bind-keys.js";
+import { otherSpellings } from "./file-paths.js";
+import { coversMethod } from "./route-key.js";
+import { compareForms, type RouteCandidate, type RouteEntry, type RouteQuery, type RouteTable } from "./route-table.js";
 import type { RouterView } from "./router-view.js";
 
 /** Whether a request is priced. */
@@ -34,13 +33,6 @@ const AMBIGUOUS = Object.freeze({ kind: "ambiguous" });
 const PREFLIGHT = Object.freeze({ kind: "preflight" });
 const UNNAMED = Object.freeze({ kind: "unnamed" });
 
-/** What a table asks of its values. */
-export interface Priceable {
-  readonly isFree: boolean;
-  /** Equal for prices that are the same. */
-  readonly priceId: string;
-}
-
 /** A request at a handler. */
 export interface HandlerQuery {
   readonly method: string;
@@ -50,50 +42,62 @@ export interface HandlerQuery {
   readonly mounts: readonly string[];
 }
 
+/** Where a request is: its path below each mount of the table. */
+interface Spot {
+  readonly handler: object;
+  readonly method: string;
+  readonly fullPath: string;
+  readonly queries: readonly (Pick<RouteQuery, "path" | "mountPath"> &
+    Pick<RouteCandidate<unknown>, "mountTemplate">)[];
+}
+
 /** Resolves the keys of one table to handlers. */
 export class ResolvedTable<T extends Priceable> {
   readonly table: RouteTable<T>;
   readonly #boundTo = new Map<object, Binding<T>>();
-  #unbound: ReadonlySet<RouteEntry<T>>;
+  /** Of the table itself, for keys that no handler is known for. `undefined`: there are none. */
+  #ownBinding: Binding<T> | undefined;
+  #view: RouterView | undefined;
 
   constructor(table: RouteTable<T>) {
     this.table = table;
-    this.#unbound = new Set(table.entries);
+    this.#ownBinding = byPath(table.entries);
   }
 
   /**
    * Resolves every key anew, and returns the handlers that keys price.
    *
-   * @param mounts - Those of the table below the app of the view, as the seller wrote them.
+   * @param mounts - Those of the table, as the seller wrote them, if the routers do not show it.
    */
-  bind(gate: object, view: RouterView, mounts: readonly string[] = view.mountsOf(gate)): readonly object[] {
-    const bound = bindKeys(this.table, { gate, view, mounts });
+  bind(gate: object, view: RouterView, mounts?: readonly string[]): readonly object[] {
+    const bound = bindKeys(this.table, { gate, view, mounts: mounts ?? view.mountsOf(gate) });
     for (const [handler, binding] of bound) this.#boundTo.set(handler, binding);
-    const entries = new Set([...bound.values()].flatMap((binding) => binding.entries));
-    this.#unbound = new Set(this.table.entries.filter((entry) => !entries.has(entry)));
+    // Other functions may call a table that the routers do not show, and handlers that nothing else does.
+    const isHidden = mounts !== undefined;
+    const known = new Set(
+      [...bound.values()].flatMap(({ isWhole, entries }) => (isWhole || !isHidden ? [...entries] : [])),
+    );
+    const rest = byPath(this.table.entries.filter((entry) => !known.has(entry)));
+    this.#ownBinding = rest.entries.size > 0 ? rest : undefined;
+    this.#view = view;
     return [...bound.keys()];
   }
 
   /** The price of a request where the table stands. */
   inFront(query: RouteQuery): Coverage<T> {
     const candidates = this.table.find(query);
-    for (const candidate of candidates) {
-      const { match, entry } = candidate;
-      if (match === "exact") return entry.value.isFree ? FREE : { kind: "priced", candidate };
-      if (entry.value.isFree) continue;
-      if (this.#unbound.has(entry)) return { kind: "priced", candidate };
-      // Its handler will decide.
-      if (match === "spelling") return FREE;
+    for (const [at, candidate] of candidates.entries()) {
+      const { isFree } = candidate.entry.value;
+      // If a handler of another key may as well get the request, the handler asks for its price.
+      if (candidate.match !== "exact" && !isFree) break;
+      if (candidate.match !== "exact" || (this.#ownBinding === undefined && isContested(candidate, candidates[at + 1])))
+        continue;
+      return isFree ? FREE : { kind: "priced", candidate };
     }
-    return this.#unbound.size > 0 && this.#isHidden(query) ? AMBIGUOUS : FREE;
-  }
-
-  /** Whether a handler that decodes paths may read this one as that of a key without a known handler. */
-  #isHidden(query: RouteQuery): boolean {
-    if (isPlain(query.path)) return false;
-    return otherSpellings(query.path)
-      .flatMap((path) => this.table.find({ ...query, path }))
-      .some(({ entry }) => !entry.value.isFree && this.#unbound.has(entry));
+    if (this.#ownBinding === undefined) return FREE;
+    const { method = "", path, mountPath } = query;
+    const spot = { handler: this, method, fullPath: mountPath + path, queries: [query] };
+    return this.#priceByPath(this.#ownBinding, spot);
   }
 
   /** Whether a request would have to pay: at a handler, or in front of the routes. */
@@ -107,227 +111,104 @@ export class ResolvedTable<T extends Priceable> {
 
   /** The price of a request at a handler that {@link ResolvedTable.bind} returned. */
   atHandler(handler: object, { method, fullPath, mounts }: HandlerQuery): Coverage<T> {
-    const bound = this.#boundAt(handler, fullPath);
-    for (const mount of mounts) {
+    const binding = this.#boundTo.get(handler);
+    if (binding === undefined) return FREE;
+    const queries = mounts.flatMap((mount) => {
       const query = belowThatMount(mount, fullPath);
-      for (const candidate of query === undefined ? [] : this.table.find({ ...query, method })) {
-        const { entry, match } = candidate;
-        if (match === "exact" && entry.value.isFree) return FREE;
-        const isIts = match === "exact" || (match === "spelling" && bound.includes(entry));
-        if (isIts && !entry.value.isFree)
-          return { kind: "priced", candidate: { ...candidate, mountTemplate: () => mount } };
-      }
-    }
-    if (bound.length === 0) return FREE;
-    const named = bound.filter((entry) => coversMethod(entry.method, method));
-    if (method === "OPTIONS" && named.length === 0) return PREFLIGHT;
-    const [first, ...others] = named.length > 0 ? named : bound;
-    if (first === undefined) return FREE;
-    const isSame = others.every(({ value }) => value.priceId === first.value.priceId);
-    return isSame ? { kind: "bound", entry: first } : UNNAMED;
+      return query === undefined ? [] : [{ ...query, mountTemplate: () => mount }];
+    });
+    const spot = { handler, method, fullPath, queries };
+    const spelled = this.#spelledAt(binding, spot);
+    if (spelled !== undefined) return spelled;
+    if (!binding.isWhole) return this.#priceByPath(binding, spot);
+    return this.#isTaken(binding, spot) ? FREE : priceOf([...binding.entries], method);
   }
 
-  /** The keys that price a handler, for a path. */
-  #boundAt(handler: object, path: string): readonly RouteEntry<T>[] {
-    const { entries = [], files } = this.#boundTo.get(handler) ?? {};
-    return files === undefined ? entries : files.find(path);
+  /** The price by a key that is spelled as the request. Of several, one that prices the handler. */
+  #spelledAt({ entries, isWhole }: Binding<T>, spot: Spot): Coverage<T> | undefined {
+    let other: Coverage<T> | undefined;
+    for (const candidate of this.#find(spot, spot.method)) {
+      const { match, entry } = candidate;
+      if (match === "exact" && entry.value.isFree) return other ?? FREE;
+      if (entry.value.isFree) continue;
+      if (entries.has(entry) && (match === "exact" || isWhole)) return { kind: "priced", candidate };
+      if (match === "exact") other ??= { kind: "priced", candidate };
+    }
+    return other;
   }
+
+  #priceByPath({ entries, others, files, ...binding }: Binding<T>, spot: Spot): Coverage<T> {
+    const { method, queries } = spot;
+    if (files !== undefined && method !== "GET" && method !== "HEAD") return FREE;
+    const met = this.#find(spot).filter(({ entry }) => entries.has(entry) && !entry.value.isFree);
+    const named = met.find(({ entry }) => coversMethod(entry.method, method));
+    const found = new Set(met.map(({ entry }) => entry));
+    for (const { path } of queries) for (const entry of files?.find(path) ?? []) found.add(entry);
+    const isHidden = found.size === 0;
+    if (isHidden && !this.#isOtherwise(spot, new Set([...entries, ...others]), others)) return FREE;
+    if (this.#isTaken(binding, spot, named !== undefined || isHidden)) return FREE;
+    if (isHidden) return AMBIGUOUS;
+    return named === undefined ? priceOf([...found], method) : { kind: "priced", candidate: named };
+  }
+
+  /** Whether a handler that decodes paths may read this one as that of a key. */
+  #isOtherwise(spot: Spot, entries: ReadonlySet<RouteEntry<T>>, others: ReadonlySet<RouteEntry<T>>): boolean {
+    // Without the app, nothing is known of methods that no key names.
+    const method = this.#view === undefined ? spot.method : undefined;
+    if (others.size > 0 && this.#find(spot, method).some(({ entry }) => others.has(entry))) return true;
+    return spot.queries.some(({ mountPath, path }) => {
+      if (isPlain(path)) return false;
+      const queries = otherSpellings(path).map((other) => ({ mountPath, path: other }));
+      return this.#find({ queries }, method).some(({ entry }) => !entry.value.isFree && entries.has(entry));
+    });
+  }
+
+  /** Whether a route behind a handler gets the request, which the handler has to pass on. */
+  #isTaken({ isFinal, mounts }: Pick<Binding<T>, "isFinal" | "mounts">, spot: Spot, isNamed = false): boolean {
+    if (this.#view === undefined) return !isNamed;
+    if (isFinal || this.#view.isReadable === false) return false;
+    return this.#view
+      .receiversOf(spot.handler, spot.method, spot.fullPath)
+      .some(
+        ({ kind, isBefore, takesAll, paths = [""] }) =>
+          kind === "route" &&
+          !isBefore &&
+          !takesAll &&
+          paths.some((path) => mounts.some((mount) => `${path}/`.startsWith(`${mount}/`))),
+      );
+  }
+
+  #find({ queries }: Pick<Spot, "queries">, method?: string): readonly RouteCandidate<T>[] {
+    return queries.flatMap(({ path, mountPath, mountTemplate }) =>
+      this.table
+        .find({ path, mountPath, method })
+        .map((found) => (mountTemplate === undefined ? found : { ...found, mountTemplate })),
+    );
+  }
+}
+
+/** Whether a path is spelled as two keys, none of which is more specific. */
+function isContested<T>({ form }: RouteCandidate<T>, next: RouteCandidate<T> | undefined): boolean {
+  return next?.match === "exact" && compareForms(form, next.form) === "unordered";
+}
+
+/** The binding of a handler that may be for any key. */
+function byPath<T extends Priceable>(entries: readonly RouteEntry<T>[]): Binding<T> {
+  const priced = entries.filter(({ value }) => !value.isFree);
+  return { isWhole: false, entries: new Set(priced), others: new Set(), isFinal: false, mounts: [""] };
+}
+
+/** The price of a request that no key is spelled as. */
+function priceOf<T extends Priceable>(entries: readonly RouteEntry<T>[], method: string): Coverage<T> {
+  const named = entries.filter((entry) => coversMethod(entry.method, method));
+  if (method === "OPTIONS" && named.length === 0) return PREFLIGHT;
+  const [first, ...others] = named.length > 0 ? named : entries;
+  if (first === undefined) return FREE;
+  return others.every(({ value }) => value.priceId === first.value.priceId) ? { kind: "bound", entry: first } : UNNAMED;
 }
 
 function isPriced({ kind }: Coverage<unknown>): boolean {
   return kind === "priced" || kind === "bound";
-}
-
-/** The path below a mount of the table; `undefined`: it is not below it. */
-function belowThatMount(mount: string, fullPath: string): Pick<RouteQuery, "path" | "mountPath"> | undefined {
-  const end = mount === "" ? 0 : endOfSegments(fullPath, countSegments(mount));
-  if (end === undefined) return undefined;
-  const mountPath = fullPath.slice(0, end);
-  return mount === mountPath || matchesMount(mount, mountPath) ? { mountPath, path: fullPath.slice(end) || "/" } : undefined;
-}
-
-function countSegments(path: string): number {
-  return path.split("/").filter((segment) => segment !== "").length;
-}
-
-/** Where the first segments of a path end. */
-function endOfSegments(path: string, count: number): number | undefined {
-  let end = 0;
-  for (let segment = 0; segment < count; segment++) {
-    const slash = end;
-    while (path[end] === "/") end++;
-    const start = end;
-    while (end < path.length && path[end] !== "/") end++;
-    if (start === slash || end === start) return undefined;
-  }
-  return end;
-}
-
-/** The keys that price a handler. */
-export interface Binding<T> {
-  readonly entries: readonly RouteEntry<T>[];
-  /** Of a file server that receives every request: only some of them are meant for the keys. */
-  readonly files?: FilePaths<T> | undefined;
-}
-
-type Bound<T> = readonly { readonly handler: object; readonly entry: RouteEntry<T>; readonly isAtTop?: boolean }[];
-
-/** A table in an app. */
-export interface Mounted {
-  readonly gate: object;
-  readonly mounts: readonly string[];
-  readonly view: RouterView;
-}
-
-/**
- * The handlers of each key: those whose own path is the key's, or else those that Express would give its requests to, or else
- * those that are written like the key in a router mounted elsewhere.
- *
- * @param isElsewhereToo - Whether to look for the last ones.
- */
-export function bindKeys<T extends Priceable>(
-  table: RouteTable<T>,
-  mounted: Mounted,
-  isElsewhereToo = true,
-): ReadonlyMap<object, Binding<T>> {
-  const priced = table.entries.filter(({ value }) => !value.isFree);
-  const bound = mounted.mounts.length === 0 ? [] : [...bindOwn(table, mounted)];
-  const unbound = () => {
-    const known = new Set(bound.map(({ entry }) => entry));
-    return priced.filter((entry) => !known.has(entry));
-  };
-  if (mounted.mounts.length > 0) {
-    bound.push(...bindByMatch(unbound(), mounted, ({ sample }) => [sample, ...encoded(sample)]));
-    bound.push(...bindByMatch(unbound(), mounted, ({ sample }) => otherSpellings(sample)));
-    if (isElsewhereToo) bound.push(...bindElsewhere(unbound(), mounted.view));
-  }
-  return toBindings(bound.filter(({ entry }) => !entry.value.isFree));
-}
-
-function toBindings<T>(bound: Bound<T>): ReadonlyMap<object, Binding<T>> {
-  const found = new Map<object, { readonly entries: Set<RouteEntry<T>>; isAtTop: boolean }>();
-  for (const { handler, entry, isAtTop = false } of bound) {
-    const one = found.get(handler) ?? { entries: new Set(), isAtTop };
-    one.entries.add(entry);
-    found.set(handler, one);
-  }
-  return new Map(
-    [...found].map(([handler, { entries, isAtTop }]) => {
-      const all = [...entries];
-      return [handler, { entries: all, files: isAtTop ? createFilePaths(all) : undefined }] as const;
-    }),
-  );
-}
-
-/** Keys and the routes that are spelled as they are. A URL has only ASCII: a route may have the same letters encoded. */
-function bindOwn<T>(table: RouteTable<T>, { mounts, view }: Mounted): Bound<T> {
-  return view.routes.flatMap(({ route, path, methods = METHODS }) => {
-    const samples = (path === undefined ? undefined : samplesOf(path)) ?? [];
-    const spelled = samples.flatMap((sample) => [sample, ...encoded(sample), ...decoded(sample)]);
-    const entries = spelled.flatMap((sample) => entriesAt(table, { mounts, sample, methods }));
-    return entries.map((entry) => ({ handler: route, entry }));
-  });
-}
-
-function encoded(path: string): readonly string[] {
-  return /[^\x21-\x7e]/.test(path) ? [path.replace(/[^\x21-\x7e]+/g, encodeLetters)] : [];
-}
-
-function encodeLetters(text: string): string {
-  return [...Buffer.from(text)].map((byte) => `%${byte.toString(16).toUpperCase()}`).join("");
-}
-
-function decoded(path: string): readonly string[] {
-  if (!/%[89a-f]/i.test(path)) return [];
-  const read = path.replace(/(?:%[89a-f][0-9a-f])+/gi, (text) =>
-    Buffer.from(text.replaceAll("%", ""), "hex").toString(),
-  );
-  return read === path ? [] : [read];
-}
-
-/** Keys without a route of their own, and the handlers that get their requests. */
-function bindByMatch<T>(
-  entries: readonly RouteEntry<T>[],
-  { gate, mounts, view }: Mounted,
-  spell: (form: PathForm) => readonly string[],
-): Bound<T> {
-  const forAll = entries.length === 0 ? NO_HANDLERS : handlersOfAll(gate, view);
-  return entries.flatMap((entry) => {
-    const forms = entry.forms.flatMap((form) => spell(form).map((sample) => ({ sample })));
-    const paths = mounts.flatMap((mount) => pathsBelow({ forms }, mount));
-    return paths.flatMap((path) => {
-      const { before, after, opaque } = view.receiversOf(gate, entry.method, path);
-      const routes = [...before, ...after].map(({ route }) => route).filter((route) => !forAll.routes.has(route));
-      const servers = opaque.filter(({ isMeant }) => isMeant);
-      const met = [
-        ...routes.map((handler) => ({ handler, entry })),
-        ...servers.map(({ handler, isAtTop = false }) => ({ handler, entry, isAtTop })),
-      ];
-      // A file server of the whole app has the price of a file that it has, not that of a proxy or route behind it.
-      const own = met.filter(({ handler }) => !forAll.files.has(handler));
-      return own.length > 0 ? own : met;
-    });
-  });
-}
-
-/** Keys that are written for a router, in a table that is not mounted there. */
-function bindElsewhere<T>(entries: readonly RouteEntry<T>[], { routes }: RouterView): Bound<T> {
-  if (entries.length === 0) return [];
-  const byShape = new Map<string, RouteEntry<T>[]>();
-  for (const entry of entries) {
-    for (const { shape } of entry.forms) byShape.set(shape, [...(byShape.get(shape) ?? []), entry]);
-  }
-  return routes.flatMap(({ route, ownPath, methods = METHODS }) => {
-    const compiled = ownPath === undefined ? undefined : compileRegistered(ownPath);
-    const found = compiled?.ok ? compiled.forms.flatMap(({ shape }) => byShape.get(shape) ?? []) : [];
-    const meant = found.filter((entry) => methods.some((method) => coversMethod(entry.method, method)));
-    return meant.map((entry) => ({ handler: route, entry }));
-  });
-}
-
-interface Written {
-  readonly mounts: readonly string[];
-  /** A path of a route, with its mounts. */
-  readonly sample: string;
-  readonly methods: readonly string[];
-}
-
-/** The keys that are spelled as a route. */
-function entriesAt<T>(table: RouteTable<T>, { mounts, sample, methods }: Written): readonly RouteEntry<T>[] {
-  const queries = mounts.flatMap((mount) => belowThatMount(mount, sample) ?? []);
-  const candidates = queries.flatMap((query) => methods.flatMap((method) => table.find({ ...query, method })));
-  return candidates.flatMap(({ match, entry }) => (match === "exact" ? [entry] : []));
-}
-
-/** A path that no app has. */
-const NOWHERE = "/~0/~1/~2";
-
-/** The routes that take every path: pages for what is not found, for example. A key does not price these by chance. */
-function handlersOfAll(gate: object, view: RouterView): HandlersOfAll {
-  const { before, after, beyond, opaque } = view.receiversOf(gate, undefined, NOWHERE);
-  return {
-    routes: new Set([...before, ...after, ...beyond].map(({ route }) => route)),
-    files: new Set(opaque.map(({ handler }) => handler)),
-  };
-}
-
-interface HandlersOfAll {
-  readonly routes: ReadonlySet<object>;
-  readonly files: ReadonlySet<object>;
-}
-
-const NO_HANDLERS: HandlersOfAll = { routes: new Set(), files: new Set() };
-
-/** The key's paths relative to a mount, and its full paths that lie below the mount. */
-export function pathsBelow(
-  { forms }: { readonly forms: readonly Pick<PathForm, "sample">[] },
-  mount: string,
-): readonly string[] {
-  const samples = forms.map(({ sample }) => sample);
-  const places = mount === "" ? [mount] : (samplesOf(mount) ?? [mount]);
-  const relative = samples.flatMap((path) => places.map((place) => belowMount(place, path)));
-  const full = mount === "" ? [] : samples.filter((path) => belowThatMount(mount, path) !== undefined);
-  return [...relative, ...full];
 }
 
 const SUSPICIOUS = /[\\%]|\/\/|\/\.|[^\x21-\x7e]|^[^/]/;

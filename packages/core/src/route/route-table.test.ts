@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compilePath } from "./path.js";
 import { parseRouteKey } from "./route-key.js";
-import { createRouteTable, type RouteEntry, type RouteQuery } from "./route-table.js";
+import { createRouteTable, type RouteEntry, type RouteQuery, sharesMethod } from "./route-table.js";
 
 function entryOf(key: string): RouteEntry<string> {
   const parsed = parseRouteKey(key);
@@ -148,14 +148,35 @@ test.each<[key: string, path: string, match: string, why: string]>([
   ["GET /report", "//report", "spelling", "a doubled slash"],
   ["GET /report/:id", "/report/a%20b", "exact", "any parameter"],
   ["GET /{/d}*c~", "/s/t~/", "spelling", "one of several forms"],
-  ["GET /f/*rest", "/f", "generous", "a wildcard that is empty for some routers"],
-  ["GET /f/:a-:b", "/f/x", "generous", "a segment that some routers split differently"],
-])("%s may match %s: %s (%s)", (key, path, match) => {
+])("%s matches %s: %s (%s)", (key, path, match) => {
   const found = createRouteTable([entryOf(key)]).find({ method: "GET", path, mountPath: "" });
   expect(found).toMatchObject([{ entry: { key }, match }]);
 });
 
-test("find returns all keys that may match, the most specific first", () => {
+test.each([
+  ["GET /f/*rest", "/f"],
+  ["GET /f/:a-:b", "/f/x"],
+])("%s does not match %s", (key, path) => {
+  expect(createRouteTable([entryOf(key)]).find({ method: "GET", path, mountPath: "" })).toEqual([]);
+});
+
+describe("sharesMethod", () => {
+  test.each([
+    ["GET", "GET", true],
+    ["GET", "HEAD", true],
+    ["GET", "POST", false],
+    ["HEAD", "POST", false],
+    [undefined, undefined, true],
+    [undefined, "DELETE", true],
+    [undefined, "OPTIONS", false],
+    ["OPTIONS", "OPTIONS", true],
+  ] as const)("%s and %s share a method: %j", (a, b, shares) => {
+    expect(sharesMethod({ method: a }, { method: b })).toBe(shares);
+    expect(sharesMethod({ method: b }, { method: a })).toBe(shares);
+  });
+});
+
+test("find returns all keys that match, the most specific first", () => {
   const keys = ["/*all", "GET /a/:x", "GET /a/b", "POST /a/b", "/a/*", "GET /b"];
   const found = createRouteTable(keys.map(entryOf)).find({ method: "GET", path: "/a/b", mountPath: "" });
   expect(found.map(({ entry }) => entry.key)).toEqual(["GET /a/b", "GET /a/:x", "/a/*", "/*all"]);

@@ -5,13 +5,13 @@
  */
 
 import { formsOf } from "./route.fixture.js";
-import type { OpaqueReceiver, Receiver, Receivers, RegisteredRoute, RouterView } from "./router-view.js";
+import type { Receiver, RegisteredRoute, RouterView } from "./router-view.js";
 
 /** A gate, a route, or other middleware, mounted at a path. */
 export type Registered =
   | { readonly gate: object; readonly mount: string }
   | RegisteredRouteOf
-  | { readonly opaque: OpaqueReceiver; readonly mount: string };
+  | { readonly opaque: object; readonly kind: Receiver["kind"]; readonly mount: string };
 
 interface RegisteredRouteOf {
   readonly route: object;
@@ -34,9 +34,9 @@ export function route(words: string, more: Partial<RegisteredRouteOf> = {}): Reg
   };
 }
 
-/** Middleware that is not a route, by default a file server. */
-export function opaque(mount: string, isMeant = true, handler: object = {}): Registered {
-  return { opaque: { handler, isMeant }, mount };
+/** Middleware that is not a route: a proxy, if it is mounted. */
+export function opaque(mount: string, kind: Receiver["kind"] = mount === "" ? "function" : "mount"): Registered {
+  return { opaque: {}, kind, mount };
 }
 
 /** A view of the list. Routes of a mounted router have the mount in their paths. */
@@ -53,32 +53,38 @@ export function viewOf(registered: readonly Registered[], hasOtherApps = false):
 interface Query {
   readonly gate: object;
   readonly method: string | undefined;
-  readonly path: string;
+  readonly path: string | undefined;
 }
 
-function receiversOf(registered: readonly Registered[], query: Query): Receivers {
+/** A path that only a route for everything takes. */
+const NOWHERE = "/~0/~1/~2/~3";
+
+function receiversOf(registered: readonly Registered[], query: Query): readonly Receiver[] {
   const met = metBy(registered, query);
-  const found = met.findIndex((one) => "gate" in one);
-  const routesOf = (some: readonly Registered[]) =>
-    some.flatMap((one) => ("route" in one ? [toReceiver(one, query.gate)] : []));
-  const [before, after] = found < 0 ? [met, []] : [met.slice(0, found), met.slice(found)];
-  return {
-    isFound: found >= 0,
-    before: routesOf(before),
-    after: routesOf(after),
-    beyond: [],
-    opaque: after.flatMap((one) => ("opaque" in one ? [one.opaque] : [])),
-  };
+  const start = met.findIndex((one) => Object.values(one).includes(query.gate));
+  return met.flatMap((one, at): Receiver[] => {
+    if ("gate" in one) return [];
+    const isBefore = at < start;
+    if ("opaque" in one) {
+      const { opaque: handler, kind, mount } = one;
+      return [{ handler, kind, isBefore, isFinal: false, takesAll: kind === "function", paths: [mount] }];
+    }
+    const { route: handler, path, isFinal } = one;
+    const takesAll = formsOf(path).some((form) => form.paramsOf(NOWHERE) !== undefined);
+    return [{ handler, kind: "route", isBefore, isFinal, takesAll, paths: [path] }];
+  });
 }
 
 /** The items that a request reaches, up to the first route that always responds. Other gates let it pass. */
 function metBy(registered: readonly Registered[], query: Query): readonly Registered[] {
   const met = registered.filter((one) => {
     if ("route" in one) return isMet(one, query);
-    return isBelow(query.path, one.mount) && (!("gate" in one) || one.gate === query.gate);
+    const isHere = query.path === undefined || isBelow(query.path, one.mount);
+    return isHere && (!("gate" in one) || one.gate === query.gate);
   });
-  const end = met.findIndex((one) => "route" in one && one.isFinal);
-  return end < 0 ? met : met.slice(0, end + 1);
+  const start = met.findIndex((one) => Object.values(one).includes(query.gate));
+  const end = met.findIndex((one, at) => at > start && "route" in one && one.isFinal);
+  return end < 0 || query.path === undefined ? met : met.slice(0, end + 1);
 }
 
 /** A mount may have parameters, which match any segment. */
@@ -94,15 +100,6 @@ function isMet({ path, methods }: RegisteredRouteOf, query: Query): boolean {
     method === undefined ||
     methods.includes(method) ||
     (method === "HEAD" && methods.includes("GET"));
-  return isMethod && formsOf(path).some((form) => form.paramsOf(query.path) !== undefined);
-}
-
-function toReceiver({ route, path, methods, gates, isFinal }: RegisteredRouteOf, gate: object): Receiver {
-  return {
-    route,
-    samples: formsOf(path).map(({ sample }) => sample),
-    isFinal,
-    takesAnyMethod: methods === undefined,
-    charges: gates.filter((other) => other !== gate).length,
-  };
+  const { path: sought } = query;
+  return isMethod && (sought === undefined || formsOf(path).some((form) => form.paramsOf(sought) !== undefined));
 }

@@ -6,7 +6,7 @@
 
 /** A registered route. */
 export interface RegisteredRoute {
-  /** The same object as in {@link Receivers}. */
+  /** The same object as in {@link Receiver}. */
   readonly route: object;
   /** The path with its mounts, as the seller wrote it, e.g. `/api/users/:id`; `undefined` if unknown. */
   readonly path: string | undefined;
@@ -23,11 +23,13 @@ export interface RouterView {
   /** The mounts of a gate, as the seller wrote them: `""` or `/api`. Empty if the gate was not found. */
   mountsOf(gate: object): readonly string[];
   /**
-   * The handlers that would receive a request, from the top of the app.
+   * The handlers that would receive a request, in order, up to one that responds to all it gets behind the gate.
    *
+   * @param from - A gate, or a handler.
    * @param method - `undefined`: any method.
+   * @param path - From the top of the app. `undefined`: all handlers.
    */
-  receiversOf(gate: object, method: string | undefined, path: string): Receivers;
+  receiversOf(from: object, method: string | undefined, path: string | undefined): readonly Receiver[];
   readonly routes: readonly RegisteredRoute[];
   /** Whether the routers could be read. Default `true`. */
   readonly isReadable?: boolean;
@@ -35,55 +37,23 @@ export interface RouterView {
   readonly hasOtherApps: boolean;
 }
 
-/** A route that would receive a request. */
+/** A handler that would receive a request. */
 export interface Receiver {
-  /** The same object for one route in every result. */
-  readonly route: object;
-  /**
-   * Sample paths of the route with its mounts, one for each of its forms, and with placeholders for parameters: `/api/users/~`.
-   * `undefined` if unknown, as for a regular expression.
-   */
-  readonly samples: readonly string[] | undefined;
-  /** Whether it responds to every request: its first handler takes no `next` and cannot pass a request on. */
-  readonly isFinal: boolean;
-  readonly takesAnyMethod: boolean;
-  /** The number of its own handlers that price it. */
-  readonly charges: number;
-}
-
-/** Middleware that is not a route: it may respond, pass the request on, or contain an app. */
-export interface OpaqueReceiver {
+  /** The same object for one handler in every result. */
   readonly handler: object;
-  /** Whether it is meant for such requests: mounted at a path, or a file server. Other middleware receives every request. */
-  readonly isMeant: boolean;
-  /** Whether it is mounted at the top of the app, and receives every request. Default `false`. */
-  readonly isAtTop?: boolean;
+  /**
+   * - `route`: a route.
+   * - `mount`: another function with a path: a proxy, for example.
+   * - `files`: a file server.
+   * - `function`: any other function. It receives every request of its router.
+   */
+  readonly kind: "route" | "mount" | "files" | "function";
+  /** Whether it receives the request before the gate or handler does that was asked from. */
+  readonly isBefore: boolean;
+  /** Whether it responds to every request: it takes no `next` and cannot pass a request on. */
+  readonly isFinal: boolean;
+  /** Whether it takes every path of the app: pages for what is not found, for example. */
+  readonly takesAll: boolean;
+  /** Where it is mounted, as the seller wrote it; for a route, its path. `undefined` if unknown. */
+  readonly paths: readonly string[] | undefined;
 }
-
-/** The handlers that would receive a request, in the router's order. */
-export interface Receivers {
-  /** Whether the gate was found on the way. If not, nothing is known. */
-  readonly isFound: boolean;
-  /** Routes that receive the request before the gate. */
-  readonly before: readonly Receiver[];
-  /** Routes that receive it after the gate, up to one that always responds. */
-  readonly after: readonly Receiver[];
-  /** Routes that would receive it if that one did not respond. */
-  readonly beyond: readonly Receiver[];
-  /** Other middleware that may receive it after the gate and before a route that always responds. */
-  readonly opaque: readonly OpaqueReceiver[];
-}
-
-/** Whether other middleware than routes may respond to the request. */
-export function mayBeTakenUnseen({ isFound, opaque }: Receivers): boolean {
-  return !isFound || opaque.length > 0;
-}
-
-/** The result if the router cannot be asked. */
-export const UNKNOWN_RECEIVERS: Receivers = Object.freeze({
-  isFound: false,
-  before: [],
-  after: [],
-  beyond: [],
-  opaque: [],
-});
