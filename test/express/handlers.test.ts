@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createPayments, type Payments, type RouteConfig, type RoutesConfig } from "@farebox/express";
+import { createTestFacilitator } from "@farebox/testing";
 
 import express5, { type Express, type RequestHandler } from "express";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -701,6 +702,56 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
     expect(await askAll(lines)).toEqual(lines.map((line) => `${line} 200`));
     expect(runs).toHaveLength(lines.length);
     expect(runs.filter((one) => one.startsWith("run"))).toEqual([]);
+  });
+});
+
+describe.each(VERSIONS)("on %s, routers that cannot be read", (version, express) => {
+  /** Whether Express itself asks, which goes on as before. */
+  const isExpress = () => !/packages[\\/]express/.test(new Error().stack?.split("\n")[3] ?? "");
+  const hide = (object: object, name: string, value: unknown) =>
+    Object.defineProperty(object, name, { configurable: true, get: () => (isExpress() ? value : undefined) });
+  const routerOf = (app: Express) =>
+    (app as unknown as Record<string, { stack: { handle: unknown }[] }>)[
+      version === "Express 4" ? "_router" : "router"
+    ] ?? { stack: [] };
+
+  const shapes: readonly (readonly [what: string, change: (app: Express) => void])[] = [
+    [
+      "layers without handle",
+      (app) => {
+        for (const layer of routerOf(app).stack) hide(layer, "handle", layer.handle);
+      },
+    ],
+    ["a router without stack", (app) => void hide(routerOf(app), "stack", routerOf(app).stack)],
+  ];
+
+  test.each(shapes)("are priced by path in front of the routes, and reported: %s", async (_what, change) => {
+    let found: Promise<string> | undefined;
+    const { askAll, runs, shop } = await open(express, (app, { run, other, payments }) => {
+      app.use(payments.routes(WEATHER)).all("/weather", run).get("/free", other);
+      change(app);
+      found = payments.ready(app).then(({ findings }) => findings.map(({ code }) => code).join());
+    });
+    expect(await found).toContain("FAREBOX_TABLE_NOT_FOUND");
+    const lines = ["GET /weather 402", "GET /Weather/ 402", "POST /weather 402", "GET /%77eather 400", "GET /free 200"];
+    expect(await askAll(lines.map((line) => line.slice(0, -4)))).toEqual(lines);
+    expect(await askAll(["OPTIONS /weather"])).toEqual(["OPTIONS /weather 204"]);
+    expect(runs).toEqual(["other GET /free"]);
+    expect(await shop.pay({ path: "/weather" })).toMatchObject({ status: 200, text: "run" });
+  });
+
+  test("throw at ready by default", async () => {
+    for (const [, change] of shapes) {
+      const app = express();
+      const payments = createPayments({
+        facilitator: createTestFacilitator(),
+        logger: { info() {}, warn() {}, error() {} },
+      });
+      onTestFinished(() => payments.close());
+      app.use(payments.routes(WEATHER)).all("/weather", (_req, res) => void res.send("run"));
+      change(app);
+      await expect(payments.ready(app)).rejects.toThrow("FAREBOX_TABLE_NOT_FOUND");
+    }
   });
 });
 
