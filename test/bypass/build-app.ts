@@ -16,7 +16,7 @@ export type ExpressModule = typeof express5;
 export interface Run {
   readonly route: Route;
   readonly method: string;
-  /** What the server behind a proxy makes of the path. */
+  /** What the server behind a proxy makes of the path, or a file server. */
   readonly resource: string | undefined;
 }
 
@@ -292,7 +292,7 @@ function resolveDots(path: string): string {
 
 /** What the server behind a proxy serves: it decodes twice, and cares neither for slashes, dots nor case. */
 function resourceOf({ plan }: Route, { path }: Request): string | undefined {
-  if (plan.sort !== "proxy") return undefined;
+  if (plan.sort !== "proxy" && plan.sort !== "files") return undefined;
   try {
     const decoded = decodeURIComponent(decodeURIComponent(path)).replaceAll("\\", "/");
     return resolveDots(decoded.replace(/\/{2,}/g, "/"))

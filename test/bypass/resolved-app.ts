@@ -165,7 +165,7 @@ function withOneKey(route: Route, keys: Map<string, Key>): Route {
 /** How a request came to a handler. */
 export interface Arrival {
   readonly method: string;
-  /** What the server behind a proxy makes of the path; `undefined` for other handlers. */
+  /** What the server behind a proxy makes of the path, or a file server; `undefined` for other handlers. */
   readonly resource: string | undefined;
 }
 
@@ -188,7 +188,13 @@ export function isPriced(app: ResolvedApp, route: Route, { method, resource }: A
     const isSeen = !app.plan.late && app.plan.between.length === 0 && !overlapsOthers(app, route, key);
     return isSeen && coversMethod(key, method) && resource === "/secret" ? true : undefined;
   }
+  // At the top of the app, a file server has one priced file.
+  if (isFilesOfAll(route) && !plan.isWhole && resource !== "/secret.txt") return undefined;
   return isBound(app, route, key) ? true : undefined;
+}
+
+function isFilesOfAll({ plan, chain }: Route): boolean {
+  return plan.sort === "files" && chain.every(({ pieces }) => pieces.length === 0);
 }
 
 /** A proxy of all that an app has not: its keys are bound to nothing. */

@@ -386,6 +386,25 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
           .all(/.*/, run),
     ],
     [
+      "a proxy in a router that is mounted twice",
+      { "GET /a/secret": PRICED },
+      ["GET /a/secret 402", "GET /b/secret 402", "POST /b/Secret 402", "GET /b/x/../secret 400"],
+      (app, { run }, table) => {
+        const router = express.Router().use(run);
+        app.use(table).use("/a", router).use("/b", router);
+      },
+    ],
+    [
+      "a route whose paths are a key's and everything, beside another key",
+      { "/paid": PRICED, "/paid/secret": PRICED },
+      ["GET /s 402", "GET /paid 402", "GET /paid/Secret 402", "POST /paid/Secret 402", "POST /paid/x/../secret 402"],
+      (app, { run }, table) =>
+        app
+          .use(table)
+          .get(["/paid", `/${wildcard}`], run)
+          .use("/paid", run),
+    ],
+    [
       "a proxy before the table",
       { "GET /up/secret": PRICED },
       ["GET /up/secret 402", "POST /up/secret 402", "GET /up/x/../secret 400"],

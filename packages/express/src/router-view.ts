@@ -38,13 +38,15 @@ export function createRouterView(app: Application): RouterView {
       everywhere ??= new Set([...walk(layers, NOWHERE, TOP)].flatMap((met) => ("layer" in met ? [met.layer] : [])));
       const met = path === undefined ? all : [...walk(layers, { method, path }, TOP)];
       const start = met.findIndex((one) => isFrom(one, from));
-      const receivers = met.flatMap((one, at) =>
-        one.kind === "gate"
-          ? []
-          : [toReceiver(one, { method, isBefore: at < start, takesAll: everywhere?.has(one.layer) === true })],
-      );
-      const final = receivers.findIndex(({ isBefore, isFinal, handler }) => isFinal && !isBefore && handler !== from);
-      return path === undefined || final === -1 ? receivers : receivers.slice(0, final + 1);
+      const receivers: Receiver[] = [];
+      for (const [at, one] of met.entries()) {
+        if (one.kind === "gate") continue;
+        const receiver = toReceiver(one, method, { isBefore: at < start, takesAll: everywhere.has(one.layer) });
+        receivers.push(receiver);
+        const isLast = receiver.isFinal && at > start && (one.kind !== "route" || takesAll(one.route, method));
+        if (isLast && path !== undefined) break;
+      }
+      return receivers;
     },
     routes: all.flatMap((met) => (met.kind === "route" ? toRegistered(met) : [])),
     isReadable: isAppReadable,
@@ -107,11 +109,17 @@ type MetRoute = Extract<Met, { kind: "route" }>;
 
 function toReceiver(
   met: Exclude<Met, { kind: "gate" }>,
-  { method, ...seen }: Pick<Receiver, "isBefore" | "takesAll"> & Pick<Sought, "method">,
+  method: string | undefined,
+  seen: Pick<Receiver, "isBefore" | "takesAll">,
 ): Receiver {
   const { layer: handler, paths } = met;
   if (met.kind === "route") return { ...seen, handler, kind: "route", isFinal: isFinal(met.route, method), paths };
   return { ...seen, handler, kind: met.sort, isFinal: met.isFinal, paths };
+}
+
+/** Whether a route takes all requests of a method, or of any. */
+function takesAll(route: LayerRoute, method: string | undefined): boolean {
+  return method !== undefined || takesAnyMethod(route);
 }
 
 function toRegistered({ layer, route, paths, ownPaths }: MetRoute): readonly RegisteredRoute[] {

@@ -22,13 +22,13 @@ export interface Binding<T> {
   /** Whether they price every request that gets to the handler, or those with their paths. */
   readonly isWhole: boolean;
   readonly entries: ReadonlySet<RouteEntry<T>>;
-  /** Keys that the handler is not for, although it may read a path as theirs. */
+  /** Keys that the handler is not for, although a path there may be theirs. */
   readonly others: ReadonlySet<RouteEntry<T>>;
   /** Of a file server: the keys whose files a path leads to. */
   readonly files?: FilePaths<T> | undefined;
   /** Whether no request gets past the handler. */
   readonly isFinal: boolean;
-  /** Where it is mounted. Only routes below it may be behind it. */
+  /** Where it is mounted. */
   readonly mounts: readonly string[];
 }
 
@@ -60,16 +60,24 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
   const open = new Set(rest);
   const all = view.receiversOf(gate, undefined, undefined);
   const byHandler = new Map(all.map((receiver) => [receiver.handler, receiver]));
+  const placesOf = (handler: object) =>
+    all.flatMap((receiver) => (receiver.handler === handler ? (receiver.paths ?? []) : []));
   const bindings = new Map<object, Binding<T>>();
   for (const [handler, entries] of group(whole)) {
-    const { kind = "route", isFinal = true, paths = [] } = byHandler.get(handler) ?? {};
+    const { kind = "route", isFinal = true } = byHandler.get(handler) ?? {};
     // A route is its keys' own: nothing else is meant by a request that gets there. So are files.
     const isLast = kind === "route" || kind === "files" || isFinal;
-    bindings.set(handler, { isWhole: true, entries, others: new Set(), isFinal: isLast, mounts: paths });
+    const known = isLast ? [] : placesOf(handler);
+    bindings.set(handler, { isWhole: true, entries, others: new Set(), isFinal: isLast, mounts: known });
   }
   for (const [handler, entries] of group(bindByPath(rest, mounted))) {
+    const whole = bindings.get(handler);
+    if (whole !== undefined) {
+      bindings.set(handler, { ...whole, others: entries });
+      continue;
+    }
     const isFinal = byHandler.get(handler)?.isFinal ?? false;
-    bindings.set(handler, { isWhole: false, entries, others: new Set(), isFinal, mounts: [""] });
+    bindings.set(handler, { isWhole: false, entries, others: new Set(), isFinal, mounts: placesOf(handler) });
   }
   for (const server of all) {
     const isBound = bindings.get(server.handler)?.isWhole === true;
@@ -79,7 +87,7 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
     const others = new Set(server.isBefore ? [] : priced.filter((entry) => !open.has(entry) && near(entry)));
     if (own.length + others.size === 0) continue;
     const files = { entries: new Set(own), others, files: createFilePaths(own) };
-    bindings.set(server.handler, { isWhole: false, ...files, isFinal: true, mounts: [""] });
+    bindings.set(server.handler, { isWhole: false, ...files, isFinal: true, mounts: placesOf(server.handler) });
   }
   return bindings;
 }
@@ -138,12 +146,15 @@ function bindByMatch<T>(
   { gate, mounts, view }: Mounted,
   spell: (path: string) => readonly string[],
 ): Pair<T>[] {
+  const free = new Set(view.routes.flatMap(({ route, gates }) => (gates.length === 0 ? [route] : [])));
   return entries.flatMap((entry) => {
     for (const read of [fullPathsBelow, relativePathsBelow]) {
       const samples = entry.forms.flatMap(({ sample }) => spell(sample));
       const paths = mounts.flatMap((mount) => read(samples, mount));
       const met = paths.flatMap((path) => view.receiversOf(gate, entry.method, path));
-      const own = met.filter((receiver) => isFor(receiver)).map(({ handler }): Pair<T> => [handler, entry]);
+      // A route that charges by itself has its own price.
+      const meant = met.filter((one) => isFor(one) && (one.kind !== "route" || free.has(one.handler)));
+      const own = meant.map(({ handler }): Pair<T> => [handler, entry]);
       if (own.length > 0) return own;
     }
     return [];

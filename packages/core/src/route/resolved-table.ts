@@ -10,8 +10,16 @@
  */
 import { type Binding, belowThatMount, bindKeys, type Priceable } from "./bind-keys.js";
 import { otherSpellings } from "./file-paths.js";
+import { samplesOf } from "./path.js";
 import { coversMethod } from "./route-key.js";
-import { compareForms, type RouteCandidate, type RouteEntry, type RouteQuery, type RouteTable } from "./route-table.js";
+import {
+  belowMount,
+  compareForms,
+  type RouteCandidate,
+  type RouteEntry,
+  type RouteQuery,
+  type RouteTable,
+} from "./route-table.js";
 import type { RouterView } from "./router-view.js";
 
 /** Whether a request is priced. */
@@ -113,25 +121,27 @@ export class ResolvedTable<T extends Priceable> {
   atHandler(handler: object, { method, fullPath, mounts }: HandlerQuery): Coverage<T> {
     const binding = this.#boundTo.get(handler);
     if (binding === undefined) return FREE;
-    const queries = mounts.flatMap((mount) => {
-      const query = belowThatMount(mount, fullPath);
-      return query === undefined ? [] : [{ ...query, mountTemplate: () => mount }];
-    });
-    const spot = { handler, method, fullPath, queries };
+    const queriesFor = (path: string) =>
+      mounts.flatMap((mount) => {
+        const query = belowThatMount(mount, path);
+        return query === undefined ? [] : [{ ...query, mountTemplate: () => mount }];
+      });
+    const spot = { handler, method, fullPath, queries: queriesFor(fullPath) };
     const spelled = this.#spelledAt(binding, spot);
     if (spelled !== undefined) return spelled;
-    if (!binding.isWhole) return this.#priceByPath(binding, spot);
-    return this.#isTaken(binding, spot) ? FREE : priceOf([...binding.entries], method);
+    if (binding.isWhole) return this.#isTaken(binding, spot) ? FREE : priceOf([...binding.entries], method);
+    return this.#priceByPath(binding, { ...spot, queries: elsewhere(binding.mounts, fullPath).flatMap(queriesFor) });
   }
 
   /** The price by a key that is spelled as the request. Of several, one that prices the handler. */
-  #spelledAt({ entries, isWhole }: Binding<T>, spot: Spot): Coverage<T> | undefined {
+  #spelledAt({ entries, others, isWhole }: Binding<T>, spot: Spot): Coverage<T> | undefined {
     let other: Coverage<T> | undefined;
     for (const candidate of this.#find(spot, spot.method)) {
       const { match, entry } = candidate;
       if (match === "exact" && entry.value.isFree) return other ?? FREE;
       if (entry.value.isFree) continue;
-      if (entries.has(entry) && (match === "exact" || isWhole)) return { kind: "priced", candidate };
+      const isOwn = entries.has(entry) || (isWhole && others.has(entry));
+      if (isOwn && (match === "exact" || isWhole)) return { kind: "priced", candidate };
       if (match === "exact") other ??= { kind: "priced", candidate };
     }
     return other;
@@ -164,7 +174,7 @@ export class ResolvedTable<T extends Priceable> {
   }
 
   /** Whether a route behind a handler gets the request, which the handler has to pass on. */
-  #isTaken({ isFinal, mounts }: Pick<Binding<T>, "isFinal" | "mounts">, spot: Spot, isNamed = false): boolean {
+  #isTaken({ isWhole, isFinal, mounts }: Omit<Binding<T>, "entries" | "others">, spot: Spot, isNamed = false): boolean {
     if (this.#view === undefined) return !isNamed;
     if (isFinal || this.#view.isReadable === false) return false;
     return this.#view
@@ -174,7 +184,7 @@ export class ResolvedTable<T extends Priceable> {
           kind === "route" &&
           !isBefore &&
           !takesAll &&
-          paths.some((path) => mounts.some((mount) => `${path}/`.startsWith(`${mount}/`))),
+          (!isWhole || paths.some((path) => mounts.some((mount) => `${path}/`.startsWith(`${mount}/`)))),
       );
   }
 
@@ -192,10 +202,18 @@ function isContested<T>({ form }: RouteCandidate<T>, next: RouteCandidate<T> | u
   return next?.match === "exact" && compareForms(form, next.form) === "unordered";
 }
 
+/** The paths by which a request would come to the same place below each mount of a handler. */
+function elsewhere(mounts: readonly string[], path: string): readonly string[] {
+  if (mounts.length < 2) return [path];
+  const rests = mounts.flatMap((mount) => belowThatMount(mount, path)?.path ?? []);
+  const places = mounts.flatMap((mount) => samplesOf(mount === "" ? "/" : mount) ?? []);
+  return [path, ...rests.flatMap((rest) => places.map((place) => belowMount(place === "/" ? "" : place, rest)))];
+}
+
 /** The binding of a handler that may be for any key. */
 function byPath<T extends Priceable>(entries: readonly RouteEntry<T>[]): Binding<T> {
   const priced = entries.filter(({ value }) => !value.isFree);
-  return { isWhole: false, entries: new Set(priced), others: new Set(), isFinal: false, mounts: [""] };
+  return { isWhole: false, entries: new Set(priced), others: new Set(), isFinal: false, mounts: [] };
 }
 
 /** The price of a request that no key is spelled as. */
