@@ -24,7 +24,7 @@ import type { Dialect } from "./path.js";
 import { chargeFor, type Purse, priceOf, watchStore } from "./purse.js";
 import type { RawAnswer, RawLine } from "./raw-line.js";
 import { type RequestPlan, writeRequest } from "./request-plan.js";
-import { isCoveredByChance, isPriced, pricesOf, type ResolvedApp, type Route } from "./resolved-app.js";
+import { isCoveredByChance, isPriced, isProxyOfAll, pricesOf, type ResolvedApp, type Route } from "./resolved-app.js";
 
 export interface Court {
   readonly name: Dialect;
@@ -231,6 +231,9 @@ function unsoldProblem(app: ResolvedApp, seen: Seen, status: number): string | u
     return undefined;
   const isRewritten = plan.rewriters.length + plan.between.length > 0;
   if (isRewritten || plan.wrapped || app.opaque || first.route.plan.sort === "files") return undefined;
+  // There, a path that only decodes to a key's is refused.
+  if (isProxyOfAll(first.route.plan) && status === 400 && /[%\\.]/.test(seen.requestLine.split(" ")[1] ?? ""))
+    return undefined;
   if (isPriced(app, first.route, first) !== true || isNoTarget(seen.requestLine)) return undefined;
   const touchedPrices = seen.touched.flatMap((touch) => ("key" in touch ? [touch.key.cents] : []));
   const passed = seen.touched.flatMap((touch) => (isRun(touch) ? [...pricesOf(app, touch.route)] : []));

@@ -198,7 +198,7 @@ function isFilesOfAll({ plan, chain }: Route): boolean {
 }
 
 /** A proxy of all that an app has not: its keys are bound to nothing. */
-function isProxyOfAll({ sort, path }: RoutePlan): boolean {
+export function isProxyOfAll({ sort, path }: RoutePlan): boolean {
   return sort === "proxy" && path.pieces.length === 0;
 }
 

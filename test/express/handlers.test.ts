@@ -203,6 +203,17 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
       },
     ],
     [
+      "a parameter in braces, behind middleware at a mount",
+      { "GET /api/u/{id}": PRICED },
+      ["GET /api/u/7 402"],
+      (app, { run }, table) =>
+        app
+          .use("/api", (_req, _res, next) => next())
+          .use(table)
+          .use("/api", (_req, _res, next) => next())
+          .get("/api/u/:id", run),
+    ],
+    [
       "a parameter in braces",
       { "GET /u/{id}": PRICED },
       ["GET /u/id 402", "GET /u/7 402"],
@@ -388,7 +399,13 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
     [
       "a proxy in a router that is mounted twice",
       { "GET /a/secret": PRICED },
-      ["GET /a/secret 402", "GET /b/secret 402", "POST /b/Secret 402", "GET /b/x/../secret 400"],
+      [
+        "GET /a/secret 402",
+        "GET /b/secret 402",
+        "POST /b/Secret 402",
+        "GET /b/x/../secret 400",
+        "GET /a/../secret 400",
+      ],
       (app, { run }, table) => {
         const router = express.Router().use(run);
         app.use(table).use("/a", router).use("/b", router);
@@ -407,8 +424,14 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
     [
       "a proxy before the table",
       { "GET /up/secret": PRICED },
+      ["GET /up/secret 402", "POST /up/secret 402", "GET /up/x/../secret 402"],
+      (app, { run }, table) => app.use("/up", run).use(table),
+    ],
+    [
+      "a proxy before the table, that may pass requests on",
+      { "GET /up/secret": PRICED },
       ["GET /up/secret 402", "POST /up/secret 402", "GET /up/x/../secret 400"],
-      (app, { run }, table) => app.use("/up", run).use(table).use(table),
+      (app, { run }, table) => app.use("/up", (req, res, next) => run(req, res, next)).use(table),
     ],
     [
       "a wrapped table, and a page for every path",
@@ -656,6 +679,12 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
           .post("/weather", other)
           .get("/weather/today", other)
           .get(/^\/weather$/, run),
+    ],
+    [
+      "that get one path of a key for a mount",
+      { "/paid/free/*": PRICED },
+      ["GET /paid/a.b", "POST /paid/x"],
+      (app, { run, other }, table) => app.use(table).all("/paid/:page", other).use("/paid/free", run),
     ],
     [
       "behind middleware at a path, with a key that no route is for",

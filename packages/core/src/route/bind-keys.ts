@@ -70,13 +70,14 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
     const known = isLast ? [] : placesOf(handler);
     bindings.set(handler, { isWhole: true, entries, others: new Set(), isFinal: isLast, mounts: known });
   }
-  for (const [handler, entries] of group(bindByPath(rest, mounted))) {
+  for (const [handler, entries] of group([...bindByPath(rest, mounted), ...bindBeside(whole, mounted, byHandler)])) {
     const whole = bindings.get(handler);
     if (whole !== undefined) {
       bindings.set(handler, { ...whole, others: entries });
       continue;
     }
-    const isFinal = byHandler.get(handler)?.isFinal ?? false;
+    const { kind, takesAll, isFinal: isLast } = byHandler.get(handler) ?? {};
+    const isFinal = isLast === true || (kind === "route" && takesAll === false);
     bindings.set(handler, { isWhole: false, entries, others: new Set(), isFinal, mounts: placesOf(handler) });
   }
   for (const server of all) {
@@ -154,7 +155,9 @@ function bindByMatch<T>(
       const met = paths.flatMap((path) => view.receiversOf(gate, entry.method, path));
       // A route that charges by itself has its own price.
       const meant = met.filter((one) => isFor(one) && (one.kind !== "route" || free.has(one.handler)));
-      const own = meant.map(({ handler }): Pair<T> => [handler, entry]);
+      // Beside a mount, a route that also gets some of the key's requests is for others as well: see bindBeside.
+      const mount = meant.filter(({ kind, isFinal }) => kind === "files" || (kind === "mount" && isFinal));
+      const own = (mount.length > 0 ? mount : meant).map(({ handler }): Pair<T> => [handler, entry]);
       if (own.length > 0) return own;
     }
     return [];
@@ -162,9 +165,25 @@ function bindByMatch<T>(
 }
 
 /** Whether a receiver of a key's path is for the key, and not one for everything. */
-function isFor({ kind, takesAll, isBefore, paths }: Receiver): boolean {
+function isFor({ kind, takesAll, isBefore, isFinal, paths }: Receiver): boolean {
   if (kind === "route") return !takesAll;
-  return !isBefore && (kind === "mount" || (kind === "files" && paths?.includes("") !== true));
+  // Before the table, mounts are middleware as a rule.
+  return kind === "mount" ? !isBefore || isFinal : kind === "files" && !isBefore && paths?.includes("") !== true;
+}
+
+/** Keys of mounts, and the routes that get some of their requests. */
+function bindBeside<T>(
+  whole: readonly Pair<T>[],
+  { gate, mounts, view }: Mounted,
+  byHandler: ReadonlyMap<object, Receiver>,
+): Pair<T>[] {
+  return whole.flatMap(([handler, entry]) => {
+    const { kind = "route", isFinal = false } = byHandler.get(handler) ?? {};
+    const paths =
+      kind === "route" || (kind === "mount" && !isFinal) ? [] : mounts.flatMap((mount) => pathsBelow(entry, mount));
+    const met = paths.flatMap((path) => view.receiversOf(gate, entry.method, path));
+    return met.flatMap((one): Pair<T>[] => (one.kind === "route" && !one.takesAll ? [[one.handler, entry]] : []));
+  });
 }
 
 /** Keys that are written for a router, in a table that is not mounted there. */

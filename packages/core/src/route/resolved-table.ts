@@ -50,13 +50,17 @@ export interface HandlerQuery {
   readonly mounts: readonly string[];
 }
 
-/** Where a request is: its path below each mount of the table. */
+/** A path below a mount of the table. */
+type MountedPath = Pick<RouteQuery, "path" | "mountPath"> & Pick<RouteCandidate<unknown>, "mountTemplate">;
+
+/** A request where it is. */
 interface Spot {
   readonly handler: object;
   readonly method: string;
   readonly fullPath: string;
-  readonly queries: readonly (Pick<RouteQuery, "path" | "mountPath"> &
-    Pick<RouteCandidate<unknown>, "mountTemplate">)[];
+  readonly queries: readonly MountedPath[];
+  /** The other paths that a handler may read the path as. */
+  readonly others?: () => readonly MountedPath[];
 }
 
 /** Resolves the keys of one table to handlers. */
@@ -104,7 +108,8 @@ export class ResolvedTable<T extends Priceable> {
     }
     if (this.#ownBinding === undefined) return FREE;
     const { method = "", path, mountPath } = query;
-    const spot = { handler: this, method, fullPath: mountPath + path, queries: [query] };
+    const others = () => otherSpellings(path).map((other) => ({ mountPath, path: other }));
+    const spot = { handler: this, method, fullPath: mountPath + path, queries: [query], others };
     return this.#priceByPath(this.#ownBinding, spot);
   }
 
@@ -130,7 +135,8 @@ export class ResolvedTable<T extends Priceable> {
     const spelled = this.#spelledAt(binding, spot);
     if (spelled !== undefined) return spelled;
     if (binding.isWhole) return this.#isTaken(binding, spot) ? FREE : priceOf([...binding.entries], method);
-    return this.#priceByPath(binding, { ...spot, queries: elsewhere(binding.mounts, fullPath).flatMap(queriesFor) });
+    const read = (spell: typeof otherSpellings) => elsewhere(binding.mounts, fullPath, spell).flatMap(queriesFor);
+    return this.#priceByPath(binding, { ...spot, queries: read((rest) => [rest]), others: () => read(otherSpellings) });
   }
 
   /** The price by a key that is spelled as the request. Of several, one that prices the handler. */
@@ -166,11 +172,9 @@ export class ResolvedTable<T extends Priceable> {
     // Without the app, nothing is known of methods that no key names.
     const method = this.#view === undefined ? spot.method : undefined;
     if (others.size > 0 && this.#find(spot, method).some(({ entry }) => others.has(entry))) return true;
-    return spot.queries.some(({ mountPath, path }) => {
-      if (isPlain(path)) return false;
-      const queries = otherSpellings(path).map((other) => ({ mountPath, path: other }));
-      return this.#find({ queries }, method).some(({ entry }) => !entry.value.isFree && entries.has(entry));
-    });
+    if (isPlain(spot.fullPath)) return false;
+    const queries = spot.others?.() ?? [];
+    return this.#find({ queries }, method).some(({ entry }) => !entry.value.isFree && entries.has(entry));
   }
 
   /** Whether a route behind a handler gets the request, which the handler has to pass on. */
@@ -202,12 +206,18 @@ function isContested<T>({ form }: RouteCandidate<T>, next: RouteCandidate<T> | u
   return next?.match === "exact" && compareForms(form, next.form) === "unordered";
 }
 
-/** The paths by which a request would come to the same place below each mount of a handler. */
-function elsewhere(mounts: readonly string[], path: string): readonly string[] {
-  if (mounts.length < 2) return [path];
-  const rests = mounts.flatMap((mount) => belowThatMount(mount, path)?.path ?? []);
+/** The paths that are the same below each mount of a handler. */
+function elsewhere(
+  mounts: readonly string[],
+  path: string,
+  spell: (rest: string) => readonly string[],
+): readonly string[] {
+  const rests = mounts.flatMap((mount) => spell(belowThatMount(mount, path)?.path ?? path));
   const places = mounts.flatMap((mount) => samplesOf(mount === "" ? "/" : mount) ?? []);
-  return [path, ...rests.flatMap((rest) => places.map((place) => belowMount(place === "/" ? "" : place, rest)))];
+  return [
+    ...spell(path),
+    ...rests.flatMap((rest) => places.map((place) => belowMount(place === "/" ? "" : place, rest))),
+  ];
 }
 
 /** The binding of a handler that may be for any key. */
