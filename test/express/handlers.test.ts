@@ -634,6 +634,17 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
     expect(shop.facilitator.settled).toEqual([DOLLAR, CENT]);
   });
 
+  test("behind a function at a mount with a parameter is priced whatever the first request was", async () => {
+    const { askAll, runs } = await open(express, (app, { run, payments }) => {
+      const table = payments.routes({ "/a/b": PRICED });
+      app.use("/:p/x", (req, res, next) => table(req, res, next));
+      app.use("/:p/x", express.Router().use("/a", express().all("/b", run)));
+    });
+    const lines = ["GET /:(/x/nothing 404", "GET /S/X/A/B 402", "POST /s/x/a/B/ 402", "OPTIONS /s/x/a/b 204"];
+    expect(await askAll(lines.map((line) => line.slice(0, -4)))).toEqual(lines);
+    expect(runs).toEqual([]);
+  });
+
   test("at the top of the app leaves what a file server passes on free", async () => {
     const { askAll, runs } = await open(express, (app, { other, payments }) => {
       app

@@ -150,7 +150,7 @@ export class Inspection {
       const mounts = view.mountsOf(gate);
       if (mounts.length > 0) found.set(gate, mounts);
       const mount = wrapped.get(gate);
-      const hidden = mount === undefined ? undefined : [mount];
+      const hidden = mount === undefined ? undefined : templatesOf(mount, view);
       if (mounts.length === 0 && hidden === undefined) continue;
       this.#find(gate, app);
       for (const layer of gate.bind(view, hidden)) {
@@ -166,6 +166,14 @@ export class Inspection {
     this.#homes.add(app);
     if (this.#lost.delete(gate) && this.#lost.size === 0) unsubscribe(REQUESTS, this.#onRequest);
   }
+}
+
+/** The mounts of functions that may have called a table, as the seller wrote them. */
+function templatesOf(mount: string, view: RouterView): readonly string[] {
+  const places = view
+    .receiversOf(view, undefined, undefined)
+    .flatMap(({ kind, paths = [] }) => (kind === "route" ? [] : paths.filter((path) => matchesMount(path, mount))));
+  return places.length === 0 ? [mount] : [...new Set(places)];
 }
 
 function markEnd(stack: readonly Layer[]): AppState["stacks"][number] {

@@ -63,6 +63,9 @@ interface Spot {
   readonly others?: () => readonly MountedPath[];
 }
 
+/** How a path is a key's: also by the method, only for other methods, or for a handler that decodes it. */
+type Met = "named" | "other" | "hidden";
+
 /** Resolves the keys of one table to handlers. */
 export class ResolvedTable<T extends Priceable> {
   readonly table: RouteTable<T>;
@@ -162,7 +165,7 @@ export class ResolvedTable<T extends Priceable> {
     for (const { path } of queries) for (const entry of files?.find(path) ?? []) found.add(entry);
     const isHidden = found.size === 0;
     if (isHidden && !this.#isOtherwise(spot, new Set([...entries, ...others]), others)) return FREE;
-    if (this.#isTaken(binding, spot, named !== undefined || isHidden)) return FREE;
+    if (this.#isTaken(binding, spot, isHidden ? "hidden" : named === undefined ? "other" : "named")) return FREE;
     if (isHidden) return AMBIGUOUS;
     return named === undefined ? priceOf([...found], method) : { kind: "priced", candidate: named };
   }
@@ -178,18 +181,22 @@ export class ResolvedTable<T extends Priceable> {
   }
 
   /** Whether a route behind a handler gets the request, which the handler has to pass on. */
-  #isTaken({ isWhole, isFinal, mounts }: Omit<Binding<T>, "entries" | "others">, spot: Spot, isNamed = false): boolean {
-    if (this.#view === undefined) return !isNamed;
+  #isTaken(
+    { isWhole, isFinal, mounts }: Omit<Binding<T>, "entries" | "others">,
+    spot: Spot,
+    met: Met = "other",
+  ): boolean {
+    if (this.#view === undefined) return met === "other";
     if (isFinal || this.#view.isReadable === false) return false;
-    return this.#view
-      .receiversOf(spot.handler, spot.method, spot.fullPath)
-      .some(
-        ({ kind, isBefore, takesAll, paths = [""] }) =>
-          kind === "route" &&
-          !isBefore &&
-          !takesAll &&
-          (!isWhole || paths.some((path) => mounts.some((mount) => `${path}/`.startsWith(`${mount}/`)))),
-      );
+    return this.#view.receiversOf(spot.handler, spot.method, spot.fullPath).some(
+      ({ handler, kind, isBefore, takesAll, paths = [""] }) =>
+        kind === "route" &&
+        !isBefore &&
+        // A key that names the request has a guard there, or else its price here.
+        (met !== "named" || this.#boundTo.has(handler)) &&
+        !takesAll &&
+        (!isWhole || paths.some((path) => mounts.some((mount) => `${path}/`.startsWith(`${mount}/`)))),
+    );
   }
 
   #find({ queries }: Pick<Spot, "queries">, method?: string): readonly RouteCandidate<T>[] {
