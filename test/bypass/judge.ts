@@ -207,6 +207,8 @@ function isPricedByItsPath({ plan }: ResolvedApp, { touched }: Seen, { route, me
   // A full key is that of one of a route's paths.
   if (route.ways.length > 1) return false;
   const { key } = route.price;
+  // The second wildcard of a key is one segment, as in Express 5. In Express 4 it is any number.
+  if (plan.dialect === "Express 4" && key.text.split("*").length > 2) return false;
   return coversMethod(key, method) && touched.some((touch) => "key" in touch && touch.key === key && touch.isAtTable);
 }
 

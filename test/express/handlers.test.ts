@@ -422,6 +422,19 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
           .use("/paid", run),
     ],
     [
+      "a regular expression and a route, for two readings of a key",
+      { "/paid/*/paid": PRICED },
+      ["GET /paid/paid 402", "GET /paid/paid/s/paid/ 402", "POST /paid/paid/s/PAID 402"],
+      (app, { run }, table) =>
+        app.use("/paid", table).use(
+          "/paid",
+          express
+            .Router()
+            .all(/\/s\/paid/i, run)
+            .all("/paid", run),
+        ),
+    ],
+    [
       "a proxy before the table",
       { "GET /up/secret": PRICED },
       ["GET /up/secret 402", "POST /up/secret 402", "GET /up/x/../secret 402"],

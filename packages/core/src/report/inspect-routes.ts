@@ -90,7 +90,11 @@ function inspectMounted(priced: PricedTable, probes: readonly Probe[], view: Rou
   }
   const byEntry = new Map<Entry, Probe[]>();
   for (const probe of probes) byEntry.set(probe.entry, [...(byEntry.get(probe.entry) ?? []), probe]);
-  const bound = new Set(bindWhole(table, { gate, view, mounts: view.mountsOf(gate) }).map(([, entry]) => entry));
+  const bound = new Set(
+    bindWhole(table, { gate, view, mounts: view.mountsOf(gate) })
+      .flat()
+      .map(([, entry]) => entry),
+  );
   const free = unpriced(view.routes, probes);
   return table.entries.flatMap((entry) => {
     const own = byEntry.get(entry) ?? [];

@@ -54,7 +54,8 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
   const { gate, mounts, view } = mounted;
   const priced = table.entries.filter(({ value }) => !value.isFree);
   if (mounts.length === 0 || view.isReadable === false) return new Map();
-  const whole = bindWhole(table, mounted);
+  const [own, met] = bindWhole(table, mounted);
+  const whole = [...own, ...met];
   whole.push(...bindElsewhere(without(priced, whole), view));
   const rest = without(priced, whole);
   const open = new Set(rest);
@@ -70,7 +71,7 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
     const known = isLast ? [] : placesOf(handler);
     bindings.set(handler, { isWhole: true, entries, others: new Set(), isFinal: isLast, mounts: known });
   }
-  for (const [handler, entries] of group([...bindByPath(rest, mounted), ...bindBeside(whole, mounted, byHandler)])) {
+  for (const [handler, entries] of group([...bindByPath(rest, mounted), ...bindBeside(met, mounted)])) {
     const whole = bindings.get(handler);
     if (whole !== undefined) {
       bindings.set(handler, { ...whole, others: entries });
@@ -90,15 +91,31 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
     const files = { entries: new Set(own), others, files: createFilePaths(own) };
     bindings.set(server.handler, { isWhole: false, ...files, isFinal: true, mounts: placesOf(server.handler) });
   }
+  for (const handler of regularExpressions(all, view)) {
+    const known = bindings.get(handler) ?? { isWhole: false, entries: new Set(), isFinal: true, mounts: [] };
+    bindings.set(handler, { ...known, others: new Set(priced) });
+  }
   return bindings;
 }
 
-/** Keys, and the routes and mounts that are for nothing else. */
-export function bindWhole<T extends Priceable>(table: RouteTable<T>, mounted: Mounted): Pair<T>[] {
+/** The routes that may take more paths of a key than the one that is tried. */
+function regularExpressions(all: readonly Receiver[], view: RouterView): readonly object[] {
+  const free = freeRoutes(view);
+  return all.flatMap(({ handler, kind, paths, takesAll }) =>
+    kind === "route" && paths === undefined && !takesAll && free.has(handler) ? [handler] : [],
+  );
+}
+
+/** Keys, and the routes that are spelled as they are, or else the routes and mounts that get their requests. */
+export function bindWhole<T extends Priceable>(
+  table: RouteTable<T>,
+  mounted: Mounted,
+): readonly [own: Pair<T>[], met: Pair<T>[]] {
   const priced = table.entries.filter(({ value }) => !value.isFree);
-  const whole = bindOwn(table, mounted).filter(([, { value }]) => !value.isFree);
-  for (const spell of [spellAsSent, otherSpellings]) whole.push(...bindByMatch(without(priced, whole), mounted, spell));
-  return whole;
+  const own = bindOwn(table, mounted).filter(([, { value }]) => !value.isFree);
+  const met = bindByMatch(without(priced, own), mounted, spellAsSent);
+  met.push(...bindByMatch(without(without(priced, own), met), mounted, otherSpellings));
+  return [own, met];
 }
 
 function without<T>(entries: readonly RouteEntry<T>[], bound: readonly Pair<T>[]): readonly RouteEntry<T>[] {
@@ -147,7 +164,7 @@ function bindByMatch<T>(
   { gate, mounts, view }: Mounted,
   spell: (path: string) => readonly string[],
 ): Pair<T>[] {
-  const free = new Set(view.routes.flatMap(({ route, gates }) => (gates.length === 0 ? [route] : [])));
+  const free = freeRoutes(view);
   return entries.flatMap((entry) => {
     for (const read of [fullPathsBelow, relativePathsBelow]) {
       const samples = entry.forms.flatMap(({ sample }) => spell(sample));
@@ -171,19 +188,21 @@ function isFor({ kind, takesAll, isBefore, isFinal, paths }: Receiver): boolean 
   return kind === "mount" ? !isBefore || isFinal : kind === "files" && !isBefore && paths?.includes("") !== true;
 }
 
-/** Keys of mounts, and the routes that get some of their requests. */
-function bindBeside<T>(
-  whole: readonly Pair<T>[],
-  { gate, mounts, view }: Mounted,
-  byHandler: ReadonlyMap<object, Receiver>,
-): Pair<T>[] {
-  return whole.flatMap(([handler, entry]) => {
-    const { kind = "route", isFinal = false } = byHandler.get(handler) ?? {};
-    const paths =
-      kind === "route" || (kind === "mount" && !isFinal) ? [] : mounts.flatMap((mount) => pathsBelow(entry, mount));
+/** Keys that were bound by match, and the routes that get their requests by another reading, or beside a mount. */
+function bindBeside<T>(bound: readonly Pair<T>[], { gate, mounts, view }: Mounted): Pair<T>[] {
+  const free = freeRoutes(view);
+  return [...new Set(bound.map(([, entry]) => entry))].flatMap((entry) => {
+    const paths = mounts.flatMap((mount) => pathsBelow(entry, mount));
     const met = paths.flatMap((path) => view.receiversOf(gate, entry.method, path));
-    return met.flatMap((one): Pair<T>[] => (one.kind === "route" && !one.takesAll ? [[one.handler, entry]] : []));
+    return met.flatMap(({ handler, takesAll }): Pair<T>[] =>
+      free.has(handler) && !takesAll ? [[handler, entry]] : [],
+    );
   });
+}
+
+/** The routes that do not charge by themselves. */
+function freeRoutes({ routes }: RouterView): ReadonlySet<object> {
+  return new Set(routes.flatMap(({ route, gates }) => (gates.length === 0 ? [route] : [])));
 }
 
 /** Keys that are written for a router, in a table that is not mounted there. */

@@ -143,14 +143,14 @@ export class ResolvedTable<T extends Priceable> {
   }
 
   /** The price by a key that is spelled as the request. Of several, one that prices the handler. */
-  #spelledAt({ entries, others, isWhole }: Binding<T>, spot: Spot): Coverage<T> | undefined {
+  #spelledAt({ entries, others, isWhole, files }: Binding<T>, spot: Spot): Coverage<T> | undefined {
     let other: Coverage<T> | undefined;
     for (const candidate of this.#find(spot, spot.method)) {
       const { match, entry } = candidate;
       if (match === "exact" && entry.value.isFree) return other ?? FREE;
       if (entry.value.isFree) continue;
-      const isOwn = entries.has(entry) || (isWhole && others.has(entry));
-      if (isOwn && (match === "exact" || isWhole)) return { kind: "priced", candidate };
+      const isOther = files === undefined && others.has(entry);
+      if (isOther || (entries.has(entry) && (match === "exact" || isWhole))) return { kind: "priced", candidate };
       if (match === "exact") other ??= { kind: "priced", candidate };
     }
     return other;
@@ -164,7 +164,7 @@ export class ResolvedTable<T extends Priceable> {
     const found = new Set(met.map(({ entry }) => entry));
     for (const { path } of queries) for (const entry of files?.find(path) ?? []) found.add(entry);
     const isHidden = found.size === 0;
-    if (isHidden && !this.#isOtherwise(spot, new Set([...entries, ...others]), others)) return FREE;
+    if (isHidden && !this.#isOtherwise(spot, entries, files === undefined ? NONE : others)) return FREE;
     if (this.#isTaken(binding, spot, isHidden ? "hidden" : named === undefined ? "other" : "named")) return FREE;
     if (isHidden) return AMBIGUOUS;
     return named === undefined ? priceOf([...found], method) : { kind: "priced", candidate: named };
@@ -176,8 +176,8 @@ export class ResolvedTable<T extends Priceable> {
     const method = this.#view === undefined ? spot.method : undefined;
     if (others.size > 0 && this.#find(spot, method).some(({ entry }) => others.has(entry))) return true;
     if (isPlain(spot.fullPath)) return false;
-    const queries = spot.others?.() ?? [];
-    return this.#find({ queries }, method).some(({ entry }) => !entry.value.isFree && entries.has(entry));
+    const met = this.#find({ queries: spot.others?.() ?? [] }, method);
+    return met.some(({ entry }) => !entry.value.isFree && (entries.has(entry) || others.has(entry)));
   }
 
   /** Whether a route behind a handler gets the request, which the handler has to pass on. */
@@ -226,6 +226,8 @@ function elsewhere(
     ...rests.flatMap((rest) => places.map((place) => belowMount(place === "/" ? "" : place, rest))),
   ];
 }
+
+const NONE: ReadonlySet<never> = new Set();
 
 /** The binding of a handler that may be for any key. */
 function byPath<T extends Priceable>(entries: readonly RouteEntry<T>[]): Binding<T> {
