@@ -24,7 +24,7 @@ import type { Dialect } from "./path.js";
 import { chargeFor, type Purse, priceOf, watchStore } from "./purse.js";
 import type { RawAnswer, RawLine } from "./raw-line.js";
 import { type RequestPlan, writeRequest } from "./request-plan.js";
-import { isCoveredByChance, isPriced, isProxyOfAll, pricesOf, type ResolvedApp, type Route } from "./resolved-app.js";
+import { isCoveredByChance, isPriced, pricesOf, type ResolvedApp, type Route } from "./resolved-app.js";
 
 export interface Court {
   readonly name: Dialect;
@@ -207,14 +207,11 @@ function isPricedByItsPath({ plan }: ResolvedApp, { touched }: Seen, { route, me
   // A full key is that of one of a route's paths.
   if (route.ways.length > 1) return false;
   const { key } = route.price;
-  // The second wildcard of a key is one segment, as in Express 5. In Express 4 it is any number.
-  if (plan.dialect === "Express 4" && key.text.split("*").length > 2) return false;
   return coversMethod(key, method) && touched.some((touch) => "key" in touch && touch.key === key && touch.isAtTable);
 }
 
 /** Whether no key that may be meant for the request, nor the handler's own, has the price that was paid. */
-function isOtherPrice(app: ResolvedApp, { cents, touched, requestLine }: Seen, { route }: Run): boolean {
-  if (app.opaque && isOddlyWritten(requestLine)) return false;
+function isOtherPrice(app: ResolvedApp, { cents, touched }: Seen, { route }: Run): boolean {
   if (cents === undefined || (route.price.by === "free" && !isCoveredByChance(app, route))) return false;
   const prices = new Set(pricesOf(app, route));
   for (const touch of touched) {
@@ -233,9 +230,6 @@ function unsoldProblem(app: ResolvedApp, seen: Seen, status: number): string | u
     return undefined;
   const isRewritten = plan.rewriters.length + plan.between.length > 0;
   if (isRewritten || plan.wrapped || app.opaque || first.route.plan.sort === "files") return undefined;
-  // There, a path that only decodes to a key's is refused.
-  if (isProxyOfAll(first.route.plan) && status === 400 && /[%\\.]/.test(seen.requestLine.split(" ")[1] ?? ""))
-    return undefined;
   if (isPriced(app, first.route, first) !== true || isNoTarget(seen.requestLine)) return undefined;
   const touchedPrices = seen.touched.flatMap((touch) => ("key" in touch ? [touch.key.cents] : []));
   const passed = seen.touched.flatMap((touch) => (isRun(touch) ? [...pricesOf(app, touch.route)] : []));

@@ -658,6 +658,48 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
     expect(runs).toEqual([]);
   });
 
+  test("behind a function at the path of the table is priced by keys with two wildcards", async () => {
+    const { askAll, runs } = await open(express, (app, { run, other, payments }) => {
+      const table = payments.routes({ "/paid/*/:a-:b/*": PRICED });
+      app.use("/paid", (req, res, next) => table(req, res, next));
+      app.use(
+        "/paid/paid",
+        express
+          .Router()
+          .get(/^\/.+\/[^/]+-[^/]+/, run)
+          .get("/", other),
+      );
+    });
+    const lines = ["GET /paid/paid/a/b-c/d 402", "GET /paid/paid/a/b/c/d-e/f/g/h 402", "GET /paid/paid 200"];
+    expect(await askAll(lines.map((line) => line.slice(0, -4)))).toEqual(lines);
+    expect(runs).toEqual(["other GET /paid/paid"]);
+  });
+
+  test.each([true, false])(
+    "at a path is priced if a route has one of its paths (wrapped table: %s)",
+    async (isWrapped) => {
+      const { askAll, runs } = await open(express, (app, { run, other, payments }) => {
+        const table = payments.routes({ "/api/*": PRICED });
+        app.use(isWrapped ? (req, res, next) => table(req, res, next) : table);
+        app.get("/api/paid", other);
+        app.use("/api", (req, res) => run(req, res, () => {}));
+      });
+      const lines = ["GET /api/x 402", "PUT /API/X 402", "GET /api//x 402", "POST /api/paid 402", "OPTIONS /api/x 204"];
+      expect(await askAll(lines.map((line) => line.slice(0, -4)))).toEqual(lines);
+      expect(runs).toEqual([]);
+    },
+  );
+
+  test("is sold where Express gives it the path of a key with the same price", async () => {
+    const { shop, runs } = await open(express, (app, { run, other, payments }) => {
+      app.use(payments.routes({ "/:page": PRICED, "/weather": PRICED }));
+      app.get("/:page", run).get("/weather", other);
+    });
+    await shop.pay({ path: "/weather" });
+    expect(runs).toEqual(["run GET /weather"]);
+    expect(shop.facilitator.settled).toEqual([CENT]);
+  });
+
   test("at the top of the app leaves what a file server passes on free", async () => {
     const { askAll, runs } = await open(express, (app, { other, payments }) => {
       app

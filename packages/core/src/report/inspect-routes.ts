@@ -90,17 +90,14 @@ function inspectMounted(priced: PricedTable, probes: readonly Probe[], view: Rou
   }
   const byEntry = new Map<Entry, Probe[]>();
   for (const probe of probes) byEntry.set(probe.entry, [...(byEntry.get(probe.entry) ?? []), probe]);
-  const bound = new Set(
-    bindWhole(table, { gate, view, mounts: view.mountsOf(gate) })
-      .flat()
-      .map(([, entry]) => entry),
-  );
+  const { own, met } = bindWhole(table, { gate, view, mounts: view.mountsOf(gate) });
+  const bound = new Set([...own, ...met].map(([, entry]) => entry));
   const free = unpriced(view.routes, probes);
   return table.entries.flatMap((entry) => {
-    const own = byEntry.get(entry) ?? [];
+    const probed = byEntry.get(entry) ?? [];
     // A free key needs no handler of its own.
-    const isServed = bound.has(entry) || own.some((probe) => isServedAt(probe, entry.value.isFree));
-    return inspectReach(entry, { probes: own, isServed, free });
+    const isServed = bound.has(entry) || probed.some((probe) => isServedAt(probe, entry.value.isFree));
+    return inspectReach(entry, { probes: probed, isServed, free });
   });
 }
 

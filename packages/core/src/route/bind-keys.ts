@@ -54,11 +54,11 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
   const { gate, mounts, view } = mounted;
   const priced = table.entries.filter(({ value }) => !value.isFree);
   if (mounts.length === 0 || view.isReadable === false) return new Map();
-  const [own, met] = bindWhole(table, mounted);
-  const whole = [...own, ...met];
-  whole.push(...bindElsewhere(without(priced, whole), view));
-  const rest = without(priced, whole);
-  const open = new Set(rest);
+  const { own, met, open } = bindWhole(table, mounted);
+  const elsewhere = bindElsewhere(without(priced, [...own, ...met]), view);
+  const whole = [...own, ...met, ...elsewhere];
+  const rest = without(priced, [...own.filter(([, entry]) => !open.has(entry)), ...met, ...elsewhere]);
+  const unbound = new Set(rest);
   const all = view.receiversOf(gate, undefined, undefined);
   const byHandler = new Map(all.map((receiver) => [receiver.handler, receiver]));
   const placesOf = (handler: object) =>
@@ -71,7 +71,10 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
     const known = isLast ? [] : placesOf(handler);
     bindings.set(handler, { isWhole: true, entries, others: new Set(), isFinal: isLast, mounts: known });
   }
-  for (const [handler, entries] of group([...bindByPath(rest, mounted), ...bindBeside(met, mounted)])) {
+  for (const [handler, entries] of group([
+    ...bindByPath(rest, mounted),
+    ...bindBeside([...met.map(([, entry]) => entry), ...open], mounted),
+  ])) {
     const whole = bindings.get(handler);
     if (whole !== undefined) {
       bindings.set(handler, { ...whole, others: entries });
@@ -86,7 +89,7 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
     if (server.kind !== "files" || isBound || (server.isBefore && rest.length === 0)) continue;
     const near = (entry: RouteEntry<T>) => isBelow(entry, mounts, server);
     const own = rest.filter(near);
-    const others = new Set(server.isBefore ? [] : priced.filter((entry) => !open.has(entry) && near(entry)));
+    const others = new Set(server.isBefore ? [] : priced.filter((entry) => !unbound.has(entry) && near(entry)));
     if (own.length + others.size === 0) continue;
     const files = { entries: new Set(own), others, files: createFilePaths(own) };
     bindings.set(server.handler, { isWhole: false, ...files, isFinal: true, mounts: placesOf(server.handler) });
@@ -106,16 +109,25 @@ function regularExpressions(all: readonly Receiver[], view: RouterView): readonl
   );
 }
 
-/** Keys, and the routes that are spelled as they are, or else the routes and mounts that get their requests. */
+/**
+ * Keys, and the routes that are spelled as they are, or else the routes and mounts that get their requests. The routes of an
+ * `open` key do not get all of its requests: `/a/b` does not for `/a/:x`. Mounts and routes of others may get the rest.
+ */
 export function bindWhole<T extends Priceable>(
   table: RouteTable<T>,
   mounted: Mounted,
-): readonly [own: Pair<T>[], met: Pair<T>[]] {
+): { readonly own: Pair<T>[]; readonly met: Pair<T>[]; readonly open: ReadonlySet<RouteEntry<T>> } {
   const priced = table.entries.filter(({ value }) => !value.isFree);
-  const own = bindOwn(table, mounted).filter(([, { value }]) => !value.isFree);
-  const met = bindByMatch(without(priced, own), mounted, spellAsSent);
-  met.push(...bindByMatch(without(without(priced, own), met), mounted, otherSpellings));
-  return [own, met];
+  const spelled = findSpelled(table, mounted).filter(({ entry }) => !entry.value.isFree);
+  const own = spelled.map(({ route, entry }): Pair<T> => [route, entry]);
+  const rest = without(priced, own);
+  const met = bindByMatch(rest, mounted, spellAsSent);
+  met.push(...bindByMatch(without(rest, met), mounted, otherSpellings));
+  const closed = new Set(spelled.flatMap(({ entry, isGeneral }) => (isGeneral ? [entry] : [])));
+  const open = new Set(priced.filter((entry) => !closed.has(entry) && !rest.includes(entry)));
+  const routes = new Set(mounted.view.routes.map(({ route }) => route));
+  met.push(...bindByMatch([...open], mounted, spellAsSent).filter(([handler]) => !routes.has(handler)));
+  return { own, met, open };
 }
 
 function without<T>(entries: readonly RouteEntry<T>[], bound: readonly Pair<T>[]): readonly RouteEntry<T>[] {
@@ -130,15 +142,30 @@ function group<T>(pairs: readonly Pair<T>[]): ReadonlyMap<object, Set<RouteEntry
   return groups;
 }
 
+interface Spelled<T> {
+  readonly route: object;
+  readonly entry: RouteEntry<T>;
+  /** Whether the route has the key's parameters, and not one value for them. */
+  readonly isGeneral: boolean;
+}
+
 /** Keys and the routes that are spelled as they are. A URL has only ASCII: a route may have the same letters encoded. */
-function bindOwn<T>(table: RouteTable<T>, { mounts, view }: Mounted): Pair<T>[] {
+function findSpelled<T>(table: RouteTable<T>, { mounts, view }: Mounted): readonly Spelled<T>[] {
   return view.routes.flatMap(({ route, path, methods = METHODS }) => {
     const samples = (path === undefined ? undefined : samplesOf(path)) ?? [];
     const spelled = samples.flatMap((sample) => [...spellAsSent(sample), ...decoded(sample)]);
     const queries = spelled.flatMap((sample) => mounts.flatMap((mount) => belowThatMount(mount, sample) ?? []));
     const met = queries.flatMap((query) => methods.flatMap((method) => table.find({ ...query, method })));
-    return met.flatMap(({ match, entry }): Pair<T>[] => (match === "exact" ? [[route, entry]] : []));
+    return met.flatMap(({ match, entry, form, path }): Spelled<T>[] => {
+      if (match !== "exact") return [];
+      return [{ route, entry, isGeneral: path === form.sample && (isOpen(form) || !entry.forms.some(isOpen)) }];
+    });
   });
+}
+
+/** Whether a form has parameters or wildcards. */
+function isOpen({ ranks }: PathForm): boolean {
+  return ranks.some((rank) => rank > 0);
 }
 
 /** The spelling of a path, and the one that clients send. */
@@ -165,13 +192,16 @@ function bindByMatch<T>(
   spell: (path: string) => readonly string[],
 ): Pair<T>[] {
   const free = freeRoutes(view);
+  const callers = callersOf({ gate, mounts, view });
   return entries.flatMap((entry) => {
     for (const read of [fullPathsBelow, relativePathsBelow]) {
       const samples = entry.forms.flatMap(({ sample }) => spell(sample));
       const paths = mounts.flatMap((mount) => read(samples, mount));
       const met = paths.flatMap((path) => view.receiversOf(gate, entry.method, path));
       // A route that charges by itself has its own price.
-      const meant = met.filter((one) => isFor(one) && (one.kind !== "route" || free.has(one.handler)));
+      const meant = met.filter(
+        (one) => isFor(one) && !callers.has(one.handler) && (one.kind !== "route" || free.has(one.handler)),
+      );
       // Beside a mount, a route that also gets some of the key's requests is for others as well: see bindBeside.
       const mount = meant.filter(({ kind, isFinal }) => kind === "files" || (kind === "mount" && isFinal));
       const own = (mount.length > 0 ? mount : meant).map(({ handler }): Pair<T> => [handler, entry]);
@@ -181,6 +211,16 @@ function bindByMatch<T>(
   });
 }
 
+/** Functions that may be the one that calls a table which the routers do not show. */
+function callersOf({ gate, mounts, view }: Mounted): ReadonlySet<object> {
+  if (view.mountsOf(gate).length > 0) return new Set();
+  const all = view.receiversOf(gate, undefined, undefined);
+  const near = all.filter(
+    ({ kind, isFinal, paths = [] }) => kind === "mount" && !isFinal && paths.some((path) => mounts.includes(path)),
+  );
+  return new Set(near.map(({ handler }) => handler));
+}
+
 /** Whether a receiver of a key's path is for the key, and not one for everything. */
 function isFor({ kind, takesAll, isBefore, isFinal, paths }: Receiver): boolean {
   if (kind === "route") return !takesAll;
@@ -188,10 +228,10 @@ function isFor({ kind, takesAll, isBefore, isFinal, paths }: Receiver): boolean 
   return kind === "mount" ? !isBefore || isFinal : kind === "files" && !isBefore && paths?.includes("") !== true;
 }
 
-/** Keys that were bound by match, and the routes that get their requests by another reading, or beside a mount. */
-function bindBeside<T>(bound: readonly Pair<T>[], { gate, mounts, view }: Mounted): Pair<T>[] {
+/** Keys, and the routes that also get some of their requests: by another reading, or beside a mount. */
+function bindBeside<T>(bound: readonly RouteEntry<T>[], { gate, mounts, view }: Mounted): Pair<T>[] {
   const free = freeRoutes(view);
-  return [...new Set(bound.map(([, entry]) => entry))].flatMap((entry) => {
+  return [...new Set(bound)].flatMap((entry) => {
     const paths = mounts.flatMap((mount) => pathsBelow(entry, mount));
     const met = paths.flatMap((path) => view.receiversOf(gate, entry.method, path));
     return met.flatMap(({ handler, takesAll }): Pair<T>[] =>

@@ -142,18 +142,24 @@ export class ResolvedTable<T extends Priceable> {
     return this.#priceByPath(binding, { ...spot, queries: read((rest) => [rest]), others: () => read(otherSpellings) });
   }
 
-  /** The price by a key that is spelled as the request. Of several, one that prices the handler. */
+  /** The price by a key that is spelled as the request. Of several with different prices, one that prices the handler. */
   #spelledAt({ entries, others, isWhole, files }: Binding<T>, spot: Spot): Coverage<T> | undefined {
-    let other: Coverage<T> | undefined;
+    let other: RouteCandidate<T> | undefined;
     for (const candidate of this.#find(spot, spot.method)) {
       const { match, entry } = candidate;
-      if (match === "exact" && entry.value.isFree) return other ?? FREE;
+      if (match === "exact" && entry.value.isFree)
+        return other === undefined ? FREE : { kind: "priced", candidate: other };
       if (entry.value.isFree) continue;
       const isOther = files === undefined && others.has(entry);
-      if (isOther || (entries.has(entry) && (match === "exact" || isWhole))) return { kind: "priced", candidate };
-      if (match === "exact") other ??= { kind: "priced", candidate };
+      if (isOther || (entries.has(entry) && (match === "exact" || isWhole))) {
+        // In front, it is the other one that is asked for.
+        if (other === undefined || other.entry.value.priceId !== entry.value.priceId)
+          return { kind: "priced", candidate };
+        break;
+      }
+      if (match === "exact") other ??= candidate;
     }
-    return other;
+    return other === undefined ? undefined : { kind: "priced", candidate: other };
   }
 
   #priceByPath({ entries, others, files, ...binding }: Binding<T>, spot: Spot): Coverage<T> {
