@@ -24,7 +24,7 @@ import type { Dialect } from "./path.js";
 import { chargeFor, type Purse, priceOf, watchStore } from "./purse.js";
 import type { RawAnswer, RawLine } from "./raw-line.js";
 import { type RequestPlan, writeRequest } from "./request-plan.js";
-import { isCoveredByChance, isPriced, pricesOf, type ResolvedApp, type Route } from "./resolved-app.js";
+import { isCoveredByChance, isPriced, isProxyOfAll, pricesOf, type ResolvedApp, type Route } from "./resolved-app.js";
 
 export interface Court {
   readonly name: Dialect;
@@ -230,6 +230,10 @@ function unsoldProblem(app: ResolvedApp, seen: Seen, status: number): string | u
     return undefined;
   const isRewritten = plan.rewriters.length + plan.between.length > 0;
   if (isRewritten || plan.wrapped || app.opaque || first.route.plan.sort === "files") return undefined;
+  // Only the server behind a proxy of all reads `/x/../secret` as `/secret`. It is refused, and the payment is not claimed:
+  // the same path to another server may be a free page.
+  const isRefused = status === 400 && seen.claims === 0;
+  if (isRefused && isProxyOfAll(first.route.plan) && /[%\\]|\/\./.test(seen.requestLine)) return undefined;
   if (isPriced(app, first.route, first) !== true || isNoTarget(seen.requestLine)) return undefined;
   const touchedPrices = seen.touched.flatMap((touch) => ("key" in touch ? [touch.key.cents] : []));
   const passed = seen.touched.flatMap((touch) => (isRun(touch) ? [...pricesOf(app, touch.route)] : []));
