@@ -34,6 +34,67 @@ export interface PaymentStore {
   release(identity: string, owner: string): MaybePromise<void>;
   /** Every record in one of the `UNFINISHED` states, each once, in any order. Records may change during the walk. */
   unfinished(): AsyncIterable<PaymentRecord>;
+  /**
+   * Sets `leaseUntilMs` of each record that has the given owner and is in a state other than `rejected`, `unsent` and `unknown`. Leaves
+   * all other records as they are. Default: leases are not renewed, so a run that takes longer than one lease may be taken over.
+   */
+  renew?(owned: readonly Owned[], leaseUntilMs: number): MaybePromise<void>;
+  /**
+   * Calls `onChange` soon after the record was changed or released by any process, until the returned function is called. It may call too
+   * often, and must not throw. Default: processes look at the record from time to time.
+   */
+  watch?(identity: string, onChange: () => void): MaybePromise<() => void>;
+  /** Runs that nothing has been charged for so far, seen by all processes. Default: each process counts its own. */
+  readonly runs?: SharedRuns;
+  /**
+   * Keeps a value under a name for good, if the name has none, and returns the value that it has then. Of any number of calls at once, all
+   * return the same value.
+   */
+  keep?(name: string, value: string): MaybePromise<string>;
+  /**
+   * Called before the first payment, and by `ready()`. Returns what may lose records later, as text for the seller.
+   *
+   * @throws StoreError if the store cannot be used: no such table, a server that is too old, no connection
+   */
+  ready?(): MaybePromise<readonly StoreProblem[]>;
+}
+
+/** A record, and the run that owns it. */
+export type Owned = Pick<ClaimRequest, "identity" | "owner">;
+
+/** The runs of each payer. */
+export interface SharedRuns {
+  /**
+   * Adds a run, or replaces the one with its id, and returns every run of its payer that ends in the future, this one included. Atomic.
+   *
+   * @param nowMs - Runs that end at this time or before are removed.
+   */
+  put(run: SharedRun, nowMs: number): MaybePromise<readonly SharedRun[]>;
+  /** Removes a run. Does nothing if there is none. */
+  remove(run: Pick<SharedRun, "id" | "payer">): MaybePromise<void>;
+}
+
+/** One run of a handler, for which nothing has been charged so far. */
+export interface SharedRun {
+  readonly id: string;
+  readonly payer: string;
+  /** The payment. */
+  readonly identity: string;
+  /** Network and asset. */
+  readonly asset: string;
+  /** What the payment may still move, in atomic units, as digits. */
+  readonly amount: string;
+  /** Until then it counts at most, in Unix milliseconds. */
+  readonly untilMs: number;
+  readonly isAbandoned: boolean;
+}
+
+/** Something about a store's server that may lose records. */
+export interface StoreProblem {
+  /** Ends the code of the finding: `EVICTION` for `FAREBOX_STORE_EVICTION`. */
+  readonly kind: "EVICTION" | "NOT_DURABLE" | "REPLICA";
+  /** What was seen, and what to set, e.g. `maxmemory-policy is allkeys-lru; set it to noeviction`. */
+  readonly detail: string;
 }
 
 /**
@@ -97,7 +158,7 @@ export interface PaymentRecord {
   readonly identifier?: string;
   /** The request to settle, with the signature. Kept until the payment is settled or rejected. */
   readonly request?: FacilitatorRequest;
-  /** Only in state `settling`: the owner works on it until then, in Unix milliseconds. Afterwards another owner may take over. */
+  /** The owner works on it until then, in Unix milliseconds, and renews it. Afterwards another owner may take over. */
   readonly leaseUntilMs?: number;
   /** Kept for a payer who may have paid without receiving it. A store that runs out of space may drop it. */
   readonly answer?: StoredAnswer;
@@ -120,6 +181,8 @@ export interface ClaimRequest {
   readonly owner: string;
   readonly expiresAtMs: number;
   readonly identifier?: string;
+  /** See {@link PaymentRecord.leaseUntilMs}. */
+  readonly leaseUntilMs?: number;
 }
 
 /**
