@@ -22,6 +22,7 @@ import { Admissions } from "./gate/admission.js";
 import { SignatureChecks } from "./gate/check-payment.js";
 import { Gate, type Verdict } from "./gate/gate.js";
 import { InFlight } from "./gate/in-flight.js";
+import { Deliveries } from "./gate/delivery.js";
 import { createRetryTokens } from "./gate/proof.js";
 import { Replay } from "./gate/replay.js";
 import { type GateResponse, unnamedRequest } from "./gate/responses.js";
@@ -35,12 +36,14 @@ import type { Extensions } from "./protocol/documents.js";
 import type { DescribedRoute } from "./report/described-routes.js";
 import { createPayees } from "./report/payees.js";
 import { type PricedHandler, type PricedTable, routesOf } from "./report/places.js";
-import { type PaymentsReport, type ReportedOffer, Reporter, reportOffers } from "./report/report.js";
+import { type PaymentsReport, type ReportedOffer, Reporter, reportOffers, warnProcessOnce } from "./report/report.js";
 import type { GateRequest } from "./route/request.js";
 import { type HandlerQuery, ResolvedTable } from "./route/resolved-table.js";
 import type { RouteTable } from "./route/route-table.js";
 import type { RouterView } from "./route/router-view.js";
+import { Leases } from "./settlement/leases.js";
 import { type Listing, Listings } from "./settlement/listings.js";
+import { OpenStore } from "./settlement/open-store.js";
 import { type Recovery, SettlementRecovery } from "./settlement/recovery.js";
 import { Settler } from "./settlement/settle.js";
 import { isMemoryStore } from "./store/memory-store.js";
@@ -125,8 +128,8 @@ export interface PaymentsEngine {
   /** How each facilitator is doing, in the seller's order. */
   health(): readonly FacilitatorHealth[];
   /**
-   * Resolves once each facilitator was asked what it supports, and the nodes of `rpc` whether recipients can be paid. A
-   * failure of theirs changes nothing. Never rejects.
+   * Resolves once the store is open, each facilitator was asked what it supports, and the nodes of `rpc` whether recipients
+   * can be paid. A failure of a facilitator or a node changes nothing. Rejects if the store cannot be used.
    */
   ready(): Promise<void>;
   /**
@@ -191,23 +194,31 @@ function createParts(settings: Settings) {
     },
   });
 
+  const openStore = new OpenStore({ store, quoteSecret: settings.quoteSecret, findings, now });
+  const leases = new Leases({ store, settleMs: leaseMs, logger, now, timer });
   const inFlight = new InFlight();
-  const runs = new Runs({ maxPerPayer: settings.maxRunsPerPayer, rpc, logger, now });
+  const runs = new Runs({ maxPerPayer: settings.maxRunsPerPayer, rpc, logger, now, shared: store.runs });
   const settler = new Settler({
-    ...{ store, facilitator, inFlight, runs, rpc, listings, events, hooks, logger, leaseMs, now },
+    ...{ store, leases, facilitator, inFlight, runs, rpc, listings, events, hooks, logger, now },
     onUnknown: (payment, retryAfterSeconds) => recovery.add(payment, retryAfterSeconds),
   });
   const recovery = new SettlementRecovery({ store, settler, inFlight, schemes, events, logger, now, timer });
 
   // The records of a memory store are of this process only, and so are its tokens.
-  const tokens = createRetryTokens(isMemoryStore(store) ? randomBytes(32) : settings.quoteSecret);
+  const isShared = !isMemoryStore(store);
+  const ownSecret = randomBytes(32);
+  const tokens = createRetryTokens(isShared ? openStore.secret : () => ownSecret);
+  const deliveries = new Deliveries({ store, leases, logger, timer });
   const admissions = new Admissions({
-    ...{ tokens, store, settler, inFlight, runs, hooks, events, findings, logger, now, timer, relayExtensionResponses },
+    ...{ tokens, store, settler, inFlight, leases, deliveries, runs, hooks, events, findings, logger, now, timer },
+    relayExtensionResponses,
     publicUrls: settings.publicUrls,
   });
-  const replay = new Replay({ tokens, store, settler, inFlight, runs, admissions, events, now, timer });
+  const replay = new Replay({
+    ...{ tokens, store, isShared, leases, settler, inFlight, runs, admissions, events, now, timer },
+  });
   const gate = new Gate({
-    ...{ hooks, facilitator, store, inFlight, runs, admissions, replay, settler, listings, events, findings, logger },
+    ...{ hooks, facilitator, store, openStore, leases, inFlight, runs, admissions, replay, settler, listings, events, findings, logger },
     tokens,
     now,
     publicUrls: settings.publicUrls,
@@ -220,12 +231,12 @@ function createParts(settings: Settings) {
   const payees = createPayees({ rpc, logger, timer });
   const reporter = new Reporter(
     { tables, handlers },
-    { facilitators: facilitator, listings, findings, payees, logger, strict },
+    { facilitators: facilitator, listings, findings, payees, logger, strict, isStoreChosen: settings.isStoreChosen },
   );
   const routesDeps = {
     ...{ settings, findings, logger },
     facilitators: facilitator,
-    quotes: createQuotes(settings.quoteSecret),
+    quotes: createQuotes(openStore.secret),
   };
   return {
     settings,
@@ -233,6 +244,8 @@ function createParts(settings: Settings) {
     events,
     listings,
     facilitator,
+    openStore,
+    deliveries,
     recovery,
     gate,
     tables,
@@ -248,11 +261,15 @@ function createEngine(parts: Parts): {
   readonly engine: PaymentsEngine;
   readonly addTable: (table: RouteTable<PricedRoute>) => TableGate;
 } {
-  const { settings, findings, events, listings, facilitator, recovery, gate, tables, handlers, payees, reporter } =
-    parts;
+  const { settings, findings, events, listings, facilitator, openStore, deliveries, recovery, gate } = parts;
+  const { tables, handlers, payees, reporter } = parts;
   const { store, logger } = settings;
   const platform = isMemoryStore(store) ? findSeveralProcesses() : undefined;
-  if (platform !== undefined) findings.add(memoryStoreFinding(platform));
+  if (platform !== undefined) {
+    const found = memoryStoreFinding(platform);
+    findings.add(found);
+    if (!settings.isStoreChosen) warnProcessOnce(found);
+  }
 
   let isStarted = false;
   /** Each new gate starts the facilitators. The first one recovers; a memory store has nothing to recover. */
@@ -260,6 +277,7 @@ function createEngine(parts: Parts): {
     facilitator.start();
     if (isStarted || isMemoryStore(store)) return;
     isStarted = true;
+    if (store.renew !== undefined) recovery.watch();
     recovery.recover().catch(() => logger.error("settlements_not_recovered", { error: "the store failed" }));
   };
   const addTable = (table: RouteTable<PricedRoute>): TableGate => {
@@ -301,7 +319,7 @@ function createEngine(parts: Parts): {
     health: () => facilitator.health(),
     async ready() {
       const offers = routesOf({ tables, handlers }).flatMap((route) => route.offers);
-      await Promise.all([facilitator.ready(), payees.ask(offers)]);
+      await Promise.all([openStore.open(), facilitator.ready(), payees.ask(offers)]);
     },
     recover: () => recovery.recover(),
     on(type, listener) {
@@ -314,6 +332,7 @@ function createEngine(parts: Parts): {
     close() {
       facilitator.close();
       recovery.close();
+      deliveries.close();
     },
   };
   return { engine, addTable };

@@ -36,13 +36,6 @@ export function onClosed(res: ServerResponse, listener: (isDelivered: boolean) =
   }
 }
 
-/** Calls the listener if the connection closes before all of a response was handed to the network. */
-export function onUndelivered(res: ServerResponse, listener: () => void): void {
-  onClosed(res, (isDelivered) => {
-    if (!isDelivered) listener();
-  });
-}
-
 /**
  * Keeps the connection open for a response that has ended and is still held. Express destroys the socket when a handler fails
  * behind the end of its response. In plain Node the response is out by then; here it goes out first.

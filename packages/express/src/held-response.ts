@@ -369,7 +369,11 @@ class HeldResponse {
   #close(isDelivered: boolean): void {
     if (!isDelivered) this.#admission.leave();
     this.#cancel();
-    if (isDelivered || this.#paidResponse === undefined) return;
+    if (this.#paidResponse === undefined) return;
+    if (isDelivered) {
+      this.#admission.done();
+      return;
+    }
     // Without a socket it still waited for its turn in a pipeline.
     if (this.#res.socket === null) void this.#admission.unreleased(this.#paidResponse);
     else void this.#admission.undelivered(this.#paidResponse);

@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { PrepaidAdmission } from "@farebox/core/adapter";
-import { onUndelivered } from "./connection.js";
+import { onClosed } from "./connection.js";
 import {
   appendExposeHeaders,
   HeadRehearsal,
@@ -47,7 +47,10 @@ export function preparePrepaid(req: IncomingMessage, res: ServerResponse, admiss
     setHeaders(res, admission.failureHeaders);
     void admission.fail();
   });
-  onUndelivered(res, () => admission.leave());
+  onClosed(res, (isDelivered) => {
+    if (!isDelivered) admission.leave();
+    admission.done();
+  });
 }
 
 /** Calls the listener just before the head is sent, when the handler has set all its headers. */

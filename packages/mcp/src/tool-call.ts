@@ -11,7 +11,7 @@ import type { PricedTool } from "./tool-price.js";
 import { PAYMENT_KEY, RETRY_TOKEN_KEY, type ToolCall } from "./tool-request.js";
 import {
   checkResult,
-  onUndelivered,
+  onSent,
   toErrorResult,
   toHandlerResponse,
   toResult,
@@ -73,7 +73,12 @@ async function settle(
   const response = toHandlerResponse(result, holdBytes);
   const release = await admission.complete(response);
   if (release.kind === "replace") return toResult(release.response, outputSchema !== undefined);
-  if (release.paid) onUndelivered(server, extra, () => void admission.unreleased(response));
+  if (release.paid) {
+    onSent(server, extra, (isSent) => {
+      if (isSent) admission.done();
+      else void admission.unreleased(response);
+    });
+  }
   return withReceipt(result, release.headers);
 }
 
@@ -84,11 +89,15 @@ export async function runSettled(
   admission: PrepaidAdmission,
 ): Promise<CallToolResult> {
   onAbort(call, () => admission.leave());
+  // Not before the handler is done: other processes wait for this one as long as it may respond.
+  const watchResult = () => onSent(call.server, call.extra, () => admission.done());
   try {
     const result = await runHandler(tool, call, admission.payment);
+    watchResult();
     return result.isError === true ? await fail(result, admission) : withReceipt(result, admission.headers);
   } catch (error) {
     const failed = await fail(toErrorResult(error), admission);
+    watchResult();
     if (isForSdk(error)) throw error;
     return failed;
   }

@@ -114,16 +114,21 @@ function headerOf(headers: Headers, sought: string): string | undefined {
 type RequestId = CallExtra["requestId"];
 
 /** The listeners to results that are about to be sent, by transport. */
-const unsent = new WeakMap<Transport, Map<RequestId, () => void>>();
+const unsent = new WeakMap<Transport, Map<RequestId, (isSent: boolean) => void>>();
 
 /**
- * Calls the listener once if the result of a call is not sent: the call was cancelled, or the transport failed. The SDK
- * sends a result after the handler has returned and reports no failure to it, so the transport is watched.
+ * Calls the listener once, and says whether the result of a call was sent. It is not if the call was cancelled, or the
+ * transport failed. The SDK sends a result after the handler has returned and reports no failure to it, so the transport is
+ * watched.
  */
-export function onUndelivered({ server }: McpServer, { requestId, signal }: CallExtra, listener: () => void): void {
+export function onSent(
+  { server }: McpServer,
+  { requestId, signal }: CallExtra,
+  listener: (isSent: boolean) => void,
+): void {
   const { transport } = server;
   if (transport === undefined || signal.aborted) {
-    listener();
+    listener(false);
     return;
   }
   const listeners = unsent.get(transport) ?? watch(transport);
@@ -131,13 +136,13 @@ export function onUndelivered({ server }: McpServer, { requestId, signal }: Call
   const onAbort = () => {
     if (listeners.get(requestId) !== listener) return;
     listeners.delete(requestId);
-    listener();
+    listener(false);
   };
   signal.addEventListener("abort", onAbort, { once: true });
 }
 
-function watch(transport: Transport): Map<RequestId, () => void> {
-  const listeners = new Map<RequestId, () => void>();
+function watch(transport: Transport): Map<RequestId, (isSent: boolean) => void> {
+  const listeners = new Map<RequestId, (isSent: boolean) => void>();
   unsent.set(transport, listeners);
   const send = transport.send.bind(transport);
   transport.send = async (message, options) => {
@@ -147,9 +152,10 @@ function watch(transport: Transport): Map<RequestId, () => void> {
     try {
       await send(message, options);
     } catch (error) {
-      listener?.();
+      listener?.(false);
       throw error;
     }
+    listener?.(true);
   };
   return listeners;
 }

@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { randomBytes } from "node:crypto";
 import { type PaymentHooks, parseHooks } from "../events/hooks.js";
 import { createStartLogger, type Logger, neverThrowing } from "../events/logger.js";
 import type { Extension } from "../extension.js";
@@ -44,12 +43,15 @@ export interface Settings {
   readonly rpc: ReadonlyMap<string, RpcNode>;
   readonly verifySignatures: boolean;
   readonly store: PaymentStore;
-  /** How long a run may take to settle before another one takes over. */
+  /** Whether the seller named the store. */
+  readonly isStoreChosen: boolean;
+  /** How long a settlement may take before another run takes over, if leases are not renewed. */
   readonly leaseMs: number;
   readonly copyWaitMs: number;
   readonly maxRunsPerPayer: number;
   readonly hooks: PaymentHooks;
-  readonly quoteSecret: Uint8Array;
+  /** `undefined`: the seller set none. */
+  readonly quoteSecret: Uint8Array | undefined;
   /** Never throws. */
   readonly logger: Logger;
   readonly now: () => number;
@@ -139,6 +141,7 @@ export function parseOptions(given: PaymentsOptions, builtIn: BuiltIn, issues: I
     rpc: parseRpc(options.rpc, issues),
     verifySignatures: parseFlag(options, "verifySignatures", issues),
     store: parseStore(options.store, now, issues),
+    isStoreChosen: options.store !== undefined,
     leaseMs: Math.max(facilitators.length, 1) * deadlines.settleMs + LEASE_SLACK_MS,
     copyWaitMs: issues.readNumber("options.copyWaitMs", options.copyWaitMs, COPY_WAIT_MS),
     maxRunsPerPayer: issues.readNumber("options.maxRunsPerPayer", options.maxRunsPerPayer, RUNS_PER_PAYER),
@@ -232,11 +235,11 @@ function parseAllowedHosts(hosts: unknown, issues: Issues): readonly string[] {
 }
 
 /** An issue never quotes a secret, not even an invalid one. */
-function parseQuoteSecret(secret: unknown, issues: Issues): Uint8Array {
-  if (secret === undefined) return randomBytes(32);
+function parseQuoteSecret(secret: unknown, issues: Issues): Uint8Array | undefined {
+  if (secret === undefined) return undefined;
   if (typeof secret === "string" && secret.length >= 32) return Buffer.from(secret);
   issues.addText("options.quoteSecret", "a text of at least 32 characters", `${typeof secret}, or a shorter one`);
-  return randomBytes(32);
+  return undefined;
 }
 
 const STORE_METHODS = ["claim", "find", "transition", "release", "unfinished"] as const;
@@ -244,7 +247,21 @@ const STORE_METHODS = ["claim", "find", "transition", "release", "unfinished"] a
 function parseStore(store: unknown, now: () => number, issues: Issues): PaymentStore {
   if (store === undefined) return createMemoryStore(typeof now === "function" ? now : undefined);
   checkMethods(issues, { path: "options.store", value: store, methods: STORE_METHODS });
+  checkOptionalMethods(issues, store);
   return store as PaymentStore;
+}
+
+const OPTIONAL_STORE_METHODS = ["renew", "watch", "keep", "ready"] as const;
+
+/** A part that is there must work: it is called long after the start. */
+function checkOptionalMethods(issues: Issues, store: unknown): void {
+  if (typeof store !== "object" || store === null) return;
+  for (const name of OPTIONAL_STORE_METHODS) {
+    const value: unknown = Reflect.get(store, name);
+    if (value !== undefined && typeof value !== "function") issues.addText(`options.store.${name}`, "a method", typeof value);
+  }
+  const runs: unknown = Reflect.get(store, "runs");
+  if (runs !== undefined) checkMethods(issues, { path: "options.store.runs", value: runs, methods: ["put", "remove"] });
 }
 
 /** The value is not quoted, because it may be a database address or a client with a password. */

@@ -14,6 +14,10 @@ export type FindingCode =
   | "FAREBOX_KEY_SHADOWED"
   | "FAREBOX_PRICED_TWICE"
   | "FAREBOX_MEMORY_STORE"
+  | "FAREBOX_STORE_EVICTION"
+  | "FAREBOX_STORE_NOT_DURABLE"
+  | "FAREBOX_STORE_REPLICA"
+  | "FAREBOX_QUOTE_SECRET_DIFFERS"
   | "FAREBOX_PROXY_IGNORED"
   | "FAREBOX_HOST_NOT_ALLOWED"
   | "FAREBOX_OFFER_UNSUPPORTED"
@@ -152,6 +156,26 @@ export function memoryStoreFinding(platform: string): Finding {
   );
 }
 
+/** The server of the store may lose records. */
+export function storeFinding({
+  kind,
+  detail,
+}: {
+  readonly kind: "EVICTION" | "NOT_DURABLE" | "REPLICA";
+  readonly detail: string;
+}): Finding {
+  return finding(`FAREBOX_STORE_${kind}`, undefined, `The server of the store: ${legible(detail)}`);
+}
+
+/** Another process signs prices and retry tokens with another secret. */
+export function secretDiffersFinding(): Finding {
+  return finding(
+    "FAREBOX_QUOTE_SECRET_DIFFERS",
+    undefined,
+    "Another process has used the same store today with another quoteSecret, so each refuses prices and retry tokens of the other",
+  );
+}
+
 /** A response asks for another amount in a header, as the reference's `setSettlementOverrides` does. */
 export function overrideInHeaderFinding(route: string): Finding {
   return finding(
@@ -183,6 +207,11 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
   FAREBOX_KEY_SHADOWED: "Remove the key, or the more specific ones",
   FAREBOX_PRICED_TWICE: "Price the route in one place",
   FAREBOX_MEMORY_STORE: "Set a store that all processes share, or run one process",
+  FAREBOX_STORE_EVICTION: "Have the server refuse writes when its memory is full, as the message says",
+  FAREBOX_STORE_NOT_DURABLE: "Have the server write to disk, as the message says",
+  FAREBOX_STORE_REPLICA: "Connect to the primary",
+  FAREBOX_QUOTE_SECRET_DIFFERS:
+    "Set the same quoteSecret in all processes, or none: the store then keeps one; after a change of the secret, restart all of them",
   FAREBOX_PROXY_IGNORED:
     'Set publicUrl, or app.set("trust proxy", …) as it fits your proxies; without a proxy, the client forges this header',
   FAREBOX_HOST_NOT_ALLOWED: "Add the host if it is yours; otherwise the client forges it",

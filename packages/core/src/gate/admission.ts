@@ -11,9 +11,11 @@ import type { Hooks } from "../events/hooks.js";
 import type { StartTimer } from "../options.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import { factsOf, withAmount } from "../settlement/outcome.js";
+import type { Leases } from "../settlement/leases.js";
 import type { Settler } from "../settlement/settle.js";
 import type { PaymentStore, StoredAnswer } from "../store/payment-store.js";
 import { type ChargingDeps, contradicts, type HandlerResponse, isCharged, withoutOverrides } from "./charging.js";
+import type { Deliveries } from "./delivery.js";
 import type { InFlight } from "./in-flight.js";
 import { type PaidRequest, SETTLEMENT_MARGIN_MS } from "./paid-request.js";
 import {
@@ -72,6 +74,11 @@ export interface HeldAdmission {
    * its run counts as abandoned.
    */
   unreleased(response: HandlerResponse): Promise<void>;
+  /**
+   * The connection is done with the response, whether it was delivered or not; after `undelivered` and `unreleased` it does
+   * nothing. Until then other processes wait for this one to deliver it.
+   */
+  done(): void;
   /** The client disconnected, at any time: tells the handler. */
   leave(): void;
   /**
@@ -93,6 +100,8 @@ export interface PrepaidAdmission {
   cancel(): Promise<void>;
   /** The handler responds with 500 or above: the same payment sent again runs it once more. A second failure stands. */
   fail(): Promise<void>;
+  /** As of {@link HeldAdmission}. */
+  done(): void;
   /** The client disconnected before the response was delivered: tells the handler. */
   leave(): void;
   /** The head is about to go out. Reports a header that asks for another amount: it comes too late. */
@@ -120,6 +129,8 @@ export interface AdmissionDeps extends ChargingDeps {
   readonly store: PaymentStore;
   readonly settler: Pick<Settler, "settle">;
   readonly inFlight: Pick<InFlight, "settling" | "end">;
+  readonly leases: Pick<Leases, "drop">;
+  readonly deliveries: Deliveries;
   readonly runs: Pick<Runs, "beginSettled">;
   readonly hooks: Pick<Hooks, "ask" | "tell">;
   readonly events: PaymentEvents;
@@ -163,16 +174,18 @@ export class Admissions {
     receipt: SettlementResponse,
     { settleResponses, isOwed = false, isPayers = true }: SettledFacts,
   ): PrepaidAdmission {
+    const { deliveries } = this.#deps;
     const { run, payment, amount } = settledRun(paid, receipt);
     return {
       isHeld: false,
       payment,
       headers: paidHeaders(receipt, this.#toRelay(settleResponses)),
       failureHeaders: isPayers && !isOwed ? this.#deps.tokens.headersFor(paid.claim.identity) : [],
-      cancel: () => owe(paid, this.#deps),
+      cancel: () => deliveries.owe(paid.claim),
       fail: async () => {
-        if (!isOwed) await owe(paid, this.#deps);
+        if (!isOwed) await deliveries.owe(paid.claim);
       },
+      done: () => deliveries.done(paid.claim, { isKept: false }),
       leave: () => run.disconnect(),
       checkHead: (headers) => void contradicts(headers, { paid, amount }, this.#deps),
     };
@@ -187,9 +200,10 @@ export class Admissions {
     receipt: SettlementResponse,
     { settleResponses, isOwed = false, isPayers = true }: SettledFacts,
   ): HeldAdmission {
-    const { inFlight, runs } = this.#deps;
+    const { inFlight, runs, deliveries } = this.#deps;
     const { run, payment, amount } = settledRun(paid, receipt);
     const counted = runs.beginSettled(paid);
+    let isKept = false;
     inFlight.settling(paid.claim, paid.client);
     return {
       isHeld: true,
@@ -198,8 +212,11 @@ export class Admissions {
         const headers = paidHeaders(receipt, this.#toRelay(settleResponses));
         const release = { kind: "release", paid: true, headers } as const;
         contradicts(response.headers, { paid, amount }, this.#deps);
-        if (!isOwed && !isCharged(paid, response, this.#deps)) await owe(paid, this.#deps);
-        else if (!isPayers) await keepResponse(paid, toStored(response), this.#deps);
+        const stored = toStored(response);
+        isKept = stored !== undefined;
+        if (!isOwed && !isCharged(paid, response, this.#deps)) await deliveries.owe(paid.claim);
+        else if (isPayers) await deliveries.show(paid.claim, stored);
+        else if (stored !== undefined) await deliveries.keep(paid.claim, stored);
         counted.end();
         inFlight.end(paid.claim, () => toShare(response, release));
         return release;
@@ -207,12 +224,13 @@ export class Admissions {
       cancel: async () => {
         counted.abandon();
         run.disconnect();
-        await owe(paid, this.#deps);
+        await deliveries.owe(paid.claim);
         inFlight.end(paid.claim);
       },
       handlerEnded: () => counted.handlerEnded(),
-      undelivered: (response) => keepResponse(paid, toStored(response), this.#deps),
+      undelivered: (response) => deliveries.keep(paid.claim, toStored(response)),
       unreleased: (response) => keepOrOwe(paid, response, this.#deps),
+      done: () => deliveries.done(paid.claim, { isKept }),
       leave: () => run.disconnect(),
       // The money has moved: the payment's time no longer matters.
       onExpired() {},
@@ -242,6 +260,8 @@ class VerifiedAdmission implements HeldAdmission {
   readonly #amount: ChargedAmount;
   readonly #startedMs: number;
   #isCancelled = false;
+  /** Whether the store has the response. */
+  #isKept = false;
   #onExpired: ((instead: Promise<GateResponse>) => void) | undefined;
 
   constructor(
@@ -263,7 +283,7 @@ class VerifiedAdmission implements HeldAdmission {
   }
 
   async complete(given: HandlerResponse): Promise<Release> {
-    const { inFlight, logger } = this.#deps;
+    const { inFlight, leases, logger } = this.#deps;
     const { claim } = this.#paid;
     this.#run.end();
     const amount = this.#amount.close();
@@ -278,6 +298,7 @@ class VerifiedAdmission implements HeldAdmission {
       release = { kind: "replace", response: unreachable("unexpected_settle_error", RETRY_AFTER_SECONDS) };
     }
     if (!this.#counted.isAbandoned) this.#counted.end();
+    if (release.kind === "replace" || !release.paid) void leases.drop(claim);
     inFlight.end(claim, () => toShare(response, release));
     return release;
   }
@@ -295,11 +316,15 @@ class VerifiedAdmission implements HeldAdmission {
   }
 
   undelivered(response: HandlerResponse): Promise<void> {
-    return keepResponse(this.#paid, toStored(response), this.#deps);
+    return this.#deps.deliveries.keep(this.#paid.claim, toStored(response));
   }
 
   unreleased(response: HandlerResponse): Promise<void> {
     return keepOrOwe(this.#paid, response, this.#deps);
+  }
+
+  done(): void {
+    this.#deps.deliveries.done(this.#paid.claim, { isKept: this.#isKept });
   }
 
   leave(): void {
@@ -344,11 +369,13 @@ class VerifiedAdmission implements HeldAdmission {
       await this.#giveUp("expired");
       return { kind: "replace", response: expired() };
     }
+    const stored = toStored(response);
+    this.#isKept = stored !== undefined;
     const settled = await settler.settle(payment, {
       from: "serving",
       owner: claim.owner,
       facilitator: undefined,
-      response: toStored(response),
+      response: stored,
       waiting: { client, keepsResponse: () => this.#run.isDisconnected },
     });
     if (settled.kind === "lost") this.#tellCancelled("failed");
@@ -381,6 +408,7 @@ class VerifiedAdmission implements HeldAdmission {
   /** Nothing is charged, and the payment can be used again. Rejects if the store fails. */
   async #giveUp(reason: CancelReason): Promise<void> {
     const { identity, owner } = this.#paid.claim;
+    await this.#counted.written;
     await this.#deps.store.release(identity, owner);
     this.#tellCancelled(reason);
   }
@@ -388,6 +416,9 @@ class VerifiedAdmission implements HeldAdmission {
   /** A claim that cannot be released expires. */
   async #releaseClaim(): Promise<void> {
     const { identity, owner } = this.#paid.claim;
+    void this.#deps.leases.drop({ owner });
+    // First, so that a request that claims the payment anew finds the run counted.
+    await this.#counted.written;
     try {
       await this.#deps.store.release(identity, owner);
     } catch {
@@ -419,39 +450,17 @@ function toStored(response: HandlerResponse): StoredAnswer | undefined {
   return body === undefined ? undefined : { status, headers, body };
 }
 
-type StoreDeps = Pick<AdmissionDeps, "store" | "logger">;
-
 /** Nothing was sent. A response too large to keep is made anew, and counts as an abandoned run: its client left. */
 async function keepOrOwe(
   paid: PaidRequest,
   response: HandlerResponse,
-  deps: StoreDeps & Pick<AdmissionDeps, "runs">,
+  { deliveries, runs }: Pick<AdmissionDeps, "deliveries" | "runs">,
 ): Promise<void> {
   const stored = toStored(response);
-  if (stored !== undefined) return keepResponse(paid, stored, deps);
+  if (stored !== undefined) return deliveries.keep(paid.claim, stored);
   // First, so that a request that finds the payment owed finds the run counted.
-  deps.runs.beginSettled(paid).abandon();
-  await owe(paid, deps);
-}
-
-/** Keeps a response that was not delivered. One too large to keep is `undefined`, and is lost. Never rejects. */
-async function keepResponse(paid: PaidRequest, answer: StoredAnswer | undefined, deps: StoreDeps): Promise<void> {
-  if (answer === undefined) return;
-  const { identity, owner } = paid.claim;
-  try {
-    await deps.store.transition({ identity, from: "settled", to: "settled", owner, answer });
-  } catch {
-    deps.logger.error("answer_not_kept", { identity, error: "the store failed" });
-  }
-}
-
-/** Nothing was sent: the same payment sent again runs the handler. Never rejects. */
-async function owe(paid: PaidRequest, { store, logger }: StoreDeps): Promise<void> {
-  const { identity, owner } = paid.claim;
-  try {
-    if (await store.transition({ identity, from: "settled", to: "owed", owner })) return;
-    logger.error("run_not_owed", { identity, error: "the record is not ours" });
-  } catch {
-    logger.error("run_not_owed", { identity, error: "the store failed" });
-  }
+  const counted = runs.beginSettled(paid);
+  counted.abandon();
+  await counted.written;
+  await deliveries.owe(paid.claim);
 }

@@ -41,7 +41,8 @@ function createFailingStore() {
 
 function createFailingShop() {
   const { store, failing, memory } = createFailingStore();
-  return { ...createShop({ store }), failing, memory };
+  // No other process works on a payment, so no duplicate waits for one.
+  return { ...createShop({ store, copyWaitMs: 0 }), failing, memory };
 }
 
 describe.each([

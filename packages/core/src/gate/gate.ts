@@ -43,6 +43,8 @@ import { isReason, type Reason } from "../protocol/reasons.js";
 import { type BodyDigest, digestOf, fullPathOf, type GateRequest } from "../route/request.js";
 import type { Coverage, ResolvedTable } from "../route/resolved-table.js";
 import type { Listings } from "../settlement/listings.js";
+import type { Leases } from "../settlement/leases.js";
+import type { OpenStore } from "../settlement/open-store.js";
 import { explain, factsOf } from "../settlement/outcome.js";
 import type { Settler } from "../settlement/settle.js";
 import type { PaymentStore } from "../store/payment-store.js";
@@ -82,6 +84,7 @@ import {
   unreachable,
 } from "./responses.js";
 import { Run, type Runs } from "./runs.js";
+import type { SharedEntry } from "./shared-run.js";
 
 /** What the gate needs. */
 export interface GateDeps {
@@ -92,6 +95,8 @@ export interface GateDeps {
   readonly hooks: Pick<Hooks, "asksAboutRequests" | "askAboutRequest" | "ask">;
   readonly facilitator: Pick<FacilitatorPool, "ready" | "verify" | "admit">;
   readonly store: PaymentStore;
+  readonly openStore: Pick<OpenStore, "open">;
+  readonly leases: Pick<Leases, "ofRun" | "hold" | "drop">;
   readonly inFlight: InFlight;
   readonly runs: Runs;
   readonly admissions: Admissions;
@@ -203,7 +208,7 @@ export class Gate {
 
   /** The nine steps of a request that has to be waited for. Steps 8 and 9 are in {@link Gate.#serve}. */
   async #pay(matched: MatchedRequest): Promise<Decision> {
-    const { hooks, facilitator, store, replay, events, findings, copyWaitMs, now } = this.#deps;
+    const { hooks, facilitator, store, openStore, leases, replay, events, findings, copyWaitMs, now } = this.#deps;
     const { request } = matched;
 
     // 1. The seller's onRequest hook may let the request through, or deny it.
@@ -211,7 +216,8 @@ export class Gate {
     if (verdict?.kind === "granted") return GRANTED;
     if (verdict?.kind === "denied") return respond(denied(verdict));
 
-    // 2. The price. Right after the start, it waits until each facilitator was asked what it supports.
+    // 2. The price. It may be signed with a secret that the store keeps. Right after the start, it waits until each facilitator was asked what it supports.
+    if (hasPayment(request) || matched.route.priceFor !== undefined) await openStore.open();
     if (matched.route.isPending()) await facilitator.ready();
     const decoded =
       request.payment === undefined ? decodePaymentSignature(request.paymentSignature) : decodePayment(request.payment);
@@ -253,7 +259,7 @@ export class Gate {
 
     // 7. The claim: one request owns the payment. The others get what its record says.
     for (;;) {
-      const claimed = await store.claim(paid.claim);
+      const claimed = await store.claim({ ...paid.claim, leaseUntilMs: leases.ofRun(paid.claim) });
       if (claimed.kind === "claimed") return await this.#serve(paid);
       if (claimed.kind === "identifier_taken") {
         events.emit("denied", () => ({ ...factsOf(paid), by: "payment-identifier" }));
@@ -266,11 +272,12 @@ export class Gate {
 
   /** Steps 8 and 9. In every case, duplicates that wait are told, and the claim is released if nothing began. */
   async #serve(paid: PaidRequest): Promise<Decision> {
-    const { hooks, inFlight, events } = this.#deps;
+    const { hooks, inFlight, leases, events } = this.#deps;
     const { claim, client, route } = paid;
 
-    // 8. In flight: duplicates wait for this request.
+    // 8. In flight: duplicates wait for this request, in other processes as long as its lease is renewed.
     inFlight.begin(claim, client);
+    leases.hold(claim);
     events.emit("claimed", () => factsOf(paid));
     try {
       // 9. The facilitator verifies the payment, or settles it if the route says so. Then the handler runs.
@@ -279,8 +286,11 @@ export class Gate {
       if (denial !== undefined) decision = await this.#release(paid, denied(denial));
       else if (route.settle === "before") decision = await this.#checkThenSettle(paid);
       else decision = await this.#verifyThenRun(paid);
-      if (decision.kind === "respond") inFlight.end(claim, () => decision.response);
-      else if (decision.kind === "run" && !decision.admission.isHeld) inFlight.end(claim);
+      if (decision.kind === "respond") {
+        void leases.drop(claim);
+        inFlight.end(claim, () => decision.response);
+      }
+      if (decision.kind === "run" && !decision.admission.isHeld) inFlight.end(claim);
       return decision;
     } catch (error) {
       await this.#abandon(paid);
@@ -290,18 +300,35 @@ export class Gate {
 
   /** `settle: "after"`: the facilitator accepts the payment, the handler runs, and the money moves afterwards. */
   async #verifyThenRun(paid: PaidRequest): Promise<Decision> {
+    // A payment that may be forged does not count as its payer's before it is verified.
+    const asked = this.#deps.runs.ask(paid);
+    if (paid.isSigned) asked?.start();
+    let decision: Decision | undefined;
+    try {
+      const verified = await this.#verify(paid);
+      decision = verified.kind === "respond" ? verified : await this.#runVerified(paid, verified, asked);
+      return decision;
+    } finally {
+      if (decision?.kind !== "run") asked?.remove();
+    }
+  }
+
+  /** The payment is good: its handler runs, unless its payer has too many runs. */
+  async #runVerified(paid: PaidRequest, verified: Verified, asked: SharedEntry | undefined): Promise<Decision> {
     const { hooks, runs, events } = this.#deps;
-    const verified = await this.#verify(paid);
-    if (verified.kind === "respond") return verified;
     const denial = await hooks.ask("afterVerify", () => factsOf(paid));
     if (denial !== undefined) return this.#release(paid, denied(denial));
+    const others = await asked?.others();
     // The amount of some schemes is known only when the handler has run.
-    if (!paid.offer.scheme.allowsLess && runs.mustSettleFirst(paid)) return this.#settleThenRun(paid);
-    if (runs.secondsToWait(paid) > 0) {
+    if (!paid.offer.scheme.allowsLess && runs.mustSettleFirst(paid, others)) {
+      asked?.remove();
+      return this.#settleThenRun(paid);
+    }
+    if (runs.secondsToWait(paid, others) > 0) {
       events.emit("denied", () => ({ ...factsOf(paid), by: "abandonedRuns" }));
       return this.#release(paid, abandonedTooOften());
     }
-    const run = await runs.begin(paid);
+    const run = await runs.begin(paid, asked);
     if (!(run instanceof Run)) {
       events.emit("denied", () => ({ ...factsOf(paid), by: run.by }));
       return this.#release(paid, tooManyPayments(run.retryAfterSeconds));
@@ -317,7 +344,7 @@ export class Gate {
 
   /** All that is left to ask: whether settlement works, and whether the claim is still ours. */
   async #admit(paid: PaidRequest, run: Run, verifyResponses: ExtensionResponses | undefined): Promise<Decision> {
-    const { facilitator, store, tokens, admissions, events } = this.#deps;
+    const { facilitator, store, leases, tokens, admissions, events } = this.#deps;
     // Asked last: only a good payment may be the one that finds out whether settlement works again.
     const waitSeconds = facilitator.admit(paid.offer.requirements, paid.payer);
     if (waitSeconds > 0) {
@@ -325,7 +352,8 @@ export class Gate {
       return this.#release(paid, unreachable("unexpected_settle_error", waitSeconds));
     }
     const { identity, owner } = paid.claim;
-    const isOurs = await store.transition({ identity, from: "claimed", to: "serving", owner });
+    const leaseUntilMs = leases.ofRun(paid.claim);
+    const isOurs = await store.transition({ identity, from: "claimed", to: "serving", owner, leaseUntilMs });
     if (!isOurs) return respond(inProgress(tokens.headersFor(identity)));
     const admission = admissions.admit(paid, run, verifyResponses);
     events.emit("admitted", () => factsOf(paid));
@@ -451,20 +479,24 @@ export class Gate {
   /** An expired payment cannot pay any more, but its record may say what happened to it. */
   async #decideExpired(paid: PaidRequest, reason: Reason, untilMs: number): Promise<Decision> {
     const { store, replay, events } = this.#deps;
-    const record = await store.find(paid.claim.identity);
-    if (record === undefined) {
-      events.emit("mismatched", () => ({ route: paid.routeKey, reason }));
-      return respond(refusal(paid.route, paid.occasion, reason));
+    for (let isFirst = true; ; isFirst = false) {
+      const record = await store.find(paid.claim.identity);
+      if (record === undefined) {
+        events.emit("mismatched", () => ({ route: paid.routeKey, reason }));
+        return respond(refusal(paid.route, paid.occasion, reason));
+      }
+      const decision = await replay.decide(paid, record, untilMs);
+      if (decision !== undefined) return decision;
+      if (isFirst) continue;
+      replay.tell(paid, "pending");
+      return respond(inProgress());
     }
-    const decision = await replay.decide(paid, record, untilMs);
-    if (decision !== undefined) return decision;
-    replay.tell(paid, "pending");
-    return respond(inProgress());
   }
 
   /** Something failed before the handler ran. If the release fails, too, the claim expires. */
   async #abandon({ claim }: PaidRequest): Promise<void> {
-    const { store, inFlight } = this.#deps;
+    const { store, inFlight, leases } = this.#deps;
+    void leases.drop(claim);
     try {
       await store.release(claim.identity, claim.owner);
     } catch {

@@ -22,10 +22,10 @@ export interface RetryTokens {
   isGood(token: string | undefined, identity: string): boolean;
 }
 
-/** Creates tokens that only the owner of the secret can compute. */
-export function createRetryTokens(secret: Uint8Array): RetryTokens {
+/** Creates tokens that only the owner of the secret can compute. The secret is final before the first payment. */
+export function createRetryTokens(secret: () => Uint8Array): RetryTokens {
   const digestOf = (identity: string) =>
-    createHmac("sha256", secret)
+    createHmac("sha256", secret())
       .update(JSON.stringify(["farebox-retry-1", identity]))
       .digest();
   return {

@@ -2,7 +2,8 @@
  * The same payment again: what a duplicate gets, while the first request is in flight and afterwards.
  *
  *   for another request or other terms   refused
- *   claimed, serving                     waits for the first request, and shares its response; else 409
+ *   claimed, serving                     waits for the first request, and shares its response; else 409. If the owner is
+ *                                        dead, the record is released and claimed anew
  *   settling                             the same; but an abandoned settlement is settled again
  *   settled                              gets the kept response, if there is one; else refused
  *   owed                                 the handler runs, unless it was abandoned too often
@@ -20,11 +21,12 @@ import type { PaymentEventMap, PaymentEvents } from "../events/events.js";
 import type { StartTimer } from "../options.js";
 import type { SettlementResponse } from "../protocol/documents.js";
 import { factsOf } from "../settlement/outcome.js";
-import { leaseLeft } from "../settlement/recovery.js";
+import { isLeaseOver, type Leases, leaseLeft } from "../settlement/leases.js";
 import type { Settler } from "../settlement/settle.js";
 import type { ClaimRequest, PaymentRecord, PaymentStore, StoredAnswer } from "../store/payment-store.js";
 import type { Admissions, Decision } from "./admission.js";
 import type { InFlight } from "./in-flight.js";
+import { waitForChange } from "./other-process.js";
 import type { PaidRequest } from "./paid-request.js";
 import { isSameClient, type RetryTokens } from "./proof.js";
 import {
@@ -45,9 +47,12 @@ import type { Runs } from "./runs.js";
 export interface ReplayDeps {
   readonly tokens: RetryTokens;
   readonly store: PaymentStore;
+  /** Whether other processes may work on a payment. */
+  readonly isShared: boolean;
+  readonly leases: Pick<Leases, "areRenewed" | "ofRun" | "hold" | "drop">;
   readonly settler: Pick<Settler, "settle">;
   readonly inFlight: Pick<InFlight, "find" | "end">;
-  readonly runs: Pick<Runs, "secondsToWait">;
+  readonly runs: Pick<Runs, "secondsToWait" | "othersOf">;
   readonly admissions: Pick<Admissions, "admitSettled">;
   readonly events: PaymentEvents;
   readonly now: () => number;
@@ -71,6 +76,8 @@ export class Replay {
   readonly #copies = new Copies();
   /** Requests that came before their payment could be seen on chain. */
   readonly #early = new WeakSet<PaidRequest>();
+  /** The dead owner whose claim a request has released. */
+  readonly #freedFrom = new WeakMap<PaidRequest, string>();
 
   constructor(deps: ReplayDeps) {
     this.#deps = deps;
@@ -90,7 +97,8 @@ export class Replay {
     switch (record.state) {
       case "claimed":
       case "serving":
-        return this.#wait(duplicate, record, untilMs);
+        if (!this.#isOwnerDead(record)) return this.#wait(duplicate, record, untilMs);
+        return this.#free(duplicate, record, untilMs);
       case "settling": {
         const isAbandoned = leaseLeft(record, this.#deps.now()) === 0;
         if (!isAbandoned || this.#deps.inFlight.find(record.identity) !== undefined) {
@@ -135,13 +143,36 @@ export class Replay {
     return isPayers ? this.#deps.tokens.headersFor(paid.claim.identity) : [];
   }
 
-  /** Waits for the first request in this process. */
+  /** Whether a record has an owner that no longer renews its lease. The lease of one in this process may be late. */
+  #isOwnerDead(record: PaymentRecord): boolean {
+    return isLeaseOver(record, this.#deps.now()) && this.#deps.inFlight.find(record.identity) === undefined;
+  }
+
+  /** The owner died before anything was charged: the payment can be claimed anew. */
+  async #free(duplicate: Duplicate, record: PaymentRecord, untilMs: number): Promise<Decision | undefined> {
+    const { identity, owner } = record;
+    // A store that does not release would keep this request here for good.
+    if (this.#freedFrom.get(duplicate.paid) === owner) return this.#wait(duplicate, record, untilMs);
+    this.#freedFrom.set(duplicate.paid, owner);
+    await this.#deps.store.release(identity, owner);
+    return undefined;
+  }
+
+  /** Waits for the first request. */
   async #wait(duplicate: Duplicate, record: PaymentRecord, untilMs: number): Promise<Decision | undefined> {
     const { inFlight, now, timer } = this.#deps;
     const { paid, isPayers } = duplicate;
     const first = inFlight.find(record.identity);
     const delayMs = untilMs - now();
-    if (first === undefined || delayMs <= 0 || !this.#copies.enter(record.identity)) return this.#inProgress(duplicate);
+    const isElsewhere = first === undefined && this.#deps.isShared;
+    if (first === undefined && !isElsewhere) return this.#inProgress(duplicate);
+    if (delayMs <= 0 || !this.#copies.enter(record.identity)) return this.#inProgress(duplicate);
+    if (first === undefined) {
+      const hasChanged = await waitForChange(record, untilMs, this.#deps).finally(() =>
+        this.#copies.leave(record.identity),
+      );
+      return hasChanged ? undefined : this.#inProgress(duplicate);
+    }
     let stopTimer = () => {};
     const timeout = new Promise<"timeout">((resolve) => {
       stopTimer = timer(() => resolve("timeout"), delayMs);
@@ -194,16 +225,18 @@ export class Replay {
     { identity, owner, receipt }: PaymentRecord,
     from: "owed" | "settled",
   ): Promise<Decision> {
-    const { store, runs } = this.#deps;
+    const { store, runs, leases } = this.#deps;
     const paid = runOf(duplicate);
     const newOwner = paid.claim.owner;
-    const waitSeconds = runs.secondsToWait(paid);
+    const waitSeconds = runs.secondsToWait(paid, await runs.othersOf(paid));
     if (waitSeconds > 0) {
       this.tell(paid, "pending");
       return { kind: "respond", response: tooManyPayments(waitSeconds) };
     }
+    const lease = leases.areRenewed ? { leaseUntilMs: leases.ofRun(paid.claim) } : {};
     const isOurs =
-      receipt !== undefined && (await store.transition({ identity, from, to: "settled", owner, newOwner }));
+      receipt !== undefined && (await store.transition({ identity, from, to: "settled", owner, newOwner, ...lease }));
+    if (isOurs) leases.hold(paid.claim);
     return isOurs ? this.#admit({ ...duplicate, paid }, receipt, { isOwed: true }) : this.#inProgress(duplicate);
   }
 
@@ -214,11 +247,19 @@ export class Replay {
   async #giveKept(duplicate: Duplicate, record: PaymentRecord, untilMs: number): Promise<Decision | undefined> {
     const { paid, isPayers } = duplicate;
     const { identity, owner, answer, receipt } = record;
-    if (answer !== undefined && receipt !== undefined) return this.#replay(duplicate, answer, receipt);
+    // Its owner is about to deliver it: for others than the payer, it is delivered.
+    const isAtWork = leaseLeft(record, this.#deps.now()) > 0;
+    if (answer !== undefined && receipt !== undefined && (isPayers || !isAtWork)) {
+      return this.#replay(duplicate, answer, receipt);
+    }
     // The handler runs once more, for another request.
     if (this.#deps.inFlight.find(identity) !== undefined) return this.#wait(duplicate, record, untilMs);
+    // The owner died before its response was delivered, and the response was not kept.
+    if (isLeaseOver(record, this.#deps.now())) return this.#runOwed(duplicate, record, "settled");
     if (!isPayers) return this.#alreadyUsed(paid);
-    if (owner.startsWith(UNPROVEN)) return this.#runOwed(duplicate, record, "settled");
+    const isStreamed = paid.route.settle === "before";
+    if (owner.startsWith(UNPROVEN) && (isStreamed || !isAtWork)) return this.#runOwed(duplicate, record, "settled");
+    if (isAtWork) return isStreamed ? this.#inProgress(duplicate) : this.#wait(duplicate, record, untilMs);
     this.tell(paid, "refused");
     return { kind: "respond", response: responseNotKept(receipt) };
   }

@@ -5,6 +5,8 @@
  * A run counts until its handler has ended. If it ended without a charge for a reason of the payer's (the client left, the
  * payment expired or was rejected), it is abandoned, and counts until its payment has settled or can no longer.
  *
+ * If the store has them, the runs of all processes count: shared-run.ts.
+ *
  * @see `docs/reference/lifecycle.md`, "Runs without a charge"
  * @module
  */
@@ -12,7 +14,9 @@ import type { Logger } from "../events/logger.js";
 import type { RpcNode } from "../http/rpc-node.js";
 import { canonicalNetwork } from "../protocol/caip2.js";
 import type { PendingPayment } from "../settlement/outcome.js";
+import type { SharedRun, SharedRuns } from "../store/payment-store.js";
 import type { PaidRequest } from "./paid-request.js";
+import { SharedEntry } from "./shared-run.js";
 
 /** One payment may abandon this many runs before it is charged, and as many afterwards. */
 const MAX_ABANDONED = 2;
@@ -38,6 +42,17 @@ export interface RunsDeps {
   readonly rpc: ReadonlyMap<string, RpcNode>;
   readonly logger: Logger;
   readonly now: () => number;
+  /** Those of all processes. `undefined`: there is one process, or each counts its own. */
+  readonly shared?: SharedRuns | undefined;
+}
+
+/** A run, or the entry of one in another process. */
+interface Counted {
+  readonly identity: string;
+  readonly asset: string;
+  readonly untilMs: number;
+  readonly isAbandoned: boolean;
+  exposureAt(nowMs: number): bigint;
 }
 
 type Payment = Pick<PendingPayment, "claim" | "payer">;
@@ -51,17 +66,22 @@ export class Run {
   readonly untilMs: number;
   readonly #expiresAtMs: number;
   readonly #forget: (run: Run) => void;
+  readonly #shared: SharedEntry | undefined;
   /** What the payment may still move, in atomic units. */
   #amount: bigint;
   #isAbandoned = false;
   #isSettled = false;
   #hasHandlerEnded = false;
 
-  constructor({ claim, offer }: PaidRequest, amount: bigint, about: { nowMs: number; forget: (run: Run) => void }) {
-    const { network, asset, maxTimeoutSeconds } = offer.requirements;
+  constructor(
+    { claim, offer }: PaidRequest,
+    amount: bigint,
+    about: { nowMs: number; forget: (run: Run) => void; shared: SharedEntry | undefined },
+  ) {
     this.identity = claim.identity;
-    this.asset = `${canonicalNetwork(network)}|${asset}`.toLowerCase();
-    this.untilMs = Math.max(claim.expiresAtMs, about.nowMs + maxTimeoutSeconds * 1000);
+    this.asset = assetOf(offer);
+    this.untilMs = untilOf({ claim, offer }, about.nowMs);
+    this.#shared = about.shared;
     this.#expiresAtMs = claim.expiresAtMs;
     this.#forget = about.forget;
     this.#amount = amount;
@@ -69,6 +89,11 @@ export class Run {
 
   get isAbandoned(): boolean {
     return this.#isAbandoned;
+  }
+
+  /** Resolves when other processes see the run as it is; `undefined`: there are none. Never rejects. */
+  get written(): Promise<unknown> | undefined {
+    return this.#shared?.written;
   }
 
   /** What may still be taken from the payer's balance. */
@@ -79,18 +104,24 @@ export class Run {
   /** The client got its response, or the handler did not run. */
   end(): void {
     this.#forget(this);
+    this.#shared?.remove();
   }
 
   /** Nothing is charged, for a reason of the payer's. If the handler has ended before, the reason was its own. */
   abandon(): void {
-    if (this.#hasHandlerEnded) this.end();
-    else this.#isAbandoned = true;
+    if (this.#hasHandlerEnded) {
+      this.end();
+      return;
+    }
+    this.#isAbandoned = true;
+    this.#shared?.change({ isAbandoned: true });
   }
 
   /** The settlement failed for good, after the handler has run. */
   reject(): void {
     this.#amount = 0n;
     this.#isAbandoned = true;
+    this.#shared?.change({ amount: "0", isAbandoned: true });
   }
 
   /** The payment has settled, by this run or by a later one. */
@@ -98,6 +129,7 @@ export class Run {
     this.#amount = 0n;
     this.#isAbandoned = false;
     this.#isSettled = true;
+    this.#shared?.settle();
     if (this.#hasHandlerEnded) this.end();
   }
 
@@ -124,12 +156,31 @@ export class Runs {
     return this.#byPayer.size;
   }
 
-  /** Counts a run that is about to begin, or says why it may not. Never rejects. */
-  async begin(paid: PaidRequest): Promise<Run | RunRefusal> {
+  /** Asks for a run in all processes; `undefined`: only this process counts. It is to be started, and removed if there is no run. */
+  ask(paid: PaidRequest): SharedEntry | undefined {
+    return this.#entryOf(paid, paid.offer.amount);
+  }
+
+  /** The runs of a payer in all processes; `undefined`: only this process counts. Rejects if the store fails. */
+  async othersOf(paid: PaidRequest): Promise<readonly SharedRun[] | undefined> {
+    const entry = this.#entryOf(paid, 0n);
+    try {
+      return await entry?.others();
+    } finally {
+      entry?.remove();
+    }
+  }
+
+  /**
+   * Counts a run that is about to begin, or says why it may not.
+   *
+   * @param asked - What {@link Runs.ask} returned. Rejects if its store fails.
+   */
+  async begin(paid: PaidRequest, asked?: SharedEntry): Promise<Run | RunRefusal> {
     const { maxPerPayer, now } = this.#deps;
-    const others = this.#runsOf(paid);
+    const others = asked === undefined ? this.#runsOf(paid) : countedIn(await asked.others(), paid);
     if (others.length >= maxPerPayer) return this.#refuse("maxRunsPerPayer", others);
-    const run = this.#add(paid, paid.offer.amount);
+    const run = this.#add(paid, paid.offer.amount, asked);
     const rivals = others.filter(
       (other) => other.asset === run.asset && other.identity !== run.identity && other.exposureAt(now()) > 0n,
     );
@@ -145,18 +196,21 @@ export class Runs {
 
   /** Counts a run of a payment that has settled. It begins in any case. */
   beginSettled(paid: PaidRequest): Run {
-    return this.#add(paid, 0n);
+    const entry = this.#entryOf(paid, 0n);
+    entry?.start();
+    return this.#add(paid, 0n, entry);
   }
 
   /** Whether a payment has abandoned so many runs, or its payer has so many, that it must settle before it runs again. */
-  mustSettleFirst(payment: Payment): boolean {
-    const { length } = this.#abandonedBy(payment);
-    return length >= MAX_ABANDONED || (length > 0 && this.#runsOf(payment).length >= this.#deps.maxPerPayer);
+  mustSettleFirst(payment: Payment, shared?: readonly SharedRun[]): boolean {
+    const runs = this.#othersOf(payment, shared);
+    const { length } = abandonedBy(payment, runs);
+    return length >= MAX_ABANDONED || (length > 0 && runs.length >= this.#deps.maxPerPayer);
   }
 
   /** For how many seconds a payment may not run again, because it has abandoned too many runs; 0: it may. */
-  secondsToWait(payment: Payment): number {
-    const abandoned = this.#abandonedBy(payment);
+  secondsToWait(payment: Payment, shared?: readonly SharedRun[]): number {
+    const abandoned = abandonedBy(payment, this.#othersOf(payment, shared));
     return abandoned.length < MAX_ABANDONED ? 0 : this.#secondsUntilFirst(abandoned);
   }
 
@@ -170,8 +224,15 @@ export class Runs {
     }
   }
 
-  #abandonedBy(payment: Payment): readonly Run[] {
-    return this.#runsOf(payment).filter((run) => run.isAbandoned && run.identity === payment.claim.identity);
+  #entryOf({ claim, payer, offer }: PaidRequest, amount: bigint): SharedEntry | undefined {
+    const { shared: runs, logger, now } = this.#deps;
+    if (runs === undefined) return undefined;
+    const about = { identity: claim.identity, payer: keyOf(payer), asset: assetOf(offer), amount: amount.toString() };
+    return new SharedEntry({ ...about, untilMs: untilOf({ claim, offer }, now()) }, { runs, logger, now });
+  }
+
+  #othersOf(payment: Payment, shared: readonly SharedRun[] | undefined): readonly Counted[] {
+    return shared === undefined ? this.#runsOf(payment) : countedIn(shared, payment);
   }
 
   /** The runs of a payer that still count. */
@@ -185,7 +246,7 @@ export class Runs {
     for (const run of runs) if (run.untilMs <= nowMs) run.end();
   }
 
-  #add(paid: PaidRequest, amount: bigint): Run {
+  #add(paid: PaidRequest, amount: bigint, shared: SharedEntry | undefined): Run {
     if (this.#byPayer.size >= this.#sweepAt) this.#sweep();
     const key = keyOf(paid.payer);
     const runs = this.#byPayer.get(key) ?? new Set();
@@ -193,7 +254,7 @@ export class Runs {
       runs.delete(run);
       if (runs.size === 0 && this.#byPayer.get(key) === runs) this.#byPayer.delete(key);
     };
-    const run = new Run(paid, amount, { nowMs: this.#deps.now(), forget });
+    const run = new Run(paid, amount, { nowMs: this.#deps.now(), forget, shared });
     this.#byPayer.set(key, runs.add(run));
     return run;
   }
@@ -208,12 +269,12 @@ export class Runs {
     this.#sweepAt = Math.max(FIRST_SWEEP, this.#byPayer.size * 2);
   }
 
-  #refuse(by: RunRefusal["by"], runs: readonly Run[]): RunRefusal {
+  #refuse(by: RunRefusal["by"], runs: readonly Counted[]): RunRefusal {
     // A run in flight may end at any moment.
     return { by, retryAfterSeconds: runs.every((run) => run.isAbandoned) ? this.#secondsUntilFirst(runs) : 1 };
   }
 
-  #secondsUntilFirst(runs: readonly Run[]): number {
+  #secondsUntilFirst(runs: readonly Counted[]): number {
     const untilMs = runs.reduce((earliest, run) => Math.min(earliest, run.untilMs), Number.POSITIVE_INFINITY);
     return Math.max(Math.ceil((untilMs - this.#deps.now()) / 1000), 1);
   }
@@ -250,6 +311,30 @@ export class Runs {
     this.#deps.logger.warn("balance_unknown", { network: requirements.network, payer, problem });
     return undefined;
   }
+}
+
+function abandonedBy({ claim }: Payment, runs: readonly Counted[]): readonly Counted[] {
+  return runs.filter((run) => run.isAbandoned && run.identity === claim.identity);
+}
+
+/**
+ * The runs of all processes that count beside a new one. A payment has one claim: another run of it that is not abandoned is
+ * over, and its process is dead or has yet to say so.
+ */
+function countedIn(runs: readonly SharedRun[], { claim }: Payment): readonly Counted[] {
+  return runs
+    .filter((run) => run.isAbandoned || run.identity !== claim.identity)
+    .map((run) => ({ ...run, exposureAt: () => BigInt(run.amount) }));
+}
+
+/** Network and asset. */
+function assetOf({ requirements: { network, asset } }: PaidRequest["offer"]): string {
+  return `${canonicalNetwork(network)}|${asset}`.toLowerCase();
+}
+
+/** Until when a run counts at most. */
+function untilOf({ claim, offer }: Pick<PaidRequest, "claim" | "offer">, nowMs: number): number {
+  return Math.max(claim.expiresAtMs, nowMs + offer.requirements.maxTimeoutSeconds * 1000);
 }
 
 function keyOf(payer: string): string {

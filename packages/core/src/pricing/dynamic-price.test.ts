@@ -244,7 +244,7 @@ describe("quotes", () => {
     amount: "1",
     extra: "e",
   };
-  const quotes = createQuotes(Buffer.from("s".repeat(32)));
+  const quotes = createQuotes(() => Buffer.from("s".repeat(32)));
   const quote = quotes.sign(TERMS, { reads: [":body", "x-a"], atSeconds: 1_000 })!;
 
   test("quotes are good until they expire", () => {
@@ -295,7 +295,7 @@ describe("quotes", () => {
   });
 
   test("quotes are void with another secret", () => {
-    expect(createQuotes(Buffer.from("t".repeat(32))).check(quote, TERMS, 0)).toBe("void");
+    expect(createQuotes(() => Buffer.from("t".repeat(32))).check(quote, TERMS, 0)).toBe("void");
   });
 
   test.each([["short"], [5], [null], ["x".repeat(31)]])(

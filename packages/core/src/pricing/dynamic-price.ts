@@ -341,13 +341,13 @@ const MAX_READS = 512;
 
 const QUOTE = /^(?<expiry>[1-9]\d{0,11})\.(?<reads>[\w-]{0,683})\.(?<seal>[\w-]{43})$/;
 
-/** Creates quotes that only the owner of the secret can sign. */
-export function createQuotes(secret: Uint8Array): Quotes {
+/** Creates quotes that only the owner of the secret can sign. The secret is final before the first price. */
+export function createQuotes(secret: () => Uint8Array): Quotes {
   const seal = (terms: QuotedTerms, head: string) => {
     const { request, scheme, network, asset, payTo, amount, extra } = terms;
     const offered = [scheme, canonicalNetwork(network), asset, payTo, amount, extra];
     const text = JSON.stringify(["farebox-quote-2", head, request, ...offered]);
-    return createHmac("sha256", secret).update(text).digest("base64url");
+    return createHmac("sha256", secret()).update(text).digest("base64url");
   };
   const parse = (quote: unknown) => (typeof quote === "string" && QUOTE.exec(quote)?.groups) || {};
   return {

@@ -79,8 +79,10 @@ export interface ReportDeps {
   readonly findings: Findings;
   readonly payees: Pick<Payees, "findings">;
   readonly logger: Logger;
-  /** Whether all findings throw, or none; `undefined`: those of {@link OPENING}. */
+  /** Whether all findings throw, or none; `undefined`: those of {@link OPENING}, and a store that does not fit. */
   readonly strict: boolean | undefined;
+  /** Whether the seller named the store. One in memory is then on purpose. */
+  readonly isStoreChosen: boolean;
 }
 
 /** Trying this many keys takes a tenth of a second or so. The event loop waits for it. */
@@ -107,6 +109,7 @@ const PASSING: readonly FindingCode[] = [
   "FAREBOX_LISTING_REJECTED",
   "FAREBOX_BODY_NOT_PARSED",
   "FAREBOX_BODY_NOT_KEPT",
+  "FAREBOX_QUOTE_SECRET_DIFFERS",
 ];
 
 /** Findings by which a route may be free that the seller has priced. */
@@ -139,7 +142,7 @@ export class Reporter {
    *   be free, unless a request waits.
    */
   check(view: RouterView, only?: (gate: object) => boolean): PaymentsReport {
-    const { findings, logger, strict } = this.#deps;
+    const { findings, logger, strict, isStoreChosen } = this.#deps;
     const isIn = ({ gate }: { readonly gate: object }) => only === undefined || only(gate);
     const priced = { tables: this.#priced.tables.filter(isIn), handlers: this.#priced.handlers.filter(isIn) };
     const maxLookups = only === undefined || strict ? Number.POSITIVE_INFINITY : MAX_LOOKUPS;
@@ -160,8 +163,9 @@ export class Reporter {
     }
     const lasting = report.findings.filter(({ code }) => !PASSING.includes(code));
     const opening = lasting.filter(({ code }) => OPENING.includes(code));
+    const misplaced = lasting.filter(({ code }) => code === "FAREBOX_MEMORY_STORE" && !isStoreChosen);
     const isAtStart = only === undefined;
-    const thrown = strict === true ? lasting : strict === undefined && isAtStart ? opening : [];
+    const thrown = strict === true ? lasting : strict === undefined && isAtStart ? [...opening, ...misplaced] : [];
     if (thrown.length > 0) throw new ConfigError(thrown.map(toIssue));
     if (strict === undefined) for (const { code, route, message } of opening) warnProcess(code, `${route}: ${message}`);
     return report;
@@ -268,6 +272,15 @@ function rejectedListings(routes: readonly ReportedRoute[]): readonly Finding[] 
     if (listing?.status !== "rejected") return [];
     return [listingRejectedFinding(key ?? `${method} ${path}`, listing.rejectedReason)];
   });
+}
+
+const warned = new Set<string>();
+
+/** Warns of a finding about the whole process, once, however many engines there are. */
+export function warnProcessOnce({ code, message, remedy }: Finding): void {
+  if (warned.has(code)) return;
+  warned.add(code);
+  warnProcess(code, `${message}. ${remedy}`);
 }
 
 /** A logger may be silent. This must be seen. */

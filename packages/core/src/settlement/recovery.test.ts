@@ -267,7 +267,7 @@ describe("a settlement of a dead process", () => {
   test("a settlement of a dead process is completed for a replay after the lease", async () => {
     const store = createDurableStore();
     await die(store);
-    const { pay, clock, facilitator } = createWatchedShop({ store });
+    const { pay, clock, facilitator } = createWatchedShop({ store, copyWaitMs: 0 });
     expect(responseOf(await pay()).status).toBe(409);
     clock.ms += LEASE_MS;
     expect([responseOf(await pay()).text, facilitator.count("settle")]).toEqual(["sunny", 1]);

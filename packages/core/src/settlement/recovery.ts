@@ -15,6 +15,7 @@ import { matchesNetwork } from "../protocol/caip2.js";
 import { parseJson } from "../protocol/json.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { type ClaimRequest, type PaymentRecord, type PaymentStore, UNFINISHED } from "../store/payment-store.js";
+import { leaseLeft } from "./leases.js";
 import { factsOf, type PendingPayment } from "./outcome.js";
 import type { Settled, Settler } from "./settle.js";
 
@@ -52,6 +53,12 @@ const LOOK_AGAIN_SECONDS = 5;
 
 const LONGEST_DELAY_SECONDS = 60;
 
+/** How often the store is asked for settlements of dead processes. */
+const LOOK_EVERY_MS = 4_000;
+
+/** Looking takes at most one part in so many of the time. */
+const LOOK_SHARE = 20;
+
 /** How many records are recovered at a time. */
 const CONCURRENCY = 8;
 
@@ -76,6 +83,7 @@ export class SettlementRecovery {
   /** What stops the timer of each payment that waits, by its identity. */
   readonly #waiting = new Map<string, () => void>();
   #recovering: Promise<Recovery> | undefined;
+  #stopLooking: (() => void) | undefined;
   #isClosed = false;
 
   constructor(deps: RecoveryDeps) {
@@ -104,8 +112,57 @@ export class SettlementRecovery {
   /** Tries nothing any more. Attempts under way end by themselves. */
   close(): void {
     this.#isClosed = true;
+    this.#stopLooking?.();
     for (const stop of this.#waiting.values()) stop();
     this.#waiting.clear();
+  }
+
+  /**
+   * From now on, settlements of processes that die are taken over. Only of use if leases are renewed: otherwise they are as
+   * long as a settlement may take.
+   */
+  watch(): void {
+    if (this.#stopLooking === undefined) this.#lookAgain(LOOK_EVERY_MS);
+  }
+
+  #lookAgain(delayMs: number): void {
+    const { timer, now, logger } = this.#deps;
+    if (this.#isClosed) return;
+    this.#stopLooking = timer(async () => {
+      const startedMs = now();
+      let nextMs = LOOK_EVERY_MS;
+      try {
+        nextMs = await this.#takeOver();
+      } catch {
+        logger.warn("settlements_not_recovered", { error: "the store failed" });
+      }
+      this.#lookAgain(Math.max(nextMs, (now() - startedMs) * LOOK_SHARE));
+    }, delayMs);
+  }
+
+  /** Takes over what dead processes have left. Returns in how many milliseconds to look again. */
+  async #takeOver(): Promise<number> {
+    const { store, inFlight, now } = this.#deps;
+    let nextMs = LOOK_EVERY_MS;
+    for await (const record of store.unfinished()) {
+      if (this.#isClosed) break;
+      const { identity, state, expiresAtMs } = record;
+      if (inFlight.find(identity) !== undefined || this.#waiting.has(identity)) continue;
+      const leftMs = leaseLeft(record, now());
+      if (leftMs > 0) {
+        // An owner that lives renews its lease before.
+        if (state === "settling") nextMs = Math.min(nextMs, leftMs + 1);
+        continue;
+      }
+      // No process tries for longer: see #untilMs.
+      if (state === "unknown" && now() > expiresAtMs + UNRESOLVED_AFTER_MS) continue;
+      const payment = this.#readRecord(record);
+      if (payment !== undefined && !this.#isClosed) {
+        this.#waiting.set(identity, () => {});
+        void this.#tryAgain({ payment, untilMs: this.#untilMs(payment), tries: 0 });
+      }
+    }
+    return nextMs;
   }
 
   async #recoverAll(): Promise<Recovery> {
@@ -177,7 +234,7 @@ export class SettlementRecovery {
     if (record === undefined || !UNFINISHED.includes(record.state)) return { kind: "over" };
     // A lease is over too early when the machine slept, or the clock jumped.
     if (inFlight.find(record.identity) !== undefined) return LEFT;
-    const leftMs = leaseLeft(record, now());
+    const leftMs = record.state === "settling" ? leaseLeft(record, now()) : 0;
     if (leftMs > 0) return { kind: "left", retryAfterSeconds: Math.ceil(leftMs / 1000) };
 
     const { owner, facilitator, answer: response } = record;
@@ -225,11 +282,6 @@ export class SettlementRecovery {
     logger.error("settlement_not_recovered", { identity, error: "its record does not say how to settle it" });
     return undefined;
   }
-}
-
-/** For how many milliseconds the owner of a settlement may still be at work. */
-export function leaseLeft({ state, leaseUntilMs = 0 }: PaymentRecord, nowMs: number): number {
-  return state === "settling" ? Math.max(leaseUntilMs - nowMs, 0) : 0;
 }
 
 /** A binding is JSON text. Its first element is the key of the route. */

@@ -9,6 +9,7 @@ import type { Hooks } from "../events/hooks.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import type { ClaimRequest, PaymentState, PaymentStore, StoredAnswer, Transition } from "../store/payment-store.js";
+import type { Leases } from "./leases.js";
 import type { Listings } from "./listings.js";
 import { factsOf, type Outcome, type OutcomeDeps, type PendingPayment, reachOutcome } from "./outcome.js";
 
@@ -60,8 +61,7 @@ export interface SettlerDeps extends OutcomeDeps {
   readonly listings: Pick<Listings, "note">;
   readonly events: PaymentEvents;
   readonly hooks: Pick<Hooks, "tell">;
-  /** How long a run may take to settle before another one takes over. */
-  readonly leaseMs: number;
+  readonly leases: Pick<Leases, "areRenewed" | "hold" | "drop" | "ofSettlement">;
   readonly now: () => number;
   /** Takes over a payment whose outcome is unknown. */
   readonly onUnknown: (payment: PendingPayment, retryAfterSeconds: number) => void;
@@ -77,21 +77,27 @@ export class Settler {
 
   /** Settles a payment. Rejects only if the store fails before the facilitator was told. */
   async settle(payment: PendingPayment, start: SettlementStart): Promise<Settled> {
-    const { store, facilitator: pool, inFlight, listings, leaseMs, now } = this.#deps;
+    const { store, facilitator: pool, inFlight, listings, leases, now } = this.#deps;
     const { claim, facilitatorRequest: request } = payment;
     const { identity, owner } = claim;
     const facilitator = start.facilitator ?? pool.facilitatorOf(identity);
-    const isOurs = await store.transition({
-      identity,
-      from: start.from,
-      to: "settling",
-      owner: start.owner,
-      newOwner: owner,
-      request,
-      leaseUntilMs: now() + leaseMs,
-      ...(facilitator === undefined ? {} : { facilitator }),
-      ...(start.response === undefined ? {} : { answer: start.response }),
-    });
+    leases.hold(claim);
+    let isOurs = false;
+    try {
+      isOurs = await store.transition({
+        identity,
+        from: start.from,
+        to: "settling",
+        owner: start.owner,
+        newOwner: owner,
+        request,
+        leaseUntilMs: leases.ofSettlement(),
+        ...(facilitator === undefined ? {} : { facilitator }),
+        ...(start.response === undefined ? {} : { answer: start.response }),
+      });
+    } finally {
+      if (!isOurs) void leases.drop(claim);
+    }
     if (!isOurs) return { kind: "lost" };
     inFlight.settling(claim, start.waiting?.client);
 
@@ -119,19 +125,29 @@ export class Settler {
    * operator has to look.
    */
   async #record({ claim }: PendingPayment, outcome: Outcome, start: SettlementStart): Promise<boolean> {
-    const { store, logger } = this.#deps;
+    const { store, leases, logger } = this.#deps;
     const { identity, owner } = claim;
-    const ended = { identity, from: "settling", owner, leaseUntilMs: null } as const;
-    const changes = { ...this.#holderAfter(outcome, start, identity), ...changesAfter(outcome, start, claim) };
+    const { isAtWork, ...after } = changesAfter(outcome, start, { claim, isShared: leases.areRenewed });
+    const changes = { ...this.#holderAfter(outcome, start, identity), ...after };
+    const leaseUntilMs = isAtWork ? leases.ofSettlement() : this.#leaseAfter(outcome);
+    if (!isAtWork) await leases.drop(claim);
     try {
-      if (await store.transition({ ...ended, ...changes })) return true;
+      if (await store.transition({ identity, from: "settling", owner, leaseUntilMs, ...changes })) return true;
       logger.error("outcome_not_recorded", { identity, outcome: outcome.kind });
       const record = await store.find(identity);
-      return record === undefined || record.owner === owner;
+      const isStillOurs = record === undefined || record.owner === owner;
+      if (!isStillOurs) void leases.drop(claim);
+      return isStillOurs;
     } catch {
       logger.error("outcome_not_recorded", { identity, outcome: outcome.kind });
       return true;
     }
+  }
+
+  /** How long another process leaves an unknown outcome to this one, which tries again by itself. */
+  #leaseAfter({ kind }: Outcome): number | null {
+    const { leases, now } = this.#deps;
+    return kind === "unknown" && leases.areRenewed ? now() + TRIES_AGAIN_WITHIN_MS : null;
   }
 
   /** Which facilitator has the payment: none if it was never sent, otherwise the one that was told. */
@@ -178,12 +194,18 @@ export class Settler {
   }
 }
 
-/** The state of the record once the outcome is known, and what it keeps and forgets. */
+/** Longer than the longest delay of recovery.ts between two tries. */
+const TRIES_AGAIN_WITHIN_MS = 100_000;
+
+/**
+ * The state of the record once the outcome is known, and what it keeps and forgets. `isAtWork`: the client has yet to get the
+ * response, and other processes see to it that it does if this one dies.
+ */
 function changesAfter(
   outcome: Outcome,
   start: SettlementStart,
-  claim: ClaimRequest,
-): Pick<Transition, "to"> & Partial<Transition> {
+  { claim, isShared }: { readonly claim: ClaimRequest; readonly isShared: boolean },
+): Pick<Transition, "to"> & Partial<Transition> & { readonly isAtWork?: boolean } {
   const { kind } = outcome;
   if (kind === "rejected") return { to: kind, receipt: outcome.receipt, request: null, answer: null, identifier: null };
   if (kind !== "settled") return { to: kind };
@@ -192,7 +214,9 @@ function changesAfter(
   if (start.waiting === undefined) return { ...changes, to: start.response === undefined ? "owed" : "settled" };
   // A payment with an identifier may fetch its response again.
   const isKept = claim.identifier !== undefined || start.waiting.keepsResponse();
-  return isKept ? { ...changes, to: kind } : { ...changes, to: kind, answer: null };
+  if (isKept && start.response !== undefined) return { ...changes, to: kind };
+  // Until it is delivered, the response stays for other processes.
+  return isShared ? { ...changes, to: kind, isAtWork: true } : { ...changes, to: kind, answer: null };
 }
 
 /** The receipt itself has yet to go to the client, so hooks get a copy. */

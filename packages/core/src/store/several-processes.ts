@@ -20,7 +20,10 @@ export function findSeveralProcesses(
   isWorker: boolean = isClusterWorker(),
 ): string | undefined {
   if (isWorker) return "node:cluster";
-  return SIGNS.find(([variable]) => environment[variable] !== undefined)?.[1];
+  const platform = SIGNS.find(([variable]) => environment[variable] !== undefined)?.[1];
+  // Heroku sets it for every app. One process is one.
+  const isSeveral = Number(environment["WEB_CONCURRENCY"]) > 1;
+  return platform ?? (isSeveral ? "WEB_CONCURRENCY" : undefined);
 }
 
 /** Loads `node:cluster` on use: a seller with a shared store does not need it. */

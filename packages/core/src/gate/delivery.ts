@@ -1,0 +1,95 @@
+/**
+ * What the record of a settled payment says about its response: at work, kept, owed, or delivered.
+ *
+ * In a store that several processes share, the record has a lease, and the response if it can be kept, from the settlement
+ * until a moment after its delivery. If the process dies meanwhile, the same payment sent again gets the response, or one
+ * more run.
+ *
+ * @see `docs/reference/lifecycle.md`
+ * @module
+ */
+import type { Logger } from "../events/logger.js";
+import type { StartTimer } from "../options.js";
+import type { Leases } from "../settlement/leases.js";
+import type { Owned, PaymentStore, StoredAnswer, Transition } from "../store/payment-store.js";
+
+/** How long duplicates that wait in other processes have to read a response. Longer than they look away. */
+const READABLE_MS = 3_000;
+
+/** What deliveries need. */
+export interface DeliveriesDeps {
+  readonly store: Pick<PaymentStore, "transition">;
+  readonly leases: Pick<Leases, "holds" | "drop" | "ofSettlement">;
+  readonly logger: Logger;
+  readonly timer: StartTimer;
+}
+
+/** Writes down what happened to the responses of settled payments. Nothing here rejects. */
+export class Deliveries {
+  readonly #deps: DeliveriesDeps;
+  /** Responses that were delivered and are still readable: what stops the timer, and what forgets the response. */
+  readonly #readable = new Map<string, { readonly stop: () => void; readonly forget: () => void }>();
+
+  constructor(deps: DeliveriesDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * The connection is done with the response. Its delivery may have broken off, if the response cannot be kept.
+   *
+   * @param isKept - Whether the store has it.
+   */
+  done({ identity, owner }: Owned, { isKept }: { readonly isKept: boolean }): void {
+    const { leases, timer } = this.#deps;
+    if (!leases.holds({ owner }) || this.#readable.has(owner)) return;
+    const forget = () => {
+      this.#readable.delete(owner);
+      if (leases.holds({ owner })) void this.#write({ identity, owner }, { to: "settled", answer: null });
+    };
+    if (isKept) this.#readable.set(owner, { stop: timer(forget, READABLE_MS), forget });
+    else forget();
+  }
+
+  /** Lets duplicates in other processes read a response before it is delivered. Only a record that has a lease needs it. */
+  async show({ identity, owner }: Owned, answer: StoredAnswer | undefined): Promise<void> {
+    const { store, leases, logger } = this.#deps;
+    if (answer === undefined || !leases.holds({ owner })) return;
+    const leaseUntilMs = leases.ofSettlement();
+    try {
+      await store.transition({ identity, from: "settled", to: "settled", owner, answer, leaseUntilMs });
+    } catch {
+      logger.error("answer_not_kept", { identity, error: "the store failed" });
+    }
+  }
+
+  /** Keeps a response that was not delivered. One too large to keep is `undefined`, and is lost. */
+  async keep(owned: Owned, answer: StoredAnswer | undefined): Promise<void> {
+    if (answer === undefined) this.done(owned, { isKept: false });
+    else await this.#write(owned, { to: "settled", answer });
+  }
+
+  /** Nothing was sent: the same payment sent again runs the handler. */
+  async owe(owned: Owned): Promise<void> {
+    await this.#write(owned, { to: "owed" });
+  }
+
+  /** Responses that are still readable are forgotten at once. */
+  close(): void {
+    for (const { stop, forget } of [...this.#readable.values()]) {
+      stop();
+      forget();
+    }
+  }
+
+  async #write({ identity, owner }: Owned, change: Pick<Transition, "to" | "answer">): Promise<void> {
+    const { store, leases, logger } = this.#deps;
+    const [failed, lost] = change.to === "owed" ? (["run_not_owed", true] as const) : (["answer_not_kept", false] as const);
+    await leases.drop({ owner });
+    try {
+      if (await store.transition({ identity, from: "settled", owner, leaseUntilMs: null, ...change })) return;
+      if (lost) logger.error(failed, { identity, error: "the record is not ours" });
+    } catch {
+      logger.error(failed, { identity, error: "the store failed" });
+    }
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Leases: until when the run that owns a record is surely at work. The process of the run renews it while it lives, so that
+ * other processes notice a death within seconds.
+ *
+ * Leases are compared with the clock of the process that reads them. Clocks must agree to within a second or two.
+ *
+ * @see `docs/reference/lifecycle.md`, "Leases"
+ * @module
+ */
+import type { Logger } from "../events/logger.js";
+import type { StartTimer } from "../options.js";
+import type { ClaimRequest, Owned, PaymentRecord, PaymentStore } from "../store/payment-store.js";
+
+/** How long a lease lasts that is renewed. */
+const LEASE_MS = 8_000;
+
+/** Two renewals may fail before the lease is over. */
+const RENEW_EVERY_MS = 2_500;
+
+/** What leases need. */
+export interface LeasesDeps {
+  readonly store: Pick<PaymentStore, "renew">;
+  /** How long a settlement takes at most. The lease of a settlement in a store that cannot renew. */
+  readonly settleMs: number;
+  readonly logger: Logger;
+  readonly now: () => number;
+  readonly timer: StartTimer;
+}
+
+/** The leases of this process. One timer renews all of them, and runs only while there are any. */
+export class Leases {
+  readonly #deps: LeasesDeps;
+  readonly #held = new Map<string, Owned>();
+  #isTimerRunning = false;
+  #renewing: Promise<void> | undefined;
+
+  constructor(deps: LeasesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether leases are renewed. Otherwise they are as long as the work may take, and end with the settlement. */
+  get areRenewed(): boolean {
+    return this.#deps.store.renew !== undefined;
+  }
+
+  /** How many runs are at work. */
+  get size(): number {
+    return this.#held.size;
+  }
+
+  /** The end of a lease that begins now, for a claim or its handler. Without renewal, no handler runs for longer than its payment. */
+  ofRun({ expiresAtMs }: Pick<ClaimRequest, "expiresAtMs">): number {
+    return this.areRenewed ? this.#deps.now() + LEASE_MS : expiresAtMs;
+  }
+
+  /** The end of a lease that begins now, for a settlement. */
+  ofSettlement(): number {
+    return this.#deps.now() + (this.areRenewed ? LEASE_MS : this.#deps.settleMs);
+  }
+
+  /** Whether the lease of a run is renewed. */
+  holds({ owner }: Pick<Owned, "owner">): boolean {
+    return this.#held.has(owner);
+  }
+
+  /** Renews the lease of a run from now on. */
+  hold({ identity, owner }: Owned): void {
+    if (!this.areRenewed) return;
+    this.#held.set(owner, { identity, owner });
+    if (!this.#isTimerRunning) this.#startTimer();
+  }
+
+  /**
+   * The run is over. Resolves when no renewal is under way that may still have its lease: a lease that is removed then is not
+   * written again. Never rejects.
+   */
+  async drop({ owner }: Pick<Owned, "owner">): Promise<void> {
+    if (this.#held.delete(owner)) await this.#renewing;
+  }
+
+  #startTimer(): void {
+    this.#isTimerRunning = true;
+    this.#deps.timer(() => {
+      this.#isTimerRunning = false;
+      if (this.#held.size === 0) return;
+      this.#startTimer();
+      this.#renewAll();
+    }, RENEW_EVERY_MS);
+  }
+
+  #renewAll(): void {
+    const renewing = Promise.all([this.#renewing, this.#renew()]).then(() => {
+      if (this.#renewing === renewing) this.#renewing = undefined;
+    });
+    this.#renewing = renewing;
+  }
+
+  async #renew(): Promise<void> {
+    const { store, now, logger } = this.#deps;
+    try {
+      await store.renew?.([...this.#held.values()], now() + LEASE_MS);
+    } catch {
+      logger.warn("leases_not_renewed", { error: "the store failed" });
+    }
+  }
+}
+
+/** For how many milliseconds the owner of a record is surely at work. A record without a lease: 0. */
+export function leaseLeft({ leaseUntilMs = 0 }: Pick<PaymentRecord, "leaseUntilMs">, nowMs: number): number {
+  return Math.max(leaseUntilMs - nowMs, 0);
+}
+
+/** Whether a record has a lease that is over: its owner is dead, or was stopped. */
+export function isLeaseOver(record: Pick<PaymentRecord, "leaseUntilMs">, nowMs: number): boolean {
+  return record.leaseUntilMs !== undefined && leaseLeft(record, nowMs) === 0;
+}
