@@ -161,7 +161,7 @@ function createLatch() {
 
 describe.each(VERSIONS)("on %s, a store that fails", (_, express) => {
   /** A store that fails in one method from a given moment on. */
-  function createFailingStore(method: keyof PaymentStore) {
+  function createFailingStore(method: "claim" | "find" | "transition" | "release" | "unfinished") {
     const working = createMemoryStore();
     let isBroken = false;
     const store: PaymentStore = {

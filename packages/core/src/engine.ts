@@ -20,9 +20,9 @@ import type { FacilitatorHealth } from "./facilitator/pool-member.js";
 import type { Decision } from "./gate/admission.js";
 import { Admissions } from "./gate/admission.js";
 import { SignatureChecks } from "./gate/check-payment.js";
+import { Deliveries } from "./gate/delivery.js";
 import { Gate, type Verdict } from "./gate/gate.js";
 import { InFlight } from "./gate/in-flight.js";
-import { Deliveries } from "./gate/delivery.js";
 import { createRetryTokens } from "./gate/proof.js";
 import { Replay } from "./gate/replay.js";
 import { type GateResponse, unnamedRequest } from "./gate/responses.js";
@@ -218,7 +218,22 @@ function createParts(settings: Settings) {
     ...{ tokens, store, isShared, leases, settler, inFlight, runs, admissions, events, now, timer },
   });
   const gate = new Gate({
-    ...{ hooks, facilitator, store, openStore, leases, inFlight, runs, admissions, replay, settler, listings, events, findings, logger },
+    ...{
+      hooks,
+      facilitator,
+      store,
+      openStore,
+      leases,
+      inFlight,
+      runs,
+      admissions,
+      replay,
+      settler,
+      listings,
+      events,
+      findings,
+      logger,
+    },
     tokens,
     now,
     publicUrls: settings.publicUrls,

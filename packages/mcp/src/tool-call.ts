@@ -9,14 +9,7 @@ import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import type { CallExtra, PaidCallExtra } from "./tool-config.js";
 import type { PricedTool } from "./tool-price.js";
 import { PAYMENT_KEY, RETRY_TOKEN_KEY, type ToolCall } from "./tool-request.js";
-import {
-  checkResult,
-  onSent,
-  toErrorResult,
-  toHandlerResponse,
-  toResult,
-  withReceipt,
-} from "./tool-response.js";
+import { checkResult, onSent, toErrorResult, toHandlerResponse, toResult, withReceipt } from "./tool-response.js";
 
 /** The result of a cancelled call. The SDK does not send it. */
 export const CANCELLED: CallToolResult = { content: [], isError: true };

@@ -258,7 +258,8 @@ function checkOptionalMethods(issues: Issues, store: unknown): void {
   if (typeof store !== "object" || store === null) return;
   for (const name of OPTIONAL_STORE_METHODS) {
     const value: unknown = Reflect.get(store, name);
-    if (value !== undefined && typeof value !== "function") issues.addText(`options.store.${name}`, "a method", typeof value);
+    if (value !== undefined && typeof value !== "function")
+      issues.addText(`options.store.${name}`, "a method", typeof value);
   }
   const runs: unknown = Reflect.get(store, "runs");
   if (runs !== undefined) checkMethods(issues, { path: "options.store.runs", value: runs, methods: ["put", "remove"] });

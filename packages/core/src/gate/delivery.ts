@@ -83,7 +83,8 @@ export class Deliveries {
 
   async #write({ identity, owner }: Owned, change: Pick<Transition, "to" | "answer">): Promise<void> {
     const { store, leases, logger } = this.#deps;
-    const [failed, lost] = change.to === "owed" ? (["run_not_owed", true] as const) : (["answer_not_kept", false] as const);
+    const [failed, lost] =
+      change.to === "owed" ? (["run_not_owed", true] as const) : (["answer_not_kept", false] as const);
     await leases.drop({ owner });
     try {
       if (await store.transition({ identity, from: "settled", owner, leaseUntilMs: null, ...change })) return;

@@ -20,8 +20,8 @@
 import type { PaymentEventMap, PaymentEvents } from "../events/events.js";
 import type { StartTimer } from "../options.js";
 import type { SettlementResponse } from "../protocol/documents.js";
-import { factsOf } from "../settlement/outcome.js";
 import { isLeaseOver, type Leases, leaseLeft } from "../settlement/leases.js";
+import { factsOf } from "../settlement/outcome.js";
 import type { Settler } from "../settlement/settle.js";
 import type { ClaimRequest, PaymentRecord, PaymentStore, StoredAnswer } from "../store/payment-store.js";
 import type { Admissions, Decision } from "./admission.js";

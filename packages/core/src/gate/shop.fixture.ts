@@ -135,7 +135,7 @@ export function createShop({ routes = ROUTES, scheme = createTestScheme(), ...op
 }
 
 /** A clock and timers that only move when the test passes time. */
-function createTime() {
+export function createTime() {
   const clock = { ms: NOW_SECONDS * 1000 };
   const timers = new Set<{ readonly atMs: number; readonly act: () => void }>();
   const timer: StartTimer = (act, delayMs) => {
