@@ -21,10 +21,24 @@ test.each<[who: string, how: string, environment: Record<string, string>]>([
   [`${WORKER} in production`, "worker", { NODE_ENV: "production" }],
   [`${WORKER} in a test`, "worker", { NODE_ENV: "test" }],
   ["a process of PM2 in production", "alone", { NODE_ENV: "production", NODE_APP_INSTANCE: "1", pm_id: "1" }],
-])("%s with a store in memory is warned on stderr, once", async (_who, how, environment) => {
-  const { codes, printed } = await start(how, environment);
+])(
+  "%s with a store in memory is warned by the logger and by the process, once each",
+  async (_who, how, environment) => {
+    const { codes, printed } = await start(how, environment);
+    expect(codes).toEqual(Array.from({ length: 3 }, () => ["FAREBOX_MEMORY_STORE"]));
+    expect(printed.filter((line) => line.startsWith("[farebox]"))).toEqual([
+      expect.stringMatching(/^\[farebox\] FAREBOX_MEMORY_STORE · .*(node:cluster|PM2)/),
+    ]);
+    expect(printed.filter((line) => line.includes("FareboxWarning"))).toEqual([
+      expect.stringMatching(/\[FAREBOX_MEMORY_STORE\] FareboxWarning: .*(node:cluster|PM2).* Set a store/),
+    ]);
+  },
+);
+
+test("a worker of a cluster whose store in memory was chosen gets no process warning", async () => {
+  const { codes, printed } = await start("chosen", { NODE_ENV: "production", NODE_APP_INSTANCE: "1" });
   expect(codes).toEqual(Array.from({ length: 3 }, () => ["FAREBOX_MEMORY_STORE"]));
-  expect(printed).toEqual([expect.stringMatching(/^\[farebox\] FAREBOX_MEMORY_STORE · .*(node:cluster|PM2)/)]);
+  expect(printed).toEqual([expect.stringMatching(/^\[farebox\] FAREBOX_MEMORY_STORE · /)]);
 });
 
 test("a process by itself is not warned", async () => {

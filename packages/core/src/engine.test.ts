@@ -206,6 +206,22 @@ describe("a strict check", () => {
     expect(engine.check(view).findings).toMatchObject([{ code: "FAREBOX_PROXY_IGNORED" }]);
   });
 
+  test("a check throws when several processes each use the default store, unless strict is false", () => {
+    vi.stubEnv("WEB_CONCURRENCY", "4");
+    const sellers = [createSeller(), createSeller({ strict: false }), createSeller({ store: createMemoryStore() })];
+    vi.unstubAllEnvs();
+    const views = sellers.map(({ add }) => viewOf([{ gate: add("GET /weather"), mount: "" }, route("GET /weather")]));
+    const [byDefault, lenient, chosen] = sellers.map(
+      ({ engine }, at) =>
+        () =>
+          engine.check(views[at] ?? viewOf([])),
+    );
+    expect(errorOf(() => byDefault?.()).issues).toMatchObject([
+      { path: "the server", received: expect.stringMatching(/^FAREBOX_MEMORY_STORE: .*WEB_CONCURRENCY/) },
+    ]);
+    for (const check of [lenient, chosen]) expect(check?.().findings).toMatchObject([{ code: "FAREBOX_MEMORY_STORE" }]);
+  });
+
   test("a strict check throws when several processes each use a store in memory", () => {
     vi.stubEnv("pm_id", "0");
     const { engine, add } = createSeller({ strict: true });

@@ -208,7 +208,7 @@ export class Gate {
 
   /** The nine steps of a request that has to be waited for. Steps 8 and 9 are in {@link Gate.#serve}. */
   async #pay(matched: MatchedRequest): Promise<Decision> {
-    const { hooks, facilitator, store, openStore, leases, replay, events, findings, copyWaitMs, now } = this.#deps;
+    const { hooks, facilitator, store, leases, replay, events, findings, copyWaitMs, now } = this.#deps;
     const { request } = matched;
 
     // 1. The seller's onRequest hook may let the request through, or deny it.
@@ -217,7 +217,7 @@ export class Gate {
     if (verdict?.kind === "denied") return respond(denied(verdict));
 
     // 2. The price. It may be signed with a secret that the store keeps. Right after the start, it waits until each facilitator was asked what it supports.
-    if (hasPayment(request) || matched.route.priceFor !== undefined) await openStore.open();
+    await this.#openStore(matched);
     if (matched.route.isPending()) await facilitator.ready();
     const decoded =
       request.payment === undefined ? decodePaymentSignature(request.paymentSignature) : decodePayment(request.payment);
@@ -268,6 +268,12 @@ export class Gate {
       const decision = await replay.decide(paid, claimed.record, untilMs);
       if (decision !== undefined) return decision;
     }
+  }
+
+  /** Opens the store for a payment, and for a price that is signed with its secret. Rejects if it cannot be used. */
+  #openStore({ route, request }: MatchedRequest): Promise<void> | undefined {
+    const isNeeded = hasPayment(request) || route.priceFor !== undefined;
+    return isNeeded ? this.#deps.openStore.open() : undefined;
   }
 
   /** Steps 8 and 9. In every case, duplicates that wait are told, and the claim is released if nothing began. */

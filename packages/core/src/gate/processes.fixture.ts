@@ -112,8 +112,12 @@ function createConnection(base: PaymentStore, timer: StartTimer) {
   return {
     store,
     timer: ((act, delayMs) => timer(() => void pass().then(act), delayMs)) satisfies StartTimer,
-    kill: () => void (state = "dead"),
-    stop: () => void (state = "stopped"),
+    kill() {
+      state = "dead";
+    },
+    stop() {
+      state = "stopped";
+    },
     wake() {
       state = "lives";
       const woken = waiting;
@@ -138,6 +142,11 @@ export function createProcesses({ store: parts = {}, without = [] }: ProcessesOp
   const base = { ...shared.store, ...parts };
   for (const name of without) Reflect.deleteProperty(base, name);
   const facilitator = createFakeFacilitator();
+  facilitator.supports = {
+    kinds: [{ x402Version: 2, scheme: "exact", network: NETWORK }],
+    extensions: [],
+    signers: {},
+  };
   return {
     clock,
     facilitator,

@@ -8,7 +8,7 @@ import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO, PAYER, paymen
 import type { RpcNode } from "../http/rpc-node.js";
 import type { SettlementResponse } from "../protocol/documents.js";
 import { createOffer } from "../scheme/offer.js";
-import type { ChainFinding } from "../scheme/scheme.js";
+import type { ChainFinding, SignatureFinding } from "../scheme/scheme.js";
 import { type Attempt, explain, type PendingPayment, reachOutcome } from "./outcome.js";
 
 const OFFER = createOffer(
@@ -81,7 +81,12 @@ const OUTCOMES: readonly [result: unknown, first: string, repeated: string, why:
   [{ ...DONE, amount: "010000" }, "unknown", "unknown", "another amount, as text"],
   [NOT_DONE, "rejected", "unknown", "neither reason nor transaction"],
   [because("insufficient_funds"), "rejected", "unknown", "the first attempt may have spent the funds"],
-  [because("invalid_exact_evm_payload_signature"), "rejected", "unknown", "final"],
+  [because("invalid_exact_evm_payload_signature"), "rejected", "rejected", "no attempt can settle it"],
+  [because("invalid_exact_evm_payload_signature", TX), "unknown", "unknown", "something was broadcast"],
+  [because("invalid_exact_evm_payload_recipient_mismatch"), "rejected", "rejected", "no attempt can settle it"],
+  [because("invalid_payload"), "rejected", "rejected", "no attempt can settle it"],
+  [because("invalid_exact_evm_payload_authorization_valid_before"), "rejected", "unknown", "the first may be earlier"],
+  [because("unsupported_scheme"), "rejected", "unknown", "the facilitator may have been set up anew"],
   [because("a_reason_of_its_own"), "rejected", "unknown", "final"],
   [because("Prose, not a reason"), "rejected", "unknown", "final"],
   [because("insufficient_funds", TX), "unknown", "unknown", "something was broadcast"],
@@ -109,6 +114,16 @@ const OUTCOMES: readonly [result: unknown, first: string, repeated: string, why:
 ];
 
 describe("the outcome of a settlement", () => {
+  test.each<[finding: SignatureFinding, kind: string]>([
+    [{ kind: "signed" }, "unknown"],
+    [{ kind: "unclear" }, "rejected"],
+    [{ kind: "other_key", reason: "invalid_exact_evm_payload_signature" }, "rejected"],
+  ])("the outcome of a repeated settlement whose signature is refused, and %o here, is %s", async (finding, kind) => {
+    const payment = { ...PAYMENT, scheme: createTestScheme({ checkSignature: () => finding }) };
+    const refused = because("invalid_exact_evm_payload_signature");
+    expect((await settleWith(refused, true, { payment })).kind).toBe(kind);
+  });
+
   test.each(OUTCOMES)(
     "the outcome of %o is %s the first time and %s when repeated: %s",
     async (result, first, repeated) => {

@@ -15,7 +15,7 @@ import type { FacilitatorPool } from "../facilitator/pool.js";
 import type { RpcNode } from "../http/rpc-node.js";
 import { canonicalNetwork, sameNetwork } from "../protocol/caip2.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
-import { isReason } from "../protocol/reasons.js";
+import { isReason, type Reason } from "../protocol/reasons.js";
 import type { Scheme } from "../scheme/scheme.js";
 import type { ClaimRequest } from "../store/payment-store.js";
 
@@ -64,7 +64,8 @@ export interface Attempt {
   readonly facilitator: string | undefined;
   /**
    * Whether the record says that an earlier attempt has an unknown outcome. Only then does "settled before" mean settled
-   * for us. And then a refusal proves nothing: the earlier attempt may be the very reason for it.
+   * for us. And then a refusal proves nothing, unless it is about the signed payment itself: the earlier attempt may be the
+   * very reason for it.
    */
   readonly isRepeated: boolean;
   /** Gets what the facilitator says about declared extensions, however the settlement ends. */
@@ -116,7 +117,8 @@ async function judge(
   deps: OutcomeDeps,
 ): Promise<Outcome> {
   const { success, errorReason, transaction } = response;
-  if (!success && !isRepeated && isFinal(response)) return rejected(payment, response);
+  const isRefused = isRepeated ? canNeverSettle(payment, response) : isFinal(response);
+  if (!success && isRefused) return rejected(payment, response);
   const saysSettled = success || (isRepeated && errorReason === "payment_already_settled");
   const differsIn = saysSettled ? findDifference(payment, response) : undefined;
   const lacks = saysSettled && transaction === "" ? "transaction" : undefined;
@@ -141,6 +143,45 @@ function isFinal({ errorReason, transaction }: SettlementResponse): boolean {
   if (errorReason === "settlement_pending" || errorReason === "unexpected_settle_error") return false;
   return transaction === "";
 }
+
+/**
+ * Whether a refusal is about the signed payment itself, so that no earlier attempt can have moved the money. Any other reason
+ * may be the earlier attempt's doing: a payer's funds and time are used up by the payment that is asked about.
+ */
+function canNeverSettle(
+  { scheme, facilitatorRequest }: PendingPayment,
+  { errorReason = "", transaction }: SettlementResponse,
+): boolean {
+  if (transaction !== "") return false;
+  if (UNPAYABLE.has(errorReason)) return true;
+  if (!UNSIGNED.has(errorReason)) return false;
+  // A signature that is good here was good for the earlier attempt.
+  const { paymentPayload, paymentRequirements } = facilitatorRequest;
+  return scheme.checkSignature?.(paymentPayload.payload, paymentRequirements).kind !== "signed";
+}
+
+/** The signed payment is for other terms. A reason that depends on the facilitator's settings is none of these. */
+const UNPAYABLE: ReadonlySet<string> = new Set<Reason>([
+  "invalid_payload",
+  "invalid_exact_evm_payload_authorization_value_mismatch",
+  "invalid_exact_evm_payload_recipient_mismatch",
+  "invalid_exact_svm_payload_amount_mismatch",
+  "invalid_exact_svm_payload_mint_mismatch",
+  "invalid_exact_svm_payload_recipient_mismatch",
+  "invalid_exact_svm_payload_transaction_could_not_be_decoded",
+  "invalid_exact_avm_amount_mismatch",
+  "invalid_exact_avm_asset_mismatch",
+  "invalid_exact_avm_not_asset_transfer",
+  "invalid_exact_avm_receiver_mismatch",
+]);
+
+/** The signature is not the payer's. */
+const UNSIGNED: ReadonlySet<string> = new Set<Reason>([
+  "invalid_exact_evm_payload_signature",
+  "invalid_exact_svm_payload_signature_invalid",
+  "invalid_exact_avm_invalid_signature",
+  "invalid_exact_avm_payment_not_signed",
+]);
 
 /** The field in which a response differs from the terms. */
 function findDifference(

@@ -11,6 +11,10 @@ test.each<[environment: Record<string, string>, isWorker: boolean, found: string
   [{ VERCEL: "1" }, false, "Vercel"],
   [{ NETLIFY: "true" }, false, "Netlify"],
   [{ K_SERVICE: "shop" }, false, "Cloud Run"],
+  [{ WEB_CONCURRENCY: "1" }, false, undefined],
+  [{ WEB_CONCURRENCY: "auto" }, false, undefined],
+  [{ WEB_CONCURRENCY: "2" }, false, "WEB_CONCURRENCY"],
+  [{ WEB_CONCURRENCY: "1", pm_id: "0" }, false, "PM2"],
   [{ FUNCTIONS_WORKER_RUNTIME: "node" }, false, "Azure Functions"],
 ])(
   "with the environment %j, in a cluster worker: %s, findSeveralProcesses returns %s",
