@@ -199,7 +199,8 @@ function createParts(settings: Settings) {
   const inFlight = new InFlight();
   const runs = new Runs({ maxPerPayer: settings.maxRunsPerPayer, rpc, logger, now, shared: store.runs });
   const settler = new Settler({
-    ...{ store, leases, facilitator, inFlight, runs, rpc, listings, events, hooks, logger, now },
+    ...{ store, leases, facilitator, inFlight, runs, rpc, listings, events, hooks, logger, now, timer },
+    confirmationsOn: settings.confirmationsOn,
     onUnknown: (payment, retryAfterSeconds) => recovery.add(payment, retryAfterSeconds),
   });
   const recovery = new SettlementRecovery({ store, settler, inFlight, schemes, events, logger, now, timer });

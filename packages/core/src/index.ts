@@ -62,6 +62,7 @@ export type {
   Chargeable,
   ChargeableResponse,
   ChosenFacilitator,
+  ConfirmationsByNetwork,
   FacilitatorChoice,
   HttpFacilitatorChoice,
   IdentifierMode,
@@ -113,6 +114,7 @@ export type {
   BalanceReading,
   ChainFinding,
   CompiledTerms,
+  ConfirmationReading,
   IdentifiedPayment,
   OfferAsset,
   OfferTerms,
@@ -123,6 +125,7 @@ export type {
   Scheme,
   SignatureFinding,
   TermsIssue,
+  TransactionQuery,
 } from "./scheme/scheme.js";
 export type { Listing } from "./settlement/listings.js";
 export type { Recovery } from "./settlement/recovery.js";

@@ -291,6 +291,9 @@ export interface RpcEndpoint {
  */
 export type RpcByNetwork = ByNetwork<KnownNetwork, string | URL | RpcEndpoint>;
 
+/** Blocks by network. */
+export type ConfirmationsByNetwork = ByNetwork<KnownNetwork, number>;
+
 /** A facilitator behind HTTP, for all networks or for some. */
 export interface HttpFacilitatorChoice extends HttpFacilitatorOptions {
   /**
@@ -444,6 +447,15 @@ export interface PaymentsOptions {
    * @example { "eip155:8453": "https://mainnet.base.org", "algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k": { url: "https://algod.example", headers: { "X-Algo-API-Token": "…" } } }
    */
   readonly rpc?: RpcByNetwork;
+  /**
+   * How many blocks deep a settlement must be before the response goes out: 0 to 64, one number or by network. 1: it is in a
+   * block. The nodes in `rpc` are asked, and clients wait. With 0 the facilitator's word counts: a transaction that the chain
+   * drops afterwards was served for nothing.
+   *
+   * @example { "eip155:8453": 2 }
+   * @defaultValue 0
+   */
+  readonly confirmations?: number | ConfirmationsByNetwork;
   /**
    * Payers' signatures are checked in this process: on `eip155:*` all of them until 64 in a row were good, then one in 16, until
    * one is not; with `settle: "before"` always all. A signature of another key may be a contract wallet's: few such payments are

@@ -7,23 +7,25 @@
  */
 import type {
   BalanceReading,
+  ConfirmationReading,
   OfferTerms,
   PayeeCheck,
   PayeeQuery,
   PaymentQuery,
   Scheme,
   TermsIssue,
+  TransactionQuery,
 } from "@farebox/core";
 import { askAtMost, compileTerms, orUnclear, pricingById, readUint64, unclear } from "@farebox/core/scheme";
 import { isAddress, sameAddress } from "../address.js";
 import { assetsOn } from "../assets.js";
 import { isAvmNetwork, isNetworkOf } from "../networks.js";
 import { findTransferPayment } from "./find-payment.js";
-import { readHolding, readState } from "./node-questions.js";
+import { readConfirmedRound, readHolding, readState } from "./node-questions.js";
 import { readAvmPayment, readTransferPayment } from "./payment.js";
 import { readTerms } from "./terms.js";
 
-/** Creates the scheme. It needs no key and no chain library. Only `findPayment`, `readBalance` and `checkPayee` ask a node. */
+/** Creates the scheme. It needs no key and no chain library. Only the methods that get an `rpc` ask a node. */
 export function exactAvm(): Scheme {
   return Object.freeze({
     scheme: "exact",
@@ -33,9 +35,21 @@ export function exactAvm(): Scheme {
     readPayment: readTransferPayment,
     completeExtra,
     findPayment: findTransferPayment,
+    readConfirmations: (query: TransactionQuery) => orUnclear(() => readTransactionDepth(query)),
     readBalance: (query: PaymentQuery) => orUnclear(() => readPayersHolding(query)),
     checkPayee: (query: PayeeQuery) => orUnclear(() => checkOptIn(query)),
   } as const);
+}
+
+/** A transaction that is in a round stays there: Algorand has no forks. */
+async function readTransactionDepth(query: TransactionQuery): Promise<ConfirmationReading> {
+  const { transaction, network } = query;
+  if (!/^[A-Z2-7]{52}$/.test(transaction)) return unclear("the transaction is not one of Algorand");
+  const node = askAtMost(2, query);
+  const { genesisHash } = await readState(node);
+  if (!isAvmNetwork(network) || !isNetworkOf(network, genesisHash)) return unclear(`the node is not of ${network}`);
+  const round = await readConfirmedRound(node, transaction);
+  return round === undefined ? { kind: "absent" } : { kind: "confirmed", confirmations: Number.POSITIVE_INFINITY };
 }
 
 function checkTerms({ network, payTo }: OfferTerms): readonly TermsIssue[] {

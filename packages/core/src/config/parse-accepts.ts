@@ -8,6 +8,7 @@ import type { PaymentOption, PayToFunction, PriceFunction, SettleTime } from "..
 import { type AssetPrice, isZeroPrice } from "../price/price.js";
 import { type CompiledOption, type DynamicTerms, isPrice, writePrice } from "../pricing/dynamic-price.js";
 import {
+  canonicalNetwork,
   expectedNetwork,
   isNetwork,
   matchesNetwork,
@@ -37,7 +38,7 @@ const FREE: CompiledOption = Object.freeze({ kind: "free" });
 const UPFRONT = "upfront";
 
 /** The settings that payment options depend on. */
-export type AcceptsSettings = Pick<Settings, "schemes" | "payTo" | "networks">;
+export type AcceptsSettings = Pick<Settings, "schemes" | "payTo" | "networks" | "rpc" | "confirmationsOn">;
 
 interface RouteContext {
   readonly path: string;
@@ -90,6 +91,7 @@ function parseOption(option: unknown, context: OfferContext): CompiledOption[] {
   const payTo = parsePayTo(option, network, context);
   const scheme = findScheme(option, network, context);
   if (scheme === undefined) return [];
+  checkConfirmations(scheme, network, context);
   if (scheme.allowsLess && context.settle === "before") {
     issues.add(
       issuePath(path, "scheme"),
@@ -197,6 +199,17 @@ function findScheme(
     issues.add(issuePath(path, "scheme"), `a scheme that works on ${network}; known are ${known || "none"}`, name);
   }
   return scheme;
+}
+
+/** Confirmations are counted by a node, and a scheme that knows how to ask it. */
+function checkConfirmations(scheme: Scheme, network: Network, { path, settings, issues }: OfferContext): void {
+  if (settings.confirmationsOn(network) === 0) return;
+  if (!settings.rpc.has(canonicalNetwork(network))) {
+    issues.addText("options.rpc", `a node of ${network}, because options.confirmations counts blocks there`, "none");
+  }
+  if (scheme.readConfirmations === undefined) {
+    issues.add(issuePath(path, "scheme"), `a scheme that can count confirmations on ${network}`, scheme.scheme);
+  }
 }
 
 function parseTimeout(option: JsonObject, { path, issues }: OfferContext): number {

@@ -15,9 +15,10 @@ import { type Issues, issuePath } from "../issues.js";
 import type { PaymentsOptions, StartTimer } from "../options.js";
 import type { ServiceInfo } from "../pricing/challenge.js";
 import type { PublicUrlSettings } from "../pricing/resource.js";
-import { expectedNetwork, isNetwork, networkByName, sameNetwork } from "../protocol/caip2.js";
+import { canonicalNetwork, expectedNetwork, isNetwork, networkByName, sameNetwork } from "../protocol/caip2.js";
 import { isJsonObject } from "../protocol/json.js";
 import type { Scheme } from "../scheme/scheme.js";
+import { CONFIRM_MS } from "../settlement/confirmations.js";
 import { SEARCH_MS } from "../settlement/outcome.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";
@@ -41,6 +42,8 @@ export interface Settings {
   readonly holdBytes: number;
   /** RPC nodes by network, in its canonical spelling. */
   readonly rpc: ReadonlyMap<string, RpcNode>;
+  /** How many blocks deep a settlement on a network must be, before it counts. */
+  readonly confirmationsOn: (network: string) => number;
   readonly verifySignatures: boolean;
   readonly store: PaymentStore;
   /** Whether the seller named the store. */
@@ -83,6 +86,7 @@ const KEYS = Object.keys({
   holdBytes: true,
   deadlines: true,
   rpc: true,
+  confirmations: true,
   verifySignatures: true,
   store: true,
   copyWaitMs: true,
@@ -95,12 +99,16 @@ const KEYS = Object.keys({
 } satisfies Record<keyof PaymentsOptions, true>);
 
 const HOLD_BYTES = { least: 0, most: 64 * 1024 * 1024, usual: 1024 * 1024 };
+const CONFIRMATIONS = { least: 0, most: 64, usual: 0, unit: "blocks" };
 const COPY_WAIT_MS = { least: 0, most: 120_000, usual: 10_000, unit: "milliseconds" };
 const RUNS_PER_PAYER = { least: 1, most: 1_000_000, usual: 256 };
 const DEADLINE_MS = { least: 100, most: 120_000, unit: "milliseconds" };
 
 /** Added to the facilitators' deadlines: time for two searches on chain, for the store, and for clocks that differ. */
 const LEASE_SLACK_MS = 2 * SEARCH_MS + 15_000;
+
+/** Added besides where settlements have to be confirmed. */
+const CONFIRMING_SLACK_MS = CONFIRM_MS + SEARCH_MS;
 
 /** The default timer. It does not keep the process alive. */
 export const startTimer: StartTimer = (act, delayMs) => {
@@ -139,10 +147,14 @@ export function parseOptions(given: PaymentsOptions, builtIn: BuiltIn, issues: I
     strict: options.strict === undefined ? undefined : parseFlag(options, "strict", issues),
     holdBytes: issues.readNumber("options.holdBytes", options.holdBytes, HOLD_BYTES),
     rpc: parseRpc(options.rpc, issues),
+    confirmationsOn: parseConfirmations(options.confirmations, issues),
     verifySignatures: parseFlag(options, "verifySignatures", issues),
     store: parseStore(options.store, now, issues),
     isStoreChosen: options.store !== undefined,
-    leaseMs: Math.max(facilitators.length, 1) * deadlines.settleMs + LEASE_SLACK_MS,
+    leaseMs:
+      Math.max(facilitators.length, 1) * deadlines.settleMs +
+      LEASE_SLACK_MS +
+      (options.confirmations === undefined ? 0 : CONFIRMING_SLACK_MS),
     copyWaitMs: issues.readNumber("options.copyWaitMs", options.copyWaitMs, COPY_WAIT_MS),
     maxRunsPerPayer: issues.readNumber("options.maxRunsPerPayer", options.maxRunsPerPayer, RUNS_PER_PAYER),
     hooks: parseHooks(options.hooks, issues),
@@ -234,6 +246,23 @@ function parseAllowedHosts(hosts: unknown, issues: Issues): readonly string[] {
   return [];
 }
 
+function parseConfirmations(given: unknown, issues: Issues): (network: string) => number {
+  const path = "options.confirmations";
+  if (!isJsonObject(given)) {
+    const blocks = issues.readNumber(path, given, CONFIRMATIONS);
+    return () => blocks;
+  }
+  const byNetwork = new Map<string, number>();
+  for (const [network, value] of Object.entries(given)) {
+    const at = issuePath(path, network);
+    if (!isNetwork(network) || networkByName(network) !== undefined) {
+      issues.add(at, expectedNetwork(network, 'a CAIP-2 network such as "eip155:8453"'), network);
+    } else if (byNetwork.has(canonicalNetwork(network))) issues.add(at, ONE_SPELLING, network);
+    else byNetwork.set(canonicalNetwork(network), issues.readNumber(at, value ?? undefined, CONFIRMATIONS));
+  }
+  return (network) => byNetwork.get(canonicalNetwork(network)) ?? 0;
+}
+
 /** An issue never quotes a secret, not even an invalid one. */
 function parseQuoteSecret(secret: unknown, issues: Issues): Uint8Array | undefined {
   if (secret === undefined) return undefined;
@@ -285,7 +314,15 @@ function parseSchemes(schemes: unknown, issues: Issues): readonly Scheme[] {
 function isScheme(value: unknown): value is Scheme {
   if (!isJsonObject(value) || typeof value["scheme"] !== "string" || typeof value["networks"] !== "string")
     return false;
-  const optional = ["findPayment", "completeExtra", "checkPayee", "extensionsFor", "checkSignature", "readBalance"];
+  const optional = [
+    "findPayment",
+    "completeExtra",
+    "checkPayee",
+    "extensionsFor",
+    "checkSignature",
+    "readBalance",
+    "readConfirmations",
+  ];
   if (optional.some((name) => value[name] !== undefined && !isMethod(value, name))) return false;
   if (value["allowsLess"] !== undefined && typeof value["allowsLess"] !== "boolean") return false;
   return ["compileTerms", "sameAddress", "readPayment"].every((name) => isMethod(value, name));

@@ -51,6 +51,11 @@ export interface Scheme {
    */
   findPayment?(query: PaymentQuery): Promise<ChainFinding>;
   /**
+   * Asks the chain how deep a transaction is in it, for the option `confirmations`. Default: the option is refused for its networks. Must
+   * not throw or reject: an uncertain result is `unclear`.
+   */
+  readConfirmations?(query: TransactionQuery): Promise<ConfirmationReading>;
+  /**
    * Asks the chain how much of the asset the account has that the payment takes from. Asked when a payer has several payments that have
    * not settled. Default: not asked. Must not throw or reject: an uncertain result is `unclear`.
    */
@@ -153,6 +158,27 @@ export type ChainFinding =
   | { readonly kind: "never" }
   /** This payment has not moved money so far, and still may. */
   | { readonly kind: "open" }
+  /** The node failed, or its response is not conclusive. `problem` is for the log: short, without the node's text or URL. */
+  | { readonly kind: "unclear"; readonly problem: string };
+
+/** A transaction that a facilitator named, and a node to ask about it. */
+export interface TransactionQuery {
+  readonly transaction: string;
+  readonly network: string;
+  /** A node that the seller configured for the network. The scheme must check the network before it draws a conclusion. */
+  readonly rpc: RpcNode;
+  /** Aborted when the caller gives up. The reading is then `unclear`. */
+  readonly signal?: AbortSignal;
+}
+
+/** How deep a transaction is in the chain. */
+export type ConfirmationReading =
+  /** It succeeded, in the newest block (1) or `confirmations - 1` blocks below it. `Infinity`: it is final. */
+  | { readonly kind: "confirmed"; readonly confirmations: number }
+  /** It is in no block, so far or any more. */
+  | { readonly kind: "absent" }
+  /** It is in a block, and failed. */
+  | { readonly kind: "failed" }
   /** The node failed, or its response is not conclusive. `problem` is for the log: short, without the node's text or URL. */
   | { readonly kind: "unclear"; readonly problem: string };
 

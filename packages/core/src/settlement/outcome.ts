@@ -9,15 +9,15 @@
  */
 import { FacilitatorError } from "../errors.js";
 import type { PaymentFacts } from "../events/events.js";
-import type { LogFields, Logger } from "../events/logger.js";
+import type { LogFields } from "../events/logger.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
-import type { RpcNode } from "../http/rpc-node.js";
 import { canonicalNetwork, sameNetwork } from "../protocol/caip2.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
 import type { Scheme } from "../scheme/scheme.js";
 import type { ClaimRequest } from "../store/payment-store.js";
+import { type ConfirmationsDeps, isConfirmed } from "./confirmations.js";
 
 /** A payment with everything that settling it takes. There may be a request that waits for it, or none. */
 export interface PendingPayment {
@@ -73,11 +73,8 @@ export interface Attempt {
 }
 
 /** What finding an outcome takes. */
-export interface OutcomeDeps {
+export interface OutcomeDeps extends ConfirmationsDeps {
   readonly facilitator: Pick<FacilitatorPool, "settle">;
-  /** RPC nodes by network, in its canonical spelling. */
-  readonly rpc: ReadonlyMap<string, RpcNode>;
-  readonly logger: Logger;
 }
 
 /** A block or two. The facilitator may ask for longer. */
@@ -86,8 +83,18 @@ const RETRY_AFTER_SECONDS = 5;
 /** How long one search on chain may take. A client waits for it. */
 export const SEARCH_MS = 8_000;
 
-/** Moves the money, or finds out whether it has moved. Safe to repeat: a chain takes each payment once. Never rejects. */
+/**
+ * Moves the money, or finds out whether it has moved. Safe to repeat: a chain takes each payment once. A transaction that is not
+ * deep enough in the chain, or has disappeared from it, is an unknown outcome. Never rejects.
+ */
 export async function reachOutcome(attempt: Attempt, deps: OutcomeDeps): Promise<Outcome> {
+  const outcome = await attemptOutcome(attempt, deps);
+  if (outcome.kind !== "settled" || outcome.receipt.transaction === "") return outcome;
+  const isDeep = await isConfirmed(attempt.payment, outcome.receipt.transaction, deps);
+  return isDeep ? outcome : { kind: "unknown", retryAfterSeconds: RETRY_AFTER_SECONDS };
+}
+
+async function attemptOutcome(attempt: Attempt, deps: OutcomeDeps): Promise<Outcome> {
   const { payment, facilitator, isRepeated } = attempt;
   const { payer, claim, facilitatorRequest: request } = payment;
   const { network, amount } = request.paymentRequirements;

@@ -9,7 +9,7 @@ import type { PaymentRequirements, Scheme } from "@farebox/core";
 import { fieldsOf } from "@farebox/core/scheme";
 import { sameAddress } from "../address.js";
 import { compileEvmTerms } from "../compile-terms.js";
-import { readTokenBalance } from "../node/node-questions.js";
+import { readTokenBalance, readTransactionDepth } from "../node/node-questions.js";
 import { findPermitPayment } from "../permit2/find-payment.js";
 import { gasSponsoringFor } from "../permit2/gas-sponsoring.js";
 import { readPermit, readPermitPayment } from "../permit2/permit2.js";
@@ -17,7 +17,7 @@ import { checkSigned, readSignedPermit, readSignedTransfer } from "../signatures
 import { readAuthorization, readAuthorizationPayment } from "./eip3009.js";
 import { findAuthorizationPayment } from "./find-payment.js";
 
-/** Creates the scheme. It needs no key and no chain library. Only `findPayment` and `readBalance` ask a node, the one they are given. */
+/** Creates the scheme. It needs no key and no chain library. `findPayment`, `readConfirmations` and `readBalance` ask the node that they are given. */
 export function exactEvm(): Scheme {
   return Object.freeze({
     scheme: "exact",
@@ -37,6 +37,7 @@ export function exactEvm(): Scheme {
       ),
     findPayment: (query) =>
       isByPermit2(query.requirements) ? findPermitPayment("exact", query) : findAuthorizationPayment(query),
+    readConfirmations: readTransactionDepth,
     readBalance: (query) =>
       readTokenBalance(
         query,

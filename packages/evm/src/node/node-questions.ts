@@ -6,7 +6,14 @@
  *   Specification of the Encoding"; ERC-20, "Events"
  * @module
  */
-import { type BalanceReading, type JsonObject, type PaymentQuery, RpcError } from "@farebox/core";
+import {
+  type BalanceReading,
+  type ConfirmationReading,
+  type JsonObject,
+  type PaymentQuery,
+  RpcError,
+  type TransactionQuery,
+} from "@farebox/core";
 import { isJsonObject } from "@farebox/core/protocol";
 import { orUnclear, unclear } from "@farebox/core/scheme";
 import { sameAddress } from "../address.js";
@@ -113,6 +120,29 @@ export function readTokenBalance(query: PaymentQuery, owner: string | undefined)
     if ((await readNetwork(ask)) !== network) return unclear(`the node is not of ${network}`);
     const call = { to: asset, data: BALANCE_OF + addressWord(owner).slice(2) };
     return { kind: "known", amount: await readWord(ask, call, await readBlock(ask, "latest")) };
+  });
+}
+
+/** Implements `readConfirmations` of both schemes. Total. */
+export function readTransactionDepth(query: TransactionQuery): Promise<ConfirmationReading> {
+  return orUnclear<ConfirmationReading>(async () => {
+    const { transaction, network } = query;
+    if (!HASH.test(transaction)) return unclear("the transaction is not one of this network");
+    const ask = createAsk(query, 4);
+    if ((await readNetwork(ask)) !== network) return unclear(`the node is not of ${network}`);
+    const method = "eth_getTransactionReceipt";
+    const found = await ask(method, [transaction]);
+    if (found === null) return { kind: "absent" };
+    const receipt = readObject(method, found);
+    if (readHash(method, receipt["transactionHash"]) !== transaction.toLowerCase()) throw nonsense(method);
+    const number = readQuantity(method, receipt["blockNumber"]);
+    const head = await readBlock(ask, "latest");
+    // Of several nodes behind one URL, one may lag; and one may still have a block that the chain has dropped.
+    if (head.number < number) return { kind: "absent" };
+    const block = head.number === number ? head : await readBlock(ask, number);
+    if (block.hash !== readHash(method, receipt["blockHash"])) return { kind: "absent" };
+    if (receipt["status"] !== "0x1") return { kind: "failed" };
+    return { kind: "confirmed", confirmations: Number(head.number - number) + 1 };
   });
 }
 

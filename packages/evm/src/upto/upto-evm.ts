@@ -8,13 +8,13 @@
 import type { Scheme } from "@farebox/core";
 import { isAddressShaped, sameAddress, toChecksum } from "../address.js";
 import { compileEvmTerms } from "../compile-terms.js";
-import { readTokenBalance } from "../node/node-questions.js";
+import { readTokenBalance, readTransactionDepth } from "../node/node-questions.js";
 import { findPermitPayment } from "../permit2/find-payment.js";
 import { gasSponsoringFor } from "../permit2/gas-sponsoring.js";
 import { readPermit, readPermitPayment } from "../permit2/permit2.js";
 import { checkSigned, readSignedPermit } from "../signatures/check-signature.js";
 
-/** Creates the scheme. It needs no key and no chain library. Only `findPayment` and `readBalance` ask a node, the one they are given. */
+/** Creates the scheme. It needs no key and no chain library. `findPayment`, `readConfirmations` and `readBalance` ask the node that they are given. */
 export function uptoEvm(): Scheme {
   return Object.freeze({
     scheme: "upto",
@@ -28,6 +28,7 @@ export function uptoEvm(): Scheme {
       readPermitPayment("upto", payload, { requirements, nowSeconds }),
     checkSignature: (payload, requirements) => checkSigned(readSignedPermit("upto", payload, requirements)),
     findPayment: (query) => findPermitPayment("upto", query),
+    readConfirmations: readTransactionDepth,
     readBalance: (query) => readTokenBalance(query, readPermit(query.payload, "upto")?.from),
   } as const satisfies Scheme);
 }

@@ -5,7 +5,7 @@
  * @see Solana documentation, "JSON-RPC HTTP Methods"
  * @module
  */
-import { RpcError, type RpcNode } from "@farebox/core";
+import { type ConfirmationReading, RpcError, type RpcNode } from "@farebox/core";
 import { isJsonObject } from "@farebox/core/protocol";
 import { fieldsOf, SIGNATURE_BYTES } from "@farebox/core/scheme";
 import { decodeBase58 } from "../address.js";
@@ -36,6 +36,21 @@ export async function readBlockhashValidity(
   const method = "isBlockhashValid";
   const { slot, value } = readContextual(method, await node.call(method, [blockhash, { commitment: "finalized" }]));
   return typeof value === "boolean" ? { isValid: value, slot } : unreadable(method);
+}
+
+/** How deep a transaction is in the chain. A node counts up to 32 blocks above; then it is final. */
+export async function readDepth(node: RpcNode, signature: string): Promise<ConfirmationReading> {
+  const method = "getSignatureStatuses";
+  const options = { searchTransactionHistory: true };
+  const { value } = readContextual(method, await node.call(method, [[signature], options]));
+  const status: unknown = Array.isArray(value) && value.length === 1 ? value[0] : unreadable(method);
+  if (status === null) return { kind: "absent" };
+  const { confirmations, err } = fieldsOf(status);
+  if (err === undefined) unreadable(method);
+  if (err !== null) return { kind: "failed" };
+  if (confirmations === null) return { kind: "confirmed", confirmations: Number.POSITIVE_INFINITY };
+  const isCount = typeof confirmations === "number" && Number.isSafeInteger(confirmations) && confirmations >= 0;
+  return isCount ? { kind: "confirmed", confirmations: confirmations + 1 } : unreadable(method);
 }
 
 /** The number of transactions in one response. */

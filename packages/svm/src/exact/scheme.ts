@@ -7,17 +7,20 @@
  */
 import type {
   BalanceReading,
+  ConfirmationReading,
   OfferTerms,
   PayeeCheck,
   PayeeQuery,
   PaymentQuery,
   Scheme,
   TermsIssue,
+  TransactionQuery,
 } from "@farebox/core";
-import { askAtMost, compileTerms, orUnclear, pricingById, unclear } from "@farebox/core/scheme";
+import { askAtMost, compileTerms, orUnclear, pricingById, SIGNATURE_BYTES, unclear } from "@farebox/core/scheme";
 import {
   associatedTokenAccount,
   decodeAddress,
+  decodeBase58,
   encodeBase58,
   isAddress,
   isProgram,
@@ -29,11 +32,11 @@ import {
 import { assetsOn } from "../assets.js";
 import { DEVNET, isSvmNetwork, MAINNET, TESTNET } from "../networks.js";
 import { findTransferPayment } from "./find-payment.js";
-import { readNetwork, readOwners, readTokenAmount } from "./node-questions.js";
+import { readDepth, readNetwork, readOwners, readTokenAmount } from "./node-questions.js";
 import { readSvmPayment, readTransferPayment } from "./payment.js";
 import { MEMO_EXPECTED, readMemo, readTerms } from "./terms.js";
 
-/** Creates the scheme. It needs no key and no chain library. Only `findPayment`, `readBalance` and `checkPayee` ask a node. */
+/** Creates the scheme. It needs no key and no chain library. Only the methods that get an `rpc` ask a node. */
 export function exactSvm(): Scheme {
   return Object.freeze({
     scheme: "exact",
@@ -43,9 +46,18 @@ export function exactSvm(): Scheme {
     readPayment: readTransferPayment,
     completeExtra,
     findPayment: findTransferPayment,
+    readConfirmations: (query: TransactionQuery) => orUnclear(() => readTransactionDepth(query)),
     readBalance: (query: PaymentQuery) => orUnclear(() => readSource(query)),
     checkPayee: (query: PayeeQuery) => orUnclear(() => checkTokenAccount(query)),
   } as const);
+}
+
+async function readTransactionDepth(query: TransactionQuery): Promise<ConfirmationReading> {
+  const { transaction, network } = query;
+  if (decodeBase58(transaction, SIGNATURE_BYTES) === undefined) return unclear("the transaction is not one of Solana");
+  const node = askAtMost(2, query);
+  if ((await readNetwork(node)) !== network) return unclear(`the node is not of ${network}`);
+  return readDepth(node, transaction);
 }
 
 function checkTerms({ network, payTo, extra }: OfferTerms, mint: string | undefined): readonly TermsIssue[] {
