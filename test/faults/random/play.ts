@@ -74,7 +74,7 @@ async function playSend(shop: Shop, step: SendStep): Promise<void> {
   });
   const isAtMoment = () =>
     (step.moment !== undefined && isReached) || doesHang(scene) || areAnswered([first, ...early]);
-  await takeStepsUntil("a request is never answered", isAtMoment);
+  await takeStepsUntil("a request is never answered", afterWaiting(shop, isAtMoment));
   const late = doesWait ? copies() : [];
   await Promise.all(late.map(({ arrived }) => arrived));
   // Long enough for a copy that does not wait to be verified, and to meet the first one.
@@ -84,7 +84,8 @@ async function playSend(shop: Shop, step: SendStep): Promise<void> {
   clear(shop);
   await endHanging(scene, [first, ...early, ...late]);
   scene.letGo.open();
-  await takeStepsUntil("a request is never answered", () => areAnswered([first, ...early, ...late]));
+  const areAll = () => areAnswered([first, ...early, ...late]);
+  await takeStepsUntil("a request is never answered", afterWaiting(shop, areAll));
   await shop.settleDown();
   noteTimers(shop);
   noteHonest(scene, first.request);
@@ -192,10 +193,23 @@ async function act({ shop, step }: Scene, { request, exchange }: Sent): Promise<
 
 /** Time ends a handler that hangs, where the payment's time still matters; where it does not, the test does. */
 async function endHanging(scene: Scene, sent: readonly Sent[]): Promise<void> {
-  await takeStepsUntil("a request is never answered", () => doesHang(scene) || areAnswered(sent));
+  const isOver = () => doesHang(scene) || areAnswered(sent);
+  await takeStepsUntil("a request is never answered", afterWaiting(scene.shop, isOver));
   if (!doesHang(scene)) return;
   scene.shop.stage.time.pass(305_000);
   await takeSteps(8);
+}
+
+/** A request may wait for a process that has died: then its time passes, once. */
+const STEPS_BEFORE_WAITING = 1_000;
+
+function afterWaiting({ plan, stage }: Shop, holds: () => boolean): () => boolean {
+  let steps = 0;
+  return () => {
+    const isOver = holds();
+    if (!isOver && ++steps === STEPS_BEFORE_WAITING && plan.store !== "memory") stage.time.pass(plan.copyWaitMs + 1);
+    return isOver;
+  };
 }
 
 /** Whether a handler is at work that does not end by itself. */
@@ -227,7 +241,10 @@ async function comeBack(shop: Shop, payment: Payment): Promise<void> {
   };
   for (const variant of variants.values()) {
     const sent = shop.send({ payment, change: variant, order, seller: 0 });
-    await takeStepsUntil("a payer that comes back is never answered", () => areAnswered([sent]));
+    await takeStepsUntil(
+      "a payer that comes back is never answered",
+      afterWaiting(shop, () => areAnswered([sent])),
+    );
     await shop.settleDown();
   }
 }

@@ -47,7 +47,7 @@ async function settleWith(result: unknown, repeated: boolean, task: Partial<Atte
   const facilitator = createFacilitatorPool([{ facilitator: fake, name: "fake" }]);
   return await reachOutcome(
     { payment: PAYMENT, facilitator: undefined, isRepeated: repeated, ...task },
-    { facilitator, logger: SILENT, rpc: new Map() },
+    { facilitator, logger: SILENT, ...CHAINLESS },
   );
 }
 
@@ -63,9 +63,12 @@ test.each<[facilitator: string | undefined, expected: object]>([
     },
   };
   const task = { payment: PAYMENT, facilitator, isRepeated: false };
-  expect((await reachOutcome(task, { facilitator: pool, logger: SILENT, rpc: new Map() })).kind).toBe("settled");
+  expect((await reachOutcome(task, { facilitator: pool, logger: SILENT, ...CHAINLESS })).kind).toBe("settled");
   expect(given).toStrictEqual([REQUEST, expected]);
 });
+
+/** No node, and no confirmations wanted. */
+const CHAINLESS = { rpc: new Map<string, RpcNode>(), confirmationsOn: () => 0, now: () => 0, timer: () => () => {} };
 
 /** The outcome of a first attempt, and of a repeated one, when an earlier attempt may have moved the money. */
 const OUTCOMES: readonly [result: unknown, first: string, repeated: string, why: string][] = [
@@ -142,7 +145,7 @@ describe("the outcome of a settlement", () => {
     const facilitator = { settle: async () => ({ ...DONE, transaction: "" }) };
     const rpc = new Map([[NETWORK, {} as RpcNode]]);
     const task = { payment: { ...PAYMENT, scheme }, facilitator: undefined, isRepeated: false };
-    const outcome = await reachOutcome(task, { facilitator, logger: SILENT, rpc });
+    const outcome = await reachOutcome(task, { facilitator, logger: SILENT, ...CHAINLESS, rpc });
     expect(outcome.kind).toBe(kind);
     if (outcome.kind === "settled") expect(outcome.receipt.transaction).toBe(TX);
   });
