@@ -5,11 +5,11 @@
  * @module
  */
 import type { Logger } from "../events/logger.js";
+import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { RpcNode } from "../http/rpc-node.js";
 import type { StartTimer } from "../options.js";
 import { canonicalNetwork } from "../protocol/caip2.js";
-import type { ConfirmationReading } from "../scheme/scheme.js";
-import type { PendingPayment } from "./outcome.js";
+import type { ConfirmationReading, Scheme } from "../scheme/scheme.js";
 
 /** How long a client waits for confirmations. Afterwards it gets 503, and may repeat its request. */
 export const CONFIRM_MS = 30_000;
@@ -31,9 +31,16 @@ export interface ConfirmationsDeps {
   readonly timer: StartTimer;
 }
 
+/** A payment whose settlement is to be confirmed. */
+interface SettledPayment {
+  readonly payer: string;
+  readonly scheme: Scheme;
+  readonly facilitatorRequest: FacilitatorRequest;
+}
+
 /** Whether a transaction is deep enough in the chain, or gets there in time. Never rejects. */
 export async function isConfirmed(
-  payment: PendingPayment,
+  payment: SettledPayment,
   transaction: string,
   deps: ConfirmationsDeps,
 ): Promise<boolean> {
@@ -55,7 +62,7 @@ export async function isConfirmed(
 }
 
 async function ask(
-  { scheme, facilitatorRequest }: PendingPayment,
+  { scheme, facilitatorRequest }: SettledPayment,
   transaction: string,
   { rpc: nodes }: ConfirmationsDeps,
 ): Promise<ConfirmationReading> {
