@@ -423,7 +423,7 @@ export interface PaymentsOptions {
    * handler. Findings that depend on facilitators or requests never do.
    *
    * @example true
-   * @defaultValue those by which a route may be free that the seller has priced
+   * @defaultValue those by which a route may be free that the seller has priced, and a default store in several processes
    */
   readonly strict?: boolean;
   /**
@@ -481,7 +481,7 @@ export interface PaymentsOptions {
    */
   readonly copyWaitMs?: number;
   /**
-   * How many handlers may run for one payer before their payments settle: 1 to 1000000. A run whose client left counts
+   * How many handlers may run for one payer before their payments settle, in all processes if the store counts runs: 1 to 1000000. A run whose client left counts
    * until its payment settles or expires. One more gets 429.
    *
    * @example 16
@@ -498,7 +498,7 @@ export interface PaymentsOptions {
    * Signs prices that depend on the request, and retry tokens: at least 32 characters, the same in all processes.
    *
    * @example process.env["QUOTE_SECRET"]!
-   * @defaultValue a random one per process
+   * @defaultValue one that the store keeps for all processes, if it can; else a random one per process
    */
   readonly quoteSecret?: string;
   /**

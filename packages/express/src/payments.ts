@@ -56,7 +56,10 @@ export interface Payments extends Documents {
    * the first request does. It first asks every facilitator what it supports, and every node of `rpc`, for up to 8 seconds,
    * whether payees can be paid. A facilitator or node that is down is no error.
    *
-   * @throws ConfigError (as a rejection) with every finding at once, if `strict` is set.
+   * Rejects if the store cannot be used: no connection, no table, a server that is too old.
+   *
+   * @throws ConfigError (as a rejection) with every finding by which a priced route may be free, or because several processes have
+   *   no store in common; with `strict: true` every finding; with `strict: false` none.
    */
   ready(app: Application): Promise<PaymentsReport>;
   /**

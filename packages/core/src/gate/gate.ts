@@ -327,8 +327,10 @@ export class Gate {
     const others = await asked?.others();
     // The amount of some schemes is known only when the handler has run.
     if (!paid.offer.scheme.allowsLess && runs.mustSettleFirst(paid, others)) {
+      const decision = await this.#settleThenRun(paid);
+      if (decision.kind === "run") asked?.settle();
       asked?.remove();
-      return this.#settleThenRun(paid);
+      return decision;
     }
     if (runs.secondsToWait(paid, others) > 0) {
       events.emit("denied", () => ({ ...factsOf(paid), by: "abandonedRuns" }));

@@ -129,6 +129,7 @@ export class Run {
     this.#amount = 0n;
     this.#isAbandoned = false;
     this.#isSettled = true;
+    this.#shared?.change({ amount: "0", isAbandoned: false });
     this.#shared?.settle();
     if (this.#hasHandlerEnded) this.end();
   }

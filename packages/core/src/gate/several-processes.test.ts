@@ -442,6 +442,21 @@ describe("runs of one payer in several processes", () => {
     expect(facilitator.count("settle")).toBe(1);
   });
 
+  test("runs that were abandoned in several processes no longer count once their payment has settled", async () => {
+    const { first, second, facilitator, runs } = createTwo();
+    await admissionOf(await first.pay()).cancel();
+    await admissionOf(await second.pay()).cancel();
+    const admission = admissionOf(await first.pay());
+    await settle();
+    expect(facilitator.count("settle")).toBe(1);
+    expect([...runs.values()].filter(({ isAbandoned }) => isAbandoned)).toEqual([]);
+    await admission.cancel();
+    // It is owed, and has been abandoned once since it was paid for.
+    await admissionOf(await second.pay()).complete(HANDLED);
+    await settle();
+    expect(facilitator.count("settle")).toBe(1);
+  });
+
   test("a run of a dead process does not keep its own payment from running", async () => {
     const { first, second, passTime } = createTwo({ maxRunsPerPayer: 1 });
     admissionOf(await first.pay());

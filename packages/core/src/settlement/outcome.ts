@@ -167,7 +167,7 @@ function canNeverSettle(
   return scheme.checkSignature?.(paymentPayload.payload, paymentRequirements).kind !== "signed";
 }
 
-/** The signed payment is for other terms. A reason that depends on the facilitator's settings is none of these. */
+/** The signed payment is for other terms. Reasons that depend on the settings of the facilitator are left out. */
 const UNPAYABLE: ReadonlySet<string> = new Set<Reason>([
   "invalid_payload",
   "invalid_exact_evm_payload_authorization_value_mismatch",

@@ -84,6 +84,8 @@ export class SettlementRecovery {
   readonly #waiting = new Map<string, () => void>();
   #recovering: Promise<Recovery> | undefined;
   #stopLooking: (() => void) | undefined;
+  /** How many payments of dead processes are being settled. */
+  #takenOver = 0;
   #isClosed = false;
 
   constructor(deps: RecoveryDeps) {
@@ -144,8 +146,9 @@ export class SettlementRecovery {
   async #takeOver(): Promise<number> {
     const { store, inFlight, now } = this.#deps;
     let nextMs = LOOK_EVERY_MS;
+    if (this.#recovering !== undefined) return nextMs;
     for await (const record of store.unfinished()) {
-      if (this.#isClosed) break;
+      if (this.#isClosed || this.#takenOver >= CONCURRENCY) break;
       const { identity, state, expiresAtMs } = record;
       if (inFlight.find(identity) !== undefined || this.#waiting.has(identity)) continue;
       const leftMs = leaseLeft(record, now());
@@ -159,7 +162,10 @@ export class SettlementRecovery {
       const payment = this.#readRecord(record);
       if (payment !== undefined && !this.#isClosed) {
         this.#waiting.set(identity, () => {});
-        void this.#tryAgain({ payment, untilMs: this.#untilMs(payment), tries: 0 });
+        this.#takenOver += 1;
+        void this.#tryAgain({ payment, untilMs: this.#untilMs(payment), tries: 0 }).finally(() => {
+          this.#takenOver -= 1;
+        });
       }
     }
     return nextMs;

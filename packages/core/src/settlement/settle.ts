@@ -130,7 +130,7 @@ export class Settler {
     const { isAtWork, ...after } = changesAfter(outcome, start, { claim, isShared: leases.areRenewed });
     const changes = { ...this.#holderAfter(outcome, start, identity), ...after };
     const leaseUntilMs = isAtWork ? leases.ofSettlement() : this.#leaseAfter(outcome);
-    if (!isAtWork) await leases.drop(claim);
+    if (!isAtWork) void leases.drop(claim);
     try {
       if (await store.transition({ identity, from: "settling", owner, leaseUntilMs, ...changes })) return true;
       logger.error("outcome_not_recorded", { identity, outcome: outcome.kind });

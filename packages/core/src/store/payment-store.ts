@@ -36,7 +36,7 @@ export interface PaymentStore {
   unfinished(): AsyncIterable<PaymentRecord>;
   /**
    * Sets `leaseUntilMs` of each record that has the given owner and is in a state other than `rejected`, `unsent` and `unknown`. Leaves
-   * all other records as they are. Default: leases are not renewed, so a run that takes longer than one lease may be taken over.
+   * all other records as they are. Default: leases are as long as the work may take, so that a death is noticed late.
    */
   renew?(owned: readonly Owned[], leaseUntilMs: number): MaybePromise<void>;
   /**
@@ -118,7 +118,7 @@ export const TRANSITIONS: Readonly<Record<PaymentState, readonly PaymentState[]>
   serving: ["settling"],
   // `settling` again: another owner takes over from one whose lease has run out.
   settling: ["settling", "settled", "owed", "rejected", "unsent", "unknown"],
-  // `settled` again: its response is stored, or the handler runs once more for the payer. `owed`: there is no response to give.
+  // `settled` again: its response is stored or delivered, or the handler runs once more for the payer. `owed`: there is no response to give.
   settled: ["settled", "owed"],
   owed: ["settled"],
   rejected: [],
