@@ -247,7 +247,7 @@ export class Replay {
   async #giveKept(duplicate: Duplicate, record: PaymentRecord, untilMs: number): Promise<Decision | undefined> {
     const { paid, isPayers } = duplicate;
     const { identity, owner, answer, receipt } = record;
-    // Its owner is about to deliver it: for others than the payer, it is delivered.
+    // Its owner is about to deliver it.
     const isAtWork = leaseLeft(record, this.#deps.now()) > 0;
     if (answer !== undefined && receipt !== undefined && (isPayers || !isAtWork)) {
       return this.#replay(duplicate, answer, receipt);
@@ -256,10 +256,12 @@ export class Replay {
     if (this.#deps.inFlight.find(identity) !== undefined) return this.#wait(duplicate, record, untilMs);
     // The owner died before its response was delivered, and the response was not kept.
     if (isLeaseOver(record, this.#deps.now())) return this.#runOwed(duplicate, record, "settled");
-    if (!isPayers) return this.#alreadyUsed(paid);
     const isStreamed = paid.route.settle === "before";
-    if (owner.startsWith(UNPROVEN) && (isStreamed || !isAtWork)) return this.#runOwed(duplicate, record, "settled");
+    const isOwed = isPayers && owner.startsWith(UNPROVEN);
+    if (isOwed && (isStreamed || !isAtWork)) return this.#runOwed(duplicate, record, "settled");
+    // Its owner may be dead, and the payer without proof: whether it was delivered is known when the lease ends.
     if (isAtWork) return isStreamed ? this.#inProgress(duplicate) : this.#wait(duplicate, record, untilMs);
+    if (!isPayers) return this.#alreadyUsed(paid);
     this.tell(paid, "refused");
     return { kind: "respond", response: responseNotKept(receipt) };
   }
