@@ -8,7 +8,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createMemoryStore, type Owned, type PaymentRecord, type PaymentStore } from "@farebox/core";
 import { createPayer, pay } from "@farebox/testing";
-import { expect, onTestFinished, test } from "vitest";
+import { test } from "vitest";
 import { openLedger } from "../faults/bank.js";
 
 const SCRIPT = fileURLToPath(new URL("death-seller.mjs", import.meta.url));
@@ -65,7 +65,6 @@ const asks =
 
 async function startSeller(store: PaymentStore, given: object, runs: string[], dies: Moment = () => false) {
   const child: ChildProcess = fork(SCRIPT, [JSON.stringify(given)], { serialization: "advanced" });
-  onTestFinished(() => void child.kill("SIGKILL"));
   const port = await new Promise<number>((resolve) => {
     child.on("message", async (message) => {
       const question = message as Question;
@@ -77,7 +76,7 @@ async function startSeller(store: PaymentStore, given: object, runs: string[], d
       else if (child.connected) child.send({ id, result });
     });
   });
-  return { url: `http://127.0.0.1:${port}`, ended: once(child, "exit") };
+  return { url: `http://127.0.0.1:${port}`, ended: once(child, "exit"), child };
 }
 
 async function carryOut(store: PaymentStore, { method, args }: Question): Promise<unknown> {
@@ -90,7 +89,7 @@ async function carryOut(store: PaymentStore, { method, args }: Question): Promis
   return typeof work === "function" ? await Reflect.apply(work, store, args) : undefined;
 }
 
-test.concurrent.each<[when: string, settle: "after" | "before", dies: Moment, runs: readonly string[]]>([
+test.concurrent.for<[when: string, settle: "after" | "before", dies: Moment, runs: readonly string[]]>([
   ["after the claim", "after", asks("claim"), ["second"]],
   ["before the handler", "after", changes("serving"), ["second"]],
   ["in the handler", "after", asks("run"), ["first", "second"]],
@@ -102,7 +101,7 @@ test.concurrent.each<[when: string, settle: "after" | "before", dies: Moment, ru
   ["in a prepaid handler", "before", asks("run"), ["first", "second"]],
 ])(
   "a payment whose process is killed %s is served by another process within 10 s, for one settlement",
-  async (_when, settle, dies, expected) => {
+  async ([_when, settle, dies, expected], { expect, onTestFinished }) => {
     const bank = await openLedger();
     onTestFinished(() => bank.close());
     const [payer, { address: payTo }] = [createPayer(), createPayer()];
@@ -114,6 +113,9 @@ test.concurrent.each<[when: string, settle: "after" | "before", dies: Moment, ru
       startSeller(store, { ...given, name: "first" }, runs, dies),
       startSeller(store, { ...given, name: "second" }, runs),
     ]);
+    onTestFinished(() => {
+      for (const { child } of [first, second]) child.kill("SIGKILL");
+    });
     const { challenge } = await pay(first.url, { path: "/paid" });
     const offer = challenge?.accepts[0];
     if (challenge === undefined || offer === undefined) throw new TypeError("it is free");
