@@ -89,7 +89,9 @@ async function carryOut(store: PaymentStore, { method, args }: Question): Promis
   return typeof work === "function" ? await Reflect.apply(work, store, args) : undefined;
 }
 
-test.concurrent.for<[when: string, settle: "after" | "before", dies: Moment, runs: readonly string[]]>([
+type Case = readonly [when: string, settle: "after" | "before", dies: Moment, runs: readonly string[]];
+
+const CASES: readonly Case[] = [
   ["after the claim", "after", asks("claim"), ["second"]],
   ["before the handler", "after", changes("serving"), ["second"]],
   ["in the handler", "after", asks("run"), ["first", "second"]],
@@ -99,8 +101,11 @@ test.concurrent.for<[when: string, settle: "after" | "before", dies: Moment, run
   ["before a settlement that comes first", "before", changes("settling"), ["second"]],
   ["before a prepaid handler", "before", changes("settled"), ["second"]],
   ["in a prepaid handler", "before", asks("run"), ["first", "second"]],
-])(
+];
+
+test.concurrent.for(CASES)(
   "a payment whose process is killed %s is served by another process within 10 s, for one settlement",
+  { timeout: 30_000 },
   async ([_when, settle, dies, expected], { expect, onTestFinished }) => {
     const bank = await openLedger();
     onTestFinished(() => bank.close());
@@ -134,5 +139,4 @@ test.concurrent.for<[when: string, settle: "after" | "before", dies: Moment, run
     expect(runs).toEqual(expected);
     expect(bank.ledger.transfers).toHaveLength(1);
   },
-  30_000,
 );
