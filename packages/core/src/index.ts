@@ -24,6 +24,7 @@ export {
   RpcError,
   type RpcProblem,
   StateError,
+  StoreError,
 } from "./errors.js";
 export type {
   CancelReason,
@@ -131,11 +132,15 @@ export {
   type Claim,
   type ClaimRequest,
   type MaybePromise,
+  type Owned,
   type PaymentRecord,
   type PaymentState,
   type PaymentStore,
   RELEASABLE,
+  type SharedRun,
+  type SharedRuns,
   type StoredAnswer,
+  type StoreProblem,
   TRANSITIONS,
   type Transition,
   UNFINISHED,

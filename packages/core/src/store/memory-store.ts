@@ -63,7 +63,7 @@ export function createMemoryStore(
       removeExpired();
       const record = records.get(request.identity);
       if (record !== undefined) return { kind: "taken", record };
-      const { identity, binding, owner, expiresAtMs, identifier } = request;
+      const { identity, binding, owner, expiresAtMs, identifier, leaseUntilMs } = request;
       if (identifier !== undefined && identifiers.has(identifier)) return { kind: "identifier_taken" };
       add({
         identity,
@@ -72,6 +72,7 @@ export function createMemoryStore(
         owner,
         expiresAtMs,
         ...(identifier !== undefined && { identifier }),
+        ...(leaseUntilMs !== undefined && { leaseUntilMs }),
       });
       return { kind: "claimed" };
     },
