@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { EventEmitter } from "node:events";
 import { StoreError } from "@farebox/core";
 import type { Issues } from "@farebox/core/issues";
 import type { Cell, Row } from "../row.js";
@@ -36,8 +37,7 @@ export class Database {
     this.#pool = pool;
     this.#limitMs = limitMs;
     // Without a listener, an idle connection that breaks would end the process. The pool replaces it.
-    const on: unknown = Reflect.get(pool, "on");
-    if (typeof on === "function" && isPgPool(pool)) Reflect.apply(on, pool, ["error", () => {}]);
+    if (pool instanceof EventEmitter && pool.listenerCount("error") === 0) pool.on("error", () => {});
   }
 
   /** Whether no statement runs in this process. */

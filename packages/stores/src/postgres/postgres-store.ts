@@ -109,8 +109,8 @@ class Postgres implements PostgresStore {
         ON CONFLICT DO NOTHING RETURNING true AS is_new
       )
       SELECT 'claimed' AS kind, NULL::bigint AS forget_at_ms, ${NO_COLUMNS} FROM claimed
-      UNION ALL SELECT 'taken', forget_at_ms, ${COLUMNS} FROM ${this.#table} WHERE key = $1::bytea
-      UNION ALL SELECT 'identifier_taken', forget_at_ms, ${COLUMNS} FROM ${this.#table}
+      UNION ALL SELECT 'taken', forget_at_ms, ${MARKED_COLUMNS} FROM ${this.#table} WHERE key = $1::bytea
+      UNION ALL SELECT 'identifier_taken', forget_at_ms, ${MARKED_COLUMNS} FROM ${this.#table}
         WHERE identifier = $7::text AND key <> $1::bytea`,
       [key, identity, binding, owner, expiresAtMs, forgetAtMs, identifier ?? null, leaseUntilMs ?? null],
       onLate,
@@ -124,16 +124,16 @@ class Postgres implements PostgresStore {
       await this.#removeForgotten(other, nowMs);
       return undefined;
     }
-    return taken === undefined ? { kind: "identifier_taken" } : { kind: "taken", record: readRow(taken) };
+    return taken === undefined ? { kind: "identifier_taken" } : { kind: "taken", record: readMarked(taken) };
   }
 
   async find(identity: string): Promise<PaymentRecord | undefined> {
     const [row] = await this.#run(
-      `SELECT ${COLUMNS} FROM ${this.#table}
+      `SELECT ${MARKED_COLUMNS} FROM ${this.#table}
        WHERE key = $1::bytea AND (forget_at_ms > $2::bigint OR state IN (${UNFINISHED_SQL}))`,
       [keyOf(identity), this.#now()],
     );
-    return row && readRow(row);
+    return row && readMarked(row);
   }
 
   async transition(change: Transition): Promise<boolean> {
@@ -168,16 +168,17 @@ class Postgres implements PostgresStore {
   }
 
   async *unfinished(): AsyncIterable<PaymentRecord> {
-    for (let after = Buffer.alloc(0); ; ) {
+    for (let after: Buffer = Buffer.alloc(0); ; ) {
       const rows = await this.#run(
-        `SELECT key, ${COLUMNS} FROM ${this.#table}
+        `SELECT key, ${MARKED_COLUMNS} FROM ${this.#table}
          WHERE state IN (${UNFINISHED_SQL}) AND key > $1::bytea ORDER BY key LIMIT ${PAGE}`,
         [after],
       );
-      for (const row of rows) yield readRow(row);
-      const last = rows.at(-1);
-      if (last === undefined || rows.length < PAGE) return;
-      after = Buffer.from(keyOf(String(last["identity"])));
+      const records = rows.map(readMarked);
+      yield* records;
+      const last = records.at(-1);
+      if (last === undefined || records.length < PAGE) return;
+      after = keyOf(last.identity);
     }
   }
 
@@ -276,7 +277,7 @@ class Postgres implements PostgresStore {
     await this.#run(
       `DELETE FROM ${this.#table}
        WHERE key = $1::bytea AND forget_at_ms <= $2::bigint AND state NOT IN (${UNFINISHED_SQL})`,
-      [keyOf(String(row["identity"])), nowMs],
+      [keyOf(readMarked(row).identity), nowMs],
     );
   }
 
@@ -291,9 +292,20 @@ class Postgres implements PostgresStore {
   }
 }
 
+/** PGlite drops a byte order mark in front of a text, so texts that may begin with any character are read behind another one. */
+const MARKED: readonly string[] = ["identity", "binding", "owner"];
+const MARKED_COLUMNS = COLUMNS.split(", ")
+  .map((column) => (MARKED.includes(column) ? `'=' || ${column} AS ${column}` : column))
+  .join(", ");
+
+function readMarked(row: Row): PaymentRecord {
+  const texts = MARKED.map((column) => [column, String(row[column]).slice(1)]);
+  return readRow({ ...row, ...Object.fromEntries(texts) });
+}
+
 /** For a part of a UNION that has no record. */
 const NO_COLUMNS = COLUMNS.split(", ")
-  .map((column) => `NULL::${typeOf(column)}`)
+  .map((column) => `NULL::${typeOf(column)} AS ${column}`)
   .join(", ");
 
 /** Whoever watches a row is told. */

@@ -63,7 +63,9 @@ function has(client: unknown, method: string): client is Methods {
 export function commandsOf(client: RedisClient): Commands {
   const kind = kindOf(client);
   // Without a listener, a connection that breaks would end the process. The client connects again, and calls reject until then.
-  if (kind !== "sender" && has(client, "on")) call(client, "on", "error", () => {});
+  if (has(client, "listenerCount") && call<number>(client, "listenerCount", "error") === 0) {
+    call(client, "on", "error", () => {});
+  }
   const canSubscribe = kind !== "sender" && has(client, "duplicate");
   return {
     send(words, key, signal) {
