@@ -25,11 +25,6 @@ describeClient("a Pool of pg", { ...TRAITS, watch: true }, async () => {
   return { pool, end: () => pool.end() };
 });
 
-describeClient("a Pool of pg with one connection", TRAITS, async () => {
-  const pool = new pg.Pool({ connectionString: server.url, max: 1 });
-  return { pool, end: () => pool.end() };
-});
-
 describeClient("postgres, wrapped", TRAITS, async () => {
   const sql = postgres(server.url, { onnotice: () => {} });
   const query = async (text: string, values: postgres.ParameterOrJSON<never>[]) => {
@@ -130,6 +125,12 @@ describe("a store that cannot be used", () => {
   ])("%s instead of a pool is refused when the store is created", (_, pool) => {
     expect(() => postgresStore(pool as PostgresPool)).toThrow(/^pool: expected a pool such as new Pool\(\) of pg/);
   });
+});
+
+test("a pool with one connection has none for notifications", async () => {
+  const pool = new pg.Pool({ connectionString: server.url, max: 1 });
+  expect(postgresStore(pool).watch).toBeUndefined();
+  await pool.end();
 });
 
 test("ready reports settings that lose what was written", async () => {

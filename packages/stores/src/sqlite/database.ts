@@ -45,7 +45,7 @@ function isSynchronous(database: SqliteDatabase): boolean {
 }
 
 /** How long SQLite itself waits for another process, with the event loop held up. */
-const BUSY_MS = 10;
+const BUSY_MS = 5;
 
 /** The waits between two tries, one after another; the last one stays. */
 const WAITS_MS = [1, 2, 5, 10, 20, 40];

@@ -53,14 +53,14 @@ for (const [name, { isHere, open }] of Object.entries(LIBRARIES)) {
     test("a file that another connection has locked rejects a call within the time limit, without holding up the process", async () => {
       const path = join(folder, `${files++}.db`);
       const [first, second] = [open(path), open(path)];
-      const store = sqliteStore(first, { timeoutMs: 300 });
+      const store = sqliteStore(first, { timeoutMs: 1_000 });
       second.exec("BEGIN IMMEDIATE");
       let ticks = 0;
       const ticking = setInterval(() => ticks++, 10);
       const start = performance.now();
       const claim = { identity: "p", binding: "b", owner: "run", expiresAtMs: Date.now() };
-      await expect(store.claim(claim)).rejects.toThrow(/another process has locked the file for 300 ms/);
-      expect(performance.now() - start).toBeLessThan(2_000);
+      await expect(store.claim(claim)).rejects.toThrow(/another process has locked the file for 1000 ms/);
+      expect(performance.now() - start).toBeLessThan(5_000);
       clearInterval(ticking);
       expect(ticks).toBeGreaterThan(3);
       second.exec("ROLLBACK");
