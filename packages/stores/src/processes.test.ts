@@ -14,8 +14,8 @@ import { Redis } from "ioredis";
 import Libsql from "libsql";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import { startPostgres } from "./postgres/server.fixture.js";
 import { postgresStore } from "./postgres/postgres-store.js";
+import { startPostgres } from "./postgres/server.fixture.js";
 import { redisStore } from "./redis/redis-store.js";
 import { hasRedis, startRedis } from "./redis/server.fixture.js";
 import { sqliteStore } from "./sqlite/sqlite-store.js";
@@ -72,11 +72,7 @@ for (const library of ["libsql", "better-sqlite3", "node:sqlite"]) {
   );
 }
 
-async function demandOneWinnerEach(
-  library: string,
-  place: string,
-  open: () => PaymentStore,
-): Promise<void> {
+async function demandOneWinnerEach(library: string, place: string, open: () => PaymentStore): Promise<void> {
   const claimed = await race(library, place, 8, PAYMENTS);
   const winners = new Map(claimed.flatMap(({ owner, identities }) => identities.map((each) => [each, owner] as const)));
   expect(claimed.flatMap(({ identities }) => identities).length).toBe(PAYMENTS);

@@ -9,7 +9,13 @@ import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { postgresStore } from "./postgres/postgres-store.js";
 import { startPostgres } from "./postgres/server.fixture.js";
-import { type Connect, connectIoredis5, connectIoredis6, connectRedis5, connectRedis6 } from "./redis/clients.fixture.js";
+import {
+  type Connect,
+  connectIoredis5,
+  connectIoredis6,
+  connectRedis5,
+  connectRedis6,
+} from "./redis/clients.fixture.js";
 import { redisStore } from "./redis/redis-store.js";
 import { hasRedis, startRedis } from "./redis/server.fixture.js";
 
@@ -26,41 +32,49 @@ const CLIENTS: readonly (readonly [string, Connect])[] = [
 ];
 
 describe.skipIf(!hasRedis)("a store in Redis", () => {
-  test.each(CLIENTS)("rejects in time while the server hangs, and works when it goes on, with %s", async (_, connect) => {
-    const server = await startRedis();
-    const { client, end } = await connect(server.port);
-    const store = redisStore(client, { timeoutMs: LIMIT_MS });
-    await store.find("p");
-    server.pause();
-    await demandRejections(store, /did not respond within 700 ms/);
-    server.resume();
-    await demandWorks(store);
-    store.close();
-    end();
-    await server.stop();
-  });
+  test.each(CLIENTS)(
+    "rejects in time while the server hangs, and works when it goes on, with %s",
+    async (_, connect) => {
+      const server = await startRedis();
+      const { client, end } = await connect(server.port);
+      const store = redisStore(client, { timeoutMs: LIMIT_MS });
+      await store.find("p");
+      server.pause();
+      await demandRejections(store, /did not respond within 700 ms/);
+      server.resume();
+      await demandWorks(store);
+      store.close();
+      end();
+      await server.stop();
+    },
+  );
 
-  test.each(CLIENTS)("rejects in time while the server is gone, and works when it is back, with %s", async (_, connect) => {
-    const server = await startRedis();
-    const { client, end } = await connect(server.port);
-    const store = redisStore(client, { timeoutMs: LIMIT_MS });
-    const claim = claimOf("kept");
-    await store.claim(claim);
-    const stop = await store.watch!("kept", () => {});
-    await server.kill();
-    await demandRejections(store, /./);
-    await server.restart();
-    await demandWorks(store);
-    expect(await store.find("kept")).toMatchObject({ owner: "run", state: "claimed" });
-    stop();
-    store.close();
-    end();
-    await server.stop();
-  });
+  test.each(CLIENTS)(
+    "rejects in time while the server is gone, and works when it is back, with %s",
+    async (_, connect) => {
+      const server = await startRedis();
+      const { client, end } = await connect(server.port);
+      const store = redisStore(client, { timeoutMs: LIMIT_MS });
+      const claim = claimOf("kept");
+      await store.claim(claim);
+      const stop = await store.watch!("kept", () => {});
+      await server.kill();
+      await demandRejections(store, /./);
+      await server.restart();
+      await demandWorks(store);
+      expect(await store.find("kept")).toMatchObject({ owner: "run", state: "claimed" });
+      stop();
+      store.close();
+      end();
+      await server.stop();
+    },
+  );
 });
 
 describe("a store in PostgreSQL", () => {
-  test("rejects in time while the server hangs or is gone, and works when it goes on", { timeout: 60_000 }, async () => {
+  test("rejects in time while the server hangs or is gone, and works when it goes on", {
+    timeout: 60_000,
+  }, async () => {
     const server = await startPostgres();
     const pool = new pg.Pool({ connectionString: server.url, max: 20 });
     const store = postgresStore(pool, { timeoutMs: LIMIT_MS });
@@ -108,7 +122,9 @@ async function demandRejections(store: PaymentStore, message: RegExp): Promise<v
 /** The client connects again in its own time. A claim that came too late was given back. */
 async function demandWorks(store: PaymentStore): Promise<void> {
   await expect
-    .poll(() => Promise.resolve(store.claim(claimOf("hangs"))).catch((error: Error) => error.message), { timeout: 15_000 })
+    .poll(() => Promise.resolve(store.claim(claimOf("hangs"))).catch((error: Error) => error.message), {
+      timeout: 15_000,
+    })
     .toEqual({ kind: "claimed" });
 }
 

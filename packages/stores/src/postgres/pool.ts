@@ -20,7 +20,11 @@ export type Value = Cell | boolean;
 /** Adds an issue for an object that cannot run statements. */
 export function checkPool(pool: unknown, issues: Issues): void {
   if (typeof pool === "object" && pool !== null && typeof Reflect.get(pool, "query") === "function") return;
-  issues.addOutline("pool", "a pool such as new Pool() of pg, or { query: (text, values) => a promise of { rows } }", pool);
+  issues.addOutline(
+    "pool",
+    "a pool such as new Pool() of pg, or { query: (text, values) => a promise of { rows } }",
+    pool,
+  );
 }
 
 /** A statement that lost against another one, and may be tried again: serialization failure, deadlock. */

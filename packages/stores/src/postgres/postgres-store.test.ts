@@ -138,9 +138,7 @@ test("ready reports settings that lose what was written", async () => {
   const store = postgresStore(pool, { prefix: "settings" });
   await store.migrate();
   await pool.query("SET synchronous_commit = off");
-  expect(await store.ready()).toEqual([
-    { kind: "NOT_DURABLE", detail: "synchronous_commit is off; set it to on" },
-  ]);
+  expect(await store.ready()).toEqual([{ kind: "NOT_DURABLE", detail: "synchronous_commit is off; set it to on" }]);
   await pool.end();
 });
 

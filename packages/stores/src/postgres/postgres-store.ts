@@ -53,7 +53,10 @@ const PAGE = 50;
  * @throws ConfigError when it is none of these, or an option is wrong
  */
 export function postgresStore(pool: PostgresPool, options: StoreOptions = {}): PostgresStore {
-  const { prefix, timeoutMs, now } = parseOptions(options, { tables: true, check: (issues) => checkPool(pool, issues) });
+  const { prefix, timeoutMs, now } = parseOptions(options, {
+    tables: true,
+    check: (issues) => checkPool(pool, issues),
+  });
   return new Postgres(pool, prefix, timeoutMs, now);
 }
 
@@ -281,11 +284,7 @@ class Postgres implements PostgresStore {
     );
   }
 
-  async #run(
-    text: string,
-    values: readonly Value[],
-    onLate?: (rows: readonly Row[]) => void,
-  ): Promise<readonly Row[]> {
+  async #run(text: string, values: readonly Value[], onLate?: (rows: readonly Row[]) => void): Promise<readonly Row[]> {
     const rows = await this.#database.run(text, values, onLate);
     this.#sweeper.tryNow();
     return rows;

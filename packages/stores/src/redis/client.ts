@@ -80,7 +80,9 @@ export function commandsOf(client: RedisClient): Commands {
           return call(client, "sendCommand", ...words);
       }
     },
-    ...(canSubscribe && { subscribe: (): Subscriber => (kind === "ioredis" ? subscribeIoredis(client) : subscribeRedis(client)) }),
+    ...(canSubscribe && {
+      subscribe: (): Subscriber => (kind === "ioredis" ? subscribeIoredis(client) : subscribeRedis(client)),
+    }),
   };
 }
 

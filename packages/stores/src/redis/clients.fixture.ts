@@ -19,12 +19,18 @@ export interface Connected {
 export type Connect = (port: number) => Promise<Connected>;
 
 export const connectRedis6: Connect = async (port) => {
-  const client = await redis6.createClient({ url: `redis://127.0.0.1:${port}` }).on("error", () => {}).connect();
+  const client = await redis6
+    .createClient({ url: `redis://127.0.0.1:${port}` })
+    .on("error", () => {})
+    .connect();
   return { client, end: () => client.destroy() };
 };
 
 export const connectRedis5: Connect = async (port) => {
-  const client = await redis5.createClient({ url: `redis://127.0.0.1:${port}` }).on("error", () => {}).connect();
+  const client = await redis5
+    .createClient({ url: `redis://127.0.0.1:${port}` })
+    .on("error", () => {})
+    .connect();
   return { client, end: () => client.destroy() };
 };
 
@@ -39,7 +45,10 @@ export const connectIoredis5: Connect = async (port) => {
 };
 
 const connectSender: Connect = async (port) => {
-  const client = await redis6.createClient({ url: `redis://127.0.0.1:${port}` }).on("error", () => {}).connect();
+  const client = await redis6
+    .createClient({ url: `redis://127.0.0.1:${port}` })
+    .on("error", () => {})
+    .connect();
   const sendCommand = (...words: string[]) => client.sendCommand(words);
   return { client: { sendCommand }, end: () => client.destroy() };
 };

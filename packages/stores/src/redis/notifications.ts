@@ -54,7 +54,7 @@ export class Notifications {
   #enter(name: string): Promise<unknown> {
     const channel = this.#channels.get(name);
     if (channel !== undefined && channel.left === undefined) return channel.entered;
-    const subscriber = (this.#subscriber ??= this.#open());
+    const subscriber = this.#subscriber ?? this.#open();
     const entered = (async () => {
       await channel?.left;
       await subscriber.connected;
@@ -81,6 +81,7 @@ export class Notifications {
 
   #open(): Subscriber {
     const subscriber = this.#connect();
+    this.#subscriber = subscriber;
     subscriber.onReconnect(() => this.#watchers.notifyAll());
     subscriber.connected.catch(() => {
       if (this.#subscriber === subscriber) this.#subscriber = undefined;

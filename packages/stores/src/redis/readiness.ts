@@ -57,7 +57,10 @@ export function adviceFor(text: string): string {
 
 const ADVICE: readonly (readonly [text: RegExp, advice: string])[] = [
   [/^NOAUTH|^WRONGPASS/, "give the client a user name and a password"],
-  [/^NOPERM/, "the user needs the commands eval, evalsha and publish, and those that write hashes, sorted sets and texts"],
+  [
+    /^NOPERM/,
+    "the user needs the commands eval, evalsha and publish, and those that write hashes, sorted sets and texts",
+  ],
   [/^READONLY/, "connect to the primary, not to a replica"],
   [/^OOM/, "give the server more memory, with maxmemory-policy noeviction"],
   [/client is closed/i, "call `await client.connect()` before the first payment"],

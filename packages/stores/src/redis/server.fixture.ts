@@ -36,7 +36,9 @@ if (!hasRedis) {
 export async function startRedis(settings: readonly string[] = []): Promise<RedisServer> {
   const folder = mkdtempSync(join(tmpdir(), "farebox-redis-"));
   const port = await freePort();
-  const argv = ["--port", port, "--bind", "127.0.0.1", "--dir", folder, "--save", "", "--appendonly", "yes"].map(String);
+  const argv = ["--port", port, "--bind", "127.0.0.1", "--dir", folder, "--save", "", "--appendonly", "yes"].map(
+    String,
+  );
   let server: ChildProcess;
   const start = async () => {
     server = spawn("redis-server", [...argv, ...settings], { stdio: "ignore" });

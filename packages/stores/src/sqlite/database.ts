@@ -15,10 +15,10 @@ export interface SqliteDatabase {
   exec(sql: string): unknown;
 }
 
-/** A prepared statement. */
+/** A prepared statement. Each library has parameter types of its own. */
 export interface SqliteStatement {
-  get(...values: (string | number | Uint8Array | null)[]): unknown;
-  all(...values: (string | number | Uint8Array | null)[]): unknown[];
+  get(...values: never[]): unknown;
+  all(...values: never[]): unknown[];
 }
 
 /** `RETURNING` is of SQLite 3.35. */
@@ -27,8 +27,7 @@ const OLDEST = 3_035;
 /** Adds an issue for an object that is no database. */
 export function checkDatabase(database: unknown, issues: Issues): void {
   const isObject = typeof database === "object" && database !== null;
-  const hasMethods =
-    isObject && ["prepare", "exec"].every((name) => typeof Reflect.get(database, name) === "function");
+  const hasMethods = isObject && ["prepare", "exec"].every((name) => typeof Reflect.get(database, name) === "function");
   if (hasMethods && isSynchronous(database as SqliteDatabase)) return;
   const expected = "a database of node:sqlite, better-sqlite3 or libsql, with prepare() and exec() that return at once";
   issues.addOutline("database", expected, database);
@@ -94,12 +93,12 @@ export class Connection {
 
   /** The first row. */
   get(sql: string, ...values: readonly Cell[]): Row | undefined {
-    return (this.#prepared(sql).get(...values) as Row | null | undefined) ?? undefined;
+    return (this.#prepared(sql).get(...(values as never[])) as Row | null | undefined) ?? undefined;
   }
 
   /** All rows. */
   all(sql: string, ...values: readonly Cell[]): readonly Row[] {
-    return this.#prepared(sql).all(...values) as readonly Row[];
+    return this.#prepared(sql).all(...(values as never[])) as readonly Row[];
   }
 
   #prepared(sql: string): SqliteStatement {

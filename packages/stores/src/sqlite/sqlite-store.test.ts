@@ -13,10 +13,17 @@ type Open = (path: string) => SqliteDatabase & { close(): unknown };
 const isNode22 = Number.parseInt(process.versions.node, 10) >= 22;
 const require = createRequire(import.meta.url);
 
+const openNode: Open = (path) => {
+  const { DatabaseSync } = process.getBuiltinModule("node:sqlite") as {
+    DatabaseSync: new (path: string) => ReturnType<Open>;
+  };
+  return new DatabaseSync(path);
+};
+
 const LIBRARIES: Readonly<Record<string, { readonly isHere: boolean; readonly open: Open }>> = {
   libsql: { isHere: true, open: (path) => new Libsql(path) },
   "better-sqlite3": { isHere: isNode22, open: (path) => new (require("better-sqlite3"))(path) },
-  "node:sqlite": { isHere: isNode22, open: (path) => new (process.getBuiltinModule("node:sqlite").DatabaseSync)(path) },
+  "node:sqlite": { isHere: isNode22, open: openNode },
 };
 
 const folder = mkdtempSync(join(tmpdir(), "farebox-sqlite-"));

@@ -69,7 +69,7 @@ async function renew(store: PaymentStore, records: readonly PaymentRecord[], lea
 }
 
 /** A store that tells nothing for so long fails the check. */
-const SOON_MS = 5_000;
+const SOON_MS = 3_000;
 
 /** For stores with `watch`. */
 export const WATCH_CHECKS: readonly Check[] = [
@@ -165,7 +165,11 @@ export const RUN_CHECKS: readonly Check[] = [
 ];
 
 async function runsOfPayer(stage: Stage): Promise<void> {
-  const [first, second, third] = [runOf(stage), runOf(stage, { id: "b", isAbandoned: true }), runOf(stage, { id: "c" })];
+  const [first, second, third] = [
+    runOf(stage),
+    runOf(stage, { id: "b", isAbandoned: true }),
+    runOf(stage, { id: "c" }),
+  ];
   await demandRuns(stage, first, [first]);
   await demandRuns(stage, { ...third, payer: "other" }, [{ ...third, payer: "other" }]);
   for (const store of stage.stores) await demandRuns({ ...stage, store }, second, [first, second]);
@@ -205,7 +209,11 @@ async function runsAtOnce(stage: Stage): Promise<void> {
   });
   // One after another, so each sees one more than the one before.
   const counts = seen.map(({ length }) => length).sort((one, other) => one - other);
-  demandEqual(counts, runs.map((_, at) => at + 1), "runs that concurrent ones see");
+  demandEqual(
+    counts,
+    runs.map((_, at) => at + 1),
+    "runs that concurrent ones see",
+  );
   demandEqual(byId(seen.find(({ length }) => length === count) ?? []), runs, "runs that the last one sees");
 }
 
@@ -254,7 +262,9 @@ export const KEEP_CHECKS: readonly Check[] = [
 export const REOPEN_KEEP_CHECKS: readonly Check[] = [{ name: "reopen: a kept value stays", run: keepsForGood }];
 
 async function keepsFirst(stage: Stage): Promise<void> {
-  const values = await concurrently(stage, 100, (store, at) => part(store, "keep").call(store, "secret", `value ${at}`));
+  const values = await concurrently(stage, 100, (store, at) =>
+    part(store, "keep").call(store, "secret", `value ${at}`),
+  );
   demandEqual(new Set(values).size, 1, "values that concurrent calls of keep return");
   const [value = ""] = values;
   demandEqual(/^value \d+$/.test(value), true, "keep returns one of the values");
@@ -263,7 +273,8 @@ async function keepsFirst(stage: Stage): Promise<void> {
 
 async function keepsNames(stage: Stage): Promise<void> {
   const names = ["a", "A", "a ", "__proto__", "schema", "a:b", "{a}", "☂"];
-  for (const name of names) demandEqual(await keep(stage, name, `${name} '"\\ e\u0301`), `${name} '"\\ e\u0301`, "keep");
+  for (const name of names)
+    demandEqual(await keep(stage, name, `${name} '"\\ e\u0301`), `${name} '"\\ e\u0301`, "keep");
   for (const name of names) demandEqual(await keep(stage, name, "other"), `${name} '"\\ e\u0301`, "keep, again");
   demandEqual(await stage.store.find("a"), undefined, "find of a payment with the name of a value");
 }
