@@ -161,7 +161,7 @@ function createLatch() {
 
 describe.each(VERSIONS)("on %s, a store that fails", (_, express) => {
   /** A store that fails in one method from a given moment on. */
-  function createFailingStore(method: keyof PaymentStore) {
+  function createFailingStore(method: "claim" | "find" | "transition" | "release" | "unfinished") {
     const working = createMemoryStore();
     let isBroken = false;
     const store: PaymentStore = {
@@ -172,7 +172,7 @@ describe.each(VERSIONS)("on %s, a store that fails", (_, express) => {
       unfinished: () => working.unfinished(),
     };
     const fail = () => Promise.reject(new Error("secret of the store"));
-    const work = store[method];
+    const work: (...args: never[]) => unknown = store[method];
     const choose = (...args: never[]) => (isBroken ? fail() : Reflect.apply(work, store, args));
     const breakDown = () => {
       isBroken = true;

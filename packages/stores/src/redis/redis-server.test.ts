@@ -177,7 +177,10 @@ describe.skipIf(!hasRedis)("a store in Redis", () => {
     const store = redisStore(client, { prefix: "quoted" });
     await client.set("{quoted}:p:p", "no hash");
     const claim = Promise.resolve(store.claim({ ...claimOf("p"), binding: "the binding" }));
-    const error: Error = await claim.then(expect.fail, (each: Error) => each);
+    const error: Error = await claim.then(
+      () => expect.fail("claimed"),
+      (each: Error) => each,
+    );
     expect(error).toMatchObject({ code: "ERR_FAREBOX_STORE", message: expect.stringMatching(/WRONGTYPE/) });
     expect(error.message + JSON.stringify(error)).not.toMatch(/the binding/);
     expect(error.cause).toBeUndefined();
