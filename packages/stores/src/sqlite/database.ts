@@ -49,11 +49,19 @@ const BUSY_MS = 5;
 /** The waits between two tries, one after another; the last one stays. */
 const WAITS_MS = [1, 2, 5, 10, 20, 40];
 
+/** Work that waits for its transaction. */
+interface Write {
+  readonly work: () => unknown;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
 /** Runs statements on one database. */
 export class Connection {
   readonly #database: SqliteDatabase;
   readonly #limitMs: number;
   readonly #statements = new Map<string, SqliteStatement>();
+  #waiting: Write[] = [];
 
   constructor(database: SqliteDatabase, limitMs: number) {
     this.#database = database;
@@ -81,13 +89,19 @@ export class Connection {
     }
   }
 
-  /** Runs work in a transaction that no other process interrupts. */
+  /**
+   * Runs work that writes, as a whole, and resolves when it is on the disk. Work of one turn of the event loop shares a transaction, since
+   * each one waits for the disk.
+   */
   write<T>(work: () => T): Promise<T> {
-    return this.#whenFree(() => this.#inTransaction(work));
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.push({ work, resolve: (value) => resolve(value as T), reject });
+      if (this.#waiting.length === 1) setImmediate(() => void this.#writeAll());
+    });
   }
 
-  /** Runs work that is one statement. */
-  run<T>(work: () => T): Promise<T> {
+  /** Runs work that reads. */
+  read<T>(work: () => T): Promise<T> {
     return this.#whenFree(work);
   }
 
@@ -107,6 +121,30 @@ export class Connection {
     const statement = this.#database.prepare(sql);
     this.#statements.set(sql, statement);
     return statement;
+  }
+
+  async #writeAll(): Promise<void> {
+    const writes = this.#waiting;
+    this.#waiting = [];
+    try {
+      const ends = await this.#whenFree(() => this.#inTransaction(() => writes.map((write) => this.#apart(write))));
+      for (const end of ends) end();
+    } catch (error) {
+      for (const { reject } of writes) reject(error);
+    }
+  }
+
+  /** Runs one of several writes; if it fails, the others stay. Returns what to do after the commit. */
+  #apart({ work, resolve, reject }: Write): () => void {
+    this.#database.exec("SAVEPOINT farebox");
+    try {
+      const value = work();
+      this.#database.exec("RELEASE farebox");
+      return () => resolve(value);
+    } catch (error) {
+      this.#database.exec("ROLLBACK TO farebox; RELEASE farebox");
+      return () => reject(explained(error, this.#limitMs));
+    }
   }
 
   async #whenFree<T>(work: () => T): Promise<T> {

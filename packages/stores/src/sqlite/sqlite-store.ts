@@ -97,7 +97,7 @@ class Sqlite implements SqliteStore {
   }
 
   async find(identity: string): Promise<PaymentRecord | undefined> {
-    const row = await this.#connection.run(() =>
+    const row = await this.#connection.read(() =>
       this.#connection.get(
         `SELECT ${COLUMNS} FROM ${this.#table}
          WHERE identity = ? AND (forget_at_ms > ? OR state IN (${UNFINISHED_SQL}))`,
@@ -116,7 +116,7 @@ class Sqlite implements SqliteStore {
     if (UNFINISHED.includes(from)) sets.push(`forget_at_ms = max(expires_at_ms, ?) + ${GRACE_MS}`);
     const times = UNFINISHED.includes(from) ? [nowMs, nowMs] : [nowMs];
     const [last = nowMs, ...first] = times;
-    const row = await this.#connection.run(() =>
+    const row = await this.#connection.write(() =>
       this.#connection.get(
         `UPDATE ${this.#table} SET ${sets.join(", ")}
          WHERE identity = ? AND state = ? AND owner = ? AND (forget_at_ms > ? OR state IN (${UNFINISHED_SQL}))
@@ -129,7 +129,7 @@ class Sqlite implements SqliteStore {
   }
 
   async release(identity: string, owner: string): Promise<void> {
-    await this.#connection.run(() =>
+    await this.#connection.write(() =>
       this.#connection.get(
         `DELETE FROM ${this.#table} WHERE identity = ? AND owner = ? AND state IN (${RELEASABLE_SQL}) RETURNING 1`,
         ...[identity, owner],
@@ -139,7 +139,7 @@ class Sqlite implements SqliteStore {
 
   async *unfinished(): AsyncIterable<PaymentRecord> {
     for (let after = ""; ; ) {
-      const rows = await this.#connection.run(() =>
+      const rows = await this.#connection.read(() =>
         this.#connection.all(
           `SELECT ${COLUMNS} FROM ${this.#table}
            WHERE state IN (${UNFINISHED_SQL}) AND identity > ? ORDER BY identity LIMIT ${PAGE}`,
@@ -166,7 +166,7 @@ class Sqlite implements SqliteStore {
   }
 
   async keep(name: string, value: string): Promise<string> {
-    const row = await this.#connection.run(() =>
+    const row = await this.#connection.write(() =>
       this.#connection.get(
         `INSERT INTO ${this.#prefix}_kept (name, value) VALUES (?, ?)
          ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING value`,
@@ -177,7 +177,7 @@ class Sqlite implements SqliteStore {
   }
 
   async ready(): Promise<readonly StoreProblem[]> {
-    return this.#connection.run(() => {
+    return this.#connection.read(() => {
       const problems: StoreProblem[] = [];
       const add = (detail: string) => problems.push({ kind: "NOT_DURABLE", detail });
       // Fails if a table or a column is missing.
@@ -205,7 +205,7 @@ class Sqlite implements SqliteStore {
   }
 
   async #removeRun({ id, payer }: Pick<SharedRun, "id" | "payer">): Promise<void> {
-    await this.#connection.run(() =>
+    await this.#connection.write(() =>
       this.#connection.get(`DELETE FROM ${this.#prefix}_runs WHERE payer = ? AND id = ? RETURNING 1`, payer, id),
     );
   }
